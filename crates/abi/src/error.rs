@@ -1,0 +1,40 @@
+//! The error value that every room below `capi` returns: an MPI error class and what was seen.
+
+use core::fmt;
+
+/// An MPI error class with a sentence about what was wrong.
+///
+/// `class` is one of the `ERR_*` constants and never `SUCCESS`. `what` names the argument or the fact, for
+/// the message that a fatal error handler prints and for `MPI_Error_string`'s long form.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Error {
+    /// One of the `MPI_ERR_*` classes, or a user-defined error code.
+    pub class: i32,
+    /// What was seen, without a trailing period.
+    pub what: &'static str,
+}
+
+/// Result of everything that may fail with an MPI error class.
+pub type Result<T> = core::result::Result<T, Error>;
+
+impl Error {
+    /// Makes an error of `class`; cold, so that the straight path stays straight.
+    #[cold]
+    pub const fn new(class: i32, what: &'static str) -> Error {
+        Error { class, what }
+    }
+
+    /// The answer of a function that later work fills in.
+    #[cold]
+    pub const fn unsupported(what: &'static str) -> Error {
+        Error { class: crate::ERR_UNSUPPORTED_OPERATION, what }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (error class {})", self.what, self.class)
+    }
+}
+
+impl core::error::Error for Error {}

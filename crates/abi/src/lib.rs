@@ -1,0 +1,24 @@
+//! The MPI-5.0 standard ABI as Rust: handles, constants, `MPI_Status`, error values.
+//!
+//! These types are the internal ones too; nothing is translated at the border.
+#![no_std]
+#![forbid(unsafe_code)]
+
+pub mod constants;
+mod error;
+mod handle;
+mod status;
+
+pub use constants::*;
+pub use error::{Error, Result};
+pub use handle::*;
+pub use status::Status;
+
+/// `MPI_Aint`: an address or a byte displacement.
+pub type Aint = isize;
+/// `MPI_Count`: large enough for any count, address or file offset.
+pub type Count = i64;
+/// `MPI_Offset`: a file offset in bytes.
+pub type Offset = i64;
+/// `MPI_Fint`: the default Fortran `INTEGER`.
+pub type Fint = i32;
