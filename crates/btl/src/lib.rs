@@ -1,0 +1,203 @@
+//! The contract of a byte transfer layer.
+//!
+//! A BTL moves bytes to and from peers. It knows nothing of communicators, tags or requests: the layer above
+//! (a PML such as `ob1`) puts a short header of its own before each message and reads it on the other side.
+//! Everything is pulled: the owner asks for the next arrival, the next event; a BTL never calls back. So the
+//! protocol code above needs no lock, clock or global, and the same code runs over real transports, over the
+//! aggregate of several (`bml`) and over simulated ones on virtual time.
+//!
+//! # What a transport promises
+//!
+//! * **Delivery.** A message whose [`Btl::send`] returned `Ok` arrives once, whole and unchanged, unless an
+//!   [`Event::PeerLost`] for its peer is reported. Messages to one peer may overtake each other when a
+//!   transport has several paths; the layer above numbers what must stay in order.
+//! * **Copies.** `send` has taken header and payload when it returns `Ok`; the caller's memory is free at once.
+//! * **Back-pressure.** `send` may answer [`Busy`]: nothing was taken. The caller keeps the message, goes on,
+//!   and tries again after a later [`Btl::next_arrival`] or [`Btl::next_event`] call.
+//! * **Zero copy.** [`Btl::expose`] makes memory reachable for one peer's [`Btl::get`] or [`Btl::put`]. The
+//!   memory must stay valid until [`Btl::conceal`]. A get or put is over when its [`Event::Done`] or
+//!   [`Event::Failed`] was reported, and not before.
+//! * **Distrust.** What an [`Arrival`] shows can still be written by the peer; read each word once, check it,
+//!   then use it. The transport itself checks lengths and offsets against its mapping before it makes a view.
+//! * **Progress.** Work is done inside calls of this trait only. A transport that needs a helper thread says
+//!   so in its documentation and stops it when the rank enters MPI.
+//! * **Waiting.** [`Btl::arm`] announces that the owner is about to sleep; see there.
+//!
+//! No method blocks. No method allocates on its straight path.
+#![forbid(unsafe_code)]
+
+use mem::{PeerBytes, Source, UserMem};
+
+/// A process of the job as transports know it: the index in this process's peer table (its world rank, for
+/// the processes of the same `MPI_COMM_WORLD`).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Peer(pub u32);
+
+/// Most header words (8 bytes each) that a message may carry.
+pub const MAX_HEADER_WORDS: usize = 8;
+
+/// Nothing was taken; try again later.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Busy;
+
+/// Why one-sided access cannot be had now or at all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// Resources are used up at the moment; try again later.
+    Busy,
+    /// This transport, peer, alignment or length does not allow it; use another protocol.
+    Unfit,
+}
+
+/// How a transport reaches one peer. Lengths are payload bytes, the PML's header not counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Largest payload sent eagerly by default (the eager limit; a parameter).
+    pub eager: usize,
+    /// Largest payload of one `send`; fragments of a pipelined message have this size.
+    pub max_send: usize,
+    /// `get` is possible at all.
+    pub get: bool,
+    /// `put` is possible at all.
+    pub put: bool,
+    /// Smallest message for which zero copy pays.
+    pub min_rdma: usize,
+    /// Largest length of one `get`; longer messages are fetched in several.
+    pub max_get: usize,
+    /// Largest length of one `put`.
+    pub max_put: usize,
+    /// Required alignment, in bytes, of both addresses and of the length of a `get` (1: none).
+    pub get_align: usize,
+}
+
+/// Names exposed memory to a peer. Travels inside a PML header; opaque to all but the transport.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RemoteKey(pub [u64; 3]);
+
+/// What a peer may do with exposed memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// The peer will `get` from it.
+    Read,
+    /// The peer will `put` into it.
+    Write,
+}
+
+/// A message that has arrived. Its views stay valid until it is given back by [`Btl::release`].
+#[derive(Debug)]
+pub struct Arrival {
+    /// Who sent it, as the transport knows it (not as the message claims).
+    pub peer: Peer,
+    /// The PML's header.
+    pub header: PeerBytes<'static>,
+    /// The payload, whole.
+    pub payload: PeerBytes<'static>,
+    /// The transport's own note on where the message lies.
+    pub token: u64,
+}
+
+/// What happened to an earlier call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// The `get` or `put` with this cookie is complete; its bytes are in place.
+    Done(u64),
+    /// The `get` or `put` with this cookie failed and moved nothing that counts; use another protocol.
+    Failed(u64),
+    /// Nothing more will come from or reach this peer.
+    PeerLost(Peer),
+}
+
+/// What to sleep on; see [`Btl::arm`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sleep {
+    /// Address of the futex word, in memory that stays mapped as long as the library is initialised.
+    pub word: usize,
+    /// The value the word has while nobody rang.
+    pub expected: u32,
+}
+
+/// A byte transfer layer; see the module's documentation for the promises.
+pub trait Btl {
+    /// The limits towards `peer`; constant while the peer lives.
+    fn limits(&self, peer: Peer) -> &Limits;
+
+    /// Sends `header` (at most [`MAX_HEADER_WORDS`] words) and all of `payload` (at most `max_send` bytes) to
+    /// `peer`, copying both.
+    ///
+    /// This is the hot path: implementations inline it, and for a short message write straight into memory
+    /// that the peer polls.
+    ///
+    /// # Errors
+    /// [`Busy`] when there is no room; nothing was taken from `payload`.
+    fn send<S: Source>(&mut self, peer: Peer, header: &[u64], payload: &mut S) -> Result<(), Busy>;
+
+    /// The next message from anyone, oldest first per peer and path; peers are served fairly.
+    ///
+    /// At most one arrival is out at a time: it is given back by [`Btl::release`] before the next is asked for.
+    fn next_arrival(&mut self) -> Option<Arrival>;
+
+    /// The next message from `peer` if one can be seen at once; a short cut for a receiver that knows its
+    /// source. May return `None` although [`Btl::next_arrival`] would find one.
+    fn next_arrival_from(&mut self, peer: Peer) -> Option<Arrival>;
+
+    /// Gives an arrival's memory back to the transport.
+    fn release(&mut self, arrival: Arrival);
+
+    /// Advances the transport's own work (copy engines, completions, connections) and reports one event.
+    fn next_event(&mut self) -> Option<Event>;
+
+    /// Makes `memory` reachable for `peer` until [`Btl::conceal`].
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] when registrations are used up, [`Refusal::Unfit`] when this pair has no zero copy.
+    fn expose(&mut self, peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal>;
+
+    /// Ends what [`Btl::expose`] began; idempotent for keys already concealed.
+    fn conceal(&mut self, peer: Peer, key: RemoteKey);
+
+    /// Fetches `local.len()` bytes from `offset` of the memory that `peer` exposed as `key`, into `local`.
+    /// Completion is reported with `cookie`.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing was begun.
+    fn get(
+        &mut self,
+        peer: Peer,
+        local: UserMem,
+        key: &RemoteKey,
+        offset: u64,
+        cookie: u64,
+    ) -> Result<(), Refusal>;
+
+    /// Stores `local` at `offset` of the memory that `peer` exposed as `key`; otherwise as [`Btl::get`].
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing was begun.
+    fn put(
+        &mut self,
+        peer: Peer,
+        local: UserMem,
+        key: &RemoteKey,
+        offset: u64,
+        cookie: u64,
+    ) -> Result<(), Refusal>;
+
+    /// Whether `peer` asked its senders to hold back payload ([`Btl::advertise_congestion`]). One load of a
+    /// line that is in the cache anyway.
+    fn congested(&self, peer: Peer) -> bool;
+
+    /// Tells all peers whether this process still wants eager payload. Returns `false` where the transport
+    /// has no such word; the layer above then sends messages of its own.
+    fn advertise_congestion(&mut self, on: bool) -> bool;
+
+    /// Announces that the owner is going to sleep, and says on what.
+    ///
+    /// The order of events that makes a lost wake-up impossible: `arm`; then one more look at everything that
+    /// could have arrived; then, if there was nothing, sleep on the returned word with all locks released;
+    /// finally [`Btl::disarm`]. A sender that publishes a message after `arm` changes the word and wakes.
+    /// `None`: this transport has nothing to sleep on, the owner must keep polling.
+    fn arm(&mut self) -> Option<Sleep>;
+
+    /// Ends what [`Btl::arm`] began.
+    fn disarm(&mut self);
+}
