@@ -1,0 +1,42 @@
+# Entry points for people and for CI; the work is in scripts/.
+#
+#   make build                the library, the launcher and the tools
+#   make install PREFIX=DIR   the same, installed under DIR (default: ./install)
+#   make demo                 install into ./install, run a program and a first measurement
+#   make test                 every check; the last line reads "N passed, N failed, N skipped"
+#   make apps                 build and run real applications (downloads their sources into .apps/)
+#   make deny                 licences and sources of all dependencies, by cargo-deny
+#   make clean                remove what was built (not .apps/)
+#
+# PROFILE=dev builds faster and runs slower. STEPS="fmt unit" restricts `make test`, APPS="netpipe" `make apps`.
+
+PREFIX  ?= $(CURDIR)/install
+PROFILE ?= release
+STEPS   ?=
+APPS    ?=
+
+export PROFILE
+
+.PHONY: build install demo test apps deny clean
+
+build:
+	scripts/build
+
+install:
+	scripts/install "$(abspath $(PREFIX))"
+
+demo:
+	scripts/demo
+
+test:
+	scripts/test $(STEPS)
+
+apps:
+	tests/apps/all $(APPS)
+
+deny:
+	scripts/deny
+
+clean:
+	cargo clean
+	rm -rf install

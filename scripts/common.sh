@@ -1,0 +1,14 @@
+# Read by the other scripts: where things are, and how a failure is said.
+# shellcheck shell=bash
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+profile=${PROFILE:-release}
+target_dir=${CARGO_TARGET_DIR:-$root/target}
+# cargo calls the dev profile's folder "debug".
+case $profile in dev) built=$target_dir/debug ;; *) built=$target_dir/$profile ;; esac
+
+# die STEP SEEN NEXT: the three lines every failure gets.
+die() {
+    printf 'alhena: %s failed\n  seen: %s\n  next: %s\n' "$1" "$2" "$3" >&2
+    exit 1
+}
