@@ -1,0 +1,145 @@
+//! A blocking conversation with a PMI-1 server: send a line, wait for the line that answers it.
+
+use std::io::{self, ErrorKind};
+use std::mem::MaybeUninit;
+use std::net::TcpStream;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+use crate::wire::{Line, LineBuffer};
+use crate::{Error, scm};
+
+/// The client's end. Close-on-exec, so that children of a rank cannot speak in its name.
+pub(crate) struct Connection {
+    socket: OwnedFd,
+    input: LineBuffer,
+    /// A descriptor that came with a message and was not taken yet.
+    descriptor: Option<OwnedFd>,
+}
+
+/// An answer, owned.
+pub(crate) struct Reply(String);
+
+impl Reply {
+    pub(crate) fn line(&self) -> Line<'_> {
+        Line::from_text(&self.0)
+    }
+}
+
+impl Connection {
+    /// Takes over descriptor `fd` that the environment names. `None` unless it is an open socket.
+    pub(crate) fn inherit(fd: RawFd) -> Option<Connection> {
+        socket_inode(fd)?;
+        // SAFETY: fcntl on a number: no memory is involved, a closed descriptor gives an error.
+        if unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) } != 0 {
+            return None;
+        }
+        // SAFETY: the descriptor is open (checked above), and the launcher left it to this library alone:
+        // the environment variable that names it is read once, by `attach`.
+        Some(Connection::new(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Connects to a server at `host:port`.
+    pub(crate) fn connect(address: &str) -> io::Result<Connection> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        Ok(Connection::new(stream.into()))
+    }
+
+    fn new(socket: OwnedFd) -> Connection {
+        Connection { socket, input: LineBuffer::default(), descriptor: None }
+    }
+
+    /// Sends `text`, which ends with a newline.
+    pub(crate) fn send(&self, step: &'static str, text: &str) -> Result<(), Error> {
+        let mut rest = text.as_bytes();
+        while !rest.is_empty() {
+            match scm::send(self.socket.as_fd(), rest, None) {
+                Ok(n) => rest = &rest[n..],
+                Err(e) if is_hangup(&e) => return Err(Error::Lost { step }),
+                Err(e) => return Err(Error::Io { step, source: e }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for one line.
+    pub(crate) fn receive(&mut self, step: &'static str) -> Result<Reply, Error> {
+        loop {
+            match self.input.next_line() {
+                Ok(Some(bytes)) => {
+                    let text = std::str::from_utf8(bytes).map_err(|_| Error::protocol(step, "not text"))?;
+                    return Ok(Reply(text.to_owned()));
+                }
+                Ok(None) => self.fill(step)?,
+                Err(_) => return Err(Error::protocol(step, "a line without end")),
+            }
+        }
+    }
+
+    /// Sends `text` and waits for the line called `answer`.
+    pub(crate) fn request(&mut self, step: &'static str, text: &str, answer: &str) -> Result<Reply, Error> {
+        self.send(step, text)?;
+        let reply = self.receive(step)?;
+        if reply.line().command() == answer { Ok(reply) } else { Err(Error::protocol(step, &reply.0)) }
+    }
+
+    /// Waits for `length` bytes that follow the line just received.
+    pub(crate) fn receive_body(&mut self, step: &'static str, length: usize) -> Result<String, Error> {
+        let mut body = Vec::with_capacity(length.min(1 << 20));
+        loop {
+            body.extend_from_slice(self.input.take_body(length - body.len()));
+            if body.len() == length {
+                return String::from_utf8(body).map_err(|_| Error::protocol(step, "not text"));
+            }
+            self.fill(step)?;
+        }
+    }
+
+    /// The descriptor that came along with what was received so far.
+    pub(crate) fn take_descriptor(&mut self) -> Option<OwnedFd> {
+        self.descriptor.take()
+    }
+
+    fn fill(&mut self, step: &'static str) -> Result<(), Error> {
+        let mut buffer = [0u8; 4096];
+        match scm::receive(self.socket.as_fd(), &mut buffer) {
+            Ok(received) if received.bytes == 0 => Err(Error::Lost { step }),
+            Ok(received) => {
+                self.input.push(&buffer[..received.bytes]);
+                self.descriptor = received.fd.or_else(|| self.descriptor.take());
+                Ok(())
+            }
+            Err(e) if is_hangup(&e) => Err(Error::Lost { step }),
+            Err(e) => Err(Error::Io { step, source: e }),
+        }
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl AsRawFd for Connection {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}
+
+/// The inode of `fd` if it is an open socket.
+pub(crate) fn socket_inode(fd: RawFd) -> Option<u64> {
+    let mut status = MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: `status` is writable and large enough; a closed descriptor gives an error.
+    let status = unsafe {
+        if fd < 0 || libc::fstat(fd, status.as_mut_ptr()) != 0 {
+            return None;
+        }
+        status.assume_init()
+    };
+    (status.st_mode & libc::S_IFMT == libc::S_IFSOCK).then_some(status.st_ino)
+}
+
+fn is_hangup(e: &io::Error) -> bool {
+    matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::NotConnected)
+}

@@ -1,0 +1,193 @@
+//! Shared memory under a launcher that gives none: the lowest rank of a node makes it and hands it to its
+//! neighbours over a Unix socket in the abstract namespace (nothing in the file system).
+//!
+//! ```text
+//!   host (lowest local rank)                         guest
+//!    │ ◄──────────── nonce, place ───────────────────  │   host checks user and nonce, notes the pid
+//!    │   … until all guests are there                  │   (SO_PEERCRED: the kernel's word)
+//!    │ ── pids of all local ranks; descriptor ──────►  │   guest checks the pid of the host likewise
+//! ```
+//!
+//! The socket's name and the nonce are random and travel through the launcher's key-value space, which only
+//! ranks of the job can read. A stranger who connects is dropped.
+
+use std::io::{self, Read, Write};
+use std::mem;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::time::Duration;
+
+use crate::segment::Segment;
+use crate::{Error, scm};
+
+const STEP: &str = "MPI_Init: shared memory of this node";
+/// Bytes of a guest's greeting: nonce and place among the local ranks.
+const GREETING: usize = 16 + 4;
+/// A stranger that connects and stays silent holds the host up for this long at most.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How a guest finds its host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Card {
+    name: u64,
+    nonce: u128,
+    bytes: u64,
+}
+
+impl Card {
+    pub(crate) fn encode(&self) -> String {
+        format!("{:016x}:{:032x}:{}", self.name, self.nonce, self.bytes)
+    }
+
+    pub(crate) fn parse(text: &str) -> Option<Card> {
+        let mut fields = text.split(':');
+        let name = u64::from_str_radix(fields.next()?, 16).ok()?;
+        let nonce = u128::from_str_radix(fields.next()?, 16).ok()?;
+        let bytes = fields.next()?.parse().ok()?;
+        fields.next().is_none().then_some(Card { name, nonce, bytes })
+    }
+
+    fn address(&self) -> io::Result<SocketAddr> {
+        SocketAddr::from_abstract_name(format!("alhena-{:016x}", self.name))
+    }
+
+    /// Guest: the pids of the `local_size` ranks of this node, and its memory. `place` is the caller's own.
+    pub(crate) fn fetch(&self, place: usize, local_size: usize) -> Result<(Vec<i32>, Segment), Error> {
+        let mut stream = self
+            .address()
+            .and_then(|address| UnixStream::connect_addr(&address))
+            .map_err(Error::io("MPI_Init: connecting to the lowest rank of this node"))?;
+        let mut greeting = [0; GREETING];
+        greeting[..16].copy_from_slice(&self.nonce.to_le_bytes());
+        greeting[16..].copy_from_slice(&(place as u32).to_le_bytes());
+        stream.write_all(&greeting).map_err(Error::io(STEP))?;
+
+        let mut message = vec![0; local_size * 4];
+        let first = scm::receive(stream.as_fd(), &mut message).map_err(Error::io(STEP))?;
+        let fd = first.fd.ok_or(Error::Lost { step: STEP })?;
+        stream.read_exact(&mut message[first.bytes..]).map_err(|_| Error::Lost { step: STEP })?;
+        let mut pids: Vec<i32> =
+            message.chunks_exact(4).map(|b| i32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+        pids[0] = peer(&stream).map_err(Error::io(STEP))?.pid;
+        pids[place] = std::process::id() as i32;
+        Ok((pids, Segment { fd, bytes: self.bytes }))
+    }
+}
+
+/// The lowest local rank's side.
+pub(crate) struct Host {
+    card: Card,
+    listener: UnixListener,
+    segment: Segment,
+}
+
+impl Host {
+    /// Makes `bytes` of shared memory and a socket to hand it out.
+    pub(crate) fn new(bytes: u64) -> Result<Host, Error> {
+        let (high, low): (u64, u64) = (crate::random()?, crate::random()?);
+        let nonce = u128::from(high) << 64 | u128::from(low);
+        let card = Card { name: crate::random()?, nonce, bytes };
+        let listener =
+            card.address().and_then(|address| UnixListener::bind_addr(&address)).map_err(Error::io(STEP))?;
+        let segment = Segment::create(bytes)
+            .and_then(|segment| segment.allocate().map(|()| segment))
+            .map_err(|source| Error::Segment { bytes, source })?;
+        Ok(Host { card, listener, segment })
+    }
+
+    pub(crate) fn card(&self) -> &Card {
+        &self.card
+    }
+
+    /// Waits for the `local_size - 1` guests, then gives all of them the pids and the memory.
+    pub(crate) fn serve(self, local_size: usize) -> Result<(Vec<i32>, Segment), Error> {
+        let mut pids = vec![0; local_size];
+        pids[0] = std::process::id() as i32;
+        let mut guests = Vec::with_capacity(local_size - 1);
+        while guests.len() < local_size - 1 {
+            let (stream, _) = self.listener.accept().map_err(Error::io(STEP))?;
+            if let Some((place, pid)) = self.admit(&stream, &pids) {
+                pids[place] = pid;
+                guests.push(stream);
+            }
+        }
+        let message: Vec<u8> = pids.iter().flat_map(|pid| pid.to_le_bytes()).collect();
+        for mut guest in guests {
+            let sent =
+                scm::send(guest.as_fd(), &message, Some(self.segment.fd.as_fd())).map_err(Error::io(STEP))?;
+            guest.write_all(&message[sent..]).map_err(Error::io(STEP))?;
+        }
+        Ok((pids, self.segment))
+    }
+
+    /// The place and pid of a guest that proves to belong to this job; `None` for anybody else.
+    fn admit(&self, mut stream: &UnixStream, pids: &[i32]) -> Option<(usize, i32)> {
+        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        let mut greeting = [0; GREETING];
+        stream.read_exact(&mut greeting).ok()?;
+        let (nonce, place) = greeting.split_first_chunk::<16>()?;
+        let place = u32::from_le_bytes(place.try_into().ok()?) as usize;
+        let credentials = peer(stream).ok()?;
+        // SAFETY: getuid has no arguments and cannot fail.
+        let same_user = credentials.uid == unsafe { libc::getuid() };
+        let known = u128::from_le_bytes(*nonce) == self.card.nonce && same_user;
+        (known && pids.get(place) == Some(&0)).then_some((place, credentials.pid))
+    }
+}
+
+/// Who is at the other end, by the kernel's word.
+fn peer(stream: &UnixStream) -> io::Result<libc::ucred> {
+    let mut credentials = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = mem::size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: `credentials` is writable and `length` holds its size.
+    let rc = unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut credentials).cast(),
+            &raw mut length,
+        )
+    };
+    if rc == 0 { Ok(credentials) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::FileExt;
+    use std::thread;
+
+    #[test]
+    fn guests_get_the_memory_and_strangers_do_not() {
+        let host = Host::new(1 << 20).unwrap();
+        let card = Card::parse(&host.card().encode()).unwrap();
+        assert_eq!(card, *host.card());
+        let stranger = Card { nonce: card.nonce ^ 1, ..card.clone() };
+        let mut guests = vec![thread::spawn(move || stranger.fetch(1, 3).is_err())];
+        for place in 1..3 {
+            let card = card.clone();
+            guests.push(thread::spawn(move || {
+                let (pids, segment) = card.fetch(place, 3).unwrap();
+                let mut bytes = [0; 5];
+                let file = std::fs::File::from(segment.fd);
+                while bytes != *b"hello" {
+                    file.read_exact_at(&mut bytes, 0).unwrap();
+                }
+                pids == vec![std::process::id() as i32; 3]
+            }));
+        }
+        let (pids, segment) = host.serve(3).unwrap();
+        std::fs::File::from(segment.fd).write_all_at(b"hello", 0).unwrap();
+        assert_eq!(pids, vec![std::process::id() as i32; 3]);
+        assert!(guests.into_iter().all(|guest| guest.join().unwrap()));
+    }
+
+    #[test]
+    fn broken_cards_are_refused() {
+        for text in ["", "1:2", "1:2:3:4", "x:2:3", "1:2:-3"] {
+            assert_eq!(Card::parse(text), None, "{text}");
+        }
+    }
+}

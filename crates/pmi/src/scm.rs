@@ -1,0 +1,169 @@
+//! Messages over Unix sockets with the two things only the kernel can vouch for: an open descriptor
+//! (`SCM_RIGHTS`) and the sender's process id (`SCM_CREDENTIALS`). See unix(7), cmsg(3).
+
+use std::io;
+use std::mem::{self, MaybeUninit};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// What one `recvmsg` brought.
+pub struct Received {
+    /// Bytes written to the front of the buffer; 0 means that the other side has closed.
+    pub bytes: usize,
+    /// The descriptor that came along (close-on-exec). Further ones are closed at once.
+    pub fd: Option<OwnedFd>,
+    /// The sender's process id as the kernel saw it, in our pid namespace; needs [`want_credentials`].
+    pub pid: Option<i32>,
+}
+
+/// Room for one descriptor list and one credential, aligned as `cmsghdr` wants.
+#[repr(C, align(8))]
+struct Control([u8; 128]);
+
+/// Asks the kernel to attach the sender's credentials to everything that `socket` receives from now on.
+pub fn want_credentials(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    // SAFETY: `on` is a live c_int and its size is passed with it.
+    let rc = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PASSCRED,
+            (&raw const on).cast(),
+            mem::size_of_val(&on) as libc::socklen_t,
+        )
+    };
+    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Sends `bytes`, with `fd` attached to the first of them. Returns how many bytes were taken.
+/// Never raises `SIGPIPE`.
+pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> io::Result<usize> {
+    let mut control = Control([0; 128]);
+    let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+    // SAFETY: an all-zero msghdr is a valid value (null pointers with zero lengths).
+    let mut message: libc::msghdr = unsafe { mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    if let Some(fd) = fd {
+        let payload = mem::size_of::<libc::c_int>() as u32;
+        message.msg_control = (&raw mut control).cast();
+        // SAFETY: CMSG_SPACE and CMSG_LEN only compute; the space for one int is far below 128 bytes, so
+        // the first header lies inside `control`, which is aligned for it.
+        unsafe {
+            message.msg_controllen = libc::CMSG_SPACE(payload) as _;
+            let header = libc::CMSG_FIRSTHDR(&raw const message);
+            (*header).cmsg_level = libc::SOL_SOCKET;
+            (*header).cmsg_type = libc::SCM_RIGHTS;
+            (*header).cmsg_len = libc::CMSG_LEN(payload) as _;
+            libc::CMSG_DATA(header).cast::<libc::c_int>().write_unaligned(fd.as_raw_fd());
+        }
+    }
+    loop {
+        // SAFETY: `message` points to `part`, `bytes` and `control`, all alive during the call.
+        let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
+        if let Some(outcome) = finished(sent) {
+            return outcome;
+        }
+    }
+}
+
+/// Receives into `buffer`; blocks unless the socket is nonblocking.
+pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received> {
+    let mut control = MaybeUninit::<Control>::zeroed();
+    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: an all-zero msghdr is a valid value (null pointers with zero lengths).
+    let mut message: libc::msghdr = unsafe { mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = mem::size_of::<Control>() as _;
+    let bytes = loop {
+        // SAFETY: `message` points to `part`, `buffer` and `control`, all alive and writable during the call.
+        let got = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC) };
+        if let Some(outcome) = finished(got) {
+            break outcome?;
+        }
+    };
+    let mut received = Received { bytes, fd: None, pid: None };
+    // SAFETY: the kernel has filled `control` and set `msg_controllen`; CMSG_FIRSTHDR checks it.
+    let mut header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
+    while !header.is_null() {
+        // SAFETY: `header` is inside `control`, written by the kernel.
+        unsafe { take_control(header, &mut received) };
+        // SAFETY: `header` came from this very message.
+        header = unsafe { libc::CMSG_NXTHDR(&raw const message, header) };
+    }
+    Ok(received)
+}
+
+/// Takes over what one control header carries.
+///
+/// # Safety
+/// `header` points to a control header that the kernel wrote for a message received just now, whose
+/// descriptors nobody owns yet.
+unsafe fn take_control(header: *const libc::cmsghdr, received: &mut Received) {
+    // SAFETY: the caller promises a valid header; its length field is the kernel's.
+    let (level, kind, data, bytes) = unsafe {
+        let start = libc::CMSG_LEN(0) as usize;
+        let bytes = (*header).cmsg_len.saturating_sub(start);
+        ((*header).cmsg_level, (*header).cmsg_type, libc::CMSG_DATA(header), bytes)
+    };
+    if level != libc::SOL_SOCKET {
+        return;
+    }
+    if kind == libc::SCM_RIGHTS {
+        for i in 0..bytes / mem::size_of::<libc::c_int>() {
+            // SAFETY: the kernel put that many descriptors here, and each becomes ours exactly once.
+            let fd = unsafe { OwnedFd::from_raw_fd(data.cast::<libc::c_int>().add(i).read_unaligned()) };
+            received.fd.get_or_insert(fd);
+        }
+    } else if kind == libc::SCM_CREDENTIALS && bytes >= mem::size_of::<libc::ucred>() {
+        // SAFETY: the length was checked; ucred is plain data.
+        let credentials = unsafe { data.cast::<libc::ucred>().read_unaligned() };
+        received.pid = (credentials.pid > 0).then_some(credentials.pid);
+    }
+}
+
+/// The outcome of a system call that returns a length; `None` when a signal interrupted it.
+fn finished(rc: isize) -> Option<io::Result<usize>> {
+    match usize::try_from(rc) {
+        Ok(n) => Some(Ok(n)),
+        Err(_) => match io::Error::last_os_error() {
+            e if e.kind() == io::ErrorKind::Interrupted => None,
+            e => Some(Err(e)),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_descriptor_and_the_senders_pid_arrive() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        want_credentials(theirs.as_fd()).unwrap();
+        let (mut end, other) = UnixStream::pair().unwrap();
+        assert_eq!(send(ours.as_fd(), b"here", Some(other.as_fd())).unwrap(), 4);
+        let mut buffer = [0; 16];
+        let received = receive(theirs.as_fd(), &mut buffer).unwrap();
+        assert_eq!(&buffer[..received.bytes], b"here");
+        assert_eq!(received.pid, Some(std::process::id() as i32));
+        drop(other);
+        UnixStream::from(received.fd.unwrap()).write_all(b"x").unwrap();
+        let mut byte = [0];
+        end.read_exact(&mut byte).unwrap();
+        assert_eq!(&byte, b"x");
+    }
+
+    #[test]
+    fn a_closed_socket_gives_zero_bytes_or_an_error_but_no_signal() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        drop(theirs);
+        assert!(send(ours.as_fd(), b"x", None).is_err());
+        assert_eq!(receive(ours.as_fd(), &mut [0; 4]).unwrap().bytes, 0);
+    }
+}

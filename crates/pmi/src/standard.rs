@@ -1,0 +1,166 @@
+//! Joining a job of another launcher that speaks PMI-1: MPICH's Hydra and its relatives.
+
+use std::env;
+
+use crate::connection::Connection;
+use crate::handover::{self, Card};
+use crate::job::{Job, Server, Service, ranks_on};
+use crate::{Error, affinity, mapping};
+
+const STEP: &str = "MPI_Init";
+
+/// Gives the size of a node's shared memory in bytes, for this many local ranks.
+pub type SegmentBytes = fn(local_size: usize) -> u64;
+
+/// A connection and the place in the job that came with it.
+pub(crate) struct Contact {
+    connection: Connection,
+    rank: u32,
+    size: u32,
+}
+
+/// Finds a PMI-1 server by `PMI_FD` or `PMI_PORT`. `None` where there is none.
+pub(crate) fn contact() -> Result<Option<Contact>, Error> {
+    let number = |name| env::var(name).ok().and_then(|v| v.trim().parse::<u32>().ok());
+    let in_environment = number("PMI_RANK").zip(number("PMI_SIZE"));
+    if let (Some(fd), Some((rank, size))) = (number("PMI_FD"), in_environment) {
+        let connection = i32::try_from(fd).ok().and_then(Connection::inherit);
+        return Ok(connection.map(|connection| Contact { connection, rank, size }));
+    }
+    match (env::var("PMI_PORT"), number("PMI_ID")) {
+        (Ok(address), Some(id)) => by_port(&address, id).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Connects to the server at `address`, which tells the process with identifier `id` its place.
+fn by_port(address: &str, id: u32) -> Result<Contact, Error> {
+    let mut connection =
+        Connection::connect(address).map_err(Error::io("MPI_Init: connecting to PMI_PORT"))?;
+    connection.request(STEP, &format!("cmd=initack pmiid={id}\n"), "initack")?;
+    let (mut rank, mut size) = (None, None);
+    while rank.is_none() || size.is_none() {
+        let reply = connection.receive(STEP)?;
+        let line = reply.line();
+        if line.command() != "set" {
+            return Err(Error::protocol(STEP, line.text()));
+        }
+        rank = line.number("rank").or(rank);
+        size = line.number("size").or(size);
+    }
+    Ok(Contact { connection, rank: rank.unwrap_or(0), size: size.unwrap_or(1) })
+}
+
+/// Joins the job: PMI-1 gives the key-value space and the node of each rank; the node's shared memory is
+/// made by its lowest rank ([`handover`]).
+pub(crate) fn join(contact: Contact, segment_bytes: SegmentBytes) -> Result<Job, Error> {
+    let Contact { mut connection, rank, size } = contact;
+    if rank >= size {
+        return Err(Error::protocol(STEP, &format!("rank {rank} of {size}")));
+    }
+    let hello = "cmd=init pmi_version=1 pmi_subversion=1\n";
+    let reply = connection.request(STEP, hello, "response_to_init")?;
+    if reply.line().number::<i32>("rc").unwrap_or(0) != 0 {
+        return Err(Error::protocol(STEP, reply.line().text()));
+    }
+    let kvs = connection
+        .request(STEP, "cmd=get_my_kvsname\n", "my_kvsname")?
+        .line()
+        .get("kvsname")
+        .ok_or_else(|| Error::protocol(STEP, "no name of the key-value space"))?
+        .to_owned();
+    let app_num = connection.request(STEP, "cmd=get_appnum\n", "appnum")?.line().number("appnum");
+    let universe = connection.request(STEP, "cmd=get_universe_size\n", "universe_size")?;
+    let universe_size =
+        universe.line().number::<i64>("size").and_then(|n| u32::try_from(n).ok()).filter(|&n| n > 0);
+
+    let mut server = Server { connection, kvs, native: false };
+    let node_of = node_of(&mut server, size)?;
+    let local_ranks = ranks_on(node_of[rank as usize], &node_of);
+    let mut job = Job {
+        rank,
+        size,
+        job_id: 0,
+        node_of,
+        local_pids: Vec::new(),
+        local_ranks,
+        guard_pid: None,
+        segment: None,
+        app_num: app_num.unwrap_or(0),
+        universe_size,
+        oversubscribed: false,
+        info: Vec::new(),
+        service: Service::Server(server),
+    };
+    exchange(&mut job, segment_bytes)?;
+    Ok(job)
+}
+
+/// The node of each rank by the launcher's mapping. Where it gives none, every rank is its own node.
+fn node_of(server: &mut Server, size: u32) -> Result<Vec<u32>, Error> {
+    let text = server.get("PMI_process_mapping")?;
+    Ok(match text.and_then(|text| mapping::parse(&text, size as usize)) {
+        Some(node_of) => node_of,
+        None => (0..size).collect(),
+    })
+}
+
+/// One fence through the key-value space: the job's number, the processors of the node, the shared memory.
+///
+/// ```text
+///   lowest rank of a node: memory + listening socket ── put card(name, nonce, bytes) ─┐
+///   every rank:                                         put processors                ├─ fence ─ get, connect
+/// ```
+fn exchange(job: &mut Job, segment_bytes: SegmentBytes) -> Result<(), Error> {
+    let leader = job.local_ranks[0];
+    let alone = job.local_ranks.len() == 1;
+    let mut host = None;
+    if job.rank == 0 {
+        job.job_id = crate::random()?;
+        job.put("alhena-job", &format!("{:016x}", job.job_id))?;
+    }
+    if job.rank == leader && !alone {
+        let new = handover::Host::new(segment_bytes(job.local_ranks.len()))?;
+        job.put(&format!("alhena-node-{leader}"), &new.card().encode())?;
+        host = Some(new);
+    }
+    let own = affinity::allowed();
+    job.put(&format!("alhena-cpus-{}", job.rank), &affinity::encode(&own))?;
+    job.fence()?;
+
+    let text = must_get(job, "alhena-job")?;
+    job.job_id = u64::from_str_radix(&text, 16).map_err(|_| Error::protocol(STEP, &text))?;
+    if alone {
+        job.local_pids = vec![std::process::id() as i32];
+        return Ok(());
+    }
+    job.oversubscribed = is_oversubscribed(job)?;
+    let place = job.local_ranks.iter().position(|&r| r == job.rank).unwrap_or(0);
+    let (pids, segment) = match host {
+        Some(host) => host.serve(job.local_ranks.len())?,
+        None => {
+            let text = must_get(job, &format!("alhena-node-{leader}"))?;
+            let card = Card::parse(&text).ok_or_else(|| Error::protocol(STEP, &text))?;
+            card.fetch(place, job.local_ranks.len())?
+        }
+    };
+    job.local_pids = pids;
+    job.segment = Some(segment);
+    Ok(())
+}
+
+/// More ranks than processors, counting every processor that some rank of the node may use. (A launcher
+/// that binds ranks leaves each of them with a few only.)
+fn is_oversubscribed(job: &mut Job) -> Result<bool, Error> {
+    let mut union = Vec::new();
+    for rank in job.local_ranks.clone() {
+        let text = must_get(job, &format!("alhena-cpus-{rank}"))?;
+        let mask = affinity::parse(&text).ok_or_else(|| Error::protocol(STEP, &text))?;
+        affinity::add(&mut union, &mask);
+    }
+    Ok(job.local_ranks.len() > affinity::count(&union))
+}
+
+fn must_get(job: &mut Job, key: &str) -> Result<String, Error> {
+    job.get(key)?.ok_or_else(|| Error::protocol(STEP, &format!("key {key} is missing after the fence")))
+}

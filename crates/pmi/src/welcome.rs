@@ -1,0 +1,149 @@
+//! The one answer that brings a rank into its job: everything `MPI_Init` must know, in one round trip.
+//!
+//! ```text
+//!   rank                                     guard (PMI server of the node)
+//!    │  cmd=alhena_hello protocol=1 …  ───────►  notes the sender's pid (SCM_CREDENTIALS)
+//!    │                                           … until every local rank has said hello
+//!    │  ◄─────── cmd=alhena_welcome rc=0 bytes=N, N bytes of body; the node's memfd (SCM_RIGHTS)
+//! ```
+//!
+//! The body is text, one `key=value` per line, values escaped as everywhere on this wire.
+
+use crate::mapping;
+use crate::wire::{escape, unescape};
+
+/// Version of this exchange; both sides name it and refuse another.
+pub const PROTOCOL: u32 = 1;
+/// The rank's message.
+pub const HELLO: &str = "alhena_hello";
+/// The launcher's answer.
+pub const WELCOME: &str = "alhena_welcome";
+/// Says that MPI was finalized (`active=0`) or initialized again (`active=1`). Not answered.
+pub const STATE: &str = "alhena_state";
+/// Environment variable of the native connection: `descriptor:inode`. The inode tells a connection that was
+/// handed down by mpiexec from an unrelated descriptor that happens to have the same number.
+pub const VARIABLE: &str = "ALHENA_PMI";
+/// Longest body that is accepted, in bytes: enough for some millions of ranks.
+pub const MAX_BODY: usize = 64 << 20;
+
+/// The body of the answer. Same for all ranks of a node, but for `app_num` and `info`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Welcome {
+    /// Random number of the job.
+    pub job_id: u64,
+    /// Node index of each rank; its length is the size of `MPI_COMM_WORLD`.
+    pub node_of: Vec<u32>,
+    /// Process ids of the ranks of the receiver's node, in rank order, vouched for by the kernel.
+    pub local_pids: Vec<i32>,
+    /// The guard: subreaper and ancestor of the ranks of this node.
+    pub guard_pid: Option<i32>,
+    /// Size in bytes of the shared memory whose descriptor comes with the message.
+    pub segment_bytes: Option<u64>,
+    /// `MPI_APPNUM`: index of the program in an MPMD job.
+    pub app_num: i32,
+    /// `MPI_UNIVERSE_SIZE`, where one was given.
+    pub universe_size: Option<u32>,
+    /// More ranks on this node than processors it may use.
+    pub oversubscribed: bool,
+    /// Entries of `MPI_INFO_ENV` (MPI-5.0 section 11.2.1): command, argv, maxprocs, host, wdir, …
+    pub info: Vec<(String, String)>,
+}
+
+impl Welcome {
+    /// The body as text.
+    pub fn encode(&self) -> String {
+        use std::fmt::Write;
+        let pids: Vec<String> = self.local_pids.iter().map(i32::to_string).collect();
+        let mut text = format!(
+            "job={:016x}\nsize={}\nmapping={}\npids={}\napp={}\noversubscribed={}\n",
+            self.job_id,
+            self.node_of.len(),
+            mapping::format(&self.node_of),
+            pids.join(","),
+            self.app_num,
+            u8::from(self.oversubscribed)
+        );
+        let mut optional = |key: &str, value: Option<String>| {
+            if let Some(value) = value {
+                let _ = writeln!(text, "{key}={value}");
+            }
+        };
+        optional("guard", self.guard_pid.map(|p| p.to_string()));
+        optional("segment", self.segment_bytes.map(|b| b.to_string()));
+        optional("universe", self.universe_size.map(|u| u.to_string()));
+        for (key, value) in &self.info {
+            let _ = writeln!(text, "info={} {}", escape(key), escape(value));
+        }
+        text
+    }
+
+    /// Reads a body. `None` where a field is missing or makes no sense.
+    pub fn parse(text: &str) -> Option<Welcome> {
+        let mut welcome = Welcome::default();
+        let (mut size, mut mapping_text) = (0, "");
+        for line in text.lines() {
+            let (key, value) = line.split_once('=')?;
+            match key {
+                "job" => welcome.job_id = u64::from_str_radix(value, 16).ok()?,
+                "size" => size = value.parse().ok()?,
+                "mapping" => mapping_text = value,
+                "pids" => welcome.local_pids = value.split(',').map(parse_pid).collect::<Option<_>>()?,
+                "app" => welcome.app_num = value.parse().ok()?,
+                "oversubscribed" => welcome.oversubscribed = value == "1",
+                "guard" => welcome.guard_pid = Some(parse_pid(value)?),
+                "segment" => welcome.segment_bytes = Some(value.parse().ok()?),
+                "universe" => welcome.universe_size = Some(value.parse().ok()?),
+                "info" => {
+                    let (name, value) = value.split_once(' ')?;
+                    welcome.info.push((unescape(name).into_owned(), unescape(value).into_owned()));
+                }
+                _ => {}
+            }
+        }
+        welcome.node_of = mapping::parse(mapping_text, size)?;
+        Some(welcome)
+    }
+}
+
+fn parse_pid(text: &str) -> Option<i32> {
+    text.parse().ok().filter(|&pid| pid > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_welcome() -> impl Strategy<Value = Welcome> {
+        let numbers = (any::<u64>(), any::<i32>(), any::<Option<u64>>(), any::<Option<u32>>(), any::<bool>());
+        let lists = (
+            proptest::collection::vec(0u32..3, 1..20),
+            proptest::collection::vec(1i32.., 1..20),
+            proptest::collection::vec((any::<String>(), any::<String>()), 0..4),
+        );
+        (numbers, lists).prop_map(|((job_id, app_num, segment_bytes, universe_size, flag), lists)| Welcome {
+            job_id,
+            node_of: lists.0,
+            local_pids: lists.1,
+            guard_pid: flag.then_some(7),
+            segment_bytes,
+            app_num,
+            universe_size,
+            oversubscribed: flag,
+            info: lists.2,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn bodies_round_trip(welcome in any_welcome()) {
+            let text = welcome.encode();
+            prop_assert_eq!(Welcome::parse(&text), Some(welcome));
+        }
+
+        #[test]
+        fn no_body_panics(text in "((job|size|mapping|pids|guard|segment|info)=[-(),a-z0-9 ]{0,12}\n){0,6}") {
+            let _ = Welcome::parse(&text);
+        }
+    }
+}
