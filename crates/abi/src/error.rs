@@ -12,6 +12,9 @@ pub struct Error {
     pub class: i32,
     /// What was seen, without a trailing period.
     pub what: &'static str,
+    /// The communicator that the failed operation belongs to, when the call that reports it names none (a
+    /// request being waited for); `Comm(0)` otherwise.
+    pub on: crate::Comm,
 }
 
 /// Result of everything that may fail with an MPI error class.
@@ -21,7 +24,13 @@ impl Error {
     /// Makes an error of `class`; cold, so that the straight path stays straight.
     #[cold]
     pub const fn new(class: i32, what: &'static str) -> Error {
-        Error { class, what }
+        Error { class, what, on: crate::Comm(0) }
+    }
+
+    /// The same error, raised on `comm`.
+    #[cold]
+    pub const fn on(self, comm: crate::Comm) -> Error {
+        Error { on: comm, ..self }
     }
 
     /// The answer of a function that later work fills in.

@@ -34,6 +34,15 @@ impl Status {
         }
     }
 
+    /// Takes over everything but `MPI_ERROR`, which only the multiple-completion calls set (MPI-5.0 section
+    /// 3.2.5).
+    #[inline(always)]
+    pub const fn fill(&mut self, from: &Status) {
+        let error = self.error;
+        *self = *from;
+        self.error = error;
+    }
+
     /// Received payload in bytes.
     pub const fn bytes(&self) -> u64 {
         (self.internal[0] as u32 as u64) | ((self.internal[1] as u32 as u64) << 32)
