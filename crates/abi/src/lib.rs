@@ -22,3 +22,6 @@ pub type Count = i64;
 pub type Offset = i64;
 /// `MPI_Fint`: the default Fortran `INTEGER`.
 pub type Fint = i32;
+
+// The ABI knows other widths of address; this library is for those where an address is as wide as a count.
+const _: () = assert!(size_of::<Aint>() == size_of::<Count>());

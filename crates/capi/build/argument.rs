@@ -1,0 +1,190 @@
+//! One argument: the type that crosses the ABI and the value that `mpi_core` gets.
+
+use function_table::{Argument, Direction, Function, Length, Shape, What};
+
+/// An argument in Rust.
+pub struct Parameter {
+    /// Its name, never a keyword of Rust.
+    pub name: String,
+    /// The type that crosses the ABI.
+    pub crossing: String,
+    /// What the target gets.
+    pub value: Value,
+}
+
+/// What the target of a row gets for an argument.
+pub enum Value {
+    /// The argument as it crossed.
+    Same,
+    /// A safe expression.
+    Safe(String),
+    /// An expression that relies on the MPI caller's promise.
+    Promised(String),
+    /// Nothing: another argument carries it.
+    Merged,
+}
+
+/// The Rust side of `argument`.
+pub fn parameter(function: &Function, argument: &Argument, wide: bool) -> Parameter {
+    let name = name(&argument.name);
+    let (crossing, value) = match &argument.what {
+        What::Callback(callback) => user_function(argument, callback, &name),
+        What::Kind(kind) => {
+            let rust = if wide { kind.wide_rust } else { kind.rust };
+            match &argument.shape {
+                Shape::One if argument.direction == Direction::In => input(argument, rust, &name),
+                Shape::One => output(argument, rust, &name, wide),
+                Shape::Array(Length::Argument(length)) => {
+                    sized(argument, rust, &name, wide, &self::length(function, length))
+                }
+                Shape::Array(Length::Known) => unsized_array(argument, rust, &name, wide),
+                Shape::Bounded(bound) => text(function, argument, &name, bound),
+            }
+        }
+    };
+    Parameter { name, crossing, value }
+}
+
+/// `assert`, `bind` and the like are fine; words that Rust reserves get an underscore.
+fn name(c: &str) -> String {
+    match c {
+        "type" | "ref" | "in" | "fn" | "mod" | "move" => format!("{c}_"),
+        _ => c.to_string(),
+    }
+}
+
+fn user_function(argument: &Argument, callback: &str, name: &str) -> (String, Value) {
+    let rust = match callback {
+        _ if callback.ends_with("opy_function") || callback.ends_with("copy_attr_function") => {
+            return ("usize".into(), Value::Promised(format!("ffi::CopyAttr::from_address({name})")));
+        }
+        _ if callback.ends_with("elete_function") || callback.ends_with("delete_attr_function") => {
+            "DeleteAttrFunction"
+        }
+        _ if callback.ends_with("errhandler_function") => "ErrhandlerFunction",
+        "User_function" => "UserFunction",
+        "User_function_c" => "UserFunctionC",
+        "Grequest_query_function" => "GrequestQueryFunction",
+        "Grequest_free_function" => "GrequestFreeFunction",
+        "Grequest_cancel_function" => "GrequestCancelFunction",
+        "Datarep_extent_function" => "DatarepExtentFunction",
+        "Datarep_conversion_function" => "DatarepConversionFunction",
+        "Datarep_conversion_function_c" => "DatarepConversionFunctionC",
+        "T_event_cb_function" => "TEventFunction",
+        "T_event_free_cb_function" => "TEventFreeFunction",
+        "T_event_dropped_cb_function" => "TEventDroppedFunction",
+        _ => panic!("no Rust type for the user function {callback}"),
+    };
+    let value = match argument.optional {
+        true => Value::Same,
+        false => Value::Safe(format!("ffi::given({name}, \"{name} is NULL\")?")),
+    };
+    (format!("Option<ffi::{rust}>"), value)
+}
+
+fn input(argument: &Argument, rust: &str, name: &str) -> (String, Value) {
+    match argument.word() {
+        "count" | "displ" if rust == "i32" => (rust.into(), Value::Safe(format!("i64::from({name})"))),
+        "status" => {
+            (format!("*const {rust}"), Value::Promised(format!("ffi::in_ref({name}, \"{name} is NULL\")?")))
+        }
+        "str" | "chars" => {
+            (format!("*const {rust}"), Value::Promised(format!("ffi::c_str({name}, \"{name} is NULL\")?")))
+        }
+        "argv" => (format!("*const {rust}"), Value::Promised(format!("ffi::Argv::new({name})"))),
+        _ => (rust.into(), Value::Same),
+    }
+}
+
+fn output(argument: &Argument, rust: &str, name: &str, wide: bool) -> (String, Value) {
+    let required = format!("ffi::out({name}, \"{name} is NULL\")?");
+    let value = match argument.word() {
+        "strlen" | "textlen" => Value::Merged,
+        "count" | "displ" => Value::Promised(format!("ffi::CountMut::{}({required})", width(wide))),
+        "status" if argument.direction == Direction::Out => Value::Promised(format!("ffi::optional({name})")),
+        _ if argument.optional => Value::Promised(format!("ffi::optional({name})")),
+        _ => Value::Promised(required),
+    };
+    (format!("*mut {rust}"), value)
+}
+
+/// The value of the argument `name` as a length, or the error class that fits a negative one.
+fn length(function: &Function, name: &str) -> String {
+    let argument = function.argument(name).expect("the parser checked lengths");
+    let class = match name {
+        "ndims" | "maxdims" => "ERR_DIMS",
+        _ if argument.word() == "count" || name.ends_with("count") => "ERR_COUNT",
+        _ => "ERR_ARG",
+    };
+    let name = self::name(name);
+    // Lengths are 32 bits in most functions; where they are 64 already, `i64::from` is the identity.
+    format!("ffi::length(i64::from({name}), abi::{class}, \"{name} is negative\")?")
+}
+
+fn sized(argument: &Argument, rust: &str, name: &str, wide: bool, length: &str) -> (String, Value) {
+    let null = format!("\"{name} is NULL\"");
+    if argument.direction == Direction::In {
+        let slice = format!("ffi::slice({name}, {length}, {null})?");
+        let value = match argument.word() {
+            "weights" => format!("ffi::Weights::new({name}, {null})"),
+            "str" => return (format!("*const *const {rust}"), strings(name)),
+            "count" | "displ" => format!("ffi::Counts::{}({slice})", width(wide)),
+            _ => slice,
+        };
+        return (format!("*const {rust}"), Value::Promised(value));
+    }
+    let value = match argument.word() {
+        "weights" => format!("ffi::Weights::out({name}, {length}, {null})?"),
+        "status" => format!("ffi::optional_slice({name}, {length})"),
+        _ => format!("ffi::slice_mut({name}, {length}, {null})?"),
+    };
+    (format!("*mut {rust}"), Value::Promised(value))
+}
+
+fn unsized_array(argument: &Argument, rust: &str, name: &str, wide: bool) -> (String, Value) {
+    let null = format!("\"{name} is NULL\"");
+    if argument.direction != Direction::In {
+        let value = format!("ffi::ArrayMut::optional({name}, {null})");
+        return (format!("*mut {rust}"), Value::Promised(value));
+    }
+    let array = format!("ffi::Array::new({name}, {null})");
+    let value = match argument.word() {
+        "weights" => format!("ffi::Weights::new({name}, {null})"),
+        "str" => return (format!("*const *const {rust}"), strings(name)),
+        "argv" => {
+            return (format!("*const *const {rust}"), Value::Promised(format!("ffi::Argvs::new({name})")));
+        }
+        "count" | "displ" => format!("ffi::CountArray::{}({array})", width(wide)),
+        _ => array,
+    };
+    (format!("*const {rust}"), Value::Promised(value))
+}
+
+fn strings(name: &str) -> Value {
+    Value::Promised(format!("ffi::Strings::new({name}, \"{name} is NULL\")"))
+}
+
+/// Output text, which carries the length argument beside it.
+fn text(function: &Function, argument: &Argument, name: &str, bound: &str) -> (String, Value) {
+    let length_out = |argument: &Argument| match argument.optional {
+        true => format!("ffi::optional({})", argument.name),
+        false => format!("Some(ffi::out({0}, \"{0} is NULL\")?)", argument.name),
+    };
+    let value = if argument.word() == "text" {
+        let length = function.argument(bound).expect("two-way text names its length");
+        format!("ffi::TextOut::new({name}, {})", length_out(length))
+    } else {
+        let capacity = match bound.strip_suffix("+1") {
+            Some(argument) => format!("{} + 1", length(function, argument)),
+            None => format!("abi::{bound} as usize"),
+        };
+        let length = function.arguments.iter().find(|argument| argument.word() == "strlen");
+        let length = length.map_or("None".into(), length_out);
+        format!("ffi::StrOut::new({name}, {capacity}, {length}, \"{name} is NULL\")?")
+    };
+    ("*mut c_char".into(), Value::Promised(value))
+}
+
+fn width(wide: bool) -> &'static str {
+    if wide { "Wide" } else { "Narrow" }
+}

@@ -1,0 +1,136 @@
+//! One function of the ABI: its exported names and the body that checks arguments and calls the target.
+
+use function_table::{Direction, Entry, Function, OnObject, Target};
+
+use crate::argument::{Parameter, Value, parameter};
+
+/// The Rust source of `entry`.
+pub fn generate(entry: Entry<'_>) -> String {
+    let function = entry.function;
+    let parameters: Vec<Parameter> =
+        function.arguments.iter().map(|argument| parameter(function, argument, entry.wide)).collect();
+    match (function.returns, &function.target) {
+        (Some(kind), Some(target)) => plain(entry, &parameters, kind.rust, target),
+        (Some(_), None) => panic!("{}: a function that returns a value needs a target", function.name),
+        _ if function.is_tool() => tool(entry, &parameters),
+        _ => raising(entry, &parameters),
+    }
+}
+
+/// A function that returns its value and cannot fail.
+fn plain(entry: Entry<'_>, parameters: &[Parameter], returns: &str, target: &Target) -> String {
+    let name = entry.name();
+    let values: Vec<&str> = parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+    let call = format!("{}({})", path(target), values.join(", "));
+    format!("direct! {{ MPI_{name}, PMPI_{name}, ({}) -> {returns} {{ {call} }} }}\n", crossing(parameters))
+}
+
+/// A function of the tool interface: returns its code and raises nothing.
+fn tool(entry: Entry<'_>, parameters: &[Parameter]) -> String {
+    let name = entry.name();
+    let body = match &entry.function.target {
+        Some(target) => format!("tool(|| {{ {} }})", work(entry.function, parameters, target)),
+        None => "abi::T_ERR_NOT_SUPPORTED".into(),
+    };
+    format!("direct! {{ MPI_{name}, PMPI_{name}, ({}) -> i32 {{ {body} }} }}\n", crossing(parameters))
+}
+
+/// A function whose errors go to the handler of an object.
+fn raising(entry: Entry<'_>, parameters: &[Parameter]) -> String {
+    let name = entry.name();
+    let on = on(entry.function);
+    let body = match &entry.function.target {
+        Some(target) => {
+            format!("answer({on}, \"MPI_{name}\", || {{ {} }})", work(entry.function, parameters, target))
+        }
+        None => format!("unsupported({on}, \"MPI_{name}\", {})", entry.function.anytime),
+    };
+    let stack = parameters.len().saturating_sub(IN_REGISTERS);
+    format!(
+        "entry! {{ MPI_{name}, PMPI_{name}, body_{name}, {stack}, ({}) {{ {body} }} }}\n",
+        crossing(parameters)
+    )
+}
+
+/// Integer arguments that the x86-64 calling convention passes in registers.
+const IN_REGISTERS: usize = 6;
+
+fn crossing(parameters: &[Parameter]) -> String {
+    let typed = parameters.iter().map(|parameter| format!("{}: {}", parameter.name, parameter.crossing));
+    typed.collect::<Vec<_>>().join(", ")
+}
+
+/// Enters MPI, converts the arguments and calls the target.
+fn work(function: &Function, parameters: &[Parameter], target: &Target) -> String {
+    let enter = if function.anytime { "mpi_core::enter_any()" } else { "mpi_core::enter()?" };
+    let mut text = format!("let token = &mut {enter}; ");
+    let promised: Vec<(&str, &str)> = parameters
+        .iter()
+        .filter_map(|parameter| match &parameter.value {
+            Value::Promised(expression) => Some((parameter.name.as_str(), expression.as_str())),
+            _ => None,
+        })
+        .collect();
+    if !promised.is_empty() {
+        let (names, expressions): (Vec<_>, Vec<_>) = promised.into_iter().unzip();
+        text += &format!(
+            "\n// SAFETY: the caller keeps MPI's contract for these pointers (see the crate `ffi`).\n\
+             let ({},) = unsafe {{ ({},) }}; ",
+            names.join(", "),
+            expressions.join(", ")
+        );
+    }
+    text + &call(parameters, target)
+}
+
+fn call(parameters: &[Parameter], target: &Target) -> String {
+    let leading = target.leading.join(", ");
+    let mut arguments = vec!["token".to_string()];
+    arguments.extend(target.leading.iter().cloned());
+    for parameter in parameters {
+        match &parameter.value {
+            _ if mentions(&leading, &parameter.name) => {}
+            Value::Merged => {}
+            Value::Same | Value::Promised(_) => arguments.push(parameter.name.clone()),
+            Value::Safe(expression) => arguments.push(expression.clone()),
+        }
+    }
+    format!("{}({})", path(target), arguments.join(", "))
+}
+
+/// Whether `expression` uses the variable `name`.
+fn mentions(expression: &str, name: &str) -> bool {
+    let words = expression.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    words.into_iter().any(|word| word == name)
+}
+
+/// Paths start below `mpi_core`, or with `capi::` for what this crate does itself.
+fn path(target: &Target) -> String {
+    match target.path.strip_prefix("capi::") {
+        Some(own) => format!("crate::{own}"),
+        None => format!("mpi_core::{}", target.path),
+    }
+}
+
+/// The expression for the object on which errors are raised.
+fn on(function: &Function) -> String {
+    let argument = match function.on() {
+        OnObject::Argument(argument) => argument,
+        OnObject::FileNull => return "On::File(abi::FILE_NULL)".into(),
+        OnObject::CommSelf | OnObject::Nothing => return "On::Comm(abi::COMM_SELF)".into(),
+    };
+    let variant = match argument.word() {
+        "comm" => "Comm",
+        "win" => "Win",
+        "file" => "File",
+        _ => "Session",
+    };
+    if argument.direction == Direction::In {
+        return format!("On::{variant}({})", argument.name);
+    }
+    let null = format!("abi::{}_NULL", variant.to_uppercase());
+    format!(
+        "On::{variant}(\n// SAFETY: as for the other pointers of this function.\nunsafe {{ ffi::peek({}, {null}) }})",
+        argument.name
+    )
+}

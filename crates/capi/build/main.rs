@@ -1,0 +1,31 @@
+//! Generates the C entry points from the function table and names the library.
+#![forbid(unsafe_code)]
+
+mod argument;
+mod function;
+
+use std::path::PathBuf;
+use std::{env, fs};
+
+fn main() {
+    println!("cargo::rerun-if-changed=build");
+    name_the_library();
+    let table = function_table::table().expect("the function table is well-formed");
+    let text: String = table.entries().map(function::generate).collect();
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    fs::write(out.join("functions.rs"), text).expect("cargo's OUT_DIR is writable");
+}
+
+fn name_the_library() {
+    let arguments = [
+        // The name that every MPI program asks the loader for.
+        "-Wl,-soname,libmpi_abi.so.1",
+        // Threads and exit handlers of the library outlive any dlclose.
+        "-Wl,-z,nodelete",
+        // MPI_X jumps to the PMPI_X beside it, not through the loader's table.
+        "-Wl,-Bsymbolic-functions",
+    ];
+    for argument in arguments {
+        println!("cargo::rustc-cdylib-link-arg={argument}");
+    }
+}

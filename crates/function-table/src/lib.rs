@@ -1,0 +1,71 @@
+//! The one table of MPI functions: its rows, their model and the C side of every argument kind.
+//!
+//! The rows live in `functions/*.table`, one file per chapter of the standard, maintained by hand:
+//!
+//! ```text
+//! chapter 3 Point-to-Point Communication
+//!
+//! Recv(buf:buf, count:count, datatype:datatype, source:int, tag:int, comm:comm, status:out status) -> p2p::recv
+//! Wtime() returns double anytime -> env::wtime
+//! ```
+//!
+//! A row is `Name(argument:[direction] kind, …) [attributes] -> target`.
+//!
+//! * **direction**: nothing for input, `out`, `inout`; a question mark after it (`out?`) lets the caller pass NULL.
+//! * **kind**: a word of [`kind`]; `[n]` makes it an array whose length is the argument `n`, `[*]` one whose length
+//!   only the library knows (the size of the communicator, say); `(x)` bounds an output string.
+//! * **attributes**: `anytime` (callable before `MPI_Init` and after `MPI_Finalize`), `deprecated`, `on_file`
+//!   (errors without a file argument are raised on `MPI_FILE_NULL`), `returns kind`.
+//! * **target**: the function of `mpi_core` that does the work, given the token and the arguments in their order;
+//!   `-` answers `MPI_ERR_UNSUPPORTED_OPERATION`. A target may be given expressions instead, where `..` stands
+//!   for the arguments not named in them: `coll::bcast(Mode::Nonblocking(request), ..)`.
+//!
+//! A row with a widening kind (`count`, `displ`, `bytes`) stands for two functions: itself and its large-count
+//! twin `Name_c`, which share the target. Twins that differ otherwise have rows of their own.
+#![forbid(unsafe_code)]
+
+pub mod c;
+pub mod kind;
+mod model;
+mod parse;
+
+pub use kind::Kind;
+pub use model::{
+    Argument, Callback, Chapter, Direction, Entry, Function, Length, OnObject, Shape, Table, Target, What,
+};
+
+/// The chapters in the order of the standard.
+const CHAPTERS: &[(&str, &str)] = &[
+    ("point_to_point", include_str!("../functions/point_to_point.table")),
+    ("partitioned", include_str!("../functions/partitioned.table")),
+    ("datatypes", include_str!("../functions/datatypes.table")),
+    ("collectives", include_str!("../functions/collectives.table")),
+    ("groups_and_communicators", include_str!("../functions/groups_and_communicators.table")),
+    ("topologies", include_str!("../functions/topologies.table")),
+    ("environment", include_str!("../functions/environment.table")),
+    ("info", include_str!("../functions/info.table")),
+    ("processes", include_str!("../functions/processes.table")),
+    ("one_sided", include_str!("../functions/one_sided.table")),
+    ("external", include_str!("../functions/external.table")),
+    ("io", include_str!("../functions/io.table")),
+    ("tools", include_str!("../functions/tools.table")),
+    ("deprecated", include_str!("../functions/deprecated.table")),
+    ("language_bindings", include_str!("../functions/language_bindings.table")),
+    ("abi", include_str!("../functions/abi.table")),
+];
+
+const CALLBACKS: &str = include_str!("../functions/callbacks.table");
+
+/// Reads the whole table.
+///
+/// # Errors
+/// The first row that cannot be read, as `file:line: what is wrong`. The table is compiled in, so a caller outside
+/// the tests of this crate may treat an error as a defect of the build.
+pub fn table() -> Result<Table, String> {
+    let mut chapters = Vec::new();
+    let mut functions = Vec::new();
+    for (index, (file, text)) in CHAPTERS.iter().enumerate() {
+        chapters.push(parse::chapter(file, text, index, &mut functions)?);
+    }
+    Ok(Table { chapters, functions, callbacks: parse::callbacks(CALLBACKS)? })
+}
