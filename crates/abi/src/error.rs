@@ -36,7 +36,7 @@ impl Error {
     /// The answer of a function that later work fills in.
     #[cold]
     pub const fn unsupported(what: &'static str) -> Error {
-        Error { class: crate::ERR_UNSUPPORTED_OPERATION, what }
+        Error::new(crate::ERR_UNSUPPORTED_OPERATION, what)
     }
 }
 
