@@ -1,0 +1,103 @@
+//! Names and what they stand for.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use crate::failure::Failure;
+
+/// A language: how its compiler is found and what users call its flags.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Language {
+    /// As printed by `-showme:version`.
+    pub name: &'static str,
+    /// The compiler when nothing else is said.
+    pub compiler: &'static str,
+    /// Variables that name the compiler, strongest first.
+    pub compiler_variables: &'static [&'static str],
+    /// Variables with further compiler flags, strongest first.
+    pub flags_variables: &'static [&'static str],
+    /// Flags that name the compiler.
+    pub compiler_flags: &'static [&'static str],
+    /// Variable that names a profile, as `-profile=` does.
+    pub profile_variable: &'static str,
+    /// Keys of a configuration file for compiler and flags, and the start of the file's name.
+    pub config: ConfigKeys,
+    /// Whether programs in this language can use MPI through this library.
+    pub has_bindings: bool,
+}
+
+/// How a configuration file speaks about a language.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ConfigKeys {
+    /// `mpicc` in `mpicc-NAME.conf`.
+    pub stem: &'static str,
+    /// The compiler.
+    pub compiler: &'static str,
+    /// Its flags.
+    pub flags: &'static str,
+}
+
+static C: Language = Language {
+    name: "C",
+    compiler: "cc",
+    compiler_variables: &["ALHENA_CC", "OMPI_CC", "MPICH_CC", "I_MPI_CC"],
+    flags_variables: &["ALHENA_CFLAGS", "OMPI_CFLAGS"],
+    compiler_flags: &["-cc="],
+    profile_variable: "MPICC_PROFILE",
+    config: ConfigKeys { stem: "mpicc", compiler: "CC", flags: "WRAPPER_CFLAGS" },
+    has_bindings: true,
+};
+
+static CXX: Language = Language {
+    name: "C++",
+    compiler: "c++",
+    compiler_variables: &["ALHENA_CXX", "OMPI_CXX", "MPICH_CXX", "I_MPI_CXX"],
+    flags_variables: &["ALHENA_CXXFLAGS", "OMPI_CXXFLAGS"],
+    compiler_flags: &["-cxx=", "-cc="],
+    profile_variable: "MPICXX_PROFILE",
+    config: ConfigKeys { stem: "mpicxx", compiler: "CXX", flags: "WRAPPER_CXXFLAGS" },
+    has_bindings: true,
+};
+
+static FORTRAN: Language = Language {
+    name: "Fortran",
+    compiler: "gfortran",
+    compiler_variables: &["ALHENA_FC", "OMPI_FC", "MPICH_FC", "MPICH_F90", "I_MPI_FC", "I_MPI_F90"],
+    flags_variables: &["ALHENA_FCFLAGS", "OMPI_FCFLAGS"],
+    compiler_flags: &["-fc=", "-f90=", "-cc="],
+    profile_variable: "MPIFORT_PROFILE",
+    config: ConfigKeys { stem: "mpifort", compiler: "FC", flags: "WRAPPER_FCFLAGS" },
+    has_bindings: false,
+};
+
+static FORTRAN_77: Language = Language {
+    name: "Fortran 77",
+    compiler: "gfortran",
+    compiler_variables: &[
+        "ALHENA_F77",
+        "ALHENA_FC",
+        "OMPI_F77",
+        "OMPI_FC",
+        "MPICH_F77",
+        "MPICH_FC",
+        "I_MPI_F77",
+    ],
+    flags_variables: &["ALHENA_FFLAGS", "ALHENA_FCFLAGS", "OMPI_FFLAGS", "OMPI_FCFLAGS"],
+    compiler_flags: &["-f77=", "-fc=", "-cc="],
+    profile_variable: "MPIF77_PROFILE",
+    config: ConfigKeys { stem: "mpif77", compiler: "F77", flags: "WRAPPER_FFLAGS" },
+    has_bindings: false,
+};
+
+/// The name without its folder, and its language.
+pub fn called_as(argv0: &OsStr) -> Result<(String, &'static Language), Failure> {
+    let name = Path::new(argv0).file_name().unwrap_or(argv0).to_string_lossy().into_owned();
+    let language = match name.as_str() {
+        "mpicc" | "mpicc_abi" => &C,
+        "mpicxx" | "mpicxx_abi" | "mpic++" | "mpiCC" => &CXX,
+        "mpifort" | "mpif90" => &FORTRAN,
+        "mpif77" => &FORTRAN_77,
+        _ => return Err(Failure::UnknownName { name }),
+    };
+    Ok((name, language))
+}

@@ -1,0 +1,108 @@
+//! `mpicc`, `mpicxx` and their aliases: run the system's compiler with what an MPI program needs.
+//!
+//! One program serves all names; the name it is called by chooses the language. It finds the installation
+//! from its own place (`PREFIX/bin`), so an installed tree can be moved. The command line becomes
+//!
+//! ```text
+//! COMPILER [CPPFLAGS CFLAGS] what the user wrote  -IPREFIX/include  [LDFLAGS] -LPREFIX/lib RUNPATH -lmpi_abi [LIBS]
+//!                                                                  └──────── only when this call links ────────┘
+//! ```
+//!
+//! and replaces this process, so that exit code, output and signals are the compiler's own. Flags that ask
+//! (`-showme…`, `-show`, …) print and exit 0; build systems capture both output streams, so nothing else
+//! is ever printed.
+#![forbid(unsafe_code)]
+
+mod command;
+mod config;
+mod failure;
+mod help;
+mod language;
+mod prefix;
+mod request;
+mod settings;
+mod words;
+
+use std::env;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+use failure::Failure;
+use language::Language;
+use prefix::Prefix;
+use request::{Request, Show};
+use settings::Settings;
+
+/// The library's version, as printed by `-v` and `-showme:version`.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("{failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Answers a question or becomes the compiler; returns only after an answer or a failure.
+fn run() -> Result<(), Failure> {
+    let mut arguments = env::args_os();
+    let (name, language) = language::called_as(&arguments.next().unwrap_or_default())?;
+    let request = Request::parse(language, arguments)?;
+    let prefix = Prefix::of_this_program()?;
+    let settings = Settings::gather(language, &request, &prefix)?;
+
+    let words = match &request.show {
+        Show::Nothing => return execute(&name, language, &request, &settings, &prefix),
+        Show::Help => {
+            print!("{}", help::text(&name, language));
+            return Ok(());
+        }
+        Show::Version => {
+            println!("{name}: Alhena {VERSION} (Language: {})", language.name);
+            return Ok(());
+        }
+        Show::Command => command::whole(&request, &settings, &prefix),
+        Show::Compiler => settings.compiler.iter().map(OsString::from).collect(),
+        Show::CompileFlags => command::compile_flags(&settings, &prefix),
+        Show::LinkFlags => command::link_flags(&request, &settings, &prefix),
+        Show::CompileCommand => command::with_compiler(&settings, command::compile_flags(&settings, &prefix)),
+        Show::LinkCommand => {
+            command::with_compiler(&settings, command::link_flags(&request, &settings, &prefix))
+        }
+        Show::IncludeDirectories => vec![prefix.include().into()],
+        Show::LibraryDirectories => vec![prefix.lib().into()],
+        Show::Libraries => vec![command::LIBRARY.into()],
+    };
+    println!("{}", words::join(&words));
+    Ok(())
+}
+
+/// Becomes the compiler.
+fn execute(
+    name: &str,
+    language: &Language,
+    request: &Request,
+    settings: &Settings,
+    prefix: &Prefix,
+) -> Result<(), Failure> {
+    if request.links_or_compiles() && !language.has_bindings {
+        return Err(Failure::NoBindings { name: name.to_string() });
+    }
+    if request.announce {
+        println!("{name} for Alhena version {VERSION}");
+    }
+    let words = command::whole(request, settings, prefix);
+    if request.echo {
+        eprintln!("+ {}", words::join(&words));
+    }
+    let compiler = &words[0];
+    if prefix.is_this_program(compiler) {
+        return Err(Failure::Recursion { name: name.to_string(), compiler: compiler.clone() });
+    }
+    let error = Command::new(compiler).args(&words[1..]).exec();
+    Err(Failure::Compiler { compiler: compiler.clone(), variable: language.compiler_variables[0], error })
+}
