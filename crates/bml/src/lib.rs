@@ -1,0 +1,1 @@
+//! Per-peer route table over the byte transfer layers.

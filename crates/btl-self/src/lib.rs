@@ -1,0 +1,1 @@
+//! Loopback transport: messages of a process to itself.

@@ -1,0 +1,19 @@
+//! The system calls that the transports need, each behind a safe or plainly stated contract.
+//!
+//! | module         | calls                                           | used for                              |
+//! |----------------|-------------------------------------------------|---------------------------------------|
+//! | [`futex`]      | `futex(2)`, never PRIVATE                       | sleeping on a doorbell in shared memory |
+//! | [`membarrier`] | `membarrier(2)`, global expedited               | senders that pay no fence             |
+//! | [`cma`]        | `process_vm_readv(2)`, `process_vm_writev(2)`   | single copy between processes         |
+//! | [`pidfd`]      | `pidfd_open(2)`, `poll(2)`                      | noticing that a peer is gone          |
+//! | [`ptracer`]    | `prctl(PR_SET_PTRACER)`                         | single copy under Yama                |
+//! | [`waiter`]     | `sched_yield(2)`                                | how long to spin before sleeping      |
+//!
+//! Linux only. Nothing here holds state.
+
+pub mod cma;
+pub mod futex;
+pub mod membarrier;
+pub mod pidfd;
+pub mod ptracer;
+pub mod waiter;

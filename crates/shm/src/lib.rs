@@ -1,0 +1,1 @@
+//! The node's shared segment and the lock-free structures in it.
