@@ -1,0 +1,38 @@
+//! MPI datatypes (MPI-5.0 chapter 5) without communication and without handles.
+//!
+//! ```text
+//!   constructors ──> Datatype ── layout ────> Convertor ──> pack, unpack, runs (iovecs)
+//!                       │        (pack program)     └─────> external32
+//!                       ├─────── signature ─> elements, hash
+//!                       └─────── contents ──> envelope, decoding
+//! ```
+//!
+//! A [`Datatype`] is immutable and shared by reference count. Building one also builds its *pack program*: a small tree
+//! of loops and tables that says where the bytes lie in pack order (`layout`), from those of the types it is made of.
+//! A [`Convertor`] joins a type, a count and a buffer address into a stream of bytes that can be read or written
+//! from any position in pieces of any size, straight into or out of a transport's cells.
+//!
+//! Source of all rules: MPI-5.0 chapter 5, sections 6.9.4 (pairs), 15.5.2 (external32), 19.1.9 (Fortran kinds).
+
+mod array;
+mod basic;
+mod compact;
+mod construct;
+mod contents;
+mod convertor;
+mod datatype;
+mod kernel;
+mod layout;
+mod predefined;
+mod signature;
+mod walk;
+
+pub use basic::{
+    Basic, DENSE, FIRST_HANDLE, HANDLES, Kind, NAMED_PAIRS, NamedPair, SIZE, predefined_dense_size,
+    predefined_size,
+};
+pub use compact::Ints;
+pub use contents::{Contents, Envelope, Form};
+pub use convertor::{Convertor, Run, transfer};
+pub use datatype::{Datatype, as_int, count_of, total_size};
+pub use signature::Signature;
