@@ -1,1 +1,29 @@
-//! The node's shared segment and the lock-free structures in it.
+//! The node's shared segment and the lock-free structures that live in it.
+//!
+//! One memory file per node and job is mapped by every rank ([`Segment`]). Where what lies is a pure function
+//! of the number of ranks and a few sizes ([`Layout`]); nothing about the layout is read from the segment.
+//! The structures are generic over the slots they are given and over one module's atomics ([`sync`]), so that
+//! loom checks them with two slots and the transport runs them on mapped memory:
+//!
+//! | structure    | writers → readers | carries                                                    |
+//! |--------------|-------------------|------------------------------------------------------------|
+//! | [`fastbox`]  | 1 → 1             | short messages whole, longer ones with a block of data     |
+//! | [`queue`]    | n → 1             | references to cells, announcements of new fastboxes        |
+//! | [`cell`]     | owner ↔ 1         | payload too long for a fastbox, or before there is one     |
+//! | [`doorbell`] | n → 1             | wake-ups, and the owner's wish for less payload            |
+//!
+//! Peers are not trusted: every length, offset and index that another process can write is read once and
+//! checked before it is used; garbage in the segment loses messages and never memory safety.
+
+pub mod cell;
+pub mod doorbell;
+pub mod fastbox;
+mod layout;
+#[cfg(not(loom))]
+mod mapping;
+pub mod queue;
+pub mod sync;
+
+pub use layout::{Layout, Shape};
+#[cfg(not(loom))]
+pub use mapping::{MapError, Segment};

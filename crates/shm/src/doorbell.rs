@@ -1,0 +1,109 @@
+//! The doorbell of a rank: how senders wake it when it sleeps, and nothing else when it does not.
+//!
+//! ```text
+//!   word:  31 ................. 2      1              0
+//!          changed by each ring        needs fence    sleeping
+//!
+//!   owner                                   sender
+//!   set sleeping                            publish a message (Release)
+//!   full fence on both sides:               -- compiler fence, or a real one if "needs fence" --
+//!     membarrier, or a fence of its own     load word; not sleeping: done
+//!   look at everything once more            clear sleeping and count up, in one step
+//!   futex wait while the word is unchanged  futex wake
+//!   clear sleeping
+//! ```
+//! Either the sender sees the bit, or the owner's last look sees the message: no wake-up is lost. The waker
+//! changes the very word the sleeper waits on, so a wake-up between the last look and the sleep is not lost
+//! either. An owner that cannot or does not want to issue membarrier asks for fences by a bit in the same word,
+//! which senders load anyway.
+
+use crate::sync::{AtomicU32, Ordering, fence};
+
+/// One cache line per rank, written rarely: the word, and the owner's wish about payload.
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub struct Doorbell {
+    word: AtomicU32,
+    congested: AtomicU32,
+    /// Fastboxes handed out by the owner so far; see the transport.
+    claimed: AtomicU32,
+}
+
+const SLEEPING: u32 = 1;
+const NEEDS_FENCE: u32 = 2;
+const COUNT: u32 = 4;
+
+impl Doorbell {
+    /// Asks all senders for a full fence between publishing and looking at the word. To be called before any
+    /// of them sends, by the owner, or by a sender that cannot register for membarrier.
+    pub fn ask_for_fences(&self) {
+        self.word.fetch_or(NEEDS_FENCE, Ordering::SeqCst);
+    }
+
+    /// Sender: wakes the owner if it sleeps. To be called after publishing.
+    #[inline(always)]
+    pub fn ring(&self, wake: impl FnOnce(usize)) {
+        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+        // Relaxed: the order against the message published before is made by the owner's membarrier, or by
+        // the fence in the cold path.
+        if self.word.load(Ordering::Relaxed) & (SLEEPING | NEEDS_FENCE) != 0 {
+            self.ring_slowly(wake);
+        }
+    }
+
+    #[cold]
+    fn ring_slowly(&self, wake: impl FnOnce(usize)) {
+        fence(Ordering::SeqCst);
+        let mut seen = self.word.load(Ordering::Relaxed);
+        while seen & SLEEPING != 0 {
+            let rung = (seen & !SLEEPING).wrapping_add(COUNT);
+            match self.word.compare_exchange_weak(seen, rung, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return wake(self.address()),
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Owner: announces sleep. `barrier` makes every sender execute a full fence and says whether it could;
+    /// if it could not, senders are asked for fences from now on and this time there is no sleep. Returns the
+    /// word's value to sleep on.
+    pub fn arm(&self, barrier: impl FnOnce() -> bool) -> Option<u32> {
+        let armed = self.word.fetch_or(SLEEPING, Ordering::SeqCst) | SLEEPING;
+        fence(Ordering::SeqCst);
+        if armed & NEEDS_FENCE == 0 && !barrier() {
+            self.ask_for_fences();
+            self.disarm();
+            return None;
+        }
+        Some(armed)
+    }
+
+    /// Owner: is awake again.
+    pub fn disarm(&self) {
+        if self.word.load(Ordering::Relaxed) & SLEEPING != 0 {
+            self.word.fetch_and(!SLEEPING, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the owner asked for less payload.
+    #[inline(always)]
+    pub fn congested(&self) -> bool {
+        self.congested.load(Ordering::Relaxed) != 0
+    }
+
+    /// Owner: asks for less payload, or no longer.
+    pub fn set_congested(&self, on: bool) {
+        self.congested.store(u32::from(on), Ordering::Relaxed);
+    }
+
+    /// Sender: takes the next number of the owner's fastboxes; may be beyond what exists.
+    pub fn claim_fastbox(&self, exist: u32) -> Option<u32> {
+        let claim = |claimed| (claimed < exist).then_some(claimed + 1);
+        self.claimed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, claim).ok()
+    }
+
+    /// Address of the futex word.
+    pub fn address(&self) -> usize {
+        &raw const self.word as usize
+    }
+}

@@ -1,0 +1,202 @@
+//! Where what lies in the segment.
+//!
+//! ```text
+//!   head | doorbells | identities | queue tails | queue slots | cell heads | fastboxes | small cells | large cells
+//!          of all      of all       of all        of rank 0,    of rank 0,   received    of rank 0,    of rank 0,
+//!          ranks       ranks        ranks         1, ...        1, ...       by rank 0   1, ...        1, ...
+//!                                                                            1, ...
+//! ```
+//! Lines that every rank reads come first and together, so that they cost each rank a page or two; the large
+//! parts are touched only by use.
+
+/// The sizes that a layout depends on, the same in every process of the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Ranks on this node.
+    pub ranks: usize,
+    /// Fastboxes per receiver.
+    pub fastboxes: usize,
+    /// Lines per fastbox, a power of two.
+    pub lines: usize,
+    /// Blocks of data per fastbox, a power of two.
+    pub blocks: usize,
+    /// Slots per receive queue, a power of two.
+    pub queue: usize,
+    /// Cells per owner and size: first the small ones, then the large ones.
+    pub cells: [usize; 2],
+    /// Payload bytes per cell of each size, multiples of 64.
+    pub cell_bytes: [usize; 2],
+}
+
+/// Offsets into the segment, in bytes, and its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    shape: Shape,
+    doorbells: usize,
+    identities: usize,
+    tails: usize,
+    slots: usize,
+    heads: usize,
+    fastboxes: usize,
+    payloads: [usize; 2],
+    bytes: usize,
+}
+
+/// Distance between lines that different ranks write: two cache lines, since adjacent ones are fetched in pairs.
+pub const APART: usize = 128;
+const LINE: usize = 64;
+const PAGE: usize = 4096;
+
+impl Layout {
+    /// The layout for `shape`.
+    pub fn new(shape: Shape) -> Layout {
+        let n = shape.ranks;
+        let mut end = APART;
+        let mut place = |bytes: usize, align: usize| {
+            let start = end.next_multiple_of(align);
+            end = start + bytes;
+            start
+        };
+        Layout {
+            shape,
+            doorbells: place(n * APART, APART),
+            identities: place(n * LINE, LINE),
+            tails: place(n * APART, APART),
+            slots: place(n * shape.queue * 8, PAGE),
+            heads: place(n * shape.cells_per_rank() * APART, PAGE),
+            fastboxes: place(n * shape.fastboxes * shape.fastbox_bytes(), PAGE),
+            payloads: [
+                place(n * shape.cells[0] * shape.cell_bytes[0], PAGE),
+                place(n * shape.cells[1] * shape.cell_bytes[1], PAGE),
+            ],
+            bytes: place(0, PAGE),
+        }
+    }
+
+    /// The sizes this layout is made from.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Length of the segment in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The doorbells of all ranks.
+    pub fn doorbells(&self) -> usize {
+        self.doorbells
+    }
+
+    /// The identities of all ranks.
+    pub fn identities(&self) -> usize {
+        self.identities
+    }
+
+    /// The tails of all ranks' receive queues.
+    pub fn tails(&self) -> usize {
+        self.tails
+    }
+
+    /// The slots of `rank`'s receive queue.
+    pub fn slots(&self, rank: usize) -> usize {
+        self.slots + rank * self.shape.queue * 8
+    }
+
+    /// The heads of `rank`'s cells, small ones first.
+    pub fn cell_heads(&self, rank: usize) -> usize {
+        self.heads + rank * self.shape.cells_per_rank() * APART
+    }
+
+    /// The parts of fastbox `number` of `receiver`: progress, lines, blocks.
+    pub fn fastbox(&self, receiver: usize, number: usize) -> [usize; 3] {
+        let index = receiver * self.shape.fastboxes + number;
+        let start = self.fastboxes + index * self.shape.fastbox_bytes();
+        let lines = start + APART;
+        [start, lines, lines + self.shape.lines * LINE]
+    }
+
+    /// Offset and length of the payload of `rank`'s cell `cell`, which is below [`Shape::cells_per_rank`].
+    pub fn cell(&self, rank: usize, cell: usize) -> (usize, usize) {
+        let [small, large] = self.shape.cells;
+        let (size, index, count) = if cell < small { (0, cell, small) } else { (1, cell - small, large) };
+        let bytes = self.shape.cell_bytes[size];
+        (self.payloads[size] + (rank * count + index) * bytes, bytes)
+    }
+}
+
+impl Shape {
+    /// Cells of one owner, of both sizes.
+    pub fn cells_per_rank(&self) -> usize {
+        self.cells[0] + self.cells[1]
+    }
+
+    fn fastbox_bytes(&self) -> usize {
+        APART + (self.lines + self.blocks) * LINE
+    }
+
+    /// A number that differs between shapes, for processes to compare: FNV-1a over the sizes.
+    pub fn fingerprint(&self) -> u64 {
+        let sizes = [self.ranks, self.fastboxes, self.lines, self.blocks, self.queue];
+        let all = sizes.iter().chain(&self.cells).chain(&self.cell_bytes);
+        all.fold(0xcbf2_9ce4_8422_2325, |hash, &size| {
+            (hash ^ size as u64).wrapping_mul(0x0000_0100_0000_01b3)
+        })
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{Layout, Shape};
+
+    #[test]
+    fn no_two_parts_overlap_and_all_lie_within() {
+        let shape = Shape {
+            ranks: 3,
+            fastboxes: 2,
+            lines: 8,
+            blocks: 16,
+            queue: 4,
+            cells: [3, 2],
+            cell_bytes: [128, 512],
+        };
+        let layout = Layout::new(shape);
+        let mut parts = vec![
+            (0, 128),
+            (layout.doorbells(), 3 * 128),
+            (layout.identities(), 3 * 64),
+            (layout.tails(), 3 * 128),
+        ];
+        for rank in 0..3 {
+            parts.push((layout.slots(rank), 4 * 8));
+            parts.push((layout.cell_heads(rank), 5 * 128));
+            for number in 0..2 {
+                let [progress, lines, blocks] = layout.fastbox(rank, number);
+                parts.extend([(progress, 128), (lines, 8 * 64), (blocks, 16 * 64)]);
+            }
+            parts.extend((0..5).map(|cell| layout.cell(rank, cell)));
+        }
+        parts.sort();
+        for pair in parts.windows(2) {
+            assert!(pair[0].0 + pair[0].1 <= pair[1].0, "{pair:?}");
+        }
+        let last = parts.last().unwrap();
+        assert!(last.0 + last.1 <= layout.bytes());
+        assert!(parts.iter().all(|(at, _)| at % 64 == 0));
+    }
+
+    #[test]
+    fn a_fingerprint_tells_shapes_apart() {
+        let shape = Shape {
+            ranks: 2,
+            fastboxes: 1,
+            lines: 8,
+            blocks: 8,
+            queue: 8,
+            cells: [1, 2],
+            cell_bytes: [64, 64],
+        };
+        let other = Shape { cells: [2, 1], ..shape };
+        assert_ne!(shape.fingerprint(), other.fingerprint());
+    }
+}

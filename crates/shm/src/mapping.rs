@@ -1,0 +1,218 @@
+//! Mapping the node's segment.
+
+use core::fmt;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use crate::cell::CellHead;
+use crate::doorbell::Doorbell;
+use crate::fastbox::{Block, Fastbox, Line, Progress};
+use crate::layout::Layout;
+use crate::queue::{Queue, Slot, Tail};
+use crate::sync::AtomicU64;
+
+/// Types that may lie in the segment.
+///
+/// # Safety
+/// Every bit pattern is a valid value, all fields that peers write are atomics or `UnsafeCell`, and the
+/// type owns nothing.
+unsafe trait Shared {}
+
+// SAFETY: atomics and cells of integers.
+unsafe impl Shared for Line {}
+// SAFETY: a cell of integers.
+unsafe impl Shared for Block {}
+// SAFETY: an atomic.
+unsafe impl Shared for Progress {}
+// SAFETY: an atomic.
+unsafe impl Shared for Slot {}
+// SAFETY: an atomic.
+unsafe impl Shared for Tail {}
+// SAFETY: atomics.
+unsafe impl Shared for Doorbell {}
+// SAFETY: atomics and a cell of integers.
+unsafe impl Shared for CellHead {}
+// SAFETY: atomics.
+unsafe impl Shared for Identity {}
+// SAFETY: an atomic.
+unsafe impl Shared for Head {}
+
+/// The first line of the segment.
+#[repr(C, align(128))]
+#[derive(Debug)]
+struct Head {
+    /// Fingerprint of the shape, set by the first process that attaches.
+    shape: AtomicU64,
+}
+
+/// How a rank proves that a process id is its own: a secret number at an address of its memory.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct Identity {
+    /// Address of the number in the rank's own memory; zero until it has attached.
+    pub address: AtomicU64,
+    /// The number.
+    pub nonce: AtomicU64,
+}
+
+/// The mapped segment. It stays mapped until the process ends: views of it are `'static`.
+#[derive(Debug)]
+pub struct Segment {
+    base: *mut u8,
+    layout: Layout,
+}
+
+// SAFETY: the base address is constant, and what it points to is only handed out as `Sync` types or raw.
+unsafe impl Send for Segment {}
+// SAFETY: as above.
+unsafe impl Sync for Segment {}
+
+/// Why the segment cannot be used.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum MapError {
+    /// The memory file is shorter than the layout.
+    TooShort {
+        /// Bytes of the file.
+        have: u64,
+        /// Bytes of the layout.
+        need: u64,
+    },
+    /// Another process of the job uses other sizes.
+    OtherShape,
+    /// A system call failed.
+    System(&'static str, io::Error),
+}
+
+impl fmt::Display for MapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let next = "start all processes of the job by one mpiexec and with the same btl_vader_* parameters";
+        match self {
+            MapError::TooShort { have, need } => write!(
+                f,
+                "mapping the node's shared segment failed\nit has {have} bytes and {need} are needed\n{next}"
+            ),
+            MapError::OtherShape => write!(
+                f,
+                "attaching to the node's shared segment failed\nanother process laid it out in other sizes\n{next}"
+            ),
+            MapError::System(call, error) => write!(
+                f,
+                "mapping the node's shared segment failed\n{call}: {error}\nfree memory or raise its limit (ulimit -v)"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for MapError {}
+
+impl Segment {
+    /// Maps `file`, a memory file all of zeros at first, that the processes of a node share.
+    ///
+    /// # Errors
+    /// [`MapError`].
+    pub fn map(file: BorrowedFd<'_>, layout: Layout) -> Result<Segment, MapError> {
+        let have = file_bytes(file)?;
+        let need = layout.bytes() as u64;
+        if have < need {
+            return Err(MapError::TooShort { have, need });
+        }
+        let base = map_shared(file, layout.bytes())?;
+        let segment = Segment { base, layout };
+        segment.agree_on_shape()?;
+        Ok(segment)
+    }
+
+    fn agree_on_shape(&self) -> Result<(), MapError> {
+        use crate::sync::Ordering::Relaxed;
+        let ours = self.layout.shape().fingerprint();
+        match self.one::<Head>(0).shape.compare_exchange(0, ours, Relaxed, Relaxed) {
+            Err(theirs) if theirs != ours => Err(MapError::OtherShape),
+            _ => Ok(()),
+        }
+    }
+
+    /// The layout it was mapped with.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The doorbell of `rank`.
+    pub fn doorbell(&self, rank: usize) -> &'static Doorbell {
+        &self.many(self.layout.doorbells(), self.layout.shape().ranks)[rank]
+    }
+
+    /// The identity of `rank`.
+    pub fn identity(&self, rank: usize) -> &'static Identity {
+        &self.many(self.layout.identities(), self.layout.shape().ranks)[rank]
+    }
+
+    /// The receive queue of `rank`.
+    pub fn queue(&self, rank: usize) -> Queue<'static> {
+        let shape = self.layout.shape();
+        let tail = &self.many::<Tail>(self.layout.tails(), shape.ranks)[rank];
+        Queue::new(self.many(self.layout.slots(rank), shape.queue), tail)
+    }
+
+    /// Fastbox `number` of `receiver`.
+    pub fn fastbox(&self, receiver: usize, number: usize) -> Fastbox<'static> {
+        let shape = self.layout.shape();
+        let [progress, lines, blocks] = self.layout.fastbox(receiver, number);
+        Fastbox {
+            progress: self.one(progress),
+            lines: self.many(lines, shape.lines),
+            blocks: self.many(blocks, shape.blocks),
+        }
+    }
+
+    /// The heads of `rank`'s cells.
+    pub fn cell_heads(&self, rank: usize) -> &'static [CellHead] {
+        self.many(self.layout.cell_heads(rank), self.layout.shape().cells_per_rank())
+    }
+
+    /// Address and length of the payload of `rank`'s cell `cell`, which is below `cells_per_rank`.
+    pub fn cell(&self, rank: usize, cell: usize) -> (*mut u8, usize) {
+        let (offset, len) = self.layout.cell(rank, cell);
+        assert!(offset + len <= self.layout.bytes(), "a cell of the layout");
+        (self.base.wrapping_add(offset), len)
+    }
+
+    fn one<T: Shared>(&self, offset: usize) -> &'static T {
+        &self.many(offset, 1)[0]
+    }
+
+    fn many<T: Shared>(&self, offset: usize, count: usize) -> &'static [T] {
+        assert!(offset + count * size_of::<T>() <= self.layout.bytes(), "a part of the layout");
+        assert!(offset.is_multiple_of(align_of::<T>()), "an aligned part of the layout");
+        // SAFETY: the range lies within the mapping, which is never unmapped and page-aligned; the file cannot
+        // shrink (sealed by its creator); any bits are a valid `T`, which peers may change (`Shared`).
+        unsafe { core::slice::from_raw_parts(self.base.add(offset).cast(), count) }
+    }
+}
+
+fn file_bytes(file: BorrowedFd<'_>) -> Result<u64, MapError> {
+    // SAFETY: `stat` is plain data that the call fills.
+    let mut stat: libc::stat = unsafe { core::mem::zeroed() };
+    // SAFETY: a valid descriptor and a valid place for the answer.
+    if unsafe { libc::fstat(file.as_raw_fd(), &mut stat) } != 0 {
+        return Err(MapError::System("fstat", io::Error::last_os_error()));
+    }
+    Ok(stat.st_size as u64)
+}
+
+fn map_shared(file: BorrowedFd<'_>, bytes: usize) -> Result<*mut u8, MapError> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping at an address of the kernel's choice disturbs nothing.
+    let base = unsafe {
+        libc::mmap(core::ptr::null_mut(), bytes, protection, libc::MAP_SHARED, file.as_raw_fd(), 0)
+    };
+    if base == libc::MAP_FAILED {
+        return Err(MapError::System("mmap", io::Error::last_os_error()));
+    }
+    // A forked child must not take part in the job's traffic; it never touches the segment.
+    // SAFETY: the range is the mapping just made.
+    if unsafe { libc::madvise(base, bytes, libc::MADV_DONTFORK) } != 0 {
+        return Err(MapError::System("madvise", io::Error::last_os_error()));
+    }
+    Ok(base.cast())
+}
