@@ -1,0 +1,265 @@
+//! The small language in which algorithms write their schedules.
+
+use crate::params::Params;
+use crate::schedule::{Buf, IRREGULAR, Line, Peer, Ref, Schedule, Scratch, Step, Wake};
+use std::collections::VecDeque;
+
+/// A request slot that still has to be waited for.
+#[must_use = "a request that is never waited for may outlive its buffer"]
+#[derive(Debug)]
+pub(crate) struct Req(u32);
+
+/// Collects steps; gives out request slots and scratch buffers and sizes the latter from their use.
+#[derive(Default)]
+pub(crate) struct Builder {
+    steps: Vec<Step>,
+    free: Vec<u32>,
+    slots: u32,
+    scratch: Vec<Scratch>,
+    rounds: u16,
+    irregular: u32,
+    max_blocks: u32,
+}
+
+impl Builder {
+    pub(crate) fn new() -> Builder {
+        Builder { max_blocks: 1, ..Builder::default() }
+    }
+
+    /// A new scratch buffer for elements of the reduction's type.
+    pub(crate) fn typed(&mut self) -> Buf {
+        Buf::Typed(self.new_scratch(false))
+    }
+
+    /// A new scratch buffer for packed bytes.
+    pub(crate) fn packed(&mut self) -> Buf {
+        Buf::Packed(self.new_scratch(true))
+    }
+
+    fn new_scratch(&mut self, packed: bool) -> u8 {
+        self.scratch.push(Scratch { packed, parts: 0, den: 1 });
+        u8::try_from(self.scratch.len() - 1).expect("an algorithm uses a handful of scratch buffers")
+    }
+
+    pub(crate) fn send(&mut self, peer: Peer, from: Ref) -> Req {
+        self.note(from);
+        let slot = self.slot();
+        self.steps.push(Step::Send { slot, peer, from });
+        Req(slot)
+    }
+
+    pub(crate) fn recv(&mut self, peer: Peer, into: Ref) -> Req {
+        self.note(into);
+        let slot = self.slot();
+        self.steps.push(Step::Recv { slot, peer, into });
+        Req(slot)
+    }
+
+    fn slot(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.slots += 1;
+            self.slots - 1
+        })
+    }
+
+    pub(crate) fn wait(&mut self, req: Req) {
+        self.steps.push(Step::Wait { slot: req.0 });
+        self.free.push(req.0);
+    }
+
+    pub(crate) fn wait_all(&mut self, reqs: impl IntoIterator<Item = Req>) {
+        for req in reqs {
+            self.wait(req);
+        }
+    }
+
+    /// Sends and waits.
+    pub(crate) fn send_now(&mut self, peer: Peer, from: Ref) {
+        let req = self.send(peer, from);
+        self.wait(req);
+    }
+
+    /// Receives and waits.
+    pub(crate) fn recv_now(&mut self, peer: Peer, into: Ref) {
+        let req = self.recv(peer, into);
+        self.wait(req);
+    }
+
+    /// Sends to one process while receiving from another; the receive is posted first.
+    pub(crate) fn exchange(&mut self, to: Peer, from: Ref, source: Peer, into: Ref) {
+        let recv = self.recv(source, into);
+        let send = self.send(to, from);
+        self.wait(recv);
+        self.wait(send);
+    }
+
+    /// Copies unless source and destination are the same.
+    pub(crate) fn copy(&mut self, into: Ref, from: Ref) {
+        if into != from {
+            self.note(into);
+            self.note(from);
+            self.steps.push(Step::Copy { into, from });
+        }
+    }
+
+    /// `into = left op right`; see [`Step::Reduce`] for what `into` may be.
+    pub(crate) fn reduce(&mut self, into: Ref, left: Ref, right: Ref) {
+        let apart = |operand: Ref| into == operand || disjoint(into, operand);
+        debug_assert!(apart(left) && apart(right), "{into:?} = {left:?} op {right:?}");
+        for r in [into, left, right] {
+            self.note(r);
+        }
+        self.steps.push(Step::Reduce { into, left, right });
+    }
+
+    pub(crate) fn publish(&mut self, round: u16, line: Line, from: Ref, wake: Wake) {
+        self.note_round(round);
+        self.note(from);
+        self.steps.push(Step::Publish { round, line, from, wake });
+    }
+
+    pub(crate) fn await_line(&mut self, round: u16, line: Line, into: Ref) {
+        self.note_round(round);
+        self.note(into);
+        self.steps.push(Step::Await { round, line, into });
+    }
+
+    /// Emits `Arrive`; `last` writes the steps that only the last process takes.
+    pub(crate) fn arrive(&mut self, round: u16, last: impl FnOnce(&mut Builder)) {
+        self.note_round(round);
+        let at = self.steps.len();
+        self.steps.push(Step::Arrive { round, otherwise: 0 });
+        last(self);
+        let end = self.steps.len() as u32;
+        self.steps[at] = Step::Arrive { round, otherwise: end };
+    }
+
+    pub(crate) fn retire(&mut self, round: u16) {
+        self.note_round(round);
+        self.steps.push(Step::Retire { round });
+    }
+
+    pub(crate) fn claim(&mut self, round: u16) {
+        self.note_round(round);
+        self.steps.push(Step::Claim { round });
+    }
+
+    pub(crate) fn expose(&mut self, round: u16, buf: Ref, wake: Wake) {
+        self.note_round(round);
+        self.note(buf);
+        self.steps.push(Step::Expose { round, buf, wake });
+    }
+
+    pub(crate) fn get(&mut self, round: u16, owner: u32, from: Ref, into: Ref) {
+        self.note_round(round);
+        self.note(from);
+        self.note(into);
+        self.steps.push(Step::Get { round, owner, from, into });
+    }
+
+    fn note_round(&mut self, round: u16) {
+        self.rounds = self.rounds.max(round + 1);
+    }
+
+    /// Keeps the largest use of each scratch buffer and the largest multiple of the count.
+    fn note(&mut self, r: Ref) {
+        if r.den == IRREGULAR {
+            self.irregular = self.irregular.max(r.hi);
+        }
+        if r.den == 1 && !matches!(r.buf, Buf::SendBlock | Buf::RecvBlock) {
+            self.max_blocks = self.max_blocks.max(r.hi);
+        }
+        let (Buf::Typed(i) | Buf::Packed(i)) = r.buf else { return };
+        let s = &mut self.scratch[usize::from(i)];
+        let parts = r.hi - r.org.min(r.lo);
+        let larger = u64::from(parts) * u64::from(s.den) > u64::from(s.parts) * u64::from(r.den);
+        if r.den == IRREGULAR || (s.den != IRREGULAR && larger) {
+            (s.parts, s.den) = (parts, r.den);
+        }
+    }
+
+    pub(crate) fn finish(self) -> Schedule {
+        debug_assert_eq!(self.free.len(), self.slots as usize, "every request is waited for");
+        Schedule {
+            steps: self.steps.into_boxed_slice(),
+            slots: self.slots,
+            scratch: self.scratch,
+            rounds: self.rounds,
+            irregular: self.irregular,
+            max_blocks: self.max_blocks,
+        }
+    }
+}
+
+fn disjoint(a: Ref, b: Ref) -> bool {
+    a.buf != b.buf || (a.den == b.den && (a.hi <= b.lo || b.hi <= a.lo))
+}
+
+/// Sends in flight, at most `limit`: the oldest is waited for before one more starts.
+pub(crate) struct Window {
+    limit: usize,
+    reqs: VecDeque<Req>,
+}
+
+impl Window {
+    pub(crate) fn new(limit: usize) -> Window {
+        Window { limit: limit.max(1), reqs: VecDeque::new() }
+    }
+
+    pub(crate) fn push(&mut self, b: &mut Builder, req: Req) {
+        self.reqs.push_back(req);
+        while self.reqs.len() > self.limit {
+            self.wait_oldest(b);
+        }
+    }
+
+    pub(crate) fn wait_oldest(&mut self, b: &mut Builder) {
+        if let Some(req) = self.reqs.pop_front() {
+            b.wait(req);
+        }
+    }
+
+    pub(crate) fn finish(mut self, b: &mut Builder) {
+        b.wait_all(self.reqs.drain(..));
+    }
+}
+
+/// Some processes of the own group, renumbered from 0: all of them, or a node's, or the leaders.
+#[derive(Clone, Copy)]
+pub(crate) struct Group<'a> {
+    /// Index of the calling process.
+    pub(crate) me: u32,
+    /// Number of processes.
+    pub(crate) size: u32,
+    ranks: Option<&'a [u32]>,
+    inter: bool,
+}
+
+impl<'a> Group<'a> {
+    /// The whole own group.
+    pub(crate) fn own(p: &Params) -> Group<'a> {
+        Group { me: p.rank, size: p.size, ranks: None, inter: p.remote.is_some() }
+    }
+
+    /// The ranks listed, among which the calling process must be.
+    pub(crate) fn of_ranks(p: &Params, ranks: &'a [u32]) -> Group<'a> {
+        let me = ranks.iter().position(|&r| r == p.rank).expect("a process emits only for groups it is in");
+        Group { me: me as u32, size: ranks.len() as u32, ranks: Some(ranks), inter: p.remote.is_some() }
+    }
+
+    /// The process with index `i`.
+    pub(crate) fn peer(&self, i: u32) -> Peer {
+        let rank = self.ranks.map_or(i, |r| r[i as usize]);
+        if self.inter { Peer::local(rank) } else { Peer::rank(rank) }
+    }
+
+    /// The index `by` places after the own one, around the ring.
+    pub(crate) fn after(&self, by: u32) -> u32 {
+        ((u64::from(self.me) + u64::from(by)) % u64::from(self.size)) as u32
+    }
+
+    /// The index `by` places before the own one, around the ring; `by` is at most the size.
+    pub(crate) fn before(&self, by: u32) -> u32 {
+        (self.me + self.size - by) % self.size
+    }
+}

@@ -1,0 +1,145 @@
+//! The shared area of each node, as [`crate::shared`] specifies it, over plain vectors.
+
+use crate::port::Side;
+use crate::schedule::Line;
+use crate::shared::{CELL_BYTES, CELLS, DEPTH, PAYLOAD};
+
+#[derive(Clone, Default)]
+struct LineState {
+    epoch: u64,
+    payload: Vec<u8>,
+    exposed: Option<(usize, Side, i64)>,
+}
+
+struct Node {
+    ranks: Vec<usize>,
+    /// `ranks.len() + 1` groups of `DEPTH` lines; the last group is the gate's.
+    lines: Vec<LineState>,
+    arrived: [usize; DEPTH],
+    /// Last epoch each rank retired.
+    retired: Vec<u64>,
+    cells: Vec<Vec<u8>>,
+}
+
+/// The shared areas of all nodes.
+pub struct Area {
+    nodes: Vec<Node>,
+    place: Vec<(usize, u32)>,
+}
+
+impl Area {
+    /// Areas for ranks distributed over nodes.
+    pub fn new(node_of: &[u32]) -> Area {
+        let count = node_of.iter().max().map_or(0, |&n| n as usize + 1);
+        let mut place = Vec::new();
+        let mut ranks: Vec<Vec<usize>> = vec![vec![]; count];
+        for (rank, &node) in node_of.iter().enumerate() {
+            place.push((node as usize, ranks[node as usize].len() as u32));
+            ranks[node as usize].push(rank);
+        }
+        let nodes = ranks.into_iter().map(|ranks| {
+            let n = ranks.len();
+            Node {
+                ranks,
+                lines: vec![LineState::default(); (n + 1) * DEPTH],
+                arrived: [0; DEPTH],
+                retired: vec![0; n],
+                cells: vec![vec![]; n * CELLS],
+            }
+        });
+        Area { nodes: nodes.collect(), place }
+    }
+
+    pub(super) fn index_of(&self, rank: usize) -> u32 {
+        self.place[rank].1
+    }
+
+    fn of(&mut self, rank: usize) -> (&mut Node, usize) {
+        let (node, index) = self.place[rank];
+        (&mut self.nodes[node], index as usize)
+    }
+
+    pub(super) fn publish(&mut self, rank: usize, line: Line, epoch: u64, payload: &[u8]) -> bool {
+        assert!(payload.len() <= PAYLOAD, "{} bytes in a line", payload.len());
+        self.put(rank, line, epoch, LineState { epoch, payload: payload.to_vec(), exposed: None })
+    }
+
+    pub(super) fn expose(&mut self, rank: usize, epoch: u64, side: Side, offset: i64) -> bool {
+        let own = Line::Of(self.index_of(rank));
+        let state = LineState { epoch, payload: vec![], exposed: Some((rank, side, offset)) };
+        self.put(rank, own, epoch, state)
+    }
+
+    fn put(&mut self, rank: usize, line: Line, epoch: u64, state: LineState) -> bool {
+        let (node, index) = self.of(rank);
+        if node.retired.iter().any(|&r| r + (DEPTH as u64) < epoch) {
+            return false;
+        }
+        let who = match line {
+            Line::Of(i) => {
+                assert_eq!(i as usize, index, "a rank writes only its own line");
+                index
+            }
+            Line::Gate => node.ranks.len(),
+        };
+        let slot = &mut node.lines[who * DEPTH + epoch as usize % DEPTH];
+        assert!(slot.epoch < epoch, "a line is written once an epoch");
+        *slot = state;
+        true
+    }
+
+    fn line(&self, node: u32, line: Line, epoch: u64) -> &LineState {
+        let node = &self.nodes[node as usize];
+        let who = match line {
+            Line::Of(i) => i as usize,
+            Line::Gate => node.ranks.len(),
+        };
+        &node.lines[who * DEPTH + epoch as usize % DEPTH]
+    }
+
+    pub(super) fn observe(&self, node: u32, line: Line, epoch: u64) -> Option<Vec<u8>> {
+        let state = self.line(node, line, epoch);
+        assert!(state.epoch <= epoch, "a line was overwritten before it was read");
+        (state.epoch == epoch).then(|| state.payload.clone())
+    }
+
+    pub(super) fn exposed(&self, node: u32, owner: u32, epoch: u64) -> (usize, Side, i64) {
+        let state = self.line(node, Line::Of(owner), epoch);
+        assert_eq!(state.epoch, epoch, "the exposing line was observed before");
+        state.exposed.expect("a buffer was exposed in this line")
+    }
+
+    pub(super) fn arrive(&mut self, rank: usize, epoch: u64) -> bool {
+        let (node, _) = self.of(rank);
+        let counter = &mut node.arrived[epoch as usize % DEPTH];
+        *counter += 1;
+        let last = *counter == node.ranks.len();
+        if last {
+            *counter = 0;
+        }
+        last
+    }
+
+    pub(super) fn retire(&mut self, rank: usize, epoch: u64) {
+        let (node, index) = self.of(rank);
+        assert!(node.retired[index] <= epoch, "epochs are retired in order");
+        node.retired[index] = epoch;
+    }
+
+    pub(super) fn claim(&mut self, rank: usize, epoch: u64) -> bool {
+        let (node, index) = self.of(rank);
+        let free = node.retired.iter().all(|&r| r + CELLS as u64 >= epoch);
+        if free {
+            node.cells[index * CELLS + epoch as usize % CELLS] = vec![0xC3; CELL_BYTES];
+        }
+        free
+    }
+
+    pub(super) fn cell(&self, node: u32, owner: u32, epoch: u64) -> &[u8] {
+        &self.nodes[node as usize].cells[owner as usize * CELLS + epoch as usize % CELLS]
+    }
+
+    pub(super) fn cell_mut(&mut self, node: u32, owner: u32, epoch: u64) -> &mut [u8] {
+        &mut self.nodes[node as usize].cells[owner as usize * CELLS + epoch as usize % CELLS]
+    }
+}

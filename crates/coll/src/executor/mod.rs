@@ -1,0 +1,305 @@
+//! Runs schedules for any number of virtual ranks in one process, with byte-accurate buffers and random interleavings.
+//!
+//! Tests compare the result with a naive computation; a simulator uses the same parts with its own clock. The network
+//! here is as unfriendly as the standard allows: a send completes when it likes (some at once, some only when matched),
+//! received memory is poisoned until the message arrives, ranks are advanced in random order.
+
+mod area;
+mod memory;
+mod network;
+
+pub use area::Area;
+pub use memory::{Block, Buffer, Memory, Type};
+pub use network::Network;
+
+use crate::execution::{Execution, Shape, State};
+use crate::port::{Base, Port, Region, Side};
+use crate::schedule::{Line, Peer, Schedule, Wake};
+use abi::Result;
+use std::sync::Arc;
+
+/// A reduction on packed elements: `right = left op right`.
+pub type OpFn = dyn Fn(&[u8], &mut [u8]);
+
+/// One virtual rank's part in a collective call.
+pub struct Call {
+    /// What it runs.
+    pub schedule: Arc<Schedule>,
+    /// Counts and types.
+    pub shape: Shape,
+    /// Irregular block counts, in elements.
+    pub irregular: Vec<u64>,
+    /// Its buffers.
+    pub memory: Memory,
+}
+
+/// A set of virtual ranks in the middle of one collective call.
+pub struct World<'a> {
+    executions: Vec<Execution<u64>>,
+    memories: Vec<Memory>,
+    done: Vec<bool>,
+    network: Network,
+    area: Area,
+    node_of: Vec<u32>,
+    /// Ranks of the first group; the rest form the other group of an inter-communicator.
+    first_group: usize,
+    op: &'a OpFn,
+    user_op: bool,
+    random: Random,
+}
+
+impl<'a> World<'a> {
+    /// Starts `calls`, one per rank; those from `first_group` on belong to the other group of an inter-communicator.
+    /// `node_of` tells which ranks share memory (all on one node if empty). `op` serves every reduction; with `user_op` it is called
+    /// the way a user's function is.
+    pub fn new(
+        calls: Vec<Call>,
+        first_group: usize,
+        node_of: &[u32],
+        op: &'a OpFn,
+        user_op: bool,
+        seed: u64,
+    ) -> Result<World<'a>> {
+        let n = calls.len();
+        let node_of = if node_of.is_empty() { vec![0; n] } else { node_of.to_vec() };
+        let mut world = World {
+            executions: Vec::with_capacity(n),
+            memories: Vec::with_capacity(n),
+            done: vec![false; n],
+            network: Network::new(n),
+            area: Area::new(&node_of),
+            node_of,
+            first_group,
+            op,
+            user_op,
+            random: Random(seed | 1),
+        };
+        for call in calls {
+            let mut execution = Execution::new();
+            execution.start(&call.schedule, &call.shape, call.irregular.into_iter(), 1, user_op)?;
+            let mut memory = call.memory;
+            memory.arena = vec![0xEE; execution.arena_bytes()];
+            world.executions.push(execution);
+            world.memories.push(memory);
+        }
+        Ok(world)
+    }
+
+    /// Runs everybody to the end and hands the memories back. Fails with a description if nobody can go on, a port call
+    /// fails, or a message is left over.
+    pub fn run(mut self) -> core::result::Result<Vec<Memory>, String> {
+        let n = self.executions.len();
+        let mut order: Vec<usize> = (0..n).collect();
+        while self.done.iter().any(|d| !d) {
+            self.random.shuffle(&mut order);
+            let mut moved = false;
+            for &rank in &order {
+                if !self.done[rank] {
+                    moved |= self.advance(rank)?;
+                }
+            }
+            if !moved {
+                return Err(self.describe_deadlock());
+            }
+        }
+        match self.network.left_over() {
+            None => Ok(self.memories),
+            Some((from, to)) => Err(format!("a message from {from} to {to} was never received")),
+        }
+    }
+
+    /// Advances one rank; tells whether anything happened.
+    fn advance(&mut self, rank: usize) -> core::result::Result<bool, String> {
+        let before = (self.executions[rank].position(), self.network.events);
+        loop {
+            let mut port = RankPort {
+                rank,
+                memories: &mut self.memories,
+                network: &mut self.network,
+                area: &mut self.area,
+                node_of: &self.node_of,
+                first_group: self.first_group,
+                op: self.op,
+                random: &mut self.random,
+            };
+            match self.executions[rank].advance(&mut port) {
+                State::Done => {
+                    self.done[rank] = true;
+                    return Ok(true);
+                }
+                State::Pending => {
+                    return Ok(before != (self.executions[rank].position(), self.network.events));
+                }
+                State::UserReduce { left, inout } => {
+                    if !self.user_op {
+                        return Err(format!("rank {rank}: a user reduction that is not one"));
+                    }
+                    port.reduce(&inout, &left, &inout).map_err(|e| e.to_string())?;
+                    self.executions[rank].reduced();
+                }
+                State::Failed(error) => return Err(format!("rank {rank}: {error}")),
+            }
+        }
+    }
+
+    fn describe_deadlock(&self) -> String {
+        let waiting = self.executions.iter().zip(&self.done).enumerate().filter(|(_, (_, done))| !**done);
+        let lines: Vec<String> = waiting.map(|(r, (e, _))| format!("rank {r}: {:?}", e.waiting())).collect();
+        format!("deadlock:\n{}", lines.join("\n"))
+    }
+}
+
+/// The port of one virtual rank.
+struct RankPort<'w> {
+    rank: usize,
+    memories: &'w mut [Memory],
+    network: &'w mut Network,
+    area: &'w mut Area,
+    node_of: &'w [u32],
+    first_group: usize,
+    op: &'w OpFn,
+    random: &'w mut Random,
+}
+
+impl RankPort<'_> {
+    /// Index in the world of a peer.
+    fn world_index(&self, peer: Peer) -> usize {
+        let inter = self.first_group < self.memories.len();
+        let in_second = inter && ((self.rank >= self.first_group) == peer.is_local());
+        let start = if in_second { self.first_group } else { 0 };
+        start + peer.index() as usize
+    }
+
+    fn read(&self, region: &Region) -> Vec<u8> {
+        match *region {
+            Region::Span { base: Base::Cell { owner, epoch }, offset, count, ty } => {
+                let size = self.memories[self.rank].type_of(ty).size;
+                let cell = self.area.cell(self.node(), owner, epoch);
+                cell[offset as usize..][..count as usize * size].to_vec()
+            }
+            _ => self.memories[self.rank].pack(region),
+        }
+    }
+
+    fn write(&mut self, region: &Region, data: &[u8]) {
+        match *region {
+            Region::Span { base: Base::Cell { owner, epoch }, offset, .. } => {
+                assert_eq!(owner, self.area.index_of(self.rank), "a rank writes only its own cells");
+                let node = self.node();
+                self.area.cell_mut(node, owner, epoch)[offset as usize..][..data.len()].copy_from_slice(data);
+            }
+            _ => self.memories[self.rank].unpack(region, data),
+        }
+    }
+
+    fn node(&self) -> u32 {
+        self.node_of[self.rank]
+    }
+}
+
+impl Port for RankPort<'_> {
+    type Op = u64;
+
+    fn isend(&mut self, peer: Peer, from: &Region) -> Result<Option<u64>> {
+        let to = self.world_index(peer);
+        let eager = self.random.below(2) == 0;
+        Ok(self.network.send(self.memories, self.rank, to, from, eager))
+    }
+
+    fn irecv(&mut self, peer: Peer, into: &Region) -> Result<Option<u64>> {
+        let from = self.world_index(peer);
+        Ok(self.network.recv(self.memories, from, self.rank, into))
+    }
+
+    fn test(&mut self, op: u64) -> Result<bool> {
+        Ok(self.network.test(op))
+    }
+
+    fn copy(&mut self, into: &Region, from: &Region) -> Result<()> {
+        let data = self.read(from);
+        self.write(into, &data);
+        Ok(())
+    }
+
+    fn reduce(&mut self, into: &Region, left: &Region, right: &Region) -> Result<()> {
+        let left = self.read(left);
+        let mut right = self.read(right);
+        assert_eq!(left.len(), right.len(), "operands of one size");
+        let size = self.memories[self.rank].recv_type.size;
+        for (l, r) in left.chunks(size).zip(right.chunks_mut(size)) {
+            (self.op)(l, r);
+        }
+        self.write(into, &right);
+        Ok(())
+    }
+
+    fn block_bytes(&self, side: Side, index: u32) -> u64 {
+        self.memories[self.rank].block(side, index).bytes() as u64
+    }
+
+    fn publish(&mut self, line: Line, epoch: u64, from: &Region, _: Wake) -> Result<bool> {
+        let payload = self.read(from);
+        Ok(self.area.publish(self.rank, line, epoch, &payload))
+    }
+
+    fn observe(&mut self, line: Line, epoch: u64, into: &Region) -> Result<bool> {
+        let node = self.node();
+        let Some(payload) = self.area.observe(node, line, epoch) else { return Ok(false) };
+        if !matches!(into, Region::Empty) {
+            self.write(into, &payload);
+        }
+        Ok(true)
+    }
+
+    fn arrive(&mut self, epoch: u64) -> Result<bool> {
+        Ok(self.area.arrive(self.rank, epoch))
+    }
+
+    fn retire(&mut self, epoch: u64) -> Result<()> {
+        self.area.retire(self.rank, epoch);
+        Ok(())
+    }
+
+    fn claim(&mut self, epoch: u64) -> Result<bool> {
+        Ok(self.area.claim(self.rank, epoch))
+    }
+
+    fn expose(&mut self, epoch: u64, buf: &Region, _: Wake) -> Result<bool> {
+        let Region::Span { base, offset, .. } = *buf else { return Ok(false) };
+        let side = if base == Base::Send { Side::Send } else { Side::Recv };
+        Ok(self.area.expose(self.rank, epoch, side, offset))
+    }
+
+    fn get(&mut self, owner: u32, epoch: u64, from: &Region, into: &Region) -> Result<()> {
+        let (peer, side, start) = self.area.exposed(self.node(), owner, epoch);
+        let Region::Span { ty, offset, count, .. } = *from else { return Ok(()) };
+        let base = if side == Side::Send { Base::Send } else { Base::Recv };
+        let remote = Region::Span { base, ty, offset: start + offset, count };
+        let data = self.memories[peer].pack(&remote);
+        self.write(into, &data);
+        Ok(())
+    }
+}
+
+/// xorshift64*: repeatable interleavings.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+
+    fn shuffle(&mut self, list: &mut [usize]) {
+        for i in (1..list.len()).rev() {
+            let j = self.below(i as u64 + 1) as usize;
+            list.swap(i, j);
+        }
+    }
+}

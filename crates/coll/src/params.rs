@@ -1,0 +1,209 @@
+//! The facts an algorithm builds its schedule from.
+
+use crate::schedule::Peer;
+
+/// A collective operation. Blocking, nonblocking and persistent calls share one value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+#[repr(u8)]
+#[allow(missing_docs)] // named exactly as the MPI functions
+pub enum Coll {
+    Barrier,
+    Bcast,
+    Gather,
+    Gatherv,
+    Scatter,
+    Scatterv,
+    Allgather,
+    Allgatherv,
+    Alltoall,
+    Alltoallv,
+    Alltoallw,
+    Reduce,
+    Allreduce,
+    ReduceScatter,
+    ReduceScatterBlock,
+    Scan,
+    Exscan,
+    NeighborAllgather,
+    NeighborAllgatherv,
+    NeighborAlltoall,
+    NeighborAlltoallv,
+    NeighborAlltoallw,
+}
+
+impl Coll {
+    /// Every collective, in the order of the enumeration.
+    pub const ALL: [Coll; 22] = [
+        Coll::Barrier,
+        Coll::Bcast,
+        Coll::Gather,
+        Coll::Gatherv,
+        Coll::Scatter,
+        Coll::Scatterv,
+        Coll::Allgather,
+        Coll::Allgatherv,
+        Coll::Alltoall,
+        Coll::Alltoallv,
+        Coll::Alltoallw,
+        Coll::Reduce,
+        Coll::Allreduce,
+        Coll::ReduceScatter,
+        Coll::ReduceScatterBlock,
+        Coll::Scan,
+        Coll::Exscan,
+        Coll::NeighborAllgather,
+        Coll::NeighborAllgatherv,
+        Coll::NeighborAlltoall,
+        Coll::NeighborAlltoallv,
+        Coll::NeighborAlltoallw,
+    ];
+
+    /// The name used in rule files and parameters: the MPI function's, in lower case without `mpi_`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Coll::Barrier => "barrier",
+            Coll::Bcast => "bcast",
+            Coll::Gather => "gather",
+            Coll::Gatherv => "gatherv",
+            Coll::Scatter => "scatter",
+            Coll::Scatterv => "scatterv",
+            Coll::Allgather => "allgather",
+            Coll::Allgatherv => "allgatherv",
+            Coll::Alltoall => "alltoall",
+            Coll::Alltoallv => "alltoallv",
+            Coll::Alltoallw => "alltoallw",
+            Coll::Reduce => "reduce",
+            Coll::Allreduce => "allreduce",
+            Coll::ReduceScatter => "reduce_scatter",
+            Coll::ReduceScatterBlock => "reduce_scatter_block",
+            Coll::Scan => "scan",
+            Coll::Exscan => "exscan",
+            Coll::NeighborAllgather => "neighbor_allgather",
+            Coll::NeighborAllgatherv => "neighbor_allgatherv",
+            Coll::NeighborAlltoall => "neighbor_alltoall",
+            Coll::NeighborAlltoallv => "neighbor_alltoallv",
+            Coll::NeighborAlltoallw => "neighbor_alltoallw",
+        }
+    }
+
+    /// The collective of that name.
+    pub fn from_name(name: &str) -> Option<Coll> {
+        Coll::ALL.into_iter().find(|c| c.name() == name)
+    }
+}
+
+/// Where the data of a rooted collective starts or ends.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Root {
+    /// A rank: of the own group, or (inter-communicator) the remote group's root as its non-root group names it.
+    Rank(u32),
+    /// `MPI_ROOT`: the calling process is the root; the other group takes part (inter-communicators only).
+    Me,
+    /// `MPI_PROC_NULL`: another process of the own group is the root; nothing to do (inter-communicators only).
+    Elsewhere,
+}
+
+/// The processes of the own node, where they share memory, and the leaders of all nodes.
+#[derive(Clone, Copy, Debug)]
+pub struct Topology<'a> {
+    /// For each rank the number of its node, counted from 0 without gaps.
+    pub node_of: &'a [u32],
+}
+
+/// The neighbours of a process in a virtual topology, in the order the standard gives them (MPI-5.0 section 8.6);
+/// `None` for `MPI_PROC_NULL`, whose blocks are skipped.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Neighbours<'a> {
+    /// Processes this one receives from.
+    pub sources: &'a [Option<u32>],
+    /// Processes this one sends to.
+    pub destinations: &'a [Option<u32>],
+}
+
+/// Everything a schedule depends on. Counts, addresses, types and tags are not among it.
+#[derive(Clone, Copy, Debug)]
+pub struct Params<'a> {
+    /// Rank of the calling process in its own group.
+    pub rank: u32,
+    /// Size of the own group.
+    pub size: u32,
+    /// Size of the remote group; `None` for an intra-communicator.
+    pub remote: Option<u32>,
+    /// The root; `Root::Rank(0)` where there is none.
+    pub root: Root,
+    /// `MPI_IN_PLACE` was given by this process. (Where only some processes may give it, it changes only their steps.)
+    pub in_place: bool,
+    /// The operation may be applied in any order.
+    pub commutative: bool,
+    /// This process's data is one contiguous run of bytes: extent = size, lower bound 0. Differs between ranks at will.
+    pub contiguous: bool,
+    /// Pieces a vector is cut into by pipelined algorithms; equal on all ranks, at least 1.
+    pub segments: u32,
+    /// Children per node of a tree, radix, or number of chains; equal on all ranks; 0: the algorithm's own.
+    pub fanout: u32,
+    /// Nodes, for hierarchical algorithms.
+    pub topology: Option<Topology<'a>>,
+    /// Neighbours, for neighbourhood collectives.
+    pub neighbours: Neighbours<'a>,
+}
+
+impl<'a> Params<'a> {
+    /// Parameters of an intra-communicator without root, operation and neighbours; set the other fields as needed.
+    pub fn new(rank: u32, size: u32) -> Params<'a> {
+        Params {
+            rank,
+            size,
+            remote: None,
+            root: Root::Rank(0),
+            in_place: false,
+            commutative: true,
+            contiguous: true,
+            segments: 1,
+            fanout: 0,
+            topology: None,
+            neighbours: Neighbours::default(),
+        }
+    }
+
+    /// The rank of the root, where the root is a rank.
+    pub(crate) fn root_rank(&self) -> u32 {
+        match self.root {
+            Root::Rank(r) => r,
+            Root::Me | Root::Elsewhere => 0,
+        }
+    }
+
+    /// A process of the own group.
+    pub(crate) fn own(&self, rank: u32) -> Peer {
+        if self.remote.is_some() { Peer::local(rank) } else { Peer::rank(rank) }
+    }
+
+    /// `fanout`, or the algorithm's own where none is set, and at least `least`.
+    pub(crate) fn fanout_or(&self, own: u32, least: u32) -> u32 {
+        let k = if self.fanout == 0 { own } else { self.fanout };
+        k.max(least)
+    }
+
+    /// What a schedule is kept under, within one communicator.
+    pub fn key(&self, algorithm: u16) -> Key {
+        let root = match self.root {
+            Root::Rank(r) => r,
+            Root::Me => u32::MAX,
+            Root::Elsewhere => u32::MAX - 1,
+        };
+        let flags =
+            u8::from(self.in_place) | u8::from(self.commutative) << 1 | u8::from(self.contiguous) << 2;
+        Key { algorithm, flags, root, segments: self.segments, fanout: self.fanout }
+    }
+}
+
+/// The key of a schedule within one communicator: group sizes, ranks, topology and neighbours are the communicator's and
+/// do not change. The number of segments is the count class; counts themselves enter when a schedule is bound.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Key {
+    algorithm: u16,
+    flags: u8,
+    root: u32,
+    segments: u32,
+    fanout: u32,
+}

@@ -1,0 +1,193 @@
+//! Shapes of trees: who is whose parent. Indices are those of a [`crate::builder::Group`].
+
+/// A process's place in a tree.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Node {
+    /// `None` at the root.
+    pub(crate) parent: Option<u32>,
+    /// In the order a broadcast serves them. In k-nomial trees and chains rooted at 0 that is descending, and each child's
+    /// subtree is a run of indices that ends where the next higher child's begins.
+    pub(crate) children: Vec<u32>,
+}
+
+/// Renumbers so that `root` is 0, makes the node, and numbers back.
+fn rotated(me: u32, size: u32, root: u32, shape: impl FnOnce(u32) -> Node) -> Node {
+    let node = shape((me + size - root) % size);
+    let back = |v: u32| (v + root) % size;
+    Node { parent: node.parent.map(back), children: node.children.into_iter().map(back).collect() }
+}
+
+/// A k-nomial tree; `k` = 2 gives the binomial tree.
+///
+/// ```text
+///            0                 k = 2, size 8: the parent clears the lowest digit that is not zero
+///       ┌────┼──┐
+///       4    2  1
+///      ┌┴┐   │
+///      6 5   3
+///      │
+///      7
+/// ```
+pub(crate) fn knomial(me: u32, size: u32, root: u32, k: u32) -> Node {
+    rotated(me, size, root, |v| {
+        let (v, size, k) = (u64::from(v), u64::from(size), u64::from(k));
+        let mut node = Node::default();
+        let mut mask = 1;
+        while mask < size {
+            let digit = v / mask % k;
+            if digit != 0 {
+                node.parent = Some((v - digit * mask) as u32);
+                break;
+            }
+            node.children.extend((1..k).map(|j| v + j * mask).take_while(|&c| c < size).map(|c| c as u32));
+            mask *= k;
+        }
+        node.children.reverse();
+        node
+    })
+}
+
+/// A complete k-ary tree: children of `v` are `k·v+1 ..= k·v+k`. `k` = 2 is the binary tree.
+pub(crate) fn kary(me: u32, size: u32, root: u32, k: u32) -> Node {
+    rotated(me, size, root, |v| {
+        let first = u64::from(v) * u64::from(k) + 1;
+        Node {
+            parent: (v > 0).then(|| (v - 1) / k),
+            children: (first..first + u64::from(k))
+                .take_while(|&c| c < u64::from(size))
+                .map(|c| c as u32)
+                .collect(),
+        }
+    })
+}
+
+/// `chains` chains below the root, as equal in length as can be. One chain is the pipeline.
+///
+/// ```text
+///   0 → 1 → 2 → 3        size 6, two chains
+///   └─→ 4 → 5
+/// ```
+pub(crate) fn chain(me: u32, size: u32, root: u32, chains: u32) -> Node {
+    let below = size - 1;
+    let chains = chains.clamp(1, below.max(1));
+    let start = |i: u32| 1 + i * (below / chains) + i.min(below % chains);
+    rotated(me, size, root, |v| {
+        if v == 0 {
+            return Node {
+                parent: None,
+                children: (0..chains).rev().map(start).filter(|&c| c < size).collect(),
+            };
+        }
+        let head = (0..chains).any(|i| start(i) == v);
+        let next_is_head = (0..=chains).any(|i| start(i) == v + 1);
+        Node {
+            parent: Some(if head { 0 } else { v - 1 }),
+            children: if next_is_head { vec![] } else { vec![v + 1] },
+        }
+    })
+}
+
+/// The root serves everybody.
+pub(crate) fn linear(me: u32, size: u32, root: u32) -> Node {
+    if me == root {
+        Node { parent: None, children: (0..size).filter(|&c| c != root).collect() }
+    } else {
+        Node { parent: Some(root), children: vec![] }
+    }
+}
+
+/// A node of the in-order binary tree: everything in the left subtree has lower indices, everything right higher.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct InOrder {
+    pub(crate) parent: Option<u32>,
+    pub(crate) left: Option<u32>,
+    pub(crate) right: Option<u32>,
+}
+
+/// The binary tree whose in-order walk is 0, 1, … size-1 and whose root is `root`; below it ranges are halved.
+///
+/// ```text
+///         3            size 7, root 3
+///      1     5
+///     0 2   4 6
+/// ```
+pub(crate) fn in_order(me: u32, size: u32, root: u32) -> InOrder {
+    let middle = |lo: u32, hi: u32| (lo < hi).then(|| lo + (hi - lo) / 2);
+    let (mut lo, mut hi, mut node, mut parent) = (0, size, root, None);
+    loop {
+        if me == node {
+            return InOrder { parent, left: middle(lo, node), right: middle(node + 1, hi) };
+        }
+        parent = Some(node);
+        if me < node {
+            hi = node;
+        } else {
+            lo = node + 1;
+        }
+        node = lo + (hi - lo) / 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(size: u32, root: u32, name: &str, shape: impl Fn(u32) -> Node) {
+        let nodes: Vec<Node> = (0..size).map(&shape).collect();
+        for (me, node) in nodes.iter().enumerate() {
+            assert_eq!(node.parent.is_none(), me as u32 == root, "{name} {size} {root} {me}");
+            if let Some(parent) = node.parent {
+                let count = nodes[parent as usize].children.iter().filter(|&&c| c == me as u32).count();
+                assert_eq!(count, 1, "{name}: {me} is its parent's child once");
+            }
+            for &c in &node.children {
+                assert_eq!(
+                    nodes[c as usize].parent,
+                    Some(me as u32),
+                    "{name} {size} {root}: child {c} of {me}"
+                );
+            }
+        }
+        let edges: usize = nodes.iter().map(|n| n.children.len()).sum();
+        assert_eq!(edges as u32, size - 1, "{name}");
+    }
+
+    #[test]
+    fn parents_and_children_agree() {
+        for size in 1..70 {
+            for root in [0, size / 2, size - 1] {
+                for k in 2..6 {
+                    check(size, root, "knomial", |me| knomial(me, size, root, k));
+                    check(size, root, "kary", |me| kary(me, size, root, k));
+                }
+                for k in 1..6 {
+                    check(size, root, "chain", |me| chain(me, size, root, k));
+                }
+                check(size, root, "linear", |me| linear(me, size, root));
+            }
+        }
+    }
+
+    #[test]
+    fn in_order_walk_is_rank_order() {
+        fn walk(me: u32, size: u32, root: u32, out: &mut Vec<u32>) {
+            let n = in_order(me, size, root);
+            if let Some(l) = n.left {
+                assert_eq!(in_order(l, size, root).parent, Some(me));
+                walk(l, size, root, out);
+            }
+            out.push(me);
+            if let Some(r) = n.right {
+                assert_eq!(in_order(r, size, root).parent, Some(me));
+                walk(r, size, root, out);
+            }
+        }
+        for size in 1..40 {
+            for root in 0..size {
+                let mut out = vec![];
+                walk(root, size, root, &mut out);
+                assert!(out.iter().copied().eq(0..size), "{size} {root}: {out:?}");
+            }
+        }
+    }
+}
