@@ -1,0 +1,165 @@
+//! What is remembered of each peer: sequence numbers, what waits for room, what arrived too early.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use btl::Peer;
+
+use crate::frame::{Control, Sequenced};
+use crate::payload::Payload;
+use crate::request::ReqId;
+
+/// The peer table, in pages made on first use: a process talks to few of many.
+pub(crate) struct Peers {
+    pages: Vec<Option<Box<Page>>>,
+}
+
+type Page = [PeerState; PAGE];
+const PAGE: usize = 16;
+
+#[derive(Default)]
+pub(crate) struct PeerState {
+    /// One more than the longest payload that may be sent eagerly at once; 0 when nothing may.
+    pub open: usize,
+    /// One more than the eager limit; 0 until the peer is first sent to.
+    eager: usize,
+    /// Number of the next sequenced frame to send.
+    pub next_send: u32,
+    /// Number of the next sequenced frame to take.
+    pub expected: u32,
+    /// Gone for good.
+    pub lost: bool,
+    /// It asked for envelopes only.
+    pub congested: bool,
+    /// Epoch of its last word about that.
+    pub congestion_epoch: u32,
+    /// Our epoch when we last told it that payload is unwelcome here.
+    pub told: u32,
+    /// Frames that arrived too early are in [`Rest::parked`].
+    pub has_parked: bool,
+    rest: Option<Box<Rest>>,
+}
+
+/// What only peers under pressure or with several paths need.
+#[derive(Default)]
+struct Rest {
+    queue: VecDeque<Queued>,
+    /// By sequence number, counted on as [`PeerState::expected`] is.
+    parked: BTreeMap<u32, (Sequenced, Payload)>,
+}
+
+/// What waits for room at the transport.
+pub(crate) enum Queued {
+    /// The first frame of a send.
+    First(ReqId),
+    Control(Box<Control>),
+    /// The wish to take a sent message back.
+    Cancel(ReqId),
+}
+
+impl Peers {
+    pub fn new(peers: u32) -> Peers {
+        let mut pages = Vec::new();
+        pages.resize_with((peers as usize).div_ceil(PAGE), || None);
+        Peers { pages }
+    }
+
+    /// The state of a peer that has been in use.
+    #[inline(always)]
+    pub fn get(&mut self, peer: Peer) -> Option<&mut PeerState> {
+        let index = peer.0 as usize;
+        let page = self.pages.get_mut(index / PAGE)?.as_mut()?;
+        Some(&mut page[index % PAGE])
+    }
+
+    /// The state of any peer.
+    pub fn entry(&mut self, peer: Peer) -> &mut PeerState {
+        let index = peer.0 as usize;
+        if index / PAGE >= self.pages.len() {
+            self.pages.resize_with(index / PAGE + 1, || None);
+        }
+        let page = self.pages[index / PAGE].get_or_insert_default();
+        &mut page[index % PAGE]
+    }
+}
+
+impl PeerState {
+    /// Learns the eager limit, once.
+    pub fn set_eager(&mut self, limit: impl FnOnce() -> usize) {
+        if self.eager == 0 {
+            self.eager = limit().saturating_add(1);
+            self.refresh();
+        }
+    }
+
+    /// Whether a payload of `len` bytes is within the eager limit and welcome.
+    pub fn takes_eager(&self, len: u64) -> bool {
+        len < self.eager as u64 && !self.congested
+    }
+
+    /// Whether something waits for room; what follows must wait behind it.
+    pub fn is_waiting(&self) -> bool {
+        self.rest.as_ref().is_some_and(|rest| !rest.queue.is_empty())
+    }
+
+    /// Settles [`PeerState::open`] after anything it depends on changed.
+    pub fn refresh(&mut self) {
+        let closed = self.congested || self.lost || self.is_waiting();
+        self.open = if closed { 0 } else { self.eager };
+    }
+
+    /// Makes `item` wait behind all others. `true`: it is the only one.
+    pub fn enqueue(&mut self, item: Queued) -> bool {
+        let queue = &mut self.rest.get_or_insert_default().queue;
+        queue.push_back(item);
+        self.open = 0;
+        queue.len() == 1
+    }
+
+    /// What waits longest.
+    pub fn front(&self) -> Option<&Queued> {
+        self.rest.as_ref()?.queue.front()
+    }
+
+    /// Drops what waits longest.
+    pub fn pop(&mut self) {
+        if let Some(rest) = &mut self.rest {
+            rest.queue.pop_front();
+        }
+        self.refresh();
+    }
+
+    /// Drops a send that waits.
+    pub fn forget(&mut self, id: ReqId) {
+        if let Some(rest) = &mut self.rest {
+            rest.queue.retain(|item| !matches!(item, Queued::First(waiting) if *waiting == id));
+        }
+        self.refresh();
+    }
+
+    /// Keeps a frame that arrived too early. Gives it back when there is one of that number already.
+    pub fn park(&mut self, number: u32, frame: Sequenced, payload: Payload) -> Option<(Sequenced, Payload)> {
+        let parked = &mut self.rest.get_or_insert_default().parked;
+        if parked.contains_key(&number) {
+            return Some((frame, payload));
+        }
+        parked.insert(number, (frame, payload));
+        self.has_parked = true;
+        None
+    }
+
+    /// The parked frame whose turn it is.
+    pub fn unpark(&mut self) -> Option<(Sequenced, Payload)> {
+        let parked = &mut self.rest.as_mut()?.parked;
+        let next = parked.remove(&self.expected);
+        self.has_parked = !parked.is_empty();
+        next
+    }
+
+    /// Marks the peer as gone; returns what it left parked.
+    pub fn lose(&mut self) -> impl Iterator<Item = (Sequenced, Payload)> {
+        self.lost = true;
+        self.has_parked = false;
+        self.open = 0;
+        self.rest.take().into_iter().flat_map(|rest| rest.parked.into_values())
+    }
+}

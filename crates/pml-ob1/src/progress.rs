@@ -1,0 +1,295 @@
+//! Progress: arrivals, events, what waits for room, congestion, lost peers.
+
+use btl::{Arrival, Btl, Event, Peer};
+use mem::PeerBytes;
+
+use crate::Ob1;
+use crate::frame::{Body, Control, Frame, SEQUENCES, Sequenced};
+use crate::payload::Payload;
+use crate::peers::Queued;
+use crate::request::{Done, ReqId, State};
+
+/// Whether, and how, we told senders that payload is unwelcome.
+#[derive(Default)]
+pub(crate) struct Congestion {
+    on: bool,
+    /// Counts the changes; 0 before the first.
+    epoch: u32,
+    /// Peers told by frames, for want of a word of the transport.
+    told: Vec<Peer>,
+    by_frames: bool,
+}
+
+/// Most events taken from the transport, and most waiting items sent per peer, in one turn.
+const EVENTS_PER_TURN: usize = 32;
+const WAITING_PER_TURN: usize = 64;
+
+impl Ob1 {
+    /// Takes what has arrived, goes on with transfers, and sends what waits for room: a bounded amount of each.
+    /// Returns how many things happened; 0 means that calling again at once is of no use.
+    pub fn progress<B: Btl>(&mut self, btl: &mut B) -> usize {
+        let mut happened = 0;
+        for _ in 0..self.config.arrivals_per_turn {
+            let Some(arrival) = btl.next_arrival() else { break };
+            self.accept(btl, arrival);
+            happened += 1;
+        }
+        for _ in 0..EVENTS_PER_TURN {
+            let Some(event) = btl.next_event() else { break };
+            self.on_event(btl, event);
+            happened += 1;
+        }
+        if !self.waiting.is_empty() {
+            happened += self.send_waiting(btl);
+        }
+        if !self.work.is_empty() {
+            happened += self.take_turns(btl);
+        }
+        happened
+    }
+
+    /// A lost peer, each once, for the owner to act on.
+    pub fn next_lost(&mut self) -> Option<Peer> {
+        self.lost.pop()
+    }
+
+    /// Treats one arrival and gives it back.
+    pub(crate) fn accept<B: Btl>(&mut self, btl: &mut B, arrival: Arrival) {
+        let Arrival { peer, header, payload, .. } = arrival;
+        match Frame::parse(header, payload.len()) {
+            Some(Frame::Sequenced(frame)) => self.on_sequenced(btl, peer, frame, payload),
+            Some(Frame::Control(control)) => self.on_control(btl, peer, control, payload),
+            None => self.counts.bad_frames += 1,
+        }
+        btl.release(arrival);
+    }
+
+    fn on_sequenced<B: Btl>(&mut self, btl: &mut B, peer: Peer, frame: Sequenced, payload: PeerBytes<'_>) {
+        let state = self.peers.entry(peer);
+        let ahead = frame.sequence.wrapping_sub(state.expected) % SEQUENCES;
+        if ahead == 0 {
+            state.expected = state.expected.wrapping_add(1);
+            let resume = state.has_parked;
+            self.in_order(btl, peer, frame, payload);
+            if resume {
+                self.resume_parked(btl, peer);
+            }
+            return;
+        }
+        if ahead >= SEQUENCES / 2 {
+            self.counts.bad_frames += 1;
+            return;
+        }
+        let number = state.expected.wrapping_add(ahead);
+        let kept = self.unexpected.keep(&frame.body, payload);
+        self.counts.parked_arrivals += 1;
+        if let Some((frame, twice)) = state.park(number, frame, kept) {
+            self.unexpected.give_back(&frame.body, twice);
+            self.counts.bad_frames += 1;
+        }
+        self.note_kept(btl, peer);
+    }
+
+    /// Treats the parked frames whose turn has come.
+    #[cold]
+    pub(crate) fn resume_parked<B: Btl>(&mut self, btl: &mut B, peer: Peer) {
+        while let Some((frame, payload)) = self.peers.entry(peer).unpark() {
+            let state = self.peers.entry(peer);
+            state.expected = state.expected.wrapping_add(1);
+            self.in_order(btl, peer, frame, payload.bytes());
+            self.give_back(btl, &frame.body, payload);
+        }
+    }
+
+    /// A sequenced frame whose turn it is.
+    fn in_order<B: Btl>(&mut self, btl: &mut B, peer: Peer, frame: Sequenced, payload: PeerBytes<'_>) {
+        let Sequenced { envelope, body, .. } = frame;
+        if let Body::Cancel { sender } = body {
+            self.on_cancel(btl, peer, envelope, sender);
+        } else if let Some((pattern, key)) = self.posted.find(&envelope) {
+            self.posted.remove(&pattern, key);
+            self.deliver(btl, ReqId(key), peer, envelope, body, payload);
+        } else {
+            let kept = self.unexpected.keep(&body, payload);
+            self.unexpected.push(peer, envelope, body, kept);
+            self.counts.unexpected_arrivals += 1;
+            self.note_kept(btl, peer);
+        }
+    }
+
+    fn on_control<B: Btl>(&mut self, btl: &mut B, peer: Peer, control: Control, payload: PeerBytes<'_>) {
+        match control {
+            Control::Ack { sender } => self.on_ack(btl, peer, ReqId(sender)),
+            Control::Fin { receiver } => self.on_fin(btl, peer, ReqId(receiver)),
+            Control::Frag { receiver, offset } => self.on_frag(btl, peer, ReqId(receiver), offset, payload),
+            Control::Cts { sender, receiver, accepted } => {
+                self.on_cts(btl, peer, ReqId(sender), receiver, accepted);
+            }
+            Control::Rtr { sender, receiver, accepted, key } => {
+                self.on_rtr(btl, peer, ReqId(sender), receiver, accepted, key);
+            }
+            Control::CancelAck { sender, cancelled } => {
+                self.on_cancel_ack(btl, peer, ReqId(sender), cancelled);
+            }
+            Control::Congestion { on, epoch } => {
+                let state = self.peers.entry(peer);
+                if epoch.wrapping_sub(state.congestion_epoch) as i32 > 0 {
+                    state.congestion_epoch = epoch;
+                    state.congested = on;
+                    state.refresh();
+                }
+            }
+        }
+    }
+
+    fn on_event<B: Btl>(&mut self, btl: &mut B, event: Event) {
+        match event {
+            Event::Done(cookie) => self.piece_over(btl, cookie, false),
+            Event::Failed(cookie) => self.piece_over(btl, cookie, true),
+            Event::PeerLost(peer) => self.peer_lost(btl, peer),
+        }
+    }
+
+    /// Sends a control frame, now or when there is room.
+    pub(crate) fn control<B: Btl>(&mut self, btl: &mut B, peer: Peer, control: Control) {
+        let state = self.peers.entry(peer);
+        if state.lost {
+            return;
+        }
+        if state.is_waiting() || control.header().send(btl, peer).is_err() {
+            self.enqueue(peer, Queued::Control(Box::new(control)));
+        }
+    }
+
+    /// Lets `item` wait for room at the transport.
+    pub(crate) fn enqueue(&mut self, peer: Peer, item: Queued) {
+        if self.peers.entry(peer).enqueue(item) {
+            self.waiting.push(peer);
+        }
+    }
+
+    #[cold]
+    fn send_waiting<B: Btl>(&mut self, btl: &mut B) -> usize {
+        let mut sent = 0;
+        let mut index = 0;
+        while let Some(&peer) = self.waiting.get(index) {
+            for _ in 0..WAITING_PER_TURN {
+                if !self.send_first_waiting(btl, peer) {
+                    break;
+                }
+                sent += 1;
+            }
+            if self.peers.entry(peer).is_waiting() {
+                index += 1;
+            } else {
+                self.waiting.swap_remove(index);
+            }
+        }
+        sent
+    }
+
+    /// Sends what waits longest for room at `peer`. `false`: nothing does, or there is none.
+    fn send_first_waiting<B: Btl>(&mut self, btl: &mut B, peer: Peer) -> bool {
+        let sent = match self.peers.entry(peer).front() {
+            None => return false,
+            Some(Queued::Control(control)) => control.header().send(btl, peer),
+            Some(&Queued::First(id)) => self.launch(btl, id),
+            Some(&Queued::Cancel(id)) => self.ask_to_cancel(btl, id),
+        };
+        if sent.is_ok() {
+            self.peers.entry(peer).pop();
+        }
+        sent.is_ok()
+    }
+
+    /// Gives each transfer that wants one a turn.
+    fn take_turns<B: Btl>(&mut self, btl: &mut B) -> usize {
+        let turns = self.work.len();
+        for _ in 0..turns {
+            let Some(id) = self.work.pop_front() else { break };
+            match self.requests.get(id.0).map(|request| &request.state) {
+                Some(State::Send(_)) => {
+                    self.stream(btl, id);
+                    self.put(btl, id);
+                }
+                Some(State::Receive(_)) => self.get(btl, id),
+                _ => {}
+            }
+        }
+        turns - self.work.len().min(turns)
+    }
+
+    /// Kept payload grew, by a message of `peer`: congestion begins at half of the cap.
+    fn note_kept<B: Btl>(&mut self, btl: &mut B, peer: Peer) {
+        let bytes = self.unexpected.bytes();
+        self.counts.unexpected_bytes_peak = self.counts.unexpected_bytes_peak.max(bytes);
+        if !self.congestion.on {
+            if bytes <= self.config.unexpected_cap / 2 {
+                return;
+            }
+            self.congestion.on = true;
+            self.congestion.epoch = self.congestion.epoch.wrapping_add(1);
+            self.congestion.by_frames = !btl.advertise_congestion(true);
+        }
+        let Congestion { by_frames, epoch, .. } = self.congestion;
+        let state = self.peers.entry(peer);
+        if by_frames && state.told != epoch {
+            state.told = epoch;
+            self.congestion.told.push(peer);
+            self.control(btl, peer, Control::Congestion { on: true, epoch });
+        }
+    }
+
+    /// Gives kept payload back: congestion ends at a quarter of the cap.
+    pub(crate) fn give_back<B: Btl>(&mut self, btl: &mut B, body: &Body, payload: Payload) {
+        self.unexpected.give_back(body, payload);
+        if self.congestion.on && self.unexpected.bytes() <= self.config.unexpected_cap / 4 {
+            self.end_congestion(btl);
+        }
+    }
+
+    #[cold]
+    fn end_congestion<B: Btl>(&mut self, btl: &mut B) {
+        self.congestion.on = false;
+        self.congestion.epoch = self.congestion.epoch.wrapping_add(1);
+        let epoch = self.congestion.epoch;
+        if !self.congestion.by_frames {
+            btl.advertise_congestion(false);
+        }
+        for peer in core::mem::take(&mut self.congestion.told) {
+            self.control(btl, peer, Control::Congestion { on: false, epoch });
+        }
+    }
+
+    /// `peer` is gone: what depends on it ends with `ERR_PROC_ABORTED`. Whole messages from it can still be
+    /// received.
+    pub fn peer_lost<B: Btl>(&mut self, btl: &mut B, peer: Peer) {
+        let state = self.peers.entry(peer);
+        if state.lost {
+            return;
+        }
+        let parked: Vec<_> = state.lose().collect();
+        for (frame, payload) in parked {
+            self.give_back(btl, &frame.body, payload);
+        }
+        self.waiting.retain(|&waiting| waiting != peer);
+        self.lost.push(peer);
+        let concerned: Vec<u32> = self
+            .requests
+            .iter()
+            .filter(|(_, request)| match &request.state {
+                State::Posted(post) => post.peer == Some(peer),
+                state => state.transfer().is_some_and(|(with, _)| with == peer),
+            })
+            .map(|(key, _)| key)
+            .collect();
+        for key in concerned {
+            let Some(request) = self.requests.get(key) else { continue };
+            let owner = request.owner;
+            if let State::Posted(post) = &request.state {
+                self.posted.remove(&post.envelope, key);
+            }
+            self.finish(btl, ReqId(key), Done::lost(owner));
+        }
+    }
+}

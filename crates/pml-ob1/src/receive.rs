@@ -1,0 +1,313 @@
+//! Receiving: the straight path, posting, probing, and what happens when a message meets its receive.
+
+use abi::Status;
+use btl::{Access, Arrival, Btl, Peer};
+use mem::{PeerBytes, UserMem};
+
+use crate::data::Data;
+use crate::frame::{self, Body, Control, Envelope, Rendezvous};
+use crate::request::{Done, MessageId, Pieces, Post, Receive, ReceiveStage, ReqId, State};
+use crate::{Ob1, Pattern, status_of};
+
+impl Ob1 {
+    /// Receives a short message that is here. `None`: nothing was stored; try again, or use [`Ob1::irecv`].
+    ///
+    /// Takes an unexpected message that matches, else has one look at the transport. An arrival that is the
+    /// next in its order and belongs to this receive is copied from the transport's memory to the user's; any
+    /// other is treated as [`Ob1::progress`] would.
+    #[inline(always)]
+    pub fn recv_now<B: Btl>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<Done> {
+        if self.unexpected.len() != 0
+            && let Some(done) = self.recv_unexpected(btl, pattern, into)
+        {
+            return Some(done);
+        }
+        let arrival = match pattern.peer {
+            Some(peer) => btl.next_arrival_from(peer)?,
+            None => btl.next_arrival()?,
+        };
+        let Some(envelope) = self.is_next_for(&arrival, pattern) else {
+            return self.recv_other(btl, arrival, pattern, into);
+        };
+        let total = arrival.payload.len();
+        let stored = into.write(arrival.payload);
+        let peer = arrival.peer;
+        btl.release(arrival);
+        if let Some(state) = self.peers.get(peer) {
+            state.expected = state.expected.wrapping_add(1);
+            if state.has_parked {
+                self.resume_parked(btl, peer);
+            }
+        }
+        Some(Done::received(&envelope, stored as u64, total as u64, pattern.owner))
+    }
+
+    /// Whether this arrival is a plain eager message, next in its order, that matches `pattern` and no posted
+    /// receive.
+    #[inline(always)]
+    fn is_next_for(&mut self, arrival: &Arrival, pattern: &Pattern) -> Option<Envelope> {
+        let state = self.peers.get(arrival.peer)?;
+        let start = arrival.header.word(0);
+        let label = arrival.header.word(1);
+        let envelope =
+            Envelope { context: pattern.context, source: label as u32 as i32, tag: (label >> 32) as i32 };
+        let matches = start == frame::match_word(state.expected, pattern.context)
+            && arrival.header.len() == 16
+            && (envelope.source == pattern.source || pattern.source == abi::ANY_SOURCE)
+            && (envelope.tag == pattern.tag || pattern.tag == abi::ANY_TAG)
+            && envelope.source >= 0
+            && envelope.tag >= 0;
+        (matches && (self.posted.len() == 0 || self.posted.find(&envelope).is_none())).then_some(envelope)
+    }
+
+    /// The arrival was not for this receive, or not simply so.
+    #[cold]
+    fn recv_other<B: Btl>(
+        &mut self,
+        btl: &mut B,
+        arrival: Arrival,
+        pattern: &Pattern,
+        into: UserMem,
+    ) -> Option<Done> {
+        self.accept(btl, arrival);
+        self.recv_unexpected(btl, pattern, into)
+    }
+
+    /// Receives an unexpected message that came with its payload.
+    fn recv_unexpected<B: Btl>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<Done> {
+        let node = self.unexpected.find(&pattern.envelope())?;
+        if self.unexpected.get(node)?.body != Body::Eager {
+            return None;
+        }
+        let message = self.unexpected.take(node)?;
+        let payload = message.payload.bytes();
+        let total = payload.len() as u64;
+        let done = Done::received(&message.envelope, into.write(payload) as u64, total, pattern.owner);
+        self.give_back(btl, &message.body, message.payload);
+        Some(done)
+    }
+
+    /// Starts a receive.
+    ///
+    /// # Errors
+    /// `ERR_NO_MEM` when all request names are in use; nothing was begun.
+    pub fn irecv<B: Btl>(&mut self, btl: &mut B, pattern: &Pattern, into: Data) -> abi::Result<ReqId> {
+        let envelope = pattern.envelope();
+        if let Some(node) = self.unexpected.find(&envelope) {
+            return self.receive_unexpected(btl, node, pattern.owner, into);
+        }
+        if let Some(peer) = pattern.peer
+            && self.peers.get(peer).is_some_and(|state| state.lost)
+        {
+            return self.insert(pattern.owner, State::Done(Done::lost(pattern.owner)));
+        }
+        let post = Post { envelope, peer: pattern.peer, data: into };
+        let id = self.insert(pattern.owner, State::Posted(post))?;
+        self.posted.push(&envelope, id.0);
+        Ok(id)
+    }
+
+    /// The status of the message that a receive with this pattern would get. Looks at what was taken from the
+    /// transport so far; call [`Ob1::progress`] first.
+    pub fn iprobe(&mut self, pattern: &Pattern) -> Option<Status> {
+        let node = self.unexpected.find(&pattern.envelope())?;
+        self.unexpected.get(node).map(status_of)
+    }
+
+    /// As [`Ob1::iprobe`], and claims the message for [`Ob1::imrecv`].
+    ///
+    /// # Errors
+    /// `ERR_NO_MEM` when all message names are in use; nothing was claimed.
+    pub fn improbe(&mut self, pattern: &Pattern) -> abi::Result<Option<(MessageId, Status)>> {
+        let Some(node) = self.unexpected.find(&pattern.envelope()) else { return Ok(None) };
+        let Some(status) = self.unexpected.get(node).map(status_of) else { return Ok(None) };
+        match self.claimed.insert(node) {
+            Ok(key) => {
+                self.unexpected.claim(node);
+                Ok(Some((MessageId(key), status)))
+            }
+            Err(_) => Err(abi::Error::new(abi::ERR_NO_MEM, "2^23 matched messages await their receive")),
+        }
+    }
+
+    /// Receives a claimed message, whose name is free from then on.
+    ///
+    /// # Errors
+    /// `ERR_REQUEST` when there is no such message; `ERR_NO_MEM` when all request names are in use. The message
+    /// is still there then.
+    pub fn imrecv<B: Btl>(
+        &mut self,
+        btl: &mut B,
+        message: MessageId,
+        owner: u32,
+        into: Data,
+    ) -> abi::Result<ReqId> {
+        let Some(&node) = self.claimed.get(message.0) else {
+            return Err(abi::Error::new(abi::ERR_REQUEST, "no such matched message"));
+        };
+        let id = self.receive_unexpected(btl, node, owner, into)?;
+        self.claimed.remove(message.0);
+        Ok(id)
+    }
+
+    fn receive_unexpected<B: Btl>(
+        &mut self,
+        btl: &mut B,
+        node: u32,
+        owner: u32,
+        into: Data,
+    ) -> abi::Result<ReqId> {
+        let Some(envelope) = self.unexpected.get(node).map(|message| message.envelope) else {
+            return Err(abi::Error::new(abi::ERR_INTERN, "a queued message is not there"));
+        };
+        let id = self.insert(owner, State::Posted(Post { envelope, peer: None, data: into }))?;
+        if let Some(message) = self.unexpected.take(node) {
+            self.deliver(btl, id, message.peer, message.envelope, message.body, message.payload.bytes());
+            self.give_back(btl, &message.body, message.payload);
+        }
+        Ok(id)
+    }
+
+    /// A message meets its receive, which is queued no more.
+    pub(crate) fn deliver<B: Btl>(
+        &mut self,
+        btl: &mut B,
+        id: ReqId,
+        peer: Peer,
+        envelope: Envelope,
+        body: Body,
+        payload: PeerBytes<'_>,
+    ) {
+        if let Body::Rendezvous(offer) = body {
+            self.begin(btl, id, peer, envelope, offer);
+            return;
+        }
+        let Some(request) = self.requests.get_mut(id.0) else { return };
+        let State::Posted(post) = &mut request.state else { return };
+        let stored = post.data.pour(0, payload);
+        let done = Done::received(&envelope, stored, payload.len() as u64, request.owner);
+        self.finish(btl, id, done);
+        if let Body::Sync { sender } = body {
+            self.control(btl, peer, Control::Ack { sender });
+        }
+    }
+
+    /// Starts the transfer of an offered message: by get, put or fragments, in this order of liking.
+    fn begin<B: Btl>(&mut self, btl: &mut B, id: ReqId, peer: Peer, envelope: Envelope, offer: Rendezvous) {
+        let Some(request) = self.requests.get_mut(id.0) else { return };
+        let owner = request.owner;
+        let lost = State::Done(Done::lost(owner));
+        let State::Posted(post) = core::mem::replace(&mut request.state, lost) else { return };
+        if self.peers.get(peer).is_some_and(|state| state.lost) {
+            return self.finish(btl, id, Done::lost(owner));
+        }
+        let Rendezvous { total, sender, .. } = offer;
+        let accepted = total.min(post.data.total());
+        if accepted == 0 {
+            self.finish(btl, id, Done::received(&envelope, 0, total, owner));
+            return self.control(btl, peer, Control::Ack { sender });
+        }
+        self.serial = self.serial.wrapping_add(1);
+        let memory = post.data.contiguous().map(|memory| memory.part(0, accepted as usize));
+        let stage = memory
+            .and_then(|memory| plan_get(btl, peer, memory, &offer, self.serial))
+            .or_else(|| memory.and_then(|memory| plan_put(btl, peer, memory, &offer)))
+            .unwrap_or(ReceiveStage::Incoming { received: 0, exposed: None });
+        request.state = State::Receive(Receive { peer, envelope, offer, accepted, data: post.data, stage });
+        self.unfinished += 1;
+        match stage {
+            ReceiveStage::Getting { .. } => {
+                self.counts.gets += 1;
+                self.get(btl, id);
+            }
+            ReceiveStage::Incoming { exposed: Some(key), .. } => {
+                self.control(btl, peer, Control::Rtr { sender, receiver: id.0, accepted, key });
+            }
+            ReceiveStage::Incoming { exposed: None, .. } => {
+                self.control(btl, peer, Control::Cts { sender, receiver: id.0, accepted });
+            }
+        }
+    }
+
+    /// FRAG: a piece of a message.
+    pub(crate) fn on_frag<B: Btl>(
+        &mut self,
+        btl: &mut B,
+        peer: Peer,
+        id: ReqId,
+        offset: u64,
+        payload: PeerBytes<'_>,
+    ) {
+        let Some((owner, receive)) = self.incoming(peer, id) else {
+            self.counts.bad_frames += 1;
+            return;
+        };
+        let ReceiveStage::Incoming { received, exposed } = receive.stage else { return };
+        let len = payload.len() as u64;
+        if len == 0 || offset > receive.accepted || len > receive.accepted - received.max(offset) {
+            self.counts.bad_frames += 1;
+            return;
+        }
+        receive.data.pour(offset, payload);
+        receive.stage = ReceiveStage::Incoming { received: received + len, exposed };
+        if received + len == receive.accepted {
+            let done = Done::received(&receive.envelope, receive.accepted, receive.offer.total, owner);
+            self.finish(btl, id, done);
+        }
+    }
+
+    /// FIN: all is put.
+    pub(crate) fn on_fin<B: Btl>(&mut self, btl: &mut B, peer: Peer, id: ReqId) {
+        let Some((owner, receive)) = self.incoming(peer, id).filter(|(_, receive)| receive.is_exposed())
+        else {
+            self.counts.bad_frames += 1;
+            return;
+        };
+        let done = Done::received(&receive.envelope, receive.accepted, receive.offer.total, owner);
+        self.finish(btl, id, done);
+    }
+
+    /// A receive that `peer` sends or puts into.
+    fn incoming(&mut self, peer: Peer, id: ReqId) -> Option<(u32, &mut Receive)> {
+        let request = self.requests.get_mut(id.0)?;
+        match &mut request.state {
+            State::Receive(receive)
+                if receive.peer == peer && matches!(receive.stage, ReceiveStage::Incoming { .. }) =>
+            {
+                Some((request.owner, receive))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// How `memory` would be filled by get, if sender, transport and alignment allow that.
+fn plan_get<B: Btl>(
+    btl: &mut B,
+    peer: Peer,
+    memory: UserMem,
+    offer: &Rendezvous,
+    serial: u32,
+) -> Option<ReceiveStage> {
+    let exposed = offer.exposed?;
+    let limits = btl.limits(peer);
+    let align = limits.get_align.max(1);
+    let accepted = memory.len() as u64;
+    let tail = accepted % align as u64;
+    let tail_known = tail == 0 || accepted == offer.total && tail <= exposed.tail.len() as u64;
+    if !limits.get || !memory.address().is_multiple_of(align) || !tail_known {
+        return None;
+    }
+    let pieces = Pieces { next: 0, end: accepted - tail, flying: 0, serial, failed: false };
+    Some(ReceiveStage::Getting { key: exposed.key, tail: exposed.tail, pieces })
+}
+
+/// How `memory` would be filled by put, if sender and transport allow that.
+fn plan_put<B: Btl>(btl: &mut B, peer: Peer, memory: UserMem, offer: &Rendezvous) -> Option<ReceiveStage> {
+    let limits = btl.limits(peer);
+    if !offer.can_put || !limits.put || memory.len() < limits.min_rdma {
+        return None;
+    }
+    let key = btl.expose(peer, memory, Access::Write).ok()?;
+    Some(ReceiveStage::Incoming { received: 0, exposed: Some(key) })
+}

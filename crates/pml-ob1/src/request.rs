@@ -1,0 +1,179 @@
+//! What is remembered of a send or receive from its start until its owner has seen the result.
+
+use abi::Status;
+use btl::{Peer, RemoteKey};
+
+use crate::data::Data;
+use crate::frame::{Envelope, Rendezvous};
+use crate::{Mode, SendTo};
+
+/// Names a request: the key of a slab, 23 bits of index and 6 of generation.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ReqId(pub u32);
+
+/// Names a message that a matched probe claimed: a slab key like [`ReqId`], in a series of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct MessageId(pub u32);
+
+pub(crate) const REQUEST_INDEX_BITS: u32 = 23;
+pub(crate) const GENERATION_BITS: u32 = 6;
+
+/// How an operation ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Done {
+    /// Of a receive: source, tag and bytes stored. Of a send: empty but for the cancelled mark.
+    pub status: Status,
+    /// `SUCCESS`, `ERR_TRUNCATE`, or `ERR_PROC_ABORTED` when the peer is gone.
+    pub error: i32,
+    /// As given to the operation.
+    pub owner: u32,
+}
+
+impl Done {
+    pub(crate) const fn sent(owner: u32) -> Done {
+        Done { status: Status::EMPTY, error: abi::SUCCESS, owner }
+    }
+
+    pub(crate) const fn cancelled(owner: u32) -> Done {
+        let mut status = Status::EMPTY;
+        status.set_cancelled(true);
+        Done { status, error: abi::SUCCESS, owner }
+    }
+
+    pub(crate) const fn lost(owner: u32) -> Done {
+        Done { status: Status::EMPTY, error: abi::ERR_PROC_ABORTED, owner }
+    }
+
+    /// A receive that stored `stored` bytes of a message of `total`.
+    #[inline(always)]
+    pub(crate) const fn received(envelope: &Envelope, stored: u64, total: u64, owner: u32) -> Done {
+        let error = if total > stored { abi::ERR_TRUNCATE } else { abi::SUCCESS };
+        Done { status: Status::new(envelope.source, envelope.tag, stored), error, owner }
+    }
+}
+
+pub(crate) struct Request {
+    pub owner: u32,
+    /// Nobody will ask for the result.
+    pub detached: bool,
+    pub state: State,
+}
+
+pub(crate) enum State {
+    Send(Send),
+    Posted(Post),
+    Receive(Receive),
+    Done(Done),
+}
+
+impl State {
+    /// Of a send, or of a receive that has its message: the peer, and our memory that is open to it.
+    pub fn transfer(&self) -> Option<(Peer, Option<RemoteKey>)> {
+        match self {
+            State::Send(send) => Some((send.to.peer, send.exposed)),
+            State::Receive(receive) => Some((receive.peer, receive.exposed())),
+            State::Posted(_) | State::Done(_) => None,
+        }
+    }
+}
+
+/// A send that is not complete.
+pub(crate) struct Send {
+    pub to: SendTo,
+    pub mode: Mode,
+    pub data: Data,
+    pub stage: SendStage,
+    pub cancel: Cancel,
+    /// Our memory, open for the receiver to get from; concealed when the receiver answers.
+    pub exposed: Option<RemoteKey>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SendStage {
+    /// The first frame waits for room at the transport.
+    Queued,
+    /// The first frame is out; the receiver will answer.
+    Offered,
+    /// Fragments up to `end` are on their way, the next starts at `next`.
+    Streaming { receiver: u32, next: u64, end: u64 },
+    /// The receiver's memory is being put into.
+    Putting { receiver: u32, key: RemoteKey, pieces: Pieces },
+    /// Everything was handed over; only the answer to a cancellation is missing.
+    Finished,
+}
+
+/// The state of an `MPI_Cancel` of a send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Cancel {
+    No,
+    /// Asked of the receiver; the request stays until the answer.
+    Asked,
+}
+
+/// A receive without a message.
+pub(crate) struct Post {
+    pub envelope: Envelope,
+    /// The only process that could send it, if it is known.
+    pub peer: Option<Peer>,
+    pub data: Data,
+}
+
+/// A receive whose message is being transferred.
+pub(crate) struct Receive {
+    pub peer: Peer,
+    pub envelope: Envelope,
+    pub offer: Rendezvous,
+    /// Bytes to transfer: what the message has and the buffer takes.
+    pub accepted: u64,
+    pub data: Data,
+    pub stage: ReceiveStage,
+}
+
+impl Receive {
+    /// Whether the sender may put.
+    pub fn is_exposed(&self) -> bool {
+        self.exposed().is_some()
+    }
+
+    fn exposed(&self) -> Option<RemoteKey> {
+        match self.stage {
+            ReceiveStage::Incoming { exposed, .. } => exposed,
+            ReceiveStage::Getting { .. } => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ReceiveStage {
+    /// We get from the sender's memory.
+    Getting { key: RemoteKey, tail: [u8; 8], pieces: Pieces },
+    /// The sender sends or puts; `received` counts what came in fragments.
+    Incoming { received: u64, exposed: Option<RemoteKey> },
+}
+
+/// A long one-sided transfer in pieces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Pieces {
+    /// Where the next piece starts.
+    pub next: u64,
+    /// Where the last piece ends.
+    pub end: u64,
+    /// Pieces begun and not over.
+    pub flying: u32,
+    /// In each piece's cookie, so that a late event of an earlier transfer is not taken for one of this.
+    pub serial: u32,
+    /// A piece failed: once none is flying, the message starts again as fragments.
+    pub failed: bool,
+}
+
+impl Pieces {
+    /// The cookie of this transfer's pieces; [`split_cookie`] is the way back.
+    pub fn cookie(&self, id: ReqId) -> u64 {
+        (self.serial as u64) << 32 | id.0 as u64
+    }
+}
+
+/// The request and serial number in a cookie.
+pub(crate) fn split_cookie(cookie: u64) -> (ReqId, u32) {
+    (ReqId(cookie as u32), (cookie >> 32) as u32)
+}

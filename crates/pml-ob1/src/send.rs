@@ -1,0 +1,206 @@
+//! Sending: the straight path, the first frame of each protocol, the receiver's answers.
+
+use btl::{Access, Btl, Busy, Limits, Peer, RemoteKey};
+use mem::UserMem;
+
+use crate::data::Data;
+use crate::frame::{self, Body, Exposed, Rendezvous, Sequenced};
+use crate::peers::Queued;
+use crate::request::{Cancel, Done, Pieces, ReqId, Send, SendStage, State};
+use crate::{Mode, Ob1, SendTo, sending};
+
+impl Ob1 {
+    /// Sends a short message at once. `false`: nothing was done, use [`Ob1::isend`]; the message is long, payload
+    /// is unwelcome, there is no room, others wait for room, or the peer was never sent to.
+    #[inline(always)]
+    pub fn send_now<B: Btl>(&mut self, btl: &mut B, to: &SendTo, mut data: UserMem) -> bool {
+        let Some(peer) = self.peers.get(to.peer) else { return false };
+        if data.len() >= peer.open || btl.congested(to.peer) {
+            return false;
+        }
+        let header = [frame::match_word(peer.next_send, to.context), frame::envelope_word(to.source, to.tag)];
+        if btl.send(to.peer, &header, &mut data).is_err() {
+            return false;
+        }
+        peer.next_send = peer.next_send.wrapping_add(1);
+        self.counts.eager_sends += 1;
+        true
+    }
+
+    /// Starts a send. `None`: it is complete already.
+    ///
+    /// # Errors
+    /// `ERR_NO_MEM` when all request names are in use; nothing was begun.
+    pub fn isend<B: Btl>(
+        &mut self,
+        btl: &mut B,
+        to: &SendTo,
+        mut data: Data,
+        mode: Mode,
+    ) -> abi::Result<Option<ReqId>> {
+        let peer = self.peers.entry(to.peer);
+        if peer.lost {
+            return self.insert(to.owner, State::Done(Done::lost(to.owner))).map(Some);
+        }
+        peer.set_eager(|| eager_limit(btl.limits(to.peer)));
+        let mut waits = peer.is_waiting();
+        let total = data.total();
+        if !waits && mode != Mode::Synchronous && peer.takes_eager(total) && !btl.congested(to.peer) {
+            let header = first_frame(to, peer.next_send, Body::Eager);
+            if data.send_part(btl, to.peer, header.words(), 0, total as usize).is_ok() {
+                peer.next_send = peer.next_send.wrapping_add(1);
+                self.counts.eager_sends += 1;
+                return Ok(None);
+            }
+            waits = true;
+        }
+        let stage = SendStage::Queued;
+        let send = Send { to: *to, mode, data, stage, cancel: Cancel::No, exposed: None };
+        let id = self.insert(to.owner, State::Send(send))?;
+        if waits || self.launch(btl, id).is_err() {
+            self.enqueue(to.peer, Queued::First(id));
+        }
+        Ok(Some(id))
+    }
+
+    /// Sends the first frame of a queued send. The protocol is chosen here, as late as can be, since the peer may
+    /// have become congested while the message waited.
+    pub(crate) fn launch<B: Btl>(&mut self, btl: &mut B, id: ReqId) -> Result<(), Busy> {
+        let Some(send) = sending(&mut self.requests, id) else { return Ok(()) };
+        let to = send.to;
+        let total = send.data.total();
+        let peer = self.peers.entry(to.peer);
+        let eager = peer.takes_eager(total) && !btl.congested(to.peer);
+        let synchronous = send.mode == Mode::Synchronous;
+        let body = match (eager, synchronous) {
+            (true, false) => Body::Eager,
+            (true, true) => Body::Sync { sender: id.0 },
+            (false, _) => Body::Rendezvous(send.offer(btl, id)),
+        };
+        let payload = if eager { total as usize } else { 0 };
+        let header = first_frame(&to, peer.next_send, body);
+        send.data.send_part(btl, to.peer, header.words(), 0, payload)?;
+        peer.next_send = peer.next_send.wrapping_add(1);
+        send.stage = SendStage::Offered;
+        match body {
+            Body::Eager => {
+                self.counts.eager_sends += 1;
+                self.finish(btl, id, Done::sent(to.owner));
+            }
+            Body::Sync { .. } => self.counts.sync_sends += 1,
+            _ => self.counts.offers += 1,
+        }
+        Ok(())
+    }
+
+    /// ACK: the receiver has all it wants.
+    pub(crate) fn on_ack<B: Btl>(&mut self, btl: &mut B, peer: Peer, id: ReqId) {
+        match self.offered(peer, id) {
+            Some(_) => self.finish_send(btl, id),
+            None => self.counts.bad_frames += 1,
+        }
+    }
+
+    /// CTS: the receiver wants `accepted` bytes as fragments of its request `receiver`.
+    pub(crate) fn on_cts<B: Btl>(
+        &mut self,
+        btl: &mut B,
+        peer: Peer,
+        id: ReqId,
+        receiver: u32,
+        accepted: u64,
+    ) {
+        let Some(send) = self.offered(peer, id) else {
+            self.counts.bad_frames += 1;
+            return;
+        };
+        let end = accepted.min(send.data.total());
+        send.stage = SendStage::Streaming { receiver, next: 0, end };
+        if let Some(key) = send.exposed.take() {
+            btl.conceal(peer, key);
+        }
+        self.counts.copies += 1;
+        self.stream(btl, id);
+    }
+
+    /// RTR: the receiver wants `accepted` bytes put into its memory `key`.
+    pub(crate) fn on_rtr<B: Btl>(
+        &mut self,
+        btl: &mut B,
+        peer: Peer,
+        id: ReqId,
+        receiver: u32,
+        accepted: u64,
+        key: RemoteKey,
+    ) {
+        self.serial = self.serial.wrapping_add(1);
+        let serial = self.serial;
+        let Some(send) = self.offered(peer, id) else {
+            self.counts.bad_frames += 1;
+            return;
+        };
+        let end = accepted.min(send.data.total());
+        let failed = send.data.contiguous().is_none();
+        let pieces = Pieces { next: 0, end, flying: 0, serial, failed };
+        send.stage = SendStage::Putting { receiver, key, pieces };
+        if let Some(key) = send.exposed.take() {
+            btl.conceal(peer, key);
+        }
+        self.counts.puts += 1;
+        self.put(btl, id);
+    }
+
+    /// A send to `peer` that waits for the receiver's answer.
+    fn offered(&mut self, peer: Peer, id: ReqId) -> Option<&mut Send> {
+        sending(&mut self.requests, id)
+            .filter(|send| send.to.peer == peer && send.stage == SendStage::Offered)
+    }
+
+    /// Completes a send, or leaves that to the outstanding answer to its cancellation.
+    pub(crate) fn finish_send<B: Btl>(&mut self, btl: &mut B, id: ReqId) {
+        let Some(send) = sending(&mut self.requests, id) else { return };
+        if send.cancel == Cancel::Asked {
+            send.stage = SendStage::Finished;
+            return;
+        }
+        let owner = send.to.owner;
+        self.finish(btl, id, Done::sent(owner));
+    }
+}
+
+impl Send {
+    /// What the RTS says. Exposes the buffer if the receiver could get from it.
+    fn offer<B: Btl>(&mut self, btl: &mut B, id: ReqId) -> Rendezvous {
+        let total = self.data.total();
+        let peer = self.to.peer;
+        let mut offer = Rendezvous { total, sender: id.0, can_put: false, exposed: None };
+        let limits = *btl.limits(peer);
+        let Some(memory) = self.data.contiguous().filter(|_| total >= limits.min_rdma as u64) else {
+            return offer;
+        };
+        offer.can_put = limits.put;
+        let align = limits.get_align.max(1);
+        let reachable = memory.address().is_multiple_of(align) && total % align as u64 <= 8;
+        if limits.get && reachable && self.exposed.is_none() {
+            self.exposed = btl.expose(peer, memory, Access::Read).ok();
+        }
+        offer.exposed = self.exposed.map(|key| Exposed { key, tail: tail_of(memory) });
+        offer
+    }
+}
+
+/// The last eight bytes, right-aligned if there are fewer.
+fn tail_of(memory: UserMem) -> [u8; 8] {
+    let mut tail = [0; 8];
+    let len = memory.len().min(8);
+    memory.part(memory.len() - len, len).as_bytes().copy_to(&mut tail[8 - len..]);
+    tail
+}
+
+fn eager_limit(limits: &Limits) -> usize {
+    limits.eager.min(limits.max_send)
+}
+
+fn first_frame(to: &SendTo, sequence: u32, body: Body) -> frame::Header {
+    Sequenced { sequence, envelope: to.envelope(), body }.header()
+}

@@ -1,0 +1,157 @@
+//! Messages that arrived before their receive.
+//!
+//! Each is queued under its exact envelope. A receive with wildcards looks under the same wildcards, in an index
+//! that is made when the first of its shape asks and kept up from then on. So programs without wildcards pay
+//! nothing for them, and every search is one look into a hash table.
+
+use btl::Peer;
+use mem::PeerBytes;
+
+use crate::fifos::Fifos;
+use crate::frame::{Body, Envelope};
+use crate::payload::{Buffers, Payload};
+use crate::pool::Pool;
+use crate::posted::{SHAPES, generalise, shape};
+
+/// A message without a receive.
+pub(crate) struct Message {
+    pub peer: Peer,
+    pub envelope: Envelope,
+    pub body: Body,
+    pub payload: Payload,
+    arrival: u64,
+}
+
+impl Message {
+    /// Length of the message in bytes.
+    pub fn total(&self) -> u64 {
+        match self.body {
+            Body::Rendezvous(offer) => offer.total,
+            _ => self.payload.bytes().len() as u64,
+        }
+    }
+}
+
+pub(crate) struct Unexpected {
+    messages: Pool<Message>,
+    /// By shape of the envelope looked for; shape 0, without wildcards, always exists.
+    index: [Option<Fifos<31>>; SHAPES],
+    buffers: Buffers,
+    arrivals: u64,
+    bytes: u64,
+}
+
+impl Unexpected {
+    pub fn new() -> Unexpected {
+        Unexpected {
+            messages: Pool::new(),
+            index: [Some(Fifos::new()), None, None, None],
+            buffers: Buffers::default(),
+            arrivals: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Messages that a receive could find. Those claimed by a matched probe are not among them.
+    pub fn len(&self) -> usize {
+        self.index[0].as_ref().map_or(0, Fifos::len)
+    }
+
+    /// Memory in bytes that kept payload takes.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Copies payload into memory that is ours and counts it.
+    pub fn keep(&mut self, body: &Body, payload: PeerBytes<'_>) -> Payload {
+        if !matches!(body, Body::Eager | Body::Sync { .. }) {
+            return Payload::EMPTY;
+        }
+        let kept = self.buffers.keep(payload);
+        self.bytes += kept.footprint();
+        kept
+    }
+
+    /// Ends what [`Unexpected::keep`] began.
+    pub fn give_back(&mut self, body: &Body, payload: Payload) {
+        if matches!(body, Body::Eager | Body::Sync { .. }) {
+            self.bytes -= payload.footprint();
+            self.buffers.give_back(payload);
+        }
+    }
+
+    /// Queues a message behind all others.
+    pub fn push(&mut self, peer: Peer, envelope: Envelope, body: Body, payload: Payload) {
+        self.arrivals += 1;
+        let arrival = self.arrivals;
+        let node = self.messages.insert(Message { peer, envelope, body, payload, arrival });
+        for (shape, index) in self.index.iter_mut().enumerate() {
+            if let Some(index) = index {
+                index.push(&generalise(&envelope, shape), node, arrival);
+            }
+        }
+    }
+
+    /// The oldest message that a receive with this envelope matches.
+    pub fn find(&mut self, envelope: &Envelope) -> Option<u32> {
+        if self.len() == 0 {
+            return None;
+        }
+        let shape = shape(envelope);
+        if self.index[shape].is_none() {
+            self.make_index(shape);
+        }
+        let (_, node) = self.index[shape].as_ref()?.first(envelope)?;
+        Some(node)
+    }
+
+    /// The message of `peer` that names `sender` as its request; for a sender that wants it back.
+    pub fn find_of_sender(&self, envelope: &Envelope, peer: Peer, sender: u32) -> Option<u32> {
+        self.index[0].as_ref()?.queue(envelope).find(|&node| {
+            self.messages.get(node).is_some_and(|message| {
+                message.peer == peer
+                    && match message.body {
+                        Body::Sync { sender: named } => named == sender,
+                        Body::Rendezvous(offer) => offer.sender == sender,
+                        _ => false,
+                    }
+            })
+        })
+    }
+
+    pub fn get(&self, node: u32) -> Option<&Message> {
+        self.messages.get(node)
+    }
+
+    /// Makes the message invisible to receives; it stays until [`Unexpected::take`].
+    pub fn claim(&mut self, node: u32) {
+        for index in self.index.iter_mut().flatten() {
+            index.remove(node);
+        }
+    }
+
+    /// Takes the message out. Its payload goes back by [`Unexpected::give_back`].
+    pub fn take(&mut self, node: u32) -> Option<Message> {
+        self.claim(node);
+        self.messages.remove(node)
+    }
+
+    #[cold]
+    fn make_index(&mut self, shape: usize) {
+        let queued = self.index[0].as_ref();
+        let mut order: Vec<(u64, u32)> = self
+            .messages
+            .iter()
+            .filter(|(node, _)| queued.is_some_and(|index| index.contains(*node)))
+            .map(|(node, message)| (message.arrival, node))
+            .collect();
+        order.sort_unstable();
+        let mut index = Fifos::new();
+        for (arrival, node) in order {
+            if let Some(message) = self.messages.get(node) {
+                index.push(&generalise(&message.envelope, shape), node, arrival);
+            }
+        }
+        self.index[shape] = Some(index);
+    }
+}
