@@ -20,7 +20,7 @@ pub enum Value {
     Safe(String),
     /// An expression that relies on the MPI caller's promise.
     Promised(String),
-    /// Nothing: another argument carries it.
+    /// Nothing: another argument carries it, or nobody needs it.
     Merged,
 }
 
@@ -42,6 +42,7 @@ pub fn parameter(function: &Function, argument: &Argument, wide: bool) -> Parame
             }
         }
     };
+    let value = if function.is_length(argument) { Value::Merged } else { value };
     Parameter { name, crossing, value }
 }
 
@@ -91,6 +92,7 @@ fn input(argument: &Argument, rust: &str, name: &str) -> (String, Value) {
         "str" | "chars" => {
             (format!("*const {rust}"), Value::Promised(format!("ffi::c_str({name}, \"{name} is NULL\")?")))
         }
+        "mainargc" | "mainargv" => (rust.into(), Value::Merged),
         "argv" => (format!("*const {rust}"), Value::Promised(format!("ffi::Argv::new({name})"))),
         _ => (rust.into(), Value::Same),
     }

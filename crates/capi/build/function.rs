@@ -64,13 +64,14 @@ fn crossing(parameters: &[Parameter]) -> String {
 fn work(function: &Function, parameters: &[Parameter], target: &Target) -> String {
     let enter = if function.anytime { "mpi_core::enter_any()" } else { "mpi_core::enter()?" };
     let mut text = format!("let token = &mut {enter}; ");
-    let promised: Vec<(&str, &str)> = parameters
-        .iter()
-        .filter_map(|parameter| match &parameter.value {
-            Value::Promised(expression) => Some((parameter.name.as_str(), expression.as_str())),
-            _ => None,
-        })
-        .collect();
+    let mut promised = Vec::new();
+    for parameter in parameters {
+        match &parameter.value {
+            Value::Same | Value::Merged => {}
+            Value::Safe(expression) => text += &format!("let {} = {expression}; ", parameter.name),
+            Value::Promised(expression) => promised.push((parameter.name.as_str(), expression.as_str())),
+        }
+    }
     if !promised.is_empty() {
         let (names, expressions): (Vec<_>, Vec<_>) = promised.into_iter().unzip();
         text += &format!(
@@ -84,18 +85,31 @@ fn work(function: &Function, parameters: &[Parameter], target: &Target) -> Strin
 }
 
 fn call(parameters: &[Parameter], target: &Target) -> String {
-    let leading = target.leading.join(", ");
+    let path = path(target);
+    let module = path.rsplit_once("::").map_or("", |(module, _)| module);
     let mut arguments = vec!["token".to_string()];
-    arguments.extend(target.leading.iter().cloned());
+    arguments.extend(target.leading.iter().map(|expression| qualify(expression, module)));
     for parameter in parameters {
-        match &parameter.value {
-            _ if mentions(&leading, &parameter.name) => {}
-            Value::Merged => {}
-            Value::Same | Value::Promised(_) => arguments.push(parameter.name.clone()),
-            Value::Safe(expression) => arguments.push(expression.clone()),
+        let carried = matches!(parameter.value, Value::Merged)
+            || target.leading.iter().any(|expression| mentions(expression, &parameter.name));
+        if !carried {
+            arguments.push(parameter.name.clone());
         }
     }
-    format!("{}({})", path(target), arguments.join(", "))
+    format!("{path}({})", arguments.join(", "))
+}
+
+/// `expression` with `module::` before every path that starts with a capital letter.
+fn qualify(expression: &str, module: &str) -> String {
+    let mut text = String::new();
+    for letter in expression.chars() {
+        let inside = text.ends_with(|last: char| last.is_alphanumeric() || last == '_' || last == ':');
+        if letter.is_uppercase() && !inside {
+            text += &format!("{module}::");
+        }
+        text.push(letter);
+    }
+    text
 }
 
 /// Whether `expression` uses the variable `name`.
@@ -117,7 +131,7 @@ fn on(function: &Function) -> String {
     let argument = match function.on() {
         OnObject::Argument(argument) => argument,
         OnObject::FileNull => return "On::File(abi::FILE_NULL)".into(),
-        OnObject::CommSelf | OnObject::Nothing => return "On::Comm(abi::COMM_SELF)".into(),
+        OnObject::CommSelf | OnObject::Nothing => return "On::SelfComm".into(),
     };
     let variant = match argument.word() {
         "comm" => "Comm",

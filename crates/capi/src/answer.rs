@@ -5,39 +5,56 @@ use core::mem::MaybeUninit;
 use abi::{Error, Result};
 use mpi_core::{On, Raised};
 
-/// The result of a body, returned in two registers.
+/// The result of a body, returned in two registers (rax and rdx on x86-64).
 ///
 /// ```text
-///   bit 63        62 ─────────── 32   31 ────────── 0
-///  handler due    handle (31 bits)      error code        handler: its address, if one is due
+///   code      bit 63: a handler is due | bits 62 to 32: the handle | bits 31 to 0: the error code
+///   handler   bit 63: the function returns success all the same | bits 62 to 0: the handler's address
 /// ```
+///
+/// Without a due handler the upper half of `code` is zero and `handler` is not set.
 #[repr(C)]
 pub struct Answer {
     code: u64,
-    handler: MaybeUninit<usize>,
+    handler: MaybeUninit<u64>,
 }
 
-/// Set when the entry point must call a user's error handler before it returns.
-const HANDLER_DUE: u64 = 1 << 63;
+const FLAG: u64 = 1 << 63;
 
 impl Answer {
     fn code(code: i32) -> Answer {
         Answer { code: u64::from(code as u32), handler: MaybeUninit::uninit() }
     }
 
-    fn handler(code: i32, handle: usize, function: usize) -> Answer {
+    /// Has the entry point call the handler at `function` with `handle` and `code`, then return `returns`, which
+    /// is `code` or success.
+    fn handler(function: usize, handle: usize, code: i32, returns: i32) -> Answer {
         debug_assert!(handle < 1 << 31, "handles have 31 bits");
-        let code = HANDLER_DUE | (handle as u64) << 32 | u64::from(code as u32);
-        Answer { code, handler: MaybeUninit::new(function) }
+        debug_assert!(returns == code || returns == abi::SUCCESS);
+        let excused = if returns == code { 0 } else { FLAG };
+        Answer {
+            code: FLAG | (handle as u64) << 32 | u64::from(code as u32),
+            handler: MaybeUninit::new(function as u64 | excused),
+        }
     }
 
-    /// The error code, the handle and the handler, if one is due.
+    /// Calls the handler, if one is due, and gives the code to return.
     #[cfg(not(target_arch = "x86_64"))]
-    pub fn parts(self) -> (i32, Option<(usize, usize)>) {
-        let handle = (self.code & !HANDLER_DUE) >> 32;
-        let due = self.code & HANDLER_DUE != 0;
-        // SAFETY: the handler was written if and only if the bit was.
-        (self.code as i32, due.then(|| (handle as usize, unsafe { self.handler.assume_init() })))
+    pub fn finish(self) -> i32 {
+        type Handler = unsafe extern "C-unwind" fn(*mut usize, *mut i32, ...);
+        let mut code = self.code as i32;
+        if self.code & FLAG == 0 {
+            return code;
+        }
+        // SAFETY: written, since the flag is set.
+        let handler = unsafe { self.handler.assume_init() };
+        let returns = if handler & FLAG == 0 { code } else { abi::SUCCESS };
+        let mut handle = ((self.code & !FLAG) >> 32) as usize;
+        // SAFETY: the program gave this address as an error handler.
+        let function = unsafe { core::mem::transmute::<usize, Handler>((handler & !FLAG) as usize) };
+        // SAFETY: both pointers are valid for the call.
+        unsafe { function(&raw mut handle, &raw mut code) };
+        returns
     }
 }
 
@@ -62,7 +79,9 @@ pub fn unsupported(on: On, function: &'static str, anytime: bool) -> Answer {
 fn raise(on: On, error: Error, function: &'static str) -> Answer {
     match mpi_core::raise(on, error, function) {
         Raised::Return(code) => Answer::code(code),
-        Raised::Handler { function, handle, code } => Answer::handler(code, handle, function),
+        Raised::Handler { function, handle, code, returns } => {
+            Answer::handler(function, handle, code, returns)
+        }
     }
 }
 

@@ -79,7 +79,7 @@ macro_rules! export {
         #[unsafe(no_mangle)]
         unsafe extern "C-unwind" fn $pmpi($($argument: $kind),*) -> i32 {
             // SAFETY: the arguments are the caller's, who keeps MPI's contract.
-            crate::entry::finish(unsafe { $name($($argument),*) })
+            unsafe { $name($($argument),*) }.finish()
         }
     };
 }
@@ -110,7 +110,7 @@ pub const fn padding(stack: usize) -> usize {
 /// ```text
 ///   rsp + 0   the handle, whose address the handler gets
 ///   rsp + 8   the error code, whose address the handler gets
-///   rsp + 12  the error code that is returned, whatever the handler does to the other
+///   rsp + 12  the code to return, whatever the handler does to the other
 /// ```
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
@@ -120,13 +120,20 @@ pub unsafe extern "C" fn call_handler() {
         "sub rsp, 24",
         ".cfi_adjust_cfa_offset 24",
         "mov dword ptr [rsp + 8], eax",
-        "mov dword ptr [rsp + 12], eax",
-        "shl rax, 1", // drops bit 63
+        // The code to return: zero if the flag of rdx is set, else the error code.
+        "btr rdx, 63",
+        "sbb ecx, ecx",
+        "not ecx",
+        "and ecx, eax",
+        "mov dword ptr [rsp + 12], ecx",
+        // The handle: bits 62 to 32.
+        "shl rax, 1",
         "shr rax, 33",
         "mov qword ptr [rsp], rax",
         "mov rdi, rsp",
         "lea rsi, [rsp + 8]",
-        "xor eax, eax", // a variadic function without vector arguments
+        // A variadic function without vector arguments.
+        "xor eax, eax",
         "call rdx",
         "mov eax, dword ptr [rsp + 12]",
         "add rsp, 24",
@@ -134,19 +141,4 @@ pub unsafe extern "C" fn call_handler() {
         "ret",
         ".cfi_endproc",
     )
-}
-
-/// Calls the user's error handler, if one is due, and returns the code.
-#[cfg(not(target_arch = "x86_64"))]
-pub fn finish(answer: crate::answer::Answer) -> i32 {
-    type Handler = unsafe extern "C-unwind" fn(*mut usize, *mut i32, ...);
-    let (code, due) = answer.parts();
-    if let Some((mut handle, function)) = due {
-        let mut seen = code;
-        // SAFETY: the program gave this address as an error handler.
-        let function = unsafe { core::mem::transmute::<usize, Handler>(function) };
-        // SAFETY: both pointers are valid for the call.
-        unsafe { function(&raw mut handle, &raw mut seen) };
-    }
-    code
 }

@@ -65,8 +65,10 @@ pub const KINDS: &[Kind] = &[
     fixed("text", "char", "c_char"),
     fixed("strlen", "int", "i32"),
     fixed("textlen", "int", "i32"),
-    // `argv` ends with NULL; `mainargv` is what `main` got.
+    // `argv` ends with NULL.
     fixed("argv", "char *", "*const c_char"),
+    // Pointers to what `main` got. Alhena takes nothing from the command line, so they go no further.
+    fixed("mainargc", "int *", "abi::Address"),
     fixed("mainargv", "char ***", "abi::Address"),
 ];
 

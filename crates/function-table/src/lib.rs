@@ -16,9 +16,10 @@
 //!   only the library knows (the size of the communicator, say); `(x)` bounds an output string.
 //! * **attributes**: `anytime` (callable before `MPI_Init` and after `MPI_Finalize`), `deprecated`, `on_file`
 //!   (errors without a file argument are raised on `MPI_FILE_NULL`), `returns kind`.
-//! * **target**: the function of `mpi_core` that does the work, given the token and the arguments in their order;
-//!   `-` answers `MPI_ERR_UNSUPPORTED_OPERATION`. A target may be given expressions instead, where `..` stands
-//!   for the arguments not named in them: `coll::bcast(Mode::Nonblocking(request), ..)`.
+//! * **target**: the function of `mpi_core` that does the work, given the token and the arguments in their order,
+//!   without those that are lengths of slices or of text; `-` answers `MPI_ERR_UNSUPPORTED_OPERATION`. A target may
+//!   lead with expressions, where `..` stands for the arguments not named in them and capitalised paths are in the
+//!   target's module: `coll::bcast(Mode::Nonblocking(request), ..)`.
 //!
 //! A row with a widening kind (`count`, `displ`, `bytes`) stands for two functions: itself and its large-count
 //! twin `Name_c`, which share the target. Twins that differ otherwise have rows of their own.

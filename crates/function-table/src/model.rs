@@ -184,6 +184,12 @@ impl Function {
         self.arguments.iter().find(raises).map_or(OnObject::CommSelf, OnObject::Argument)
     }
 
+    /// Whether `argument` is only the length of arrays that reach the target as slices, and so know it.
+    pub fn is_length(&self, argument: &Argument) -> bool {
+        let length = Shape::Array(Length::Argument(argument.name.clone()));
+        self.arguments.iter().any(|other| other.shape == length && !matches!(other.word(), "str" | "weights"))
+    }
+
     /// The argument called `name`.
     pub fn argument(&self, name: &str) -> Option<&Argument> {
         self.arguments.iter().find(|argument| argument.name == name)
