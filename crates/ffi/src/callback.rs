@@ -20,6 +20,15 @@ macro_rules! callbacks {
                 unsafe { (self.0)($($argument),*) }
             }
         }
+
+        // The program's functions are told apart by the pointers that it passed.
+        impl PartialEq for $name {
+            fn eq(&self, other: &$name) -> bool {
+                self.0 as usize == other.0 as usize
+            }
+        }
+
+        impl Eq for $name {}
     )* };
 }
 
