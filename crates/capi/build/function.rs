@@ -88,7 +88,8 @@ fn call(parameters: &[Parameter], target: &Target) -> String {
     let path = path(target);
     let module = path.rsplit_once("::").map_or("", |(module, _)| module);
     let mut arguments = vec!["token".to_string()];
-    arguments.extend(target.leading.iter().map(|expression| qualify(expression, module)));
+    let given = target.leading.iter().filter(|expression| !expression.starts_with('-'));
+    arguments.extend(given.map(|expression| qualify(expression, module)));
     for parameter in parameters {
         let carried = matches!(parameter.value, Value::Merged)
             || target.leading.iter().any(|expression| mentions(expression, &parameter.name));

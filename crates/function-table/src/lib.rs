@@ -19,7 +19,7 @@
 //! * **target**: the function of `mpi_core` that does the work, given the token and the arguments in their order,
 //!   without those that are lengths of slices or of text; `-` answers `MPI_ERR_UNSUPPORTED_OPERATION`. A target may
 //!   lead with expressions, where `..` stands for the arguments not named in them and capitalised paths are in the
-//!   target's module: `coll::bcast(Mode::Nonblocking(request), ..)`.
+//!   target's module: `coll::bcast(Mode::Persistent(request), -info, ..)`; `-info` leaves that argument out.
 //!
 //! A row with a widening kind (`count`, `displ`, `bytes`) stands for two functions: itself and its large-count
 //! twin `Name_c`, which share the target. Twins that differ otherwise have rows of their own.

@@ -50,7 +50,7 @@ pub struct Function {
 pub struct Target {
     /// Path below `mpi_core`.
     pub path: String,
-    /// Expressions given before the arguments not named in them.
+    /// Expressions given before the arguments not named in them; `-name` only leaves the argument out.
     pub leading: Vec<String>,
 }
 

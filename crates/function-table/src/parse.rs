@@ -197,8 +197,8 @@ mod tests {
 
     #[test]
     fn a_target_may_lead_with_expressions() {
-        let target = target("coll::bcast(Mode::Persistent(info, request), ..)").unwrap().unwrap();
+        let target = target("coll::bcast(Mode::Persistent(request), -info, ..)").unwrap().unwrap();
         assert_eq!(target.path, "coll::bcast");
-        assert_eq!(target.leading, ["Mode::Persistent(info, request)"]);
+        assert_eq!(target.leading, ["Mode::Persistent(request)", "-info"]);
     }
 }
