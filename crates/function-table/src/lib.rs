@@ -21,6 +21,31 @@
 //!   lead with expressions, where `..` stands for the arguments not named in them and capitalised paths are in the
 //!   target's module: `coll::bcast(Mode::Persistent(request), -info, ..)`; `-info` leaves that argument out.
 //!
+//! What a target gets for an argument (types of the crates `abi` and `ffi`):
+//!
+//! | in the row | in C | the target gets |
+//! |---|---|---|
+//! | `int`, `aint`, `offset`, `large`, handles | the value | the value |
+//! | `count`, `displ`, `bytes` | `int` or `MPI_Aint`, wider in the twin | `i64` |
+//! | `buf`, `cbuf`, `ptr` | `void *` | `Address` |
+//! | `out int`, `inout comm`, … | pointer | `&mut i32`, `&mut Comm`; NULL is `MPI_ERR_ARG` |
+//! | `out? int`, … | pointer or NULL | `Option<&mut i32>` |
+//! | `out ptr` | `void *` (address of a pointer) | `&mut Address` |
+//! | `out count`, `inout count`, `out displ` | pointer | `CountMut` |
+//! | `status`; `out status`; `inout status` | pointer | `&Status`; `Option<&mut Status>`; `&mut Status` |
+//! | `int[n]`; `out int[n]` | array | `&[i32]`; `&mut [i32]`, and `n` is left out |
+//! | `out status[n]` | array or `MPI_STATUSES_IGNORE` | `Option<&mut [Status]>` |
+//! | `count[n]`, `displ[n]`, `bytes[n]` | array | `Counts` |
+//! | `int[*]`; `count[*]`, `displ[*]` | array | `Array<i32>`; `CountArray` |
+//! | `out? int[*]` | array or NULL | `Option<ArrayMut<i32>>` |
+//! | `weights[…]`; `out weights[n]` | array or `MPI_UNWEIGHTED` | `Weights`; `Option<&mut [i32]>` |
+//! | `str`; `str[…]`; `argv`; `argv[*]` | strings | `&CStr`; `Strings`; `Argv`; `Argvs` |
+//! | `out str(MAX_X)` with `out strlen` | `char *`, `int *` | `StrOut` |
+//! | `out text(n)` with `inout textlen` | `char *`, `int *` | `TextOut` |
+//! | `fn X`; `fn? X` | function pointer | `XFunction`; `Option<XFunction>` |
+//! | `fn Comm_copy_attr_function` and the like | function pointer or a magic value | `CopyAttr` |
+//! | `mainargc`, `mainargv` | pointers | nothing |
+//!
 //! A row with a widening kind (`count`, `displ`, `bytes`) stands for two functions: itself and its large-count
 //! twin `Name_c`, which share the target. Twins that differ otherwise have rows of their own.
 #![forbid(unsafe_code)]

@@ -72,9 +72,19 @@ fn errors(function: &Function) -> String {
         }
         OnObject::Argument(argument) => format!("\\fI{}\\fR", argument.name),
         OnObject::FileNull => "MPI_FILE_NULL".into(),
+        OnObject::CommSelf if takes_request(function) => {
+            "the communicator of the request, else on MPI_COMM_SELF".into()
+        }
         OnObject::CommSelf => "MPI_COMM_SELF".into(),
     };
     format!("Raised on {on}: its error handler decides whether the error code is returned.")
+}
+
+fn takes_request(function: &Function) -> bool {
+    function
+        .arguments
+        .iter()
+        .any(|argument| argument.word() == "request" && argument.direction != Direction::Out)
 }
 
 fn notes(function: &Function) -> String {

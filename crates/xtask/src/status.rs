@@ -50,3 +50,12 @@ fn list(text: &mut String, label: &str, entries: Vec<Entry<'_>>) {
         .collect();
     let _ = write!(text, "\n**{label}** ({}): {}\n", entries.len(), names.join(", "));
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_page_in_docs_is_current() {
+        let table = function_table::table().unwrap();
+        crate::check(&crate::status_page(), &super::render(&table)).unwrap();
+    }
+}
