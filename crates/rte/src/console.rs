@@ -1,0 +1,185 @@
+//! mpiexec's own standard output and error, written without ever blocking: a reader that stops (a pager, a
+//! terminal after ^S) must not keep the launcher from seeing a rank die.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+/// Above this many waiting bytes ranks are no longer read.
+const HIGH_WATER: usize = 1 << 20;
+/// What a pipe or socket that polls writable takes without blocking (`PIPE_BUF`).
+const SAFE_WRITE: usize = 4096;
+
+/// One output with its queue.
+pub struct Writer {
+    fd: OwnedFd,
+    mode: WriteMode,
+    queue: Vec<u8>,
+    /// Bytes at the front of the queue that are written already.
+    written: usize,
+    /// Nobody reads any more (EPIPE) or nothing can be written (disk full).
+    broken: bool,
+    /// The stream whose unfinished line is the last thing in the output.
+    open_line: Option<usize>,
+    is_terminal: bool,
+}
+
+/// How to write without blocking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WriteMode {
+    /// A file: writing never waits for a reader.
+    Direct,
+    /// Opened anew as nonblocking, so that the flag does not show in other processes.
+    Nonblocking,
+    /// Poll first, then write little.
+    Cautious,
+}
+
+impl Writer {
+    /// Takes `fd` as an output.
+    pub fn new(fd: BorrowedFd<'_>) -> io::Result<Writer> {
+        let own = rustix::io::fcntl_dupfd_cloexec(fd, 3)?;
+        let is_terminal = rustix::termios::isatty(&own);
+        let (fd, mode) = match FileType::from_raw_mode(rustix::fs::fstat(&own)?.st_mode) {
+            FileType::RegularFile => (own, WriteMode::Direct),
+            FileType::Fifo | FileType::CharacterDevice => match reopen(&own) {
+                Ok(again) => (again, WriteMode::Nonblocking),
+                Err(_) => (own, WriteMode::Cautious),
+            },
+            _ => (own, WriteMode::Cautious),
+        };
+        Ok(Writer { fd, mode, queue: Vec::new(), written: 0, broken: false, open_line: None, is_terminal })
+    }
+
+    /// Whether a person is likely to watch.
+    pub fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// Nobody reads any more.
+    pub fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    /// Too much is waiting: read nothing more from ranks for now.
+    pub fn is_full(&self) -> bool {
+        self.queue.len() - self.written > HIGH_WATER
+    }
+
+    /// Whether bytes wait to be written.
+    pub fn is_pending(&self) -> bool {
+        self.written < self.queue.len()
+    }
+
+    /// Queues what `fill` appends for `stream`. Should another stream's unfinished line stand last, it is
+    /// ended first.
+    pub fn put(&mut self, stream: usize, fill: impl FnOnce(&mut Vec<u8>)) {
+        let before = self.queue.len();
+        if self.open_line.is_some_and(|other| other != stream) {
+            self.queue.push(b'\n');
+        }
+        let start = self.queue.len();
+        fill(&mut self.queue);
+        if self.queue.len() == start {
+            self.queue.truncate(before);
+        } else {
+            self.open_line = (self.queue.last() != Some(&b'\n')).then_some(stream);
+        }
+    }
+
+    /// Writes what can be written without waiting.
+    pub fn flush(&mut self) {
+        while self.is_pending() && !self.broken {
+            let mut rest = &self.queue[self.written..];
+            if self.mode == WriteMode::Cautious {
+                if !is_writable(self.fd.as_fd()) {
+                    return;
+                }
+                rest = &rest[..rest.len().min(SAFE_WRITE)];
+            }
+            match rustix::io::write(&self.fd, rest) {
+                Ok(n) => self.written += n,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
+                Err(_) => self.broken = true,
+            }
+        }
+        self.queue.clear();
+        self.written = 0;
+    }
+}
+
+impl AsFd for Writer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// A new open file description of the same pipe or terminal.
+fn reopen(fd: &OwnedFd) -> io::Result<OwnedFd> {
+    use std::os::fd::AsRawFd;
+    let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?)
+}
+
+fn is_writable(fd: BorrowedFd<'_>) -> bool {
+    let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::OUT)];
+    matches!(poll(&mut fds, Some(&Timespec::default())), Ok(n) if n > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::pipe::{PipeFlags, pipe_with};
+
+    fn text(writer: &mut Writer, stream: usize, text: &str) {
+        writer.put(stream, |out| out.extend_from_slice(text.as_bytes()));
+    }
+
+    #[test]
+    fn a_full_pipe_does_not_block_and_nothing_is_lost() {
+        let (reader, end) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        let mut writer = Writer::new(end.as_fd()).unwrap();
+        drop(end);
+        let line = "x".repeat(99) + "\n";
+        for _ in 0..5000 {
+            text(&mut writer, 0, &line);
+        }
+        writer.flush();
+        assert!(writer.is_pending());
+        let (mut total, mut buffer) = (0, [0; 8192]);
+        while total < 500_000 {
+            total += rustix::io::read(&reader, &mut buffer).unwrap();
+            writer.flush();
+        }
+        assert!(!writer.is_pending());
+    }
+
+    #[test]
+    fn an_unfinished_line_of_another_stream_is_ended() {
+        let (reader, end) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        let mut writer = Writer::new(end.as_fd()).unwrap();
+        text(&mut writer, 0, "name? ");
+        text(&mut writer, 0, "");
+        text(&mut writer, 1, "hello\n");
+        text(&mut writer, 0, "again\n");
+        writer.flush();
+        let mut buffer = [0; 64];
+        let n = rustix::io::read(&reader, &mut buffer).unwrap();
+        assert_eq!(&buffer[..n], b"name? \nhello\nagain\n");
+    }
+
+    #[test]
+    fn a_reader_that_left_breaks_the_writer() {
+        let (reader, end) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        let mut writer = Writer::new(end.as_fd()).unwrap();
+        drop(reader);
+        text(&mut writer, 0, "x\n");
+        writer.flush();
+        assert!(writer.is_broken() && !writer.is_pending());
+    }
+}

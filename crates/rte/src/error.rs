@@ -1,0 +1,132 @@
+//! Why a job could not be started. `Display` gives three lines: step, what was seen, what to run next.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// A job that never ran.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The program is in none of the directories searched.
+    ProgramMissing {
+        /// As the user wrote it.
+        program: String,
+        /// Where it was looked for.
+        searched: String,
+    },
+    /// The program cannot be executed.
+    NotExecutable {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        reason: String,
+    },
+    /// The working directory cannot be entered.
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// An output file cannot be written.
+    OutputFile {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The placement asked for cannot be had.
+    Placement {
+        /// What contradicts what.
+        seen: String,
+        /// What to say instead.
+        next: String,
+    },
+    /// Shared memory cannot be had.
+    Segment {
+        /// Bytes needed.
+        bytes: u64,
+        /// What was seen.
+        seen: String,
+    },
+    /// Standard input was directed to a rank that does not exist.
+    StdinRank {
+        /// The rank asked for.
+        rank: u32,
+        /// Ranks there are.
+        size: u32,
+    },
+    /// A system call failed.
+    System {
+        /// What was tried.
+        step: &'static str,
+        /// The system's error.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// `map_err` helper for system calls.
+    pub(crate) fn system<E: Into<io::Error>>(step: &'static str) -> impl FnOnce(E) -> Error {
+        move |source| Error::System { step, source: source.into() }
+    }
+
+    /// mpiexec's exit code: 127 and 126 as a shell gives them, 1 otherwise.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Error::ProgramMissing { .. } => 127,
+            Error::NotExecutable { .. } => 126,
+            _ => 1,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::ProgramMissing { program, searched } => write!(
+                f,
+                "starting {program}: no such program\n  seen: nothing of that name in {searched}\n  \
+                 next: run `ls -l {program}`; a program in this directory is started as ./{program}"
+            ),
+            Error::NotExecutable { path, reason } => write!(
+                f,
+                "starting {0}: it cannot be executed\n  seen: {reason}\n  \
+                 next: run `file {0}`; compile it with mpicc, or make a script executable with `chmod +x {0}`",
+                path.display()
+            ),
+            Error::Directory { path, source } => write!(
+                f,
+                "entering the working directory {0}: not possible\n  seen: {source}\n  next: run `ls -ld {0}`",
+                path.display()
+            ),
+            Error::OutputFile { path, source } => write!(
+                f,
+                "opening the output file {}: not possible\n  seen: {source}\n  \
+                 next: give -outfile-pattern or -errfile-pattern a directory that exists and may be written to",
+                path.display()
+            ),
+            Error::Placement { seen, next } => {
+                write!(f, "placing the ranks: not possible as asked\n  seen: {seen}\n  next: {next}")
+            }
+            Error::Segment { bytes, seen } => write!(
+                f,
+                "allocating {} MiB of shared memory for the ranks of this node: not possible\n  seen: {seen}\n  \
+                 next: start fewer ranks, or give the container or cgroup more memory \
+                 (docker run --memory=…, Slurm --mem=…)",
+                bytes.div_ceil(1 << 20)
+            ),
+            Error::StdinRank { rank, size } => write!(
+                f,
+                "directing standard input to rank {rank}: no such rank\n  seen: the job has {size} ranks\n  \
+                 next: use -stdin with a rank below {size}, all or none"
+            ),
+            Error::System { step, source } => {
+                write!(f, "{step}: the system refused\n  seen: {source}\n  next: run `mpiexec -v` again; see `ulimit -a`")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,167 @@
+//! What the guard keeps of each rank.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
+
+use pmi::wire::LineBuffer;
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_send_signal, waitid};
+
+use crate::console::Writer;
+use crate::lines::{Lines, Prefix};
+
+/// One rank: the process started for it, its connection and its output.
+pub struct Rank {
+    /// The process that was started.
+    pub pid: Pid,
+    /// Readable once it has ended. It is reaped when the whole job has ended, so its number stays its own.
+    pub pidfd: OwnedFd,
+    /// How it ended.
+    pub status: Option<Status>,
+    /// The MPI program itself, where that is a descendant of the process started (a wrapper script).
+    pub program: Option<Program>,
+    /// Process id of the MPI program, by the kernel's word.
+    pub mpi_pid: Option<i32>,
+    /// Our end of the PMI connection; `None` once it is closed.
+    pub socket: Option<OwnedFd>,
+    /// What was read from it.
+    pub input: LineBuffer,
+    /// What it has not taken yet.
+    pub unsent: Vec<u8>,
+    /// We asked to be told when it takes more.
+    pub waits_to_send: bool,
+    /// Standard output and error.
+    pub streams: [Option<Stream>; 2],
+}
+
+/// An MPI program below a wrapper.
+pub struct Program {
+    /// Readable once it has ended.
+    pub pidfd: OwnedFd,
+    /// It has ended.
+    pub ended: bool,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// By itself, with this code.
+    Exited(i32),
+    /// By this signal.
+    Killed(i32),
+}
+
+impl Status {
+    /// As a shell would report it.
+    pub fn code(self) -> u8 {
+        match self {
+            Status::Exited(code) => code as u8,
+            Status::Killed(signal) => 128u8.wrapping_add(signal as u8),
+        }
+    }
+}
+
+impl Rank {
+    /// Whether nothing of this rank runs any more (its grandchildren do not count).
+    pub fn is_over(&self) -> bool {
+        self.status.is_some() && self.program.as_ref().is_none_or(|program| program.ended)
+    }
+
+    /// Asks how the process ended, without reaping it.
+    pub fn observe_exit(&mut self) {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        if let Ok(Some(status)) = waitid(WaitId::PidFd(self.pidfd.as_fd()), options) {
+            self.status = match status.terminating_signal() {
+                Some(signal) => Some(Status::Killed(signal)),
+                None => status.exit_status().map(Status::Exited),
+            };
+        }
+    }
+
+    /// Sends `signal` to the rank's process group and to its MPI program, which a wrapper may have moved
+    /// to another group.
+    pub fn signal(&self, signal: Signal) {
+        if self.status.is_none() {
+            // A group that is gone is what an ending wants anyway.
+            let _ = kill_process_group(self.pid, signal);
+        }
+        if let Some(program) = self.program.as_ref().filter(|program| !program.ended) {
+            let _ = pidfd_send_signal(&program.pidfd, signal);
+        }
+    }
+}
+
+/// One output stream of a rank.
+pub struct Stream {
+    /// Where it is read: a pipe or the master of a pseudo-terminal, nonblocking.
+    pub reader: OwnedFd,
+    /// Cuts it into lines.
+    pub lines: Lines,
+    /// Goes before each line.
+    pub prefix: Prefix,
+    /// A file that gets the lines.
+    pub file: Option<File>,
+    /// The console that gets the lines: index into the guard's writers.
+    pub console: Option<usize>,
+    /// Number of this stream among all of the job.
+    pub id: usize,
+}
+
+/// What a read brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// This many bytes.
+    Bytes(usize),
+    /// Nothing now.
+    Dry,
+    /// The end.
+    Ended,
+}
+
+impl Stream {
+    /// Reads once and passes whole lines on. The error of a full disk is the file's, not the launcher's: the
+    /// lines are dropped, as they would be if the rank had written them.
+    pub fn read(&mut self, buffer: &mut [u8], writers: &mut [Writer]) -> Flow {
+        let got = match rustix::io::read(&self.reader, &mut *buffer) {
+            Ok(0) => return Flow::Ended,
+            Ok(n) => n,
+            Err(Errno::AGAIN | Errno::INTR) => return Flow::Dry,
+            // A pseudo-terminal says EIO once nobody has its other side open.
+            Err(_) => return Flow::Ended,
+        };
+        let (lines, prefix) = (&mut self.lines, &self.prefix);
+        deliver(self.file.as_mut(), self.console, self.id, writers, |out| lines.feed(&buffer[..got], prefix, out));
+        Flow::Bytes(got)
+    }
+
+    /// Passes on what has no newline at its end.
+    pub fn flush(&mut self, writers: &mut [Writer]) {
+        let (lines, prefix) = (&mut self.lines, &self.prefix);
+        deliver(self.file.as_mut(), self.console, self.id, writers, |out| {
+            lines.flush(prefix, out);
+        });
+    }
+}
+
+/// Has `fill` produce the lines once and gives them to the file, the console, or both.
+fn deliver(
+    file: Option<&mut File>,
+    console: Option<usize>,
+    id: usize,
+    writers: &mut [Writer],
+    fill: impl FnOnce(&mut Vec<u8>),
+) {
+    match (file, console) {
+        (None, None) => fill(&mut Vec::new()),
+        (None, Some(which)) => writers[which].put(id, fill),
+        (Some(file), console) => {
+            let mut text = Vec::new();
+            fill(&mut text);
+            let _ = file.write_all(&text);
+            if let Some(which) = console {
+                writers[which].put(id, |out| out.extend_from_slice(&text));
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! What the launcher says about a failure: three lines, once per job.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use crate::signals;
+
+/// Why a job fails.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// A signal ended a rank.
+    Killed(i32),
+    /// A rank exited between init and finalize.
+    ExitedInMpi(i32),
+    /// A rank exited without MPI while others wait for it.
+    ExitedBeforeInit(i32),
+    /// A rank exited with a code other than 0, and nobody is hurt.
+    Exited(i32),
+    /// A rank called `MPI_Abort`.
+    Abort {
+        /// Its code.
+        code: i32,
+        /// Its message.
+        message: String,
+    },
+    /// A rank sent something that is no PMI.
+    Protocol(String),
+    /// The shared memory could not be had.
+    Segment {
+        /// Bytes needed.
+        bytes: u64,
+        /// The system's error number.
+        errno: i32,
+    },
+    /// The time given by `-timeout` is over.
+    Timeout(Duration),
+    /// The user sent mpiexec this signal.
+    Signalled(i32),
+    /// The launcher itself failed.
+    Internal(String),
+}
+
+impl Failure {
+    /// Exit code of mpiexec for this failure.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Failure::Killed(signal) | Failure::Signalled(signal) => 128u8.wrapping_add(*signal as u8),
+            Failure::ExitedInMpi(code) | Failure::ExitedBeforeInit(code) | Failure::Exited(code) => {
+                pmi::exit_status(*code) as u8
+            }
+            Failure::Abort { code, .. } => pmi::exit_status(*code) as u8,
+            Failure::Timeout(_) => 124,
+            Failure::Protocol(_) | Failure::Segment { .. } | Failure::Internal(_) => 1,
+        }
+    }
+}
+
+/// Who failed.
+pub(crate) struct Culprit {
+    pub rank: usize,
+    pub pid: i32,
+    pub host: String,
+    pub program: String,
+}
+
+/// The message about `failure`. `others` is the number of ranks that are ended because of it.
+pub(crate) fn message(failure: &Failure, culprit: Option<&Culprit>, others: usize, cause: Option<&str>) -> String {
+    let who = culprit.map_or_else(
+        || "the job".to_owned(),
+        |c| format!("rank {} (pid {}, {} on {})", c.rank, c.pid, c.program, c.host),
+    );
+    let (what, seen, next) = describe(failure);
+    let mut text = format!("mpiexec: {who} {what}\n  seen: {seen}");
+    if let Some(cause) = cause {
+        let _ = write!(text, "; likely cause: {cause}");
+    }
+    if others > 0 {
+        let _ = write!(text, "; the other {others} ranks were ended");
+    }
+    let _ = writeln!(text, "\n  next: {next}");
+    text
+}
+
+fn describe(failure: &Failure) -> (String, String, String) {
+    match failure {
+        Failure::Killed(signal) => {
+            let name = signals::name(*signal);
+            (format!("was killed by signal {signal} ({name})"), meaning(*signal).to_owned(), advice(*signal).to_owned())
+        }
+        Failure::ExitedInMpi(code) => (
+            format!("exited with code {code} between MPI_Init and MPI_Finalize"),
+            "its process ended while the other ranks count on it".to_owned(),
+            "have every rank call MPI_Finalize before it exits, or MPI_Abort on an error".to_owned(),
+        ),
+        Failure::ExitedBeforeInit(code) => (
+            format!("exited with code {code} without calling MPI_Init"),
+            "other ranks wait for it in MPI_Init or a barrier of the launcher".to_owned(),
+            "run `ldd` on the program: all ranks need the same MPI library, and all must call MPI_Init".to_owned(),
+        ),
+        Failure::Exited(code) => (
+            format!("exited with code {code}"),
+            "no rank depends on it any more, so the job went on".to_owned(),
+            "see the program's own messages above".to_owned(),
+        ),
+        Failure::Abort { code, message } => (
+            format!("called MPI_Abort with code {code}"),
+            if message.is_empty() { "no message was given".to_owned() } else { message.clone() },
+            "see the program's own messages above".to_owned(),
+        ),
+        Failure::Protocol(what) => (
+            "sent something that is no PMI".to_owned(),
+            what.clone(),
+            "run `ldd` on the program to see which MPI library it uses".to_owned(),
+        ),
+        Failure::Segment { bytes, errno } => {
+            let error = std::io::Error::from_raw_os_error(*errno);
+            (
+                "has no shared memory".to_owned(),
+                format!("{error}; {} MiB are needed for the ranks of this node", bytes.div_ceil(1 << 20)),
+                "start fewer ranks, or give the container or cgroup more memory (docker run --memory=…, \
+                 Slurm --mem=…)"
+                    .to_owned(),
+            )
+        }
+        Failure::Timeout(time) => (
+            format!("ran longer than {} s", time.as_secs()),
+            "the limit given by -timeout or MPIEXEC_TIMEOUT".to_owned(),
+            "raise the limit, or find out where the ranks wait with -get-stack-traces".to_owned(),
+        ),
+        Failure::Signalled(signal) => (
+            format!("was ended by {}", signals::name(*signal)),
+            "mpiexec received that signal and passed it on".to_owned(),
+            "start the job again".to_owned(),
+        ),
+        Failure::Internal(what) => (
+            "cannot be watched any more".to_owned(),
+            what.clone(),
+            "see `ulimit -a`, then start the job again with -v".to_owned(),
+        ),
+    }
+}
+
+/// What a signal usually says about a program.
+fn meaning(signal: i32) -> &'static str {
+    match signal {
+        libc::SIGSEGV => "it used memory that is not its own",
+        libc::SIGBUS => "it used memory whose page could not be had",
+        libc::SIGABRT => "it aborted itself (a failed assertion, an uncaught exception, a heap error)",
+        libc::SIGFPE => "an integer division by zero or overflow",
+        libc::SIGILL => "an instruction that this processor does not have",
+        libc::SIGPIPE => "it wrote to a pipe that nobody reads",
+        libc::SIGXCPU => "its limit of processor time is used up",
+        libc::SIGKILL => "somebody killed it; the program could not prevent it",
+        _ => "the signal came from outside or from the program itself",
+    }
+}
+
+fn advice(signal: i32) -> &'static str {
+    match signal {
+        libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE => {
+            "compile with -g, run `ulimit -c unlimited`, start again and open the core file with gdb"
+        }
+        libc::SIGILL => "compile for this processor (see -march), or start the job on the right hosts",
+        libc::SIGKILL => "run `dmesg | tail` and look at the memory limit; ask who else may kill your processes",
+        libc::SIGPIPE => "see whether mpiexec's output was closed, for example by `head`",
+        libc::SIGXCPU => "raise `ulimit -t`",
+        _ => "see the program's own messages above",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_message_has_three_lines() {
+        let culprit = Culprit { rank: 3, pid: 77, host: "node7".to_owned(), program: "./a.out".to_owned() };
+        for failure in [
+            Failure::Killed(9),
+            Failure::ExitedInMpi(0),
+            Failure::ExitedBeforeInit(1),
+            Failure::Exited(4),
+            Failure::Abort { code: 3, message: String::new() },
+            Failure::Protocol("x".to_owned()),
+            Failure::Segment { bytes: 1 << 30, errno: 12 },
+            Failure::Timeout(Duration::from_secs(3)),
+            Failure::Signalled(15),
+            Failure::Internal("x".to_owned()),
+        ] {
+            let text = message(&failure, Some(&culprit), 3, Some("cosmic rays"));
+            assert_eq!(text.lines().count(), 3, "{text}");
+            assert_ne!(failure.code(), 0, "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn the_message_names_rank_host_and_signal() {
+        let culprit = Culprit { rank: 3, pid: 77, host: "node7".to_owned(), program: "./a.out".to_owned() };
+        let text = message(&Failure::Killed(9), Some(&culprit), 1, Some("out of memory"));
+        for part in ["rank 3", "node7", "SIGKILL", "out of memory", "./a.out"] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+}

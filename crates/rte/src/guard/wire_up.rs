@@ -1,0 +1,147 @@
+//! The guard's side of the PMI connections: bytes in and out around [`crate::server`].
+
+use std::os::fd::AsFd;
+
+use pmi::scm;
+use pmi::welcome::Welcome;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::rank::Program;
+use super::{Failure, Guard, SegmentState};
+use crate::poller::Token;
+use crate::server::Event;
+
+impl Guard {
+    /// Reads what `rank` sent and acts on each line of it.
+    pub(super) fn read_pmi(&mut self, rank: usize) {
+        let mut buffer = [0u8; 4096];
+        loop {
+            let Some(socket) = &self.ranks[rank].socket else { return };
+            match scm::receive(socket.as_fd(), &mut buffer) {
+                Ok(received) if received.bytes > 0 => {
+                    self.ranks[rank].input.push(&buffer[..received.bytes]);
+                    self.pmi_lines(rank, received.pid);
+                }
+                Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => return,
+                // Closed: not a death by itself, the pidfd tells that.
+                _ => return self.close_pmi(rank),
+            }
+        }
+    }
+
+    fn pmi_lines(&mut self, rank: usize, sender: Option<i32>) {
+        loop {
+            let event = match self.ranks[rank].input.next_line() {
+                Ok(Some(line)) => self.server.handle(rank, line),
+                Ok(None) => return,
+                Err(_) => Event::Broken("a line without end".to_owned()),
+            };
+            match event {
+                Event::None => {}
+                Event::Hello => self.hello(rank, sender),
+                Event::OtherLibrary => self.note_sender(rank, sender),
+                Event::Abort { code, message } => self.fail(Some(rank), Failure::Abort { code, message }),
+                Event::Broken(what) => {
+                    self.close_pmi(rank);
+                    return self.fail(Some(rank), Failure::Protocol(what));
+                }
+            }
+        }
+    }
+
+    fn hello(&mut self, rank: usize, sender: Option<i32>) {
+        self.note_sender(rank, sender);
+        self.welcome_all();
+        self.check_missing();
+    }
+
+    /// Remembers which process speaks for `rank`, and watches it if it is not the one that was started.
+    fn note_sender(&mut self, rank: usize, sender: Option<i32>) {
+        let state = &mut self.ranks[rank];
+        let Some(pid) = sender.and_then(Pid::from_raw) else { return };
+        state.mpi_pid = Some(pid.as_raw_nonzero().get());
+        if pid == state.pid {
+            return;
+        }
+        // Where the process is in another pid namespace or gone already, its wrapper has to do.
+        if let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty())
+            && self.poller.watch(&pidfd, Token::ProgramExit(rank)).is_ok()
+        {
+            state.program = Some(Program { pidfd, ended: false });
+        }
+    }
+
+    /// Answers all hellos once the last one and the shared memory are there.
+    pub(super) fn welcome_all(&mut self) {
+        if !self.server.all_wait() || matches!(self.segment, SegmentState::Pending(_)) {
+            return;
+        }
+        let size = self.ranks.len();
+        let mut welcome = Welcome {
+            job_id: self.job.job_id,
+            node_of: vec![0; size],
+            local_pids: self.ranks.iter().map(|r| r.mpi_pid.unwrap_or(r.pid.as_raw_nonzero().get())).collect(),
+            guard_pid: Some(rustix::process::getpid().as_raw_nonzero().get()),
+            segment_bytes: self.segment.ready().map(|segment| segment.bytes),
+            app_num: 0,
+            universe_size: self.job.spec.universe_size,
+            oversubscribed: self.job.oversubscribed,
+            info: Vec::new(),
+        };
+        for rank in 0..size {
+            let app = self.job.app_of[rank];
+            welcome.app_num = app as i32;
+            welcome.info.clone_from(&self.job.programs[app].info);
+            let text = self.server.welcome(rank, &welcome.encode());
+            self.send_welcome(rank, text.as_bytes());
+        }
+    }
+
+    fn send_welcome(&mut self, rank: usize, text: &[u8]) {
+        let Some(socket) = &self.ranks[rank].socket else { return };
+        let fd = self.segment.ready().map(|segment| segment.fd.as_fd());
+        // Nothing else is on its way to a rank that waits for its welcome, so some bytes are always taken.
+        match scm::send(socket.as_fd(), text, fd) {
+            Ok(sent) => self.send_pmi(rank, &text[sent..]),
+            Err(_) => self.close_pmi(rank),
+        }
+    }
+
+    /// Sends all replies of the server.
+    pub(super) fn send_replies(&mut self) {
+        for (rank, text) in std::mem::take(&mut self.server.outbox) {
+            self.send_pmi(rank, text.as_bytes());
+        }
+    }
+
+    /// Sends `bytes` after what still waits to be sent to `rank`.
+    fn send_pmi(&mut self, rank: usize, bytes: &[u8]) {
+        self.ranks[rank].unsent.extend_from_slice(bytes);
+        self.flush_pmi(rank);
+    }
+
+    /// Sends what `rank` takes; asks to be told when it takes more.
+    pub(super) fn flush_pmi(&mut self, rank: usize) {
+        let state = &mut self.ranks[rank];
+        let Some(socket) = &state.socket else { return };
+        let was_waiting = state.waits_to_send;
+        while !state.unsent.is_empty() {
+            match scm::send(socket.as_fd(), &state.unsent, None) {
+                Ok(sent) => drop(state.unsent.drain(..sent)),
+                Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => break,
+                Err(_) => return self.close_pmi(rank),
+            }
+        }
+        state.waits_to_send = !state.unsent.is_empty();
+        if state.waits_to_send != was_waiting {
+            // Fails only for a descriptor that is not watched, which this one is.
+            let _ = self.poller.set(socket, Token::Pmi(rank), true, state.waits_to_send);
+        }
+    }
+
+    fn close_pmi(&mut self, rank: usize) {
+        if let Some(socket) = self.ranks[rank].socket.take() {
+            self.poller.forget(&socket);
+        }
+    }
+}

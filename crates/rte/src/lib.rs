@@ -1,0 +1,32 @@
+//! The run-time environment of a job on one node: starting ranks, wiring them up, forwarding what they
+//! read and write, and ending them all. `mpiexec` is a command line around [`run`].
+//!
+//! ```text
+//!   JobSpec ── prepare ──► Prepared ── watch: fork ──► guard ── spawn ──► ranks
+//!   (spec.rs)  programs,   (checked)   (mpiexec        event loop: PMI server (server.rs), output
+//!              placement,               itself)        (lines.rs, console.rs), deaths, time
+//!              files
+//! ```
+
+pub mod binding;
+mod console;
+mod control;
+mod cpuset;
+mod environment;
+mod error;
+mod guard;
+mod lines;
+mod pattern;
+mod poller;
+mod prepare;
+mod resolve;
+mod server;
+mod signals;
+mod spawn;
+pub mod spec;
+mod tree;
+mod watch;
+
+pub use cpuset::CpuSet;
+pub use error::Error;
+pub use watch::run;

@@ -1,0 +1,151 @@
+//! epoll with names instead of numbers.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
+
+/// What an event is about. Ranks are given by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Token {
+    /// A message of the watching mpiexec process.
+    Control,
+    /// The watching mpiexec process ended.
+    Parent,
+    /// Some child ended.
+    Child,
+    /// A rank speaks PMI.
+    Pmi(usize),
+    /// The process started for a rank ended.
+    Exit(usize),
+    /// The MPI program of a rank, a descendant of the process started for it, ended.
+    ProgramExit(usize),
+    /// A rank wrote to its standard output.
+    Stdout(usize),
+    /// A rank wrote to its standard error.
+    Stderr(usize),
+    /// mpiexec's standard output (0) or error (1) takes bytes again.
+    Console(usize),
+    /// mpiexec's standard input has bytes.
+    Stdin,
+    /// A rank's standard input takes bytes again.
+    StdinOf(usize),
+}
+
+impl Token {
+    fn encode(self) -> u64 {
+        let (kind, index) = match self {
+            Token::Control => (0, 0),
+            Token::Parent => (1, 0),
+            Token::Child => (2, 0),
+            Token::Pmi(rank) => (3, rank),
+            Token::Exit(rank) => (4, rank),
+            Token::ProgramExit(rank) => (5, rank),
+            Token::Stdout(rank) => (6, rank),
+            Token::Stderr(rank) => (7, rank),
+            Token::Console(which) => (8, which),
+            Token::Stdin => (9, 0),
+            Token::StdinOf(rank) => (10, rank),
+        };
+        kind << 32 | index as u64
+    }
+
+    fn decode(data: u64) -> Token {
+        let index = (data & 0xffff_ffff) as usize;
+        match data >> 32 {
+            0 => Token::Control,
+            1 => Token::Parent,
+            2 => Token::Child,
+            3 => Token::Pmi(index),
+            4 => Token::Exit(index),
+            5 => Token::ProgramExit(index),
+            6 => Token::Stdout(index),
+            7 => Token::Stderr(index),
+            8 => Token::Console(index),
+            9 => Token::Stdin,
+            _ => Token::StdinOf(index),
+        }
+    }
+
+    /// Exits are judged last: what a process said before it ended counts first.
+    pub fn is_exit(self) -> bool {
+        matches!(self, Token::Exit(_) | Token::ProgramExit(_))
+    }
+}
+
+/// Waits for events on any number of descriptors, level-triggered.
+pub struct Poller {
+    epoll: OwnedFd,
+    events: Vec<Event>,
+}
+
+impl Poller {
+    /// A poller that watches nothing.
+    pub fn new() -> io::Result<Poller> {
+        Ok(Poller { epoll: epoll::create(CreateFlags::CLOEXEC)?, events: Vec::with_capacity(64) })
+    }
+
+    /// Watches `fd` for being readable (or hung up).
+    pub fn watch(&self, fd: impl AsFd, token: Token) -> io::Result<()> {
+        Ok(epoll::add(&self.epoll, fd, EventData::new_u64(token.encode()), EventFlags::IN)?)
+    }
+
+    /// Watches `fd` for being writable. `false` for files, which always are.
+    pub fn watch_writable(&self, fd: impl AsFd, token: Token) -> io::Result<bool> {
+        match epoll::add(&self.epoll, fd, EventData::new_u64(token.encode()), EventFlags::OUT) {
+            Ok(()) | Err(Errno::EXIST) => Ok(true),
+            Err(Errno::PERM) => Ok(false),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Changes what a watched descriptor is watched for.
+    pub fn set(&self, fd: impl AsFd, token: Token, readable: bool, writable: bool) -> io::Result<()> {
+        let mut flags = EventFlags::empty();
+        flags.set(EventFlags::IN, readable);
+        flags.set(EventFlags::OUT, writable);
+        Ok(epoll::modify(&self.epoll, fd, EventData::new_u64(token.encode()), flags)?)
+    }
+
+    /// Stops watching `fd`.
+    pub fn forget(&self, fd: impl AsFd) {
+        // Not watched any more is all that is wanted; an error says that it was not watched before.
+        let _ = epoll::delete(&self.epoll, fd);
+    }
+
+    /// Waits until something happens or `deadline` comes; exits are listed last.
+    pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Vec<Token>> {
+        let timeout = deadline.map(|at| timespec(at.saturating_duration_since(Instant::now())));
+        self.events.clear();
+        match epoll::wait(&self.epoll, spare(&mut self.events), timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+        let mut tokens: Vec<Token> = self.events.iter().map(|event| Token::decode(event.data.u64())).collect();
+        tokens.sort_by_key(|token| token.is_exit());
+        Ok(tokens)
+    }
+}
+
+fn spare(events: &mut Vec<Event>) -> rustix::buffer::SpareCapacity<'_, Event> {
+    rustix::buffer::spare_capacity(events)
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec { tv_sec: duration.as_secs() as i64, tv_nsec: i64::from(duration.subsec_nanos()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_survive_the_kernel() {
+        for token in [Token::Control, Token::Exit(7), Token::Stderr(70_000), Token::StdinOf(0), Token::Console(1)] {
+            assert_eq!(Token::decode(token.encode()), token);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Everything that can fail before a process is started: programs, directories, output files, placement.
+
+use std::ffi::{CString, OsStr};
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::cpuset::CpuSet;
+use crate::pattern::{self, Names};
+use crate::spec::{App, JobSpec, Stdin};
+use crate::{Error, environment, resolve};
+
+/// A job that is ready to start.
+pub struct Prepared {
+    /// The job as asked for.
+    pub spec: JobSpec,
+    /// Index of the program of each rank.
+    pub app_of: Vec<usize>,
+    /// The programs.
+    pub programs: Vec<Program>,
+    /// Processors of each rank; `None` where it is not bound.
+    pub cpus: Vec<Option<CpuSet>>,
+    /// More ranks than processors.
+    pub oversubscribed: bool,
+    /// Output files of each rank: standard output, standard error.
+    pub files: Vec<[Option<File>; 2]>,
+    /// Name of this host.
+    pub host: String,
+    /// Random number of the job.
+    pub job_id: u64,
+}
+
+/// One program in the form that exec takes.
+pub struct Program {
+    /// The file.
+    pub path: CString,
+    /// Its arguments, its name first.
+    pub arguments: Vec<CString>,
+    /// Environment that its ranks share.
+    pub environment: Vec<CString>,
+    /// Working directory.
+    pub directory: Option<CString>,
+    /// Entries of `MPI_INFO_ENV`.
+    pub info: Vec<(String, String)>,
+}
+
+impl Prepared {
+    /// Checks `spec` against this machine.
+    pub fn new(spec: JobSpec) -> Result<Prepared, Error> {
+        let app_of = spec.app_of();
+        let size = app_of.len();
+        if let Stdin::Rank(rank) = spec.stdin
+            && rank as usize >= size
+        {
+            return Err(Error::StdinRank { rank, size: size as u32 });
+        }
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let programs = spec.apps.iter().map(|app| Program::new(app, &host)).collect::<Result<_, _>>()?;
+        let files = output_files(&spec, &app_of, &host)?;
+        let allowed = CpuSet::allowed();
+        let job_id = pmi::random().map_err(|_| Error::System {
+            step: "getting a random number",
+            source: std::io::Error::last_os_error(),
+        })?;
+        Ok(Prepared {
+            oversubscribed: size > allowed.len(),
+            cpus: vec![None; size],
+            spec,
+            app_of,
+            programs,
+            files,
+            host,
+            job_id,
+        })
+    }
+}
+
+impl Program {
+    fn new(app: &App, host: &str) -> Result<Program, Error> {
+        resolve::directory(app)?;
+        let path = resolve::program(app)?;
+        let path = match &app.directory {
+            // A relative path was found from the new directory, and exec will look from there as well.
+            Some(directory) => path.strip_prefix(directory).map_or_else(|_| path.clone(), |rest| Path::new(".").join(rest)),
+            None => path,
+        };
+        let name = c_string(&app.program);
+        let arguments = std::iter::once(name).chain(app.arguments.iter().map(|a| c_string(a))).collect();
+        Ok(Program {
+            path: c_string(path.as_os_str()),
+            arguments,
+            environment: environment::shared(&app.environment),
+            directory: app.directory.as_deref().map(|d| c_string(d.as_os_str())),
+            info: info_env(app, host),
+        })
+    }
+}
+
+/// Entries of `MPI_INFO_ENV` (MPI-5.0 section 11.2.1).
+fn info_env(app: &App, host: &str) -> Vec<(String, String)> {
+    let text = |s: &OsStr| s.to_string_lossy().into_owned();
+    let arguments: Vec<String> = app.arguments.iter().map(|a| text(a)).collect();
+    let directory = app.directory.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
+    let mut info = vec![
+        ("command".to_owned(), text(&app.program)),
+        ("argv".to_owned(), arguments.join(" ")),
+        ("maxprocs".to_owned(), app.count.to_string()),
+        ("wdir".to_owned(), text(directory.as_os_str())),
+    ];
+    info.extend(app.info.iter().cloned());
+    if !info.iter().any(|(key, _)| key == "host") {
+        info.push(("host".to_owned(), host.to_owned()));
+    }
+    if !info.iter().any(|(key, _)| key == "arch") {
+        info.push(("arch".to_owned(), std::env::consts::ARCH.to_owned()));
+    }
+    info
+}
+
+fn output_files(spec: &JobSpec, app_of: &[usize], host: &str) -> Result<Vec<[Option<File>; 2]>, Error> {
+    let open = |pattern: &Option<std::ffi::OsString>, rank: usize| -> Result<Option<File>, Error> {
+        let Some(pattern) = pattern else { return Ok(None) };
+        let names = Names { rank, app: app_of[rank], host, pid: std::process::id() };
+        let path = PathBuf::from(pattern::expand(&pattern.to_string_lossy(), &names));
+        match File::create(&path) {
+            Ok(file) => Ok(Some(file)),
+            Err(source) => Err(Error::OutputFile { path, source }),
+        }
+    };
+    (0..app_of.len())
+        .map(|rank| Ok([open(&spec.output.stdout_pattern, rank)?, open(&spec.output.stderr_pattern, rank)?]))
+        .collect()
+}
+
+/// As the system takes it. Command lines and paths cannot hold a NUL, so nothing is ever cut off.
+fn c_string(text: &OsStr) -> CString {
+    let bytes = text.as_bytes();
+    let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
+    CString::new(&bytes[..end]).unwrap_or_default()
+}

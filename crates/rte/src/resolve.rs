@@ -1,0 +1,58 @@
+//! Finding a program before anything is started, so that a mistake gives one message instead of one per rank.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Access;
+
+use crate::Error;
+use crate::spec::App;
+
+/// The file that `app` runs: as it is if its name has a slash (relative to the working directory of its
+/// ranks), otherwise the first executable of that name in the search path and `PATH`.
+pub fn program(app: &App) -> Result<PathBuf, Error> {
+    if app.program.as_bytes().contains(&b'/') {
+        let path = app.directory.as_deref().unwrap_or(Path::new("")).join(&app.program);
+        return match std::fs::metadata(&path) {
+            Err(_) => Err(missing(&app.program, &path.display().to_string())),
+            Ok(_) => check_executable(&path).map(|()| path),
+        };
+    }
+    let path_variable = env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
+    let own = app.search_path.as_deref().map(env::split_paths).into_iter().flatten();
+    let mut found_unusable = None;
+    for directory in own.chain(env::split_paths(&path_variable)) {
+        let path = directory.join(&app.program);
+        if path.is_file() {
+            match check_executable(&path) {
+                Ok(()) => return Ok(path),
+                Err(e) => found_unusable = found_unusable.or(Some(e)),
+            }
+        }
+    }
+    Err(found_unusable.unwrap_or_else(|| missing(&app.program, "the directories of PATH")))
+}
+
+/// Checks that the working directory of `app` exists.
+pub fn directory(app: &App) -> Result<(), Error> {
+    let Some(path) = &app.directory else { return Ok(()) };
+    let failed = |source| Error::Directory { path: path.clone(), source };
+    if !std::fs::metadata(path).map_err(failed)?.is_dir() {
+        return Err(failed(std::io::Error::from_raw_os_error(libc::ENOTDIR)));
+    }
+    rustix::fs::access(path, Access::EXEC_OK).map_err(|e| failed(e.into()))
+}
+
+fn missing(program: &OsStr, searched: &str) -> Error {
+    Error::ProgramMissing { program: program.to_string_lossy().into_owned(), searched: searched.to_owned() }
+}
+
+fn check_executable(path: &Path) -> Result<(), Error> {
+    let refuse = |reason: &str| Error::NotExecutable { path: path.to_owned(), reason: reason.to_owned() };
+    if path.is_dir() {
+        return Err(refuse("it is a directory"));
+    }
+    rustix::fs::access(path, Access::EXEC_OK).map_err(|e| refuse(&std::io::Error::from(e).to_string()))
+}

@@ -1,0 +1,301 @@
+//! The PMI-1 server, without sockets: lines in, replies and events out. One per job and node.
+//!
+//! It serves our own library ([`pmi::welcome`]) and every other PMI-1 client (MPICH's and its relatives):
+//! both live on the same socket and share the key-value space and the barrier.
+
+use std::collections::HashMap;
+
+use pmi::welcome::{HELLO, PROTOCOL, STATE, WELCOME};
+use pmi::wire::{Line, MAX_KEY, MAX_KVS_NAME, MAX_VALUE, escape, unescape};
+
+/// How far a rank has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing was heard of it: not an MPI program, or not yet.
+    Silent,
+    /// It said hello and waits for the others.
+    Waiting,
+    /// Between init and finalize.
+    Active,
+    /// MPI is finalized.
+    Finalized,
+}
+
+/// What a line means for the job, beyond its reply.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Nothing.
+    None,
+    /// The rank said hello; when all have, [`Server::welcome`] is due.
+    Hello,
+    /// Another library than ours speaks for this rank.
+    OtherLibrary,
+    /// The rank called `MPI_Abort`.
+    Abort {
+        /// The code it gave.
+        code: i32,
+        /// Its message; empty if it gave none.
+        message: String,
+    },
+    /// The rank violates the protocol; no further line of it can be understood.
+    Broken(String),
+}
+
+/// State of the server.
+pub struct Server {
+    kvs_name: String,
+    kvs: HashMap<String, String>,
+    services: HashMap<String, String>,
+    ranks: Vec<Client>,
+    universe: Option<u32>,
+    in_barrier: usize,
+    /// Replies that are to be sent: rank and text.
+    pub outbox: Vec<(usize, String)>,
+}
+
+struct Client {
+    phase: Phase,
+    app: usize,
+    in_barrier: bool,
+    /// Inside a message of several lines (`mcmd=spawn` up to `endcmd`).
+    in_spawn: bool,
+}
+
+impl Server {
+    /// A server for ranks that run the programs `app_of`, on one node per entry of `node_of`.
+    pub fn new(kvs_name: String, app_of: &[usize], node_of: &[u32], universe: Option<u32>) -> Server {
+        let client = |&app| Client { phase: Phase::Silent, app, in_barrier: false, in_spawn: false };
+        let mapping = ("PMI_process_mapping".to_owned(), pmi::mapping::format(node_of));
+        Server {
+            kvs_name,
+            kvs: HashMap::from([mapping]),
+            services: HashMap::new(),
+            ranks: app_of.iter().map(client).collect(),
+            universe,
+            in_barrier: 0,
+            outbox: Vec::new(),
+        }
+    }
+
+    /// How far `rank` has come.
+    pub fn phase(&self, rank: usize) -> Phase {
+        self.ranks[rank].phase
+    }
+
+    /// Whether every rank said hello and waits.
+    pub fn all_wait(&self) -> bool {
+        self.ranks.iter().all(|client| client.phase == Phase::Waiting)
+    }
+
+    /// Whether some rank cannot go on before the others have come (in init or in a barrier).
+    pub fn anybody_waits(&self) -> bool {
+        self.ranks.iter().any(|client| client.phase == Phase::Waiting || client.in_barrier)
+    }
+
+    /// The answer to `rank`'s hello. Its descriptor goes with the first byte.
+    pub fn welcome(&mut self, rank: usize, body: &str) -> String {
+        self.ranks[rank].phase = Phase::Active;
+        format!("cmd={WELCOME} rc=0 bytes={}\n{body}", body.len())
+    }
+
+    /// Takes one line of `rank`.
+    pub fn handle(&mut self, rank: usize, bytes: &[u8]) -> Event {
+        let Some(line) = Line::new(bytes) else {
+            return Event::Broken("a line that is not text".to_owned());
+        };
+        if self.ranks[rank].in_spawn {
+            return self.spawn_line(rank, line);
+        }
+        match line.command() {
+            HELLO => return self.hello(rank, line),
+            STATE => {
+                let active = line.get("active") == Some("1");
+                self.ranks[rank].phase = if active { Phase::Active } else { Phase::Finalized };
+            }
+            "init" => return self.init(rank, line),
+            "get_maxes" => self.reply(
+                rank,
+                format!("cmd=maxes rc=0 kvsname_max={MAX_KVS_NAME} keylen_max={MAX_KEY} vallen_max={MAX_VALUE}"),
+            ),
+            "get_appnum" => self.reply(rank, format!("cmd=appnum rc=0 appnum={}", self.ranks[rank].app)),
+            "get_my_kvsname" => self.reply(rank, format!("cmd=my_kvsname rc=0 kvsname={}", self.kvs_name)),
+            "get_universe_size" => {
+                let size = self.universe.map_or(-1, i64::from);
+                self.reply(rank, format!("cmd=universe_size rc=0 size={size}"));
+            }
+            "put" => self.put(rank, line),
+            "get" => self.get(rank, line),
+            "barrier_in" => self.barrier(rank),
+            "finalize" => {
+                self.ranks[rank].phase = Phase::Finalized;
+                self.reply(rank, "cmd=finalize_ack rc=0".to_owned());
+            }
+            "abort" => {
+                let code = line.number("exitcode").unwrap_or(1);
+                let text = line.get_rest("message").or_else(|| line.get_rest("error_msg")).unwrap_or("");
+                return Event::Abort { code, message: unescape(text).into_owned() };
+            }
+            "publish_name" | "unpublish_name" | "lookup_name" => self.name_service(rank, line),
+            "spawn" => self.ranks[rank].in_spawn = true,
+            other => return Event::Broken(format!("unknown PMI command {other:?}")),
+        }
+        Event::None
+    }
+
+    fn reply(&mut self, rank: usize, text: String) {
+        self.outbox.push((rank, text + "\n"));
+    }
+
+    fn hello(&mut self, rank: usize, line: Line<'_>) -> Event {
+        let refusal = if line.number::<u32>("protocol") != Some(PROTOCOL) {
+            Some("another version of this exchange")
+        } else if self.ranks[rank].phase != Phase::Silent {
+            Some("a second MPI program in the place of one rank; start each program with an mpiexec of its own")
+        } else {
+            None
+        };
+        if let Some(reason) = refusal {
+            let version = env!("CARGO_PKG_VERSION");
+            self.reply(rank, format!("cmd={WELCOME} rc=-1 version={version} msg={}", escape(reason)));
+            return Event::None;
+        }
+        self.ranks[rank].phase = Phase::Waiting;
+        Event::Hello
+    }
+
+    fn init(&mut self, rank: usize, line: Line<'_>) -> Event {
+        let version = line.number::<u32>("pmi_version").unwrap_or(1);
+        let rc = if version == 1 { 0 } else { -1 };
+        self.reply(rank, format!("cmd=response_to_init rc={rc} pmi_version=1 pmi_subversion=1"));
+        self.ranks[rank].phase = Phase::Active;
+        Event::OtherLibrary
+    }
+
+    fn put(&mut self, rank: usize, line: Line<'_>) {
+        let text = match (line.get("key"), line.get_rest("value")) {
+            (Some(key), Some(value)) if line.get("kvsname") == Some(&self.kvs_name) => {
+                self.kvs.insert(key.to_owned(), value.to_owned());
+                "cmd=put_result rc=0 msg=success".to_owned()
+            }
+            _ => "cmd=put_result rc=-1 msg=no_such_key-value_space_or_no_key".to_owned(),
+        };
+        self.reply(rank, text);
+    }
+
+    fn get(&mut self, rank: usize, line: Line<'_>) {
+        let key = line.get("key").unwrap_or("");
+        let text = match self.kvs.get(key) {
+            Some(value) => format!("cmd=get_result rc=0 msg=success value={value}"),
+            None => format!("cmd=get_result rc=-1 msg=key_{key}_not_found value=unknown"),
+        };
+        self.reply(rank, text);
+    }
+
+    fn barrier(&mut self, rank: usize) {
+        if !std::mem::replace(&mut self.ranks[rank].in_barrier, true) {
+            self.in_barrier += 1;
+        }
+        if self.in_barrier == self.ranks.len() {
+            self.in_barrier = 0;
+            for rank in 0..self.ranks.len() {
+                self.ranks[rank].in_barrier = false;
+                self.reply(rank, "cmd=barrier_out rc=0".to_owned());
+            }
+        }
+    }
+
+    fn name_service(&mut self, rank: usize, line: Line<'_>) {
+        let service = line.get("service").unwrap_or("").to_owned();
+        let text = match line.command() {
+            "publish_name" => {
+                self.services.insert(service, line.get_rest("port").unwrap_or("").to_owned());
+                "cmd=publish_result rc=0 info=ok".to_owned()
+            }
+            "unpublish_name" => match self.services.remove(&service) {
+                Some(_) => "cmd=unpublish_result rc=0 info=ok".to_owned(),
+                None => "cmd=unpublish_result rc=-1 info=no_such_service".to_owned(),
+            },
+            _ => match self.services.get(&service) {
+                Some(port) => format!("cmd=lookup_result rc=0 info=ok port={port}"),
+                None => "cmd=lookup_result rc=-1 info=no_such_service".to_owned(),
+            },
+        };
+        self.reply(rank, text);
+    }
+
+    /// Skips the body of a spawn request, then refuses it.
+    fn spawn_line(&mut self, rank: usize, line: Line<'_>) -> Event {
+        if line.text() == "endcmd" {
+            self.ranks[rank].in_spawn = false;
+            self.reply(rank, "cmd=spawn_result rc=-1 errcodes=1 msg=this_mpiexec_starts_no_further_processes".to_owned());
+        }
+        Event::None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn server(size: usize) -> Server {
+        Server::new("kvs".to_owned(), &vec![0; size], &vec![0; size], None)
+    }
+
+    fn say(server: &mut Server, rank: usize, line: &str) -> Vec<(usize, String)> {
+        server.handle(rank, line.as_bytes());
+        std::mem::take(&mut server.outbox)
+    }
+
+    #[test]
+    fn keys_put_before_the_barrier_are_seen_after_it() {
+        let mut server = server(2);
+        assert!(say(&mut server, 0, "cmd=put kvsname=kvs key=a value=b c")[0].1.contains("rc=0"));
+        assert!(say(&mut server, 0, "cmd=barrier_in").is_empty());
+        assert!(server.anybody_waits());
+        let out = say(&mut server, 1, "cmd=barrier_in");
+        assert_eq!(out.iter().map(|(rank, _)| *rank).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(say(&mut server, 1, "cmd=get kvsname=kvs key=a")[0].1, "cmd=get_result rc=0 msg=success value=b c\n");
+        assert!(say(&mut server, 1, "cmd=get kvsname=kvs key=z")[0].1.contains("rc=-1"));
+    }
+
+    #[test]
+    fn hello_moves_a_rank_through_its_phases() {
+        let mut server = server(1);
+        let hello = format!("cmd={HELLO} protocol={PROTOCOL} version=0 rank=0");
+        assert_eq!(server.handle(0, hello.as_bytes()), Event::Hello);
+        assert!(server.all_wait());
+        server.welcome(0, "");
+        assert_eq!(server.phase(0), Phase::Active);
+        server.handle(0, format!("cmd={STATE} active=0").as_bytes());
+        assert_eq!(server.phase(0), Phase::Finalized);
+        assert!(say(&mut server, 0, &hello)[0].1.contains("rc=-1"));
+    }
+
+    #[test]
+    fn an_abort_carries_code_and_message() {
+        let event = server(1).handle(0, b"cmd=abort exitcode=3 message=no%20luck");
+        assert_eq!(event, Event::Abort { code: 3, message: "no luck".to_owned() });
+    }
+
+    #[test]
+    fn a_spawn_request_is_refused_as_a_whole() {
+        let mut server = server(1);
+        assert!(say(&mut server, 0, "mcmd=spawn").is_empty());
+        assert!(say(&mut server, 0, "nprocs=2").is_empty());
+        assert!(say(&mut server, 0, "endcmd")[0].1.starts_with("cmd=spawn_result rc=-1"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_lines_panic(lines in proptest::collection::vec(
+            "(cmd=(put|get|barrier_in|init|alhena_hello|alhena_state|abort|spawn|lookup_name)|endcmd)( [a-z]{1,8}=[ -~]{0,9}){0,4}|\\PC{0,40}",
+            0..20,
+        )) {
+            let mut server = server(2);
+            for (i, line) in lines.iter().enumerate() {
+                server.handle(i % 2, line.as_bytes());
+            }
+        }
+    }
+}

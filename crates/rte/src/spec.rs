@@ -1,0 +1,152 @@
+//! What is to be started, and how: the parsed form of a command line of `mpiexec`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::binding::Placement;
+
+/// A whole job.
+#[derive(Clone, Debug)]
+pub struct JobSpec {
+    /// The programs; ranks are numbered through them in order (MPI-5.0 section 11.5).
+    pub apps: Vec<App>,
+    /// Size in bytes of a node's shared memory for this many ranks.
+    pub segment_bytes: pmi::SegmentBytes,
+    /// `MPI_UNIVERSE_SIZE`; none by default.
+    pub universe_size: Option<u32>,
+    /// Which processors the ranks get.
+    pub placement: Placement,
+    /// Print where each rank was bound.
+    pub report_bindings: bool,
+    /// Print which rank runs what, before it starts.
+    pub display_map: bool,
+    /// What happens to the ranks' output.
+    pub output: Output,
+    /// Who gets mpiexec's standard input.
+    pub stdin: Stdin,
+    /// End the job after this time.
+    pub timeout: Option<Duration>,
+    /// Print each rank's call stack when the timeout strikes.
+    pub stack_traces: bool,
+    /// End the whole job when one rank fails (`-disable-auto-cleanup` turns it off).
+    pub cleanup: bool,
+    /// Print the exit code of every rank at the end.
+    pub print_exit_codes: bool,
+    /// How much the launcher says about itself.
+    pub verbosity: Verbosity,
+}
+
+/// One program of an MPMD job.
+#[derive(Clone, Debug)]
+pub struct App {
+    /// The program as the user wrote it.
+    pub program: OsString,
+    /// Its arguments, without the program's name.
+    pub arguments: Vec<OsString>,
+    /// Number of ranks that run it.
+    pub count: u32,
+    /// Environment of its ranks.
+    pub environment: Environment,
+    /// Working directory; mpiexec's own by default.
+    pub directory: Option<PathBuf>,
+    /// Directories searched for the program before `PATH`.
+    pub search_path: Option<OsString>,
+    /// Further entries of `MPI_INFO_ENV` as the user gave them: soft, arch, host, file.
+    pub info: Vec<(String, String)>,
+}
+
+/// The environment of a rank, before the launcher adds its own variables.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    /// What is taken over from mpiexec's environment.
+    pub inherit: Inherit,
+    /// Variables set in addition, in order; later ones win.
+    pub set: Vec<(OsString, OsString)>,
+}
+
+/// What ranks inherit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Inherit {
+    /// Everything but the variables of an outer MPI job.
+    #[default]
+    All,
+    /// Nothing.
+    None,
+    /// Only these names.
+    Only(Vec<OsString>),
+}
+
+/// Where output goes and what is put before each line.
+#[derive(Clone, Debug, Default)]
+pub struct Output {
+    /// `[rank] ` before each line.
+    pub rank_prefix: bool,
+    /// `[rank]<stdout>: ` before each line.
+    pub stream_prefix: bool,
+    /// The time (UTC) before each line.
+    pub timestamp: bool,
+    /// File name pattern for standard output; `%r` is the rank, see [`crate::pattern`].
+    pub stdout_pattern: Option<OsString>,
+    /// File name pattern for standard error.
+    pub stderr_pattern: Option<OsString>,
+    /// Print as well what is written to files.
+    pub copy: bool,
+    /// Send standard error where standard output goes.
+    pub merge: bool,
+}
+
+/// Who reads mpiexec's standard input. All others read `/dev/null`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stdin {
+    /// One rank; rank 0 by default.
+    Rank(u32),
+    /// Every rank gets a copy.
+    All,
+    /// Nobody.
+    None,
+}
+
+/// How much the launcher says about itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verbosity {
+    /// Failures only.
+    Quiet,
+    /// Failures and notes.
+    #[default]
+    Normal,
+    /// Each step.
+    Verbose,
+}
+
+impl JobSpec {
+    /// A job that runs `apps` with all defaults.
+    pub fn new(apps: Vec<App>, segment_bytes: pmi::SegmentBytes) -> JobSpec {
+        JobSpec {
+            apps,
+            segment_bytes,
+            universe_size: None,
+            placement: Placement::default(),
+            report_bindings: false,
+            display_map: false,
+            output: Output::default(),
+            stdin: Stdin::Rank(0),
+            timeout: None,
+            stack_traces: false,
+            cleanup: true,
+            print_exit_codes: false,
+            verbosity: Verbosity::default(),
+        }
+    }
+
+    /// Number of ranks of the job.
+    pub fn size(&self) -> u32 {
+        self.apps.iter().map(|app| app.count).sum()
+    }
+
+    /// The index of the program that each rank runs.
+    pub fn app_of(&self) -> Vec<usize> {
+        let runs = self.apps.iter().enumerate();
+        runs.flat_map(|(index, app)| std::iter::repeat_n(index, app.count as usize)).collect()
+    }
+}
