@@ -78,6 +78,12 @@ impl UserMem {
         len
     }
 
+    /// Room to be filled.
+    pub fn as_space(&self) -> PeerSpace<'_> {
+        // SAFETY: the constructor vouches that the range is writable when the view is written to.
+        unsafe { PeerSpace::new(self.address as *mut u8, self.len) }
+    }
+
     /// The bytes as a peer would see them, for code that serves both origins.
     #[inline(always)]
     pub fn as_bytes(&self) -> PeerBytes<'_> {

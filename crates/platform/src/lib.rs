@@ -4,6 +4,7 @@
 //! |----------------|-------------------------------------------------|---------------------------------------|
 //! | [`futex`]      | `futex(2)`, never PRIVATE                       | sleeping on a doorbell in shared memory |
 //! | [`membarrier`] | `membarrier(2)`, global expedited               | senders that pay no fence             |
+//! | [`clock`]      | `clock_gettime(2)`                              | `MPI_Wtime`                           |
 //! | [`cma`]        | `process_vm_readv(2)`, `process_vm_writev(2)`   | single copy between processes         |
 //! | [`pidfd`]      | `pidfd_open(2)`, `poll(2)`                      | noticing that a peer is gone          |
 //! | [`ptracer`]    | `prctl(PR_SET_PTRACER)`                         | single copy under Yama                |
@@ -11,6 +12,7 @@
 //!
 //! Linux only. Nothing here holds state.
 
+pub mod clock;
 pub mod cma;
 pub mod futex;
 pub mod membarrier;

@@ -252,6 +252,12 @@ impl Ob1 {
         self.unfinished == 0 && self.waiting.is_empty() && self.work.is_empty()
     }
 
+    /// Whether something waits for room at a transport or for another turn, so that the owner must keep calling
+    /// [`Ob1::progress`]: no arrival announces the room.
+    pub fn is_blocked(&self) -> bool {
+        !self.waiting.is_empty() || !self.work.is_empty()
+    }
+
     /// Counts since the start, and the present queue lengths.
     pub fn counters(&self) -> Counters {
         Counters {

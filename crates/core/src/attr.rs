@@ -1,0 +1,290 @@
+//! Attributes (MPI-5.0 section 7.7): values cached on objects under keys, with callbacks of the program.
+//!
+//! A callback may call MPI. So the attributes of an object are copied out first, the callbacks run with the
+//! state unlocked, and the result is put back.
+
+use abi::{Address, Error, Result};
+use ffi::{CopyAttr, DeleteAttrFunction};
+
+use crate::domain::Token;
+use crate::handle::Objects;
+use crate::state::{Predefined, State};
+
+/// The kind of object that a key belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Holder {
+    /// Communicators.
+    Comm,
+    /// Datatypes.
+    Datatype,
+    /// Windows.
+    Win,
+}
+
+/// An object with attributes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Object {
+    /// A communicator.
+    Comm(abi::Comm),
+    /// A datatype.
+    Datatype(abi::Datatype),
+}
+
+impl Object {
+    fn holder(self) -> Holder {
+        match self {
+            Object::Comm(_) => Holder::Comm,
+            Object::Datatype(_) => Holder::Datatype,
+        }
+    }
+
+    fn handle(self) -> usize {
+        match self {
+            Object::Comm(comm) => comm.0,
+            Object::Datatype(datatype) => datatype.0,
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Keyval {
+    holder: Holder,
+    copy: CopyAttr,
+    delete: Option<DeleteAttrFunction>,
+    extra_state: Address,
+    /// The handle and each attribute that uses the key.
+    users: u32,
+    freed: bool,
+}
+
+/// Keys made by the program. A key's integer is above all predefined ones.
+pub(crate) struct Keyvals {
+    slab: Objects<Keyval>,
+}
+
+const FIRST_KEYVAL: i32 = 0x1000;
+const KEYVAL_GONE: Error = Error::new(abi::ERR_KEYVAL, "no such attribute key");
+
+impl Keyvals {
+    pub const fn new() -> Keyvals {
+        Keyvals { slab: Objects::new() }
+    }
+
+    fn get(&self, key: i32, holder: Holder) -> Result<Keyval> {
+        let keyval = key.checked_sub(FIRST_KEYVAL).and_then(|key| self.slab.get(u32::try_from(key).ok()?));
+        match keyval {
+            Some(keyval) if keyval.holder == holder && !keyval.freed => Ok(*keyval),
+            Some(keyval) if keyval.holder == holder => Err(KEYVAL_GONE),
+            _ => Err(Error::new(abi::ERR_KEYVAL, "no such attribute key for this kind of object")),
+        }
+    }
+
+    fn acquire(&mut self, key: i32) {
+        if let Some(keyval) = self.slab.get_mut((key - FIRST_KEYVAL) as u32) {
+            keyval.users += 1;
+        }
+    }
+
+    fn release(&mut self, key: i32) {
+        let slot = (key - FIRST_KEYVAL) as u32;
+        if let Some(keyval) = self.slab.get_mut(slot) {
+            keyval.users -= 1;
+            if keyval.users == 0 {
+                self.slab.remove(slot);
+            }
+        }
+    }
+
+    /// The key's functions, also after the key itself was freed.
+    fn functions(&self, key: i32) -> Option<Keyval> {
+        self.slab.get((key - FIRST_KEYVAL) as u32).copied()
+    }
+}
+
+/// The attributes of one object, in the order in which they were set.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Attributes {
+    values: Vec<(i32, Address)>,
+}
+
+impl Attributes {
+    fn get(&self, key: i32) -> Option<Address> {
+        self.values.iter().find(|(k, _)| *k == key).map(|(_, value)| *value)
+    }
+}
+
+impl State {
+    fn attributes(&mut self, object: Object) -> Result<&mut Attributes> {
+        match object {
+            Object::Comm(comm) => Ok(&mut self.comms.get_mut(comm)?.attributes),
+            Object::Datatype(datatype) => self.types.attributes(datatype),
+        }
+    }
+}
+
+/// `MPI_Comm_create_keyval` and its siblings
+pub fn create_keyval(
+    t: &mut Token,
+    holder: Holder,
+    copy: CopyAttr,
+    delete: Option<DeleteAttrFunction>,
+    keyval: &mut i32,
+    extra_state: Address,
+) -> Result<()> {
+    let new = Keyval { holder, copy, delete, extra_state, users: 1, freed: false };
+    let key = t
+        .lock()
+        .keyvals
+        .slab
+        .insert(new)
+        .map_err(|_| Error::new(abi::ERR_OTHER, "more than 2^20 attribute keys exist"))?;
+    *keyval = FIRST_KEYVAL + key as i32;
+    Ok(())
+}
+
+/// `MPI_Comm_free_keyval` and its siblings: attributes under the key live on.
+pub fn free_keyval(t: &mut Token, holder: Holder, keyval: &mut i32) -> Result<()> {
+    let mut state = t.lock();
+    state.keyvals.get(*keyval, holder)?;
+    if let Some(found) = state.keyvals.slab.get_mut((*keyval - FIRST_KEYVAL) as u32) {
+        found.freed = true;
+    }
+    state.keyvals.release(*keyval);
+    *keyval = abi::KEYVAL_INVALID;
+    Ok(())
+}
+
+/// `MPI_Comm_set_attr` and its siblings: an old value is deleted first, with its callback.
+pub fn set(t: &mut Token, object: Object, keyval: i32, value: Address) -> Result<()> {
+    let old = {
+        let mut state = t.lock();
+        state.keyvals.get(keyval, object.holder())?;
+        state.attributes(object)?.get(keyval)
+    };
+    if let Some(old) = old {
+        call_delete(t, object, keyval, old)?;
+    }
+    let mut state = t.lock();
+    let values = &mut state.attributes(object)?.values;
+    match values.iter_mut().find(|(key, _)| *key == keyval) {
+        Some((_, slot)) => *slot = value,
+        None => {
+            values.push((keyval, value));
+            state.keyvals.acquire(keyval);
+        }
+    }
+    Ok(())
+}
+
+/// `MPI_Comm_get_attr` and its siblings
+pub fn get(t: &mut Token, object: Object, keyval: i32, value: &mut Address, flag: &mut i32) -> Result<()> {
+    let mut state = t.lock();
+    if let Object::Comm(comm) = object
+        && let Some(found) = predefined(&state, comm, keyval)?
+    {
+        *flag = i32::from(found.is_some());
+        if let Some(found) = found {
+            *value = found;
+        }
+        return Ok(());
+    }
+    state.attributes(object)?;
+    state.keyvals.get(keyval, object.holder())?;
+    let found = state.attributes(object)?.get(keyval);
+    *flag = i32::from(found.is_some());
+    if let Some(found) = found {
+        *value = found;
+    }
+    Ok(())
+}
+
+/// A predefined attribute: the address of its value, or that it is not set.
+fn predefined(state: &State, comm: abi::Comm, keyval: i32) -> Result<Option<Option<Address>>> {
+    let p: &Predefined = &state.predefined;
+    let value = match keyval {
+        abi::TAG_UB => &p.tag_ub,
+        abi::IO => &p.io,
+        abi::HOST => &p.host,
+        abi::WTIME_IS_GLOBAL => &p.wtime_is_global,
+        abi::APPNUM => &p.appnum,
+        abi::UNIVERSE_SIZE => &p.universe_size,
+        abi::LASTUSEDCODE => &p.last_used_code,
+        _ => return Ok(None),
+    };
+    state.comm(comm)?;
+    let unset = keyval == abi::APPNUM && p.appnum < 0 || keyval == abi::UNIVERSE_SIZE && p.universe_size <= 0;
+    Ok(Some((!unset).then_some(Address(std::ptr::from_ref(value) as usize))))
+}
+
+/// `MPI_Comm_delete_attr` and its siblings
+pub fn delete(t: &mut Token, object: Object, keyval: i32) -> Result<()> {
+    let old = {
+        let mut state = t.lock();
+        state.keyvals.get(keyval, object.holder())?;
+        state.attributes(object)?.get(keyval)
+    };
+    let old = old.ok_or(Error::new(abi::ERR_KEYVAL, "the object has no attribute under this key"))?;
+    remove(t, object, keyval, old)
+}
+
+fn remove(t: &mut Token, object: Object, keyval: i32, value: Address) -> Result<()> {
+    call_delete(t, object, keyval, value)?;
+    let mut state = t.lock();
+    state.attributes(object)?.values.retain(|(key, _)| *key != keyval);
+    state.keyvals.release(keyval);
+    Ok(())
+}
+
+fn call_delete(t: &mut Token, object: Object, keyval: i32, value: Address) -> Result<()> {
+    let functions = t.lock().keyvals.functions(keyval);
+    let Some(Keyval { delete: Some(delete), extra_state, .. }) = functions else { return Ok(()) };
+    match delete.call(object.handle(), keyval, value, extra_state) {
+        abi::SUCCESS => Ok(()),
+        code => Err(Error::new(code, "the delete function of an attribute failed")),
+    }
+}
+
+/// Deletes every attribute of an object that is about to go, in reverse order of setting (MPI-5.0 sections
+/// 7.7.1 and 11.2.4). Stops at the first callback that fails, as the object then stays.
+pub(crate) fn delete_all(t: &mut Token, object: Object) -> Result<()> {
+    loop {
+        let last = t.lock().attributes(object)?.values.last().copied();
+        let Some((keyval, value)) = last else { return Ok(()) };
+        remove(t, object, keyval, value)?;
+    }
+}
+
+/// Offers every attribute of `from` to its copy callback; what the duplicate gets (MPI-5.0 section 7.7.2).
+pub(crate) fn copy_all(t: &mut Token, from: Object) -> Result<Attributes> {
+    let values = t.lock().attributes(from)?.values.clone();
+    let mut copied = Attributes::default();
+    for (keyval, value) in values {
+        let functions = t.lock().keyvals.functions(keyval);
+        let Some(Keyval { copy, extra_state, .. }) = functions else { continue };
+        let new = match copy {
+            CopyAttr::Null => None,
+            CopyAttr::Dup => Some(value),
+            CopyAttr::User(function) => {
+                let (mut out, mut flag) = (Address(0), 0);
+                match function.call(from.handle(), keyval, extra_state, value, &mut out, &mut flag) {
+                    abi::SUCCESS => (flag != 0).then_some(out),
+                    code => {
+                        discard(t, copied);
+                        return Err(Error::new(code, "the copy function of an attribute failed"));
+                    }
+                }
+            }
+        };
+        if let Some(new) = new {
+            copied.values.push((keyval, new));
+            t.lock().keyvals.acquire(keyval);
+        }
+    }
+    Ok(copied)
+}
+
+/// Forgets copies whose object was never made.
+fn discard(t: &mut Token, copied: Attributes) {
+    let mut state = t.lock();
+    copied.values.iter().for_each(|(keyval, _)| state.keyvals.release(*keyval));
+}

@@ -1,0 +1,233 @@
+//! Buffered sends (MPI-5.0 section 3.6).
+//!
+//! A message that cannot leave at once is packed into memory of the library and charged to the buffer that the
+//! program attached, with `MPI_BSEND_OVERHEAD` bytes for each; so a program runs out of buffer space exactly
+//! when the standard's model says so, and no later. The attached memory itself is never touched.
+
+use abi::{Address, Count, Datatype, Error, Result};
+use pml_ob1::{Data, Mode, Ob1, ReqId};
+
+use crate::datatype::packed;
+use crate::domain::Token;
+use crate::p2p::target;
+use crate::request::Composite;
+use crate::state::State;
+use crate::wait::wait_for;
+
+/// Where a buffer is attached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// `MPI_Buffer_attach`
+    Process,
+    /// `MPI_Comm_attach_buffer`
+    Comm(abi::Comm),
+    /// `MPI_Session_attach_buffer`
+    Session(abi::Session),
+}
+
+/// An attached buffer and the messages charged to it.
+#[derive(Default)]
+pub(crate) struct BufferPool {
+    attached: Option<Attached>,
+    pending: Vec<Pending>,
+}
+
+#[derive(Clone, Copy)]
+struct Attached {
+    address: Address,
+    bytes: Count,
+}
+
+/// A message that has not left yet, with the packed data that it is sent from.
+struct Pending {
+    id: ReqId,
+    charge: Count,
+    #[allow(dead_code, reason = "keeps alive what the message layer sends from")]
+    data: Vec<u8>,
+}
+
+impl BufferPool {
+    pub fn is_attached(&self) -> bool {
+        self.attached.is_some()
+    }
+
+    fn reap(&mut self, ob1: &mut Ob1) {
+        self.pending.retain(|pending| ob1.take(pending.id).is_none());
+    }
+
+    fn room_for(&self, bytes: Count) -> bool {
+        match self.attached {
+            None => false,
+            Some(Attached { address: Address(abi::BUFFER_AUTOMATIC), .. }) => true,
+            Some(attached) => {
+                let used: Count = self.pending.iter().map(|pending| pending.charge).sum();
+                used + bytes + Count::from(abi::BSEND_OVERHEAD) <= attached.bytes
+            }
+        }
+    }
+
+    /// Whether every message has left.
+    pub fn drained(&mut self, ob1: &mut Ob1) -> bool {
+        self.reap(ob1);
+        self.pending.is_empty()
+    }
+}
+
+impl State {
+    fn pool(&mut self, place: Place) -> Result<&mut BufferPool> {
+        match place {
+            Place::Process => Ok(&mut self.buffer),
+            Place::Comm(comm) => Ok(&mut self.comms.get_mut(comm)?.buffer),
+            Place::Session(session) => Ok(&mut self.sessions.get_mut(session)?.buffer),
+        }
+    }
+
+    /// The pool that a send on `comm` uses: the communicator's, its session's, the process's.
+    fn pool_for(&mut self, comm: abi::Comm) -> Result<Place> {
+        let found = self.comm(comm)?;
+        if found.buffer.is_attached() {
+            return Ok(Place::Comm(comm));
+        }
+        let session = found.session;
+        if let Some(session) = session
+            && self.sessions.get(session).is_ok_and(|session| session.buffer.is_attached())
+        {
+            return Ok(Place::Session(session));
+        }
+        Ok(Place::Process)
+    }
+
+    fn with_pool<R>(&mut self, place: Place, f: impl FnOnce(&mut BufferPool, &mut Ob1) -> R) -> Result<R> {
+        let mut pool = std::mem::take(self.pool(place)?);
+        let result = f(&mut pool, &mut self.ob1);
+        *self.pool(place)? = pool;
+        Ok(result)
+    }
+
+    /// Whether every message of a buffer has left.
+    pub fn is_drained(&mut self, place: Place) -> Result<bool> {
+        self.with_pool(place, |pool, ob1| pool.drained(ob1))
+    }
+}
+
+/// Sends from a copy of the data; complete in MPI's sense when this returns.
+pub(crate) fn start(state: &mut State, data: Data, dest: i32, tag: i32, comm: abi::Comm) -> Result<()> {
+    let to = target(state.comm(comm)?, dest, tag)?;
+    let place = state.pool_for(comm)?;
+    if !state.pool(place)?.is_attached() {
+        return Err(Error::new(abi::ERR_BUFFER, "no buffer is attached for buffered sends"));
+    }
+    let Some(to) = to else { return Ok(()) };
+    if let Data::Contiguous(data) = &data
+        && state.ob1.send_now(&mut state.bml, &to, *data)
+    {
+        return Ok(());
+    }
+    let packed = packed(data);
+    let charge = packed.len() as Count + Count::from(abi::BSEND_OVERHEAD);
+    let fits = state.with_pool(place, |pool, ob1| {
+        pool.reap(ob1);
+        pool.room_for(packed.len() as Count)
+    })?;
+    if !fits {
+        return Err(Error::new(abi::ERR_BUFFER, "the attached buffer has no room for the message"));
+    }
+    let from = Data::Contiguous(crate::memory::of_vec(&packed));
+    if let Some(id) = state.ob1.isend(&mut state.bml, &to, from, Mode::Standard)? {
+        state.pool(place)?.pending.push(Pending { id, charge, data: packed });
+    }
+    Ok(())
+}
+
+fn start_checked(
+    t: &mut Token,
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    dest: i32,
+    tag: i32,
+    comm: abi::Comm,
+) -> Result<()> {
+    let mut state = t.lock();
+    let data = state.data(buf, count, datatype)?;
+    start(&mut state, data, dest, tag, comm)
+}
+
+/// `MPI_Bsend`
+#[allow(clippy::too_many_arguments, reason = "the arguments of the MPI call")]
+pub fn bsend(
+    t: &mut Token,
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    dest: i32,
+    tag: i32,
+    comm: abi::Comm,
+) -> Result<()> {
+    start_checked(t, buf, count, datatype, dest, tag, comm)
+}
+
+/// `MPI_Ibsend`
+#[allow(clippy::too_many_arguments, reason = "the arguments of the MPI call")]
+pub fn ibsend(
+    t: &mut Token,
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    dest: i32,
+    tag: i32,
+    comm: abi::Comm,
+    request: &mut abi::Request,
+) -> Result<()> {
+    start_checked(t, buf, count, datatype, dest, tag, comm)?;
+    *request = crate::request::SENT;
+    Ok(())
+}
+
+/// `MPI_Buffer_attach`, `MPI_Comm_attach_buffer`, `MPI_Session_attach_buffer`
+pub fn attach(t: &mut Token, place: Place, address: Address, bytes: Count) -> Result<()> {
+    if bytes < 0 {
+        return Err(Error::new(abi::ERR_ARG, "the buffer's size is negative"));
+    }
+    let mut state = t.lock();
+    let pool = state.pool(place)?;
+    if pool.is_attached() {
+        return Err(Error::new(abi::ERR_BUFFER, "a buffer is attached already"));
+    }
+    pool.attached = Some(Attached { address, bytes });
+    Ok(())
+}
+
+/// `MPI_Buffer_detach`, …: waits until every message has left.
+pub fn detach(t: &mut Token, place: Place) -> Result<(Address, Count)> {
+    if !t.lock().pool(place)?.is_attached() {
+        return Err(Error::new(abi::ERR_BUFFER, "no buffer is attached"));
+    }
+    flush(t, place)?;
+    let mut state = t.lock();
+    let attached = state.pool(place)?.attached.take();
+    let attached = attached.unwrap_or(Attached { address: Address(0), bytes: 0 });
+    let automatic = attached.address.0 == abi::BUFFER_AUTOMATIC;
+    Ok((attached.address, if automatic { 0 } else { attached.bytes }))
+}
+
+/// `MPI_Buffer_flush`, …
+pub fn flush(t: &mut Token, place: Place) -> Result<()> {
+    t.lock().pool(place)?;
+    wait_for(t, |state| match state.is_drained(place) {
+        Ok(true) => Some(Ok(())),
+        Ok(false) => None,
+        Err(error) => Some(Err(error)),
+    })
+}
+
+/// `MPI_Buffer_iflush`, …: a request that is complete when the messages so far have left.
+pub fn iflush(t: &mut Token, place: Place, request: &mut abi::Request) -> Result<()> {
+    let mut state = t.lock();
+    *request = if state.is_drained(place)? {
+        crate::request::SENT
+    } else {
+        state.add_composite(Composite::Flush { place, drained: false })?
+    };
+    Ok(())
+}

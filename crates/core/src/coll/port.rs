@@ -1,0 +1,170 @@
+//! The port of a collective's schedule: its messages are point-to-point operations in a context of their own.
+
+use abi::{Address, Result};
+use bml::Bml;
+use coll::{Base, Peer, Port, Region, Side, Ty};
+use mem::{Sink, Source};
+use pml_ob1::{Data, Mode, Ob1, Pattern, ReqId, SendTo};
+
+use super::call::{Buffer, Call, Reduction};
+use crate::datatype::{TypeRef, packed};
+
+/// Who the processes of a call are and which messages are its own.
+#[derive(Clone, Default)]
+pub(super) struct Wire {
+    /// The peers that a rank names: the group, or the remote group of an inter-communicator.
+    pub peers: std::sync::Arc<[u32]>,
+    /// The local group of an inter-communicator.
+    pub local: std::sync::Arc<[u32]>,
+    /// The library's context of the communicator.
+    pub context: u32,
+    /// That of an inter-communicator's local group.
+    pub local_context: u32,
+    /// This process's rank in the local group.
+    pub rank: u32,
+    /// One tag per call.
+    pub tag: i32,
+    pub owner: u32,
+}
+
+/// The surroundings of one call.
+pub(super) struct CorePort<'a> {
+    pub ob1: &'a mut Ob1,
+    pub bml: &'a mut Bml,
+    pub wire: &'a Wire,
+    pub call: &'a Call,
+    /// Scratch memory of the execution.
+    pub arena: Address,
+}
+
+/// An operation in flight, and whether it sends.
+pub(super) type InFlight = ReqId;
+
+impl CorePort<'_> {
+    fn buffer(&self, side: Side) -> &Buffer {
+        match side {
+            Side::Send => &self.call.send,
+            Side::Recv => &self.call.recv,
+        }
+    }
+
+    /// Address, type and count of a region.
+    fn place(&self, region: &Region) -> (Address, TypeRef, u64) {
+        match *region {
+            Region::Empty => (self.arena, TypeRef::Dense(1), 0),
+            Region::Span { base, ty, offset, count } => {
+                let start = match base {
+                    Base::Send => self.call.send.address,
+                    Base::Recv => self.call.recv.address,
+                    Base::Arena | Base::Cell { .. } => self.arena,
+                };
+                let datatype = match ty {
+                    Ty::Send => self.call.send.datatype.clone(),
+                    Ty::Recv => self.call.recv.datatype.clone(),
+                    Ty::Byte => TypeRef::Dense(1),
+                };
+                (Address(start.0.wrapping_add_signed(offset as isize)), datatype, count)
+            }
+            Region::Block { side, index } => {
+                let buffer = self.buffer(side);
+                let block = &buffer.blocks[index as usize];
+                let address = Address(buffer.address.0.wrapping_add_signed(block.offset as isize));
+                let datatype = block.datatype.as_ref().unwrap_or(&buffer.datatype);
+                (address, datatype.clone(), block.count)
+            }
+        }
+    }
+
+    /// The data of a region.
+    pub(super) fn data(&self, region: &Region) -> Result<Data> {
+        let (address, datatype, count) = self.place(region);
+        datatype.data(address, count as i64)
+    }
+
+    /// Where a region begins, and its count.
+    pub(super) fn operand(&self, region: &Region) -> (Address, u64) {
+        let (address, _, count) = self.place(region);
+        (address, count)
+    }
+
+    fn context(&self, peer: Peer) -> u32 {
+        if peer.is_local() { self.wire.local_context } else { self.wire.context }
+    }
+
+    fn peer(&self, peer: Peer) -> btl::Peer {
+        let group = if peer.is_local() { &self.wire.local } else { &self.wire.peers };
+        btl::Peer(group[peer.index() as usize])
+    }
+}
+
+impl Port for CorePort<'_> {
+    type Op = InFlight;
+
+    fn isend(&mut self, peer: Peer, from: &Region) -> Result<Option<InFlight>> {
+        let to = SendTo {
+            peer: self.peer(peer),
+            context: self.context(peer),
+            source: self.wire.rank,
+            tag: self.wire.tag,
+            owner: self.wire.owner,
+        };
+        let data = self.data(from)?;
+        if let Data::Contiguous(memory) = data
+            && self.ob1.send_now(self.bml, &to, memory)
+        {
+            return Ok(None);
+        }
+        self.ob1.isend(self.bml, &to, data, Mode::Standard)
+    }
+
+    fn irecv(&mut self, peer: Peer, into: &Region) -> Result<Option<InFlight>> {
+        let pattern = Pattern {
+            context: self.context(peer),
+            source: peer.index() as i32,
+            tag: self.wire.tag,
+            peer: Some(self.peer(peer)),
+            owner: self.wire.owner,
+        };
+        let data = self.data(into)?;
+        self.ob1.irecv(self.bml, &pattern, data).map(Some)
+    }
+
+    fn test(&mut self, op: InFlight) -> Result<bool> {
+        match self.ob1.take(op) {
+            None => Ok(false),
+            Some(done) => crate::p2p::outcome(&done).map(|()| true),
+        }
+    }
+
+    fn copy(&mut self, into: &Region, from: &Region) -> Result<()> {
+        match (self.data(from)?, self.data(into)?) {
+            (Data::Contiguous(from), Data::Contiguous(into)) => {
+                from.copy_to(into);
+            }
+            (Data::Contiguous(from), Data::Typed(mut into)) => into.drain(from.as_bytes()),
+            (Data::Typed(mut from), Data::Contiguous(into)) => from.fill(into.as_space()),
+            (from @ Data::Typed(_), Data::Typed(mut into)) => {
+                into.drain(mem::PeerBytes::of(&packed(from)));
+            }
+        }
+        Ok(())
+    }
+
+    fn reduce(&mut self, into: &Region, left: &Region, right: &Region) -> Result<()> {
+        let Some(Reduction::Kernel(kernel)) = self.call.op else { return Ok(()) };
+        let ((into, count), (left, _), (right, _)) =
+            (self.operand(into), self.operand(left), self.operand(right));
+        crate::memory::reduce(kernel, into, left, right, count);
+        Ok(())
+    }
+
+    fn block_bytes(&self, side: Side, index: u32) -> u64 {
+        let buffer = self.buffer(side);
+        let block = &buffer.blocks[index as usize];
+        let size = match block.datatype.as_ref().unwrap_or(&buffer.datatype) {
+            TypeRef::Dense(size) => u64::from(*size),
+            TypeRef::Derived(datatype) => datatype.size(),
+        };
+        block.count * size
+    }
+}

@@ -1,0 +1,263 @@
+//! Making and freeing communicators (MPI-5.0 sections 7.4.2, 7.4.3 and 7.6).
+//!
+//! A new communicator needs a context id that no member uses. Every process counts the ids it has seen; the
+//! members agree on the largest count, and count on from there.
+
+use std::sync::Arc;
+
+use abi::{Error, Result};
+
+use super::Comm;
+use super::exchange::{gather_words, largest};
+use crate::attr::{Object, copy_all, delete_all};
+use crate::domain::Token;
+use crate::errhandler::Handler;
+use crate::group::Group;
+use crate::info::Info;
+use crate::state::State;
+
+/// Largest context id; one bit of the context tells the library's messages from the program's.
+const MAX_CONTEXT_ID: u64 = (1 << 31) - 2;
+
+/// `MPI_Comm_dup`
+pub fn dup(t: &mut Token, comm: abi::Comm, new: &mut abi::Comm) -> Result<()> {
+    let info = t.lock().comm(comm)?.info.clone();
+    *new = duplicate(t, comm, info)?;
+    Ok(())
+}
+
+/// `MPI_Comm_dup_with_info`
+pub fn dup_with_info(t: &mut Token, comm: abi::Comm, info: abi::Info, new: &mut abi::Comm) -> Result<()> {
+    let info = {
+        let state = t.lock();
+        state.comm(comm)?;
+        state.infos.hints(info)?
+    };
+    *new = duplicate(t, comm, info)?;
+    Ok(())
+}
+
+fn duplicate(t: &mut Token, comm: abi::Comm, info: Info) -> Result<abi::Comm> {
+    let id = agree(t, comm, 2)?;
+    let attributes = copy_all(t, Object::Comm(comm))?;
+    let mut state = t.lock();
+    let old = state.comm(comm)?;
+    let mut copy = Comm::new(id, old.group.clone(), old.rank, old.errhandler);
+    copy.session = old.session;
+    copy.topology = old.topology.clone();
+    copy.attributes = attributes;
+    copy.info = info;
+    if let Some(remote) = old.remote.clone() {
+        copy.make_inter(remote, id + 1);
+    }
+    state.add_comm(copy)
+}
+
+/// `MPI_Comm_create`: a communicator of a subgroup; everyone else gets `MPI_COMM_NULL`.
+pub fn create(t: &mut Token, comm: abi::Comm, group: abi::Group, new: &mut abi::Comm) -> Result<()> {
+    let group = {
+        let state = t.lock();
+        let group = state.groups.get(group)?;
+        let old = state.comm(comm)?;
+        if group.members().iter().any(|peer| !old.group.members().contains(peer)) {
+            return Err(Error::new(abi::ERR_GROUP, "the group is not a subset of the communicator's"));
+        }
+        group
+    };
+    let id = agree(t, comm, 2)?;
+    let inter = t.lock().comm(comm)?.is_inter();
+    let remote = if inter { Some(super::inter::swap_groups(t, comm, &group)?) } else { None };
+    let mut state = t.lock();
+    let old = state.comm(comm)?;
+    *new = match group.rank {
+        Some(rank) if remote.as_ref().is_none_or(|remote| remote.size() > 0) => {
+            let mut comm = Comm::new(id, group, rank, old.errhandler);
+            comm.session = old.session;
+            if let Some(remote) = remote {
+                comm.make_inter(remote, id + 1);
+            }
+            state.add_comm(comm)?
+        }
+        _ => abi::COMM_NULL,
+    };
+    Ok(())
+}
+
+/// `MPI_Comm_create_group`: collective over the group alone.
+pub fn create_group(
+    t: &mut Token,
+    comm: abi::Comm,
+    group: abi::Group,
+    tag: i32,
+    new: &mut abi::Comm,
+) -> Result<()> {
+    *new = abi::COMM_NULL;
+    if tag < 0 {
+        return Err(Error::new(abi::ERR_TAG, "the tag is negative"));
+    }
+    let (group, context, errhandler, session) = {
+        let state = t.lock();
+        let group = state.groups.get(group)?;
+        let old = state.comm(comm)?;
+        if old.is_inter() {
+            return Err(Error::new(abi::ERR_COMM, "the communicator is an inter-communicator"));
+        }
+        (group, old.context, old.errhandler, old.session)
+    };
+    *new = over_group(t, &group, context, tag as u32, errhandler, session)?;
+    Ok(())
+}
+
+/// A communicator of `group`, made by its members alone: they talk in the library's context `context` with tags
+/// derived from `tag`, which the program keeps distinct (MPI-5.0 section 7.4.2).
+pub(crate) fn over_group(
+    t: &mut Token,
+    group: &Arc<Group>,
+    context: u32,
+    tag: u32,
+    errhandler: Handler,
+    session: Option<abi::Session>,
+) -> Result<abi::Comm> {
+    let Some(rank) = group.rank else { return Ok(abi::COMM_NULL) };
+    let mut rehearsal = Comm::new(context >> 1, group.clone(), rank, Handler::Return);
+    rehearsal.coll.start_apart(tag);
+    let rehearsal = t.lock().comms.add(rehearsal)?;
+    let id = agree(t, rehearsal, 1);
+    t.lock().comms.remove(rehearsal);
+    let mut comm = Comm::new(id?, group.clone(), rank, errhandler);
+    comm.session = session;
+    t.lock().add_comm(comm)
+}
+
+/// `MPI_Comm_split`
+pub fn split(t: &mut Token, comm: abi::Comm, color: i32, key: i32, new: &mut abi::Comm) -> Result<()> {
+    if color < 0 && color != abi::UNDEFINED {
+        return Err(Error::new(abi::ERR_ARG, "the colour is negative and not MPI_UNDEFINED"));
+    }
+    *new = split_by(t, comm, color, key)?;
+    Ok(())
+}
+
+/// Splits by any colour; `MPI_UNDEFINED` takes part and gets nothing.
+pub(crate) fn split_by(t: &mut Token, comm: abi::Comm, color: i32, key: i32) -> Result<abi::Comm> {
+    let inter = t.lock().comm(comm)?.is_inter();
+    if inter {
+        return super::inter::split(t, comm, color, key);
+    }
+    let next = u64::from(t.lock().next_context);
+    let all = gather_words(t, comm, &[color as u32 as u64, key as u32 as u64, next])?;
+    let id = all.chunks(3).map(|words| words[2]).max().unwrap_or(next);
+    let mut state = t.lock();
+    take_context(&mut state, id, 1)?;
+    if color == abi::UNDEFINED {
+        return Ok(abi::COMM_NULL);
+    }
+    let old = state.comm(comm)?;
+    let peers = chosen(&all, 3, color, old.group.members());
+    let group = Arc::new(Group::new(peers, state.me()));
+    let rank = group.rank.unwrap_or(0);
+    let mut part = Comm::new(id as u32, group, rank, old.errhandler);
+    part.session = old.session;
+    state.add_comm(part)
+}
+
+/// The members of one colour, ordered by key and then by old rank. `words` holds colour and key first, in
+/// records of `width`.
+pub(super) fn chosen(words: &[u64], width: usize, color: i32, members: &[u32]) -> Arc<[u32]> {
+    let mut mine: Vec<(i32, u32)> = words
+        .chunks(width)
+        .zip(members)
+        .filter(|(words, _)| words[0] as u32 as i32 == color)
+        .map(|(words, &peer)| (words[1] as u32 as i32, peer))
+        .collect();
+    mine.sort_by_key(|&(key, _)| key);
+    mine.into_iter().map(|(_, peer)| peer).collect()
+}
+
+/// `MPI_Comm_split_type`
+pub fn split_type(
+    t: &mut Token,
+    comm: abi::Comm,
+    split_type: i32,
+    key: i32,
+    info: abi::Info,
+    new: &mut abi::Comm,
+) -> Result<()> {
+    let color = {
+        let state = t.lock();
+        state.comm(comm)?;
+        state.infos.hints(info)?;
+        match split_type {
+            abi::COMM_TYPE_SHARED => state.node(),
+            abi::UNDEFINED => abi::UNDEFINED,
+            abi::COMM_TYPE_HW_GUIDED | abi::COMM_TYPE_HW_UNGUIDED | abi::COMM_TYPE_RESOURCE_GUIDED => {
+                abi::UNDEFINED
+            }
+            _ => return Err(Error::new(abi::ERR_ARG, "no such split type")),
+        }
+    };
+    *new = split_by(t, comm, color, key)?;
+    Ok(())
+}
+
+/// `MPI_Comm_free`: the attributes' callbacks run first; messages on the way find their requests without the
+/// communicator.
+pub fn free(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
+    if matches!(*comm, abi::COMM_WORLD | abi::COMM_SELF) {
+        return Err(Error::new(abi::ERR_COMM, "a predefined communicator cannot be freed"));
+    }
+    t.lock().comm(*comm)?;
+    delete_all(t, Object::Comm(*comm))?;
+    crate::buffer::flush(t, crate::buffer::Place::Comm(*comm))?;
+    let mut state = t.lock();
+    if let Some(old) = state.comms.remove(*comm) {
+        state.errhandlers.release(old.errhandler);
+    }
+    *comm = abi::COMM_NULL;
+    Ok(())
+}
+
+/// `MPI_Comm_disconnect`: as free, after everything pending is over.
+pub fn disconnect(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
+    crate::coll::barrier(t, crate::coll::Mode::Blocking, *comm)?;
+    free(t, comm)
+}
+
+/// `count` consecutive context ids that nobody in the communicator uses.
+pub(super) fn agree(t: &mut Token, comm: abi::Comm, count: u64) -> Result<u32> {
+    let mine = u64::from(t.lock().next_context);
+    let inter = t.lock().comm(comm)?.is_inter();
+    let id = if inter { super::inter::largest_of_both(t, comm, mine)? } else { largest(t, comm, mine)? };
+    take_context(&mut t.lock(), id, count)
+}
+
+fn take_context(state: &mut State, id: u64, count: u64) -> Result<u32> {
+    if id + count > MAX_CONTEXT_ID {
+        return Err(Error::new(abi::ERR_OTHER, "2^31 context ids are used up"));
+    }
+    state.next_context = (id + count) as u32;
+    Ok(id as u32)
+}
+
+impl Comm {
+    /// Turns the communicator into an inter-communicator towards `remote`.
+    pub(super) fn make_inter(&mut self, remote: Arc<Group>, local_id: u32) {
+        let local = Comm::new(local_id, self.group.clone(), self.rank, Handler::Return);
+        self.local = Some(Box::new(local));
+        self.peers = remote.peers();
+        self.remote = Some(remote);
+    }
+}
+
+impl State {
+    /// Adds a communicator, which becomes one more user of its error handler.
+    pub(crate) fn add_comm(&mut self, comm: Comm) -> Result<abi::Comm> {
+        self.errhandlers.acquire(comm.errhandler);
+        self.comms.add(comm)
+    }
+
+    /// The number of this process's node.
+    fn node(&self) -> i32 {
+        self.world.as_ref().map_or(0, |world| world.job.node_of[world.job.rank as usize] as i32)
+    }
+}

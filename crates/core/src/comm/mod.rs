@@ -1,0 +1,172 @@
+//! Communicators: the table, and what a communicator is.
+
+mod create;
+mod exchange;
+mod inter;
+mod query;
+
+use std::sync::Arc;
+
+use abi::{Error, Result};
+
+use crate::attr::Attributes;
+use crate::buffer::BufferPool;
+use crate::errhandler::Handler;
+use crate::group::Group;
+use crate::handle::{self, Kind, Objects};
+use crate::topo::Topology;
+
+pub use create::*;
+pub use inter::{create as intercomm_create, merge as intercomm_merge};
+pub use query::*;
+
+/// Largest tag.
+pub(crate) const TAG_UB: i32 = i32::MAX;
+/// Context ids below are those of `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
+pub(crate) const FIRST_DYNAMIC_CONTEXT: u32 = 2;
+
+/// A communicator. Ranks of point-to-point calls index `peers`, which for an inter-communicator is the remote
+/// group.
+pub(crate) struct Comm {
+    /// Context of point-to-point messages, `id << 1`; the library's own messages use `id << 1 | 1`.
+    pub context: u32,
+    /// The calling process's rank in the local group.
+    pub rank: u32,
+    /// Who is behind each rank that a call may name.
+    pub peers: Arc<[u32]>,
+    /// The communicator's handle, for errors of its requests.
+    pub handle: abi::Comm,
+    pub group: Arc<Group>,
+    /// The remote group; an inter-communicator has one.
+    pub remote: Option<Arc<Group>>,
+    /// The local group's own communicator inside an inter-communicator, for its collectives.
+    pub local: Option<Box<Comm>>,
+    pub errhandler: Handler,
+    pub attributes: Attributes,
+    pub name: String,
+    pub info: crate::info::Info,
+    pub topology: Option<Topology>,
+    pub buffer: BufferPool,
+    pub coll: crate::coll::CollState,
+    /// The session that the communicator comes from; `None` in the world model.
+    pub session: Option<abi::Session>,
+}
+
+impl Comm {
+    /// A communicator of `group` in which this process is `rank`.
+    pub fn new(context_id: u32, group: Arc<Group>, rank: u32, errhandler: Handler) -> Comm {
+        Comm {
+            context: context_id << 1,
+            rank,
+            peers: group.peers().into(),
+            handle: abi::COMM_NULL,
+            group,
+            remote: None,
+            local: None,
+            errhandler,
+            attributes: Attributes::default(),
+            name: String::new(),
+            info: crate::info::Info::default(),
+            topology: None,
+            buffer: BufferPool::default(),
+            coll: crate::coll::CollState::default(),
+            session: None,
+        }
+    }
+
+    /// Processes in the local group.
+    pub fn size(&self) -> u32 {
+        self.group.size()
+    }
+
+    /// Whether the communicator joins two groups.
+    pub fn is_inter(&self) -> bool {
+        self.remote.is_some()
+    }
+}
+
+/// All communicators: world and self have places of their own.
+pub(crate) struct Comms {
+    builtin: [Option<Box<Comm>>; 2],
+    slab: Objects<Box<Comm>>,
+}
+
+impl Comms {
+    pub const fn new() -> Comms {
+        Comms { builtin: [None, None], slab: Objects::new() }
+    }
+
+    /// The communicator that `handle` names.
+    ///
+    /// # Errors
+    /// `MPI_ERR_COMM`.
+    #[inline(always)]
+    pub fn get(&self, handle: abi::Comm) -> Result<&Comm> {
+        let builtin = handle.0.wrapping_sub(abi::COMM_WORLD.0);
+        let found = if builtin < 2 {
+            self.builtin[builtin].as_deref()
+        } else {
+            handle::key(Kind::Comm, handle.0).and_then(|key| self.slab.get(key)).map(Box::as_ref)
+        };
+        found.ok_or_else(|| bad(handle))
+    }
+
+    /// As [`Comms::get`], to change it.
+    pub fn get_mut(&mut self, handle: abi::Comm) -> Result<&mut Comm> {
+        let builtin = handle.0.wrapping_sub(abi::COMM_WORLD.0);
+        let found = if builtin < 2 {
+            self.builtin[builtin].as_deref_mut()
+        } else {
+            handle::key(Kind::Comm, handle.0).and_then(|key| self.slab.get_mut(key)).map(Box::as_mut)
+        };
+        found.ok_or_else(|| bad(handle))
+    }
+
+    /// Puts `MPI_COMM_WORLD` or `MPI_COMM_SELF` into its place.
+    pub fn set_builtin(&mut self, handle: abi::Comm, comm: Comm) {
+        let comm = Comm { handle, ..comm };
+        self.builtin[usize::from(handle == abi::COMM_SELF)] = Some(Box::new(comm));
+    }
+
+    /// Adds a communicator and gives it its handle.
+    ///
+    /// # Errors
+    /// `MPI_ERR_OTHER` when there are 2^20 communicators.
+    pub fn add(&mut self, comm: Comm) -> Result<abi::Comm> {
+        let key = self
+            .slab
+            .insert(Box::new(comm))
+            .map_err(|_| Error::new(abi::ERR_OTHER, "more than 2^20 communicators exist"))?;
+        let handle = abi::Comm(handle::make(Kind::Comm, key));
+        if let Some(comm) = self.slab.get_mut(key) {
+            comm.handle = handle;
+        }
+        Ok(handle)
+    }
+
+    /// Takes a communicator out.
+    pub fn remove(&mut self, handle: abi::Comm) -> Option<Box<Comm>> {
+        match handle {
+            abi::COMM_WORLD | abi::COMM_SELF => self.builtin[usize::from(handle == abi::COMM_SELF)].take(),
+            _ => self.slab.remove(handle::key(Kind::Comm, handle.0)?),
+        }
+    }
+
+    /// Every communicator's handle.
+    pub fn handles(&self) -> Vec<abi::Comm> {
+        let builtin = self.builtin.iter().flatten().map(|comm| comm.handle);
+        builtin.chain(self.slab.iter().map(|(_, comm)| comm.handle)).collect()
+    }
+}
+
+#[cold]
+fn bad(handle: abi::Comm) -> Error {
+    Error::new(
+        abi::ERR_COMM,
+        if handle == abi::COMM_NULL {
+            "the communicator is MPI_COMM_NULL"
+        } else {
+            "the handle names no communicator (never created, freed, or of another kind)"
+        },
+    )
+}

@@ -1,0 +1,193 @@
+//! Datatype handles, and how a buffer argument becomes data that the message layer can move.
+//!
+//! The types themselves are the crate `datatype`.
+
+use std::sync::Arc;
+
+use abi::{Address, Count, Error, Result};
+use datatype::Datatype;
+use mem::UserMem;
+use pml_ob1::Data;
+
+use crate::attr::Attributes;
+use crate::handle::{self, Kind, Objects};
+use crate::state::State;
+use crate::stream::TypedStream;
+
+/// A datatype that has a handle.
+pub(crate) struct TypeObject {
+    pub datatype: Arc<Datatype>,
+    pub name: String,
+    pub attributes: Attributes,
+}
+
+/// Datatypes by handle.
+pub(crate) struct Types {
+    slab: Objects<TypeObject>,
+    /// Names and attributes that the program gave to predefined types.
+    named: std::collections::BTreeMap<usize, TypeObject>,
+}
+
+const INVALID: Error = Error::new(abi::ERR_TYPE, "the handle names no datatype");
+
+impl Types {
+    pub const fn new() -> Types {
+        Types { slab: Objects::new(), named: std::collections::BTreeMap::new() }
+    }
+
+    /// The datatype behind a handle, predefined or not.
+    pub fn get(&self, handle: abi::Datatype) -> Result<&Arc<Datatype>> {
+        if let Some(key) = handle::key(Kind::Datatype, handle.0) {
+            return self.slab.get(key).map(|object| &object.datatype).ok_or(INVALID);
+        }
+        Datatype::predefined(handle).ok_or(INVALID)
+    }
+
+    /// The object behind a handle, to name it or to attach attributes.
+    pub fn object(&mut self, handle: abi::Datatype) -> Result<&mut TypeObject> {
+        if let Some(key) = handle::key(Kind::Datatype, handle.0) {
+            return self.slab.get_mut(key).ok_or(INVALID);
+        }
+        let datatype = Datatype::predefined(handle).ok_or(INVALID)?;
+        Ok(self.named.entry(handle.0).or_insert_with(|| TypeObject {
+            datatype: datatype.clone(),
+            name: datatype.basic().map_or_else(String::new, |basic| basic.name().to_owned()),
+            attributes: Attributes::default(),
+        }))
+    }
+
+    pub fn attributes(&mut self, handle: abi::Datatype) -> Result<&mut Attributes> {
+        Ok(&mut self.object(handle)?.attributes)
+    }
+
+    /// A handle for a new datatype. A named type keeps its own handle.
+    pub fn add(&mut self, datatype: Arc<Datatype>) -> Result<abi::Datatype> {
+        if let Some(handle) = datatype.named_handle() {
+            return Ok(handle);
+        }
+        let object = TypeObject { datatype, name: String::new(), attributes: Attributes::default() };
+        let key = self
+            .slab
+            .insert(object)
+            .map_err(|_| Error::new(abi::ERR_OTHER, "more than 2^20 datatypes exist"))?;
+        Ok(abi::Datatype(handle::make(Kind::Datatype, key)))
+    }
+
+    /// Takes a derived type's handle away.
+    pub fn remove(&mut self, handle: abi::Datatype) -> Result<TypeObject> {
+        handle::key(Kind::Datatype, handle.0).and_then(|key| self.slab.remove(key)).ok_or(INVALID)
+    }
+
+    /// The memory of a buffer argument whose bytes lie in one run, the common case; `None` for all others.
+    ///
+    /// # Errors
+    /// `MPI_ERR_COUNT`, `MPI_ERR_TYPE`, `MPI_ERR_BUFFER`.
+    #[inline(always)]
+    pub fn plain(&self, buf: Address, count: Count, datatype: abi::Datatype) -> Result<Option<UserMem>> {
+        match datatype::predefined_dense_size(datatype) {
+            Some(size) => dense(buf, count, size).map(Some),
+            None => self.plain_derived(buf, count, datatype),
+        }
+    }
+
+    #[inline(never)]
+    fn plain_derived(&self, buf: Address, count: Count, datatype: abi::Datatype) -> Result<Option<UserMem>> {
+        match self.resolve(datatype)?.data(buf, count)? {
+            Data::Contiguous(memory) => Ok(Some(memory)),
+            Data::Typed(_) => Ok(None),
+        }
+    }
+
+    /// The type behind a handle, checked to be ready for communication, in a form that outlives the handle.
+    pub fn resolve(&self, handle: abi::Datatype) -> Result<TypeRef> {
+        if let Some(size) = datatype::predefined_dense_size(handle) {
+            return Ok(TypeRef::Dense(size));
+        }
+        let datatype = self.get(handle)?;
+        if !datatype.is_committed() {
+            return Err(Error::new(abi::ERR_TYPE, "the datatype is not committed"));
+        }
+        Ok(TypeRef::Derived(datatype.clone()))
+    }
+}
+
+/// A datatype in use by an operation.
+#[derive(Clone)]
+pub(crate) enum TypeRef {
+    /// Elements of this many bytes, back to back.
+    Dense(u32),
+    /// Any other type.
+    Derived(Arc<Datatype>),
+}
+
+impl TypeRef {
+    /// The data of a buffer argument.
+    ///
+    /// # Errors
+    /// `MPI_ERR_COUNT`, `MPI_ERR_BUFFER`, `MPI_ERR_ARG` when the size does not fit 63 bits.
+    pub fn data(&self, buf: Address, count: Count) -> Result<Data> {
+        match self {
+            TypeRef::Dense(size) => dense(buf, count, *size).map(Data::Contiguous),
+            TypeRef::Derived(datatype) => derived(datatype, buf, count),
+        }
+    }
+}
+
+#[inline(always)]
+fn dense(buf: Address, count: Count, size: u32) -> Result<UserMem> {
+    // One multiplication: a negative count becomes a huge one and overflows as well.
+    let Some(len) = (count as u64).checked_mul(u64::from(size)).filter(|&len| len <= i64::MAX as u64) else {
+        return Err(bad_count(count));
+    };
+    if buf.0 == 0 && len != 0 {
+        return Err(null_buffer());
+    }
+    Ok(crate::memory::of_user(buf, len as usize))
+}
+
+#[cold]
+fn bad_count(count: Count) -> Error {
+    Error::new(
+        abi::ERR_COUNT,
+        if count < 0 { "the count is negative" } else { "the buffer exceeds 2^63 bytes" },
+    )
+}
+
+#[cold]
+fn null_buffer() -> Error {
+    Error::new(abi::ERR_BUFFER, "the buffer is null and the count is not 0")
+}
+
+fn derived(datatype: &Arc<Datatype>, buf: Address, count: Count) -> Result<Data> {
+    let count = u64::try_from(count).map_err(|_| bad_count(count))?;
+    if datatype.is_contiguous_for(count) {
+        let len = datatype::total_size(datatype.size(), count)? as usize;
+        let address = Address(buf.0.wrapping_add_signed(datatype.true_lb() as isize));
+        return Ok(Data::Contiguous(crate::memory::of_user(address, len)));
+    }
+    Ok(Data::Typed(Box::new(TypedStream::new(datatype, count, buf)?)))
+}
+
+/// All bytes of a buffer, in pack order.
+pub(crate) fn packed(data: Data) -> Vec<u8> {
+    use mem::Source;
+    match data {
+        Data::Contiguous(memory) => memory.as_bytes().to_vec(),
+        Data::Typed(mut stream) => {
+            let mut bytes = vec![0; Source::remaining(&*stream)];
+            stream.fill(mem::PeerSpace::of(&mut bytes));
+            bytes
+        }
+    }
+}
+
+impl State {
+    /// The data of a buffer argument.
+    #[inline]
+    pub fn data(&self, buf: Address, count: Count, datatype: abi::Datatype) -> Result<Data> {
+        match datatype::predefined_dense_size(datatype) {
+            Some(size) => dense(buf, count, size).map(Data::Contiguous),
+            None => self.types.resolve(datatype)?.data(buf, count),
+        }
+    }
+}

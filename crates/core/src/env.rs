@@ -1,0 +1,250 @@
+//! Initialisation, finalization, abort and enquiries (MPI-5.0 chapters 9 and 11).
+
+use std::sync::Arc;
+
+use abi::{Error, Result};
+use ffi::StrOut;
+
+use crate::comm::Comm;
+use crate::domain::{Phase, Token, phase, set_phase};
+use crate::errhandler::Handler;
+use crate::group::Group;
+use crate::info::Info;
+use crate::state::{State, World};
+use crate::wait::wait_for;
+
+/// `MPI_Init`
+pub fn init(t: &mut Token) -> Result<()> {
+    init_thread(t, abi::THREAD_SINGLE, &mut 0)
+}
+
+/// `MPI_Init_thread`: every level is provided.
+pub fn init_thread(t: &mut Token, required: i32, provided: &mut i32) -> Result<()> {
+    let level = match required {
+        ..=abi::THREAD_SINGLE => abi::THREAD_SINGLE,
+        ..=abi::THREAD_FUNNELED => abi::THREAD_FUNNELED,
+        ..=abi::THREAD_SERIALIZED => abi::THREAD_SERIALIZED,
+        _ => abi::THREAD_MULTIPLE,
+    };
+    if t.lock().initialized {
+        return Err(Error::new(abi::ERR_OTHER, "MPI_Init was called twice"));
+    }
+    *provided = start(t, level)?;
+    let mut state = t.lock();
+    state.make_world_comms();
+    state.initialized = true;
+    Ok(())
+}
+
+/// Joins the job if that has not happened yet, for `MPI_Init` or a session; the thread level in force.
+pub(crate) fn start(t: &mut Token, level: i32) -> Result<i32> {
+    if t.lock().world.is_none() {
+        join(t);
+    }
+    let mut state = t.lock();
+    let Some(world) = &mut state.world else {
+        return Err(Error::new(abi::ERR_INTERN, "the process has joined no job"));
+    };
+    // The level only ever rises: a lock that other threads rely on must stay.
+    world.thread_level = world.thread_level.max(level);
+    let level = world.thread_level;
+    drop(state);
+    let running = if level == abi::THREAD_MULTIPLE { Phase::RunningMultiple } else { Phase::Running };
+    set_phase(t, running);
+    Ok(level)
+}
+
+fn join(t: &mut Token) {
+    let job = pmi::attach(btl_vader::segment_bytes).unwrap_or_else(|error| give_up(&error.to_string()));
+    let mut state = t.lock();
+    let (bml, ob1) = crate::transport::open(&job, &state.params).unwrap_or_else(|error| give_up(&error));
+    (state.bml, state.ob1) = (bml, ob1);
+    state.params.settle(job.oversubscribed);
+    state.errhandlers.initial = match state.params.mpi.initial_errhandler.as_str() {
+        "mpi_errors_return" => Handler::Return,
+        "mpi_errors_abort" => Handler::Abort,
+        _ => Handler::Fatal,
+    };
+    state.predefined.appnum = job.app_num;
+    state.predefined.universe_size = job.universe_size.map_or(-1, |size| size as i32);
+    state.infos.env = job.info.iter().cloned().collect();
+    let peers: Arc<[u32]> = (0..job.size).collect();
+    state.world = Some(World {
+        group: Arc::new(Group::new(peers, job.rank)),
+        job,
+        thread_level: abi::THREAD_SINGLE,
+        main_thread: std::thread::current().id(),
+    });
+}
+
+impl State {
+    /// This process's peer index.
+    pub fn me(&self) -> u32 {
+        self.world.as_ref().map_or(0, |world| world.job.rank)
+    }
+
+    fn make_world_comms(&mut self) {
+        let Some(world) = &self.world else { return };
+        let me = world.job.rank;
+        let everyone = world.group.clone();
+        let alone = Arc::new(Group::new([me].into(), me));
+        let initial = self.errhandlers.initial;
+        let named = |id, group, rank, name: &str| {
+            let mut comm = Comm::new(id, group, rank, initial);
+            name.clone_into(&mut comm.name);
+            comm
+        };
+        self.comms.set_builtin(abi::COMM_WORLD, named(0, everyone, me, "MPI_COMM_WORLD"));
+        self.comms.set_builtin(abi::COMM_SELF, named(1, alone, 0, "MPI_COMM_SELF"));
+    }
+}
+
+/// `MPI_Finalize`: the attributes of `MPI_COMM_SELF` go first, so that a library can hang its own finalization
+/// there (MPI-5.0 section 11.2.4).
+pub fn finalize(t: &mut Token) -> Result<()> {
+    if !t.lock().initialized {
+        return Err(Error::new(abi::ERR_OTHER, "MPI_Finalize was called without MPI_Init"));
+    }
+    crate::attr::delete_all(t, crate::attr::Object::Comm(abi::COMM_SELF))?;
+    crate::attr::delete_all(t, crate::attr::Object::Comm(abi::COMM_WORLD))?;
+    drain(t);
+    let mut state = t.lock();
+    state.finalized = true;
+    state.comms.remove(abi::COMM_WORLD);
+    state.comms.remove(abi::COMM_SELF);
+    let last = state.sessions.is_empty();
+    drop(state);
+    if last {
+        leave(t);
+    }
+    Ok(())
+}
+
+/// Lets everything that this process started reach its peers.
+fn drain(t: &mut Token) {
+    let comms = t.lock().comms.handles();
+    for comm in comms {
+        // A communicator that went meanwhile has nothing left to send.
+        let _ = crate::buffer::flush(t, crate::buffer::Place::Comm(comm));
+    }
+    let _ = crate::buffer::flush(t, crate::buffer::Place::Process);
+    // All ranks of the world stay until everyone has sent all it had: a rank that leaves can answer nobody.
+    let _ = crate::coll::blocking_barrier(t, abi::COMM_WORLD);
+    wait_for(t, |state| state.ob1.idle().then_some(()));
+}
+
+/// The last user of MPI is gone: tells the launcher, so that the process may exit.
+pub(crate) fn leave(t: &mut Token) {
+    set_phase(t, Phase::After);
+    if let Some(world) = &mut t.lock().world {
+        // The launcher may be gone already; then nobody needs to know.
+        let _ = world.job.finalized();
+    }
+}
+
+/// `MPI_Initialized`
+pub fn initialized(t: &mut Token, flag: &mut i32) -> Result<()> {
+    *flag = i32::from(t.lock().initialized);
+    Ok(())
+}
+
+/// `MPI_Finalized`
+pub fn finalized(t: &mut Token, flag: &mut i32) -> Result<()> {
+    *flag = i32::from(t.lock().finalized);
+    Ok(())
+}
+
+/// `MPI_Query_thread`
+pub fn query_thread(t: &mut Token, provided: &mut i32) -> Result<()> {
+    *provided = t.lock().world.as_ref().map_or(abi::THREAD_SINGLE, |world| world.thread_level);
+    Ok(())
+}
+
+/// `MPI_Is_thread_main`
+pub fn is_thread_main(t: &mut Token, flag: &mut i32) -> Result<()> {
+    let main = t.lock().world.as_ref().map(|world| world.main_thread);
+    *flag = i32::from(main == Some(std::thread::current().id()));
+    Ok(())
+}
+
+/// `MPI_Abort`: ends the whole job, whatever the communicator.
+pub fn abort(t: &mut Token, comm: abi::Comm, code: i32) -> Result<()> {
+    t.lock().comm(comm)?;
+    abort_with(t, code, &format!("alhena: MPI_Abort was called with error code {code}"))
+}
+
+/// Ends the job with a message.
+pub(crate) fn abort_with(t: &mut Token, code: i32, message: &str) -> ! {
+    let world = t.lock().world.take();
+    match world {
+        Some(mut world) => {
+            let message = message.replacen("alhena:", &format!("alhena: rank {}:", world.job.rank), 1);
+            eprintln!("{message}");
+            world.job.abort(code, &message)
+        }
+        None => {
+            eprintln!("{message}");
+            std::process::exit(if code == 0 { 1 } else { code })
+        }
+    }
+}
+
+/// Ends a process that cannot even start, with the three lines of the failed step.
+pub(crate) fn give_up(message: &str) -> ! {
+    eprintln!("{message}");
+    std::process::exit(1)
+}
+
+/// `MPI_Get_version`
+pub fn get_version(_t: &mut Token, version: &mut i32, subversion: &mut i32) -> Result<()> {
+    (*version, *subversion) = (abi::VERSION, abi::SUBVERSION);
+    Ok(())
+}
+
+/// `MPI_Get_library_version`
+pub fn get_library_version(_t: &mut Token, mut version: StrOut<'_>) -> Result<()> {
+    version.set(concat!("Alhena ", env!("CARGO_PKG_VERSION"), " (MPI 5.0, standard ABI 1.0)"));
+    Ok(())
+}
+
+/// `MPI_Get_processor_name`: the host name as the kernel has it; nothing is resolved.
+pub fn get_processor_name(_t: &mut Token, mut name: StrOut<'_>) -> Result<()> {
+    name.set(host_name().trim_end());
+    Ok(())
+}
+
+fn host_name() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_else(|_| "localhost".to_owned())
+}
+
+/// `MPI_Wtime`: seconds since the machine started.
+pub fn wtime() -> f64 {
+    platform::clock::seconds()
+}
+
+/// `MPI_Wtick`
+pub fn wtick() -> f64 {
+    1e-9
+}
+
+/// `MPI_Pcontrol`: for profilers that interpose it.
+pub fn pcontrol(_t: &mut Token, _level: i32) -> Result<()> {
+    Ok(())
+}
+
+/// What `MPI_Info_create_env` knows before initialisation (MPI-5.0 section 11.2.1).
+pub(crate) fn environment() -> Info {
+    let mut info = Info::default();
+    if let Some(command) = std::env::args().next() {
+        info.set("command", &command);
+    }
+    if let Ok(directory) = std::env::current_dir() {
+        info.set("wdir", &directory.to_string_lossy());
+    }
+    info.set("host", host_name().trim_end());
+    info.set("arch", std::env::consts::ARCH);
+    if phase() == Phase::Before {
+        info.set("thread_level", "MPI_THREAD_MULTIPLE");
+    }
+    info
+}

@@ -1,0 +1,287 @@
+//! Error handlers and how an error reaches one (MPI-5.0 section 9.3).
+
+use abi::{Error, Result};
+
+use crate::domain::{Phase, Token, enter_any, phase};
+use crate::handle::{self, Kind, Objects};
+
+/// What an object does with its errors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Handler {
+    /// `MPI_ERRORS_ARE_FATAL`: ends all connected processes.
+    Fatal,
+    /// `MPI_ERRORS_ABORT`: ends the processes of the object.
+    Abort,
+    /// `MPI_ERRORS_RETURN`.
+    Return,
+    /// The user's function, by address and by its handle's key.
+    User { function: usize, key: u32 },
+}
+
+/// Which kind of object an error handler was made for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// `MPI_Comm_create_errhandler`
+    Comm,
+    /// `MPI_Win_create_errhandler`
+    Win,
+    /// `MPI_File_create_errhandler`
+    File,
+    /// `MPI_Session_create_errhandler`
+    Session,
+}
+
+/// A user's error handler; alive while a handle or an object refers to it.
+struct UserHandler {
+    target: Target,
+    function: usize,
+    users: u32,
+}
+
+/// Error handlers that users made.
+pub(crate) struct Errhandlers {
+    slab: Objects<UserHandler>,
+    /// What objects start with: `-initial-errhandler` (MPI-5.0 section 11.2.2).
+    pub initial: Handler,
+}
+
+impl Errhandlers {
+    pub const fn new() -> Errhandlers {
+        Errhandlers { slab: Objects::new(), initial: Handler::Fatal }
+    }
+
+    /// What a handle stands for, when it is to be set on a `target`.
+    fn resolve(&self, handle: abi::Errhandler, target: Target) -> Result<Handler> {
+        match handle {
+            abi::ERRORS_ARE_FATAL => return Ok(Handler::Fatal),
+            abi::ERRORS_ABORT => return Ok(Handler::Abort),
+            abi::ERRORS_RETURN => return Ok(Handler::Return),
+            _ => {}
+        }
+        let key = handle::key(Kind::Errhandler, handle.0).ok_or(INVALID)?;
+        match self.slab.get(key) {
+            Some(user) if user.target == target => Ok(Handler::User { function: user.function, key }),
+            Some(_) => Err(Error::new(abi::ERR_ARG, "the error handler was made for another kind of object")),
+            None => Err(INVALID),
+        }
+    }
+
+    /// One more user of the handler.
+    pub fn acquire(&mut self, handler: Handler) -> Handler {
+        if let Handler::User { key, .. } = handler
+            && let Some(user) = self.slab.get_mut(key)
+        {
+            user.users += 1;
+        }
+        handler
+    }
+
+    /// One user less; the last one takes the handler with it.
+    pub fn release(&mut self, handler: Handler) {
+        let Handler::User { key, .. } = handler else { return };
+        let Some(user) = self.slab.get_mut(key) else { return };
+        user.users -= 1;
+        if user.users == 0 {
+            self.slab.remove(key);
+        }
+    }
+}
+
+const INVALID: Error = Error::new(abi::ERR_ERRHANDLER, "the handle names no error handler");
+
+fn handle_of(handler: Handler) -> abi::Errhandler {
+    match handler {
+        Handler::Fatal => abi::ERRORS_ARE_FATAL,
+        Handler::Abort => abi::ERRORS_ABORT,
+        Handler::Return => abi::ERRORS_RETURN,
+        Handler::User { key, .. } => abi::Errhandler(handle::make(Kind::Errhandler, key)),
+    }
+}
+
+/// `MPI_Comm_create_errhandler` and its siblings; `function` is the address of the user's function.
+pub fn create(t: &mut Token, target: Target, function: usize, new: &mut abi::Errhandler) -> Result<()> {
+    if function == 0 {
+        return Err(Error::new(abi::ERR_ARG, "the error handler function is null"));
+    }
+    let key = t
+        .lock()
+        .errhandlers
+        .slab
+        .insert(UserHandler { target, function, users: 1 })
+        .map_err(|_| Error::new(abi::ERR_OTHER, "more than 2^20 error handlers exist"))?;
+    *new = abi::Errhandler(handle::make(Kind::Errhandler, key));
+    Ok(())
+}
+
+/// `MPI_Errhandler_free`: the handle goes, the handler stays while an object uses it.
+pub fn free(t: &mut Token, errhandler: &mut abi::Errhandler) -> Result<()> {
+    match *errhandler {
+        abi::ERRORS_ARE_FATAL | abi::ERRORS_ABORT | abi::ERRORS_RETURN => {}
+        handle => {
+            let key = handle::key(Kind::Errhandler, handle.0).ok_or(INVALID)?;
+            let mut state = t.lock();
+            let function = state.errhandlers.slab.get(key).ok_or(INVALID)?.function;
+            state.errhandlers.release(Handler::User { function, key });
+        }
+    }
+    *errhandler = abi::ERRHANDLER_NULL;
+    Ok(())
+}
+
+/// `MPI_Comm_set_errhandler`
+pub fn set_comm(t: &mut Token, comm: abi::Comm, errhandler: abi::Errhandler) -> Result<()> {
+    let mut state = t.lock();
+    state.comm(comm)?;
+    let handler = state.errhandlers.resolve(errhandler, Target::Comm)?;
+    let handler = state.errhandlers.acquire(handler);
+    let old = std::mem::replace(&mut state.comms.get_mut(comm)?.errhandler, handler);
+    state.errhandlers.release(old);
+    Ok(())
+}
+
+/// `MPI_Comm_get_errhandler`: a new reference, to be freed.
+pub fn get_comm(t: &mut Token, comm: abi::Comm, errhandler: &mut abi::Errhandler) -> Result<()> {
+    let mut state = t.lock();
+    let handler = state.comm(comm)?.errhandler;
+    *errhandler = handle_of(state.errhandlers.acquire(handler));
+    Ok(())
+}
+
+/// `MPI_Session_set_errhandler`
+pub fn set_session(t: &mut Token, session: abi::Session, errhandler: abi::Errhandler) -> Result<()> {
+    let mut state = t.lock();
+    state.sessions.get(session)?;
+    let handler = state.errhandlers.resolve(errhandler, Target::Session)?;
+    let handler = state.errhandlers.acquire(handler);
+    let old = std::mem::replace(&mut state.sessions.get_mut(session)?.errhandler, handler);
+    state.errhandlers.release(old);
+    Ok(())
+}
+
+/// `MPI_Session_get_errhandler`
+pub fn get_session(t: &mut Token, session: abi::Session, errhandler: &mut abi::Errhandler) -> Result<()> {
+    let mut state = t.lock();
+    let handler = state.sessions.get(session)?.errhandler;
+    *errhandler = handle_of(state.errhandlers.acquire(handler));
+    Ok(())
+}
+
+/// The handler to start a session or the world with.
+pub(crate) fn initial(t: &mut Token, errhandler: abi::Errhandler) -> Result<Handler> {
+    let mut state = t.lock();
+    if errhandler == abi::ERRHANDLER_NULL {
+        return Ok(state.errhandlers.initial);
+    }
+    let handler = state.errhandlers.resolve(errhandler, Target::Session)?;
+    Ok(state.errhandlers.acquire(handler))
+}
+
+/// The object that an error is raised on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum On {
+    /// A communicator.
+    Comm(abi::Comm),
+    /// A window.
+    Win(abi::Win),
+    /// A file.
+    File(abi::File),
+    /// A session.
+    Session(abi::Session),
+    /// No object: `MPI_COMM_SELF`, or the initial handler while that does not exist (MPI-5.0 section 9.3).
+    SelfComm,
+}
+
+/// What the C face has to do with an error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Raised {
+    /// Return this code.
+    Return(i32),
+    /// Call the user's function with this handle and code, after every Rust frame has returned.
+    Handler {
+        /// Address of the user's function.
+        function: usize,
+        /// The handle of the object that the function is told about.
+        handle: usize,
+        /// The error code.
+        code: i32,
+        /// What the MPI function returns when the handler has returned.
+        returns: i32,
+    },
+}
+
+/// Brings an error of `function` to the handler of the object it happened on. A fatal one does not return.
+#[cold]
+pub fn raise(on: On, error: Error, function: &'static str) -> Raised {
+    let mut token = enter_any();
+    let on = if error.on == abi::Comm(0) { on } else { On::Comm(error.on) };
+    let (handler, handle) = find(&mut token, on);
+    // A handler that the program called itself was no failure of the call (MPI-5.0 section 9.6).
+    let returns = if error.what == CALLED { abi::SUCCESS } else { error.class };
+    match handler {
+        Handler::Return => Raised::Return(returns),
+        Handler::User { function, .. } => Raised::Handler { function, handle, code: error.class, returns },
+        Handler::Fatal | Handler::Abort => fatal(token, on, error, function),
+    }
+}
+
+fn find(token: &mut Token, on: On) -> (Handler, usize) {
+    let state = token.lock();
+    let own = match on {
+        On::Comm(comm) => state.comm(comm).ok().map(|c| (c.errhandler, comm.0)),
+        On::Session(session) => state.sessions.get(session).ok().map(|s| (s.errhandler, session.0)),
+        On::Win(_) => None,
+        // MPI-5.0 section 14.7: files return their errors unless told otherwise.
+        On::File(file) => Some((Handler::Return, file.0)),
+        On::SelfComm => None,
+    };
+    own.or_else(|| state.comm(abi::COMM_SELF).ok().map(|c| (c.errhandler, abi::COMM_SELF.0)))
+        .unwrap_or((state.errhandlers.initial, abi::COMM_NULL.0))
+}
+
+fn fatal(mut token: Token, on: On, error: Error, function: &'static str) -> ! {
+    let class = token.lock().errors.string(error.class).unwrap_or("an error of the program").to_owned();
+    let place = match on {
+        On::Comm(abi::COMM_WORLD) => " on MPI_COMM_WORLD".to_owned(),
+        On::Comm(abi::COMM_SELF) => " on MPI_COMM_SELF".to_owned(),
+        On::Comm(comm) => match token.lock().comm(comm) {
+            Ok(comm) if !comm.name.is_empty() => format!(" on communicator \"{}\"", comm.name),
+            _ => String::new(),
+        },
+        _ => String::new(),
+    };
+    let message = format!(
+        "alhena: {function} failed{place}: {class}\n\
+         alhena: seen: {}\n\
+         alhena: the error handler is MPI_ERRORS_ARE_FATAL, so the job ends; set MPI_ERRORS_RETURN to handle it",
+        error.what
+    );
+    crate::env::abort_with(&mut token, exit_code(error.class), &message)
+}
+
+/// An exit code that says "failed" whatever the class is.
+fn exit_code(class: i32) -> i32 {
+    match phase() {
+        Phase::Before | Phase::After => 1,
+        _ => class.clamp(1, 255),
+    }
+}
+
+/// `MPI_Comm_call_errhandler`: `Err` takes the road that every error takes.
+pub fn call_comm(t: &mut Token, comm: abi::Comm, code: i32) -> Result<()> {
+    t.lock().comm(comm)?;
+    called(code)
+}
+
+/// `MPI_Session_call_errhandler`
+pub fn call_session(t: &mut Token, session: abi::Session, code: i32) -> Result<()> {
+    t.lock().sessions.get(session)?;
+    called(code)
+}
+
+/// `Err` brings the code to the handler; [`raise`] knows it by [`CALLED`].
+fn called(code: i32) -> Result<()> {
+    if code == abi::SUCCESS { Ok(()) } else { Err(Error::new(code, CALLED)) }
+}
+
+/// Marks an error that the user raised by a `call_errhandler` function.
+const CALLED: &str = "the program called the error handler itself";

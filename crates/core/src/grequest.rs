@@ -1,0 +1,85 @@
+//! Generalized requests (MPI-5.0 section 13.2): the program completes them; its functions fill the status.
+
+use abi::{Address, Error, Result, Status};
+use ffi::{GrequestCancelFunction as Cancel, GrequestFreeFunction as Free, GrequestQueryFunction as Query};
+use pml_ob1::Done;
+
+use crate::domain::Token;
+use crate::handle::RequestKey;
+use crate::request::Composite;
+
+/// A generalized request. Plain data: the functions and the state belong to the program.
+#[derive(Clone)]
+pub(crate) struct Generalized {
+    query: Query,
+    free: Free,
+    cancel: Cancel,
+    extra_state: Address,
+    /// `MPI_Grequest_complete` was called.
+    pub complete: bool,
+    /// The handle was freed before the request was complete.
+    pub orphaned: bool,
+}
+
+impl Generalized {
+    /// Asks the program for the status. Takes the token: the function may call MPI.
+    pub fn query(&self, _unlocked: &mut Token) -> Done {
+        let mut status = Status::EMPTY;
+        let error = self.query.call(self.extra_state, &mut status);
+        Done { status, error, owner: 0 }
+    }
+
+    /// Tells the program that the request is gone; its error code.
+    pub fn free(&self, _unlocked: &mut Token) -> i32 {
+        self.free.call(self.extra_state)
+    }
+
+    /// Tells the program that the request is cancelled.
+    pub fn cancel(&self, _unlocked: &mut Token) -> Result<()> {
+        match self.cancel.call(self.extra_state, i32::from(self.complete)) {
+            abi::SUCCESS => Ok(()),
+            code => Err(Error::new(code, "the cancel function of a generalized request failed")),
+        }
+    }
+}
+
+/// `MPI_Grequest_start`
+pub fn start(
+    t: &mut Token,
+    query: Query,
+    free: Free,
+    cancel: Cancel,
+    extra_state: Address,
+    request: &mut abi::Request,
+) -> Result<()> {
+    let generalized = Generalized { query, free, cancel, extra_state, complete: false, orphaned: false };
+    *request = t.lock().add_composite(Composite::Generalized(generalized))?;
+    Ok(())
+}
+
+/// `MPI_Grequest_complete`
+pub fn complete(t: &mut Token, request: abi::Request) -> Result<()> {
+    let not = Error::new(abi::ERR_REQUEST, "the handle names no active generalized request");
+    let Some(RequestKey::Composite(key)) = RequestKey::of(request) else { return Err(not) };
+    let orphan = {
+        let mut state = t.lock();
+        let Some(Composite::Generalized(generalized)) = state.composites.get_mut(key) else {
+            return Err(not);
+        };
+        if generalized.complete {
+            return Err(Error::new(abi::ERR_REQUEST, "the generalized request is complete already"));
+        }
+        generalized.complete = true;
+        let orphan = generalized.orphaned.then(|| generalized.clone());
+        if orphan.is_some() {
+            state.composites.remove(key);
+        }
+        orphan
+    };
+    if let Some(orphan) = orphan {
+        orphan.free(t);
+    }
+    // Another thread may be asleep on this very request.
+    crate::wait::notify(t);
+    Ok(())
+}

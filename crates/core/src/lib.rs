@@ -1,0 +1,40 @@
+//! The objects of MPI, progress and waiting; what stands between the C face (`capi`) and the message layer.
+//!
+//! A function of MPI is a public function here, with the arguments of the C function in safe types: it takes a
+//! [`Token`] (proof of being inside MPI), locks the state for as long as it needs, and gives an error class or
+//! nothing. `capi` brings errors to the handler of the object by [`raise`].
+#![deny(unsafe_code)]
+#![allow(clippy::too_many_arguments, reason = "functions have the arguments of the MPI call")]
+
+pub mod attr;
+pub mod buffer;
+pub mod coll;
+pub mod comm;
+mod datatype;
+mod domain;
+pub mod env;
+pub mod errcode;
+pub mod errhandler;
+pub mod grequest;
+pub mod group;
+mod handle;
+pub mod info;
+mod memory;
+pub mod op;
+pub mod p2p;
+mod params;
+mod partitioned;
+pub mod persistent;
+pub mod probe;
+pub mod request;
+mod session;
+mod state;
+pub mod status;
+mod stream;
+mod topo;
+mod transport;
+mod wait;
+
+pub use domain::{Token, enter, enter_any};
+pub use errhandler::{On, Raised, raise};
+pub use pml_ob1::Mode as SendMode;

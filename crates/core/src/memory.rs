@@ -1,0 +1,43 @@
+//! Where the promise of the MPI caller about its buffers becomes a view of memory.
+#![allow(unsafe_code)]
+
+use abi::Address;
+use mem::UserMem;
+
+/// The bytes of a buffer argument.
+///
+/// Sound by the contract of the C call: MPI-5.0 section 3.2.4 makes the caller provide `len` bytes at the
+/// address, for as long as the operation lasts. Only `p2p` and its like call this, with an address and a count
+/// that came in together.
+#[inline(always)]
+pub(crate) fn of_user(address: Address, len: usize) -> UserMem {
+    // SAFETY: the caller of MPI vouches for the buffer, see above.
+    unsafe { UserMem::new(address.0, len) }
+}
+
+/// The bytes of a vector that its owner keeps, unchanged in length, until the operation is over.
+pub(crate) fn of_vec(bytes: &[u8]) -> UserMem {
+    // SAFETY: the owners (`buffer::Pending`, `request::Composite::Pair`, blocking calls) hold the vector for as
+    // long as the operation and only read from the view.
+    unsafe { UserMem::new(bytes.as_ptr() as usize, bytes.len()) }
+}
+
+/// The address of words that an operation may write until it is over, as an argument of a collective.
+pub(crate) fn exposed(words: &mut [u64]) -> Address {
+    Address(words.as_mut_ptr().expose_provenance())
+}
+
+/// The bytes of words that their owner keeps until the operation is over.
+pub(crate) fn of_words(words: &mut [u64]) -> UserMem {
+    // SAFETY: the blocking calls that use this hold the exclusive borrow until the operation is over.
+    unsafe { UserMem::new(words.as_mut_ptr().expose_provenance(), size_of_val(words)) }
+}
+
+/// `into = left op right` on `count` elements, at addresses of user buffers or of a collective's scratch memory.
+pub(crate) fn reduce(kernel: op::Kernel, into: Address, left: Address, right: Address, count: u64) {
+    // SAFETY: the three ranges are buffers of the call or its scratch, as long as the schedule says; `into` is
+    // `right` or overlaps neither (the promise of `coll::Port::reduce`).
+    unsafe {
+        kernel(left.0 as *const u8, right.0 as *const u8, into.0 as *mut u8, count as usize);
+    }
+}

@@ -1,0 +1,358 @@
+//! Blocking and nonblocking point-to-point communication (MPI-5.0 sections 3.2, 3.4, 3.7 and 3.11).
+//!
+//! `send` and `recv` are the library's hot path: one straight line from the arguments to the peer's memory, or
+//! from there to the user's buffer. Everything else goes through `start_send` and `start_recv`.
+
+use abi::{Address, Count, Datatype, Error, Result, Status};
+use pml_ob1::{Data, Done, Mode, Pattern, ReqId, SendTo};
+
+use crate::comm::Comm;
+use crate::domain::Token;
+use crate::handle::RequestKey;
+use crate::state::State;
+use crate::wait::wait_for;
+
+/// What a start gives: nothing to wait for, or a request of the PML.
+pub(crate) type Started = Option<ReqId>;
+
+/// `MPI_Send`
+#[inline(always)]
+pub fn send(
+    t: &mut Token,
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    dest: i32,
+    tag: i32,
+    comm: abi::Comm,
+) -> Result<()> {
+    {
+        let mut guard = t.lock();
+        let state = &mut *guard;
+        let to = target(state.comms.get(comm)?, dest, tag)?;
+        if let Some(to) = to
+            && let Some(data) = state.types.plain(buf, count, datatype)?
+            && state.ob1.send_now(&mut state.bml, &to, data)
+        {
+            return Ok(());
+        }
+    }
+    send_mode(t, Mode::Standard, buf, count, datatype, dest, tag, comm)
+}
+
+/// `MPI_Ssend`
+pub fn ssend(
+    t: &mut Token,
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    dest: i32,
+    tag: i32,
+    comm: abi::Comm,
+) -> Result<()> {
+    send_mode(t, Mode::Synchronous, buf, count, datatype, dest, tag, comm)
+}
+
+/// `MPI_Rsend`
+pub fn rsend(
+    t: &mut Token,
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    dest: i32,
+    tag: i32,
+    comm: abi::Comm,
+) -> Result<()> {
+    send_mode(t, Mode::Ready, buf, count, datatype, dest, tag, comm)
+}
+
+#[inline(never)]
+#[allow(clippy::too_many_arguments, reason = "the arguments of the MPI call")]
+fn send_mode(
+    t: &mut Token,
+    mode: Mode,
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    dest: i32,
+    tag: i32,
+    comm: abi::Comm,
+) -> Result<()> {
+    let started = {
+        let mut state = t.lock();
+        let data = state.data(buf, count, datatype)?;
+        start_send(&mut state, mode, data, dest, tag, comm)?
+    };
+    match started {
+        None => Ok(()),
+        Some(id) => outcome(&finish(t, id)),
+    }
+}
+
+/// `MPI_Recv`
+#[inline(always)]
+pub fn recv(
+    t: &mut Token,
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    source: i32,
+    tag: i32,
+    comm: abi::Comm,
+    status: Option<&mut Status>,
+) -> Result<()> {
+    let done = {
+        let mut guard = t.lock();
+        let state = &mut *guard;
+        let pattern = pattern(state.comms.get(comm)?, source, tag)?;
+        match pattern {
+            Some(pattern) => match state.types.plain(buf, count, datatype)? {
+                Some(into) => state.ob1.recv_now(&mut state.bml, &pattern, into),
+                None => None,
+            },
+            None => None,
+        }
+    };
+    let done = match done {
+        Some(done) => done,
+        None => recv_slow(t, buf, count, datatype, source, tag, comm)?,
+    };
+    if let Some(status) = status {
+        status.fill(&done.status);
+    }
+    outcome(&done)
+}
+
+#[inline(never)]
+fn recv_slow(
+    t: &mut Token,
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    source: i32,
+    tag: i32,
+    comm: abi::Comm,
+) -> Result<Done> {
+    let started = {
+        let mut state = t.lock();
+        let data = state.data(buf, count, datatype)?;
+        start_recv(&mut state, data, source, tag, comm)?
+    };
+    Ok(match started {
+        None => proc_null(),
+        Some(id) => finish(t, id),
+    })
+}
+
+/// `MPI_Isend`, `MPI_Issend`, `MPI_Irsend`
+#[inline]
+#[allow(clippy::too_many_arguments, reason = "the arguments of the MPI call")]
+pub fn isend(
+    t: &mut Token,
+    mode: Mode,
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    dest: i32,
+    tag: i32,
+    comm: abi::Comm,
+    request: &mut abi::Request,
+) -> Result<()> {
+    let mut state = t.lock();
+    let data = state.data(buf, count, datatype)?;
+    let started = start_send(&mut state, mode, data, dest, tag, comm)?;
+    *request = handle(started, crate::request::SENT);
+    Ok(())
+}
+
+/// `MPI_Irecv`
+#[inline]
+#[allow(clippy::too_many_arguments, reason = "the arguments of the MPI call")]
+pub fn irecv(
+    t: &mut Token,
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    source: i32,
+    tag: i32,
+    comm: abi::Comm,
+    request: &mut abi::Request,
+) -> Result<()> {
+    let mut state = t.lock();
+    let data = state.data(buf, count, datatype)?;
+    let started = start_recv(&mut state, data, source, tag, comm)?;
+    *request = handle(started, crate::request::RECEIVED_NOTHING);
+    Ok(())
+}
+
+/// `MPI_Sendrecv`
+#[allow(clippy::too_many_arguments, reason = "the arguments of the MPI call")]
+pub fn sendrecv(
+    t: &mut Token,
+    sendbuf: Address,
+    sendcount: Count,
+    sendtype: Datatype,
+    dest: i32,
+    sendtag: i32,
+    recvbuf: Address,
+    recvcount: Count,
+    recvtype: Datatype,
+    source: i32,
+    recvtag: i32,
+    comm: abi::Comm,
+    status: Option<&mut Status>,
+) -> Result<()> {
+    let (received, sent) = {
+        let mut state = t.lock();
+        // Both are checked before either starts, so that an error leaves nothing behind.
+        target(state.comm(comm)?, dest, sendtag)?;
+        let outgoing = state.data(sendbuf, sendcount, sendtype)?;
+        let incoming = state.data(recvbuf, recvcount, recvtype)?;
+        let received = start_recv(&mut state, incoming, source, recvtag, comm)?;
+        let sent = start_send(&mut state, Mode::Standard, outgoing, dest, sendtag, comm)?;
+        (received, sent)
+    };
+    let sent = sent.map(|id| finish(t, id));
+    let done = received.map_or_else(proc_null, |id| finish(t, id));
+    if let Some(status) = status {
+        status.fill(&done.status);
+    }
+    outcome(&done)?;
+    sent.map_or(Ok(()), |sent| outcome(&sent))
+}
+
+/// `MPI_Sendrecv_replace`: the outgoing data is packed first.
+#[allow(clippy::too_many_arguments, reason = "the arguments of the MPI call")]
+pub fn sendrecv_replace(
+    t: &mut Token,
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    dest: i32,
+    sendtag: i32,
+    source: i32,
+    recvtag: i32,
+    comm: abi::Comm,
+    status: Option<&mut Status>,
+) -> Result<()> {
+    let packed = t.lock().data(buf, count, datatype).map(crate::datatype::packed)?;
+    sendrecv(
+        t,
+        Address(packed.as_ptr() as usize),
+        packed.len() as Count,
+        abi::PACKED,
+        dest,
+        sendtag,
+        buf,
+        count,
+        datatype,
+        source,
+        recvtag,
+        comm,
+        status,
+    )
+}
+
+/// Starts a send; `None` when it is over already.
+#[inline]
+pub(crate) fn start_send(
+    state: &mut State,
+    mode: Mode,
+    data: Data,
+    dest: i32,
+    tag: i32,
+    comm: abi::Comm,
+) -> Result<Started> {
+    let Some(to) = target(state.comms.get(comm)?, dest, tag)? else { return Ok(None) };
+    if let (Data::Contiguous(data), Mode::Standard) = (&data, mode)
+        && state.ob1.send_now(&mut state.bml, &to, *data)
+    {
+        return Ok(None);
+    }
+    state.ob1.isend(&mut state.bml, &to, data, mode)
+}
+
+/// Starts a receive; `None` when the source is `MPI_PROC_NULL`.
+#[inline]
+pub(crate) fn start_recv(
+    state: &mut State,
+    data: Data,
+    source: i32,
+    tag: i32,
+    comm: abi::Comm,
+) -> Result<Started> {
+    let pattern = pattern(state.comms.get(comm)?, source, tag)?;
+    pattern.map(|pattern| state.ob1.irecv(&mut state.bml, &pattern, data)).transpose()
+}
+
+/// Checks a destination and a tag; `None` for `MPI_PROC_NULL`.
+#[inline(always)]
+pub(crate) fn target(comm: &Comm, dest: i32, tag: i32) -> Result<Option<SendTo>> {
+    if tag < 0 {
+        return Err(Error::new(abi::ERR_TAG, "a send tag must be between 0 and MPI_TAG_UB"));
+    }
+    match comm.peers.get(dest as usize) {
+        Some(&peer) => Ok(Some(SendTo {
+            peer: btl::Peer(peer),
+            context: comm.context,
+            source: comm.rank,
+            tag,
+            owner: comm.handle.0 as u32,
+        })),
+        None if dest == abi::PROC_NULL => Ok(None),
+        None => Err(Error::new(abi::ERR_RANK, "the destination lies outside the communicator")),
+    }
+}
+
+/// Checks a source and a tag, wildcards included; `None` for `MPI_PROC_NULL`.
+#[inline(always)]
+pub(crate) fn pattern(comm: &Comm, source: i32, tag: i32) -> Result<Option<Pattern>> {
+    if tag < 0 && tag != abi::ANY_TAG {
+        return Err(Error::new(
+            abi::ERR_TAG,
+            "a receive tag must be MPI_ANY_TAG or between 0 and MPI_TAG_UB",
+        ));
+    }
+    let peer = match comm.peers.get(source as usize) {
+        Some(&peer) => Some(btl::Peer(peer)),
+        None if source == abi::ANY_SOURCE => None,
+        None if source == abi::PROC_NULL => return Ok(None),
+        None => return Err(Error::new(abi::ERR_RANK, "the source lies outside the communicator")),
+    };
+    Ok(Some(Pattern { context: comm.context, source, tag, peer, owner: comm.handle.0 as u32 }))
+}
+
+/// Waits for a request of the PML and frees it.
+pub(crate) fn finish(t: &mut Token, id: ReqId) -> Done {
+    wait_for(t, |state| state.ob1.take(id))
+}
+
+/// The error of a finished operation.
+#[inline(always)]
+pub(crate) fn outcome(done: &Done) -> Result<()> {
+    if done.error == abi::SUCCESS { Ok(()) } else { Err(failure(done.error)) }
+}
+
+/// An error that the message layer reported.
+#[cold]
+pub(crate) fn failure(class: i32) -> Error {
+    Error::new(
+        class,
+        match class {
+            abi::ERR_TRUNCATE => "the message is longer than the receive buffer",
+            abi::ERR_PROC_ABORTED => "the peer is gone",
+            abi::ERR_NO_MEM => "no memory for the operation",
+            _ => "the operation failed in the message layer",
+        },
+    )
+}
+
+/// What a receive from `MPI_PROC_NULL` gives.
+pub(crate) fn proc_null() -> Done {
+    Done { status: Status::PROC_NULL, error: abi::SUCCESS, owner: 0 }
+}
+
+#[inline(always)]
+fn handle(started: Started, complete: abi::Request) -> abi::Request {
+    started.map_or(complete, |id| RequestKey::Pml(id.0).handle())
+}

@@ -1,0 +1,46 @@
+//! The parameters that `core` itself reads.
+
+use platform::waiter::Policy;
+
+mca::params! {
+    /// Parameters of the library as a whole.
+    pub struct MpiParams("mpi_") {
+        /// Error handler that communicators start with (`-initial-errhandler` of mpiexec): mpi_errors_are_fatal,
+        /// mpi_errors_abort or mpi_errors_return.
+        initial_errhandler: mca::Text = "mpi_errors_are_fatal";
+        /// How long a waiting rank polls before it sleeps, where every rank has a processor of its own.
+        spin_us: mca::Int = "500", unit "microseconds", range 0 to 1000000;
+        /// Payload of unexpected messages that a process keeps, at most; beyond it senders keep theirs.
+        unexpected_cap: mca::Size = "64M", unit "bytes", range 65536 to 1099511627776;
+        /// Let waiting ranks yield and sleep early, as if there were more ranks than processors.
+        yield_when_idle: mca::Bool = "false", alias "mpi_yield_when_idle";
+    }
+}
+
+/// The parameters in force.
+pub(crate) struct Params {
+    pub mpi: MpiParams,
+    /// How a wait spends its time.
+    pub waiting: Policy,
+    /// Where every value came from, for MPI_T and for other rooms' parameters.
+    pub values: mca::Values,
+}
+
+impl Params {
+    /// Reads the environment and the parameter files. A value that does not parse ends the process: nothing can
+    /// be reported through MPI yet.
+    pub fn read() -> Params {
+        let values = mca::Values::load(None).unwrap_or_else(|error| crate::env::give_up(&error.to_string()));
+        let mpi = MpiParams::read(&values).unwrap_or_else(|error| crate::env::give_up(&error.to_string()));
+        Params { waiting: Policy::DEDICATED, mpi, values }
+    }
+
+    /// Settles how to wait, once it is known whether ranks share processors.
+    pub fn settle(&mut self, oversubscribed: bool) {
+        self.waiting = if oversubscribed || self.mpi.yield_when_idle {
+            Policy::OVERSUBSCRIBED
+        } else {
+            Policy { spin: std::time::Duration::from_micros(self.mpi.spin_us as u64), ..Policy::DEDICATED }
+        };
+    }
+}

@@ -1,0 +1,286 @@
+//! Persistent point-to-point requests (MPI-5.0 section 3.9) and `MPI_Isendrecv`.
+
+use abi::{Address, Count, Datatype, Error, Result, Status};
+use pml_ob1::{Data, Done, Mode, Ob1, ReqId};
+
+use crate::coll::Running;
+use crate::datatype::{TypeRef, packed};
+use crate::domain::Token;
+use crate::handle::RequestKey;
+use crate::p2p::{pattern, proc_null, start_recv, start_send, target};
+use crate::request::Composite;
+use crate::state::State;
+
+/// What `MPI_Start` starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operation {
+    /// `MPI_Send_init`, `MPI_Ssend_init`, `MPI_Rsend_init`.
+    Send(Mode),
+    /// `MPI_Bsend_init`.
+    Buffered,
+    /// `MPI_Recv_init`.
+    Receive,
+}
+
+/// The arguments of an `_init` call and the operation in flight.
+pub(crate) struct Persistent {
+    kind: Kind,
+    active: Active,
+    last: Done,
+}
+
+enum Kind {
+    PointToPoint {
+        operation: Operation,
+        arguments: Arguments,
+    },
+    /// The collective; out for the moment in which it begins.
+    Collective(Option<Box<Running>>),
+}
+
+#[derive(Clone)]
+struct Arguments {
+    buf: Address,
+    count: Count,
+    datatype: TypeRef,
+    rank: i32,
+    tag: i32,
+    comm: abi::Comm,
+}
+
+enum Active {
+    No,
+    Pml(ReqId),
+    /// The collective of `kind` runs.
+    Collective,
+    /// Complete, result in `last`.
+    Complete,
+}
+
+const EMPTY: Done = Done { status: Status::EMPTY, error: abi::SUCCESS, owner: 0 };
+
+impl Persistent {
+    /// A persistent collective, not started.
+    pub fn collective(running: Box<Running>) -> Persistent {
+        Persistent { kind: Kind::Collective(Some(running)), active: Active::No, last: EMPTY }
+    }
+
+    pub fn is_active(&self) -> bool {
+        !matches!(self.active, Active::No)
+    }
+
+    /// The PML's request in flight, if there is one.
+    pub fn active_pml(&self) -> Option<ReqId> {
+        match self.active {
+            Active::Pml(id) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// Takes the collective out, to begin.
+    pub fn take_running(&mut self) -> Option<Box<Running>> {
+        match &mut self.kind {
+            Kind::Collective(running) => running.take(),
+            Kind::PointToPoint { .. } => None,
+        }
+    }
+
+    /// Puts the collective back, started or not.
+    pub fn put_running(&mut self, running: Box<Running>, started: bool) {
+        self.kind = Kind::Collective(Some(running));
+        self.active = if started { Active::Collective } else { Active::No };
+    }
+
+    /// The collective, for progress.
+    pub fn running(&mut self) -> Option<&mut Running> {
+        match (&mut self.kind, &self.active) {
+            (Kind::Collective(Some(running)), Active::Collective) => Some(running),
+            _ => None,
+        }
+    }
+
+    /// Looks whether the operation is over; an inactive request counts as complete.
+    pub fn advance(&mut self, ob1: &mut Ob1) -> bool {
+        match (&self.active, &self.kind) {
+            (Active::No | Active::Complete, _) => true,
+            (Active::Pml(id), _) => match ob1.take(*id) {
+                Some(done) => {
+                    self.last = done;
+                    self.active = Active::Complete;
+                    true
+                }
+                None => false,
+            },
+            (Active::Collective, Kind::Collective(Some(running))) => {
+                let complete = running.is_complete();
+                if complete {
+                    self.last = running.outcome();
+                    self.active = Active::Complete;
+                }
+                complete
+            }
+            (Active::Collective, _) => true,
+        }
+    }
+
+    /// Takes the result; the request can be started again.
+    pub fn deactivate(&mut self) -> Done {
+        self.active = Active::No;
+        std::mem::replace(&mut self.last, EMPTY)
+    }
+
+    pub fn outcome(&self) -> Done {
+        self.last
+    }
+
+    /// The request object goes; an operation in flight completes on its own.
+    pub fn release(self: Box<Self>, state: &mut State) {
+        match self.kind {
+            Kind::PointToPoint { .. } => {
+                if let Active::Pml(id) = self.active {
+                    state.ob1.detach(id);
+                }
+            }
+            Kind::Collective(running) => drop(running),
+        }
+    }
+}
+
+/// `MPI_Send_init` and its siblings, `MPI_Recv_init`
+#[allow(clippy::too_many_arguments, reason = "the arguments of the MPI call")]
+pub fn init(
+    t: &mut Token,
+    operation: Operation,
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    rank: i32,
+    tag: i32,
+    comm: abi::Comm,
+    request: &mut abi::Request,
+) -> Result<()> {
+    let mut state = t.lock();
+    match operation {
+        Operation::Receive => pattern(state.comm(comm)?, rank, tag).map(drop)?,
+        Operation::Send(_) | Operation::Buffered => target(state.comm(comm)?, rank, tag).map(drop)?,
+    }
+    state.data(buf, count, datatype)?;
+    let datatype = state.types.resolve(datatype)?;
+    let arguments = Arguments { buf, count, datatype, rank, tag, comm };
+    let kind = Kind::PointToPoint { operation, arguments };
+    let persistent = Persistent { kind, active: Active::No, last: EMPTY };
+    *request = state.add_composite(Composite::Persistent(Box::new(persistent)))?;
+    Ok(())
+}
+
+/// `MPI_Start`
+pub fn start(t: &mut Token, request: &mut abi::Request) -> Result<()> {
+    start_one(t, *request)
+}
+
+/// `MPI_Startall`
+pub fn startall(t: &mut Token, requests: &mut [abi::Request]) -> Result<()> {
+    requests.iter().try_for_each(|&request| start_one(t, request))
+}
+
+fn start_one(t: &mut Token, request: abi::Request) -> Result<()> {
+    let not = Error::new(abi::ERR_REQUEST, "the handle names no inactive persistent request");
+    let Some(RequestKey::Composite(key)) = RequestKey::of(request) else { return Err(not) };
+    let mut guard = t.lock();
+    let state = &mut *guard;
+    let persistent = match state.composites.get_mut(key) {
+        Some(Composite::Persistent(persistent)) if !persistent.is_active() => persistent,
+        Some(Composite::Partitioned(_)) => return crate::partitioned::start(state, key),
+        _ => return Err(not),
+    };
+    let (operation, a) = match &mut persistent.kind {
+        Kind::PointToPoint { operation, arguments } => (*operation, arguments.clone()),
+        Kind::Collective(_) => return crate::coll::start_persistent(state, key),
+    };
+    let data = a.datatype.data(a.buf, a.count)?;
+    let started = match operation {
+        Operation::Send(mode) => start_send(state, mode, data, a.rank, a.tag, a.comm)?,
+        Operation::Buffered => {
+            crate::buffer::start(state, data, a.rank, a.tag, a.comm)?;
+            None
+        }
+        Operation::Receive => start_recv(state, data, a.rank, a.tag, a.comm)?,
+    };
+    let Some(Composite::Persistent(persistent)) = state.composites.get_mut(key) else { return Err(not) };
+    persistent.active = started.map_or(Active::Complete, Active::Pml);
+    if started.is_none() {
+        persistent.last = if operation == Operation::Receive { proc_null() } else { EMPTY };
+    }
+    Ok(())
+}
+
+/// `MPI_Isendrecv`
+#[allow(clippy::too_many_arguments, reason = "the arguments of the MPI call")]
+pub fn isendrecv(
+    t: &mut Token,
+    sendbuf: Address,
+    sendcount: Count,
+    sendtype: Datatype,
+    dest: i32,
+    sendtag: i32,
+    recvbuf: Address,
+    recvcount: Count,
+    recvtype: Datatype,
+    source: i32,
+    recvtag: i32,
+    comm: abi::Comm,
+    request: &mut abi::Request,
+) -> Result<()> {
+    let mut state = t.lock();
+    target(state.comm(comm)?, dest, sendtag)?;
+    let outgoing = state.data(sendbuf, sendcount, sendtype)?;
+    let incoming = state.data(recvbuf, recvcount, recvtype)?;
+    let receive = start_recv(&mut state, incoming, source, recvtag, comm)?;
+    let send = start_send(&mut state, Mode::Standard, outgoing, dest, sendtag, comm)?;
+    *request = state.add_composite(pair(receive, send, Vec::new()))?;
+    Ok(())
+}
+
+/// `MPI_Isendrecv_replace`: the outgoing data is packed first and kept until both are over.
+#[allow(clippy::too_many_arguments, reason = "the arguments of the MPI call")]
+pub fn isendrecv_replace(
+    t: &mut Token,
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    dest: i32,
+    sendtag: i32,
+    source: i32,
+    recvtag: i32,
+    comm: abi::Comm,
+    request: &mut abi::Request,
+) -> Result<()> {
+    let mut state = t.lock();
+    target(state.comm(comm)?, dest, sendtag)?;
+    let kept = state.data(buf, count, datatype).map(packed)?;
+    let incoming = state.data(buf, count, datatype)?;
+    let receive = start_recv(&mut state, incoming, source, recvtag, comm)?;
+    let outgoing = Data::Contiguous(crate::memory::of_vec(&kept));
+    let send = start_send(&mut state, Mode::Standard, outgoing, dest, sendtag, comm)?;
+    *request = state.add_composite(pair(receive, send, kept))?;
+    Ok(())
+}
+
+fn pair(receive: Option<ReqId>, send: Option<ReqId>, kept: Vec<u8>) -> Composite {
+    let received = if receive.is_some() { EMPTY } else { proc_null() };
+    Composite::Pair { receive, send, received, kept }
+}
+
+impl State {
+    /// Stores a composite request and gives its handle.
+    ///
+    /// # Errors
+    /// `MPI_ERR_OTHER` when 2^23 requests exist.
+    pub fn add_composite(&mut self, composite: Composite) -> Result<abi::Request> {
+        let key = self
+            .composites
+            .insert(composite)
+            .map_err(|_| Error::new(abi::ERR_OTHER, "more than 2^23 requests exist"))?;
+        Ok(RequestKey::Composite(key).handle())
+    }
+}

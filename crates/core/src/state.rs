@@ -1,0 +1,130 @@
+//! The library's state: the objects of MPI, the message layer under them and the connection to the launcher.
+
+use std::sync::Arc;
+
+use bml::Bml;
+use pml_ob1::Ob1;
+use slab::Slab;
+
+use crate::attr::Keyvals;
+use crate::buffer::BufferPool;
+use crate::comm::{Comm, Comms};
+use crate::datatype::Types;
+use crate::errcode::ErrorTable;
+use crate::errhandler::Errhandlers;
+use crate::group::Groups;
+use crate::info::Infos;
+use crate::op::Ops;
+use crate::params::Params;
+use crate::request::Composite;
+use crate::session::Sessions;
+
+/// Everything behind the guard.
+pub(crate) struct State {
+    /// The transports.
+    pub bml: Bml,
+    /// Matching and protocols over them.
+    pub ob1: Ob1,
+    /// Communicators by handle.
+    pub comms: Comms,
+    /// Requests that are more than one point-to-point operation.
+    pub composites: Slab<Composite, 23, 6>,
+    /// Composite requests that progress must advance.
+    pub active: Vec<u32>,
+    /// Reductions that the program must do before a collective can go on.
+    pub callbacks: crate::coll::Callbacks,
+    /// Threads asleep on this process's doorbell.
+    pub sleepers: u32,
+    /// Datatypes by handle.
+    pub types: Types,
+    pub groups: Groups,
+    pub ops: Ops,
+    pub infos: Infos,
+    pub errhandlers: Errhandlers,
+    pub errors: ErrorTable,
+    pub keyvals: Keyvals,
+    pub sessions: Sessions,
+    /// Messages matched by `MPI_Mprobe`, until received.
+    pub messages: crate::probe::Messages,
+    /// Buffers attached by the deprecated-free, process-wide calls.
+    pub buffer: BufferPool,
+    /// `MPI_Init` was called.
+    pub initialized: bool,
+    /// `MPI_Finalize` was called.
+    pub finalized: bool,
+    /// What only an initialised library has.
+    pub world: Option<World>,
+    pub params: Params,
+    /// The next context id that no communicator of this process has used.
+    pub next_context: u32,
+    /// Answers to `MPI_Comm_get_attr` for the predefined keys, kept where pointers to them stay valid.
+    pub predefined: Box<Predefined>,
+}
+
+/// The process's place in its job.
+pub(crate) struct World {
+    pub job: pmi::Job,
+    /// All processes of the job, in rank order.
+    pub group: Arc<crate::group::Group>,
+    /// The level that initialisation provided.
+    pub thread_level: i32,
+    /// The thread that initialised MPI.
+    pub main_thread: std::thread::ThreadId,
+}
+
+/// Values of predefined attributes (MPI-5.0 section 11.1.2); C sees pointers to them.
+#[derive(Debug)]
+pub(crate) struct Predefined {
+    pub tag_ub: i32,
+    pub io: i32,
+    pub host: i32,
+    pub wtime_is_global: i32,
+    pub appnum: i32,
+    pub universe_size: i32,
+    pub last_used_code: i32,
+}
+
+impl State {
+    /// The state before initialisation: objects that may exist then, and nobody to talk to but oneself.
+    pub fn new() -> State {
+        State {
+            bml: Bml::solo(),
+            ob1: Ob1::new(pml_ob1::Config::new(1)),
+            comms: Comms::new(),
+            composites: crate::request::composites(),
+            active: Vec::new(),
+            callbacks: Default::default(),
+            initialized: false,
+            finalized: false,
+            sleepers: 0,
+            types: Types::new(),
+            groups: Groups::new(),
+            ops: Ops::new(),
+            infos: Infos::new(),
+            errhandlers: Errhandlers::new(),
+            errors: ErrorTable::new(),
+            keyvals: Keyvals::new(),
+            sessions: Sessions::new(),
+            messages: crate::probe::Messages::new(),
+            buffer: BufferPool::default(),
+            world: None,
+            params: Params::read(),
+            next_context: crate::comm::FIRST_DYNAMIC_CONTEXT,
+            predefined: Box::new(Predefined {
+                tag_ub: crate::comm::TAG_UB,
+                io: abi::ANY_SOURCE,
+                host: abi::PROC_NULL,
+                wtime_is_global: 0,
+                appnum: 0,
+                universe_size: 0,
+                last_used_code: abi::ERR_LASTCODE,
+            }),
+        }
+    }
+
+    /// The communicator behind a handle.
+    #[inline(always)]
+    pub fn comm(&self, handle: abi::Comm) -> abi::Result<&Comm> {
+        self.comms.get(handle)
+    }
+}

@@ -1,0 +1,66 @@
+//! A datatype's convertor as a stream of the message layer.
+#![allow(unsafe_code)]
+
+use abi::{Address, Count, Result};
+use datatype::{Convertor, Datatype};
+use mem::{PeerBytes, PeerSpace, Sink, Source, UserMem};
+use pml_ob1::Stream;
+
+/// The bytes of a non-contiguous buffer, packed or unpacked on the fly.
+pub(crate) struct TypedStream {
+    convertor: Convertor,
+}
+
+impl TypedStream {
+    /// `count` items at the address of a buffer argument.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG` when the data does not fit 63 bits.
+    pub fn new(datatype: &Datatype, count: u64, buf: Address) -> Result<TypedStream> {
+        // SAFETY: the caller of MPI vouches for the buffer until the operation is over, as for
+        // `memory::of_user`; the stream is dropped with the operation.
+        let convertor = unsafe { Convertor::new(datatype, count, buf.0 as *mut u8)? };
+        Ok(TypedStream { convertor })
+    }
+
+    /// Where the stream stands.
+    pub fn position(&self) -> Count {
+        self.convertor.position() as Count
+    }
+}
+
+impl Source for TypedStream {
+    fn remaining(&self) -> usize {
+        self.convertor.remaining() as usize
+    }
+
+    fn fill(&mut self, space: PeerSpace<'_>) {
+        // SAFETY: the space is writable for its length by its constructor's promise.
+        unsafe { self.convertor.pack(space.as_mut_ptr(), space.len()) };
+    }
+
+    fn contiguous(&self) -> Option<UserMem> {
+        None
+    }
+}
+
+impl Sink for TypedStream {
+    fn remaining(&self) -> usize {
+        self.convertor.remaining() as usize
+    }
+
+    fn drain(&mut self, bytes: PeerBytes<'_>) {
+        // SAFETY: the bytes are readable for their length by their constructor's promise.
+        unsafe { self.convertor.unpack(bytes.as_ptr(), bytes.len()) };
+    }
+}
+
+impl Stream for TypedStream {
+    fn seek(&mut self, byte: u64) {
+        self.convertor.seek(byte);
+    }
+
+    fn total(&self) -> u64 {
+        self.convertor.total()
+    }
+}

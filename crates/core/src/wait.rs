@@ -1,0 +1,116 @@
+//! Progress, and waiting that costs nothing.
+//!
+//! A waiting rank polls briefly, yields a bounded number of times when there are more ranks than processors,
+//! then announces that it sleeps, looks once more, and sleeps until a sender rings (see `btl::Btl::arm`). The
+//! state is unlocked while it sleeps.
+
+use btl::Btl;
+use platform::waiter::Waiter;
+
+use crate::domain::{Guard, Token};
+use crate::state::State;
+
+impl State {
+    /// Advances everything once; whether anything happened.
+    #[inline]
+    pub fn progress(&mut self) -> bool {
+        let State { ob1, bml, .. } = self;
+        let mut happened = ob1.progress(bml) > 0;
+        if !self.active.is_empty() {
+            happened |= crate::coll::advance_all(self);
+        }
+        happened
+    }
+}
+
+/// Waits until `ready` gives a result, making progress meanwhile.
+#[inline]
+pub(crate) fn wait_for<R>(t: &mut Token, mut ready: impl FnMut(&mut State) -> Option<R>) -> R {
+    let multiple = t.multiple();
+    let mut waiter = Waiter::new(t.lock().params.waiting);
+    loop {
+        let callback = {
+            let mut state = t.lock();
+            loop {
+                if let Some(result) = ready(&mut state) {
+                    wake_others(&mut state);
+                    return result;
+                }
+                if state.progress() {
+                    waiter.restart();
+                } else if multiple || !state.callbacks_idle() || waiter.idle() {
+                    break;
+                }
+            }
+            state.next_callback()
+        };
+        match callback {
+            Some(callback) => crate::coll::run_callback(t, callback),
+            // Other threads get the lock between polls.
+            None if multiple && !waiter.idle() => {}
+            None => {
+                sleep(t, &mut ready);
+                waiter.restart();
+            }
+        }
+    }
+}
+
+/// Makes progress once, runs callbacks that became due, and returns.
+pub(crate) fn poll(t: &mut Token) {
+    let callback = {
+        let mut state = t.lock();
+        if state.progress() {
+            wake_others(&mut state);
+        }
+        state.next_callback()
+    };
+    if let Some(callback) = callback {
+        crate::coll::run_callback(t, callback);
+    }
+}
+
+/// Wakes threads that sleep on something that a message does not announce.
+pub(crate) fn notify(t: &mut Token) {
+    wake_others(&mut t.lock());
+}
+
+/// Threads that sleep must see what this thread's progress completed.
+#[inline(always)]
+fn wake_others(state: &mut Guard<'_>) {
+    if state.sleepers > 0 {
+        ring_ourselves(state);
+    }
+}
+
+#[cold]
+fn ring_ourselves(state: &mut Guard<'_>) {
+    if let Some(sleep) = state.bml.arm() {
+        state.bml.disarm();
+        platform::futex::wake(sleep.word, i32::MAX);
+    }
+}
+
+/// Sleeps until somebody rings, unless something is there after all.
+fn sleep<R>(t: &mut Token, ready: &mut impl FnMut(&mut State) -> Option<R>) {
+    let armed = {
+        let mut state = t.lock();
+        let Some(armed) = state.bml.arm() else {
+            drop(state);
+            std::thread::yield_now();
+            return;
+        };
+        // The look between arming and sleeping: whatever was sent before the word changed is seen here.
+        let happened = state.progress();
+        if happened || !state.callbacks_idle() || state.ob1.is_blocked() || ready(&mut state).is_some() {
+            state.bml.disarm();
+            return;
+        }
+        state.sleepers += 1;
+        armed
+    };
+    platform::futex::wait(armed.word, armed.expected);
+    let mut state = t.lock();
+    state.sleepers -= 1;
+    state.bml.disarm();
+}
