@@ -1,1 +1,220 @@
-//! Per-peer route table over the byte transfer layers.
+//! The route table: which transport reaches which peer.
+//!
+//! A record rather than a layer. The table is filled once, when the job is known; afterwards a send is one
+//! predictable `match` on the peer's route and the transport's own code, inlined. To add a transport: a variant
+//! of [`Route`], a field of [`Bml`], and a line in each `match` below.
+#![forbid(unsafe_code)]
+
+use core::fmt;
+
+use btl::{Access, Arrival, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Sleep};
+use btl_self::Loopback;
+use btl_vader::Vader;
+use mem::{Source, UserMem};
+use shm::doorbell::Doorbell;
+
+/// How a peer is reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Route {
+    /// It is this process.
+    Loopback,
+    /// It is on this node.
+    Vader,
+}
+
+/// All transports of a process behind one table.
+#[derive(Debug)]
+pub struct Bml {
+    routes: Box<[Route]>,
+    loopback: Loopback,
+    vader: Option<Vader>,
+    /// Whose turn it is to be asked first for an arrival.
+    loopback_first: bool,
+}
+
+/// A peer that no transport reaches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unreachable(pub Peer);
+
+impl fmt::Display for Unreachable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "choosing a transport for rank {} failed\nit is on another node, and only processes of one node can \
+             be reached so far\nstart all ranks on one node: mpiexec -n N program",
+            self.0.0
+        )
+    }
+}
+
+impl std::error::Error for Unreachable {}
+
+impl Bml {
+    /// The table of a process that is alone: [`Peer`] 0 is itself.
+    pub fn solo() -> Bml {
+        let doorbell: &'static Doorbell = Box::leak(Box::default());
+        if !platform::membarrier::register() {
+            doorbell.ask_for_fences();
+        }
+        Bml {
+            routes: [Route::Loopback].into(),
+            loopback: Loopback::new(Peer(0), doorbell),
+            vader: None,
+            loopback_first: false,
+        }
+    }
+
+    /// The table of process `me` of `size` processes, those of its node reached by `vader`.
+    ///
+    /// # Errors
+    /// [`Unreachable`]: the first peer that is neither on this node nor this process.
+    pub fn of_node(me: Peer, size: usize, vader: Vader) -> Result<Bml, Unreachable> {
+        let route = |peer: Peer| match peer {
+            _ if peer == me => Ok(Route::Loopback),
+            _ if vader.reaches(peer) => Ok(Route::Vader),
+            _ => Err(Unreachable(peer)),
+        };
+        let routes = (0..size as u32).map(|peer| route(Peer(peer))).collect::<Result<_, _>>()?;
+        let loopback = Loopback::new(me, vader.doorbell());
+        Ok(Bml { routes, loopback, vader: Some(vader), loopback_first: false })
+    }
+
+    #[inline(always)]
+    fn route(&self, peer: Peer) -> Route {
+        self.routes[peer.0 as usize]
+    }
+}
+
+/// Evaluates `$call` with `$btl` bound to the transport of `$peer`.
+macro_rules! on_route {
+    ($bml:ident, $peer:ident, $btl:ident => $call:expr) => {
+        match $bml.route($peer) {
+            Route::Loopback => {
+                let $btl = &mut $bml.loopback;
+                $call
+            }
+            Route::Vader => {
+                let $btl = $bml.vader.as_mut().expect(IN_TABLE);
+                $call
+            }
+        }
+    };
+}
+
+/// Why a route's transport is there.
+const IN_TABLE: &str = "the table names a transport only if there is one";
+
+impl Btl for Bml {
+    #[inline(always)]
+    fn limits(&self, peer: Peer) -> &Limits {
+        match self.route(peer) {
+            Route::Loopback => self.loopback.limits(peer),
+            Route::Vader => self.vader.as_ref().expect(IN_TABLE).limits(peer),
+        }
+    }
+
+    #[inline(always)]
+    fn send<S: Source>(&mut self, peer: Peer, header: &[u64], payload: &mut S) -> Result<(), Busy> {
+        on_route!(self, peer, btl => btl.send(peer, header, payload))
+    }
+
+    #[inline(always)]
+    fn next_arrival(&mut self) -> Option<Arrival> {
+        // Messages to oneself take turns with the others, and cost nothing while there are none.
+        if self.loopback.has_work() {
+            self.loopback_first = !self.loopback_first;
+            if self.loopback_first
+                && let Some(arrival) = self.loopback.next_arrival()
+            {
+                return Some(arrival);
+            }
+        }
+        if let Some(vader) = &mut self.vader
+            && let Some(arrival) = vader.next_arrival()
+        {
+            return Some(arrival);
+        }
+        if self.loopback.has_work() { self.loopback.next_arrival() } else { None }
+    }
+
+    #[inline(always)]
+    fn next_arrival_from(&mut self, peer: Peer) -> Option<Arrival> {
+        on_route!(self, peer, btl => btl.next_arrival_from(peer))
+    }
+
+    #[inline(always)]
+    fn release(&mut self, arrival: Arrival) {
+        let peer = arrival.peer;
+        on_route!(self, peer, btl => btl.release(arrival))
+    }
+
+    #[inline(always)]
+    fn next_event(&mut self) -> Option<Event> {
+        let event = match &mut self.vader {
+            Some(vader) => vader.next_event(),
+            None => None,
+        };
+        match event {
+            None if self.loopback.has_work() => self.loopback.next_event(),
+            event => event,
+        }
+    }
+
+    fn expose(&mut self, peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {
+        on_route!(self, peer, btl => btl.expose(peer, memory, access))
+    }
+
+    fn conceal(&mut self, peer: Peer, key: RemoteKey) {
+        on_route!(self, peer, btl => btl.conceal(peer, key));
+    }
+
+    fn get(
+        &mut self,
+        peer: Peer,
+        local: UserMem,
+        key: &RemoteKey,
+        offset: u64,
+        cookie: u64,
+    ) -> Result<(), Refusal> {
+        on_route!(self, peer, btl => btl.get(peer, local, key, offset, cookie))
+    }
+
+    fn put(
+        &mut self,
+        peer: Peer,
+        local: UserMem,
+        key: &RemoteKey,
+        offset: u64,
+        cookie: u64,
+    ) -> Result<(), Refusal> {
+        on_route!(self, peer, btl => btl.put(peer, local, key, offset, cookie))
+    }
+
+    #[inline(always)]
+    fn congested(&self, peer: Peer) -> bool {
+        match self.route(peer) {
+            Route::Loopback => self.loopback.congested(peer),
+            Route::Vader => self.vader.as_ref().expect(IN_TABLE).congested(peer),
+        }
+    }
+
+    fn advertise_congestion(&mut self, on: bool) -> bool {
+        self.vader.as_mut().is_none_or(|vader| vader.advertise_congestion(on))
+    }
+
+    fn arm(&mut self) -> Option<Sleep> {
+        // The loopback rings the doorbell that the others sleep on.
+        match &mut self.vader {
+            _ if self.loopback.has_work() => None,
+            Some(vader) => vader.arm(),
+            None => self.loopback.arm(),
+        }
+    }
+
+    fn disarm(&mut self) {
+        match &mut self.vader {
+            Some(vader) => vader.disarm(),
+            None => self.loopback.disarm(),
+        }
+    }
+}

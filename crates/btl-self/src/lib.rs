@@ -1,1 +1,194 @@
-//! Loopback transport: messages of a process to itself.
+//! Loopback: the transport of a process to itself.
+//!
+//! A message waits in process memory until it is taken, in the order in which it was sent. Exposed memory is
+//! fetched and stored by plain copies, made when they are asked for and reported by the next event.
+
+mod parcel;
+
+use std::collections::VecDeque;
+
+use btl::{Access, Arrival, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Sleep};
+use mem::{Source, UserMem};
+use parcel::Parcel;
+use shm::doorbell::Doorbell;
+use slab::Slab;
+
+/// One process's loopback.
+#[derive(Debug)]
+pub struct Loopback {
+    me: Peer,
+    limits: Limits,
+    /// Sent and not yet asked for, oldest first.
+    waiting: VecDeque<Parcel>,
+    /// Asked for and, while `is_lent`, not yet released. Boxed, since there are views of it.
+    lent: Box<Parcel>,
+    is_lent: bool,
+    /// Released parcels, whose memory is used again.
+    spare: Vec<Parcel>,
+    events: VecDeque<Event>,
+    exposed: Slab<UserMem, 20, 12>,
+    doorbell: &'static Doorbell,
+}
+
+/// Largest payload of one message. Longer ones are copied once, from buffer to buffer.
+const MAX_SEND: usize = 32 << 10;
+/// Messages up to this are copied twice, so that their sender need not wait for the receiver.
+const EAGER: usize = 4 << 10;
+/// Messages that may wait; beyond that the sender has to receive first.
+const MOST_WAITING: usize = 1024;
+/// Released parcels that are kept.
+const MOST_SPARE: usize = 16;
+
+impl Loopback {
+    /// The loopback of the process that is called `me` above. `doorbell` is what the process sleeps on when it
+    /// waits for its other transports, too.
+    pub fn new(me: Peer, doorbell: &'static Doorbell) -> Loopback {
+        let limits = Limits {
+            eager: EAGER,
+            max_send: MAX_SEND,
+            get: true,
+            put: true,
+            min_rdma: EAGER + 1,
+            max_get: usize::MAX,
+            max_put: usize::MAX,
+            get_align: 1,
+        };
+        Loopback {
+            me,
+            limits,
+            waiting: VecDeque::new(),
+            lent: Box::default(),
+            is_lent: false,
+            spare: Vec::new(),
+            events: VecDeque::new(),
+            exposed: Slab::new(),
+            doorbell,
+        }
+    }
+
+    /// Whether there is an arrival or an event to ask for.
+    #[inline(always)]
+    pub fn has_work(&self) -> bool {
+        !self.waiting.is_empty() || !self.events.is_empty()
+    }
+
+    fn wake(&self) {
+        // A thread of this process may be asleep while another one sends.
+        self.doorbell.ring(|word| platform::futex::wake(word, 1));
+    }
+
+    /// The part of exposed memory that a get or put names.
+    fn part(&self, key: &RemoteKey, offset: u64, len: usize) -> Result<UserMem, Refusal> {
+        let key = u32::try_from(key.0[0]).map_err(|_| Refusal::Unfit)?;
+        let memory = self.exposed.get(key).ok_or(Refusal::Unfit)?;
+        let offset = usize::try_from(offset).map_err(|_| Refusal::Unfit)?;
+        let part = memory.part(offset, len);
+        if part.len() == len { Ok(part) } else { Err(Refusal::Unfit) }
+    }
+
+    fn finish(&mut self, cookie: u64) {
+        self.events.push_back(Event::Done(cookie));
+        self.wake();
+    }
+}
+
+impl Btl for Loopback {
+    fn limits(&self, _peer: Peer) -> &Limits {
+        &self.limits
+    }
+
+    fn send<S: Source>(&mut self, _peer: Peer, header: &[u64], payload: &mut S) -> Result<(), Busy> {
+        if self.waiting.len() >= MOST_WAITING {
+            return Err(Busy);
+        }
+        let mut parcel = self.spare.pop().unwrap_or_default();
+        parcel.fill(header, payload);
+        self.waiting.push_back(parcel);
+        self.wake();
+        Ok(())
+    }
+
+    fn next_arrival(&mut self) -> Option<Arrival> {
+        if self.is_lent {
+            return None;
+        }
+        *self.lent = self.waiting.pop_front()?;
+        self.is_lent = true;
+        // SAFETY: the parcel stays in its box, untouched, until the arrival and with it the views are given back.
+        let (header, payload) = unsafe { self.lent.views() };
+        Some(Arrival { peer: self.me, header, payload, token: 0 })
+    }
+
+    fn next_arrival_from(&mut self, _peer: Peer) -> Option<Arrival> {
+        self.next_arrival()
+    }
+
+    fn release(&mut self, _arrival: Arrival) {
+        self.is_lent = false;
+        if self.spare.len() < MOST_SPARE {
+            self.spare.push(core::mem::take(&mut self.lent));
+        }
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn expose(&mut self, _peer: Peer, memory: UserMem, _access: Access) -> Result<RemoteKey, Refusal> {
+        let key = self.exposed.insert(memory).map_err(|_| Refusal::Busy)?;
+        Ok(RemoteKey([u64::from(key), 0, 0]))
+    }
+
+    fn conceal(&mut self, _peer: Peer, key: RemoteKey) {
+        if let Ok(key) = u32::try_from(key.0[0]) {
+            self.exposed.remove(key);
+        }
+    }
+
+    fn get(
+        &mut self,
+        _peer: Peer,
+        local: UserMem,
+        key: &RemoteKey,
+        offset: u64,
+        cookie: u64,
+    ) -> Result<(), Refusal> {
+        self.part(key, offset, local.len())?.copy_to(local);
+        self.finish(cookie);
+        Ok(())
+    }
+
+    fn put(
+        &mut self,
+        _peer: Peer,
+        local: UserMem,
+        key: &RemoteKey,
+        offset: u64,
+        cookie: u64,
+    ) -> Result<(), Refusal> {
+        local.copy_to(self.part(key, offset, local.len())?);
+        self.finish(cookie);
+        Ok(())
+    }
+
+    /// Never: a process that is short of memory is not helped by holding back what is already in it.
+    fn congested(&self, _peer: Peer) -> bool {
+        false
+    }
+
+    fn advertise_congestion(&mut self, _on: bool) -> bool {
+        true
+    }
+
+    fn arm(&mut self) -> Option<Sleep> {
+        if self.has_work() {
+            return None;
+        }
+        let expected = self.doorbell.arm(platform::membarrier::barrier)?;
+        Some(Sleep { word: self.doorbell.address(), expected })
+    }
+
+    fn disarm(&mut self) {
+        self.doorbell.disarm();
+    }
+}

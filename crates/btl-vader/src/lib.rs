@@ -1,7 +1,33 @@
-//! Shared-memory transport: fastboxes, a lock-free receive queue and single copy.
-#![forbid(unsafe_code)]
+//! *vader*: the transport between the processes of a node, through shared memory.
+//!
+//! After the transport of the same name in Open MPI, as described for Cray XE/XK by Gutierrez, Venkata, Hjelm,
+//! Shamis and Graham, "Design and implementation of Open MPI's intra- and inter-node transports for Cray
+//! systems" (section IV), with other data structures.
+//!
+//! ```text
+//!   payload          path                                            copies
+//!   up to a line     a line of the pair's fastbox                    2, one cache line moved
+//!   longer           a line, and data of the fastbox                 2
+//!   longer still     a line, and a cell of the sender                2
+//!   without fastbox  the peer's receive queue, and a cell            2
+//!   above eager      expose / get: process_vm_readv, or both sides   1
+//! ```
+//!
+//! A pair has no fastbox at first; after a few messages the sender claims one of the receiver's. The claim is
+//! announced through the receive queue behind everything sent before, and everything after it goes through the
+//! fastbox. So the messages from one peer arrive in the order in which they were sent: this transport promises
+//! more than the contract asks.
+//!
+//! No helper thread, no signal handler; a forked child does not have the mapping.
 
-/// Bytes of the node's shared segment for `local_size` ranks.
-pub fn segment_bytes(local_size: usize) -> u64 {
-    local_size as u64 * (1 << 20)
-}
+mod arrivals;
+mod attach;
+mod link;
+mod params;
+mod sending;
+mod single_copy;
+mod transport;
+
+pub use attach::{Attach, Error};
+pub use params::{SingleCopy, VaderParams, segment_bytes};
+pub use transport::Vader;

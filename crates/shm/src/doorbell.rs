@@ -33,6 +33,13 @@ const SLEEPING: u32 = 1;
 const NEEDS_FENCE: u32 = 2;
 const COUNT: u32 = 4;
 
+impl Default for Doorbell {
+    /// A doorbell of which nobody was told yet.
+    fn default() -> Doorbell {
+        Doorbell { word: AtomicU32::new(0), congested: AtomicU32::new(0), claimed: AtomicU32::new(0) }
+    }
+}
+
 impl Doorbell {
     /// Asks all senders for a full fence between publishing and looking at the word. To be called before any
     /// of them sends, by the owner, or by a sender that cannot register for membarrier.

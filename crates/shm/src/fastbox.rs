@@ -144,16 +144,14 @@ impl<'a> Sender<'a> {
         self.ring.largest()
     }
 
-    /// Sends a message of at most [`Sender::largest`] bytes of payload.
+    /// Sends a message whose header and payload fit in a line ([`BODY_BYTES`]).
     ///
     /// # Errors
     /// [`Full`]; nothing was taken.
     #[inline(always)]
-    pub fn send<S: Source>(&mut self, header: &[u64], payload: &mut S) -> Result<(), Full> {
+    pub fn send_short<S: Source>(&mut self, header: &[u64], payload: &mut S) -> Result<(), Full> {
         let len = payload.remaining();
-        if header.len() * 8 + len > BODY_BYTES {
-            return self.send_long(header, payload);
-        }
+        assert!(header.len() * 8 + len <= BODY_BYTES, "a message longer than a line");
         let line = self.next_line()?;
         line.body.with_mut(|body| {
             // SAFETY: header and payload fit in the body by the check above, and the receiver does not look at
@@ -167,9 +165,15 @@ impl<'a> Sender<'a> {
         Ok(())
     }
 
-    #[inline(never)]
-    fn send_long<S: Source>(&mut self, header: &[u64], payload: &mut S) -> Result<(), Full> {
+    /// Sends a message of at most [`Sender::largest`] bytes of payload.
+    ///
+    /// # Errors
+    /// [`Full`]; nothing was taken.
+    pub fn send<S: Source>(&mut self, header: &[u64], payload: &mut S) -> Result<(), Full> {
         let len = payload.remaining();
+        if header.len() * 8 + len <= BODY_BYTES {
+            return self.send_short(header, payload);
+        }
         let count = Fastbox::blocks_for(header.len(), len);
         assert!(count <= self.ring.most_blocks(), "a message longer than `largest`");
         let line = self.next_line()?;

@@ -6,9 +6,9 @@
 //!
 //!   free in lap n  --sender claims the tail, stores-->  full in lap n  --receiver takes-->  free in lap n + 1
 //! ```
-//! A sender claims a place by moving the shared tail (compare and swap) and then stores lap and entry in one
-//! word (Release). The receiver keeps its head to itself: senders learn from the slot whether it is free. A
-//! sender that dies between the two steps blocks the queue, as its death ends the job.
+//! A sender claims a place by moving the shared tail (compare and swap), writes what the entry refers to, and
+//! stores lap and entry in one word (Release). The receiver keeps its head to itself: senders learn from the
+//! slot whether it is free. A sender that dies between the two steps blocks the queue; its death ends the job.
 //!
 //! After Vyukov's bounded queue, with the sequence number folded into the slot's word.
 
@@ -31,6 +31,11 @@ pub struct Queue<'a> {
     tail: &'a Tail,
 }
 
+/// A place that was claimed and must be filled.
+#[derive(Debug)]
+#[must_use = "an unfilled place blocks the queue"]
+pub struct Place(u64);
+
 /// No room at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
@@ -52,40 +57,36 @@ impl<'a> Queue<'a> {
         Queue { slots, tail }
     }
 
-    /// Appends `entry`, which is not zero and below [`ENTRY_LIMIT`].
+    /// Claims the next place; nothing behind it is seen before it is filled by [`Queue::publish`].
     ///
     /// # Errors
     /// [`Full`].
-    pub fn push(&self, entry: u64) -> Result<(), Full> {
-        debug_assert!(entry != 0 && entry < ENTRY_LIMIT);
+    pub fn claim(&self) -> Result<Place, Full> {
         let mut place = self.tail.0.load(Ordering::Relaxed);
         loop {
             let slot = &self.slots[place as usize & (self.slots.len() - 1)];
-            let free = lap_of(place, self.slots.len());
-            // Pairs with the Release in `Receiver::take`: the slot is free.
-            let seen = slot.0.load(Ordering::Acquire);
-            if seen == free {
-                match self.tail.0.compare_exchange_weak(
-                    place,
-                    place.wrapping_add(1),
-                    Ordering::Relaxed,
-                    Ordering::Relaxed,
-                ) {
-                    Ok(_) => {
-                        // Pairs with the Acquire in `Receiver::take`.
-                        slot.0.store(free | entry, Ordering::Release);
-                        return Ok(());
-                    }
-                    Err(now) => place = now,
-                }
+            // Pairs with the Release in `Receiver::take`.
+            let is_free = slot.0.load(Ordering::Acquire) == lap_of(place, self.slots.len());
+            let moved = if is_free {
+                let next = place.wrapping_add(1);
+                self.tail.0.compare_exchange_weak(place, next, Ordering::Relaxed, Ordering::Relaxed)
             } else {
-                let now = self.tail.0.load(Ordering::Relaxed);
-                if now == place {
-                    return Err(Full);
-                }
-                place = now;
+                Err(self.tail.0.load(Ordering::Relaxed))
+            };
+            match moved {
+                Ok(_) => return Ok(Place(place)),
+                Err(now) if now == place && !is_free => return Err(Full),
+                Err(now) => place = now,
             }
         }
+    }
+
+    /// Fills a claimed place with `entry`, which is not zero and below [`ENTRY_LIMIT`].
+    pub fn publish(&self, place: Place, entry: u64) {
+        debug_assert!(entry != 0 && entry < ENTRY_LIMIT);
+        let slot = &self.slots[place.0 as usize & (self.slots.len() - 1)];
+        // Pairs with the Acquire in `Receiver::take`.
+        slot.0.store(lap_of(place.0, self.slots.len()) | entry, Ordering::Release);
     }
 }
 
@@ -108,12 +109,12 @@ impl<'a> Receiver<'a> {
         let slots = self.queue.slots;
         let slot = &slots[self.head as usize & (slots.len() - 1)];
         let lap = lap_of(self.head, slots.len());
-        // Pairs with the Release in `Queue::push`.
+        // Pairs with the Release in `Queue::publish`.
         let entry = slot.0.load(Ordering::Acquire) ^ lap;
         if entry == 0 || entry >= ENTRY_LIMIT {
             return None;
         }
-        // Pairs with the Acquire in `Queue::push`.
+        // Pairs with the Acquire in `Queue::claim`.
         slot.0.store(lap.wrapping_add(1 << LAP), Ordering::Release);
         self.head = self.head.wrapping_add(1);
         Some(entry)

@@ -1,0 +1,99 @@
+//! What is kept for each process of the node.
+
+use btl::Peer;
+use shm::doorbell::Doorbell;
+use shm::fastbox;
+use shm::queue::Queue;
+
+use crate::single_copy::Reach;
+
+/// One peer, as this process sees it.
+#[derive(Debug)]
+pub(crate) struct Link {
+    /// Our fastbox to the peer, once we have one.
+    pub outbound: Option<fastbox::Sender<'static>>,
+    /// The peer's doorbell.
+    pub doorbell: &'static Doorbell,
+    /// The peer's receive queue.
+    pub queue: Queue<'static>,
+    /// Where in the list of inbound fastboxes the peer's is; `NONE` before there is one.
+    pub inbound: u32,
+    /// Messages until the peer gets a fastbox.
+    pub until_fastbox: u32,
+    /// A fastbox that was claimed and could not be announced yet.
+    pub claimed: Option<u32>,
+    /// The peer's name above.
+    pub peer: Peer,
+    /// Whether and how its memory can be reached.
+    pub reach: Reach,
+}
+
+/// A fastbox that a peer sends through.
+#[derive(Debug)]
+pub(crate) struct Inbound {
+    pub receiver: fastbox::Receiver<'static>,
+    pub peer: Peer,
+    /// The peer's index on the node.
+    pub local: u32,
+    /// Which of our fastboxes it is.
+    pub number: u32,
+}
+
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// An entry of a receive queue.
+///
+/// ```text
+///   47 ... 40   39 ... 24   23 .... 0
+///   kind        sender      number of the cell or fastbox
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// A message in a cell of its sender.
+    Cell { owner: u32, cell: u32 },
+    /// The sender uses this one of our fastboxes from now on.
+    Fastbox { sender: u32, number: u32 },
+}
+
+const KIND: u32 = 40;
+const SENDER: u32 = 24;
+
+impl Entry {
+    pub fn encode(self) -> u64 {
+        let (kind, sender, number) = match self {
+            Entry::Cell { owner, cell } => (1, owner, cell),
+            Entry::Fastbox { sender, number } => (2, sender, number),
+        };
+        kind << KIND | u64::from(sender) << SENDER | u64::from(number)
+    }
+
+    /// `None` for what no sender writes.
+    pub fn decode(entry: u64) -> Option<Entry> {
+        let sender = (entry >> SENDER) as u32 & 0xFFFF;
+        let number = entry as u32 & 0x00FF_FFFF;
+        match entry >> KIND {
+            1 => Some(Entry::Cell { owner: sender, cell: number }),
+            2 => Some(Entry::Fastbox { sender, number }),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Entry;
+
+    #[test]
+    fn entries_survive_the_queue() {
+        for entry in [
+            Entry::Cell { owner: 0, cell: 0 },
+            Entry::Cell { owner: 65535, cell: 0x00FF_FFFF },
+            Entry::Fastbox { sender: 7, number: 31 },
+        ] {
+            assert!(entry.encode() < shm::queue::ENTRY_LIMIT);
+            assert_eq!(Entry::decode(entry.encode()), Some(entry));
+        }
+        assert_eq!(Entry::decode(0), None);
+        assert_eq!(Entry::decode(9 << 40), None);
+    }
+}

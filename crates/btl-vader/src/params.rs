@@ -1,0 +1,114 @@
+//! The parameters of the transport and the sizes that follow from them.
+
+use shm::{Layout, Shape};
+
+mca::choice! {
+    /// How memory of another process is reached without an intermediate copy.
+    pub enum SingleCopy {
+        /// `process_vm_readv` and `process_vm_writev`.
+        Cma = "cma",
+        /// Not at all: long messages go through shared memory in fragments.
+        Off = "none",
+    }
+}
+
+mca::params! {
+    /// Parameters of the shared-memory transport.
+    pub struct VaderParams("btl_vader_") {
+        /// Largest message that is copied through shared memory at once; longer ones are fetched by the receiver.
+        eager_limit: mca::Size = "8k", unit "bytes", range 64 to 32768, alias "btl_sm_eager_limit";
+        /// Data part of a fastbox, rounded down to a power of two and to what the segment has room for; 0 chooses
+        /// it by the number of ranks on the node.
+        fastbox_size: mca::Size = "0", unit "bytes", range 0 to 262144;
+        /// Most senders that a rank reads by fastbox; others share its receive queue.
+        max_fastboxes: mca::Int = "32", range 0 to 256;
+        /// Messages to a peer after which it gets a fastbox.
+        fastbox_threshold: mca::Int = "4", range 0 to 1000000, alias "btl_sm_fbox_threshold";
+        /// How long messages cross without an intermediate copy.
+        single_copy_mechanism: SingleCopy = "cma", alias "btl_sm_single_copy_mechanism";
+        /// Let sender and receiver of a long message copy it together.
+        cooperative: mca::Bool = "true";
+        /// Piece in which long messages are copied, between two looks for other work.
+        chunk: mca::Size = "128k", unit "bytes", range 4096 to 67108864;
+    }
+}
+
+/// Payload of small and large cells. A large cell holds the longest message of one `send`.
+const CELL_BYTES: [usize; 2] = [8 << 10, 32 << 10];
+/// Cells of each size per rank.
+const CELLS: [usize; 2] = [32, 16];
+/// Slots of a receive queue.
+const QUEUE: usize = 256;
+/// Data of all fastboxes of one receiver together, when their size is not given.
+const FASTBOX_BUDGET: usize = 256 << 10;
+/// Bounds of the data part of one fastbox, when its size is not given.
+const FASTBOX_DATA: [usize; 2] = [4 << 10, 256 << 10];
+/// Bounds of the lines of one fastbox.
+const FASTBOX_LINES: [usize; 2] = [64, 512];
+
+/// Bytes of the shared segment of a node with `ranks` ranks; its creator provides at least as many, zeroed.
+pub fn segment_bytes(ranks: usize) -> u64 {
+    VaderParams::default().wish(ranks).bytes() as u64
+}
+
+impl VaderParams {
+    /// The layout of a segment of `bytes` for `ranks` ranks: what the parameters wish for, with the fastboxes cut
+    /// to what fits. The same in all processes that have the same parameters.
+    pub fn layout(&self, ranks: usize, bytes: u64) -> Layout {
+        let mut layout = self.wish(ranks);
+        while layout.bytes() as u64 > bytes && layout.shape().blocks > FASTBOX_DATA[0] / LINE {
+            let blocks = layout.shape().blocks / 2;
+            layout = Layout::new(Shape { blocks, ..*layout.shape() });
+        }
+        layout
+    }
+
+    fn wish(&self, ranks: usize) -> Layout {
+        let fastboxes = (self.max_fastboxes as usize).min(ranks.saturating_sub(1));
+        let data = match self.fastbox_size {
+            0 => floor_power_of_two(FASTBOX_BUDGET / fastboxes.max(1)),
+            given => floor_power_of_two(given),
+        };
+        let data = data.clamp(FASTBOX_DATA[0], FASTBOX_DATA[1]);
+        Layout::new(Shape {
+            ranks,
+            fastboxes,
+            lines: (data / 8 / LINE).clamp(FASTBOX_LINES[0], FASTBOX_LINES[1]),
+            blocks: data / LINE,
+            queue: QUEUE,
+            cells: CELLS,
+            cell_bytes: CELL_BYTES,
+        })
+    }
+}
+
+const LINE: usize = shm::fastbox::LINE_BYTES;
+
+/// The largest power of two that is at most `n`, and 1 for 0.
+fn floor_power_of_two(n: usize) -> usize {
+    1 << n.max(1).ilog2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{VaderParams, segment_bytes};
+
+    #[test]
+    fn segments_stay_small() {
+        assert!(segment_bytes(2) <= 4 << 20);
+        assert!(segment_bytes(32) <= 64 << 20);
+        assert!(segment_bytes(128) <= 256 << 20);
+    }
+
+    #[test]
+    fn every_choice_fits_the_segment_of_the_defaults() {
+        for (fastbox_size, max_fastboxes, ranks) in
+            [(1, 0, 1), (5000, 3, 2), (1 << 20, 256, 3), (4096, 32, 64)]
+        {
+            let params = VaderParams { fastbox_size, max_fastboxes, ..VaderParams::default() };
+            let layout = params.layout(ranks, segment_bytes(ranks));
+            assert!(layout.bytes() as u64 <= segment_bytes(ranks));
+            assert!(layout.shape().blocks.is_power_of_two());
+        }
+    }
+}

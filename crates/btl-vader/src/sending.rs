@@ -1,0 +1,114 @@
+//! Sending: the straight line for short messages, and everything else.
+
+use btl::{Busy, Peer};
+use mem::{PeerSpace, Source};
+use platform::futex;
+use shm::doorbell::Doorbell;
+use shm::fastbox;
+
+use crate::link::Entry;
+use crate::transport::Vader;
+
+impl Vader {
+    #[inline(always)]
+    pub(crate) fn send_message<S: Source>(
+        &mut self,
+        peer: Peer,
+        header: &[u64],
+        payload: &mut S,
+    ) -> Result<(), Busy> {
+        if header.len() * 8 + payload.remaining() <= fastbox::BODY_BYTES {
+            let link = self.link(peer);
+            if let Some(outbound) = &mut link.outbound {
+                outbound.send_short(header, payload).map_err(|_| Busy)?;
+                ring(link.doorbell);
+                return Ok(());
+            }
+        }
+        self.send_otherwise(peer, header, payload)
+    }
+
+    /// What does not fit in a line, or has no fastbox.
+    #[inline(never)]
+    fn send_otherwise<S: Source>(&mut self, peer: Peer, header: &[u64], payload: &mut S) -> Result<(), Busy> {
+        let local = self.local_of[peer.0 as usize] as usize;
+        let link = &mut self.links[local];
+        if link.outbound.is_none() {
+            if link.until_fastbox > 0 {
+                link.until_fastbox -= 1;
+            } else {
+                self.open_fastbox(local);
+            }
+        }
+        let len = payload.remaining();
+        match &mut self.links[local].outbound {
+            Some(outbound) if len <= outbound.largest() => {
+                outbound.send(header, payload).map_err(|_| Busy)?;
+            }
+            _ => self.send_by_cell(local, header, payload)?,
+        }
+        ring(self.links[local].doorbell);
+        Ok(())
+    }
+
+    /// Claims one of the peer's fastboxes and announces it behind what was sent before. Without success the
+    /// next message tries again, or none does when all are taken.
+    fn open_fastbox(&mut self, local: usize) {
+        let exist = self.segment.layout().shape().fastboxes as u32;
+        let link = &mut self.links[local];
+        let Some(number) = link.claimed.or_else(|| link.doorbell.claim_fastbox(exist)) else {
+            link.until_fastbox = u32::MAX;
+            return;
+        };
+        link.claimed = Some(number);
+        if let Ok(place) = link.queue.claim() {
+            link.queue.publish(place, Entry::Fastbox { sender: self.me, number }.encode());
+            let memory = self.segment.fastbox(local, number as usize);
+            link.outbound = Some(fastbox::Sender::new(memory));
+        }
+    }
+
+    fn send_by_cell<S: Source>(&mut self, local: usize, header: &[u64], payload: &mut S) -> Result<(), Busy> {
+        let len = payload.remaining();
+        let (pool, cell) = self.take_cell(len).ok_or(Busy)?;
+        let link = &mut self.links[local];
+        // Room for the reference comes first: nothing may be taken from the payload in vain.
+        let place = match &mut link.outbound {
+            Some(outbound) => (!outbound.is_full()).then_some(None),
+            None => link.queue.claim().ok().map(Some),
+        };
+        let Some(place) = place else {
+            self.cells[pool].untake();
+            return Err(Busy);
+        };
+        let owner = self.me;
+        self.segment.cell_heads(owner as usize)[cell as usize].fill(header, len);
+        let (at, room) = self.segment.cell(owner as usize, cell as usize);
+        assert!(len <= room, "a message longer than `max_send`");
+        // SAFETY: the cell is ours until its reference is published, and holds `room` bytes.
+        payload.fill(unsafe { PeerSpace::new(at, len) });
+        match (place, &mut link.outbound) {
+            (Some(place), _) => link.queue.publish(place, Entry::Cell { owner, cell }.encode()),
+            (None, Some(outbound)) => outbound.send_note(u64::from(cell)).map_err(|_| Busy)?,
+            (None, None) => unreachable!("without a fastbox a place was claimed"),
+        }
+        Ok(())
+    }
+
+    /// A free cell for `len` bytes, and the pool it is from; a small one if it suffices and there is one.
+    fn take_cell(&mut self, len: usize) -> Option<(usize, u32)> {
+        let shape = self.segment.layout().shape();
+        let [small, _] = &mut self.cells;
+        if len <= shape.cell_bytes[0]
+            && let Some(cell) = small.take()
+        {
+            return Some((0, cell));
+        }
+        self.cells[1].take().map(|cell| (1, shape.cells[0] as u32 + cell))
+    }
+}
+
+#[inline(always)]
+fn ring(doorbell: &Doorbell) {
+    doorbell.ring(|word| futex::wake(word, 1));
+}

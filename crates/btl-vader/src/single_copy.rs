@@ -1,0 +1,147 @@
+//! Single copy: long messages move from one process's memory to the other's without a stop in between.
+//!
+//! A key is `[address, length, 0]` in the memory of the process that exposed it; nothing is registered. Before
+//! the first copy the pair is tried out: each process publishes a random number and its address, and only a
+//! process id whose memory holds that number there is believed. A refusal, at once or later, is final for the
+//! pair, and the layer above uses another protocol.
+
+use btl::{Access, Event, Peer, Refusal, RemoteKey};
+use mem::UserMem;
+use platform::cma;
+use shm::Segment;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::Ordering;
+
+use crate::transport::Vader;
+
+/// What is known about a peer's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Not tried yet; the supposed process id.
+    Untried(i32),
+    /// Reached by this process id.
+    Proven(i32),
+    /// Cannot be reached.
+    Refused,
+}
+
+/// A get or put under way.
+#[derive(Debug)]
+pub(crate) struct Copy {
+    local: u32,
+    pid: i32,
+    /// Address in the peer's memory.
+    remote: u64,
+    memory: UserMem,
+    done: usize,
+    access: Access,
+    cookie: u64,
+}
+
+/// Publishes a random number of our own at a stable address, by which peers know us.
+pub(crate) fn publish_identity(segment: &Segment, me: usize) -> Box<u64> {
+    let nonce = Box::new(RandomState::new().hash_one(me) | 1);
+    let identity = segment.identity(me);
+    identity.nonce.store(*nonce, Ordering::Relaxed);
+    // Pairs with the Acquire in `prove`.
+    identity.address.store(&raw const *nonce as u64, Ordering::Release);
+    nonce
+}
+
+/// Whether `pid` is the process that published `rank`'s identity, and lets us read its memory.
+fn prove(segment: &Segment, rank: usize, pid: i32) -> bool {
+    let identity = segment.identity(rank);
+    let address = identity.address.load(Ordering::Acquire);
+    let expected = identity.nonce.load(Ordering::Relaxed);
+    let mut found = 0u64;
+    // SAFETY: `found` holds eight bytes.
+    let read = unsafe { cma::read(pid, address, (&raw mut found).cast(), 8) };
+    read.is_ok() && found == expected && expected != 0
+}
+
+impl Vader {
+    /// The process id by which `peer`'s memory can be reached, if it can.
+    fn reach(&mut self, peer: Peer) -> Option<i32> {
+        let local = self.local_of[peer.0 as usize] as usize;
+        let link = &mut self.links[local];
+        if let Reach::Untried(pid) = link.reach {
+            link.reach = if prove(&self.segment, local, pid) { Reach::Proven(pid) } else { Reach::Refused };
+        }
+        match link.reach {
+            Reach::Proven(pid) => Some(pid),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn make_key(&mut self, peer: Peer, memory: UserMem) -> Result<RemoteKey, Refusal> {
+        // What we may do with the peer's memory, it may do with ours: same user, same rules.
+        self.reach(peer).ok_or(Refusal::Unfit)?;
+        Ok(RemoteKey([memory.address() as u64, memory.len() as u64, 0]))
+    }
+
+    pub(crate) fn start_copy(
+        &mut self,
+        peer: Peer,
+        memory: UserMem,
+        key: &RemoteKey,
+        offset: u64,
+        cookie: u64,
+        access: Access,
+    ) -> Result<(), Refusal> {
+        let pid = self.reach(peer).ok_or(Refusal::Unfit)?;
+        let [address, exposed, _] = key.0;
+        let end = offset.checked_add(memory.len() as u64).ok_or(Refusal::Unfit)?;
+        if end > exposed {
+            return Err(Refusal::Unfit);
+        }
+        let remote = address.wrapping_add(offset);
+        let local = self.local_of[peer.0 as usize];
+        self.copies.push_back(Copy { local, pid, remote, memory, done: 0, access, cookie });
+        self.busy = true;
+        Ok(())
+    }
+
+    /// Reports an event, or moves one piece of the oldest copy.
+    #[inline(never)]
+    pub(crate) fn work(&mut self) -> Option<Event> {
+        let event = match self.events.pop_front() {
+            Some(event) => Some(event),
+            None => self.advance_copy(),
+        };
+        self.busy = !self.events.is_empty() || !self.copies.is_empty();
+        event
+    }
+
+    fn advance_copy(&mut self) -> Option<Event> {
+        let copy = self.copies.front_mut()?;
+        let outcome = copy.advance(self.chunk);
+        let event = match outcome {
+            Ok(false) => return None,
+            Ok(true) => Event::Done(copy.cookie),
+            Err(_) => Event::Failed(copy.cookie),
+        };
+        let ended = self.copies.pop_front()?;
+        if outcome == Err(cma::Failure::Refused) {
+            self.links[ended.local as usize].reach = Reach::Refused;
+        }
+        Some(event)
+    }
+}
+
+impl Copy {
+    /// Moves at most `chunk` bytes; whether that was the last of them.
+    fn advance(&mut self, chunk: usize) -> Result<bool, cma::Failure> {
+        let part = self.memory.part(self.done, chunk);
+        let remote = self.remote.wrapping_add(self.done as u64);
+        let at = part.address() as *mut u8;
+        // SAFETY: the memory's constructor vouches that it may be read and written until the copy is reported.
+        unsafe {
+            match self.access {
+                Access::Read => cma::read(self.pid, remote, at, part.len())?,
+                Access::Write => cma::write(self.pid, remote, at, part.len())?,
+            }
+        }
+        self.done += part.len();
+        Ok(self.done == self.memory.len())
+    }
+}

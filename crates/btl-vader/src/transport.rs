@@ -1,0 +1,149 @@
+//! The transport's state, and how it answers to the contract.
+
+use std::collections::VecDeque;
+
+use btl::{Access, Arrival, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Sleep};
+use mem::{Source, UserMem};
+use shm::cell::Pool;
+use shm::doorbell::Doorbell;
+use shm::{Segment, queue};
+
+use crate::link::{Inbound, Link, NONE};
+use crate::single_copy::Copy;
+
+/// One process's end of the shared-memory transport; see [`Vader::attach`].
+#[derive(Debug)]
+pub struct Vader {
+    /// Place on the node of each peer by its index above; `NONE` for peers elsewhere.
+    pub(crate) local_of: Box<[u32]>,
+    /// By place on the node; our own one is there and unused.
+    pub(crate) links: Box<[Link]>,
+    /// Our place on the node.
+    pub(crate) me: u32,
+    /// Fastboxes that peers send through, in the order in which they were announced.
+    pub(crate) inbound: Vec<Inbound>,
+    /// Which of them is served.
+    pub(crate) cursor: usize,
+    /// Messages it may still deliver before the next one's turn.
+    pub(crate) burst: u32,
+    pub(crate) inbox: queue::Receiver<'static>,
+    pub(crate) doorbell: &'static Doorbell,
+    /// Our cells, small and large.
+    pub(crate) cells: [Pool<'static>; 2],
+    /// The number by which peers know that our pid is ours. They read it at its published address.
+    pub(crate) _nonce: Box<u64>,
+    /// Single copies under way.
+    pub(crate) copies: VecDeque<Copy>,
+    /// Bytes of them that are moved at once.
+    pub(crate) chunk: usize,
+    pub(crate) events: VecDeque<Event>,
+    /// Whether there are copies or events.
+    pub(crate) busy: bool,
+    pub(crate) limits: Limits,
+    pub(crate) segment: Segment,
+}
+
+impl Vader {
+    /// Whether `peer` is another process of this node.
+    pub fn reaches(&self, peer: Peer) -> bool {
+        self.local_of.get(peer.0 as usize).is_some_and(|&local| local != NONE && local != self.me)
+    }
+
+    /// What this process sleeps on, for transports that share it.
+    pub fn doorbell(&self) -> &'static Doorbell {
+        self.doorbell
+    }
+
+    #[inline(always)]
+    pub(crate) fn link(&mut self, peer: Peer) -> &mut Link {
+        &mut self.links[self.local_of[peer.0 as usize] as usize]
+    }
+
+    /// Reports `event` at the next occasion.
+    pub(crate) fn report(&mut self, event: Event) {
+        self.events.push_back(event);
+        self.busy = true;
+    }
+}
+
+impl Btl for Vader {
+    #[inline(always)]
+    fn limits(&self, _peer: Peer) -> &Limits {
+        &self.limits
+    }
+
+    #[inline(always)]
+    fn send<S: Source>(&mut self, peer: Peer, header: &[u64], payload: &mut S) -> Result<(), Busy> {
+        self.send_message(peer, header, payload)
+    }
+
+    #[inline(always)]
+    fn next_arrival(&mut self) -> Option<Arrival> {
+        self.next_of_all()
+    }
+
+    #[inline(always)]
+    fn next_arrival_from(&mut self, peer: Peer) -> Option<Arrival> {
+        self.next_of_one(peer)
+    }
+
+    #[inline(always)]
+    fn release(&mut self, arrival: Arrival) {
+        self.give_back(arrival);
+    }
+
+    #[inline(always)]
+    fn next_event(&mut self) -> Option<Event> {
+        if self.busy { self.work() } else { None }
+    }
+
+    fn expose(&mut self, peer: Peer, memory: UserMem, _access: Access) -> Result<RemoteKey, Refusal> {
+        self.make_key(peer, memory)
+    }
+
+    fn conceal(&mut self, _peer: Peer, _key: RemoteKey) {}
+
+    fn get(
+        &mut self,
+        peer: Peer,
+        local: UserMem,
+        key: &RemoteKey,
+        offset: u64,
+        cookie: u64,
+    ) -> Result<(), Refusal> {
+        self.start_copy(peer, local, key, offset, cookie, Access::Read)
+    }
+
+    fn put(
+        &mut self,
+        peer: Peer,
+        local: UserMem,
+        key: &RemoteKey,
+        offset: u64,
+        cookie: u64,
+    ) -> Result<(), Refusal> {
+        self.start_copy(peer, local, key, offset, cookie, Access::Write)
+    }
+
+    #[inline(always)]
+    fn congested(&self, peer: Peer) -> bool {
+        self.links[self.local_of[peer.0 as usize] as usize].doorbell.congested()
+    }
+
+    fn advertise_congestion(&mut self, on: bool) -> bool {
+        self.doorbell.set_congested(on);
+        true
+    }
+
+    fn arm(&mut self) -> Option<Sleep> {
+        if self.busy {
+            return None;
+        }
+        let expected = self.doorbell.arm(platform::membarrier::barrier)?;
+        Some(Sleep { word: self.doorbell.address(), expected })
+    }
+
+    fn disarm(&mut self) {
+        self.doorbell.disarm();
+    }
+}
