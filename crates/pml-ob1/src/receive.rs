@@ -7,20 +7,25 @@ use mem::{PeerBytes, UserMem};
 use crate::data::Data;
 use crate::frame::{self, Body, Control, Envelope, Rendezvous};
 use crate::request::{Done, MessageId, Pieces, Post, Receive, ReceiveStage, ReqId, State};
+use crate::unexpected::Message;
 use crate::{Ob1, Pattern, status_of};
 
 impl Ob1 {
-    /// Receives a short message that is here. `None`: nothing was stored; try again, or use [`Ob1::irecv`].
+    /// Receives a message that is here with its payload. `None`: nothing was stored. The message may have come as
+    /// an offer, which only [`Ob1::irecv`] can accept: a caller that tries again in a loop stops as soon as
+    /// [`Ob1::iprobe`] finds something.
     ///
-    /// Takes an unexpected message that matches, else has one look at the transport. An arrival that is the
-    /// next in its order and belongs to this receive is copied from the transport's memory to the user's; any
-    /// other is treated as [`Ob1::progress`] would.
+    /// Takes the oldest unexpected message that matches, else has one look at the transport. An arrival that is
+    /// the next in its order and belongs to this receive is copied from the transport's memory to the user's;
+    /// any other is treated as [`Ob1::progress`] would.
     #[inline(always)]
     pub fn recv_now<B: Btl>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<Done> {
-        if self.unexpected.len() != 0
-            && let Some(done) = self.recv_unexpected(btl, pattern, into)
-        {
-            return Some(done);
+        if self.unexpected.len() != 0 {
+            match self.recv_unexpected(btl, pattern, into) {
+                Oldest::None => {}
+                Oldest::Offer => return None,
+                Oldest::Received(done) => return Some(done),
+            }
         }
         let arrival = match pattern.peer {
             Some(peer) => btl.next_arrival_from(peer)?,
@@ -70,21 +75,27 @@ impl Ob1 {
         into: UserMem,
     ) -> Option<Done> {
         self.accept(btl, arrival);
-        self.recv_unexpected(btl, pattern, into)
+        match self.recv_unexpected(btl, pattern, into) {
+            Oldest::Received(done) => Some(done),
+            Oldest::None | Oldest::Offer => None,
+        }
     }
 
-    /// Receives an unexpected message that came with its payload.
-    fn recv_unexpected<B: Btl>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<Done> {
-        let node = self.unexpected.find(&pattern.envelope())?;
-        if self.unexpected.get(node)?.body != Body::Eager {
-            return None;
+    /// Receives the oldest unexpected message that matches, if it came with its payload.
+    fn recv_unexpected<B: Btl>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Oldest {
+        let Some(node) = self.unexpected.find(&pattern.envelope()) else { return Oldest::None };
+        if matches!(self.unexpected.get(node), Some(Message { body: Body::Rendezvous(_), .. })) {
+            return Oldest::Offer;
         }
-        let message = self.unexpected.take(node)?;
+        let Some(message) = self.unexpected.take(node) else { return Oldest::None };
         let payload = message.payload.bytes();
-        let total = payload.len() as u64;
-        let done = Done::received(&message.envelope, into.write(payload) as u64, total, pattern.owner);
+        let stored = into.write(payload) as u64;
+        let done = Done::received(&message.envelope, stored, payload.len() as u64, pattern.owner);
         self.give_back(btl, &message.body, message.payload);
-        Some(done)
+        if let Body::Sync { sender } = message.body {
+            self.control(btl, message.peer, Control::Ack { sender });
+        }
+        Oldest::Received(done)
     }
 
     /// Starts a receive.
@@ -279,6 +290,15 @@ impl Ob1 {
             _ => None,
         }
     }
+}
+
+/// What [`Ob1::recv_unexpected`] found.
+enum Oldest {
+    /// No message that matches.
+    None,
+    /// One whose payload is still with the sender; it stays where it is.
+    Offer,
+    Received(Done),
 }
 
 /// How `memory` would be filled by get, if sender, transport and alignment allow that.

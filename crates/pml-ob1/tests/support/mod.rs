@@ -1,0 +1,198 @@
+//! Virtual ranks with a machine each, and buffers for them.
+#![allow(dead_code, reason = "each test program uses a part")]
+
+use btl::Peer;
+use btl_sim::{Net, Options, Port};
+use mem::{PeerBytes, PeerSpace, Sink, Source, UserMem};
+use pml_ob1::{Config, Data, Done, Mode, Ob1, Pattern, ReqId, SendTo, Stream};
+
+/// A machine and its transport.
+pub struct Rank {
+    pub ob1: Ob1,
+    pub port: Port,
+    pub number: u32,
+}
+
+pub struct World {
+    pub net: Net,
+    pub ranks: Vec<Rank>,
+}
+
+impl World {
+    pub fn new(options: Options, config: Config) -> World {
+        let net = Net::new(options);
+        let ranks = (0..options.ranks)
+            .map(|number| Rank { ob1: Ob1::new(config), port: net.port(number), number })
+            .collect();
+        World { net, ranks }
+    }
+
+    /// A world with default settings.
+    pub fn plain(options: Options) -> World {
+        World::new(options, Config::new(options.ranks))
+    }
+
+    /// Lets everyone make progress until nothing happens any more.
+    pub fn settle(&mut self) {
+        let mut quiet = 0;
+        while quiet < 20 {
+            let happened: usize = self.ranks.iter_mut().map(Rank::progress).sum();
+            quiet = if happened == 0 { quiet + 1 } else { 0 };
+        }
+    }
+
+    pub fn bad_frames(&self) -> u64 {
+        self.ranks.iter().map(|rank| rank.ob1.counters().bad_frames).sum()
+    }
+
+    /// Nothing may be left when all requests are complete.
+    pub fn assert_clean(&self) {
+        for rank in &self.ranks {
+            let counters = rank.ob1.counters();
+            assert!(rank.ob1.idle(), "rank {} is not idle", rank.number);
+            assert_eq!(counters.bad_frames, 0, "rank {}", rank.number);
+            assert_eq!(counters.unexpected_length, 0, "rank {}", rank.number);
+            assert_eq!(counters.unexpected_bytes, 0, "rank {}", rank.number);
+            assert_eq!(counters.posted_length, 0, "rank {}", rank.number);
+        }
+        assert_eq!(self.net.exposures(), 0);
+        assert_eq!(self.net.trespasses(), 0);
+        assert_eq!(self.net.under_way(), 0);
+    }
+}
+
+impl Rank {
+    pub fn progress(&mut self) -> usize {
+        self.ob1.progress(&mut self.port)
+    }
+
+    pub fn isend(&mut self, to: &SendTo, data: Data, mode: Mode) -> Option<ReqId> {
+        self.ob1.isend(&mut self.port, to, data, mode).unwrap()
+    }
+
+    pub fn irecv(&mut self, pattern: &Pattern, into: Data) -> ReqId {
+        self.ob1.irecv(&mut self.port, pattern, into).unwrap()
+    }
+
+    pub fn recv_now(&mut self, pattern: &Pattern, into: UserMem) -> Option<Done> {
+        self.ob1.recv_now(&mut self.port, pattern, into)
+    }
+
+    pub fn cancel(&mut self, id: ReqId) {
+        self.ob1.cancel(&mut self.port, id);
+    }
+}
+
+/// To `peer` in context 0, from rank `source`.
+pub fn to(peer: u32, source: u32, tag: i32) -> SendTo {
+    SendTo { peer: Peer(peer), context: 0, source, tag, owner: 0 }
+}
+
+/// From `source`, which may be the wildcard, in context 0.
+pub fn from(source: i32, tag: i32) -> Pattern {
+    let peer = u32::try_from(source).ok().map(Peer);
+    Pattern { context: 0, source, tag, peer, owner: 0 }
+}
+
+/// The view of a buffer that outlives its use: the tests keep every buffer until the end.
+pub fn view(buffer: &mut [u8]) -> UserMem {
+    // SAFETY: by the rule above; ranks run by turns in one thread.
+    unsafe { UserMem::of(buffer) }
+}
+
+pub fn contiguous(buffer: &mut [u8]) -> Data {
+    Data::Contiguous(view(buffer))
+}
+
+/// Blocks of `block` bytes with gaps of the same length between them.
+pub struct Strided {
+    memory: UserMem,
+    block: usize,
+    total: usize,
+    at: usize,
+}
+
+impl Strided {
+    /// The memory that `total` bytes take.
+    pub fn extent(total: usize, block: usize) -> usize {
+        total.div_ceil(block) * 2 * block
+    }
+
+    pub fn data(buffer: &mut [u8], block: usize, total: usize) -> Data {
+        assert!(buffer.len() >= Self::extent(total, block));
+        Data::Typed(Box::new(Strided { memory: view(buffer), block, total, at: 0 }))
+    }
+
+    /// The rest of the present block, at most `most` bytes; moves on.
+    fn run(&mut self, most: usize) -> UserMem {
+        let within = self.at % self.block;
+        let len = (self.block - within).min(most);
+        let run = self.memory.part(self.at / self.block * 2 * self.block + within, len);
+        self.at += len;
+        run
+    }
+}
+
+impl Source for Strided {
+    fn remaining(&self) -> usize {
+        self.total - self.at
+    }
+
+    fn fill(&mut self, space: PeerSpace<'_>) {
+        let mut packed = vec![0; space.len()];
+        let mut done = 0;
+        while done < packed.len() {
+            let run = self.run(packed.len() - done);
+            done += run.as_bytes().copy_to(&mut packed[done..]);
+        }
+        space.write(PeerBytes::of(&packed));
+    }
+
+    fn contiguous(&self) -> Option<UserMem> {
+        None
+    }
+}
+
+impl Sink for Strided {
+    fn remaining(&self) -> usize {
+        self.total - self.at
+    }
+
+    fn drain(&mut self, bytes: PeerBytes<'_>) {
+        let mut done = 0;
+        while done < bytes.len() {
+            let run = self.run(bytes.len() - done);
+            run.write(bytes.part(done, run.len()));
+            done += run.len();
+        }
+    }
+}
+
+impl Stream for Strided {
+    fn seek(&mut self, byte: u64) {
+        self.at = byte as usize;
+    }
+
+    fn total(&self) -> u64 {
+        self.total as u64
+    }
+}
+
+/// The bytes of message number `message`.
+pub fn content(message: usize, len: usize) -> Vec<u8> {
+    (0..len).map(|i| (message * 31 + i * 7 + i / 251) as u8).collect()
+}
+
+/// A buffer whose strided view holds `bytes`.
+pub fn strided(bytes: &[u8], block: usize) -> Vec<u8> {
+    let mut buffer = vec![0xEE; Strided::extent(bytes.len(), block)];
+    for (n, run) in bytes.chunks(block).enumerate() {
+        buffer[n * 2 * block..][..run.len()].copy_from_slice(run);
+    }
+    buffer
+}
+
+/// The first `len` bytes of a strided view.
+pub fn packed(buffer: &[u8], block: usize, len: usize) -> Vec<u8> {
+    buffer.chunks(2 * block).flat_map(|pair| &pair[..block.min(pair.len())]).copied().take(len).collect()
+}
