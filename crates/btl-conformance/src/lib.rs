@@ -1,1 +1,57 @@
-//! The suite that every byte transfer layer passes.
+//! The suite that every byte transfer layer passes: the promises of the `btl` crate, as tests.
+//!
+//! A transport's tests make a [`World`] of connected endpoints and name it to [`suite!`], which yields one test
+//! per promise. Endpoints are driven from one thread in most checks, which nothing forbids, since no method
+//! blocks; the last checks use a thread per endpoint.
+#![deny(unsafe_code)]
+
+mod messages;
+mod one_sided;
+mod pattern;
+mod waiting;
+mod world;
+
+pub use messages::{
+    a_stream_of_mixed_sizes_arrives_once, back_pressure_is_temporary, every_size_arrives,
+    headers_of_every_length_arrive, limits_are_consistent, many_senders_are_served_fairly,
+};
+pub use one_sided::{
+    cookies_and_events_match, every_size_and_offset_is_fetched, every_size_and_offset_is_stored,
+    what_was_not_exposed_is_refused,
+};
+pub use pattern::{fill, verify};
+pub use waiting::{
+    a_message_after_arm_wakes, a_sleeping_pair_talks, arm_notices_what_is_there, congestion_is_seen_by_peers,
+};
+pub use world::World;
+
+/// Declares one test per promise on the world that `$make` (a `fn() -> World<_>`) makes.
+#[macro_export]
+macro_rules! suite {
+    ($make:path) => {
+        $crate::suite!(@ $make:
+            limits_are_consistent
+            every_size_arrives
+            headers_of_every_length_arrive
+            a_stream_of_mixed_sizes_arrives_once
+            back_pressure_is_temporary
+            many_senders_are_served_fairly
+            every_size_and_offset_is_fetched
+            every_size_and_offset_is_stored
+            what_was_not_exposed_is_refused
+            cookies_and_events_match
+            congestion_is_seen_by_peers
+            arm_notices_what_is_there
+            a_message_after_arm_wakes
+            a_sleeping_pair_talks
+        );
+    };
+    (@ $make:path: $($check:ident)*) => {
+        $(
+            #[test]
+            fn $check() {
+                $crate::$check($make());
+            }
+        )*
+    };
+}

@@ -79,8 +79,7 @@ impl Loopback {
 
     /// The part of exposed memory that a get or put names.
     fn part(&self, key: &RemoteKey, offset: u64, len: usize) -> Result<UserMem, Refusal> {
-        let key = u32::try_from(key.0[0]).map_err(|_| Refusal::Unfit)?;
-        let memory = self.exposed.get(key).ok_or(Refusal::Unfit)?;
+        let memory = slab_key(key).and_then(|key| self.exposed.get(key)).ok_or(Refusal::Unfit)?;
         let offset = usize::try_from(offset).map_err(|_| Refusal::Unfit)?;
         let part = memory.part(offset, len);
         if part.len() == len { Ok(part) } else { Err(Refusal::Unfit) }
@@ -90,6 +89,14 @@ impl Loopback {
         self.events.push_back(Event::Done(cookie));
         self.wake();
     }
+}
+
+/// The first word of every key that a loopback made.
+const MARK: u64 = u64::from_be_bytes(*b"loopback");
+
+fn slab_key(key: &RemoteKey) -> Option<u32> {
+    let [mark, key, _] = key.0;
+    if mark == MARK { u32::try_from(key).ok() } else { None }
 }
 
 impl Btl for Loopback {
@@ -136,11 +143,11 @@ impl Btl for Loopback {
 
     fn expose(&mut self, _peer: Peer, memory: UserMem, _access: Access) -> Result<RemoteKey, Refusal> {
         let key = self.exposed.insert(memory).map_err(|_| Refusal::Busy)?;
-        Ok(RemoteKey([u64::from(key), 0, 0]))
+        Ok(RemoteKey([MARK, u64::from(key), 0]))
     }
 
     fn conceal(&mut self, _peer: Peer, key: RemoteKey) {
-        if let Ok(key) = u32::try_from(key.0[0]) {
+        if let Some(key) = slab_key(&key) {
             self.exposed.remove(key);
         }
     }

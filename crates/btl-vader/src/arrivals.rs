@@ -7,7 +7,7 @@ use shm::fastbox::{self, Item};
 use crate::link::{Entry, Inbound, NONE};
 use crate::transport::Vader;
 
-/// Messages that one fastbox delivers before the next one is looked at. Going on with the same one saves a walk
+/// Messages that one fastbox, or the queue, delivers before the next one is looked at. Going on with the same one saves a walk
 /// over the idle ones; the bound keeps it fair.
 const BURST: u32 = 16;
 
@@ -35,10 +35,12 @@ impl Vader {
         self.look_into(inbound as usize)
     }
 
-    /// The next message of the inbound fastbox at `index`, if there is such a fastbox and message.
+    /// The next message of the inbound fastbox at `index`, or of the queue, whose place is after the last of them.
     #[inline(always)]
     fn look_into(&mut self, index: usize) -> Option<Arrival> {
-        let inbound = self.inbound.get_mut(index)?;
+        let Some(inbound) = self.inbound.get_mut(index) else {
+            return self.look_into_queue();
+        };
         match inbound.receiver.look()? {
             Item::Message { header, payload } => {
                 Some(Arrival { peer: inbound.peer, header, payload, token: index as u64 })
@@ -67,12 +69,8 @@ impl Vader {
     #[inline(never)]
     fn look_everywhere(&mut self) -> Option<Arrival> {
         for _ in 0..=self.inbound.len() {
-            // The place after the last fastbox stands for the queue.
             self.cursor = if self.cursor >= self.inbound.len() { 0 } else { self.cursor + 1 };
-            let found = match self.look_into(self.cursor) {
-                None if self.cursor == self.inbound.len() => self.look_into_queue(),
-                found => found,
-            };
+            let found = self.look_into(self.cursor);
             if found.is_some() {
                 self.burst = BURST;
                 return found;
@@ -81,6 +79,7 @@ impl Vader {
         None
     }
 
+    #[inline(never)]
     fn look_into_queue(&mut self) -> Option<Arrival> {
         while let Some(entry) = self.inbox.take() {
             match Entry::decode(entry) {
@@ -89,12 +88,7 @@ impl Vader {
                         return Some(arrival);
                     }
                 }
-                Some(Entry::Fastbox { sender, number }) => {
-                    self.admit(sender, number);
-                    if let Some(arrival) = self.look_into(self.inbound.len().wrapping_sub(1)) {
-                        return Some(arrival);
-                    }
-                }
+                Some(Entry::Fastbox { sender, number }) => self.admit(sender, number),
                 None => {}
             }
         }

@@ -1,0 +1,117 @@
+//! Messages: delivery, order, back-pressure, fairness.
+
+use std::collections::VecDeque;
+
+use btl::{Btl, MAX_HEADER_WORDS, Peer};
+
+use crate::world::{Got, World, take};
+use crate::{fill, verify};
+
+/// The limits of every pair make sense together.
+pub fn limits_are_consistent<B: Btl>(world: World<B>) {
+    for end in &world.ends {
+        let limits = end.limits(Peer(world.receiver() as u32));
+        assert!(limits.eager <= limits.max_send && limits.max_send > 0);
+        assert!(limits.get_align.is_power_of_two());
+        assert!(!limits.get || limits.max_get > 0);
+        assert!(!limits.put || limits.max_put > 0);
+    }
+}
+
+/// Payload of every size from nothing to `max_send` arrives whole.
+pub fn every_size_arrives<B: Btl>(mut world: World<B>) {
+    let to = world.receiver();
+    let max = world.ends[0].limits(Peer(to as u32)).max_send;
+    let sizes =
+        (0..=200).chain((0..).map(|k| 200 + k * 97).take_while(|&size| size < max)).chain([max - 1, max]);
+    for len in sizes.filter(|&len| len <= max) {
+        let payload = fill(len as u64, len);
+        world.send(0, to, &[len as u64, !0], &payload, &mut |_| panic!("nothing else was sent"));
+        let expected = Got { from: Peer(0), header: vec![len as u64, !0], payload };
+        assert_eq!(world.receive(to), expected);
+    }
+}
+
+/// Headers of every allowed length arrive, with and without payload.
+pub fn headers_of_every_length_arrive<B: Btl>(mut world: World<B>) {
+    let to = world.receiver();
+    for round in 0..64 {
+        for words in 0..=MAX_HEADER_WORDS {
+            let header: Vec<u64> = (0..words as u64).map(|word| word << 56 | round).collect();
+            let len = [0, 1, 7, 8, 33, 64, 129, 1000][round as usize % 8];
+            let payload = fill(round, len);
+            world.send(0, to, &header, &payload, &mut |_| panic!("nothing else was sent"));
+            assert_eq!(world.receive(to), Got { from: Peer(0), header, payload });
+        }
+    }
+}
+
+/// Short and long messages in one stream arrive once each.
+///
+/// The contract lets paths overtake each other, so this checks the set; each payload tells its number.
+pub fn a_stream_of_mixed_sizes_arrives_once<B: Btl>(mut world: World<B>) {
+    const COUNT: u64 = 3000;
+    let to = world.receiver();
+    let max = world.ends[0].limits(Peer(to as u32)).max_send;
+    let mut got = VecDeque::new();
+    for number in 0..COUNT {
+        let len =
+            (number as usize * 7919) % [40, 300, 5000, max].map(|bound| bound.min(max))[number as usize % 4];
+        world.send(0, to, &[number], &fill(number, len), &mut |message| got.push_back(message));
+    }
+    while got.len() < COUNT as usize {
+        let next = world.receive(to);
+        got.push_back(next);
+    }
+    let mut seen = vec![false; COUNT as usize];
+    for message in got {
+        let number = message.header[0];
+        verify(number, 0, &message.payload);
+        assert!(!core::mem::replace(&mut seen[number as usize], true), "message {number} arrived twice");
+    }
+    assert!(take(&mut world.ends[to]).is_none(), "more arrived than was sent");
+}
+
+/// A sender that finds no room can go on once the receiver has taken something, for all sizes.
+pub fn back_pressure_is_temporary<B: Btl>(mut world: World<B>) {
+    let to = world.receiver();
+    let max = world.ends[0].limits(Peer(to as u32)).max_send;
+    for len in [8, 100, 2000, 9000, max].map(|len| len.min(max)) {
+        let mut sent = 0u64;
+        while sent < 100_000 && world.try_send(0, to, &[sent], &fill(sent, len)) {
+            sent += 1;
+        }
+        assert!(sent > 0, "an idle pair has no room for {len} bytes");
+        for number in 0..sent {
+            let message = world.receive(to);
+            verify(message.header[0], 0, &message.payload);
+            assert!(message.header[0] < sent, "message {number} of {sent}");
+        }
+        assert!(world.try_send(0, to, &[sent], &fill(sent, len)), "room did not come back for {len} bytes");
+        world.receive(to);
+    }
+}
+
+/// A receiver with several eager senders hears all of them.
+pub fn many_senders_are_served_fairly<B: Btl>(mut world: World<B>) {
+    const ROUNDS: usize = 2000;
+    let to = world.receiver();
+    let senders: Vec<usize> = (0..world.ends.len()).filter(|&end| end != to || end == 0).collect();
+    let mut heard = vec![0usize; world.ends.len()];
+    for _ in 0..ROUNDS {
+        for &from in &senders {
+            world.try_send(from, to, &[1], &[0; 8]);
+            world.try_send(from, to, &[2], &[0; 8]);
+        }
+        // The receiver is slower than all senders together.
+        for _ in &senders {
+            if let Some(message) = take(&mut world.ends[to]) {
+                heard[message.from.0 as usize] += 1;
+            }
+        }
+    }
+    let all: usize = heard.iter().sum();
+    for &from in &senders {
+        assert!(heard[from] * senders.len() * 2 > all, "sender {from} of {senders:?}: {heard:?}");
+    }
+}

@@ -1,0 +1,123 @@
+//! Exposed memory: get, put, refusals and events.
+
+use btl::{Access, Btl, Event, Peer, Refusal, RemoteKey};
+
+use crate::world::{World, view};
+use crate::{fill, verify};
+
+const SIZES: [usize; 12] = [1, 4, 8, 60, 4096, 4100, 65_536, 100_000, 262_144, 300_004, 1 << 20, 3_000_000];
+
+/// A get brings exactly the bytes asked for.
+pub fn every_size_and_offset_is_fetched<B: Btl>(world: World<B>) {
+    copies_are_exact(world, Access::Read);
+}
+
+/// A put stores exactly the bytes given.
+pub fn every_size_and_offset_is_stored<B: Btl>(world: World<B>) {
+    copies_are_exact(world, Access::Write);
+}
+
+/// The receiver gets from, or puts into, memory that the sender exposed.
+fn copies_are_exact<B: Btl>(mut world: World<B>, access: Access) {
+    let at = world.receiver();
+    let (owner, user) = (Peer(0), Peer(at as u32));
+    let limits = *world.ends[at].limits(owner);
+    let (possible, most) = match access {
+        Access::Read => (limits.get, limits.max_get),
+        Access::Write => (limits.put, limits.max_put),
+    };
+    if !possible {
+        return;
+    }
+    for (round, total) in SIZES.into_iter().enumerate() {
+        let align = if access == Access::Read { limits.get_align } else { 1 };
+        let offset = (total / 3).next_multiple_of(align).min(total / align * align);
+        let len = ((total - offset) / align * align).min(most);
+        let seed = round as u64;
+        let (mut exposed, mut local) = match access {
+            Access::Read => (fill(seed, total), vec![0; len + 16]),
+            Access::Write => (vec![0; total + 16], fill(seed, len)),
+        };
+        let key = world.ends[0].expose(user, view(&mut exposed), access).expect("memory can be exposed");
+        let part = view(&mut local).part(0, len);
+        let begun = match access {
+            Access::Read => world.ends[at].get(owner, part, &key, offset as u64, seed),
+            Access::Write => world.ends[at].put(owner, part, &key, offset as u64, seed),
+        };
+        assert_eq!(begun, Ok(()));
+        assert_eq!(world.event(at), Event::Done(seed));
+        world.ends[0].conceal(user, key);
+        world.ends[0].conceal(user, key);
+        match access {
+            Access::Read => {
+                verify(seed, offset, &local[..len]);
+                assert!(local[len..].iter().all(|&byte| byte == 0), "bytes after the get were written");
+            }
+            Access::Write => {
+                verify(seed, 0, &exposed[offset..offset + len]);
+                assert!(exposed[..offset].iter().all(|&byte| byte == 0), "bytes before the put were written");
+                assert!(exposed[offset + len..].iter().all(|&byte| byte == 0), "bytes after it were written");
+            }
+        }
+    }
+}
+
+/// What lies outside the exposed memory is refused, before anything begins.
+pub fn what_was_not_exposed_is_refused<B: Btl>(mut world: World<B>) {
+    let at = world.receiver();
+    let (owner, user) = (Peer(0), Peer(at as u32));
+    if !world.ends[at].limits(owner).get {
+        return;
+    }
+    let (mut exposed, mut local) = (fill(0, 4096), vec![0; 64]);
+    let key = world.ends[0].expose(user, view(&mut exposed), Access::Read).expect("memory can be exposed");
+    let part = view(&mut local);
+    for offset in [4096, 4092, u64::MAX, u64::MAX - 60] {
+        assert_eq!(world.ends[at].get(owner, part, &key, offset, 1), Err(Refusal::Unfit), "at {offset}");
+    }
+    for words in [[0; 3], [u64::MAX; 3]] {
+        // A made-up key may only be noticed by trying, and is then a failure of the get.
+        if world.ends[at].get(owner, part, &RemoteKey(words), 0, 2).is_ok() {
+            assert_eq!(world.event(at), Event::Failed(2));
+        }
+    }
+    assert!(local.iter().all(|&byte| byte == 0));
+    world.ends[0].conceal(user, key);
+}
+
+/// Every copy under way is reported once, under its own cookie.
+pub fn cookies_and_events_match<B: Btl>(mut world: World<B>) {
+    const COPIES: usize = 40;
+    let at = world.receiver();
+    let (owner, user) = (Peer(0), Peer(at as u32));
+    if !world.ends[at].limits(owner).get {
+        return;
+    }
+    let mut exposed: Vec<Vec<u8>> = (0..COPIES).map(|n| fill(n as u64, 4096 * (1 + n % 40))).collect();
+    let mut local: Vec<Vec<u8>> = exposed.iter().map(|bytes| vec![0; bytes.len()]).collect();
+    let mut keys = [None; COPIES];
+    let mut begun = 0;
+    let mut done = [false; COPIES];
+    while done.contains(&false) {
+        while begun < COPIES {
+            let memory = view(&mut exposed[begun]);
+            let key = keys[begun].or_else(|| world.ends[0].expose(user, memory, Access::Read).ok());
+            keys[begun] = key;
+            let Some(key) = key else { break };
+            match world.ends[at].get(owner, view(&mut local[begun]), &key, 0, begun as u64 * 1000) {
+                Ok(()) => begun += 1,
+                Err(refusal) => {
+                    assert_eq!(refusal, Refusal::Busy);
+                    break;
+                }
+            }
+        }
+        let Event::Done(cookie) = world.event(at) else { panic!("a get failed") };
+        let number = cookie as usize / 1000;
+        assert!(cookie.is_multiple_of(1000) && number < begun && !done[number], "cookie {cookie}");
+        done[number] = true;
+        verify(number as u64, 0, &local[number]);
+        world.ends[0].conceal(user, keys[number].take().expect("exposed before"));
+    }
+    assert_eq!(world.ends[at].next_event(), None);
+}

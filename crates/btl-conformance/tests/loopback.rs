@@ -1,0 +1,11 @@
+//! The suite on the loopback.
+
+use btl::Peer;
+use btl_conformance::World;
+use btl_self::Loopback;
+
+fn world() -> World<Loopback> {
+    World { ends: vec![Loopback::new(Peer(0), Box::leak(Box::default()))] }
+}
+
+btl_conformance::suite!(world);
