@@ -69,7 +69,13 @@ pub fn set_fortran_info(t: &mut Token, info: abi::Info) -> Result<()> {
 }
 
 /// `MPI_Abi_get_fortran_booleans`: writes the two values if they are known for a `LOGICAL` of `size` bytes.
-pub fn get_fortran_booleans(_t: &mut Token, size: i32, yes: Address, no: Address, is_set: &mut i32) -> Result<()> {
+pub fn get_fortran_booleans(
+    _t: &mut Token,
+    size: i32,
+    yes: Address,
+    no: Address,
+    is_set: &mut i32,
+) -> Result<()> {
     let (yes, no) = logicals(size, yes, no)?;
     let known = fortran();
     let known = known.booleans.as_ref().filter(|booleans| booleans.yes.len() == yes.len());

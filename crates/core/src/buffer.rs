@@ -5,6 +5,7 @@
 //! when the standard's model says so, and no later. The attached memory itself is never touched.
 
 use abi::{Address, Count, Datatype, Error, Result};
+use ffi::CountMut;
 use pml_ob1::{Data, Mode, Ob1, ReqId};
 
 use crate::datatype::packed;
@@ -199,7 +200,7 @@ pub fn attach(t: &mut Token, place: Place, address: Address, bytes: Count) -> Re
 }
 
 /// `MPI_Buffer_detach`, …: waits until every message has left.
-pub fn detach(t: &mut Token, place: Place) -> Result<(Address, Count)> {
+pub fn detach(t: &mut Token, place: Place, address: &mut Address, mut size: CountMut<'_>) -> Result<()> {
     if !t.lock().pool(place)?.is_attached() {
         return Err(Error::new(abi::ERR_BUFFER, "no buffer is attached"));
     }
@@ -208,7 +209,9 @@ pub fn detach(t: &mut Token, place: Place) -> Result<(Address, Count)> {
     let attached = state.pool(place)?.attached.take();
     let attached = attached.unwrap_or(Attached { address: Address(0), bytes: 0 });
     let automatic = attached.address.0 == abi::BUFFER_AUTOMATIC;
-    Ok((attached.address, if automatic { 0 } else { attached.bytes }))
+    *address = attached.address;
+    size.set(if automatic { 0 } else { attached.bytes });
+    Ok(())
 }
 
 /// `MPI_Buffer_flush`, …

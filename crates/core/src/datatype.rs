@@ -73,6 +73,12 @@ impl Types {
         Ok(abi::Datatype(handle::make(Kind::Datatype, key)))
     }
 
+    /// A handle that this very type already has.
+    pub fn handle_of(&self, datatype: &Arc<Datatype>) -> Option<abi::Datatype> {
+        let same = |(_, object): &(u32, &TypeObject)| Arc::ptr_eq(&object.datatype, datatype);
+        self.slab.iter().find(same).map(|(key, _)| abi::Datatype(handle::make(Kind::Datatype, key)))
+    }
+
     /// Takes a derived type's handle away.
     pub fn remove(&mut self, handle: abi::Datatype) -> Result<TypeObject> {
         handle::key(Kind::Datatype, handle.0).and_then(|key| self.slab.remove(key)).ok_or(INVALID)

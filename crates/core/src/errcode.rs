@@ -1,10 +1,13 @@
 //! Error classes, codes and strings: the standard's and the user's (MPI-5.0 sections 9.4 and 9.5).
 
 use std::collections::BTreeMap;
+use std::ffi::CStr;
 
 use abi::{Error, Result};
 
-use crate::domain::{Token, enter_any};
+use ffi::StrOut;
+
+use crate::domain::Token;
 
 /// The user's additions. Codes above `MPI_ERR_LASTCODE`; a class is its own code.
 pub(crate) struct ErrorTable {
@@ -58,9 +61,10 @@ pub fn class(t: &mut Token, code: i32, class: &mut i32) -> Result<()> {
 
 const UNKNOWN: Error = Error::new(abi::ERR_ARG, "no such error code");
 
-/// The text of a code, for `MPI_Error_string` and for messages.
-pub fn string(code: i32) -> Option<String> {
-    enter_any().lock().errors.string(code).map(str::to_owned)
+/// `MPI_Error_string`
+pub fn error_string(t: &mut Token, code: i32, mut text: StrOut<'_>) -> Result<()> {
+    text.set(t.lock().errors.string(code).ok_or(UNKNOWN)?);
+    Ok(())
 }
 
 /// `MPI_Add_error_class`
@@ -83,12 +87,12 @@ pub fn add_code(t: &mut Token, class: i32, code: &mut i32) -> Result<()> {
 }
 
 /// `MPI_Add_error_string`; only for the user's own classes and codes.
-pub fn add_string(t: &mut Token, code: i32, text: &str) -> Result<()> {
+pub fn add_string(t: &mut Token, code: i32, text: &CStr) -> Result<()> {
     change(t, |table| {
         if !table.class_of.contains_key(&code) {
             return Err(Error::new(abi::ERR_ARG, "only a code that the user added can be given a string"));
         }
-        table.strings.insert(code, text.to_owned());
+        table.strings.insert(code, text.to_string_lossy().into_owned());
         Ok(())
     })
 }

@@ -6,6 +6,7 @@
 #![deny(unsafe_code)]
 #![allow(clippy::too_many_arguments, reason = "functions have the arguments of the MPI call")]
 
+pub mod abi_info;
 pub mod attr;
 pub mod buffer;
 pub mod coll;
@@ -33,6 +34,7 @@ pub mod status;
 mod stream;
 mod topo;
 mod transport;
+pub mod types;
 mod wait;
 
 pub use domain::{Token, enter, enter_any};
