@@ -29,7 +29,7 @@ fn plain(entry: Entry<'_>, parameters: &[Parameter], returns: &str, target: &Tar
 fn tool(entry: Entry<'_>, parameters: &[Parameter]) -> String {
     let name = entry.name();
     let body = match &entry.function.target {
-        Some(target) => format!("tool(|| {{ {} }})", work(entry.function, parameters, target)),
+        Some(target) => format!("tool(|| {{ {} }})", work(entry, parameters, target)),
         None => "abi::T_ERR_NOT_SUPPORTED".into(),
     };
     format!("direct! {{ MPI_{name}, PMPI_{name}, ({}) -> i32 {{ {body} }} }}\n", crossing(parameters))
@@ -41,7 +41,7 @@ fn raising(entry: Entry<'_>, parameters: &[Parameter]) -> String {
     let on = on(entry.function);
     let body = match &entry.function.target {
         Some(target) => {
-            format!("answer({on}, \"MPI_{name}\", || {{ {} }})", work(entry.function, parameters, target))
+            format!("answer({on}, \"MPI_{name}\", || {{ {} }})", work(entry, parameters, target))
         }
         None => format!("unsupported({on}, \"MPI_{name}\", {})", entry.function.anytime),
     };
@@ -61,8 +61,8 @@ fn crossing(parameters: &[Parameter]) -> String {
 }
 
 /// Enters MPI, converts the arguments and calls the target.
-fn work(function: &Function, parameters: &[Parameter], target: &Target) -> String {
-    let enter = if function.anytime { "mpi_core::enter_any()" } else { "mpi_core::enter()?" };
+fn work(entry: Entry<'_>, parameters: &[Parameter], target: &Target) -> String {
+    let enter = if entry.function.anytime { "mpi_core::enter_any()" } else { "mpi_core::enter()?" };
     let mut text = format!("let token = &mut {enter}; ");
     let mut promised = Vec::new();
     for parameter in parameters {
@@ -81,15 +81,18 @@ fn work(function: &Function, parameters: &[Parameter], target: &Target) -> Strin
             expressions.join(", ")
         );
     }
-    text + &call(parameters, target)
+    text + &call(parameters, target, entry.wide)
 }
 
-fn call(parameters: &[Parameter], target: &Target) -> String {
+fn call(parameters: &[Parameter], target: &Target, wide: bool) -> String {
     let path = path(target);
     let module = path.rsplit_once("::").map_or("", |(module, _)| module);
     let mut arguments = vec!["token".to_string()];
     let given = target.leading.iter().filter(|expression| !expression.starts_with('-'));
-    arguments.extend(given.map(|expression| qualify(expression, module)));
+    arguments.extend(given.map(|expression| match expression.as_str() {
+        "LARGE" => wide.to_string(),
+        _ => qualify(expression, module),
+    }));
     for parameter in parameters {
         let carried = matches!(parameter.value, Value::Merged)
             || target.leading.iter().any(|expression| mentions(expression, &parameter.name));

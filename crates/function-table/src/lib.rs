@@ -19,7 +19,8 @@
 //! * **target**: the function of `mpi_core` that does the work, given the token and the arguments in their order,
 //!   without those that are lengths of slices or of text; `-` answers `MPI_ERR_UNSUPPORTED_OPERATION`. A target may
 //!   lead with expressions, where `..` stands for the arguments not named in them and capitalised paths are in the
-//!   target's module: `coll::bcast(Mode::Persistent(request), -info, ..)`; `-info` leaves that argument out.
+//!   target's module: `coll::bcast(Mode::Persistent(request), -info, ..)`; `-info` leaves that argument out, and
+//!   `LARGE` is whether the large-count twin was called.
 //!
 //! What a target gets for an argument (types of the crates `abi` and `ffi`):
 //!
@@ -35,7 +36,7 @@
 //! | `status`; `out status`; `inout status` | pointer | `&Status`; `Option<&mut Status>`; `&mut Status` |
 //! | `int[n]`; `out int[n]` | array | `&[i32]`; `&mut [i32]`, and `n` is left out |
 //! | `out status[n]` | array or `MPI_STATUSES_IGNORE` | `Option<&mut [Status]>` |
-//! | `count[n]`, `displ[n]`, `bytes[n]` | array | `Counts` |
+//! | `count[n]`, `displ[n]`; `bytes[n]` | array | `Counts`; `&[i64]` |
 //! | `int[*]`; `count[*]`, `displ[*]` | array | `Array<i32>`; `CountArray` |
 //! | `out? int[*]` | array or NULL | `Option<ArrayMut<i32>>` |
 //! | `weights[…]`; `out weights[n]` | array or `MPI_UNWEIGHTED` | `Weights`; `Option<&mut [i32]>` |
