@@ -79,6 +79,12 @@ impl Bml {
         Ok(Bml { routes, loopback, vader: Some(vader), loopback_first: false })
     }
 
+    /// Ends the sleep of all threads of this process that sleep on what [`Btl::arm`] gave them, also of those
+    /// that are about to: for a thread that has completed what another one waits for.
+    pub fn wake_sleepers(&self) {
+        self.loopback.doorbell().wake_own(|word| platform::futex::wake(word, i32::MAX));
+    }
+
     #[inline(always)]
     fn route(&self, peer: Peer) -> Route {
         self.routes[peer.0 as usize]

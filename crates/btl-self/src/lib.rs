@@ -72,9 +72,14 @@ impl Loopback {
         !self.waiting.is_empty() || !self.events.is_empty()
     }
 
+    /// What this process sleeps on.
+    pub fn doorbell(&self) -> &'static Doorbell {
+        self.doorbell
+    }
+
     fn wake(&self) {
         // A thread of this process may be asleep while another one sends.
-        self.doorbell.ring(|word| platform::futex::wake(word, 1));
+        self.doorbell.ring(|word| platform::futex::wake(word, i32::MAX));
     }
 
     /// The part of exposed memory that a get or put names.

@@ -110,5 +110,5 @@ impl Vader {
 
 #[inline(always)]
 fn ring(doorbell: &Doorbell) {
-    doorbell.ring(|word| futex::wake(word, 1));
+    doorbell.ring(|word| futex::wake(word, i32::MAX));
 }

@@ -5,7 +5,7 @@
 //!          changed by each ring        needs fence    sleeping
 //!
 //!   owner                                   sender
-//!   set sleeping                            publish a message (Release)
+//!   count up and set sleeping               publish a message (Release)
 //!   full fence on both sides:               -- compiler fence, or a real one if "needs fence" --
 //!     membarrier, or a fence of its own     load word; not sleeping: done
 //!   look at everything once more            clear sleeping and count up, in one step
@@ -14,7 +14,8 @@
 //! ```
 //! Either the sender sees the bit, or the owner's last look sees the message: no wake-up is lost. The waker
 //! changes the very word the sleeper waits on, so a wake-up between the last look and the sleep is not lost
-//! either. An owner that cannot or does not want to issue membarrier asks for fences by a bit in the same word,
+//! either. Several threads of the owner may sleep: each arms anew, so that no value comes back, and a ring wakes
+//! all of them. An owner that cannot or does not want to issue membarrier asks for fences by a bit in the same word,
 //! which senders load anyway.
 
 use crate::sync::{AtomicU32, Ordering, fence};
@@ -75,7 +76,7 @@ impl Doorbell {
     /// if it could not, senders are asked for fences from now on and this time there is no sleep. Returns the
     /// word's value to sleep on.
     pub fn arm(&self, barrier: impl FnOnce() -> bool) -> Option<u32> {
-        let armed = self.word.fetch_or(SLEEPING, Ordering::SeqCst) | SLEEPING;
+        let armed = self.count_up(SLEEPING);
         fence(Ordering::SeqCst);
         if armed & NEEDS_FENCE == 0 && !barrier() {
             self.ask_for_fences();
@@ -83,6 +84,24 @@ impl Doorbell {
             return None;
         }
         Some(armed)
+    }
+
+    /// Owner: ends the sleep of all its threads, also of one that has armed and is not asleep yet.
+    pub fn wake_own(&self, wake: impl FnOnce(usize)) {
+        self.count_up(0);
+        wake(self.address());
+    }
+
+    /// Changes the word and sets `bits` in it; the value after that.
+    fn count_up(&self, bits: u32) -> u32 {
+        let next = |word: u32| word.wrapping_add(COUNT) | bits;
+        let mut seen = self.word.load(Ordering::Relaxed);
+        loop {
+            match self.word.compare_exchange_weak(seen, next(seen), Ordering::SeqCst, Ordering::Relaxed) {
+                Ok(_) => return next(seen),
+                Err(now) => seen = now,
+            }
+        }
     }
 
     /// Owner: is awake again.
