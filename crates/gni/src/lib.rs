@@ -52,7 +52,7 @@ pub use cdm::{Cookie, InstId, JobKey, Modes, PeAddr, Ptag};
 pub use cq::{Cq, CqEntry, CqFault, EventType, HwStatus};
 pub use datagram::{Datagram, PostState};
 pub use error::{Error, Result};
-pub use memory::{MemFlags, MemHandle};
+pub use memory::{HandleFields, MemFlags, MemHandle};
 pub use msgq::{MsgqAttr, MsgqMessage};
 pub use nic::{Ep, Gni, JobResource, ResourceUse};
 pub use post::{Amo, CqMode, Delivery, PostDescriptor, PostKind};

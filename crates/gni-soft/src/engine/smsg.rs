@@ -1,0 +1,431 @@
+//! Short messages: mailboxes, credits, retransmission.
+//!
+//! ```text
+//!   sender                                           receiver
+//!   slot n ← header, message; sequence last  ──────▶ get_next reads sequence n + 1
+//!   local entry once delivered                       release: n is free
+//!   credit known                             ◀────── in the next message back, or, when half the mailbox is
+//!                                                    owed or it is full, by a store of its own with an entry
+//! ```
+
+use super::{Flight, SoftNic};
+use crate::access::Want;
+use crate::fabric::{Action, Class, Fabric, LOST_EVENT, Submit, Ticket, Tx};
+use crate::fault::Mishap;
+use crate::mailbox::{self, SLOT_HEADER, Shape, SlotHeader};
+use gni::{
+    ANY_TAG, CqEntry, Ep, Error, EventType, HwStatus, MemHandle, Result, SmsgAttr, SmsgMessage, SmsgType,
+};
+use mem::{PeerBytes, PeerSpace, Source, UserMem};
+
+/// Both mailboxes of a connected endpoint.
+pub(super) struct Mailboxes {
+    kind: SmsgType,
+    max_size: u32,
+    /// Where the peer's messages for us are.
+    local: Shape,
+    local_handle: MemHandle,
+    /// Where our messages for the peer go.
+    remote: Shape,
+    remote_handle: MemHandle,
+    /// Messages begun.
+    sent: u64,
+    /// Of these, released by the peer as far as known.
+    acked: u64,
+    /// Messages released here.
+    received: u64,
+    /// Of these, told to the peer.
+    returned: u64,
+    /// The message `received` has been shown and not yet released.
+    current: bool,
+    /// Credit returns in a row that the network lost.
+    lost_returns: u16,
+}
+
+/// A message under way that is kept for retransmission.
+pub(super) struct Shipment {
+    ep: u32,
+    number: u64,
+    msg_id: u32,
+    image: Box<[u8]>,
+    tries: u16,
+    spoiled: bool,
+}
+
+impl Mailboxes {
+    pub(super) fn local_handle(&self) -> MemHandle {
+        self.local_handle
+    }
+
+    /// Takes note of the peer's count of released messages, if it makes sense.
+    fn note_returned(&mut self, returned: u32) {
+        let news = u64::from(returned.wrapping_sub(self.acked as u32));
+        if news <= self.sent - self.acked {
+            self.acked += news;
+        }
+    }
+
+    /// Looks at the word in which the peer returns credits.
+    fn refresh(&mut self) {
+        // SAFETY: the local mailbox was checked to lie in registered memory of ours, which cannot be
+        // deregistered while this endpoint uses it; its base is a multiple of 64.
+        let returned = unsafe { mailbox::load(self.local.base) };
+        self.note_returned(returned);
+    }
+
+    #[inline]
+    fn has_credit(&mut self) -> bool {
+        if self.sent - self.acked < self.remote.credits().into() {
+            return true;
+        }
+        self.refresh();
+        self.sent - self.acked < self.remote.credits().into()
+    }
+
+    /// The header of message `received`, once it is there.
+    #[inline]
+    fn head(&self) -> Option<SlotHeader> {
+        let slot = self.local.slot(self.received);
+        let expected = (self.received + 1) as u32;
+        // SAFETY: as in `refresh`; slots are multiples of 64 within the mailbox.
+        if unsafe { mailbox::load(slot) } != expected {
+            return None;
+        }
+        let mut rest = [0u8; SLOT_HEADER - 4];
+        // SAFETY: the slot's header lies within the mailbox.
+        unsafe { PeerBytes::new((slot + 4) as *const u8, rest.len()) }.copy_to(&mut rest);
+        Some(SlotHeader::from_bytes(expected, rest))
+    }
+
+    /// Whether credits should be returned without waiting for a message to carry them: half the mailbox is
+    /// owed, or the sender has used all it knows of.
+    fn should_return(&self) -> bool {
+        let owed = self.received - self.returned;
+        let credits = u64::from(self.local.credits());
+        let newest = self.returned + credits - 1;
+        // SAFETY: as in `head`.
+        owed * 2 >= credits || unsafe { mailbox::load(self.local.slot(newest)) } == (newest + 1) as u32
+    }
+
+    /// The header for the next message; credits owed travel with it.
+    fn next_header(&mut self, len: usize, tag: u8) -> SlotHeader {
+        self.returned = self.received;
+        SlotHeader { sequence: (self.sent + 1) as u32, len: len as u16, tag, returned: self.received as u32 }
+    }
+}
+
+impl<F: Fabric> SoftNic<F> {
+    pub(super) fn init_smsg(&mut self, ep: Ep, local: &SmsgAttr, remote: &SmsgAttr) -> Result<()> {
+        let endpoint = self.ep_mut(ep)?;
+        if endpoint.bound.is_none() || endpoint.mailboxes.is_some() {
+            return Err(Error::InvalidState);
+        }
+        let needed = mailbox::size(local)?;
+        let same =
+            (local.kind, local.credits, local.max_size) == (remote.kind, remote.credits, remote.max_size);
+        if !same || local.size < needed || remote.size < needed || remote.handle.unpack().is_none() {
+            return Err(Error::InvalidParam);
+        }
+        let (shape, peer_shape) = (Shape::of(local), Shape::of(remote));
+        if !shape.base.is_multiple_of(64) || !peer_shape.base.is_multiple_of(64) {
+            return Err(Error::InvalidParam);
+        }
+        // SAFETY: nothing is accessed through this view; it only names the range to be checked.
+        let memory = unsafe { UserMem::new(shape.base as usize, needed as usize) };
+        self.check_local(local.handle, Some(memory), Want::Write)?;
+        self.use_memory(local.handle);
+        self.ep_mut(ep)?.mailboxes = Some(Box::new(Mailboxes {
+            kind: local.kind,
+            max_size: local.max_size,
+            local: shape,
+            local_handle: local.handle,
+            remote: peer_shape,
+            remote_handle: remote.handle,
+            sent: 0,
+            acked: 0,
+            received: 0,
+            returned: 0,
+            current: false,
+            lost_returns: 0,
+        }));
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn send_message<S: Source>(
+        &mut self,
+        ep: Ep,
+        header: &[u8],
+        data: &mut S,
+        msg_id: u32,
+        tag: u8,
+    ) -> Result<()> {
+        let endpoint = self.eps.get_mut(ep.0).ok_or(Error::InvalidParam)?;
+        let mailboxes = endpoint.mailboxes.as_mut().ok_or(Error::InvalidState)?;
+        let len = header.len() + data.remaining();
+        if len > mailboxes.max_size as usize {
+            return Err(Error::Resource);
+        }
+        if endpoint.requests >= endpoint.request_limit {
+            self.stats.request_stalls += 1;
+            return Err(Error::NotDone);
+        }
+        if !mailboxes.has_credit() {
+            self.stats.credit_stalls += 1;
+            return Err(Error::NotDone);
+        }
+        if self.faults.active || !self.send_through_window(ep.0, header, data, msg_id, tag, len) {
+            self.ship(ep.0, header, data, msg_id, tag)?;
+        }
+        self.stats.messages += 1;
+        Ok(())
+    }
+
+    /// Writes the message straight into the peer's mailbox where the fabric can show it to us.
+    #[inline]
+    fn send_through_window<S: Source>(
+        &mut self,
+        ep: u32,
+        header: &[u8],
+        data: &mut S,
+        msg_id: u32,
+        tag: u8,
+        len: usize,
+    ) -> bool {
+        let Some(peer) = self.peer_of(ep) else { return false };
+        let own = self.fabric.inst();
+        let Some(endpoint) = self.eps.get_mut(ep) else { return false };
+        let (source, words) = (endpoint.source, (endpoint.local_word(), endpoint.remote_word(own)));
+        let Some(mailboxes) = endpoint.mailboxes.as_mut() else { return false };
+        let slot = mailboxes.remote.slot(mailboxes.sent);
+        let Some(window) = self.fabric.window(peer, mailboxes.remote_handle, slot, SLOT_HEADER + len) else {
+            return false;
+        };
+        let head = mailboxes.next_header(len, tag);
+        mailboxes.sent += 1;
+        fill_slot(&window.space, head, header, data);
+        if let Some(queue) = window.queue {
+            let entry = CqEntry::new(EventType::Smsg, HwStatus::Ok, words.1.into(), 0);
+            self.fabric.push_event(peer, queue, entry.raw());
+        }
+        if source.is_some() {
+            if let Some(endpoint) = self.eps.get_mut(ep) {
+                endpoint.requests += 1;
+            }
+            self.push_local(
+                source,
+                CqEntry::new(EventType::Smsg, HwStatus::Ok, words.0.into(), msg_id),
+                Some(ep),
+            );
+        }
+        true
+    }
+
+    /// Copies the message and sends the copy, which stays until it is delivered.
+    fn ship<S: Source>(&mut self, ep: u32, header: &[u8], data: &mut S, msg_id: u32, tag: u8) -> Result<()> {
+        let endpoint = self.eps.get_mut(ep).ok_or(Error::InvalidParam)?;
+        let mailboxes = endpoint.mailboxes.as_mut().ok_or(Error::InvalidState)?;
+        let len = header.len() + data.remaining();
+        let mut image = vec![0u8; SLOT_HEADER + len];
+        image[..SLOT_HEADER].copy_from_slice(&mailboxes.next_header(len, tag).to_bytes());
+        image[SLOT_HEADER..SLOT_HEADER + header.len()].copy_from_slice(header);
+        let number = mailboxes.sent;
+        data.fill(PeerSpace::of(&mut image[SLOT_HEADER + header.len()..]));
+        mailboxes.sent += 1;
+        endpoint.requests += 1;
+        let shipment = Shipment { ep, number, msg_id, image: image.into(), tries: 0, spoiled: false };
+        let key = self.insert_flight(Flight::Message(Box::new(shipment)))?;
+        if self.faults.early_event() {
+            self.announce(ep);
+            self.later.push((self.turn + 2, key));
+        } else {
+            self.transmit(key);
+        }
+        Ok(())
+    }
+
+    /// Makes the peer's arrival entry alone: a message's, seen before the message.
+    fn announce(&mut self, ep: u32) {
+        let Some(peer) = self.peer_of(ep) else { return };
+        let Some((handle, event)) = self.message_event(ep) else { return };
+        let tx = Tx {
+            peer,
+            ticket: Ticket(u32::MAX),
+            class: Class::Message,
+            ordered: false,
+            handle,
+            action: Action::Event,
+            event: Some(event),
+        };
+        self.fabric.submit(self.now, &tx);
+    }
+
+    /// The peer's mailbox handle and the entry that messages make there.
+    fn message_event(&self, ep: u32) -> Option<(MemHandle, u64)> {
+        let endpoint = self.eps.get(ep)?;
+        let word = endpoint.remote_word(self.fabric.inst());
+        let handle = endpoint.mailboxes.as_ref()?.remote_handle;
+        Some((handle, CqEntry::new(EventType::Smsg, HwStatus::Ok, word.into(), 0).raw()))
+    }
+
+    /// Sends a shipment, for the first time or again.
+    pub(super) fn transmit(&mut self, key: u32) {
+        let Some(Flight::Message(shipment)) = self.flights.get_mut(key) else { return };
+        shipment.spoiled = false;
+        let (ep, number) = (shipment.ep, shipment.number);
+        if self.is_released(ep, number) {
+            return self.shipment_landed(key, HwStatus::Ok);
+        }
+        let mishap = self.faults.draw(true);
+        let loses = self.faults.loses_entry();
+        let (Some(peer), Some((handle, event))) = (self.peer_of(ep), self.message_event(ep)) else {
+            return self.shipment_landed(key, HwStatus::RequestTimeout);
+        };
+        if mishap == Mishap::Drop {
+            return self.shipment_landed(key, HwStatus::RequestTimeout);
+        }
+        let Some(Flight::Message(shipment)) = self.flights.get_mut(key) else { return };
+        shipment.spoiled = mishap == Mishap::LostAck;
+        let Some(mailboxes) = self.eps.get(ep).and_then(|endpoint| endpoint.mailboxes.as_ref()) else {
+            return;
+        };
+        let tx = Tx {
+            peer,
+            ticket: Ticket(key),
+            class: Class::Message,
+            ordered: false,
+            handle,
+            action: Action::Message { image: &shipment.image, addr: mailboxes.remote.slot(number) },
+            event: Some(if loses { LOST_EVENT } else { event }),
+        };
+        match self.fabric.submit(self.now, &tx) {
+            Submit::Busy => self.later.push((self.turn + 1, key)),
+            Submit::Pending => {}
+            Submit::Done(status) => self.shipment_landed(key, status),
+        }
+    }
+
+    /// Whether the peer has released a message, so that it must have arrived; its slot may hold another now.
+    fn is_released(&mut self, ep: u32, number: u64) -> bool {
+        let Some(mailboxes) = self.eps.get_mut(ep).and_then(|endpoint| endpoint.mailboxes.as_mut()) else {
+            return false;
+        };
+        mailboxes.refresh();
+        mailboxes.acked > number
+    }
+
+    pub(super) fn shipment_landed(&mut self, key: u32, status: HwStatus) {
+        let Some(Flight::Message(shipment)) = self.flights.get_mut(key) else { return };
+        let status =
+            if shipment.spoiled && status == HwStatus::Ok { HwStatus::RequestTimeout } else { status };
+        let (ep, msg_id) = (shipment.ep, shipment.msg_id);
+        let Some(endpoint) = self.eps.get(ep) else { return };
+        let again = endpoint.mailboxes.as_ref().is_some_and(|m| m.kind == SmsgType::MboxAutoRetransmit);
+        if status != HwStatus::Ok {
+            self.stats.failures += 1;
+            if again && status.is_recoverable() && shipment.tries < self.max_retransmissions {
+                shipment.tries += 1;
+                self.stats.retransmissions += 1;
+                self.later.push((self.turn + 1, key));
+                return;
+            }
+        }
+        let (source, word) = (endpoint.source, endpoint.local_word());
+        self.flights.remove(key);
+        self.push_local(source, CqEntry::new(EventType::Smsg, status, word.into(), msg_id), Some(ep));
+    }
+
+    #[inline]
+    pub(super) fn next_message(&mut self, ep: Ep, tag: u8) -> Result<SmsgMessage> {
+        let endpoint = self.eps.get_mut(ep.0).ok_or(Error::InvalidParam)?;
+        let mailboxes = endpoint.mailboxes.as_mut().ok_or(Error::InvalidState)?;
+        let head = mailboxes.head().ok_or(Error::NotDone)?;
+        mailboxes.note_returned(head.returned);
+        if u32::from(head.len) > mailboxes.max_size {
+            return Err(Error::InvalidState);
+        }
+        if tag != ANY_TAG && tag != head.tag {
+            return Err(Error::NoMatch);
+        }
+        mailboxes.current = true;
+        let data = mailboxes.local.slot(mailboxes.received) + SLOT_HEADER as u64;
+        // SAFETY: the length was checked against the slot's; the mailbox stays registered, hence mapped, until
+        // the endpoint lets go of it, and the program releases the message before that.
+        let bytes = unsafe { PeerBytes::new(data as *const u8, head.len.into()) };
+        Ok(SmsgMessage { tag: head.tag, bytes })
+    }
+
+    #[inline]
+    pub(super) fn release_message(&mut self, ep: Ep) -> Result<()> {
+        let endpoint = self.eps.get_mut(ep.0).ok_or(Error::InvalidParam)?;
+        let mailboxes = endpoint.mailboxes.as_mut().ok_or(Error::InvalidState)?;
+        if !mailboxes.current {
+            return Err(Error::NotDone);
+        }
+        mailboxes.current = false;
+        mailboxes.received += 1;
+        if mailboxes.should_return() {
+            self.return_credits(ep.0);
+        }
+        Ok(())
+    }
+
+    /// Tells the peer how many of its messages have been released, with an entry in its queue.
+    pub(super) fn return_credits(&mut self, ep: u32) {
+        let (Some(peer), Some((handle, event))) = (self.peer_of(ep), self.message_event(ep)) else { return };
+        let Some(mailboxes) = self.eps.get_mut(ep).and_then(|endpoint| endpoint.mailboxes.as_mut()) else {
+            return;
+        };
+        mailboxes.returned = mailboxes.received;
+        let (addr, value) = (mailboxes.remote.base, mailboxes.received as u32);
+        self.stats.credit_returns += 1;
+        let Ok(key) = self.insert_flight(Flight::Credit { ep }) else { return self.owing.push(ep) };
+        if self.faults.draw(true) != Mishap::None {
+            return self.credit_landed(key, HwStatus::RequestTimeout);
+        }
+        let tx = Tx {
+            peer,
+            ticket: Ticket(key),
+            class: Class::Message,
+            ordered: false,
+            handle,
+            action: Action::Store { addr, value },
+            event: Some(event),
+        };
+        match self.fabric.submit(self.now, &tx) {
+            Submit::Pending => {}
+            Submit::Busy => self.credit_landed(key, HwStatus::RequestTimeout),
+            Submit::Done(status) => self.credit_landed(key, status),
+        }
+    }
+
+    pub(super) fn credit_landed(&mut self, key: u32, status: HwStatus) {
+        let Some(Flight::Credit { ep }) = self.flights.remove(key) else { return };
+        let most = self.max_retransmissions;
+        let Some(mailboxes) = self.eps.get_mut(ep).and_then(|endpoint| endpoint.mailboxes.as_mut()) else {
+            return;
+        };
+        if status == HwStatus::Ok {
+            mailboxes.lost_returns = 0;
+        } else if status.is_recoverable() && mailboxes.lost_returns < most {
+            mailboxes.lost_returns += 1;
+            self.stats.retransmissions += 1;
+            self.owing.push(ep);
+        }
+    }
+}
+
+/// Writes one slot: everything but the sequence, then the sequence.
+#[inline]
+fn fill_slot<S: Source>(slot: &PeerSpace<'_>, head: SlotHeader, header: &[u8], data: &mut S) {
+    let base = slot.as_mut_ptr();
+    let rest = data.remaining();
+    // SAFETY: the window has room for the slot header, `header` and all that remains in `data`.
+    unsafe {
+        PeerSpace::new(base.add(4), SLOT_HEADER - 4).write(PeerBytes::of(&head.to_bytes()[4..]));
+        PeerSpace::new(base.add(SLOT_HEADER), header.len()).write(PeerBytes::of(header));
+        data.fill(PeerSpace::new(base.add(SLOT_HEADER + header.len()), rest));
+        // Release order: pairs with the acquire load in `Mailboxes::head` at the receiver.
+        mailbox::store(base as u64, head.sequence);
+    }
+}

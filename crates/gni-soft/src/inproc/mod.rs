@@ -1,0 +1,110 @@
+//! NICs of one process: for tests and for virtual time.
+//!
+//! A [`World`] is a network with its nodes. NICs attached to it share it under a lock, so they may live in
+//! different threads. Without a [`Model`] every transaction is carried out when it is submitted; with one, at
+//! the moment the model says, in the order of these moments.
+
+mod apply;
+mod blocks;
+mod network;
+mod nic;
+mod shared_queue;
+
+pub use network::{Flow, Model, Timing};
+pub use nic::InProc;
+
+use crate::config::NicConfig;
+use crate::engine::SoftNic;
+use gni::{Error, InstId, JobKey, Modes, PeAddr, Result, Time, limits};
+use network::Network;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What the nodes of a world have.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WorldConfig {
+    /// The jobs that the launcher has configured.
+    pub jobs: Vec<JobKey>,
+    /// Memory descriptors per node.
+    pub mdds: u32,
+    /// Relocation table entries per node.
+    pub mrt_entries: u32,
+    /// Their page size, as a power of two.
+    pub mrt_page_shift: u32,
+    /// FMA descriptors per node.
+    pub fma_descriptors: u32,
+    /// Bytes that a block transfer moves per turn.
+    pub rdma_piece: u64,
+}
+
+impl Default for WorldConfig {
+    fn default() -> Self {
+        WorldConfig {
+            jobs: vec![JobKey::for_job(0)],
+            mdds: limits::MDDS,
+            mrt_entries: limits::MRT_ENTRIES,
+            mrt_page_shift: 21,
+            fma_descriptors: limits::FMA_DESCRIPTORS,
+            rdma_piece: 256 << 10,
+        }
+    }
+}
+
+/// A network of NICs within this process. Clones are the same world.
+#[derive(Clone)]
+pub struct World {
+    network: Arc<Mutex<Network>>,
+}
+
+impl World {
+    /// A world whose transactions take no time.
+    pub fn new(config: WorldConfig) -> World {
+        World { network: Arc::new(Mutex::new(Network::new(config, None))) }
+    }
+
+    /// A world whose transactions take the time that `model` says.
+    pub fn timed(config: WorldConfig, model: Box<dyn Model>) -> World {
+        World { network: Arc::new(Mutex::new(Network::new(config, Some(model)))) }
+    }
+
+    /// `GNI_CdmCreate` and `GNI_CdmAttach`: a NIC of the node `pe`.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` for contradictory modes or an address beyond 18 bits; `PERMISSION_ERROR` for a key that
+    /// is not configured; `INVALID_STATE` when the instance is attached there already; `ERROR_RESOURCE` when a
+    /// dedicated FMA descriptor is wanted and none is left.
+    pub fn attach(
+        &self,
+        pe: PeAddr,
+        inst: InstId,
+        key: JobKey,
+        modes: Modes,
+        config: NicConfig,
+    ) -> Result<SoftNic<InProc>> {
+        if modes.is_contradictory() || pe.0 >> limits::PE_BITS != 0 {
+            return Err(Error::InvalidParam);
+        }
+        let index = self.lock().attach(pe, inst, key, modes)?;
+        let fabric = InProc::new(self.clone(), index, (pe, inst), key);
+        Ok(SoftNic::new(fabric, modes, config))
+    }
+
+    /// Makes a NIC stop answering, as a crashed node's does.
+    pub fn kill(&self, pe: PeAddr, inst: InstId) {
+        self.lock().kill(pe, inst);
+    }
+
+    /// When the next transaction under way is carried out or ends; `None` when nothing is under way.
+    pub fn next_due(&self) -> Option<Time> {
+        self.lock().next_due()
+    }
+
+    /// Processor time that the NIC's calls have cost its rank since this was last asked, as the model says.
+    pub fn take_cpu_time(&self, pe: PeAddr, inst: InstId) -> Time {
+        self.lock().take_cpu_time(pe, inst)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Network> {
+        // Nothing in a critical section can panic half-way through a change.
+        self.network.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,373 @@
+//! The state behind a world, and when transactions happen.
+
+use super::WorldConfig;
+use super::shared_queue::SharedQueue;
+use crate::fabric::{
+    Action, Arrived, Class, LOST_EVENT, Landed, Packet, Registration, Source, Submit, Ticket, Tx,
+};
+use gni::{
+    Amo, Error, HwStatus, InstId, JobKey, JobResource, MemHandle, Modes, PeAddr, ResourceUse, Result, Time,
+};
+use mem::UserMem;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+
+/// A transaction as a cost model sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Flow {
+    /// The initiator's node.
+    pub from: PeAddr,
+    /// The target's node.
+    pub to: PeAddr,
+    /// The initiator.
+    pub from_inst: InstId,
+    /// The engine that carries it.
+    pub class: Class,
+    /// Whether data comes from the target.
+    pub fetches: bool,
+    /// Payload bytes.
+    pub bytes: u64,
+    /// Whether it must land after earlier ordered ones to the same target.
+    pub ordered: bool,
+}
+
+/// When a transaction happens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timing {
+    /// When the target's memory is read or written.
+    pub carried_out: Time,
+    /// When the initiator learns the end; not before `carried_out`.
+    pub ended: Time,
+    /// Processor time of the initiating rank.
+    pub cpu: Time,
+}
+
+/// Says how long transactions take.
+pub trait Model: Send {
+    /// Times for a transaction that begins at `now`; called in the order of submission.
+    fn time(&mut self, now: Time, flow: &Flow) -> Timing;
+}
+
+/// One NIC as others see it.
+pub(super) struct NicState {
+    pub(super) pe: PeAddr,
+    pub(super) inst: InstId,
+    pub(super) key: JobKey,
+    pub(super) alive: bool,
+    dedicated_fma: bool,
+    pub(super) registrations: Vec<Option<Registration>>,
+    queues: Vec<Option<ArrivalQueue>>,
+    pub(super) inbox: VecDeque<Packet>,
+    ended: BinaryHeap<Reverse<(Time, u64, u32, u8)>>,
+    cpu: Time,
+}
+
+struct ArrivalQueue {
+    capacity: usize,
+    entries: VecDeque<u64>,
+    overrun: bool,
+}
+
+/// What a node's NICs share.
+#[derive(Default)]
+pub(super) struct Node {
+    mdds: u32,
+    pages: u32,
+    fma: u32,
+    pub(super) shared: Option<SharedQueue>,
+}
+
+pub(super) struct Network {
+    pub(super) config: WorldConfig,
+    model: Option<Box<dyn Model>>,
+    pub(super) nics: Vec<NicState>,
+    index: HashMap<(PeAddr, InstId), u32>,
+    pub(super) nodes: HashMap<PeAddr, Node>,
+    flights: BinaryHeap<Reverse<Flight>>,
+    /// Numbers flights, so that equal times keep the order of submission.
+    submitted: u64,
+}
+
+/// A transaction under way in a timed world; it owns the bytes that it carries.
+pub(super) struct Flight {
+    at: Time,
+    number: u64,
+    ended: Time,
+    from: u32,
+    pub(super) to: u32,
+    ticket: Ticket,
+    pub(super) handle: MemHandle,
+    pub(super) event: Option<u64>,
+    pub(super) deed: Deed,
+}
+
+/// An [`Action`] that owns its bytes.
+pub(super) enum Deed {
+    Write { bytes: Vec<u8>, addr: u64, flag: Option<(u64, u64)> },
+    WriteFrom { from: UserMem, local: MemHandle, addr: u64 },
+    Message { image: Vec<u8>, addr: u64 },
+    Store { addr: u64, value: u32 },
+    Read { into: UserMem, local: MemHandle, addr: u64 },
+    Atomic { command: Amo, first: u64, second: u64, addr: u64, into: Option<(UserMem, MemHandle)> },
+    Event,
+    Shared { tag: u8, bytes: Vec<u8> },
+}
+
+impl PartialEq for Flight {
+    fn eq(&self, other: &Flight) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for Flight {}
+
+impl PartialOrd for Flight {
+    fn partial_cmp(&self, other: &Flight) -> Option<core::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Flight {
+    fn cmp(&self, other: &Flight) -> core::cmp::Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}
+
+impl Network {
+    pub(super) fn new(config: WorldConfig, model: Option<Box<dyn Model>>) -> Network {
+        Network {
+            config,
+            model,
+            nics: Vec::new(),
+            index: HashMap::new(),
+            nodes: HashMap::new(),
+            flights: BinaryHeap::new(),
+            submitted: 0,
+        }
+    }
+
+    pub(super) fn attach(&mut self, pe: PeAddr, inst: InstId, key: JobKey, modes: Modes) -> Result<u32> {
+        if !self.config.jobs.contains(&key) {
+            return Err(Error::Permission);
+        }
+        if self.resolve(pe, inst).is_some() {
+            return Err(Error::InvalidState);
+        }
+        let limit = self.config.fma_descriptors;
+        let node = self.nodes.entry(pe).or_default();
+        let dedicated_fma = modes.has(Modes::FMA_DEDICATED);
+        if dedicated_fma && node.fma >= limit {
+            return Err(Error::Resource);
+        }
+        node.fma += u32::from(dedicated_fma);
+        let index = self.nics.len() as u32;
+        self.nics.push(NicState {
+            pe,
+            inst,
+            key,
+            alive: true,
+            dedicated_fma,
+            registrations: Vec::new(),
+            queues: Vec::new(),
+            inbox: VecDeque::new(),
+            ended: BinaryHeap::new(),
+            cpu: Time::START,
+        });
+        self.index.insert((pe, inst), index);
+        Ok(index)
+    }
+
+    pub(super) fn detach(&mut self, nic: u32) {
+        let state = &mut self.nics[nic as usize];
+        let (pe, inst, dedicated) = (state.pe, state.inst, state.dedicated_fma);
+        state.alive = false;
+        state.registrations.clear();
+        state.inbox.clear();
+        if let Some(node) = self.nodes.get_mut(&pe) {
+            node.fma -= u32::from(dedicated);
+        }
+        if self.index.get(&(pe, inst)) == Some(&nic) {
+            self.index.remove(&(pe, inst));
+        }
+    }
+
+    pub(super) fn kill(&mut self, pe: PeAddr, inst: InstId) {
+        if let Some(index) = self.index.remove(&(pe, inst)) {
+            self.nics[index as usize].alive = false;
+        }
+    }
+
+    pub(super) fn resolve(&self, pe: PeAddr, inst: InstId) -> Option<u32> {
+        self.index.get(&(pe, inst)).copied()
+    }
+
+    // ---- resources ----
+
+    pub(super) fn resource(&self, pe: PeAddr, resource: JobResource) -> ResourceUse {
+        let node = self.nodes.get(&pe);
+        let used = |of: fn(&Node) -> u32| node.map_or(0, of);
+        match resource {
+            JobResource::Mdd => ResourceUse { used: used(|n| n.mdds), limit: self.config.mdds },
+            JobResource::Mrt => ResourceUse { used: used(|n| n.pages), limit: self.config.mrt_entries },
+            JobResource::Fma => ResourceUse { used: used(|n| n.fma), limit: self.config.fma_descriptors },
+        }
+    }
+
+    pub(super) fn reserve(&mut self, pe: PeAddr, pages: u32) -> Result<()> {
+        let (mdds, entries) = (self.config.mdds, self.config.mrt_entries);
+        let node = self.nodes.entry(pe).or_default();
+        if node.mdds >= mdds || pages > entries.saturating_sub(node.pages) {
+            return Err(Error::Resource);
+        }
+        node.mdds += 1;
+        node.pages += pages;
+        Ok(())
+    }
+
+    pub(super) fn unreserve(&mut self, pe: PeAddr, pages: u32) {
+        if let Some(node) = self.nodes.get_mut(&pe) {
+            node.mdds -= 1;
+            node.pages -= pages;
+        }
+    }
+
+    // ---- arrival queues ----
+
+    pub(super) fn open_queue(&mut self, nic: u32, entries: u32) -> u32 {
+        let queues = &mut self.nics[nic as usize].queues;
+        queues.push(Some(ArrivalQueue {
+            capacity: entries as usize,
+            entries: VecDeque::new(),
+            overrun: false,
+        }));
+        queues.len() as u32 - 1
+    }
+
+    pub(super) fn close_queue(&mut self, nic: u32, queue: u32) {
+        if let Some(queue) = self.nics[nic as usize].queues.get_mut(queue as usize) {
+            *queue = None;
+        }
+    }
+
+    pub(super) fn next_entry(&mut self, nic: u32, queue: u32) -> Arrived {
+        let Some(Some(queue)) = self.nics[nic as usize].queues.get_mut(queue as usize) else {
+            return Arrived::Empty;
+        };
+        if core::mem::take(&mut queue.overrun) {
+            return Arrived::Overrun;
+        }
+        queue.entries.pop_front().map_or(Arrived::Empty, Arrived::Entry)
+    }
+
+    pub(super) fn has_entry(&self, nic: u32, queue: u32) -> bool {
+        matches!(self.nics[nic as usize].queues.get(queue as usize),
+            Some(Some(queue)) if queue.overrun || !queue.entries.is_empty())
+    }
+
+    pub(super) fn push_event(&mut self, nic: u32, queue: u32, entry: u64) {
+        let Some(Some(queue)) = self.nics[nic as usize].queues.get_mut(queue as usize) else { return };
+        if entry == LOST_EVENT || queue.entries.len() >= queue.capacity {
+            queue.overrun = true;
+        } else {
+            queue.entries.push_back(entry);
+        }
+    }
+
+    // ---- transactions ----
+
+    pub(super) fn submit(&mut self, now: Time, from: u32, tx: &Tx<'_>) -> Submit {
+        let to = tx.peer.0;
+        let flight = Flight {
+            at: now,
+            number: self.submitted,
+            ended: now,
+            from,
+            to,
+            ticket: tx.ticket,
+            handle: tx.handle,
+            event: tx.event,
+            deed: Deed::of(&tx.action),
+        };
+        self.submitted += 1;
+        let Some(model) = self.model.as_mut() else { return Submit::Done(self.apply(from, &flight)) };
+        let (source, target) = (&self.nics[from as usize], &self.nics[to as usize]);
+        let flow = Flow {
+            from: source.pe,
+            to: target.pe,
+            from_inst: source.inst,
+            class: tx.class,
+            fetches: matches!(tx.action, Action::Read { .. } | Action::Atomic { into: Some(_), .. }),
+            bytes: flight.deed.bytes(),
+            ordered: tx.ordered,
+        };
+        let timing = model.time(now, &flow);
+        let cpu = &mut self.nics[from as usize].cpu;
+        *cpu = *cpu + timing.cpu;
+        let ended = timing.ended.max(timing.carried_out);
+        self.flights.push(Reverse(Flight { at: timing.carried_out, ended, ..flight }));
+        Submit::Pending
+    }
+
+    /// Carries out what is due, then takes an ended transaction of `nic`.
+    pub(super) fn poll(&mut self, now: Time, nic: u32) -> Option<Landed> {
+        while self.flights.peek().is_some_and(|Reverse(flight)| flight.at <= now) {
+            let Some(Reverse(flight)) = self.flights.pop() else { break };
+            let status = self.apply(flight.from, &flight);
+            let ended = Reverse((flight.ended, flight.number, flight.ticket.0, status as u8));
+            self.nics[flight.from as usize].ended.push(ended);
+        }
+        let ended = &mut self.nics[nic as usize].ended;
+        if ended.peek().is_none_or(|Reverse((at, ..))| *at > now) {
+            return None;
+        }
+        let Reverse((_, _, ticket, status)) = ended.pop()?;
+        Some(Landed { ticket: Ticket(ticket), status: HwStatus::ALL[usize::from(status)] })
+    }
+
+    pub(super) fn next_due(&self) -> Option<Time> {
+        let carried_out = self.flights.peek().map(|Reverse(flight)| flight.at);
+        let ended = self.nics.iter().filter_map(|nic| nic.ended.peek()).map(|Reverse((at, ..))| *at);
+        ended.chain(carried_out).min()
+    }
+
+    pub(super) fn take_cpu_time(&mut self, pe: PeAddr, inst: InstId) -> Time {
+        let index = self.resolve(pe, inst);
+        index.map_or(Time::START, |nic| core::mem::take(&mut self.nics[nic as usize].cpu))
+    }
+}
+
+impl Deed {
+    fn of(action: &Action<'_>) -> Deed {
+        match *action {
+            Action::Write { from: Source::Bytes(bytes), addr, flag } => {
+                Deed::Write { bytes: bytes.to_vec(), addr, flag }
+            }
+            Action::Write { from: Source::Window(memory), addr, flag } => {
+                Deed::Write { bytes: memory.as_bytes().to_vec(), addr, flag }
+            }
+            Action::Write { from: Source::Registered(from, local), addr, .. } => {
+                Deed::WriteFrom { from, local, addr }
+            }
+            Action::Message { image, addr } => Deed::Message { image: image.to_vec(), addr },
+            Action::Store { addr, value } => Deed::Store { addr, value },
+            Action::Read { into, local, addr } => Deed::Read { into, local, addr },
+            Action::Atomic { command, first, second, addr, into } => {
+                Deed::Atomic { command, first, second, addr, into }
+            }
+            Action::Event => Deed::Event,
+            Action::Shared { tag, bytes } => Deed::Shared { tag, bytes: bytes.to_vec() },
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Deed::Write { bytes, .. } | Deed::Message { image: bytes, .. } | Deed::Shared { bytes, .. } => {
+                bytes.len() as u64
+            }
+            Deed::WriteFrom { from: memory, .. } | Deed::Read { into: memory, .. } => memory.len() as u64,
+            Deed::Store { .. } => 4,
+            Deed::Atomic { .. } => 8,
+            Deed::Event => 0,
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! One NIC's end of a world.
+
+use super::World;
+use super::blocks::Blocks;
+use crate::fabric::{
+    Arrived, Fabric, Landed, Packet, PeerIndex, Registration, Submit, Tx, Undeliverable, Window,
+};
+use gni::{
+    Error, InstId, JobKey, JobResource, MemHandle, MsgqAttr, MsgqMessage, PeAddr, ResourceUse, Result, Time,
+};
+use mem::UserMem;
+
+/// Packets that a NIC keeps until it looks at them.
+const INBOX: usize = 256;
+
+/// The fabric of one NIC in a [`World`].
+pub struct InProc {
+    world: World,
+    index: u32,
+    who: (PeAddr, InstId),
+    key: JobKey,
+    /// Freed when the NIC has left the world.
+    blocks: Blocks,
+}
+
+impl InProc {
+    pub(super) fn new(world: World, index: u32, who: (PeAddr, InstId), key: JobKey) -> InProc {
+        InProc { world, index, who, key, blocks: Blocks::default() }
+    }
+
+    /// The world it belongs to.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+}
+
+impl Drop for InProc {
+    fn drop(&mut self) {
+        self.world.lock().detach(self.index);
+    }
+}
+
+impl Fabric for InProc {
+    fn pe(&self) -> PeAddr {
+        self.who.0
+    }
+
+    fn inst(&self) -> InstId {
+        self.who.1
+    }
+
+    fn key(&self) -> JobKey {
+        self.key
+    }
+
+    fn locator(&self) -> &[u8] {
+        &[]
+    }
+
+    fn learn(&mut self, _pe: PeAddr, _inst: InstId, locator: &[u8]) -> Result<()> {
+        if locator.is_empty() { Ok(()) } else { Err(Error::InvalidParam) }
+    }
+
+    fn resource(&self, resource: JobResource) -> ResourceUse {
+        self.world.lock().resource(self.who.0, resource)
+    }
+
+    fn mrt_page_shift(&self) -> u32 {
+        self.world.lock().config.mrt_page_shift
+    }
+
+    fn reserve(&mut self, pages: u32) -> Result<()> {
+        self.world.lock().reserve(self.who.0, pages)
+    }
+
+    fn unreserve(&mut self, pages: u32) {
+        self.world.lock().unreserve(self.who.0, pages);
+    }
+
+    fn publish(&mut self, registration: &Registration) -> Result<()> {
+        let mut network = self.world.lock();
+        let registrations = &mut network.nics[self.index as usize].registrations;
+        let slot = usize::from(registration.mdd);
+        if registrations.len() <= slot {
+            registrations.resize(slot + 1, None);
+        }
+        registrations[slot] = Some(*registration);
+        Ok(())
+    }
+
+    fn withdraw(&mut self, mdd: u16) {
+        let mut network = self.world.lock();
+        if let Some(slot) = network.nics[self.index as usize].registrations.get_mut(usize::from(mdd)) {
+            *slot = None;
+        }
+    }
+
+    fn open_queue(&mut self, entries: u32) -> Result<u32> {
+        Ok(self.world.lock().open_queue(self.index, entries))
+    }
+
+    fn close_queue(&mut self, queue: u32) {
+        self.world.lock().close_queue(self.index, queue);
+    }
+
+    fn next_entry(&mut self, queue: u32) -> Arrived {
+        self.world.lock().next_entry(self.index, queue)
+    }
+
+    fn has_entry(&mut self, queue: u32) -> bool {
+        self.world.lock().has_entry(self.index, queue)
+    }
+
+    fn alloc(&mut self, bytes: usize) -> Result<UserMem> {
+        self.blocks.alloc(bytes)
+    }
+
+    fn free(&mut self, memory: UserMem) -> Result<()> {
+        self.blocks.free(memory)
+    }
+
+    fn resolve(&mut self, pe: PeAddr, inst: InstId) -> Option<PeerIndex> {
+        self.world.lock().resolve(pe, inst).map(PeerIndex)
+    }
+
+    fn submit(&mut self, now: Time, tx: &Tx<'_>) -> Submit {
+        self.world.lock().submit(now, self.index, tx)
+    }
+
+    fn poll(&mut self, now: Time) -> Option<Landed> {
+        self.world.lock().poll(now, self.index)
+    }
+
+    fn window(
+        &mut self,
+        _peer: PeerIndex,
+        _handle: MemHandle,
+        _addr: u64,
+        _len: usize,
+    ) -> Option<Window<'_>> {
+        // The target may leave the world at any time, in another thread; only the lock keeps its memory.
+        None
+    }
+
+    fn push_event(&mut self, peer: PeerIndex, queue: u32, entry: u64) {
+        self.world.lock().push_event(peer.0, queue, entry);
+    }
+
+    fn rdma_piece(&self) -> u64 {
+        self.world.lock().config.rdma_piece
+    }
+
+    fn send_packet(
+        &mut self,
+        _now: Time,
+        to: (PeAddr, InstId),
+        packet: &Packet,
+    ) -> core::result::Result<(), Undeliverable> {
+        let mut network = self.world.lock();
+        let index = network.resolve(to.0, to.1).ok_or(Undeliverable::Absent)?;
+        let inbox = &mut network.nics[index as usize].inbox;
+        if inbox.len() >= INBOX {
+            return Err(Undeliverable::Full);
+        }
+        inbox.push_back(*packet);
+        Ok(())
+    }
+
+    fn next_packet(&mut self, _now: Time) -> Option<Packet> {
+        self.world.lock().nics[self.index as usize].inbox.pop_front()
+    }
+
+    fn shared_join(&mut self, attr: &MsgqAttr) -> Result<()> {
+        self.world.lock().join_shared(self.who.0, attr)
+    }
+
+    fn shared_connect(&mut self, pe: PeAddr) -> Result<()> {
+        self.world.lock().connect_shared(self.who.0, pe)
+    }
+
+    fn shared_take_credit(&mut self, pe: PeAddr) -> Result<()> {
+        self.world.lock().take_shared_credit(self.who.0, pe)
+    }
+
+    fn shared_return_credit(&mut self, pe: PeAddr) {
+        self.world.lock().return_shared_credit(self.who.0, pe);
+    }
+
+    fn shared_next(&mut self) -> Option<MsgqMessage> {
+        self.world.lock().next_shared(self.who.0, self.who.1)
+    }
+}

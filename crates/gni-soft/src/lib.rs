@@ -1,0 +1,41 @@
+//! A Gemini NIC in software, faithful where a program can notice.
+//!
+//! ```text
+//!      program ── gni::Gni ──┐
+//!                       SoftNic            one per rank: endpoints, queues, posts, mailboxes,
+//!                       (engine)           datagrams, retransmission, faults on demand
+//!                            │ Fabric      transactions: write, read, atomic, event; packets
+//!             ┌──────────────┴─────────────┐
+//!          InProc                       Host
+//!       NICs of one process          NICs of one or several hosts: shared memory,
+//!       (tests, virtual time)        single copy by the kernel, sockets
+//! ```
+//!
+//! The engine holds the semantics and no clock, thread or global; it is told the time and given turns by
+//! [`gni::Gni::progress`]. A [`Fabric`] carries its transactions to the target NIC, where they are checked
+//! against the target's registrations and done without the target's help, as on the hardware.
+//!
+//! # What differs from the hardware
+//!
+//! * The initiator's turns advance its block transfers, a bounded piece per turn, where hardware would go on by
+//!   itself.
+//! * Datagrams are matched in the target's turns; on hardware the kernel does it.
+//! * A failed SILENT post makes an error entry, and its descriptor is then returned like another.
+//! * `mem_deregister` answers `NOT_DONE` while this NIC's own posts or mailboxes use the memory.
+
+mod access;
+mod config;
+mod engine;
+mod fabric;
+mod fault;
+pub mod inproc;
+mod mailbox;
+mod rng;
+
+pub use config::{NicConfig, Stats};
+pub use engine::SoftNic;
+pub use fabric::{
+    Action, Arrived, Class, Fabric, Landed, Packet, PacketKind, PeerIndex, Registration, Source, Submit,
+    Ticket, Tx, Undeliverable, Window,
+};
+pub use fault::{BadFault, FaultPlan};
