@@ -9,13 +9,18 @@ use crate::peers::Queued;
 use crate::request::{Cancel, Done, Pieces, ReqId, Send, SendStage, State};
 use crate::{Mode, Ob1, SendTo, sending};
 
+/// At each such number of messages to a peer, a send also makes progress: a process that only sends must still
+/// learn that its payload is unwelcome.
+const LOOK_EVERY: u32 = 64;
+
 impl Ob1 {
     /// Sends a short message at once. `false`: nothing was done, use [`Ob1::isend`]; the message is long, payload
-    /// is unwelcome, there is no room, others wait for room, or the peer was never sent to.
+    /// is unwelcome, there is no room, others wait for room, the peer was never sent to, or it is time to look at
+    /// what has arrived.
     #[inline(always)]
     pub fn send_now<B: Btl>(&mut self, btl: &mut B, to: &SendTo, mut data: UserMem) -> bool {
         let Some(peer) = self.peers.get(to.peer) else { return false };
-        if data.len() >= peer.open || btl.congested(to.peer) {
+        if data.len() >= peer.open || peer.next_send.is_multiple_of(LOOK_EVERY) || btl.congested(to.peer) {
             return false;
         }
         let header = [frame::match_word(peer.next_send, to.context), frame::envelope_word(to.source, to.tag)];
@@ -38,6 +43,9 @@ impl Ob1 {
         mut data: Data,
         mode: Mode,
     ) -> abi::Result<Option<ReqId>> {
+        if self.peers.entry(to.peer).next_send.is_multiple_of(LOOK_EVERY) {
+            self.progress(btl);
+        }
         let peer = self.peers.entry(to.peer);
         if peer.lost {
             return self.insert(to.owner, State::Done(Done::lost(to.owner))).map(Some);
@@ -140,7 +148,7 @@ impl Ob1 {
             return;
         };
         let end = accepted.min(send.data.total());
-        let failed = send.data.contiguous().is_none();
+        let failed = send.data.contiguous().is_none() || !btl.limits(peer).put;
         let pieces = Pieces { next: 0, end, flying: 0, serial, failed };
         send.stage = SendStage::Putting { receiver, key, pieces };
         if let Some(key) = send.exposed.take() {
