@@ -128,7 +128,7 @@ impl Model {
 /// The machine under test, and everything that must stay where it is.
 struct Machine {
     world: World,
-    buffers: Vec<Box<[u8; 8]>>,
+    buffers: Vec<Box<[u8]>>,
     messages: usize,
     receives: Vec<(ReqId, usize)>,
     claimed: Vec<(MessageId, Message)>,
@@ -136,7 +136,7 @@ struct Machine {
 
 impl Machine {
     fn buffer(&mut self, value: u64) -> usize {
-        self.buffers.push(Box::new(value.to_ne_bytes()));
+        self.buffers.push(Box::from(value.to_ne_bytes()));
         self.buffers.len() - 1
     }
 
@@ -159,7 +159,7 @@ impl Machine {
     fn check(&self, done: &Done, buffer: usize, message: &Message) {
         assert_eq!((done.status.source, done.status.tag), (message.source, message.tag));
         assert_eq!((done.status.bytes(), done.error, done.owner), (8, abi::SUCCESS, 5));
-        assert_eq!(u64::from_ne_bytes(*self.buffers[buffer]), message.number as u64);
+        assert_eq!(u64::from_ne_bytes(self.buffers[buffer][..].try_into().unwrap()), message.number as u64);
     }
 
     fn step(&mut self, model: &mut Model, step: Step) {
