@@ -1,0 +1,195 @@
+/*
+ * What the measuring programs share: options, the list of sizes, and how one size is timed.
+ *
+ * Each program measures one thing between the ranks of MPI_COMM_WORLD and prints one line per size,
+ * "bytes value unit"; lines that start with '#' are for people. Any mpicc builds them: mpicc -O2 pingpong.c.
+ *
+ * How one size is timed (NetPIPE's way): the number of iterations that takes long enough is found once; then that many
+ * are timed in several blocks, and the best block counts, as everything that disturbs a block makes it slower.
+ */
+#ifndef KERNEL_H
+#define KERNEL_H
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCKS = 7, TAG = 1, PAGE = 4096 };
+
+static struct {
+    size_t min, max; /* sizes in bytes: powers of two from min to max; min 0 means 0 first, then 1, 2, 4 */
+    size_t perturb;  /* also measure this many bytes below and above each size */
+    double seconds;  /* time spent on one size, all blocks together */
+    int rank, ranks; /* of MPI_COMM_WORLD */
+    int receives;    /* whether `in` holds the peer's `out` after the measured exchange on this rank */
+    char *out, *in;  /* buffers of max + perturb bytes, on pages of their own */
+} k;
+
+/* One size: does `iterations` of whatever is measured. Called by all ranks. */
+typedef void body(size_t bytes, long iterations);
+
+static inline void kernel_fail(const char *step, const char *seen)
+{
+    fprintf(stderr, "%s: %s\n", step, seen);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static inline char *kernel_buffer(size_t bytes)
+{
+    void *memory = NULL;
+    if (posix_memalign(&memory, PAGE, bytes + PAGE) != 0)
+        kernel_fail("allocating a buffer", "no memory; lower --max");
+    memset(memory, 0, bytes + PAGE); /* touched now, not while timing */
+    return memory;
+}
+
+/* The byte at `index` of a message of this size: what `kernel_fill` writes and `kernel_check` expects. */
+static inline char kernel_pattern(size_t bytes, size_t index)
+{
+    return (char)(index * 7 + bytes + 1);
+}
+
+static inline void kernel_fill(char *buffer, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        buffer[i] = kernel_pattern(bytes, i);
+}
+
+static inline void kernel_check(const char *buffer, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (buffer[i] != kernel_pattern(bytes, i))
+            kernel_fail("checking received data", "a byte differs from what was sent");
+}
+
+/* Starts MPI and reads --min --max --perturb --seconds; the arguments give their defaults. */
+static inline void kernel_begin(int argc, char **argv, int least_ranks, size_t min, size_t max)
+{
+    k.min = min;
+    k.max = max;
+    k.seconds = 0.05;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &k.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &k.ranks);
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--min") == 0)
+            k.min = strtoul(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--max") == 0)
+            k.max = strtoul(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--perturb") == 0)
+            k.perturb = strtoul(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--seconds") == 0)
+            k.seconds = atof(argv[i + 1]);
+        else
+            kernel_fail("reading options", argv[i]);
+    }
+    if (k.ranks < least_ranks)
+        kernel_fail("starting", "too few ranks (mpiexec -n 2 at least)");
+    k.out = kernel_buffer(k.max + k.perturb);
+    k.in = kernel_buffer(k.max + k.perturb);
+}
+
+static inline void kernel_end(void)
+{
+    free(k.out);
+    free(k.in);
+    MPI_Finalize();
+}
+
+/* Seconds that all ranks need for this many iterations, seen from rank 0. */
+static inline double kernel_time(body *run, size_t bytes, long iterations)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    double start = MPI_Wtime();
+    run(bytes, iterations);
+    return MPI_Wtime() - start;
+}
+
+/* Iterations that fill one block; the same on all ranks. */
+static inline long kernel_iterations(body *run, size_t bytes)
+{
+    double block = k.seconds / BLOCKS;
+    long iterations = 1;
+    for (;;) {
+        double elapsed = kernel_time(run, bytes, iterations);
+        long next = iterations;
+        if (elapsed < block)
+            next = elapsed < block / 16 ? iterations * 8 : (long)(iterations * block / elapsed) + 1;
+        if (next > 100000000)
+            next = iterations;
+        /* Close enough to a full block ends the search. */
+        int done = next == iterations || elapsed > 0.7 * block;
+        long decision[2] = {next, done};
+        MPI_Bcast(decision, 2, MPI_LONG, 0, MPI_COMM_WORLD);
+        iterations = decision[0];
+        if (decision[1])
+            return iterations;
+    }
+}
+
+/* Seconds of one iteration in the best block. */
+static inline double kernel_best(body *run, size_t bytes)
+{
+    long iterations = kernel_iterations(run, bytes);
+    double best = 0;
+    for (int block = 0; block < BLOCKS; block++) {
+        double elapsed = kernel_time(run, bytes, iterations) / iterations;
+        if (block == 0 || elapsed < best)
+            best = elapsed;
+    }
+    return best;
+}
+
+/* Turns the seconds of one iteration into the value that is printed. */
+typedef double figure(size_t bytes, double seconds);
+
+static inline double kernel_microseconds(size_t bytes, double seconds)
+{
+    (void)bytes;
+    return seconds * 1e6;
+}
+
+static inline double kernel_half_microseconds(size_t bytes, double seconds)
+{
+    return kernel_microseconds(bytes, seconds) / 2;
+}
+
+/* Two exchanges that count for nothing: they make connections, and show that the data arrive. */
+static inline void kernel_first_contact(body *run, size_t bytes)
+{
+    kernel_fill(k.out, bytes);
+    memset(k.in, 0, bytes);
+    run(bytes, 2);
+    if (k.receives)
+        kernel_check(k.in, bytes);
+}
+
+static inline void kernel_size(body *run, figure *of, const char *unit, size_t bytes)
+{
+    kernel_first_contact(run, bytes);
+    double seconds = kernel_best(run, bytes);
+    if (k.rank == 0) {
+        printf("%zu %.9g %s\n", bytes, of(bytes, seconds), unit);
+        fflush(stdout);
+    }
+}
+
+/* Measures every size and prints its line. */
+static inline void kernel_sizes(body *run, figure *of, const char *unit)
+{
+    if (k.min == 0)
+        kernel_size(run, of, unit, 0);
+    for (size_t bytes = 1; bytes <= k.max; bytes *= 2) {
+        int perturbed = k.perturb > 0 && bytes > 2 * k.perturb;
+        if (bytes < k.min)
+            continue;
+        if (perturbed)
+            kernel_size(run, of, unit, bytes - k.perturb);
+        kernel_size(run, of, unit, bytes);
+        if (perturbed)
+            kernel_size(run, of, unit, bytes + k.perturb);
+    }
+}
+
+#endif
