@@ -1,8 +1,8 @@
 //! Convertors: the state of moving the bytes of `count` items of a datatype into or out of a stream.
 
 use crate::datatype::Datatype;
-use crate::kernel::Packer;
 use crate::layout::{Layout, Shape};
+use crate::packer::Packer;
 use crate::walk::{Sink, walk};
 use abi::Result;
 

@@ -23,8 +23,10 @@ mod convertor;
 mod datatype;
 mod kernel;
 mod layout;
+mod packer;
 mod predefined;
 mod signature;
+mod tables;
 mod walk;
 
 pub use basic::{
