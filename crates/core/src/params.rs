@@ -13,8 +13,13 @@ mca::params! {
         /// Payload of unexpected messages that a process keeps, at most; beyond it senders keep theirs.
         unexpected_cap: mca::Size = "64M", unit "bytes", range 65536 to 1099511627776;
         /// Let waiting ranks yield and sleep early, as if there were more ranks than processors.
-        yield_when_idle: mca::Bool = "false", alias "mpi_yield_when_idle";
+        yield_when_idle: mca::Bool = "false";
     }
+}
+
+/// Every parameter of the library, by room.
+pub fn registry() -> mca::Registry {
+    mca::Registry::new(&[MpiParams::PARAMS, btl_vader::VaderParams::PARAMS])
 }
 
 /// The parameters in force.
@@ -33,6 +38,16 @@ impl Params {
         let values = mca::Values::load(None).unwrap_or_else(|error| crate::env::give_up(&error.to_string()));
         let mpi = MpiParams::read(&values).unwrap_or_else(|error| crate::env::give_up(&error.to_string()));
         Params { waiting: Policy::DEDICATED, mpi, values }
+    }
+
+    /// Changes a value as a tool does, before the library takes it.
+    ///
+    /// # Errors
+    /// A value that does not fit its declaration.
+    pub fn set(&mut self, param: &mca::Param, text: &str) -> Result<(), mca::BadValue> {
+        self.values.set(param, text)?;
+        self.mpi = MpiParams::read(&self.values)?;
+        Ok(())
     }
 
     /// Settles how to wait, once it is known whether ranks share processors.

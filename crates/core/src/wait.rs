@@ -85,10 +85,7 @@ fn wake_others(state: &mut Guard<'_>) {
 
 #[cold]
 fn ring_ourselves(state: &mut Guard<'_>) {
-    if let Some(sleep) = state.bml.arm() {
-        state.bml.disarm();
-        platform::futex::wake(sleep.word, i32::MAX);
-    }
+    state.bml.wake_sleepers();
 }
 
 /// Sleeps until somebody rings, unless something is there after all.

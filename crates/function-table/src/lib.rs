@@ -20,7 +20,7 @@
 //!   without those that are lengths of slices or of text; `-` answers `MPI_ERR_UNSUPPORTED_OPERATION`. A target may
 //!   lead with expressions, where `..` stands for the arguments not named in them and capitalised paths are in the
 //!   target's module: `coll::bcast(Mode::Persistent(request), -info, ..)`; `-info` leaves that argument out, and
-//!   `LARGE` is whether the large-count twin was called.
+//!   `LARGE` is whether the large-count twin was called. Without `..` only the expressions are given.
 //!
 //! What a target gets for an argument (types of the crates `abi` and `ffi`):
 //!

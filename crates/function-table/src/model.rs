@@ -52,6 +52,8 @@ pub struct Target {
     pub path: String,
     /// Expressions given before the arguments not named in them; `-name` only leaves the argument out.
     pub leading: Vec<String>,
+    /// Whether the arguments not named in the expressions follow.
+    pub rest: bool,
 }
 
 /// One argument of a row.

@@ -94,16 +94,19 @@ fn set_attributes(function: &mut Function, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// `-`, `module::function`, or `module::function(expression, ..)`
+/// `-`, `module::function`, `module::function(expression, ..)` or `module::function(expression)`
 fn target(text: &str) -> Result<Option<Target>, String> {
     if text == "-" {
         return Ok(None);
     }
-    let Some((path, rest)) = text.split_once('(') else {
-        return Ok(Some(Target { path: text.to_string(), leading: Vec::new() }));
+    let Some((path, expressions)) = text.split_once('(') else {
+        return Ok(Some(Target { path: text.to_string(), leading: Vec::new(), rest: true }));
     };
-    let expressions = rest.strip_suffix(", ..)").ok_or("a target's expressions end with `, ..)`")?;
-    Ok(Some(Target { path: path.to_string(), leading: split_expressions(expressions) }))
+    let expressions = expressions.strip_suffix(')').ok_or("a target's expressions do not end")?;
+    let mut leading = split_expressions(expressions);
+    let rest = leading.last().is_some_and(|last| last == "..");
+    leading.retain(|expression| expression != ".." && !expression.is_empty());
+    Ok(Some(Target { path: path.to_string(), leading, rest }))
 }
 
 /// Splits at the commas outside parentheses.
@@ -200,5 +203,6 @@ mod tests {
         let target = target("coll::bcast(Mode::Persistent(request), -info, ..)").unwrap().unwrap();
         assert_eq!(target.path, "coll::bcast");
         assert_eq!(target.leading, ["Mode::Persistent(request)", "-info"]);
+        assert!(target.rest);
     }
 }

@@ -16,7 +16,7 @@ const IN_PLACE: Address = Address(abi::IN_PLACE);
 const WORDS_TAG: i32 = 1 << 29;
 
 /// `values` of every rank of an intra-communicator, in rank order.
-pub(super) fn gather_words(t: &mut Token, comm: abi::Comm, values: &[u64]) -> Result<Vec<u64>> {
+pub(crate) fn gather_words(t: &mut Token, comm: abi::Comm, values: &[u64]) -> Result<Vec<u64>> {
     let (size, rank) = {
         let state = t.lock();
         let comm = state.comm(comm)?;

@@ -17,6 +17,7 @@ use crate::handle::{self, Kind, Objects};
 use crate::topo::Topology;
 
 pub use create::*;
+pub(crate) use exchange::gather_words;
 pub use inter::{create as intercomm_create, merge as intercomm_merge};
 pub use query::*;
 

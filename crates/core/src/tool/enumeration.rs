@@ -1,0 +1,57 @@
+//! Enumerations: the words that a parameter may be set to (MPI-5.0 section 15.3.5).
+
+use abi::{Error, Result, TEnum};
+use ffi::TextOut;
+use mca::Kind;
+
+use super::{REGISTRY, at, open, put};
+use crate::domain::Token;
+
+const NO_ENUM: Error = Error::new(abi::T_ERR_INVALID, "the handle is not an enumeration");
+const NO_ITEM: Error = Error::new(abi::T_ERR_INVALID_ITEM, "the enumeration has no such item");
+
+/// The enumeration of a control variable: its index plus one.
+pub(super) fn enum_of(index: i32, kind: Kind) -> TEnum {
+    match kind {
+        Kind::Choice(_) => TEnum(index as usize + 1),
+        _ => TEnum(abi::T_ENUM_NULL),
+    }
+}
+
+fn words(enumtype: TEnum) -> Result<(&'static str, &'static [&'static str])> {
+    let index = enumtype.0.checked_sub(1).ok_or(NO_ENUM)?;
+    match REGISTRY.all().get(index).map(|param| (param.name, param.kind)) {
+        Some((name, Kind::Choice(words))) => Ok((name, words)),
+        _ => Err(NO_ENUM),
+    }
+}
+
+/// `MPI_T_enum_get_info`
+pub fn enum_get_info(
+    _t: &mut Token,
+    enumtype: TEnum,
+    num: Option<&mut i32>,
+    mut name: TextOut<'_>,
+) -> Result<()> {
+    open()?;
+    let (title, words) = words(enumtype)?;
+    put(num, words.len() as i32);
+    name.set(title);
+    Ok(())
+}
+
+/// `MPI_T_enum_get_item`: the value of an item is its index.
+pub fn enum_get_item(
+    _t: &mut Token,
+    enumtype: TEnum,
+    index: i32,
+    value: Option<&mut i32>,
+    mut name: TextOut<'_>,
+) -> Result<()> {
+    open()?;
+    let (_, words) = words(enumtype)?;
+    let word = at(words, index).map_err(|_| NO_ITEM)?;
+    put(value, index);
+    name.set(word);
+    Ok(())
+}

@@ -1,0 +1,186 @@
+//! Distributed graph topologies (MPI-5.0 sections 8.5.4 and 8.5.5): each process knows its own edges.
+
+use abi::{Error, Result};
+use ffi::{Array, Weights};
+
+use super::{Neighbours, Topology, attach};
+use crate::domain::Token;
+use crate::state::State;
+
+/// The edges of the calling process.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DistGraph {
+    incoming: Edges,
+    outgoing: Edges,
+    weighted: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Edges {
+    ranks: Vec<i32>,
+    /// As many as ranks, or none.
+    weights: Vec<i32>,
+}
+
+impl DistGraph {
+    pub fn neighbours(&self) -> Neighbours {
+        let of = |edges: &Edges| edges.ranks.iter().map(|&rank| u32::try_from(rank).ok()).collect();
+        Neighbours { sources: of(&self.incoming), destinations: of(&self.outgoing) }
+    }
+}
+
+impl State {
+    fn dist_graph(&self, comm: abi::Comm) -> Result<&DistGraph> {
+        match self.topology(comm)? {
+            Topology::DistGraph(graph) => Ok(graph),
+            _ => Err(Error::new(abi::ERR_TOPOLOGY, "the communicator's topology is not a distributed graph")),
+        }
+    }
+}
+
+fn checked(ranks: &[i32], size: u32) -> Result<()> {
+    if ranks.iter().any(|&rank| rank != abi::PROC_NULL && (rank < 0 || rank as u32 >= size)) {
+        return Err(Error::new(abi::ERR_RANK, "an edge leads outside the communicator"));
+    }
+    Ok(())
+}
+
+fn given(weights: &Weights<'_>, len: usize) -> Result<Option<Vec<i32>>> {
+    let weights = match weights {
+        Weights::Unweighted => return Ok(None),
+        Weights::Given(weights) => weights.first(len)?,
+    };
+    if weights.iter().any(|&weight| weight < 0) {
+        return Err(Error::new(abi::ERR_ARG, "a weight is negative"));
+    }
+    Ok(Some(weights.to_vec()))
+}
+
+/// `MPI_Dist_graph_create_adjacent`: every process gives its own edges.
+pub fn dist_graph_create_adjacent(
+    t: &mut Token,
+    comm: abi::Comm,
+    sources: &[i32],
+    sourceweights: Weights<'_>,
+    destinations: &[i32],
+    destweights: Weights<'_>,
+    info: abi::Info,
+    _reorder: i32,
+    new: &mut abi::Comm,
+) -> Result<()> {
+    let (size, graph) = {
+        let state = t.lock();
+        state.infos.hints(info)?;
+        let size = state.plain_comm(comm)?;
+        checked(sources, size)?;
+        checked(destinations, size)?;
+        let (coming, going) =
+            (given(&sourceweights, sources.len())?, given(&destweights, destinations.len())?);
+        let weighted = coming.is_some() && going.is_some();
+        let incoming = Edges { ranks: sources.to_vec(), weights: coming.unwrap_or_default() };
+        let outgoing = Edges { ranks: destinations.to_vec(), weights: going.unwrap_or_default() };
+        (size, DistGraph { incoming, outgoing, weighted })
+    };
+    *new = attach(t, comm, size, Topology::DistGraph(graph))?;
+    Ok(())
+}
+
+/// An edge of the whole graph: source, destination, weight.
+type Edge = [i32; 3];
+
+/// `MPI_Dist_graph_create`: edges may be given by any process; each learns of its own.
+pub fn dist_graph_create(
+    t: &mut Token,
+    comm: abi::Comm,
+    sources: &[i32],
+    degrees: &[i32],
+    destinations: Array<'_, i32>,
+    weights: Weights<'_>,
+    info: abi::Info,
+    _reorder: i32,
+    new: &mut abi::Comm,
+) -> Result<()> {
+    let (size, edges, weighted) = {
+        let state = t.lock();
+        state.infos.hints(info)?;
+        let size = state.plain_comm(comm)?;
+        if degrees.iter().any(|&degree| degree < 0) {
+            return Err(Error::new(abi::ERR_ARG, "a degree is negative"));
+        }
+        let total = degrees.iter().map(|&degree| degree as usize).sum();
+        let destinations = destinations.first(total)?;
+        checked(sources, size)?;
+        checked(destinations, size)?;
+        let weights = given(&weights, total)?;
+        let starts = sources.iter().zip(degrees).flat_map(|(&s, &d)| std::iter::repeat_n(s, d as usize));
+        let edges: Vec<Edge> = starts
+            .zip(destinations)
+            .enumerate()
+            .map(|(i, (source, &dest))| [source, dest, weights.as_ref().map_or(1, |weights| weights[i])])
+            .collect();
+        (size, edges, weights.is_some())
+    };
+    let all = gather_edges(t, comm, &edges)?;
+    let rank = t.lock().comm(comm)?.rank as i32;
+    let side = |own: usize, other: usize| {
+        let mine = all.iter().filter(|edge| edge[own] == rank);
+        let (ranks, weights) = mine.map(|edge| (edge[other], edge[2])).unzip();
+        Edges { ranks, weights: if weighted { weights } else { Vec::new() } }
+    };
+    let graph = DistGraph { incoming: side(1, 0), outgoing: side(0, 1), weighted };
+    *new = attach(t, comm, size, Topology::DistGraph(graph))?;
+    Ok(())
+}
+
+/// Every process's edges, in rank order.
+fn gather_edges(t: &mut Token, comm: abi::Comm, edges: &[Edge]) -> Result<Vec<Edge>> {
+    let counts = crate::comm::gather_words(t, comm, &[edges.len() as u64])?;
+    let most = counts.iter().copied().max().unwrap_or(0) as usize;
+    let mut words: Vec<u64> = edges.iter().flatten().map(|&value| u64::from(value.cast_unsigned())).collect();
+    words.resize(most * 3, 0);
+    let all = crate::comm::gather_words(t, comm, &words)?;
+    let mut gathered = Vec::new();
+    for (part, &count) in all.chunks(most.max(1) * 3).zip(&counts) {
+        let edges = part.chunks(3).take(count as usize);
+        gathered.extend(edges.map(|e| [e[0] as u32 as i32, e[1] as u32 as i32, e[2] as u32 as i32]));
+    }
+    Ok(gathered)
+}
+
+/// `MPI_Dist_graph_neighbors_count`
+pub fn dist_graph_neighbors_count(
+    t: &mut Token,
+    comm: abi::Comm,
+    indegree: &mut i32,
+    outdegree: &mut i32,
+    weighted: &mut i32,
+) -> Result<()> {
+    let state = t.lock();
+    let graph = state.dist_graph(comm)?;
+    *indegree = graph.incoming.ranks.len() as i32;
+    *outdegree = graph.outgoing.ranks.len() as i32;
+    *weighted = i32::from(graph.weighted);
+    Ok(())
+}
+
+/// `MPI_Dist_graph_neighbors`
+pub fn dist_graph_neighbors(
+    t: &mut Token,
+    comm: abi::Comm,
+    sources: &mut [i32],
+    sourceweights: Option<&mut [i32]>,
+    destinations: &mut [i32],
+    destweights: Option<&mut [i32]>,
+) -> Result<()> {
+    let state = t.lock();
+    let graph = state.dist_graph(comm)?;
+    let fill =
+        |out: &mut [i32], from: &[i32]| out.iter_mut().zip(from).for_each(|(out, &value)| *out = value);
+    fill(sources, &graph.incoming.ranks);
+    fill(destinations, &graph.outgoing.ranks);
+    if graph.weighted {
+        sourceweights.into_iter().for_each(|out| fill(out, &graph.incoming.weights));
+        destweights.into_iter().for_each(|out| fill(out, &graph.outgoing.weights));
+    }
+    Ok(())
+}
