@@ -16,6 +16,12 @@ static inline void check(int good, const char *name, long seen)
     check_failures += !good;
 }
 
-#define CHECK_EQ(seen, expected, name) check((long)(seen) == (long)(expected), name, (long)(seen))
+static inline void check_eq(long seen, long expected, const char *name)
+{
+    check(seen == expected, name, seen);
+}
+
+/* For integers and handles alike. */
+#define CHECK_EQ(seen, expected, name) check_eq((long)(seen), (long)(expected), name)
 
 #endif

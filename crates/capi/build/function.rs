@@ -93,7 +93,7 @@ fn call(parameters: &[Parameter], target: &Target, wide: bool) -> String {
         "LARGE" => wide.to_string(),
         _ => qualify(expression, module),
     }));
-    for parameter in parameters {
+    for parameter in parameters.iter().filter(|_| target.rest) {
         let carried = matches!(parameter.value, Value::Merged)
             || target.leading.iter().any(|expression| mentions(expression, &parameter.name));
         if !carried {

@@ -1,0 +1,120 @@
+/* The datatype calls: what a derived type says about itself, its contents, and a message of one. */
+#include <mpi.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "check.h"
+
+struct particle {
+    char tag;
+    double x[3];
+    int id;
+};
+
+static MPI_Datatype particle_type(void)
+{
+    int lengths[] = {1, 3, 1};
+    MPI_Aint places[] = {offsetof(struct particle, tag), offsetof(struct particle, x), offsetof(struct particle, id)};
+    MPI_Datatype kinds[] = {MPI_CHAR, MPI_DOUBLE, MPI_INT}, packed, type;
+    MPI_Type_create_struct(3, lengths, places, kinds, &packed);
+    MPI_Type_create_resized(packed, 0, sizeof(struct particle), &type);
+    MPI_Type_free(&packed);
+    CHECK_EQ(packed, MPI_DATATYPE_NULL, "a freed type is null");
+    MPI_Type_commit(&type);
+    return type;
+}
+
+static void sizes(void)
+{
+    MPI_Datatype type = particle_type();
+    MPI_Aint lb = -1, extent = -1;
+    MPI_Count count = -1;
+    int size = -1;
+    MPI_Type_size(type, &size);
+    CHECK_EQ(size, 1 + 3 * sizeof(double) + sizeof(int), "size of a struct type");
+    MPI_Type_get_extent(type, &lb, &extent);
+    CHECK_EQ(extent, sizeof(struct particle), "extent of a struct type");
+    MPI_Type_size_c(type, &count);
+    CHECK_EQ(count, size, "MPI_Type_size_c says the same");
+    MPI_Type_free(&type);
+}
+
+static void large(void)
+{
+    MPI_Datatype type;
+    MPI_Count count = -1;
+    int size = 0, integers, addresses, types, combiner;
+    CHECK_EQ(MPI_Type_contiguous_c((MPI_Count)1 << 33, MPI_INT, &type), MPI_SUCCESS, "MPI_Type_contiguous_c");
+    MPI_Type_size(type, &size);
+    CHECK_EQ(size, MPI_UNDEFINED, "a size beyond int is MPI_UNDEFINED");
+    MPI_Type_size_c(type, &count);
+    CHECK_EQ(count, (MPI_Count)1 << 35, "the large-count function tells it");
+    CHECK_EQ(MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner), MPI_ERR_TYPE,
+             "the envelope of a large-count type needs the large-count function");
+    MPI_Type_free(&type);
+}
+
+static void contents(void)
+{
+    MPI_Datatype type, old = MPI_DATATYPE_NULL;
+    int integers = -1, addresses = -1, types = -1, combiner = -1, values[3] = {0};
+    MPI_Type_vector(4, 2, 5, MPI_FLOAT, &type);
+    MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+    CHECK_EQ(combiner, MPI_COMBINER_VECTOR, "combiner of a vector");
+    CHECK_EQ(integers * 100 + addresses * 10 + types, 301, "envelope of a vector");
+    MPI_Type_get_contents(type, 3, 0, 1, values, NULL, &old);
+    check(values[0] == 4 && values[1] == 2 && values[2] == 5, "integers of a vector", values[0]);
+    check(old == MPI_FLOAT, "old type of a vector", 0);
+    CHECK_EQ(MPI_Type_get_contents(type, 2, 0, 1, values, NULL, &old), MPI_ERR_ARG, "contents into a short array");
+    CHECK_EQ(MPI_Type_get_contents(MPI_INT, 0, 0, 0, NULL, NULL, NULL), MPI_ERR_TYPE, "contents of a named type");
+    MPI_Type_free(&type);
+}
+
+static void message(void)
+{
+    MPI_Datatype type = particle_type();
+    struct particle out[2], in[2];
+    MPI_Status status;
+    int count = -1, elements = -1;
+    memset(out, 0, sizeof out);
+    memset(in, 0, sizeof in);
+    out[1].tag = 'b', out[1].x[2] = 2.5, out[1].id = 7;
+    MPI_Sendrecv(out, 2, type, 0, 3, in, 2, type, 0, 3, MPI_COMM_WORLD, &status);
+    check(in[1].tag == 'b' && in[1].x[2] == 2.5 && in[1].id == 7, "a struct type arrives", in[1].id);
+    MPI_Get_count(&status, type, &count);
+    CHECK_EQ(count, 2, "MPI_Get_count in items");
+    MPI_Get_elements(&status, type, &elements);
+    CHECK_EQ(elements, 10, "MPI_Get_elements in basic elements");
+    MPI_Type_free(&type);
+}
+
+static void names(void)
+{
+    char name[MPI_MAX_OBJECT_NAME];
+    int length = -1;
+    MPI_Datatype pair, again;
+    MPI_Type_get_name(MPI_DOUBLE, name, &length);
+    check(strcmp(name, "MPI_DOUBLE") == 0, "a predefined type has its name", length);
+    MPI_Type_create_f90_real(6, MPI_UNDEFINED, &pair);
+    MPI_Type_create_f90_real(6, MPI_UNDEFINED, &again);
+    check(pair == again, "a Fortran kind is one type", 0);
+    MPI_Type_get_value_index(MPI_DOUBLE, MPI_INT, &pair);
+    check(pair == MPI_DOUBLE_INT, "MPI_Type_get_value_index", 0);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Datatype null = MPI_DATATYPE_NULL, named = MPI_INT, type;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    sizes();
+    large();
+    contents();
+    message();
+    names();
+    CHECK_EQ(MPI_Type_free(&named), MPI_ERR_TYPE, "a predefined type cannot be freed");
+    CHECK_EQ(MPI_Type_commit(&null), MPI_ERR_TYPE, "MPI_DATATYPE_NULL cannot be committed");
+    CHECK_EQ(MPI_Type_contiguous(-1, MPI_INT, &type), MPI_ERR_COUNT, "a negative count");
+    MPI_Finalize();
+    return check_failures != 0;
+}
