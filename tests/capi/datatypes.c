@@ -88,6 +88,28 @@ static void message(void)
     MPI_Type_free(&type);
 }
 
+static void packing(void)
+{
+    MPI_Datatype type;
+    int out[9] = {0, 1, 2, 3, 4, 5, 6, 7, 8}, in[9] = {0}, extra = 42, got = 0, size = -1, position = 0;
+    char buffer[64];
+    MPI_Type_vector(3, 1, 3, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    MPI_Pack_size(1, type, MPI_COMM_WORLD, &size);
+    check(size >= 12, "MPI_Pack_size", size);
+    MPI_Pack(out, 1, type, buffer, sizeof buffer, &position, MPI_COMM_WORLD);
+    MPI_Pack(&extra, 1, MPI_INT, buffer, sizeof buffer, &position, MPI_COMM_WORLD);
+    CHECK_EQ(position, 16, "MPI_Pack moves the position");
+    CHECK_EQ(MPI_Pack(out, 9, MPI_INT, buffer, 17, &position, MPI_COMM_WORLD), MPI_ERR_TRUNCATE,
+             "MPI_Pack into too little room");
+    position = 0;
+    MPI_Unpack(buffer, sizeof buffer, &position, in, 1, type, MPI_COMM_WORLD);
+    MPI_Unpack(buffer, sizeof buffer, &position, &got, 1, MPI_INT, MPI_COMM_WORLD);
+    check(in[0] == 0 && in[3] == 3 && in[6] == 6 && in[1] == 0, "a vector is unpacked where it belongs", in[3]);
+    CHECK_EQ(got, 42, "and what was packed after it");
+    MPI_Type_free(&type);
+}
+
 static void names(void)
 {
     char name[MPI_MAX_OBJECT_NAME];
@@ -107,10 +129,12 @@ int main(int argc, char **argv)
     MPI_Datatype null = MPI_DATATYPE_NULL, named = MPI_INT, type;
     MPI_Init(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     sizes();
     large();
     contents();
     message();
+    packing();
     names();
     CHECK_EQ(MPI_Type_free(&named), MPI_ERR_TYPE, "a predefined type cannot be freed");
     CHECK_EQ(MPI_Type_commit(&null), MPI_ERR_TYPE, "MPI_DATATYPE_NULL cannot be committed");

@@ -23,6 +23,7 @@ pub mod info;
 mod memory;
 pub mod op;
 pub mod p2p;
+pub mod pack;
 pub mod params;
 pub mod partitioned;
 pub mod persistent;

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use abi::Address;
-use mem::UserMem;
+use mem::{PeerSpace, UserMem};
 
 /// The bytes of a buffer argument.
 ///
@@ -13,6 +13,13 @@ use mem::UserMem;
 pub(crate) fn of_user(address: Address, len: usize) -> UserMem {
     // SAFETY: the caller of MPI vouches for the buffer, see above.
     unsafe { UserMem::new(address.0, len) }
+}
+
+/// A buffer argument as room for a stream to fill, within the call.
+pub(crate) fn room_of(memory: UserMem) -> PeerSpace<'static> {
+    // SAFETY: the caller of MPI vouches for the buffer, see `of_user`; the calls that fill it return before that
+    // promise ends.
+    unsafe { PeerSpace::new(memory.address() as *mut u8, memory.len()) }
 }
 
 /// The bytes of a vector that its owner keeps, unchanged in length, until the operation is over.

@@ -1,0 +1,91 @@
+//! Packing into and out of the caller's memory (MPI-5.0 section 5.2). The packed form is the bytes in pack order.
+
+use abi::{Address, Comm, Count, Datatype, Error, Result};
+use ffi::CountMut;
+use mem::UserMem;
+use pml_ob1::Data;
+
+use crate::domain::Token;
+use crate::memory::{of_user, room_of};
+
+/// `MPI_Pack`
+pub fn pack(
+    t: &mut Token,
+    inbuf: Address,
+    incount: Count,
+    datatype: Datatype,
+    outbuf: Address,
+    outsize: Count,
+    mut position: CountMut<'_>,
+    comm: Comm,
+) -> Result<()> {
+    let state = t.lock();
+    state.comm(comm)?;
+    let data = state.data(inbuf, incount, datatype)?;
+    let len = data.total() as usize;
+    let out = window(outbuf, outsize, position.get())?;
+    if len > out.len() {
+        return Err(Error::new(abi::ERR_TRUNCATE, "the packed data exceed the output buffer"));
+    }
+    match data {
+        Data::Contiguous(memory) => drop(memory.copy_to(out)),
+        Data::Typed(mut stream) => stream.fill(room_of(out.part(0, len))),
+    }
+    position.set(position.get() + len as Count);
+    Ok(())
+}
+
+/// `MPI_Unpack`
+pub fn unpack(
+    t: &mut Token,
+    inbuf: Address,
+    insize: Count,
+    mut position: CountMut<'_>,
+    outbuf: Address,
+    outcount: Count,
+    datatype: Datatype,
+    comm: Comm,
+) -> Result<()> {
+    let state = t.lock();
+    state.comm(comm)?;
+    let data = state.data(outbuf, outcount, datatype)?;
+    let len = data.total() as usize;
+    let packed = window(inbuf, insize, position.get())?;
+    if len > packed.len() {
+        return Err(Error::new(abi::ERR_TRUNCATE, "the input buffer holds less than is to be unpacked"));
+    }
+    let packed = packed.part(0, len);
+    match data {
+        Data::Contiguous(memory) => drop(packed.copy_to(memory)),
+        Data::Typed(mut stream) => stream.drain(packed.as_bytes()),
+    }
+    position.set(position.get() + len as Count);
+    Ok(())
+}
+
+/// What is left of a packing buffer of `size` bytes at `position`.
+fn window(buf: Address, size: Count, position: Count) -> Result<UserMem> {
+    let size =
+        usize::try_from(size).map_err(|_| Error::new(abi::ERR_ARG, "the size of the buffer is negative"))?;
+    let position = usize::try_from(position).ok().filter(|position| *position <= size);
+    let position = position.ok_or(Error::new(abi::ERR_ARG, "the position lies outside the buffer"))?;
+    if buf.0 == 0 && size > 0 {
+        return Err(Error::new(abi::ERR_BUFFER, "the packing buffer is NULL"));
+    }
+    Ok(of_user(buf, size).part(position, size - position))
+}
+
+/// `MPI_Pack_size`: exact, as nothing is added to the data.
+pub fn pack_size(
+    t: &mut Token,
+    incount: Count,
+    datatype: Datatype,
+    comm: Comm,
+    mut size: CountMut<'_>,
+) -> Result<()> {
+    let state = t.lock();
+    state.comm(comm)?;
+    let count = u64::try_from(incount).map_err(|_| Error::new(abi::ERR_COUNT, "the count is negative"))?;
+    size.set(datatype::total_size(state.types.get(datatype)?.size(), count)? as Count);
+    Ok(())
+}
