@@ -27,7 +27,8 @@
 //!
 //! **Flow control.** Payload without a receive is kept in memory up to a cap. At half of it the process says that
 //! payload is unwelcome (by the transport's congestion word, or by CONGESTION frames where there is none): senders
-//! then offer even the shortest message by RTS. The other half is for what is under way at that moment.
+//! then offer even the shortest message by RTS. The other half is for what is under way at that moment; so that
+//! this is not much, a sender looks every few messages, when its allowance for the peer is used up.
 //! Envelopes are never refused, so a receive can always find the message that it waits for.
 //!
 //! **Distrust.** Every frame is read by [`frame::Frame::parse`], and names only requests that exist, are with that
@@ -134,7 +135,17 @@ impl Config {
             pieces_in_flight: 4,
         }
     }
+
+    /// Bytes that may be sent to a peer between two looks at whether payload is welcome there: all peers together
+    /// send a quarter of the cap at most before they notice that it is not.
+    fn allowance(&self) -> usize {
+        let share = self.unexpected_cap / 4 / u64::from(self.peers.max(1));
+        share.clamp(LEAST_ALLOWANCE, MOST_ALLOWANCE) as usize
+    }
 }
+
+const LEAST_ALLOWANCE: u64 = 4 << 10;
+const MOST_ALLOWANCE: u64 = 64 << 10;
 
 /// What happened so far and what is queued now; the source of performance variables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -20,6 +20,8 @@ const PAGE: usize = 16;
 pub(crate) struct PeerState {
     /// One more than the longest payload that may be sent eagerly at once; 0 when nothing may.
     pub open: usize,
+    /// Bytes that may still be sent eagerly before the sender looks whether that is welcome.
+    pub allowance: usize,
     /// One more than the eager limit; 0 until the peer is first sent to.
     eager: usize,
     /// Number of the next sequenced frame to send.
@@ -46,6 +48,9 @@ struct Rest {
     /// By sequence number, counted on as [`PeerState::expected`] is.
     parked: BTreeMap<u32, (Sequenced, Payload)>,
 }
+
+/// Bytes that a message without payload counts in an allowance.
+pub(crate) const ENVELOPE: usize = 64;
 
 /// What waits for room at the transport.
 pub(crate) enum Queued {
@@ -89,6 +94,16 @@ impl PeerState {
             self.eager = limit().saturating_add(1);
             self.refresh();
         }
+    }
+
+    /// Whether the allowance covers a message with a payload of `len` bytes.
+    pub fn allows(&self, len: u64) -> bool {
+        self.allowance as u64 >= len.saturating_add(ENVELOPE as u64)
+    }
+
+    /// Takes a message with a payload of `len` bytes off the allowance.
+    pub fn charge(&mut self, len: u64) {
+        self.allowance = (self.allowance as u64).saturating_sub(len + ENVELOPE as u64) as usize;
     }
 
     /// Whether a payload of `len` bytes is within the eager limit and welcome.

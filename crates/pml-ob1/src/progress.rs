@@ -29,10 +29,15 @@ impl Ob1 {
     /// Returns how many things happened; 0 means that calling again at once is of no use.
     pub fn progress<B: Btl>(&mut self, btl: &mut B) -> usize {
         let mut happened = 0;
+        let awaited = self.posted.len() != 0;
         for _ in 0..self.config.arrivals_per_turn {
             let Some(arrival) = btl.next_arrival() else { break };
             self.accept(btl, arrival);
             happened += 1;
+            if awaited && self.posted.len() == 0 {
+                // What comes now is unexpected, and better off with the transport until someone asks for it.
+                break;
+            }
         }
         for _ in 0..EVENTS_PER_TURN {
             let Some(event) = btl.next_event() else { break };

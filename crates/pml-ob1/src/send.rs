@@ -5,28 +5,25 @@ use mem::UserMem;
 
 use crate::data::Data;
 use crate::frame::{self, Body, Exposed, Rendezvous, Sequenced};
-use crate::peers::Queued;
+use crate::peers::{ENVELOPE, Queued};
 use crate::request::{Cancel, Done, Pieces, ReqId, Send, SendStage, State};
 use crate::{Mode, Ob1, SendTo, sending};
 
-/// At each such number of messages to a peer, a send also makes progress: a process that only sends must still
-/// learn that its payload is unwelcome.
-const LOOK_EVERY: u32 = 64;
-
 impl Ob1 {
     /// Sends a short message at once. `false`: nothing was done, use [`Ob1::isend`]; the message is long, payload
-    /// is unwelcome, there is no room, others wait for room, the peer was never sent to, or it is time to look at
-    /// what has arrived.
+    /// is unwelcome, there is no room, others wait for room, or the peer's allowance must be renewed.
     #[inline(always)]
     pub fn send_now<B: Btl>(&mut self, btl: &mut B, to: &SendTo, mut data: UserMem) -> bool {
         let Some(peer) = self.peers.get(to.peer) else { return false };
-        if data.len() >= peer.open || peer.next_send.is_multiple_of(LOOK_EVERY) || btl.congested(to.peer) {
+        if data.len() >= peer.open {
             return false;
         }
+        let Some(allowance) = peer.allowance.checked_sub(data.len() + ENVELOPE) else { return false };
         let header = [frame::match_word(peer.next_send, to.context), frame::envelope_word(to.source, to.tag)];
         if btl.send(to.peer, &header, &mut data).is_err() {
             return false;
         }
+        peer.allowance = allowance;
         peer.next_send = peer.next_send.wrapping_add(1);
         self.counts.eager_sends += 1;
         true
@@ -43,8 +40,9 @@ impl Ob1 {
         mut data: Data,
         mode: Mode,
     ) -> abi::Result<Option<ReqId>> {
-        if self.peers.entry(to.peer).next_send.is_multiple_of(LOOK_EVERY) {
-            self.progress(btl);
+        let total = data.total();
+        if !self.peers.entry(to.peer).allows(total) {
+            self.renew_allowance(btl, to.peer);
         }
         let peer = self.peers.entry(to.peer);
         if peer.lost {
@@ -52,10 +50,10 @@ impl Ob1 {
         }
         peer.set_eager(|| eager_limit(btl.limits(to.peer)));
         let mut waits = peer.is_waiting();
-        let total = data.total();
         if !waits && mode != Mode::Synchronous && peer.takes_eager(total) && !btl.congested(to.peer) {
             let header = first_frame(to, peer.next_send, Body::Eager);
             if data.send_part(btl, to.peer, header.words(), 0, total as usize).is_ok() {
+                peer.charge(total);
                 peer.next_send = peer.next_send.wrapping_add(1);
                 self.counts.eager_sends += 1;
                 return Ok(None);
@@ -69,6 +67,14 @@ impl Ob1 {
             self.enqueue(to.peer, Queued::First(id));
         }
         Ok(Some(id))
+    }
+
+    /// Looks at what has arrived, then allows the peer's share of payload before the next look; none while payload
+    /// is unwelcome there. A process that only sends would otherwise never learn that.
+    fn renew_allowance<B: Btl>(&mut self, btl: &mut B, peer: Peer) {
+        self.progress(btl);
+        let allowance = if btl.congested(peer) { 0 } else { self.config.allowance() };
+        self.peers.entry(peer).allowance = allowance;
     }
 
     /// Sends the first frame of a queued send. The protocol is chosen here, as late as can be, since the peer may
@@ -89,6 +95,7 @@ impl Ob1 {
         let header = first_frame(&to, peer.next_send, body);
         send.data.send_part(btl, to.peer, header.words(), 0, payload)?;
         peer.next_send = peer.next_send.wrapping_add(1);
+        peer.charge(payload as u64);
         send.stage = SendStage::Offered;
         match body {
             Body::Eager => {

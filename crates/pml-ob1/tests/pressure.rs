@@ -48,6 +48,7 @@ fn flood(messages: usize, options: Options) {
         assert!(world.ranks[0].ob1.take(id).is_some());
     }
     world.assert_clean();
+    assert!(world.ranks[0].isend(&to(1, 0, 1), contiguous(&mut payload), Mode::Standard).is_none());
     let Rank { ob1, port, .. } = &mut world.ranks[0];
     assert!(ob1.send_now(port, &to(1, 0, 1), view(&mut payload)), "eager again once the queue is short");
 }
