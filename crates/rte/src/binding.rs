@@ -1,5 +1,332 @@
-//! Which processors each rank may use.
+//! Which processors each rank may use: what can be asked for, and how it is worked out.
+//!
+//! A rank is first *mapped* to an object (a socket, a core, …), then *bound* to processors of it. Nothing
+//! asked for: the processors this process may use are split evenly between the ranks, core by core, and
+//! nobody is bound when there are more ranks than processors or a quota of processor time.
 
-/// What the user asked for.
+use std::fmt::Write;
+
+use crate::Error;
+use crate::cpuset::CpuSet;
+use crate::topology::{Topology, Unit};
+
+/// What the user asked for. The default asks for nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Placement {}
+pub struct Placement {
+    /// `-bind-to`.
+    pub bind: Option<Bind>,
+    /// `-map-by`.
+    pub map: Option<Map>,
+    /// `-rank-by`: number the ranks object by object instead of round robin.
+    pub fill: bool,
+    /// `-cpu-set`: use only these processors.
+    pub cpu_set: Option<CpuSet>,
+    /// `-rankfile` or `-cpu-list`: processors by rank; ranks that are missing are not bound.
+    pub by_rank: Vec<Option<CpuSet>>,
+    /// `-oversubscribe` / `-nooversubscribe`.
+    pub oversubscribe: Option<bool>,
+    /// `-use-hwthread-cpus`: a processor to count is a hardware thread, not a core.
+    pub threads_count: bool,
+}
+
+/// `-bind-to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bind {
+    /// Leave the ranks where the system puts them.
+    None,
+    /// To a group of processors; several ranks may share one only if `overload` is set.
+    To {
+        /// The group.
+        unit: Unit,
+        /// `:overload-allowed`.
+        overload: bool,
+    },
+}
+
+/// `-map-by`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Map {
+    /// Ranks go round robin over these objects.
+    pub unit: Unit,
+    /// `ppr:N:unit`: exactly this many ranks on each object, object by object.
+    pub per_object: Option<u32>,
+    /// `:PE=n`: processors (cores, or threads with `-use-hwthread-cpus`) for each rank.
+    pub per_rank: Option<u32>,
+}
+
+/// The result: processors of each rank, and what was found on the way.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Processors of each rank; `None` where it is not bound.
+    pub cpus: Vec<Option<CpuSet>>,
+    /// More ranks than processors, or than the quota of processor time allows.
+    pub oversubscribed: bool,
+    /// Why nobody is bound, where that was decided here.
+    pub reason: Option<String>,
+}
+
+impl Bind {
+    /// Reads the argument of `-bind-to`. `None` for what is not known.
+    pub fn parse(text: &str) -> Option<Bind> {
+        let (name, modifiers) = text.split_once(':').unwrap_or((text, ""));
+        let mut overload = false;
+        for modifier in modifiers.split(',').filter(|m| !m.is_empty()) {
+            match modifier.to_ascii_lowercase().as_str() {
+                "overload-allowed" => overload = true,
+                "no-overload" | "if-supported" | "report" => {}
+                _ => return None,
+            }
+        }
+        match name.to_ascii_lowercase().as_str() {
+            "none" => Some(Bind::None),
+            name => Unit::parse(name).map(|unit| Bind::To { unit, overload }),
+        }
+    }
+}
+
+/// What [`Map::parse`] understood: the mapping and what its modifiers say about other things.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MapOptions {
+    /// The mapping; none for `slot` and its like.
+    pub map: Option<Map>,
+    /// `:OVERSUBSCRIBE`, `:NOOVERSUBSCRIBE`.
+    pub oversubscribe: Option<bool>,
+    /// `:HWTCPUS`.
+    pub threads_count: bool,
+}
+
+impl Map {
+    /// Reads the argument of `-map-by`: `unit[:modifiers]`, `ppr:N:unit[:modifiers]`, `slot[:modifiers]`.
+    /// `None` for what is not known.
+    pub fn parse(text: &str) -> Option<MapOptions> {
+        let lower = text.to_ascii_lowercase();
+        let mut words = lower.split([':', ',']);
+        let mut options = MapOptions::default();
+        let mut map = match words.next()? {
+            "slot" | "seq" | "dist" | "" => None,
+            "ppr" => {
+                let count = words.next()?.parse().ok().filter(|&n| n > 0)?;
+                Some(Map { unit: Unit::parse(words.next()?)?, per_object: Some(count), per_rank: None })
+            }
+            name => Some(Map { unit: Unit::parse(name)?, per_object: None, per_rank: None }),
+        };
+        for word in words {
+            match word {
+                "oversubscribe" => options.oversubscribe = Some(true),
+                "nooversubscribe" => options.oversubscribe = Some(false),
+                "hwtcpus" => options.threads_count = true,
+                "corecpus" | "span" | "nolocal" | "display" | "" => {}
+                _ => {
+                    let count = word.strip_prefix("pe=")?.parse().ok().filter(|&n| n > 0)?;
+                    map = Some(map.unwrap_or(Map { unit: Unit::Core, per_object: None, per_rank: None }));
+                    map.as_mut()?.per_rank = Some(count);
+                }
+            }
+        }
+        options.map = map;
+        Some(options)
+    }
+}
+
+impl Placement {
+    /// Ranks that `ppr:N:unit` makes on this machine; `None` where it was not asked for.
+    pub fn ranks_by_ppr(&self) -> Option<u32> {
+        let map = self.map?;
+        let objects = Topology::new(self.allowed()).units(map.unit).len() as u32;
+        Some(map.per_object? * objects)
+    }
+
+    /// The processors that this job may use.
+    pub fn allowed(&self) -> CpuSet {
+        let allowed = CpuSet::allowed();
+        match &self.cpu_set {
+            Some(wanted) => allowed.intersection(wanted),
+            None => allowed,
+        }
+    }
+
+    /// Works out the processors of `size` ranks. `quota` is the processor time that control groups allow.
+    pub(crate) fn plan(&self, size: usize, topology: &Topology, quota: Option<f64>) -> Result<Plan, Error> {
+        self.check_contradictions()?;
+        if topology.allowed().is_empty() {
+            return Err(refuse(
+                "none of the processors given by -cpu-set may be used by this process",
+                format!("use some of {}", CpuSet::allowed()),
+            ));
+        }
+        let usable = usable(topology.allowed().len(), quota);
+        let oversubscribed = size > usable;
+        if oversubscribed && self.oversubscribe == Some(false) {
+            return Err(refuse(
+                format!("{size} ranks for {usable} processors, and -nooversubscribe"),
+                format!("start at most {usable} ranks, or leave -nooversubscribe out"),
+            ));
+        }
+        let unbound = |reason: Option<String>| Plan { cpus: vec![None; size], oversubscribed, reason };
+        if !self.by_rank.is_empty() {
+            let cpus = (0..size).map(|rank| self.by_rank.get(rank).cloned().flatten()).collect();
+            return Ok(Plan { cpus, oversubscribed, reason: None });
+        }
+        match (self.bind, self.map) {
+            (Some(Bind::None), _) => Ok(unbound(None)),
+            (None, None) if oversubscribed => {
+                Ok(unbound(Some(format!("more ranks than processors: {size} for {usable}"))))
+            }
+            (None, None) if usable < topology.allowed().len() => {
+                Ok(unbound(Some(format!("a control group limits processor time to {usable} processors"))))
+            }
+            (None, None) => Ok(Plan {
+                cpus: shares(size, topology).into_iter().map(Some).collect(),
+                oversubscribed,
+                reason: None,
+            }),
+            (None, Some(map)) if map.per_rank.is_none() && oversubscribed => {
+                self.places(size, map, topology)?;
+                Ok(unbound(Some(format!("more ranks than processors: {size} for {usable}"))))
+            }
+            (bind, map) => {
+                let cpus = self.bound(size, bind, map, topology)?;
+                Ok(Plan { cpus: cpus.into_iter().map(Some).collect(), oversubscribed, reason: None })
+            }
+        }
+    }
+
+    fn check_contradictions(&self) -> Result<(), Error> {
+        let pe = self.map.and_then(|map| map.per_rank);
+        let clash = match (self.bind, pe) {
+            (Some(Bind::None), Some(n)) => Some(format!("-bind-to none and -map-by …:PE={n}")),
+            (Some(Bind::To { unit, .. }), Some(n)) if unit > Unit::Core => {
+                Some(format!("-bind-to {} and -map-by …:PE={n}, which binds to {n} cores", unit.name()))
+            }
+            _ => None,
+        };
+        if let Some(clash) = clash {
+            return Err(refuse(clash, "leave one of the two out"));
+        }
+        if self.bind.is_some() && !self.by_rank.is_empty() {
+            return Err(refuse("-bind-to and a list of processors by rank", "leave one of the two out"));
+        }
+        Ok(())
+    }
+
+    /// The object of each rank, and the how many-th rank of that object it is.
+    fn places(&self, size: usize, map: Map, topology: &Topology) -> Result<Vec<(CpuSet, usize)>, Error> {
+        let objects = topology.units(map.unit);
+        let mut places: Vec<(usize, usize)> = match map.per_object {
+            Some(per_object) => {
+                let room = objects.len() * per_object as usize;
+                if size > room {
+                    return Err(refuse(
+                        format!(
+                            "ppr:{per_object}:{0} has room for {room} ranks, {size} were asked for",
+                            map.unit.name()
+                        ),
+                        format!("start at most {room} ranks, or raise the number after ppr:"),
+                    ));
+                }
+                (0..size).map(|rank| (rank / per_object as usize, rank % per_object as usize)).collect()
+            }
+            None => (0..size).map(|rank| (rank % objects.len(), rank / objects.len())).collect(),
+        };
+        if self.fill {
+            places.sort_unstable();
+        }
+        Ok(places.into_iter().map(|(object, nth)| (objects[object].clone(), nth)).collect())
+    }
+
+    fn bound(
+        &self,
+        size: usize,
+        bind: Option<Bind>,
+        map: Option<Map>,
+        topology: &Topology,
+    ) -> Result<Vec<CpuSet>, Error> {
+        let smallest = if self.threads_count { Unit::Thread } else { Unit::Core };
+        let per_rank = map.and_then(|map| map.per_rank).unwrap_or(1) as usize;
+        let (unit, overload) = match bind {
+            Some(Bind::To { unit, overload }) => (unit, overload),
+            _ => (smallest, false),
+        };
+        let overload = overload || self.oversubscribe == Some(true);
+        let map = map.unwrap_or(Map { unit, per_object: None, per_rank: None });
+        let units = topology.units(unit);
+        let mut result = Vec::with_capacity(size);
+        for (object, nth) in self.places(size, map, topology)? {
+            // The groups inside the object, or the one around it where that is larger.
+            let inside: Vec<&CpuSet> = units.iter().filter(|u| !u.intersection(&object).is_empty()).collect();
+            if unit > map.unit {
+                result.push(inside[0].clone());
+                continue;
+            }
+            let first = nth * per_rank;
+            if first + per_rank > inside.len() && !(overload && per_rank <= inside.len()) && unit <= Unit::L2
+            {
+                return Err(refuse(
+                    format!(
+                        "a {} has {} groups of kind {}, and {} ranks of {per_rank} each were mapped to it",
+                        map.unit.name(),
+                        inside.len(),
+                        unit.name(),
+                        nth + 1
+                    ),
+                    "start fewer ranks, use -bind-to none, or share them with -bind-to …:overload-allowed",
+                ));
+            }
+            let members = (0..per_rank).flat_map(|i| inside[(first + i) % inside.len()].iter());
+            result.push(members.collect());
+        }
+        Ok(result)
+    }
+}
+
+/// An even share of the cores for each of `size` ranks; of the threads where there are fewer cores than ranks.
+fn shares(size: usize, topology: &Topology) -> Vec<CpuSet> {
+    let cores = ordered_cores(topology);
+    let units = if size <= cores.len() { cores } else { topology.units(Unit::Thread) };
+    let share = |rank: usize| {
+        let (first, end) = (rank * units.len() / size, (rank + 1) * units.len() / size);
+        units[first..end].iter().flat_map(CpuSet::iter).collect()
+    };
+    (0..size).map(share).collect()
+}
+
+/// The cores, those of one package and memory node next to each other.
+fn ordered_cores(topology: &Topology) -> Vec<CpuSet> {
+    let cores = topology.units(Unit::Core);
+    if cores.len() <= 2 {
+        return cores;
+    }
+    let nodes = topology.units(Unit::Numa);
+    nodes.iter().flat_map(|node| cores.iter().filter(|c| !c.intersection(node).is_empty()).cloned()).collect()
+}
+
+/// Processors that count: a quota of 1.5 processors keeps two of them busy in part.
+fn usable(allowed: usize, quota: Option<f64>) -> usize {
+    match quota {
+        Some(quota) => allowed.min(quota.ceil().max(1.0) as usize),
+        None => allowed,
+    }
+}
+
+fn refuse(seen: impl Into<String>, next: impl Into<String>) -> Error {
+    Error::Placement { seen: seen.into(), next: next.into() }
+}
+
+impl Plan {
+    /// For `-report-bindings`: one line per rank.
+    pub(crate) fn report(&self, host: &str) -> String {
+        let mut text = String::new();
+        for (rank, cpus) in self.cpus.iter().enumerate() {
+            let _ = match (cpus, &self.reason) {
+                (Some(cpus), _) => {
+                    writeln!(text, "mpiexec: rank {rank} on {host} is bound to processors {cpus}")
+                }
+                (None, Some(reason)) => {
+                    writeln!(text, "mpiexec: rank {rank} on {host} is not bound ({reason})")
+                }
+                (None, None) => writeln!(text, "mpiexec: rank {rank} on {host} is not bound"),
+            };
+        }
+        text
+    }
+}

@@ -25,6 +25,8 @@ pub struct Writer {
     /// The stream whose unfinished line is the last thing in the output.
     open_line: Option<usize>,
     is_terminal: bool,
+    /// The event loop was asked to tell when more can be written.
+    pub watched: bool,
 }
 
 /// How to write without blocking.
@@ -45,13 +47,22 @@ impl Writer {
         let is_terminal = rustix::termios::isatty(&own);
         let (fd, mode) = match FileType::from_raw_mode(rustix::fs::fstat(&own)?.st_mode) {
             FileType::RegularFile => (own, WriteMode::Direct),
-            FileType::Fifo | FileType::CharacterDevice => match reopen(&own) {
+            FileType::Fifo | FileType::CharacterDevice => match reopen(&own, OFlags::WRONLY) {
                 Ok(again) => (again, WriteMode::Nonblocking),
                 Err(_) => (own, WriteMode::Cautious),
             },
             _ => (own, WriteMode::Cautious),
         };
-        Ok(Writer { fd, mode, queue: Vec::new(), written: 0, broken: false, open_line: None, is_terminal })
+        Ok(Writer {
+            fd,
+            mode,
+            queue: Vec::new(),
+            written: 0,
+            broken: false,
+            open_line: None,
+            is_terminal,
+            watched: false,
+        })
     }
 
     /// Whether a person is likely to watch.
@@ -118,11 +129,11 @@ impl AsFd for Writer {
     }
 }
 
-/// A new open file description of the same pipe or terminal.
-fn reopen(fd: &OwnedFd) -> io::Result<OwnedFd> {
+/// A new open file description of the same pipe or terminal, nonblocking and close-on-exec.
+pub fn reopen(fd: impl AsFd, access: OFlags) -> io::Result<OwnedFd> {
     use std::os::fd::AsRawFd;
-    let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
-    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let path = format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd());
+    let flags = access | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     Ok(rustix::fs::open(path, flags, Mode::empty())?)
 }
 

@@ -123,7 +123,10 @@ impl fmt::Display for Error {
                  next: use -stdin with a rank below {size}, all or none"
             ),
             Error::System { step, source } => {
-                write!(f, "{step}: the system refused\n  seen: {source}\n  next: run `mpiexec -v` again; see `ulimit -a`")
+                write!(
+                    f,
+                    "{step}: the system refused\n  seen: {source}\n  next: run `mpiexec -v` again; see `ulimit -a`"
+                )
             }
         }
     }

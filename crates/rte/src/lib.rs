@@ -9,21 +9,30 @@
 //! ```
 
 pub mod binding;
+#[cfg(test)]
+mod binding_tests;
+mod cgroup;
 mod console;
 mod control;
 mod cpuset;
+mod elf;
 mod environment;
 mod error;
+mod foreign;
 mod guard;
 mod lines;
 mod pattern;
 mod poller;
 mod prepare;
+mod pty;
 mod resolve;
 mod server;
 mod signals;
 mod spawn;
 pub mod spec;
+mod stdin;
+pub mod topology;
+mod traces;
 mod tree;
 mod watch;
 

@@ -16,7 +16,8 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    fn is_empty(&self) -> bool {
+    /// Whether nothing goes before lines.
+    pub fn is_empty(&self) -> bool {
         self.label.is_empty() && !self.timestamp
     }
 

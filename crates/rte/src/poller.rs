@@ -80,17 +80,30 @@ impl Token {
 pub struct Poller {
     epoll: OwnedFd,
     events: Vec<Event>,
+    /// Watched as long as the poller lives.
+    kept: Vec<OwnedFd>,
 }
 
 impl Poller {
     /// A poller that watches nothing.
     pub fn new() -> io::Result<Poller> {
-        Ok(Poller { epoll: epoll::create(CreateFlags::CLOEXEC)?, events: Vec::with_capacity(64) })
+        Ok(Poller {
+            epoll: epoll::create(CreateFlags::CLOEXEC)?,
+            events: Vec::with_capacity(64),
+            kept: Vec::new(),
+        })
     }
 
     /// Watches `fd` for being readable (or hung up).
     pub fn watch(&self, fd: impl AsFd, token: Token) -> io::Result<()> {
         Ok(epoll::add(&self.epoll, fd, EventData::new_u64(token.encode()), EventFlags::IN)?)
+    }
+
+    /// Watches `fd` for being readable and takes care of it.
+    pub fn keep(&mut self, fd: OwnedFd, token: Token) -> io::Result<()> {
+        self.watch(&fd, token)?;
+        self.kept.push(fd);
+        Ok(())
     }
 
     /// Watches `fd` for being writable. `false` for files, which always are.
@@ -124,7 +137,8 @@ impl Poller {
             Ok(_) | Err(Errno::INTR) => {}
             Err(e) => return Err(e.into()),
         }
-        let mut tokens: Vec<Token> = self.events.iter().map(|event| Token::decode(event.data.u64())).collect();
+        let mut tokens: Vec<Token> =
+            self.events.iter().map(|event| Token::decode(event.data.u64())).collect();
         tokens.sort_by_key(|token| token.is_exit());
         Ok(tokens)
     }
@@ -144,7 +158,9 @@ mod tests {
 
     #[test]
     fn tokens_survive_the_kernel() {
-        for token in [Token::Control, Token::Exit(7), Token::Stderr(70_000), Token::StdinOf(0), Token::Console(1)] {
+        for token in
+            [Token::Control, Token::Exit(7), Token::Stderr(70_000), Token::StdinOf(0), Token::Console(1)]
+        {
             assert_eq!(Token::decode(token.encode()), token);
         }
     }

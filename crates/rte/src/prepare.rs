@@ -5,9 +5,11 @@ use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::cpuset::CpuSet;
+use crate::binding::Plan;
+use crate::cgroup::Cgroup;
 use crate::pattern::{self, Names};
 use crate::spec::{App, JobSpec, Stdin};
+use crate::topology::Topology;
 use crate::{Error, environment, resolve};
 
 /// A job that is ready to start.
@@ -18,10 +20,10 @@ pub struct Prepared {
     pub app_of: Vec<usize>,
     /// The programs.
     pub programs: Vec<Program>,
-    /// Processors of each rank; `None` where it is not bound.
-    pub cpus: Vec<Option<CpuSet>>,
-    /// More ranks than processors.
-    pub oversubscribed: bool,
+    /// Processors of each rank.
+    pub plan: Plan,
+    /// Our control group, and how often it ran out of memory so far.
+    pub cgroup: Cgroup,
     /// Output files of each rank: standard output, standard error.
     pub files: Vec<[Option<File>; 2]>,
     /// Name of this host.
@@ -57,21 +59,14 @@ impl Prepared {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let programs = spec.apps.iter().map(|app| Program::new(app, &host)).collect::<Result<_, _>>()?;
         let files = output_files(&spec, &app_of, &host)?;
-        let allowed = CpuSet::allowed();
+        let cgroup = Cgroup::own();
+        let topology = Topology::new(spec.placement.allowed());
+        let plan = spec.placement.plan(size, &topology, cgroup.cpu_quota())?;
         let job_id = pmi::random().map_err(|_| Error::System {
             step: "getting a random number",
             source: std::io::Error::last_os_error(),
         })?;
-        Ok(Prepared {
-            oversubscribed: size > allowed.len(),
-            cpus: vec![None; size],
-            spec,
-            app_of,
-            programs,
-            files,
-            host,
-            job_id,
-        })
+        Ok(Prepared { spec, app_of, programs, plan, cgroup, files, host, job_id })
     }
 }
 
@@ -81,7 +76,9 @@ impl Program {
         let path = resolve::program(app)?;
         let path = match &app.directory {
             // A relative path was found from the new directory, and exec will look from there as well.
-            Some(directory) => path.strip_prefix(directory).map_or_else(|_| path.clone(), |rest| Path::new(".").join(rest)),
+            Some(directory) => {
+                path.strip_prefix(directory).map_or_else(|_| path.clone(), |rest| Path::new(".").join(rest))
+            }
             None => path,
         };
         let name = c_string(&app.program);
@@ -122,10 +119,16 @@ fn output_files(spec: &JobSpec, app_of: &[usize], host: &str) -> Result<Vec<[Opt
         let Some(pattern) = pattern else { return Ok(None) };
         let names = Names { rank, app: app_of[rank], host, pid: std::process::id() };
         let path = PathBuf::from(pattern::expand(&pattern.to_string_lossy(), &names));
-        match File::create(&path) {
-            Ok(file) => Ok(Some(file)),
-            Err(source) => Err(Error::OutputFile { path, source }),
+        let failed = |source| Error::OutputFile { path: path.clone(), source };
+        if spec.output.make_directories
+            && let Some(parent) = path.parent()
+        {
+            std::fs::create_dir_all(parent).map_err(failed)?;
         }
+        // Appending keeps both streams whole where they go to one file.
+        let file = File::options().create(true).append(true).open(&path).map_err(failed)?;
+        file.set_len(0).map_err(failed)?;
+        Ok(Some(file))
     };
     (0..app_of.len())
         .map(|rank| Ok([open(&spec.output.stdout_pattern, rank)?, open(&spec.output.stderr_pattern, rank)?]))

@@ -115,7 +115,9 @@ impl Server {
             "init" => return self.init(rank, line),
             "get_maxes" => self.reply(
                 rank,
-                format!("cmd=maxes rc=0 kvsname_max={MAX_KVS_NAME} keylen_max={MAX_KEY} vallen_max={MAX_VALUE}"),
+                format!(
+                    "cmd=maxes rc=0 kvsname_max={MAX_KVS_NAME} keylen_max={MAX_KEY} vallen_max={MAX_VALUE}"
+                ),
             ),
             "get_appnum" => self.reply(rank, format!("cmd=appnum rc=0 appnum={}", self.ranks[rank].app)),
             "get_my_kvsname" => self.reply(rank, format!("cmd=my_kvsname rc=0 kvsname={}", self.kvs_name)),
@@ -150,7 +152,9 @@ impl Server {
         let refusal = if line.number::<u32>("protocol") != Some(PROTOCOL) {
             Some("another version of this exchange")
         } else if self.ranks[rank].phase != Phase::Silent {
-            Some("a second MPI program in the place of one rank; start each program with an mpiexec of its own")
+            Some(
+                "a second MPI program in the place of one rank; start each program with an mpiexec of its own",
+            )
         } else {
             None
         };
@@ -227,7 +231,10 @@ impl Server {
     fn spawn_line(&mut self, rank: usize, line: Line<'_>) -> Event {
         if line.text() == "endcmd" {
             self.ranks[rank].in_spawn = false;
-            self.reply(rank, "cmd=spawn_result rc=-1 errcodes=1 msg=this_mpiexec_starts_no_further_processes".to_owned());
+            self.reply(
+                rank,
+                "cmd=spawn_result rc=-1 errcodes=1 msg=this_mpiexec_starts_no_further_processes".to_owned(),
+            );
         }
         Event::None
     }
@@ -255,7 +262,10 @@ mod tests {
         assert!(server.anybody_waits());
         let out = say(&mut server, 1, "cmd=barrier_in");
         assert_eq!(out.iter().map(|(rank, _)| *rank).collect::<Vec<_>>(), [0, 1]);
-        assert_eq!(say(&mut server, 1, "cmd=get kvsname=kvs key=a")[0].1, "cmd=get_result rc=0 msg=success value=b c\n");
+        assert_eq!(
+            say(&mut server, 1, "cmd=get kvsname=kvs key=a")[0].1,
+            "cmd=get_result rc=0 msg=success value=b c\n"
+        );
         assert!(say(&mut server, 1, "cmd=get kvsname=kvs key=z")[0].1.contains("rc=-1"));
     }
 

@@ -90,6 +90,8 @@ pub struct Output {
     pub stdout_pattern: Option<OsString>,
     /// File name pattern for standard error.
     pub stderr_pattern: Option<OsString>,
+    /// Make the directories of the files.
+    pub make_directories: bool,
     /// Print as well what is written to files.
     pub copy: bool,
     /// Send standard error where standard output goes.

@@ -33,11 +33,6 @@ pub fn end_all() -> Vec<Pid> {
     }
 }
 
-/// Whether a child is left, dead or alive.
-pub fn has_children() -> bool {
-    !children().is_empty()
-}
-
 /// Our own children, zombies included. The launcher has one thread, so one file lists them all.
 fn children() -> Vec<Pid> {
     let own = rustix::process::getpid();

@@ -43,9 +43,13 @@ pub fn run(spec: JobSpec) -> Result<u8, Error> {
         std::process::exit(i32::from(code));
     }
     drop((theirs, prepared));
-    let guard = Pid::from_raw(pid)
-        .ok_or_else(|| Error::System { step: "starting the guard", source: std::io::Error::last_os_error() })?;
-    Watch::new(guard, ours, &wanted).and_then(|watch| watch.run(segment)).inspect_err(|_| drop(tree::end_all()))
+    let guard = Pid::from_raw(pid).ok_or_else(|| Error::System {
+        step: "starting the guard",
+        source: std::io::Error::last_os_error(),
+    })?;
+    Watch::new(guard, ours, &wanted)
+        .and_then(|watch| watch.run(segment))
+        .inspect_err(|_| drop(tree::end_all()))
 }
 
 /// The shared memory of a job of several ranks, without pages as yet.
@@ -54,6 +58,11 @@ fn new_segment(prepared: &Prepared) -> Result<Option<Segment>, Error> {
         return Ok(None);
     }
     let bytes = (prepared.spec.segment_bytes)(prepared.app_of.len());
+    // Charged beyond the limit, it would not be refused: somebody would be killed instead.
+    if let Some(left) = prepared.cgroup.memory_left().filter(|&left| left < bytes) {
+        let seen = format!("the control group's memory limit leaves {} MiB", left >> 20);
+        return Err(Error::Segment { bytes, seen });
+    }
     Segment::create(bytes).map(Some).map_err(Error::system("creating shared memory"))
 }
 
@@ -108,7 +117,8 @@ impl Watch {
 
     /// Waits for at most `patience`; passes on signals. Whether the guard has ended.
     fn guard_ended(&self, patience: Option<Duration>) -> Result<bool, Error> {
-        let timeout = patience.map(|p| Timespec { tv_sec: p.as_secs() as i64, tv_nsec: i64::from(p.subsec_nanos()) });
+        let timeout =
+            patience.map(|p| Timespec { tv_sec: p.as_secs() as i64, tv_nsec: i64::from(p.subsec_nanos()) });
         let mut fds = [
             PollFd::from_borrowed_fd(self.guard_fd.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),

@@ -14,16 +14,17 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
+use super::clock::{due, no_later_than};
 use super::rank::{Rank, Status};
 use super::report::{self, Culprit};
 use super::start::StartError;
-use super::{Ending, Failure, Guard};
+use super::{Failure, Guard};
 use crate::server::Phase;
-use crate::tree;
+use crate::{cgroup, traces};
 
 /// After a failure the other ranks have this long to go by themselves.
 const GRACE: Duration = Duration::from_millis(300);
-/// After a signal of the user, or a timeout, they have this long.
+/// After a signal of the user they have this long.
 const USER_GRACE: Duration = Duration::from_secs(5);
 
 impl Guard {
@@ -50,8 +51,7 @@ impl Guard {
             self.judge(rank);
         } else if self.is_inside_mpi(rank) {
             // Its wrapper is likely to end now as well, with a status that says more.
-            let soon = Instant::now() + GRACE;
-            self.wrapper_patience = Some(self.wrapper_patience.map_or(soon, |at| at.min(soon)));
+            no_later_than(&mut self.clock.wrappers, GRACE);
         }
     }
 
@@ -62,6 +62,8 @@ impl Guard {
     /// Decides what the end of `rank` means for the job.
     fn judge(&mut self, rank: usize) {
         let Some(status) = self.ranks[rank].status else { return };
+        self.trace(|_| format!("rank {rank} has ended: {}", status.describe()));
+        self.look_at_program(rank);
         let silent = self.server.phase(rank) == Phase::Silent;
         let failure = match status {
             Status::Killed(signal) => Failure::Killed(signal),
@@ -86,30 +88,33 @@ impl Guard {
     /// A wrapper goes on although its MPI program has ended inside MPI.
     fn lose_patience_with_wrappers(&mut self) {
         let lost = |rank: &usize| {
-            self.ranks[*rank].program.as_ref().is_some_and(|program| program.ended) && self.is_inside_mpi(*rank)
+            self.ranks[*rank].program.as_ref().is_some_and(|program| program.ended)
+                && self.is_inside_mpi(*rank)
         };
         if let Some(rank) = (0..self.ranks.len()).find(lost) {
             self.fail(Some(rank), Failure::ExitedInMpi(1));
         }
     }
 
-    /// Reports the first failure and ends the job because of it.
+    /// Reports the first failure and ends the job because of it, unless nobody is hurt.
     pub(super) fn fail(&mut self, rank: Option<usize>, failure: Failure) {
-        if self.ending.is_some() {
-            return;
-        }
+        let first = self.code.is_none();
         self.code.get_or_insert(failure.code());
         let harmless = matches!(failure, Failure::Exited(_));
+        if self.ending || (harmless && !first) {
+            return;
+        }
         let goes_on = harmless || (!self.job.spec.cleanup && rank.is_some());
         let others = match goes_on {
             true => 0,
             false => (0..self.ranks.len()).filter(|&r| Some(r) != rank && !self.ranks[r].is_over()).count(),
         };
         let culprit = rank.map(|rank| self.culprit(rank));
-        let text = report::message(&failure, culprit.as_ref(), others, None);
+        let cause = self.likely_cause(&failure);
+        let text = report::message(&failure, culprit.as_ref(), others, cause.as_deref());
         self.note(&text);
         if !goes_on {
-            self.end(GRACE);
+            self.end();
         }
     }
 
@@ -124,26 +129,56 @@ impl Guard {
         }
     }
 
-    /// Asks all ranks to go, and sees to it that they are gone after `grace`.
-    fn end(&mut self, grace: Duration) {
+    /// Whether the kernel killed somebody for lack of memory since the job began.
+    fn likely_cause(&self, failure: &Failure) -> Option<String> {
+        if *failure != Failure::Killed(libc::SIGKILL) {
+            return None;
+        }
+        let more =
+            |now: Option<u64>, before: Option<u64>| now.zip(before).is_some_and(|(now, before)| now > before);
+        if more(self.job.cgroup.oom_kills(), self.oom_kills.0) {
+            let limit = self.job.cgroup.memory_limit();
+            let limit = limit.map_or(String::new(), |bytes| format!(" ({} MiB)", bytes >> 20));
+            return Some(format!("out of memory: the kernel enforced the control group's limit{limit}"));
+        }
+        more(cgroup::machine_oom_kills(), self.oom_kills.1).then(|| "out of memory: see dmesg".to_owned())
+    }
+
+    /// Asks all ranks to go, and sees to it that they are gone after the grace period.
+    fn end(&mut self) {
+        self.ending = true;
         self.signal_all(Signal::TERM);
         self.signal_all(Signal::CONT);
-        self.ending = Some(Ending { kill_at: Instant::now() + grace, killed: false });
+        no_later_than(&mut self.clock.kill, GRACE);
     }
 
     /// A signal that mpiexec received.
     pub(super) fn signalled(&mut self, number: i32) {
         let Some(signal) = Signal::from_named_raw(number) else { return };
-        let ends = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].contains(&number);
-        match &mut self.ending {
-            // The user insists.
-            Some(ending) if ends => ending.kill_at = Instant::now(),
-            _ => {
+        match number {
+            libc::SIGINT | libc::SIGTERM | libc::SIGHUP if self.ending => {
+                // The user insists.
+                no_later_than(&mut self.clock.kill, Duration::ZERO);
+            }
+            libc::SIGINT | libc::SIGTERM | libc::SIGHUP => {
+                self.trace(|_| {
+                    format!(
+                        "passing signal {number} on; ranks that stay are killed in {} s",
+                        USER_GRACE.as_secs()
+                    )
+                });
+                self.code.get_or_insert(Failure::Signalled(number).code());
+                self.ending = true;
                 self.signal_all(signal);
-                if ends {
-                    self.code.get_or_insert(Failure::Signalled(number).code());
-                    self.ending = Some(Ending { kill_at: Instant::now() + USER_GRACE, killed: false });
+                self.signal_all(Signal::CONT);
+                no_later_than(&mut self.clock.kill, USER_GRACE);
+            }
+            libc::SIGWINCH => self.resize_terminals(),
+            _ => {
+                if let (libc::SIGCONT, Some(forwarder)) = (number, &mut self.stdin) {
+                    forwarder.resume(&self.poller);
                 }
+                self.signal_all(signal);
             }
         }
     }
@@ -154,30 +189,36 @@ impl Guard {
         }
     }
 
-    /// The next moment at which [`Guard::on_time`] has something to do.
-    pub(super) fn next_deadline(&self) -> Option<Instant> {
-        let kill_at = self.ending.as_ref().filter(|ending| !ending.killed).map(|ending| ending.kill_at);
-        [kill_at, self.timeout_at, self.wrapper_patience].into_iter().flatten().min()
-    }
-
     /// Does what is due at `now`.
     pub(super) fn on_time(&mut self, now: Instant) {
-        if self.wrapper_patience.is_some_and(|at| at <= now) {
-            self.wrapper_patience = None;
+        if due(&mut self.clock.prompts, now) {
+            self.show_prompts();
+        }
+        if due(&mut self.clock.libraries, now) {
+            self.look_for_libraries();
+        }
+        if due(&mut self.clock.wrappers, now) {
             self.lose_patience_with_wrappers();
         }
-        if self.timeout_at.is_some_and(|at| at <= now) {
-            self.timeout_at = None;
-            let time = self.job.spec.timeout.unwrap_or_default();
-            self.fail(None, Failure::Timeout(time));
+        if due(&mut self.clock.timeout, now) {
+            self.time_is_over();
         }
-        if let Some(ending) = &mut self.ending
-            && !ending.killed
-            && ending.kill_at <= now
-        {
-            ending.killed = true;
+        if due(&mut self.clock.kill, now) {
             self.signal_all(Signal::KILL);
         }
+    }
+
+    fn time_is_over(&mut self) {
+        if self.job.spec.stack_traces && !self.ending {
+            let alive: Vec<usize> =
+                (0..self.ranks.len()).filter(|&rank| !self.ranks[rank].is_over()).collect();
+            let pids: Vec<i32> = alive.iter().map(|&rank| self.culprit(rank).pid).collect();
+            for (rank, text) in alive.iter().zip(traces::of(&pids)) {
+                self.note(&format!("mpiexec: call stack of rank {rank} {text}"));
+            }
+        }
+        let time = self.job.spec.timeout.unwrap_or_default();
+        self.fail(None, Failure::Timeout(time));
     }
 
     /// A rank could not be started: the ones before it are ended without further words.
@@ -185,7 +226,8 @@ impl Guard {
         let app = &self.job.spec.apps[self.job.app_of[failed.rank]];
         let StartError { rank, error } = failed;
         let text = format!(
-            "mpiexec: starting rank {rank} ({}): {} failed\n  seen: {}\n  next: run `file` and `ls -l` on the program, and see `ulimit -a`\n",
+            "mpiexec: starting rank {rank} ({}): {} failed\n  seen: {}\n  \
+             next: run `file` and `ls -l` on the program, and see `ulimit -a`\n",
             app.program.to_string_lossy(),
             error.step,
             error.source
@@ -196,26 +238,17 @@ impl Guard {
 
     /// The job is over: ends what is left of it, prints what is left to print, and gives the exit code.
     pub(super) fn finish(mut self) -> u8 {
-        for rank in 0..self.ranks.len() {
-            self.drain_output(rank);
-        }
         if self.job.spec.print_exit_codes {
-            let list: Vec<String> = self.ranks.iter().enumerate().map(|(rank, state)| exit_text(rank, state)).collect();
+            let status = |state: &Rank| state.status.map_or("not known".to_owned(), Status::describe);
+            let list: Vec<String> = self
+                .ranks
+                .iter()
+                .enumerate()
+                .map(|(rank, state)| format!("rank {rank}: {}", status(state)))
+                .collect();
             self.note(&format!("mpiexec: exit codes: {}\n", list.join(", ")));
         }
-        self.flush_consoles();
-        for pid in tree::end_all() {
-            self.note(&format!("mpiexec: process {} of this job belongs to another user and was left alone\n", pid.as_raw_nonzero()));
-        }
-        self.flush_last();
+        self.close_consoles();
         self.code.unwrap_or(0)
-    }
-}
-
-fn exit_text(rank: usize, state: &Rank) -> String {
-    match state.status {
-        Some(Status::Exited(code)) => format!("rank {rank}: {code}"),
-        Some(status @ Status::Killed(signal)) => format!("rank {rank}: {} (signal {signal})", status.code()),
-        None => format!("rank {rank}: not known"),
     }
 }

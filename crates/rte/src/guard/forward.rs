@@ -1,15 +1,31 @@
-//! Output of ranks on its way to mpiexec's own.
+//! Input and output of ranks on its way from and to mpiexec's own.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::Guard;
-use super::rank::Flow;
+use super::clock::no_later_than;
+use super::rank::{Flow, Stream};
 use crate::console::Writer;
-use crate::poller::Token;
+use crate::lines::{Lines, Prefix};
+use crate::poller::{Poller, Token};
+use crate::spec::Stdin;
+use crate::stdin::{Forwarder, above_standard, may_be_inherited};
+use crate::{pty, tree};
 
 /// Bytes read at a time.
 const CHUNK: usize = 64 * 1024;
+/// The most that is read of one stream when its rank ends, in bytes: more than any pipe holds.
+const LAST_WORDS: usize = 1 << 20;
+/// An unfinished line shows on a terminal after this time.
+const PROMPT_DELAY: Duration = Duration::from_millis(50);
 
 /// mpiexec's standard output and error as writers; one for both where they are the same file.
-pub(super) fn consoles() -> std::io::Result<Vec<Writer>> {
+pub(super) fn consoles() -> io::Result<Vec<Writer>> {
     let (stdout, stderr) = (rustix::stdio::stdout(), rustix::stdio::stderr());
     let mut writers = vec![Writer::new(stdout)?];
     let same = match (rustix::fs::fstat(stdout), rustix::fs::fstat(stderr)) {
@@ -22,13 +38,91 @@ pub(super) fn consoles() -> std::io::Result<Vec<Writer>> {
     Ok(writers)
 }
 
+/// A forwarder, where ranks cannot have mpiexec's standard input itself.
+pub(super) fn forwarder(stdin: Stdin, poller: &Poller) -> io::Result<Option<Forwarder>> {
+    let needed = match stdin {
+        Stdin::None => false,
+        Stdin::All => true,
+        Stdin::Rank(_) => !may_be_inherited(rustix::stdio::stdin()),
+    };
+    if needed { Forwarder::new(poller).map(Some) } else { Ok(None) }
+}
+
 impl Guard {
+    /// Standard input of `rank`: mpiexec's own, a copy of it, or nothing.
+    pub(super) fn stdin_of(&mut self, rank: usize) -> io::Result<OwnedFd> {
+        let reads = match self.job.spec.stdin {
+            Stdin::Rank(reader) => reader as usize == rank,
+            Stdin::All => true,
+            Stdin::None => false,
+        };
+        match &mut self.stdin {
+            Some(forwarder) if reads => forwarder.add(rank),
+            None if reads => above_standard(rustix::stdio::stdin()),
+            _ => Ok(File::open("/dev/null")?.into()),
+        }
+    }
+
+    /// Where `rank` writes (its end), and what we read of it, if anything.
+    pub(super) fn output_of(&mut self, rank: usize, channel: usize) -> io::Result<(OwnedFd, Option<Stream>)> {
+        let output = &self.job.spec.output;
+        let label = match channel {
+            0 if output.stream_prefix => format!("[{rank}]<stdout>: "),
+            _ if output.stream_prefix => format!("[{rank}]<stderr>: "),
+            _ if output.rank_prefix => format!("[{rank}] "),
+            _ => String::new(),
+        };
+        let prefix = Prefix { label, timestamp: output.timestamp };
+        let file = self.job.files[rank][channel].take();
+        let console = (file.is_none() || output.copy).then_some(channel.min(self.writers.len() - 1));
+        let file = match file {
+            Some(file) if console.is_none() && prefix.is_empty() => return Ok((file.into(), None)),
+            file => file,
+        };
+        let terminal = console.map(|which| &self.writers[which]).filter(|writer| writer.is_terminal());
+        let (reader, writer) = match terminal {
+            Some(terminal) => pty::open(terminal)?,
+            None => pipe_with(PipeFlags::CLOEXEC)?,
+        };
+        rustix::io::ioctl_fionbio(&reader, true)?;
+        self.poller.watch(&reader, output_token(rank, channel))?;
+        let id = rank * 2 + channel;
+        Ok((
+            writer,
+            Some(Stream { reader, lines: Lines::default(), prefix, file, console, id, paused: false }),
+        ))
+    }
+
+    /// Copies standard input onwards.
+    pub(super) fn pump_stdin(&mut self) {
+        if let Some(forwarder) = &mut self.stdin
+            && !forwarder.pump(&self.poller)
+        {
+            // Closes the pipes: ranks see the end of file.
+            self.stdin = None;
+        }
+    }
+
     /// Reads one stream once.
     pub(super) fn read_output(&mut self, rank: usize, channel: usize) {
         let mut buffer = [0u8; CHUNK];
         let Some(stream) = &mut self.ranks[rank].streams[channel] else { return };
         if stream.read(&mut buffer, &mut self.writers) == Flow::Ended {
-            self.close_output(rank, channel);
+            return self.close_output(rank, channel);
+        }
+        let on_terminal = stream.console.is_some_and(|which| self.writers[which].is_terminal());
+        if on_terminal && stream.lines.has_partial() {
+            no_later_than(&mut self.clock.prompts, PROMPT_DELAY);
+        }
+        self.look_at_output(rank);
+    }
+
+    /// Shows unfinished lines.
+    pub(super) fn show_prompts(&mut self) {
+        for stream in self.ranks.iter_mut().flat_map(|rank| rank.streams.iter_mut().flatten()) {
+            if stream.console.is_some_and(|which| self.writers[which].is_terminal()) {
+                stream.flush(&mut self.writers);
+            }
         }
     }
 
@@ -37,12 +131,12 @@ impl Guard {
         let mut buffer = [0u8; CHUNK];
         for channel in 0..2 {
             let Some(stream) = &mut self.ranks[rank].streams[channel] else { continue };
-            let mut left = rustix::io::ioctl_fionread(&stream.reader).unwrap_or(0) as usize;
+            let mut total = 0;
             while let Flow::Bytes(n) = stream.read(&mut buffer, &mut self.writers) {
-                if n >= left {
+                total += n;
+                if total >= LAST_WORDS {
                     break;
                 }
-                left -= n;
             }
             stream.flush(&mut self.writers);
         }
@@ -55,20 +149,68 @@ impl Guard {
         }
     }
 
-    /// Writes what can be written.
-    pub(super) fn flush_consoles(&mut self) {
-        for writer in &mut self.writers {
-            writer.flush();
+    /// Gives all pseudo-terminals the size of ours.
+    pub(super) fn resize_terminals(&self) {
+        for stream in self.ranks.iter().flat_map(|rank| rank.streams.iter().flatten()) {
+            if let Some(terminal) =
+                stream.console.map(|which| &self.writers[which]).filter(|w| w.is_terminal())
+            {
+                pty::copy_size(terminal, &stream.reader);
+            }
         }
     }
 
-    /// Writes the rest, waiting for whoever reads it; gives up when the watching mpiexec ends.
-    pub(super) fn flush_last(&mut self) {
-        self.flush_consoles();
-        for (which, writer) in self.writers.iter().enumerate().filter(|(_, writer)| writer.is_pending()) {
-            // A file takes everything at once, so what is pending can be watched.
-            let _ = self.poller.watch_writable(writer, Token::Console(which));
+    /// Writes what can be written; reads nothing more from ranks while too much waits.
+    pub(super) fn flush_consoles(&mut self) {
+        for which in 0..self.writers.len() {
+            let writer = &mut self.writers[which];
+            writer.flush();
+            let pending = writer.is_pending();
+            if pending && !writer.watched {
+                // Only files cannot be watched, and they take everything at once.
+                writer.watched = self.poller.watch_writable(&*writer, Token::Console(which)).unwrap_or(false);
+            } else if !pending && std::mem::take(&mut writer.watched) {
+                self.poller.forget(&*writer);
+            }
+            let (full, broken) = (writer.is_full(), writer.is_broken());
+            self.pause_streams(which, full, broken);
         }
+    }
+
+    /// Stops or resumes reading of streams that go to console `which`; closes them if it is broken, so that
+    /// ranks notice (SIGPIPE) that nobody reads.
+    fn pause_streams(&mut self, which: usize, full: bool, broken: bool) {
+        for rank in 0..self.ranks.len() {
+            for channel in 0..2 {
+                let Some(stream) = &mut self.ranks[rank].streams[channel] else { continue };
+                if stream.console != Some(which) {
+                    continue;
+                }
+                if broken && stream.file.is_none() {
+                    self.close_output(rank, channel);
+                } else if stream.paused != full {
+                    stream.paused = full;
+                    // The stream is watched as long as it is open.
+                    let _ = self.poller.set(&stream.reader, output_token(rank, channel), !full, false);
+                }
+            }
+        }
+    }
+
+    /// Ends what is left of the job, then writes the rest, waiting for whoever reads it; gives up when the
+    /// watching mpiexec ends.
+    pub(super) fn close_consoles(&mut self) {
+        let immune = tree::end_all();
+        for rank in 0..self.ranks.len() {
+            self.drain_output(rank);
+        }
+        for pid in immune {
+            let pid = pid.as_raw_nonzero();
+            self.note(&format!(
+                "mpiexec: process {pid} of this job belongs to another user and was left alone\n"
+            ));
+        }
+        self.flush_consoles();
         while self.writers.iter().any(Writer::is_pending) {
             match self.poller.wait(None) {
                 Ok(tokens) if !tokens.contains(&Token::Parent) => self.flush_consoles(),
@@ -76,4 +218,8 @@ impl Guard {
             }
         }
     }
+}
+
+fn output_token(rank: usize, channel: usize) -> Token {
+    if channel == 0 { Token::Stdout(rank) } else { Token::Stderr(rank) }
 }

@@ -1,29 +1,37 @@
 //! The guard: parent and subreaper of all ranks of this node, PMI server, forwarder of output. One thread,
 //! one event loop; deaths are seen by pidfd.
 
+mod clock;
 mod ending;
 mod forward;
+mod libraries;
 mod rank;
 mod report;
 mod start;
 mod wire_up;
 
 use std::os::fd::OwnedFd;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pmi::Segment;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid};
 
+use crate::cgroup;
 use crate::console::Writer;
 use crate::control::Message;
 use crate::poller::{Poller, Token};
 use crate::prepare::Prepared;
 use crate::server::Server;
 use crate::signals::{Events, Set};
+use crate::spec::Verbosity;
+use crate::stdin::Forwarder;
 use crate::tree;
+use clock::Clock;
 use rank::Rank;
+use report::Failure;
 
-pub(crate) use report::Failure;
+/// Exit code of a guard whose mpiexec was killed; nobody is left to see it.
+const ABANDONED: i32 = 137;
 
 /// Everything the guard knows.
 pub(crate) struct Guard {
@@ -31,20 +39,25 @@ pub(crate) struct Guard {
     ranks: Vec<Rank>,
     server: Server,
     poller: Poller,
-    /// mpiexec's standard output and error. The second is missing where both are the same file.
+    clock: Clock,
+    /// mpiexec's standard output and error; only one where both are the same file.
     writers: Vec<Writer>,
+    stdin: Option<Forwarder>,
     segment: SegmentState,
     /// What the watching mpiexec says.
     control: OwnedFd,
     children: Events,
     /// Limit of open files that ranks get back, where the guard raised its own.
     open_files: Option<libc::rlimit>,
+    /// Processes that the kernel had killed for lack of memory when the job began: in our control group,
+    /// and on the whole machine.
+    oom_kills: (Option<u64>, Option<u64>),
+    /// How often silent ranks were searched for other MPI libraries, and whether one was found.
+    libraries: libraries::Search,
     /// Exit code of the job: that of the first failure.
     code: Option<u8>,
-    ending: Option<Ending>,
-    timeout_at: Option<Instant>,
-    /// When to stop waiting for a wrapper script whose MPI program has ended inside MPI.
-    wrapper_patience: Option<Instant>,
+    /// Ranks were asked to go.
+    ending: bool,
 }
 
 /// The shared memory on its way.
@@ -66,57 +79,57 @@ impl SegmentState {
     }
 }
 
-/// The job is being ended: ranks were asked to go.
-struct Ending {
-    /// Whoever is left then is killed.
-    kill_at: Instant,
-    killed: bool,
-}
-
 /// Runs the job; returns mpiexec's exit code. Called in the forked child, with all signals blocked.
 /// `mask` is what the ranks start with.
 pub(crate) fn run(job: Prepared, segment: Option<Segment>, control: OwnedFd, parent: Pid, mask: Set) -> u8 {
     tree::adopt_orphans();
+    // For `ps` and `top`; a failure costs nothing but the name.
     let _ = rustix::thread::set_name(c"mpiexec-guard");
     let mut guard = match Guard::new(job, segment, control, parent) {
         Ok(guard) => guard,
         Err(error) => {
-            eprintln!("mpiexec: setting up the guard process: the system refused\n  seen: {error}\n  next: see `ulimit -a`");
+            eprintln!(
+                "mpiexec: setting up the guard process: the system refused\n  seen: {error}\n  next: see `ulimit -a`"
+            );
             return 1;
         }
     };
-    if let Err(error) = guard.start(&mask) {
-        guard.could_not_start(&error);
-    } else {
-        guard.serve();
+    guard.announce();
+    match guard.start(&mask) {
+        Ok(()) => guard.serve(),
+        Err(error) => guard.could_not_start(&error),
     }
     guard.finish()
 }
 
 impl Guard {
     fn new(job: Prepared, segment: Option<Segment>, control: OwnedFd, parent: Pid) -> std::io::Result<Guard> {
-        let poller = Poller::new()?;
-        let parent = pidfd_open(parent, PidfdFlags::empty())?;
-        poller.watch(&parent, Token::Parent)?;
+        let mut poller = Poller::new()?;
+        poller.keep(pidfd_open(parent, PidfdFlags::empty())?, Token::Parent)?;
         poller.watch(&control, Token::Control)?;
-        // Leaked on purpose: watched as long as this process lives.
-        std::mem::forget(parent);
         let mut child_signal = Set::empty();
         child_signal.add(libc::SIGCHLD);
         let children = Events::new(&child_signal)?;
         poller.watch(&children, Token::Child)?;
         let size = job.app_of.len();
-        let kvs = pmi::kvs_name(job.job_id);
+        let timeout = job.spec.timeout.map(|time| Instant::now() + time);
         Ok(Guard {
-            server: Server::new(kvs, &job.app_of, &vec![0; size], job.spec.universe_size),
-            open_files: raise_open_files(size),
+            server: Server::new(
+                pmi::kvs_name(job.job_id),
+                &job.app_of,
+                &vec![0; size],
+                job.spec.universe_size,
+            ),
+            clock: Clock { timeout, ..Clock::default() },
             writers: forward::consoles()?,
-            ranks: Vec::with_capacity(size),
+            stdin: forward::forwarder(job.spec.stdin, &poller)?,
             segment: segment.map_or(SegmentState::None, SegmentState::Pending),
-            timeout_at: job.spec.timeout.map(|time| Instant::now() + time),
-            wrapper_patience: None,
+            open_files: raise_open_files(size),
+            oom_kills: (job.cgroup.oom_kills(), cgroup::machine_oom_kills()),
+            ranks: Vec::with_capacity(size),
+            libraries: libraries::Search::default(),
             code: None,
-            ending: None,
+            ending: false,
             job,
             poller,
             control,
@@ -126,9 +139,10 @@ impl Guard {
 
     /// The event loop: until no rank is left.
     fn serve(&mut self) {
+        self.pump_stdin();
+        self.look_for_libraries_in(Duration::from_millis(250));
         while !self.ranks.iter().all(Rank::is_over) {
-            let deadline = self.next_deadline();
-            match self.poller.wait(deadline) {
+            match self.poller.wait(self.clock.next()) {
                 Ok(tokens) => tokens.into_iter().for_each(|token| self.handle(token)),
                 Err(error) => return self.fail(None, Failure::Internal(error.to_string())),
             }
@@ -155,14 +169,18 @@ impl Guard {
             Token::ProgramExit(rank) => self.program_exited(rank),
             Token::Stdout(rank) => self.read_output(rank, 0),
             Token::Stderr(rank) => self.read_output(rank, 1),
-            Token::Console(_) | Token::Stdin | Token::StdinOf(_) => {}
+            Token::Stdin | Token::StdinOf(_) => self.pump_stdin(),
+            // Written after every round of the loop.
+            Token::Console(_) => {}
         }
     }
 
     fn message(&mut self, message: Message) {
         match message {
             Message::SegmentReady => {
-                if let SegmentState::Pending(segment) = std::mem::replace(&mut self.segment, SegmentState::None) {
+                if let SegmentState::Pending(segment) =
+                    std::mem::replace(&mut self.segment, SegmentState::None)
+                {
                     self.segment = SegmentState::Ready(segment);
                 }
                 self.welcome_all();
@@ -185,23 +203,34 @@ impl Guard {
             let is_rank = |rank: &Rank| rank.pid == pid || rank.mpi_pid == Some(event.pid);
             if !self.ranks.iter().any(is_rank) {
                 // No child of ours if it fails; then there is nothing to reap.
-                let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::NOHANG);
+                let _ = waitpid(Some(pid), WaitOptions::NOHANG);
             }
         }
     }
 
     fn parent_ended(&mut self) {
-        self.note("mpiexec: this job's mpiexec was killed\n  seen: its process has ended\n  next: all ranks were ended; start the job again\n");
         tree::end_all();
+        self.note(
+            "mpiexec: this job's mpiexec was killed\n  seen: its process has ended\n  \
+             next: all ranks were ended; start the job again\n",
+        );
         self.flush_consoles();
-        std::process::exit(137);
+        std::process::exit(ABANDONED);
     }
 
-    /// Prints `text` after what was printed before.
+    /// Prints `text` on standard error, after what was printed before.
     fn note(&mut self, text: &str) {
-        let stream = usize::MAX;
+        let no_stream = usize::MAX;
         if let Some(writer) = self.writers.last_mut() {
-            writer.put(stream, |out| out.extend_from_slice(text.as_bytes()));
+            writer.put(no_stream, |out| out.extend_from_slice(text.as_bytes()));
+        }
+    }
+
+    /// Prints what `-v` asks for.
+    fn trace(&mut self, text: impl FnOnce(&Guard) -> String) {
+        if self.job.spec.verbosity == Verbosity::Verbose {
+            let text = format!("mpiexec: {}\n", text(self));
+            self.note(&text);
         }
     }
 }

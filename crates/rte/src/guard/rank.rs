@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, pi
 
 use crate::console::Writer;
 use crate::lines::{Lines, Prefix};
+use crate::signals;
 
 /// One rank: the process started for it, its connection and its output.
 pub struct Rank {
@@ -60,6 +61,14 @@ impl Status {
             Status::Killed(signal) => 128u8.wrapping_add(signal as u8),
         }
     }
+
+    /// For messages: `3`, or `139 (SIGSEGV)`.
+    pub fn describe(self) -> String {
+        match self {
+            Status::Exited(code) => code.to_string(),
+            Status::Killed(signal) => format!("{} ({})", self.code(), signals::name(signal)),
+        }
+    }
 }
 
 impl Rank {
@@ -106,6 +115,8 @@ pub struct Stream {
     pub console: Option<usize>,
     /// Number of this stream among all of the job.
     pub id: usize,
+    /// Not read for now: its console is full.
+    pub paused: bool,
 }
 
 /// What a read brought.
@@ -131,7 +142,9 @@ impl Stream {
             Err(_) => return Flow::Ended,
         };
         let (lines, prefix) = (&mut self.lines, &self.prefix);
-        deliver(self.file.as_mut(), self.console, self.id, writers, |out| lines.feed(&buffer[..got], prefix, out));
+        deliver(self.file.as_mut(), self.console, self.id, writers, |out| {
+            lines.feed(&buffer[..got], prefix, out)
+        });
         Flow::Bytes(got)
     }
 

@@ -64,7 +64,12 @@ pub(crate) struct Culprit {
 }
 
 /// The message about `failure`. `others` is the number of ranks that are ended because of it.
-pub(crate) fn message(failure: &Failure, culprit: Option<&Culprit>, others: usize, cause: Option<&str>) -> String {
+pub(crate) fn message(
+    failure: &Failure,
+    culprit: Option<&Culprit>,
+    others: usize,
+    cause: Option<&str>,
+) -> String {
     let who = culprit.map_or_else(
         || "the job".to_owned(),
         |c| format!("rank {} (pid {}, {} on {})", c.rank, c.pid, c.program, c.host),
@@ -74,9 +79,12 @@ pub(crate) fn message(failure: &Failure, culprit: Option<&Culprit>, others: usiz
     if let Some(cause) = cause {
         let _ = write!(text, "; likely cause: {cause}");
     }
-    if others > 0 {
-        let _ = write!(text, "; the other {others} ranks were ended");
-    }
+    let _ = match (others, culprit) {
+        (0, _) => Ok(()),
+        (1, Some(_)) => write!(text, "; the other rank was ended"),
+        (_, Some(_)) => write!(text, "; the other {others} ranks were ended"),
+        (_, None) => write!(text, "; {others} ranks were ended"),
+    };
     let _ = writeln!(text, "\n  next: {next}");
     text
 }
@@ -85,7 +93,11 @@ fn describe(failure: &Failure) -> (String, String, String) {
     match failure {
         Failure::Killed(signal) => {
             let name = signals::name(*signal);
-            (format!("was killed by signal {signal} ({name})"), meaning(*signal).to_owned(), advice(*signal).to_owned())
+            (
+                format!("was killed by signal {signal} ({name})"),
+                meaning(*signal).to_owned(),
+                advice(*signal).to_owned(),
+            )
         }
         Failure::ExitedInMpi(code) => (
             format!("exited with code {code} between MPI_Init and MPI_Finalize"),
@@ -95,7 +107,8 @@ fn describe(failure: &Failure) -> (String, String, String) {
         Failure::ExitedBeforeInit(code) => (
             format!("exited with code {code} without calling MPI_Init"),
             "other ranks wait for it in MPI_Init or a barrier of the launcher".to_owned(),
-            "run `ldd` on the program: all ranks need the same MPI library, and all must call MPI_Init".to_owned(),
+            "run `ldd` on the program: all ranks need the same MPI library, and all must call MPI_Init"
+                .to_owned(),
         ),
         Failure::Exited(code) => (
             format!("exited with code {code}"),
@@ -161,7 +174,9 @@ fn advice(signal: i32) -> &'static str {
             "compile with -g, run `ulimit -c unlimited`, start again and open the core file with gdb"
         }
         libc::SIGILL => "compile for this processor (see -march), or start the job on the right hosts",
-        libc::SIGKILL => "run `dmesg | tail` and look at the memory limit; ask who else may kill your processes",
+        libc::SIGKILL => {
+            "run `dmesg | tail` and look at the memory limit; ask who else may kill your processes"
+        }
         libc::SIGPIPE => "see whether mpiexec's output was closed, for example by `head`",
         libc::SIGXCPU => "raise `ulimit -t`",
         _ => "see the program's own messages above",

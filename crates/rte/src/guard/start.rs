@@ -1,37 +1,56 @@
 //! Starting the ranks.
 
 use std::ffi::CStr;
-use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use pmi::scm;
 use pmi::wire::LineBuffer;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 
 use super::Guard;
-use super::rank::{Rank, Stream};
+use super::rank::Rank;
 use crate::environment::{self, Place};
-use crate::lines::{Lines, Prefix};
 use crate::poller::Token;
 use crate::signals::Set;
 use crate::spawn::{Command, SpawnError, Spawner};
-use crate::spec::Stdin;
 
 /// A rank that could not be started.
-pub struct StartError {
+pub(super) struct StartError {
     pub rank: usize,
     pub error: SpawnError,
 }
 
 impl Guard {
+    /// Says what is about to run, as far as that was asked for.
+    pub(super) fn announce(&mut self) {
+        if self.job.spec.display_map {
+            let line = |(rank, &app): (usize, &usize)| {
+                let program = self.job.spec.apps[app].program.to_string_lossy();
+                format!("mpiexec: rank {rank} runs {program} on {}\n", self.job.host)
+            };
+            let map: String = self.job.app_of.iter().enumerate().map(line).collect();
+            self.note(&map);
+        }
+        if self.job.spec.report_bindings {
+            let report = self.job.plan.report(&self.job.host);
+            self.note(&report);
+        }
+        self.trace(|guard| {
+            let pid = rustix::process::getpid().as_raw_nonzero();
+            format!("guard process {pid} starts {} ranks on {}", guard.job.app_of.len(), guard.job.host)
+        });
+        self.flush_consoles();
+    }
+
     /// Starts all ranks in order; `mask` is the mask of blocked signals that they begin with.
     pub(super) fn start(&mut self, mask: &Set) -> Result<(), StartError> {
         let mut spawner = Spawner::new();
         for rank in 0..self.job.app_of.len() {
-            let started = self.start_rank(rank, mask, &mut spawner).map_err(|error| StartError { rank, error })?;
+            let started =
+                self.start_rank(rank, mask, &mut spawner).map_err(|error| StartError { rank, error })?;
+            self.trace(|_| format!("rank {rank} is process {}", started.pid.as_raw_nonzero()));
             self.ranks.push(started);
         }
         Ok(())
@@ -47,12 +66,13 @@ impl Guard {
             universe: self.job.spec.universe_size,
         };
         let stdin = self.stdin_of(rank).map_err(at("opening standard input"))?;
-        let (stdout, stdout_stream) = self.output_of(rank, 0).map_err(at("making an output pipe"))?;
-        let (stderr, stderr_stream) = if self.job.spec.output.merge {
-            (None, None)
-        } else {
-            let (fd, stream) = self.output_of(rank, 1).map_err(at("making an output pipe"))?;
-            (Some(fd), stream)
+        let (stdout, stdout_stream) = self.output_of(rank, 0).map_err(at("opening standard output"))?;
+        let (stderr, stderr_stream) = match self.job.spec.output.merge {
+            true => (None, None),
+            false => {
+                let (fd, stream) = self.output_of(rank, 1).map_err(at("opening standard error"))?;
+                (Some(fd), stream)
+            }
         };
 
         let program = &self.job.programs[self.job.app_of[rank]];
@@ -67,14 +87,14 @@ impl Guard {
             directory: program.directory.as_deref(),
             standard: [stdin.as_fd(), stdout.as_fd(), stderr.as_ref().unwrap_or(&stdout).as_fd()],
             keep: Some(theirs.as_fd()),
-            cpus: self.job.cpus[rank].as_ref(),
+            cpus: self.job.plan.cpus[rank].as_ref(),
             mask,
             open_files: self.open_files,
         })?;
-        let pid = Pid::from_raw(child.pid).ok_or_else(|| at("creating a process")(io::Error::other("no process id")))?;
+        let no_pid = || at("creating a process")(io::Error::other("no process id"));
         self.poller.watch(&child.pidfd, Token::Exit(rank)).map_err(at("watching a process"))?;
         Ok(Rank {
-            pid,
+            pid: Pid::from_raw(child.pid).ok_or_else(no_pid)?,
             pidfd: child.pidfd,
             status: None,
             program: None,
@@ -94,45 +114,6 @@ impl Guard {
         scm::want_credentials(ours.as_fd())?;
         self.poller.watch(&ours, Token::Pmi(rank))?;
         Ok((ours, theirs))
-    }
-
-    /// Standard input of a rank: mpiexec's own where the rank may have it, or nothing.
-    fn stdin_of(&self, rank: usize) -> io::Result<OwnedFd> {
-        let wanted = match self.job.spec.stdin {
-            Stdin::Rank(reader) => reader as usize == rank,
-            Stdin::All => true,
-            Stdin::None => false,
-        };
-        if wanted { above_standard(rustix::stdio::stdin()) } else { Ok(File::open("/dev/null")?.into()) }
-    }
-
-    /// Where a rank writes (its end), and what we read of it.
-    fn output_of(&mut self, rank: usize, channel: usize) -> io::Result<(OwnedFd, Option<Stream>)> {
-        let output = &self.job.spec.output;
-        let file = self.job.files[rank][channel].take();
-        let label = match channel {
-            _ if output.stream_prefix && channel == 0 => format!("[{rank}]<stdout>: "),
-            _ if output.stream_prefix => format!("[{rank}]<stderr>: "),
-            _ if output.rank_prefix => format!("[{rank}] "),
-            _ => String::new(),
-        };
-        let prefix = Prefix { label, timestamp: output.timestamp };
-        let console = (file.is_none() || output.copy).then_some(channel);
-        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
-        rustix::io::ioctl_fionbio(&reader, true)?;
-        let token = if channel == 0 { Token::Stdout(rank) } else { Token::Stderr(rank) };
-        self.poller.watch(&reader, token)?;
-        let stream = Stream { reader, lines: Lines::default(), prefix, file, console, id: rank * 2 + channel };
-        Ok((writer, Some(stream)))
-    }
-}
-
-/// A duplicate of `fd` with a number above 2, as [`Command::standard`] wants it.
-fn above_standard(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    match rustix::io::fcntl_dupfd_cloexec(fd, 3) {
-        Ok(fd) => Ok(fd),
-        Err(rustix::io::Errno::BADF) => Ok(OpenOptions::new().read(true).open("/dev/null")?.into()),
-        Err(e) => Err(e.into()),
     }
 }
 

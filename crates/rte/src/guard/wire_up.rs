@@ -39,7 +39,11 @@ impl Guard {
             match event {
                 Event::None => {}
                 Event::Hello => self.hello(rank, sender),
-                Event::OtherLibrary => self.note_sender(rank, sender),
+                Event::OtherLibrary => {
+                    self.note_sender(rank, sender);
+                    self.other_library(rank);
+                    self.check_missing();
+                }
                 Event::Abort { code, message } => self.fail(Some(rank), Failure::Abort { code, message }),
                 Event::Broken(what) => {
                     self.close_pmi(rank);
@@ -51,6 +55,7 @@ impl Guard {
 
     fn hello(&mut self, rank: usize, sender: Option<i32>) {
         self.note_sender(rank, sender);
+        self.trace(|guard| format!("rank {rank} (process {:?}) calls MPI_Init", guard.ranks[rank].mpi_pid));
         self.welcome_all();
         self.check_missing();
     }
@@ -80,12 +85,16 @@ impl Guard {
         let mut welcome = Welcome {
             job_id: self.job.job_id,
             node_of: vec![0; size],
-            local_pids: self.ranks.iter().map(|r| r.mpi_pid.unwrap_or(r.pid.as_raw_nonzero().get())).collect(),
+            local_pids: self
+                .ranks
+                .iter()
+                .map(|r| r.mpi_pid.unwrap_or(r.pid.as_raw_nonzero().get()))
+                .collect(),
             guard_pid: Some(rustix::process::getpid().as_raw_nonzero().get()),
             segment_bytes: self.segment.ready().map(|segment| segment.bytes),
             app_num: 0,
             universe_size: self.job.spec.universe_size,
-            oversubscribed: self.job.oversubscribed,
+            oversubscribed: self.job.plan.oversubscribed,
             info: Vec::new(),
         };
         for rank in 0..size {

@@ -1,0 +1,36 @@
+//! Moments at which the guard has something to do although nothing happens.
+
+use std::time::{Duration, Instant};
+
+/// Each moment is set by whoever wants it and taken by [`due`].
+#[derive(Default)]
+pub(super) struct Clock {
+    /// The job's time is over (`-timeout`).
+    pub timeout: Option<Instant>,
+    /// The grace period of an ending job is over.
+    pub kill: Option<Instant>,
+    /// No longer wait for a wrapper script whose MPI program has ended inside MPI.
+    pub wrappers: Option<Instant>,
+    /// Show unfinished lines (prompts) on a terminal.
+    pub prompts: Option<Instant>,
+    /// Look which MPI library silent ranks have loaded.
+    pub libraries: Option<Instant>,
+}
+
+impl Clock {
+    /// The next moment.
+    pub fn next(&self) -> Option<Instant> {
+        [self.timeout, self.kill, self.wrappers, self.prompts, self.libraries].into_iter().flatten().min()
+    }
+}
+
+/// Takes the moment out of `slot` if it has come.
+pub(super) fn due(slot: &mut Option<Instant>, now: Instant) -> bool {
+    slot.take_if(|at| *at <= now).is_some()
+}
+
+/// Sets `slot` to `delay` from now unless it is set to an earlier moment.
+pub(super) fn no_later_than(slot: &mut Option<Instant>, delay: Duration) {
+    let at = Instant::now() + delay;
+    *slot = Some(slot.map_or(at, |present| present.min(at)));
+}
