@@ -7,6 +7,7 @@
 #![allow(clippy::too_many_arguments, reason = "functions have the arguments of the MPI call")]
 
 pub mod abi_info;
+pub mod alloc;
 pub mod attr;
 pub mod buffer;
 pub mod coll;

@@ -17,9 +17,13 @@ mca::params! {
     }
 }
 
+/// The parameters of each room of the library, by the beginning that their names share.
+pub(crate) const ROOMS: &[(&str, &[mca::Param])] =
+    &[("mpi", MpiParams::PARAMS), ("btl_vader", btl_vader::VaderParams::PARAMS)];
+
 /// Every parameter of the library, by room.
 pub fn registry() -> mca::Registry {
-    mca::Registry::new(&[MpiParams::PARAMS, btl_vader::VaderParams::PARAMS])
+    mca::Registry::new(&ROOMS.iter().map(|(_, params)| *params).collect::<Vec<_>>())
 }
 
 /// The parameters in force.

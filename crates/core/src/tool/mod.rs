@@ -16,22 +16,18 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use abi::{Error, Result};
-use mca::{Param, Registry};
+use mca::Registry;
 
 use crate::domain::Token;
+use crate::params::ROOMS;
 
 pub use absent::*;
 pub use category::*;
 pub use cvar::*;
 pub use enumeration::*;
 
-/// The parameters of each room of the library, in the order of the control variables' indices.
-const ROOMS: &[(&str, &[Param])] =
-    &[("mpi", crate::params::MpiParams::PARAMS), ("btl_vader", btl_vader::VaderParams::PARAMS)];
-
 /// All parameters; the index of one is its control variable.
-pub(crate) static REGISTRY: LazyLock<Registry> =
-    LazyLock::new(|| Registry::new(&ROOMS.iter().map(|(_, params)| *params).collect::<Vec<_>>()));
+static REGISTRY: LazyLock<Registry> = LazyLock::new(crate::params::registry);
 
 /// How often `MPI_T_init_thread` was called more than `MPI_T_finalize`.
 static USERS: AtomicU32 = AtomicU32::new(0);
