@@ -166,13 +166,13 @@ pub fn get_session(t: &mut Token, session: abi::Session, errhandler: &mut abi::E
     Ok(())
 }
 
-/// The handler to start a session or the world with.
-pub(crate) fn initial(t: &mut Token, errhandler: abi::Errhandler) -> Result<Handler> {
+/// The handler that an object is made with; `MPI_ERRHANDLER_NULL` stands for the initial one.
+pub(crate) fn initial(t: &mut Token, errhandler: abi::Errhandler, target: Target) -> Result<Handler> {
     let mut state = t.lock();
     if errhandler == abi::ERRHANDLER_NULL {
         return Ok(state.errhandlers.initial);
     }
-    let handler = state.errhandlers.resolve(errhandler, Target::Session)?;
+    let handler = state.errhandlers.resolve(errhandler, target)?;
     Ok(state.errhandlers.acquire(handler))
 }
 

@@ -8,6 +8,7 @@ use pml_ob1::{Done, ReqId};
 
 use crate::buffer::Place;
 use crate::coll::Running;
+use crate::comm::idup::Duplicate;
 use crate::domain::Token;
 use crate::grequest::Generalized;
 use crate::handle::RequestKey;
@@ -28,6 +29,8 @@ pub(crate) enum Composite {
     Pair { receive: Option<ReqId>, send: Option<ReqId>, received: Done, kept: Vec<u8> },
     /// A nonblocking collective.
     Collective(Box<Running>),
+    /// A communicator being duplicated; out for the moment in which it advances.
+    Duplicate(Option<Box<Duplicate>>),
     /// A partitioned operation.
     Partitioned(Box<Partitioned>),
     /// Waits for the messages of a buffer (`MPI_Buffer_iflush`).
@@ -176,6 +179,7 @@ impl Composite {
                 receive.is_none() && send.is_none()
             }
             Composite::Collective(running) => running.is_complete(),
+            Composite::Duplicate(duplicate) => duplicate.as_ref().is_some_and(|d| d.ended.is_some()),
             Composite::Partitioned(partitioned) => partitioned.advance(ob1),
             Composite::Flush { drained, .. } => *drained,
         }
@@ -189,12 +193,13 @@ impl Composite {
             Composite::Persistent(persistent) => persistent.outcome(),
             Composite::Partitioned(partitioned) => partitioned.outcome(ob1),
             Composite::Collective(running) => running.outcome(),
+            Composite::Duplicate(duplicate) => duplicate.as_ref().and_then(|d| d.ended).unwrap_or(EMPTY),
             Composite::Generalized(_) | Composite::Flush { .. } => EMPTY,
         }
     }
 }
 
-const EMPTY: Done = Done { status: Status::EMPTY, error: abi::SUCCESS, owner: 0 };
+pub(crate) const EMPTY: Done = Done { status: Status::EMPTY, error: abi::SUCCESS, owner: 0 };
 
 const UNKNOWN: Error =
     Error::new(abi::ERR_REQUEST, "the handle names no request (never created or complete)");
@@ -320,6 +325,10 @@ impl State {
                 generalized.orphaned = true;
                 return Ok(None);
             }
+            Composite::Duplicate(Some(duplicate)) if !complete => {
+                duplicate.orphaned = true;
+                return Ok(None);
+            }
             Composite::Collective(running) if !complete => {
                 running.orphaned = true;
                 return Ok(None);
@@ -333,7 +342,13 @@ impl State {
             Some(Composite::Pair { receive, send, .. }) => {
                 receive.into_iter().chain(send).for_each(|id| self.ob1.detach(id));
             }
-            Some(Composite::Collective(_) | Composite::Flush { .. } | Composite::Immediate(_)) | None => {}
+            Some(
+                Composite::Collective(_)
+                | Composite::Duplicate(_)
+                | Composite::Flush { .. }
+                | Composite::Immediate(_),
+            )
+            | None => {}
         }
         Ok(None)
     }

@@ -1,15 +1,21 @@
-//! Sessions (MPI-5.0 section 11.3).
+//! Sessions (MPI-5.0 section 11.3): MPI without `MPI_Init`, by process sets.
+
+use std::ffi::CStr;
 
 use abi::{Error, Result};
+use ffi::TextOut;
 
 use crate::buffer::BufferPool;
-use crate::errhandler::Handler;
+use crate::domain::Token;
+use crate::errhandler::{Handler, Target};
 use crate::handle::{self, Kind, Objects};
+use crate::info::Info;
 
 /// A session.
 pub(crate) struct Session {
     pub errhandler: Handler,
     pub buffer: BufferPool,
+    info: Info,
 }
 
 /// Sessions by handle.
@@ -35,4 +41,136 @@ impl Sessions {
     pub fn get_mut(&mut self, handle: abi::Session) -> Result<&mut Session> {
         handle::key(Kind::Session, handle.0).and_then(|key| self.slab.get_mut(key)).ok_or(INVALID)
     }
+}
+
+/// The process sets that every session knows (MPI-5.0 section 11.3.2).
+const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
+
+/// `MPI_Session_init`: joins the job if nobody has yet.
+pub fn init(
+    t: &mut Token,
+    info: abi::Info,
+    errhandler: abi::Errhandler,
+    session: &mut abi::Session,
+) -> Result<()> {
+    let hints = t.lock().infos.hints(info)?;
+    let level = match hints.get("thread_level") {
+        Some("MPI_THREAD_SINGLE") => abi::THREAD_SINGLE,
+        Some("MPI_THREAD_FUNNELED") => abi::THREAD_FUNNELED,
+        Some("MPI_THREAD_SERIALIZED") => abi::THREAD_SERIALIZED,
+        // Sessions of different libraries need not know of each other.
+        _ => abi::THREAD_MULTIPLE,
+    };
+    let provided = crate::env::start(t, level)?;
+    let handler = crate::errhandler::initial(t, errhandler, Target::Session)?;
+    let mut info = hints;
+    info.set("thread_level", level_name(provided));
+    info.set("mpi_memory_alloc_kinds", "system,mpi");
+    let new = Session { errhandler: handler, buffer: BufferPool::default(), info };
+    let key = t
+        .lock()
+        .sessions
+        .slab
+        .insert(new)
+        .map_err(|_| Error::new(abi::ERR_OTHER, "more than 2^20 sessions exist"))?;
+    *session = abi::Session(handle::make(Kind::Session, key));
+    Ok(())
+}
+
+pub(crate) fn level_name(level: i32) -> &'static str {
+    match level {
+        abi::THREAD_FUNNELED => "MPI_THREAD_FUNNELED",
+        abi::THREAD_SERIALIZED => "MPI_THREAD_SERIALIZED",
+        abi::THREAD_MULTIPLE => "MPI_THREAD_MULTIPLE",
+        _ => "MPI_THREAD_SINGLE",
+    }
+}
+
+/// `MPI_Session_finalize`: the last session leaves the job, unless the world model still runs.
+pub fn finalize(t: &mut Token, session: &mut abi::Session) -> Result<()> {
+    crate::buffer::flush(t, crate::buffer::Place::Session(*session))?;
+    let last = {
+        let mut state = t.lock();
+        let key = handle::key(Kind::Session, session.0).ok_or(INVALID)?;
+        let old = state.sessions.slab.remove(key).ok_or(INVALID)?;
+        state.errhandlers.release(old.errhandler);
+        state.sessions.is_empty() && (!state.initialized || state.finalized)
+    };
+    *session = abi::SESSION_NULL;
+    if last {
+        crate::wait::wait_for(t, |state| state.ob1.idle().then_some(()));
+        crate::env::leave(t);
+    }
+    Ok(())
+}
+
+/// `MPI_Session_get_info`
+pub fn get_info(t: &mut Token, session: abi::Session, info: &mut abi::Info) -> Result<()> {
+    let mut state = t.lock();
+    let hints = state.sessions.get(session)?.info.clone();
+    *info = state.infos.add(hints)?;
+    Ok(())
+}
+
+/// `MPI_Session_get_num_psets`
+pub fn get_num_psets(t: &mut Token, session: abi::Session, info: abi::Info, count: &mut i32) -> Result<()> {
+    let state = t.lock();
+    state.sessions.get(session)?;
+    state.infos.hints(info)?;
+    *count = SETS.len() as i32;
+    Ok(())
+}
+
+/// `MPI_Session_get_nth_pset`
+pub fn get_nth_pset(
+    t: &mut Token,
+    session: abi::Session,
+    info: abi::Info,
+    n: i32,
+    mut name: TextOut<'_>,
+) -> Result<()> {
+    let state = t.lock();
+    state.sessions.get(session)?;
+    state.infos.hints(info)?;
+    let found = usize::try_from(n).ok().and_then(|n| SETS.get(n));
+    name.set(found.ok_or(Error::new(abi::ERR_ARG, "the session has fewer process sets"))?);
+    Ok(())
+}
+
+fn known(name: &CStr) -> Result<usize> {
+    let name = name.to_string_lossy();
+    let found = SETS.iter().position(|set| set.eq_ignore_ascii_case(&name));
+    found.ok_or(Error::new(abi::ERR_ARG, "the session has no process set of that name"))
+}
+
+/// `MPI_Session_get_pset_info`
+pub fn get_pset_info(t: &mut Token, session: abi::Session, name: &CStr, info: &mut abi::Info) -> Result<()> {
+    let mut state = t.lock();
+    state.sessions.get(session)?;
+    let size = match known(name)? {
+        0 => state.world.as_ref().map_or(1, |world| world.job.size),
+        _ => 1,
+    };
+    let mut facts = Info::default();
+    facts.set("mpi_size", &size.to_string());
+    *info = state.infos.add(facts)?;
+    Ok(())
+}
+
+/// `MPI_Group_from_session_pset`
+pub fn group_from_pset(
+    t: &mut Token,
+    session: abi::Session,
+    name: &CStr,
+    group: &mut abi::Group,
+) -> Result<()> {
+    let mut state = t.lock();
+    state.sessions.get(session)?;
+    let me = state.me();
+    let found = match (known(name)?, &state.world) {
+        (0, Some(world)) => world.group.clone(),
+        _ => std::sync::Arc::new(crate::group::Group::new([me].into(), me)),
+    };
+    *group = state.groups.add(found)?;
+    Ok(())
 }

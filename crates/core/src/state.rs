@@ -8,6 +8,7 @@ use slab::Slab;
 
 use crate::attr::Keyvals;
 use crate::buffer::BufferPool;
+use crate::comm::contexts::Contexts;
 use crate::comm::{Comm, Comms};
 use crate::datatype::Types;
 use crate::errcode::ErrorTable;
@@ -31,6 +32,8 @@ pub(crate) struct State {
     pub composites: Slab<Composite, 23, 6>,
     /// Composite requests that progress must advance.
     pub active: Vec<u32>,
+    /// Duplicates of communicators on their way (`MPI_Comm_idup`).
+    pub duplicates: Vec<u32>,
     /// Reductions that the program must do before a collective can go on.
     pub callbacks: crate::coll::Callbacks,
     /// Threads asleep on this process's doorbell.
@@ -55,8 +58,8 @@ pub(crate) struct State {
     /// What only an initialised library has.
     pub world: Option<World>,
     pub params: Params,
-    /// The next context id that no communicator of this process has used.
-    pub next_context: u32,
+    /// Context ids in use.
+    pub contexts: Contexts,
     /// Answers to `MPI_Comm_get_attr` for the predefined keys, kept where pointers to them stay valid.
     pub predefined: Box<Predefined>,
 }
@@ -93,6 +96,7 @@ impl State {
             comms: Comms::new(),
             composites: crate::request::composites(),
             active: Vec::new(),
+            duplicates: Vec::new(),
             callbacks: Default::default(),
             initialized: false,
             finalized: false,
@@ -109,7 +113,7 @@ impl State {
             buffer: BufferPool::default(),
             world: None,
             params: Params::read(),
-            next_context: crate::comm::FIRST_DYNAMIC_CONTEXT,
+            contexts: Contexts::new(),
             predefined: Box::new(Predefined {
                 tag_ub: crate::comm::TAG_UB,
                 io: abi::ANY_SOURCE,

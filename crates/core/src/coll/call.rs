@@ -63,6 +63,16 @@ impl Call {
         }
     }
 
+    /// The largest of every rank's first word into the second; in an inter-communicator of the other group's.
+    pub fn of_words(state: &State, comm: abi::Comm, words: Address) -> Result<Call> {
+        let at = |address| -> Result<Buffer> {
+            Ok(Buffer { address, ..Buffer::shape_only(state, 1, abi::UINT64_T)? })
+        };
+        let (send, recv) = (at(words)?, at(Address(words.0 + 8))?);
+        let op = Some(reduction(state, abi::MAX, abi::UINT64_T)?);
+        Ok(Call { send, recv, op, ..Call::new(Coll::Allreduce, comm) })
+    }
+
     /// Whether this process is the root.
     pub fn at_root(&self, comm: &Comm) -> bool {
         match self.root {

@@ -67,9 +67,31 @@ impl Running {
         })
     }
 
+    /// The allreduce of one word into the next with the largest value as the result, for the library itself.
+    pub fn of_words(state: &mut State, comm: abi::Comm, words: Address) -> Result<Box<Running>> {
+        let call = Call::of_words(state, comm, words)?;
+        Running::new(state, call).map(Box::new)
+    }
+
+    /// Puts the execution at its start, under a tag that is no collective's.
+    pub fn begin_apart(&mut self, tag: i32) -> Result<()> {
+        self.wire.tag = tag;
+        self.restart()
+    }
+
+    /// Runs as far as possible; for reductions that are not the program's.
+    pub fn step(&mut self, ob1: &mut pml_ob1::Ob1, bml: &mut bml::Bml) {
+        // A predefined operation has no callback.
+        let _ = self.advance(ob1, bml);
+    }
+
     /// Takes a tag for one round of the collective and puts the execution at its start.
     fn begin(&mut self, state: &mut State) -> Result<()> {
         self.wire.tag = state.comms.get_mut(self.call.comm)?.coll.next_tag();
+        self.restart()
+    }
+
+    fn restart(&mut self) -> Result<()> {
         self.ended = None;
         let user = matches!(self.call.op, Some(Reduction::User { .. }));
         let blocks =

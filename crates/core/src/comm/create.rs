@@ -1,23 +1,21 @@
 //! Making and freeing communicators (MPI-5.0 sections 7.4.2, 7.4.3 and 7.6).
 //!
-//! A new communicator needs a context id that no member uses. Every process counts the ids it has seen; the
-//! members agree on the largest count, and count on from there.
+//! All calls agree on context ids as `contexts` tells.
 
+use std::ffi::CStr;
 use std::sync::Arc;
 
 use abi::{Error, Result};
 
 use super::Comm;
-use super::exchange::{gather_words, largest};
+use super::contexts::MEETING;
+use super::exchange::{gather_words, largest, smallest};
 use crate::attr::{Object, copy_all, delete_all};
 use crate::domain::Token;
 use crate::errhandler::Handler;
 use crate::group::Group;
 use crate::info::Info;
 use crate::state::State;
-
-/// Largest context id; one bit of the context tells the library's messages from the program's.
-const MAX_CONTEXT_ID: u64 = (1 << 31) - 2;
 
 /// `MPI_Comm_dup`
 pub fn dup(t: &mut Token, comm: abi::Comm, new: &mut abi::Comm) -> Result<()> {
@@ -38,19 +36,25 @@ pub fn dup_with_info(t: &mut Token, comm: abi::Comm, info: abi::Info, new: &mut 
 }
 
 fn duplicate(t: &mut Token, comm: abi::Comm, info: Info) -> Result<abi::Comm> {
-    let id = agree(t, comm, 2)?;
+    let count = t.lock().comm(comm)?.context_ids();
+    let id = agree(t, comm, count)?;
     let attributes = copy_all(t, Object::Comm(comm))?;
     let mut state = t.lock();
-    let old = state.comm(comm)?;
+    let mut copy = copy_of(state.comm(comm)?, id, info);
+    copy.attributes = attributes;
+    state.add_comm(copy)
+}
+
+/// A communicator like `old` in all but context, hints and attributes.
+pub(super) fn copy_of(old: &Comm, id: u32, info: Info) -> Comm {
     let mut copy = Comm::new(id, old.group.clone(), old.rank, old.errhandler);
     copy.session = old.session;
     copy.topology = old.topology.clone();
-    copy.attributes = attributes;
     copy.info = info;
     if let Some(remote) = old.remote.clone() {
         copy.make_inter(remote, id + 1);
     }
-    state.add_comm(copy)
+    copy
 }
 
 /// `MPI_Comm_create`: a communicator of a subgroup; everyone else gets `MPI_COMM_NULL`.
@@ -129,6 +133,34 @@ pub(crate) fn over_group(
     t.lock().add_comm(comm)
 }
 
+/// `MPI_Comm_create_from_group`
+pub fn create_from_group(
+    t: &mut Token,
+    group: abi::Group,
+    tag: &CStr,
+    info: abi::Info,
+    errhandler: abi::Errhandler,
+    new: &mut abi::Comm,
+) -> Result<()> {
+    let (group, hints) = {
+        let state = t.lock();
+        (state.groups.get(group)?, state.infos.hints(info)?)
+    };
+    let handler = crate::errhandler::initial(t, errhandler, crate::errhandler::Target::Comm)?;
+    *new = over_group(t, &group, MEETING << 1, string_tag(tag), handler, None)?;
+    if *new != abi::COMM_NULL {
+        t.lock().comms.get_mut(*new)?.info = hints;
+    }
+    Ok(())
+}
+
+/// The tag that stands for a string tag (FNV-1a).
+pub(super) fn string_tag(tag: &CStr) -> u32 {
+    tag.to_bytes()
+        .iter()
+        .fold(0x811c_9dc5, |hash: u32, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
 /// `MPI_Comm_split`
 pub fn split(t: &mut Token, comm: abi::Comm, color: i32, key: i32, new: &mut abi::Comm) -> Result<()> {
     if color < 0 && color != abi::UNDEFINED {
@@ -144,16 +176,15 @@ pub(crate) fn split_by(t: &mut Token, comm: abi::Comm, color: i32, key: i32) -> 
     if inter {
         return super::inter::split(t, comm, color, key);
     }
-    let next = u64::from(t.lock().next_context);
-    let all = gather_words(t, comm, &[color as u32 as u64, key as u32 as u64, next])?;
-    let id = all.chunks(3).map(|words| words[2]).max().unwrap_or(next);
+    let all = gather_words(t, comm, &[color as u32 as u64, key as u32 as u64])?;
+    let id = agree(t, comm, 1)?;
     let mut state = t.lock();
-    take_context(&mut state, id, 1)?;
     if color == abi::UNDEFINED {
+        state.contexts.release(id, 1);
         return Ok(abi::COMM_NULL);
     }
     let old = state.comm(comm)?;
-    let peers = chosen(&all, 3, color, old.group.members());
+    let peers = chosen(&all, color, old.group.members());
     let group = Arc::new(Group::new(peers, state.me()));
     let rank = group.rank.unwrap_or(0);
     let mut part = Comm::new(id as u32, group, rank, old.errhandler);
@@ -161,11 +192,10 @@ pub(crate) fn split_by(t: &mut Token, comm: abi::Comm, color: i32, key: i32) -> 
     state.add_comm(part)
 }
 
-/// The members of one colour, ordered by key and then by old rank. `words` holds colour and key first, in
-/// records of `width`.
-pub(super) fn chosen(words: &[u64], width: usize, color: i32, members: &[u32]) -> Arc<[u32]> {
+/// The members of one colour, ordered by key and then by old rank. `words` holds the colour and key of each.
+pub(super) fn chosen(words: &[u64], color: i32, members: &[u32]) -> Arc<[u32]> {
     let mut mine: Vec<(i32, u32)> = words
-        .chunks(width)
+        .chunks(2)
         .zip(members)
         .filter(|(words, _)| words[0] as u32 as i32 == color)
         .map(|(words, &peer)| (words[1] as u32 as i32, peer))
@@ -212,6 +242,7 @@ pub fn free(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
     let mut state = t.lock();
     if let Some(old) = state.comms.remove(*comm) {
         state.errhandlers.release(old.errhandler);
+        state.contexts.release(old.context >> 1, old.context_ids());
     }
     *comm = abi::COMM_NULL;
     Ok(())
@@ -223,23 +254,42 @@ pub fn disconnect(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
     free(t, comm)
 }
 
-/// `count` consecutive context ids that nobody in the communicator uses.
-pub(super) fn agree(t: &mut Token, comm: abi::Comm, count: u64) -> Result<u32> {
-    let mine = u64::from(t.lock().next_context);
+/// `count` consecutive context ids that nobody in the communicator uses, reserved for the new one.
+pub(super) fn agree(t: &mut Token, comm: abi::Comm, count: u32) -> Result<u32> {
     let inter = t.lock().comm(comm)?.is_inter();
-    let id = if inter { super::inter::largest_of_both(t, comm, mine)? } else { largest(t, comm, mine)? };
-    take_context(&mut t.lock(), id, count)
-}
-
-fn take_context(state: &mut State, id: u64, count: u64) -> Result<u32> {
-    if id + count > MAX_CONTEXT_ID {
-        return Err(Error::new(abi::ERR_OTHER, "2^31 context ids are used up"));
+    loop {
+        let mine = u64::from(t.lock().contexts.propose(count));
+        let id = if inter { super::inter::largest_of_both(t, comm, mine)? } else { largest(t, comm, mine)? };
+        let free = t.lock().contexts.reserve(id as u32, count);
+        let vote = u64::from(free);
+        // The inverted vote makes the largest value mean "somebody cannot".
+        let agreed = match inter {
+            true => super::inter::largest_of_both(t, comm, 1 - vote)? == 0,
+            false => smallest(t, comm, vote)? == 1,
+        };
+        if agreed {
+            return Ok(id as u32);
+        }
+        if free {
+            t.lock().contexts.release(id as u32, count);
+        }
     }
-    state.next_context = (id + count) as u32;
-    Ok(id as u32)
 }
 
 impl Comm {
+    /// Gives a communicator the id that its members agreed on.
+    pub(super) fn set_context_id(&mut self, id: u32) {
+        self.context = id << 1;
+        if let Some(local) = &mut self.local {
+            local.context = (id + 1) << 1;
+        }
+    }
+
+    /// Context ids that the communicator holds.
+    pub(super) fn context_ids(&self) -> u32 {
+        if self.is_inter() { 2 } else { 1 }
+    }
+
     /// Turns the communicator into an inter-communicator towards `remote`.
     pub(super) fn make_inter(&mut self, remote: Arc<Group>, local_id: u32) {
         let local = Comm::new(local_id, self.group.clone(), self.rank, Handler::Return);

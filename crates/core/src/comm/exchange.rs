@@ -31,9 +31,18 @@ pub(crate) fn gather_words(t: &mut Token, comm: abi::Comm, values: &[u64]) -> Re
 
 /// The largest of every rank's values.
 pub(super) fn largest(t: &mut Token, comm: abi::Comm, value: u64) -> Result<u64> {
+    reduced(t, comm, value, abi::MAX)
+}
+
+fn reduced(t: &mut Token, comm: abi::Comm, value: u64, op: abi::Op) -> Result<u64> {
     let mut result = [value];
-    allreduce(t, Completion::Blocking, IN_PLACE, exposed(&mut result), 1, WORD, abi::MAX, comm)?;
+    allreduce(t, Completion::Blocking, IN_PLACE, exposed(&mut result), 1, WORD, op, comm)?;
     Ok(result[0])
+}
+
+/// The smallest of every rank's values.
+pub(super) fn smallest(t: &mut Token, comm: abi::Comm, value: u64) -> Result<u64> {
+    reduced(t, comm, value, abi::MIN)
 }
 
 /// The root's words, on every rank; all give the same length.

@@ -1,18 +1,17 @@
 //! Inter-communicators (MPI-5.0 section 7.6): two groups whose leaders talk for them.
 
+use std::ffi::CStr;
 use std::sync::Arc;
 
 use abi::{Error, Result};
 
 use super::Comm;
-use super::create::{agree, chosen};
+use super::contexts::MEETING;
+use super::create::{agree, chosen, over_group, string_tag};
 use super::exchange::{gather_words, largest, share_words, swap_words};
 use crate::domain::Token;
 use crate::errhandler::Handler;
 use crate::group::Group;
-
-/// What the leaders send each other about their groups: the largest context count, then the members.
-const GREETING: usize = 2;
 
 /// `MPI_Intercomm_create`
 pub fn create(
@@ -24,7 +23,7 @@ pub fn create(
     tag: i32,
     new: &mut abi::Comm,
 ) -> Result<()> {
-    let (group, rank, errhandler, next) = {
+    let (group, rank, errhandler) = {
         let state = t.lock();
         let local = state.comm(local_comm)?;
         if local.is_inter() {
@@ -33,54 +32,113 @@ pub fn create(
         if local_leader < 0 || local_leader as u32 >= local.size() {
             return Err(Error::new(abi::ERR_RANK, "the local leader lies outside the communicator"));
         }
-        (local.group.clone(), local.rank, local.errhandler, u64::from(state.next_context))
+        (local.group.clone(), local.rank, local.errhandler)
     };
-    let count = largest(t, local_comm, next)?;
-    let leader = rank == local_leader as u32;
-    let link = leader.then_some(Link { comm: peer_comm, rank: remote_leader, tag });
-    let (id, members) = meet(t, local_comm, local_leader as u32, link, count, group.members())?;
-    let mut state = t.lock();
-    state.next_context = id + 2;
-    let remote = Arc::new(Group::new(members.into(), state.me()));
+    let link = Link { comm: peer_comm, rank: remote_leader, tag };
+    let leader = local_leader as u32;
+    let meeting = Meeting { local: local_comm, leader, link: (rank == leader).then_some(link) };
+    let members = meeting.members(t, group.members())?;
+    let me = t.lock().me();
+    let remote = Arc::new(Group::new(members.into(), me));
     if group.members().iter().any(|peer| remote.members().contains(peer)) {
         return Err(Error::new(abi::ERR_COMM, "the two groups overlap"));
     }
+    let id = meeting.agree(t, 2)?;
     let mut comm = Comm::new(id, group, rank, errhandler);
     comm.make_inter(remote, id + 1);
-    *new = state.add_comm(comm)?;
+    *new = t.lock().add_comm(comm)?;
     Ok(())
 }
 
+/// `MPI_Intercomm_create_from_groups`: the members of both groups meet in a communicator of them all, which goes
+/// again.
+pub fn create_from_groups(
+    t: &mut Token,
+    local_group: abi::Group,
+    local_leader: i32,
+    remote_group: abi::Group,
+    remote_leader: i32,
+    tag: &CStr,
+    info: abi::Info,
+    errhandler: abi::Errhandler,
+    new: &mut abi::Comm,
+) -> Result<()> {
+    let (local, remote, me) = {
+        let state = t.lock();
+        state.infos.hints(info)?;
+        (state.groups.get(local_group)?, state.groups.get(remote_group)?, state.me())
+    };
+    let far = usize::try_from(remote_leader).ok().and_then(|leader| remote.members().get(leader)).copied();
+    let far = far.ok_or(Error::new(abi::ERR_RANK, "the remote leader lies outside its group"))?;
+    let handler = crate::errhandler::initial(t, errhandler, crate::errhandler::Target::Comm)?;
+    let mut everyone = [local.members(), remote.members()].concat();
+    everyone.sort_unstable();
+    let leader = everyone.iter().position(|&peer| peer == far).unwrap_or(0) as i32;
+    let all = Arc::new(Group::new(everyone.into(), me));
+    let tag = string_tag(tag);
+    let mut own = over_group(t, &local, MEETING << 1, tag, handler, None)?;
+    let mut bridge = over_group(t, &all, MEETING << 1, tag.wrapping_add(1), handler, None)?;
+    create(t, own, local_leader, bridge, leader, 0, new)?;
+    super::free(t, &mut bridge)?;
+    super::free(t, &mut own)
+}
+
 /// How a leader reaches the other one.
+#[derive(Clone, Copy)]
 struct Link {
     comm: abi::Comm,
     rank: i32,
     tag: i32,
 }
 
-/// The leaders swap context counts and members and tell their groups; the context id of both and the other
-/// group's members.
-fn meet(
-    t: &mut Token,
+/// Two groups about to be joined: what the leaders tell each other, they tell their groups.
+struct Meeting {
     local: abi::Comm,
     leader: u32,
+    /// The leader has one.
     link: Option<Link>,
-    count: u64,
-    members: &[u32],
-) -> Result<(u32, Vec<u32>)> {
-    let mut greeting = [count, members.len() as u64];
-    let mut answer = [0; GREETING];
-    if let Some(link) = &link {
-        swap_words(t, link.comm, link.rank, link.tag, &mut greeting, &mut answer)?;
+}
+
+impl Meeting {
+    /// Swaps words with the other group; all of the group give words of the same length.
+    fn swap(&self, t: &mut Token, words: &[u64], answer: &mut [u64]) -> Result<()> {
+        if let Some(link) = self.link {
+            swap_words(t, link.comm, link.rank, link.tag, &mut words.to_vec(), answer)?;
+        }
+        share_words(t, self.local, self.leader, answer)
     }
-    share_words(t, local, leader, &mut answer)?;
-    let mut theirs = vec![0u64; answer[1] as usize];
-    if let Some(link) = &link {
-        let mut ours: Vec<u64> = members.iter().map(|&peer| u64::from(peer)).collect();
-        swap_words(t, link.comm, link.rank, link.tag, &mut ours, &mut theirs)?;
+
+    /// The other group's members.
+    fn members(&self, t: &mut Token, ours: &[u32]) -> Result<Vec<u32>> {
+        let mut count = [0];
+        self.swap(t, &[ours.len() as u64], &mut count)?;
+        let ours: Vec<u64> = ours.iter().map(|&peer| u64::from(peer)).collect();
+        let mut theirs = vec![0; count[0] as usize];
+        self.swap(t, &ours, &mut theirs)?;
+        Ok(theirs.into_iter().map(|peer| peer as u32).collect())
     }
-    share_words(t, local, leader, &mut theirs)?;
-    Ok((count.max(answer[0]) as u32, theirs.into_iter().map(|peer| peer as u32).collect()))
+
+    /// Context ids that are free in both groups.
+    fn agree(&self, t: &mut Token, count: u32) -> Result<u32> {
+        loop {
+            let mine = u64::from(t.lock().contexts.propose(count));
+            let id = self.largest(t, mine)?;
+            let free = t.lock().contexts.reserve(id as u32, count);
+            if self.largest(t, u64::from(!free))? == 0 {
+                return Ok(id as u32);
+            }
+            if free {
+                t.lock().contexts.release(id as u32, count);
+            }
+        }
+    }
+
+    fn largest(&self, t: &mut Token, value: u64) -> Result<u64> {
+        let ours = largest(t, self.local, value)?;
+        let mut theirs = [0];
+        self.swap(t, &[ours], &mut theirs)?;
+        Ok(ours.max(theirs[0]))
+    }
 }
 
 /// Runs `f` with the local group's communicator in the table, where collectives find it.
@@ -140,8 +198,8 @@ pub(super) fn split(t: &mut Token, comm: abi::Comm, color: i32, key: i32) -> Res
     let mut state = t.lock();
     let old = state.comm(comm)?;
     let (me, errhandler) = (state.me(), old.errhandler);
-    let group = Arc::new(Group::new(chosen(&ours, 2, color, old.group.members()), me));
-    let remote = Arc::new(Group::new(chosen(&theirs, 2, color, remote.members()), me));
+    let group = Arc::new(Group::new(chosen(&ours, color, old.group.members()), me));
+    let remote = Arc::new(Group::new(chosen(&theirs, color, remote.members()), me));
     if color == abi::UNDEFINED || remote.size() == 0 {
         return Ok(abi::COMM_NULL);
     }

@@ -1,7 +1,9 @@
 //! Communicators: the table, and what a communicator is.
 
+pub(crate) mod contexts;
 mod create;
 mod exchange;
+pub(crate) mod idup;
 mod inter;
 mod query;
 
@@ -18,13 +20,14 @@ use crate::topo::Topology;
 
 pub use create::*;
 pub(crate) use exchange::gather_words;
-pub use inter::{create as intercomm_create, merge as intercomm_merge};
+pub use idup::{idup, idup_with_info};
+pub use inter::{
+    create as intercomm_create, create_from_groups as intercomm_create_from_groups, merge as intercomm_merge,
+};
 pub use query::*;
 
 /// Largest tag.
 pub(crate) const TAG_UB: i32 = i32::MAX;
-/// Context ids below are those of `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
-pub(crate) const FIRST_DYNAMIC_CONTEXT: u32 = 2;
 
 /// A communicator. Ranks of point-to-point calls index `peers`, which for an inter-communicator is the remote
 /// group.
@@ -49,6 +52,8 @@ pub(crate) struct Comm {
     pub topology: Option<Topology>,
     pub buffer: BufferPool,
     pub coll: crate::coll::CollState,
+    /// Counts duplicates being made (`MPI_Comm_idup`).
+    pub duplicates: u32,
     /// The session that the communicator comes from; `None` in the world model.
     pub session: Option<abi::Session>,
 }
@@ -71,6 +76,7 @@ impl Comm {
             topology: None,
             buffer: BufferPool::default(),
             coll: crate::coll::CollState::default(),
+            duplicates: 0,
             session: None,
         }
     }

@@ -1,0 +1,80 @@
+//! Context ids: what keeps the messages of one communicator from those of another (MPI-5.0 section 7.2.4).
+//!
+//! The members of a new communicator agree on an id that none of them uses. Each proposes the next one it has
+//! not used, the largest proposal is taken, and everyone says whether it is still free there; when two
+//! communicators are made at once, by threads or by `MPI_Comm_idup`, the slower one is asked again.
+
+use std::collections::BTreeSet;
+
+/// Largest id: one bit of a message's context tells the library's own messages from the program's.
+const MAX: u32 = (1 << 31) - 2;
+/// Ids of `MPI_COMM_WORLD` and `MPI_COMM_SELF` lie below.
+const FIRST: u32 = 2;
+
+/// Where communicators made from groups alone agree on their id.
+pub(crate) const MEETING: u32 = MAX + 1;
+
+/// The ids in use in this process.
+pub(crate) struct Contexts {
+    next: u32,
+    used: BTreeSet<u32>,
+}
+
+impl Contexts {
+    pub const fn new() -> Contexts {
+        Contexts { next: FIRST, used: BTreeSet::new() }
+    }
+
+    /// An id that this process could use for `count` consecutive ones. Never the same one twice in a row.
+    pub fn propose(&mut self, count: u32) -> u32 {
+        loop {
+            let id = self.next;
+            self.next = if id > MAX - 2 * count { FIRST } else { id + count };
+            if self.is_free(id, count) {
+                return id;
+            }
+        }
+    }
+
+    /// Takes `count` ids from `id`, if they are free; whether they were.
+    pub fn reserve(&mut self, id: u32, count: u32) -> bool {
+        let free = self.is_free(id, count);
+        if free {
+            self.used.extend(id..id + count);
+            self.next = self.next.max(id + count).min(MAX - count);
+        }
+        free
+    }
+
+    /// Gives ids back.
+    pub fn release(&mut self, id: u32, count: u32) {
+        (id..id + count).for_each(|id| drop(self.used.remove(&id)));
+    }
+
+    fn is_free(&self, id: u32, count: u32) -> bool {
+        self.used.range(id..id + count).next().is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Contexts, FIRST, MAX};
+
+    #[test]
+    fn ids_come_back_after_the_last_one() {
+        let mut contexts = Contexts { next: MAX - 3, ..Contexts::new() };
+        assert!(contexts.reserve(FIRST, 1));
+        assert_eq!(contexts.propose(2), MAX - 3);
+        assert_eq!(contexts.propose(2), FIRST + 2);
+    }
+
+    #[test]
+    fn what_is_reserved_is_not_free_until_released() {
+        let mut contexts = Contexts::new();
+        let id = contexts.propose(2);
+        assert!(contexts.reserve(id, 2));
+        assert!(!contexts.reserve(id + 1, 1));
+        contexts.release(id, 2);
+        assert!(contexts.reserve(id + 1, 1));
+    }
+}
