@@ -49,6 +49,13 @@ pub(crate) fn start(t: &mut Token, level: i32) -> Result<i32> {
     world.thread_level = world.thread_level.max(level);
     let level = world.thread_level;
     drop(state);
+    if phase() == Phase::After {
+        let mut state = t.lock();
+        if let Some(world) = &mut state.world {
+            // Should the launcher be gone, it learns of nothing any more.
+            let _ = world.job.resumed();
+        }
+    }
     let running = if level == abi::THREAD_MULTIPLE { Phase::RunningMultiple } else { Phase::Running };
     set_phase(t, running);
     Ok(level)
@@ -102,8 +109,11 @@ impl State {
 /// `MPI_Finalize`: the attributes of `MPI_COMM_SELF` go first, so that a library can hang its own finalization
 /// there (MPI-5.0 section 11.2.4).
 pub fn finalize(t: &mut Token) -> Result<()> {
-    if !t.lock().initialized {
-        return Err(Error::new(abi::ERR_OTHER, "MPI_Finalize was called without MPI_Init"));
+    {
+        let state = t.lock();
+        if !state.initialized || state.finalized {
+            return Err(Error::new(abi::ERR_OTHER, "MPI_Finalize was called without MPI_Init or twice"));
+        }
     }
     crate::attr::delete_all(t, crate::attr::Object::Comm(abi::COMM_SELF))?;
     crate::attr::delete_all(t, crate::attr::Object::Comm(abi::COMM_WORLD))?;

@@ -29,6 +29,13 @@ pub(crate) fn of_vec(bytes: &[u8]) -> UserMem {
     unsafe { UserMem::new(bytes.as_ptr() as usize, bytes.len()) }
 }
 
+/// The bytes of a vector that its owner keeps, unchanged in length and otherwise untouched, until the operation
+/// that fills it is over.
+pub(crate) fn of_vec_mut(bytes: &mut [u8]) -> UserMem {
+    // SAFETY: the owner (`partitioned::Receiver`) cancels the operation before it drops the vector.
+    unsafe { UserMem::new(bytes.as_mut_ptr().expose_provenance(), bytes.len()) }
+}
+
 /// The address of words that an operation may write until it is over, as an argument of a collective.
 pub(crate) fn exposed(words: &mut [u64]) -> Address {
     Address(words.as_mut_ptr().expose_provenance())

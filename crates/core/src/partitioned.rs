@@ -1,36 +1,487 @@
 //! Partitioned point-to-point communication (MPI-5.0 chapter 4).
+//!
+//! A channel is set up once, when both sides have initialised: the sender tells the receiver how it cuts the
+//! message. From then on every partition is a message of its own, which leaves at its `MPI_Pready`, before the
+//! others.
+//!
+//! ```text
+//!   MPI_Psend_init ── setup: partitions, bytes of each, first tag ──► MPI_Precv_init   (matched in order)
+//!   MPI_Start                                                         MPI_Start: one receive a partition
+//!   MPI_Pready(2) ──────────── partition 2 ─────────────────────────► MPI_Parrived(…)
+//! ```
+//!
+//! The two sides may cut the same bytes into different numbers of partitions.
 
-use abi::Result;
-use pml_ob1::{Done, Ob1};
+use abi::{Address, Count, Datatype, Error, Result};
+use pml_ob1::{Data, Done, Mode, Ob1, Pattern, ReqId, SendTo};
 
+use crate::comm::Comm;
+use crate::datatype::TypeRef;
+use crate::domain::Token;
+use crate::handle::RequestKey;
+use crate::memory::{of_vec_mut, of_words};
+use crate::p2p::{pattern, target};
+use crate::request::{Composite, EMPTY};
 use crate::state::State;
 
-/// A partitioned operation. There is none yet: `MPI_Psend_init` and `MPI_Precv_init` are still to come.
-pub(crate) enum Partitioned {}
+/// Partitioned messages travel in the library's context, where these bits of the source tell them from all else.
+const SETUP: u32 = 1 << 30;
+const PARTITION: u32 = 1 << 29;
+
+/// What the sender tells the receiver: partitions, bytes of each, tag of the first.
+const SETUP_WORDS: usize = 3;
+
+/// One side of a partitioned channel.
+pub(crate) struct Partitioned {
+    side: Side,
+    /// Partitions as this side counts them.
+    partitions: u64,
+    /// Packed bytes of each.
+    bytes: u64,
+    active: bool,
+    done: Done,
+    owner: u32,
+}
+
+enum Side {
+    /// To or from `MPI_PROC_NULL`.
+    Nobody,
+    Send(Sender),
+    Receive(Receiver),
+}
+
+struct Sender {
+    to: SendTo,
+    /// Where the partitions' data comes from.
+    buffer: Address,
+    count: Count,
+    extent: i64,
+    datatype: TypeRef,
+    /// Tag of partition 0.
+    first_tag: u32,
+    setup: Option<ReqId>,
+    /// The setup message, until it has left.
+    words: Box<[u64]>,
+    ready: Vec<bool>,
+    sends: Vec<ReqId>,
+}
+
+struct Receiver {
+    from: Pattern,
+    source: u32,
+    buffer: Address,
+    count: Count,
+    datatype: TypeRef,
+    setup: Option<ReqId>,
+    words: Box<[u64]>,
+    /// Receives of the sender's partitions; `None` once complete.
+    receives: Vec<Option<ReqId>>,
+    /// Receives are posted for the present round.
+    posted: bool,
+    /// Packed data of a buffer that is not one run of bytes.
+    staging: Vec<u8>,
+}
 
 impl Partitioned {
     pub fn is_active(&self) -> bool {
-        match *self {}
+        self.active
     }
 
-    pub fn advance(&mut self, _ob1: &mut Ob1) -> bool {
-        match *self {}
+    /// Looks at the parts; an inactive request counts as complete.
+    pub fn advance(&mut self, ob1: &mut Ob1) -> bool {
+        if !self.active {
+            return true;
+        }
+        match &mut self.side {
+            Side::Nobody => true,
+            Side::Send(sender) => {
+                sender.reap(ob1, &mut self.done);
+                sender.setup.is_none() && sender.sends.is_empty() && sender.ready.iter().all(|&ready| ready)
+            }
+            Side::Receive(receiver) => {
+                receiver.reap(ob1, &mut self.done);
+                receiver.posted && receiver.receives.iter().all(Option::is_none)
+            }
+        }
     }
 
     pub fn deactivate(&mut self) -> Done {
-        match *self {}
+        if self.active
+            && let Side::Receive(receiver) = &mut self.side
+        {
+            receiver.unpack();
+        }
+        self.active = false;
+        std::mem::replace(&mut self.done, Done { owner: self.owner, ..EMPTY })
     }
 
-    pub fn outcome(&self, _ob1: &Ob1) -> Done {
-        match *self {}
+    pub fn outcome(&self) -> Done {
+        self.done
     }
 
-    pub fn release(self: Box<Self>, _state: &mut State) {
-        match *self {}
+    /// The request object goes; messages in flight find their own way.
+    pub fn release(self: Box<Self>, state: &mut State) {
+        let ids: Vec<ReqId> = match self.side {
+            Side::Nobody => Vec::new(),
+            Side::Send(sender) => sender.sends.into_iter().chain(sender.setup).collect(),
+            Side::Receive(receiver) => {
+                receiver.receives.into_iter().flatten().chain(receiver.setup).collect()
+            }
+        };
+        for id in ids {
+            state.ob1.cancel(&mut state.bml, id);
+            state.ob1.detach(id);
+        }
+    }
+}
+
+impl Sender {
+    fn reap(&mut self, ob1: &mut Ob1, done: &mut Done) {
+        let mut take = |id: ReqId| match ob1.take(id) {
+            Some(sent) => {
+                done.error = done.error.max(sent.error);
+                true
+            }
+            None => false,
+        };
+        self.sends.retain(|&id| !take(id));
+        if self.setup.is_some_and(take) {
+            self.setup = None;
+        }
+    }
+}
+
+impl Receiver {
+    fn reap(&mut self, ob1: &mut Ob1, done: &mut Done) {
+        for slot in &mut self.receives {
+            if let Some(received) = slot.and_then(|id| ob1.take(id)) {
+                done.error = done.error.max(received.error);
+                done.status.source = self.from.source;
+                done.status.tag = self.from.tag;
+                done.status.set_bytes(done.status.bytes() + received.status.bytes());
+                *slot = None;
+            }
+        }
+    }
+
+    fn unpack(&mut self) {
+        if self.staging.is_empty() {
+            return;
+        }
+        if let Ok(Data::Typed(mut stream)) = self.datatype.data(self.buffer, self.count) {
+            stream.drain(mem::PeerBytes::of(&self.staging));
+        }
+    }
+
+    /// The sender's partitions and the bytes of each, once the setup message is there.
+    fn cut(&self) -> (u64, u64) {
+        (self.words[0], self.words[1])
+    }
+
+    /// Posts a receive for each of the sender's partitions.
+    fn post(&mut self, state: &mut State, room: u64) -> Result<()> {
+        let (partitions, bytes) = self.cut();
+        if partitions.checked_mul(bytes) != Some(room) {
+            return Err(Error::new(abi::ERR_TRUNCATE, "the partitioned send and receive differ in size"));
+        }
+        let whole = match self.datatype.data(self.buffer, self.count)? {
+            Data::Contiguous(memory) => memory,
+            Data::Typed(_) => {
+                self.staging.resize(room as usize, 0);
+                of_vec_mut(&mut self.staging)
+            }
+        };
+        for partition in 0..partitions {
+            let tag = (self.words[2] as u32).wrapping_add(partition as u32) & i32::MAX as u32;
+            let source = (self.source | PARTITION) as i32;
+            let from = Pattern { tag: tag as i32, source, context: self.from.context | 1, ..self.from };
+            let into = Data::Contiguous(whole.part((partition * bytes) as usize, bytes as usize));
+            self.receives.push(Some(state.ob1.irecv(&mut state.bml, &from, into)?));
+        }
+        self.posted = true;
+        Ok(())
+    }
+}
+
+/// `MPI_Psend_init`
+pub fn psend_init(
+    t: &mut Token,
+    buf: Address,
+    partitions: i32,
+    count: Count,
+    datatype: Datatype,
+    dest: i32,
+    tag: i32,
+    comm: abi::Comm,
+    info: abi::Info,
+    request: &mut abi::Request,
+) -> Result<()> {
+    let mut guard = t.lock();
+    let state = &mut *guard;
+    let (total, bytes) = state.partitioned_size(buf, partitions, count, datatype, info)?;
+    let resolved = state.types.resolve(datatype)?;
+    let extent = state.types.get(datatype)?.extent();
+    let to = target(state.comm(comm)?, dest, tag)?;
+    state.data(buf, total, datatype)?;
+    let side = match to {
+        None => Side::Nobody,
+        Some(to) => {
+            let cut = partitions as u32;
+            let first_tag = state.comms.get_mut(comm)?.partition_tags(cut);
+            let mut words: Box<[u64]> = Box::new([u64::from(cut), bytes, u64::from(first_tag)]);
+            let setup = SendTo { context: to.context | 1, source: to.source | SETUP, ..to };
+            let data = Data::Contiguous(of_words(&mut words));
+            let setup = state.ob1.isend(&mut state.bml, &setup, data, Mode::Standard)?;
+            let (ready, sends) = (vec![false; cut as usize], Vec::new());
+            let buffer = buf;
+            Side::Send(Sender {
+                to,
+                buffer,
+                count,
+                extent,
+                datatype: resolved,
+                first_tag,
+                setup,
+                words,
+                ready,
+                sends,
+            })
+        }
+    };
+    state.add_partitioned(side, partitions, bytes, comm, request)
+}
+
+/// `MPI_Precv_init`
+pub fn precv_init(
+    t: &mut Token,
+    buf: Address,
+    partitions: i32,
+    count: Count,
+    datatype: Datatype,
+    source: i32,
+    tag: i32,
+    comm: abi::Comm,
+    info: abi::Info,
+    request: &mut abi::Request,
+) -> Result<()> {
+    let mut guard = t.lock();
+    let state = &mut *guard;
+    let (total, bytes) = state.partitioned_size(buf, partitions, count, datatype, info)?;
+    if source == abi::ANY_SOURCE || tag == abi::ANY_TAG {
+        return Err(Error::new(abi::ERR_ARG, "a partitioned receive takes no wildcards"));
+    }
+    let resolved = state.types.resolve(datatype)?;
+    let from = pattern(state.comm(comm)?, source, tag)?;
+    let side = match from {
+        None => Side::Nobody,
+        Some(from) => {
+            let source = source as u32;
+            let mut words: Box<[u64]> = Box::new([0; SETUP_WORDS]);
+            let setup = Pattern { context: from.context | 1, source: (source | SETUP) as i32, ..from };
+            let into = Data::Contiguous(of_words(&mut words));
+            let setup = Some(state.ob1.irecv(&mut state.bml, &setup, into)?);
+            Side::Receive(Receiver {
+                from,
+                source,
+                buffer: buf,
+                count: total,
+                datatype: resolved,
+                setup,
+                words,
+                receives: Vec::new(),
+                posted: false,
+                staging: Vec::new(),
+            })
+        }
+    };
+    state.add_partitioned(side, partitions, bytes, comm, request)
+}
+
+impl State {
+    /// Checks the size arguments; items in all partitions and bytes of each.
+    fn partitioned_size(
+        &self,
+        buf: Address,
+        partitions: i32,
+        count: Count,
+        datatype: Datatype,
+        info: abi::Info,
+    ) -> Result<(Count, u64)> {
+        self.infos.hints(info)?;
+        if partitions < 1 {
+            return Err(Error::new(abi::ERR_ARG, "the number of partitions is not positive"));
+        }
+        let total = count.checked_mul(Count::from(partitions)).filter(|_| count >= 0);
+        let total = total.ok_or(Error::new(abi::ERR_COUNT, "the count is negative or too large"))?;
+        let whole = self.data(buf, total, datatype)?.total();
+        Ok((total, whole / partitions as u64))
+    }
+
+    fn add_partitioned(
+        &mut self,
+        side: Side,
+        partitions: i32,
+        bytes: u64,
+        comm: abi::Comm,
+        request: &mut abi::Request,
+    ) -> Result<()> {
+        let owner = comm.0 as u32;
+        let done = Done { owner, ..EMPTY };
+        let partitioned =
+            Partitioned { side, partitions: partitions as u64, bytes, active: false, done, owner };
+        *request = self.add_composite(Composite::Partitioned(Some(Box::new(partitioned))))?;
+        Ok(())
+    }
+}
+
+impl Comm {
+    /// Takes tags for the partitions of a channel.
+    fn partition_tags(&mut self, count: u32) -> u32 {
+        let first = self.partition_tag;
+        self.partition_tag = first.wrapping_add(count) & i32::MAX as u32;
+        first
     }
 }
 
 /// `MPI_Start` on a partitioned request.
-pub(crate) fn start(_state: &mut State, _key: u32) -> Result<()> {
+pub(crate) fn start(state: &mut State, key: u32) -> Result<()> {
+    let Some(Composite::Partitioned(Some(partitioned))) = state.composites.get_mut(key) else {
+        return Err(NOT_PARTITIONED);
+    };
+    if partitioned.active {
+        return Err(Error::new(abi::ERR_REQUEST, "the partitioned request is active already"));
+    }
+    partitioned.active = true;
+    match &mut partitioned.side {
+        Side::Nobody => {}
+        Side::Send(sender) => sender.ready.fill(false),
+        Side::Receive(receiver) => {
+            receiver.posted = false;
+            receiver.receives.clear();
+            state.partitioned.push(key);
+            advance_all(state);
+        }
+    }
+    Ok(())
+}
+
+/// Posts the receives of channels whose setup has come; whether any has.
+pub(crate) fn advance_all(state: &mut State) -> bool {
+    let mut happened = false;
+    for key in std::mem::take(&mut state.partitioned) {
+        // Taken out while it posts, since that needs the rest of the state.
+        let Some(Composite::Partitioned(slot)) = state.composites.get_mut(key) else { continue };
+        let Some(mut partitioned) = slot.take() else { continue };
+        let room = partitioned.partitions * partitioned.bytes;
+        if let Side::Receive(receiver) = &mut partitioned.side {
+            if let Some(done) = receiver.setup.and_then(|id| state.ob1.take(id)) {
+                receiver.setup = None;
+                partitioned.done.error = done.error;
+            }
+            if receiver.setup.is_some() {
+                state.partitioned.push(key);
+            } else {
+                happened = true;
+                if let Err(error) = receiver.post(state, room) {
+                    partitioned.done.error = error.class;
+                    receiver.posted = true;
+                }
+            }
+        }
+        if let Some(Composite::Partitioned(slot)) = state.composites.get_mut(key) {
+            *slot = Some(partitioned);
+        }
+    }
+    happened
+}
+
+const NOT_PARTITIONED: Error = Error::new(abi::ERR_REQUEST, "the handle names no partitioned request");
+
+/// Runs `f` on a partitioned request, taken out so that it can use the rest of the state.
+fn with<R>(
+    t: &mut Token,
+    request: abi::Request,
+    f: impl FnOnce(&mut State, &mut Partitioned) -> Result<R>,
+) -> Result<R> {
+    let Some(RequestKey::Composite(key)) = RequestKey::of(request) else { return Err(NOT_PARTITIONED) };
+    let mut state = t.lock();
+    let Some(Composite::Partitioned(slot)) = state.composites.get_mut(key) else {
+        return Err(NOT_PARTITIONED);
+    };
+    let mut partitioned = slot.take().ok_or(NOT_PARTITIONED)?;
+    let result = f(&mut state, &mut partitioned);
+    if let Some(Composite::Partitioned(slot)) = state.composites.get_mut(key) {
+        *slot = Some(partitioned);
+    }
+    result
+}
+
+/// `MPI_Pready`: the partition leaves now.
+pub fn pready(t: &mut Token, partition: i32, request: abi::Request) -> Result<()> {
+    with(t, request, |state, partitioned| ready(state, partitioned, partition))
+}
+
+/// `MPI_Pready_range`: both ends belong to the range.
+pub fn pready_range(t: &mut Token, low: i32, high: i32, request: abi::Request) -> Result<()> {
+    with(t, request, |state, partitioned| (low..=high).try_for_each(|p| ready(state, partitioned, p)))
+}
+
+/// `MPI_Pready_list`
+pub fn pready_list(t: &mut Token, partitions: &[i32], request: abi::Request) -> Result<()> {
+    with(t, request, |state, partitioned| partitions.iter().try_for_each(|&p| ready(state, partitioned, p)))
+}
+
+fn ready(state: &mut State, partitioned: &mut Partitioned, partition: i32) -> Result<()> {
+    let bad = |what| Error::new(abi::ERR_ARG, what);
+    let index = usize::try_from(partition).ok().filter(|&p| (p as u64) < partitioned.partitions);
+    let index = index.ok_or(bad("there is no such partition"))?;
+    if !partitioned.active {
+        return Err(Error::new(abi::ERR_REQUEST, "the partitioned request is not started"));
+    }
+    let sender = match &mut partitioned.side {
+        Side::Nobody => return Ok(()),
+        Side::Receive(_) => return Err(Error::new(abi::ERR_REQUEST, "the request is a receive")),
+        Side::Send(sender) => sender,
+    };
+    if std::mem::replace(&mut sender.ready[index], true) {
+        return Err(bad("the partition was marked ready before"));
+    }
+    let offset = sender.extent * sender.count * index as i64;
+    let at = Address(sender.buffer.0.wrapping_add_signed(offset as isize));
+    let tag = sender.first_tag.wrapping_add(index as u32) & i32::MAX as u32;
+    let (context, source) = (sender.to.context | 1, sender.to.source | PARTITION);
+    let to = SendTo { tag: tag as i32, context, source, ..sender.to };
+    let data = sender.datatype.data(at, sender.count)?;
+    if let Some(id) = state.ob1.isend(&mut state.bml, &to, data, Mode::Standard)? {
+        sender.sends.push(id);
+    }
+    Ok(())
+}
+
+/// `MPI_Parrived`: whether all bytes of the receiver's partition are there.
+pub fn parrived(t: &mut Token, request: abi::Request, partition: i32, flag: &mut i32) -> Result<()> {
+    if request == abi::REQUEST_NULL {
+        *flag = 1;
+        return Ok(());
+    }
+    crate::wait::poll(t);
+    let arrived = with(t, request, |state, partitioned| {
+        let (partitions, bytes, active) = (partitioned.partitions, partitioned.bytes, partitioned.active);
+        let index = u64::try_from(partition).ok().filter(|&p| p < partitions);
+        let index = index.ok_or(Error::new(abi::ERR_ARG, "there is no such partition"))?;
+        let receiver = match &mut partitioned.side {
+            Side::Receive(receiver) if active => receiver,
+            Side::Send(_) => return Err(Error::new(abi::ERR_REQUEST, "the request is a send")),
+            _ => return Ok(true),
+        };
+        receiver.reap(&mut state.ob1, &mut partitioned.done);
+        let (_, cut) = receiver.cut();
+        if !receiver.posted || cut == 0 {
+            return Ok(receiver.posted);
+        }
+        let theirs = (index * bytes / cut)..((index + 1) * bytes).div_ceil(cut);
+        Ok(theirs.into_iter().all(|p| receiver.receives.get(p as usize).is_none_or(Option::is_none)))
+    })?;
+    *flag = i32::from(arrived);
     Ok(())
 }

@@ -31,8 +31,8 @@ pub(crate) enum Composite {
     Collective(Box<Running>),
     /// A communicator being duplicated; out for the moment in which it advances.
     Duplicate(Option<Box<Duplicate>>),
-    /// A partitioned operation.
-    Partitioned(Box<Partitioned>),
+    /// A partitioned operation; out for the moment in which it advances.
+    Partitioned(Option<Box<Partitioned>>),
     /// Waits for the messages of a buffer (`MPI_Buffer_iflush`).
     Flush { place: Place, drained: bool },
 }
@@ -86,7 +86,7 @@ impl State {
             RequestKey::Pml(key) => self.ob1.is_complete(ReqId(key)).map(|_| false).ok_or(UNKNOWN),
             RequestKey::Composite(key) => match self.composites.get(key).ok_or(UNKNOWN)? {
                 Composite::Persistent(persistent) => Ok(!persistent.is_active()),
-                Composite::Partitioned(partitioned) => Ok(!partitioned.is_active()),
+                Composite::Partitioned(Some(partitioned)) => Ok(!partitioned.is_active()),
                 _ => Ok(false),
             },
         }
@@ -134,7 +134,7 @@ impl State {
                 let done = persistent.deactivate();
                 return Ok(Some(Finished { done, gone: false, generalized: None }));
             }
-            Composite::Partitioned(partitioned) => {
+            Composite::Partitioned(Some(partitioned)) => {
                 let done = partitioned.deactivate();
                 return Ok(Some(Finished { done, gone: false, generalized: None }));
             }
@@ -180,7 +180,7 @@ impl Composite {
             }
             Composite::Collective(running) => running.is_complete(),
             Composite::Duplicate(duplicate) => duplicate.as_ref().is_some_and(|d| d.ended.is_some()),
-            Composite::Partitioned(partitioned) => partitioned.advance(ob1),
+            Composite::Partitioned(slot) => slot.as_mut().is_some_and(|partitioned| partitioned.advance(ob1)),
             Composite::Flush { drained, .. } => *drained,
         }
     }
@@ -191,7 +191,7 @@ impl Composite {
             Composite::Immediate(status) => Done { status: *status, ..EMPTY },
             Composite::Pair { received, .. } => *received,
             Composite::Persistent(persistent) => persistent.outcome(),
-            Composite::Partitioned(partitioned) => partitioned.outcome(ob1),
+            Composite::Partitioned(slot) => slot.as_ref().map_or(EMPTY, |partitioned| partitioned.outcome()),
             Composite::Collective(running) => running.outcome(),
             Composite::Duplicate(duplicate) => duplicate.as_ref().and_then(|d| d.ended).unwrap_or(EMPTY),
             Composite::Generalized(_) | Composite::Flush { .. } => EMPTY,
@@ -338,7 +338,7 @@ impl State {
         match composites.remove(key) {
             Some(Composite::Generalized(generalized)) => return Ok(Some(generalized)),
             Some(Composite::Persistent(persistent)) => persistent.release(self),
-            Some(Composite::Partitioned(partitioned)) => partitioned.release(self),
+            Some(Composite::Partitioned(slot)) => slot.into_iter().for_each(|p| p.release(self)),
             Some(Composite::Pair { receive, send, .. }) => {
                 receive.into_iter().chain(send).for_each(|id| self.ob1.detach(id));
             }

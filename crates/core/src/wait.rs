@@ -19,6 +19,9 @@ impl State {
         if !self.active.is_empty() {
             happened |= crate::coll::advance_all(self);
         }
+        if !self.partitioned.is_empty() {
+            happened |= crate::partitioned::advance_all(self);
+        }
         if !self.duplicates.is_empty() {
             happened |= crate::comm::idup::advance_all(self);
         }

@@ -48,7 +48,9 @@ impl Contexts {
 
     /// Gives ids back.
     pub fn release(&mut self, id: u32, count: u32) {
-        (id..id + count).for_each(|id| drop(self.used.remove(&id)));
+        (id..id + count).for_each(|id| {
+            self.used.remove(&id);
+        });
     }
 
     fn is_free(&self, id: u32, count: u32) -> bool {

@@ -52,6 +52,8 @@ pub(crate) struct Comm {
     pub topology: Option<Topology>,
     pub buffer: BufferPool,
     pub coll: crate::coll::CollState,
+    /// Next tag of a partitioned channel.
+    pub partition_tag: u32,
     /// Counts duplicates being made (`MPI_Comm_idup`).
     pub duplicates: u32,
     /// The session that the communicator comes from; `None` in the world model.
@@ -76,6 +78,7 @@ impl Comm {
             topology: None,
             buffer: BufferPool::default(),
             coll: crate::coll::CollState::default(),
+            partition_tag: 0,
             duplicates: 0,
             session: None,
         }
