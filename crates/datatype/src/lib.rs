@@ -16,13 +16,17 @@
 
 mod array;
 mod basic;
+mod codec;
 mod compact;
 mod construct;
 mod contents;
 mod convertor;
 mod datatype;
+mod external;
 mod kernel;
 mod layout;
+#[cfg(test)]
+mod layout_tests;
 mod packer;
 mod predefined;
 mod signature;
@@ -37,4 +41,5 @@ pub use compact::Ints;
 pub use contents::{Contents, Envelope, Form};
 pub use convertor::{Convertor, Run, transfer};
 pub use datatype::{Datatype, as_int, count_of, total_size};
+pub use external::{external_size, pack_external, unpack_external};
 pub use signature::Signature;

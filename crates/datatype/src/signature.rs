@@ -128,6 +128,18 @@ impl Signature {
         }
     }
 
+    /// Sum of `f` over all elements, visiting each distinct part once; `None` on overflow.
+    pub(crate) fn weighted_sum(&self, f: &dyn Fn(Basic) -> u64) -> Option<u64> {
+        match &self.form {
+            Form::Empty => Some(0),
+            Form::Run(basic) => f(*basic).checked_mul(self.elements),
+            Form::Repeat { count, body } => body.weighted_sum(f)?.checked_mul(*count),
+            Form::Seq(parts) => {
+                parts.iter().try_fold(0u64, |sum, part| sum.checked_add(part.weighted_sum(f)?))
+            }
+        }
+    }
+
     /// Number of basic types in the first `bytes` bytes of this sequence repeated without end; `None` if the last
     /// one is cut in two, or the sequence is empty and `bytes` is not zero (`MPI_Get_elements`, section 5.1.11).
     pub fn elements_in(&self, bytes: u64) -> Option<u64> {
