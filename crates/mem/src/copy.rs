@@ -15,10 +15,12 @@ pub unsafe fn copy_bytes(src: *const u8, dst: *mut u8, len: usize) {
     // SAFETY: each arm moves `len` bytes within the ranges that the caller vouches for; the second move of an
     // arm starts at `len - width`, which is non-negative by the arm's lower bound.
     unsafe {
-        if len > 32 {
-            ptr::copy_nonoverlapping(src, dst, len);
-        } else if len >= 16 {
-            ends::<[u64; 2]>(src, dst, len);
+        if len > 16 {
+            if len > 32 {
+                ptr::copy_nonoverlapping(src, dst, len);
+            } else {
+                ends::<[u64; 2]>(src, dst, len);
+            }
         } else if len >= 8 {
             ends::<u64>(src, dst, len);
         } else if len >= 4 {
