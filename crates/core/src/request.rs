@@ -271,6 +271,8 @@ pub fn test(
     }
     let finished = first_or_after_progress(t, |state| state.take(handle))?;
     let Some(finished) = finished else {
+        // A stale handle is an error, not an operation under way.
+        t.lock().is_complete(handle)?;
         *flag = 0;
         return Ok(());
     };
