@@ -138,7 +138,11 @@ impl Datatype {
             .addresses(displacements)
             .datatypes(types)
             .done();
-        let mut layout = SeqBuilder::default();
+        // Many programs write an indexed type as a struct of one type.
+        if types.len() > 1 && types.iter().all(|old| Arc::ptr_eq(old, &types[0])) {
+            return blocks(blocklengths, &in_bytes(displacements, 1)?, &types[0], contents);
+        }
+        let mut members = SeqBuilder::default();
         let mut signatures = Vec::with_capacity(types.len());
         let mut marks = None;
         let mut align = 1;
@@ -148,13 +152,13 @@ impl Datatype {
                 continue;
             }
             let displacement = displacements.get(i);
-            layout.push(&old.layout().repeated(n, old.extent())?.shifted(displacement)?)?;
+            members.push(&old.layout().repeated(n, old.extent())?.shifted(displacement)?)?;
             signatures.push(old.shared_signature().repeated(n)?);
             marks = union(marks, moved(spread(old.marks(), n, old.extent())?, displacement)?);
             align = align.max(old.align());
         }
         let signature = Signature::concatenated(signatures.into_iter())?;
-        let parts = Parts { layout: layout.finish()?, signature, marks, align };
+        let parts = Parts { layout: members.finish()?, signature, marks, align };
         Datatype::build(parts, contents, Predefined::No)
     }
 
