@@ -7,7 +7,6 @@ use ffi::StrOut;
 
 use crate::comm::Comm;
 use crate::domain::{Phase, Token, phase, set_phase};
-use crate::errhandler::Handler;
 use crate::group::Group;
 use crate::info::Info;
 use crate::state::{State, World};
@@ -67,11 +66,7 @@ fn join(t: &mut Token) {
     let (bml, ob1) = crate::transport::open(&mut job, &state.params).unwrap_or_else(|error| give_up(&error));
     (state.bml, state.ob1) = (bml, ob1);
     state.params.settle(job.oversubscribed);
-    state.errhandlers.initial = match state.params.mpi.initial_errhandler.as_str() {
-        "mpi_errors_return" => Handler::Return,
-        "mpi_errors_abort" => Handler::Abort,
-        _ => Handler::Fatal,
-    };
+    state.errhandlers.initial = state.params.mpi.initial_errhandler.into();
     state.predefined.appnum = job.app_num;
     state.predefined.universe_size = job.universe_size.map_or(-1, |size| size as i32);
     state.infos.env = job.info.iter().cloned().collect();

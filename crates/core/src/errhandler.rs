@@ -4,6 +4,7 @@ use abi::{Error, Result};
 
 use crate::domain::{Phase, Token, enter_any, phase};
 use crate::handle::{self, Kind, Objects};
+use crate::params::InitialErrhandler;
 
 /// What an object does with its errors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,6 +17,16 @@ pub(crate) enum Handler {
     Return,
     /// The user's function, by address and by its handle's key.
     User { function: usize, key: u32 },
+}
+
+impl From<InitialErrhandler> for Handler {
+    fn from(word: InitialErrhandler) -> Handler {
+        match word {
+            InitialErrhandler::Fatal => Handler::Fatal,
+            InitialErrhandler::Abort => Handler::Abort,
+            InitialErrhandler::Return => Handler::Return,
+        }
+    }
 }
 
 /// Which kind of object an error handler was made for.
@@ -46,8 +57,8 @@ pub(crate) struct Errhandlers {
 }
 
 impl Errhandlers {
-    pub const fn new() -> Errhandlers {
-        Errhandlers { slab: Objects::new(), initial: Handler::Fatal }
+    pub const fn new(initial: Handler) -> Errhandlers {
+        Errhandlers { slab: Objects::new(), initial }
     }
 
     /// What a handle stands for, when it is to be set on a `target`.

@@ -2,12 +2,24 @@
 
 use platform::waiter::Policy;
 
+mca::choice! {
+    /// A predefined error handler.
+    pub enum InitialErrhandler {
+        /// `MPI_ERRORS_ARE_FATAL`
+        Fatal = "mpi_errors_are_fatal",
+        /// `MPI_ERRORS_ABORT`
+        Abort = "mpi_errors_abort",
+        /// `MPI_ERRORS_RETURN`
+        Return = "mpi_errors_return",
+    }
+}
+
 mca::params! {
     /// Parameters of the library as a whole.
     pub struct MpiParams("mpi_") {
-        /// Error handler that communicators start with (`-initial-errhandler` of mpiexec): mpi_errors_are_fatal,
-        /// mpi_errors_abort or mpi_errors_return.
-        initial_errhandler: mca::Text = "mpi_errors_are_fatal";
+        /// Error handler that communicators start with, and that errors before and after MPI go to
+        /// (`-initial-errhandler` of mpiexec).
+        initial_errhandler: InitialErrhandler = "mpi_errors_are_fatal";
         /// How long a waiting rank polls before it sleeps, where every rank has a processor of its own.
         spin_us: mca::Int = "500", unit "microseconds", range 0 to 1000000;
         /// Payload of unexpected messages that a process keeps, at most; beyond it senders keep theirs.

@@ -92,6 +92,7 @@ pub(crate) struct Predefined {
 impl State {
     /// The state before initialisation: objects that may exist then, and nobody to talk to but oneself.
     pub fn new() -> State {
+        let params = Params::read();
         State {
             bml: Bml::solo(),
             ob1: Ob1::new(pml_ob1::Config::new(1)),
@@ -108,14 +109,14 @@ impl State {
             groups: Groups::new(),
             ops: Ops::new(),
             infos: Infos::new(),
-            errhandlers: Errhandlers::new(),
+            errhandlers: Errhandlers::new(params.mpi.initial_errhandler.into()),
             errors: ErrorTable::new(),
             keyvals: Keyvals::new(),
             sessions: Sessions::new(),
             messages: crate::probe::Messages::new(),
             buffer: BufferPool::default(),
             world: None,
-            params: Params::read(),
+            params,
             contexts: Contexts::new(),
             predefined: Box::new(Predefined {
                 tag_ub: crate::comm::TAG_UB,

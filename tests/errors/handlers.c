@@ -1,0 +1,81 @@
+/* Which error handler an error goes to (MPI-5.0 section 9.3): that of the communicator of the call, also for requests;
+ * that of MPI_COMM_SELF where a call has none. */
+#include <mpi.h>
+
+#include "../capi/check.h"
+
+static MPI_Comm seen_comm;
+static int seen_code, calls;
+
+static void note(MPI_Comm *comm, int *code, ...)
+{
+    seen_comm = *comm;
+    seen_code = *code;
+    calls++;
+}
+
+static void expect(MPI_Comm comm, int class, const char *name)
+{
+    int seen = -1;
+    MPI_Error_class(seen_code, &seen);
+    check(seen_comm == comm && seen == class && calls == 1, name, calls * 1000 + seen);
+    calls = 0;
+    seen_comm = MPI_COMM_NULL;
+}
+
+static void truncate_later(MPI_Comm comm)
+{
+    int out[2] = {1, 2}, in = 0;
+    MPI_Request request;
+    MPI_Irecv(&in, 1, MPI_INT, 0, 0, comm, &request);
+    MPI_Send(out, 2, MPI_INT, 0, 0, comm);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void user_codes(MPI_Comm comm)
+{
+    int class, code, length = 0;
+    char text[MPI_MAX_ERROR_STRING];
+    MPI_Add_error_class(&class);
+    MPI_Add_error_code(class, &code);
+    MPI_Add_error_string(code, "the user's own error");
+    MPI_Comm_call_errhandler(comm, code);
+    CHECK_EQ(seen_code, code, "a user's code reaches the handler as it is");
+    expect(comm, class, "and has the user's class");
+    MPI_Error_string(code, text, &length);
+    check(text[0] == 't' && length == 20, "and the user's string", length);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Errhandler handler, got;
+    MPI_Comm other;
+    int value = 0, bad = 1000000;
+    MPI_Request request = (MPI_Request)0x1234567;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_create_errhandler(note, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+    MPI_Comm_dup(MPI_COMM_SELF, &other);
+    MPI_Comm_get_errhandler(other, &got);
+    check(got == handler, "a duplicate has the error handler of its original", 0);
+    MPI_Errhandler_free(&got);
+    MPI_Send(&value, 1, MPI_INT, bad, 0, other);
+    expect(other, MPI_ERR_RANK, "an error of a call goes to its communicator");
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect(MPI_COMM_SELF, MPI_ERR_REQUEST, "an error without a communicator goes to MPI_COMM_SELF");
+    MPI_Send(&value, 1, MPI_INT, 0, 0, MPI_COMM_NULL);
+    expect(MPI_COMM_SELF, MPI_ERR_COMM, "an error of MPI_COMM_NULL goes to MPI_COMM_SELF");
+    truncate_later(other);
+    expect(other, MPI_ERR_TRUNCATE, "an error of a request goes to the communicator of its operation");
+    user_codes(other);
+    MPI_Errhandler_free(&handler);
+    check(handler == MPI_ERRHANDLER_NULL, "a freed handler is null", 0);
+    MPI_Send(&value, 1, MPI_INT, bad, 0, other);
+    expect(other, MPI_ERR_RANK, "a freed handler works where it is set");
+    MPI_Comm_set_errhandler(other, MPI_ERRORS_RETURN);
+    CHECK_EQ(MPI_Send(&value, 1, MPI_INT, bad, 0, other), MPI_ERR_RANK, "MPI_ERRORS_RETURN returns");
+    CHECK_EQ(calls, 0, "and calls nothing");
+    MPI_Comm_free(&other);
+    MPI_Finalize();
+    return check_failures != 0;
+}
