@@ -1,6 +1,6 @@
 //! From parts of a count to bytes of a buffer.
 
-use crate::port::{Base, Region, Side, Ty};
+use crate::port::{Base, Port, Region, Side, Ty};
 use crate::schedule::{Buf, IRREGULAR, Ref, Schedule};
 use abi::{Error, Result};
 
@@ -147,15 +147,20 @@ impl Binding {
         Ok(())
     }
 
-    /// Resolves a reference; `first` is the epoch of the schedule's first round.
+    /// Resolves a reference; `first` is the epoch of the schedule's first round; `port` is asked for
+    /// the sizes of irregular packed blocks.
     #[inline(always)]
-    pub(crate) fn region(&self, r: &Ref, first: u64) -> Region {
+    pub(crate) fn region<P: Port>(&self, r: &Ref, first: u64, port: &P) -> Region {
         let cell =
             |owner: u16, round: u16| Base::Cell { owner: owner.into(), epoch: first + u64::from(round) };
         let (unit, base, ty, start) = match r.buf {
             Buf::Signal => return Region::Empty,
             Buf::SendBlock => return Region::Block { side: Side::Send, index: r.lo },
             Buf::RecvBlock => return Region::Block { side: Side::Recv, index: r.lo },
+            Buf::PackedBlock(i) => {
+                let (offset, count) = (self.scratch[usize::from(i)], port.block_bytes(Side::Recv, r.lo));
+                return Region::Span { base: Base::Arena, ty: Ty::Byte, offset, count };
+            }
             Buf::Send => (SEND, Base::Send, Ty::Send, 0),
             Buf::Recv => (RECV, Base::Recv, Ty::Recv, 0),
             Buf::SendBytes => (SEND_BYTES, Base::Send, Ty::Byte, 0),

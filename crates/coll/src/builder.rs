@@ -112,6 +112,18 @@ impl Builder {
         self.steps.push(Step::Reduce { into, left, right });
     }
 
+    /// `acc = new op acc` if `new_is_left`, else `acc = acc op new`; `new` is scratch.
+    pub(crate) fn merge(&mut self, acc: Ref, new: Ref, new_is_left: bool, commutative: bool) {
+        if new_is_left {
+            self.reduce(acc, new, acc);
+        } else if commutative {
+            self.reduce(acc, acc, new);
+        } else {
+            self.reduce(new, acc, new);
+            self.copy(acc, new);
+        }
+    }
+
     pub(crate) fn publish(&mut self, round: u16, line: Line, from: Ref, wake: Wake) {
         self.note_round(round);
         self.note(from);
@@ -166,12 +178,13 @@ impl Builder {
         if r.den == IRREGULAR {
             self.irregular = self.irregular.max(r.hi);
         }
-        if r.den == 1 && !matches!(r.buf, Buf::SendBlock | Buf::RecvBlock) {
+        let by_index = matches!(r.buf, Buf::SendBlock | Buf::RecvBlock | Buf::PackedBlock(_));
+        if r.den == 1 && !by_index {
             self.max_blocks = self.max_blocks.max(r.hi);
         }
-        let (Buf::Typed(i) | Buf::Packed(i)) = r.buf else { return };
+        let (Buf::Typed(i) | Buf::Packed(i) | Buf::PackedBlock(i)) = r.buf else { return };
         let s = &mut self.scratch[usize::from(i)];
-        let parts = r.hi - r.org.min(r.lo);
+        let parts = if by_index { 1 } else { r.hi - r.org.min(r.lo) };
         let larger = u64::from(parts) * u64::from(s.den) > u64::from(s.parts) * u64::from(r.den);
         if r.den == IRREGULAR || (s.den != IRREGULAR && larger) {
             (s.parts, s.den) = (parts, r.den);
@@ -232,25 +245,40 @@ pub(crate) struct Group<'a> {
     /// Number of processes.
     pub(crate) size: u32,
     ranks: Option<&'a [u32]>,
+    /// The position that has index 0.
+    first: u32,
     inter: bool,
 }
 
 impl<'a> Group<'a> {
     /// The whole own group.
     pub(crate) fn own(p: &Params) -> Group<'a> {
-        Group { me: p.rank, size: p.size, ranks: None, inter: p.remote.is_some() }
+        Group { me: p.rank, size: p.size, ranks: None, first: 0, inter: p.remote.is_some() }
     }
 
-    /// The ranks listed, among which the calling process must be.
-    pub(crate) fn of_ranks(p: &Params, ranks: &'a [u32]) -> Group<'a> {
-        let me = ranks.iter().position(|&r| r == p.rank).expect("a process emits only for groups it is in");
-        Group { me: me as u32, size: ranks.len() as u32, ranks: Some(ranks), inter: p.remote.is_some() }
+    /// The ranks listed, if the calling process is among them.
+    pub(crate) fn of_ranks(p: &Params, ranks: &'a [u32]) -> Option<Group<'a>> {
+        let me = ranks.iter().position(|&r| r == p.rank)?;
+        let inter = p.remote.is_some();
+        Some(Group { me: me as u32, size: ranks.len() as u32, ranks: Some(ranks), first: 0, inter })
+    }
+
+    /// Renumbered around the ring so that `root` has index 0.
+    pub(crate) fn rotated(self, root: u32) -> Group<'a> {
+        let me = (self.me + self.size - root) % self.size;
+        Group { me, first: (self.first + root) % self.size, ..self }
     }
 
     /// The process with index `i`.
     pub(crate) fn peer(&self, i: u32) -> Peer {
-        let rank = self.ranks.map_or(i, |r| r[i as usize]);
+        let rank = self.rank(i);
         if self.inter { Peer::local(rank) } else { Peer::rank(rank) }
+    }
+
+    /// The rank with index `i`.
+    pub(crate) fn rank(&self, i: u32) -> u32 {
+        let position = ((u64::from(i) + u64::from(self.first)) % u64::from(self.size)) as u32;
+        self.ranks.map_or(position, |r| r[position as usize])
     }
 
     /// The index `by` places after the own one, around the ring.
@@ -258,8 +286,8 @@ impl<'a> Group<'a> {
         ((u64::from(self.me) + u64::from(by)) % u64::from(self.size)) as u32
     }
 
-    /// The index `by` places before the own one, around the ring; `by` is at most the size.
+    /// The index `by` places before the own one, around the ring.
     pub(crate) fn before(&self, by: u32) -> u32 {
-        (self.me + self.size - by) % self.size
+        self.after(self.size - by % self.size)
     }
 }

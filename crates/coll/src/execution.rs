@@ -173,13 +173,13 @@ fn perform<P: Port>(
 ) -> Result<Next> {
     match *step {
         Step::Send { slot, peer, ref from } => {
-            let from = binding.region(from, epoch);
+            let from = binding.region(from, epoch, port);
             if !is_void(&from, port) {
                 slots[slot as usize] = port.isend(peer, &from)?;
             }
         }
         Step::Recv { slot, peer, ref into } => {
-            let into = binding.region(into, epoch);
+            let into = binding.region(into, epoch, port);
             if !is_void(&into, port) {
                 slots[slot as usize] = port.irecv(peer, &into)?;
             }
@@ -194,14 +194,14 @@ fn perform<P: Port>(
             }
         }
         Step::Copy { ref into, ref from } => {
-            let from = binding.region(from, epoch);
+            let from = binding.region(from, epoch, port);
             if !is_void(&from, port) {
-                port.copy(&binding.region(into, epoch), &from)?;
+                port.copy(&binding.region(into, epoch, port), &from)?;
             }
         }
         Step::Reduce { ref into, ref left, ref right } => {
-            let out = binding.region(into, epoch);
-            let (l, r) = (binding.region(left, epoch), binding.region(right, epoch));
+            let out = binding.region(into, epoch, port);
+            let (l, r) = (binding.region(left, epoch, port), binding.region(right, epoch, port));
             if !is_void(&out, port) {
                 if user_op {
                     if into == left {
@@ -227,10 +227,10 @@ fn shared<P: Port>(step: &Step, binding: &Binding, first: u64, port: &mut P) -> 
     let epoch = |round: u16| first + u64::from(round);
     Ok(match *step {
         Step::Publish { round, line, ref from, wake } => {
-            go_if(port.publish(line, epoch(round), &binding.region(from, first), wake)?)
+            go_if(port.publish(line, epoch(round), &binding.region(from, first, port), wake)?)
         }
         Step::Await { round, line, ref into } => {
-            go_if(port.observe(line, epoch(round), &binding.region(into, first))?)
+            go_if(port.observe(line, epoch(round), &binding.region(into, first, port))?)
         }
         Step::Arrive { round, otherwise } => {
             if port.arrive(epoch(round))? {
@@ -245,12 +245,12 @@ fn shared<P: Port>(step: &Step, binding: &Binding, first: u64, port: &mut P) -> 
         }
         Step::Claim { round } => go_if(port.claim(epoch(round))?),
         Step::Expose { round, ref buf, wake } => {
-            go_if(port.expose(epoch(round), &binding.region(buf, first), wake)?)
+            go_if(port.expose(epoch(round), &binding.region(buf, first, port), wake)?)
         }
         Step::Get { round, owner, ref from, ref into } => {
-            let into = binding.region(into, first);
+            let into = binding.region(into, first, port);
             if !is_void(&into, port) {
-                port.get(owner, epoch(round), &binding.region(from, first), &into)?;
+                port.get(owner, epoch(round), &binding.region(from, first, port), &into)?;
             }
             Next::Step
         }

@@ -118,6 +118,8 @@ pub struct Neighbours<'a> {
     pub sources: &'a [Option<u32>],
     /// Processes this one sends to.
     pub destinations: &'a [Option<u32>],
+    /// The topology is Cartesian: sources and destinations come in pairs, one for each direction of a dimension.
+    pub cartesian: bool,
 }
 
 /// Everything a schedule depends on. Counts, addresses, types and tags are not among it.

@@ -57,6 +57,8 @@ pub enum Buf {
     Typed(u8),
     /// Scratch number `.0`, in bytes of packed data.
     Packed(u8),
+    /// Scratch number `.0` from its start, as many bytes as block `lo` of the receive side packs.
+    PackedBlock(u8),
     /// The shared cell that node-local rank `owner` fills in `round`; contiguous elements of the receive type.
     Cell {
         /// Index of the owner in the shared area.
@@ -122,6 +124,14 @@ impl Ref {
     /// As large as `self`, at the same place in another buffer.
     pub const fn within(self, buf: Buf) -> Ref {
         Ref { buf, ..self }
+    }
+
+    /// As many packed bytes as this one block, at the start of a packed scratch buffer.
+    pub(crate) fn packed_at_start_of(self, packed: Buf) -> Ref {
+        match (self.buf, packed) {
+            (Buf::RecvBlock, Buf::Packed(i)) => self.within(Buf::PackedBlock(i)),
+            _ => Ref::all(packed),
+        }
     }
 
     /// As large as `self`, at the very start of another buffer.

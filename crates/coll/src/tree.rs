@@ -47,6 +47,11 @@ pub(crate) fn knomial(me: u32, size: u32, root: u32, k: u32) -> Node {
     })
 }
 
+/// Indices in the subtree of `v` in a binomial tree of `size` rooted at 0; they follow `v`.
+pub(crate) fn subtree(v: u32, size: u32) -> u32 {
+    if v == 0 { size } else { (1u32 << v.trailing_zeros()).min(size - v) }
+}
+
 /// A complete k-ary tree: children of `v` are `k·v+1 ..= k·v+k`. `k` = 2 is the binary tree.
 pub(crate) fn kary(me: u32, size: u32, root: u32, k: u32) -> Node {
     rotated(me, size, root, |v| {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use coll::algorithms::{allgather, barrier, bcast, gather};
+use coll::algorithms::{allgather, alltoall, barrier, bcast, gather, scatter};
 use coll::executor::Type;
 use common::*;
 
@@ -36,6 +36,9 @@ fn bcast_algorithms() {
     check_bcast("binary", bcast::binary);
     check_bcast("chain", bcast::chain);
     check_bcast("linear", bcast::linear);
+    check_bcast("split_binary", bcast::split_binary);
+    check_bcast("scatter_recursive_doubling", bcast::scatter_recursive_doubling);
+    check_bcast("scatter_ring", bcast::scatter_ring);
 }
 
 /// Everyone's contribution in rank order.
@@ -107,6 +110,79 @@ fn allgather_algorithms() {
     check_allgather("recursive_doubling", allgather::recursive_doubling);
     check_allgather("bruck", allgather::bruck);
     check_allgather("linear", allgather::linear);
+    check_allgather("neighbour_exchange", allgather::neighbour_exchange);
+}
+
+fn check_scatter(name: &str, build: Build) {
+    let mut random = Random(0xB4);
+    for size in all_sizes() {
+        for _ in 0..2 {
+            let case = Case::random(size, &mut random);
+            let all = gathered(&case);
+            let block = case.count * ELEMENT;
+            let calls = (0..size).map(|r| {
+                let root = r == case.root;
+                let mut p = case.params(r);
+                p.in_place = root && case.in_place;
+                let recv = blank(case.count);
+                let m = memory(case.ty, root.then_some(&all[..]), (!p.in_place).then_some(&recv[..]));
+                call(build(&p), case.ty, if root { case.count } else { 0 }, case.count, block, m)
+            });
+            for (r, m) in run(&case, &[], calls.collect()).iter().enumerate() {
+                if r != case.root || !case.in_place {
+                    assert!(
+                        received(m, case.count) == all[r * block..(r + 1) * block],
+                        "{name} {r} {case:?}"
+                    );
+                    check_holes(&case, m, case.count);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn scatter_algorithms() {
+    check_scatter("binomial", scatter::binomial);
+    check_scatter("linear", scatter::linear);
+}
+
+/// The block that `from` sends to `to`.
+fn block_between(from: usize, to: usize, count: usize) -> Vec<u8> {
+    bytes(from, 1000 + to, count * ELEMENT)
+}
+
+fn check_alltoall(name: &str, build: Build) {
+    let mut random = Random(0xB5);
+    for size in all_sizes() {
+        for _ in 0..2 {
+            let mut case = Case::random(size, &mut random);
+            case.count = case.count.min(15);
+            let outgoing =
+                |r: usize| (0..size).flat_map(|to| block_between(r, to, case.count)).collect::<Vec<u8>>();
+            let calls = (0..size).map(|r| {
+                let out = outgoing(r);
+                let recv = if case.in_place { out.clone() } else { blank(case.count * size) };
+                let m = memory(case.ty, (!case.in_place).then_some(&out[..]), Some(&recv));
+                call(build(&case.params(r)), case.ty, case.count, case.count, case.count * ELEMENT, m)
+            });
+            for (r, m) in run(&case, &[], calls.collect()).iter().enumerate() {
+                let expected: Vec<u8> =
+                    (0..size).flat_map(|from| block_between(from, r, case.count)).collect();
+                assert!(received(m, case.count * size) == expected, "{name} rank {r} {case:?}");
+                check_holes(&case, m, case.count * size);
+            }
+        }
+    }
+}
+
+#[test]
+fn alltoall_algorithms() {
+    check_alltoall("linear", alltoall::linear);
+    check_alltoall("linear_sync", alltoall::linear_sync);
+    check_alltoall("scattered", alltoall::scattered);
+    check_alltoall("pairwise", alltoall::pairwise);
+    check_alltoall("bruck", alltoall::bruck);
 }
 
 /// A barrier is one if no rank can finish before every rank has started.

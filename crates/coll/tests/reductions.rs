@@ -2,7 +2,7 @@
 
 mod common;
 
-use coll::algorithms::{allreduce, reduce};
+use coll::algorithms::{allreduce, reduce, reduce_scatter, scan};
 use common::*;
 
 fn check_reduce(name: &str, build: Build) {
@@ -36,6 +36,7 @@ fn reduce_algorithms() {
     check_reduce("binary", reduce::binary);
     check_reduce("in_order_binary", reduce::in_order_binary);
     check_reduce("linear", reduce::linear);
+    check_reduce("rabenseifner", reduce::rabenseifner);
 }
 
 fn check_allreduce(name: &str, ordered: bool, build: Build) {
@@ -65,4 +66,84 @@ fn allreduce_algorithms() {
     check_allreduce("recursive_doubling", true, allreduce::recursive_doubling);
     check_allreduce("tree", true, allreduce::tree);
     check_allreduce("linear", true, allreduce::linear);
+    check_allreduce("ring", false, allreduce::ring);
+    check_allreduce("rabenseifner", false, allreduce::rabenseifner);
+}
+
+/// Equal blocks, or sizes from 0 up, some of them alike.
+fn block_counts(case: &Case, equal: bool, random: &mut Random) -> Vec<usize> {
+    let count = case.count % 14;
+    (0..case.size).map(|_| if equal { count } else { random.below(6) as usize * count / 3 }).collect()
+}
+
+fn check_reduce_scatter(name: &str, ordered: bool, builds: [Build; 2]) {
+    let mut random = Random(0xA13);
+    for size in all_sizes() {
+        for equal in [true, false] {
+            let mut case = Case::random(size, &mut random);
+            case.commutative |= !ordered;
+            let counts = block_counts(&case, equal, &mut random);
+            let total: usize = counts.iter().sum();
+            let calls = (0..size).map(|r| {
+                let own = elements(r, 0, total);
+                let recv = if case.in_place { own.clone() } else { blank(counts[r]) };
+                let m = memory(case.ty, (!case.in_place).then_some(&own[..]), Some(&recv[..]));
+                let build = builds[usize::from(!equal)];
+                let mut call = call(build(&case.params(r)), case.ty, counts[0], counts[0], 0, m);
+                call.irregular = counts.iter().map(|&c| c as u64).collect();
+                call
+            });
+            let memories = run(&case, &[], calls.collect());
+            let mut first = 0;
+            for (m, &count) in memories.iter().zip(&counts) {
+                let expected = reduced(0..size, first, count, case.commutative);
+                assert!(received(m, count) == expected, "{name} {case:?} {counts:?}");
+                first += count;
+            }
+        }
+    }
+}
+
+#[test]
+fn reduce_scatter_algorithms() {
+    check_reduce_scatter("ring", false, [reduce_scatter::ring_block, reduce_scatter::ring]);
+    let halving = [reduce_scatter::recursive_halving_block, reduce_scatter::recursive_halving];
+    check_reduce_scatter("recursive_halving", false, halving);
+    check_reduce_scatter("butterfly", true, [reduce_scatter::butterfly_block, reduce_scatter::butterfly]);
+    check_reduce_scatter("linear", true, [reduce_scatter::linear_block, reduce_scatter::linear]);
+}
+
+fn check_scan(name: &str, inclusive: bool, build: Build) {
+    let mut random = Random(0xA14);
+    for size in all_sizes() {
+        for _ in 0..2 {
+            let case = Case::random(size, &mut random);
+            let calls = (0..size).map(|r| {
+                let own = elements(r, 0, case.count);
+                let recv = if case.in_place { own.clone() } else { blank(case.count) };
+                let m = memory(case.ty, (!case.in_place).then_some(&own[..]), Some(&recv[..]));
+                call(build(&case.params(r)), case.ty, case.count, case.count, 0, m)
+            });
+            for (r, m) in run(&case, &[], calls.collect()).iter().enumerate() {
+                let expected = match (inclusive, r) {
+                    (true, _) => reduced(0..=r, 0, case.count, case.commutative),
+                    (false, 0) if case.in_place => elements(0, 0, case.count),
+                    (false, 0) => blank(case.count),
+                    (false, _) => reduced(0..r, 0, case.count, case.commutative),
+                };
+                assert!(received(m, case.count) == expected, "{name} rank {r} {case:?}");
+                check_holes(&case, m, case.count);
+            }
+        }
+    }
+}
+
+#[test]
+fn scan_algorithms() {
+    check_scan("linear", true, scan::linear);
+    check_scan("linear_exclusive", false, scan::linear_exclusive);
+    check_scan("recursive_doubling", true, scan::recursive_doubling);
+    check_scan("recursive_doubling_exclusive", false, scan::recursive_doubling_exclusive);
+    check_scan("binomial", true, scan::binomial);
+    check_scan("binomial_exclusive", false, scan::binomial_exclusive);
 }

@@ -38,6 +38,11 @@ impl Fold {
         }
     }
 
+    /// The core index of a rank that has one.
+    pub(crate) fn index_of(&self, rank: u32) -> u32 {
+        if rank < 2 * self.rem { rank / 2 } else { rank - self.rem }
+    }
+
     /// The rank that acts as core `index`.
     pub(crate) fn rank(&self, index: u32) -> u32 {
         if index < self.rem { 2 * index + 1 } else { index + self.rem }

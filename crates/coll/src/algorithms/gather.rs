@@ -14,13 +14,17 @@ use crate::tree;
 ///  round 3   4 ─────────────→ 0                     four blocks
 /// ```
 pub fn binomial(p: &Params) -> Schedule {
-    let (g, root) = (Group::own(p), p.root_rank());
+    let root = p.root_rank();
+    let g = Group::own(p).rotated(root);
     let mut b = Builder::new();
-    if p.rank == root {
+    if g.me == 0 {
         own_block(&mut b, p, Ref::blocks(Buf::Recv, root, root + 1));
         emit_root(&mut b, g, root);
     } else {
-        emit_inner(&mut b, g, root, Ref::all(Buf::Send));
+        let run = emit_collect(&mut b, g, Ref::all(Buf::Send));
+        if let Some(parent) = tree::knomial(g.me, g.size, 0, 2).parent {
+            b.send_now(g.peer(parent), run);
+        }
     }
     b.finish()
 }
@@ -32,52 +36,45 @@ fn own_block(b: &mut Builder, p: &Params, place: Ref) {
     }
 }
 
-/// The number of indices in the subtree of `child`, relative to the root, in a binomial tree of `size`.
-fn subtree(v: u32, size: u32) -> u32 {
-    (1u32 << v.trailing_zeros()).min(size - v)
-}
-
 /// Receives whole subtrees; a run that passes the last rank comes through scratch and is split.
 fn emit_root(b: &mut Builder, g: Group, root: u32) {
-    let node = tree::knomial(root, g.size, root, 2);
     let mut split = None;
     let mut reqs = vec![];
-    for &child in node.children.iter().rev() {
-        let len = subtree((child + g.size - root) % g.size, g.size);
-        let place = if child + len <= g.size {
-            Ref::blocks(Buf::Recv, child, child + len)
+    for &child in tree::knomial(0, g.size, 0, 2).children.iter().rev() {
+        let (rank, len) = (g.rank(child), tree::subtree(child, g.size));
+        let place = if rank + len <= g.size {
+            Ref::blocks(Buf::Recv, rank, rank + len)
         } else {
             let packed = b.packed();
-            split = Some((packed, child, len));
+            split = Some((packed, rank, len));
             Ref::blocks(packed, 0, len)
         };
         reqs.push(b.recv(g.peer(child), place));
     }
     b.wait_all(reqs);
-    if let Some((packed, child, len)) = split {
-        let before = g.size - child;
-        b.copy(Ref::blocks(Buf::Recv, child, g.size), Ref::blocks(packed, 0, before));
+    debug_assert!(root > 0 || split.is_none(), "runs pass the last rank only when renumbered");
+    if let Some((packed, rank, len)) = split {
+        let before = g.size - rank;
+        b.copy(Ref::blocks(Buf::Recv, rank, g.size), Ref::blocks(packed, 0, before));
         b.copy(Ref::blocks(Buf::Recv, 0, len - before), Ref::blocks(packed, before, len));
     }
 }
 
-/// Collects the subtree's blocks and passes them on.
-pub(crate) fn emit_inner(b: &mut Builder, g: Group, root: u32, own: Ref) {
-    let node = tree::knomial(g.me, g.size, root, 2);
-    let Some(parent) = node.parent else { return };
+/// Collects the packed blocks of the own subtree of the binomial tree rooted at index 0, and says where they are.
+pub(crate) fn emit_collect(b: &mut Builder, g: Group, own: Ref) -> Ref {
+    let node = tree::knomial(g.me, g.size, 0, 2);
     if node.children.is_empty() {
-        return b.send_now(g.peer(parent), own);
+        return own;
     }
-    let v = (g.me + g.size - root) % g.size;
     let packed = b.packed();
     let mut reqs = vec![];
     for &child in node.children.iter().rev() {
-        let c = (child + g.size - root) % g.size;
-        reqs.push(b.recv(g.peer(child), Ref::blocks(packed, c - v, c - v + subtree(c, g.size))));
+        let at = child - g.me;
+        reqs.push(b.recv(g.peer(child), Ref::blocks(packed, at, at + tree::subtree(child, g.size))));
     }
     b.copy(Ref::blocks(packed, 0, 1), own);
     b.wait_all(reqs);
-    b.send_now(g.peer(parent), Ref::blocks(packed, 0, subtree(v, g.size)));
+    Ref::blocks(packed, 0, tree::subtree(g.me, g.size))
 }
 
 /// Everybody sends to the root, which has all receives posted.

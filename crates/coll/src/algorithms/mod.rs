@@ -2,8 +2,14 @@
 
 pub mod allgather;
 pub mod allreduce;
+pub mod alltoall;
 pub mod barrier;
 pub mod bcast;
 mod fold;
 pub mod gather;
+mod halving;
+pub mod neighbour;
 pub mod reduce;
+pub mod reduce_scatter;
+pub mod scan;
+pub mod scatter;

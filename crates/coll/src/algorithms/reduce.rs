@@ -2,6 +2,8 @@
 //!
 //! The operands are combined in rank order wherever the operation does not commute.
 
+use super::fold::{Fold, Role};
+use super::halving::{self, Vector};
 use crate::builder::{Builder, Group, Window};
 use crate::params::Params;
 use crate::schedule::{Buf, Ref, Schedule};
@@ -83,6 +85,57 @@ pub fn linear(p: &Params) -> Schedule {
     let io = Io::open(&mut b, p, root, true);
     emit_linear(&mut b, Group::own(p), root, &io);
     b.finish()
+}
+
+/// Rabenseifner (2004): reduce-scatter by recursive halving, then the pieces are gathered at the root. For long vectors and
+/// operations that commute; others take the in-order binary tree.
+///
+/// ```text
+///  halving    0 ↔ 2, 1 ↔ 3 half the vector; 0 ↔ 1, 2 ↔ 3 a quarter: each rank has one complete quarter
+///  gather     1 → 0, 3 → 2 a quarter; 2 → 0 half
+/// ```
+pub fn rabenseifner(p: &Params) -> Schedule {
+    if !p.commutative {
+        return in_order_binary(p);
+    }
+    let (g, root) = (Group::own(p), p.root_rank());
+    let mut b = Builder::new();
+    let mine = if p.in_place { Buf::Recv } else { Buf::Send };
+    emit_rabenseifner(&mut b, g, root, mine);
+    b.finish()
+}
+
+pub(crate) fn emit_rabenseifner(b: &mut Builder, g: Group, root: u32, mine: Buf) {
+    let fold = Fold::new(g.size);
+    // The core that collects the result: the root, or its partner if the root is folded away.
+    let (top, extra_root) = match fold.role(root) {
+        Role::Extra { partner } => (fold.index_of(partner), Some(g.peer(root))),
+        Role::Core { index, .. } => (index, None),
+    };
+    let (index, extra) = match fold.role(g.me) {
+        Role::Extra { partner } => {
+            b.send_now(g.peer(partner), Ref::all(mine));
+            if g.me == root {
+                b.recv_now(g.peer(partner), Ref::all(Buf::Recv));
+            }
+            return;
+        }
+        Role::Core { index, extra } => (index, extra),
+    };
+    let work = if g.me == root { Buf::Recv } else { b.typed() };
+    let mut have = mine;
+    if let Some(extra) = extra {
+        let arrival = b.typed();
+        b.recv_now(g.peer(extra), Ref::all(arrival));
+        b.reduce(Ref::all(work), Ref::all(arrival), Ref::all(have));
+        have = work;
+    }
+    let vector = Vector { runs: &|buf, lo, hi| Ref::part(buf, lo, hi, fold.power) };
+    halving::emit(b, g, fold, index, &vector, have, work);
+    halving::emit_gather(b, g, fold, index, top, &vector, work);
+    if let Some(peer) = extra_root.filter(|_| index == top) {
+        b.send_now(peer, Ref::all(work));
+    }
 }
 
 /// Reduces over a tree rooted at `top` and passes the result on to the root if that is another rank.

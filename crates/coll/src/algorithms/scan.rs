@@ -1,0 +1,159 @@
+//! `MPI_Scan` and `MPI_Exscan` (MPI-5.0 section 6.11): `send` (or `recv` in place) in; in `recv` the combination of ranks 0 to r, or 0 to
+//! r-1 (nothing on rank 0).
+
+use crate::builder::{Builder, Group, Window};
+use crate::params::Params;
+use crate::schedule::{Buf, Ref, Schedule};
+
+/// Chain, pipelined over the segments.
+///
+/// ```text
+///  0 → 1 → 2 → 3      each puts what comes in before its own part and passes it on
+/// ```
+pub fn linear(p: &Params) -> Schedule {
+    along_chain(p, true)
+}
+
+/// [`linear`] for `MPI_Exscan`: what comes in is the result.
+pub fn linear_exclusive(p: &Params) -> Schedule {
+    along_chain(p, false)
+}
+
+fn along_chain(p: &Params, inclusive: bool) -> Schedule {
+    let g = Group::own(p);
+    let mut b = Builder::new();
+    let mine = if p.in_place { Buf::Recv } else { Buf::Send };
+    let (arrivals, sums) = ([b.typed(), b.typed()], [b.typed(), b.typed()]);
+    let (first, last) = (g.me == 0, g.me + 1 == g.size);
+    let mut going = Window::new(1);
+    for s in 0..p.segments {
+        let own = Ref::part(mine, s, s + 1, p.segments);
+        let result = own.within(Buf::Recv);
+        let sum = if inclusive { result } else { own.at_start_of(sums[s as usize % 2]) };
+        let mut out = own;
+        if !first {
+            let arrival = own.at_start_of(arrivals[s as usize % 2]);
+            b.recv_now(g.peer(g.me - 1), arrival);
+            if inclusive || !last {
+                b.reduce(sum, arrival, own);
+                out = sum;
+            }
+            if !inclusive {
+                b.copy(result, arrival);
+            }
+        } else if inclusive {
+            b.copy(result, own);
+        }
+        if !last {
+            let req = b.send(g.peer(g.me + 1), out);
+            going.push(&mut b, req);
+        }
+    }
+    going.finish(&mut b);
+    b.finish()
+}
+
+/// Recursive doubling: partners exchange the total of their aligned group; lower groups go into the result.
+///
+/// ```text
+///  mask 1   0 ↔ 1   2 ↔ 3   4          total of 2
+///  mask 2   0 ↔ 2   1 ↔ 3   4          total of 4
+///  mask 4   0 ↔ 4                      rank 4 has 0..3 before its own
+/// ```
+pub fn recursive_doubling(p: &Params) -> Schedule {
+    doubling(p, true)
+}
+
+/// [`recursive_doubling`] for `MPI_Exscan`.
+pub fn recursive_doubling_exclusive(p: &Params) -> Schedule {
+    doubling(p, false)
+}
+
+fn doubling(p: &Params, inclusive: bool) -> Schedule {
+    let g = Group::own(p);
+    let mut b = Builder::new();
+    let result = Ref::all(Buf::Recv);
+    let own = Ref::all(if p.in_place { Buf::Recv } else { Buf::Send });
+    let (mut total, mut arrival) = (Ref::all(b.typed()), Ref::all(b.typed()));
+    b.copy(total, own);
+    if inclusive {
+        b.copy(result, own);
+    }
+    let mut has_result = inclusive;
+    let mut mask = 1;
+    while mask < g.size {
+        let partner = g.me ^ mask;
+        if partner < g.size {
+            let peer = g.peer(partner);
+            b.exchange(peer, total, peer, arrival);
+            if partner < g.me {
+                if has_result {
+                    b.reduce(result, arrival, result)
+                } else {
+                    b.copy(result, arrival)
+                }
+                has_result = true;
+                b.reduce(total, arrival, total);
+            } else {
+                b.reduce(arrival, total, arrival);
+                std::mem::swap(&mut total, &mut arrival);
+            }
+        }
+        mask *= 2;
+    }
+    b.finish()
+}
+
+/// Binomial tree, up and down (Blelloch, 1990): fewer messages than recursive doubling, twice the rounds.
+///
+/// ```text
+///  up     0→1   2→3   4→5   6→7      totals of 2
+///           1────→3     5────→7      totals of 4
+///                 3──────────→7
+///  down           3────→5            3 has 0..3: 5 gets 0..5
+///           1→2   3→4   5→6
+/// ```
+pub fn binomial(p: &Params) -> Schedule {
+    let mut b = Builder::new();
+    let mine = if p.in_place { Buf::Recv } else { Buf::Send };
+    b.copy(Ref::all(Buf::Recv), Ref::all(mine));
+    emit_binomial(&mut b, Group::own(p), Ref::all(Buf::Recv));
+    b.finish()
+}
+
+/// [`binomial`] for `MPI_Exscan`: the inclusive results move one rank on.
+pub fn binomial_exclusive(p: &Params) -> Schedule {
+    let g = Group::own(p);
+    let mut b = Builder::new();
+    let acc = Ref::all(b.typed());
+    b.copy(acc, Ref::all(if p.in_place { Buf::Recv } else { Buf::Send }));
+    emit_binomial(&mut b, g, acc);
+    let recv = (g.me > 0).then(|| b.recv(g.peer(g.me - 1), Ref::all(Buf::Recv)));
+    let send = (g.me + 1 < g.size).then(|| b.send(g.peer(g.me + 1), acc));
+    b.wait_all(recv.into_iter().chain(send));
+    b.finish()
+}
+
+fn emit_binomial(b: &mut Builder, g: Group, acc: Ref) {
+    let arrival = Ref::all(b.typed());
+    // Ranks count from 1 here: number v collects from v - mask while 2·mask divides v.
+    let (v, n) = (g.me + 1, g.size);
+    let below = |mask: &u32| *mask < n;
+    let masks: Vec<u32> = (0..31).map(|k| 1 << k).take_while(below).collect();
+    for &mask in &masks {
+        if v.is_multiple_of(2 * mask) {
+            b.recv_now(g.peer(g.me - mask), arrival);
+            b.reduce(acc, arrival, acc);
+        } else if v % (2 * mask) == mask && v + mask <= n {
+            b.send_now(g.peer(g.me + mask), acc);
+        }
+    }
+    for &mask in masks.iter().rev() {
+        if v.is_multiple_of(2 * mask) && v + mask <= n {
+            b.send_now(g.peer(g.me + mask), acc);
+        } else if v % (2 * mask) == mask && v > mask {
+            b.recv_now(g.peer(g.me - mask), arrival);
+            b.reduce(acc, arrival, acc);
+        }
+    }
+}
