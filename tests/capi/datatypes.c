@@ -110,6 +110,37 @@ static void packing(void)
     MPI_Type_free(&type);
 }
 
+static void external32(void)
+{
+    int out[2] = {1, -2}, in[2] = {0};
+    unsigned char buffer[8] = {0};
+    MPI_Aint size = -1, position = 0;
+    MPI_Pack_external_size("external32", 2, MPI_INT, &size);
+    CHECK_EQ(size, 8, "MPI_Pack_external_size");
+    MPI_Pack_external("external32", out, 2, MPI_INT, buffer, sizeof buffer, &position);
+    check(position == 8 && buffer[3] == 1 && buffer[4] == 0xff, "external32 is big-endian", buffer[3]);
+    position = 0;
+    MPI_Unpack_external("external32", buffer, sizeof buffer, &position, in, 2, MPI_INT);
+    check(in[0] == 1 && in[1] == -2, "MPI_Unpack_external", in[1]);
+    CHECK_EQ(MPI_Pack_external_size("native", 2, MPI_INT, &size), MPI_ERR_ARG, "only external32 is known");
+}
+
+static void memory(void)
+{
+    int *block = NULL, *aligned = NULL, local;
+    MPI_Info info;
+    CHECK_EQ(MPI_Alloc_mem(1000 * sizeof(int), MPI_INFO_NULL, &block), MPI_SUCCESS, "MPI_Alloc_mem");
+    memset(block, 1, 1000 * sizeof(int));
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_minimum_memory_alignment", "4096");
+    MPI_Alloc_mem(1, info, &aligned);
+    CHECK_EQ((long)aligned % 4096, 0, "MPI_Alloc_mem aligns as asked");
+    MPI_Info_free(&info);
+    CHECK_EQ(MPI_Free_mem(block), MPI_SUCCESS, "MPI_Free_mem");
+    CHECK_EQ(MPI_Free_mem(aligned), MPI_SUCCESS, "MPI_Free_mem of aligned memory");
+    CHECK_EQ(MPI_Free_mem(&local), MPI_ERR_BASE, "MPI_Free_mem of other memory");
+}
+
 static void names(void)
 {
     char name[MPI_MAX_OBJECT_NAME];
@@ -135,6 +166,8 @@ int main(int argc, char **argv)
     contents();
     message();
     packing();
+    external32();
+    memory();
     names();
     CHECK_EQ(MPI_Type_free(&named), MPI_ERR_TYPE, "a predefined type cannot be freed");
     CHECK_EQ(MPI_Type_commit(&null), MPI_ERR_TYPE, "MPI_DATATYPE_NULL cannot be committed");

@@ -1,7 +1,8 @@
 //! Where the promise of the MPI caller about its buffers becomes a view of memory.
 #![allow(unsafe_code)]
 
-use abi::Address;
+use abi::{Address, Result};
+use datatype::Datatype;
 use mem::{PeerSpace, UserMem};
 
 /// The bytes of a buffer argument.
@@ -54,4 +55,24 @@ pub(crate) fn reduce(kernel: op::Kernel, into: Address, left: Address, right: Ad
     unsafe {
         kernel(left.0 as *const u8, right.0 as *const u8, into.0 as *mut u8, count as usize);
     }
+}
+
+/// Converts a buffer argument to external32 at `out`; returns the bytes written.
+///
+/// # Errors
+/// As `datatype::pack_external`.
+pub(crate) fn pack_external(datatype: &Datatype, count: u64, buf: Address, out: UserMem) -> Result<u64> {
+    let (from, to) = (buf.0 as *const u8, out.address() as *mut u8);
+    // SAFETY: the caller of MPI vouches for both buffers, see `of_user`.
+    unsafe { datatype::pack_external(datatype, count, from, to, out.len() as u64) }
+}
+
+/// Converts external32 bytes to a buffer argument; returns the bytes consumed.
+///
+/// # Errors
+/// As `datatype::unpack_external`.
+pub(crate) fn unpack_external(packed: UserMem, datatype: &Datatype, count: u64, buf: Address) -> Result<u64> {
+    let (from, to) = (packed.address() as *const u8, buf.0 as *mut u8);
+    // SAFETY: the caller of MPI vouches for both buffers, see `of_user`.
+    unsafe { datatype::unpack_external(from, packed.len() as u64, datatype, count, to) }
 }

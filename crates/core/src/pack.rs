@@ -1,4 +1,7 @@
-//! Packing into and out of the caller's memory (MPI-5.0 section 5.2). The packed form is the bytes in pack order.
+//! Packing into and out of the caller's memory (MPI-5.0 sections 5.2 and 5.3). The packed form of `MPI_Pack` is the
+//! bytes in pack order, that of `MPI_Pack_external` is external32.
+
+use std::ffi::CStr;
 
 use abi::{Address, Comm, Count, Datatype, Error, Result};
 use ffi::CountMut;
@@ -85,7 +88,70 @@ pub fn pack_size(
 ) -> Result<()> {
     let state = t.lock();
     state.comm(comm)?;
-    let count = u64::try_from(incount).map_err(|_| Error::new(abi::ERR_COUNT, "the count is negative"))?;
+    let count = items(incount)?;
     size.set(datatype::total_size(state.types.get(datatype)?.size(), count)? as Count);
     Ok(())
+}
+
+fn items(count: Count) -> Result<u64> {
+    u64::try_from(count).map_err(|_| Error::new(abi::ERR_COUNT, "the count is negative"))
+}
+
+/// `MPI_Pack_external`
+pub fn pack_external(
+    t: &mut Token,
+    datarep: &CStr,
+    inbuf: Address,
+    incount: Count,
+    datatype: Datatype,
+    outbuf: Address,
+    outsize: Count,
+    position: &mut Count,
+) -> Result<()> {
+    external32(datarep)?;
+    let state = t.lock();
+    let out = window(outbuf, outsize, *position)?;
+    let datatype = state.types.get(datatype)?;
+    *position += crate::memory::pack_external(datatype, items(incount)?, inbuf, out)? as Count;
+    Ok(())
+}
+
+/// `MPI_Unpack_external`
+pub fn unpack_external(
+    t: &mut Token,
+    datarep: &CStr,
+    inbuf: Address,
+    insize: Count,
+    position: &mut Count,
+    outbuf: Address,
+    outcount: Count,
+    datatype: Datatype,
+) -> Result<()> {
+    external32(datarep)?;
+    let state = t.lock();
+    let packed = window(inbuf, insize, *position)?;
+    let datatype = state.types.get(datatype)?;
+    *position += crate::memory::unpack_external(packed, datatype, items(outcount)?, outbuf)? as Count;
+    Ok(())
+}
+
+/// `MPI_Pack_external_size`
+pub fn pack_external_size(
+    t: &mut Token,
+    datarep: &CStr,
+    incount: Count,
+    datatype: Datatype,
+    size: &mut Count,
+) -> Result<()> {
+    external32(datarep)?;
+    *size = datatype::external_size(t.lock().types.get(datatype)?, items(incount)?)? as Count;
+    Ok(())
+}
+
+/// The only representation that can be packed to.
+fn external32(datarep: &CStr) -> Result<()> {
+    match datarep.to_bytes() {
+        b"external32" => Ok(()),
+        _ => Err(Error::new(abi::ERR_ARG, "the data representation is not external32")),
+    }
 }
