@@ -2,22 +2,22 @@
 //!
 //! A record rather than a layer. The table is filled once, when the job is known; afterwards a send is one
 //! predictable `match` on the peer's route and the transport's own code, inlined. To add a transport: a variant
-//! of [`Route`], a field of [`Bml`], and a line in each `match` below.
+//! of [`Reached`], a field of [`Bml`], and a line in each `match` below.
 #![forbid(unsafe_code)]
 
 use core::fmt;
 
-use btl::{Access, Arrival, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Sleep};
+use btl::{Access, Arrival, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Route, Sleep};
 use btl_self::Loopback;
 use btl_vader::Vader;
-use mem::{Source, UserMem};
+use mem::{PeerBytes, Source, UserMem};
 use shm::doorbell::Doorbell;
 
 /// How a peer is reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Route {
+enum Reached {
     /// It is this process.
-    Loopback,
+    Itself,
     /// It is on this node.
     Vader,
 }
@@ -25,9 +25,10 @@ enum Route {
 /// All transports of a process behind one table.
 #[derive(Debug)]
 pub struct Bml {
-    routes: Box<[Route]>,
+    routes: Box<[Reached]>,
     loopback: Loopback,
-    vader: Option<Vader>,
+    /// Behind a pointer, so that asking whether it is there costs one test.
+    vader: Option<Box<Vader>>,
     /// Whose turn it is to be asked first for an arrival.
     loopback_first: bool,
 }
@@ -57,7 +58,7 @@ impl Bml {
             doorbell.ask_for_fences();
         }
         Bml {
-            routes: [Route::Loopback].into(),
+            routes: [Reached::Itself].into(),
             loopback: Loopback::new(Peer(0), doorbell),
             vader: None,
             loopback_first: false,
@@ -70,13 +71,13 @@ impl Bml {
     /// [`Unreachable`]: the first peer that is neither on this node nor this process.
     pub fn of_node(me: Peer, size: usize, vader: Vader) -> Result<Bml, Unreachable> {
         let route = |peer: Peer| match peer {
-            _ if peer == me => Ok(Route::Loopback),
-            _ if vader.reaches(peer) => Ok(Route::Vader),
+            _ if peer == me => Ok(Reached::Itself),
+            _ if vader.reaches(peer) => Ok(Reached::Vader),
             _ => Err(Unreachable(peer)),
         };
         let routes = (0..size as u32).map(|peer| route(Peer(peer))).collect::<Result<_, _>>()?;
         let loopback = Loopback::new(me, vader.doorbell());
-        Ok(Bml { routes, loopback, vader: Some(vader), loopback_first: false })
+        Ok(Bml { routes, loopback, vader: Some(Box::new(vader)), loopback_first: false })
     }
 
     /// Ends the sleep of all threads of this process that sleep on what [`Btl::arm`] gave them, also of those
@@ -86,7 +87,7 @@ impl Bml {
     }
 
     #[inline(always)]
-    fn route(&self, peer: Peer) -> Route {
+    fn reached(&self, peer: Peer) -> Reached {
         self.routes[peer.0 as usize]
     }
 }
@@ -94,12 +95,12 @@ impl Bml {
 /// Evaluates `$call` with `$btl` bound to the transport of `$peer`.
 macro_rules! on_route {
     ($bml:ident, $peer:ident, $btl:ident => $call:expr) => {
-        match $bml.route($peer) {
-            Route::Loopback => {
+        match $bml.reached($peer) {
+            Reached::Itself => {
                 let $btl = &mut $bml.loopback;
                 $call
             }
-            Route::Vader => {
+            Reached::Vader => {
                 let $btl = $bml.vader.as_mut().expect(IN_TABLE);
                 $call
             }
@@ -113,15 +114,37 @@ const IN_TABLE: &str = "the table names a transport only if there is one";
 impl Btl for Bml {
     #[inline(always)]
     fn limits(&self, peer: Peer) -> &Limits {
-        match self.route(peer) {
-            Route::Loopback => self.loopback.limits(peer),
-            Route::Vader => self.vader.as_ref().expect(IN_TABLE).limits(peer),
+        match self.reached(peer) {
+            Reached::Itself => self.loopback.limits(peer),
+            Reached::Vader => self.vader.as_ref().expect(IN_TABLE).limits(peer),
         }
     }
 
     #[inline(always)]
     fn send<S: Source>(&mut self, peer: Peer, header: &[u64], payload: &mut S) -> Result<(), Busy> {
         on_route!(self, peer, btl => btl.send(peer, header, payload))
+    }
+
+    /// Vader's routes are the only ones; every other peer is reached the long way.
+    fn route(&self, peer: Peer) -> Route {
+        match (&self.vader, self.reached(peer)) {
+            (Some(vader), Reached::Vader) => vader.route(peer),
+            _ => Route::NONE,
+        }
+    }
+
+    #[inline(always)]
+    fn send_on<S: Source>(&mut self, route: Route, header: &[u64], payload: &mut S) -> Result<(), Busy> {
+        self.vader.as_mut().ok_or(Busy)?.send_on(route, header, payload)
+    }
+
+    #[inline(always)]
+    fn receive_if<R>(
+        &mut self,
+        route: Route,
+        take: impl FnOnce(PeerBytes<'_>, PeerBytes<'_>) -> Option<R>,
+    ) -> Option<R> {
+        self.vader.as_mut()?.receive_if(route, take)
     }
 
     #[inline(always)]
@@ -198,9 +221,9 @@ impl Btl for Bml {
 
     #[inline(always)]
     fn congested(&self, peer: Peer) -> bool {
-        match self.route(peer) {
-            Route::Loopback => self.loopback.congested(peer),
-            Route::Vader => self.vader.as_ref().expect(IN_TABLE).congested(peer),
+        match self.reached(peer) {
+            Reached::Itself => self.loopback.congested(peer),
+            Reached::Vader => self.vader.as_ref().expect(IN_TABLE).congested(peer),
         }
     }
 

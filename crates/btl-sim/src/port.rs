@@ -3,7 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use btl::{Access, Arrival, Btl, Busy, Event, Limits, MAX_HEADER_WORDS, Peer, Refusal, RemoteKey, Sleep};
+use btl::{
+    Access, Arrival, Btl, Busy, Event, Limits, MAX_HEADER_WORDS, Peer, Refusal, RemoteKey, Route, Sleep,
+};
 use mem::{PeerBytes, PeerSpace, Source, UserMem};
 
 use crate::{Exposure, Packet, State, Transfer};
@@ -23,8 +25,8 @@ impl Port {
         Port { rank, limits, state, held: None }
     }
 
-    /// Takes a message from any path of `peer`, the first tried at random.
-    fn take_from(&mut self, peer: u32) -> Option<Arrival> {
+    /// Takes a message from any path of `peer`, the first tried at random; says from which.
+    fn take_from(&mut self, peer: u32) -> Option<(usize, Arrival)> {
         assert!(self.held.is_none(), "an arrival was asked for while another is out");
         let mut state = self.state.borrow_mut();
         let late = state.options.late;
@@ -33,7 +35,9 @@ impl Port {
         }
         let paths = state.options.paths;
         let start = state.random.below(paths as u64) as usize;
-        let packet = (0..paths).find_map(|n| state.path(peer, self.rank, (start + n) % paths).pop_front())?;
+        let (path, packet) = (0..paths)
+            .map(|n| (start + n) % paths)
+            .find_map(|path| Some((path, state.path(peer, self.rank, path).pop_front()?)))?;
         drop(state);
         let packet = self.held.insert(packet);
         // SAFETY: `held` keeps both buffers, whose heap memory does not move, until `release`; the contract
@@ -44,7 +48,7 @@ impl Port {
                 PeerBytes::new(packet.payload.as_ptr(), packet.payload.len()),
             )
         };
-        Some(Arrival { peer: Peer(peer), header, payload, token: 0 })
+        Some((path, Arrival { peer: Peer(peer), header, payload, token: 0 }))
     }
 
     fn start(
@@ -119,11 +123,36 @@ impl Btl for Port {
             let ranks = state.options.ranks as u64;
             (ranks, state.random.below(ranks))
         };
-        (0..ranks).find_map(|n| self.take_from(((start + n) % ranks) as u32))
+        (0..ranks).find_map(|n| self.take_from(((start + n) % ranks) as u32)).map(|(_, arrival)| arrival)
     }
 
     fn next_arrival_from(&mut self, peer: Peer) -> Option<Arrival> {
-        self.take_from(peer.0)
+        self.take_from(peer.0).map(|(_, arrival)| arrival)
+    }
+
+    fn route(&self, peer: Peer) -> Route {
+        Route(peer.0)
+    }
+
+    fn send_on<S: Source>(&mut self, route: Route, header: &[u64], payload: &mut S) -> Result<(), Busy> {
+        if route == Route::NONE { Err(Busy) } else { self.send(Peer(route.0), header, payload) }
+    }
+
+    fn receive_if<R>(
+        &mut self,
+        route: Route,
+        take: impl FnOnce(PeerBytes<'_>, PeerBytes<'_>) -> Option<R>,
+    ) -> Option<R> {
+        if route == Route::NONE {
+            return None;
+        }
+        let (path, arrival) = self.take_from(route.0)?;
+        let taken = take(arrival.header, arrival.payload);
+        let packet = self.held.take()?;
+        if taken.is_none() {
+            self.state.borrow_mut().path(route.0, self.rank, path).push_front(packet);
+        }
+        taken
     }
 
     fn release(&mut self, _: Arrival) {

@@ -35,6 +35,21 @@ impl Vader {
         self.look_into(inbound as usize)
     }
 
+    /// The next message from the process at place `local` on the node, if it is in a fastbox and `take` wants it.
+    #[inline(always)]
+    pub(crate) fn next_of_one_if<R>(
+        &mut self,
+        local: u32,
+        take: impl FnOnce(PeerBytes<'_>, PeerBytes<'_>) -> Option<R>,
+    ) -> Option<R> {
+        let inbound = self.links.get(local as usize)?.inbound;
+        let receiver = &mut self.inbound.get_mut(inbound as usize)?.receiver;
+        let Some(Item::Message { header, payload }) = receiver.look() else { return None };
+        let taken = take(header, payload)?;
+        receiver.advance();
+        Some(taken)
+    }
+
     /// The next message of the inbound fastbox at `index`, or of the queue, whose place is after the last of them.
     #[inline(always)]
     fn look_into(&mut self, index: usize) -> Option<Arrival> {

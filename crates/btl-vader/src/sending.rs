@@ -1,6 +1,6 @@
 //! Sending: the straight line for short messages, and everything else.
 
-use btl::{Busy, Peer};
+use btl::Busy;
 use mem::{PeerSpace, Source};
 use platform::futex;
 use shm::doorbell::Doorbell;
@@ -10,28 +10,33 @@ use crate::link::Entry;
 use crate::transport::Vader;
 
 impl Vader {
+    /// Sends to the process at place `local` on the node.
     #[inline(always)]
     pub(crate) fn send_message<S: Source>(
         &mut self,
-        peer: Peer,
+        local: u32,
         header: &[u64],
         payload: &mut S,
     ) -> Result<(), Busy> {
-        if header.len() * 8 + payload.remaining() <= fastbox::BODY_BYTES {
-            let link = self.link(peer);
-            if let Some(outbound) = &mut link.outbound {
-                outbound.send_short(header, payload).map_err(|_| Busy)?;
-                ring(link.doorbell);
-                return Ok(());
-            }
+        let Some(link) = self.links.get_mut(local as usize) else { return Err(Busy) };
+        if header.len() * 8 + payload.remaining() <= fastbox::BODY_BYTES
+            && let Some(outbound) = &mut link.outbound
+        {
+            outbound.send_short(header, payload).map_err(|_| Busy)?;
+            ring(link.doorbell);
+            return Ok(());
         }
-        self.send_otherwise(peer, header, payload)
+        self.send_otherwise(local as usize, header, payload)
     }
 
     /// What does not fit in a line, or has no fastbox.
     #[inline(never)]
-    fn send_otherwise<S: Source>(&mut self, peer: Peer, header: &[u64], payload: &mut S) -> Result<(), Busy> {
-        let local = self.local_of[peer.0 as usize] as usize;
+    fn send_otherwise<S: Source>(
+        &mut self,
+        local: usize,
+        header: &[u64],
+        payload: &mut S,
+    ) -> Result<(), Busy> {
         let link = &mut self.links[local];
         if link.outbound.is_none() {
             if link.until_fastbox > 0 {

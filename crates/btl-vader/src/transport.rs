@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use btl::{Access, Arrival, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Sleep};
-use mem::{Source, UserMem};
+use btl::{Access, Arrival, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Route, Sleep};
+use mem::{PeerBytes, Source, UserMem};
 use shm::cell::Pool;
 use shm::doorbell::Doorbell;
 use shm::{Segment, queue};
@@ -74,7 +74,26 @@ impl Btl for Vader {
 
     #[inline(always)]
     fn send<S: Source>(&mut self, peer: Peer, header: &[u64], payload: &mut S) -> Result<(), Busy> {
-        self.send_message(peer, header, payload)
+        self.send_message(self.local_of[peer.0 as usize], header, payload)
+    }
+
+    /// A peer's place on the node.
+    fn route(&self, peer: Peer) -> Route {
+        if self.reaches(peer) { Route(self.local_of[peer.0 as usize]) } else { Route::NONE }
+    }
+
+    #[inline(always)]
+    fn send_on<S: Source>(&mut self, route: Route, header: &[u64], payload: &mut S) -> Result<(), Busy> {
+        self.send_message(route.0, header, payload)
+    }
+
+    #[inline(always)]
+    fn receive_if<R>(
+        &mut self,
+        route: Route,
+        take: impl FnOnce(PeerBytes<'_>, PeerBytes<'_>) -> Option<R>,
+    ) -> Option<R> {
+        self.next_of_one_if(route.0, take)
     }
 
     #[inline(always)]

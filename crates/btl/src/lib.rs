@@ -116,6 +116,16 @@ pub struct Sleep {
     pub expected: u32,
 }
 
+/// Where a transport reaches a peer, found out once ([`Btl::route`]) and kept by the owner, so that the straight
+/// path of a short message does not look it up again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Route(pub u32);
+
+impl Route {
+    /// Leads nowhere: [`Btl::send_on`] is [`Busy`], [`Btl::receive_if`] finds nothing.
+    pub const NONE: Route = Route(u32::MAX);
+}
+
 /// A byte transfer layer; see the module's documentation for the promises.
 pub trait Btl {
     /// The limits towards `peer`; constant while the peer lives.
@@ -139,6 +149,32 @@ pub trait Btl {
     /// The next message from `peer` if one can be seen at once; a short cut for a receiver that knows its
     /// source. May return `None` although [`Btl::next_arrival`] would find one.
     fn next_arrival_from(&mut self, peer: Peer) -> Option<Arrival>;
+
+    /// Where `peer` is reached; constant while the peer lives.
+    fn route(&self, _peer: Peer) -> Route {
+        Route::NONE
+    }
+
+    /// As [`Btl::send`], to the peer that `route` leads to. May be [`Busy`] although `send` would not be.
+    ///
+    /// # Errors
+    /// [`Busy`]; nothing was taken from `payload`.
+    #[inline(always)]
+    fn send_on<S: Source>(&mut self, _route: Route, _header: &[u64], _payload: &mut S) -> Result<(), Busy> {
+        Err(Busy)
+    }
+
+    /// Shows header and payload of the next message on `route`, if it can be seen at once, to `take`, and gives
+    /// its memory back if that returns something; if not, the message stays the next one. No arrival may be out.
+    /// May find nothing although [`Btl::next_arrival_from`] would.
+    #[inline(always)]
+    fn receive_if<R>(
+        &mut self,
+        _route: Route,
+        _take: impl FnOnce(PeerBytes<'_>, PeerBytes<'_>) -> Option<R>,
+    ) -> Option<R> {
+        None
+    }
 
     /// Gives an arrival's memory back to the transport.
     fn release(&mut self, arrival: Arrival);

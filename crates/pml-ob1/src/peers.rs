@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use btl::Peer;
+use btl::{Btl, Peer, Route};
 
 use crate::frame::{Control, Sequenced};
 use crate::payload::Payload;
@@ -16,18 +16,21 @@ pub(crate) struct Peers {
 type Page = [PeerState; PAGE];
 const PAGE: usize = 16;
 
-#[derive(Default)]
+/// A peer, in one cache line.
+#[repr(align(64))]
 pub(crate) struct PeerState {
     /// One more than the longest payload that may be sent eagerly at once; 0 when nothing may.
     pub open: usize,
     /// Bytes that may still be sent eagerly before the sender looks whether that is welcome.
     pub allowance: usize,
-    /// One more than the eager limit; 0 until the peer is first sent to.
+    /// One more than the eager limit; 0 until the peer is first sent to or heard of.
     eager: usize,
     /// Number of the next sequenced frame to send.
     pub next_send: u32,
     /// Number of the next sequenced frame to take.
     pub expected: u32,
+    /// How the transport reaches it; [`Route::NONE`] until the peer is first sent to or heard of.
+    pub route: Route,
     /// Gone for good.
     pub lost: bool,
     /// It asked for envelopes only.
@@ -40,6 +43,28 @@ pub(crate) struct PeerState {
     pub has_parked: bool,
     rest: Option<Box<Rest>>,
 }
+
+impl Default for PeerState {
+    /// A peer that nobody has used.
+    fn default() -> PeerState {
+        PeerState {
+            open: 0,
+            allowance: 0,
+            eager: 0,
+            next_send: 0,
+            expected: 0,
+            route: Route::NONE,
+            lost: false,
+            congested: false,
+            has_parked: false,
+            congestion_epoch: 0,
+            told: 0,
+            rest: None,
+        }
+    }
+}
+
+const _: () = assert!(size_of::<PeerState>() == 64);
 
 /// What only peers under pressure or with several paths need.
 #[derive(Default)]
@@ -88,10 +113,12 @@ impl Peers {
 }
 
 impl PeerState {
-    /// Learns the eager limit, once.
-    pub fn set_eager(&mut self, limit: impl FnOnce() -> usize) {
+    /// Learns route and eager limit, once.
+    pub fn learn<B: Btl>(&mut self, btl: &B, peer: Peer) {
         if self.eager == 0 {
-            self.eager = limit().saturating_add(1);
+            let limits = btl.limits(peer);
+            self.eager = limits.eager.min(limits.max_send).saturating_add(1);
+            self.route = btl.route(peer);
             self.refresh();
         }
     }

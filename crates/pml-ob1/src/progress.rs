@@ -71,6 +71,7 @@ impl Ob1 {
 
     fn on_sequenced<B: Btl>(&mut self, btl: &mut B, peer: Peer, frame: Sequenced, payload: PeerBytes<'_>) {
         let state = self.peers.entry(peer);
+        state.learn(btl, peer);
         let ahead = frame.sequence.wrapping_sub(state.expected) % SEQUENCES;
         if ahead == 0 {
             state.expected = state.expected.wrapping_add(1);

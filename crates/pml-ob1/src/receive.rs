@@ -1,7 +1,7 @@
 //! Receiving: the straight path, posting, probing, and what happens when a message meets its receive.
 
 use abi::Status;
-use btl::{Access, Arrival, Btl, Peer};
+use btl::{Access, Btl, Peer};
 use mem::{PeerBytes, UserMem};
 
 use crate::data::Data;
@@ -20,60 +20,42 @@ impl Ob1 {
     /// any other is treated as [`Ob1::progress`] would.
     #[inline(always)]
     pub fn recv_now<B: Btl>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<Done> {
-        if self.unexpected.len() != 0 {
-            match self.recv_unexpected(btl, pattern, into) {
-                Oldest::None => {}
-                Oldest::Offer => return None,
-                Oldest::Received(done) => return Some(done),
+        if self.unexpected.len() == 0
+            && let Some(peer) = pattern.peer
+            && let Some(state) = self.peers.get(peer)
+        {
+            let (expected, posted) = (state.expected, &self.posted);
+            let done = btl.receive_if(state.route, |header, payload| {
+                let envelope = next_for(header, expected, pattern)?;
+                if posted.len() != 0 && posted.find(&envelope).is_some() {
+                    return None;
+                }
+                let stored = into.write(payload);
+                Some(Done::received(&envelope, stored as u64, payload.len() as u64, pattern.owner))
+            });
+            if let Some(done) = done {
+                state.expected = expected.wrapping_add(1);
+                if state.has_parked {
+                    self.resume_parked(btl, peer);
+                }
+                return Some(done);
             }
+        }
+        self.recv_otherwise(btl, pattern, into)
+    }
+
+    /// All that is not the straight path: unexpected messages, any source, an arrival for someone else.
+    #[inline(never)]
+    fn recv_otherwise<B: Btl>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<Done> {
+        match self.recv_unexpected(btl, pattern, into) {
+            Oldest::None => {}
+            Oldest::Offer => return None,
+            Oldest::Received(done) => return Some(done),
         }
         let arrival = match pattern.peer {
             Some(peer) => btl.next_arrival_from(peer)?,
             None => btl.next_arrival()?,
         };
-        let Some(envelope) = self.is_next_for(&arrival, pattern) else {
-            return self.recv_other(btl, arrival, pattern, into);
-        };
-        let total = arrival.payload.len();
-        let stored = into.write(arrival.payload);
-        let peer = arrival.peer;
-        btl.release(arrival);
-        if let Some(state) = self.peers.get(peer) {
-            state.expected = state.expected.wrapping_add(1);
-            if state.has_parked {
-                self.resume_parked(btl, peer);
-            }
-        }
-        Some(Done::received(&envelope, stored as u64, total as u64, pattern.owner))
-    }
-
-    /// Whether this arrival is a plain eager message, next in its order, that matches `pattern` and no posted
-    /// receive.
-    #[inline(always)]
-    fn is_next_for(&mut self, arrival: &Arrival, pattern: &Pattern) -> Option<Envelope> {
-        let state = self.peers.get(arrival.peer)?;
-        let start = arrival.header.word(0);
-        let label = arrival.header.word(1);
-        let envelope =
-            Envelope { context: pattern.context, source: label as u32 as i32, tag: (label >> 32) as i32 };
-        let matches = start == frame::match_word(state.expected, pattern.context)
-            && arrival.header.len() == 16
-            && (envelope.source == pattern.source || pattern.source == abi::ANY_SOURCE)
-            && (envelope.tag == pattern.tag || pattern.tag == abi::ANY_TAG)
-            && envelope.source >= 0
-            && envelope.tag >= 0;
-        (matches && (self.posted.len() == 0 || self.posted.find(&envelope).is_none())).then_some(envelope)
-    }
-
-    /// The arrival was not for this receive, or not simply so.
-    #[cold]
-    fn recv_other<B: Btl>(
-        &mut self,
-        btl: &mut B,
-        arrival: Arrival,
-        pattern: &Pattern,
-        into: UserMem,
-    ) -> Option<Done> {
         self.accept(btl, arrival);
         match self.recv_unexpected(btl, pattern, into) {
             Oldest::Received(done) => Some(done),
@@ -290,6 +272,21 @@ impl Ob1 {
             _ => None,
         }
     }
+}
+
+/// The envelope of a plain eager message, if it is the next in its order and matches `pattern`, which names its
+/// source.
+#[inline(always)]
+fn next_for(header: PeerBytes<'_>, expected: u32, pattern: &Pattern) -> Option<Envelope> {
+    let label = header.word(1);
+    let matches = if pattern.tag >= 0 {
+        label == frame::envelope_word(pattern.source as u32, pattern.tag)
+    } else {
+        label as u32 == pattern.source as u32 && label as i64 >= 0
+    };
+    let next = header.len() == 16 && header.word(0) == frame::match_word(expected, pattern.context);
+    let tag = (label >> 32) as i32;
+    (next && matches).then_some(Envelope { tag, source: pattern.source, context: pattern.context })
 }
 
 /// What [`Ob1::recv_unexpected`] found.

@@ -1,6 +1,6 @@
 //! Sending: the straight path, the first frame of each protocol, the receiver's answers.
 
-use btl::{Access, Btl, Busy, Limits, Peer, RemoteKey};
+use btl::{Access, Btl, Busy, Peer, RemoteKey};
 use mem::UserMem;
 
 use crate::data::Data;
@@ -20,7 +20,7 @@ impl Ob1 {
         }
         let Some(allowance) = peer.allowance.checked_sub(data.len() + ENVELOPE) else { return false };
         let header = [frame::match_word(peer.next_send, to.context), frame::envelope_word(to.source, to.tag)];
-        if btl.send(to.peer, &header, &mut data).is_err() {
+        if btl.send_on(peer.route, &header, &mut data).is_err() {
             return false;
         }
         peer.allowance = allowance;
@@ -48,7 +48,7 @@ impl Ob1 {
         if peer.lost {
             return self.insert(to.owner, State::Done(Done::lost(to.owner))).map(Some);
         }
-        peer.set_eager(|| eager_limit(btl.limits(to.peer)));
+        peer.learn(btl, to.peer);
         let mut waits = peer.is_waiting();
         if !waits && mode != Mode::Synchronous && peer.takes_eager(total) && !btl.congested(to.peer) {
             let header = first_frame(to, peer.next_send, Body::Eager);
@@ -210,10 +210,6 @@ fn tail_of(memory: UserMem) -> [u8; 8] {
     let len = memory.len().min(8);
     memory.part(memory.len() - len, len).as_bytes().copy_to(&mut tail[8 - len..]);
     tail
-}
-
-fn eager_limit(limits: &Limits) -> usize {
-    limits.eager.min(limits.max_send)
 }
 
 fn first_frame(to: &SendTo, sequence: u32, body: Body) -> frame::Header {

@@ -34,8 +34,10 @@ impl Message {
 
 pub(crate) struct Unexpected {
     messages: Pool<Message>,
-    /// By shape of the envelope looked for; shape 0, without wildcards, always exists.
-    index: [Option<Fifos<31>>; SHAPES],
+    /// By exact envelope.
+    exact: Fifos<31>,
+    /// By envelopes with wildcards, by shape; [0] is not used.
+    wild: [Option<Fifos<31>>; SHAPES],
     buffers: Buffers,
     arrivals: u64,
     bytes: u64,
@@ -45,7 +47,8 @@ impl Unexpected {
     pub fn new() -> Unexpected {
         Unexpected {
             messages: Pool::new(),
-            index: [Some(Fifos::new()), None, None, None],
+            exact: Fifos::new(),
+            wild: [const { None }; SHAPES],
             buffers: Buffers::default(),
             arrivals: 0,
             bytes: 0,
@@ -53,8 +56,9 @@ impl Unexpected {
     }
 
     /// Messages that a receive could find. Those claimed by a matched probe are not among them.
-    pub fn len(&self) -> usize {
-        self.index[0].as_ref().map_or(0, Fifos::len)
+    #[inline(always)]
+    pub const fn len(&self) -> usize {
+        self.exact.len()
     }
 
     /// Memory in bytes that kept payload takes.
@@ -85,7 +89,8 @@ impl Unexpected {
         self.arrivals += 1;
         let arrival = self.arrivals;
         let node = self.messages.insert(Message { peer, envelope, body, payload, arrival });
-        for (shape, index) in self.index.iter_mut().enumerate() {
+        self.exact.push(&envelope, node, arrival);
+        for (shape, index) in self.wild.iter_mut().enumerate() {
             if let Some(index) = index {
                 index.push(&generalise(&envelope, shape), node, arrival);
             }
@@ -98,16 +103,18 @@ impl Unexpected {
             return None;
         }
         let shape = shape(envelope);
-        if self.index[shape].is_none() {
+        if shape == 0 {
+            return self.exact.first(envelope).map(|(_, node)| node);
+        }
+        if self.wild[shape].is_none() {
             self.make_index(shape);
         }
-        let (_, node) = self.index[shape].as_ref()?.first(envelope)?;
-        Some(node)
+        self.wild[shape].as_ref()?.first(envelope).map(|(_, node)| node)
     }
 
     /// The message of `peer` that names `sender` as its request; for a sender that wants it back.
     pub fn find_of_sender(&self, envelope: &Envelope, peer: Peer, sender: u32) -> Option<u32> {
-        self.index[0].as_ref()?.queue(envelope).find(|&node| {
+        self.exact.queue(envelope).find(|&node| {
             self.messages.get(node).is_some_and(|message| {
                 message.peer == peer
                     && match message.body {
@@ -125,7 +132,8 @@ impl Unexpected {
 
     /// Makes the message invisible to receives; it stays until [`Unexpected::take`].
     pub fn claim(&mut self, node: u32) {
-        for index in self.index.iter_mut().flatten() {
+        self.exact.remove(node);
+        for index in self.wild.iter_mut().flatten() {
             index.remove(node);
         }
     }
@@ -138,11 +146,10 @@ impl Unexpected {
 
     #[cold]
     fn make_index(&mut self, shape: usize) {
-        let queued = self.index[0].as_ref();
         let mut order: Vec<(u64, u32)> = self
             .messages
             .iter()
-            .filter(|(node, _)| queued.is_some_and(|index| index.contains(*node)))
+            .filter(|(node, _)| self.exact.contains(*node))
             .map(|(node, message)| (message.arrival, node))
             .collect();
         order.sort_unstable();
@@ -152,6 +159,6 @@ impl Unexpected {
                 index.push(&generalise(&message.envelope, shape), node, arrival);
             }
         }
-        self.index[shape] = Some(index);
+        self.wild[shape] = Some(index);
     }
 }
