@@ -47,6 +47,6 @@ mod values;
 
 pub use error::{BadValue, FileError};
 pub use param::{Level, Param, Range, Scope};
-pub use registry::{Registry, Unknown};
+pub use registry::{Registry, Unknown, nearest};
 pub use value::{Bool, Int, Kind, List, Size, Text, Type};
 pub use values::{Setting, Source, Values, files_of};

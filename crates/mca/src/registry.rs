@@ -49,10 +49,14 @@ impl Registry {
 
     /// The name most like `name`, if any is like it at all.
     pub fn nearest(&self, name: &str) -> Option<&'static str> {
-        let names = self.params.iter().map(|param| param.name);
-        let (distance, nearest) = names.map(|known| (distance(name, known), known)).min()?;
-        (distance <= 1 + name.len() / 4).then_some(nearest)
+        nearest(name, self.params.iter().map(|param| param.name))
     }
+}
+
+/// The one of `known` that is most like `name`, if any is like it at all: for "did you mean".
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let (distance, nearest) = known.into_iter().map(|known| (distance(name, known), known)).min()?;
+    (distance <= 1 + name.len() / 4).then_some(nearest)
 }
 
 /// A setting that names no parameter.

@@ -1,14 +1,57 @@
-use rte::spec::*;
-fn main() {
-    let mut args = std::env::args_os().skip(1);
-    let mut n = 1;
-    let mut rest = vec![];
-    while let Some(a) = args.next() {
-        if a == "-n" { n = args.next().unwrap().to_str().unwrap().parse().unwrap(); } else { rest.push(a); rest.extend(args.by_ref()); }
+//! `mpiexec`, also installed as `mpirun`: starts the ranks of an MPI job. The work is done by the crate
+//! `rte`; this program reads the command line.
+#![forbid(unsafe_code)]
+
+mod command_line;
+mod config_file;
+mod flags;
+mod help;
+mod hosts;
+mod job;
+mod options;
+mod parameters;
+mod rankfile;
+mod usage;
+mod variables;
+
+use std::process::ExitCode;
+
+use options::Show;
+
+/// Exit code of a command line that makes no sense.
+const USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    let line = match command_line::parse(std::env::args_os().skip(1).collect()) {
+        Ok(line) => line,
+        Err(error) => return refuse(&error, USAGE),
+    };
+    match line.job.show {
+        Some(Show::Help) => return print(&help::help()),
+        Some(Show::Version) => return print(&help::version()),
+        None => {}
     }
-    let app = App { program: rest.remove(0), arguments: rest, count: n, environment: Environment::default(), directory: None, search_path: None, info: vec![] };
-    match rte::run(JobSpec::new(vec![app], btl_vader::segment_bytes)) {
-        Ok(c) => std::process::exit(c as i32),
-        Err(e) => { eprintln!("mpiexec: {e}"); std::process::exit(e.exit_code() as i32) }
+    let planned = match job::plan(line) {
+        Ok(planned) => planned,
+        Err(error) => return refuse(&error, USAGE),
+    };
+    for note in &planned.notes {
+        eprintln!("mpiexec: {note}");
     }
+    match rte::run(planned.spec) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => refuse(&error, error.exit_code()),
+    }
+}
+
+fn refuse(error: &dyn std::fmt::Display, code: u8) -> ExitCode {
+    eprintln!("mpiexec: {error}");
+    ExitCode::from(code)
+}
+
+/// Prints to standard output; somebody who stops reading (`mpiexec -help | head`) is no error.
+fn print(text: &str) -> ExitCode {
+    use std::io::Write;
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    ExitCode::SUCCESS
 }

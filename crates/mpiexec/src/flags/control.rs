@@ -1,0 +1,136 @@
+//! Control of the job and of mpiexec itself.
+
+use std::time::Duration;
+
+use rte::spec::Verbosity;
+
+use super::{Complaint, Flag, text};
+use crate::options::{Options, Show};
+
+pub const FLAGS: &[Flag] = &[
+    Flag {
+        names: &["timeout"],
+        values: &["SECONDS"],
+        help: "end the job after this time with exit code 124",
+        apply: |options, values| {
+            options.job.timeout = Some(seconds(text(&values[0])?)?);
+            Ok(())
+        },
+    },
+    Flag {
+        names: &["get-stack-traces"],
+        values: &[],
+        help: "print the call stack of each rank when the timeout strikes (gdb, eu-stack, or the kernel's view)",
+        apply: |options, _| {
+            options.job.stack_traces = true;
+            Ok(())
+        },
+    },
+    Flag {
+        names: &["disable-auto-cleanup"],
+        values: &[],
+        help: "let the others go on when one rank fails",
+        apply: |options, _| {
+            options.job.cleanup = false;
+            Ok(())
+        },
+    },
+    Flag {
+        names: &["print-all-exitcodes"],
+        values: &[],
+        help: "print the exit code of every rank at the end",
+        apply: |options, _| {
+            options.job.print_exit_codes = true;
+            Ok(())
+        },
+    },
+    Flag {
+        names: &["v", "verbose"],
+        values: &[],
+        help: "tell each step",
+        apply: |options, _| {
+            options.job.verbosity = Verbosity::Verbose;
+            Ok(())
+        },
+    },
+    Flag {
+        names: &["q", "quiet"],
+        values: &[],
+        help: "tell failures only",
+        apply: |options, _| {
+            options.job.verbosity = Verbosity::Quiet;
+            Ok(())
+        },
+    },
+    Flag {
+        names: &["V", "version", "info"],
+        values: &[],
+        help: "say whose mpiexec this is",
+        apply: |options, _| {
+            options.job.show.get_or_insert(Show::Version);
+            Ok(())
+        },
+    },
+    Flag {
+        names: &["help", "h", "?"],
+        values: &[],
+        help: "this text",
+        apply: |options, _| {
+            options.job.show = Some(Show::Help);
+            Ok(())
+        },
+    },
+    Flag {
+        names: &["allow-run-as-root"],
+        values: &[],
+        help: "accepted: root may run jobs anyway",
+        apply: |options, _| no_effect(options, "allow-run-as-root"),
+    },
+    Flag {
+        names: &["launcher", "bootstrap"],
+        values: &["NAME"],
+        help: "accepted: how to reach other hosts",
+        apply: |options, _| no_effect(options, "launcher"),
+    },
+    Flag {
+        names: &["launcher-exec", "bootstrap-exec"],
+        values: &["PROGRAM"],
+        help: "accepted: program that reaches other hosts",
+        apply: |options, _| no_effect(options, "launcher-exec"),
+    },
+    Flag {
+        names: &["rmk"],
+        values: &["NAME"],
+        help: "accepted: resource manager to ask for hosts",
+        apply: |options, _| no_effect(options, "rmk"),
+    },
+    Flag {
+        names: &["iface"],
+        values: &["NAME"],
+        help: "accepted: network interface; ranks of one host need none",
+        apply: |options, _| no_effect(options, "iface"),
+    },
+    Flag {
+        names: &["tune", "am"],
+        values: &["FILE"],
+        help: "accepted: parameter file; set ALHENA_PARAM_FILE instead",
+        apply: |options, _| no_effect(options, "tune"),
+    },
+];
+
+/// A time in seconds, or as `[[h:]m:]s`.
+pub fn seconds(value: &str) -> Result<Duration, Complaint> {
+    let expected = || Complaint::Expected("a time in seconds");
+    let mut total = 0.0;
+    for part in value.split(':') {
+        let part: f64 = part.parse().map_err(|_| expected())?;
+        total = total * 60.0 + part;
+    }
+    let limit = f64::from(u32::MAX);
+    if total > 0.0 && total <= limit { Ok(Duration::from_secs_f64(total)) } else { Err(expected()) }
+}
+
+fn no_effect(options: &mut Options, flag: &'static str) -> Result<(), Complaint> {
+    options.job.without_effect.push(flag);
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! Placement of the ranks on processors.
+
+use std::path::Path;
+
+use rte::CpuSet;
+use rte::binding::{Bind, Map, Placement};
+
+use super::{Complaint, Flag, text};
+use crate::options::Options;
+use crate::rankfile;
+use crate::usage::UsageError;
+
+pub const FLAGS: &[Flag] = &[
+    Flag {
+        names: &["bind-to"],
+        values: &["UNIT"],
+        help: "none, hwthread, core, l1cache, l2cache, l3cache, numa, socket; :overload-allowed lets ranks share",
+        apply: |options, values| bind_to(&mut options.job.placement, text(&values[0])?),
+    },
+    Flag {
+        names: &["map-by"],
+        values: &["UNIT"],
+        help: "slot, a unit as above, or ppr:N:UNIT; with :PE=N, :OVERSUBSCRIBE, :NOOVERSUBSCRIBE, :HWTCPUS",
+        apply: |options, values| map_by(&mut options.job.placement, text(&values[0])?),
+    },
+    Flag {
+        names: &["rank-by"],
+        values: &["ORDER"],
+        help: "slot or span number ranks round robin over the units; fill, core and hwthread unit by unit",
+        apply: |options, values| {
+            options.job.placement.fill = match text(&values[0])?.to_ascii_lowercase().as_str() {
+                "fill" | "core" | "hwthread" => true,
+                "slot" | "span" | "socket" | "package" | "numa" | "node" | "object" => false,
+                _ => return Err(Complaint::Expected("slot, span, fill, core or hwthread")),
+            };
+            Ok(())
+        },
+    },
+    Flag {
+        names: &["cpu-set"],
+        values: &["LIST"],
+        help: "use only these processors, such as 0-3,8",
+        apply: |options, values| {
+            let cpus = cpu_set(text(&values[0])?)?;
+            options.job.placement.cpu_set = Some(cpus);
+            Ok(())
+        },
+    },
+    Flag {
+        names: &["cpu-list"],
+        values: &["LIST"],
+        help: "processor of rank 0, of rank 1, …: 4,5,0-1",
+        apply: |options, values| {
+            let cpus = text(&values[0])?.split(',').map(|part| cpu_set(part).map(Some));
+            options.job.placement.by_rank = cpus.collect::<Result<_, _>>()?;
+            Ok(())
+        },
+    },
+    Flag {
+        names: &["rankfile", "rf"],
+        values: &["FILE"],
+        help: "processors by rank: `rank 0=host slot=1:0-2` (socket 1, its cores 0 to 2)",
+        apply: |options, values| {
+            options.job.placement.by_rank = rankfile::read(Path::new(&values[0]))?;
+            Ok(())
+        },
+    },
+    Flag {
+        names: &["report-bindings"],
+        values: &[],
+        help: "print the processors of each rank",
+        apply: |options, _| {
+            options.job.report_bindings = true;
+            Ok(())
+        },
+    },
+    Flag {
+        names: &["display-map", "display-allocation"],
+        values: &[],
+        help: "print which rank runs what and where",
+        apply: |options, _| {
+            options.job.display_map = true;
+            Ok(())
+        },
+    },
+    Flag {
+        names: &["display"],
+        values: &["WHAT,…"],
+        help: "map, bind: as -display-map and -report-bindings",
+        apply: |options, values| {
+            for word in text(&values[0])?.split(',') {
+                match word {
+                    "map" | "map-devel" | "allocation" | "topo" => options.job.display_map = true,
+                    "bind" | "bindings" => options.job.report_bindings = true,
+                    _ => return Err(Complaint::Expected("map or bind")),
+                }
+            }
+            Ok(())
+        },
+    },
+    Flag {
+        names: &["use-hwthread-cpus"],
+        values: &[],
+        help: "count hardware threads instead of cores",
+        apply: |options, _| {
+            options.job.placement.threads_count = true;
+            Ok(())
+        },
+    },
+    Flag {
+        names: &["oversubscribe"],
+        values: &[],
+        help: "more ranks than processors or slots are welcome",
+        apply: |options, _| oversubscribe(options, true),
+    },
+    Flag {
+        names: &["nooversubscribe"],
+        values: &[],
+        help: "more ranks than processors are an error",
+        apply: |options, _| oversubscribe(options, false),
+    },
+    Flag {
+        names: &["rankmap"],
+        values: &["MAP"],
+        help: "order of ranks over hosts; accepted, there is one host",
+        apply: |options, _| {
+            options.job.without_effect.push("rankmap");
+            Ok(())
+        },
+    },
+];
+
+/// `-bind-to`, or a variable that means it.
+pub fn bind_to(placement: &mut Placement, value: &str) -> Result<(), Complaint> {
+    let bind = Bind::parse(value)
+        .ok_or(Complaint::Expected("none, hwthread, core, l1cache, l2cache, l3cache, numa or socket"))?;
+    if placement.bind.is_some_and(|before| before != bind) {
+        return Err(contradiction(format!("-bind-to {value} and another -bind-to before it")));
+    }
+    placement.bind = Some(bind);
+    Ok(())
+}
+
+/// `-map-by`, or a variable that means it.
+pub fn map_by(placement: &mut Placement, value: &str) -> Result<(), Complaint> {
+    let options = Map::parse(value)
+        .ok_or(Complaint::Expected("slot, core, numa, socket, node or ppr:N:UNIT with modifiers"))?;
+    if placement.map.is_some() && options.map.is_some() && placement.map != options.map {
+        return Err(contradiction(format!("-map-by {value} and another mapping before it")));
+    }
+    placement.map = options.map.or(placement.map);
+    placement.oversubscribe = options.oversubscribe.or(placement.oversubscribe);
+    placement.threads_count |= options.threads_count;
+    Ok(())
+}
+
+fn oversubscribe(options: &mut Options, wanted: bool) -> Result<(), Complaint> {
+    if options.job.placement.oversubscribe == Some(!wanted) {
+        return Err(contradiction("-oversubscribe and -nooversubscribe".to_owned()));
+    }
+    options.job.placement.oversubscribe = Some(wanted);
+    Ok(())
+}
+
+fn cpu_set(value: &str) -> Result<CpuSet, Complaint> {
+    CpuSet::parse(value)
+        .filter(|cpus| !cpus.is_empty())
+        .ok_or(Complaint::Expected("processors such as 0-3,8"))
+}
+
+fn contradiction(seen: String) -> Complaint {
+    Complaint::Other(UsageError::Contradiction { seen })
+}

@@ -1,0 +1,153 @@
+//! From wishes to a job.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::Path;
+
+use rte::spec::{App, Environment, JobSpec, Verbosity};
+
+use crate::command_line::{CommandLine, Program};
+use crate::options::JobOptions;
+use crate::usage::UsageError;
+use crate::{hosts, parameters, variables};
+
+/// A job, and what is to be said before it starts.
+pub struct Planned {
+    /// The job.
+    pub spec: JobSpec,
+    /// Remarks, one line each.
+    pub notes: Vec<String>,
+}
+
+/// Turns a command line into a job.
+pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
+    let CommandLine { mut job, programs } = line;
+    variables::fill_in(&mut job)?;
+    hosts::check_local(&job.hosts)?;
+    let notes = notes(&mut job);
+    let default_count = default_count(&job, programs.len());
+    let apps: Vec<App> = programs.into_iter().map(|program| app(program, &job, default_count)).collect();
+    let spec = JobSpec {
+        universe_size: job.universe_size,
+        placement: job.placement,
+        report_bindings: job.report_bindings,
+        display_map: job.display_map,
+        output: job.output,
+        stdin: job.stdin,
+        timeout: job.timeout,
+        stack_traces: job.stack_traces,
+        cleanup: job.cleanup,
+        print_exit_codes: job.print_exit_codes,
+        verbosity: job.verbosity,
+        ..JobSpec::new(apps, btl_vader::segment_bytes)
+    };
+    check_slots(&job.hosts, &spec)?;
+    Ok(Planned { spec, notes })
+}
+
+/// Ranks of a program without `-n`.
+fn default_count(job: &JobOptions, programs: usize) -> u32 {
+    let slots = hosts::slots(&job.hosts).map(|(slots, _)| slots);
+    let whole_job = job.placement.ranks_by_ppr().or(job.per_host).or(slots);
+    if programs == 1 { whole_job.unwrap_or(1) } else { 1 }
+}
+
+/// Host files set limits; a bare `host:N` only says where to put how many.
+fn check_slots(hosts: &[hosts::Host], spec: &JobSpec) -> Result<(), UsageError> {
+    let ranks = spec.size();
+    match hosts::slots(hosts) {
+        Some((slots, strict)) if ranks > slots => {
+            let strict = strict || spec.placement.oversubscribe == Some(false);
+            let allowed = spec.placement.oversubscribe == Some(true);
+            if strict && !allowed { Err(UsageError::Slots { ranks, slots }) } else { Ok(()) }
+        }
+        _ => Ok(()),
+    }
+}
+
+fn app(program: Program, job: &JobOptions, default_count: u32) -> App {
+    let options = program.options;
+    let inherit = options.inherit.or_else(|| job.inherit.clone()).unwrap_or_default();
+    let mut set = job.set.clone();
+    if let Some(prefix) = &options.prefix {
+        set.push(prepend("PATH", &prefix.join("bin")));
+        set.push(prepend("LD_LIBRARY_PATH", &prefix.join("lib")));
+    }
+    set.extend(options.set);
+    App {
+        program: program.program,
+        arguments: program.arguments,
+        count: options.count.unwrap_or(default_count),
+        environment: Environment { inherit, set },
+        directory: options.directory,
+        search_path: options.prefix.map(|prefix| prefix.join("bin").into_os_string()).or(options.search_path),
+        info: options.info,
+    }
+}
+
+/// A search path with `directory` in front.
+fn prepend(name: &str, directory: &Path) -> (OsString, OsString) {
+    let mut value = directory.as_os_str().to_owned();
+    if let Some(rest) = env::var_os(name).filter(|rest| !rest.is_empty()) {
+        value.push(":");
+        value.push(rest);
+    }
+    (OsString::from(name), value)
+}
+
+fn notes(job: &mut JobOptions) -> Vec<String> {
+    let mut notes = parameters::settle(job);
+    if job.verbosity == Verbosity::Verbose {
+        notes.extend(job.without_effect.iter().map(|flag| format!("-{flag} has no effect on one host")));
+    }
+    if let (true, Some((variable, count))) = (job.hosts.is_empty(), hosts::allocated_elsewhere()) {
+        notes.push(format!("{variable} gives {count} hosts; this version uses the one it runs on"));
+    }
+    if job.verbosity == Verbosity::Quiet {
+        notes.clear();
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command_line::parse;
+
+    fn planned(text: &str) -> Result<JobSpec, String> {
+        let line = parse(text.split_whitespace().map(OsString::from).collect()).map_err(|e| e.to_string())?;
+        plan(line).map(|planned| planned.spec).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn the_number_of_ranks_has_defaults() {
+        for (text, size) in [
+            ("./a", 1),
+            ("-n 3 ./a", 3),
+            ("-ppn 4 ./a", 4),
+            ("-pernode ./a", 1),
+            ("-host localhost:3 ./a", 3),
+            ("-host localhost:3 -n 5 ./a", 5),
+            ("-map-by ppr:2:node ./a", 2),
+            ("-n 2 ./a : ./b", 3),
+        ] {
+            assert_eq!(planned(text).unwrap().size(), size, "{text}");
+        }
+    }
+
+    #[test]
+    fn other_hosts_are_refused() {
+        let message = planned("-hosts localhost,far-away -n 2 ./a").unwrap_err();
+        assert!(message.contains("far-away"), "{message}");
+        assert!(planned("-hosts localhost -n 2 ./a").is_ok());
+    }
+
+    #[test]
+    fn settings_for_one_program_win_over_those_for_all() {
+        let spec = planned("-genv A 1 -genvnone -n 1 -env A 2 ./a : -n 1 -envall ./b").unwrap();
+        let pair = |value: &str| (OsString::from("A"), OsString::from(value));
+        assert_eq!(spec.apps[0].environment.set, [pair("1"), pair("2")]);
+        assert_eq!(spec.apps[0].environment.inherit, rte::spec::Inherit::None);
+        assert_eq!(spec.apps[1].environment.inherit, rte::spec::Inherit::All);
+    }
+}

@@ -1,0 +1,116 @@
+//! What the flags add up to, before it is turned into a job.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rte::binding::Placement;
+use rte::spec::{Inherit, Output, Stdin, Verbosity};
+
+use crate::hosts::Host;
+
+/// Everything said so far.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What holds for the whole job, wherever on the line it was said.
+    pub job: JobOptions,
+    /// What holds for the program that comes next.
+    pub app: AppOptions,
+}
+
+/// Wishes about the whole job.
+#[derive(Clone, Debug)]
+pub struct JobOptions {
+    /// `-genvall`, `-genvnone`, `-genvlist`.
+    pub inherit: Option<Inherit>,
+    /// `-genv`, `--mca`.
+    pub set: Vec<(OsString, OsString)>,
+    /// Placement of the ranks.
+    pub placement: Placement,
+    /// `-report-bindings`.
+    pub report_bindings: bool,
+    /// `-display-map`.
+    pub display_map: bool,
+    /// Output of the ranks.
+    pub output: Output,
+    /// Who reads standard input.
+    pub stdin: Stdin,
+    /// End the job after this time.
+    pub timeout: Option<Duration>,
+    /// `-get-stack-traces`.
+    pub stack_traces: bool,
+    /// End the job when one rank fails.
+    pub cleanup: bool,
+    /// `-print-all-exitcodes`.
+    pub print_exit_codes: bool,
+    /// `-v`, `-q`.
+    pub verbosity: Verbosity,
+    /// `-usize`.
+    pub universe_size: Option<u32>,
+    /// Hosts named on the line or in a file.
+    pub hosts: Vec<Host>,
+    /// `-ppn`: ranks per host.
+    pub per_host: Option<u32>,
+    /// `--mca` names and values, to be checked.
+    pub parameters: Vec<(String, String)>,
+    /// Flags that were accepted without effect, told with `-v`.
+    pub without_effect: Vec<&'static str>,
+    /// `-configfile`, `-app`: read the programs from here.
+    pub config_file: Option<PathBuf>,
+    /// `-help` or `-version`.
+    pub show: Option<Show>,
+}
+
+/// Something to print instead of starting a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Show {
+    /// All flags.
+    Help,
+    /// Whose mpiexec this is.
+    Version,
+}
+
+/// Wishes about one program.
+#[derive(Clone, Debug, Default)]
+pub struct AppOptions {
+    /// `-n`.
+    pub count: Option<u32>,
+    /// `-envall`, `-envnone`, `-envlist`.
+    pub inherit: Option<Inherit>,
+    /// `-env`, `-x`.
+    pub set: Vec<(OsString, OsString)>,
+    /// `-wdir`.
+    pub directory: Option<PathBuf>,
+    /// `-path`.
+    pub search_path: Option<OsString>,
+    /// `-prefix`: where an MPI library is installed.
+    pub prefix: Option<PathBuf>,
+    /// `-soft`, `-arch`, `-file` and so on, for `MPI_INFO_ENV`.
+    pub info: Vec<(String, String)>,
+}
+
+impl Default for JobOptions {
+    fn default() -> Self {
+        JobOptions {
+            inherit: None,
+            set: Vec::new(),
+            placement: Placement::default(),
+            report_bindings: false,
+            display_map: false,
+            output: Output::default(),
+            stdin: Stdin::Rank(0),
+            timeout: None,
+            stack_traces: false,
+            cleanup: true,
+            print_exit_codes: false,
+            verbosity: Verbosity::Normal,
+            universe_size: None,
+            hosts: Vec::new(),
+            per_host: None,
+            parameters: Vec::new(),
+            without_effect: Vec::new(),
+            config_file: None,
+            show: None,
+        }
+    }
+}

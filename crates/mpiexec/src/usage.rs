@@ -1,0 +1,135 @@
+//! What a user may get wrong on the command line. `Display` gives three lines: step, what was seen, what to
+//! run next.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// A command line that cannot be carried out.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum UsageError {
+    /// A flag that does not exist.
+    UnknownFlag {
+        /// As written.
+        flag: String,
+        /// The flag probably meant.
+        nearest: Option<&'static str>,
+    },
+    /// A flag at the end of the line, without its value.
+    MissingValue {
+        /// The flag.
+        flag: String,
+        /// What should follow.
+        value: &'static str,
+    },
+    /// A value that a flag cannot take.
+    BadValue {
+        /// The flag.
+        flag: String,
+        /// As written.
+        value: String,
+        /// What would be right.
+        expected: &'static str,
+    },
+    /// Two wishes that cannot both be fulfilled.
+    Contradiction {
+        /// The wishes.
+        seen: String,
+    },
+    /// A section of the command line without a program.
+    NoProgram,
+    /// A host that is not this one.
+    RemoteHost {
+        /// Its name.
+        host: String,
+        /// This host's name.
+        own: String,
+    },
+    /// More ranks than a host file allows.
+    Slots {
+        /// Ranks asked for.
+        ranks: u32,
+        /// Places there are.
+        slots: u32,
+    },
+    /// A file that cannot be read.
+    File {
+        /// What it is for.
+        purpose: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A line of a file that makes no sense.
+    BadLine {
+        /// What the file is for.
+        purpose: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// What would be right.
+        expected: &'static str,
+    },
+}
+
+impl fmt::Display for UsageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let help = "run `mpiexec -help` for all flags";
+        match self {
+            UsageError::UnknownFlag { flag, nearest } => {
+                write!(f, "reading the command line: unknown flag\n  seen: {flag}\n  next: ")?;
+                match nearest {
+                    Some(nearest) => write!(f, "did you mean -{nearest}? {help}"),
+                    None => f.write_str(help),
+                }
+            }
+            UsageError::MissingValue { flag, value } => write!(
+                f,
+                "reading the command line: a flag lacks its value\n  seen: {flag} at the end\n  \
+                 next: write {flag} {value}; {help}"
+            ),
+            UsageError::BadValue { flag, value, expected } => write!(
+                f,
+                "reading the command line: a value does not fit\n  seen: {flag} {value}\n  \
+                 next: give {expected}; {help}"
+            ),
+            UsageError::Contradiction { seen } => write!(
+                f,
+                "reading the command line: two wishes contradict each other\n  seen: {seen}\n  \
+                 next: leave one of them out"
+            ),
+            UsageError::NoProgram => write!(
+                f,
+                "reading the command line: no program to start\n  seen: only flags\n  \
+                 next: write `mpiexec -n 4 ./program`; {help}"
+            ),
+            UsageError::RemoteHost { host, own } => write!(
+                f,
+                "choosing hosts: {host} is another host than this one ({own})\n  \
+                 seen: this version of mpiexec starts ranks on its own host only\n  \
+                 next: leave the host out, or write localhost"
+            ),
+            UsageError::Slots { ranks, slots } => write!(
+                f,
+                "placing the ranks: not enough slots\n  seen: {ranks} ranks, and hosts with {slots} slots\n  \
+                 next: start at most {slots} ranks, raise slots= in the host file, or add -oversubscribe"
+            ),
+            UsageError::File { purpose, path, source } => write!(
+                f,
+                "reading the {purpose} {0}: not possible\n  seen: {source}\n  next: run `ls -l {0}`",
+                path.display()
+            ),
+            UsageError::BadLine { purpose, path, line, expected } => write!(
+                f,
+                "reading the {purpose} {}: line {line} makes no sense\n  seen: it is not {expected}\n  \
+                 next: correct or delete that line",
+                path.display()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for UsageError {}
