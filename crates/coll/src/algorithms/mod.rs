@@ -8,6 +8,7 @@ pub mod bcast;
 mod fold;
 pub mod gather;
 mod halving;
+pub mod inter;
 pub mod neighbour;
 pub mod reduce;
 pub mod reduce_scatter;

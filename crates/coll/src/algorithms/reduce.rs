@@ -149,7 +149,7 @@ fn climb(p: &Params, top: u32, node: &Node) -> Schedule {
     emit_tree(&mut b, g, node, &io, p.segments, p.commutative);
     if top != root {
         if p.rank == top {
-            b.send_now(g.peer(root), Ref::all(io.result.unwrap_or(io.mine)));
+            b.send_now(g.peer(root), Ref::all(io.result.unwrap_or(io.mine.buf)));
         } else if p.rank == root {
             b.recv_now(g.peer(top), Ref::all(Buf::Recv));
         }
@@ -160,8 +160,8 @@ fn climb(p: &Params, top: u32, node: &Node) -> Schedule {
 /// Where a rank's contribution is and where the result goes.
 #[derive(Clone, Copy)]
 pub(crate) struct Io {
-    /// The own contribution; never written.
-    pub(crate) mine: Buf,
+    /// The own contribution; never written. Only one of the whole count can be cut into segments.
+    pub(crate) mine: Ref,
     /// The result, on the rank that gets it.
     pub(crate) result: Option<Buf>,
 }
@@ -176,7 +176,16 @@ impl Io {
             mine = b.typed();
             b.copy(Ref::all(mine), Ref::all(Buf::Recv));
         }
-        Io { mine, result }
+        Io { mine: Ref::all(mine), result }
+    }
+
+    /// Where the partial result of a segment is kept: in its place in the result, or in scratch.
+    fn accumulator(&self, segment: Ref, buf: Buf) -> Ref {
+        if self.result.is_some() { segment.within(buf) } else { segment.at_start_of(buf) }
+    }
+
+    fn segment(&self, s: u32, segments: u32) -> Ref {
+        if segments == 1 { self.mine } else { Ref::part(self.mine.buf, s, s + 1, segments) }
     }
 }
 
@@ -185,7 +194,6 @@ impl Io {
 /// With `any_order` the small subtrees are taken first, which arrive first, and `io.result` may be `io.mine`; else
 /// the last run comes first, so that each step is `accumulated = new op accumulated`.
 pub(crate) fn emit_tree(b: &mut Builder, g: Group, node: &Node, io: &Io, segments: u32, any_order: bool) {
-    let segment = |buf, s| Ref::part(buf, s, s + 1, segments);
     if node.children.is_empty() {
         return emit_leaf(b, g, node.parent, io, segments);
     }
@@ -200,17 +208,13 @@ pub(crate) fn emit_tree(b: &mut Builder, g: Group, node: &Node, io: &Io, segment
     let total = segments as usize * children.len();
     let (mut posted, mut coming) = (0, Window::new(2));
     for s in 0..segments {
-        let place = |buf: Buf| {
-            let whole = segment(io.mine, s);
-            if io.result.is_some() { whole.within(buf) } else { whole.at_start_of(buf) }
-        };
-        let acc = place(accumulators[s as usize % 2]);
-        let mine = segment(io.mine, s);
+        let mine = io.segment(s, segments);
+        let acc = io.accumulator(mine, accumulators[s as usize % 2]);
         for (i, _) in children.iter().enumerate() {
             let at = s as usize * children.len() + i;
             while posted < total.min(at + 2) {
                 let from = children[posted % children.len()];
-                let piece = segment(io.mine, (posted / children.len()) as u32);
+                let piece = io.segment((posted / children.len()) as u32, segments);
                 let req = b.recv(g.peer(from), piece.at_start_of(arrivals[posted % 2]));
                 coming.push(b, req);
                 posted += 1;
@@ -239,12 +243,12 @@ fn emit_leaf(b: &mut Builder, g: Group, parent: Option<u32>, io: &Io, segments: 
     if let Some(parent) = parent {
         let mut going = Window::new(4);
         for s in 0..segments {
-            let req = b.send(g.peer(parent), Ref::part(io.mine, s, s + 1, segments));
+            let req = b.send(g.peer(parent), io.segment(s, segments));
             going.push(b, req);
         }
         going.finish(b);
     } else if let Some(result) = io.result {
-        b.copy(Ref::all(result), Ref::all(io.mine));
+        b.copy(io.mine.within(result), io.mine);
     }
 }
 
@@ -260,9 +264,8 @@ pub(crate) fn emit_in_order(b: &mut Builder, g: Group, node: &InOrder, io: &Io, 
     let arrival = node.left.map(|_| b.typed());
     let mut going = Window::new(1);
     for s in 0..segments {
-        let mine = Ref::part(io.mine, s, s + 1, segments);
-        let buf = accumulators[s as usize % 2];
-        let acc = if io.result.is_some() { mine.within(buf) } else { mine.at_start_of(buf) };
+        let mine = io.segment(s, segments);
+        let acc = io.accumulator(mine, accumulators[s as usize % 2]);
         let right = node.right.map(|right| b.recv(g.peer(right), acc));
         let left = node.left.zip(arrival).map(|(left, buf)| {
             let place = mine.at_start_of(buf);
@@ -287,7 +290,7 @@ pub(crate) fn emit_in_order(b: &mut Builder, g: Group, node: &InOrder, io: &Io, 
 
 /// Combines at `root` in rank order, from the last rank down; two receives are under way at a time.
 pub(crate) fn emit_linear(b: &mut Builder, g: Group, root: u32, io: &Io) {
-    let mine = Ref::all(io.mine);
+    let mine = io.mine;
     let Some(result) = io.result.filter(|_| g.size > 1) else {
         return emit_leaf(b, g, (g.me != root).then_some(root), io, 1);
     };
