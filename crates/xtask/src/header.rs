@@ -1,4 +1,4 @@
-//! `mpi.h`: C and C++, C99 or later.
+//! `mpi.h`: C90 and later, C++11 and later.
 
 use std::fmt::Write;
 
@@ -169,7 +169,13 @@ fn fortran(text: &mut String) {
 }
 
 const STATUS_CONVERSION: &str = "
-static inline int MPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status)
+#if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)
+#define ALHENA_INLINE static inline
+#else
+#define ALHENA_INLINE static __inline
+#endif
+
+ALHENA_INLINE int MPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status)
 {
     int i;
     f_status[MPI_F_SOURCE] = c_status->MPI_SOURCE;
@@ -180,7 +186,7 @@ static inline int MPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status)
     return MPI_SUCCESS;
 }
 
-static inline int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status)
+ALHENA_INLINE int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status)
 {
     int i;
     c_status->MPI_SOURCE = f_status[MPI_F_SOURCE];
