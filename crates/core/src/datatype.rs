@@ -139,6 +139,15 @@ impl TypeRef {
     }
 }
 
+/// The memory of a buffer argument of a predefined type; `None` where that takes a second look or is an error.
+#[inline(always)]
+pub(crate) fn simple(buf: Address, count: Count, datatype: abi::Datatype) -> Option<UserMem> {
+    let size = datatype::predefined_dense_size(datatype)?;
+    let len = u64::try_from(count).ok()?.checked_mul(u64::from(size))?;
+    let len = isize::try_from(len).ok()?;
+    (buf.0 != 0).then(|| crate::memory::of_user(buf, len as usize))
+}
+
 #[inline(always)]
 fn dense(buf: Address, count: Count, size: u32) -> Result<UserMem> {
     // One multiplication: a negative count becomes a huge one and overflows as well.

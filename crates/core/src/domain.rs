@@ -121,6 +121,47 @@ impl Token {
     }
 }
 
+impl Token {
+    /// As [`Token::lock`] where a flag is all that it takes; `None` at `MPI_THREAD_MULTIPLE`. For the straight
+    /// lines, which leave everything unusual to others.
+    #[inline(always)]
+    pub(crate) fn lock_plain(&mut self) -> Option<PlainGuard<'_>> {
+        if self.phase != Phase::Running as u32 || HELD.load(Relaxed) {
+            return None;
+        }
+        HELD.store(true, Relaxed);
+        // SAFETY: as in `lock`.
+        Some(PlainGuard { state: unsafe { (*STATE.0.get()).assume_init_mut() } })
+    }
+}
+
+/// The locked state, below `MPI_THREAD_MULTIPLE`.
+pub(crate) struct PlainGuard<'t> {
+    state: &'t mut State,
+}
+
+impl Drop for PlainGuard<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        HELD.store(false, Relaxed);
+    }
+}
+
+impl Deref for PlainGuard<'_> {
+    type Target = State;
+    #[inline(always)]
+    fn deref(&self) -> &State {
+        self.state
+    }
+}
+
+impl DerefMut for PlainGuard<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut State {
+        self.state
+    }
+}
+
 /// The locked state.
 pub(crate) struct Guard<'t> {
     state: &'t mut State,

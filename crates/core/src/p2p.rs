@@ -26,18 +26,30 @@ pub fn send(
     tag: i32,
     comm: abi::Comm,
 ) -> Result<()> {
-    {
-        let mut guard = t.lock();
-        let state = &mut *guard;
-        let to = target(state.comms.get(comm)?, dest, tag)?;
-        if let Some(to) = to
-            && let Some(data) = state.types.plain(buf, count, datatype)?
-            && state.ob1.send_now(&mut state.bml, &to, data)
-        {
-            return Ok(());
-        }
+    if send_at_once(t, buf, count, datatype, dest, tag, comm) {
+        return Ok(());
     }
     send_mode(t, Mode::Standard, buf, count, datatype, dest, tag, comm)
+}
+
+/// The straight line: right arguments, a predefined type, a short message, room at the transport. `false`: nothing
+/// was done, and whatever is unusual is found out and treated by the long way.
+#[inline(always)]
+fn send_at_once(
+    t: &mut Token,
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    dest: i32,
+    tag: i32,
+    comm: abi::Comm,
+) -> bool {
+    let Some(mut guard) = t.lock_plain() else { return false };
+    let State { comms, ob1, bml, .. } = &mut *guard;
+    let Some(comm) = comms.find(comm) else { return false };
+    let Some(to) = addressee(comm, dest, tag) else { return false };
+    let Some(data) = crate::datatype::simple(buf, count, datatype) else { return false };
+    ob1.send_now(bml, &to, data)
 }
 
 /// `MPI_Ssend`
@@ -101,19 +113,7 @@ pub fn recv(
     comm: abi::Comm,
     status: Option<&mut Status>,
 ) -> Result<()> {
-    let done = {
-        let mut guard = t.lock();
-        let state = &mut *guard;
-        let pattern = pattern(state.comms.get(comm)?, source, tag)?;
-        match pattern {
-            Some(pattern) => match state.types.plain(buf, count, datatype)? {
-                Some(into) => state.ob1.recv_now(&mut state.bml, &pattern, into),
-                None => None,
-            },
-            None => None,
-        }
-    };
-    let done = match done {
+    let done = match recv_at_once(t, buf, count, datatype, source, tag, comm) {
         Some(done) => done,
         None => recv_slow(t, buf, count, datatype, source, tag, comm)?,
     };
@@ -121,6 +121,30 @@ pub fn recv(
         status.fill(&done.status);
     }
     outcome(&done)
+}
+
+/// The straight line: right arguments, a predefined type, a known source, a short message that is here. `None`:
+/// nothing was received.
+#[inline(always)]
+fn recv_at_once(
+    t: &mut Token,
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    source: i32,
+    tag: i32,
+    comm: abi::Comm,
+) -> Option<Done> {
+    let mut guard = t.lock_plain()?;
+    let State { comms, ob1, bml, .. } = &mut *guard;
+    let comm = comms.find(comm)?;
+    let peer = Some(btl::Peer(*comm.peers.get(source as usize)?));
+    if tag < 0 && tag != abi::ANY_TAG {
+        return None;
+    }
+    let into = crate::datatype::simple(buf, count, datatype)?;
+    let pattern = Pattern { context: comm.context, source, tag, peer, owner: comm.handle.0 as u32 };
+    ob1.recv_now(bml, &pattern, into)
 }
 
 #[inline(never)]
@@ -288,20 +312,25 @@ pub(crate) fn start_recv(
 /// Checks a destination and a tag; `None` for `MPI_PROC_NULL`.
 #[inline(always)]
 pub(crate) fn target(comm: &Comm, dest: i32, tag: i32) -> Result<Option<SendTo>> {
-    if tag < 0 {
-        return Err(Error::new(abi::ERR_TAG, "a send tag must be between 0 and MPI_TAG_UB"));
-    }
-    match comm.peers.get(dest as usize) {
-        Some(&peer) => Ok(Some(SendTo {
-            peer: btl::Peer(peer),
-            context: comm.context,
-            source: comm.rank,
-            tag,
-            owner: comm.handle.0 as u32,
-        })),
+    match addressee(comm, dest, tag) {
+        Some(to) => Ok(Some(to)),
+        None if tag < 0 => Err(Error::new(abi::ERR_TAG, "a send tag must be between 0 and MPI_TAG_UB")),
         None if dest == abi::PROC_NULL => Ok(None),
         None => Err(Error::new(abi::ERR_RANK, "the destination lies outside the communicator")),
     }
+}
+
+/// A destination and a tag, if both are right.
+#[inline(always)]
+fn addressee(comm: &Comm, dest: i32, tag: i32) -> Option<SendTo> {
+    let &peer = comm.peers.get(dest as usize).filter(|_| tag >= 0)?;
+    Some(SendTo {
+        peer: btl::Peer(peer),
+        context: comm.context,
+        source: comm.rank,
+        tag,
+        owner: comm.handle.0 as u32,
+    })
 }
 
 /// Checks a source and a tag, wildcards included; `None` for `MPI_PROC_NULL`.

@@ -55,7 +55,9 @@ pub(crate) fn wait_for<R>(t: &mut Token, mut ready: impl FnMut(&mut State) -> Op
             // Other threads get the lock between polls.
             None if multiple && !waiter.idle() => {}
             None => {
-                sleep(t, &mut ready);
+                if let Some(result) = sleep(t, &mut ready) {
+                    return result;
+                }
                 waiter.restart();
             }
         }
@@ -94,20 +96,24 @@ fn ring_ourselves(state: &mut Guard<'_>) {
     state.bml.wake_sleepers();
 }
 
-/// Sleeps until somebody rings, unless something is there after all.
-fn sleep<R>(t: &mut Token, ready: &mut impl FnMut(&mut State) -> Option<R>) {
+/// Sleeps until somebody rings, unless something is there after all; the result, if it came meanwhile.
+fn sleep<R>(t: &mut Token, ready: &mut impl FnMut(&mut State) -> Option<R>) -> Option<R> {
     let armed = {
         let mut state = t.lock();
-        let Some(armed) = state.bml.arm() else {
+        // Room at a transport is announced by nobody: whoever waits for it keeps looking.
+        let armed = if state.ob1.is_blocked() { None } else { state.bml.arm() };
+        let Some(armed) = armed else {
             drop(state);
             std::thread::yield_now();
-            return;
+            return None;
         };
         // The look between arming and sleeping: whatever was sent before the word changed is seen here.
         let happened = state.progress();
-        if happened || !state.callbacks_idle() || state.ob1.is_blocked() || ready(&mut state).is_some() {
+        let result = ready(&mut state);
+        if happened || result.is_some() || !state.callbacks_idle() || state.ob1.is_blocked() {
             state.bml.disarm();
-            return;
+            wake_others(&mut state);
+            return result;
         }
         state.sleepers += 1;
         armed
@@ -116,4 +122,5 @@ fn sleep<R>(t: &mut Token, ready: &mut impl FnMut(&mut State) -> Option<R>) {
     let mut state = t.lock();
     state.sleepers -= 1;
     state.bml.disarm();
+    None
 }

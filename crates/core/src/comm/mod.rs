@@ -112,13 +112,18 @@ impl Comms {
     /// `MPI_ERR_COMM`.
     #[inline(always)]
     pub fn get(&self, handle: abi::Comm) -> Result<&Comm> {
+        self.find(handle).ok_or_else(|| bad(handle))
+    }
+
+    /// The communicator behind a handle, if it is one.
+    #[inline(always)]
+    pub fn find(&self, handle: abi::Comm) -> Option<&Comm> {
         let builtin = handle.0.wrapping_sub(abi::COMM_WORLD.0);
-        let found = if builtin < 2 {
+        if builtin < 2 {
             self.builtin[builtin].as_deref()
         } else {
             handle::key(Kind::Comm, handle.0).and_then(|key| self.slab.get(key)).map(Box::as_ref)
-        };
-        found.ok_or_else(|| bad(handle))
+        }
     }
 
     /// As [`Comms::get`], to change it.
