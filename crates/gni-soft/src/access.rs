@@ -1,7 +1,7 @@
 //! The check that every transaction passes at its target.
 
 use crate::fabric::Registration;
-use gni::{HwStatus, JobKey, MemFlags, MemHandle};
+use gni::{HandleFields, HwStatus, JobKey, MemFlags, MemHandle};
 
 /// What a transaction wants to do with registered memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,6 +30,19 @@ pub(crate) fn check(
     want: Want,
 ) -> Result<(), HwStatus> {
     let fields = handle.unpack().ok_or(HwStatus::MddInvalid)?;
+    check_fields(found, &fields, keys, addr, len, want)
+}
+
+/// As [`check`], for a handle whose CRC was verified before.
+#[inline]
+pub(crate) fn check_fields(
+    found: Option<&Registration>,
+    fields: &HandleFields,
+    keys: (JobKey, JobKey),
+    addr: u64,
+    len: u64,
+    want: Want,
+) -> Result<(), HwStatus> {
     let registration = found.ok_or(HwStatus::MddInvalid)?;
     if registration.generation != fields.generation || registration.addr & !0xfff != fields.base {
         return Err(HwStatus::MddInvalid);

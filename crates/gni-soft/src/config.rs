@@ -1,7 +1,32 @@
 //! What can be set about a NIC, and what it counts.
 
 use crate::fault::FaultPlan;
-use gni::Time;
+use gni::{Time, limits};
+
+/// What the NIC of a node has for all its ranks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NodeLimits {
+    /// Memory descriptors.
+    pub mdds: u32,
+    /// Relocation table entries.
+    pub mrt_entries: u32,
+    /// Their page size, as a power of two: one of [`gni::limits::MRT_PAGE_SHIFTS`].
+    pub mrt_page_shift: u32,
+    /// FMA descriptors for user processes.
+    pub fma_descriptors: u32,
+}
+
+impl Default for NodeLimits {
+    /// The hardware's numbers, with pages of 2 MiB.
+    fn default() -> Self {
+        NodeLimits {
+            mdds: limits::MDDS,
+            mrt_entries: limits::MRT_ENTRIES,
+            mrt_page_shift: 21,
+            fma_descriptors: limits::FMA_DESCRIPTORS,
+        }
+    }
+}
 
 /// Settings of one NIC.
 #[derive(Clone, PartialEq, Debug)]

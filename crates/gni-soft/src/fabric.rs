@@ -5,6 +5,7 @@ use gni::{
     ResourceUse, Result, Time,
 };
 use mem::{PeerSpace, UserMem};
+use shm::doorbell::Doorbell;
 
 /// A NIC that the fabric knows how to reach; what [`Fabric::resolve`] returns.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -235,6 +236,10 @@ pub trait Fabric {
     /// # Errors
     /// `INVALID_PARAM`.
     fn learn(&mut self, pe: PeAddr, inst: InstId, locator: &[u8]) -> Result<()>;
+
+    /// What the NIC's owner may sleep on: rung by whoever makes an entry, packet or end of a transaction for
+    /// this NIC. `None`: nobody rings.
+    fn doorbell(&self) -> Option<&Doorbell>;
 
     /// Use and limit of a resource of the node.
     fn resource(&self, resource: JobResource) -> ResourceUse;

@@ -28,11 +28,15 @@ mod config;
 mod engine;
 mod fabric;
 mod fault;
+#[cfg(not(loom))]
+pub mod host;
 pub mod inproc;
 mod mailbox;
+#[cfg_attr(loom, allow(dead_code, reason = "its user, the host fabric, is not part of the model"))]
+mod ring;
 mod rng;
 
-pub use config::{NicConfig, Stats};
+pub use config::{NicConfig, NodeLimits, Stats};
 pub use engine::SoftNic;
 pub use fabric::{
     Action, Arrived, Class, Fabric, Landed, Packet, PacketKind, PeerIndex, Registration, Source, Submit,

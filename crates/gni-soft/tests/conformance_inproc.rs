@@ -3,7 +3,7 @@
 use gni::{InstId, JobKey, PeAddr, Time};
 use gni_conformance::{Rig, Wanted};
 use gni_soft::inproc::{InProc, World, WorldConfig};
-use gni_soft::{FaultPlan, NicConfig, SoftNic};
+use gni_soft::{FaultPlan, NicConfig, NodeLimits, SoftNic};
 use mem::UserMem;
 
 #[derive(Default)]
@@ -19,8 +19,11 @@ impl Rig for InProcRig {
         let or = |wish: u32, default: u32| if wish == 0 { default } else { wish };
         let world = World::new(WorldConfig {
             jobs: vec![JobKey::for_job(1), JobKey::for_job(2)],
-            mdds: or(wanted.mdds, defaults.mdds),
-            mrt_entries: or(wanted.mrt_entries, defaults.mrt_entries),
+            limits: NodeLimits {
+                mdds: or(wanted.mdds, defaults.limits.mdds),
+                mrt_entries: or(wanted.mrt_entries, defaults.limits.mrt_entries),
+                ..defaults.limits
+            },
             ..defaults
         });
         let faults = FaultPlan::parse(wanted.faults).expect("a plan");
@@ -79,7 +82,10 @@ mod attaching {
 
     #[test]
     fn dedicated_windows_run_out() {
-        let world = World::new(WorldConfig { fma_descriptors: 2, ..WorldConfig::default() });
+        let world = World::new(WorldConfig {
+            limits: NodeLimits { fma_descriptors: 2, ..NodeLimits::default() },
+            ..WorldConfig::default()
+        });
         let key = JobKey::for_job(0);
         let nics: Vec<_> = (0..2)
             .map(|inst| attach(&world, 1, inst, key, Modes::FMA_DEDICATED).expect("a window"))

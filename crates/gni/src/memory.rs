@@ -53,7 +53,7 @@ impl BitOr for MemFlags {
 pub struct MemHandle(pub [u64; 2]);
 
 /// What a [`MemHandle`] says.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HandleFields {
     /// Address of the first 4 KiB page.
     pub base: u64,

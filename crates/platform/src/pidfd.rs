@@ -1,7 +1,7 @@
 //! A process handle that shows its death and is not fooled by a reused pid.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// A handle on a process.
 #[derive(Debug)]
@@ -27,6 +27,13 @@ impl Pidfd {
         let mut poll = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one valid entry; a timeout of 0 does not block.
         unsafe { libc::poll(&mut poll, 1, 0) == 1 }
+    }
+}
+
+/// For polling: readable when the process has ended.
+impl AsFd for Pidfd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 

@@ -95,6 +95,7 @@ impl<F: Fabric> SoftNic<F> {
             self.unuse_memory(mailboxes.local_handle());
         }
         self.owing.retain(|&owing| owing != ep.0);
+        self.debtors.retain(|&debtor| debtor != ep.0);
         Ok(())
     }
 

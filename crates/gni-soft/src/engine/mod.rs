@@ -45,6 +45,8 @@ pub struct SoftNic<F: Fabric> {
     late: Vec<(u64, u32)>,
     /// Endpoints that owe their peer credits and could not send them.
     owing: Vec<u32>,
+    /// Endpoints that may owe their peer credits and wait for a message to carry them.
+    debtors: Vec<u32>,
     exchanges: Exchanges,
     faults: Faults,
     max_retransmissions: u16,
@@ -77,6 +79,7 @@ impl<F: Fabric> SoftNic<F> {
             later: Vec::new(),
             late: Vec::new(),
             owing: Vec::new(),
+            debtors: Vec::new(),
             exchanges: Exchanges::default(),
             faults: Faults::new(config.faults.clone()),
             max_retransmissions: gni::limits::SMSG_RETRIES,

@@ -40,6 +40,8 @@ pub(super) struct Mailboxes {
     current: bool,
     /// Credit returns in a row that the network lost.
     lost_returns: u16,
+    /// Whether the endpoint is on the list of those that may owe credits.
+    watched: bool,
 }
 
 /// A message under way that is kept for retransmission.
@@ -147,6 +149,7 @@ impl<F: Fabric> SoftNic<F> {
             returned: 0,
             current: false,
             lost_returns: 0,
+            watched: false,
         }));
         Ok(())
     }
@@ -366,8 +369,28 @@ impl<F: Fabric> SoftNic<F> {
         mailboxes.received += 1;
         if mailboxes.should_return() {
             self.return_credits(ep.0);
+        } else if !mailboxes.watched {
+            mailboxes.watched = true;
+            self.debtors.push(ep.0);
         }
         Ok(())
+    }
+
+    /// Looks again at endpoints that owed credits when their last message was released: the sender may have
+    /// used up its credits since.
+    pub(super) fn look_at_debtors(&mut self) {
+        for ep in core::mem::take(&mut self.debtors) {
+            let Some(mailboxes) = self.eps.get_mut(ep).and_then(|endpoint| endpoint.mailboxes.as_mut())
+            else {
+                continue;
+            };
+            mailboxes.watched = mailboxes.received > mailboxes.returned && !mailboxes.should_return();
+            if mailboxes.watched {
+                self.debtors.push(ep);
+            } else if mailboxes.received > mailboxes.returned {
+                self.return_credits(ep);
+            }
+        }
     }
 
     /// Tells the peer how many of its messages have been released, with an entry in its queue.

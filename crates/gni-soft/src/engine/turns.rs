@@ -4,6 +4,9 @@ use super::{Flight, SoftNic};
 use crate::fabric::{Fabric, Landed};
 use gni::Time;
 
+/// Turns between two looks at endpoints that owe credits.
+const DEBTORS_EVERY: u64 = 32;
+
 impl<F: Fabric> SoftNic<F> {
     pub(super) fn turn_at(&mut self, now: Time) {
         self.now = self.now.max(now);
@@ -26,6 +29,9 @@ impl<F: Fabric> SoftNic<F> {
         self.send_due_datagrams();
         if !(self.later.is_empty() && self.late.is_empty() && self.owing.is_empty()) {
             self.resume_what_is_due();
+        }
+        if !self.debtors.is_empty() && self.turn.is_multiple_of(DEBTORS_EVERY) {
+            self.look_at_debtors();
         }
         if !self.bte.is_empty() {
             self.advance_bte();

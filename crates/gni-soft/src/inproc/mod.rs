@@ -13,7 +13,7 @@ mod shared_queue;
 pub use network::{Flow, Model, Timing};
 pub use nic::InProc;
 
-use crate::config::NicConfig;
+use crate::config::{NicConfig, NodeLimits};
 use crate::engine::SoftNic;
 use gni::{Error, InstId, JobKey, Modes, PeAddr, Result, Time, limits};
 use network::Network;
@@ -24,28 +24,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct WorldConfig {
     /// The jobs that the launcher has configured.
     pub jobs: Vec<JobKey>,
-    /// Memory descriptors per node.
-    pub mdds: u32,
-    /// Relocation table entries per node.
-    pub mrt_entries: u32,
-    /// Their page size, as a power of two.
-    pub mrt_page_shift: u32,
-    /// FMA descriptors per node.
-    pub fma_descriptors: u32,
+    /// What each node has.
+    pub limits: NodeLimits,
     /// Bytes that a block transfer moves per turn.
     pub rdma_piece: u64,
 }
 
 impl Default for WorldConfig {
     fn default() -> Self {
-        WorldConfig {
-            jobs: vec![JobKey::for_job(0)],
-            mdds: limits::MDDS,
-            mrt_entries: limits::MRT_ENTRIES,
-            mrt_page_shift: 21,
-            fma_descriptors: limits::FMA_DESCRIPTORS,
-            rdma_piece: 256 << 10,
-        }
+        WorldConfig { jobs: vec![JobKey::for_job(0)], limits: NodeLimits::default(), rdma_piece: 256 << 10 }
     }
 }
 

@@ -153,7 +153,7 @@ impl Network {
         if self.resolve(pe, inst).is_some() {
             return Err(Error::InvalidState);
         }
-        let limit = self.config.fma_descriptors;
+        let limit = self.config.limits.fma_descriptors;
         let node = self.nodes.entry(pe).or_default();
         let dedicated_fma = modes.has(Modes::FMA_DEDICATED);
         if dedicated_fma && node.fma >= limit {
@@ -207,14 +207,18 @@ impl Network {
         let node = self.nodes.get(&pe);
         let used = |of: fn(&Node) -> u32| node.map_or(0, of);
         match resource {
-            JobResource::Mdd => ResourceUse { used: used(|n| n.mdds), limit: self.config.mdds },
-            JobResource::Mrt => ResourceUse { used: used(|n| n.pages), limit: self.config.mrt_entries },
-            JobResource::Fma => ResourceUse { used: used(|n| n.fma), limit: self.config.fma_descriptors },
+            JobResource::Mdd => ResourceUse { used: used(|n| n.mdds), limit: self.config.limits.mdds },
+            JobResource::Mrt => {
+                ResourceUse { used: used(|n| n.pages), limit: self.config.limits.mrt_entries }
+            }
+            JobResource::Fma => {
+                ResourceUse { used: used(|n| n.fma), limit: self.config.limits.fma_descriptors }
+            }
         }
     }
 
     pub(super) fn reserve(&mut self, pe: PeAddr, pages: u32) -> Result<()> {
-        let (mdds, entries) = (self.config.mdds, self.config.mrt_entries);
+        let (mdds, entries) = (self.config.limits.mdds, self.config.limits.mrt_entries);
         let node = self.nodes.entry(pe).or_default();
         if node.mdds >= mdds || pages > entries.saturating_sub(node.pages) {
             return Err(Error::Resource);

@@ -9,6 +9,7 @@ use gni::{
     Error, InstId, JobKey, JobResource, MemHandle, MsgqAttr, MsgqMessage, PeAddr, ResourceUse, Result, Time,
 };
 use mem::UserMem;
+use shm::doorbell::Doorbell;
 
 /// Packets that a NIC keeps until it looks at them.
 const INBOX: usize = 256;
@@ -61,12 +62,16 @@ impl Fabric for InProc {
         if locator.is_empty() { Ok(()) } else { Err(Error::InvalidParam) }
     }
 
+    fn doorbell(&self) -> Option<&Doorbell> {
+        None
+    }
+
     fn resource(&self, resource: JobResource) -> ResourceUse {
         self.world.lock().resource(self.who.0, resource)
     }
 
     fn mrt_page_shift(&self) -> u32 {
-        self.world.lock().config.mrt_page_shift
+        self.world.lock().config.limits.mrt_page_shift
     }
 
     fn reserve(&mut self, pages: u32) -> Result<()> {

@@ -1,0 +1,115 @@
+//! What a NIC tells peers about where it can be reached beyond its own host.
+
+use gni::limits::PE_BITS;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::os::linux::fs::MetadataExt;
+
+/// Addresses that fit into a locator.
+const ADDRESSES: usize = 8;
+const VERSION: u8 = 1;
+
+const _: () = assert!(12 + ADDRESSES * 4 <= 64 && PE_BITS <= 32);
+
+/// ```text
+///   0        1        2..4      4..12      12 ...
+///   version  count    port      host       count IPv4 addresses
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Locator {
+    /// Equal for processes that can meet by abstract socket names: one boot, one network namespace.
+    pub(super) host: u64,
+    pub(super) port: u16,
+    pub(super) addresses: Vec<Ipv4Addr>,
+}
+
+impl Locator {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let count = self.addresses.len().min(ADDRESSES);
+        let mut bytes = vec![VERSION, count as u8];
+        bytes.extend(self.port.to_be_bytes());
+        bytes.extend(self.host.to_be_bytes());
+        bytes.extend(self.addresses[..count].iter().flat_map(Ipv4Addr::octets));
+        bytes
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Locator> {
+        let (head, rest) = bytes.split_first_chunk::<12>()?;
+        let (addresses, []) = rest.as_chunks::<4>() else { return None };
+        if head[0] != VERSION || usize::from(head[1]) != addresses.len() || addresses.len() > ADDRESSES {
+            return None;
+        }
+        let host = u64::from_be_bytes(head[4..12].try_into().ok()?);
+        let addresses = addresses.iter().map(|&octets| octets.into()).collect();
+        Some(Locator { host, port: u16::from_be_bytes([head[2], head[3]]), addresses })
+    }
+
+    /// The address to try: one in a network that this host is in too, else the first.
+    pub(super) fn address(&self, own: &[Ipv4Addr]) -> Option<SocketAddr> {
+        let near = |address: &&Ipv4Addr| own.iter().any(|ours| ours.octets()[..3] == address.octets()[..3]);
+        let address = self.addresses.iter().find(near).or(self.addresses.first())?;
+        Some(SocketAddrV4::new(*address, self.port).into())
+    }
+}
+
+/// Names this boot and network namespace.
+pub(super) fn host() -> u64 {
+    let boot = fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let namespace = fs::metadata("/proc/self/ns/net").map_or(0, |namespace| namespace.st_ino());
+    // FNV-1a: any function that differs for different hosts will do.
+    let bytes = boot.into_iter().chain(namespace.to_ne_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// IPv4 addresses of this host's interfaces that are up, the loopback only when there is no other.
+pub(super) fn own_addresses() -> Vec<Ipv4Addr> {
+    let mut list = core::ptr::null_mut();
+    // SAFETY: the place for the list is valid.
+    if unsafe { libc::getifaddrs(&mut list) } != 0 {
+        return vec![Ipv4Addr::LOCALHOST];
+    }
+    let mut found = Vec::new();
+    let mut at = list;
+    while !at.is_null() {
+        // SAFETY: `at` walks the list that getifaddrs made, until its null end.
+        let interface = unsafe { &*at };
+        at = interface.ifa_next;
+        let up = interface.ifa_flags & libc::IFF_UP as u32 != 0;
+        let address = interface.ifa_addr;
+        // SAFETY: an address, where present, begins with its family.
+        if !up || address.is_null() || i32::from(unsafe { (*address).sa_family }) != libc::AF_INET {
+            continue;
+        }
+        // SAFETY: an address of this family is a `sockaddr_in`.
+        let inet = unsafe { address.cast::<libc::sockaddr_in>().read_unaligned() };
+        found.push(Ipv4Addr::from(inet.sin_addr.s_addr.to_ne_bytes()));
+    }
+    // SAFETY: exactly what getifaddrs returned, and no longer used.
+    unsafe { libc::freeifaddrs(list) };
+    let others: Vec<Ipv4Addr> = found.iter().copied().filter(|address| !address.is_loopback()).collect();
+    if others.is_empty() { vec![Ipv4Addr::LOCALHOST] } else { others }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Locator, host, own_addresses};
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn locators_survive_the_wire() {
+        let locator = Locator { host: host(), port: 40_000, addresses: own_addresses() };
+        assert_eq!(Locator::from_bytes(&locator.to_bytes()), Some(locator.clone()));
+        assert!(locator.to_bytes().len() <= 64);
+        assert_eq!(Locator::from_bytes(&locator.to_bytes()[1..]), None);
+        assert_eq!(Locator::from_bytes(b""), None);
+    }
+
+    #[test]
+    fn a_near_address_is_preferred() {
+        let far = Ipv4Addr::new(10, 0, 0, 1);
+        let near = Ipv4Addr::new(192, 168, 7, 2);
+        let locator = Locator { host: 0, port: 1, addresses: vec![far, near] };
+        assert_eq!(locator.address(&[Ipv4Addr::new(192, 168, 7, 9)]).unwrap().ip(), near);
+        assert_eq!(locator.address(&[]).unwrap().ip(), far);
+    }
+}

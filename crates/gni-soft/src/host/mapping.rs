@@ -1,0 +1,140 @@
+//! Memory files and their mappings.
+
+use core::ptr;
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+
+/// Types that may lie in memory shared with other processes.
+///
+/// # Safety
+/// Every bit pattern is a valid value, all fields are atomics or arrays of them, and the type owns nothing.
+pub(super) unsafe trait Shared {}
+
+// SAFETY: an atomic.
+unsafe impl Shared for core::sync::atomic::AtomicU64 {}
+// SAFETY: an atomic.
+unsafe impl Shared for core::sync::atomic::AtomicU32 {}
+// SAFETY: atomics only; the doorbell's creator made it for shared segments.
+unsafe impl Shared for shm::doorbell::Doorbell {}
+
+/// A mapped memory file; unmapped when dropped.
+#[derive(Debug)]
+pub(super) struct Mapping {
+    base: *mut u8,
+    len: usize,
+}
+
+// SAFETY: the base is constant; what it points to is handed out as `Shared` types or raw addresses only.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps the whole of `file`, whose length must be at least `least`; the length is read once. The file is
+    /// sealed against shrinking, or nothing is mapped.
+    pub(super) fn of(file: &impl AsFd, least: usize) -> io::Result<Mapping> {
+        let fd = file.as_fd().as_raw_fd();
+        // SAFETY: F_GET_SEALS takes no argument.
+        let seals = unsafe { libc::fcntl(fd, libc::F_GET_SEALS) };
+        if seals & libc::F_SEAL_SHRINK == 0 {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a memory file that can shrink"));
+        }
+        // SAFETY: `stat` is plain data that the call fills.
+        let mut stat: libc::stat = unsafe { core::mem::zeroed() };
+        // SAFETY: a valid descriptor and a valid place for the answer.
+        if unsafe { libc::fstat(fd, &mut stat) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let len = stat.st_size as usize;
+        if len < least || len == 0 {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a memory file that is too short"));
+        }
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice disturbs nothing.
+        let base = unsafe { libc::mmap(ptr::null_mut(), len, protection, libc::MAP_SHARED, fd, 0) };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // A forked child never takes part in the traffic. Where the kernel refuses, the child has a view that
+        // it does not use.
+        // SAFETY: the range is the mapping just made.
+        unsafe { libc::madvise(base, len, libc::MADV_DONTFORK) };
+        Ok(Mapping { base: base.cast(), len })
+    }
+
+    /// Address of the first byte.
+    pub(super) fn address(&self) -> usize {
+        self.base as usize
+    }
+
+    /// Length in bytes.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// `count` values at `offset`; panics when they do not lie within the mapping, which only a wrong constant
+    /// in this crate can cause.
+    pub(super) fn many<T: Shared>(&self, offset: usize, count: usize) -> &[T] {
+        assert!(offset + count * size_of::<T>() <= self.len, "a part of the mapping");
+        assert!(offset.is_multiple_of(align_of::<T>()), "an aligned part of the mapping");
+        // SAFETY: the range lies within the mapping, which lives as long as `self` and whose file cannot
+        // shrink; any bits are a valid `T`, which peers may change (`Shared`).
+        unsafe { core::slice::from_raw_parts(self.base.add(offset).cast(), count) }
+    }
+
+    /// The value at `offset`; otherwise as [`Mapping::many`].
+    pub(super) fn one<T: Shared>(&self, offset: usize) -> &T {
+        &self.many(offset, 1)[0]
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: exactly the range that was mapped; the borrow rules ended all views of it.
+        unsafe { libc::munmap(self.base.cast(), self.len) };
+    }
+}
+
+/// A memory file of `len` zero bytes: allocated, close-on-exec, and sealed so that its length stays.
+pub(super) fn memory_file(name: &CStr, len: usize) -> io::Result<OwnedFd> {
+    // SAFETY: the name is a C string; the flags exist.
+    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just given us this descriptor.
+    let file = unsafe { OwnedFd::from_raw_fd(fd) };
+    // SAFETY: no pointers; allocating now turns "no memory" into an error instead of SIGBUS later.
+    let failed = unsafe { libc::posix_fallocate(fd, 0, len as libc::off_t) };
+    if failed != 0 {
+        return Err(io::Error::from_raw_os_error(failed));
+    }
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+    // SAFETY: no pointers.
+    if unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, seals) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Mapping, memory_file};
+    use core::sync::atomic::{AtomicU64, Ordering};
+
+    #[test]
+    fn two_mappings_of_one_file_are_the_same_memory() {
+        let file = memory_file(c"test", 8192).unwrap();
+        let (one, other) = (Mapping::of(&file, 8192).unwrap(), Mapping::of(&file, 1).unwrap());
+        one.one::<AtomicU64>(4096).store(7, Ordering::Relaxed);
+        assert_eq!(other.one::<AtomicU64>(4096).load(Ordering::Relaxed), 7);
+        assert!(Mapping::of(&file, 8193).is_err());
+    }
+
+    #[test]
+    fn a_file_that_could_shrink_is_refused() {
+        let file = std::fs::File::open("/proc/self/exe").unwrap();
+        assert!(Mapping::of(&file, 1).is_err());
+    }
+}

@@ -1,0 +1,595 @@
+//! The fabric of one NIC of a host.
+
+use super::core_segment::QUEUES;
+use super::link::{About, Handed, Link};
+use super::locator::Locator;
+use super::mapping::Mapping;
+use super::node_segment::SLOTS;
+use super::own::{Own, SHARED_QUEUE, ring_bytes, ring_in};
+use super::peer::{Direct, Mapped, Peer, Place};
+use super::service::{Service, Watched};
+use super::sockets::{Stream, connect_tcp, nic_name};
+use super::wire::{Ask, Hello, Purpose, Request, packet_of, packet_words};
+use super::{HostConfig, Reach};
+use crate::fabric::{
+    Action, Arrived, Fabric, Landed, Packet, PeerIndex, Registration, Source, Submit, Tx, Undeliverable,
+    Window,
+};
+use crate::ring::Reader;
+use core::sync::atomic::Ordering;
+use gni::{
+    Error, HwStatus, InstId, JobKey, JobResource, MemHandle, MsgqAttr, MsgqMessage, PeAddr, ResourceUse,
+    Result, Time,
+};
+use mem::{PeerBytes, UserMem};
+use shm::doorbell::Doorbell;
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::net::Ipv4Addr;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+/// Bytes that a block transfer moves per turn: about 30 µs of copying.
+const PIECE: u64 = 256 << 10;
+/// A writer that has claimed a place of a queue and not filled it for this long is taken for dead.
+const STALL: Time = Time::from_millis(1000);
+/// Deadlines of requests are looked at this often.
+const LOOK: Time = Time::from_millis(100);
+
+type Who = (PeAddr, InstId);
+
+/// The fabric of one NIC of a host; see the module.
+pub struct HostNic {
+    own: Arc<Own>,
+    config: HostConfig,
+    service: Service,
+    locator: Vec<u8>,
+    own_host: u64,
+    own_addresses: Vec<Ipv4Addr>,
+    known: HashMap<Who, Locator>,
+    index: HashMap<Who, u32>,
+    peers: Vec<Peer>,
+    queues: Vec<Option<ArrivalQueue>>,
+    inbox: Reader,
+    inbox_stall: Option<Time>,
+    /// Blocks lent out, by address: length and block number.
+    lent: HashMap<usize, (usize, u32)>,
+    shared: Option<ArrivalQueue>,
+    attr: Option<MsgqAttr>,
+    now: Time,
+    next_look: Time,
+    dedicated_fma: bool,
+    /// A number in private memory by which peers tell that a process id is ours.
+    _nonce: Box<u64>,
+}
+
+/// One of this NIC's queues, at its reading end.
+struct ArrivalQueue {
+    map: Arc<Mapping>,
+    block: u32,
+    entries: usize,
+    reader: Reader,
+    /// Since when the next place is claimed and not filled.
+    stall: Option<Time>,
+}
+
+impl ArrivalQueue {
+    fn take(&mut self, now: Time) -> Arrived {
+        let Some(ring) = ring_in::<1>(&self.map, self.entries) else { return Arrived::Empty };
+        if ring.take_overrun() {
+            return Arrived::Overrun;
+        }
+        if let Some([word]) = ring.take(&mut self.reader) {
+            self.stall = None;
+            return Arrived::Entry(word);
+        }
+        if !ring.is_stalled(&self.reader) {
+            self.stall = None;
+        } else if *self.stall.get_or_insert(now) + STALL < now {
+            self.stall = None;
+            ring.skip(&mut self.reader);
+            return if ring.take_overrun() { Arrived::Overrun } else { Arrived::Empty };
+        }
+        Arrived::Empty
+    }
+
+    fn has_entry(&self) -> bool {
+        ring_in::<1>(&self.map, self.entries)
+            .is_some_and(|ring| ring.has_overrun() || ring.has_entry(&self.reader))
+    }
+}
+
+impl HostNic {
+    pub(super) fn new(
+        own: Arc<Own>,
+        config: HostConfig,
+        service: Service,
+        locator: Locator,
+        (nonce, dedicated_fma): (Box<u64>, bool),
+    ) -> HostNic {
+        HostNic {
+            own,
+            config,
+            service,
+            locator: locator.to_bytes(),
+            own_host: locator.host,
+            own_addresses: locator.addresses,
+            known: HashMap::new(),
+            index: HashMap::new(),
+            peers: Vec::new(),
+            queues: Vec::new(),
+            inbox: Reader::default(),
+            inbox_stall: None,
+            lent: HashMap::new(),
+            shared: None,
+            attr: None,
+            now: Time::START,
+            next_look: Time::START,
+            dedicated_fma,
+            _nonce: nonce,
+        }
+    }
+
+    fn make_queue(&self, entries: usize) -> Result<ArrivalQueue> {
+        let entries = entries.next_power_of_two();
+        let (block, map) = self.own.make_block(ring_bytes(entries)).map_err(|_| Error::NoMemory)?;
+        ring_in::<1>(&map, entries).ok_or(Error::NoMemory)?.prepare();
+        Ok(ArrivalQueue { map, block, entries, reader: Reader::default(), stall: None })
+    }
+
+    /// Whether a peer could be on this host.
+    fn may_be_here(&self, who: Who) -> bool {
+        self.config.reach != Reach::Tcp
+            && self.known.get(&who).is_none_or(|locator| locator.host == self.own_host)
+    }
+
+    fn find(&mut self, who: Who) -> Option<Peer> {
+        if self.may_be_here(who) {
+            let mut mapped = Mapped::meet(&self.own, who).ok()?;
+            self.watch(&mapped);
+            if self.config.reach == Reach::Socket {
+                mapped.forbid_single_copy();
+            }
+            return Some(Peer { who, mapped: Some(mapped), link: None });
+        }
+        let link = self.open_link(who)?;
+        Some(Peer { who, mapped: None, link: Some(link) })
+    }
+
+    /// Has the service notice the end of a peer's process.
+    fn watch(&self, mapped: &Mapped) {
+        if let Ok(process) = platform::pidfd::Pidfd::open(mapped.pid()) {
+            self.service.watch(Watched { process, gone: Arc::clone(&mapped.gone) });
+        }
+    }
+
+    fn open_link(&self, who: Who) -> Option<Arc<Link>> {
+        let stream = self.connect(who).ok()?;
+        let link = Link::new(stream).ok()?;
+        let hello = Hello { purpose: Purpose::Data, key: self.own.key, pe: self.own.pe, inst: self.own.inst };
+        link.begin(&hello.to_bytes());
+        let link = Arc::new(link);
+        self.service.add_link(Arc::clone(&link));
+        Some(link)
+    }
+
+    fn connect(&self, who: Who) -> io::Result<Stream> {
+        if self.may_be_here(who) {
+            let stream = UnixStream::connect_addr(&nic_name(self.own.key, who.0, who.1)?)?;
+            (&stream).flush()?;
+            return Ok(Stream::Unix(stream));
+        }
+        let locator = self.known.get(&who).ok_or(io::ErrorKind::NotFound)?;
+        let address = locator.address(&self.own_addresses).ok_or(io::ErrorKind::NotFound)?;
+        connect_tcp(address).map(Stream::Tcp)
+    }
+
+    /// The link to a peer, opened when first needed.
+    fn link(&mut self, index: u32) -> Option<Arc<Link>> {
+        if let Some(link) = &self.peers[index as usize].link {
+            return Some(Arc::clone(link));
+        }
+        let link = self.open_link(self.peers[index as usize].who)?;
+        self.peers[index as usize].link = Some(Arc::clone(&link));
+        Some(link)
+    }
+
+    /// Tries to do the transaction from here.
+    fn submit_direct(&mut self, tx: &Tx<'_>) -> Direct {
+        let own = Arc::clone(&self.own);
+        let peer = &mut self.peers[tx.peer.0 as usize];
+        let who = peer.who;
+        let Some(mapped) = &mut peer.mapped else { return Direct::NeedsOwner };
+        if mapped.is_gone() {
+            return Direct::Done(HwStatus::RequestTimeout);
+        }
+        let place = |addr| Place { who, handle: tx.handle, addr, event: tx.event };
+        match tx.action {
+            Action::Write { from, addr, flag } => mapped.write(&own, &place(addr), bytes_of(&from), flag),
+            Action::Message { image, addr } => mapped.message(&own, &place(addr), image),
+            Action::Store { addr, value } => mapped.store(&own, &place(addr), value),
+            Action::Read { into, addr, .. } => mapped.read(&own, &place(addr), into),
+            Action::Atomic { command, first, second, addr, into } => {
+                mapped.atomic(&own, &place(addr), (command, first, second), into.map(|(into, _)| into))
+            }
+            Action::Event => mapped.event(&own, &place(0)),
+            Action::Shared { tag, bytes } if who.0 == own.pe => {
+                match own.node.put(own.pe, own.inst, tag, bytes) {
+                    Some(slot) if mapped.push_shared(&own, who, slot % SLOTS) => Direct::Done(HwStatus::Ok),
+                    Some(slot) => {
+                        own.node.get(slot);
+                        Direct::Done(HwStatus::MddInvalid)
+                    }
+                    None => Direct::Done(HwStatus::RequestTimeout),
+                }
+            }
+            Action::Shared { .. } => Direct::NeedsOwner,
+        }
+    }
+
+    /// Has the owner do it, over a socket.
+    fn submit_to_owner(&mut self, now: Time, tx: &Tx<'_>) -> Submit {
+        let Some(link) = self.link(tx.peer.0) else { return Submit::Done(HwStatus::RequestTimeout) };
+        let mut into = None;
+        let mut data: PeerBytes<'_> = PeerBytes::of(&[]);
+        let mut addr = 0;
+        let ask = match &tx.action {
+            Action::Write { from, addr: to, flag } => {
+                (data, addr) = (bytes_of(from), *to);
+                Ask::Write { flag: *flag }
+            }
+            Action::Message { image, addr: to } => {
+                (data, addr) = (PeerBytes::of(image), *to);
+                Ask::Message
+            }
+            Action::Store { addr: to, value } => {
+                addr = *to;
+                Ask::Store { value: *value }
+            }
+            Action::Read { into: local, addr: from, .. } => {
+                (into, addr) = (Some(*local), *from);
+                Ask::Read { len: local.len() as u32 }
+            }
+            Action::Atomic { command, first, second, addr: to, into: local } => {
+                (into, addr) = (local.map(|(local, _)| local), *to);
+                Ask::Atomic { command: *command, first: *first, second: *second }
+            }
+            Action::Event => Ask::Event,
+            Action::Shared { tag, bytes } => {
+                (data, addr) =
+                    (PeerBytes::of(bytes), u64::from(self.own.pe.0) << 32 | u64::from(self.own.inst.0));
+                Ask::Shared { tag: *tag }
+            }
+        };
+        let request =
+            Request { ask, id: 0, data: data.len() as u32, handle: tx.handle, addr, event: tx.event };
+        match link.send(now, request, data, Some((About::Ticket(tx.ticket), into))) {
+            Handed::Sent => {
+                self.wake_for(&link);
+                Submit::Pending
+            }
+            Handed::Busy => Submit::Busy,
+            Handed::Dead => Submit::Done(HwStatus::RequestTimeout),
+        }
+    }
+
+    /// The service has to look at a link with output left, and at one that now waits for a response.
+    fn wake_for(&self, link: &Link) {
+        if link.has_output() {
+            self.service.wake();
+        }
+    }
+
+    fn send_request(&mut self, who: Who, request: Request, data: &[u8], about: Option<About>) -> Option<()> {
+        let PeerIndex(index) = self.resolve(who.0, who.1)?;
+        let link = self.link(index)?;
+        let sent = link.send(self.now, request, PeerBytes::of(data), about.map(|about| (about, None)));
+        self.wake_for(&link);
+        (sent == Handed::Sent).then_some(())
+    }
+
+    /// A node's answer to the wish to connect the shared queues.
+    fn connected(&mut self, pe: PeAddr, status: HwStatus) {
+        let credits = self.attr.filter(|_| status == HwStatus::Ok).map(|attr| attr.credits);
+        self.own.node.answered(pe, credits);
+    }
+}
+
+/// The bytes to be stored, wherever they are.
+fn bytes_of<'a>(from: &'a Source<'_>) -> PeerBytes<'a> {
+    match from {
+        Source::Bytes(bytes) => PeerBytes::of(bytes),
+        Source::Window(memory) | Source::Registered(memory, _) => memory.as_bytes(),
+    }
+}
+
+impl Drop for HostNic {
+    fn drop(&mut self) {
+        self.own.core.head().closed.store(1, Ordering::Release);
+        if self.attr.is_some() {
+            self.own.node.leave();
+        }
+        if self.dedicated_fma {
+            self.own.node.give_fma();
+        }
+    }
+}
+
+impl Fabric for HostNic {
+    fn pe(&self) -> PeAddr {
+        self.own.pe
+    }
+
+    fn inst(&self) -> InstId {
+        self.own.inst
+    }
+
+    fn key(&self) -> JobKey {
+        self.own.key
+    }
+
+    fn locator(&self) -> &[u8] {
+        &self.locator
+    }
+
+    fn learn(&mut self, pe: PeAddr, inst: InstId, locator: &[u8]) -> Result<()> {
+        let locator = Locator::from_bytes(locator).ok_or(Error::InvalidParam)?;
+        self.known.insert((pe, inst), locator);
+        Ok(())
+    }
+
+    fn doorbell(&self) -> Option<&Doorbell> {
+        Some(self.own.doorbell())
+    }
+
+    fn resource(&self, resource: JobResource) -> ResourceUse {
+        let [mdds, pages, fma] = self.own.node.in_use();
+        let limits = &self.config.limits;
+        match resource {
+            JobResource::Mdd => ResourceUse { used: mdds, limit: limits.mdds },
+            JobResource::Mrt => ResourceUse { used: pages, limit: limits.mrt_entries },
+            JobResource::Fma => ResourceUse { used: fma, limit: limits.fma_descriptors },
+        }
+    }
+
+    fn mrt_page_shift(&self) -> u32 {
+        self.config.limits.mrt_page_shift
+    }
+
+    fn reserve(&mut self, pages: u32) -> Result<()> {
+        self.own.node.reserve(pages, (self.config.limits.mdds, self.config.limits.mrt_entries))
+    }
+
+    fn unreserve(&mut self, pages: u32) {
+        self.own.node.unreserve(pages);
+    }
+
+    fn publish(&mut self, registration: &Registration) -> Result<()> {
+        let block = self.own.block_of(registration.addr, registration.len);
+        self.own.core.publish(registration, block);
+        Ok(())
+    }
+
+    fn withdraw(&mut self, mdd: u16) {
+        if self.own.core.withdraw(mdd) {
+            return;
+        }
+        // A copy of one piece takes microseconds, unless its process is stopped or was killed in the middle.
+        let began = std::time::Instant::now();
+        while !self.own.core.is_left(mdd) && began.elapsed().as_millis() < 1000 {
+            std::thread::yield_now();
+        }
+    }
+
+    fn open_queue(&mut self, entries: u32) -> Result<u32> {
+        let free = self.queues.iter().position(Option::is_none);
+        let index = free.unwrap_or(self.queues.len());
+        if index >= QUEUES - 1 {
+            return Err(Error::Resource);
+        }
+        let queue = self.make_queue(entries as usize)?;
+        self.own.core.set_queue(index as u32, Some(queue.block), queue.entries as u64);
+        if free.is_none() {
+            self.queues.push(None);
+        }
+        self.queues[index] = Some(queue);
+        Ok(index as u32)
+    }
+
+    fn close_queue(&mut self, queue: u32) {
+        self.own.core.set_queue(queue, None, 0);
+        if let Some(closed) = self.queues.get_mut(queue as usize).and_then(Option::take) {
+            self.own.drop_block(closed.block);
+        }
+    }
+
+    #[inline]
+    fn next_entry(&mut self, queue: u32) -> Arrived {
+        let now = self.now;
+        match self.queues.get_mut(queue as usize) {
+            Some(Some(queue)) => queue.take(now),
+            _ => Arrived::Empty,
+        }
+    }
+
+    fn has_entry(&mut self, queue: u32) -> bool {
+        matches!(self.queues.get(queue as usize), Some(Some(queue)) if queue.has_entry())
+    }
+
+    fn alloc(&mut self, bytes: usize) -> Result<UserMem> {
+        let size = bytes.checked_next_multiple_of(4096).ok_or(Error::NoMemory)?;
+        let (block, map) = self.own.make_block(size).map_err(|_| Error::NoMemory)?;
+        self.lent.insert(map.address(), (bytes, block));
+        // SAFETY: the block stays mapped until it is dropped, by `free` or with the NIC.
+        Ok(unsafe { UserMem::new(map.address(), bytes) })
+    }
+
+    fn free(&mut self, memory: UserMem) -> Result<()> {
+        let known = self.lent.get(&memory.address()).is_some_and(|&(bytes, _)| bytes == memory.len());
+        let Some((_, block)) = known.then(|| self.lent.remove(&memory.address())).flatten() else {
+            return Err(Error::InvalidParam);
+        };
+        self.own.drop_block(block);
+        Ok(())
+    }
+
+    fn resolve(&mut self, pe: PeAddr, inst: InstId) -> Option<PeerIndex> {
+        if let Some(&index) = self.index.get(&(pe, inst)) {
+            return Some(PeerIndex(index));
+        }
+        let peer = self.find((pe, inst))?;
+        let index = self.peers.len() as u32;
+        self.peers.push(peer);
+        self.index.insert((pe, inst), index);
+        Some(PeerIndex(index))
+    }
+
+    fn submit(&mut self, now: Time, tx: &Tx<'_>) -> Submit {
+        match self.submit_direct(tx) {
+            Direct::Done(status) => Submit::Done(status),
+            Direct::NeedsOwner => self.submit_to_owner(now, tx),
+        }
+    }
+
+    #[inline]
+    fn poll(&mut self, now: Time) -> Option<Landed> {
+        self.now = now;
+        if now >= self.next_look {
+            self.next_look = now + LOOK;
+            for link in self.peers.iter().filter_map(|peer| peer.link.as_ref()) {
+                link.expire(&self.own, now);
+            }
+        }
+        loop {
+            let ended = self.own.next_ended()?;
+            match ended.about {
+                About::Ticket(ticket) => return Some(Landed { ticket, status: ended.status }),
+                About::Connect(pe) => self.connected(pe, ended.status),
+            }
+        }
+    }
+
+    #[inline]
+    fn window(&mut self, peer: PeerIndex, handle: MemHandle, addr: u64, len: usize) -> Option<Window<'_>> {
+        let peer = &mut self.peers[peer.0 as usize];
+        let (space, queue) = peer.mapped.as_mut()?.window(&self.own, peer.who, handle, addr, len)?;
+        Some(Window { space, queue })
+    }
+
+    #[inline]
+    fn push_event(&mut self, peer: PeerIndex, queue: u32, entry: u64) {
+        let peer = &mut self.peers[peer.0 as usize];
+        if let Some(mapped) = &mut peer.mapped {
+            mapped.push_event(&self.own, peer.who, queue, entry);
+        }
+    }
+
+    fn rdma_piece(&self) -> u64 {
+        PIECE
+    }
+
+    fn send_packet(
+        &mut self,
+        now: Time,
+        to: Who,
+        packet: &Packet,
+    ) -> core::result::Result<(), Undeliverable> {
+        self.now = now;
+        let PeerIndex(index) = self.resolve(to.0, to.1).ok_or(Undeliverable::Absent)?;
+        let words = packet_words(packet);
+        if let Some(mapped) = &self.peers[index as usize].mapped {
+            return match mapped.is_gone() {
+                true => Err(Undeliverable::Absent),
+                false if mapped.push_packet(&words) => Ok(()),
+                false => Err(Undeliverable::Full),
+            };
+        }
+        let data = words.map(u64::to_ne_bytes).concat();
+        let request = Request {
+            ask: Ask::Packet,
+            id: 0,
+            data: data.len() as u32,
+            handle: MemHandle::default(),
+            addr: 0,
+            event: None,
+        };
+        self.send_request(to, request, &data, None).ok_or(Undeliverable::Absent)
+    }
+
+    #[inline]
+    fn next_packet(&mut self, now: Time) -> Option<Packet> {
+        let inbox = self.own.core.inbox();
+        if let Some(words) = inbox.take(&mut self.inbox) {
+            self.inbox_stall = None;
+            return packet_of(&words);
+        }
+        if !inbox.is_stalled(&self.inbox) {
+            self.inbox_stall = None;
+        } else if *self.inbox_stall.get_or_insert(now) + STALL < now {
+            self.inbox_stall = None;
+            inbox.skip(&mut self.inbox);
+        }
+        None
+    }
+
+    fn shared_join(&mut self, attr: &MsgqAttr) -> Result<()> {
+        let queue = self.make_queue(SLOTS as usize)?;
+        if let Err(error) = self.own.node.join(attr) {
+            self.own.drop_block(queue.block);
+            return Err(error);
+        }
+        self.own.core.set_queue(SHARED_QUEUE, Some(queue.block), queue.entries as u64);
+        self.shared = Some(queue);
+        self.attr = Some(*attr);
+        Ok(())
+    }
+
+    fn shared_connect(&mut self, pe: PeAddr) -> Result<()> {
+        let attr = self.attr.ok_or(Error::InvalidState)?;
+        if !self.own.node.claim_connection(pe)? {
+            return Ok(());
+        }
+        if pe == self.own.pe {
+            let promised = self.own.node.promise(attr.credits, attr.pool);
+            self.connected(pe, if promised.is_ok() { HwStatus::Ok } else { HwStatus::MemoryBounds });
+            return promised;
+        }
+        let somebody = self.known.keys().chain(self.index.keys()).find(|who| who.0 == pe).copied();
+        let ask = Ask::Connect { attr };
+        let request = Request { ask, id: 0, data: 0, handle: MemHandle::default(), addr: 0, event: None };
+        let asked = somebody.and_then(|who| self.send_request(who, request, &[], Some(About::Connect(pe))));
+        if asked.is_none() {
+            self.own.node.answered(pe, None);
+        }
+        Err(Error::NotDone)
+    }
+
+    fn shared_take_credit(&mut self, pe: PeAddr) -> Result<()> {
+        self.own.node.take_credit(pe)
+    }
+
+    fn shared_return_credit(&mut self, pe: PeAddr) {
+        self.own.node.give_credit(pe);
+    }
+
+    fn shared_next(&mut self) -> Option<MsgqMessage> {
+        let Arrived::Entry(slot) = self.shared.as_mut()?.take(self.now) else { return None };
+        let message = self.own.node.get(slot as u32);
+        if message.pe == self.own.pe {
+            self.own.node.give_credit(message.pe);
+            return Some(message);
+        }
+        let own_pe = self.own.pe.0.into();
+        let request = Request {
+            ask: Ask::Credit,
+            id: 0,
+            data: 0,
+            handle: MemHandle::default(),
+            addr: own_pe,
+            event: None,
+        };
+        // A sender that cannot be reached needs no credit.
+        let _ = self.send_request((message.pe, message.inst), request, &[], None);
+        Some(message)
+    }
+}

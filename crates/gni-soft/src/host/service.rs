@@ -1,0 +1,294 @@
+//! The service thread of a NIC: hands memory files to peers, serves initiators that come by socket, and
+//! watches peers for their end.
+//!
+//! It sleeps in `poll` and costs nothing while nobody calls. What can be done by the initiator alone (mapped
+//! memory, single copy by the kernel) never comes here.
+
+use super::link::{Link, flush, split_response};
+use super::own::{Own, lock};
+use super::sockets::{Stream, accept_unix, read_hello, send_file};
+use super::wire::{Purpose, REQUEST, Request, Response};
+use core::sync::atomic::{AtomicBool, Ordering};
+use gni::HwStatus;
+use platform::pidfd::Pidfd;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::net::TcpListener;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::net::UnixListener;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+/// While requests wait for responses, the rank is woken this often so that it looks at its deadlines.
+const TICK_MS: i32 = 500;
+/// Bytes read from a connection at a time.
+const GULP: usize = 256 << 10;
+
+/// A peer process whose end is to be noticed.
+pub(super) struct Watched {
+    pub(super) process: Pidfd,
+    pub(super) gone: Arc<AtomicBool>,
+}
+
+/// What the rank tells its service.
+#[derive(Default)]
+struct Orders {
+    links: Vec<Arc<Link>>,
+    watched: Vec<Watched>,
+    stop: bool,
+}
+
+/// The rank's handle on its service thread; dropping it ends the thread.
+pub(super) struct Service {
+    orders: Arc<Mutex<Orders>>,
+    bell: Arc<File>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Where a service listens.
+pub(super) struct Listeners {
+    pub(super) nic: UnixListener,
+    /// Present in the NIC that gives out the node's segment.
+    pub(super) node: Option<UnixListener>,
+    pub(super) tcp: Option<TcpListener>,
+}
+
+impl Service {
+    pub(super) fn start(own: Arc<Own>, listeners: Listeners) -> io::Result<Service> {
+        // SAFETY: no pointers.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has just given us this descriptor.
+        let bell = Arc::new(File::from(unsafe { OwnedFd::from_raw_fd(fd) }));
+        let orders = Arc::new(Mutex::new(Orders::default()));
+        let mut worker = Worker {
+            own,
+            listeners,
+            orders: Arc::clone(&orders),
+            bell: Arc::clone(&bell),
+            incoming: Vec::new(),
+            links: Vec::new(),
+            watched: Vec::new(),
+        };
+        let thread = std::thread::Builder::new().name("gni-service".into()).spawn(move || worker.run())?;
+        Ok(Service { orders, bell, thread: Some(thread) })
+    }
+
+    /// Has the service read the responses of a link.
+    pub(super) fn add_link(&self, link: Arc<Link>) {
+        lock(&self.orders).links.push(link);
+        self.wake();
+    }
+
+    /// Has the service notice the end of a process.
+    pub(super) fn watch(&self, watched: Watched) {
+        lock(&self.orders).watched.push(watched);
+        self.wake();
+    }
+
+    /// Makes the service look at what changed, for instance at a link with output left.
+    pub(super) fn wake(&self) {
+        // The counter can only be full of wake-ups not seen yet.
+        let _ = (&*self.bell).write(&1u64.to_ne_bytes());
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        lock(&self.orders).stop = true;
+        self.wake();
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread aborts the process.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The thread's state.
+struct Worker {
+    own: Arc<Own>,
+    listeners: Listeners,
+    orders: Arc<Mutex<Orders>>,
+    bell: Arc<File>,
+    incoming: Vec<Incoming>,
+    links: Vec<(Arc<Link>, Vec<u8>)>,
+    watched: Vec<Watched>,
+}
+
+/// A connection of an initiator.
+struct Incoming {
+    stream: Stream,
+    input: Vec<u8>,
+    output: Vec<u8>,
+}
+
+impl Worker {
+    fn run(&mut self) {
+        loop {
+            self.wait();
+            let mut counter = [0; 8];
+            // Only resets the counter.
+            let _ = (&*self.bell).read(&mut counter);
+            if self.take_orders() {
+                return;
+            }
+            self.accept();
+            let own = &self.own;
+            self.incoming.retain_mut(|incoming| incoming.turn(own));
+            self.links.retain_mut(|(link, input)| turn_link(link, input, own));
+            self.watched.retain(|watched| {
+                let ended = watched.process.has_ended();
+                if ended {
+                    watched.gone.store(true, Ordering::Release);
+                    own.ring();
+                }
+                !ended
+            });
+        }
+    }
+
+    /// Sleeps until something happens on one of the descriptors.
+    fn wait(&self) {
+        let entry = |fd: BorrowedFd<'_>, output: bool| libc::pollfd {
+            fd: fd.as_raw_fd(),
+            events: if output { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN },
+            revents: 0,
+        };
+        let mut entries = vec![entry(self.bell.as_fd(), false), entry(self.listeners.nic.as_fd(), false)];
+        entries.extend(self.listeners.node.iter().map(|node| entry(node.as_fd(), false)));
+        entries.extend(self.listeners.tcp.iter().map(|tcp| entry(tcp.as_fd(), false)));
+        entries.extend(self.incoming.iter().map(|i| entry(i.stream.as_fd(), !i.output.is_empty())));
+        entries.extend(self.links.iter().map(|(link, _)| entry(link.stream.as_fd(), link.has_output())));
+        entries.extend(self.watched.iter().map(|watched| entry(watched.process.as_fd(), false)));
+        let waiting = self.links.iter().any(|(link, _)| link.is_waiting());
+        let timeout = if waiting { TICK_MS } else { -1 };
+        // SAFETY: the entries are valid and as many as said.
+        let ready = unsafe { libc::poll(entries.as_mut_ptr(), entries.len() as _, timeout) };
+        if ready == 0 {
+            self.own.ring();
+        }
+    }
+
+    /// Takes the rank's orders; whether the thread is to end.
+    fn take_orders(&mut self) -> bool {
+        let mut orders = lock(&self.orders);
+        self.links.extend(orders.links.drain(..).map(|link| (link, Vec::new())));
+        self.watched.append(&mut orders.watched);
+        orders.stop
+    }
+
+    fn accept(&mut self) {
+        while let Some(stream) = accept_unix(&self.listeners.nic) {
+            self.greet(stream);
+        }
+        while let Some(stream) = self.listeners.node.as_ref().and_then(accept_unix) {
+            self.greet(stream);
+        }
+        while let Some(Ok((stream, _))) = self.listeners.tcp.as_ref().map(TcpListener::accept) {
+            if stream.set_nodelay(true).is_ok() {
+                self.greet(Stream::Tcp(stream));
+            }
+        }
+    }
+
+    /// Hears what a caller wants; files are sent at once. A caller of another job hears nothing.
+    fn greet(&mut self, mut stream: Stream) {
+        let Ok(hello) = read_hello(&mut stream) else { return };
+        if hello.key != self.own.key {
+            return;
+        }
+        let block;
+        let file = match hello.purpose {
+            Purpose::Core => self.own.core_file.as_fd(),
+            Purpose::Node => self.own.node_file.as_fd(),
+            Purpose::Block(number) => {
+                let Some((file, _)) = self.own.block(number) else { return };
+                block = file;
+                block.as_fd()
+            }
+            Purpose::Data => {
+                if stream.set_nonblocking().is_ok() {
+                    self.incoming.push(Incoming { stream, input: Vec::new(), output: Vec::new() });
+                }
+                return;
+            }
+        };
+        if let Stream::Unix(unix) = &stream {
+            // A caller that has gone away needs no file.
+            let _ = send_file(unix, file);
+        }
+    }
+}
+
+/// Reads what a connection has into `input`; `false`: it is closed or broken.
+fn read_all(stream: &Stream, input: &mut Vec<u8>) -> bool {
+    loop {
+        let had = input.len();
+        input.resize(had + GULP, 0);
+        let read = stream.read_some(&mut input[had..]);
+        input.truncate(had + read.as_ref().ok().copied().flatten().unwrap_or(0));
+        match read {
+            Ok(Some(0)) | Err(_) => return false,
+            Ok(Some(GULP)) => {}
+            Ok(_) => return true,
+        }
+    }
+}
+
+impl Incoming {
+    /// Serves what has arrived; `false`: the connection is over.
+    fn turn(&mut self, own: &Own) -> bool {
+        let open = read_all(&self.stream, &mut self.input);
+        let mut at = 0;
+        while let Some(head) = self.input.get(at..at + REQUEST) {
+            let Some(request) = Request::from_bytes(head) else { return false };
+            let end = at + REQUEST + request.data as usize;
+            let Some(data) = self.input.get(at + REQUEST..end) else { break };
+            let start = self.output.len();
+            self.output.extend([0; super::wire::RESPONSE]);
+            let status = own.serve(&request, data, &mut self.output);
+            self.finish_response(start, &request, status);
+            at = end;
+        }
+        self.input.drain(..at);
+        flush(&self.stream, &mut self.output);
+        open
+    }
+
+    /// Fills in the head of the response that begins at `start`, or drops a response that nobody wants.
+    fn finish_response(&mut self, start: usize, request: &Request, status: HwStatus) {
+        if request.id == 0 {
+            return self.output.truncate(start);
+        }
+        let body = start + super::wire::RESPONSE;
+        if status != HwStatus::Ok {
+            self.output.truncate(body);
+        }
+        let response = Response { id: request.id, status, data: (self.output.len() - body) as u32 };
+        self.output[start..body].copy_from_slice(&response.to_bytes());
+    }
+}
+
+/// Moves a link's bytes in both directions; `false`: the connection is over.
+fn turn_link(link: &Link, input: &mut Vec<u8>, own: &Own) -> bool {
+    link.flush();
+    let open = read_all(&link.stream, input);
+    let mut at = 0;
+    let sound = loop {
+        match split_response(&input[at..]) {
+            Ok(Some((response, whole))) => {
+                link.take(own, &response, &input[at + super::wire::RESPONSE..at + whole]);
+                at += whole;
+            }
+            Ok(None) => break true,
+            Err(()) => break false,
+        }
+    };
+    input.drain(..at);
+    if !(open && sound) {
+        link.die(own);
+    }
+    open && sound
+}

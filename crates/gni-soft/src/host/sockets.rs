@@ -1,0 +1,228 @@
+//! Sockets: names, descriptors as messages, connections that do not block.
+
+use super::wire::{HELLO, Hello};
+use core::mem::zeroed;
+use gni::{InstId, JobKey, PeAddr};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr as UnixAddr, UnixListener, UnixStream};
+use std::time::Duration;
+
+/// How long a peer may take to answer a question that is asked with a call.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Abstract name of a NIC's service: nothing in the file system, gone with its owner, one name space per
+/// network namespace.
+pub(super) fn nic_name(key: JobKey, pe: PeAddr, inst: InstId) -> io::Result<UnixAddr> {
+    let name = format!("alhena-gni/{}.{:08x}/{}/{}", key.ptag.0, key.cookie.0, pe.0, inst.0);
+    UnixAddr::from_abstract_name(name)
+}
+
+/// Abstract name under which one of a node's NICs gives out the node's segment.
+pub(super) fn node_name(key: JobKey, pe: PeAddr) -> io::Result<UnixAddr> {
+    UnixAddr::from_abstract_name(format!("alhena-gni/{}.{:08x}/{}/node", key.ptag.0, key.cookie.0, pe.0))
+}
+
+/// Asks the service at `name` for a memory file. Returns it with the process id of the service.
+pub(super) fn fetch_file(name: &UnixAddr, hello: &Hello) -> io::Result<(OwnedFd, i32)> {
+    let mut stream = UnixStream::connect_addr(name)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let pid = peer_of_same_user(&stream)?;
+    stream.write_all(&hello.to_bytes())?;
+    Ok((receive_file(&stream)?, pid))
+}
+
+/// Process id at the other end of a local connection, if it runs as the same user.
+fn peer_of_same_user(stream: &UnixStream) -> io::Result<i32> {
+    // SAFETY: plain data that the call fills.
+    let mut credentials: libc::ucred = unsafe { zeroed() };
+    let mut len = size_of::<libc::ucred>() as libc::socklen_t;
+    let to = (&raw mut credentials).cast();
+    // SAFETY: the place and its length match.
+    if unsafe { libc::getsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, to, &mut len) } != 0
+    {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: geteuid cannot fail.
+    if credentials.uid != unsafe { libc::geteuid() } {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    Ok(credentials.pid)
+}
+
+/// Reads the hello of a connection just accepted, and checks a local caller's user.
+pub(super) fn read_hello(stream: &mut Stream) -> io::Result<Hello> {
+    stream.set_patience(PATIENCE)?;
+    if let Stream::Unix(unix) = stream {
+        peer_of_same_user(unix)?;
+    }
+    let mut bytes = [0; HELLO];
+    stream.read_exact(&mut bytes)?;
+    Hello::from_bytes(&bytes).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// Room for one descriptor as ancillary data, aligned as the kernel wants it.
+#[repr(C, align(8))]
+struct Ancillary([u8; 24]);
+
+/// Sends one byte and, with it, `file`.
+pub(super) fn send_file(stream: &UnixStream, file: BorrowedFd<'_>) -> io::Result<()> {
+    let mut byte = 1u8;
+    let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
+    let mut ancillary = Ancillary([0; 24]);
+    // SAFETY: plain data.
+    let mut message: libc::msghdr = unsafe { zeroed() };
+    message.msg_iov = &mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = ancillary.0.as_mut_ptr().cast();
+    // SAFETY: CMSG_SPACE and CMSG_LEN compute sizes; the first header lies in `ancillary`, which has
+    // CMSG_SPACE(4) = 24 bytes; the data of one descriptor follows it.
+    unsafe {
+        message.msg_controllen = libc::CMSG_SPACE(4) as _;
+        let head = libc::CMSG_FIRSTHDR(&message);
+        (*head).cmsg_level = libc::SOL_SOCKET;
+        (*head).cmsg_type = libc::SCM_RIGHTS;
+        (*head).cmsg_len = libc::CMSG_LEN(4) as _;
+        libc::CMSG_DATA(head).cast::<i32>().write_unaligned(file.as_raw_fd());
+    }
+    // SAFETY: the message's parts are alive.
+    if unsafe { libc::sendmsg(stream.as_raw_fd(), &message, libc::MSG_NOSIGNAL) } != 1 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Receives what [`send_file`] sent.
+fn receive_file(stream: &UnixStream) -> io::Result<OwnedFd> {
+    let mut byte = 0u8;
+    let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
+    let mut ancillary = Ancillary([0; 24]);
+    // SAFETY: plain data.
+    let mut message: libc::msghdr = unsafe { zeroed() };
+    message.msg_iov = &mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = ancillary.0.as_mut_ptr().cast();
+    message.msg_controllen = 24;
+    // SAFETY: the message's parts are alive and writable.
+    let got = unsafe { libc::recvmsg(stream.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC) };
+    if got < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has set the length of what it wrote into `ancillary`; a header is only looked at when
+    // it is there, and carries one descriptor by its length, which is ours from now on.
+    unsafe {
+        let head = libc::CMSG_FIRSTHDR(&message);
+        if got == 1
+            && !head.is_null()
+            && (*head).cmsg_level == libc::SOL_SOCKET
+            && (*head).cmsg_type == libc::SCM_RIGHTS
+            && (*head).cmsg_len as usize == libc::CMSG_LEN(4) as usize
+        {
+            return Ok(OwnedFd::from_raw_fd(libc::CMSG_DATA(head).cast::<i32>().read_unaligned()));
+        }
+    }
+    Err(io::ErrorKind::UnexpectedEof.into())
+}
+
+/// A connection of either kind.
+#[derive(Debug)]
+pub(super) enum Stream {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+impl Stream {
+    pub(super) fn set_nonblocking(&self) -> io::Result<()> {
+        match self {
+            Stream::Unix(stream) => stream.set_nonblocking(true),
+            Stream::Tcp(stream) => stream.set_nonblocking(true),
+        }
+    }
+
+    fn set_patience(&self, patience: Duration) -> io::Result<()> {
+        match self {
+            Stream::Unix(stream) => stream.set_read_timeout(Some(patience)),
+            Stream::Tcp(stream) => stream.set_read_timeout(Some(patience)),
+        }
+    }
+
+    /// Reads what is there; `Ok(None)`: nothing now. `Ok(Some(0))`: the other side has closed.
+    pub(super) fn read_some(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        let read = match self {
+            Stream::Unix(stream) => (&*stream).read(into),
+            Stream::Tcp(stream) => (&*stream).read(into),
+        };
+        would_block(read)
+    }
+
+    /// Writes what there is room for; `Ok(None)`: no room now.
+    pub(super) fn write_some(&self, from: &[u8]) -> io::Result<Option<usize>> {
+        let written = match self {
+            Stream::Unix(stream) => (&*stream).write(from),
+            Stream::Tcp(stream) => (&*stream).write(from),
+        };
+        would_block(written)
+    }
+
+    fn read_exact(&mut self, into: &mut [u8]) -> io::Result<()> {
+        match self {
+            Stream::Unix(stream) => stream.read_exact(into),
+            Stream::Tcp(stream) => stream.read_exact(into),
+        }
+    }
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Stream::Unix(stream) => stream.as_fd(),
+            Stream::Tcp(stream) => stream.as_fd(),
+        }
+    }
+}
+
+fn would_block(done: io::Result<usize>) -> io::Result<Option<usize>> {
+    match done {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+            Ok(None)
+        }
+        // A connection still being made.
+        Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Begins a TCP connection without waiting for it.
+pub(super) fn connect_tcp(address: SocketAddr) -> io::Result<TcpStream> {
+    let SocketAddr::V4(address) = address else { return Err(io::ErrorKind::Unsupported.into()) };
+    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: no pointers.
+    let fd = unsafe { libc::socket(libc::AF_INET, kind, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just given us this descriptor.
+    let stream = unsafe { TcpStream::from_raw_fd(fd) };
+    // SAFETY: plain data.
+    let mut to: libc::sockaddr_in = unsafe { zeroed() };
+    to.sin_family = libc::AF_INET as _;
+    to.sin_port = address.port().to_be();
+    to.sin_addr.s_addr = u32::from_ne_bytes(address.ip().octets());
+    // SAFETY: the address is of the family and length given.
+    let begun = unsafe { libc::connect(fd, (&raw const to).cast(), size_of::<libc::sockaddr_in>() as _) };
+    let error = io::Error::last_os_error();
+    if begun != 0 && error.raw_os_error() != Some(libc::EINPROGRESS) {
+        return Err(error);
+    }
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// Takes the next connection of a listener that does not block.
+pub(super) fn accept_unix(listener: &UnixListener) -> Option<Stream> {
+    listener.accept().ok().map(|(stream, _)| Stream::Unix(stream))
+}
