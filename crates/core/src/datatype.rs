@@ -84,26 +84,6 @@ impl Types {
         handle::key(Kind::Datatype, handle.0).and_then(|key| self.slab.remove(key)).ok_or(INVALID)
     }
 
-    /// The memory of a buffer argument whose bytes lie in one run, the common case; `None` for all others.
-    ///
-    /// # Errors
-    /// `MPI_ERR_COUNT`, `MPI_ERR_TYPE`, `MPI_ERR_BUFFER`.
-    #[inline(always)]
-    pub fn plain(&self, buf: Address, count: Count, datatype: abi::Datatype) -> Result<Option<UserMem>> {
-        match datatype::predefined_dense_size(datatype) {
-            Some(size) => dense(buf, count, size).map(Some),
-            None => self.plain_derived(buf, count, datatype),
-        }
-    }
-
-    #[inline(never)]
-    fn plain_derived(&self, buf: Address, count: Count, datatype: abi::Datatype) -> Result<Option<UserMem>> {
-        match self.resolve(datatype)?.data(buf, count)? {
-            Data::Contiguous(memory) => Ok(Some(memory)),
-            Data::Typed(_) => Ok(None),
-        }
-    }
-
     /// The type behind a handle, checked to be ready for communication, in a form that outlives the handle.
     pub fn resolve(&self, handle: abi::Datatype) -> Result<TypeRef> {
         if let Some(size) = datatype::predefined_dense_size(handle) {

@@ -44,8 +44,6 @@ pub(crate) const fn key(kind: Kind, value: usize) -> Option<u32> {
     if value >> KEY_BITS == kind as usize { Some((value & KEY_MASK) as u32) } else { None }
 }
 
-/// Key bits of a request: 23 of index, 6 of generation.
-pub(crate) const REQUEST_KEY_BITS: u32 = 29;
 const REQUEST: usize = 1 << 30;
 const COMPOSITE: usize = 1 << 29;
 

@@ -61,6 +61,7 @@ struct Sender {
     first_tag: u32,
     setup: Option<ReqId>,
     /// The setup message, until it has left.
+    #[expect(dead_code, reason = "keeps alive what the message layer sends from")]
     words: Box<[u64]>,
     ready: Vec<bool>,
     sends: Vec<ReqId>,

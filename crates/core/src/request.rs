@@ -26,7 +26,13 @@ pub(crate) enum Composite {
     /// Completed by the program itself.
     Generalized(Generalized),
     /// A send and a receive that complete together (`MPI_Isendrecv`), with the packed data of a `_replace`.
-    Pair { receive: Option<ReqId>, send: Option<ReqId>, received: Done, kept: Vec<u8> },
+    Pair {
+        receive: Option<ReqId>,
+        send: Option<ReqId>,
+        received: Done,
+        #[expect(dead_code, reason = "keeps alive what the message layer sends from")]
+        kept: Vec<u8>,
+    },
     /// A nonblocking collective.
     Collective(Box<Running>),
     /// A communicator being duplicated; out for the moment in which it advances.
@@ -101,7 +107,7 @@ impl State {
                 if let Composite::Generalized(generalized) = composite {
                     return Ok(Finished { done: EMPTY, gone: false, generalized: Some(generalized.clone()) });
                 }
-                composite.outcome(&self.ob1)
+                composite.outcome()
             }
         };
         Ok(Finished { done, gone: false, generalized: None })
@@ -138,7 +144,7 @@ impl State {
                 let done = partitioned.deactivate();
                 return Ok(Some(Finished { done, gone: false, generalized: None }));
             }
-            other => other.outcome(ob1),
+            other => other.outcome(),
         };
         let generalized = match self.composites.remove(key) {
             Some(Composite::Generalized(generalized)) => Some(generalized),
@@ -186,7 +192,7 @@ impl Composite {
     }
 
     /// The result of a complete request.
-    fn outcome(&self, ob1: &pml_ob1::Ob1) -> Done {
+    fn outcome(&self) -> Done {
         match self {
             Composite::Immediate(status) => Done { status: *status, ..EMPTY },
             Composite::Pair { received, .. } => *received,
@@ -315,6 +321,18 @@ pub fn free(t: &mut Token, request: &mut abi::Request) -> Result<()> {
     Ok(())
 }
 
+/// Frees what was given up by the program and is complete now.
+pub(crate) fn reap_orphans(state: &mut State) {
+    let State { orphans, composites, ob1, .. } = state;
+    orphans.retain(|&key| {
+        let over = composites.get_mut(key).is_none_or(|composite| composite.advance(ob1));
+        if over {
+            composites.remove(key);
+        }
+        !over
+    });
+}
+
 impl State {
     fn free_composite(&mut self, key: u32) -> Result<Option<Generalized>> {
         let State { composites, ob1, .. } = self;
@@ -325,6 +343,10 @@ impl State {
             // The functions still have to run once the program completes the request.
             Composite::Generalized(generalized) if !complete => {
                 generalized.orphaned = true;
+                return Ok(None);
+            }
+            Composite::Pair { .. } if !complete => {
+                self.orphans.push(key);
                 return Ok(None);
             }
             Composite::Duplicate(Some(duplicate)) if !complete => {
@@ -341,11 +363,9 @@ impl State {
             Some(Composite::Generalized(generalized)) => return Ok(Some(generalized)),
             Some(Composite::Persistent(persistent)) => persistent.release(self),
             Some(Composite::Partitioned(slot)) => slot.into_iter().for_each(|p| p.release(self)),
-            Some(Composite::Pair { receive, send, .. }) => {
-                receive.into_iter().chain(send).for_each(|id| self.ob1.detach(id));
-            }
             Some(
-                Composite::Collective(_)
+                Composite::Pair { .. }
+                | Composite::Collective(_)
                 | Composite::Duplicate(_)
                 | Composite::Flush { .. }
                 | Composite::Immediate(_),

@@ -34,6 +34,8 @@ pub(crate) struct State {
     pub active: Vec<u32>,
     /// Duplicates of communicators on their way (`MPI_Comm_idup`).
     pub duplicates: Vec<u32>,
+    /// Composite requests that the program freed before they were complete.
+    pub orphans: Vec<u32>,
     /// Partitioned receives that wait for their setup.
     pub partitioned: Vec<u32>,
     /// Reductions that the program must do before a collective can go on.
@@ -99,6 +101,7 @@ impl State {
             comms: Comms::new(),
             composites: crate::request::composites(),
             active: Vec::new(),
+            orphans: Vec::new(),
             partitioned: Vec::new(),
             duplicates: Vec::new(),
             callbacks: Default::default(),

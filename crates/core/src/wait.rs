@@ -19,6 +19,9 @@ impl State {
         if !self.active.is_empty() {
             happened |= crate::coll::advance_all(self);
         }
+        if !self.orphans.is_empty() {
+            crate::request::reap_orphans(self);
+        }
         if !self.partitioned.is_empty() {
             happened |= crate::partitioned::advance_all(self);
         }
