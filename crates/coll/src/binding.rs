@@ -188,8 +188,9 @@ impl Binding {
         match den {
             1 => unit.count * u64::from(at),
             IRREGULAR => self.prefix[at as usize],
-            _ if at == den => unit.count,
-            _ => scale(unit.count, at, den) & unit.mask,
+            _ if at < den => scale(unit.count, at, den) & unit.mask,
+            // Whole counts are exact, so that a block's pieces are cut alike wherever it lies.
+            _ => unit.count * u64::from(at / den) + (scale(unit.count, at % den, den) & unit.mask),
         }
     }
 }

@@ -10,6 +10,7 @@ pub mod gather;
 mod halving;
 pub mod inter;
 pub mod neighbour;
+pub mod node;
 pub mod reduce;
 pub mod reduce_scatter;
 pub mod scan;

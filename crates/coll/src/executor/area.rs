@@ -1,6 +1,6 @@
 //! The shared area of each node, as [`crate::shared`] specifies it, over plain vectors.
 
-use crate::port::Side;
+use crate::port::Base;
 use crate::schedule::Line;
 use crate::shared::{CELL_BYTES, CELLS, DEPTH, PAYLOAD};
 
@@ -8,7 +8,7 @@ use crate::shared::{CELL_BYTES, CELLS, DEPTH, PAYLOAD};
 struct LineState {
     epoch: u64,
     payload: Vec<u8>,
-    exposed: Option<(usize, Side, i64)>,
+    exposed: Option<(usize, Base, i64)>,
 }
 
 struct Node {
@@ -64,9 +64,9 @@ impl Area {
         self.put(rank, line, epoch, LineState { epoch, payload: payload.to_vec(), exposed: None })
     }
 
-    pub(super) fn expose(&mut self, rank: usize, epoch: u64, side: Side, offset: i64) -> bool {
+    pub(super) fn expose(&mut self, rank: usize, epoch: u64, base: Base, offset: i64) -> bool {
         let own = Line::Of(self.index_of(rank));
-        let state = LineState { epoch, payload: vec![], exposed: Some((rank, side, offset)) };
+        let state = LineState { epoch, payload: vec![], exposed: Some((rank, base, offset)) };
         self.put(rank, own, epoch, state)
     }
 
@@ -103,7 +103,7 @@ impl Area {
         (state.epoch == epoch).then(|| state.payload.clone())
     }
 
-    pub(super) fn exposed(&self, node: u32, owner: u32, epoch: u64) -> (usize, Side, i64) {
+    pub(super) fn exposed(&self, node: u32, owner: u32, epoch: u64) -> (usize, Base, i64) {
         let state = self.line(node, Line::Of(owner), epoch);
         assert_eq!(state.epoch, epoch, "the exposing line was observed before");
         state.exposed.expect("a buffer was exposed in this line")

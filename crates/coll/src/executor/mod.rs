@@ -266,14 +266,12 @@ impl Port for RankPort<'_> {
 
     fn expose(&mut self, epoch: u64, buf: &Region, _: Wake) -> Result<bool> {
         let Region::Span { base, offset, .. } = *buf else { return Ok(false) };
-        let side = if base == Base::Send { Side::Send } else { Side::Recv };
-        Ok(self.area.expose(self.rank, epoch, side, offset))
+        Ok(self.area.expose(self.rank, epoch, base, offset))
     }
 
     fn get(&mut self, owner: u32, epoch: u64, from: &Region, into: &Region) -> Result<()> {
-        let (peer, side, start) = self.area.exposed(self.node(), owner, epoch);
+        let (peer, base, start) = self.area.exposed(self.node(), owner, epoch);
         let Region::Span { ty, offset, count, .. } = *from else { return Ok(()) };
-        let base = if side == Side::Send { Base::Send } else { Base::Recv };
         let remote = Region::Span { base, ty, offset: start + offset, count };
         let data = self.memories[peer].pack(&remote);
         self.write(into, &data);

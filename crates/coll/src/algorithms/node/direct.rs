@@ -1,0 +1,199 @@
+//! Large messages: ranks expose their buffers and read from each other's directly, one copy a byte.
+//!
+//! What a rank exposes is one run of bytes; a buffer with holes is packed first and the result unpacked. A last round holds everybody until nobody
+//! reads its buffers any more.
+
+use super::Area;
+use crate::builder::Builder;
+use crate::params::Params;
+use crate::schedule::{Buf, Line, Ref, Schedule, Wake};
+
+/// Places in an exposed run of bytes, whatever buffer of the other process it is.
+const EXPOSED: Buf = Buf::RecvBytes;
+
+/// Exposes `buf` and waits until all others have exposed theirs.
+fn expose_and_meet(b: &mut Builder, area: &mut Area, buf: Ref) -> u16 {
+    let round = area.round;
+    b.expose(round, buf, Wake::All);
+    for other in area.others() {
+        b.await_line(round, Line::Of(other), Ref::SIGNAL);
+    }
+    area.round += 1;
+    round
+}
+
+fn finish(mut b: Builder, mut area: Area, unpack: Option<(Ref, Ref)>) -> Schedule {
+    area.meet(&mut b);
+    area.retire(&mut b);
+    if let Some((into, from)) = unpack {
+        b.copy(into, from);
+    }
+    b.finish()
+}
+
+/// Bcast: everybody reads the root's buffer.
+///
+/// ```text
+///  root: expose ──→ r: read everything, report ──→ root: go on
+/// ```
+pub fn bcast(p: &Params) -> Schedule {
+    let mut b = Builder::new();
+    let mut area = Area::whole(p);
+    let root = p.root_rank();
+    let whole = Ref::all(Buf::Recv);
+    let data = Ref::all(if p.contiguous { Buf::RecvBytes } else { b.packed() });
+    if area.me == root {
+        if !p.contiguous {
+            b.copy(data, whole);
+        }
+        b.expose(0, data, Wake::All);
+        (0..area.size).filter(|&i| i != root).for_each(|i| b.await_line(1, Line::Of(i), Ref::SIGNAL));
+    } else {
+        b.await_line(0, Line::Of(root), Ref::SIGNAL);
+        b.get(0, root, Ref::all(EXPOSED), data);
+        b.publish(1, area.own(), Ref::SIGNAL, Wake::One(root));
+        if !p.contiguous {
+            b.copy(whole, data);
+        }
+    }
+    area.round = 2;
+    area.retire(&mut b);
+    b.finish()
+}
+
+/// Allgather: everybody reads everybody's block, the right neighbour's first.
+///
+/// ```text
+///  r: expose own block; read blocks r+1, r+2, … r-1; meet
+/// ```
+pub fn allgather(p: &Params) -> Schedule {
+    let mut b = Builder::new();
+    let mut area = Area::whole(p);
+    let (me, n) = (area.me, area.size);
+    let own = if p.in_place { Ref::blocks(Buf::Recv, me, me + 1) } else { Ref::all(Buf::Send) };
+    let data = if p.contiguous { Buf::RecvBytes } else { b.packed() };
+    let block = |i: u32| Ref::blocks(data, i, i + 1);
+    if p.contiguous {
+        b.copy(Ref::blocks(Buf::Recv, me, me + 1), own);
+    } else {
+        b.copy(block(me), own);
+    }
+    let round = expose_and_meet(&mut b, &mut area, block(me));
+    for i in area.others() {
+        b.get(round, i, Ref::all(EXPOSED), block(i));
+    }
+    let unpack = (!p.contiguous).then(|| (Ref::blocks(Buf::Recv, 0, n), Ref::blocks(data, 0, n)));
+    finish(b, area, unpack)
+}
+
+/// Alltoall: everybody reads its block from everybody's send buffer. In place, the blocks are set aside first.
+///
+/// ```text
+///  r: expose all blocks; read block r of ranks r+1, r+2, … r-1; meet
+/// ```
+pub fn alltoall(p: &Params) -> Schedule {
+    let mut b = Builder::new();
+    let mut area = Area::whole(p);
+    let (me, n) = (area.me, area.size);
+    let source = Ref::blocks(if p.in_place { Buf::Recv } else { Buf::Send }, 0, n);
+    let direct = p.contiguous && !p.in_place;
+    let exposed = Ref::blocks(if direct { Buf::SendBytes } else { b.packed() }, 0, n);
+    if !direct {
+        b.copy(exposed, source);
+    }
+    let data = if p.contiguous { Buf::RecvBytes } else { b.packed() };
+    let block = |buf, i: u32| Ref::blocks(buf, i, i + 1);
+    b.copy(block(data, me), block(exposed.buf, me));
+    let round = expose_and_meet(&mut b, &mut area, exposed);
+    for i in area.others() {
+        b.get(round, i, block(EXPOSED, me), block(data, i));
+    }
+    let unpack = (!p.contiguous).then(|| (Ref::blocks(Buf::Recv, 0, n), Ref::blocks(data, 0, n)));
+    finish(b, area, unpack)
+}
+
+/// Allreduce: each rank combines one slice of all ranks' vectors, then all read all slices. A slice is worked on in `segments` pieces, which
+/// should fit a cache. Elements must be without holes.
+///
+/// ```text
+///  r: expose own vector; slice r of ranks 0 … n-1 → slice r of the result
+///  r: expose the result; read slices r+1, r+2, … r-1; meet
+/// ```
+pub fn allreduce(p: &Params) -> Schedule {
+    let mut b = Builder::new();
+    let mut area = Area::whole(p);
+    let mine = if p.in_place { Buf::Recv } else { Buf::Send };
+    let slice = |i: u32| Ref::part(Buf::Recv, i, i + 1, p.size);
+    let round = expose_and_meet(&mut b, &mut area, Ref::all(mine));
+    emit_slice(&mut b, &area, p, round, mine, |piece| piece.within(Buf::Recv));
+    let round = expose_and_meet(&mut b, &mut area, Ref::all(Buf::Recv));
+    for i in area.others() {
+        b.get(round, i, slice(i), slice(i));
+    }
+    finish(b, area, None)
+}
+
+/// Reduce: as [`allreduce`], but only the root reads the slices.
+///
+/// ```text
+///  r: expose own vector; slice r of ranks 0 … n-1 → scratch; expose it; meet
+/// ```
+pub fn reduce(p: &Params) -> Schedule {
+    let mut b = Builder::new();
+    let mut area = Area::whole(p);
+    let root = p.root_rank();
+    let mine = if p.in_place { Buf::Recv } else { Buf::Send };
+    let slice = |i: u32| Ref::part(Buf::Recv, i, i + 1, p.size);
+    let own = slice(area.me);
+    let result = if area.me == root { own } else { own.at_start_of(b.typed()) };
+    let round = expose_and_meet(&mut b, &mut area, Ref::all(mine));
+    // All pieces lie relative to where the slice begins.
+    emit_slice(&mut b, &area, p, round, mine, |piece| Ref {
+        org: result.org * p.segments,
+        ..piece.within(result.buf)
+    });
+    let round = expose_and_meet(&mut b, &mut area, result);
+    if area.me == root {
+        for i in area.others() {
+            b.get(round, i, slice(i).at_start_of(Buf::Recv), slice(i));
+        }
+    }
+    finish(b, area, None)
+}
+
+/// Combines the own slice of all exposed vectors, piece by piece, into `place(piece)`. Commuting operations begin with the own contribution and
+/// go around; others take the ranks in order.
+fn emit_slice(b: &mut Builder, area: &Area, p: &Params, round: u16, mine: Buf, place: impl Fn(Ref) -> Ref) {
+    let (me, n) = (area.me, area.size);
+    let pieces = p.segments;
+    let (arrival, ordered) = (b.typed(), (!p.commutative).then(|| b.typed()));
+    for s in 0..pieces {
+        let own = Ref::part(mine, me * pieces + s, me * pieces + s + 1, n * pieces);
+        let new = own.at_start_of(arrival);
+        let result = place(own);
+        let Some(ordered) = ordered else {
+            let mut acc = own;
+            for i in area.others() {
+                b.get(round, i, own, new);
+                b.reduce(result, new, acc);
+                acc = result;
+            }
+            b.copy(result, acc);
+            continue;
+        };
+        let acc = own.at_start_of(ordered);
+        for i in (0..n).rev() {
+            let operand = if i == me { own } else { new };
+            let first = i + 1 == n;
+            if i != me {
+                b.get(round, i, own, if first { acc } else { new });
+            }
+            match (first, i == me) {
+                (true, true) => b.copy(acc, own),
+                (true, false) => {}
+                _ => b.reduce(acc, operand, acc),
+            }
+        }
+        b.copy(result, acc);
+    }
+}

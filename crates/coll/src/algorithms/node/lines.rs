@@ -1,0 +1,314 @@
+//! Messages that fit the payload of a line: one cache-line transfer a level.
+//!
+//! ```text
+//!  all        every rank publishes, every rank reads all lines                     1 transfer deep, n·(n-1) in all
+//!  flat       ranks publish; the leader reads all, publishes; ranks read that      2 deep, 2·(n-1) in all
+//!  gate       ranks publish and arrive; the last one reads all, writes the gate    2 deep, nobody waits for a leader to run
+//!  tree       as flat, level by level of a k-nomial tree                           2·log_k(n) deep
+//! ```
+
+use super::Area;
+use crate::builder::Builder;
+use crate::params::Params;
+use crate::schedule::{Buf, Line, Ref, Schedule, Wake};
+use crate::tree::{self, Node};
+
+fn schedule(p: &Params, emit: impl FnOnce(&mut Builder, &mut Area)) -> Schedule {
+    let mut b = Builder::new();
+    let mut area = Area::whole(p);
+    emit(&mut b, &mut area);
+    area.retire(&mut b);
+    b.finish()
+}
+
+/// Barrier, `all`: for two ranks the fastest.
+pub fn barrier_all(p: &Params) -> Schedule {
+    schedule(p, |b, area| area.meet(b))
+}
+
+/// Barrier, `flat`.
+///
+/// ```text
+///  1 ─┐                 ┌→ 1
+///  2 ─┼→ 0 (reads all) ─┼→ 2
+///  3 ─┘                 └→ 3
+/// ```
+pub fn barrier_flat(p: &Params) -> Schedule {
+    schedule(p, |b, area| emit_flat_barrier(b, area, |_| {}))
+}
+
+fn emit_arrival(b: &mut Builder, area: &Area) {
+    if area.me == 0 {
+        (1..area.size).for_each(|i| b.await_line(area.round, Line::Of(i), Ref::SIGNAL));
+    } else {
+        b.publish(area.round, area.own(), Ref::SIGNAL, Wake::One(0));
+    }
+}
+
+fn emit_release(b: &mut Builder, area: &Area) {
+    if area.me == 0 {
+        b.publish(area.round, Line::Of(0), Ref::SIGNAL, Wake::All);
+    } else {
+        b.await_line(area.round, Line::Of(0), Ref::SIGNAL);
+    }
+}
+
+/// The leader's line means "released", all others' mean "arrived"; the leader does `between` in the middle.
+pub(crate) fn emit_flat_barrier(b: &mut Builder, area: &mut Area, between: impl FnOnce(&mut Builder)) {
+    emit_arrival(b, area);
+    if area.me == 0 {
+        between(b);
+    }
+    emit_release(b, area);
+    area.round += 1;
+}
+
+/// Barrier, `gate`: whoever arrives last releases the others and goes on at once.
+///
+/// ```text
+///  counter  1 2 … n      n → gate → everybody
+/// ```
+pub fn barrier_gate(p: &Params) -> Schedule {
+    schedule(p, |b, area| {
+        let round = area.round;
+        b.arrive(round, |b| b.publish(round, Line::Gate, Ref::SIGNAL, Wake::All));
+        b.await_line(round, Line::Gate, Ref::SIGNAL);
+        area.round += 1;
+    })
+}
+
+/// Barrier, `tree` with radix `fanout` (4 if unset).
+pub fn barrier_tree(p: &Params) -> Schedule {
+    schedule(p, |b, area| {
+        let node = tree::knomial(area.me, area.size, 0, p.fanout_or(4, 2));
+        node.children.iter().rev().for_each(|&c| b.await_line(area.round, Line::Of(c), Ref::SIGNAL));
+        if let Some(parent) = node.parent {
+            b.publish(area.round, area.own(), Ref::SIGNAL, Wake::One(parent));
+        }
+        area.round += 1;
+        emit_descent(b, area, &node, Ref::SIGNAL);
+    })
+}
+
+/// What the root holds in `data` goes down a tree, one line a level.
+fn emit_descent(b: &mut Builder, area: &mut Area, node: &Node, data: Ref) {
+    if let Some(parent) = node.parent {
+        b.await_line(area.round, Line::Of(parent), data);
+    }
+    if !node.children.is_empty() {
+        b.publish(area.round, area.own(), data, Wake::All);
+    }
+    area.round += 1;
+}
+
+/// Barrier by dissemination: log2(n) rounds, nobody leads.
+///
+/// ```text
+///  round k   r publishes, reads the line of r - 2^k
+/// ```
+pub fn barrier_dissemination(p: &Params) -> Schedule {
+    schedule(p, |b, area| {
+        let mut distance = 1;
+        while distance < area.size {
+            let to = (area.me + distance) % area.size;
+            let from = (area.me + area.size - distance) % area.size;
+            b.publish(area.round, area.own(), Ref::SIGNAL, Wake::One(to));
+            b.await_line(area.round, Line::Of(from), Ref::SIGNAL);
+            area.round += 1;
+            distance *= 2;
+        }
+    })
+}
+
+/// Bcast, `flat`: everybody reads the root's line.
+///
+/// ```text
+///  root → line → everybody
+/// ```
+pub fn bcast_flat(p: &Params) -> Schedule {
+    schedule(p, |b, area| emit_flat_bcast(b, area, p.root_rank(), Ref::all(Buf::Recv)))
+}
+
+pub(crate) fn emit_flat_bcast(b: &mut Builder, area: &mut Area, root: u32, data: Ref) {
+    if area.me == root {
+        b.publish(area.round, area.own(), data, Wake::All);
+    } else {
+        b.await_line(area.round, Line::Of(root), data);
+    }
+    area.round += 1;
+}
+
+/// Bcast, `tree` with radix `fanout` (4 if unset): few readers for each line.
+pub fn bcast_tree(p: &Params) -> Schedule {
+    schedule(p, |b, area| {
+        let node = tree::knomial(area.me, area.size, p.root_rank(), p.fanout_or(4, 2));
+        emit_descent(b, area, &node, Ref::all(Buf::Recv));
+    })
+}
+
+/// The contributions of a reduction over the lines.
+fn mine(p: &Params) -> Ref {
+    Ref::all(if p.in_place { Buf::Recv } else { Buf::Send })
+}
+
+/// Combines all ranks' lines in rank order into `acc`, the own contribution taken from `mine`, which `acc` must not be.
+fn emit_combine(b: &mut Builder, area: &Area, acc: Ref, mine: Ref) {
+    let arrival = mine.at_start_of(b.typed());
+    for i in (0..area.size).rev() {
+        let last = i + 1 == area.size;
+        match (i == area.me, last) {
+            (true, true) => b.copy(acc, mine),
+            (true, false) => b.reduce(acc, mine, acc),
+            (false, true) => b.await_line(area.round, Line::Of(i), acc),
+            (false, false) => {
+                b.await_line(area.round, Line::Of(i), arrival);
+                b.reduce(acc, arrival, acc);
+            }
+        }
+    }
+}
+
+/// Reduce, `flat`: the root reads everybody's line.
+///
+/// ```text
+///  everybody → own line → root, in rank order
+/// ```
+pub fn reduce_flat(p: &Params) -> Schedule {
+    schedule(p, |b, area| emit_flat_reduce(b, area, p.root_rank(), mine(p), Ref::all(Buf::Recv)))
+}
+
+/// `result` is written on the root only, and may be `mine`.
+pub(crate) fn emit_flat_reduce(b: &mut Builder, area: &mut Area, root: u32, mine: Ref, result: Ref) {
+    if area.me == root {
+        let acc = if result == mine { mine.at_start_of(b.typed()) } else { result };
+        emit_combine(b, area, acc, mine);
+        b.copy(result, acc);
+    } else {
+        b.publish(area.round, area.own(), mine, Wake::One(root));
+    }
+    area.round += 1;
+}
+
+/// Allreduce, `all`: everybody combines all lines, in the same order. For two ranks this is a direct exchange: one transfer.
+///
+/// ```text
+///  0 → line 0 ⇄ line 1 ← 1
+/// ```
+pub fn allreduce_all(p: &Params) -> Schedule {
+    schedule(p, |b, area| {
+        let (mine, result) = (mine(p), Ref::all(Buf::Recv));
+        b.publish(area.round, area.own(), mine, Wake::All);
+        if area.size == 2 {
+            let arrival = mine.at_start_of(b.typed());
+            b.await_line(area.round, Line::Of(1 - area.me), arrival);
+            match (area.me, p.in_place && !p.commutative) {
+                (1, _) => b.reduce(result, arrival, mine),
+                (_, false) => b.reduce(result, mine, arrival),
+                (_, true) => {
+                    b.reduce(arrival, mine, arrival);
+                    b.copy(result, arrival);
+                }
+            }
+        } else {
+            let acc = if p.in_place { mine.at_start_of(b.typed()) } else { result };
+            emit_combine(b, area, acc, mine);
+            b.copy(result, acc);
+        }
+        area.round += 1;
+    })
+}
+
+/// Allreduce, `flat`: the leader combines all lines and publishes the result.
+///
+/// ```text
+///  1 ─┐                     ┌→ 1
+///  2 ─┼→ 0 (combines all) ──┼→ 2
+///  3 ─┘                     └→ 3
+/// ```
+pub fn allreduce_flat(p: &Params) -> Schedule {
+    schedule(p, |b, area| {
+        let (mine, result) = (mine(p), Ref::all(Buf::Recv));
+        if area.me == 0 {
+            let acc = if p.in_place { mine.at_start_of(b.typed()) } else { result };
+            emit_combine(b, area, acc, mine);
+            b.publish(area.round, area.own(), acc, Wake::All);
+            b.copy(result, acc);
+        } else {
+            b.publish(area.round, area.own(), mine, Wake::One(0));
+            b.await_line(area.round, Line::Of(0), result);
+        }
+        area.round += 1;
+    })
+}
+
+/// Allreduce, `gate`: whoever arrives last combines all lines, in rank order, and releases the others with the result.
+///
+/// ```text
+///  r → own line, counter      last: lines 0 … n-1 → gate → everybody
+/// ```
+pub fn allreduce_gate(p: &Params) -> Schedule {
+    schedule(p, |b, area| {
+        let (mine, round) = (mine(p), area.round);
+        b.publish(round, area.own(), mine, Wake::Nobody);
+        b.arrive(round, |b| {
+            let acc = mine.at_start_of(b.typed());
+            emit_combine(b, area, acc, mine);
+            b.publish(round, Line::Gate, acc, Wake::All);
+        });
+        b.await_line(round, Line::Gate, Ref::all(Buf::Recv));
+        area.round += 1;
+    })
+}
+
+/// Allreduce, `tree` with radix `fanout` (4 if unset): partial results climb, the result descends.
+pub fn allreduce_tree(p: &Params) -> Schedule {
+    schedule(p, |b, area| {
+        let (mine, result) = (mine(p), Ref::all(Buf::Recv));
+        let node = tree::knomial(area.me, area.size, 0, p.fanout_or(4, 2));
+        let climbed = emit_ascent(b, area, &node, mine);
+        area.round += 1;
+        if node.parent.is_none() {
+            b.copy(result, climbed);
+        }
+        emit_descent(b, area, &node, result);
+    })
+}
+
+/// Combines the children's lines behind the own contribution and publishes that to the parent; says where it is.
+fn emit_ascent(b: &mut Builder, area: &Area, node: &Node, mine: Ref) -> Ref {
+    let mut have = mine;
+    if !node.children.is_empty() {
+        let (acc, arrival) = (mine.at_start_of(b.typed()), mine.at_start_of(b.typed()));
+        // The highest run of ranks first, then what comes before it.
+        for (i, &child) in node.children.iter().enumerate() {
+            b.await_line(area.round, Line::Of(child), if i == 0 { acc } else { arrival });
+            if i > 0 {
+                b.reduce(acc, arrival, acc);
+            }
+        }
+        b.reduce(acc, mine, acc);
+        have = acc;
+    }
+    if let Some(parent) = node.parent {
+        b.publish(area.round, area.own(), have, Wake::One(parent));
+    }
+    have
+}
+
+/// Allgather: everybody publishes its block and reads all others'.
+///
+/// ```text
+///  r → own line; lines 0 … n-1 → r
+/// ```
+pub fn allgather_all(p: &Params) -> Schedule {
+    schedule(p, |b, area| {
+        let block = |i: u32| Ref::blocks(Buf::Recv, i, i + 1);
+        let own = if p.in_place { block(area.me) } else { Ref::all(Buf::Send) };
+        b.publish(area.round, area.own(), own, Wake::All);
+        b.copy(block(area.me), own);
+        for i in area.others() {
+            b.await_line(area.round, Line::Of(i), block(i));
+        }
+        area.round += 1;
+    })
+}

@@ -1,0 +1,59 @@
+//! Algorithms for ranks of one node that use the shared area of [`crate::shared`]: lines for small messages, cells for medium
+//! ones, direct reads for large ones.
+//!
+//! | data per rank | module | what crosses between caches |
+//! |---|---|---|
+//! | up to 56 bytes | [`lines`] | one line a level |
+//! | some cells | [`cells`] | each byte once into a cell, once out |
+//! | more | [`direct`] | each byte once, read from the user's buffer |
+//!
+//! With more ranks than cores what counts is how often a rank must be scheduled before it can go on: once where the last arriver releases all
+//! (`*_gate`), twice for the leader of a flat fan-in, log2(n) times in a dissemination.
+
+pub mod cells;
+pub mod direct;
+pub mod lines;
+
+use crate::builder::Builder;
+use crate::params::Params;
+use crate::schedule::{Line, Ref, Wake};
+
+/// The ranks that share an area, and the next free round of the schedule under construction.
+pub(crate) struct Area {
+    pub(crate) me: u32,
+    pub(crate) size: u32,
+    pub(crate) round: u16,
+}
+
+impl Area {
+    /// The whole communicator on one node.
+    pub(crate) fn whole(p: &Params) -> Area {
+        Area { me: p.rank, size: p.size, round: 0 }
+    }
+
+    pub(crate) fn own(&self) -> Line {
+        Line::Of(self.me)
+    }
+
+    fn others(&self) -> impl Iterator<Item = u32> + use<> {
+        // The right neighbour first, so that not everybody turns to the same one.
+        let (me, size) = (self.me, self.size);
+        (1..size).map(move |d| ((u64::from(me) + u64::from(d)) % u64::from(size)) as u32)
+    }
+
+    /// Tells all and hears from all: everything done before is done everywhere.
+    fn meet(&mut self, b: &mut Builder) {
+        b.publish(self.round, self.own(), Ref::SIGNAL, Wake::All);
+        for other in self.others() {
+            b.await_line(self.round, Line::Of(other), Ref::SIGNAL);
+        }
+        self.round += 1;
+    }
+
+    /// No line or cell so far is read any more by this rank.
+    pub(crate) fn retire(&self, b: &mut Builder) {
+        if self.round > 0 {
+            b.retire(self.round - 1);
+        }
+    }
+}

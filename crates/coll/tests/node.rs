@@ -1,0 +1,172 @@
+//! Algorithms over the shared area of one node, for every rank count from 1 to 70.
+
+mod common;
+
+use coll::algorithms::node::{cells, direct, lines};
+use coll::executor::{Call, Type, World};
+use coll::shared::PAYLOAD;
+use common::*;
+
+/// How much data an algorithm takes.
+#[derive(Clone, Copy, PartialEq)]
+enum Fits {
+    /// One line.
+    Line,
+    /// Any number of cells; types with holes are allowed where data is only moved.
+    Cells,
+    /// Anything.
+    Any,
+}
+
+fn adapt(mut case: Case, fits: Fits, random: &mut Random) -> Case {
+    case.count = match fits {
+        Fits::Line => random.below((PAYLOAD / ELEMENT) as u64 + 1) as usize,
+        Fits::Cells => random.pick(&[0, 1, 5, 100, 4095, 5000, 9001]),
+        Fits::Any => random.pick(&[0, 1, 5, 100, 333]),
+    };
+    if case.size > 20 {
+        case.count = case.count.min(150);
+    }
+    if fits == Fits::Cells {
+        let least = cells::segments_for((case.count * ELEMENT) as u64, ELEMENT as u64) as u32;
+        case.segments = least + random.below(3) as u32;
+    }
+    case
+}
+
+fn without_holes(mut case: Case) -> Case {
+    case.ty = Type::contiguous(ELEMENT);
+    case
+}
+
+fn check_barrier(name: &str, build: Build) {
+    let mut random = Random(0xE0);
+    for size in all_sizes() {
+        let case = Case::random(size, &mut random);
+        let missing = case.root;
+        let calls = |all: bool| -> Vec<Call> {
+            let schedule =
+                |r: usize| if !all && r == missing { Default::default() } else { build(&case.params(r)) };
+            (0..size).map(|r| call(schedule(r), case.ty, 0, 0, 0, memory(case.ty, None, None))).collect()
+        };
+        run(&case, &[], calls(true));
+        if size > 1 {
+            let world = World::new(calls(false), size, &[], op_of(true), false, case.seed).unwrap();
+            let stuck = world.run().err().unwrap_or_else(|| panic!("{name} {size}: nobody waited"));
+            let waiting = stuck.lines().filter(|l| l.starts_with("rank ")).count();
+            assert_eq!(waiting, size - 1, "{name} {size}: all wait for {missing}\n{stuck}");
+        }
+    }
+}
+
+#[test]
+fn barriers() {
+    check_barrier("all", lines::barrier_all);
+    check_barrier("flat", lines::barrier_flat);
+    check_barrier("gate", lines::barrier_gate);
+    check_barrier("tree", lines::barrier_tree);
+    check_barrier("dissemination", lines::barrier_dissemination);
+}
+
+fn check_bcast(name: &str, fits: Fits, build: Build) {
+    let mut random = Random(0xE1);
+    for size in all_sizes() {
+        let case = adapt(Case::random(size, &mut random), fits, &mut random);
+        let data = bytes(case.root, 0, case.count * ELEMENT);
+        let calls = (0..size).map(|r| {
+            let half = Type { size: 4, lb: 0, extent: 6 };
+            let (ty, count) = if r % 3 == 1 { (half, 2 * case.count) } else { (case.ty, case.count) };
+            let initial = if r == case.root { data.clone() } else { blank(case.count) };
+            let mut p = case.params(r);
+            p.contiguous = ty == Type::contiguous(ELEMENT);
+            call(build(&p), ty, 0, count, case.count * ELEMENT, memory(ty, None, Some(&initial)))
+        });
+        for (r, m) in run(&case, &[], calls.collect()).iter().enumerate() {
+            let count = case.count * ELEMENT / m.recv_type.size;
+            assert!(received(m, count) == data, "{name} rank {r} {case:?}");
+        }
+    }
+}
+
+#[test]
+fn broadcasts() {
+    check_bcast("lines flat", Fits::Line, lines::bcast_flat);
+    check_bcast("lines tree", Fits::Line, lines::bcast_tree);
+    check_bcast("cells", Fits::Cells, cells::bcast);
+    check_bcast("direct", Fits::Any, direct::bcast);
+}
+
+fn check_reduction(name: &str, rooted: bool, fits: Fits, build: Build) {
+    let mut random = Random(0xE2);
+    for size in all_sizes() {
+        let case = adapt(Case::random(size, &mut random), fits, &mut random);
+        let case = if fits == Fits::Line { case } else { without_holes(case) };
+        let calls = (0..size).map(|r| {
+            let own = elements(r, 0, case.count);
+            let gets = !rooted || r == case.root;
+            let mut p = case.params(r);
+            p.in_place = gets && case.in_place;
+            let recv = if p.in_place { own.clone() } else { blank(case.count) };
+            let m = memory(case.ty, (!p.in_place).then_some(&own[..]), gets.then_some(&recv[..]));
+            call(build(&p), case.ty, case.count, case.count, 0, m)
+        });
+        let expected = reduced(0..size, 0, case.count, case.commutative);
+        for (r, m) in run(&case, &[], calls.collect()).iter().enumerate() {
+            if !rooted || r == case.root {
+                assert!(received(m, case.count) == expected, "{name} rank {r} {case:?}");
+                check_holes(&case, m, case.count);
+            }
+        }
+    }
+}
+
+#[test]
+fn reductions() {
+    check_reduction("reduce lines flat", true, Fits::Line, lines::reduce_flat);
+    check_reduction("reduce cells", true, Fits::Cells, cells::reduce);
+    check_reduction("reduce direct", true, Fits::Any, direct::reduce);
+    check_reduction("lines all", false, Fits::Line, lines::allreduce_all);
+    check_reduction("lines flat", false, Fits::Line, lines::allreduce_flat);
+    check_reduction("lines gate", false, Fits::Line, lines::allreduce_gate);
+    check_reduction("lines tree", false, Fits::Line, lines::allreduce_tree);
+    check_reduction("cells", false, Fits::Cells, cells::allreduce);
+    check_reduction("direct", false, Fits::Any, direct::allreduce);
+}
+
+/// `block(from, to)` packed; allgather ignores `to`.
+fn check_exchange(name: &str, fits: Fits, all_to_all: bool, build: Build) {
+    let mut random = Random(0xE3);
+    for size in all_sizes() {
+        let mut case = adapt(Case::random(size, &mut random), fits, &mut random);
+        if all_to_all {
+            case.count = case.count.min(12);
+        }
+        let len = case.count * ELEMENT;
+        let block = |from: usize, to: usize| bytes(from, if all_to_all { 100 + to } else { 0 }, len);
+        let calls = (0..size).map(|r| {
+            let out: Vec<u8> =
+                if all_to_all { (0..size).flat_map(|to| block(r, to)).collect() } else { block(r, 0) };
+            let mut recv = blank(case.count * size);
+            if case.in_place && all_to_all {
+                recv = out.clone();
+            } else if case.in_place {
+                recv[r * len..(r + 1) * len].copy_from_slice(&out);
+            }
+            let m = memory(case.ty, (!case.in_place).then_some(&out[..]), Some(&recv));
+            call(build(&case.params(r)), case.ty, case.count, case.count, len, m)
+        });
+        for (r, m) in run(&case, &[], calls.collect()).iter().enumerate() {
+            let expected: Vec<u8> = (0..size).flat_map(|from| block(from, r)).collect();
+            assert!(received(m, case.count * size) == expected, "{name} rank {r} {case:?}");
+            check_holes(&case, m, case.count * size);
+        }
+    }
+}
+
+#[test]
+fn exchanges() {
+    check_exchange("allgather lines", Fits::Line, false, lines::allgather_all);
+    check_exchange("allgather cells", Fits::Cells, false, cells::allgather);
+    check_exchange("allgather direct", Fits::Any, false, direct::allgather);
+    check_exchange("alltoall direct", Fits::Any, true, direct::alltoall);
+}
