@@ -34,10 +34,6 @@ pub struct Convertor {
     position: u64,
 }
 
-// SAFETY: a convertor is an address and shared immutable tables; who may touch the buffer, and when, is what the
-// caller of `new` promises, on whichever thread.
-unsafe impl Send for Convertor {}
-
 impl Convertor {
     /// A convertor at position 0 for `count` items of `datatype` at `base` (the buffer argument of the MPI call, which
     /// may be `MPI_BOTTOM`).

@@ -1,6 +1,6 @@
 //! The datatype object: an immutable description, shared by reference count.
 
-use crate::basic::Basic;
+use crate::basic::{Basic, NAMED_PAIRS};
 use crate::contents::{Contents, Envelope};
 use crate::layout::{Layout, OVERFLOW, narrow};
 use crate::signature::Signature;
@@ -169,6 +169,14 @@ impl Datatype {
     /// Whether the type is predefined, named or not: such a type cannot be freed.
     pub fn is_predefined(&self) -> bool {
         self.kind != Predefined::No
+    }
+
+    /// The name that a predefined type has from the start, with its prefix; `None` for derived types and unnamed
+    /// predefined ones, whose name is empty.
+    pub fn predefined_name(&self) -> Option<&'static str> {
+        let handle = self.named_handle()?;
+        let pair = || NAMED_PAIRS.iter().find(|pair| pair.handle == handle).map(|pair| pair.name);
+        self.basic().map(Basic::name).or_else(pair)
     }
 
     /// The handle of a named predefined type.

@@ -223,15 +223,17 @@ unsafe fn ends<const PACK: bool, const HALF: usize>(mem: *mut u8, stream: *mut u
 /// Calls `one` with the two places of each block.
 #[inline(always)]
 fn blocks(grid: Grid, one: impl Fn(*mut u8, *mut u8)) {
-    let Grid { mut mem, mut stream, .. } = grid;
-    let mut left = grid.count;
-    if grid.mem_step.unsigned_abs() < WIDE_STEP {
-        for _ in 0..left {
+    let Grid { mut mem, mem_step, mut stream, stream_step, count: mut left, .. } = grid;
+    if mem_step.unsigned_abs() < WIDE_STEP {
+        while left >= 4 {
             one(mem, stream);
-            mem = mem.wrapping_offset(grid.mem_step);
-            stream = stream.wrapping_add(grid.stream_step);
+            one(mem.wrapping_offset(mem_step), stream.wrapping_add(stream_step));
+            one(mem.wrapping_offset(2 * mem_step), stream.wrapping_add(2 * stream_step));
+            one(mem.wrapping_offset(3 * mem_step), stream.wrapping_add(3 * stream_step));
+            mem = mem.wrapping_offset(4 * mem_step);
+            stream = stream.wrapping_add(4 * stream_step);
+            left -= 4;
         }
-        return;
     }
     while left != 0 {
         // SAFETY: the instruction is a comment. The compiler cannot see through it how often the loop runs, hence
@@ -240,8 +242,8 @@ fn blocks(grid: Grid, one: impl Fn(*mut u8, *mut u8)) {
             std::arch::asm!("/* {0} */", inout(reg) left, options(pure, nomem, nostack, preserves_flags))
         };
         one(mem, stream);
-        mem = mem.wrapping_offset(grid.mem_step);
-        stream = stream.wrapping_add(grid.stream_step);
+        mem = mem.wrapping_offset(mem_step);
+        stream = stream.wrapping_add(stream_step);
         left -= 1;
     }
 }

@@ -24,6 +24,8 @@ mod convertor;
 mod datatype;
 mod external;
 mod kernel;
+#[cfg(test)]
+mod kernel_tests;
 mod layout;
 #[cfg(test)]
 mod layout_tests;

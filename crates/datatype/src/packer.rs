@@ -8,8 +8,10 @@ use crate::tables::{pieces, scatter};
 use crate::walk::{Sink, at, begin_of, walk};
 use std::ops::Range;
 
-/// A loop body of at most this many blocks is done block by block over many iterations.
+/// A repeated body of at most this many blocks is done block by block over many repetitions.
 const FEW_BLOCKS: u64 = 24;
+/// From this many repetitions on that is worthwhile.
+const MANY: u64 = 4;
 /// Stream bytes to work on at a time when doing so; stays in the first-level cache.
 const TILE: u64 = 8 << 10;
 /// Memory that neighbouring blocks share a transfer from.
@@ -34,64 +36,66 @@ impl<const PACK: bool> Packer<PACK> {
     }
 
     /// Iterations of two blocks each, both at once. False if there is no kernel for the lengths.
-    fn paired(&mut self, iterations: Loop, disps: &Compact, ends: &Compact) -> bool {
-        let (first, size) = (ends.get(0) as usize, ends.get(1) as usize);
+    fn paired(&mut self, addr: usize, count: u64, stride: i64, body: &Layout) -> bool {
+        let (first, second) = (Block::of(body, 0), Block::of(body, 1));
         let blocks = Grid {
-            mem: pointer(iterations.addr.wrapping_add_signed(disps.get(0) as isize)),
-            mem_step: iterations.stride as isize,
+            mem: pointer(addr.wrapping_add_signed(first.disp as isize)),
+            mem_step: stride as isize,
             stream: self.stream,
-            stream_step: size,
-            count: iterations.count as usize,
-            len: first,
+            stream_step: body.size as usize,
+            count: count as usize,
+            len: first.len as usize,
         };
-        let second_at = disps.get(1).wrapping_sub(disps.get(0)) as isize;
+        let second_at = second.disp.wrapping_sub(first.disp) as isize;
         // SAFETY: the promise made to `new`.
-        let done = unsafe { pairs::<PACK>(blocks, second_at, size - first) };
+        let done = unsafe { pairs::<PACK>(blocks, second_at, second.len as usize) };
         if done {
-            self.advance(iterations.count * size as u64);
+            self.advance(count * body.size);
         }
         done
     }
 
-    /// Block number after block number, each over as many iterations as a tile holds.
+    /// Block after block of a loop's body, each over as many iterations as a tile holds.
     ///
     /// ```text
     ///   memory   a b   c | a b   c | a b   c       stream   a b c a b c a b c
     ///   first    ^         ^         ^                      ^     ^     ^
     /// ```
-    fn interchanged(
-        &mut self,
-        iterations: Loop,
-        size: u64,
-        blocks: impl Iterator<Item = (i64, u64, u64)> + Clone,
-    ) {
-        let tile = (TILE / size).max(1);
-        for first in (0..iterations.count).step_by(tile as usize) {
-            let count = tile.min(iterations.count - first) as usize;
-            let addr = at(iterations.addr, first, iterations.stride);
-            for (disp, offset, len) in blocks.clone() {
+    fn interchanged(&mut self, addr: usize, count: u64, stride: i64, body: &Layout) {
+        let tile = TILE / body.size;
+        for first in (0..count).step_by(tile as usize) {
+            let addr = at(addr, first, stride);
+            let count = tile.min(count - first);
+            for block in (0..body.runs).map(|i| Block::of(body, i)) {
                 let part = Grid {
-                    mem: pointer(addr.wrapping_add_signed(disp as isize)),
-                    mem_step: iterations.stride as isize,
-                    stream: self.stream.wrapping_add(offset as usize),
-                    stream_step: size as usize,
-                    count,
-                    len: len as usize,
+                    mem: pointer(addr.wrapping_add_signed(block.disp as isize)),
+                    mem_step: stride as isize,
+                    stream: self.stream.wrapping_add(block.offset as usize),
+                    stream_step: body.size as usize,
+                    count: count as usize,
+                    len: block.len as usize,
                 };
                 // SAFETY: the promise made to `new`.
                 unsafe { grid::<PACK>(part) };
             }
-            self.advance(size * count as u64);
+            self.advance(body.size * count);
         }
     }
-}
 
-/// Whole iterations of a loop.
-#[derive(Clone, Copy)]
-struct Loop {
-    addr: usize,
-    count: u64,
-    stride: i64,
+    /// The same for bodies at listed displacements.
+    fn listed_by_block(&mut self, addr: usize, disps: &Compact, range: Range<usize>, body: &Layout) {
+        let (tile, size) = ((TILE / body.size) as usize, body.size as usize);
+        for first in range.clone().step_by(tile) {
+            let part = first..range.end.min(first + tile);
+            for block in (0..body.runs).map(|i| Block::of(body, i)) {
+                let origin = pointer(addr.wrapping_add_signed(block.disp as isize));
+                let stream = self.stream.wrapping_add(block.offset as usize);
+                // SAFETY: the promise made to `new`.
+                unsafe { scatter::<PACK>(origin, stream, size, disps, part.clone(), block.len as usize) };
+            }
+            self.advance(body.size * part.len() as u64);
+        }
+    }
 }
 
 impl<const PACK: bool> Sink for Packer<PACK> {
@@ -121,7 +125,7 @@ impl<const PACK: bool> Sink for Packer<PACK> {
     fn scatter(&mut self, addr: usize, disps: &Compact, range: Range<usize>, len: u64) -> bool {
         let bytes = range.len() as u64 * len;
         // SAFETY: the promise made to `new`.
-        unsafe { scatter::<PACK>(pointer(addr), self.stream, disps, range, len as usize) };
+        unsafe { scatter::<PACK>(pointer(addr), self.stream, len as usize, disps, range, len as usize) };
         self.advance(bytes);
         true
     }
@@ -134,45 +138,77 @@ impl<const PACK: bool> Sink for Packer<PACK> {
         true
     }
 
-    fn looped(&mut self, addr: usize, count: u64, stride: i64, body: &Layout) -> bool {
-        let iterations = Loop { addr: addr.wrapping_add_signed(body.offset as isize), count, stride };
-        let few = |blocks: u64| blocks <= FEW_BLOCKS && count >= 4 && body.size <= TILE / 4;
-        match &body.shape {
-            &Shape::Strided { count: inner, len, stride: step } if few(inner) => {
-                let blocks = (0..inner).map(|i| (step.wrapping_mul(i as i64), i * len, len));
-                self.interchanged(iterations, body.size, blocks);
-            }
-            Shape::Scatter { disps, len } if few(disps.len() as u64) => {
-                let blocks = (0..disps.len()).map(|i| (disps.get(i), i as u64 * len, *len));
-                self.interchanged(iterations, body.size, blocks);
-            }
-            Shape::Pieces { disps, ends } if disps.len() == 2 && self.paired(iterations, disps, ends) => {}
-            Shape::Pieces { disps, ends } if few(disps.len() as u64) => {
-                let blocks = (0..disps.len()).map(|i| {
-                    let begin = begin_of(ends, i);
-                    (disps.get(i), begin, ends.get(i) as u64 - begin)
-                });
-                self.interchanged(iterations, body.size, blocks);
-            }
-            &Shape::Strided { count: inner, len, stride: step }
-                if transposes(len)
-                    && stride.unsigned_abs() < CACHE_LINE
-                    && step.unsigned_abs() >= CACHE_LINE =>
-            {
-                let column = Grid {
-                    mem: pointer(iterations.addr),
-                    mem_step: step as isize,
-                    stream: self.stream,
-                    stream_step: len as usize,
-                    count: inner as usize,
-                    len: len as usize,
-                };
-                // SAFETY: the promise made to `new`.
-                unsafe { transposed::<PACK>(column, count as usize, stride as isize, body.size as usize) };
-                self.advance(body.size * count);
-            }
-            _ => return (0..count).all(|i| walk(body, at(addr, i, stride), 0, body.size, self)),
+    fn listed(&mut self, addr: usize, disps: &Compact, range: Range<usize>, body: &Layout) -> bool {
+        if Block::are_few(body, range.len() as u64) {
+            self.listed_by_block(addr, disps, range, body);
+            return true;
         }
-        true
+        range.into_iter().all(|i| {
+            let place = addr.wrapping_add_signed(disps.get(i) as isize);
+            walk(body, place, 0, body.size, self)
+        })
     }
+
+    fn looped(&mut self, addr: usize, count: u64, stride: i64, body: &Layout) -> bool {
+        if Block::are_few(body, count) {
+            if body.runs != 2 || !self.paired(addr, count, stride, body) {
+                self.interchanged(addr, count, stride, body);
+            }
+            return true;
+        }
+        if let Some(column) = column_of(body, stride, addr, self.stream) {
+            // SAFETY: the promise made to `new`.
+            unsafe { transposed::<PACK>(column, count as usize, stride as isize, body.size as usize) };
+            self.advance(body.size * count);
+            return true;
+        }
+        (0..count).all(|i| walk(body, at(addr, i, stride), 0, body.size, self))
+    }
+}
+
+/// One block of a small body.
+struct Block {
+    /// Bytes from the origin of the body.
+    disp: i64,
+    /// Bytes before it in the body's part of the stream.
+    offset: u64,
+    /// Bytes.
+    len: u64,
+}
+
+impl Block {
+    /// Whether the body consists of few enough blocks for its repetitions to be done block by block.
+    fn are_few(body: &Layout, repetitions: u64) -> bool {
+        let flat = matches!(body.shape, Shape::Strided { .. } | Shape::Scatter { .. } | Shape::Pieces { .. });
+        flat && body.runs <= FEW_BLOCKS && repetitions >= MANY && body.size <= TILE / MANY
+    }
+
+    /// Block `i` of a body of which they are few.
+    fn of(body: &Layout, i: u64) -> Block {
+        let (disp, offset, len) = match &body.shape {
+            Shape::Strided { len, stride, .. } => (stride.wrapping_mul(i as i64), i * len, *len),
+            Shape::Scatter { disps, len } => (disps.get(i as usize), i * len, *len),
+            Shape::Pieces { disps, ends } => {
+                let begin = begin_of(ends, i as usize);
+                (disps.get(i as usize), begin, ends.get(i as usize) as u64 - begin)
+            }
+            _ => (0, 0, 0),
+        };
+        Block { disp: body.offset.wrapping_add(disp), offset, len }
+    }
+}
+
+/// The body of a loop as a column of an array whose rows are shorter than a cache line, if it is one.
+fn column_of(body: &Layout, stride: i64, addr: usize, stream: *mut u8) -> Option<Grid> {
+    let Shape::Strided { count, len, stride: step } = body.shape else { return None };
+    let is_column =
+        transposes(len) && stride.unsigned_abs() < CACHE_LINE && step.unsigned_abs() >= CACHE_LINE;
+    is_column.then(|| Grid {
+        mem: pointer(addr.wrapping_add_signed(body.offset as isize)),
+        mem_step: step as isize,
+        stream,
+        stream_step: len as usize,
+        count: count as usize,
+        len: len as usize,
+    })
 }

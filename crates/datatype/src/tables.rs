@@ -4,7 +4,8 @@ use crate::compact::Compact;
 use crate::kernel::{copy, fixed};
 use std::ops::Range;
 
-/// Moves blocks of `len` bytes between the displacements `disps[range]` from `origin` and the stream.
+/// Moves blocks of `len` bytes between the displacements `disps[range]` from `origin` and the stream, where they are
+/// `stream_step` bytes apart.
 ///
 /// # Safety
 ///
@@ -13,6 +14,7 @@ use std::ops::Range;
 pub(crate) unsafe fn scatter<const PACK: bool>(
     origin: *mut u8,
     stream: *mut u8,
+    stream_step: usize,
     disps: &Compact,
     range: Range<usize>,
     len: usize,
@@ -20,8 +22,8 @@ pub(crate) unsafe fn scatter<const PACK: bool>(
     // SAFETY: the caller's promise.
     unsafe {
         match disps {
-            Compact::Narrow(d) => scatter_at::<PACK, i32>(origin, stream, &d[range], len),
-            Compact::Wide(d) => scatter_at::<PACK, i64>(origin, stream, &d[range], len),
+            Compact::Narrow(d) => scatter_at::<PACK, i32>(origin, stream, stream_step, &d[range], len),
+            Compact::Wide(d) => scatter_at::<PACK, i64>(origin, stream, stream_step, &d[range], len),
         }
     }
 }
@@ -29,17 +31,19 @@ pub(crate) unsafe fn scatter<const PACK: bool>(
 unsafe fn scatter_at<const PACK: bool, D: Copy + Into<i64>>(
     origin: *mut u8,
     stream: *mut u8,
+    step: usize,
     disps: &[D],
     len: usize,
 ) {
     // SAFETY: the caller's promise; the constant of each arm is the length.
     unsafe {
         match len {
-            4 => each(origin, stream, disps, 4, |mem, stream| fixed::<PACK, 4>(mem, stream)),
-            8 => each(origin, stream, disps, 8, |mem, stream| fixed::<PACK, 8>(mem, stream)),
-            16 => each(origin, stream, disps, 16, |mem, stream| fixed::<PACK, 16>(mem, stream)),
-            32 => each(origin, stream, disps, 32, |mem, stream| fixed::<PACK, 32>(mem, stream)),
-            _ => each(origin, stream, disps, len, |mem, stream| copy::<PACK>(mem, stream, len)),
+            4 => each(origin, stream, step, disps, |mem, stream| fixed::<PACK, 4>(mem, stream)),
+            8 if step == 8 => each(origin, stream, 8, disps, |mem, stream| fixed::<PACK, 8>(mem, stream)),
+            8 => each(origin, stream, step, disps, |mem, stream| fixed::<PACK, 8>(mem, stream)),
+            16 => each(origin, stream, step, disps, |mem, stream| fixed::<PACK, 16>(mem, stream)),
+            32 => each(origin, stream, step, disps, |mem, stream| fixed::<PACK, 32>(mem, stream)),
+            _ => each(origin, stream, step, disps, |mem, stream| copy::<PACK>(mem, stream, len)),
         }
     }
 }
@@ -49,8 +53,8 @@ unsafe fn scatter_at<const PACK: bool, D: Copy + Into<i64>>(
 fn each<D: Copy + Into<i64>>(
     origin: *mut u8,
     mut stream: *mut u8,
+    step: usize,
     disps: &[D],
-    len: usize,
     one: impl Fn(*mut u8, *mut u8),
 ) {
     let place = |disp: D| origin.wrapping_offset(disp.into() as isize);
@@ -58,14 +62,14 @@ fn each<D: Copy + Into<i64>>(
     let (fours, rest) = disps.as_chunks::<4>();
     for &[a, b, c, d] in fours {
         one(place(a), stream);
-        one(place(b), stream.wrapping_add(len));
-        one(place(c), stream.wrapping_add(2 * len));
-        one(place(d), stream.wrapping_add(3 * len));
-        stream = stream.wrapping_add(4 * len);
+        one(place(b), stream.wrapping_add(step));
+        one(place(c), stream.wrapping_add(2 * step));
+        one(place(d), stream.wrapping_add(3 * step));
+        stream = stream.wrapping_add(4 * step);
     }
     for &disp in rest {
         one(place(disp), stream);
-        stream = stream.wrapping_add(len);
+        stream = stream.wrapping_add(step);
     }
 }
 
@@ -109,8 +113,21 @@ unsafe fn pieces_at<const PACK: bool, D: Copy + Into<i64>, E: Copy + Into<i64>>(
         if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("bmi2") {
             return pieces_masked::<PACK, D, E>(origin, stream, disps, ends, begin);
         }
-        piecewise(origin, stream, disps, ends, begin, |mem, stream, len| copy::<PACK>(mem, stream, len));
+        pieces_plain::<PACK, D, E>(origin, stream, disps, ends, begin);
     }
+}
+
+unsafe fn pieces_plain<const PACK: bool, D: Copy + Into<i64>, E: Copy + Into<i64>>(
+    origin: *mut u8,
+    stream: *mut u8,
+    disps: &[D],
+    ends: &[E],
+    begin: i64,
+) {
+    piecewise(origin, stream, disps, ends, begin, |mem, stream, len| {
+        // SAFETY: the caller's promise.
+        unsafe { copy::<PACK>(mem, stream, len) }
+    });
 }
 
 /// Blocks of up to 64 bytes by masked moves: without a branch on the length, which for irregular blocks the processor
@@ -153,5 +170,58 @@ fn piecewise<D: Copy + Into<i64>, E: Copy + Into<i64>>(
         one(origin.wrapping_offset(disp.into() as isize), stream, len);
         stream = stream.wrapping_add(len);
         begin = end.into();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Irregular blocks of up to 99 bytes: displacements and ends.
+    fn table() -> (Vec<i32>, Vec<i64>) {
+        let lens = (0..500).map(|i| 1 + i * 37 % 99);
+        let ends = lens.scan(0, |end, len| {
+            *end += len;
+            Some(*end)
+        });
+        ((0..500).map(|i| (499 - i) * 128 + i * 7 % 29).collect(), ends.collect())
+    }
+
+    /// The plain and, where the processor has it, the masked version give the same bytes.
+    fn versions<const PACK: bool>() {
+        let (disps, ends) = table();
+        let total = ends[499] as usize;
+        let memory: Vec<u8> = (0..64_000).map(|i| (i * 7 + i / 253) as u8).collect();
+        let stream: Vec<u8> = (0..total).map(|i| (i * 11 + i / 251) as u8).collect();
+        let (mut expected_memory, mut expected_stream) = (memory.clone(), stream.clone());
+        let mut begin = 0;
+        for (&disp, &end) in disps.iter().zip(&ends) {
+            let (end, disp) = (end as usize, disp as usize);
+            let place = disp..disp + end - begin;
+            if PACK {
+                expected_stream[begin..end].copy_from_slice(&memory[place]);
+            } else {
+                expected_memory[place].copy_from_slice(&stream[begin..end]);
+            }
+            begin = end;
+        }
+        let check = |run: &dyn Fn(*mut u8, *mut u8)| {
+            let (mut memory, mut stream) = (memory.clone(), stream.clone());
+            run(memory.as_mut_ptr(), stream.as_mut_ptr());
+            assert!(memory == expected_memory && stream == expected_stream);
+        };
+        // SAFETY: the table's blocks lie within the memory, their sum is the stream.
+        check(&|mem, stream| unsafe { pieces_plain::<PACK, i32, i64>(mem, stream, &disps, &ends, 0) });
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("bmi2") {
+            // SAFETY: as above, and the features are there.
+            check(&|mem, stream| unsafe { pieces_masked::<PACK, i32, i64>(mem, stream, &disps, &ends, 0) });
+        }
+    }
+
+    #[test]
+    fn irregular_blocks_are_packed_and_unpacked() {
+        versions::<true>();
+        versions::<false>();
     }
 }

@@ -36,6 +36,14 @@ pub(crate) trait Sink: Sized {
         })
     }
 
+    /// Whole bodies at the displacements numbered `range`.
+    fn listed(&mut self, addr: usize, disps: &Compact, range: Range<usize>, body: &Layout) -> bool {
+        range.into_iter().all(|i| {
+            let place = addr.wrapping_add_signed(disps.get(i) as isize);
+            walk(body, place, 0, body.size, self)
+        })
+    }
+
     /// `count` whole bodies, `stride` apart.
     fn looped(&mut self, addr: usize, count: u64, stride: i64, body: &Layout) -> bool {
         (0..count).all(|i| walk(body, at(addr, i, stride), 0, body.size, self))
@@ -95,19 +103,18 @@ pub(crate) fn walk<S: Sink>(layout: &Layout, origin: usize, from: u64, to: u64, 
         Shape::Each { disps, body } => {
             let place = |i: u64| addr.wrapping_add_signed(disps.get(i as usize) as isize);
             let split = Split::new(from, to, body.size, disps.len() as u64);
+            let whole = split.whole.start as usize..split.whole.end as usize;
             split.head.is_none_or(|(i, range)| walk(body, place(i), range.start, range.end, sink))
-                && split.whole.into_iter().all(|i| walk(body, place(i), 0, body.size, sink))
+                && (whole.is_empty() || sink.listed(addr, disps, whole, body))
                 && split.tail.is_none_or(|(i, range)| walk(body, place(i), range.start, range.end, sink))
         }
         Shape::Blocks { disps, ends, stride, body } => {
             let first = ends.count_not_above((from / body.size) as i64);
-            (first..disps.len()).all(|i| {
+            let mut touched = (first..disps.len()).take_while(|&i| begin_of(ends, i) * body.size < to);
+            touched.all(|i| {
                 let begin = begin_of(ends, i) * body.size;
                 let end = ends.get(i) as u64 * body.size;
                 let block = addr.wrapping_add_signed(disps.get(i) as isize);
-                if begin >= to {
-                    return true;
-                }
                 let count = (end - begin) / body.size;
                 let split = Split::new(from.max(begin) - begin, to.min(end) - begin, body.size, count);
                 bodies(sink, split, body, block, *stride)

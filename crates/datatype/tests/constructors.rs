@@ -71,6 +71,7 @@ fn names_are_those_of_the_abi() {
     for (name, handle) in Basic::ALL.iter().map(|b| (b.name(), b.handle())).chain(pairs) {
         let constant = abi::ALL.iter().find(|c| c.name == name).expect(name);
         assert_eq!(constant.value as usize, handle.0, "{name}");
+        assert_eq!(named(handle).predefined_name(), Some(name));
     }
 }
 
@@ -252,6 +253,7 @@ fn a_duplicate_is_committed_as_its_original_is() {
     vector.commit();
     assert!(vector.is_committed() && Datatype::dup(&vector).is_committed());
     let dup = Datatype::dup(&named(abi::INT));
+    assert_eq!(dup.predefined_name(), None);
     assert!(dup.is_committed() && !dup.is_predefined() && dup.basic().is_none());
     assert_eq!(dup.contents().datatypes[0].named_handle(), Some(abi::INT));
 }

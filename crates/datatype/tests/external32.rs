@@ -180,7 +180,7 @@ fn fortran_kinds_have_the_lengths_of_section_19_1_9() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, max_global_rejects: 1 << 20, ..ProptestConfig::default() })]
 
     #[test]
     fn nested_types_convert_element_by_element(spec in any_spec(), count in 0u64..200) {

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1500, max_global_rejects: 1 << 20, ..ProptestConfig::default() })]
 
     #[test]
     fn bounds_and_size_follow_the_type_map(spec in any_spec()) {
