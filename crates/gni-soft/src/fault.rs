@@ -27,7 +27,7 @@ pub struct FaultPlan {
     pub overrun: f64,
     /// A datagram packet is lost.
     pub datagram: f64,
-    /// Arrival and local queues get at most this many entries; 0: as many as asked for.
+    /// Arrival queues get at most this many entries; 0: as many as asked for.
     pub cq_entries: u32,
     /// This NIC may use at most this many memory descriptors; 0: as many as the node has.
     pub mdds: u32,

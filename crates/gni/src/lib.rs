@@ -24,8 +24,8 @@
 //!   stay alive in between. Memory does: it is given as [`mem::UserMem`], whose constructor takes that promise.
 //! * Output arguments are results; `GNI_RC_SUCCESS` is `Ok`, the other codes are [`Error`].
 //! * An implementation in software needs to be given time and turns: [`Gni::progress`] does both. Hardware
-//!   ignores it. Every `GetEvent` on an empty queue gives a turn as well, so a program written for hardware
-//!   makes progress unchanged.
+//!   ignores it. For a program that never calls it, as one written for hardware, the calls that look for
+//!   something (`GetEvent` on an empty queue, `PostDataTest`, ...) give the turns.
 //! * Blocking calls (`CqWaitEvent`, `EpPostDataWait`) are loops over the others with the caller's clock
 //!   ([`wait`]), since no implementation may hold a clock of its own.
 //!
@@ -54,7 +54,7 @@ pub use datagram::{Datagram, PostState};
 pub use error::{Error, Result};
 pub use memory::{HandleFields, MemFlags, MemHandle};
 pub use msgq::{MsgqAttr, MsgqMessage};
-pub use nic::{Ep, Gni, JobResource, ResourceUse};
+pub use nic::{Armed, Ep, Gni, JobResource, ResourceUse};
 pub use post::{Amo, CqMode, Delivery, PostDescriptor, PostKind};
 pub use smsg::{ANY_TAG, SmsgAttr, SmsgMessage, SmsgType};
-pub use time::Time;
+pub use time::{Clock, Time};

@@ -30,6 +30,15 @@ pub struct ResourceUse {
     pub limit: u32,
 }
 
+/// What to sleep on; see [`Gni::arm`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Armed {
+    /// Address of a futex word that stays mapped as long as the NIC.
+    pub word: usize,
+    /// The value it has while nobody rang.
+    pub expected: u32,
+}
+
 /// A NIC after `GNI_CdmAttach`. Each method is one uGNI call; the errors listed are all it returns.
 ///
 /// Attaching is the implementation's own constructor, since what a device is differs. Dropping the value
@@ -63,6 +72,16 @@ pub trait Gni {
     /// # Errors
     /// `INVALID_PARAM` for bytes that are no locator of this implementation.
     fn learn_peer(&mut self, pe: PeAddr, inst: InstId, locator: &[u8]) -> Result<()>;
+
+    /// Announces that the program is going to sleep until something happens at this NIC: an entry, a packet, the
+    /// end of a transaction. `None`: there is nothing to sleep on, or work that needs turns.
+    ///
+    /// Not a uGNI call: on hardware a program blocks in `CqWaitEvent`. After `arm` the program looks once more
+    /// at all that could have happened, then sleeps on the word, then calls [`Gni::disarm`].
+    fn arm(&mut self) -> Option<Armed>;
+
+    /// Ends what [`Gni::arm`] began.
+    fn disarm(&mut self);
 
     // ---- completion queues ---------------------------------------------------------------------------------
 

@@ -17,6 +17,18 @@ impl Time {
     }
 }
 
+/// Tells the time to code that holds no clock of its own.
+pub trait Clock {
+    /// The present moment; never goes back.
+    fn now(&mut self) -> Time;
+}
+
+impl<F: FnMut() -> Time> Clock for F {
+    fn now(&mut self) -> Time {
+        self()
+    }
+}
+
 impl Add for Time {
     type Output = Time;
 

@@ -1,6 +1,6 @@
 //! The blocking calls, as loops over the others with the caller's clock.
 
-use crate::{Cq, CqEntry, CqFault, Datagram, Ep, Error, Gni, PostState, Result, Time};
+use crate::{Clock, Cq, CqEntry, CqFault, Datagram, Ep, Error, Gni, PostState, Result, Time};
 
 /// How long a blocking call waits at most.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,11 +29,11 @@ pub fn cq_wait_event<N: Gni>(
     nic: &mut N,
     cq: Cq,
     limit: Limit,
-    clock: &mut impl FnMut() -> Time,
+    clock: &mut impl Clock,
 ) -> core::result::Result<Option<CqEntry>, CqFault> {
-    let deadline = limit.deadline(clock()).map_err(|_| CqFault::InvalidParam)?;
+    let deadline = limit.deadline(clock.now()).map_err(|_| CqFault::InvalidParam)?;
     loop {
-        let now = clock();
+        let now = clock.now();
         nic.progress(now);
         match nic.cq_get_event(cq) {
             Err(CqFault::NotDone) if deadline.is_some_and(|end| now >= end) => return Ok(None),
@@ -52,11 +52,11 @@ pub fn ep_post_data_wait<N: Gni>(
     ep: Ep,
     id: Option<u64>,
     limit: Limit,
-    clock: &mut impl FnMut() -> Time,
+    clock: &mut impl Clock,
 ) -> Result<Datagram> {
-    let deadline = limit.deadline(clock())?;
+    let deadline = limit.deadline(clock.now())?;
     loop {
-        let now = clock();
+        let now = clock.now();
         nic.progress(now);
         let datagram = match id {
             None => nic.ep_post_data_test(ep)?,

@@ -4,8 +4,8 @@ use super::SoftNic;
 use crate::fabric::Fabric;
 use crate::mailbox;
 use gni::{
-    Cq, CqEntry, CqFault, Datagram, Ep, Error, Gni, InstId, JobResource, MemFlags, MemHandle, MsgqAttr,
-    MsgqMessage, PeAddr, PostDescriptor, ResourceUse, Result, SmsgAttr, SmsgMessage, Time,
+    Armed, Cq, CqEntry, CqFault, Datagram, Ep, Error, Gni, InstId, JobResource, MemFlags, MemHandle,
+    MsgqAttr, MsgqMessage, PeAddr, PostDescriptor, ResourceUse, Result, SmsgAttr, SmsgMessage, Time,
 };
 use mem::{Source, UserMem};
 
@@ -33,6 +33,16 @@ impl<F: Fabric> Gni for SoftNic<F> {
 
     fn learn_peer(&mut self, pe: PeAddr, inst: InstId, locator: &[u8]) -> Result<()> {
         self.fabric.learn(pe, inst, locator)
+    }
+
+    fn arm(&mut self) -> Option<Armed> {
+        self.arm_doorbell()
+    }
+
+    fn disarm(&mut self) {
+        if let Some(doorbell) = self.fabric.doorbell() {
+            doorbell.disarm();
+        }
     }
 
     fn cq_create(&mut self, entries: u32) -> Result<Cq> {

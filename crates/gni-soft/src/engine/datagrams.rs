@@ -145,7 +145,7 @@ impl<F: Fabric> SoftNic<F> {
 
     pub(super) fn test_datagram(&mut self, ep: Ep, id: Option<u64>) -> Result<Datagram> {
         self.ep_mut(ep)?;
-        self.advance();
+        self.advance_unasked();
         let at = self.exchanges.find(ep.0, id)?;
         let record = &self.exchanges.records[at];
         let (pe, inst) = record.peer.unwrap_or_default();
@@ -177,7 +177,7 @@ impl<F: Fabric> SoftNic<F> {
     pub(super) fn probe_datagram(&mut self, with_id: bool) -> Result<(Who, Option<u64>)> {
         let terminal = |record: &&Record| record.state.is_terminal() && record.id.is_some() == with_id;
         if !self.exchanges.records.iter().any(|record| terminal(&record)) {
-            self.advance();
+            self.advance_unasked();
         }
         let record = self.exchanges.records.iter().find(terminal).ok_or(Error::NoMatch)?;
         Ok((record.peer.unwrap_or_default(), record.id))

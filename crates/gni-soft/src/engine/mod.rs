@@ -29,6 +29,8 @@ pub struct SoftNic<F: Fabric> {
     config: NicConfig,
     modes: Modes,
     now: Time,
+    /// Whether the program gives turns by [`gni::Gni::progress`]; otherwise other calls do.
+    driven: bool,
     /// Counts turns; faults hold work back by turns, since time may stand still.
     turn: u64,
     cqs: Slab<Queue, 8, 24>,
@@ -69,6 +71,7 @@ impl<F: Fabric> SoftNic<F> {
             fabric,
             modes,
             now: Time::START,
+            driven: false,
             turn: 0,
             cqs: Slab::new(),
             eps: Slab::new(),

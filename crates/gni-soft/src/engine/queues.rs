@@ -52,8 +52,10 @@ impl<F: Fabric> SoftNic<F> {
         if self.cqs.len() >= self.config.cqs as usize {
             return Err(Error::Resource);
         }
-        let capacity = self.faults.queue_entries(entries);
-        self.cqs.insert(Queue { capacity, users: 0, role: Role::Unused }).map(Cq).map_err(|_| Error::Resource)
+        self.cqs
+            .insert(Queue { capacity: entries, users: 0, role: Role::Unused })
+            .map(Cq)
+            .map_err(|_| Error::Resource)
     }
 
     pub(super) fn destroy_cq(&mut self, cq: Cq) -> Result<()> {
@@ -84,7 +86,7 @@ impl<F: Fabric> SoftNic<F> {
     pub(super) fn use_arrival_cq(&mut self, cq: Cq) -> Result<u32> {
         let queue = self.cqs.get_mut(cq.0).ok_or(Error::InvalidParam)?;
         if matches!(queue.role, Role::Unused) {
-            queue.role = Role::Arrivals(self.fabric.open_queue(queue.capacity)?);
+            queue.role = Role::Arrivals(self.fabric.open_queue(self.faults.queue_entries(queue.capacity))?);
         }
         let Role::Arrivals(index) = queue.role else { return Err(Error::InvalidParam) };
         queue.users += 1;
@@ -118,7 +120,7 @@ impl<F: Fabric> SoftNic<F> {
     pub(super) fn get_event(&mut self, cq: Cq) -> core::result::Result<CqEntry, CqFault> {
         match self.take_entry(cq) {
             Err(CqFault::NotDone) => {
-                self.advance();
+                self.advance_unasked();
                 self.take_entry(cq)
             }
             other => other,
@@ -154,7 +156,7 @@ impl<F: Fabric> SoftNic<F> {
         if self.has_event(cq)? {
             return Ok(());
         }
-        self.advance();
+        self.advance_unasked();
         if self.has_event(cq)? { Ok(()) } else { Err(Error::NotDone) }
     }
 

@@ -126,7 +126,7 @@ impl<F: Fabric> SoftNic<F> {
         if let Some(message) = self.fabric.shared_next() {
             return Ok(message);
         }
-        self.advance();
+        self.advance_unasked();
         self.fabric.shared_next().ok_or(Error::NotDone)
     }
 }

@@ -2,15 +2,23 @@
 
 use super::{Flight, SoftNic};
 use crate::fabric::{Fabric, Landed};
-use gni::Time;
+use gni::{Armed, Time};
 
 /// Turns between two looks at endpoints that owe credits.
 const DEBTORS_EVERY: u64 = 32;
 
 impl<F: Fabric> SoftNic<F> {
     pub(super) fn turn_at(&mut self, now: Time) {
+        self.driven = true;
         self.now = self.now.max(now);
         self.advance();
+    }
+
+    /// A turn for a program that, as on hardware, never gives one.
+    pub(super) fn advance_unasked(&mut self) {
+        if !self.driven {
+            self.advance();
+        }
     }
 
     /// One turn at the time last heard of.
@@ -36,6 +44,16 @@ impl<F: Fabric> SoftNic<F> {
         if !self.bte.is_empty() {
             self.advance_bte();
         }
+    }
+
+    pub(super) fn arm_doorbell(&mut self) -> Option<Armed> {
+        let begun = self.later.is_empty() && self.late.is_empty() && self.owing.is_empty();
+        if !(begun && self.bte.is_empty() && self.exchanges.is_idle()) {
+            return None;
+        }
+        let doorbell = self.fabric.doorbell()?;
+        let expected = doorbell.arm(platform::membarrier::barrier)?;
+        Some(Armed { word: doorbell.address(), expected })
     }
 
     fn resume_what_is_due(&mut self) {
