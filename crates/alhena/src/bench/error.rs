@@ -1,0 +1,45 @@
+//! What can go wrong while measuring, each in three lines.
+
+use std::io;
+use std::path::PathBuf;
+
+/// A failed measurement.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// This program does not lie in an installation.
+    #[error(
+        "alhena: finding the installation failed\n  seen: this program is not in PREFIX/bin\n  \
+         next: make install PREFIX=DIR, then DIR/bin/alhena bench; or name one with --prefix"
+    )]
+    NoPrefix,
+    /// A prefix without compiler wrapper or launcher.
+    #[error(
+        "alhena: looking for an MPI in {prefix} failed\n  seen: {prefix}/bin/{missing} does not run\n  \
+         next: give the folder that holds bin/mpicc and bin/mpiexec"
+    )]
+    NoMpi { prefix: PathBuf, missing: &'static str },
+    /// A mode nobody knows.
+    #[error("alhena: choosing modes failed\n  seen: there is no mode {name}\n  next: choose from {known}")]
+    NoMode { name: String, known: String },
+    /// A measuring program that does not compile.
+    #[error("alhena: building a measuring program failed\n  seen: {seen}\n  next: {command}")]
+    Build { seen: String, command: String },
+    /// A measuring program that fails, hangs or prints something else.
+    #[error("alhena: running a measuring program failed\n  seen: {seen}\n  next: {command}")]
+    Run { seen: String, command: String },
+    /// A file or folder.
+    #[error("alhena: writing {path} failed\n  seen: {error}\n  next: choose another place, or make room")]
+    Write { path: PathBuf, error: io::Error },
+    /// A picture.
+    #[error(
+        "alhena: drawing {path} failed\n  seen: {reason}\n  next: choose another place, or leave --picture out"
+    )]
+    Picture { path: PathBuf, reason: String },
+    /// The processors of this process.
+    #[error(
+        "alhena: asking for this process's processors failed\n  seen: {0}\n  \
+         next: run outside of the sandbox that forbids sched_getaffinity"
+    )]
+    Processors(rustix::io::Errno),
+}

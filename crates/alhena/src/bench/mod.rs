@@ -1,0 +1,53 @@
+//! `alhena bench`: the papers' measurements, of this installation alone or beside other MPIs.
+//!
+//! ```text
+//! for each mode (ping-pong, pre-posted, …)
+//!     for each round                    floor probe: is the machine quiet now?
+//!         for each MPI, rotating        build/KERNEL under this MPI's mpiexec
+//! drop the rounds whose floor is above 1.25 × the lowest of the whole run
+//! medians over the rounds left, and medians of the ratios within each round
+//! ```
+//!
+//! A further topic is a file with its own `Arguments` and `run`, and a line in [`Topic`].
+
+mod error;
+mod floor;
+mod log_axis;
+mod modes;
+mod mpi;
+mod picture;
+mod point_to_point;
+mod rounds;
+mod statistics;
+mod table;
+
+use std::error::Error;
+
+use clap::{Args, Subcommand};
+
+/// What to measure.
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    topic: Option<Topic>,
+    #[command(flatten)]
+    point_to_point: point_to_point::Arguments,
+}
+
+#[derive(Subcommand)]
+enum Topic {
+    /// Only the floor: the time a cache line takes from one core to another
+    Floor,
+}
+
+/// Measures and prints.
+pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
+    match &arguments.topic {
+        None => Ok(point_to_point::run(&arguments.point_to_point)?),
+        Some(Topic::Floor) => {
+            println!("{}", floor::Probe::new()?.describe());
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Log-log pictures as in the papers' figures: one curve per MPI over the message size.
+
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::{FontStyle, register_font};
+
+use super::error::Error;
+use super::log_axis::{LogAxis, Ticks};
+
+/// One diagram of a picture.
+#[derive(Debug)]
+pub struct Panel {
+    /// Above it.
+    pub title: String,
+    /// Unit of the values.
+    pub unit: &'static str,
+    /// One per MPI.
+    pub curves: Vec<Curve>,
+}
+
+/// One MPI's values.
+#[derive(Debug)]
+pub struct Curve {
+    /// For the legend.
+    pub label: String,
+    /// Bytes and values, all above 0.
+    pub points: Vec<(f64, f64)>,
+}
+
+const PANEL: (u32, u32) = (760, 520);
+const FONT: &str = "sans-serif";
+const INK: RGBColor = RGBColor(40, 40, 40);
+/// Told apart in print and by the colour-blind (Okabe and Ito); the first is Alhena's.
+const COLOURS: [RGBColor; 5] =
+    [RGBColor(0, 114, 178), RGBColor(213, 94, 0), RGBColor(0, 158, 115), RGBColor(204, 121, 167), INK];
+
+/// Draws the panels into STEM.svg and STEM.png.
+pub fn draw(stem: &Path, panels: &[Panel]) -> Result<(), Error> {
+    static FONTS: Once = Once::new();
+    FONTS.call_once(|| {
+        for (style, file) in
+            [(FontStyle::Normal, dejavu::sans::regular()), (FontStyle::Bold, dejavu::sans::bold())]
+        {
+            // It fails only for a file that is no font.
+            let _ = register_font(FONT, style, file);
+        }
+    });
+
+    let columns = panels.len().min(2);
+    let rows = panels.len().div_ceil(2);
+    let size = (PANEL.0 * columns as u32, PANEL.1 * rows as u32);
+    let (svg, png) = (with_ending(stem, "svg"), with_ending(stem, "png"));
+    fill(SVGBackend::new(&svg, size).into_drawing_area(), panels, (rows, columns), &svg)?;
+    fill(BitMapBackend::new(&png, size).into_drawing_area(), panels, (rows, columns), &png)
+}
+
+/// STEM may contain dots of its own.
+fn with_ending(stem: &Path, ending: &str) -> PathBuf {
+    let mut name = stem.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    name.into()
+}
+
+fn fill<B: DrawingBackend>(
+    area: DrawingArea<B, Shift>,
+    panels: &[Panel],
+    grid: (usize, usize),
+    path: &Path,
+) -> Result<(), Error> {
+    let draw_all = || {
+        area.fill(&WHITE)?;
+        for (place, panel) in area.split_evenly(grid).iter().zip(panels) {
+            draw_panel(place, panel)?;
+        }
+        area.present()
+    };
+    draw_all().map_err(|error| Error::Picture { path: path.into(), reason: error.to_string() })
+}
+
+fn draw_panel<B: DrawingBackend>(
+    area: &DrawingArea<B, Shift>,
+    panel: &Panel,
+) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
+    let points = || panel.curves.iter().flat_map(|curve| &curve.points);
+    let x = LogAxis::around(points().map(|point| point.0), Ticks::PowersOfTwo);
+    let y = LogAxis::around(points().map(|point| point.1), Ticks::Decades);
+
+    let mut chart = ChartBuilder::on(area)
+        .caption(&panel.title, (FONT, 21, FontStyle::Bold).into_font().color(&INK))
+        .margin(14)
+        .x_label_area_size(58)
+        .y_label_area_size(84)
+        .build_cartesian_2d(x, y)?;
+    chart
+        .configure_mesh()
+        .bold_line_style(RGBColor(205, 205, 205))
+        .light_line_style(RGBColor(236, 236, 236))
+        .axis_style(INK)
+        .x_desc("message size [bytes]")
+        .y_desc(panel.unit)
+        .x_label_formatter(&|bytes| size_label(*bytes))
+        .y_label_formatter(&|value| value_label(*value))
+        .label_style((FONT, 15).into_font().color(&INK))
+        .axis_desc_style((FONT, 17).into_font().color(&INK))
+        .draw()?;
+
+    // The first curve is drawn last, over the others.
+    for (index, curve) in panel.curves.iter().enumerate().rev() {
+        let style = style_of(index);
+        chart.draw_series(LineSeries::new(curve.points.iter().copied(), style))?;
+        let marks = curve.points.iter();
+        match index % 3 {
+            0 => chart.draw_series(marks.map(|&at| Circle::new(at, 4, style.filled())))?,
+            1 => chart.draw_series(marks.map(|&at| TriangleMarker::new(at, 6, style.filled())))?,
+            _ => chart.draw_series(marks.map(|&at| Cross::new(at, 4, style)))?,
+        };
+    }
+    // The legend has an order of its own: it lists what has a label, whether or not it has points.
+    for (index, curve) in panel.curves.iter().enumerate() {
+        let sample = move |(x, y)| PathElement::new([(x, y), (x + 26, y)], style_of(index));
+        chart.draw_series(LineSeries::new([], style_of(index)))?.label(&curve.label).legend(sample);
+    }
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperLeft)
+        .margin(12)
+        .legend_area_size(34)
+        .background_style(WHITE)
+        .border_style(RGBColor(190, 190, 190))
+        .label_font((FONT, 17).into_font().color(&INK))
+        .draw()
+}
+
+/// The first curve is Alhena's and the boldest.
+fn style_of(index: usize) -> ShapeStyle {
+    COLOURS[index % COLOURS.len()].stroke_width(if index == 0 { 3 } else { 2 })
+}
+
+/// `512`, `4 Ki`, `8 Mi`.
+fn size_label(bytes: f64) -> String {
+    match bytes {
+        b if b >= 1048576.0 => format!("{} Mi", b / 1048576.0),
+        b if b >= 1024.0 => format!("{} Ki", b / 1024.0),
+        b => b.to_string(),
+    }
+}
+
+/// `0.1`, `500`, `20 k`, `5 M`.
+fn value_label(value: f64) -> String {
+    match value {
+        v if v >= 1e6 => format!("{} M", v / 1e6),
+        v if v >= 1e4 => format!("{} k", v / 1e3),
+        // Powers of ten below one are not exact.
+        v => format!("{}", (v * 1e6).round() / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_short() {
+        assert_eq!(size_label(512.0), "512");
+        assert_eq!(size_label(4096.0), "4 Ki");
+        assert_eq!(size_label(8388608.0), "8 Mi");
+        assert_eq!(value_label(0.1), "0.1");
+        assert_eq!(value_label(20000.0), "20 k");
+    }
+
+    #[test]
+    fn both_files_are_drawn() {
+        let curve = |label: &str, factor: f64| Curve {
+            label: label.into(),
+            points: (0..24).map(|n| (f64::from(1 << n), factor * f64::from(1 << n))).collect(),
+        };
+        let panel =
+            Panel { title: "test".into(), unit: "us", curves: vec![curve("A", 0.1), curve("B", 0.2)] };
+        let stem = std::env::temp_dir().join(format!("alhena.picture-{}", std::process::id()));
+        draw(&stem, &[panel]).expect("the temporary directory is writable");
+        for ending in ["svg", "png"] {
+            let file = with_ending(&stem, ending);
+            assert!(std::fs::metadata(&file).expect("it was drawn").len() > 1000);
+            std::fs::remove_file(file).expect("it is ours");
+        }
+    }
+}

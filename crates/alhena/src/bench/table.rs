@@ -1,0 +1,82 @@
+//! Results as aligned text.
+
+use std::fmt::Write;
+
+use super::modes::{Mode, View};
+use super::rounds::{ENOUGH, Summary};
+
+/// One view's table: sizes, each MPI's median, the first one's ratio to each other.
+pub fn of_view(mode: &Mode, view: &View, ranks: u32, labels: &[&str], summary: &Summary) -> String {
+    let better = if view.more_is_better { "more" } else { "less" };
+    let Summary { kept, discarded, verdict, rows } = summary;
+    let mut text = format!(
+        "{}: {}, {} ({better} is better); {ranks} ranks, {kept} of {} rounds count\n",
+        mode.title,
+        view.title,
+        view.unit,
+        kept + discarded
+    );
+    if !verdict {
+        writeln!(text, "no verdict: {ENOUGH} quiet rounds are needed").expect("a string takes text");
+    }
+    if rows.is_empty() {
+        return text;
+    }
+    let mut cells = vec![head(labels)];
+    cells.extend(rows.iter().map(|row| {
+        let values = row.values.iter().map(|&value| significant(value));
+        let ratios = row.ratios.iter().map(|ratio| format!("{ratio:.2}"));
+        std::iter::once(row.bytes.to_string()).chain(values).chain(ratios).collect()
+    }));
+    text.push_str(&aligned(&cells));
+    text
+}
+
+fn head(labels: &[&str]) -> Vec<String> {
+    let ratios = labels.iter().skip(1).map(|other| format!("{}/{other}", labels[0]));
+    std::iter::once("bytes".to_string())
+        .chain(labels.iter().map(|label| label.to_string()))
+        .chain(ratios)
+        .collect()
+}
+
+/// Columns as wide as their widest cell, numbers to the right.
+fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        for (cell, width) in row.iter().zip(&widths) {
+            write!(text, "  {cell:>width$}").expect("a string takes text");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Four significant digits, never an exponent.
+fn significant(value: f64) -> String {
+    let digits_before = value.abs().log10().floor().max(0.0) as usize + 1;
+    format!("{value:.*}", 4usize.saturating_sub(digits_before))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_four_digits() {
+        for (value, text) in
+            [(0.2049, "0.205"), (1.5, "1.500"), (12.345, "12.35"), (5321.7, "5322"), (1e7, "10000000")]
+        {
+            assert_eq!(significant(value), text);
+        }
+    }
+
+    #[test]
+    fn columns_line_up() {
+        let rows = [vec!["bytes".into(), "A".into()], vec!["8".into(), "0.123".into()]];
+        assert_eq!(aligned(&rows), "  bytes      A\n      8  0.123\n");
+    }
+}

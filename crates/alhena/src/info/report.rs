@@ -1,0 +1,117 @@
+//! Everything `alhena info` knows, ready to print or serialise.
+
+use std::path::Path;
+
+use mca::{Level, Param, Range, Scope, Setting, Source, Values};
+use serde::Serialize;
+
+use super::components::{COMPONENTS, Component};
+
+/// The whole answer.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub version: &'static str,
+    pub mpi_standard: String,
+    pub mpi_abi: String,
+    pub prefix: Option<String>,
+    pub build: Build,
+    pub components: Vec<Component>,
+    pub parameters: Vec<Parameter>,
+}
+
+/// How this tool, and the library built with it, came to be.
+#[derive(Debug, Serialize)]
+pub struct Build {
+    pub profile: &'static str,
+    pub target: &'static str,
+    pub rustc: &'static str,
+    /// Empty when built from an archive without history.
+    pub commit: &'static str,
+}
+
+/// A parameter and its value in force.
+#[derive(Debug, Serialize)]
+pub struct Parameter {
+    pub name: &'static str,
+    pub kind: &'static str,
+    pub value: String,
+    /// Where the value comes from.
+    pub source: String,
+    /// Whether nobody set it.
+    pub is_default: bool,
+    pub default: &'static str,
+    pub unit: &'static str,
+    /// Smallest and largest value.
+    pub range: Option<[i64; 2]>,
+    /// What values look like, in words.
+    pub expectation: String,
+    pub scope: &'static str,
+    pub level: &'static str,
+    /// The environment variable that sets it.
+    pub variable: String,
+    /// Names accepted behind `OMPI_MCA_` beside its own.
+    pub aliases: &'static [&'static str],
+    pub description: String,
+    /// Why the value does not fit, where it does not.
+    pub problem: Option<String>,
+}
+
+impl Report {
+    /// Collects everything about these parameters.
+    pub fn new(prefix: Option<&Path>, values: &Values, params: &[&'static Param]) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            mpi_standard: format!("{}.{}", abi::VERSION, abi::SUBVERSION),
+            mpi_abi: format!("{}.{}", abi::ABI_VERSION, abi::ABI_SUBVERSION),
+            prefix: prefix.map(|prefix| prefix.display().to_string()),
+            build: Build {
+                profile: env!("ALHENA_PROFILE"),
+                target: env!("ALHENA_TARGET"),
+                rustc: env!("ALHENA_RUSTC"),
+                commit: env!("ALHENA_COMMIT"),
+            },
+            components: COMPONENTS.to_vec(),
+            parameters: params.iter().map(|param| Parameter::new(param, values)).collect(),
+        }
+    }
+}
+
+impl Parameter {
+    fn new(param: &'static Param, values: &Values) -> Self {
+        let Setting { text, source } = values.setting(param);
+        Self {
+            name: param.name,
+            kind: param.kind.name(),
+            problem: (!param.accepts(&text)).then(|| format!("expected {}", param.expectation())),
+            value: text,
+            is_default: source == Source::Default,
+            source: source.to_string(),
+            default: param.default,
+            unit: param.unit,
+            range: param.range.map(|Range { low, high }| [low, high]),
+            expectation: param.expectation(),
+            scope: scope_name(param.scope),
+            level: level_name(param.level),
+            variable: param.variable(),
+            aliases: param.aliases,
+            description: param.description(),
+        }
+    }
+}
+
+/// A scope in words.
+pub fn scope_name(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Constant => "constant",
+        Scope::Local => "each process its own",
+        Scope::AllEq => "the same in all processes",
+    }
+}
+
+fn level_name(level: Level) -> &'static str {
+    match level {
+        Level::User => "user",
+        Level::Tuner => "tuner",
+        Level::Developer => "developer",
+    }
+}
