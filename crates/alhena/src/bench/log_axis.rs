@@ -36,6 +36,11 @@ impl LogAxis {
         Self { low: low / room, high: high * room, ticks }
     }
 
+    /// How far along the axis a value lies, from 0 to 1.
+    pub fn share(&self, value: f64) -> f64 {
+        (value / self.low).ln() / (self.high / self.low).ln()
+    }
+
     /// Those of `mantissas` times a power of ten that lie on the axis.
     fn decimal(&self, mantissas: &[f64]) -> Vec<f64> {
         let exponents = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
@@ -55,8 +60,7 @@ impl Ranged for LogAxis {
     type ValueType = f64;
 
     fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
-        let share = (value / self.low).ln() / (self.high / self.low).ln();
-        limit.0 + (share * f64::from(limit.1 - limit.0)).round() as i32
+        limit.0 + (self.share(*value) * f64::from(limit.1 - limit.0)).round() as i32
     }
 
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {

@@ -47,7 +47,7 @@ pub static MODES: [Mode; 8] = [
         name: "pingpong",
         title: "ping-pong",
         views: &[
-            as_printed("latency", "half round trip", "us", false),
+            as_printed("latency", "half round trip", "µs", false),
             View {
                 key: "bandwidth",
                 title: "bandwidth",
@@ -62,7 +62,7 @@ pub static MODES: [Mode; 8] = [
     Mode {
         name: "preposted",
         title: "ping-pong, receives pre-posted",
-        views: &[as_printed("latency", "half round trip", "us", false)],
+        views: &[as_printed("latency", "half round trip", "µs", false)],
         sized: true,
         pair: true,
     },
@@ -83,28 +83,28 @@ pub static MODES: [Mode; 8] = [
     Mode {
         name: "rate",
         title: "message rate",
-        views: &[as_printed("rate", "messages, windows of 256", "msg/s", true)],
+        views: &[as_printed("rate", "messages in windows of 256", "msg/s", true)],
         sized: false,
         pair: true,
     },
     Mode {
         name: "barrier",
         title: "MPI_Barrier",
-        views: &[as_printed("time", "time of one", "us", false)],
+        views: &[as_printed("time", "time of one", "µs", false)],
         sized: false,
         pair: false,
     },
     Mode {
         name: "ring",
         title: "ring exchange (MPI_Sendrecv with both neighbours)",
-        views: &[as_printed("time", "time of one", "us", false)],
+        views: &[as_printed("time", "time of one", "µs", false)],
         sized: false,
         pair: false,
     },
     Mode {
         name: "allreduce",
         title: "MPI_Allreduce, sum of doubles",
-        views: &[as_printed("time", "time of one", "us", false)],
+        views: &[as_printed("time", "time of one", "µs", false)],
         sized: false,
         pair: false,
     },

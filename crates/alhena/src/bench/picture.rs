@@ -89,6 +89,8 @@ fn draw_panel<B: DrawingBackend>(
     let x = LogAxis::around(points().map(|point| point.0), Ticks::PowersOfTwo);
     let y = LogAxis::around(points().map(|point| point.1), Ticks::Decades);
 
+    let places: Vec<_> = points().map(|point| (x.share(point.0), y.share(point.1))).collect();
+
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, (FONT, 21, FontStyle::Bold).into_font().color(&INK))
         .margin(14)
@@ -126,13 +128,27 @@ fn draw_panel<B: DrawingBackend>(
     }
     chart
         .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
+        .position(free_corner(&places))
         .margin(12)
         .legend_area_size(34)
         .background_style(WHITE)
         .border_style(RGBColor(190, 190, 190))
         .label_font((FONT, 17).into_font().color(&INK))
         .draw()
+}
+
+/// A corner where the legend covers none of these points, given as shares of width and height.
+fn free_corner(places: &[(f64, f64)]) -> SeriesLabelPosition {
+    let corners = [
+        (SeriesLabelPosition::UpperLeft, false, true),
+        (SeriesLabelPosition::UpperRight, true, true),
+        (SeriesLabelPosition::LowerRight, true, false),
+    ];
+    let free = corners.into_iter().find(|&(_, right, upper)| {
+        let from_edge = |share: f64, far: bool| if far { 1.0 - share } else { share };
+        places.iter().all(|&(x, y)| from_edge(x, right) > 0.25 || from_edge(y, upper) > 0.3)
+    });
+    free.map_or(SeriesLabelPosition::LowerLeft, |(corner, ..)| corner)
 }
 
 /// The first curve is Alhena's and the boldest.
@@ -173,13 +189,19 @@ mod tests {
     }
 
     #[test]
+    fn the_legend_covers_no_curve() {
+        assert!(matches!(free_corner(&[(0.1, 0.1), (0.9, 0.9)]), SeriesLabelPosition::UpperLeft));
+        assert!(matches!(free_corner(&[(0.1, 0.9), (0.9, 0.1)]), SeriesLabelPosition::UpperRight));
+    }
+
+    #[test]
     fn both_files_are_drawn() {
         let curve = |label: &str, factor: f64| Curve {
             label: label.into(),
             points: (0..24).map(|n| (f64::from(1 << n), factor * f64::from(1 << n))).collect(),
         };
         let panel =
-            Panel { title: "test".into(), unit: "us", curves: vec![curve("A", 0.1), curve("B", 0.2)] };
+            Panel { title: "test".into(), unit: "µs", curves: vec![curve("A", 0.1), curve("B", 0.2)] };
         let stem = std::env::temp_dir().join(format!("alhena.picture-{}", std::process::id()));
         draw(&stem, &[panel]).expect("the temporary directory is writable");
         for ending in ["svg", "png"] {
