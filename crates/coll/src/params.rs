@@ -1,7 +1,5 @@
 //! The facts an algorithm builds its schedule from.
 
-use crate::schedule::Peer;
-
 /// A collective operation. Blocking, nonblocking and persistent calls share one value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 #[repr(u8)]
@@ -173,11 +171,6 @@ impl<'a> Params<'a> {
             Root::Rank(r) => r,
             Root::Me | Root::Elsewhere => 0,
         }
-    }
-
-    /// A process of the own group.
-    pub(crate) fn own(&self, rank: u32) -> Peer {
-        if self.remote.is_some() { Peer::local(rank) } else { Peer::rank(rank) }
     }
 
     /// `fanout`, or the algorithm's own where none is set, and at least `least`.

@@ -170,3 +170,56 @@ fn exchanges() {
     check_exchange("allgather direct", Fits::Any, false, direct::allgather);
     check_exchange("alltoall direct", Fits::Any, true, direct::alltoall);
 }
+
+/// Many calls in a row over one area, with ranks that run ahead: lines and cells are reused again and again.
+#[test]
+fn calls_in_a_row() {
+    let mut random = Random(0xE4);
+    for size in [1, 2, 3, 5, 8, 13] {
+        let mut case = without_holes(Case::random(size, &mut random));
+        (case.commutative, case.user_op) = (true, false);
+        let rounds: Vec<(usize, usize)> =
+            (0..60).map(|_| (random.below(6) as usize, random.below(size as u64) as usize)).collect();
+        let calls_of = |round: usize| -> Vec<Call> {
+            let (kind, root) = rounds[round];
+            let case =
+                Case { root, count: if kind < 4 { 4 } else { 9001 }, in_place: false, segments: 3, ..case };
+            let one = |r: usize| {
+                let build: Build = [
+                    lines::bcast_flat,
+                    lines::reduce_flat,
+                    lines::allreduce_gate,
+                    lines::barrier_gate,
+                    cells::bcast,
+                    cells::reduce,
+                ][kind];
+                let own = elements(r * 100 + round, 0, case.count);
+                let bcast = matches!(kind, 0 | 4);
+                let recv = if bcast && r == root { own.clone() } else { blank(case.count) };
+                let m = memory(case.ty, Some(&own), Some(&recv));
+                call(build(&case.params(r)), case.ty, case.count, case.count, case.count * ELEMENT, m)
+            };
+            (0..size).map(one).collect()
+        };
+        let mut world = World::new(calls_of(0), size, &[], op_of(true), false, case.seed).unwrap();
+        for round in 1..rounds.len() {
+            world = world.then(calls_of(round));
+        }
+        let results = world.run_all().unwrap_or_else(|e| panic!("{size} ranks: {e}"));
+        for (round, &(kind, root)) in rounds.iter().enumerate() {
+            let sum = |count| reduced((0..size).map(|r| r * 100 + round), 0, count, true);
+            for (r, calls) in results.iter().enumerate() {
+                let expected = match kind {
+                    0 => elements(root * 100 + round, 0, 4),
+                    4 => elements(root * 100 + round, 0, 9001),
+                    2 => sum(4),
+                    1 if r == root => sum(4),
+                    5 if r == root => sum(9001),
+                    _ => continue,
+                };
+                let got = received(&calls[round], expected.len() / ELEMENT);
+                assert!(got == expected, "call {round} of kind {kind} at rank {r} of {size}");
+            }
+        }
+    }
+}

@@ -8,6 +8,7 @@ pub mod bcast;
 mod fold;
 pub mod gather;
 mod halving;
+pub mod hierarchical;
 pub mod inter;
 pub mod neighbour;
 pub mod node;

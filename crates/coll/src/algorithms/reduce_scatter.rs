@@ -124,7 +124,7 @@ pub fn butterfly_block(p: &Params) -> Schedule {
     emit_butterfly(p, EQUAL)
 }
 
-fn emit_butterfly(p: &Params, cut: Cut) -> Schedule {
+pub(crate) fn emit_butterfly(p: &Params, cut: Cut) -> Schedule {
     let (g, io) = (Group::own(p), Io::new(p, cut));
     let mut b = Builder::new();
     let Some(mut folded) = Folded::enter(&mut b, g, &io, cut) else { return b.finish() };

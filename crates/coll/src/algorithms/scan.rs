@@ -70,11 +70,15 @@ pub fn recursive_doubling_exclusive(p: &Params) -> Schedule {
 }
 
 fn doubling(p: &Params, inclusive: bool) -> Schedule {
-    let g = Group::own(p);
     let mut b = Builder::new();
-    let result = Ref::all(Buf::Recv);
     let own = Ref::all(if p.in_place { Buf::Recv } else { Buf::Send });
-    let (mut total, mut arrival) = (Ref::all(b.typed()), Ref::all(b.typed()));
+    emit_doubling(&mut b, Group::own(p), own, Ref::all(Buf::Recv), inclusive);
+    b.finish()
+}
+
+/// `result` may be `own`; an exclusive result is left as it is on index 0.
+pub(crate) fn emit_doubling(b: &mut Builder, g: Group, own: Ref, result: Ref, inclusive: bool) {
+    let (mut total, mut arrival) = (own.at_start_of(b.typed()), own.at_start_of(b.typed()));
     b.copy(total, own);
     if inclusive {
         b.copy(result, own);
@@ -101,7 +105,6 @@ fn doubling(p: &Params, inclusive: bool) -> Schedule {
         }
         mask *= 2;
     }
-    b.finish()
 }
 
 /// Binomial tree, up and down (Blelloch, 1990): fewer messages than recursive doubling, twice the rounds.

@@ -16,6 +16,7 @@ use crate::execution::{Execution, Shape, State};
 use crate::port::{Base, Port, Region, Side};
 use crate::schedule::{Line, Peer, Schedule, Wake};
 use abi::Result;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// A reduction on packed elements: `right = left op right`.
@@ -33,10 +34,15 @@ pub struct Call {
     pub memory: Memory,
 }
 
-/// A set of virtual ranks in the middle of one collective call.
+/// A set of virtual ranks in the middle of one or more collective calls.
 pub struct World<'a> {
+    /// What is still to be called, per rank.
+    ahead: Vec<VecDeque<Call>>,
+    /// Results of the calls that are done, per rank.
+    results: Vec<Vec<Memory>>,
     executions: Vec<Execution<u64>>,
     memories: Vec<Memory>,
+    epochs: Vec<u64>,
     done: Vec<bool>,
     network: Network,
     area: Area,
@@ -49,7 +55,7 @@ pub struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    /// Starts `calls`, one per rank; those from `first_group` on belong to the other group of an inter-communicator.
+    /// Starts the first of perhaps several `calls`, one per rank; those from `first_group` on belong to the other group of an inter-communicator.
     /// `node_of` tells which ranks share memory (all on one node if empty). `op` serves every reduction; with `user_op` it is called
     /// the way a user's function is.
     pub fn new(
@@ -62,9 +68,13 @@ impl<'a> World<'a> {
     ) -> Result<World<'a>> {
         let n = calls.len();
         let node_of = if node_of.is_empty() { vec![0; n] } else { node_of.to_vec() };
+        let nothing = Type::contiguous(1);
         let mut world = World {
-            executions: Vec::with_capacity(n),
-            memories: Vec::with_capacity(n),
+            ahead: calls.into_iter().map(|call| VecDeque::from([call])).collect(),
+            results: vec![vec![]; n],
+            executions: (0..n).map(|_| Execution::new()).collect(),
+            memories: vec![Memory::new(Buffer::default(), nothing, Buffer::default(), nothing); n],
+            epochs: vec![1; n],
             done: vec![false; n],
             network: Network::new(n),
             area: Area::new(&node_of),
@@ -74,20 +84,40 @@ impl<'a> World<'a> {
             user_op,
             random: Random(seed | 1),
         };
-        for call in calls {
-            let mut execution = Execution::new();
-            execution.start(&call.schedule, &call.shape, call.irregular.into_iter(), 1, user_op)?;
-            let mut memory = call.memory;
-            memory.arena = vec![0xEE; execution.arena_bytes()];
-            world.executions.push(execution);
-            world.memories.push(memory);
+        for rank in 0..n {
+            world.start_next(rank)?;
         }
         Ok(world)
     }
 
-    /// Runs everybody to the end and hands the memories back. Fails with a description if nobody can go on, a port call
-    /// fails, or a message is left over.
-    pub fn run(mut self) -> core::result::Result<Vec<Memory>, String> {
+    /// Another call that each rank makes as soon as it is done with those before.
+    pub fn then(mut self, calls: Vec<Call>) -> World<'a> {
+        for (queue, call) in self.ahead.iter_mut().zip(calls) {
+            queue.push_back(call);
+        }
+        self
+    }
+
+    /// Starts a rank's next call; false if there is none.
+    fn start_next(&mut self, rank: usize) -> Result<bool> {
+        let Some(call) = self.ahead[rank].pop_front() else { return Ok(false) };
+        let epoch = self.epochs[rank];
+        self.epochs[rank] += u64::from(call.schedule.rounds());
+        let execution = &mut self.executions[rank];
+        execution.start(&call.schedule, &call.shape, call.irregular.into_iter(), epoch, self.user_op)?;
+        self.memories[rank] = call.memory;
+        self.memories[rank].arena = vec![0xEE; execution.arena_bytes()];
+        Ok(true)
+    }
+
+    /// Runs everybody to the end and hands back the memories of the last call.
+    pub fn run(self) -> core::result::Result<Vec<Memory>, String> {
+        Ok(self.run_all()?.into_iter().filter_map(|mut calls| calls.pop()).collect())
+    }
+
+    /// Runs everybody to the end and hands back each rank's memories, call by call. Fails with a description if nobody can
+    /// go on, a port call fails, or a message is left over.
+    pub fn run_all(mut self) -> core::result::Result<Vec<Vec<Memory>>, String> {
         let n = self.executions.len();
         let mut order: Vec<usize> = (0..n).collect();
         while self.done.iter().any(|d| !d) {
@@ -103,7 +133,7 @@ impl<'a> World<'a> {
             }
         }
         match self.network.left_over() {
-            None => Ok(self.memories),
+            None => Ok(self.results),
             Some((from, to)) => Err(format!("a message from {from} to {to} was never received")),
         }
     }
@@ -118,13 +148,15 @@ impl<'a> World<'a> {
                 network: &mut self.network,
                 area: &mut self.area,
                 node_of: &self.node_of,
+                call: self.results[rank].len(),
                 first_group: self.first_group,
                 op: self.op,
                 random: &mut self.random,
             };
             match self.executions[rank].advance(&mut port) {
                 State::Done => {
-                    self.done[rank] = true;
+                    self.results[rank].push(self.memories[rank].clone());
+                    self.done[rank] = !self.start_next(rank).map_err(|e| e.to_string())?;
                     return Ok(true);
                 }
                 State::Pending => {
@@ -156,6 +188,8 @@ struct RankPort<'w> {
     network: &'w mut Network,
     area: &'w mut Area,
     node_of: &'w [u32],
+    /// Number of the call, which its messages carry.
+    call: usize,
     first_group: usize,
     op: &'w OpFn,
     random: &'w mut Random,
@@ -203,12 +237,12 @@ impl Port for RankPort<'_> {
     fn isend(&mut self, peer: Peer, from: &Region) -> Result<Option<u64>> {
         let to = self.world_index(peer);
         let eager = self.random.below(2) == 0;
-        Ok(self.network.send(self.memories, self.rank, to, from, eager))
+        Ok(self.network.send(self.memories, (self.rank, to, self.call), from, eager))
     }
 
     fn irecv(&mut self, peer: Peer, into: &Region) -> Result<Option<u64>> {
         let from = self.world_index(peer);
-        Ok(self.network.recv(self.memories, from, self.rank, into))
+        Ok(self.network.recv(self.memories, (from, self.rank, self.call), into))
     }
 
     fn test(&mut self, op: u64) -> Result<bool> {

@@ -11,7 +11,10 @@ enum Payload {
     Rendezvous { region: Region, op: u64 },
 }
 
-/// Per pair of ranks: sends without receive, or receives without send.
+/// Sender, receiver, and the number of the call: messages of different calls do not match.
+pub(super) type Channel = (usize, usize, usize);
+
+/// Per channel: sends without receive, or receives without send.
 #[derive(Default)]
 struct Pair {
     sends: VecDeque<Payload>,
@@ -21,7 +24,7 @@ struct Pair {
 /// All messages under way.
 pub struct Network {
     ranks: usize,
-    pairs: HashMap<(usize, usize), Pair>,
+    pairs: HashMap<Channel, Pair>,
     complete: HashSet<u64>,
     next: u64,
     /// Counts starts and matches, so that a standstill is seen.
@@ -37,14 +40,14 @@ impl Network {
     pub(super) fn send(
         &mut self,
         memories: &mut [Memory],
-        from: usize,
-        to: usize,
+        channel: Channel,
         region: &Region,
         eager: bool,
     ) -> Option<u64> {
+        let (from, to, _) = channel;
         assert!(to < self.ranks, "rank {from} sends to {to} of {}", self.ranks);
         self.events += 1;
-        let pair = self.pairs.entry((from, to)).or_default();
+        let pair = self.pairs.entry(channel).or_default();
         if let Some((place, recv)) = pair.recvs.pop_front() {
             let data = memories[from].pack(region);
             memories[to].unpack(&place, &data);
@@ -61,16 +64,11 @@ impl Network {
         Some(self.next)
     }
 
-    pub(super) fn recv(
-        &mut self,
-        memories: &mut [Memory],
-        from: usize,
-        to: usize,
-        region: &Region,
-    ) -> Option<u64> {
+    pub(super) fn recv(&mut self, memories: &mut [Memory], channel: Channel, region: &Region) -> Option<u64> {
+        let (from, to, _) = channel;
         assert!(from < self.ranks, "rank {to} receives from {from} of {}", self.ranks);
         self.events += 1;
-        let pair = self.pairs.entry((from, to)).or_default();
+        let pair = self.pairs.entry(channel).or_default();
         let data = match pair.sends.pop_front() {
             Some(Payload::Eager(data)) => data,
             Some(Payload::Rendezvous { region, op }) => {
@@ -96,6 +94,6 @@ impl Network {
     /// A pair with a message or a receive that found no counterpart.
     pub fn left_over(&self) -> Option<(usize, usize)> {
         let mut open = self.pairs.iter().filter(|(_, p)| !p.sends.is_empty() || !p.recvs.is_empty());
-        open.next().map(|(&pair, _)| pair)
+        open.next().map(|(&(from, to, _), _)| (from, to))
     }
 }

@@ -1,0 +1,100 @@
+//! Several nodes: first within each node, then between one *leader* of each node, then within the nodes again, so that
+//! each byte crosses the network between two nodes once.
+//!
+//! ```text
+//!   node A          node B          node C
+//!   a1 ─┐           b1 ─┐           c1 ─┐
+//!   a2 ─┴→ a0 ═════════ b0 ═════════════ c0      leaders: the lowest rank, or the root
+//! ```
+//!
+//! Without [`Params::topology`], or where the order of an operation forbids it, the functions build what they would build on one node.
+
+pub mod movement;
+pub mod reductions;
+
+use crate::builder::Group;
+use crate::params::Params;
+use crate::tree::{self, Node};
+
+/// The ranks by node.
+pub(crate) struct Nodes {
+    /// Ranks of each node, ascending, in the order of the nodes' first ranks.
+    pub(crate) members: Vec<Vec<u32>>,
+    /// One rank of each node.
+    pub(crate) leaders: Vec<u32>,
+    /// Index of the calling process's node.
+    pub(crate) own: usize,
+}
+
+impl Nodes {
+    /// Sorts the ranks; `root` leads its node, elsewhere the lowest rank does.
+    pub(crate) fn new(p: &Params, root: Option<u32>) -> Nodes {
+        let mut members: Vec<Vec<u32>> = vec![];
+        let mut index_of = std::collections::HashMap::new();
+        for rank in 0..p.size {
+            let node = p.topology.and_then(|t| t.node_of.get(rank as usize).copied()).unwrap_or(0);
+            let index = *index_of.entry(node).or_insert_with(|| {
+                members.push(vec![]);
+                members.len() - 1
+            });
+            members[index].push(rank);
+        }
+        let leads = |node: &Vec<u32>| root.filter(|r| node.contains(r)).unwrap_or(node[0]);
+        let leaders = members.iter().map(leads).collect();
+        let own = members.iter().position(|node| node.contains(&p.rank)).unwrap_or(0);
+        Nodes { members, leaders, own }
+    }
+
+    /// The leader of the own node.
+    pub(crate) fn leader(&self) -> u32 {
+        self.leaders[self.own]
+    }
+
+    /// Ranks of the own node.
+    pub(crate) fn mates(&self) -> &[u32] {
+        &self.members[self.own]
+    }
+
+    /// Whether each node's ranks follow one another, so that going by nodes is going by ranks.
+    pub(crate) fn in_order(&self) -> bool {
+        self.members.iter().flatten().is_sorted()
+    }
+
+    /// The own node as a group.
+    pub(crate) fn node_group(&self, p: &Params) -> Option<Group<'_>> {
+        Group::of_ranks(p, self.mates())
+    }
+
+    /// The leaders as a group, if the calling process is one.
+    pub(crate) fn leader_group(&self, p: &Params) -> Option<Group<'_>> {
+        Group::of_ranks(p, &self.leaders)
+    }
+
+    /// The place of the calling process in a binomial tree over the leaders with a binomial tree below each.
+    ///
+    /// ```text
+    ///        a0 ══════ b0          ══ between nodes, served first
+    ///       ↙  ↘      ↙  ↘         ── within
+    ///      a1   a2   b1   b2
+    /// ```
+    pub(crate) fn tree(&self, p: &Params, root: u32) -> Node {
+        let position = |list: &[u32], rank: u32| list.iter().position(|&r| r == rank).unwrap_or(0) as u32;
+        let place = |list: &[u32], top: u32| {
+            let node = tree::knomial(position(list, p.rank), list.len() as u32, position(list, top), 2);
+            let back = |i: u32| list[i as usize];
+            (node.parent.map(back), node.children.into_iter().map(back).collect::<Vec<u32>>())
+        };
+        let (mut parent, mut children) = place(self.mates(), self.leader());
+        if p.rank == self.leader() {
+            let (above, mut below) = place(&self.leaders, root);
+            below.append(&mut children);
+            (parent, children) = (above, below);
+        }
+        Node { parent, children }
+    }
+}
+
+/// The consecutive runs in an ascending list of ranks.
+pub(crate) fn runs(ranks: &[u32]) -> impl Iterator<Item = std::ops::Range<u32>> + '_ {
+    ranks.chunk_by(|a, b| a + 1 == *b).map(|run| run[0]..run[run.len() - 1] + 1)
+}
