@@ -11,6 +11,7 @@ mod port;
 pub mod schedule;
 pub mod shared;
 mod tree;
+pub mod tuned;
 
 pub use execution::{Execution, Layout, Shape, State, Waiting};
 pub use params::{Coll, Key, Neighbours, Params, Root, Topology};

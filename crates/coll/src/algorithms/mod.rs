@@ -14,5 +14,6 @@ pub mod neighbour;
 pub mod node;
 pub mod reduce;
 pub mod reduce_scatter;
+pub mod registry;
 pub mod scan;
 pub mod scatter;

@@ -1,0 +1,280 @@
+//! Every algorithm by collective and name: what can be chosen, forced and measured.
+
+use super::hierarchical::{movement, reductions};
+use super::node::{cells, direct, lines};
+use super::*;
+use crate::params::{Coll, Params};
+use crate::schedule::Schedule;
+
+/// Builds the schedule of the calling rank.
+pub type Build = for<'p, 'a> fn(&'p Params<'a>) -> Schedule;
+
+/// What an algorithm needs beyond a communicator.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Needs {
+    /// An inter-communicator (all others: an intra-communicator).
+    pub inter: bool,
+    /// The operation may be applied in any order.
+    pub commutative: bool,
+    /// Elements without holes, in reductions.
+    pub dense: bool,
+    /// The shared memory it uses.
+    pub memory: Memory,
+    /// It makes use of `segments`.
+    pub segments: bool,
+    /// It makes use of `fanout`.
+    pub fanout: bool,
+}
+
+/// Shared memory of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Memory {
+    /// None.
+    None,
+    /// Lines of one area for all ranks; at most [`crate::shared::PAYLOAD`] bytes.
+    Lines,
+    /// Lines of an area on each node; at most [`crate::shared::PAYLOAD`] bytes.
+    LinesPerNode,
+    /// Cells of one area for all ranks.
+    Cells,
+    /// Direct reads between all ranks, and lines.
+    Direct,
+}
+
+/// An algorithm.
+#[derive(Clone, Copy, Debug)]
+pub struct Algorithm {
+    /// The collective it computes.
+    pub coll: Coll,
+    /// Its name in parameters and tables; unique within the collective.
+    pub name: &'static str,
+    /// Its function.
+    pub build: Build,
+    /// What it needs.
+    pub needs: Needs,
+}
+
+/// An index into [`ALGORITHMS`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct AlgorithmId(pub u16);
+
+impl AlgorithmId {
+    /// The algorithm.
+    pub fn get(self) -> &'static Algorithm {
+        &ALGORITHMS[usize::from(self.0)]
+    }
+}
+
+/// The algorithm of that name.
+pub fn find(coll: Coll, name: &str) -> Option<AlgorithmId> {
+    ALGORITHMS.iter().position(|a| a.coll == coll && a.name == name).map(|i| AlgorithmId(i as u16))
+}
+
+/// All algorithms of a collective, in the order of the table.
+pub fn of(coll: Coll) -> impl Iterator<Item = (AlgorithmId, &'static Algorithm)> {
+    ALGORITHMS
+        .iter()
+        .enumerate()
+        .filter(move |(_, a)| a.coll == coll)
+        .map(|(i, a)| (AlgorithmId(i as u16), a))
+}
+
+const PLAIN: Needs = Needs {
+    inter: false,
+    commutative: false,
+    dense: false,
+    memory: Memory::None,
+    segments: false,
+    fanout: false,
+};
+const SEGMENTS: Needs = Needs { segments: true, ..PLAIN };
+const FANOUT: Needs = Needs { fanout: true, ..PLAIN };
+const BOTH: Needs = Needs { segments: true, fanout: true, ..PLAIN };
+const COMMUTES: Needs = Needs { commutative: true, ..PLAIN };
+const COMMUTES_SEGMENTS: Needs = Needs { commutative: true, ..SEGMENTS };
+const INTER: Needs = Needs { inter: true, ..PLAIN };
+const LINES: Needs = Needs { memory: Memory::Lines, ..PLAIN };
+const LINES_FANOUT: Needs = Needs { memory: Memory::Lines, ..FANOUT };
+const NODE_LINES: Needs = Needs { memory: Memory::LinesPerNode, ..PLAIN };
+const CELLS: Needs = Needs { memory: Memory::Cells, ..SEGMENTS };
+const CELLS_DENSE: Needs = Needs { dense: true, ..CELLS };
+const DIRECT: Needs = Needs { memory: Memory::Direct, ..PLAIN };
+const DIRECT_DENSE: Needs = Needs { dense: true, segments: true, ..DIRECT };
+
+macro_rules! algorithms {
+    ($($coll:ident { $($name:literal $build:path: $needs:expr;)* })*) => {
+        /// Every algorithm. To add one: its function, and a line here.
+        pub static ALGORITHMS: &[Algorithm] = &[
+            $($(Algorithm { coll: Coll::$coll, name: $name, build: $build, needs: $needs },)*)*
+        ];
+    };
+}
+
+algorithms! {
+    Barrier {
+        "dissemination" barrier::dissemination: PLAIN;
+        "recursive_doubling" barrier::recursive_doubling: PLAIN;
+        "tree" barrier::tree: FANOUT;
+        "linear" barrier::linear: PLAIN;
+        "hierarchical" movement::barrier: PLAIN;
+        "hierarchical_lines" movement::barrier_lines: NODE_LINES;
+        "lines_all" lines::barrier_all: LINES;
+        "lines_flat" lines::barrier_flat: LINES;
+        "lines_gate" lines::barrier_gate: LINES;
+        "lines_tree" lines::barrier_tree: LINES_FANOUT;
+        "lines_dissemination" lines::barrier_dissemination: LINES;
+        "inter" inter::barrier: INTER;
+    }
+    Bcast {
+        "binomial" bcast::binomial: SEGMENTS;
+        "knomial" bcast::knomial: BOTH;
+        "binary" bcast::binary: BOTH;
+        "chain" bcast::chain: BOTH;
+        "linear" bcast::linear: SEGMENTS;
+        "split_binary" bcast::split_binary: SEGMENTS;
+        "scatter_recursive_doubling" bcast::scatter_recursive_doubling: PLAIN;
+        "scatter_ring" bcast::scatter_ring: PLAIN;
+        "hierarchical" movement::bcast: SEGMENTS;
+        "hierarchical_lines" movement::bcast_lines: NODE_LINES;
+        "lines_flat" lines::bcast_flat: LINES;
+        "lines_tree" lines::bcast_tree: LINES_FANOUT;
+        "cells" cells::bcast: CELLS;
+        "direct" direct::bcast: DIRECT;
+        "inter" inter::bcast: INTER;
+    }
+    Gather {
+        "binomial" gather::binomial: PLAIN;
+        "linear" gather::linear: PLAIN;
+        "hierarchical" movement::gather: PLAIN;
+        "inter" inter::gather: INTER;
+    }
+    Gatherv {
+        "linear" gather::linear_v: PLAIN;
+        "inter" inter::gather_v: INTER;
+    }
+    Scatter {
+        "binomial" scatter::binomial: PLAIN;
+        "linear" scatter::linear: PLAIN;
+        "hierarchical" movement::scatter: PLAIN;
+        "inter" inter::scatter: INTER;
+    }
+    Scatterv {
+        "linear" scatter::linear_v: PLAIN;
+        "inter" inter::scatter_v: INTER;
+    }
+    Allgather {
+        "ring" allgather::ring: PLAIN;
+        "recursive_doubling" allgather::recursive_doubling: PLAIN;
+        "bruck" allgather::bruck: PLAIN;
+        "neighbour_exchange" allgather::neighbour_exchange: PLAIN;
+        "linear" allgather::linear: PLAIN;
+        "hierarchical" movement::allgather: PLAIN;
+        "lines_all" lines::allgather_all: LINES;
+        "cells" cells::allgather: CELLS;
+        "direct" direct::allgather: DIRECT;
+        "inter" inter::allgather: INTER;
+    }
+    Allgatherv {
+        "ring" allgather::ring_v: PLAIN;
+        "neighbour_exchange" allgather::neighbour_exchange_v: PLAIN;
+        "linear" allgather::linear_v: PLAIN;
+        "inter" inter::allgather_v: INTER;
+    }
+    Alltoall {
+        "linear" alltoall::linear: PLAIN;
+        "linear_sync" alltoall::linear_sync: FANOUT;
+        "scattered" alltoall::scattered: FANOUT;
+        "pairwise" alltoall::pairwise: PLAIN;
+        "bruck" alltoall::bruck: FANOUT;
+        "hierarchical" movement::alltoall: PLAIN;
+        "direct" direct::alltoall: DIRECT;
+        "inter" inter::alltoall: INTER;
+    }
+    Alltoallv {
+        "linear" alltoall::linear_v: PLAIN;
+        "linear_sync" alltoall::linear_sync_v: FANOUT;
+        "scattered" alltoall::scattered_v: FANOUT;
+        "pairwise" alltoall::pairwise_v: PLAIN;
+        "inter" inter::alltoall_v: INTER;
+    }
+    Alltoallw {
+        "linear" alltoall::linear_v: PLAIN;
+        "linear_sync" alltoall::linear_sync_v: FANOUT;
+        "scattered" alltoall::scattered_v: FANOUT;
+        "pairwise" alltoall::pairwise_v: PLAIN;
+        "inter" inter::alltoall_v: INTER;
+    }
+    Reduce {
+        "binomial" reduce::binomial: SEGMENTS;
+        "knomial" reduce::knomial: BOTH;
+        "binary" reduce::binary: BOTH;
+        "chain" reduce::chain: BOTH;
+        "in_order_binary" reduce::in_order_binary: SEGMENTS;
+        "linear" reduce::linear: PLAIN;
+        "rabenseifner" reduce::rabenseifner: COMMUTES;
+        "hierarchical" reductions::reduce: SEGMENTS;
+        "lines_flat" lines::reduce_flat: LINES;
+        "cells" cells::reduce: CELLS_DENSE;
+        "direct" direct::reduce: DIRECT_DENSE;
+        "inter" inter::reduce: INTER;
+    }
+    Allreduce {
+        "recursive_doubling" allreduce::recursive_doubling: PLAIN;
+        "ring" allreduce::ring: COMMUTES_SEGMENTS;
+        "rabenseifner" allreduce::rabenseifner: COMMUTES;
+        "tree" allreduce::tree: BOTH;
+        "linear" allreduce::linear: PLAIN;
+        "hierarchical" reductions::allreduce: SEGMENTS;
+        "hierarchical_lines" reductions::allreduce_lines: NODE_LINES;
+        "lines_all" lines::allreduce_all: LINES;
+        "lines_flat" lines::allreduce_flat: LINES;
+        "lines_gate" lines::allreduce_gate: LINES;
+        "lines_tree" lines::allreduce_tree: LINES_FANOUT;
+        "cells" cells::allreduce: CELLS_DENSE;
+        "direct" direct::allreduce: DIRECT_DENSE;
+        "inter" inter::allreduce: INTER;
+    }
+    ReduceScatter {
+        "ring" reduce_scatter::ring: COMMUTES;
+        "recursive_halving" reduce_scatter::recursive_halving: COMMUTES;
+        "butterfly" reduce_scatter::butterfly: PLAIN;
+        "linear" reduce_scatter::linear: PLAIN;
+        "hierarchical" reductions::reduce_scatter: PLAIN;
+        "inter" inter::reduce_scatter: INTER;
+    }
+    ReduceScatterBlock {
+        "ring" reduce_scatter::ring_block: COMMUTES;
+        "recursive_halving" reduce_scatter::recursive_halving_block: COMMUTES;
+        "butterfly" reduce_scatter::butterfly_block: PLAIN;
+        "linear" reduce_scatter::linear_block: PLAIN;
+        "hierarchical" reductions::reduce_scatter_block: PLAIN;
+        "inter" inter::reduce_scatter_block: INTER;
+    }
+    Scan {
+        "recursive_doubling" scan::recursive_doubling: PLAIN;
+        "binomial" scan::binomial: PLAIN;
+        "linear" scan::linear: SEGMENTS;
+        "hierarchical" reductions::scan: PLAIN;
+    }
+    Exscan {
+        "recursive_doubling" scan::recursive_doubling_exclusive: PLAIN;
+        "binomial" scan::binomial_exclusive: PLAIN;
+        "linear" scan::linear_exclusive: SEGMENTS;
+        "hierarchical" reductions::exscan: PLAIN;
+    }
+    NeighborAllgather {
+        "linear" neighbour::allgather: PLAIN;
+    }
+    NeighborAllgatherv {
+        "linear" neighbour::allgather_v: PLAIN;
+    }
+    NeighborAlltoall {
+        "linear" neighbour::alltoall: PLAIN;
+    }
+    NeighborAlltoallv {
+        "linear" neighbour::alltoall_v: PLAIN;
+    }
+    NeighborAlltoallw {
+        "linear" neighbour::alltoall_v: PLAIN;
+    }
+}

@@ -1,0 +1,155 @@
+//! Which algorithm a call uses: rows of one table, which parameters override.
+//!
+//! [`Table::builtin`] is the file `tuned.toml` next to this one; a user's rule file ([`Table::parse`]) is asked first. The first row that fits the
+//! call and whose algorithm the call can use decides. All ranks of a call ask with the same [`Query`], so all choose alike; nothing that
+//! may differ between ranks (buffer addresses, layouts of types in data movement) is in it.
+
+mod rules;
+
+pub use rules::ParseError;
+
+use crate::algorithms::node::cells;
+use crate::algorithms::registry::{self, Algorithm, AlgorithmId, Memory};
+use crate::params::Coll;
+use crate::shared::PAYLOAD;
+use rules::Rule;
+
+/// Where the ranks of a communicator are and what they share; equal on all ranks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Placement {
+    /// All on one node.
+    Node {
+        /// There are more ranks than cores.
+        crowded: bool,
+    },
+    /// On several nodes, with one rank on each.
+    Spread,
+    /// On several nodes, with several ranks on some.
+    Cluster,
+}
+
+/// What a choice depends on; equal on all ranks of the call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Query {
+    /// The operation.
+    pub coll: Coll,
+    /// Ranks of the communicator; of both groups in an inter-communicator.
+    pub ranks: u32,
+    /// An inter-communicator.
+    pub inter: bool,
+    /// Packed bytes. Bcast, reduce, allreduce, scans: of the vector. Gather, scatter, allgather, alltoall: of one rank's block.
+    /// Allgatherv: of the average block. Reduce-scatter: of the whole vector. Barrier, gatherv, scatterv, alltoallv, alltoallw and
+    /// neighbourhoods, where not every rank could tell: 0.
+    pub bytes: u64,
+    /// Packed bytes of an element, for reductions.
+    pub element: u64,
+    /// The operation commutes.
+    pub commutative: bool,
+    /// The elements of a reduction have no holes (size = extent).
+    pub dense: bool,
+    /// Where the ranks are.
+    pub placement: Placement,
+    /// A shared area exists on each node, and this call may use it (blocking and in order).
+    pub area: bool,
+    /// Ranks of a node can read each other's memory.
+    pub direct: bool,
+}
+
+/// What was chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Choice {
+    /// The algorithm.
+    pub algorithm: AlgorithmId,
+    /// For [`crate::Params::segments`].
+    pub segments: u32,
+    /// For [`crate::Params::fanout`].
+    pub fanout: u32,
+}
+
+/// What parameters prescribe for one collective. A forced algorithm that the call cannot use is passed over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Forced {
+    /// `coll_tuned_<coll>_algorithm`, by [`registry::find`].
+    pub algorithm: Option<AlgorithmId>,
+    /// `coll_tuned_<coll>_segment`, in bytes.
+    pub segment: Option<u64>,
+    /// `coll_tuned_<coll>_fanout`.
+    pub fanout: Option<u32>,
+}
+
+/// Rows by collective.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    rules: Vec<Rule>,
+}
+
+impl Table {
+    /// The table that comes with the library.
+    pub fn builtin() -> Table {
+        Table::parse(include_str!("tuned.toml")).unwrap_or_default()
+    }
+
+    /// Reads a rule file; see `tuned.toml` for the format.
+    pub fn parse(text: &str) -> Result<Table, ParseError> {
+        Ok(Table { rules: rules::parse(text)? })
+    }
+
+    /// This table's rows before `other`'s.
+    pub fn before(mut self, other: Table) -> Table {
+        self.rules.extend(other.rules);
+        self
+    }
+
+    /// The choice for a call: what is forced, else the first row that fits, else the collective's first algorithm that can be used.
+    pub fn select(&self, query: &Query, forced: &Forced) -> Option<Choice> {
+        let usable = |id: &AlgorithmId| can_use(id.get(), query);
+        let rule = self.rules.iter().find(|rule| rule.matches(query) && usable(&rule.algorithm));
+        let by_default = || registry::of(query.coll).map(|(id, _)| id).find(usable);
+        let algorithm = forced.algorithm.filter(usable).or(rule.map(|r| r.algorithm)).or_else(by_default)?;
+        let rule = rule.filter(|r| r.algorithm == algorithm);
+        let segment = forced.segment.or(rule.map(|r| r.segment)).unwrap_or(0);
+        let fanout = forced.fanout.or(rule.map(|r| r.fanout)).unwrap_or(0);
+        Some(choice(algorithm, query, segment, fanout))
+    }
+}
+
+/// Whether a call can use an algorithm at all.
+pub fn can_use(algorithm: &Algorithm, query: &Query) -> bool {
+    let needs = &algorithm.needs;
+    let one_node = matches!(query.placement, Placement::Node { .. });
+    let fits_line = query.bytes <= PAYLOAD as u64;
+    algorithm.coll == query.coll
+        && needs.inter == query.inter
+        && (query.commutative || !needs.commutative)
+        && (query.dense || !needs.dense)
+        && match needs.memory {
+            Memory::None => true,
+            Memory::Lines => query.area && one_node && fits_line,
+            Memory::LinesPerNode => query.area && fits_line,
+            Memory::Cells => query.area && one_node && cell_segments(query) <= u64::from(MOST_SEGMENTS),
+            Memory::Direct => query.area && one_node && query.direct,
+        }
+}
+
+fn choice(algorithm: AlgorithmId, query: &Query, segment: u64, fanout: u32) -> Choice {
+    let needs = &algorithm.get().needs;
+    let wanted = if segment == 0 { 1 } else { query.bytes.div_ceil(segment) };
+    let least = if needs.memory == Memory::Cells { cell_segments(query) } else { 1 };
+    let most = if query.element > 0 { (query.bytes / query.element).max(1) } else { query.bytes.max(1) };
+    let segments = if needs.segments { segment_class(wanted.min(most).max(least)) } else { 1 };
+    Choice { algorithm, segments, fanout: if needs.fanout { fanout } else { 0 } }
+}
+
+fn cell_segments(query: &Query) -> u64 {
+    cells::segments_for(query.bytes, query.element.max(1))
+}
+
+/// Segments at most, so that schedules stay short.
+const MOST_SEGMENTS: u32 = 1024;
+
+/// Rounds up to 1, 2, 3, 4, 6, 8, 12, 16, …: few classes of counts, so that few schedules are kept.
+fn segment_class(wanted: u64) -> u32 {
+    let wanted = wanted.clamp(1, u64::from(MOST_SEGMENTS)) as u32;
+    let power = wanted.next_power_of_two();
+    if power >= 4 && wanted <= power / 4 * 3 { power / 4 * 3 } else { power }
+}
