@@ -261,14 +261,16 @@ impl Placement {
             let first = nth * per_rank;
             if first + per_rank > inside.len() && !(overload && per_rank <= inside.len()) && unit <= Unit::L2
             {
+                let room = inside.len() / per_rank;
+                let seen = format!(
+                    "each {} has {} of kind {} to bind to, room for {room} ranks of {per_rank} each; \
+                     {size} ranks need more",
+                    map.unit.name(),
+                    inside.len(),
+                    unit.name(),
+                );
                 return Err(refuse(
-                    format!(
-                        "a {} has {} groups of kind {}, and {} ranks of {per_rank} each were mapped to it",
-                        map.unit.name(),
-                        inside.len(),
-                        unit.name(),
-                        nth + 1
-                    ),
+                    if map.unit == unit { one_level(size, per_rank, units.len(), unit) } else { seen },
                     "start fewer ranks, use -bind-to none, or share them with -bind-to …:overload-allowed",
                 ));
             }
@@ -277,6 +279,11 @@ impl Placement {
         }
         Ok(result)
     }
+}
+
+/// Why ranks that are mapped and bound to the same kind of group do not fit.
+fn one_level(size: usize, per_rank: usize, groups: usize, unit: Unit) -> String {
+    format!("{size} ranks of {per_rank} {0} each, and {groups} of kind {0} that may be used", unit.name())
 }
 
 /// An even share of the cores for each of `size` ranks; of the threads where there are fewer cores than ranks.

@@ -12,7 +12,8 @@ const ROOT: &str = "/sys/fs/cgroup";
 /// Our group in the hierarchies that matter here.
 #[derive(Clone, Debug, Default)]
 pub struct Cgroup {
-    /// From the mount's root down to our group, for processor time.
+    /// From the mount's root down to our group, for processor time. Machines in transition mount both versions;
+    /// then both chains are here.
     cpu: Vec<PathBuf>,
     /// Likewise for memory.
     memory: Vec<PathBuf>,
@@ -69,9 +70,10 @@ impl Cgroup {
 
     /// How often the kernel killed a process of the group for lack of memory.
     pub fn oom_kills(&self) -> Option<u64> {
-        let directory = self.memory.last()?;
-        let text = read(directory, "memory.events").or_else(|| read(directory, "memory.oom_control"))?;
-        text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+        self.memory.iter().rev().find_map(|directory| {
+            let text = read(directory, "memory.events").or_else(|| read(directory, "memory.oom_control"))?;
+            text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+        })
     }
 
     /// The least limit of memory over all groups above, in bytes; `None` without limit.
@@ -180,6 +182,7 @@ mod tests {
                 ("cpu,cpuacct/cpu.cfs_quota_us", "200000\n"),
                 ("cpu,cpuacct/cpu.cfs_period_us", "100000\n"),
                 ("memory/memory.limit_in_bytes", "9223372036854771712\n"),
+                ("unified/cgroup.controllers", ""),
                 ("memory/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n"),
             ],
         );

@@ -136,7 +136,7 @@ fn describe(failure: &Failure) -> (String, String, String) {
             )
         }
         Failure::Timeout(time) => (
-            format!("ran longer than {} s", time.as_secs()),
+            format!("ran longer than {} s", time.as_secs_f64()),
             "the limit given by -timeout or MPIEXEC_TIMEOUT".to_owned(),
             "raise the limit, or find out where the ranks wait with -get-stack-traces".to_owned(),
         ),

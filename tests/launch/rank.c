@@ -1,0 +1,157 @@
+/* A rank that does what the test wants of it.
+ *
+ * usage: rank [WORDS]   each word is one step, `N:word` only on rank N:
+ *   init finalize      MPI_Init and MPI_Finalize
+ *   barrier            MPI_Barrier on MPI_COMM_WORLD
+ *   who                print "rank R of S app A"
+ *   env=NAME           print "NAME=value" or "NAME unset"
+ *   print=TEXT         print TEXT without a newline
+ *   lines=N            print N lines of 200 times the rank's letter
+ *   stdin              print the number of bytes and the sum of what standard input gives
+ *   exit=CODE abort=CODE signal=NUMBER
+ *   sleep=MILLISECONDS
+ *   fork               leave a child behind that sleeps and holds all descriptors
+ *   daemon             the same in a session of its own, twice forked
+ *   catch=NUMBER       print "caught NUMBER" when that signal comes
+ *   memory=MIB         use that much memory
+ *   cpus               print the processors this rank may use
+ */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void caught(int signal)
+{
+    char text[] = "caught 00\n";
+    text[7] = '0' + signal / 10;
+    text[8] = '0' + signal % 10;
+    if (write(1, text, sizeof text - 1) < 0)
+        _exit(99);
+}
+
+static void who(void)
+{
+    int rank, size, flag, *app;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &app, &flag);
+    printf("rank %d of %d app %d\n", rank, size, flag ? *app : -1);
+}
+
+static void print_lines(int count)
+{
+    const char *rank = getenv("PMI_RANK");
+    char line[202];
+    memset(line, 'a' + (rank ? atoi(rank) : 0), 200);
+    strcpy(line + 200, "\n");
+    for (int i = 0; i < count; i++) {
+        fputs(line, stdout);
+        if (i % 7 == 0)
+            fflush(stdout);
+    }
+}
+
+static void count_stdin(void)
+{
+    unsigned long bytes = 0, sum = 0;
+    for (int c; (c = getchar()) != EOF; bytes++)
+        sum += (unsigned long)c;
+    printf("stdin %lu bytes sum %lu\n", bytes, sum);
+}
+
+static void leave_child(int in_own_session)
+{
+    if (fork() != 0)
+        return;
+    if (in_own_session) {
+        setsid();
+        if (fork() != 0)
+            _exit(0);
+    }
+    sleep(300);
+    _exit(0);
+}
+
+static void print_cpus(void)
+{
+    cpu_set_t set;
+    sched_getaffinity(0, sizeof set, &set);
+    printf("cpus");
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &set))
+            printf(" %d", cpu);
+    printf("\n");
+}
+
+static void use_memory(size_t mib)
+{
+    for (size_t i = 0; i < mib; i++)
+        memset(malloc(1 << 20), 1, 1 << 20);
+}
+
+static void step(const char *word)
+{
+    const char *value = strchr(word, '=');
+    size_t length = value ? (size_t)(value - word) : strlen(word);
+    value = value ? value + 1 : "";
+#define IS(name) (length == strlen(name) && strncmp(word, name, length) == 0)
+    if (IS("init"))
+        MPI_Init(NULL, NULL);
+    else if (IS("finalize"))
+        MPI_Finalize();
+    else if (IS("barrier"))
+        MPI_Barrier(MPI_COMM_WORLD);
+    else if (IS("who"))
+        who();
+    else if (IS("env"))
+        printf(getenv(value) ? "%s=%s\n" : "%s unset\n", value, getenv(value));
+    else if (IS("print"))
+        printf("%s", value);
+    else if (IS("lines"))
+        print_lines(atoi(value));
+    else if (IS("stdin"))
+        count_stdin();
+    else if (IS("exit"))
+        exit(atoi(value));
+    else if (IS("abort"))
+        MPI_Abort(MPI_COMM_WORLD, atoi(value));
+    else if (IS("signal"))
+        raise(atoi(value));
+    else if (IS("sleep"))
+        usleep((useconds_t)atoi(value) * 1000);
+    else if (IS("fork"))
+        leave_child(0);
+    else if (IS("daemon"))
+        leave_child(1);
+    else if (IS("catch"))
+        signal(atoi(value), caught);
+    else if (IS("memory"))
+        use_memory((size_t)atoi(value));
+    else if (IS("cpus"))
+        print_cpus();
+    else {
+        fprintf(stderr, "rank: unknown word %s\n", word);
+        exit(98);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *rank = getenv("PMI_RANK");
+    for (int i = 1; i < argc; i++) {
+        char *end;
+        long only = strtol(argv[i], &end, 10);
+        if (end != argv[i] && *end == ':') {
+            if (rank && atol(rank) == only)
+                step(end + 1);
+        } else {
+            step(argv[i]);
+        }
+    }
+    return 0;
+}
