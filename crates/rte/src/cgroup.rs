@@ -68,12 +68,15 @@ impl Cgroup {
         quotas.reduce(f64::min)
     }
 
-    /// How often the kernel killed a process of the group for lack of memory.
+    /// How often the kernel killed a process for lack of memory: of our group, or of the whole machine where
+    /// no group counts.
     pub fn oom_kills(&self) -> Option<u64> {
-        self.memory.iter().rev().find_map(|directory| {
-            let text = read(directory, "memory.events").or_else(|| read(directory, "memory.oom_control"))?;
-            text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
-        })
+        let group = self.memory.iter().rev().find_map(|directory| {
+            read(directory, "memory.events")
+                .or_else(|| read(directory, "memory.oom_control"))
+                .and_then(oom_line)
+        });
+        group.or_else(|| oom_line(fs::read_to_string("/proc/vmstat").ok()?))
     }
 
     /// The least limit of memory over all groups above, in bytes; `None` without limit.
@@ -100,10 +103,8 @@ impl Cgroup {
     }
 }
 
-/// Kills of the kernel for lack of memory on the whole machine.
-pub fn machine_oom_kills() -> Option<u64> {
-    let text = fs::read_to_string("/proc/vmstat").ok()?;
-    text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.parse().ok())
+fn oom_line(text: String) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
 }
 
 /// All groups from `mount` down to `path`; only the mount where `path` is not below it.

@@ -43,13 +43,6 @@ pub enum Error {
         /// What to say instead.
         next: String,
     },
-    /// Shared memory cannot be had.
-    Segment {
-        /// Bytes needed.
-        bytes: u64,
-        /// What was seen.
-        seen: String,
-    },
     /// Standard input was directed to a rank that does not exist.
     StdinRank {
         /// The rank asked for.
@@ -110,13 +103,6 @@ impl fmt::Display for Error {
             Error::Placement { seen, next } => {
                 write!(f, "placing the ranks: not possible as asked\n  seen: {seen}\n  next: {next}")
             }
-            Error::Segment { bytes, seen } => write!(
-                f,
-                "allocating {} MiB of shared memory for the ranks of this node: not possible\n  seen: {seen}\n  \
-                 next: start fewer ranks, or give the container or cgroup more memory \
-                 (docker run --memory=…, Slurm --mem=…)",
-                bytes.div_ceil(1 << 20)
-            ),
             Error::StdinRank { rank, size } => write!(
                 f,
                 "directing standard input to rank {rank}: no such rank\n  seen: the job has {size} ranks\n  \

@@ -17,6 +17,7 @@ use pmi::Segment;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, pidfd_open, waitid};
 
+use crate::cgroup::Cgroup;
 use crate::control::{self, Message};
 use crate::prepare::Prepared;
 use crate::signals::{self, Events, Set};
@@ -42,13 +43,14 @@ pub fn run(spec: JobSpec) -> Result<u8, Error> {
         let code = guard::run(prepared, segment, theirs, own_pid, before);
         std::process::exit(i32::from(code));
     }
+    let cgroup = prepared.cgroup.clone();
     drop((theirs, prepared));
     let guard = Pid::from_raw(pid).ok_or_else(|| Error::System {
         step: "starting the guard",
         source: std::io::Error::last_os_error(),
     })?;
     Watch::new(guard, ours, &wanted)
-        .and_then(|watch| watch.run(segment))
+        .and_then(|watch| watch.run(segment, &cgroup))
         .inspect_err(|_| drop(tree::end_all()))
 }
 
@@ -58,11 +60,6 @@ fn new_segment(prepared: &Prepared) -> Result<Option<Segment>, Error> {
         return Ok(None);
     }
     let bytes = (prepared.spec.segment_bytes)(prepared.app_of.len());
-    // Charged beyond the limit, it would not be refused: somebody would be killed instead.
-    if let Some(left) = prepared.cgroup.memory_left().filter(|&left| left < bytes) {
-        let seen = format!("the control group's memory limit leaves {} MiB", left >> 20);
-        return Err(Error::Segment { bytes, seen });
-    }
     Segment::create(bytes).map(Some).map_err(Error::system("creating shared memory"))
 }
 
@@ -83,9 +80,13 @@ impl Watch {
         })
     }
 
-    fn run(self, segment: Option<Segment>) -> Result<u8, Error> {
+    fn run(self, segment: Option<Segment>, cgroup: &Cgroup) -> Result<u8, Error> {
         if let Some(segment) = segment {
-            self.allocate(&segment)?;
+            // Charged beyond a limit, memory is not refused: somebody would be killed instead.
+            match cgroup.memory_left() {
+                Some(left) if left < segment.bytes => self.tell(Message::SegmentFailed(libc::ENOMEM)),
+                _ => self.allocate(&segment)?,
+            }
         }
         while !self.guard_ended(None)? {}
         self.verdict()
@@ -106,13 +107,16 @@ impl Watch {
                 return Ok(());
             }
         };
-        let message = match outcome {
+        self.tell(match outcome {
             Ok(()) => Message::SegmentReady,
             Err(e) => Message::SegmentFailed(e.raw_os_error().unwrap_or(libc::ENOMEM)),
-        };
+        });
+        Ok(())
+    }
+
+    fn tell(&self, message: Message) {
         // Fails only if the guard has ended, which is noticed next.
         let _ = message.send(&self.control);
-        Ok(())
     }
 
     /// Waits for at most `patience`; passes on signals. Whether the guard has ended.
@@ -128,7 +132,7 @@ impl Watch {
             Err(e) => return Err(Error::system("waiting for the guard")(e)),
         }
         while let Some(event) = self.signals.next() {
-            let _ = Message::Signal(event.signal).send(&self.control);
+            self.tell(Message::Signal(event.signal));
             if event.signal == libc::SIGTSTP {
                 // The ranks are told to stop; now this process, so that the shell sees the job stopped.
                 let _ = kill_process(rustix::process::getpid(), Signal::STOP);

@@ -20,7 +20,7 @@ use super::report::{self, Culprit};
 use super::start::StartError;
 use super::{Failure, Guard};
 use crate::server::Phase;
-use crate::{cgroup, traces};
+use crate::traces;
 
 /// After a failure the other ranks have this long to go by themselves.
 const GRACE: Duration = Duration::from_millis(300);
@@ -134,14 +134,13 @@ impl Guard {
         if *failure != Failure::Killed(libc::SIGKILL) {
             return None;
         }
-        let more =
-            |now: Option<u64>, before: Option<u64>| now.zip(before).is_some_and(|(now, before)| now > before);
-        if more(self.job.cgroup.oom_kills(), self.oom_kills.0) {
-            let limit = self.job.cgroup.memory_limit();
-            let limit = limit.map_or(String::new(), |bytes| format!(" ({} MiB)", bytes >> 20));
-            return Some(format!("out of memory: the kernel enforced the control group's limit{limit}"));
-        }
-        more(cgroup::machine_oom_kills(), self.oom_kills.1).then(|| "out of memory: see dmesg".to_owned())
+        let (before, now) = (self.oom_kills?, self.job.cgroup.oom_kills()?);
+        let limit = self.job.cgroup.memory_limit().map(|bytes| bytes >> 20);
+        let text = match limit {
+            Some(mib) => format!("out of memory: the kernel enforced the control group's limit of {mib} MiB"),
+            None => "out of memory: the kernel chose this process, see dmesg".to_owned(),
+        };
+        (now > before).then_some(text)
     }
 
     /// Asks all ranks to go, and sees to it that they are gone after the grace period.

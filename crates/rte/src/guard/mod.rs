@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 use pmi::Segment;
 use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid};
 
-use crate::cgroup;
 use crate::console::Writer;
 use crate::control::Message;
 use crate::poller::{Poller, Token};
@@ -49,9 +48,8 @@ pub(crate) struct Guard {
     children: Events,
     /// Limit of open files that ranks get back, where the guard raised its own.
     open_files: Option<libc::rlimit>,
-    /// Processes that the kernel had killed for lack of memory when the job began: in our control group,
-    /// and on the whole machine.
-    oom_kills: (Option<u64>, Option<u64>),
+    /// Processes that the kernel had killed for lack of memory when the job began.
+    oom_kills: Option<u64>,
     /// How often silent ranks were searched for other MPI libraries, and whether one was found.
     libraries: libraries::Search,
     /// Exit code of the job: that of the first failure.
@@ -125,7 +123,7 @@ impl Guard {
             stdin: forward::forwarder(job.spec.stdin, &poller)?,
             segment: segment.map_or(SegmentState::None, SegmentState::Pending),
             open_files: raise_open_files(size),
-            oom_kills: (job.cgroup.oom_kills(), cgroup::machine_oom_kills()),
+            oom_kills: None,
             ranks: Vec::with_capacity(size),
             libraries: libraries::Search::default(),
             code: None,
@@ -139,6 +137,7 @@ impl Guard {
 
     /// The event loop: until no rank is left.
     fn serve(&mut self) {
+        self.oom_kills = self.job.cgroup.oom_kills();
         self.pump_stdin();
         self.look_for_libraries_in(Duration::from_millis(250));
         while !self.ranks.iter().all(Rank::is_over) {
@@ -190,7 +189,8 @@ impl Guard {
                     SegmentState::Pending(segment) | SegmentState::Ready(segment) => segment.bytes,
                     SegmentState::None => 0,
                 };
-                self.fail(None, Failure::Segment { bytes, errno });
+                let left = self.job.cgroup.memory_left();
+                self.fail(None, Failure::Segment { bytes, left, errno });
             }
             Message::Signal(signal) => self.signalled(signal),
         }

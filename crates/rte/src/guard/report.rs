@@ -29,6 +29,8 @@ pub(crate) enum Failure {
     Segment {
         /// Bytes needed.
         bytes: u64,
+        /// Bytes that the control group's limit leaves, where there is one.
+        left: Option<u64>,
         /// The system's error number.
         errno: i32,
     },
@@ -125,11 +127,17 @@ fn describe(failure: &Failure) -> (String, String, String) {
             what.clone(),
             "run `ldd` on the program to see which MPI library it uses".to_owned(),
         ),
-        Failure::Segment { bytes, errno } => {
+        Failure::Segment { bytes, left, errno } => {
             let error = std::io::Error::from_raw_os_error(*errno);
+            let left = left.map_or(String::new(), |left| {
+                format!(", the control group's limit leaves {} MiB", left >> 20)
+            });
             (
                 "has no shared memory".to_owned(),
-                format!("{error}; {} MiB are needed for the ranks of this node", bytes.div_ceil(1 << 20)),
+                format!(
+                    "{error}; {} MiB are needed for the ranks of this node{left}",
+                    bytes.div_ceil(1 << 20)
+                ),
                 "start fewer ranks, or give the container or cgroup more memory (docker run --memory=…, \
                  Slurm --mem=…)"
                     .to_owned(),
@@ -197,7 +205,7 @@ mod tests {
             Failure::Exited(4),
             Failure::Abort { code: 3, message: String::new() },
             Failure::Protocol("x".to_owned()),
-            Failure::Segment { bytes: 1 << 30, errno: 12 },
+            Failure::Segment { bytes: 1 << 30, left: Some(5), errno: 12 },
             Failure::Timeout(Duration::from_secs(3)),
             Failure::Signalled(15),
             Failure::Internal("x".to_owned()),
