@@ -51,7 +51,7 @@ impl Types {
         let datatype = Datatype::predefined(handle).ok_or(INVALID)?;
         Ok(self.named.entry(handle.0).or_insert_with(|| TypeObject {
             datatype: datatype.clone(),
-            name: datatype.basic().map_or_else(String::new, |basic| basic.name().to_owned()),
+            name: datatype.predefined_name().unwrap_or_default().to_owned(),
             attributes: Attributes::default(),
         }))
     }

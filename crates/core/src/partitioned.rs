@@ -477,8 +477,11 @@ pub fn parrived(t: &mut Token, request: abi::Request, partition: i32, flag: &mut
         };
         receiver.reap(&mut state.ob1, &mut partitioned.done);
         let (_, cut) = receiver.cut();
-        if !receiver.posted || cut == 0 {
-            return Ok(receiver.posted);
+        if !receiver.posted {
+            return Ok(false);
+        }
+        if cut == 0 {
+            return Ok(receiver.receives.iter().all(Option::is_none));
         }
         let theirs = (index * bytes / cut)..((index + 1) * bytes).div_ceil(cut);
         Ok(theirs.into_iter().all(|p| receiver.receives.get(p as usize).is_none_or(Option::is_none)))

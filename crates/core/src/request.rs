@@ -242,8 +242,11 @@ fn conclude(t: &mut Token, request: &mut abi::Request, finished: Finished) -> Do
 }
 
 fn give(status: Option<&mut Status>, done: Option<&Done>) {
-    if let Some(status) = status {
-        status.fill(done.map_or(&Status::EMPTY, |done| &done.status));
+    match (status, done) {
+        (Some(status), Some(done)) => status.fill(&done.status),
+        // The empty status has its error set too (MPI-5.0 section 3.7.3).
+        (Some(status), None) => *status = Status::EMPTY,
+        (None, _) => {}
     }
 }
 

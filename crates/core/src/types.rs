@@ -343,6 +343,10 @@ pub fn set_name(t: &mut Token, datatype: abi::Datatype, name: &CStr) -> Result<(
 
 /// `MPI_Type_get_name`
 pub fn get_name(t: &mut Token, datatype: abi::Datatype, mut name: StrOut<'_>) -> Result<()> {
+    if datatype == abi::DATATYPE_NULL {
+        name.set("MPI_DATATYPE_NULL");
+        return Ok(());
+    }
     name.set(&t.lock().types.object(datatype)?.name);
     Ok(())
 }

@@ -82,8 +82,12 @@ pub fn set_name(t: &mut Token, comm: abi::Comm, name: &CStr) -> Result<()> {
     Ok(())
 }
 
-/// `MPI_Comm_get_name`
+/// `MPI_Comm_get_name`; the null handle has a name too (MPI-5.0 section 7.8).
 pub fn get_name(t: &mut Token, comm: abi::Comm, mut name: StrOut<'_>) -> Result<()> {
+    if comm == abi::COMM_NULL {
+        name.set("MPI_COMM_NULL");
+        return Ok(());
+    }
     name.set(&t.lock().comm(comm)?.name);
     Ok(())
 }
