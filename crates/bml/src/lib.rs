@@ -7,10 +7,10 @@
 
 use core::fmt;
 
-use btl::{Access, Arrival, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Route, Sleep};
+use btl::{Access, Arrival, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take};
 use btl_self::Loopback;
 use btl_vader::Vader;
-use mem::{PeerBytes, Source, UserMem};
+use mem::{Source, UserMem};
 use shm::doorbell::Doorbell;
 
 /// How a peer is reached.
@@ -139,11 +139,7 @@ impl Btl for Bml {
     }
 
     #[inline(always)]
-    fn receive_if<R>(
-        &mut self,
-        route: Route,
-        take: impl FnOnce(PeerBytes<'_>, PeerBytes<'_>) -> Option<R>,
-    ) -> Option<R> {
+    fn receive_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
         self.vader.as_mut()?.receive_if(route, take)
     }
 

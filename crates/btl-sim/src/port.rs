@@ -138,16 +138,12 @@ impl Btl for Port {
         if route == Route::NONE { Err(Busy) } else { self.send(Peer(route.0), header, payload) }
     }
 
-    fn receive_if<R>(
-        &mut self,
-        route: Route,
-        take: impl FnOnce(PeerBytes<'_>, PeerBytes<'_>) -> Option<R>,
-    ) -> Option<R> {
+    fn receive_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
         if route == Route::NONE {
             return None;
         }
         let (path, arrival) = self.take_from(route.0)?;
-        let taken = take(arrival.header, arrival.payload);
+        let taken = take.take(arrival.header, arrival.payload);
         let packet = self.held.take()?;
         if taken.is_none() {
             self.state.borrow_mut().path(route.0, self.rank, path).push_front(packet);

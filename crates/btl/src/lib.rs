@@ -126,6 +126,16 @@ impl Route {
     pub const NONE: Route = Route(u32::MAX);
 }
 
+/// What is done with a message that [`Btl::receive_if`] shows. A trait of one method and not a closure, because
+/// methods can be inlined by attribute.
+pub trait Take {
+    /// What comes of it.
+    type Taken;
+
+    /// Takes the message, or leaves it where it is.
+    fn take(self, header: PeerBytes<'_>, payload: PeerBytes<'_>) -> Option<Self::Taken>;
+}
+
 /// A byte transfer layer; see the module's documentation for the promises.
 pub trait Btl {
     /// The limits towards `peer`; constant while the peer lives.
@@ -155,24 +165,20 @@ pub trait Btl {
         Route::NONE
     }
 
-    /// As [`Btl::send`], to the peer that `route` leads to. May be [`Busy`] although `send` would not be.
+    /// As [`Btl::send`], to the peer that `route` leads to, for messages so short that it takes a few stores.
     ///
     /// # Errors
-    /// [`Busy`]; nothing was taken from `payload`.
+    /// [`Busy`]; nothing was taken from `payload`. `send` may succeed all the same.
     #[inline(always)]
     fn send_on<S: Source>(&mut self, _route: Route, _header: &[u64], _payload: &mut S) -> Result<(), Busy> {
         Err(Busy)
     }
 
-    /// Shows header and payload of the next message on `route`, if it can be seen at once, to `take`, and gives
-    /// its memory back if that returns something; if not, the message stays the next one. No arrival may be out.
-    /// May find nothing although [`Btl::next_arrival_from`] would.
+    /// Shows the next message on `route`, if it can be seen at once and is short, to `take`, and gives its memory
+    /// back if that takes it; if not, the message stays the next one. No arrival may be out. May find nothing
+    /// although [`Btl::next_arrival_from`] would.
     #[inline(always)]
-    fn receive_if<R>(
-        &mut self,
-        _route: Route,
-        _take: impl FnOnce(PeerBytes<'_>, PeerBytes<'_>) -> Option<R>,
-    ) -> Option<R> {
+    fn receive_if<T: Take>(&mut self, _route: Route, _take: T) -> Option<T::Taken> {
         None
     }
 

@@ -113,18 +113,17 @@ pub fn recv(
     comm: abi::Comm,
     status: Option<&mut Status>,
 ) -> Result<()> {
-    let done = match recv_at_once(t, buf, count, datatype, source, tag, comm) {
-        Some(done) => done,
-        None => recv_slow(t, buf, count, datatype, source, tag, comm)?,
-    };
-    if let Some(status) = status {
-        status.fill(&done.status);
+    if let Some(bytes) = recv_at_once(t, buf, count, datatype, source, tag, comm) {
+        if let Some(status) = status {
+            status.fill(&Status::new(source, tag, bytes as u64));
+        }
+        return Ok(());
     }
-    outcome(&done)
+    recv_otherwise(t, buf, count, datatype, source, tag, comm, status)
 }
 
-/// The straight line: right arguments, a predefined type, a known source, a short message that is here. `None`:
-/// nothing was received.
+/// The straight line: right arguments, no wildcard, a predefined type, a short message that is here and fits; its
+/// length. `None`: nothing was received.
 #[inline(always)]
 fn recv_at_once(
     t: &mut Token,
@@ -134,21 +133,19 @@ fn recv_at_once(
     source: i32,
     tag: i32,
     comm: abi::Comm,
-) -> Option<Done> {
+) -> Option<usize> {
     let mut guard = t.lock_plain()?;
     let State { comms, ob1, bml, .. } = &mut *guard;
     let comm = comms.find(comm)?;
-    let peer = Some(btl::Peer(*comm.peers.get(source as usize)?));
-    if tag < 0 && tag != abi::ANY_TAG {
-        return None;
-    }
+    let &peer = comm.peers.get(source as usize).filter(|_| tag >= 0)?;
     let into = crate::datatype::simple(buf, count, datatype)?;
-    let pattern = Pattern { context: comm.context, source, tag, peer, owner: comm.handle.0 as u32 };
-    ob1.recv_now(bml, &pattern, into)
+    let (peer, owner) = (Some(btl::Peer(peer)), comm.handle.0 as u32);
+    ob1.recv_short(bml, &Pattern { context: comm.context, source, tag, peer, owner }, into)
 }
 
 #[inline(never)]
-fn recv_slow(
+#[allow(clippy::too_many_arguments, reason = "the arguments of the MPI call")]
+fn recv_otherwise(
     t: &mut Token,
     buf: Address,
     count: Count,
@@ -156,16 +153,45 @@ fn recv_slow(
     source: i32,
     tag: i32,
     comm: abi::Comm,
-) -> Result<Done> {
-    let started = {
-        let mut state = t.lock();
-        let data = state.data(buf, count, datatype)?;
-        start_recv(&mut state, data, source, tag, comm)?
+    status: Option<&mut Status>,
+) -> Result<()> {
+    let done = match start_blocking_recv(t, buf, count, datatype, source, tag, comm)? {
+        Blocking::Over(done) => done,
+        Blocking::Waits(id) => finish(t, id),
     };
-    Ok(match started {
-        None => proc_null(),
-        Some(id) => finish(t, id),
-    })
+    if let Some(status) = status {
+        status.fill(&done.status);
+    }
+    outcome(&done)
+}
+
+/// How far a blocking receive got.
+enum Blocking {
+    Over(Done),
+    Waits(ReqId),
+}
+
+fn start_blocking_recv(
+    t: &mut Token,
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    source: i32,
+    tag: i32,
+    comm: abi::Comm,
+) -> Result<Blocking> {
+    let mut guard = t.lock();
+    let state = &mut *guard;
+    let data = state.data(buf, count, datatype)?;
+    let Some(pattern) = pattern(state.comms.get(comm)?, source, tag)? else {
+        return Ok(Blocking::Over(proc_null()));
+    };
+    if let Data::Contiguous(into) = &data
+        && let Some(done) = state.ob1.recv_now(&mut state.bml, &pattern, *into)
+    {
+        return Ok(Blocking::Over(done));
+    }
+    state.ob1.irecv(&mut state.bml, &pattern, data).map(Blocking::Waits)
 }
 
 /// `MPI_Isend`, `MPI_Issend`, `MPI_Irsend`

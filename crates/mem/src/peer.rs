@@ -13,6 +13,9 @@ pub struct PeerBytes<'a> {
     lifetime: PhantomData<&'a ()>,
 }
 
+// SAFETY: the view stands for bytes that others may change at any time anyway; a thread more changes nothing.
+unsafe impl Send for PeerBytes<'_> {}
+
 impl<'a> PeerBytes<'a> {
     /// A view of `len` bytes at `ptr`.
     ///

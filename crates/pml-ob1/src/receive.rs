@@ -1,7 +1,7 @@
 //! Receiving: the straight path, posting, probing, and what happens when a message meets its receive.
 
 use abi::Status;
-use btl::{Access, Btl, Peer};
+use btl::{Access, Btl, Peer, Take};
 use mem::{PeerBytes, UserMem};
 
 use crate::data::Data;
@@ -11,42 +11,33 @@ use crate::unexpected::Message;
 use crate::{Ob1, Pattern, status_of};
 
 impl Ob1 {
+    /// Receives a short message that `pattern` names exactly and that is the next from its sender: no wildcard,
+    /// nothing unexpected, no other receive waiting. Returns its length. `None`: nothing was stored, which says
+    /// nothing about what is there.
+    #[inline(always)]
+    pub fn recv_short<B: Btl>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<usize> {
+        if self.unexpected.len() != 0 || self.posted.len() != 0 {
+            return None;
+        }
+        let state = self.peers.get(pattern.peer?)?;
+        if state.has_parked {
+            return None;
+        }
+        btl.receive_if(state.route, Exact { expected: &mut state.expected, pattern, into })
+    }
+
     /// Receives a message that is here with its payload. `None`: nothing was stored. The message may have come as
     /// an offer, which only [`Ob1::irecv`] can accept: a caller that tries again in a loop stops as soon as
     /// [`Ob1::iprobe`] finds something.
     ///
-    /// Takes the oldest unexpected message that matches, else has one look at the transport. An arrival that is
-    /// the next in its order and belongs to this receive is copied from the transport's memory to the user's;
-    /// any other is treated as [`Ob1::progress`] would.
-    #[inline(always)]
+    /// Takes the oldest unexpected message that matches, else has one look at the transport; what arrives there
+    /// for someone else is treated as [`Ob1::progress`] would.
     pub fn recv_now<B: Btl>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<Done> {
-        if self.unexpected.len() == 0
-            && let Some(peer) = pattern.peer
-            && let Some(state) = self.peers.get(peer)
+        if pattern.tag >= 0
+            && let Some(len) = self.recv_short(btl, pattern, into)
         {
-            let (expected, posted) = (state.expected, &self.posted);
-            let done = btl.receive_if(state.route, |header, payload| {
-                let envelope = next_for(header, expected, pattern)?;
-                if posted.len() != 0 && posted.find(&envelope).is_some() {
-                    return None;
-                }
-                let stored = into.write(payload);
-                Some(Done::received(&envelope, stored as u64, payload.len() as u64, pattern.owner))
-            });
-            if let Some(done) = done {
-                state.expected = expected.wrapping_add(1);
-                if state.has_parked {
-                    self.resume_parked(btl, peer);
-                }
-                return Some(done);
-            }
+            return Some(Done::received(&pattern.envelope(), len as u64, len as u64, pattern.owner));
         }
-        self.recv_otherwise(btl, pattern, into)
-    }
-
-    /// All that is not the straight path: unexpected messages, any source, an arrival for someone else.
-    #[inline(never)]
-    fn recv_otherwise<B: Btl>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<Done> {
         match self.recv_unexpected(btl, pattern, into) {
             Oldest::None => {}
             Oldest::Offer => return None,
@@ -274,19 +265,30 @@ impl Ob1 {
     }
 }
 
-/// The envelope of a plain eager message, if it is the next in its order and matches `pattern`, which names its
-/// source.
-#[inline(always)]
-fn next_for(header: PeerBytes<'_>, expected: u32, pattern: &Pattern) -> Option<Envelope> {
-    let label = header.word(1);
-    let matches = if pattern.tag >= 0 {
-        label == frame::envelope_word(pattern.source as u32, pattern.tag)
-    } else {
-        label as u32 == pattern.source as u32 && label as i64 >= 0
-    };
-    let next = header.len() == 16 && header.word(0) == frame::match_word(expected, pattern.context);
-    let tag = (label >> 32) as i32;
-    (next && matches).then_some(Envelope { tag, source: pattern.source, context: pattern.context })
+/// Takes a plain eager message that is the next in its order, has exactly this envelope and fits.
+struct Exact<'a> {
+    expected: &'a mut u32,
+    pattern: &'a Pattern,
+    into: UserMem,
+}
+
+impl Take for Exact<'_> {
+    type Taken = usize;
+
+    #[inline(always)]
+    fn take(self, header: PeerBytes<'_>, payload: PeerBytes<'_>) -> Option<usize> {
+        let Pattern { context, source, tag, .. } = *self.pattern;
+        if header.len() != 16
+            || header.word(0) != frame::match_word(*self.expected, context)
+            || header.word(1) != frame::envelope_word(source as u32, tag)
+            || payload.len() > self.into.len()
+        {
+            return None;
+        }
+        *self.expected = self.expected.wrapping_add(1);
+        self.into.write(payload);
+        Some(payload.len())
+    }
 }
 
 /// What [`Ob1::recv_unexpected`] found.

@@ -20,13 +20,17 @@ impl Ob1 {
         }
         let Some(allowance) = peer.allowance.checked_sub(data.len() + ENVELOPE) else { return false };
         let header = [frame::match_word(peer.next_send, to.context), frame::envelope_word(to.source, to.tag)];
-        if btl.send_on(peer.route, &header, &mut data).is_err() {
-            return false;
-        }
-        peer.allowance = allowance;
+        // Counted before it is done, so that nothing is left to remember while the transport rings the peer.
+        let before = core::mem::replace(&mut peer.allowance, allowance);
         peer.next_send = peer.next_send.wrapping_add(1);
         self.counts.eager_sends += 1;
-        true
+        if btl.send_on(peer.route, &header, &mut data).is_ok() {
+            return true;
+        }
+        peer.allowance = before;
+        peer.next_send = peer.next_send.wrapping_sub(1);
+        self.counts.eager_sends -= 1;
+        false
     }
 
     /// Starts a send. `None`: it is complete already.
