@@ -1,165 +1,200 @@
 //! Receiving: fastboxes in turn, then the receive queue.
+//!
+//! The straight line is the next message of one fastbox, whole in its slot. All else is behind calls that say
+//! only whether they found something and leave it in `Vader::found`: an [`Arrival`] returned through memory by
+//! several paths would cost the straight one a dozen stores and a stalled load.
 
-use btl::{Arrival, Event, Peer};
+use btl::{Arrival, Event, Peer, Take};
 use mem::PeerBytes;
-use shm::fastbox::{self, Item};
+use shm::fastbox::{self, Arrived, Item, Views};
 
-use crate::link::{Entry, Inbound, NONE};
+use crate::link::Entry;
 use crate::transport::Vader;
 
-/// Messages that one fastbox, or the queue, delivers before the next one is looked at. Going on with the same one saves a walk
-/// over the idle ones; the bound keeps it fair.
+/// Messages that one fastbox, or the queue, delivers before the next one is looked at. Going on with the same
+/// one saves a walk over the idle ones; the bound keeps it fair.
 const BURST: u32 = 16;
 
-/// What a token says: an inbound fastbox by its place in the list, or, with this bit, a cell and its owner.
+/// An arrival before it is handed out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    peer: Peer,
+    views: Views<'static>,
+    /// The sender's place on the node, for a message in its fastbox; with [`CELL`], one in a cell of its.
+    token: u64,
+}
+
+/// Marks a message in a cell: `CELL | owner << 32 | cell`.
 const CELL: u64 = 1 << 63;
+
+impl Found {
+    /// What is found before the first message.
+    pub const NOTHING: Found = Found {
+        peer: Peer(u32::MAX),
+        views: Views { header: PeerBytes::of(&[]), payload: PeerBytes::of(&[]) },
+        token: 0,
+    };
+
+    #[inline(always)]
+    fn arrival(self) -> Arrival {
+        let Found { peer, views: Views { header, payload }, token } = self;
+        Arrival { peer, header, payload, token }
+    }
+}
 
 impl Vader {
     #[inline(always)]
     pub(crate) fn next_of_all(&mut self) -> Option<Arrival> {
-        if self.burst > 0 {
+        if self.burst > 0
+            && let Some(&local) = self.active.get(self.cursor)
+            && let Some(found) = self.next_of_fastbox(local as usize)
+        {
             self.burst -= 1;
-            if let Some(arrival) = self.look_into(self.cursor) {
-                return Some(arrival);
-            }
+            return Some(found.arrival());
         }
-        self.look_everywhere()
+        if self.look_everywhere() { Some(self.found.arrival()) } else { None }
     }
 
     #[inline(always)]
     pub(crate) fn next_of_one(&mut self, peer: Peer) -> Option<Arrival> {
-        let inbound = self.link(peer).inbound;
-        if inbound == NONE {
-            return None;
-        }
-        self.look_into(inbound as usize)
+        let local = self.local_of[peer.0 as usize] as usize;
+        self.next_of_fastbox(local).map(Found::arrival)
     }
 
-    /// The next message from the process at place `local` on the node, if it is in a fastbox and `take` wants it.
+    /// Shows the next message of the peer at `local` to `take`, if it is whole in a slot of its fastbox.
     #[inline(always)]
-    pub(crate) fn next_of_one_if<R>(
-        &mut self,
-        local: u32,
-        take: impl FnOnce(PeerBytes<'_>, PeerBytes<'_>) -> Option<R>,
-    ) -> Option<R> {
-        let inbound = self.links.get(local as usize)?.inbound;
-        let receiver = &mut self.inbound.get_mut(inbound as usize)?.receiver;
-        let Some(Item::Message { header, payload }) = receiver.look() else { return None };
-        let taken = take(header, payload)?;
-        receiver.advance();
+    pub(crate) fn next_of_one_if<T: Take>(&mut self, local: u32, take: T) -> Option<T::Taken> {
+        let inbound = self.links.get_mut(local as usize)?.inbound.as_mut()?;
+        let (header, payload) = inbound.peek_short()?;
+        let taken = take.take(header, payload)?;
+        inbound.advance_short();
         Some(taken)
     }
 
-    /// The next message of the inbound fastbox at `index`, or of the queue, whose place is after the last of them.
+    /// The next message of the peer at `local`, if it sends by fastbox.
     #[inline(always)]
-    fn look_into(&mut self, index: usize) -> Option<Arrival> {
-        let Some(inbound) = self.inbound.get_mut(index) else {
-            return self.look_into_queue();
-        };
-        match inbound.receiver.look()? {
-            Item::Message { header, payload } => {
-                Some(Arrival { peer: inbound.peer, header, payload, token: index as u64 })
-            }
-            other => self.unusual(index, other),
+    fn next_of_fastbox(&mut self, local: usize) -> Option<Found> {
+        let link = &mut self.links[local];
+        let inbound = link.inbound.as_mut()?;
+        let word = inbound.look()?;
+        if let Some(views) = inbound.open_short(word) {
+            return Some(Found { peer: link.peer, views, token: local as u64 });
         }
+        if self.open_other(local, word) { Some(self.found) } else { None }
     }
 
-    #[cold]
-    fn unusual(&mut self, index: usize, item: Item<'static>) -> Option<Arrival> {
-        let inbound = &mut self.inbound[index];
-        let owner = inbound.local;
-        match item {
+    /// Opens what is not whole in its slot; whether a message was found.
+    #[inline(never)]
+    fn open_other(&mut self, local: usize, word: Arrived) -> bool {
+        let link = &mut self.links[local];
+        let Some(inbound) = &mut link.inbound else { return false };
+        match inbound.open(word) {
+            Item::Message(views) => {
+                self.found = Found { peer: link.peer, views, token: local as u64 };
+                true
+            }
             Item::Note(cell) => {
-                inbound.receiver.advance();
-                self.open_cell(owner, cell)
+                inbound.advance();
+                self.open_cell(local as u32, cell)
             }
-            _ => {
-                self.drop_inbound(index);
-                None
+            Item::Corrupt => {
+                // Nothing more can be understood from that peer.
+                link.inbound = None;
+                let lost = Event::PeerLost(link.peer);
+                self.active.retain(|&active| active as usize != local);
+                self.report(lost);
+                false
             }
         }
     }
 
-    /// All fastboxes and the queue once, from the one after the last served.
+    /// Looks at all fastboxes and the queue, the one last served first while its burst lasts; whether a message
+    /// was found.
     #[inline(never)]
-    fn look_everywhere(&mut self) -> Option<Arrival> {
-        for _ in 0..=self.inbound.len() {
-            self.cursor = if self.cursor >= self.inbound.len() { 0 } else { self.cursor + 1 };
-            let found = self.look_into(self.cursor);
-            if found.is_some() {
+    fn look_everywhere(&mut self) -> bool {
+        if self.burst > 0 && self.find_at_cursor() {
+            self.burst -= 1;
+            return true;
+        }
+        for _ in 0..=self.active.len() {
+            self.cursor = if self.cursor >= self.active.len() { 0 } else { self.cursor + 1 };
+            if self.find_at_cursor() {
                 self.burst = BURST;
-                return found;
+                return true;
             }
         }
-        None
+        false
     }
 
-    #[inline(never)]
-    fn look_into_queue(&mut self) -> Option<Arrival> {
+    fn find_at_cursor(&mut self) -> bool {
+        match self.active.get(self.cursor) {
+            Some(&local) => self.find_in_fastbox(local),
+            None => self.look_into_queue(),
+        }
+    }
+
+    fn find_in_fastbox(&mut self, local: u32) -> bool {
+        let Some(found) = self.next_of_fastbox(local as usize) else { return false };
+        self.found = found;
+        true
+    }
+
+    fn look_into_queue(&mut self) -> bool {
         while let Some(entry) = self.inbox.take() {
-            match Entry::decode(entry) {
-                Some(Entry::Cell { owner, cell }) => {
-                    if let Some(arrival) = self.open_cell(owner, u64::from(cell)) {
-                        return Some(arrival);
-                    }
-                }
+            let found = match Entry::decode(entry) {
+                Some(Entry::Cell { owner, cell }) => self.open_cell(owner, u64::from(cell)),
                 Some(Entry::Fastbox { sender, number }) => self.admit(sender, number),
-                None => {}
+                None => false,
+            };
+            if found {
+                return true;
             }
         }
-        None
+        false
     }
 
-    /// A message in a cell; `None` when the reference or the cell's content is not one a sender makes.
-    fn open_cell(&mut self, owner: u32, cell: u64) -> Option<Arrival> {
+    /// Opens a message in a cell; not when the reference or the content is not one that a sender makes.
+    fn open_cell(&mut self, owner: u32, cell: u64) -> bool {
         let shape = self.segment.layout().shape();
-        let peer = self.links.get(owner as usize)?.peer;
-        if cell >= shape.cells_per_rank() as u64 {
-            self.report(Event::PeerLost(peer));
-            return None;
+        let Some(link) = self.links.get(owner as usize) else { return false };
+        let peer = link.peer;
+        if cell < shape.cells_per_rank() as u64 {
+            let (at, room) = self.segment.cell(owner as usize, cell as usize);
+            let head = &self.segment.cell_heads(owner as usize)[cell as usize];
+            if let Some((header, len)) = head.read(room) {
+                // SAFETY: `read` has checked the length against the cell's room; the segment stays mapped.
+                let payload = unsafe { PeerBytes::new(at, len) };
+                let token = CELL | u64::from(owner) << 32 | cell;
+                self.found = Found { peer, views: Views { header, payload }, token };
+                return true;
+            }
         }
-        let (at, room) = self.segment.cell(owner as usize, cell as usize);
-        let head = &self.segment.cell_heads(owner as usize)[cell as usize];
-        let Some((header, len)) = head.read(room) else {
-            self.report(Event::PeerLost(peer));
-            return None;
-        };
-        // SAFETY: `read` has checked the length against the cell's room; the segment stays mapped.
-        let payload = unsafe { PeerBytes::new(at, len) };
-        let token = CELL | u64::from(owner) << 32 | cell;
-        Some(Arrival { peer, header, payload, token })
+        self.report(Event::PeerLost(peer));
+        false
     }
 
-    /// Begins to read fastbox `number`, which `sender` has claimed; ignores announcements that cannot be.
-    fn admit(&mut self, sender: u32, number: u32) {
-        let shape = self.segment.layout().shape();
-        let known = |inbound: &Inbound| inbound.local == sender || inbound.number == number;
-        if number as usize >= shape.fastboxes || sender == self.me || self.inbound.iter().any(known) {
-            return;
+    /// Begins to read our fastbox `number`, which `sender` has claimed; ignores announcements that cannot be.
+    /// Whether a message was found in it: the walk over the fastboxes may be over, and must not miss one.
+    fn admit(&mut self, sender: u32, number: u32) -> bool {
+        let Some(admitted) = self.admitted.get_mut(number as usize) else { return false };
+        let Some(link) = self.links.get_mut(sender as usize) else { return false };
+        if *admitted || sender == self.me || link.inbound.is_some() {
+            return false;
         }
-        let Some(link) = self.links.get_mut(sender as usize) else { return };
-        link.inbound = self.inbound.len() as u32;
+        *admitted = true;
         let memory = self.segment.fastbox(self.me as usize, number as usize);
-        let receiver = fastbox::Receiver::new(memory);
-        self.inbound.push(Inbound { receiver, peer: link.peer, local: sender, number });
-    }
-
-    /// Stops reading a fastbox whose sender writes garbage: nothing more comes from that peer.
-    fn drop_inbound(&mut self, index: usize) {
-        let lost = self.inbound.swap_remove(index);
-        self.links[lost.local as usize].inbound = NONE;
-        if let Some(moved) = self.inbound.get(index) {
-            self.links[moved.local as usize].inbound = index as u32;
-        }
-        self.report(Event::PeerLost(lost.peer));
+        link.inbound = Some(fastbox::Receiver::new(memory));
+        self.active.push(sender);
+        self.find_in_fastbox(sender)
     }
 
     #[inline(always)]
     pub(crate) fn give_back(&mut self, arrival: Arrival) {
         let token = arrival.token;
-        match self.inbound.get_mut(token as usize) {
-            Some(inbound) => inbound.receiver.advance(),
-            None => self.give_back_cell(token),
+        if token & CELL != 0 {
+            self.give_back_cell(token);
+        } else if let Some(inbound) = &mut self.links[token as usize].inbound {
+            inbound.advance();
         }
     }
 

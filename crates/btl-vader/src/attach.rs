@@ -7,6 +7,7 @@ use btl::{Limits, Peer};
 use shm::cell::Pool;
 use shm::{MapError, Segment, queue};
 
+use crate::arrivals::Found;
 use crate::link::{Link, NONE};
 use crate::params::{SingleCopy, VaderParams};
 use crate::single_copy::{self, Reach};
@@ -89,9 +90,11 @@ impl Vader {
             me: me as u32,
             local_of: index_peers(&node.local_peers),
             links: (0..ranks).map(|local| link(&segment, &node, params, local, single_copy)).collect(),
-            inbound: Vec::with_capacity(layout.shape().fastboxes),
+            active: Vec::with_capacity(layout.shape().fastboxes),
+            admitted: vec![false; layout.shape().fastboxes].into(),
             cursor: 0,
             burst: 0,
+            found: Found::NOTHING,
             inbox: queue::Receiver::new(segment.queue(me)),
             doorbell: segment.doorbell(me),
             cells: [Pool::new(&heads[..small]), Pool::new(&heads[small..])],
@@ -152,7 +155,7 @@ fn link(segment: &Segment, node: &Attach, params: &VaderParams, local: usize, si
         outbound: None,
         doorbell: segment.doorbell(local),
         queue: segment.queue(local),
-        inbound: NONE,
+        inbound: None,
         until_fastbox: params.fastbox_threshold as u32,
         claimed: None,
         peer: node.local_peers[local],

@@ -12,12 +12,12 @@ use crate::single_copy::Reach;
 pub(crate) struct Link {
     /// Our fastbox to the peer, once we have one.
     pub outbound: Option<fastbox::Sender<'static>>,
+    /// The peer's fastbox to us, once it has announced one.
+    pub inbound: Option<fastbox::Receiver<'static>>,
     /// The peer's doorbell.
     pub doorbell: &'static Doorbell,
     /// The peer's receive queue.
     pub queue: Queue<'static>,
-    /// Where in the list of inbound fastboxes the peer's is; `NONE` before there is one.
-    pub inbound: u32,
     /// Messages until the peer gets a fastbox.
     pub until_fastbox: u32,
     /// A fastbox that was claimed and could not be announced yet.
@@ -28,17 +28,7 @@ pub(crate) struct Link {
     pub reach: Reach,
 }
 
-/// A fastbox that a peer sends through.
-#[derive(Debug)]
-pub(crate) struct Inbound {
-    pub receiver: fastbox::Receiver<'static>,
-    pub peer: Peer,
-    /// The peer's index on the node.
-    pub local: u32,
-    /// Which of our fastboxes it is.
-    pub number: u32,
-}
-
+/// No place on this node.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// An entry of a receive queue.

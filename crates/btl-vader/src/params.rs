@@ -43,8 +43,8 @@ const QUEUE: usize = 256;
 const FASTBOX_BUDGET: usize = 256 << 10;
 /// Bounds of the data part of one fastbox, when its size is not given.
 const FASTBOX_DATA: [usize; 2] = [4 << 10, 256 << 10];
-/// Bounds of the lines of one fastbox.
-const FASTBOX_LINES: [usize; 2] = [64, 512];
+/// Slots of a fastbox: as many as stay in the first-level cache in both directions (see `shm::fastbox`).
+const FASTBOX_SLOTS: usize = 64;
 
 /// Bytes of the shared segment of a node with `ranks` ranks; its creator provides at least as many, zeroed.
 pub fn segment_bytes(ranks: usize) -> u64 {
@@ -56,7 +56,7 @@ impl VaderParams {
     /// to what fits. The same in all processes that have the same parameters.
     pub fn layout(&self, ranks: usize, bytes: u64) -> Layout {
         let mut layout = self.wish(ranks);
-        while layout.bytes() as u64 > bytes && layout.shape().blocks > FASTBOX_DATA[0] / LINE {
+        while layout.bytes() as u64 > bytes && layout.shape().blocks > FASTBOX_DATA[0] / BLOCK {
             let blocks = layout.shape().blocks / 2;
             layout = Layout::new(Shape { blocks, ..*layout.shape() });
         }
@@ -73,8 +73,8 @@ impl VaderParams {
         Layout::new(Shape {
             ranks,
             fastboxes,
-            lines: (data / 8 / LINE).clamp(FASTBOX_LINES[0], FASTBOX_LINES[1]),
-            blocks: data / LINE,
+            slots: FASTBOX_SLOTS,
+            blocks: data / BLOCK,
             queue: QUEUE,
             cells: CELLS,
             cell_bytes: CELL_BYTES,
@@ -82,7 +82,7 @@ impl VaderParams {
     }
 }
 
-const LINE: usize = shm::fastbox::LINE_BYTES;
+const BLOCK: usize = shm::fastbox::BLOCK_BYTES;
 
 /// The largest power of two that is at most `n`, and 1 for 0.
 fn floor_power_of_two(n: usize) -> usize {

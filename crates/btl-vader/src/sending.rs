@@ -1,6 +1,6 @@
 //! Sending: the straight line for short messages, and everything else.
 
-use btl::Busy;
+use btl::{Busy, Peer};
 use mem::{PeerSpace, Source};
 use platform::futex;
 use shm::doorbell::Doorbell;
@@ -10,23 +10,36 @@ use crate::link::Entry;
 use crate::transport::Vader;
 
 impl Vader {
-    /// Sends to the process at place `local` on the node.
+    /// Sends to the process at place `local` on the node, if the message fits in a slot of its fastbox, there is
+    /// one, and it is not full.
     #[inline(always)]
-    pub(crate) fn send_message<S: Source>(
+    pub(crate) fn send_at_once<S: Source>(
         &mut self,
         local: u32,
         header: &[u64],
         payload: &mut S,
     ) -> Result<(), Busy> {
-        let Some(link) = self.links.get_mut(local as usize) else { return Err(Busy) };
-        if header.len() * 8 + payload.remaining() <= fastbox::BODY_BYTES
-            && let Some(outbound) = &mut link.outbound
-        {
-            outbound.send_short(header, payload).map_err(|_| Busy)?;
-            ring(link.doorbell);
-            return Ok(());
+        let link = self.links.get_mut(local as usize).ok_or(Busy)?;
+        let outbound = link.outbound.as_mut().ok_or(Busy)?;
+        if !outbound.send_at_once(header, payload) {
+            return Err(Busy);
         }
-        self.send_otherwise(local as usize, header, payload)
+        ring(link.doorbell);
+        Ok(())
+    }
+
+    #[inline(always)]
+    pub(crate) fn send_message<S: Source>(
+        &mut self,
+        peer: Peer,
+        header: &[u64],
+        payload: &mut S,
+    ) -> Result<(), Busy> {
+        let local = self.local_of[peer.0 as usize];
+        match self.send_at_once(local, header, payload) {
+            Ok(()) => Ok(()),
+            Err(Busy) => self.send_otherwise(local as usize, header, payload),
+        }
     }
 
     /// What does not fit in a line, or has no fastbox.

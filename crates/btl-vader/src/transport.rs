@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 
-use btl::{Access, Arrival, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Route, Sleep};
-use mem::{PeerBytes, Source, UserMem};
+use btl::{Access, Arrival, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take};
+use mem::{Source, UserMem};
 use shm::cell::Pool;
 use shm::doorbell::Doorbell;
 use shm::{Segment, queue};
 
-use crate::link::{Inbound, Link, NONE};
+use crate::arrivals::Found;
+use crate::link::{Link, NONE};
 use crate::single_copy::Copy;
 
 /// One process's end of the shared-memory transport; see [`Vader::attach`].
@@ -20,12 +21,16 @@ pub struct Vader {
     pub(crate) links: Box<[Link]>,
     /// Our place on the node.
     pub(crate) me: u32,
-    /// Fastboxes that peers send through, in the order in which they were announced.
-    pub(crate) inbound: Vec<Inbound>,
-    /// Which of them is served.
+    /// Places on the node of the peers that send by fastbox.
+    pub(crate) active: Vec<u32>,
+    /// Which of our fastboxes a peer has announced.
+    pub(crate) admitted: Box<[bool]>,
+    /// Which of the active peers is served; the place after the last of them stands for the queue.
     pub(crate) cursor: usize,
     /// Messages it may still deliver before the next one's turn.
     pub(crate) burst: u32,
+    /// What the rarer paths leave for the straight one to return.
+    pub(crate) found: Found,
     pub(crate) inbox: queue::Receiver<'static>,
     pub(crate) doorbell: &'static Doorbell,
     /// Our cells, small and large.
@@ -54,11 +59,6 @@ impl Vader {
         self.doorbell
     }
 
-    #[inline(always)]
-    pub(crate) fn link(&mut self, peer: Peer) -> &mut Link {
-        &mut self.links[self.local_of[peer.0 as usize] as usize]
-    }
-
     /// Reports `event` at the next occasion.
     pub(crate) fn report(&mut self, event: Event) {
         self.events.push_back(event);
@@ -74,7 +74,7 @@ impl Btl for Vader {
 
     #[inline(always)]
     fn send<S: Source>(&mut self, peer: Peer, header: &[u64], payload: &mut S) -> Result<(), Busy> {
-        self.send_message(self.local_of[peer.0 as usize], header, payload)
+        self.send_message(peer, header, payload)
     }
 
     /// A peer's place on the node.
@@ -84,15 +84,11 @@ impl Btl for Vader {
 
     #[inline(always)]
     fn send_on<S: Source>(&mut self, route: Route, header: &[u64], payload: &mut S) -> Result<(), Busy> {
-        self.send_message(route.0, header, payload)
+        self.send_at_once(route.0, header, payload)
     }
 
     #[inline(always)]
-    fn receive_if<R>(
-        &mut self,
-        route: Route,
-        take: impl FnOnce(PeerBytes<'_>, PeerBytes<'_>) -> Option<R>,
-    ) -> Option<R> {
+    fn receive_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
         self.next_of_one_if(route.0, take)
     }
 

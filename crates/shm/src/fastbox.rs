@@ -23,8 +23,8 @@
 //! must stay in the first-level cache. On a Zen 4 server, half a round trip: one fixed line 47 ns; 64 slots of two
 //! lines 47 to 51; 16 to 256 slots of one line 55 to 65; more than 96 slots of two lines 60 to 67.
 //!
-//! *Space.* The receiver tells how far it got only every quarter of the ring, in a line of its own, and the
-//! sender looks there only when its last known limit is reached.
+//! *Space.* The receiver tells how far it got in a line of its own, after half of the ring, or when it is idle
+//! after a quarter; the sender looks there only when its last known limit is reached.
 //!
 //! *Data.* Where the data of a message lies follows from the lengths of the messages before it: both sides
 //! compute the same cursor, no offset travels. A run never wraps; when it does not fit before the end of the
@@ -32,6 +32,8 @@
 //!
 //! *Trust.* The receiver checks kind and lengths of the word it has read. The sender masks the progress it
 //! reads. Either side lying breaks their own messages only.
+
+mod short;
 
 use mem::{PeerBytes, PeerSpace, Source};
 
@@ -99,8 +101,8 @@ const LONG: u64 = 1;
 const NOTE: u64 = 2;
 
 impl Fastbox<'_> {
-    /// Most blocks one message may take. With a quarter of the ring not yet reported by the receiver and a
-    /// skip of almost the same length, this still fits: an empty ring is never full.
+    /// Most blocks one message may take. With half of the ring not yet reported by the receiver and a skip of
+    /// almost the same length, this still fits: an empty ring is never full.
     fn most_blocks(&self) -> usize {
         self.blocks.len() / 4
     }
@@ -254,12 +256,25 @@ impl<'a> Sender<'a> {
 #[derive(Debug)]
 pub enum Item<'a> {
     /// A message; the views are valid until [`Receiver::advance`].
-    Message { header: PeerBytes<'a>, payload: PeerBytes<'a> },
+    Message(Views<'a>),
     /// What [`Sender::send_note`] was given.
     Note(u64),
     /// The sender wrote what no sender writes.
     Corrupt,
 }
+
+/// Header and payload of a message.
+#[derive(Clone, Copy, Debug)]
+pub struct Views<'a> {
+    /// The header, whole words.
+    pub header: PeerBytes<'a>,
+    /// The payload.
+    pub payload: PeerBytes<'a>,
+}
+
+/// A word that has arrived, read once.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived(u64);
 
 /// The receiving end.
 #[derive(Debug)]
@@ -284,41 +299,44 @@ impl<'a> Receiver<'a> {
         Receiver { ring, stamp: VALID, unreported: 0, block: 0, block_after: 0, block_reported: 0 }
     }
 
-    /// The next message, if it has arrived. The same one until [`Receiver::advance`] is called.
+    /// The word of the next message, if it has arrived. The same one until [`Receiver::advance`] is called.
     #[inline(always)]
-    pub fn look(&mut self) -> Option<Item<'a>> {
-        let slot = slot_at(&self.ring, self.stamp);
+    pub fn look(&mut self) -> Option<Arrived> {
         // Pairs with the Release in `Sender::publish`.
-        let word = slot.word.load(Ordering::Acquire) ^ self.stamp;
+        let word = slot_at(&self.ring, self.stamp).word.load(Ordering::Acquire) ^ self.stamp;
         if word >> 39 != 0 {
+            self.idle();
             return None;
         }
-        let words = (word >> WORDS & 15) as usize;
-        let len = (word & u64::from(u32::MAX)) as usize;
-        if word >> KIND != SHORT {
-            return Some(self.look_long(slot, word >> KIND, words, len));
+        Some(Arrived(word))
+    }
+
+    /// The message, if all of it is in its slot; [`Receiver::open`] says what it is otherwise.
+    #[inline(always)]
+    pub fn open_short(&self, word: Arrived) -> Option<Views<'a>> {
+        if word.kind() != SHORT || word.words() * 8 + word.len() > BODY_BYTES {
+            return None;
         }
-        if words * 8 + len > BODY_BYTES {
-            return Some(Item::Corrupt);
-        }
-        let body = slot.body.with(|body| body.cast::<u8>());
+        let body = slot_at(&self.ring, self.stamp).body.with(|body| body.cast::<u8>());
         // SAFETY: header and payload lie within the body by the check above.
         unsafe {
-            let header = PeerBytes::new(body, words * 8);
-            let payload = PeerBytes::new(body.add(words * 8), len);
-            Some(Item::Message { header, payload })
+            let header = PeerBytes::new(body, word.words() * 8);
+            Some(Views { header, payload: PeerBytes::new(body.add(word.words() * 8), word.len()) })
         }
     }
 
-    #[inline(never)]
-    fn look_long(&mut self, slot: &'a Slot, kind: u64, words: usize, len: usize) -> Item<'a> {
-        let body = slot.body.with(|body| body.cast::<u8>());
-        if kind == NOTE {
+    /// Whatever the word announces.
+    pub fn open(&mut self, word: Arrived) -> Item<'a> {
+        if let Some(views) = self.open_short(word) {
+            return Item::Message(views);
+        }
+        let body = slot_at(&self.ring, self.stamp).body.with(|body| body.cast::<u8>());
+        if word.kind() == NOTE {
             // SAFETY: the body holds a word.
             return Item::Note(unsafe { PeerBytes::new(body, 8) }.word(0));
         }
-        let count = len.div_ceil(BLOCK_BYTES);
-        if kind != LONG || words > MAX_WORDS || count == 0 || count > self.ring.most_blocks() {
+        let count = word.len().div_ceil(BLOCK_BYTES);
+        if word.kind() != LONG || word.words() > MAX_WORDS || count == 0 || count > self.ring.most_blocks() {
             return Item::Corrupt;
         }
         let (first, after) = self.ring.run(self.block, count);
@@ -326,7 +344,8 @@ impl<'a> Receiver<'a> {
         let data = readable(&self.ring.blocks[first..first + count]);
         // SAFETY: the header lies in the slot and the payload in its blocks by the checks above.
         unsafe {
-            Item::Message { header: PeerBytes::new(body, words * 8), payload: PeerBytes::new(data, len) }
+            let header = PeerBytes::new(body, word.words() * 8);
+            Item::Message(Views { header, payload: PeerBytes::new(data, word.len()) })
         }
     }
 
@@ -336,10 +355,24 @@ impl<'a> Receiver<'a> {
         self.stamp = self.stamp.wrapping_add(ONE);
         self.unreported += 1;
         self.block = self.block_after;
-        let blocks = self.block.wrapping_sub(self.block_reported) as usize;
-        if self.unreported as usize >= self.ring.slots.len() / 4 || blocks > self.ring.blocks.len() / 4 {
+        if self.unreported(2) {
             self.report();
         }
+    }
+
+    /// There is nothing to do: the time to report, since the store cannot delay a message sent back.
+    #[inline(always)]
+    fn idle(&mut self) {
+        if self.unreported(4) {
+            self.report();
+        }
+    }
+
+    /// Whether one part in `parts` of the ring was consumed and not reported.
+    #[inline(always)]
+    fn unreported(&self, parts: usize) -> bool {
+        let blocks = self.block.wrapping_sub(self.block_reported) as usize;
+        self.unreported as usize >= self.ring.slots.len() / parts || blocks > self.ring.blocks.len() / parts
     }
 
     #[inline(never)]
@@ -349,6 +382,23 @@ impl<'a> Receiver<'a> {
         let messages = self.stamp >> SEQUENCE;
         // Pairs with the Acquire in `Sender::look_at_progress`: our reads of slots and blocks are over.
         self.ring.progress.0.store(u64::from(self.block) << 32 | messages, Ordering::Release);
+    }
+}
+
+impl Arrived {
+    #[inline(always)]
+    fn kind(self) -> u64 {
+        self.0 >> KIND
+    }
+
+    #[inline(always)]
+    fn words(self) -> usize {
+        (self.0 >> WORDS & 15) as usize
+    }
+
+    #[inline(always)]
+    fn len(self) -> usize {
+        (self.0 & u64::from(u32::MAX)) as usize
     }
 }
 

@@ -9,6 +9,8 @@
 //! Lines that every rank reads come first and together, so that they cost each rank a page or two; the large
 //! parts are touched only by use.
 
+use crate::fastbox::{BLOCK_BYTES, SLOT_BYTES};
+
 /// The sizes that a layout depends on, the same in every process of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
@@ -16,8 +18,8 @@ pub struct Shape {
     pub ranks: usize,
     /// Fastboxes per receiver.
     pub fastboxes: usize,
-    /// Lines per fastbox, a power of two.
-    pub lines: usize,
+    /// Slots per fastbox, a power of two.
+    pub slots: usize,
     /// Blocks of data per fastbox, a power of two.
     pub blocks: usize,
     /// Slots per receive queue, a power of two.
@@ -108,12 +110,12 @@ impl Layout {
         self.heads + rank * self.shape.cells_per_rank() * APART
     }
 
-    /// The parts of fastbox `number` of `receiver`: progress, lines, blocks.
+    /// The parts of fastbox `number` of `receiver`: progress, slots, blocks.
     pub fn fastbox(&self, receiver: usize, number: usize) -> [usize; 3] {
         let index = receiver * self.shape.fastboxes + number;
         let start = self.fastboxes + index * self.shape.fastbox_bytes();
-        let lines = start + APART;
-        [start, lines, lines + self.shape.lines * LINE]
+        let slots = start + APART;
+        [start, slots, slots + self.shape.slots * SLOT_BYTES]
     }
 
     /// Offset and length of the payload of `rank`'s cell `cell`, which is below [`Shape::cells_per_rank`].
@@ -132,12 +134,12 @@ impl Shape {
     }
 
     fn fastbox_bytes(&self) -> usize {
-        APART + (self.lines + self.blocks) * LINE
+        APART + self.slots * SLOT_BYTES + self.blocks * BLOCK_BYTES
     }
 
     /// A number that differs between shapes, for processes to compare: FNV-1a over the sizes.
     pub fn fingerprint(&self) -> u64 {
-        let sizes = [self.ranks, self.fastboxes, self.lines, self.blocks, self.queue];
+        let sizes = [self.ranks, self.fastboxes, self.slots, self.blocks, self.queue];
         let all = sizes.iter().chain(&self.cells).chain(&self.cell_bytes);
         all.fold(0xcbf2_9ce4_8422_2325, |hash, &size| {
             (hash ^ size as u64).wrapping_mul(0x0000_0100_0000_01b3)
@@ -154,7 +156,7 @@ mod tests {
         let shape = Shape {
             ranks: 3,
             fastboxes: 2,
-            lines: 8,
+            slots: 8,
             blocks: 16,
             queue: 4,
             cells: [3, 2],
@@ -171,8 +173,8 @@ mod tests {
             parts.push((layout.slots(rank), 4 * 8));
             parts.push((layout.cell_heads(rank), 5 * 128));
             for number in 0..2 {
-                let [progress, lines, blocks] = layout.fastbox(rank, number);
-                parts.extend([(progress, 128), (lines, 8 * 64), (blocks, 16 * 64)]);
+                let [progress, slots, blocks] = layout.fastbox(rank, number);
+                parts.extend([(progress, 128), (slots, 8 * 128), (blocks, 16 * 64)]);
             }
             parts.extend((0..5).map(|cell| layout.cell(rank, cell)));
         }
@@ -190,7 +192,7 @@ mod tests {
         let shape = Shape {
             ranks: 2,
             fastboxes: 1,
-            lines: 8,
+            slots: 8,
             blocks: 8,
             queue: 8,
             cells: [1, 2],

@@ -6,9 +6,9 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::cell::CellHead;
 use crate::doorbell::Doorbell;
-use crate::fastbox::{Block, Fastbox, Line, Progress};
+use crate::fastbox::{self, Block, Fastbox, Progress};
 use crate::layout::Layout;
-use crate::queue::{Queue, Slot, Tail};
+use crate::queue::{self, Queue};
 use crate::sync::AtomicU64;
 
 /// Types that may lie in the segment.
@@ -19,15 +19,15 @@ use crate::sync::AtomicU64;
 unsafe trait Shared {}
 
 // SAFETY: atomics and cells of integers.
-unsafe impl Shared for Line {}
+unsafe impl Shared for fastbox::Slot {}
 // SAFETY: a cell of integers.
 unsafe impl Shared for Block {}
 // SAFETY: an atomic.
 unsafe impl Shared for Progress {}
 // SAFETY: an atomic.
-unsafe impl Shared for Slot {}
+unsafe impl Shared for queue::Slot {}
 // SAFETY: an atomic.
-unsafe impl Shared for Tail {}
+unsafe impl Shared for queue::Tail {}
 // SAFETY: atomics.
 unsafe impl Shared for Doorbell {}
 // SAFETY: atomics and a cell of integers.
@@ -150,17 +150,17 @@ impl Segment {
     /// The receive queue of `rank`.
     pub fn queue(&self, rank: usize) -> Queue<'static> {
         let shape = self.layout.shape();
-        let tail = &self.many::<Tail>(self.layout.tails(), shape.ranks)[rank];
+        let tail = &self.many::<queue::Tail>(self.layout.tails(), shape.ranks)[rank];
         Queue::new(self.many(self.layout.slots(rank), shape.queue), tail)
     }
 
     /// Fastbox `number` of `receiver`.
     pub fn fastbox(&self, receiver: usize, number: usize) -> Fastbox<'static> {
         let shape = self.layout.shape();
-        let [progress, lines, blocks] = self.layout.fastbox(receiver, number);
+        let [progress, slots, blocks] = self.layout.fastbox(receiver, number);
         Fastbox {
             progress: self.one(progress),
-            lines: self.many(lines, shape.lines),
+            slots: self.many(slots, shape.slots),
             blocks: self.many(blocks, shape.blocks),
         }
     }
