@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use btl::{
-    Access, Arrival, Btl, Busy, Event, Limits, MAX_HEADER_WORDS, Peer, Refusal, RemoteKey, Route, Sleep,
+    Access, Arrival, Btl, Busy, Event, Limits, MAX_HEADER_WORDS, Peer, Refusal, RemoteKey, Route, Sleep, Take,
 };
 use mem::{PeerBytes, PeerSpace, Source, UserMem};
 
