@@ -1,7 +1,9 @@
 """Launchers and libraries that do not belong together."""
 import os
 import shutil
+import socket
 import subprocess
+import threading
 
 from harness import RANK, Skip, environment, expect, finish, job, three_lines
 
@@ -13,6 +15,7 @@ def cases():
         ("a program started by a rank stops", below_a_rank),
         ("a rank with another MPI library is noticed", other_library),
         ("PMI-1 of another launcher", hydra),
+        ("PMI-1 over a network socket", pmi_port),
     ]
 
 
@@ -73,3 +76,61 @@ def hydra():
                                env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     result = finish(process)
     expect(result.code == 0 and result.lines == [f"rank {r} of 3 app 0" for r in range(3)], result)
+
+
+class PortServer:
+    """A PMI-1 server as `PMI_PORT` names it: every rank connects and says its PMI_ID."""
+
+    def __init__(self, size):
+        self.size, self.keys, self.waiting = size, {"PMI_process_mapping": f"(vector,(0,1,{size}))"}, []
+        self.finalized = 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
+        self.lock = threading.Lock()
+        for _ in range(size):
+            threading.Thread(target=self.serve, args=(self.listener.accept,), daemon=True).start()
+
+    def serve(self, accept):
+        connection, _ = accept()
+        lines = connection.makefile("rw", newline="\n")
+        for line in lines:
+            with self.lock:
+                for rank_lines, answer in self.answer(lines, dict(w.split("=", 1) for w in line.split())):
+                    rank_lines.write(answer + "\n")
+                    rank_lines.flush()
+
+    def answer(self, me, line):
+        command = line["cmd"]
+        if command == "initack":
+            return [(me, a) for a in ("cmd=initack rc=0", f"cmd=set size={self.size}", f"cmd=set rank={line['pmiid']}")]
+        if command == "barrier_in":
+            self.waiting.append(me)
+            if len(self.waiting) < self.size:
+                return []
+            everybody, self.waiting = self.waiting, []
+            return [(rank, "cmd=barrier_out") for rank in everybody]
+        if command == "put":
+            self.keys[line["key"]] = line["value"]
+        if command == "get" and line["key"] not in self.keys:
+            return [(me, "cmd=get_result rc=-1 msg=not_found")]
+        self.finalized += command == "finalize"
+        return [(me, {
+            "init": "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1",
+            "get_my_kvsname": "cmd=my_kvsname kvsname=port",
+            "get_appnum": "cmd=appnum appnum=2",
+            "get_universe_size": "cmd=universe_size size=9",
+            "put": "cmd=put_result rc=0",
+            "get": "cmd=get_result rc=0 value=" + self.keys.get(line.get("key"), ""),
+            "finalize": "cmd=finalize_ack",
+        }[command])]
+
+
+def pmi_port():
+    server = PortServer(3)
+    start = lambda rank: subprocess.Popen(
+        [RANK, "init", "barrier", "who", "finalize"], env=environment(PMI_PORT=server.address, PMI_ID=str(rank)),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    for rank, process in enumerate([start(rank) for rank in range(3)]):
+        result = finish(process)
+        expect(result.code == 0 and result.out == f"rank {rank} of 3 app 2\n", result)
+    expect(server.finalized == 3, "not every rank said finalize")

@@ -1,11 +1,11 @@
-//! What the watching mpiexec process tells the guard. One message is one packet.
+//! What the watching mpiexec process and the guard tell each other. One message is one packet.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
 
-/// A message to the guard.
+/// A message; all but [`Message::SegmentWanted`] go to the guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
     /// The shared memory is allocated and sealed.
@@ -14,6 +14,8 @@ pub enum Message {
     SegmentFailed(i32),
     /// mpiexec got this signal.
     Signal(i32),
+    /// To mpiexec: the first rank calls `MPI_Init`, so the shared memory will be used.
+    SegmentWanted,
 }
 
 /// Both ends of a new control connection.
@@ -22,12 +24,13 @@ pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 impl Message {
-    /// Sends the message. An error means that the guard has ended, which its pidfd tells as well.
+    /// Sends the message. An error means that the other process has ended, which its pidfd tells as well.
     pub fn send(self, to: impl AsFd) -> io::Result<()> {
         let (kind, number) = match self {
             Message::SegmentReady => (0u8, 0),
             Message::SegmentFailed(errno) => (1, errno),
             Message::Signal(signal) => (2, signal),
+            Message::SegmentWanted => (3, 0),
         };
         let [a, b, c, d] = number.to_le_bytes();
         send(to, &[kind, a, b, c, d], SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?;
@@ -49,6 +52,7 @@ impl Message {
             0 => Some(Message::SegmentReady),
             1 => Some(Message::SegmentFailed(number)),
             2 => Some(Message::Signal(number)),
+            3 => Some(Message::SegmentWanted),
             _ => None,
         }
     }

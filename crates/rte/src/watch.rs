@@ -10,7 +10,7 @@
 //! Either of the two outlives the other just long enough to kill the whole tree.
 
 use std::io::Write;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use pmi::Segment;
@@ -92,14 +92,19 @@ impl Watch {
         self.verdict()
     }
 
-    /// Allocates the pages of `segment` a few MiB at a time, looking up in between.
+    /// Allocates the pages of `segment` a few MiB at a time, looking up in between. The first MiB are had at
+    /// once, more only when the guard says that the ranks use MPI at all.
     fn allocate(&self, segment: &Segment) -> Result<(), Error> {
         let mut done = 0;
         let outcome = loop {
-            if done == segment.bytes {
-                break segment.seal();
-            }
             match segment.allocate_step(done) {
+                Ok(next) if next == segment.bytes => break segment.seal(),
+                Ok(next) if done == 0 && next > 0 => {
+                    done = next;
+                    if self.guard_ended_before(Message::SegmentWanted)? {
+                        return Ok(());
+                    }
+                }
                 Ok(next) => done = next,
                 Err(e) => break Err(e),
             }
@@ -114,6 +119,18 @@ impl Watch {
         Ok(())
     }
 
+    /// Waits for `message` of the guard. Whether the guard ended without it.
+    fn guard_ended_before(&self, message: Message) -> Result<bool, Error> {
+        loop {
+            if Message::receive(&self.control) == Some(message) {
+                return Ok(false);
+            }
+            if self.poll(&[self.guard_fd.as_fd(), self.signals.as_fd(), self.control.as_fd()], None)? {
+                return Ok(true);
+            }
+        }
+    }
+
     fn tell(&self, message: Message) {
         // Fails only if the guard has ended, which is noticed next.
         let _ = message.send(&self.control);
@@ -121,12 +138,16 @@ impl Watch {
 
     /// Waits for at most `patience`; passes on signals. Whether the guard has ended.
     fn guard_ended(&self, patience: Option<Duration>) -> Result<bool, Error> {
+        self.poll(&[self.guard_fd.as_fd(), self.signals.as_fd()], patience)
+    }
+
+    /// Waits until one of `fds` is readable, the guard's being the first; passes on signals. Whether the guard
+    /// has ended.
+    fn poll(&self, fds: &[BorrowedFd<'_>], patience: Option<Duration>) -> Result<bool, Error> {
         let timeout =
             patience.map(|p| Timespec { tv_sec: p.as_secs() as i64, tv_nsec: i64::from(p.subsec_nanos()) });
-        let mut fds = [
-            PollFd::from_borrowed_fd(self.guard_fd.as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
-        ];
+        let mut fds: Vec<PollFd<'_>> =
+            fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(e) => return Err(Error::system("waiting for the guard")(e)),

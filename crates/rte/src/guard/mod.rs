@@ -43,6 +43,8 @@ pub(crate) struct Guard {
     writers: Vec<Writer>,
     stdin: Option<Forwarder>,
     segment: SegmentState,
+    /// Some rank has called `MPI_Init`.
+    segment_wanted: bool,
     /// What the watching mpiexec says.
     control: OwnedFd,
     children: Events,
@@ -122,6 +124,7 @@ impl Guard {
             writers: forward::consoles()?,
             stdin: forward::forwarder(job.spec.stdin, &poller)?,
             segment: segment.map_or(SegmentState::None, SegmentState::Pending),
+            segment_wanted: false,
             open_files: raise_open_files(size),
             oom_kills: None,
             ranks: Vec::with_capacity(size),
@@ -193,6 +196,8 @@ impl Guard {
                 self.fail(None, Failure::Segment { bytes, left, errno });
             }
             Message::Signal(signal) => self.signalled(signal),
+            // Ours, not mpiexec's.
+            Message::SegmentWanted => {}
         }
     }
 

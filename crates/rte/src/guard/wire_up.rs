@@ -8,6 +8,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::rank::Program;
 use super::{Failure, Guard, SegmentState};
+use crate::control::Message;
 use crate::poller::Token;
 use crate::server::Event;
 
@@ -55,7 +56,16 @@ impl Guard {
 
     fn hello(&mut self, rank: usize, sender: Option<i32>) {
         self.note_sender(rank, sender);
-        self.trace(|guard| format!("rank {rank} (process {:?}) calls MPI_Init", guard.ranks[rank].mpi_pid));
+        self.trace(|guard| {
+            let pid = guard.ranks[rank].mpi_pid.unwrap_or_default();
+            format!("rank {rank} (process {pid}) calls MPI_Init")
+        });
+        if !std::mem::replace(&mut self.segment_wanted, true)
+            && matches!(self.segment, SegmentState::Pending(_))
+        {
+            // Fails only if mpiexec has ended, which is noticed next.
+            let _ = Message::SegmentWanted.send(&self.control);
+        }
         self.welcome_all();
         self.check_missing();
     }
