@@ -216,13 +216,13 @@ pub fn split_type(
     let color = {
         let state = t.lock();
         state.comm(comm)?;
-        state.infos.hints(info)?;
+        let hints = state.infos.hints(info)?;
         match split_type {
             abi::COMM_TYPE_SHARED => state.node(),
-            abi::UNDEFINED => abi::UNDEFINED,
-            abi::COMM_TYPE_HW_GUIDED | abi::COMM_TYPE_HW_UNGUIDED | abi::COMM_TYPE_RESOURCE_GUIDED => {
-                abi::UNDEFINED
-            }
+            abi::COMM_TYPE_HW_GUIDED | abi::COMM_TYPE_RESOURCE_GUIDED => state.resource(&hints),
+            // The next smaller part of the hardware than everything: the node, if there are several.
+            abi::COMM_TYPE_HW_UNGUIDED if state.spans_nodes(state.comm(comm)?) => state.node(),
+            abi::COMM_TYPE_HW_UNGUIDED | abi::UNDEFINED => abi::UNDEFINED,
             _ => return Err(Error::new(abi::ERR_ARG, "no such split type")),
         }
     };
@@ -304,6 +304,23 @@ impl State {
     pub(crate) fn add_comm(&mut self, comm: Comm) -> Result<abi::Comm> {
         self.errhandlers.acquire(comm.errhandler);
         self.comms.add(comm)
+    }
+
+    /// The part that hints ask for (MPI-5.0 section 7.4.2): memory that all of it share, or a process set.
+    fn resource(&self, hints: &Info) -> i32 {
+        match (hints.get("mpi_hw_resource_type"), hints.get("mpi_pset_name")) {
+            (Some("mpi_shared_memory"), _) => self.node(),
+            (None, Some("mpi://WORLD")) => 0,
+            (None, Some("mpi://SELF")) => self.me() as i32,
+            _ => abi::UNDEFINED,
+        }
+    }
+
+    fn spans_nodes(&self, comm: &Comm) -> bool {
+        let Some(world) = &self.world else { return false };
+        let mut nodes = comm.group.members().iter().map(|&peer| world.job.node_of.get(peer as usize));
+        let first = nodes.next();
+        nodes.any(|node| Some(node) != first)
     }
 
     /// The number of this process's node.
