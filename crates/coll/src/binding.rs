@@ -1,7 +1,7 @@
 //! From parts of a count to bytes of a buffer.
 
-use crate::port::{Base, Port, Region, Side, Ty};
-use crate::schedule::{Buf, IRREGULAR, Ref, Schedule};
+use crate::port::{Base, Region, Side, Ty};
+use crate::schedule::{Buf, IRREGULAR, Ref, RefId, Schedule};
 use abi::{Error, Result};
 
 /// Count and datatype of one side of a call.
@@ -31,8 +31,8 @@ impl Layout {
     }
 }
 
-/// The counts and types of a call. Which side means what for which collective is told at [`crate::Coll`]'s
-/// algorithms; an argument that is not significant on a rank is left at its default.
+/// The counts and types of a call. Which side means what for which collective is told at the
+/// [crate's](crate) start; an argument that is not significant on a rank is left at its default.
 ///
 /// Reductions give their datatype in `recv` on every rank (and the same in `send`): scratch elements have its extent as
 /// spacing and are placed so that all bytes from `true_lb` on lie inside the scratch, which is what a user function that
@@ -69,9 +69,23 @@ const SCRATCHES: usize = 12;
 /// Scratch buffers start on cache lines.
 const ALIGN: u64 = 64;
 
+/// What a reference of the schedule is in one call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    /// Memory, or a signal.
+    Region(Region),
+    /// No bytes: no message, nothing to copy or combine.
+    Void,
+    /// A block of a v or w variant, whose size the port knows.
+    Block { side: Side, index: u32 },
+    /// Packed scratch from `offset` on, for block `index` of the receive side.
+    Aside { offset: i64, index: u32 },
+}
+
 /// A schedule's references resolved against one call.
 #[derive(Debug, Default)]
 pub(crate) struct Binding {
+    places: Vec<Place>,
     units: [Unit; 6],
     scratch: [i64; SCRATCHES],
     prefix: Vec<u64>,
@@ -84,6 +98,7 @@ impl Binding {
         schedule: &Schedule,
         shape: &Shape,
         irregular: impl Iterator<Item = u64>,
+        first_epoch: u64,
     ) -> Result<()> {
         // A type without bytes moves nothing whatever its count; both sides of a message then agree that it is empty.
         let effective = |l: &Layout| if l.size == 0 { 0 } else { l.count };
@@ -103,7 +118,18 @@ impl Binding {
             }
         }
         self.check_range(schedule)?;
-        self.place_scratch(schedule, shape)
+        self.place_scratch(schedule, shape)?;
+        let mut places = core::mem::take(&mut self.places);
+        places.clear();
+        places.extend(schedule.refs.iter().map(|r| self.resolve(r, first_epoch)));
+        self.places = places;
+        Ok(())
+    }
+
+    /// What a reference is in this call.
+    #[inline(always)]
+    pub(crate) fn place(&self, id: RefId) -> &Place {
+        &self.places[id.0 as usize]
     }
 
     fn sum_up(&mut self, irregular: impl Iterator<Item = u64>) -> Result<()> {
@@ -147,43 +173,35 @@ impl Binding {
         Ok(())
     }
 
-    /// Resolves a reference; `first` is the epoch of the schedule's first round; `port` is asked for
-    /// the sizes of irregular packed blocks.
-    #[inline(always)]
-    pub(crate) fn region<P: Port>(&self, r: &Ref, first: u64, port: &P) -> Region {
-        let cell =
-            |owner: u16, round: u16| Base::Cell { owner: owner.into(), epoch: first + u64::from(round) };
+    fn resolve(&self, r: &Ref, first_epoch: u64) -> Place {
+        let cell = |owner: u16, round: u16| Base::Cell {
+            owner: owner.into(),
+            epoch: first_epoch + u64::from(round),
+        };
+        let scratch = |i: u8| self.scratch[usize::from(i)];
         let (unit, base, ty, start) = match r.buf {
-            Buf::Signal => return Region::Empty,
-            Buf::SendBlock => return Region::Block { side: Side::Send, index: r.lo },
-            Buf::RecvBlock => return Region::Block { side: Side::Recv, index: r.lo },
-            Buf::PackedBlock(i) => {
-                let (offset, count) = (self.scratch[usize::from(i)], port.block_bytes(Side::Recv, r.lo));
-                return Region::Span { base: Base::Arena, ty: Ty::Byte, offset, count };
-            }
+            Buf::Signal => return Place::Region(Region::Empty),
+            Buf::SendBlock => return Place::Block { side: Side::Send, index: r.lo },
+            Buf::RecvBlock => return Place::Block { side: Side::Recv, index: r.lo },
+            Buf::PackedBlock(i) => return Place::Aside { offset: scratch(i), index: r.lo },
             Buf::Send => (SEND, Base::Send, Ty::Send, 0),
             Buf::Recv => (RECV, Base::Recv, Ty::Recv, 0),
             Buf::SendBytes => (SEND_BYTES, Base::Send, Ty::Byte, 0),
             Buf::RecvBytes => (RECV_BYTES, Base::Recv, Ty::Byte, 0),
-            Buf::Typed(i) => (RECV, Base::Arena, Ty::Recv, self.scratch[usize::from(i)]),
-            Buf::Packed(i) => (PACKED, Base::Arena, Ty::Byte, self.scratch[usize::from(i)]),
+            Buf::Typed(i) => (RECV, Base::Arena, Ty::Recv, scratch(i)),
+            Buf::Packed(i) => (PACKED, Base::Arena, Ty::Byte, scratch(i)),
             Buf::Cell { owner, round } => (CELL, cell(owner, round), Ty::Recv, 0),
             Buf::CellBytes { owner, round } => (RECV_BYTES, cell(owner, round), Ty::Byte, 0),
         };
         let unit = &self.units[unit];
         let lo = self.boundary(unit, r.lo, r.den);
         let hi = self.boundary(unit, r.hi, r.den);
-        let org = match r.org {
-            0 => 0,
-            org if org == r.lo => lo,
-            org => self.boundary(unit, org, r.den),
-        };
+        let org = if r.org == r.lo { lo } else { self.boundary(unit, r.org, r.den) };
         let offset = start + (lo as i64 - org as i64) * unit.spacing;
-        Region::Span { base, ty, offset, count: hi - lo }
+        if hi == lo { Place::Void } else { Place::Region(Region::Span { base, ty, offset, count: hi - lo }) }
     }
 
     /// The element at which part `at` of `den` begins.
-    #[inline(always)]
     fn boundary(&self, unit: &Unit, at: u32, den: u32) -> u64 {
         match den {
             1 => unit.count * u64::from(at),
@@ -196,7 +214,6 @@ impl Binding {
 }
 
 /// `⌊n·num/den⌋` without overflow: `n = q·den + r` makes it `num·q + ⌊num·r/den⌋`.
-#[inline(always)]
 const fn scale(n: u64, num: u32, den: u32) -> u64 {
     let (num, den) = (num as u64, den as u64);
     if n <= u32::MAX as u64 { n * num / den } else { n / den * num + n % den * num / den }

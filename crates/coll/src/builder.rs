@@ -1,8 +1,8 @@
 //! The small language in which algorithms write their schedules.
 
 use crate::params::Params;
-use crate::schedule::{Buf, IRREGULAR, Line, Peer, Ref, Schedule, Scratch, Step, Wake};
-use std::collections::VecDeque;
+use crate::schedule::{Buf, IRREGULAR, Line, Peer, Ref, RefId, Schedule, Scratch, Step, Wake};
+use std::collections::{HashMap, VecDeque};
 
 /// A request slot that still has to be waited for.
 #[must_use = "a request that is never waited for may outlive its buffer"]
@@ -13,11 +13,14 @@ pub(crate) struct Req(u32);
 #[derive(Default)]
 pub(crate) struct Builder {
     steps: Vec<Step>,
+    refs: Vec<Ref>,
+    known: HashMap<Ref, RefId>,
     free: Vec<u32>,
     slots: u32,
     scratch: Vec<Scratch>,
     rounds: u16,
     irregular: u32,
+    cells: bool,
     max_blocks: u32,
 }
 
@@ -42,14 +45,14 @@ impl Builder {
     }
 
     pub(crate) fn send(&mut self, peer: Peer, from: Ref) -> Req {
-        self.note(from);
+        let from = self.note(from);
         let slot = self.slot();
         self.steps.push(Step::Send { slot, peer, from });
         Req(slot)
     }
 
     pub(crate) fn recv(&mut self, peer: Peer, into: Ref) -> Req {
-        self.note(into);
+        let into = self.note(into);
         let slot = self.slot();
         self.steps.push(Step::Recv { slot, peer, into });
         Req(slot)
@@ -96,8 +99,7 @@ impl Builder {
     /// Copies unless source and destination are the same.
     pub(crate) fn copy(&mut self, into: Ref, from: Ref) {
         if into != from {
-            self.note(into);
-            self.note(from);
+            let (into, from) = (self.note(into), self.note(from));
             self.steps.push(Step::Copy { into, from });
         }
     }
@@ -106,9 +108,7 @@ impl Builder {
     pub(crate) fn reduce(&mut self, into: Ref, left: Ref, right: Ref) {
         let apart = |operand: Ref| into == operand || disjoint(into, operand);
         debug_assert!(apart(left) && apart(right), "{into:?} = {left:?} op {right:?}");
-        for r in [into, left, right] {
-            self.note(r);
-        }
+        let [into, left, right] = [into, left, right].map(|r| self.note(r));
         self.steps.push(Step::Reduce { into, left, right });
     }
 
@@ -126,13 +126,13 @@ impl Builder {
 
     pub(crate) fn publish(&mut self, round: u16, line: Line, from: Ref, wake: Wake) {
         self.note_round(round);
-        self.note(from);
+        let from = self.note(from);
         self.steps.push(Step::Publish { round, line, from, wake });
     }
 
     pub(crate) fn await_line(&mut self, round: u16, line: Line, into: Ref) {
         self.note_round(round);
-        self.note(into);
+        let into = self.note(into);
         self.steps.push(Step::Await { round, line, into });
     }
 
@@ -158,14 +158,13 @@ impl Builder {
 
     pub(crate) fn expose(&mut self, round: u16, buf: Ref, wake: Wake) {
         self.note_round(round);
-        self.note(buf);
+        let buf = self.note(buf);
         self.steps.push(Step::Expose { round, buf, wake });
     }
 
     pub(crate) fn get(&mut self, round: u16, owner: u32, from: Ref, into: Ref) {
         self.note_round(round);
-        self.note(from);
-        self.note(into);
+        let (from, into) = (self.note(from), self.note(into));
         self.steps.push(Step::Get { round, owner, from, into });
     }
 
@@ -173,8 +172,20 @@ impl Builder {
         self.rounds = self.rounds.max(round + 1);
     }
 
+    /// The number of a reference; new ones are taken into account for the sizes of buffers.
+    fn note(&mut self, r: Ref) -> RefId {
+        if let Some(&id) = self.known.get(&r) {
+            return id;
+        }
+        let id = RefId(self.refs.len() as u32);
+        self.refs.push(r);
+        self.known.insert(r, id);
+        self.size_for(r);
+        id
+    }
+
     /// Keeps the largest use of each scratch buffer and the largest multiple of the count.
-    fn note(&mut self, r: Ref) {
+    fn size_for(&mut self, r: Ref) {
         if r.den == IRREGULAR {
             self.irregular = self.irregular.max(r.hi);
         }
@@ -182,6 +193,7 @@ impl Builder {
         if r.den == 1 && !by_index {
             self.max_blocks = self.max_blocks.max(r.hi);
         }
+        self.cells |= matches!(r.buf, Buf::Cell { .. } | Buf::CellBytes { .. });
         let (Buf::Typed(i) | Buf::Packed(i) | Buf::PackedBlock(i)) = r.buf else { return };
         let s = &mut self.scratch[usize::from(i)];
         let parts = if by_index { 1 } else { r.hi - r.org.min(r.lo) };
@@ -195,10 +207,12 @@ impl Builder {
         debug_assert_eq!(self.free.len(), self.slots as usize, "every request is waited for");
         Schedule {
             steps: self.steps.into_boxed_slice(),
+            refs: self.refs.into_boxed_slice(),
             slots: self.slots,
             scratch: self.scratch,
             rounds: self.rounds,
             irregular: self.irregular,
+            cells: self.cells,
             max_blocks: self.max_blocks,
         }
     }

@@ -1,9 +1,9 @@
 //! The machine that runs a schedule: one cursor, a few request slots, no allocation once warm.
 
-use crate::binding::Binding;
+use crate::binding::{Binding, Place};
 pub use crate::binding::{Layout, Shape};
-use crate::port::{Port, Region};
-use crate::schedule::{Schedule, Step};
+use crate::port::{Base, Port, Region, Side, Ty};
+use crate::schedule::{RefId, Schedule, Step};
 use abi::{Error, Result};
 use std::sync::Arc;
 
@@ -42,6 +42,8 @@ pub enum Waiting<'a> {
 #[derive(Debug)]
 pub struct Execution<O> {
     schedule: Arc<Schedule>,
+    nothing: Arc<Schedule>,
+    shape: Shape,
     binding: Binding,
     slots: Vec<Option<O>>,
     cursor: usize,
@@ -59,8 +61,11 @@ impl<O: Copy> Default for Execution<O> {
 impl<O: Copy> Execution<O> {
     /// An execution of nothing, which is done.
     pub fn new() -> Execution<O> {
+        let nothing = Arc::<Schedule>::default();
         Execution {
-            schedule: Arc::default(),
+            schedule: nothing.clone(),
+            nothing,
+            shape: Shape::default(),
             binding: Binding::default(),
             slots: Vec::new(),
             cursor: 0,
@@ -85,9 +90,13 @@ impl<O: Copy> Execution<O> {
         epoch: u64,
         user_op: bool,
     ) -> Result<()> {
-        self.binding.bind(schedule, shape, irregular)?;
-        if !Arc::ptr_eq(&self.schedule, schedule) {
+        let same_schedule = Arc::ptr_eq(&self.schedule, schedule);
+        if !same_schedule || schedule.changes_with_calls() || self.shape != *shape {
+            // Until the binding is whole again there is nothing to reuse.
+            self.schedule = self.nothing.clone();
+            self.binding.bind(schedule, shape, irregular, epoch)?;
             self.schedule = Arc::clone(schedule);
+            self.shape = *shape;
         }
         self.slots.clear();
         self.slots.resize(schedule.slots as usize, None);
@@ -162,6 +171,30 @@ const fn go_if(ready: bool) -> Next {
     if ready { Next::Step } else { Next::Stay }
 }
 
+/// The region of a reference; `None` if it was meant to hold data and holds none: such messages are not sent, on either side.
+/// Regions of irregular blocks are put together in `built`.
+#[inline(always)]
+fn region<'a, P: Port>(
+    binding: &'a Binding,
+    id: RefId,
+    port: &P,
+    built: &'a mut Region,
+) -> Option<&'a Region> {
+    match binding.place(id) {
+        Place::Region(region) => return Some(region),
+        Place::Void => return None,
+        &Place::Block { side, index } if port.block_bytes(side, index) > 0 => {
+            *built = Region::Block { side, index };
+        }
+        &Place::Aside { offset, index } if port.block_bytes(Side::Recv, index) > 0 => {
+            let count = port.block_bytes(Side::Recv, index);
+            *built = Region::Span { base: Base::Arena, ty: Ty::Byte, offset, count };
+        }
+        Place::Block { .. } | Place::Aside { .. } => return None,
+    }
+    Some(built)
+}
+
 #[inline(always)]
 fn perform<P: Port>(
     step: &Step,
@@ -171,17 +204,17 @@ fn perform<P: Port>(
     user_op: bool,
     port: &mut P,
 ) -> Result<Next> {
+    let mut built = [Region::Empty; 2];
+    let [first, second] = &mut built;
     match *step {
-        Step::Send { slot, peer, ref from } => {
-            let from = binding.region(from, epoch, port);
-            if !is_void(&from, port) {
-                slots[slot as usize] = port.isend(peer, &from)?;
+        Step::Send { slot, peer, from } => {
+            if let Some(from) = region(binding, from, port, first) {
+                slots[slot as usize] = port.isend(peer, from)?;
             }
         }
-        Step::Recv { slot, peer, ref into } => {
-            let into = binding.region(into, epoch, port);
-            if !is_void(&into, port) {
-                slots[slot as usize] = port.irecv(peer, &into)?;
+        Step::Recv { slot, peer, into } => {
+            if let Some(into) = region(binding, into, port, first) {
+                slots[slot as usize] = port.irecv(peer, into)?;
             }
         }
         Step::Wait { slot } => {
@@ -193,81 +226,57 @@ fn perform<P: Port>(
                 *slot = None;
             }
         }
-        Step::Copy { ref into, ref from } => {
-            let from = binding.region(from, epoch, port);
-            if !is_void(&from, port) {
-                port.copy(&binding.region(into, epoch, port), &from)?;
+        Step::Copy { into, from } => {
+            let from = region(binding, from, port, first);
+            if let (Some(into), Some(from)) = (region(binding, into, port, second), from) {
+                port.copy(into, from)?;
             }
         }
-        Step::Reduce { ref into, ref left, ref right } => {
-            let out = binding.region(into, epoch, port);
-            let (l, r) = (binding.region(left, epoch, port), binding.region(right, epoch, port));
-            if !is_void(&out, port) {
-                if user_op {
-                    if into == left {
-                        // Only where the operation commutes.
-                        return Ok(Next::User { left: r, inout: out });
-                    }
-                    if into != right {
-                        port.copy(&out, &r)?;
-                    }
-                    return Ok(Next::User { left: l, inout: out });
+        Step::Reduce { into, left, right } => {
+            let place = |id| match binding.place(id) {
+                Place::Region(region) => Some(region),
+                _ => None,
+            };
+            let (Some(out), Some(l), Some(r)) = (place(into), place(left), place(right)) else {
+                return Ok(Next::Step);
+            };
+            if !user_op {
+                port.reduce(out, l, r)?;
+            } else if into == left {
+                // Only where the operation commutes.
+                return Ok(Next::User { left: *r, inout: *out });
+            } else {
+                if into != right {
+                    port.copy(out, r)?;
                 }
-                port.reduce(&out, &l, &r)?;
+                return Ok(Next::User { left: *l, inout: *out });
             }
         }
-        _ => return shared(step, binding, epoch, port),
-    }
-    Ok(Next::Step)
-}
-
-/// The steps that touch the shared area.
-#[inline(always)]
-fn shared<P: Port>(step: &Step, binding: &Binding, first: u64, port: &mut P) -> Result<Next> {
-    let epoch = |round: u16| first + u64::from(round);
-    Ok(match *step {
-        Step::Publish { round, line, ref from, wake } => {
-            go_if(port.publish(line, epoch(round), &binding.region(from, first, port), wake)?)
+        Step::Publish { round, line, from, wake } => {
+            let from = region(binding, from, port, first).unwrap_or(&Region::Empty);
+            return Ok(go_if(port.publish(line, epoch + u64::from(round), from, wake)?));
         }
-        Step::Await { round, line, ref into } => {
-            go_if(port.observe(line, epoch(round), &binding.region(into, first, port))?)
+        Step::Await { round, line, into } => {
+            let into = region(binding, into, port, first).unwrap_or(&Region::Empty);
+            return Ok(go_if(port.observe(line, epoch + u64::from(round), into)?));
         }
         Step::Arrive { round, otherwise } => {
-            if port.arrive(epoch(round))? {
-                Next::Step
-            } else {
-                Next::Jump(otherwise)
+            if !port.arrive(epoch + u64::from(round))? {
+                return Ok(Next::Jump(otherwise));
             }
         }
-        Step::Retire { round } => {
-            port.retire(epoch(round))?;
-            Next::Step
+        Step::Retire { round } => port.retire(epoch + u64::from(round))?,
+        Step::Claim { round } => return Ok(go_if(port.claim(epoch + u64::from(round))?)),
+        Step::Expose { round, buf, wake } => {
+            let buf = region(binding, buf, port, first).unwrap_or(&Region::Empty);
+            return Ok(go_if(port.expose(epoch + u64::from(round), buf, wake)?));
         }
-        Step::Claim { round } => go_if(port.claim(epoch(round))?),
-        Step::Expose { round, ref buf, wake } => {
-            go_if(port.expose(epoch(round), &binding.region(buf, first, port), wake)?)
-        }
-        Step::Get { round, owner, ref from, ref into } => {
-            let into = binding.region(into, first, port);
-            if !is_void(&into, port) {
-                port.get(owner, epoch(round), &binding.region(from, first, port), &into)?;
+        Step::Get { round, owner, from, into } => {
+            let from = region(binding, from, port, first);
+            if let (Some(into), Some(from)) = (region(binding, into, port, second), from) {
+                port.get(owner, epoch + u64::from(round), from, into)?;
             }
-            Next::Step
         }
-        Step::Send { .. }
-        | Step::Recv { .. }
-        | Step::Wait { .. }
-        | Step::Copy { .. }
-        | Step::Reduce { .. } => Next::Step,
-    })
-}
-
-/// Whether a region was meant to hold data and holds none: such messages are not sent, on either side.
-#[inline(always)]
-fn is_void<P: Port>(region: &Region, port: &P) -> bool {
-    match *region {
-        Region::Empty => false,
-        Region::Span { count, .. } => count == 0,
-        Region::Block { side, index } => port.block_bytes(side, index) == 0,
     }
+    Ok(Next::Step)
 }

@@ -134,7 +134,7 @@ pub trait Port {
         Err(NO_AREA)
     }
 
-    /// As [`Port::publish`], with the address of a buffer as payload.
+    /// As [`Port::publish`], with the address of a buffer as payload ([`Region::Empty`]: of nothing, which nobody reads).
     fn expose(&mut self, epoch: u64, buf: &Region, wake: Wake) -> Result<bool> {
         let _ = (epoch, buf, wake);
         Err(NO_AREA)

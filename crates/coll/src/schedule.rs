@@ -37,7 +37,7 @@ impl Peer {
 }
 
 /// The buffer a [`Ref`] points into, and the unit its span is counted in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Buf {
     /// No data: the message is a signal and is sent although it is empty.
     Signal,
@@ -83,7 +83,7 @@ pub(crate) const IRREGULAR: u32 = 0;
 /// With `n` the buffer's count, the piece begins at element `⌊n·lo/den⌋` and ends before `⌊n·hi/den⌋`, both taken
 /// relative to `⌊n·org/den⌋`, the element that lies at the start of the buffer. So block `i` of a gathered buffer is
 /// `i/1 .. (i+1)/1`, and slice `i` of a vector cut into `p` is `i/p .. (i+1)/p`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ref {
     /// Buffer and unit.
     pub buf: Buf,
@@ -160,6 +160,10 @@ pub enum Wake {
     Nobody,
 }
 
+/// A piece of data, by its number in [`Schedule::refs`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RefId(pub(crate) u32);
+
 /// One step. Steps run in the order of the list; only `Send` and `Recv` go on in the background until their `Wait`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
@@ -170,7 +174,7 @@ pub enum Step {
         /// Receiver.
         peer: Peer,
         /// Data, untouched until the `Wait`.
-        from: Ref,
+        from: RefId,
     },
     /// Start to receive `into`; the request is kept in `slot`.
     Recv {
@@ -179,7 +183,7 @@ pub enum Step {
         /// Sender.
         peer: Peer,
         /// Place, undefined until the `Wait`.
-        into: Ref,
+        into: RefId,
     },
     /// Go on when the request in `slot` is complete.
     Wait {
@@ -189,19 +193,19 @@ pub enum Step {
     /// Copy, pack or unpack; the two places hold the same number of bytes when packed.
     Copy {
         /// Destination.
-        into: Ref,
+        into: RefId,
         /// Source.
-        from: Ref,
+        from: RefId,
     },
     /// `into = left op right`. `into` is `right` itself or overlaps neither operand, which is what a user function
     /// (`inoutvec = invec op inoutvec`) can do; where the operation commutes, `into` may also be `left`.
     Reduce {
         /// Result.
-        into: Ref,
+        into: RefId,
         /// The operand from the lower ranks.
-        left: Ref,
+        left: RefId,
         /// The operand from the higher ranks.
-        right: Ref,
+        right: RefId,
     },
     /// Write `from` into a line and mark it with the round's number.
     Publish {
@@ -210,7 +214,7 @@ pub enum Step {
         /// Which line: the own one or the gate.
         line: Line,
         /// At most [`crate::shared::PAYLOAD`] packed bytes, or a signal.
-        from: Ref,
+        from: RefId,
         /// Who waits for it.
         wake: Wake,
     },
@@ -221,7 +225,7 @@ pub enum Step {
         /// Which line.
         line: Line,
         /// Place of the payload, or a signal.
-        into: Ref,
+        into: RefId,
     },
     /// Count this process in. The last one goes on with the next step, all others at step `otherwise`.
     Arrive {
@@ -245,7 +249,7 @@ pub enum Step {
         /// Round within the schedule.
         round: u16,
         /// The buffer from its start.
-        buf: Ref,
+        buf: RefId,
         /// Who waits for it.
         wake: Wake,
     },
@@ -256,9 +260,9 @@ pub enum Step {
         /// Node-local rank that exposed the buffer.
         owner: u32,
         /// Place in the exposed buffer.
-        from: Ref,
+        from: RefId,
         /// Place in this process.
-        into: Ref,
+        into: RefId,
     },
 }
 
@@ -277,10 +281,14 @@ pub struct Scratch {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Schedule {
     pub(crate) steps: Box<[Step]>,
+    /// Every different piece once: a call resolves each a single time.
+    pub(crate) refs: Box<[Ref]>,
     pub(crate) slots: u32,
     pub(crate) scratch: Vec<Scratch>,
     pub(crate) rounds: u16,
     pub(crate) irregular: u32,
+    /// Names cells.
+    pub(crate) cells: bool,
     pub(crate) max_blocks: u32,
 }
 
@@ -288,6 +296,11 @@ impl Schedule {
     /// The steps in program order.
     pub fn steps(&self) -> &[Step] {
         &self.steps
+    }
+
+    /// The pieces of data that the steps name.
+    pub fn refs(&self) -> &[Ref] {
+        &self.refs
     }
 
     /// Rounds of the shared area that the schedule takes; the same on all ranks of the area, 0 without shared memory.
@@ -298,6 +311,11 @@ impl Schedule {
     /// Whether [`crate::Execution::start`] must be given the irregular block counts.
     pub fn is_irregular(&self) -> bool {
         self.irregular > 0
+    }
+
+    /// Whether places depend on more than counts and types: on block counts, or on the epoch.
+    pub(crate) fn changes_with_calls(&self) -> bool {
+        self.irregular > 0 || self.cells
     }
 
     /// Requests that may be in flight at once.

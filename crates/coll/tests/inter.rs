@@ -108,10 +108,10 @@ fn rooted_movement() {
             call(inter::bcast(&groups.params(&case, i)), case.ty, 0, case.count, block, m)
         });
         let memories = run_both(&case, &groups, bcast.collect());
-        for i in 0..groups.total() {
+        for (i, m) in memories.iter().enumerate() {
             let gets = groups.place(i).0 == from_root || groups.is_root(i);
             let expected = if gets { others[0].clone() } else { blank(case.count) };
-            assert!(received(&memories[i], case.count) == expected, "bcast {i} {groups:?} {case:?}");
+            assert!(received(m, case.count) == expected, "bcast {i} {groups:?} {case:?}");
         }
 
         let gather = (0..groups.total()).map(|i| {
@@ -152,10 +152,10 @@ fn everyone_to_everyone() {
             call(inter::allgather(&groups.params(&case, i)), case.ty, case.count, case.count, block, m)
         });
         let memories = run_both(&case, &groups, allgather.collect());
-        for i in 0..groups.total() {
+        for (i, m) in memories.iter().enumerate() {
             let expected: Vec<u8> = groups.members(remote(i)).flat_map(|j| bytes(j, 0, block)).collect();
             let count = case.count * groups.sizes[remote(i)];
-            assert!(received(&memories[i], count) == expected, "allgather {i} {groups:?} {case:?}");
+            assert!(received(m, count) == expected, "allgather {i} {groups:?} {case:?}");
         }
 
         let between = |from: usize, to: usize| bytes(from, 100 + to, block);
@@ -166,10 +166,10 @@ fn everyone_to_everyone() {
             call(inter::alltoall(&groups.params(&case, i)), case.ty, case.count, case.count, block, m)
         });
         let memories = run_both(&case, &groups, alltoall.collect());
-        for i in 0..groups.total() {
+        for (i, m) in memories.iter().enumerate() {
             let expected: Vec<u8> = groups.members(remote(i)).flat_map(|from| between(from, i)).collect();
             let count = case.count * groups.sizes[remote(i)];
-            assert!(received(&memories[i], count) == expected, "alltoall {i} {groups:?} {case:?}");
+            assert!(received(m, count) == expected, "alltoall {i} {groups:?} {case:?}");
         }
     }
 }
@@ -251,9 +251,9 @@ fn reductions() {
             call(inter::allreduce(&groups.params(&case, i)), case.ty, case.count, case.count, 0, m)
         });
         let memories = run_both(&case, &groups, allreduce.collect());
-        for i in 0..groups.total() {
+        for (i, m) in memories.iter().enumerate() {
             let expected = reduced(remote(i), 0, case.count, case.commutative);
-            assert!(received(&memories[i], case.count) == expected, "allreduce {i} {groups:?} {case:?}");
+            assert!(received(m, case.count) == expected, "allreduce {i} {groups:?} {case:?}");
         }
     }
 }
@@ -286,12 +286,12 @@ fn reduce_scatter() {
                 call
             });
             let memories = run_both(&case, &groups, calls.collect());
-            for i in 0..groups.total() {
+            for (i, m) in memories.iter().enumerate() {
                 let (group, rank) = groups.place(i);
                 let counts = counts(group);
                 let first = counts[..rank].iter().sum();
                 let expected = reduced(groups.members(1 - group), first, counts[rank], case.commutative);
-                assert!(received(&memories[i], counts[rank]) == expected, "{i} {groups:?} {case:?}");
+                assert!(received(m, counts[rank]) == expected, "{i} {groups:?} {case:?}");
             }
         }
     }

@@ -89,7 +89,7 @@ fn check_allgather(name: &str, build: Build) {
     for size in all_sizes() {
         for _ in 0..2 {
             let mut case = Case::random(size, &mut random);
-            case.count = case.count.min(20);
+            case.count = case.count.min(if size > 24 { 5 } else { 20 });
             let calls = (0..size).map(|r| {
                 let own = bytes(r, 0, case.count * ELEMENT);
                 let recv = if case.in_place { in_place_buffer(&case, r) } else { blank(case.count * size) };
@@ -157,7 +157,7 @@ fn check_alltoall(name: &str, build: Build) {
     for size in all_sizes() {
         for _ in 0..2 {
             let mut case = Case::random(size, &mut random);
-            case.count = case.count.min(15);
+            case.count = case.count.min(if size > 24 { 3 } else { 15 });
             let outgoing =
                 |r: usize| (0..size).flat_map(|to| block_between(r, to, case.count)).collect::<Vec<u8>>();
             let calls = (0..size).map(|r| {

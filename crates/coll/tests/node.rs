@@ -25,7 +25,7 @@ fn adapt(mut case: Case, fits: Fits, random: &mut Random) -> Case {
         Fits::Any => random.pick(&[0, 1, 5, 100, 333]),
     };
     if case.size > 20 {
-        case.count = case.count.min(150);
+        case.count = case.count.min(40);
     }
     if fits == Fits::Cells {
         let least = cells::segments_for((case.count * ELEMENT) as u64, ELEMENT as u64) as u32;
@@ -139,7 +139,7 @@ fn check_exchange(name: &str, fits: Fits, all_to_all: bool, build: Build) {
     for size in all_sizes() {
         let mut case = adapt(Case::random(size, &mut random), fits, &mut random);
         if all_to_all {
-            case.count = case.count.min(12);
+            case.count = case.count.min(if size > 24 { 3 } else { 12 });
         }
         let len = case.count * ELEMENT;
         let block = |from: usize, to: usize| bytes(from, if all_to_all { 100 + to } else { 0 }, len);

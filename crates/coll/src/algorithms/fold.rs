@@ -31,7 +31,7 @@ impl Fold {
     pub(crate) fn role(&self, me: u32) -> Role {
         if me >= 2 * self.rem {
             Role::Core { index: me - self.rem, extra: None }
-        } else if me % 2 == 0 {
+        } else if me.is_multiple_of(2) {
             Role::Extra { partner: me + 1 }
         } else {
             Role::Core { index: me / 2, extra: Some(me - 1) }

@@ -299,7 +299,11 @@ impl Port for RankPort<'_> {
     }
 
     fn expose(&mut self, epoch: u64, buf: &Region, _: Wake) -> Result<bool> {
-        let Region::Span { base, offset, .. } = *buf else { return Ok(false) };
+        let (base, offset) = match *buf {
+            Region::Span { base, offset, .. } => (base, offset),
+            // An empty buffer, of which nobody reads.
+            _ => (Base::Arena, 0),
+        };
         Ok(self.area.expose(self.rank, epoch, base, offset))
     }
 

@@ -135,7 +135,7 @@ fn choice(algorithm: AlgorithmId, query: &Query, segment: u64, fanout: u32) -> C
     let needs = &algorithm.get().needs;
     let wanted = if segment == 0 { 1 } else { query.bytes.div_ceil(segment) };
     let least = if needs.memory == Memory::Cells { cell_segments(query) } else { 1 };
-    let most = if query.element > 0 { (query.bytes / query.element).max(1) } else { query.bytes.max(1) };
+    let most = (query.bytes / query.element.max(1)).max(1);
     let segments = if needs.segments { segment_class(wanted.min(most).max(least)) } else { 1 };
     Choice { algorithm, segments, fanout: if needs.fanout { fanout } else { 0 } }
 }

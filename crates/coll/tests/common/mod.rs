@@ -38,7 +38,8 @@ impl Random {
 
 /// Element `i` of rank `r`'s data: `x -> a·x + b` as (a, b), `a` odd so that products never vanish.
 pub fn element(r: usize, i: usize) -> [u8; ELEMENT] {
-    let mut random = Random(((r as u64 + 1) << 32 | i as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let mut random =
+        Random((((r as u64 + 1) << 32) | (i as u64 + 1)).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let (a, b) = (random.next() as u32 | 1, random.next() as u32);
     let mut bytes = [0; ELEMENT];
     bytes[..4].copy_from_slice(&a.to_le_bytes());
@@ -53,7 +54,7 @@ pub fn elements(r: usize, first: usize, count: usize) -> Vec<u8> {
 
 /// Any bytes, for data that is only moved.
 pub fn bytes(r: usize, salt: usize, len: usize) -> Vec<u8> {
-    let mut random = Random(((r as u64 + 3) << 20 ^ salt as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let mut random = Random((((r as u64 + 3) << 20) ^ salt as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     (0..len).map(|_| random.next() as u8).collect()
 }
 

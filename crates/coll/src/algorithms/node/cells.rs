@@ -9,13 +9,14 @@ use crate::params::Params;
 use crate::schedule::{Buf, Line, Ref, Schedule, Wake};
 use crate::shared::CELL_BYTES;
 
-/// Segments into which `bytes` bytes of elements of `size` bytes must be cut for cells (1 for byte streams).
+/// Segments into which `bytes` bytes of elements of `size` bytes (1 for byte streams) must be cut for cells.
 pub const fn segments_for(bytes: u64, size: u64) -> u64 {
+    let size = if size == 0 { 1 } else { size };
     // Inner boundaries of byte streams are moved down to cache lines, which can make a segment that much longer.
     let room = CELL_BYTES as u64 - 64;
-    let elements = if size == 0 || size > room { 1 } else { room / size };
-    let count = if size == 0 { 0 } else { bytes / size };
-    if count == 0 { 1 } else { count.div_ceil(elements) }
+    let elements = if size > room { 1 } else { room / size };
+    let segments = (bytes / size).div_ceil(elements);
+    if segments == 0 { 1 } else { segments }
 }
 
 fn own_cell(area: &Area, round: u16) -> Buf {
