@@ -37,6 +37,7 @@ fn reduce_algorithms() {
     check_reduce("in_order_binary", reduce::in_order_binary);
     check_reduce("linear", reduce::linear);
     check_reduce("rabenseifner", reduce::rabenseifner);
+    check_reduce("canonical", reduce::canonical);
 }
 
 fn check_allreduce(name: &str, ordered: bool, build: Build) {
@@ -66,6 +67,7 @@ fn allreduce_algorithms() {
     check_allreduce("recursive_doubling", true, allreduce::recursive_doubling);
     check_allreduce("tree", true, allreduce::tree);
     check_allreduce("linear", true, allreduce::linear);
+    check_allreduce("canonical", true, allreduce::canonical);
     check_allreduce("ring", false, allreduce::ring);
     check_allreduce("rabenseifner", false, allreduce::rabenseifner);
 }
@@ -110,6 +112,7 @@ fn reduce_scatter_algorithms() {
     let halving = [reduce_scatter::recursive_halving_block, reduce_scatter::recursive_halving];
     check_reduce_scatter("recursive_halving", false, halving);
     check_reduce_scatter("butterfly", true, [reduce_scatter::butterfly_block, reduce_scatter::butterfly]);
+    check_reduce_scatter("canonical", true, [reduce_scatter::canonical_block, reduce_scatter::canonical]);
     check_reduce_scatter("linear", true, [reduce_scatter::linear_block, reduce_scatter::linear]);
 }
 
@@ -146,4 +149,39 @@ fn scan_algorithms() {
     check_scan("recursive_doubling_exclusive", false, scan::recursive_doubling_exclusive);
     check_scan("binomial", true, scan::binomial);
     check_scan("binomial_exclusive", false, scan::binomial_exclusive);
+}
+
+/// Writes down the association: the operation is the pairing of its operands, as text.
+#[test]
+fn canonical_trees_agree_whatever_the_root_and_segments() {
+    fn pair(left: &[u8], right: &mut [u8]) {
+        // A hash that neither commutes nor associates.
+        let word = |x: &[u8]| u64::from_le_bytes(x.try_into().unwrap());
+        let mixed =
+            word(left).rotate_left(7).wrapping_mul(31) ^ word(right).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        right.copy_from_slice(&mixed.to_le_bytes());
+    }
+    let count = 12;
+    for size in [1, 2, 3, 5, 8, 13, 32] {
+        let result = |build: Build, root: usize, segments: u32, seed: u64| -> Vec<u8> {
+            let case = Case { root, count, segments, seed, ..Case::random(size, &mut Random(9)) };
+            let case = Case { in_place: false, commutative: false, user_op: false, fanout: 0, ..case };
+            let calls = (0..size).map(|r| {
+                let m = memory(case.ty, Some(&elements(r, 0, count)), Some(&blank(count)));
+                call(build(&case.params(r)), case.ty, count, count, 0, m)
+            });
+            let world = coll::executor::World::new(calls.collect(), size, &[], &pair, false, seed).unwrap();
+            received(&world.run().unwrap()[root], count)
+        };
+        let expected = result(allreduce::canonical, 0, 1, 1);
+        for root in 0..size {
+            for segments in [1, 2, 5] {
+                assert!(
+                    result(reduce::canonical, root, segments, 77 + root as u64) == expected,
+                    "{size} {root}"
+                );
+                assert!(result(allreduce::canonical, root, segments, 99 + root as u64) == expected, "{size}");
+            }
+        }
+    }
 }

@@ -16,6 +16,7 @@ fn query(coll: Coll, ranks: u32, bytes: u64, placement: Placement) -> Query {
         element: 8,
         commutative: true,
         dense: true,
+        canonical: false,
         placement,
         area: true,
         direct: true,
@@ -49,7 +50,7 @@ fn every_call_gets_a_usable_algorithm() {
         for ranks in [1, 2, 3, 5, 8, 31, 64, 1000, 100_000] {
             for bytes in [0, 1, 8, 56, 57, 4096, 40_000, 1 << 20, 1 << 30, 1 << 45] {
                 for placement in [NODE, CROWDED, Placement::Spread, Placement::Cluster] {
-                    for bits in 0..32 {
+                    for bits in 0..64 {
                         let flag = |i: u32| bits >> i & 1 == 1;
                         let query = Query {
                             inter: flag(0) && !matches!(coll, Coll::Scan | Coll::Exscan) && !neighbour(coll),
@@ -57,6 +58,7 @@ fn every_call_gets_a_usable_algorithm() {
                             dense: flag(2),
                             area: flag(3),
                             direct: flag(4),
+                            canonical: flag(5),
                             ..query(coll, ranks, bytes, placement)
                         };
                         let choice = table.select(&query, &Forced::default());

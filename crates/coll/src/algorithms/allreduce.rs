@@ -97,6 +97,11 @@ pub fn tree(p: &Params) -> Schedule {
     b.finish()
 }
 
+/// [`tree`] with the in-order binary tree for every operation: the association of [`reduce::canonical`].
+pub fn canonical(p: &Params) -> Schedule {
+    tree(&Params { commutative: false, fanout: 2, ..*p })
+}
+
 /// Everybody sends to rank 0, which combines in rank order and sends the result to everybody.
 ///
 /// ```text

@@ -140,13 +140,31 @@ pub(crate) fn emit_rabenseifner(b: &mut Builder, g: Group, root: u32, mine: Buf)
 
 /// Reduces over a tree rooted at `top` and passes the result on to the root if that is another rank.
 fn climb(p: &Params, top: u32, node: &Node) -> Schedule {
+    by_way_of(p, top, !p.commutative, |b, io| {
+        emit_tree(b, Group::own(p), node, io, p.segments, p.commutative);
+    })
+}
+
+/// The in-order binary tree rooted at rank 0, whatever the root: how operands are associated depends on the number of ranks alone,
+/// not on root, count, segments or placement. For reproducible results of operations that round.
+///
+/// ```text
+///  0 ← (1 … n-1, halved again and again), then 0 → root
+/// ```
+pub fn canonical(p: &Params) -> Schedule {
+    let node = tree::in_order(p.rank, p.size, 0);
+    by_way_of(p, 0, true, |b, io| emit_in_order(b, Group::own(p), &node, io, p.segments))
+}
+
+/// Lets `emit` reduce to `top`; `apart` as in [`Io::open`].
+fn by_way_of(p: &Params, top: u32, apart: bool, emit: impl FnOnce(&mut Builder, &Io)) -> Schedule {
     let (g, root) = (Group::own(p), p.root_rank());
     let mut b = Builder::new();
-    let mut io = Io::open(&mut b, p, top, !p.commutative);
+    let mut io = Io::open(&mut b, p, top, apart);
     if top != root && p.rank == top {
         io.result = Some(b.typed());
     }
-    emit_tree(&mut b, g, node, &io, p.segments, p.commutative);
+    emit(&mut b, &io);
     if top != root {
         if p.rank == top {
             b.send_now(g.peer(root), Ref::all(io.result.unwrap_or(io.mine.buf)));

@@ -3,9 +3,11 @@
 
 use super::fold::{Fold, Role};
 use super::halving::{self, Vector};
+use super::reduce;
 use crate::builder::{Builder, Group};
 use crate::params::Params;
 use crate::schedule::{Buf, IRREGULAR, Ref, Schedule};
+use crate::tree;
 
 /// How the vector is cut: into equal blocks, or by counts.
 #[derive(Clone, Copy)]
@@ -195,6 +197,38 @@ fn emit_linear(p: &Params, cut: Cut) -> Schedule {
     }
     b.wait_all(sends);
     b.copy(io.result(), acc);
+    b.finish()
+}
+
+/// The association of [`super::reduce::canonical`]: the whole vector is reduced at rank 0, which scatters the blocks.
+///
+/// ```text
+///  in-order tree → 0, then 0 → 1, … 0 → n-1
+/// ```
+pub fn canonical(p: &Params) -> Schedule {
+    emit_canonical(p, BY_COUNTS)
+}
+
+/// [`canonical`] for `MPI_Reduce_scatter_block`.
+pub fn canonical_block(p: &Params) -> Schedule {
+    emit_canonical(p, EQUAL)
+}
+
+fn emit_canonical(p: &Params, cut: Cut) -> Schedule {
+    let (g, io) = (Group::own(p), Io::new(p, cut));
+    let mut b = Builder::new();
+    let sum = (g.me == 0).then(|| b.typed());
+    let whole = reduce::Io { mine: cut.run(io.source, 0, g.size), result: sum };
+    reduce::emit_in_order(&mut b, g, &tree::in_order(g.me, g.size, 0), &whole, 1);
+    match sum {
+        None => b.recv_now(g.peer(0), io.result()),
+        Some(sum) => {
+            let block = |i: u32| cut.run(sum, i, i + 1);
+            let sends: Vec<_> = (1..g.size).map(|i| b.send(g.peer(i), block(i))).collect();
+            b.copy(io.result(), block(0));
+            b.wait_all(sends);
+        }
+    }
     b.finish()
 }
 

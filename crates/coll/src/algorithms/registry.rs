@@ -24,6 +24,8 @@ pub struct Needs {
     pub segments: bool,
     /// It makes use of `fanout`.
     pub fanout: bool,
+    /// Not a need but a promise: how operands are associated depends on the number of ranks alone.
+    pub canonical: bool,
 }
 
 /// Shared memory of a node.
@@ -86,13 +88,18 @@ const PLAIN: Needs = Needs {
     memory: Memory::None,
     segments: false,
     fanout: false,
+    canonical: false,
 };
 const SEGMENTS: Needs = Needs { segments: true, ..PLAIN };
 const FANOUT: Needs = Needs { fanout: true, ..PLAIN };
 const BOTH: Needs = Needs { segments: true, fanout: true, ..PLAIN };
+const CANONICAL: Needs = Needs { canonical: true, ..PLAIN };
+const CANONICAL_SEGMENTS: Needs = Needs { canonical: true, ..SEGMENTS };
 const COMMUTES: Needs = Needs { commutative: true, ..PLAIN };
 const COMMUTES_SEGMENTS: Needs = Needs { commutative: true, ..SEGMENTS };
 const INTER: Needs = Needs { inter: true, ..PLAIN };
+/// One algorithm for every count and root.
+const INTER_CANONICAL: Needs = Needs { canonical: true, ..INTER };
 const LINES: Needs = Needs { memory: Memory::Lines, ..PLAIN };
 const LINES_FANOUT: Needs = Needs { memory: Memory::Lines, ..FANOUT };
 const NODE_LINES: Needs = Needs { memory: Memory::LinesPerNode, ..PLAIN };
@@ -212,11 +219,12 @@ algorithms! {
         "in_order_binary" reduce::in_order_binary: SEGMENTS;
         "linear" reduce::linear: PLAIN;
         "rabenseifner" reduce::rabenseifner: COMMUTES;
+        "canonical" reduce::canonical: CANONICAL_SEGMENTS;
         "hierarchical" reductions::reduce: SEGMENTS;
         "lines_flat" lines::reduce_flat: LINES;
         "cells" cells::reduce: CELLS_DENSE;
         "direct" direct::reduce: DIRECT_DENSE;
-        "inter" inter::reduce: INTER;
+        "inter" inter::reduce: INTER_CANONICAL;
     }
     Allreduce {
         "recursive_doubling" allreduce::recursive_doubling: PLAIN;
@@ -224,6 +232,7 @@ algorithms! {
         "rabenseifner" allreduce::rabenseifner: COMMUTES;
         "tree" allreduce::tree: BOTH;
         "linear" allreduce::linear: PLAIN;
+        "canonical" allreduce::canonical: CANONICAL_SEGMENTS;
         "hierarchical" reductions::allreduce: SEGMENTS;
         "hierarchical_lines" reductions::allreduce_lines: NODE_LINES;
         "lines_all" lines::allreduce_all: LINES;
@@ -232,34 +241,36 @@ algorithms! {
         "lines_tree" lines::allreduce_tree: LINES_FANOUT;
         "cells" cells::allreduce: CELLS_DENSE;
         "direct" direct::allreduce: DIRECT_DENSE;
-        "inter" inter::allreduce: INTER;
+        "inter" inter::allreduce: INTER_CANONICAL;
     }
     ReduceScatter {
         "ring" reduce_scatter::ring: COMMUTES;
         "recursive_halving" reduce_scatter::recursive_halving: COMMUTES;
         "butterfly" reduce_scatter::butterfly: PLAIN;
         "linear" reduce_scatter::linear: PLAIN;
+        "canonical" reduce_scatter::canonical: CANONICAL;
         "hierarchical" reductions::reduce_scatter: PLAIN;
-        "inter" inter::reduce_scatter: INTER;
+        "inter" inter::reduce_scatter: INTER_CANONICAL;
     }
     ReduceScatterBlock {
         "ring" reduce_scatter::ring_block: COMMUTES;
         "recursive_halving" reduce_scatter::recursive_halving_block: COMMUTES;
         "butterfly" reduce_scatter::butterfly_block: PLAIN;
         "linear" reduce_scatter::linear_block: PLAIN;
+        "canonical" reduce_scatter::canonical_block: CANONICAL;
         "hierarchical" reductions::reduce_scatter_block: PLAIN;
-        "inter" inter::reduce_scatter_block: INTER;
+        "inter" inter::reduce_scatter_block: INTER_CANONICAL;
     }
     Scan {
         "recursive_doubling" scan::recursive_doubling: PLAIN;
         "binomial" scan::binomial: PLAIN;
-        "linear" scan::linear: SEGMENTS;
+        "linear" scan::linear: CANONICAL_SEGMENTS;
         "hierarchical" reductions::scan: PLAIN;
     }
     Exscan {
         "recursive_doubling" scan::recursive_doubling_exclusive: PLAIN;
         "binomial" scan::binomial_exclusive: PLAIN;
-        "linear" scan::linear_exclusive: SEGMENTS;
+        "linear" scan::linear_exclusive: CANONICAL_SEGMENTS;
         "hierarchical" reductions::exscan: PLAIN;
     }
     NeighborAllgather {

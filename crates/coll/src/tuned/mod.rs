@@ -47,6 +47,9 @@ pub struct Query {
     pub commutative: bool,
     /// The elements of a reduction have no holes (size = extent).
     pub dense: bool,
+    /// The result must not depend on count, root or placement (`coll_reproducible`): only algorithms that keep to one association
+    /// will do. Their [`crate::Params::commutative`] must be false, so that trees keep the rank order.
+    pub canonical: bool,
     /// Where the ranks are.
     pub placement: Placement,
     /// A shared area exists on each node, and this call may use it (blocking and in order).
@@ -122,6 +125,7 @@ pub fn can_use(algorithm: &Algorithm, query: &Query) -> bool {
         && needs.inter == query.inter
         && (query.commutative || !needs.commutative)
         && (query.dense || !needs.dense)
+        && (needs.canonical || !query.canonical || !reduces(query.coll))
         && match needs.memory {
             Memory::None => true,
             Memory::Lines => query.area && one_node && fits_line,
@@ -129,6 +133,11 @@ pub fn can_use(algorithm: &Algorithm, query: &Query) -> bool {
             Memory::Cells => query.area && one_node && cell_segments(query) <= u64::from(MOST_SEGMENTS),
             Memory::Direct => query.area && one_node && query.direct,
         }
+}
+
+fn reduces(coll: Coll) -> bool {
+    use Coll::{Allreduce, Exscan, Reduce, ReduceScatter, ReduceScatterBlock, Scan};
+    matches!(coll, Reduce | Allreduce | ReduceScatter | ReduceScatterBlock | Scan | Exscan)
 }
 
 fn choice(algorithm: AlgorithmId, query: &Query, segment: u64, fanout: u32) -> Choice {
