@@ -148,6 +148,10 @@ impl State {
         };
         let generalized = match self.composites.remove(key) {
             Some(Composite::Generalized(generalized)) => Some(generalized),
+            Some(Composite::Collective(running)) => {
+                self.keep(running);
+                None
+            }
             _ => None,
         };
         Ok(Some(Finished { done, gone: true, generalized }))
@@ -587,13 +591,51 @@ pub fn waitall(
     requests: &mut [abi::Request],
     mut statuses: Option<&mut [Status]>,
 ) -> Result<()> {
-    any_active(t, requests)?;
-    let mut wrong = false;
-    for i in 0..requests.len() {
-        let done = wait_one(t, &mut requests[i])?.unwrap_or(EMPTY);
-        wrong |= note(&mut statuses, i, &done, wrong);
+    let (mut next, mut wrong) = (0, false);
+    while next < requests.len() {
+        let plain = wait_for(t, |state| {
+            while next < requests.len() {
+                let done = match state.take_plain(requests[next]) {
+                    Plain::Done(done) => done,
+                    Plain::Active => return None,
+                    Plain::Other => return Some(false),
+                };
+                requests[next] = abi::REQUEST_NULL;
+                wrong |= note(&mut statuses, next, &done, wrong);
+                next += 1;
+            }
+            Some(true)
+        });
+        if !plain {
+            let done = wait_one(t, &mut requests[next])?.unwrap_or(EMPTY);
+            wrong |= note(&mut statuses, next, &done, wrong);
+            next += 1;
+        }
     }
-    in_status(wrong, statuses)
+    in_status(wrong)
+}
+
+/// How the commonest requests stand: point-to-point ones, those complete from the start, and null ones.
+enum Plain {
+    Done(Done),
+    Active,
+    /// Any other request, or none.
+    Other,
+}
+
+impl State {
+    #[inline(always)]
+    fn take_plain(&mut self, handle: abi::Request) -> Plain {
+        if handle == SENT || handle == abi::REQUEST_NULL {
+            return Plain::Done(EMPTY);
+        }
+        let Some(RequestKey::Pml(key)) = RequestKey::of(handle) else { return Plain::Other };
+        match self.ob1.take(ReqId(key)) {
+            Some(done) => Plain::Done(done),
+            None if self.ob1.is_complete(ReqId(key)).is_some() => Plain::Active,
+            None => Plain::Other,
+        }
+    }
 }
 
 /// Writes one status of many; whether its request failed. Errors are written from the first failure on.
@@ -611,9 +653,7 @@ fn note(statuses: &mut Option<&mut [Status]>, i: usize, done: &Done, wrong: bool
     failed
 }
 
-#[inline]
-fn in_status(wrong: bool, statuses: Option<&mut [Status]>) -> Result<()> {
-    let _ = statuses;
+fn in_status(wrong: bool) -> Result<()> {
     if wrong {
         return Err(Error::new(abi::ERR_IN_STATUS, "at least one of the requests failed"));
     }
@@ -645,7 +685,7 @@ pub fn testall(
         let done = wait_one(t, &mut requests[i])?.unwrap_or(EMPTY);
         wrong |= note(&mut statuses, i, &done, wrong);
     }
-    in_status(wrong, statuses)
+    in_status(wrong)
 }
 
 /// `MPI_Waitsome`
@@ -707,5 +747,5 @@ fn deliver_some(
         indices[slot] = i as i32;
         wrong |= note(&mut statuses, slot, &done, wrong);
     }
-    in_status(wrong, statuses)
+    in_status(wrong)
 }
