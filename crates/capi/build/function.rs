@@ -46,10 +46,36 @@ fn raising(entry: Entry<'_>, parameters: &[Parameter]) -> String {
         None => format!("unsupported({on}, \"MPI_{name}\", {})", entry.function.anytime),
     };
     let stack = parameters.len().saturating_sub(IN_REGISTERS);
-    format!(
-        "entry! {{ MPI_{name}, PMPI_{name}, body_{name}, {stack}, ({}) {{ {body} }} }}\n",
-        crossing(parameters)
-    )
+    let crossing = crossing(parameters);
+    let (long, body) = match &entry.function.straight {
+        Some(straight) => straight_first(straight, &name, &crossing, parameters, &body),
+        None => (String::new(), body),
+    };
+    format!("{long}entry! {{ MPI_{name}, PMPI_{name}, body_{name}, {stack}, ({crossing}) {{ {body} }} }}\n")
+}
+
+/// A body that tries the straight line, and the function that it becomes otherwise. That one has the same
+/// arguments and the same answer, so that the compiler jumps there and saves no registers before.
+fn straight_first(
+    straight: &str,
+    name: &str,
+    crossing: &str,
+    parameters: &[Parameter],
+    body: &str,
+) -> (String, String) {
+    let values: Vec<&str> = parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+    let values = values.join(", ");
+    let long = format!(
+        "#[cold] #[inline(never)] #[allow(unused_variables)] \
+         unsafe extern \"C\" fn long_{name}({crossing}) -> Answer {{ {body} }}\n"
+    );
+    let body = format!(
+        "{{ {} if mpi_core::{straight}({values}) {{ return Answer::code(abi::SUCCESS); }} }}\n\
+         // SAFETY: the arguments are passed on as they came.\n\
+         unsafe {{ long_{name}({values}) }}",
+        conversions(parameters)
+    );
+    (long, body)
 }
 
 /// Integer arguments that the x86-64 calling convention passes in registers.
@@ -63,7 +89,12 @@ fn crossing(parameters: &[Parameter]) -> String {
 /// Enters MPI, converts the arguments and calls the target.
 fn work(entry: Entry<'_>, parameters: &[Parameter], target: &Target) -> String {
     let enter = if entry.function.anytime { "mpi_core::enter_any()" } else { "mpi_core::enter()?" };
-    let mut text = format!("let token = &mut {enter}; ");
+    format!("let token = &mut {enter}; ") + &conversions(parameters) + &call(parameters, target, entry.wide)
+}
+
+/// Gives the arguments the types of `mpi_core`.
+fn conversions(parameters: &[Parameter]) -> String {
+    let mut text = String::new();
     let mut promised = Vec::new();
     for parameter in parameters {
         match &parameter.value {
@@ -81,7 +112,7 @@ fn work(entry: Entry<'_>, parameters: &[Parameter], target: &Target) -> String {
             expressions.join(", ")
         );
     }
-    text + &call(parameters, target, entry.wide)
+    text
 }
 
 fn call(parameters: &[Parameter], target: &Target, wide: bool) -> String {

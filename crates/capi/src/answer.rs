@@ -22,7 +22,9 @@ pub struct Answer {
 const FLAG: u64 = 1 << 63;
 
 impl Answer {
-    fn code(code: i32) -> Answer {
+    /// A code that no handler needs to see.
+    #[inline(always)]
+    pub fn code(code: i32) -> Answer {
         Answer { code: u64::from(code as u32), handler: MaybeUninit::uninit() }
     }
 

@@ -10,7 +10,7 @@ use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, Once};
 
 use abi::{Error, Result};
@@ -31,8 +31,10 @@ pub(crate) enum Phase {
     After = 3,
 }
 
+/// The phase, and [`HELD`] while the state is locked below `MPI_THREAD_MULTIPLE`: one word, so that the straight
+/// lines ask for both by one comparison.
 static PHASE: AtomicU32 = AtomicU32::new(Phase::Before as u32);
-static HELD: AtomicBool = AtomicBool::new(false);
+const HELD: u32 = 4;
 static LOCK: Mutex<()> = Mutex::new(());
 static CREATE: Once = Once::new();
 static STATE: Cell = Cell(UnsafeCell::new(MaybeUninit::uninit()));
@@ -56,7 +58,7 @@ pub struct Token {
 /// `MPI_ERR_OTHER` before initialisation and after finalization.
 #[inline(always)]
 pub fn enter() -> Result<Token> {
-    let phase = PHASE.load(Relaxed);
+    let phase = current();
     if phase.wrapping_sub(1) < 2 { Ok(Token { phase, not_send: PhantomData }) } else { Err(outside(phase)) }
 }
 
@@ -79,11 +81,29 @@ pub fn enter_any() -> Token {
         // other source of tokens, `enter`, needs a phase that is set after creation).
         unsafe { (*STATE.0.get()).write(State::new()) };
     });
-    Token { phase: PHASE.load(Relaxed), not_send: PhantomData }
+    Token { phase: current(), not_send: PhantomData }
+}
+
+/// The phase as a number.
+#[inline(always)]
+fn current() -> u32 {
+    PHASE.load(Relaxed) & !HELD
+}
+
+/// Enters MPI and locks the state where one store does both: initialised, below `MPI_THREAD_MULTIPLE`, and
+/// nobody else inside. For the straight lines, which leave everything unusual to the long way.
+#[inline(always)]
+pub(crate) fn enter_plain() -> Option<PlainGuard> {
+    if PHASE.load(Relaxed) != Phase::Running as u32 {
+        return None;
+    }
+    PHASE.store(Phase::Running as u32 | HELD, Relaxed);
+    // SAFETY: the state was created before the phase was set; `HELD` makes this the only reference.
+    Some(PlainGuard { state: unsafe { (*STATE.0.get()).assume_init_mut() } })
 }
 
 pub(crate) fn phase() -> Phase {
-    match PHASE.load(Relaxed) {
+    match current() {
         0 => Phase::Before,
         1 => Phase::Running,
         2 => Phase::RunningMultiple,
@@ -107,10 +127,10 @@ impl Token {
     #[inline(always)]
     pub(crate) fn lock(&mut self) -> Guard<'_> {
         let lock = if self.phase == Phase::Running as u32 {
-            if HELD.load(Relaxed) {
+            if PHASE.load(Relaxed) & HELD != 0 {
                 entered_twice();
             }
-            HELD.store(true, Relaxed);
+            PHASE.store(Phase::Running as u32 | HELD, Relaxed);
             None
         } else {
             Some(LOCK.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
@@ -121,33 +141,19 @@ impl Token {
     }
 }
 
-impl Token {
-    /// As [`Token::lock`] where a flag is all that it takes; `None` at `MPI_THREAD_MULTIPLE`. For the straight
-    /// lines, which leave everything unusual to others.
-    #[inline(always)]
-    pub(crate) fn lock_plain(&mut self) -> Option<PlainGuard<'_>> {
-        if self.phase != Phase::Running as u32 || HELD.load(Relaxed) {
-            return None;
-        }
-        HELD.store(true, Relaxed);
-        // SAFETY: as in `lock`.
-        Some(PlainGuard { state: unsafe { (*STATE.0.get()).assume_init_mut() } })
-    }
-}
-
 /// The locked state, below `MPI_THREAD_MULTIPLE`.
-pub(crate) struct PlainGuard<'t> {
-    state: &'t mut State,
+pub(crate) struct PlainGuard {
+    state: &'static mut State,
 }
 
-impl Drop for PlainGuard<'_> {
+impl Drop for PlainGuard {
     #[inline(always)]
     fn drop(&mut self) {
-        HELD.store(false, Relaxed);
+        PHASE.store(Phase::Running as u32, Relaxed);
     }
 }
 
-impl Deref for PlainGuard<'_> {
+impl Deref for PlainGuard {
     type Target = State;
     #[inline(always)]
     fn deref(&self) -> &State {
@@ -155,7 +161,7 @@ impl Deref for PlainGuard<'_> {
     }
 }
 
-impl DerefMut for PlainGuard<'_> {
+impl DerefMut for PlainGuard {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut State {
         self.state
@@ -172,7 +178,7 @@ impl Drop for Guard<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         if self.lock.is_none() {
-            HELD.store(false, Relaxed);
+            PHASE.store(Phase::Running as u32, Relaxed);
         }
     }
 }

@@ -7,7 +7,7 @@ use abi::{Address, Count, Datatype, Error, Result, Status};
 use pml_ob1::{Data, Done, Mode, Pattern, ReqId, SendTo};
 
 use crate::comm::Comm;
-use crate::domain::Token;
+use crate::domain::{Token, enter_plain};
 use crate::handle::RequestKey;
 use crate::state::State;
 use crate::wait::wait_for;
@@ -15,8 +15,7 @@ use crate::wait::wait_for;
 /// What a start gives: nothing to wait for, or a request of the PML.
 pub(crate) type Started = Option<ReqId>;
 
-/// `MPI_Send`
-#[inline(always)]
+/// `MPI_Send`, all but the straight line.
 pub fn send(
     t: &mut Token,
     buf: Address,
@@ -26,17 +25,13 @@ pub fn send(
     tag: i32,
     comm: abi::Comm,
 ) -> Result<()> {
-    if send_at_once(t, buf, count, datatype, dest, tag, comm) {
-        return Ok(());
-    }
     send_mode(t, Mode::Standard, buf, count, datatype, dest, tag, comm)
 }
 
-/// The straight line: right arguments, a predefined type, a short message, room at the transport. `false`: nothing
-/// was done, and whatever is unusual is found out and treated by the long way.
+/// `MPI_Send`'s straight line: right arguments, a predefined type, a short message, room at the transport. `false`:
+/// nothing was done, and whatever is unusual is found out and treated by [`send`].
 #[inline(always)]
-fn send_at_once(
-    t: &mut Token,
+pub fn send_at_once(
     buf: Address,
     count: Count,
     datatype: Datatype,
@@ -44,7 +39,7 @@ fn send_at_once(
     tag: i32,
     comm: abi::Comm,
 ) -> bool {
-    let Some(mut guard) = t.lock_plain() else { return false };
+    let Some(mut guard) = enter_plain() else { return false };
     let State { comms, ob1, bml, .. } = &mut *guard;
     let Some(comm) = comms.find(comm) else { return false };
     let Some(to) = addressee(comm, dest, tag) else { return false };
@@ -101,51 +96,9 @@ fn send_mode(
     }
 }
 
-/// `MPI_Recv`
-#[inline(always)]
-pub fn recv(
-    t: &mut Token,
-    buf: Address,
-    count: Count,
-    datatype: Datatype,
-    source: i32,
-    tag: i32,
-    comm: abi::Comm,
-    status: Option<&mut Status>,
-) -> Result<()> {
-    if let Some(bytes) = recv_at_once(t, buf, count, datatype, source, tag, comm) {
-        if let Some(status) = status {
-            status.fill(&Status::new(source, tag, bytes as u64));
-        }
-        return Ok(());
-    }
-    recv_otherwise(t, buf, count, datatype, source, tag, comm, status)
-}
-
-/// The straight line: right arguments, no wildcard, a predefined type, a short message that is here and fits; its
-/// length. `None`: nothing was received.
-#[inline(always)]
-fn recv_at_once(
-    t: &mut Token,
-    buf: Address,
-    count: Count,
-    datatype: Datatype,
-    source: i32,
-    tag: i32,
-    comm: abi::Comm,
-) -> Option<usize> {
-    let mut guard = t.lock_plain()?;
-    let State { comms, ob1, bml, .. } = &mut *guard;
-    let comm = comms.find(comm)?;
-    let &peer = comm.peers.get(source as usize).filter(|_| tag >= 0)?;
-    let into = crate::datatype::simple(buf, count, datatype)?;
-    let (peer, owner) = (Some(btl::Peer(peer)), comm.handle.0 as u32);
-    ob1.recv_short(bml, &Pattern { context: comm.context, source, tag, peer, owner }, into)
-}
-
-#[inline(never)]
+/// `MPI_Recv`, all but the straight line.
 #[allow(clippy::too_many_arguments, reason = "the arguments of the MPI call")]
-fn recv_otherwise(
+pub fn recv(
     t: &mut Token,
     buf: Address,
     count: Count,
@@ -163,6 +116,32 @@ fn recv_otherwise(
         status.fill(&done.status);
     }
     outcome(&done)
+}
+
+/// `MPI_Recv`'s straight line: right arguments, no wildcard, a predefined type, a short message that is here and
+/// fits. `false`: nothing was received, and [`recv`] finds out why.
+#[inline(always)]
+pub fn recv_at_once(
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    source: i32,
+    tag: i32,
+    comm: abi::Comm,
+    status: Option<&mut Status>,
+) -> bool {
+    let Some(mut guard) = enter_plain() else { return false };
+    let State { comms, ob1, bml, .. } = &mut *guard;
+    let Some(comm) = comms.find(comm) else { return false };
+    let Some(&peer) = comm.peers.get(source as usize).filter(|_| tag >= 0) else { return false };
+    let Some(into) = crate::datatype::simple(buf, count, datatype) else { return false };
+    let (peer, owner) = (Some(btl::Peer(peer)), comm.handle.0 as u32);
+    let pattern = Pattern { context: comm.context, source, tag, peer, owner };
+    let Some(bytes) = ob1.recv_short(bml, &pattern, into) else { return false };
+    if let Some(status) = status {
+        status.fill(&Status::new(source, tag, bytes as u64));
+    }
+    true
 }
 
 /// How far a blocking receive got.

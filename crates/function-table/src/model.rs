@@ -39,6 +39,9 @@ pub struct Function {
     pub deprecated: bool,
     /// Errors are raised on `MPI_FILE_NULL` although no argument is a file.
     pub on_file: bool,
+    /// The straight line: a function of `mpi_core` that is tried first, takes all arguments and no token, and says
+    /// whether it did everything.
+    pub straight: Option<String>,
     /// Who does the work; `None` answers `MPI_ERR_UNSUPPORTED_OPERATION`.
     pub target: Option<Target>,
     /// Index into [`Table::chapters`].

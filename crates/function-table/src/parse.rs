@@ -61,6 +61,7 @@ fn row(line: &str, chapter: usize) -> Result<Function, String> {
         anytime: false,
         deprecated: false,
         on_file: false,
+        straight: None,
         target: self::target(target.trim())?,
         chapter,
     };
@@ -87,6 +88,7 @@ fn set_attributes(function: &mut Function, text: &str) -> Result<(), String> {
             "anytime" => function.anytime = true,
             "deprecated" => function.deprecated = true,
             "on_file" => function.on_file = true,
+            "straight" => function.straight = Some(words.next().ok_or("no straight line")?.to_string()),
             "returns" => function.returns = Some(find(words.next().unwrap_or(""))?),
             _ => return Err(format!("unknown attribute {word}")),
         }
