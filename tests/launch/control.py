@@ -61,13 +61,13 @@ def state(pid):
 
 
 def stop_and_continue():
-    process = start("-n", 1, "sh", "-c", "echo ready $$; sleep 0.5; echo on", start_new_session=True)
+    process = start("-n", 1, "sh", "-c", "echo ready $$; exec sleep 0.5", start_new_session=True)
     rank = int(process.stdout.readline().split()[1])
     process.send_signal(signal.SIGTSTP)
     wait_until(lambda: state(process.pid) == "T" and state(rank) == "T", "mpiexec and the rank to stop")
     os.kill(process.pid, signal.SIGCONT)
     result = finish(process)
-    expect(result.code == 0 and result.out == "on\n", result)
+    expect(result.code == 0, result)
 
 
 def timeout():

@@ -117,7 +117,8 @@ def wait_until(condition, what):
     """Waits for something that must happen; the limit only ends a hung test."""
     end = time.monotonic() + PATIENCE
     while not condition():
-        expect(time.monotonic() < end, f"waited {PATIENCE} s for {what}; there are {[describe(p) for p in leftovers()]}")
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {PATIENCE} s for {what}; there are {[describe(p) for p in leftovers()]}")
         time.sleep(0.005)
 
 
@@ -135,7 +136,10 @@ def check(name, case):
         reason = str(error) or traceback.format_exc()
         print(f"FAIL {name}: {reason}", flush=True)
         for pid in leftovers():
-            os.kill(pid, 9)
+            try:
+                os.kill(pid, 9)
+            except ProcessLookupError:
+                pass
 
 
 def summary():

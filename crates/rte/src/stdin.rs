@@ -38,8 +38,19 @@ enum State {
     Reading,
     /// Some reader has not taken the last chunk.
     Writing,
-    /// The source is a terminal in whose background we are; a SIGCONT may change that.
+    /// The source is a terminal in whose background we are.
     Background,
+}
+
+/// What is left to do after [`Forwarder::pump`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pumped {
+    /// More may come; the poller will tell.
+    Waits,
+    /// The source cannot be read now, and nobody will tell when it can.
+    InBackground,
+    /// Nothing will come, or nobody wants it.
+    Ended,
 }
 
 impl Forwarder {
@@ -67,46 +78,39 @@ impl Forwarder {
         Ok(theirs)
     }
 
-    /// Copies what is there. Returns whether there is anything left to do, ever.
-    pub fn pump(&mut self, poller: &Poller) -> bool {
+    /// Copies what is there.
+    pub fn pump(&mut self, poller: &Poller) -> Pumped {
         loop {
             self.readers.retain_mut(|reader| reader.flush(poller));
             if self.readers.is_empty() {
                 poller.forget(&self.source);
-                return false;
+                return Pumped::Ended;
             }
             let blocked = self.readers.iter().any(|reader| !reader.unsent.is_empty());
             self.set_state(if blocked { State::Writing } else { State::Reading }, poller);
             if blocked {
-                return true;
+                return Pumped::Waits;
             }
             let mut buffer = [0u8; CHUNK];
             match rustix::io::read(&self.source, &mut buffer) {
                 Ok(0) => {
                     poller.forget(&self.source);
-                    return false;
+                    return Pumped::Ended;
                 }
                 Ok(n) => {
                     self.readers.iter_mut().for_each(|reader| reader.unsent.extend_from_slice(&buffer[..n]))
                 }
-                Err(Errno::AGAIN | Errno::INTR) => return true,
+                Err(Errno::AGAIN | Errno::INTR) => return Pumped::Waits,
                 Err(_) => {
                     self.set_state(State::Background, poller);
-                    return true;
+                    return Pumped::InBackground;
                 }
             }
             if !self.is_file {
                 // Read again only when told so: without the nonblocking flag a second read might wait.
                 self.readers.retain_mut(|reader| reader.flush(poller));
-                return true;
+                return Pumped::Waits;
             }
-        }
-    }
-
-    /// The process was continued: a terminal may be ours again.
-    pub fn resume(&mut self, poller: &Poller) {
-        if self.state == State::Background {
-            self.set_state(State::Reading, poller);
         }
     }
 

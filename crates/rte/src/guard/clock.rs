@@ -13,6 +13,8 @@ pub(super) struct Clock {
     pub wrappers: Option<Instant>,
     /// Show unfinished lines (prompts) on a terminal.
     pub prompts: Option<Instant>,
+    /// Try a terminal again that was not ours to read.
+    pub stdin: Option<Instant>,
     /// Look which MPI library silent ranks have loaded.
     pub libraries: Option<Instant>,
 }
@@ -20,7 +22,10 @@ pub(super) struct Clock {
 impl Clock {
     /// The next moment.
     pub fn next(&self) -> Option<Instant> {
-        [self.timeout, self.kill, self.wrappers, self.prompts, self.libraries].into_iter().flatten().min()
+        [self.timeout, self.kill, self.wrappers, self.prompts, self.stdin, self.libraries]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }
 

@@ -173,12 +173,7 @@ impl Guard {
                 no_later_than(&mut self.clock.kill, USER_GRACE);
             }
             libc::SIGWINCH => self.resize_terminals(),
-            _ => {
-                if let (libc::SIGCONT, Some(forwarder)) = (number, &mut self.stdin) {
-                    forwarder.resume(&self.poller);
-                }
-                self.signal_all(signal);
-            }
+            _ => self.signal_all(signal),
         }
     }
 
@@ -192,6 +187,9 @@ impl Guard {
     pub(super) fn on_time(&mut self, now: Instant) {
         if due(&mut self.clock.prompts, now) {
             self.show_prompts();
+        }
+        if due(&mut self.clock.stdin, now) {
+            self.pump_stdin();
         }
         if due(&mut self.clock.libraries, now) {
             self.look_for_libraries();

@@ -14,13 +14,16 @@ use crate::console::Writer;
 use crate::lines::{Lines, Prefix};
 use crate::poller::{Poller, Token};
 use crate::spec::Stdin;
-use crate::stdin::{Forwarder, above_standard, may_be_inherited};
+use crate::stdin::{Forwarder, Pumped, above_standard, may_be_inherited};
 use crate::{pty, tree};
 
 /// Bytes read at a time.
 const CHUNK: usize = 64 * 1024;
 /// The most that is read of one stream when its rank ends, in bytes: more than any pipe holds.
 const LAST_WORDS: usize = 1 << 20;
+/// mpiexec in the background of a terminal looks this often whether it may read again: a shell that brings
+/// it to the front tells nobody.
+const BACKGROUND_DELAY: Duration = Duration::from_millis(500);
 /// An unfinished line shows on a terminal after this time.
 const PROMPT_DELAY: Duration = Duration::from_millis(50);
 
@@ -95,11 +98,12 @@ impl Guard {
 
     /// Copies standard input onwards.
     pub(super) fn pump_stdin(&mut self) {
-        if let Some(forwarder) = &mut self.stdin
-            && !forwarder.pump(&self.poller)
-        {
+        let Some(forwarder) = &mut self.stdin else { return };
+        match forwarder.pump(&self.poller) {
+            Pumped::Waits => {}
+            Pumped::InBackground => no_later_than(&mut self.clock.stdin, BACKGROUND_DELAY),
             // Closes the pipes: ranks see the end of file.
-            self.stdin = None;
+            Pumped::Ended => self.stdin = None,
         }
     }
 
