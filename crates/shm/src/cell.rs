@@ -31,6 +31,16 @@ pub struct CellHead {
 // it returns the cell; a peer that breaks the order makes raw words unspecified, which all readers allow for.
 unsafe impl Sync for CellHead {}
 
+impl Default for CellHead {
+    fn default() -> CellHead {
+        CellHead {
+            returned: AtomicU32::new(0),
+            shape: AtomicU64::new(0),
+            header: UnsafeCell::new([0; CELL_HEADER_WORDS]),
+        }
+    }
+}
+
 impl CellHead {
     /// Owner: fills the head of a cell that it is about to send.
     pub fn fill(&self, header: &[u64], len: usize) {

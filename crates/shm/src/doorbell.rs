@@ -128,6 +128,11 @@ impl Doorbell {
         self.claimed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, claim).ok()
     }
 
+    /// The word as it is now, as a futex compares it.
+    pub fn current(&self) -> u32 {
+        self.word.load(Ordering::SeqCst)
+    }
+
     /// Address of the futex word.
     pub fn address(&self) -> usize {
         &raw const self.word as usize

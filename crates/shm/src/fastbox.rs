@@ -66,6 +66,24 @@ pub struct Block(UnsafeCell<[u64; BLOCK_BYTES / 8]>);
 #[derive(Debug)]
 pub struct Progress(AtomicU64);
 
+impl Default for Slot {
+    fn default() -> Slot {
+        Slot { word: AtomicU64::new(0), body: UnsafeCell::new([0; BODY_BYTES / 8]) }
+    }
+}
+
+impl Default for Block {
+    fn default() -> Block {
+        Block(UnsafeCell::new([0; BLOCK_BYTES / 8]))
+    }
+}
+
+impl Default for Progress {
+    fn default() -> Progress {
+        Progress(AtomicU64::new(0))
+    }
+}
+
 // SAFETY: the cells are written by the side that owns the slot at the time and read by the other one, as
 // ordered by the words; a peer that breaks the order makes raw bytes unspecified, which all readers allow for.
 unsafe impl Sync for Slot {}

@@ -24,6 +24,18 @@ pub struct Tail(AtomicU64);
 #[derive(Debug)]
 pub struct Slot(AtomicU64);
 
+impl Default for Tail {
+    fn default() -> Tail {
+        Tail(AtomicU64::new(0))
+    }
+}
+
+impl Default for Slot {
+    fn default() -> Slot {
+        Slot(AtomicU64::new(0))
+    }
+}
+
 /// The memory of one queue, initially all zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue<'a> {

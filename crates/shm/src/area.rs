@@ -1,0 +1,228 @@
+//! Areas for collectives on one node: lines that their owner publishes and everyone may read, without messages.
+//!
+//! ```text
+//!   directory   one entry per area: members that hold it, and the epoch from which it may be used
+//!   lines       (ranks + 1) x DEPTH   epoch and 56 bytes each; the last group is the gate
+//!   counters    DEPTH                 processes that arrived in an epoch
+//!   retired     ranks                 the last epoch that each process has finished with
+//! ```
+//!
+//! Time in an area is counted in epochs. A line's slot `epoch % DEPTH` may be written again once everyone has
+//! retired the epoch `DEPTH` before; so a reader that has not retired an epoch finds exactly that epoch's line
+//! or an older one. Nothing that is read here is used as an index or a length.
+
+use core::cell::UnsafeCell;
+
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// Payload bytes of a line.
+pub const PAYLOAD: usize = 56;
+/// Slots of each line, a power of two.
+pub const DEPTH: usize = 16;
+/// Areas of a node. The first belongs to the communicator of all ranks.
+pub const AREAS: usize = 16;
+/// Ranks up to which a node has areas.
+pub const MOST_RANKS: usize = 64;
+
+/// A line: the payload is valid for the epoch that the first word names.
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub struct Line {
+    epoch: AtomicU64,
+    payload: [UnsafeCell<u64>; PAYLOAD / 8],
+}
+
+/// A counter on lines of its own.
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub struct Word(AtomicU64);
+
+/// Who holds an area.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct Entry {
+    members: AtomicU32,
+    base: AtomicU64,
+}
+
+// SAFETY: a line's payload is written by its owner before the epoch is published and only copied by others after
+// they saw the epoch; a peer that breaks the rules changes values, nothing else.
+unsafe impl Sync for Line {}
+
+impl Entry {
+    /// Takes a free area for `members` processes; the epoch after which they count.
+    pub fn claim(&self, members: u32) -> Option<u64> {
+        // Acquire: pairs with the Release of the last holder, whose base is seen then.
+        self.members.compare_exchange(0, members, Ordering::Acquire, Ordering::Relaxed).ok()?;
+        Some(self.base.load(Ordering::Relaxed))
+    }
+
+    /// One member has finished with the area, its last epoch being `epoch`.
+    pub fn release(&self, epoch: u64) {
+        self.base.fetch_max(epoch + DEPTH as u64, Ordering::Relaxed);
+        // A member count that a peer has spoilt must not wrap.
+        let less = |members: u32| members.checked_sub(1);
+        let _ = self.members.fetch_update(Ordering::Release, Ordering::Relaxed, less);
+    }
+}
+
+/// Lines that an area of `ranks` processes has.
+pub const fn lines(ranks: usize) -> usize {
+    (ranks + 1) * DEPTH
+}
+
+/// Counters and retirement words of an area of `ranks` processes.
+pub const fn words(ranks: usize) -> usize {
+    DEPTH + ranks
+}
+
+/// An area as one of its processes sees it.
+#[derive(Debug)]
+pub struct Area {
+    lines: &'static [Line],
+    words: &'static [Word],
+    members: usize,
+    me: usize,
+    /// The smallest retired epoch seen so far.
+    floor: u64,
+}
+
+/// Whose line: a member's, or the gate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Owner {
+    /// Member `.0`.
+    Member(usize),
+    /// Whoever arrived last.
+    Gate,
+}
+
+impl Area {
+    /// The view of member `me` of `members`, who count on from epoch `base`.
+    pub fn new(lines: &'static [Line], words: &'static [Word], members: usize, me: usize, base: u64) -> Area {
+        let area = Area { lines, words, members, me, floor: 0 };
+        area.retire(base);
+        area
+    }
+
+    fn slot(&self, owner: Owner, epoch: u64) -> &'static Line {
+        let group = match owner {
+            Owner::Member(member) => member,
+            Owner::Gate => self.members,
+        };
+        &self.lines[group * DEPTH + epoch as usize % DEPTH]
+    }
+
+    fn retired(&self, member: usize) -> u64 {
+        // Acquire: pairs with the Release in `retire`; what the member read, it has read.
+        self.words[DEPTH + member].0.load(Ordering::Acquire)
+    }
+
+    /// Whether the slots of `epoch` may be written: everyone has finished with what they held before.
+    pub fn is_free(&mut self, epoch: u64) -> bool {
+        let needed = epoch.saturating_sub(DEPTH as u64);
+        if self.floor < needed {
+            self.floor = (0..self.members).map(|member| self.retired(member)).min().unwrap_or(needed);
+        }
+        self.floor >= needed
+    }
+
+    /// Writes a line of the own process or the gate; the caller has asked [`Area::is_free`].
+    pub fn publish(&self, owner: Owner, epoch: u64, payload: &[u64]) {
+        let line = self.slot(owner, epoch);
+        for (word, &value) in line.payload.iter().zip(payload) {
+            // SAFETY: only this process writes the slot in this epoch; readers wait for the epoch below.
+            unsafe { word.get().write_volatile(value) };
+        }
+        // Release: pairs with the Acquire in `observe`.
+        line.epoch.store(epoch, Ordering::Release);
+    }
+
+    /// The payload of a line, once it carries `epoch`: the words that fit `payload`.
+    #[inline]
+    pub fn observe(&self, owner: Owner, epoch: u64, payload: &mut [u64]) -> bool {
+        let line = self.slot(owner, epoch);
+        // Acquire: pairs with the Release in `publish`.
+        if line.epoch.load(Ordering::Acquire) != epoch {
+            return false;
+        }
+        for (value, word) in payload.iter_mut().zip(&line.payload) {
+            // SAFETY: a plain word of the mapping; published before the epoch.
+            *value = unsafe { word.get().read_volatile() };
+        }
+        true
+    }
+
+    /// Counts this process in; whether it is the last of the members.
+    pub fn arrive(&self, epoch: u64) -> bool {
+        let counter = &self.words[epoch as usize % DEPTH].0;
+        // AcqRel: the last one has seen everything that the others did before they arrived.
+        let last = counter.fetch_add(1, Ordering::AcqRel) + 1 == self.members as u64;
+        if last {
+            counter.store(0, Ordering::Relaxed);
+        }
+        last
+    }
+
+    /// This process has finished with `epoch` and all before.
+    pub fn retire(&self, epoch: u64) {
+        self.words[DEPTH + self.me].0.store(epoch, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{Area, DEPTH, Line, Owner, Word, lines, words};
+
+    fn shared(ranks: usize) -> (&'static [Line], &'static [Word]) {
+        // SAFETY: all-zero is a valid line and a valid word.
+        let line = || unsafe { core::mem::zeroed::<Line>() };
+        // SAFETY: as above.
+        let word = || unsafe { core::mem::zeroed::<Word>() };
+        let lines = (0..lines(ranks)).map(|_| line()).collect::<Vec<_>>();
+        (lines.leak(), (0..words(ranks)).map(|_| word()).collect::<Vec<_>>().leak())
+    }
+
+    #[test]
+    fn a_barrier_of_threads_separates_its_rounds() {
+        let (lines, words) = shared(3);
+        let counted = std::sync::atomic::AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for me in 0..3 {
+                let counted = &counted;
+                scope.spawn(move || {
+                    let mut area = Area::new(lines, words, 3, me, 0);
+                    for epoch in 1..500u64 {
+                        counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                        while !area.is_free(epoch) {
+                            std::thread::yield_now();
+                        }
+                        if area.arrive(epoch) {
+                            assert_eq!(counted.load(std::sync::atomic::Ordering::SeqCst), 3 * epoch);
+                            area.publish(Owner::Gate, epoch, &[epoch]);
+                        }
+                        let mut seen = [0];
+                        while !area.observe(Owner::Gate, epoch, &mut seen) {
+                            std::thread::yield_now();
+                        }
+                        assert_eq!(seen, [epoch]);
+                        area.retire(epoch);
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_slot_is_written_again_only_after_everyone_retired_it() {
+        let (lines, words) = shared(2);
+        let mut one = Area::new(lines, words, 2, 0, 0);
+        let two = Area::new(lines, words, 2, 1, 0);
+        let depth = DEPTH as u64;
+        assert!(one.is_free(depth));
+        assert!(!one.is_free(depth + 1));
+        one.retire(1);
+        assert!(!one.is_free(depth + 1));
+        two.retire(1);
+        assert!(one.is_free(depth + 1));
+    }
+}

@@ -1,0 +1,227 @@
+//! The lock-free structures under loom, which tries all interleavings and all values that relaxed loads may see.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p alhena-shm --test loom`
+#![cfg(loom)]
+
+use loom::model::Builder;
+use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::sync::{Arc, Condvar, Mutex};
+use loom::thread;
+use mem::UserMem;
+use shm::doorbell::Doorbell;
+use shm::fastbox::{self, Block, Fastbox, Item, Slot};
+use shm::queue::{self, Queue};
+
+/// Runs `body` in all interleavings with at most three involuntary switches, which bounds the time.
+fn model(body: impl Fn() + Sync + Send + 'static) {
+    let mut builder = Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(body);
+}
+
+/// Memory of a fastbox with two slots and the least data, forgotten at the end of each run.
+fn fastbox() -> Fastbox<'static> {
+    Fastbox {
+        slots: Vec::leak((0..2).map(|_| Slot::default()).collect()),
+        blocks: Vec::leak((0..4).map(|_| Block::default()).collect()),
+        progress: Box::leak(Box::default()),
+    }
+}
+
+/// `len` bytes of value `fill`.
+fn payload(fill: u8, len: usize) -> UserMem {
+    // SAFETY: the bytes are leaked, hence valid.
+    unsafe { UserMem::of(Vec::leak(vec![fill; len])) }
+}
+
+/// Short messages, notes and messages with data lap the ring, in order and whole.
+#[test]
+fn fastbox_messages_arrive_whole_and_in_order() {
+    // A block holds 64 bytes, and six header words leave no room for them in the slot.
+    const LENS: [usize; 4] = [8, 64, 0, 64];
+    model(|| {
+        let memory = fastbox();
+        let sending = thread::spawn(move || {
+            let mut sender = fastbox::Sender::new(memory);
+            for (number, len) in LENS.into_iter().enumerate() {
+                let header = vec![number as u64; if len == 64 { 8 } else { 2 }];
+                while sender.send(&header, &mut payload(number as u8, len)).is_err() {
+                    thread::yield_now();
+                }
+            }
+        });
+        let mut receiver = fastbox::Receiver::new(memory);
+        for (number, len) in LENS.into_iter().enumerate() {
+            let word = loop {
+                match receiver.look() {
+                    Some(word) => break word,
+                    None => thread::yield_now(),
+                }
+            };
+            let Item::Message(views) = receiver.open(word) else { panic!("a message") };
+            assert_eq!(views.header.word(1), number as u64);
+            assert_eq!(views.payload.to_vec(), vec![number as u8; len]);
+            receiver.advance();
+        }
+        sending.join().unwrap();
+    });
+}
+
+/// Two senders share two slots: what was accepted arrives once, and in order per sender. A sender gives up when it
+/// finds the queue full and the receiver looks a few times only, so that no run is endless.
+#[test]
+fn queue_entries_arrive_once_and_in_order() {
+    model(|| {
+        let slots: &[queue::Slot] = Vec::leak((0..2).map(|_| queue::Slot::default()).collect());
+        let queue = Queue::new(slots, Box::leak(Box::default()));
+        let send = move |entries: &'static [u64]| {
+            let mut accepted = Vec::new();
+            for &entry in entries {
+                if let Ok(place) = queue.claim() {
+                    queue.publish(place, entry);
+                    accepted.push(entry);
+                }
+            }
+            accepted
+        };
+        let one = thread::spawn(move || send(&[11, 12]));
+        let other = thread::spawn(move || send(&[21, 22]));
+        let mut receiver = queue::Receiver::new(queue);
+        let mut got: Vec<u64> = (0..3).filter_map(|_| receiver.take()).collect();
+        let accepted = [one.join().unwrap(), other.join().unwrap()];
+        got.extend(core::iter::from_fn(|| receiver.take()));
+        for (sender, accepted) in accepted.into_iter().enumerate() {
+            let tens = sender as u64 + 1;
+            let of_sender: Vec<u64> = got.iter().copied().filter(|entry| entry / 10 == tens).collect();
+            assert_eq!(of_sender, accepted);
+        }
+        // Everything was taken: both slots are free.
+        let places = [queue.claim(), queue.claim()];
+        assert!(places.iter().all(Result::is_ok) && queue.claim().is_err());
+    });
+}
+
+/// What the kernel does for a futex word, in terms that loom knows.
+#[derive(Default)]
+struct Futex {
+    wakes: Mutex<u32>,
+    woken: Condvar,
+}
+
+impl Futex {
+    fn wait(&self, bell: &Doorbell, expected: u32) {
+        let mut wakes = self.wakes.lock().unwrap();
+        let before = *wakes;
+        // As in the kernel, the word is compared under the lock that a wake takes.
+        while bell.current() == expected && *wakes == before {
+            wakes = self.woken.wait(wakes).unwrap();
+        }
+    }
+
+    fn wake(&self) {
+        *self.wakes.lock().unwrap() += 1;
+        self.woken.notify_all();
+    }
+}
+
+/// A receiver that sleeps whenever it finds nothing gets all messages of two senders: a lost wake-up would leave
+/// it asleep for good, which loom reports as a deadlock.
+///
+/// The senders execute fences here; membarrier is by its definition the same, ordered by the sleeper instead.
+#[test]
+fn doorbell_loses_no_wake_up() {
+    model(|| {
+        let bell = Arc::new(Doorbell::default());
+        let futex = Arc::new(Futex::default());
+        let arrived = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
+        bell.ask_for_fences();
+        let senders: Vec<_> = (0..2)
+            .map(|sender| {
+                let (bell, futex, arrived) = (bell.clone(), futex.clone(), arrived.clone());
+                thread::spawn(move || {
+                    arrived[sender].store(1, Ordering::Release);
+                    bell.ring(|_| futex.wake());
+                })
+            })
+            .collect();
+        let all_here = || arrived.iter().all(|flag| flag.load(Ordering::Acquire) == 1);
+        while !all_here() {
+            let expected = bell.arm(|| unreachable!("senders execute fences")).unwrap();
+            if !all_here() {
+                futex.wait(&bell, expected);
+            }
+            bell.disarm();
+        }
+        for sender in senders {
+            sender.join().unwrap();
+        }
+    });
+}
+
+/// A thread that completes what another one waits for ends its sleep, also when that one has only armed.
+#[test]
+fn doorbell_wakes_threads_of_its_owner() {
+    model(|| {
+        let bell = Arc::new(Doorbell::default());
+        let futex = Arc::new(Futex::default());
+        let done = Arc::new(Mutex::new(false));
+        bell.ask_for_fences();
+        let other = {
+            let (bell, futex, done) = (bell.clone(), futex.clone(), done.clone());
+            thread::spawn(move || {
+                // This thread sleeps for something of its own in between, and arms the same word.
+                bell.arm(|| true);
+                bell.disarm();
+                *done.lock().unwrap() = true;
+                bell.wake_own(|_| futex.wake());
+            })
+        };
+        loop {
+            let expected = bell.arm(|| true).unwrap();
+            if *done.lock().unwrap() {
+                break;
+            }
+            futex.wait(&bell, expected);
+            bell.disarm();
+        }
+        other.join().unwrap();
+    });
+}
+
+/// A cell goes to a receiver and back; the owner does not fill it while it is read.
+#[test]
+fn a_cell_is_not_reused_while_it_is_read() {
+    use shm::cell::{CellHead, Pool};
+    model(|| {
+        let heads: &'static [CellHead] = Vec::leak((0..1).map(|_| CellHead::default()).collect());
+        let slots: &[queue::Slot] = Vec::leak((0..2).map(|_| queue::Slot::default()).collect());
+        let queue = Queue::new(slots, Box::leak(Box::default()));
+        let sending = thread::spawn(move || {
+            let mut pool = Pool::new(heads);
+            for number in 0..2 {
+                let cell = loop {
+                    match pool.take() {
+                        Some(cell) => break cell,
+                        None => thread::yield_now(),
+                    }
+                };
+                heads[cell as usize].fill(&[number], 0);
+                queue.publish(queue.claim().unwrap(), u64::from(cell) + 1);
+            }
+        });
+        let mut receiver = queue::Receiver::new(queue);
+        for number in 0..2 {
+            let entry = loop {
+                match receiver.take() {
+                    Some(entry) => break entry,
+                    None => thread::yield_now(),
+                }
+            };
+            let head = &heads[entry as usize - 1];
+            let (header, len) = head.read(0).unwrap();
+            assert_eq!((header.word(0), len), (number, 0));
+            head.give_back();
+        }
+        sending.join().unwrap();
+    });
+}
