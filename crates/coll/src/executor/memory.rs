@@ -120,6 +120,13 @@ impl Memory {
         Memory { send, recv, send_type, recv_type, send_blocks: vec![], recv_blocks: vec![], arena: vec![] }
     }
 
+    /// Spoils everything.
+    pub(super) fn scribble(&mut self) {
+        for bytes in [&mut self.send.bytes, &mut self.recv.bytes, &mut self.arena] {
+            bytes.fill(0xDD);
+        }
+    }
+
     pub(super) fn type_of(&self, ty: Ty) -> Type {
         match ty {
             Ty::Send => self.send_type,
