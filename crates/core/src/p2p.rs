@@ -4,6 +4,7 @@
 //! from there to the user's buffer. Everything else goes through `start_send` and `start_recv`.
 
 use abi::{Address, Count, Datatype, Error, Result, Status};
+use platform::waiter::Waiter;
 use pml_ob1::{Data, Done, Mode, Pattern, ReqId, SendTo};
 
 use crate::comm::Comm;
@@ -108,9 +109,23 @@ pub fn recv(
     comm: abi::Comm,
     status: Option<&mut Status>,
 ) -> Result<()> {
-    let done = match start_blocking_recv(t, buf, count, datatype, source, tag, comm)? {
-        Blocking::Over(done) => done,
-        Blocking::Waits(id) => finish(t, id),
+    let checked = {
+        let guard = t.lock();
+        let data = guard.data(buf, count, datatype)?;
+        pattern(guard.comms.get(comm)?, source, tag)?.map(|pattern| (pattern, data))
+    };
+    let done = match checked {
+        None => proc_null(),
+        Some((pattern, data)) => match await_short(t, &pattern, &data) {
+            Some(done) => done,
+            None => {
+                let mut guard = t.lock();
+                let state = &mut *guard;
+                let id = state.ob1.irecv(&mut state.bml, &pattern, data)?;
+                drop(guard);
+                finish(t, id)
+            }
+        },
     };
     if let Some(status) = status {
         status.fill(&done.status);
@@ -144,34 +159,44 @@ pub fn recv_at_once(
     true
 }
 
-/// How far a blocking receive got.
-enum Blocking {
-    Over(Done),
-    Waits(ReqId),
-}
-
-fn start_blocking_recv(
-    t: &mut Token,
-    buf: Address,
-    count: Count,
-    datatype: Datatype,
-    source: i32,
-    tag: i32,
-    comm: abi::Comm,
-) -> Result<Blocking> {
+/// Looks for the message of a blocking receive without posting it, as long as it is worth spinning: what arrives
+/// then goes from the transport to the user in one step. `None`: post it.
+fn await_short(t: &mut Token, pattern: &Pattern, data: &Data) -> Option<Done> {
+    let Data::Contiguous(into) = *data else { return None };
+    let alone = !t.multiple();
     let mut guard = t.lock();
     let state = &mut *guard;
-    let data = state.data(buf, count, datatype)?;
-    let Some(pattern) = pattern(state.comms.get(comm)?, source, tag)? else {
-        return Ok(Blocking::Over(proc_null()));
-    };
-    if let Data::Contiguous(into) = &data
-        && let Some(done) = state.ob1.recv_now(&mut state.bml, &pattern, *into)
-    {
-        return Ok(Blocking::Over(done));
+    if let Some(done) = state.ob1.recv_now(&mut state.bml, pattern, into) {
+        return Some(done);
     }
-    state.ob1.irecv(&mut state.bml, &pattern, data).map(Blocking::Waits)
+    if !alone || pattern.peer.is_none() || pattern.tag < 0 {
+        return None;
+    }
+    let policy = state.params.waiting;
+    let mut waiter = Waiter::new(policy);
+    loop {
+        // Where ranks share a core, the sender needs it more than a second look does.
+        let looks = if state.ob1.is_quiet() && !policy.spin.is_zero() { LOOKS } else { 1 };
+        for _ in 0..looks {
+            if let Some(len) = state.ob1.recv_short(&mut state.bml, pattern, into) {
+                let status = Status::new(pattern.source, pattern.tag, len as u64);
+                return Some(Done { status, error: abi::SUCCESS, owner: pattern.owner });
+            }
+            std::hint::spin_loop();
+        }
+        let happened = state.progress();
+        if let Some(done) = state.ob1.recv_now(&mut state.bml, pattern, into) {
+            return Some(done);
+        }
+        let offered = state.ob1.iprobe(pattern).is_some();
+        if offered || !state.callbacks_idle() || !happened && waiter.idle() {
+            return None;
+        }
+    }
 }
+
+/// Looks at the sender's slot between two looks at everything.
+const LOOKS: u32 = 32;
 
 /// `MPI_Isend`, `MPI_Issend`, `MPI_Irsend`
 #[inline]

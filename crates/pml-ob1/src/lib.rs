@@ -269,6 +269,13 @@ impl Ob1 {
         !self.waiting.is_empty() || !self.work.is_empty()
     }
 
+    /// Whether there is nothing but what may arrive: no request at work, nothing kept, nothing waiting. Who waits
+    /// for one message then need not look at anything else for a while.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.idle() && self.posted.len() == 0 && self.unexpected.len() == 0
+    }
+
     /// Counts since the start, and the present queue lengths.
     pub fn counters(&self) -> Counters {
         Counters {
