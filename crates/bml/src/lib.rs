@@ -80,6 +80,11 @@ impl Bml {
         Ok(Bml { routes, loopback, vader: Some(Box::new(vader)), loopback_first: false })
     }
 
+    /// The transport of this node's processes, for what they share beyond messages.
+    pub fn vader(&self) -> Option<&Vader> {
+        self.vader.as_deref()
+    }
+
     /// Ends the sleep of all threads of this process that sleep on what [`Btl::arm`] gave them, also of those
     /// that are about to: for a thread that has completed what another one waits for.
     pub fn wake_sleepers(&self) {

@@ -20,6 +20,7 @@
 //!
 //! No helper thread, no signal handler; a forked child does not have the mapping.
 
+mod area;
 mod arrivals;
 mod attach;
 mod link;
@@ -28,6 +29,7 @@ mod sending;
 mod single_copy;
 mod transport;
 
+pub use area::{AreaName, NodeArea};
 pub use attach::{Attach, Error};
 pub use params::{SingleCopy, VaderParams, segment_bytes};
 pub use transport::Vader;

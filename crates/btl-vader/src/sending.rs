@@ -127,6 +127,6 @@ impl Vader {
 }
 
 #[inline(always)]
-fn ring(doorbell: &Doorbell) {
+pub(crate) fn ring(doorbell: &Doorbell) {
     doorbell.ring(|word| futex::wake(word, i32::MAX));
 }

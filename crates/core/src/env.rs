@@ -97,6 +97,7 @@ impl State {
             comm
         };
         self.comms.set_builtin(abi::COMM_WORLD, named(0, everyone, me, "MPI_COMM_WORLD"));
+        self.open_world_area();
         self.comms.set_builtin(abi::COMM_SELF, named(1, alone, 0, "MPI_COMM_SELF"));
     }
 }

@@ -2,6 +2,8 @@
 
 use platform::waiter::Policy;
 
+use crate::coll::Tuned;
+
 mca::choice! {
     /// A predefined error handler.
     pub enum InitialErrhandler {
@@ -30,8 +32,12 @@ mca::params! {
 }
 
 /// The parameters of each room of the library, by the beginning that their names share.
-pub(crate) const ROOMS: &[(&str, &[mca::Param])] =
-    &[("mpi", MpiParams::PARAMS), ("btl_vader", btl_vader::VaderParams::PARAMS)];
+pub(crate) const ROOMS: &[(&str, &[mca::Param])] = &[
+    ("mpi", MpiParams::PARAMS),
+    ("btl_vader", btl_vader::VaderParams::PARAMS),
+    ("coll", crate::coll::CollParams::PARAMS),
+    ("coll_tuned", crate::coll::TunedParams::PARAMS),
+];
 
 /// Every parameter of the library, by room.
 pub fn registry() -> mca::Registry {
@@ -41,6 +47,8 @@ pub fn registry() -> mca::Registry {
 /// The parameters in force.
 pub(crate) struct Params {
     pub mpi: MpiParams,
+    /// Which algorithms collectives use.
+    pub tuned: Tuned,
     /// How a wait spends its time.
     pub waiting: Policy,
     /// Where every value came from, for MPI_T and for other rooms' parameters.
@@ -53,7 +61,8 @@ impl Params {
     pub fn read() -> Params {
         let values = mca::Values::load(None).unwrap_or_else(|error| crate::env::give_up(&error.to_string()));
         let mpi = MpiParams::read(&values).unwrap_or_else(|error| crate::env::give_up(&error.to_string()));
-        Params { waiting: Policy::DEDICATED, mpi, values }
+        let tuned = Tuned::read(&values).unwrap_or_else(|error| crate::env::give_up(&error));
+        Params { waiting: Policy::DEDICATED, mpi, tuned, values }
     }
 
     /// Changes a value as a tool does, before the library takes it.
@@ -63,6 +72,10 @@ impl Params {
     pub fn set(&mut self, param: &mca::Param, text: &str) -> Result<(), mca::BadValue> {
         self.values.set(param, text)?;
         self.mpi = MpiParams::read(&self.values)?;
+        // A rule file or name that does not exist leaves the choice as it was.
+        if let Ok(tuned) = Tuned::read(&self.values) {
+            self.tuned = tuned;
+        }
         Ok(())
     }
 

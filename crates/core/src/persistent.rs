@@ -30,12 +30,8 @@ pub(crate) struct Persistent {
 }
 
 enum Kind {
-    PointToPoint {
-        operation: Operation,
-        arguments: Arguments,
-    },
-    /// The collective; out for the moment in which it begins.
-    Collective(Option<Box<Running>>),
+    PointToPoint { operation: Operation, arguments: Arguments },
+    Collective(Box<Running>),
 }
 
 #[derive(Clone)]
@@ -62,7 +58,7 @@ const EMPTY: Done = Done { status: Status::EMPTY, error: abi::SUCCESS, owner: 0 
 impl Persistent {
     /// A persistent collective, not started.
     pub fn collective(running: Box<Running>) -> Persistent {
-        Persistent { kind: Kind::Collective(Some(running)), active: Active::No, last: EMPTY }
+        Persistent { kind: Kind::Collective(running), active: Active::No, last: EMPTY }
     }
 
     pub fn is_active(&self) -> bool {
@@ -77,24 +73,20 @@ impl Persistent {
         }
     }
 
-    /// Takes the collective out, to begin.
-    pub fn take_running(&mut self) -> Option<Box<Running>> {
-        match &mut self.kind {
-            Kind::Collective(running) => running.take(),
-            Kind::PointToPoint { .. } => None,
+    /// Starts a collective; `None` if this is none.
+    pub fn start_collective(&mut self) -> Option<Result<()>> {
+        let Kind::Collective(running) = &mut self.kind else { return None };
+        let begun = running.begin();
+        if begun.is_ok() {
+            self.active = Active::Collective;
         }
-    }
-
-    /// Puts the collective back, started or not.
-    pub fn put_running(&mut self, running: Box<Running>, started: bool) {
-        self.kind = Kind::Collective(Some(running));
-        self.active = if started { Active::Collective } else { Active::No };
+        Some(begun)
     }
 
     /// The collective, for progress.
     pub fn running(&mut self) -> Option<&mut Running> {
         match (&mut self.kind, &self.active) {
-            (Kind::Collective(Some(running)), Active::Collective) => Some(running),
+            (Kind::Collective(running), Active::Collective) => Some(running),
             _ => None,
         }
     }
@@ -111,7 +103,7 @@ impl Persistent {
                 }
                 None => false,
             },
-            (Active::Collective, Kind::Collective(Some(running))) => {
+            (Active::Collective, Kind::Collective(running)) => {
                 let complete = running.is_complete();
                 if complete {
                     self.last = running.outcome();
@@ -119,7 +111,7 @@ impl Persistent {
                 }
                 complete
             }
-            (Active::Collective, _) => true,
+            (Active::Collective, Kind::PointToPoint { .. }) => true,
         }
     }
 

@@ -5,22 +5,25 @@
 //!   lines       (ranks + 1) x DEPTH   epoch and 56 bytes each; the last group is the gate
 //!   counters    DEPTH                 processes that arrived in an epoch
 //!   retired     ranks                 the last epoch that each process has finished with
+//!   cells       ranks x CELLS         CELL_BYTES each, written by their owner before it publishes
 //! ```
 //!
 //! Time in an area is counted in epochs. A line's slot `epoch % DEPTH` may be written again once everyone has
 //! retired the epoch `DEPTH` before; so a reader that has not retired an epoch finds exactly that epoch's line
 //! or an older one. Nothing that is read here is used as an index or a length.
 
-use core::cell::UnsafeCell;
-
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 
 /// Payload bytes of a line.
 pub const PAYLOAD: usize = 56;
 /// Slots of each line, a power of two.
 pub const DEPTH: usize = 16;
+/// Cells of each process, used in turn; a power of two.
+pub const CELLS: usize = 4;
+/// Bytes of a cell.
+pub const CELL_BYTES: usize = 32 << 10;
 /// Areas of a node. The first belongs to the communicator of all ranks.
-pub const AREAS: usize = 16;
+pub const AREAS: usize = 4;
 /// Ranks up to which a node has areas.
 pub const MOST_RANKS: usize = 64;
 
@@ -76,11 +79,24 @@ pub const fn words(ranks: usize) -> usize {
     DEPTH + ranks
 }
 
+/// What an area consists of.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// The members' lines, and the gate's.
+    pub lines: &'static [Line],
+    /// Counters, and retirement words.
+    pub words: &'static [Word],
+    /// Address of the cells.
+    pub cells: usize,
+}
+
 /// An area as one of its processes sees it.
 #[derive(Debug)]
 pub struct Area {
     lines: &'static [Line],
     words: &'static [Word],
+    /// Address of the first cell.
+    cells: usize,
     members: usize,
     me: usize,
     /// The smallest retired epoch seen so far.
@@ -98,8 +114,10 @@ pub enum Owner {
 
 impl Area {
     /// The view of member `me` of `members`, who count on from epoch `base`.
-    pub fn new(lines: &'static [Line], words: &'static [Word], members: usize, me: usize, base: u64) -> Area {
-        let area = Area { lines, words, members, me, floor: 0 };
+    pub fn new(memory: Memory, members: usize, me: usize, base: u64) -> Area {
+        let Memory { lines, words, cells } = memory;
+        assert!(lines.len() >= self::lines(members) && words.len() >= self::words(members) && me < members);
+        let area = Area { lines, words, cells, members, me, floor: 0 };
         area.retire(base);
         area
     }
@@ -119,7 +137,21 @@ impl Area {
 
     /// Whether the slots of `epoch` may be written: everyone has finished with what they held before.
     pub fn is_free(&mut self, epoch: u64) -> bool {
-        let needed = epoch.saturating_sub(DEPTH as u64);
+        self.all_retired(epoch.saturating_sub(DEPTH as u64))
+    }
+
+    /// Whether the own cell of `epoch` may be written.
+    pub fn is_cell_free(&mut self, epoch: u64) -> bool {
+        self.all_retired(epoch.saturating_sub(CELLS as u64))
+    }
+
+    /// Address of a member's cell of `epoch`.
+    pub fn cell(&self, member: usize, epoch: u64) -> usize {
+        assert!(member < self.members, "a member's cell");
+        self.cells + (member * CELLS + epoch as usize % CELLS) * CELL_BYTES
+    }
+
+    fn all_retired(&mut self, needed: u64) -> bool {
         if self.floor < needed {
             self.floor = (0..self.members).map(|member| self.retired(member)).min().unwrap_or(needed);
         }
@@ -131,7 +163,7 @@ impl Area {
         let line = self.slot(owner, epoch);
         for (word, &value) in line.payload.iter().zip(payload) {
             // SAFETY: only this process writes the slot in this epoch; readers wait for the epoch below.
-            unsafe { word.get().write_volatile(value) };
+            word.with_mut(|word| unsafe { word.write_volatile(value) });
         }
         // Release: pairs with the Acquire in `observe`.
         line.epoch.store(epoch, Ordering::Release);
@@ -147,7 +179,7 @@ impl Area {
         }
         for (value, word) in payload.iter_mut().zip(&line.payload) {
             // SAFETY: a plain word of the mapping; published before the epoch.
-            *value = unsafe { word.get().read_volatile() };
+            *value = word.with(|word| unsafe { word.read_volatile() });
         }
         true
     }
@@ -171,26 +203,27 @@ impl Area {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{Area, DEPTH, Line, Owner, Word, lines, words};
+    use super::{Area, DEPTH, Line, Memory, Owner, Word, lines, words};
 
-    fn shared(ranks: usize) -> (&'static [Line], &'static [Word]) {
+    fn shared(ranks: usize) -> Memory {
         // SAFETY: all-zero is a valid line and a valid word.
         let line = || unsafe { core::mem::zeroed::<Line>() };
         // SAFETY: as above.
         let word = || unsafe { core::mem::zeroed::<Word>() };
         let lines = (0..lines(ranks)).map(|_| line()).collect::<Vec<_>>();
-        (lines.leak(), (0..words(ranks)).map(|_| word()).collect::<Vec<_>>().leak())
+        let words = (0..words(ranks)).map(|_| word()).collect::<Vec<_>>();
+        Memory { lines: lines.leak(), words: words.leak(), cells: 0 }
     }
 
     #[test]
     fn a_barrier_of_threads_separates_its_rounds() {
-        let (lines, words) = shared(3);
+        let memory = shared(3);
         let counted = std::sync::atomic::AtomicU64::new(0);
         std::thread::scope(|scope| {
             for me in 0..3 {
                 let counted = &counted;
                 scope.spawn(move || {
-                    let mut area = Area::new(lines, words, 3, me, 0);
+                    let mut area = Area::new(memory, 3, me, 0);
                     for epoch in 1..500u64 {
                         counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
                         while !area.is_free(epoch) {
@@ -214,9 +247,9 @@ mod tests {
 
     #[test]
     fn a_slot_is_written_again_only_after_everyone_retired_it() {
-        let (lines, words) = shared(2);
-        let mut one = Area::new(lines, words, 2, 0, 0);
-        let two = Area::new(lines, words, 2, 1, 0);
+        let memory = shared(2);
+        let mut one = Area::new(memory, 2, 0, 0);
+        let two = Area::new(memory, 2, 1, 0);
         let depth = DEPTH as u64;
         assert!(one.is_free(depth));
         assert!(!one.is_free(depth + 1));

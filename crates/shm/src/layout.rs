@@ -1,7 +1,7 @@
 //! Where what lies in the segment.
 //!
 //! ```text
-//!   head | doorbells | identities | queue tails | queue slots | cell heads | fastboxes | small cells | large cells
+//!   head | doorbells | identities | queue tails | queue slots | cell heads | fastboxes | small cells | large cells | areas
 //!          of all      of all       of all        of rank 0,    of rank 0,   received    of rank 0,    of rank 0,
 //!          ranks       ranks        ranks         1, ...        1, ...       by rank 0   1, ...        1, ...
 //!                                                                            1, ...
@@ -9,6 +9,7 @@
 //! Lines that every rank reads come first and together, so that they cost each rank a page or two; the large
 //! parts are touched only by use.
 
+use crate::area::{self, AREAS, CELL_BYTES, CELLS};
 use crate::fastbox::{BLOCK_BYTES, SLOT_BYTES};
 
 /// The sizes that a layout depends on, the same in every process of the job.
@@ -41,6 +42,7 @@ pub struct Layout {
     heads: usize,
     fastboxes: usize,
     payloads: [usize; 2],
+    areas: usize,
     bytes: usize,
 }
 
@@ -71,6 +73,7 @@ impl Layout {
                 place(n * shape.cells[0] * shape.cell_bytes[0], PAGE),
                 place(n * shape.cells[1] * shape.cell_bytes[1], PAGE),
             ],
+            areas: place(PAGE + AREAS * area_bytes(n), PAGE),
             bytes: place(0, PAGE),
         }
     }
@@ -118,6 +121,19 @@ impl Layout {
         [start, slots, slots + self.shape.slots * SLOT_BYTES]
     }
 
+    /// The directory of the areas for collectives; `None` where there are too many ranks for areas.
+    pub fn directory(&self) -> Option<usize> {
+        (area_bytes(self.shape.ranks) > 0).then_some(self.areas)
+    }
+
+    /// The parts of area `number`: lines, words, cells.
+    pub fn area(&self, number: usize) -> [usize; 3] {
+        let ranks = self.shape.ranks;
+        let start = self.areas + PAGE + number * area_bytes(ranks);
+        let words = start + area::lines(ranks) * APART;
+        [start, words, (words + area::words(ranks) * APART).next_multiple_of(PAGE)]
+    }
+
     /// Offset and length of the payload of `rank`'s cell `cell`, which is below [`Shape::cells_per_rank`].
     pub fn cell(&self, rank: usize, cell: usize) -> (usize, usize) {
         let [small, large] = self.shape.cells;
@@ -125,6 +141,15 @@ impl Layout {
         let bytes = self.shape.cell_bytes[size];
         (self.payloads[size] + (rank * count + index) * bytes, bytes)
     }
+}
+
+/// Bytes of one area, whole pages.
+fn area_bytes(ranks: usize) -> usize {
+    if ranks > area::MOST_RANKS {
+        return 0;
+    }
+    let lines = (area::lines(ranks) + area::words(ranks)) * APART;
+    lines.next_multiple_of(PAGE) + ranks * CELLS * CELL_BYTES
 }
 
 impl Shape {

@@ -11,10 +11,12 @@
 //! | [`queue`]    | n → 1             | references to cells, announcements of new fastboxes        |
 //! | [`cell`]     | owner ↔ 1         | payload too long for a fastbox, or before there is one     |
 //! | [`doorbell`] | n → 1             | wake-ups, and the owner's wish for less payload            |
+//! | [`area`]     | n → n             | collectives of one node: lines, counters, cells            |
 //!
 //! Peers are not trusted: every length, offset and index that another process can write is read once and
 //! checked before it is used; garbage in the segment loses messages and never memory safety.
 
+pub mod area;
 pub mod cell;
 pub mod doorbell;
 pub mod fastbox;

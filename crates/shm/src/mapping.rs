@@ -4,6 +4,7 @@ use core::fmt;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use crate::area::{self, AREAS};
 use crate::cell::CellHead;
 use crate::doorbell::Doorbell;
 use crate::fastbox::{self, Block, Fastbox, Progress};
@@ -32,6 +33,12 @@ unsafe impl Shared for queue::Tail {}
 unsafe impl Shared for Doorbell {}
 // SAFETY: atomics and a cell of integers.
 unsafe impl Shared for CellHead {}
+// SAFETY: an atomic and a cell of integers.
+unsafe impl Shared for area::Line {}
+// SAFETY: an atomic.
+unsafe impl Shared for area::Word {}
+// SAFETY: atomics.
+unsafe impl Shared for area::Entry {}
 // SAFETY: atomics.
 unsafe impl Shared for Identity {}
 // SAFETY: an atomic.
@@ -175,6 +182,25 @@ impl Segment {
         let (offset, len) = self.layout.cell(rank, cell);
         assert!(offset + len <= self.layout.bytes(), "a cell of the layout");
         (self.base.wrapping_add(offset), len)
+    }
+
+    /// Who holds which area for collectives; empty where there are too many ranks for areas.
+    pub fn area_directory(&self) -> &'static [area::Entry] {
+        self.layout.directory().map_or(&[], |directory| self.many(directory, AREAS))
+    }
+
+    /// The memory of area `number`, which the directory has.
+    pub fn area(&self, number: usize) -> area::Memory {
+        assert!(number < AREAS && self.layout.directory().is_some(), "an area of the layout");
+        let ranks = self.layout.shape().ranks;
+        let [lines, words, cells] = self.layout.area(number);
+        let cells_end = cells + ranks * area::CELLS * area::CELL_BYTES;
+        assert!(cells_end <= self.layout.bytes(), "a part of the layout");
+        area::Memory {
+            lines: self.many(lines, area::lines(ranks)),
+            words: self.many(words, area::words(ranks)),
+            cells: self.base.wrapping_add(cells) as usize,
+        }
     }
 
     fn one<T: Shared>(&self, offset: usize) -> &'static T {

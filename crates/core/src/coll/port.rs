@@ -1,9 +1,10 @@
 //! The port of a collective's schedule: its messages are point-to-point operations in a context of their own.
 
-use abi::{Address, Result};
+use abi::{Address, Error, Result};
 use bml::Bml;
+use btl_vader::NodeArea;
+use coll::schedule::{Line, Wake};
 use coll::{Base, Peer, Port, Region, Side, Ty};
-use mem::{Sink, Source};
 use pml_ob1::{Data, Mode, Ob1, Pattern, ReqId, SendTo};
 
 use super::call::{Buffer, Call, Reduction};
@@ -35,6 +36,8 @@ pub(super) struct CorePort<'a> {
     pub call: &'a Call,
     /// Scratch memory of the execution.
     pub arena: Address,
+    /// The communicator's shared area, for schedules that use it.
+    pub area: Option<&'a mut NodeArea>,
 }
 
 /// An operation in flight, and whether it sends.
@@ -56,7 +59,8 @@ impl CorePort<'_> {
                 let start = match base {
                     Base::Send => self.call.send.address,
                     Base::Recv => self.call.recv.address,
-                    Base::Arena | Base::Cell { .. } => self.arena,
+                    Base::Arena => self.arena,
+                    Base::Cell { owner, epoch } => self.cell(owner, epoch),
                 };
                 let datatype = match ty {
                     Ty::Send => self.call.send.datatype.clone(),
@@ -85,6 +89,16 @@ impl CorePort<'_> {
     pub(super) fn operand(&self, region: &Region) -> (Address, u64) {
         let (address, _, count) = self.place(region);
         (address, count)
+    }
+
+    fn cell(&self, owner: u32, epoch: u64) -> Address {
+        let area = self.area.as_ref();
+        // Schedules with cells run with an area only (`Running::begin`).
+        area.map_or(self.arena, |area| Address(area.cell(owner as usize, epoch)))
+    }
+
+    fn area(&mut self) -> Result<&mut NodeArea> {
+        self.area.as_deref_mut().ok_or(super::area::NONE)
     }
 
     fn context(&self, peer: Peer) -> u32 {
@@ -137,12 +151,23 @@ impl Port for CorePort<'_> {
     }
 
     fn copy(&mut self, into: &Region, from: &Region) -> Result<()> {
-        match (self.data(from)?, self.data(into)?) {
+        let (from, into) = (self.data(from)?, self.data(into)?);
+        // What a process has for itself must fit like what it gets from others.
+        if from.total() > into.total() {
+            return Err(Error::new(
+                abi::ERR_TRUNCATE,
+                "the data for oneself does not fit the receive buffer",
+            ));
+        }
+        match (from, into) {
             (Data::Contiguous(from), Data::Contiguous(into)) => {
                 from.copy_to(into);
             }
             (Data::Contiguous(from), Data::Typed(mut into)) => into.drain(from.as_bytes()),
-            (Data::Typed(mut from), Data::Contiguous(into)) => from.fill(into.as_space()),
+            (Data::Typed(mut from), Data::Contiguous(into)) => {
+                let len = from.total() as usize;
+                from.fill(into.part(0, len).as_space());
+            }
             (from @ Data::Typed(_), Data::Typed(mut into)) => {
                 into.drain(mem::PeerBytes::of(&packed(from)));
             }
@@ -160,11 +185,31 @@ impl Port for CorePort<'_> {
 
     fn block_bytes(&self, side: Side, index: u32) -> u64 {
         let buffer = self.buffer(side);
-        let block = &buffer.blocks[index as usize];
-        let size = match block.datatype.as_ref().unwrap_or(&buffer.datatype) {
-            TypeRef::Dense(size) => u64::from(*size),
-            TypeRef::Derived(datatype) => datatype.size(),
-        };
-        block.count * size
+        buffer.blocks[index as usize].bytes(&buffer.datatype)
+    }
+
+    fn publish(&mut self, line: Line, epoch: u64, from: &Region, wake: Wake) -> Result<bool> {
+        let data = self.data(from)?;
+        Ok(super::area::publish(self.area()?, line, epoch, data, wake))
+    }
+
+    fn observe(&mut self, line: Line, epoch: u64, into: &Region) -> Result<bool> {
+        let Some(area) = self.area.take() else { return Err(super::area::NONE) };
+        let seen = super::area::observe(area, line, epoch, || self.data(into));
+        self.area = Some(area);
+        seen
+    }
+
+    fn arrive(&mut self, epoch: u64) -> Result<bool> {
+        Ok(self.area()?.lines().arrive(epoch))
+    }
+
+    fn retire(&mut self, epoch: u64) -> Result<()> {
+        self.area()?.lines().retire(epoch);
+        Ok(())
+    }
+
+    fn claim(&mut self, epoch: u64) -> Result<bool> {
+        Ok(self.area()?.lines().is_cell_free(epoch))
     }
 }

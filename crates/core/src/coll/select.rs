@@ -1,71 +1,258 @@
-//! Which algorithm a call uses, and the schedules that a communicator keeps.
+//! Which algorithm a call uses, and what a communicator keeps for its collectives.
 
 use std::sync::Arc;
 
 use abi::{Error, Result};
-use coll::algorithms as a;
-use coll::{Coll, Key, Params, Schedule};
+use btl_vader::NodeArea;
+use coll::tuned::{Placement, Query};
+use coll::{Coll, Key, Params, Root, Schedule};
 
 use super::call::Call;
-use crate::state::State;
+use super::params::Tuned;
+use super::run::Running;
+use crate::comm::Comm;
+use crate::state::World;
+use crate::topo::{Neighbours, Topology};
 
 /// What a communicator remembers for its collectives.
 #[derive(Default)]
 pub(crate) struct CollState {
     /// Tag of the latest call.
     sequence: u32,
+    /// Persistent collectives made so far.
+    persistent: u32,
+    /// Choices made so far, latest first.
+    choices: Vec<(Signature, Arc<Schedule>)>,
     /// Schedules built so far, latest used first.
-    schedules: Vec<(Coll, Key, Arc<Schedule>)>,
+    schedules: Vec<(Key, Arc<Schedule>)>,
+    /// Finished calls, latest last.
+    #[expect(clippy::vec_box, reason = "a call in flight does not move")]
+    spares: Vec<Box<Running>>,
+    /// Lines shared by the processes of a communicator on one node; lent to the call that uses them.
+    pub area: Option<Box<NodeArea>>,
+    neighbours: Option<Neighbours>,
+    placement: Option<Placement>,
 }
 
-/// Bits of a tag that count calls; the bit above sets calls of `MPI_Comm_create_group` apart.
-const SEQUENCE_BITS: u32 = 29;
+/// Bits of a tag that count calls. The bits above tell persistent collectives, the library's point-to-point words
+/// (`comm::exchange`) and calls of `MPI_Comm_create_group` apart.
+const SEQUENCE_BITS: u32 = 28;
+const PERSISTENT: u32 = 1 << 28;
 const APART: u32 = 1 << 30;
+const SEQUENCE: u32 = (1 << SEQUENCE_BITS) - 1;
+
+/// Finished calls, choices and schedules that a communicator keeps.
+const SPARES: usize = 8;
+const CHOICES: usize = 64;
+const SCHEDULES: usize = 64;
 
 impl CollState {
     /// The tag of the next call. The program's other calls on the same communicator never have it.
     pub fn next_tag(&mut self) -> i32 {
-        let mask = (1 << SEQUENCE_BITS) - 1;
-        self.sequence = self.sequence & !mask | self.sequence.wrapping_add(1) & mask;
+        self.sequence = self.sequence & !SEQUENCE | self.sequence.wrapping_add(1) & SEQUENCE;
         self.sequence as i32
+    }
+
+    /// The tag of a new persistent collective, for all its rounds.
+    pub fn next_persistent_tag(&mut self) -> i32 {
+        self.persistent = self.persistent.wrapping_add(1) & SEQUENCE;
+        (PERSISTENT | self.persistent) as i32
     }
 
     /// Calls of this communicator borrow another one's context, under tags that follow from `tag`.
     pub fn start_apart(&mut self, tag: u32) {
-        self.sequence = APART | tag.wrapping_mul(8) & ((1 << SEQUENCE_BITS) - 1);
+        self.sequence = APART | tag.wrapping_mul(8) & SEQUENCE;
     }
+
+    /// A finished call to be used again, one of the same kind if there is one.
+    pub fn spare(&mut self, coll: Coll, comm: abi::Comm) -> Box<Running> {
+        match self.spares.iter().rposition(|running| running.coll() == coll) {
+            Some(index) => self.spares.swap_remove(index),
+            None if self.spares.len() == SPARES => self.spares.swap_remove(0),
+            None => Box::new(Running::new(coll, comm)),
+        }
+    }
+
+    /// Keeps a finished call.
+    pub fn keep(&mut self, running: Box<Running>) {
+        if self.spares.len() < SPARES {
+            self.spares.push(running);
+        }
+    }
+
+    /// The neighbours of the process, once a neighbourhood collective was called.
+    pub fn neighbours(&self) -> Option<&Neighbours> {
+        self.neighbours.as_ref()
+    }
+}
+
+/// What a schedule is chosen for; the part that all ranks agree on, and the process's own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Signature {
+    query: Query,
+    root: Root,
+    in_place: bool,
+    contiguous: bool,
+}
+
+impl Signature {
+    /// `ordered`: the call blocks, so that it runs after all calls of its kind before it.
+    pub fn of(
+        call: &Call,
+        comm: &mut Comm,
+        world: Option<&World>,
+        tuned: &Tuned,
+        ordered: bool,
+    ) -> Signature {
+        let placement = placement(comm, world);
+        let reduction = call.op.is_some();
+        // One association for every count, root and placement, which keeps to the order of ranks.
+        let canonical = reduction && tuned.reproducible;
+        let remote = comm.remote.as_ref().map_or(0, |remote| remote.size());
+        let query = Query {
+            coll: call.coll,
+            ranks: comm.size() + remote,
+            inter: comm.is_inter(),
+            bytes: bytes(call, comm.size()),
+            element: if reduction { call.recv.layout.size } else { 0 },
+            commutative: call.commutative() && !canonical,
+            canonical,
+            dense: !reduction || call.recv.is_dense(),
+            placement,
+            area: ordered && comm.coll.area.is_some(),
+            direct: false,
+        };
+        Signature { query, root: call.root, in_place: call.in_place, contiguous: call.contiguous() }
+    }
+}
+
+/// The bytes that [`Query::bytes`] wants: the same on every rank of the call.
+fn bytes(call: &Call, ranks: u32) -> u64 {
+    match call.coll {
+        Coll::Gather | Coll::Scatter | Coll::Allgather | Coll::Alltoall => call.shape().packed,
+        Coll::Bcast | Coll::Reduce | Coll::Allreduce | Coll::Scan | Coll::Exscan | Coll::ReduceScatter => {
+            call.recv.layout.bytes()
+        }
+        Coll::ReduceScatterBlock => call.recv.layout.bytes().saturating_mul(u64::from(ranks)),
+        Coll::Allgatherv => {
+            let count: u64 = call.recv.blocks.iter().map(|block| block.count).sum();
+            count.saturating_mul(call.recv.layout.size) / u64::from(ranks)
+        }
+        _ => 0,
+    }
+}
+
+/// Where the processes of a communicator are.
+fn placement(comm: &mut Comm, world: Option<&World>) -> Placement {
+    if let Some(placement) = comm.coll.placement {
+        return placement;
+    }
+    let mut nodes = nodes(comm, world);
+    nodes.sort_unstable();
+    nodes.dedup();
+    let crowded = world.is_some_and(|world| world.job.oversubscribed);
+    let placement = match nodes.len() {
+        0 | 1 => Placement::Node { crowded },
+        several if several == comm.size() as usize => Placement::Spread,
+        _ => Placement::Cluster,
+    };
+    comm.coll.placement = Some(placement);
+    placement
+}
+
+/// The node of each rank.
+fn nodes(comm: &Comm, world: Option<&World>) -> Vec<u32> {
+    let of = |&peer: &u32| world.and_then(|world| world.job.node_of.get(peer as usize)).copied().unwrap_or(0);
+    comm.group.members().iter().map(of).collect()
 }
 
 /// The schedule of a call, from the communicator's store or built now.
-pub(super) fn schedule(state: &mut State, call: &Call) -> Result<Arc<Schedule>> {
-    let comm = state.comms.get_mut(call.comm)?;
+pub(super) fn schedule(
+    comm: &mut Comm,
+    world: Option<&World>,
+    tuned: &Tuned,
+    signature: &Signature,
+) -> Result<Arc<Schedule>> {
+    if let Some(at) = comm.coll.choices.iter().position(|(known, _)| known == signature) {
+        comm.coll.choices[..=at].rotate_right(1);
+        return Ok(comm.coll.choices[0].1.clone());
+    }
+    let schedule = choose(comm, world, tuned, signature)?;
+    comm.coll.choices.truncate(CHOICES - 1);
+    comm.coll.choices.insert(0, (*signature, schedule.clone()));
+    Ok(schedule)
+}
+
+fn choose(
+    comm: &mut Comm,
+    world: Option<&World>,
+    tuned: &Tuned,
+    signature: &Signature,
+) -> Result<Arc<Schedule>> {
+    let Signature { query, root, in_place, contiguous } = *signature;
+    let none = Error::unsupported("no algorithm of the collective suits the call");
+    let choice = tuned.select(&query).ok_or(none)?;
+    let nodes = renumbered(nodes(comm, world));
+    let neighbours = comm.coll.neighbours.as_ref();
     let params = Params {
         remote: comm.remote.as_ref().map(|remote| remote.size()),
-        root: call.root,
-        in_place: call.in_place,
-        commutative: call.commutative(),
-        contiguous: call.contiguous(),
+        root,
+        in_place,
+        commutative: query.commutative,
+        contiguous,
+        segments: choice.segments,
+        fanout: choice.fanout,
+        topology: Some(coll::Topology { node_of: &nodes }),
+        neighbours: coll::Neighbours {
+            sources: neighbours.map_or(&[], |neighbours| &neighbours.sources),
+            destinations: neighbours.map_or(&[], |neighbours| &neighbours.destinations),
+            cartesian: matches!(comm.topology, Some(Topology::Cart(_))),
+        },
         ..Params::new(comm.rank, comm.size())
     };
-    let key = params.key(0);
-    let store = &mut comm.coll.schedules;
-    if let Some(at) = store.iter().position(|(coll, k, _)| *coll == call.coll && *k == key) {
-        store[..=at].rotate_right(1);
-        return Ok(store[0].2.clone());
+    let key = params.key(choice.algorithm.0);
+    let build = choice.algorithm.get().build;
+    let found = comm.coll.schedules.iter().position(|(known, _)| *known == key);
+    if let Some(at) = found {
+        comm.coll.schedules[..=at].rotate_right(1);
+        return Ok(comm.coll.schedules[0].1.clone());
     }
-    let built = Arc::new(build(call.coll, &params)?);
-    store.insert(0, (call.coll, key, built.clone()));
+    let built = Arc::new(build(&params));
+    comm.coll.schedules.truncate(SCHEDULES - 1);
+    comm.coll.schedules.insert(0, (key, built.clone()));
     Ok(built)
 }
 
-fn build(coll: Coll, params: &Params<'_>) -> Result<Schedule> {
-    Ok(match coll {
-        Coll::Barrier => a::barrier::dissemination(params),
-        Coll::Bcast => a::bcast::binomial(params),
-        Coll::Gather => a::gather::binomial(params),
-        Coll::Allgather => a::allgather::ring(params),
-        Coll::Reduce => a::reduce::binomial(params),
-        Coll::Allreduce => a::allreduce::recursive_doubling(params),
-        _ => return Err(Error::unsupported("this collective has no algorithm yet")),
-    })
+/// Node numbers without gaps, in the order in which the nodes appear.
+fn renumbered(nodes: Vec<u32>) -> Vec<u32> {
+    let mut seen: Vec<u32> = Vec::new();
+    let number = |node: u32| match seen.iter().position(|&known| known == node) {
+        Some(at) => at as u32,
+        None => {
+            seen.push(node);
+            seen.len() as u32 - 1
+        }
+    };
+    nodes.into_iter().map(number).collect()
+}
+
+/// Whether a collective is one among neighbours in a topology.
+pub(super) fn is_neighbourhood(coll: Coll) -> bool {
+    matches!(
+        coll,
+        Coll::NeighborAllgather
+            | Coll::NeighborAllgatherv
+            | Coll::NeighborAlltoall
+            | Coll::NeighborAlltoallv
+            | Coll::NeighborAlltoallw
+    )
+}
+
+impl Comm {
+    /// Looks the neighbours of the process up, for its first neighbourhood collective.
+    pub(super) fn meet_neighbours(&mut self) {
+        if self.coll.neighbours.is_none() {
+            self.coll.neighbours = self.topology.as_ref().map(|topology| topology.neighbours(self.rank));
+        }
+    }
 }

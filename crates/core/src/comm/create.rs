@@ -42,7 +42,10 @@ fn duplicate(t: &mut Token, comm: abi::Comm, info: Info) -> Result<abi::Comm> {
     let mut state = t.lock();
     let mut copy = copy_of(state.comm(comm)?, id, info);
     copy.attributes = attributes;
-    state.add_comm(copy)
+    let new = state.add_comm(copy)?;
+    drop(state);
+    crate::coll::share_area(t, new)?;
+    Ok(new)
 }
 
 /// A communicator like `old` in all but context, hints and attributes.
@@ -84,7 +87,8 @@ pub fn create(t: &mut Token, comm: abi::Comm, group: abi::Group, new: &mut abi::
         }
         _ => abi::COMM_NULL,
     };
-    Ok(())
+    drop(state);
+    if *new == abi::COMM_NULL { Ok(()) } else { crate::coll::share_area(t, *new) }
 }
 
 /// `MPI_Comm_create_group`: collective over the group alone.
@@ -130,7 +134,9 @@ pub(crate) fn over_group(
     t.lock().comms.remove(rehearsal);
     let mut comm = Comm::new(id?, group.clone(), rank, errhandler);
     comm.session = session;
-    t.lock().add_comm(comm)
+    let new = t.lock().add_comm(comm)?;
+    crate::coll::share_area(t, new)?;
+    Ok(new)
 }
 
 /// `MPI_Comm_create_from_group`
@@ -189,7 +195,10 @@ pub(crate) fn split_by(t: &mut Token, comm: abi::Comm, color: i32, key: i32) -> 
     let rank = group.rank.unwrap_or(0);
     let mut part = Comm::new(id as u32, group, rank, old.errhandler);
     part.session = old.session;
-    state.add_comm(part)
+    let new = state.add_comm(part)?;
+    drop(state);
+    crate::coll::share_area(t, new)?;
+    Ok(new)
 }
 
 /// The members of one colour, ordered by key and then by old rank. `words` holds the colour and key of each.

@@ -46,7 +46,7 @@ pub(super) fn smallest(t: &mut Token, comm: abi::Comm, value: u64) -> Result<u64
 }
 
 /// The root's words, on every rank; all give the same length.
-pub(super) fn share_words(t: &mut Token, comm: abi::Comm, root: u32, words: &mut [u64]) -> Result<()> {
+pub(crate) fn share_words(t: &mut Token, comm: abi::Comm, root: u32, words: &mut [u64]) -> Result<()> {
     let count = words.len() as i64;
     bcast(t, Completion::Blocking, exposed(words), count, WORD, root as i32, comm)
 }

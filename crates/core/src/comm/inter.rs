@@ -230,5 +230,6 @@ pub fn merge(t: &mut Token, comm: abi::Comm, high: i32, new: &mut abi::Comm) -> 
     let group = Arc::new(Group::new(peers.into(), state.me()));
     let rank = group.rank.unwrap_or(0);
     *new = state.add_comm(Comm::new(id, group, rank, errhandler))?;
-    Ok(())
+    drop(state);
+    crate::coll::share_area(t, *new)
 }

@@ -1,0 +1,98 @@
+//! Areas for collectives among processes of this node: the shared lines, and the doorbells of who may sleep.
+
+use btl::Peer;
+use shm::area::{Area, Entry, Owner};
+use shm::doorbell::Doorbell;
+
+use crate::transport::Vader;
+
+/// An area that some processes of the node hold together.
+#[derive(Debug)]
+pub struct NodeArea {
+    area: Area,
+    entry: &'static Entry,
+    doorbells: Vec<&'static Doorbell>,
+    me: usize,
+    /// The next epoch.
+    next: u64,
+}
+
+/// Where an area is, as its first member tells the others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AreaName {
+    /// Number in the directory.
+    pub number: usize,
+    /// The members count on from here.
+    pub base: u64,
+}
+
+impl Vader {
+    /// Takes a free area for `members` processes. One of them calls this and tells the others; the area of all
+    /// ranks of the node is the first and needs no claim, see [`Vader::area`].
+    pub fn claim_area(&self, members: u32) -> Option<AreaName> {
+        let directory = self.segment.area_directory().iter().enumerate().skip(1);
+        directory
+            .into_iter()
+            .find_map(|(number, entry)| entry.claim(members).map(|base| AreaName { number, base }))
+    }
+
+    /// The area by its name, for `members`, this process among them; `None` if one is not on this node, or
+    /// there are too many ranks for areas.
+    pub fn area(&self, name: AreaName, members: &[Peer], me: Peer) -> Option<NodeArea> {
+        let entry = self.segment.area_directory().get(name.number)?;
+        let all_here = members.iter().all(|&peer| peer == me || self.reaches(peer));
+        let index = members.iter().position(|&peer| peer == me)?;
+        if !all_here || members.len() > self.links.len() {
+            return None;
+        }
+        let doorbells = members.iter().map(|&peer| self.doorbell_of(peer)).collect();
+        let area = Area::new(self.segment.area(name.number), members.len(), index, name.base);
+        Some(NodeArea { area, entry, doorbells, me: index, next: name.base + 1 })
+    }
+
+    fn doorbell_of(&self, peer: Peer) -> &'static Doorbell {
+        self.links[self.local_of[peer.0 as usize] as usize].doorbell
+    }
+}
+
+impl NodeArea {
+    /// Takes the next `count` epochs; the first of them.
+    pub fn take_epochs(&mut self, count: u64) -> u64 {
+        let first = self.next;
+        self.next += count;
+        first
+    }
+
+    /// The shared lines, counters and cells.
+    pub fn lines(&mut self) -> &mut Area {
+        &mut self.area
+    }
+
+    /// Address of a member's cell of `epoch`.
+    pub fn cell(&self, member: usize, epoch: u64) -> usize {
+        self.area.cell(member, epoch)
+    }
+
+    /// The own line.
+    pub fn own(&self) -> Owner {
+        Owner::Member(self.me)
+    }
+
+    /// Wakes a member if it sleeps; to be called after publishing.
+    pub fn ring(&self, member: usize) {
+        if let Some(doorbell) = self.doorbells.get(member) {
+            crate::sending::ring(doorbell);
+        }
+    }
+
+    /// Wakes every member that sleeps.
+    pub fn ring_all(&self) {
+        (0..self.doorbells.len()).filter(|&member| member != self.me).for_each(|member| self.ring(member));
+    }
+}
+
+impl Drop for NodeArea {
+    fn drop(&mut self) {
+        self.entry.release(self.next);
+    }
+}

@@ -1,0 +1,129 @@
+//! The shared area of a communicator whose processes are on one node: what `coll::shared` promises, over the
+//! lines of the node's segment.
+
+use abi::{Error, Result};
+use btl_vader::{AreaName, NodeArea};
+use coll::schedule::{Line, Wake};
+use coll::shared::PAYLOAD;
+use pml_ob1::Data;
+use shm::area::Owner;
+
+use crate::comm::Comm;
+use crate::datatype::packed;
+use crate::domain::Token;
+use crate::state::State;
+
+const WORDS: usize = PAYLOAD / 8;
+
+const _: () = {
+    assert!(PAYLOAD == shm::area::PAYLOAD && coll::shared::DEPTH == shm::area::DEPTH);
+    assert!(coll::shared::CELLS == shm::area::CELLS && coll::shared::CELL_BYTES == shm::area::CELL_BYTES);
+};
+
+/// What a line carries: the packed data of a region.
+fn payload(data: Data) -> [u64; WORDS] {
+    let mut words = [0; WORDS];
+    let room = crate::memory::of_words(&mut words);
+    match data {
+        Data::Contiguous(memory) => {
+            memory.copy_to(room);
+        }
+        Data::Typed(_) => {
+            room.write(mem::PeerBytes::of(&packed(data)));
+        }
+    }
+    words
+}
+
+/// Writes `data` into a line and wakes whom it concerns. `false`: the line is still in use.
+pub(super) fn publish(area: &mut NodeArea, line: Line, epoch: u64, data: Data, wake: Wake) -> bool {
+    if !area.lines().is_free(epoch) {
+        return false;
+    }
+    let owner = match line {
+        Line::Of(_) => area.own(),
+        Line::Gate => Owner::Gate,
+    };
+    let words = data.total().div_ceil(8) as usize;
+    area.lines().publish(owner, epoch, &payload(data)[..words.min(WORDS)]);
+    match wake {
+        Wake::One(member) => area.ring(member as usize),
+        Wake::All => area.ring_all(),
+        Wake::Nobody => {}
+    }
+    true
+}
+
+/// Copies a line's payload into `data` once it carries `epoch`; whether it does.
+pub(super) fn observe(
+    area: &mut NodeArea,
+    line: Line,
+    epoch: u64,
+    into: impl FnOnce() -> Result<Data>,
+) -> Result<bool> {
+    let owner = match line {
+        Line::Of(member) => Owner::Member(member as usize),
+        Line::Gate => Owner::Gate,
+    };
+    let mut words = [0; WORDS];
+    if !area.lines().observe(owner, epoch, &mut words) {
+        return Ok(false);
+    }
+    match into()? {
+        Data::Contiguous(memory) => {
+            crate::memory::of_words(&mut words).copy_to(memory);
+        }
+        Data::Typed(mut stream) => {
+            let bytes = stream.total() as usize;
+            stream.drain(crate::memory::of_words(&mut words).part(0, bytes).as_bytes());
+        }
+    }
+    Ok(true)
+}
+
+/// The answer where a schedule wants an area that the communicator does not have.
+pub(super) const NONE: Error = Error::new(abi::ERR_INTERN, "the communicator has no shared area");
+
+impl State {
+    /// Gives `MPI_COMM_WORLD` the node's first area, if all its processes are here.
+    pub fn open_world_area(&mut self) {
+        self.open_area(abi::COMM_WORLD, AreaName { number: 0, base: 0 });
+    }
+
+    fn open_area(&mut self, comm: abi::Comm, name: AreaName) {
+        let me = btl::Peer(self.me());
+        let State { comms, bml, .. } = self;
+        let Ok(comm) = comms.get_mut(comm) else { return };
+        let members: Vec<btl::Peer> = comm.peers.iter().map(|&peer| btl::Peer(peer)).collect();
+        if members.len() > 1 {
+            comm.coll.area = bml.vader().and_then(|vader| vader.area(name, &members, me)).map(Box::new);
+        }
+    }
+
+    /// Whether all processes of an intra-communicator are on this node and could share an area.
+    fn may_share(&self, comm: &Comm) -> bool {
+        let Some(vader) = self.bml.vader() else { return false };
+        let me = self.me();
+        let here = |&peer: &u32| peer == me || vader.reaches(btl::Peer(peer));
+        !comm.is_inter() && comm.size() > 1 && comm.peers.iter().all(here)
+    }
+}
+
+/// Gives a new communicator an area, if its processes are on one node and one is free. All of them call this.
+pub(crate) fn share(t: &mut Token, comm: abi::Comm) -> Result<()> {
+    let leads = {
+        let state = t.lock();
+        let found = state.comm(comm)?;
+        if !state.may_share(found) {
+            return Ok(());
+        }
+        (found.rank == 0).then(|| found.size())
+    };
+    let claimed = leads.and_then(|size| t.lock().bml.vader().and_then(|vader| vader.claim_area(size)));
+    let mut words = claimed.map_or([0, 0], |name| [name.number as u64, name.base]);
+    crate::comm::share_words(t, comm, 0, &mut words)?;
+    if words[0] != 0 {
+        t.lock().open_area(comm, AreaName { number: words[0] as usize, base: words[1] });
+    }
+    Ok(())
+}

@@ -1,0 +1,234 @@
+//! Starting collectives, and who advances them: the call, progress, or progress after each start.
+
+use std::collections::VecDeque;
+
+use abi::{Address, Error, Result};
+use coll::Coll;
+
+use super::Mode;
+use super::arguments::Arguments;
+use super::run::Running;
+use crate::domain::Token;
+use crate::handle::RequestKey;
+use crate::op::Function;
+use crate::persistent::Persistent;
+use crate::request::Composite;
+use crate::state::State;
+use crate::wait::wait_for;
+
+/// A reduction that the program must do, outside the lock.
+pub(crate) struct Callback {
+    /// The composite request that waits for it; `None` in a blocking call.
+    pub key: Option<u32>,
+    pub function: Function,
+    pub left: Address,
+    pub inout: Address,
+    pub count: u64,
+    pub datatype: abi::Datatype,
+    /// Distance of elements in bytes.
+    pub extent: i64,
+}
+
+/// The queue of reductions that are due.
+pub(crate) type Callbacks = VecDeque<Callback>;
+
+/// Takes the arguments of a call by `fill`, starts it and sees to its completion as `mode` says.
+pub(super) fn launch(
+    t: &mut Token,
+    mode: Mode<'_>,
+    coll: Coll,
+    comm: abi::Comm,
+    fill: impl FnOnce(&mut Arguments<'_>) -> Result<()>,
+) -> Result<()> {
+    let running = {
+        let mut guard = t.lock();
+        let state = &mut *guard;
+        let mut running = state.comms.get_mut(comm)?.coll.spare(coll, comm);
+        match running.set_up(state, coll, matches!(mode, Mode::Blocking), fill) {
+            Ok(()) => running,
+            Err(error) => {
+                state.keep(running);
+                return Err(error);
+            }
+        }
+    };
+    go(t, mode, running)
+}
+
+fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
+    match mode {
+        Mode::Blocking => {
+            let begun = {
+                let mut state = t.lock();
+                state.comms.get_mut(running.comm()).map(|comm| running.borrow_area(&mut comm.coll.area))?;
+                state.begin(&mut running)
+            };
+            match begun {
+                Ok(()) => complete(t, running),
+                Err(error) => {
+                    t.lock().keep(running);
+                    Err(error)
+                }
+            }
+        }
+        Mode::Nonblocking(request) => {
+            let mut state = t.lock();
+            state.begin(&mut running)?;
+            *request = state.add_composite(Composite::Collective(running))?;
+            activate(&mut state, *request);
+            Ok(())
+        }
+        Mode::Persistent(request) => {
+            let mut state = t.lock();
+            // Persistent collectives are initialised in the same order everywhere, but started in any.
+            running.set_tag(state.comms.get_mut(running.comm())?.coll.next_persistent_tag());
+            let persistent = Persistent::collective(running);
+            *request = state.add_composite(Composite::Persistent(Box::new(persistent)))?;
+            Ok(())
+        }
+    }
+}
+
+/// Advances a blocking call to its end.
+fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
+    loop {
+        let due = wait_for(t, |state| {
+            let due = running.advance(&mut state.ob1, &mut state.bml);
+            if due.is_some() || running.is_complete() { Some(due) } else { None }
+        });
+        match due {
+            Some(callback) => {
+                callback.call(t);
+                running.reduced();
+            }
+            None => {
+                let result = running.result();
+                t.lock().keep(running);
+                return result;
+            }
+        }
+    }
+}
+
+impl State {
+    /// Gives a call the tag of its place in the communicator's sequence, and puts it at its start.
+    fn begin(&mut self, running: &mut Running) -> Result<()> {
+        running.set_tag(self.comms.get_mut(running.comm())?.coll.next_tag());
+        running.begin()
+    }
+
+    /// Keeps what a finished call has allocated for the next one.
+    pub fn keep(&mut self, mut running: Box<Running>) {
+        let Ok(comm) = self.comms.get_mut(running.comm()) else { return };
+        running.return_area(&mut comm.coll.area);
+        if running.is_reusable() {
+            comm.coll.keep(running);
+        }
+    }
+
+    /// Whether no reduction of the program is due.
+    pub fn callbacks_idle(&self) -> bool {
+        self.callbacks.is_empty()
+    }
+
+    /// The next reduction that the program must do.
+    pub fn next_callback(&mut self) -> Option<Callback> {
+        self.callbacks.pop_front()
+    }
+}
+
+fn activate(state: &mut State, request: abi::Request) {
+    if let Some(RequestKey::Composite(key)) = RequestKey::of(request) {
+        state.active.push(key);
+        advance_all(state);
+    }
+}
+
+/// Starts a persistent collective again.
+pub(crate) fn start_persistent(state: &mut State, key: u32) -> Result<()> {
+    let unknown = Error::new(abi::ERR_REQUEST, "the handle names no persistent collective");
+    let Some(Composite::Persistent(persistent)) = state.composites.get_mut(key) else { return Err(unknown) };
+    persistent.start_collective().ok_or(unknown)??;
+    state.active.push(key);
+    advance_all(state);
+    Ok(())
+}
+
+/// Advances every collective in progress; whether one of them ended or needs its callback.
+pub(crate) fn advance_all(state: &mut State) -> bool {
+    let State { composites, ob1, bml, active, callbacks, .. } = state;
+    let before = (active.len(), callbacks.len());
+    let mut finished = Vec::new();
+    active.retain(|&key| {
+        let running = match composites.get_mut(key) {
+            Some(Composite::Collective(running)) => running.as_mut(),
+            Some(Composite::Persistent(persistent)) => match persistent.running() {
+                Some(running) => running,
+                None => return false,
+            },
+            _ => return false,
+        };
+        if let Some(callback) = running.advance(ob1, bml) {
+            callbacks.push_back(Callback { key: Some(key), ..callback });
+        }
+        if running.is_complete() && running.orphaned {
+            finished.push(key);
+        }
+        !running.is_complete()
+    });
+    finished.into_iter().for_each(|key| drop(composites.remove(key)));
+    (active.len(), callbacks.len()) != before
+}
+
+/// Does a reduction that progress came across, and lets its collective go on.
+pub(crate) fn run_callback(t: &mut Token, callback: Callback) {
+    callback.call(t);
+    let mut state = t.lock();
+    let running = match callback.key.and_then(|key| state.composites.get_mut(key)) {
+        Some(Composite::Collective(running)) => running.as_mut(),
+        Some(Composite::Persistent(persistent)) => match persistent.running() {
+            Some(running) => running,
+            None => return,
+        },
+        _ => return,
+    };
+    running.reduced();
+    advance_all(&mut state);
+}
+
+impl Callback {
+    fn call(&self, t: &mut Token) {
+        let Callback { function, left, inout, count, datatype, extent, .. } = *self;
+        call_user(t, function, left, inout, count, datatype, extent);
+    }
+}
+
+/// Calls the program's function: `inout = left op inout`. Takes the token: the function may call MPI.
+pub(super) fn call_user(
+    _unlocked: &mut Token,
+    function: Function,
+    left: Address,
+    inout: Address,
+    count: u64,
+    datatype: abi::Datatype,
+    extent: i64,
+) {
+    let mut datatype = datatype;
+    match function {
+        Function::Large(function) => {
+            function.call(left, inout, &mut (count as i64), &mut datatype);
+        }
+        Function::Int(function) => {
+            // A function that counts in int sees a longer vector in pieces.
+            let mut done = 0;
+            while done < count {
+                let piece = (count - done).min(i32::MAX as u64);
+                let at = |start: Address| {
+                    Address(start.0.wrapping_add_signed((done as i64).wrapping_mul(extent) as isize))
+                };
+                function.call(at(left), at(inout), &mut (piece as i32), &mut datatype);
+                done += piece;
+            }
+        }
+    }
+}

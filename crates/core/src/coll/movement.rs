@@ -1,0 +1,125 @@
+//! Barrier, and collectives that move blocks of one size (MPI-5.0 sections 6.3 to 6.8).
+
+use abi::{Address, Comm, Count, Datatype, Result};
+use coll::Coll;
+
+use super::Mode;
+use super::arguments::{Recv, Send};
+use super::launch::launch;
+use crate::domain::Token;
+
+/// `MPI_Barrier`
+pub fn barrier(t: &mut Token, mode: Mode<'_>, comm: Comm) -> Result<()> {
+    launch(t, mode, Coll::Barrier, comm, |_| Ok(()))
+}
+
+/// A blocking barrier for the library itself.
+pub(crate) fn blocking_barrier(t: &mut Token, comm: Comm) -> Result<()> {
+    barrier(t, Mode::Blocking, comm)
+}
+
+/// `MPI_Bcast`
+pub fn bcast(
+    t: &mut Token,
+    mode: Mode<'_>,
+    buffer: Address,
+    count: Count,
+    datatype: Datatype,
+    root: i32,
+    comm: Comm,
+) -> Result<()> {
+    launch(t, mode, Coll::Bcast, comm, |a| {
+        a.root(root)?;
+        if a.takes_part() || a.at_root() { a.buffer(Recv, buffer, count, datatype) } else { Ok(()) }
+    })
+}
+
+/// `MPI_Gather`
+pub fn gather(
+    t: &mut Token,
+    mode: Mode<'_>,
+    sendbuf: Address,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: Address,
+    recvcount: Count,
+    recvtype: Datatype,
+    root: i32,
+    comm: Comm,
+) -> Result<()> {
+    launch(t, mode, Coll::Gather, comm, |a| {
+        a.root(root)?;
+        if a.at_root() {
+            a.buffer(Recv, recvbuf, recvcount, recvtype)?;
+        }
+        if !a.takes_part() || a.at_root() && a.in_place(sendbuf) {
+            return Ok(());
+        }
+        a.buffer(Send, sendbuf, sendcount, sendtype)
+    })
+}
+
+/// `MPI_Scatter`
+pub fn scatter(
+    t: &mut Token,
+    mode: Mode<'_>,
+    sendbuf: Address,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: Address,
+    recvcount: Count,
+    recvtype: Datatype,
+    root: i32,
+    comm: Comm,
+) -> Result<()> {
+    launch(t, mode, Coll::Scatter, comm, |a| {
+        a.root(root)?;
+        if a.at_root() {
+            a.buffer(Send, sendbuf, sendcount, sendtype)?;
+        }
+        if !a.takes_part() || a.at_root() && a.in_place(recvbuf) {
+            return Ok(());
+        }
+        a.buffer(Recv, recvbuf, recvcount, recvtype)
+    })
+}
+
+/// `MPI_Allgather`
+pub fn allgather(
+    t: &mut Token,
+    mode: Mode<'_>,
+    sendbuf: Address,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: Address,
+    recvcount: Count,
+    recvtype: Datatype,
+    comm: Comm,
+) -> Result<()> {
+    launch(t, mode, Coll::Allgather, comm, |a| {
+        if !a.in_place(sendbuf) {
+            a.buffer(Send, sendbuf, sendcount, sendtype)?;
+        }
+        a.buffer(Recv, recvbuf, recvcount, recvtype)
+    })
+}
+
+/// `MPI_Alltoall`
+pub fn alltoall(
+    t: &mut Token,
+    mode: Mode<'_>,
+    sendbuf: Address,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: Address,
+    recvcount: Count,
+    recvtype: Datatype,
+    comm: Comm,
+) -> Result<()> {
+    launch(t, mode, Coll::Alltoall, comm, |a| {
+        if !a.in_place(sendbuf) {
+            a.buffer(Send, sendbuf, sendcount, sendtype)?;
+        }
+        a.buffer(Recv, recvbuf, recvcount, recvtype)
+    })
+}

@@ -1,0 +1,111 @@
+//! Neighbourhood collectives (MPI-5.0 sections 8.6 and 8.7).
+
+use abi::{Address, Aint, Comm, Count, Datatype, Result};
+use coll::Coll;
+use ffi::{Array, CountArray};
+
+use super::Mode;
+use super::arguments::{Displacements, Recv, Send};
+use super::launch::launch;
+use crate::domain::Token;
+
+/// `MPI_Neighbor_allgather`
+pub fn neighbor_allgather(
+    t: &mut Token,
+    mode: Mode<'_>,
+    sendbuf: Address,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: Address,
+    recvcount: Count,
+    recvtype: Datatype,
+    comm: Comm,
+) -> Result<()> {
+    launch(t, mode, Coll::NeighborAllgather, comm, |a| {
+        let (sources, destinations) = a.neighbours()?;
+        a.buffer_if(destinations > 0, Send, sendbuf, sendcount, sendtype)?;
+        a.buffer_if(sources > 0, Recv, recvbuf, recvcount, recvtype)
+    })
+}
+
+/// `MPI_Neighbor_allgatherv`
+pub fn neighbor_allgatherv(
+    t: &mut Token,
+    mode: Mode<'_>,
+    sendbuf: Address,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: Address,
+    recvcounts: CountArray<'_>,
+    displs: CountArray<'_>,
+    recvtype: Datatype,
+    comm: Comm,
+) -> Result<()> {
+    launch(t, mode, Coll::NeighborAllgatherv, comm, |a| {
+        let (sources, destinations) = a.neighbours()?;
+        a.buffer_if(destinations > 0, Send, sendbuf, sendcount, sendtype)?;
+        a.blocks(Recv, recvbuf, recvcounts, displs, recvtype, sources)
+    })
+}
+
+/// `MPI_Neighbor_alltoall`
+pub fn neighbor_alltoall(
+    t: &mut Token,
+    mode: Mode<'_>,
+    sendbuf: Address,
+    sendcount: Count,
+    sendtype: Datatype,
+    recvbuf: Address,
+    recvcount: Count,
+    recvtype: Datatype,
+    comm: Comm,
+) -> Result<()> {
+    launch(t, mode, Coll::NeighborAlltoall, comm, |a| {
+        let (sources, destinations) = a.neighbours()?;
+        a.buffer_if(destinations > 0, Send, sendbuf, sendcount, sendtype)?;
+        a.buffer_if(sources > 0, Recv, recvbuf, recvcount, recvtype)
+    })
+}
+
+/// `MPI_Neighbor_alltoallv`
+pub fn neighbor_alltoallv(
+    t: &mut Token,
+    mode: Mode<'_>,
+    sendbuf: Address,
+    sendcounts: CountArray<'_>,
+    sdispls: CountArray<'_>,
+    sendtype: Datatype,
+    recvbuf: Address,
+    recvcounts: CountArray<'_>,
+    rdispls: CountArray<'_>,
+    recvtype: Datatype,
+    comm: Comm,
+) -> Result<()> {
+    launch(t, mode, Coll::NeighborAlltoallv, comm, |a| {
+        let (sources, destinations) = a.neighbours()?;
+        a.blocks(Send, sendbuf, sendcounts, sdispls, sendtype, destinations)?;
+        a.blocks(Recv, recvbuf, recvcounts, rdispls, recvtype, sources)
+    })
+}
+
+/// `MPI_Neighbor_alltoallw`
+pub fn neighbor_alltoallw(
+    t: &mut Token,
+    mode: Mode<'_>,
+    sendbuf: Address,
+    sendcounts: CountArray<'_>,
+    sdispls: Array<'_, Aint>,
+    sendtypes: Array<'_, Datatype>,
+    recvbuf: Address,
+    recvcounts: CountArray<'_>,
+    rdispls: Array<'_, Aint>,
+    recvtypes: Array<'_, Datatype>,
+    comm: Comm,
+) -> Result<()> {
+    launch(t, mode, Coll::NeighborAlltoallw, comm, |a| {
+        let (sources, destinations) = a.neighbours()?;
+        let (to, from) = (Displacements::Addresses(sdispls), Displacements::Addresses(rdispls));
+        a.typed_blocks(Send, sendbuf, sendcounts, to, sendtypes, destinations)?;
+        a.typed_blocks(Recv, recvbuf, recvcounts, from, recvtypes, sources)
+    })
+}

@@ -1,0 +1,179 @@
+//! Parameters that choose algorithms: `coll_tuned_<collective>_{algorithm,segment,fanout}` and rule files.
+
+use coll::Coll;
+use coll::algorithms::registry;
+use coll::tuned::{Choice, Forced, Query, Table};
+
+/// One row per parameter: what it prescribes for which collective.
+macro_rules! forced {
+    ($params:ident, $forced:ident: $($coll:ident { $($what:ident $field:ident),* })*) => {
+        $($(forced!(@$what $forced[Coll::$coll as usize], Coll::$coll, $params.$field);)*)*
+    };
+    (@algorithm $slot:expr, $coll:expr, $value:expr) => { $slot.algorithm = named($coll, &$value)?; };
+    (@segment $slot:expr, $coll:expr, $value:expr) => { $slot.segment = given($value).map(|n| n as u64); };
+    (@fanout $slot:expr, $coll:expr, $value:expr) => { $slot.fanout = given($value).map(|n| n as u32); };
+}
+
+mca::params! {
+    /// Parameters of all collectives.
+    pub struct CollParams("coll_") {
+        /// Reductions associate their operands in one way, fixed by the number of ranks: the same call gives the same
+        /// result whatever the count, the root and the placement of ranks.
+        reproducible: mca::Bool = "false";
+    }
+}
+
+mca::params! {
+    /// Parameters of the choice among collective algorithms.
+    pub struct TunedParams("coll_tuned_") {
+        /// File with rules for choosing algorithms, asked before the built-in table; the format is that of the
+        /// table, `crates/coll/src/tuned/tuned.toml`.
+        rules: mca::Text = "";
+        /// Algorithm of `MPI_Barrier`, where a call can use it; empty: chosen by the table.
+        barrier_algorithm: mca::Text = "";
+        /// Children per node, radix or exchanges under way in algorithms of `MPI_Barrier`; -1: as the table says, 0: the
+        /// algorithm's own.
+        barrier_fanout: mca::Int = "-1", range -1 to 65536;
+        /// Algorithm of `MPI_Bcast`, where a call can use it; empty: chosen by the table.
+        bcast_algorithm: mca::Text = "";
+        /// Bytes per piece of pipelined algorithms of `MPI_Bcast`; -1: as the table says, 0: not cut.
+        bcast_segment: mca::Int = "-1", unit "bytes", range -1 to 1099511627776;
+        /// Children per node, radix or exchanges under way in algorithms of `MPI_Bcast`; -1: as the table says, 0: the
+        /// algorithm's own.
+        bcast_fanout: mca::Int = "-1", range -1 to 65536;
+        /// Algorithm of `MPI_Gather`, where a call can use it; empty: chosen by the table.
+        gather_algorithm: mca::Text = "";
+        /// Algorithm of `MPI_Scatter`, where a call can use it; empty: chosen by the table.
+        scatter_algorithm: mca::Text = "";
+        /// Algorithm of `MPI_Allgather`, where a call can use it; empty: chosen by the table.
+        allgather_algorithm: mca::Text = "";
+        /// Bytes per piece of pipelined algorithms of `MPI_Allgather`; -1: as the table says, 0: not cut.
+        allgather_segment: mca::Int = "-1", unit "bytes", range -1 to 1099511627776;
+        /// Algorithm of `MPI_Allgatherv`, where a call can use it; empty: chosen by the table.
+        allgatherv_algorithm: mca::Text = "";
+        /// Algorithm of `MPI_Alltoall`, where a call can use it; empty: chosen by the table.
+        alltoall_algorithm: mca::Text = "";
+        /// Children per node, radix or exchanges under way in algorithms of `MPI_Alltoall`; -1: as the table says, 0: the
+        /// algorithm's own.
+        alltoall_fanout: mca::Int = "-1", range -1 to 65536;
+        /// Algorithm of `MPI_Alltoallv`, where a call can use it; empty: chosen by the table.
+        alltoallv_algorithm: mca::Text = "";
+        /// Children per node, radix or exchanges under way in algorithms of `MPI_Alltoallv`; -1: as the table says, 0: the
+        /// algorithm's own.
+        alltoallv_fanout: mca::Int = "-1", range -1 to 65536;
+        /// Algorithm of `MPI_Alltoallw`, where a call can use it; empty: chosen by the table.
+        alltoallw_algorithm: mca::Text = "";
+        /// Children per node, radix or exchanges under way in algorithms of `MPI_Alltoallw`; -1: as the table says, 0: the
+        /// algorithm's own.
+        alltoallw_fanout: mca::Int = "-1", range -1 to 65536;
+        /// Algorithm of `MPI_Reduce`, where a call can use it; empty: chosen by the table.
+        reduce_algorithm: mca::Text = "";
+        /// Bytes per piece of pipelined algorithms of `MPI_Reduce`; -1: as the table says, 0: not cut.
+        reduce_segment: mca::Int = "-1", unit "bytes", range -1 to 1099511627776;
+        /// Children per node, radix or exchanges under way in algorithms of `MPI_Reduce`; -1: as the table says, 0: the
+        /// algorithm's own.
+        reduce_fanout: mca::Int = "-1", range -1 to 65536;
+        /// Algorithm of `MPI_Allreduce`, where a call can use it; empty: chosen by the table.
+        allreduce_algorithm: mca::Text = "";
+        /// Bytes per piece of pipelined algorithms of `MPI_Allreduce`; -1: as the table says, 0: not cut.
+        allreduce_segment: mca::Int = "-1", unit "bytes", range -1 to 1099511627776;
+        /// Children per node, radix or exchanges under way in algorithms of `MPI_Allreduce`; -1: as the table says, 0: the
+        /// algorithm's own.
+        allreduce_fanout: mca::Int = "-1", range -1 to 65536;
+        /// Algorithm of `MPI_Reduce_scatter`, where a call can use it; empty: chosen by the table.
+        reduce_scatter_algorithm: mca::Text = "";
+        /// Algorithm of `MPI_Reduce_scatter_block`, where a call can use it; empty: chosen by the table.
+        reduce_scatter_block_algorithm: mca::Text = "";
+        /// Algorithm of `MPI_Scan`, where a call can use it; empty: chosen by the table.
+        scan_algorithm: mca::Text = "";
+        /// Bytes per piece of pipelined algorithms of `MPI_Scan`; -1: as the table says, 0: not cut.
+        scan_segment: mca::Int = "-1", unit "bytes", range -1 to 1099511627776;
+        /// Algorithm of `MPI_Exscan`, where a call can use it; empty: chosen by the table.
+        exscan_algorithm: mca::Text = "";
+        /// Bytes per piece of pipelined algorithms of `MPI_Exscan`; -1: as the table says, 0: not cut.
+        exscan_segment: mca::Int = "-1", unit "bytes", range -1 to 1099511627776;
+    }
+}
+
+/// The choice among algorithms: the table in force and what is prescribed beside it.
+pub(crate) struct Tuned {
+    table: Table,
+    forced: [Forced; Coll::ALL.len()],
+    /// Reductions keep to one association.
+    pub reproducible: bool,
+}
+
+impl Tuned {
+    /// Reads the parameters.
+    ///
+    /// # Errors
+    /// The three lines to print: a rule file that cannot be read, an algorithm that is not known.
+    pub fn read(values: &mca::Values) -> Result<Tuned, String> {
+        let params = TunedParams::read(values).map_err(|error| error.to_string())?;
+        let all = CollParams::read(values).map_err(|error| error.to_string())?;
+        let (table, forced) = (table(&params.rules)?, prescribed(&params)?);
+        Ok(Tuned { table, forced, reproducible: all.reproducible })
+    }
+
+    /// The algorithm for a call.
+    pub fn select(&self, query: &Query) -> Option<Choice> {
+        self.table.select(query, &self.forced[query.coll as usize])
+    }
+}
+
+fn table(file: &str) -> Result<Table, String> {
+    if file.is_empty() {
+        return Ok(Table::builtin());
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        format!(
+            "alhena: reading the rules for choosing collective algorithms failed\n\
+             alhena: seen: {file}: {error}\n\
+             alhena: correct or unset the parameter coll_tuned_rules"
+        )
+    })?;
+    let rules = Table::parse(&text).map_err(|error| error.to_string())?;
+    Ok(rules.before(Table::builtin()))
+}
+
+fn prescribed(params: &TunedParams) -> Result<[Forced; Coll::ALL.len()], String> {
+    let mut forced = [Forced::default(); Coll::ALL.len()];
+    forced! { params, forced:
+        Barrier { algorithm barrier_algorithm, fanout barrier_fanout }
+        Bcast { algorithm bcast_algorithm, segment bcast_segment, fanout bcast_fanout }
+        Gather { algorithm gather_algorithm }
+        Scatter { algorithm scatter_algorithm }
+        Allgather { algorithm allgather_algorithm, segment allgather_segment }
+        Allgatherv { algorithm allgatherv_algorithm }
+        Alltoall { algorithm alltoall_algorithm, fanout alltoall_fanout }
+        Alltoallv { algorithm alltoallv_algorithm, fanout alltoallv_fanout }
+        Alltoallw { algorithm alltoallw_algorithm, fanout alltoallw_fanout }
+        Reduce { algorithm reduce_algorithm, segment reduce_segment, fanout reduce_fanout }
+        Allreduce { algorithm allreduce_algorithm, segment allreduce_segment, fanout allreduce_fanout }
+        ReduceScatter { algorithm reduce_scatter_algorithm }
+        ReduceScatterBlock { algorithm reduce_scatter_block_algorithm }
+        Scan { algorithm scan_algorithm, segment scan_segment }
+        Exscan { algorithm exscan_algorithm, segment exscan_segment }
+    }
+    Ok(forced)
+}
+
+fn given(value: i64) -> Option<i64> {
+    (value >= 0).then_some(value)
+}
+
+fn named(coll: Coll, name: &str) -> Result<Option<registry::AlgorithmId>, String> {
+    if name.is_empty() {
+        return Ok(None);
+    }
+    registry::find(coll, name).map(Some).ok_or_else(|| {
+        let known: Vec<&str> = registry::of(coll).map(|(_, algorithm)| algorithm.name).collect();
+        let coll = coll.name();
+        format!(
+            "alhena: choosing the algorithm of {coll} failed\n\
+             alhena: seen: coll_tuned_{coll}_algorithm = {name}; there are {}\n\
+             alhena: correct or unset the parameter coll_tuned_{coll}_algorithm",
+            known.join(", ")
+        )
+    })
+}
