@@ -1,7 +1,8 @@
-//! What the machine itself costs: time and steps per call of small collectives on one of two ranks, with a port that does nothing.
+//! What the machine itself costs: time and steps per call of small collectives on one of two ranks, with a
+//! port that does nothing.
 //!
-//! `cargo run --release -p alhena-coll --example machine [calls [name]]`; `valgrind --tool=callgrind --toggle-collect='*one_call*'` before the
-//! built program counts instructions.
+//! `cargo run --release -p alhena-coll --example machine [calls [name]]`; `valgrind --tool=callgrind
+//! --toggle-collect='*one_call*'` before the built program counts instructions.
 
 use coll::algorithms::node::lines;
 use coll::algorithms::{allreduce, barrier, registry};

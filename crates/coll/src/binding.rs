@@ -34,17 +34,17 @@ impl Layout {
 /// The counts and types of a call. Which side means what for which collective is told at the
 /// [crate's](crate) start; an argument that is not significant on a rank is left at its default.
 ///
-/// Reductions give their datatype in `recv` on every rank (and the same in `send`): scratch elements have its extent as
-/// spacing and are placed so that all bytes from `true_lb` on lie inside the scratch, which is what a user function that
-/// reads or writes through the whole type map needs.
+/// Reductions give their datatype in `recv` on every rank (and the same in `send`): scratch elements have
+/// its extent as spacing and are placed so that all bytes from `true_lb` on lie inside the scratch, which
+/// is what a user function that reads or writes through the whole type map needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Shape {
     /// The send arguments.
     pub send: Layout,
     /// The receive arguments (`MPI_Bcast`: the only ones).
     pub recv: Layout,
-    /// Packed bytes of one block, from whichever side is significant on this rank; for in-place v and w exchanges the
-    /// largest block.
+    /// Packed bytes of one block, from whichever side is significant on this rank; for in-place v and w
+    /// exchanges the largest block.
     pub packed: u64,
 }
 
@@ -100,7 +100,8 @@ impl Binding {
         irregular: impl Iterator<Item = u64>,
         first_epoch: u64,
     ) -> Result<()> {
-        // A type without bytes moves nothing whatever its count; both sides of a message then agree that it is empty.
+        // A type without bytes moves nothing whatever its count; both sides of a message then agree that it
+        // is empty.
         let effective = |l: &Layout| if l.size == 0 { 0 } else { l.count };
         let elements = |l: &Layout| Unit { count: effective(l), spacing: l.extent, mask: !0 };
         let bytes = |n| Unit { count: n, spacing: 1, mask: !(ALIGN - 1) };

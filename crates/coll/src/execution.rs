@@ -37,8 +37,8 @@ pub enum Waiting<'a> {
     User,
 }
 
-/// The state of one collective call on one rank. Keep and reuse it: once its vectors have grown, a start allocates
-/// nothing. `O` is the port's request type.
+/// The state of one collective call on one rank. Keep and reuse it: once its vectors have grown, a start
+/// allocates nothing. `O` is the port's request type.
 #[derive(Debug)]
 pub struct Execution<O> {
     schedule: Arc<Schedule>,
@@ -77,9 +77,10 @@ impl<O: Copy> Execution<O> {
 
     /// Binds a schedule to the counts and types of a call and puts the cursor at its start.
     ///
-    /// `irregular`: the block counts in elements, in rank order, if [`Schedule::is_irregular`]; else unused. `epoch`:
-    /// the first of the [`Schedule::rounds`] epochs that the call takes of the shared area. `user_op`: the operation is
-    /// user-defined. Fails with `MPI_ERR_COUNT` if an offset would not fit in 63 bits.
+    /// `irregular`: the block counts in elements, in rank order, if [`Schedule::is_irregular`]; else
+    /// unused. `epoch`: the first of the [`Schedule::rounds`] epochs that the call takes of the shared
+    /// area. `user_op`: the operation is user-defined. Fails with `MPI_ERR_COUNT` if an offset would not
+    /// fit in 63 bits.
     ///
     /// The previous call must be done, failed with its requests cancelled, or never advanced.
     pub fn start(
@@ -171,8 +172,8 @@ const fn go_if(ready: bool) -> Next {
     if ready { Next::Step } else { Next::Stay }
 }
 
-/// The region of a reference; `None` if it was meant to hold data and holds none: such messages are not sent, on either side.
-/// Regions of irregular blocks are put together in `built`.
+/// The region of a reference; `None` if it was meant to hold data and holds none: such messages are not
+/// sent, on either side. Regions of irregular blocks are put together in `built`.
 #[inline(always)]
 fn region<'a, P: Port>(
     binding: &'a Binding,

@@ -12,33 +12,38 @@
 //!   transport, buffers ─► impl Port ─► Execution::advance … State::Done             as often as there is progress
 //! ```
 //!
-//! - A [`Schedule`] is one rank's list of steps: send, receive, wait, copy, reduce, and exchanges through shared memory. It names
-//!   data as fractions of the call's count, never by address or length, so it is built once and kept: under [`Params::key`],
-//!   per communicator, whatever the counts. Only the number of pipeline *segments* changes the list and is in the key;
-//!   [`tuned`] rounds it so that few different ones occur. (The alternative, counts in the key, would build a schedule for every new
-//!   count of an application with varying message sizes.)
-//! - An [`Execution`] is the machine: a cursor in the list and a few request slots. [`Execution::start`] binds counts and types,
-//!   resolving each place once; a call with the same schedule and shape as the last one skips even that. [`Execution::advance`] runs steps
-//!   until one must wait. Blocking, nonblocking and persistent calls differ only in who calls it. Nothing is allocated on a repeated call.
-//! - A [`Port`] is what the machine stands on: starts and tests of sends and receives, local copies and reductions, and the shared area
-//!   of a node ([`shared`] says what that must offer). The machine does no I/O of its own; this crate has no clock, socket or pointer.
-//! - The user's reduction functions must run outside the library's lock, so `advance` returns [`State::UserReduce`] for them, and goes on
-//!   after [`Execution::reduced`].
+//! - A [`Schedule`] is one rank's list of steps: send, receive, wait, copy, reduce, and exchanges through
+//!   shared memory. It names data as fractions of the call's count, never by address or length, so it is
+//!   built once and kept: under [`Params::key`], per communicator, whatever the counts. Only the number of
+//!   pipeline *segments* changes the list and is in the key; [`tuned`] rounds it so that few different ones
+//!   occur. (The alternative, counts in the key, would build a schedule for every new count of an
+//!   application with varying message sizes.)
+//! - An [`Execution`] is the machine: a cursor in the list and a few request slots. [`Execution::start`]
+//!   binds counts and types, resolving each place once; a call with the same schedule and shape as the last
+//!   one skips even that. [`Execution::advance`] runs steps until one must wait. Blocking, nonblocking and
+//!   persistent calls differ only in who calls it. Nothing is allocated on a repeated call.
+//! - A [`Port`] is what the machine stands on: starts and tests of sends and receives, local copies and
+//!   reductions, and the shared area of a node ([`shared`] says what that must offer). The machine does no
+//!   I/O of its own; this crate has no clock, socket or pointer.
+//! - The user's reduction functions must run outside the library's lock, so `advance` returns
+//!   [`State::UserReduce`] for them, and goes on after [`Execution::reduced`].
 //!
-//! Steps run in program order: a dependency is a [`schedule::Step::Wait`] before the step that needs it. The algorithms place them so that what can
-//! overlap does (receives are posted ahead, sends waited for late).
+//! Steps run in program order: a dependency is a [`schedule::Step::Wait`] before the step that needs it.
+//! The algorithms place them so that what can overlap does (receives are posted ahead, sends waited for
+//! late).
 //!
 //! # Where to find what
 //!
 //! | | |
 //! |---|---|
-//! | [`algorithms`] | one function each, with a diagram of who sends what to whom; [`algorithms::registry`] lists them |
+//! | [`algorithms`] | one function each, with a step diagram; [`algorithms::registry`] lists them |
 //! | [`tuned`] | the table of choices, rule files, forcing by parameter |
 //! | [`schedule`] | steps and references to data |
 //! | [`shared`] | the contract of shared areas |
 //! | [`executor`] | runs schedules of many virtual ranks in one process: for tests and simulators |
 //!
-//! To add an algorithm: write its function in the file of its family, add its line to the registry and to the test of its family.
+//! To add an algorithm: write its function in the file of its family, add its line to the registry and to
+//! the test of its family.
 //!
 //! # Which arguments mean what
 //!
@@ -50,13 +55,14 @@
 //! | gather, allgather | own block | one block of the result (gather: root only) | bytes of a block |
 //! | scatter | one block (root only) | own block | bytes of a block |
 //! | alltoall | one block | one block | bytes of a block |
-//! | v and w variants | own block, where it is a single one | own block, where it is a single one | largest receive block, if in place |
+//! | v and w variants | own block, where single | own block, where single | largest receive block, if in place |
 //! | reduce, allreduce, scan, exscan | the vector | the vector, on every rank | |
 //! | reduce_scatter(_block) | one block (in place too) | one block | |
 //!
-//! With `MPI_IN_PLACE` the send side is left at its default except in reductions, where both sides always give count and type. Reductions take scratch
-//! for whole elements with the type's extent as spacing, placed by its true lower bound and true extent; the machine hands a user
-//! function the same layout as the user's buffers have.
+//! With `MPI_IN_PLACE` the send side is left at its default except in reductions, where both sides always
+//! give count and type. Reductions take scratch for whole elements with the type's extent as spacing,
+//! placed by its true lower bound and true extent; the machine hands a user function the same layout as the
+//! user's buffers have.
 #![forbid(unsafe_code)]
 
 pub mod algorithms;

@@ -93,11 +93,13 @@ impl Coll {
 /// Where the data of a rooted collective starts or ends.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Root {
-    /// A rank: of the own group, or (inter-communicator) the remote group's root as its non-root group names it.
+    /// A rank: of the own group, or (inter-communicator) the remote group's root as its non-root group
+    /// names it.
     Rank(u32),
     /// `MPI_ROOT`: the calling process is the root; the other group takes part (inter-communicators only).
     Me,
-    /// `MPI_PROC_NULL`: another process of the own group is the root; nothing to do (inter-communicators only).
+    /// `MPI_PROC_NULL`: another process of the own group is the root; nothing to do (inter-communicators
+    /// only).
     Elsewhere,
 }
 
@@ -108,15 +110,16 @@ pub struct Topology<'a> {
     pub node_of: &'a [u32],
 }
 
-/// The neighbours of a process in a virtual topology, in the order the standard gives them (MPI-5.0 section 8.6);
-/// `None` for `MPI_PROC_NULL`, whose blocks are skipped.
+/// The neighbours of a process in a virtual topology, in the order the standard gives them (MPI-5.0 section
+/// 8.6); `None` for `MPI_PROC_NULL`, whose blocks are skipped.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Neighbours<'a> {
     /// Processes this one receives from.
     pub sources: &'a [Option<u32>],
     /// Processes this one sends to.
     pub destinations: &'a [Option<u32>],
-    /// The topology is Cartesian: sources and destinations come in pairs, one for each direction of a dimension.
+    /// The topology is Cartesian: sources and destinations come in pairs, one for each direction of a
+    /// dimension.
     pub cartesian: bool,
 }
 
@@ -131,11 +134,13 @@ pub struct Params<'a> {
     pub remote: Option<u32>,
     /// The root; `Root::Rank(0)` where there is none.
     pub root: Root,
-    /// `MPI_IN_PLACE` was given by this process. (Where only some processes may give it, it changes only their steps.)
+    /// `MPI_IN_PLACE` was given by this process. (Where only some processes may give it, it changes only
+    /// their steps.)
     pub in_place: bool,
     /// The operation may be applied in any order.
     pub commutative: bool,
-    /// This process's data is one contiguous run of bytes: extent = size, lower bound 0. Differs between ranks at will.
+    /// This process's data is one contiguous run of bytes: extent = size, lower bound 0. Differs between
+    /// ranks at will.
     pub contiguous: bool,
     /// Pieces a vector is cut into by pipelined algorithms; equal on all ranks, at least 1.
     pub segments: u32,
@@ -148,7 +153,8 @@ pub struct Params<'a> {
 }
 
 impl<'a> Params<'a> {
-    /// Parameters of an intra-communicator without root, operation and neighbours; set the other fields as needed.
+    /// Parameters of an intra-communicator without root, operation and neighbours; set the other fields as
+    /// needed.
     pub fn new(rank: u32, size: u32) -> Params<'a> {
         Params {
             rank,
@@ -192,8 +198,9 @@ impl<'a> Params<'a> {
     }
 }
 
-/// The key of a schedule within one communicator: group sizes, ranks, topology and neighbours are the communicator's and
-/// do not change. The number of segments is the count class; counts themselves enter when a schedule is bound.
+/// The key of a schedule within one communicator: group sizes, ranks, topology and neighbours are the
+/// communicator's and do not change. The number of segments is the count class; counts themselves enter
+/// when a schedule is bound.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Key {
     algorithm: u16,

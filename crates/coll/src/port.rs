@@ -1,6 +1,8 @@
-//! What the machine needs from its surroundings: messages, local data movement and, on one node, shared memory.
+//! What the machine needs from its surroundings: messages, local data movement and, on one node, shared
+//! memory.
 //!
-//! The library implements [`Port`] over its point-to-point layer; [`crate::executor`] implements it over plain vectors.
+//! The library implements [`Port`] over its point-to-point layer; [`crate::executor`] implements it over
+//! plain vectors.
 
 use crate::schedule::{Line, Peer, Wake};
 use abi::{Error, Result};
@@ -12,7 +14,8 @@ pub enum Base {
     Send,
     /// The receive buffer argument (for `MPI_Bcast`: the buffer).
     Recv,
-    /// The scratch arena of the execution: [`crate::Execution::arena_bytes`] bytes, aligned to 64, kept by the port.
+    /// The scratch arena of the execution: [`crate::Execution::arena_bytes`] bytes, aligned to 64, kept by
+    /// the port.
     Arena,
     /// The shared cell of node-local rank `owner` for `epoch`.
     Cell {
@@ -48,8 +51,8 @@ pub enum Side {
 pub enum Region {
     /// A signal: no memory, no bytes.
     Empty,
-    /// `count` elements of type `ty`; element 0 has its origin (displacement 0 of the type map) `offset` bytes from
-    /// the start of `base`. Elements are one extent apart.
+    /// `count` elements of type `ty`; element 0 has its origin (displacement 0 of the type map) `offset`
+    /// bytes from the start of `base`. Elements are one extent apart.
     Span {
         /// The memory.
         base: Base,
@@ -71,15 +74,16 @@ pub enum Region {
 
 /// Messages, local work and shared memory for one execution.
 ///
-/// *Messages.* Between the same two processes messages match in the order in which they are started; the port puts all
-/// of one collective call into a tag (and context) of its own so that calls do not mix. Typed regions of different
-/// types match when they hold the same number of packed bytes.
+/// *Messages.* Between the same two processes messages match in the order in which they are started; the
+/// port puts all of one collective call into a tag (and context) of its own so that calls do not mix. Typed
+/// regions of different types match when they hold the same number of packed bytes.
 ///
 /// *Errors* end the execution with [`crate::State::Failed`]; requests still in flight are listed by
 /// [`crate::Execution::in_flight`] for the caller to cancel.
 ///
-/// *Shared memory.* The last methods are called only by schedules with [`crate::Schedule::rounds`] above 0; what the area
-/// is made of and promises is told in [`crate::shared`]. A port without an area keeps the default bodies.
+/// *Shared memory.* The last methods are called only by schedules with [`crate::Schedule::rounds`] above 0;
+/// what the area is made of and promises is told in [`crate::shared`]. A port without an area keeps the
+/// default bodies.
 pub trait Port {
     /// A request in flight.
     type Op: Copy;
@@ -90,21 +94,24 @@ pub trait Port {
     /// Starts to receive. `None`: already complete, the data is in place.
     fn irecv(&mut self, peer: Peer, into: &Region) -> Result<Option<Self::Op>>;
 
-    /// Whether a request is complete; it is given up by the machine (and freed by the port) once this says true.
+    /// Whether a request is complete; it is given up by the machine (and freed by the port) once this says
+    /// true.
     fn test(&mut self, op: Self::Op) -> Result<bool>;
 
-    /// Copies, packs or unpacks between two regions with the same number of packed bytes. They may be the same
-    /// region but do not overlap otherwise.
+    /// Copies, packs or unpacks between two regions with the same number of packed bytes. They may be the
+    /// same region but do not overlap otherwise.
     fn copy(&mut self, into: &Region, from: &Region) -> Result<()>;
 
-    /// `into = left op right` with the call's predefined operation, element by element. `into` is `left` or `right`
-    /// or overlaps neither. Never called when the execution was started with a user-defined operation.
+    /// `into = left op right` with the call's predefined operation, element by element. `into` is `left` or
+    /// `right` or overlaps neither. Never called when the execution was started with a user-defined
+    /// operation.
     fn reduce(&mut self, into: &Region, left: &Region, right: &Region) -> Result<()>;
 
     /// Packed bytes of a v or w block, so that empty blocks are neither sent nor received.
     fn block_bytes(&self, side: Side, index: u32) -> u64;
 
-    /// Writes `from` and then the epoch into a line. `false`: the line's last content is still in use, try again.
+    /// Writes `from` and then the epoch into a line. `false`: the line's last content is still in use, try
+    /// again.
     fn publish(&mut self, line: Line, epoch: u64, from: &Region, wake: Wake) -> Result<bool> {
         let _ = (line, epoch, from, wake);
         Err(NO_AREA)
@@ -134,14 +141,15 @@ pub trait Port {
         Err(NO_AREA)
     }
 
-    /// As [`Port::publish`], with the address of a buffer as payload ([`Region::Empty`]: of nothing, which nobody reads).
+    /// As [`Port::publish`], with the address of a buffer as payload ([`Region::Empty`]: of nothing, which
+    /// nobody reads).
     fn expose(&mut self, epoch: u64, buf: &Region, wake: Wake) -> Result<bool> {
         let _ = (epoch, buf, wake);
         Err(NO_AREA)
     }
 
-    /// Reads from the buffer that `owner` exposed in `epoch`, whose line was observed before. `from` tells offset and
-    /// length relative to the exposed address; its `base` is the owner's and means nothing here.
+    /// Reads from the buffer that `owner` exposed in `epoch`, whose line was observed before. `from` tells
+    /// offset and length relative to the exposed address; its `base` is the owner's and means nothing here.
     fn get(&mut self, owner: u32, epoch: u64, from: &Region, into: &Region) -> Result<()> {
         let _ = (owner, epoch, from, into);
         Err(NO_AREA)

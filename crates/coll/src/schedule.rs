@@ -1,14 +1,14 @@
 //! What one rank does in a collective: a compact, straight-line list of steps.
 //!
-//! A schedule knows ranks and blocks but neither addresses nor counts. A [`Ref`] names its data as a fraction of
-//! whatever count the call brings (`lo/den ..  hi/den` of it), so one schedule serves every count; only the number of
-//! *segments*, which changes the list itself, belongs to the key under which a schedule is kept
-//! (see [`crate::Params::key`]).
+//! A schedule knows ranks and blocks but neither addresses nor counts. A [`Ref`] names its data as a
+//! fraction of whatever count the call brings (`lo/den ..  hi/den` of it), so one schedule serves every
+//! count; only the number of *segments*, which changes the list itself, belongs to the key under which a
+//! schedule is kept (see [`crate::Params::key`]).
 
 /// A process as seen from the calling rank.
 ///
-/// In an intra-communicator: a rank. In an inter-communicator: a rank of the *remote* group, as in point-to-point
-/// calls, unless [`Peer::local`] made it, which names a rank of the local group.
+/// In an intra-communicator: a rank. In an inter-communicator: a rank of the *remote* group, as in
+/// point-to-point calls, unless [`Peer::local`] made it, which names a rank of the local group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Peer(u32);
 
@@ -59,7 +59,8 @@ pub enum Buf {
     Packed(u8),
     /// Scratch number `.0` from its start, as many bytes as block `lo` of the receive side packs.
     PackedBlock(u8),
-    /// The shared cell that node-local rank `owner` fills in `round`; contiguous elements of the receive type.
+    /// The shared cell that node-local rank `owner` fills in `round`; contiguous elements of the receive
+    /// type.
     Cell {
         /// Index of the owner in the shared area.
         owner: u16,
@@ -80,9 +81,9 @@ pub(crate) const IRREGULAR: u32 = 0;
 
 /// A piece of a buffer whose size follows the count of the call.
 ///
-/// With `n` the buffer's count, the piece begins at element `⌊n·lo/den⌋` and ends before `⌊n·hi/den⌋`, both taken
-/// relative to `⌊n·org/den⌋`, the element that lies at the start of the buffer. So block `i` of a gathered buffer is
-/// `i/1 .. (i+1)/1`, and slice `i` of a vector cut into `p` is `i/p .. (i+1)/p`.
+/// With `n` the buffer's count, the piece begins at element `⌊n·lo/den⌋` and ends before `⌊n·hi/den⌋`, both
+/// taken relative to `⌊n·org/den⌋`, the element that lies at the start of the buffer. So block `i` of a
+/// gathered buffer is `i/1 .. (i+1)/1`, and slice `i` of a vector cut into `p` is `i/p .. (i+1)/p`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ref {
     /// Buffer and unit.
@@ -164,7 +165,8 @@ pub enum Wake {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RefId(pub(crate) u32);
 
-/// One step. Steps run in the order of the list; only `Send` and `Recv` go on in the background until their `Wait`.
+/// One step. Steps run in the order of the list; only `Send` and `Recv` go on in the background until their
+/// `Wait`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// Start to send `from`; the request is kept in `slot`.
@@ -197,8 +199,9 @@ pub enum Step {
         /// Source.
         from: RefId,
     },
-    /// `into = left op right`. `into` is `right` itself or overlaps neither operand, which is what a user function
-    /// (`inoutvec = invec op inoutvec`) can do; where the operation commutes, `into` may also be `left`.
+    /// `into = left op right`. `into` is `right` itself or overlaps neither operand, which is what a user
+    /// function (`inoutvec = invec op inoutvec`) can do; where the operation commutes, `into` may also be
+    /// `left`.
     Reduce {
         /// Result.
         into: RefId,
@@ -303,7 +306,8 @@ impl Schedule {
         &self.refs
     }
 
-    /// Rounds of the shared area that the schedule takes; the same on all ranks of the area, 0 without shared memory.
+    /// Rounds of the shared area that the schedule takes; the same on all ranks of the area, 0 without
+    /// shared memory.
     pub fn rounds(&self) -> u16 {
         self.rounds
     }

@@ -1,7 +1,7 @@
 //! What a shared area must offer, and why its lines can be reused without locks.
 //!
-//! An area belongs to one communicator and the ranks of it that live on one node, numbered 0, 1, … by rank ("node-local
-//! ranks"). It consists of
+//! An area belongs to one communicator and the ranks of it that live on one node, numbered 0, 1, … by rank
+//! ("node-local ranks"). It consists of
 //!
 //! ```text
 //!  lines     (ranks + 1) × DEPTH    64 bytes each:  ┌── epoch: u64 ──┬── payload: 56 bytes ──────────────┐
@@ -10,27 +10,34 @@
 //!  cells     ranks × CELLS          CELL_BYTES each, page-aligned
 //! ```
 //!
-//! all zero at first. The extra group of lines is the *gate*. Time in an area is counted in *epochs* from 1. A schedule with
-//! `r` rounds takes the next `r` epochs, so all ranks of an area count alike; the port keeps the next free epoch, passes it to
-//! [`crate::Execution::start`], and runs the schedules of one area one after the other in the order in which they were started.
+//! all zero at first. The extra group of lines is the *gate*. Time in an area is counted in *epochs*, the
+//! first being 1. A schedule with `r` rounds takes the next `r` epochs, so all ranks of an area count alike; the port
+//! keeps the next free epoch, passes it to [`crate::Execution::start`], and runs the schedules of one area
+//! one after the other in the order in which they were started.
 //!
-//! - **publish(line, e)** writes the payload into the line's slot `e % DEPTH`, then stores `e` with Release. Only the owner writes its
-//!   line; the gate is written by the one process that arrived last. Before writing, every rank's `retired` must be at least
-//!   `e - DEPTH`; the port remembers the smallest value it saw and re-reads the words only when that does not suffice, so the check costs one
-//!   comparison in all but every DEPTH-th call.
-//! - **observe(line, e)** loads the slot's epoch with Acquire (pairs with the Release above); on `e` the payload is copied out. It can never be
-//!   newer than `e` while the reader has not retired `e`.
-//! - **arrive(e)** adds 1 to counter `e % DEPTH` with AcqRel; whoever brings it to the number of ranks sets it back to 0 and is last.
+//! - **publish(line, e)** writes the payload into the line's slot `e % DEPTH`, then stores `e` with
+//!   Release. Only the owner writes its line; the gate is written by the one process that arrived last.
+//!   Before writing, every rank's `retired` must be at least `e - DEPTH`; the port remembers the smallest
+//!   value it saw and re-reads the words only when that does not suffice, so the check costs one comparison
+//!   in all but every DEPTH-th call.
+//! - **observe(line, e)** loads the slot's epoch with Acquire (pairs with the Release above); on `e` the
+//!   payload is copied out. It can never be newer than `e` while the reader has not retired `e`.
+//! - **arrive(e)** adds 1 to counter `e % DEPTH` with AcqRel; whoever brings it to the number of ranks sets
+//!   it back to 0 and is last.
 //! - **retire(e)** stores `e` into the own `retired` word with Release.
-//! - **claim(e)** says whether the own cell `e % CELLS` may be overwritten: every `retired` is at least `e - CELLS`.
-//! - **cells** are written between a claim and a publish by their owner, read by others after they observed that line. In
-//!   [`crate::schedule::Step::Reduce`] a cell may be an operand; what a foreign process scribbles there meanwhile changes values, nothing else.
-//! - **expose / get**: the line carries the address of a user buffer, read with `process_vm_readv` or a mapping.
+//! - **claim(e)** says whether the own cell `e % CELLS` may be overwritten: every `retired` must be at least
+//!   `e - CELLS`.
+//! - **cells** are written between a claim and a publish by their owner, read by others after they observed
+//!   that line. In [`crate::schedule::Step::Reduce`] a cell may be an operand; what a foreign process
+//!   scribbles there meanwhile changes values, nothing else.
+//! - **expose / get**: the line carries the address of a user buffer, read with `process_vm_readv` or a
+//!   mapping.
 //!
-//! Whatever is read from the area is data of known length: nothing in it is used as an index, a length or a pointer of the
-//! reading process.
+//! Whatever is read from the area is data of known length: nothing in it is used as an index, a length or a
+//! pointer of the reading process.
 //!
-//! **Sleeping.** Each publish names whom it concerns ([`crate::schedule::Wake`]); a port whose ranks sleep rings those doorbells.
+//! **Sleeping.** Each publish names whom it concerns ([`crate::schedule::Wake`]); a port whose ranks sleep
+//! rings those doorbells.
 
 /// Payload bytes of a line: a cache line less its epoch.
 pub const PAYLOAD: usize = 56;

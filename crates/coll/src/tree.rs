@@ -5,8 +5,8 @@
 pub(crate) struct Node {
     /// `None` at the root.
     pub(crate) parent: Option<u32>,
-    /// In the order a broadcast serves them. In k-nomial trees and chains rooted at 0 that is descending, and each child's
-    /// subtree is a run of indices that ends where the next higher child's begins.
+    /// In the order a broadcast serves them. In k-nomial trees and chains rooted at 0 that is descending,
+    /// and each child's subtree is a run of indices that ends where the next higher child's begins.
     pub(crate) children: Vec<u32>,
 }
 
@@ -101,7 +101,8 @@ pub(crate) fn linear(me: u32, size: u32, root: u32) -> Node {
     }
 }
 
-/// A node of the in-order binary tree: everything in the left subtree has lower indices, everything right higher.
+/// A node of the in-order binary tree: everything in the left subtree has lower indices, everything right
+/// higher.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct InOrder {
     pub(crate) parent: Option<u32>,
@@ -109,7 +110,8 @@ pub(crate) struct InOrder {
     pub(crate) right: Option<u32>,
 }
 
-/// The binary tree whose in-order walk is 0, 1, … size-1 and whose root is `root`; below it ranges are halved.
+/// The binary tree whose in-order walk is 0, 1, … size-1 and whose root is `root`; below it ranges are
+/// halved.
 ///
 /// ```text
 ///         3            size 7, root 3

@@ -208,7 +208,8 @@ fn gather_v_and_scatter_v() {
 /// Who is next to whom: for each rank its sources and destinations.
 type Lists = Vec<(Vec<Option<u32>>, Vec<Option<u32>>)>;
 
-/// A Cartesian grid's neighbours: for each dimension the one below and the one above, wrapping around where periodic.
+/// A Cartesian grid's neighbours: for each dimension the one below and the one above, wrapping around where
+/// periodic.
 fn grid(dims: &[usize], periodic: &[bool]) -> Lists {
     let size: usize = dims.iter().product();
     let shifted = |rank: usize, dim: usize, by: isize| {

@@ -1,7 +1,8 @@
 //! Prints how close large reductions come to the memory's bandwidth on this machine.
 //!
-//! The reference is a plain triad `a[i] = b[i] + s * a[i]` over the same arrays, which moves the same bytes (two reads, one write) and
-//! hardly computes, as STREAM does it. `cargo run --release -p alhena-op --example bandwidth [MiB]`
+//! The reference is a plain triad `a[i] = b[i] + s * a[i]` over the same arrays, which moves the same bytes
+//! (two reads, one write) and hardly computes, as STREAM does it. `cargo run --release -p alhena-op
+//! --example bandwidth [MiB]`
 
 use std::time::Instant;
 

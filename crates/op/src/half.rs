@@ -1,5 +1,5 @@
-//! IEEE 754 binary16 (`REAL*2`), computed in `f32`: the sum or product of two halves is exact enough there (24 ≥ 2·11 + 2 bits) that
-//! rounding once more gives the correctly rounded half.
+//! IEEE 754 binary16 (`REAL*2`), computed in `f32`: the sum or product of two halves is exact enough there
+//! (24 ≥ 2·11 + 2 bits) that rounding once more gives the correctly rounded half.
 
 use crate::number::{Negate, Number, Ordered};
 
@@ -37,7 +37,8 @@ impl Half {
             // 65536 and above
             0x7C00
         } else if magnitude < 0x3880_0000 {
-            // Below 2^-14: adding 0.5 aligns the result's last bit with that of the sum, whose rounding is the wanted one.
+            // Below 2^-14: adding 0.5 aligns the result's last bit with that of the sum, whose rounding is
+            // the wanted one.
             let aligned = f32::from_bits(magnitude) + 0.5;
             (aligned.to_bits() - 0.5f32.to_bits()) as u16
         } else {

@@ -1,15 +1,17 @@
 //! The loops, once per instruction set.
 //!
-//! One generic loop is compiled three times: for the SSE2 baseline, AVX2 and AVX-512; the compiler vectorises each. Elements are read
-//! and written as packed structures, since MPI buffers need not be aligned for their type's vector instructions.
+//! One generic loop is compiled three times: for the SSE2 baseline, AVX2 and AVX-512; the compiler
+//! vectorises each. Elements are read and written as packed structures, since MPI buffers need not be
+//! aligned for their type's vector instructions.
 
 use crate::number::Apply;
 
 /// `out[i] = left[i] op right[i]` for `count` elements.
 ///
 /// # Safety
-/// `left` and `right` are readable and `out` is writable for `count` elements of the kernel's type, extents apart, aligned or
-/// not. `out` may be `left` or `right`; otherwise it overlaps neither. `left` and `right` may overlap.
+/// `left` and `right` are readable and `out` is writable for `count` elements of the kernel's type, extents
+/// apart, aligned or not. `out` may be `left` or `right`; otherwise it overlaps neither. `left` and `right`
+/// may overlap.
 pub type Kernel = unsafe fn(left: *const u8, right: *const u8, out: *mut u8, count: usize);
 
 /// An element at any address.
@@ -99,15 +101,17 @@ unsafe fn avx512<T: Copy, O: Apply<T>>(left: *const u8, right: *const u8, out: *
     }
 }
 
-/// From this many bytes on, operands come from memory, and the 16-byte loop draws more from it than the wider ones: 37 against
-/// 33 (AVX2) and 28 GB/s (AVX-512) on a Zen 4 server; below, the wider ones are up to twice as fast.
+/// From this many bytes on, operands come from memory, and the 16-byte loop draws more from it than the
+/// wider ones: 37 against 33 (AVX2) and 28 GB/s (AVX-512) on a Zen 4 server; below, the wider ones are up
+/// to twice as fast.
 const STREAM_FROM: usize = 8 << 20;
 /// Bytes of the widest vector, and of a cache line.
 const LINE: usize = 64;
 /// Below this many bytes aligning costs more than it saves.
 const ALIGN_FROM: usize = 4096;
 
-/// Computes elements one by one up to a cache line boundary of the result, so that the vector loop's stores do not straddle lines.
+/// Computes elements one by one up to a cache line boundary of the result, so that the vector loop's stores
+/// do not straddle lines.
 #[inline(always)]
 unsafe fn run<T: Copy, O: Apply<T>>(left: *const u8, right: *const u8, out: *mut u8, count: usize) {
     let to_line = out.align_offset(LINE);

@@ -1,4 +1,5 @@
-//! What the elements of a predefined datatype are, and to which group of MPI-5.0 section 6.9.2 the type belongs.
+//! What the elements of a predefined datatype are, and to which group of MPI-5.0 section 6.9.2 the type
+//! belongs.
 
 use abi::{Datatype, Op};
 
@@ -109,8 +110,9 @@ pub(crate) const fn of(ty: Datatype) -> Option<(Kind, Group)> {
     })
 }
 
-/// Whether a collective reduction may combine `ty` by `op` (MPI-5.0 sections 6.9.2 and 6.9.4). False for user-defined
-/// operations and types, for `MPI_REPLACE` and `MPI_NO_OP` (accumulates only), and for the character types.
+/// Whether a collective reduction may combine `ty` by `op` (MPI-5.0 sections 6.9.2 and 6.9.4). False for
+/// user-defined operations and types, for `MPI_REPLACE` and `MPI_NO_OP` (accumulates only), and for the
+/// character types.
 pub const fn allowed(op: Op, ty: Datatype) -> bool {
     let Some((_, group)) = of(ty) else { return false };
     use Group as G;
@@ -130,8 +132,8 @@ pub const fn allowed(op: Op, ty: Datatype) -> bool {
     }
 }
 
-/// Whether a one-sided accumulate may combine `ty` by `op` (MPI-5.0 section 12.3.4): every allowed reduction, and
-/// `MPI_REPLACE` and `MPI_NO_OP` on any predefined type.
+/// Whether a one-sided accumulate may combine `ty` by `op` (MPI-5.0 section 12.3.4): every allowed
+/// reduction, and `MPI_REPLACE` and `MPI_NO_OP` on any predefined type.
 pub const fn allowed_in_accumulate(op: Op, ty: Datatype) -> bool {
     match op {
         abi::REPLACE | abi::NO_OP => of(ty).is_some(),

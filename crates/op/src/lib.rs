@@ -1,12 +1,13 @@
-//! Predefined reduction operations (MPI-5.0 section 6.9.2) on every predefined type they are allowed for, vectorised.
+//! Predefined reduction operations (MPI-5.0 section 6.9.2) on every predefined type they are allowed for,
+//! vectorised.
 //!
-//! [`kernel`] looks up the loop for an operation and a type; keep the result where the same pair is used again. [`reduce`] and
-//! [`combine`] look up and run. [`allowed`] says which pairs the standard permits; [`reproducible`] holds sums that do not depend
-//! on the order of their terms.
+//! [`kernel`] looks up the loop for an operation and a type; keep the result where the same pair is used
+//! again. [`reduce`] and [`combine`] look up and run. [`allowed`] says which pairs the standard permits;
+//! [`reproducible`] holds sums that do not depend on the order of their terms.
 //!
-//! Elements are extents apart and may lie at any address. Integers wrap. `MPI_MAX` and `MPI_MIN` of a NaN and a number are the right
-//! operand. Sums and products of `long double` use the x87 unit through inline assembly, `REAL*16` integer arithmetic, `REAL*2`
-//! goes through `f32`.
+//! Elements are extents apart and may lie at any address. Integers wrap. `MPI_MAX` and `MPI_MIN` of a NaN
+//! and a number are the right operand. Sums and products of `long double` use the x87 unit through inline
+//! assembly, `REAL*16` integer arithmetic, `REAL*2` goes through `f32`.
 
 mod half;
 mod kernel;
@@ -22,8 +23,9 @@ use abi::{Datatype, Error, Op, Result};
 pub use kernel::Kernel;
 pub use kind::{allowed, allowed_in_accumulate, is_predefined};
 
-/// The kernel for a predefined operation on a predefined type. Fails with `MPI_ERR_TYPE` for a type that is not predefined or
-/// has no arithmetic (`MPI_PACKED`), with `MPI_ERR_OP` where the operation is not defined on the type.
+/// The kernel for a predefined operation on a predefined type. Fails with `MPI_ERR_TYPE` for a type that is
+/// not predefined or has no arithmetic (`MPI_PACKED`), with `MPI_ERR_OP` where the operation is not defined
+/// on the type.
 pub fn kernel(op: Op, ty: Datatype) -> Result<Kernel> {
     let (kind, _) = kind::of(ty).ok_or(NOT_PREDEFINED)?;
     if !allowed_in_accumulate(op, ty) {
@@ -35,7 +37,8 @@ pub fn kernel(op: Op, ty: Datatype) -> Result<Kernel> {
 /// `inoutvec[i] = invec[i] op inoutvec[i]`, as `MPI_Reduce_local` defines it.
 ///
 /// # Safety
-/// `invec` is readable and `inoutvec` writable for `count` elements of `ty`, extents apart; they are equal or do not overlap.
+/// `invec` is readable and `inoutvec` writable for `count` elements of `ty`, extents apart; they are equal
+/// or do not overlap.
 pub unsafe fn reduce(op: Op, ty: Datatype, invec: *const u8, inoutvec: *mut u8, count: usize) -> Result<()> {
     let kernel = kernel(op, ty)?;
     // SAFETY: the caller's promise, with the right operand as the result.

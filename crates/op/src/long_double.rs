@@ -10,19 +10,20 @@ mod x87 {
     use crate::number::{Negate, Number, Ordered};
     use core::arch::asm;
 
-    /// Ten significant bytes, little-endian (64-bit significand with its leading one, 15-bit exponent, sign), and six of padding.
+    /// Ten significant bytes, little-endian (64-bit significand with its leading one, 15-bit exponent,
+    /// sign), and six of padding.
     #[derive(Clone, Copy, Debug)]
     #[repr(transparent)]
     pub(crate) struct LongDouble(pub(crate) [u8; 16]);
 
-    /// The two-operand x87 instruction on `left` and `right`, in round-to-nearest with 64-bit precision as the ABI
-    /// sets it for every process.
+    /// The two-operand x87 instruction on `left` and `right`, in round-to-nearest with 64-bit precision as
+    /// the ABI sets it for every process.
     macro_rules! x87 {
         ($instruction:literal, $left:expr, $right:expr) => {{
             let (left, right, mut result) = ($left.0, $right.0, [0u8; 16]);
-            // SAFETY: the operands are 16 readable bytes each and the result is 16 writable ones, of which ten are
-            // touched; the register stack is empty before (as the ABI demands) and after, and all of it is declared
-            // clobbered.
+            // SAFETY: the operands are 16 readable bytes each and the result is 16 writable ones, of which
+            // ten are touched; the register stack is empty before (as the ABI demands) and after, and all
+            // of it is declared clobbered.
             unsafe {
                 asm!(
                     "fld tbyte ptr [{left}]",

@@ -146,8 +146,8 @@ macro_rules! floats {
 
 floats! { f32 f64 }
 
-/// A Fortran `LOGICAL` stored in the unsigned integer `U`. Compilers differ in what `.TRUE.` is (1, or all bits set), so a true
-/// result is one of the operands, unchanged.
+/// A Fortran `LOGICAL` stored in the unsigned integer `U`. Compilers differ in what `.TRUE.` is (1, or all
+/// bits set), so a true result is one of the operands, unchanged.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Logical<U>(U);

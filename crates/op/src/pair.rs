@@ -61,8 +61,8 @@ impl<V: Copy, I: Copy, C: Choose<V, I>> Pairs<V, I, C> {
         let (left, right, out) =
             (left.cast::<Pair<V, I>>(), right.cast::<Pair<V, I>>(), out.cast::<Pair<V, I>>());
         for i in 0..count {
-            // SAFETY: the kernel's caller vouches for `count` pairs at each pointer; fields are read and written unaligned,
-            // and both operands are read before the result is written.
+            // SAFETY: the kernel's caller vouches for `count` pairs at each pointer; fields are read and
+            // written unaligned, and both operands are read before the result is written.
             unsafe {
                 let (l, r, o) = (left.add(i), right.add(i), out.add(i));
                 let (lv, rv) =

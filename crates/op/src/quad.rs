@@ -1,5 +1,5 @@
-//! IEEE 754 binary128 (`REAL*16`) in integer arithmetic: no processor at hand has it, and the compiler's own routines are not
-//! reachable from Rust without its unstable type. Rounds to nearest, ties to even.
+//! IEEE 754 binary128 (`REAL*16`) in integer arithmetic: no processor at hand has it, and the compiler's
+//! own routines are not reachable from Rust without its unstable type. Rounds to nearest, ties to even.
 
 use crate::number::{Negate, Number, Ordered};
 
@@ -56,7 +56,8 @@ fn shift_sticky(x: u128, by: u32) -> u128 {
     }
 }
 
-/// Rounds a significand with its leading bit at `LEAD` or, for subnormals, below, and puts the number together.
+/// Rounds a significand with its leading bit at `LEAD` or, for subnormals, below, and puts the number
+/// together.
 fn round(sign: u128, mut exponent: i32, mut significand: u128) -> Quad {
     if exponent < 1 {
         significand = shift_sticky(significand, (1 - exponent) as u32);

@@ -1,15 +1,16 @@
 //! Sums that depend only on the multiset of their terms.
 //!
-//! A [`Sum`] is a fixed-point number wide enough for every finite value of its format and 2^64 terms (Kulisch's long accumulator), so
-//! adding a term and merging two sums are exact, associative and commutative; rounding happens once, at the end. Infinities and
-//! NaNs are remembered beside it. A reduction sends sums instead of numbers: [`begin`] turns elements into sums, [`merge`] is the
-//! operation, [`finish`] rounds.
+//! A [`Sum`] is a fixed-point number wide enough for every finite value of its format and 2^64 terms
+//! (Kulisch's long accumulator), so adding a term and merging two sums are exact, associative and
+//! commutative; rounding happens once, at the end. Infinities and NaNs are remembered beside it. A
+//! reduction sends sums instead of numbers: [`begin`] turns elements into sums, [`merge`] is the operation,
+//! [`finish`] rounds.
 //!
 //! ```text
-//!   bit 64·N-1 (sign)  …                         … bit 0 = the format's smallest subnormal, 2^-1074 or 2^-149
-//!   ┌────────┬─────────────────────────────────────┐ ┌───────────────┐
-//!   │ words  │ N × u64, two's complement, little end first          │ │ seen: u64     │   size: 8·(N+1) bytes
-//!   └────────┴─────────────────────────────────────┘ └───────────────┘
+//!   ┌───────────────────────────────────────────────┬───────────┐
+//!   │ N words of two's complement, low words first  │ flags     │   8·(N+1) bytes in all
+//!   └───────────────────────────────────────────────┴───────────┘
+//!   bit 0 is worth the format's smallest number: 2^-1074 (f64, N = 34), 2^-149 (f32, N = 6)
 //! ```
 
 use abi::{Datatype, Error, Result};
@@ -23,7 +24,8 @@ pub trait Format: Copy + Sealed {
     const WORDS: usize;
     /// Sign, significand and the accumulator bit of its last place; `Err` for infinities and NaNs.
     fn split(self) -> core::result::Result<(bool, u64, u32), Special>;
-    /// The number with that sign, a significand below 2^PRECISION, and that position of its last place; infinite if too large.
+    /// The number with that sign, a significand below 2^PRECISION, and that position of its last place;
+    /// infinite if too large.
     fn join(negative: bool, significand: u64, position: u32) -> Self;
     /// A special value.
     fn special(special: Special) -> Self;
@@ -99,8 +101,8 @@ const SEEN_NAN: u64 = 4;
 /// A term other than -0 was added: an empty or all-negative-zero sum is -0, the neutral element.
 const SEEN_OTHER: u64 = 8;
 
-/// An exact sum of numbers of format `T`, over `T::WORDS` words and one of flags that lie in memory given by the caller, so that a
-/// vector of sums is sent as it is. The words of a new sum are all zero.
+/// An exact sum of numbers of format `T`, over `T::WORDS` words and one of flags that lie in memory given
+/// by the caller, so that a vector of sums is sent as it is. The words of a new sum are all zero.
 pub struct Sum<'a, T> {
     words: &'a mut [u64],
     format: PhantomData<T>,
@@ -273,8 +275,9 @@ fn elements(ty: Datatype) -> Result<Elements> {
     }
 }
 
-/// Bytes that the sum for one element of `ty` takes; 8-byte aligned. `MPI_ERR_TYPE` unless the type is made of `f32` or `f64` (integer
-/// sums are reproducible anyway; wider and narrower formats have no exact sum here).
+/// Bytes that the sum for one element of `ty` takes; 8-byte aligned. `MPI_ERR_TYPE` unless the type is made
+/// of `f32` or `f64` (integer sums are reproducible anyway; wider and narrower formats have no exact sum
+/// here).
 pub fn size(ty: Datatype) -> Result<usize> {
     Ok(match elements(ty)? {
         Elements::F32(n) => n * Sum::<f32>::LEN * 8,
@@ -288,7 +291,8 @@ type Each = unsafe fn(*const u8, *mut u8, usize);
 /// Turns `count` elements of `ty` into sums of one term each. `sums` holds `count` × [`size`] bytes.
 ///
 /// # Safety
-/// `input` is readable for `count` elements, extents apart; `sums` is writable for `count` × [`size`] bytes and aligned to 8.
+/// `input` is readable for `count` elements, extents apart; `sums` is writable for `count` × [`size`] bytes
+/// and aligned to 8.
 pub unsafe fn begin(ty: Datatype, input: *const u8, sums: *mut u8, count: usize) -> Result<()> {
     unsafe fn each<T: Format>(input: *const u8, sums: *mut u8, n: usize) {
         // SAFETY: `n` sums of `LEN` words each, aligned to 8, as the caller promised.
@@ -314,7 +318,8 @@ pub unsafe fn begin(ty: Datatype, input: *const u8, sums: *mut u8, count: usize)
 /// Merges sums: `inout[i] += sums[i]`, exact, in any order.
 ///
 /// # Safety
-/// `sums` is readable and `inout` writable for `count` × [`size`] bytes; `inout` is aligned to 8; they do not overlap.
+/// `sums` is readable and `inout` writable for `count` × [`size`] bytes; `inout` is aligned to 8; they do
+/// not overlap.
 pub unsafe fn merge(ty: Datatype, sums: *const u8, inout: *mut u8, count: usize) -> Result<()> {
     unsafe fn each<T: Format>(sums: *const u8, inout: *mut u8, n: usize) {
         // SAFETY: `n` sums of `LEN` words each, aligned to 8, as the caller promised.
@@ -338,7 +343,8 @@ pub unsafe fn merge(ty: Datatype, sums: *const u8, inout: *mut u8, count: usize)
 /// Rounds `count` sums to elements of `ty`.
 ///
 /// # Safety
-/// `sums` is readable for `count` × [`size`] bytes and aligned to 8; `output` is writable for `count` elements, extents apart.
+/// `sums` is readable for `count` × [`size`] bytes and aligned to 8; `output` is writable for `count`
+/// elements, extents apart.
 pub unsafe fn finish(ty: Datatype, sums: *const u8, output: *mut u8, count: usize) -> Result<()> {
     unsafe fn each<T: Format>(sums: *const u8, output: *mut u8, n: usize) {
         // SAFETY: `n` sums of `LEN` words each, aligned to 8, as the caller promised.

@@ -1,4 +1,5 @@
-//! Every predefined operation on every predefined type against a naive one-element definition, and the table of allowed pairs.
+//! Every predefined operation on every predefined type against a naive one-element definition, and the
+//! table of allowed pairs.
 
 use abi::{Datatype, Op};
 
@@ -22,7 +23,8 @@ enum As {
 
 use As::*;
 
-/// The types that the naive definition can compute with: handle, representation, extent. (`wide.rs` has the others.)
+/// The types that the naive definition can compute with: handle, representation, extent. (`wide.rs` has the
+/// others.)
 const TYPES: &[(Datatype, As, usize)] = &[
     (abi::AINT, Signed, 8),
     (abi::COUNT, Signed, 8),
@@ -299,7 +301,8 @@ fn element(read_as: As, extent: usize, random: &mut Random) -> Vec<u8> {
     }
 }
 
-/// The half nearest to `x` among those at hand; compared by value, since the naive definition computes in `f64`.
+/// The half nearest to `x` among those at hand; compared by value, since the naive definition computes in
+/// `f64`.
 fn same(op: Op, read_as: As, got: &[u8], left: &[u8], right: &[u8]) -> bool {
     if read_as != Half || !matches!(op, abi::SUM | abi::PROD | abi::MIN | abi::MAX) {
         return got == naive(op, read_as, left, right);
@@ -354,7 +357,8 @@ fn check(op: Op, ty: Datatype, read_as: As, extent: usize, count: usize, random:
     };
     let kernel = op::kernel(op, ty).unwrap();
     let mut out = right.clone();
-    // SAFETY: every buffer holds `count` elements from byte 1 on; the result is one of the operands or apart from them.
+    // SAFETY: every buffer holds `count` elements from byte 1 on; the result is one of the operands or
+    // apart from them.
     unsafe {
         op::reduce(op, ty, left[1..].as_ptr(), out[1..].as_mut_ptr(), count).unwrap();
         verify(&out, &left, &right, "into right");

@@ -1,5 +1,5 @@
-//! `REAL*16` and `long double` against results of a C compiler (GCC's `__float128` and x87 arithmetic) on random operands that
-//! include subnormals, overflow, infinities, ties and cancellation.
+//! `REAL*16` and `long double` against results of a C compiler (GCC's `__float128` and x87 arithmetic) on
+//! random operands that include subnormals, overflow, infinities, ties and cancellation.
 
 /// Left, right, sum, product, as the little-endian integers of their bytes.
 type Vector = (u128, u128, u128, u128);
@@ -108,7 +108,8 @@ fn complex_numbers() {
             assert_eq!(got[16..][..LONG_DOUBLE_BYTES], long_double(im)[..LONG_DOUBLE_BYTES]);
         }
     }
-    // In halves: 3 = 0x4200, 2 = 0x4000, 5 = 0x4500, -7 = 0xC700, 8 = 0x4800, -5 = 0xC500, 29 = 0x4F40, -11 = 0xC980
+    // In halves: 3 = 0x4200, 2 = 0x4000, 5 = 0x4500, -7 = 0xC700, 8 = 0x4800, -5 = 0xC500, 29 = 0x4F40, -11
+    // = 0xC980
     let halves =
         |re: u16, im: u16| -> [u8; 4] { [re.to_le_bytes(), im.to_le_bytes()].concat().try_into().unwrap() };
     let (x, y) = (halves(0x4200, 0x4000), halves(0x4500, 0xC700));

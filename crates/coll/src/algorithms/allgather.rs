@@ -1,5 +1,5 @@
-//! `MPI_Allgather` and `MPI_Allgatherv` (MPI-5.0 section 6.7): `send` (or the own block of `recv` in place) in, all blocks of
-//! `recv` out.
+//! `MPI_Allgather` and `MPI_Allgatherv` (MPI-5.0 section 6.7): `send` (or the own block of `recv` in place)
+//! in, all blocks of `recv` out.
 
 use super::fold::{Fold, Role};
 use crate::builder::{Builder, Group};
@@ -48,8 +48,8 @@ pub(crate) fn emit_ring(b: &mut Builder, g: Group, block: impl Fn(u32) -> Ref) {
     }
 }
 
-/// Recursive doubling: runs of blocks double in each of log2(n) rounds; other sizes are folded, so that each partner's
-/// blocks still form one run.
+/// Recursive doubling: runs of blocks double in each of log2(n) rounds; other sizes are folded, so that
+/// each partner's blocks still form one run.
 ///
 /// ```text
 ///  round 1   0 ↔ 1   2 ↔ 3      one block
@@ -87,7 +87,8 @@ pub(crate) fn emit_recursive_doubling(b: &mut Builder, g: Group, run: impl Fn(u3
     }
 }
 
-/// Bruck (Bruck et al., 1997): ⌈log2 n⌉ rounds for every n; blocks are collected in an order rotated by the rank.
+/// Bruck (Bruck et al., 1997): ⌈log2 n⌉ rounds for every n; blocks are collected in an order rotated by the
+/// rank.
 ///
 /// ```text
 ///  scratch of rank r:  b(r) | b(r+1) | b(r+2) b(r+3) | …      round k: 2^k blocks to r-2^k, from r+2^k
@@ -114,8 +115,8 @@ pub fn bruck(p: &Params) -> Schedule {
     b.finish()
 }
 
-/// Neighbour exchange (Chen et al., 2005): n/2 steps, alternately with the left and the right neighbour, two blocks each
-/// after the first. For odd n it is the ring.
+/// Neighbour exchange (Chen et al., 2005): n/2 steps, alternately with the left and the right neighbour,
+/// two blocks each after the first. For odd n it is the ring.
 ///
 /// ```text
 ///  step 1   0 ↔ 1   2 ↔ 3   4 ↔ 5         own block

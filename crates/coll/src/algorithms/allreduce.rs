@@ -8,8 +8,8 @@ use crate::params::Params;
 use crate::schedule::{Buf, Ref, Schedule};
 use crate::tree;
 
-/// Recursive doubling: log2(n) exchanges of the whole vector with partners that differ in one bit. Ordered; every rank
-/// computes the same association, so all results agree to the last bit.
+/// Recursive doubling: log2(n) exchanges of the whole vector with partners that differ in one bit. Ordered;
+/// every rank computes the same association, so all results agree to the last bit.
 ///
 /// ```text
 ///  round 1   0 ↔ 1   2 ↔ 3   4 ↔ 5   6 ↔ 7
@@ -72,8 +72,8 @@ pub(crate) fn emit_recursive_doubling(b: &mut Builder, g: Group, mine: Buf, comm
     }
 }
 
-/// Reduce up a tree, broadcast down the same one: `fanout` children (2, the paper's binary tree, if unset), pipelined over the
-/// segments. Operations that do not commute climb the in-order binary tree.
+/// Reduce up a tree, broadcast down the same one: `fanout` children (2, the paper's binary tree, if unset),
+/// pipelined over the segments. Operations that do not commute climb the in-order binary tree.
 ///
 /// ```text
 ///         0              ↑ partial sums        ↓ the result
@@ -116,8 +116,9 @@ pub fn linear(p: &Params) -> Schedule {
     b.finish()
 }
 
-/// Ring: the vector is cut into n blocks; n-1 steps add up one block each on its way around, n-1 more pass the sums on. With
-/// `segments` above 1 each block travels in that many pieces, the next one under way while the last is added.
+/// Ring: the vector is cut into n blocks; n-1 steps add up one block each on its way around, n-1 more pass
+/// the sums on. With `segments` above 1 each block travels in that many pieces, the next one under way
+/// while the last is added.
 ///
 /// ```text
 ///  step s of phase 1   r sends block r-s, receives block r-s-1 and adds its own part
@@ -168,8 +169,8 @@ pub(crate) fn emit_ring(b: &mut Builder, g: Group, mine: Buf, segments: u32) {
     }
 }
 
-/// Rabenseifner (2004): reduce-scatter by recursive halving, allgather by recursive doubling; each rank computes and
-/// moves about two vectors whatever n is. Sizes that are no power of two are folded.
+/// Rabenseifner (2004): reduce-scatter by recursive halving, allgather by recursive doubling; each rank
+/// computes and moves about two vectors whatever n is. Sizes that are no power of two are folded.
 ///
 /// ```text
 ///  halving    0 ↔ 2, 1 ↔ 3 half the vector; 0 ↔ 1, 2 ↔ 3 a quarter: each rank has one complete quarter

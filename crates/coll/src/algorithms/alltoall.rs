@@ -1,5 +1,5 @@
-//! `MPI_Alltoall`, `MPI_Alltoallv` and `MPI_Alltoallw` (MPI-5.0 section 6.8): block `i` of `send` goes to rank `i`, block `i` of `recv` comes from
-//! there. In place, `recv` holds both.
+//! `MPI_Alltoall`, `MPI_Alltoallv` and `MPI_Alltoallw` (MPI-5.0 section 6.8): block `i` of `send` goes to
+//! rank `i`, block `i` of `recv` comes from there. In place, `recv` holds both.
 
 use crate::builder::{Builder, Group, Window};
 use crate::params::Params;
@@ -31,7 +31,8 @@ pub fn linear_v(p: &Params) -> Schedule {
     in_flight(p, IRREGULAR, p.size)
 }
 
-/// As [`linear`], but with at most `fanout` (4 if unset) exchanges under way: when the oldest is done the next one starts.
+/// As [`linear`], but with at most `fanout` (4 if unset) exchanges under way: when the oldest is done the
+/// next one starts.
 ///
 /// ```text
 ///  fanout 2   r ↔ r±1  r ↔ r±2 │ r ↔ r±3 │ r ↔ r±4 │ …
@@ -132,7 +133,8 @@ fn in_place(p: &Params, blocks: Blocks) -> Schedule {
     b.finish()
 }
 
-/// Bruck with radix `fanout` (2 if unset): ⌈log_k n⌉ rounds of k-1 exchanges; every block travels by the digits of its distance.
+/// Bruck with radix `fanout` (2 if unset): ⌈log_k n⌉ rounds of k-1 exchanges; every block travels by the
+/// digits of its distance.
 ///
 /// ```text
 ///  1  rotate   scratch i = block for rank r+i

@@ -28,7 +28,8 @@ pub(crate) fn emit_dissemination(b: &mut Builder, g: Group) {
     }
 }
 
-/// Recursive doubling: partners differ in one bit; ranks beyond the largest power of two report to a partner first.
+/// Recursive doubling: partners differ in one bit; ranks beyond the largest power of two report to a
+/// partner first.
 ///
 /// ```text
 ///  rank    0 1 2 3 4 5      fold: 0→1, 2→3; then 1, 3, 4, 5 act as 0, 1, 2, 3

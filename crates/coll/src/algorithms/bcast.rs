@@ -1,7 +1,7 @@
 //! `MPI_Bcast` (MPI-5.0 section 6.4): the buffer is the receive side on every rank, the root's too.
 //!
-//! Counts and types may differ between ranks as long as the packed bytes agree, so pieces are cut from the packed stream:
-//! directly from a contiguous buffer, through a packed copy otherwise.
+//! Counts and types may differ between ranks as long as the packed bytes agree, so pieces are cut from the
+//! packed stream: directly from a contiguous buffer, through a packed copy otherwise.
 
 use super::allgather;
 use crate::builder::{Builder, Group, Window};
@@ -153,7 +153,8 @@ pub fn scatter_recursive_doubling(p: &Params) -> Schedule {
     })
 }
 
-/// The data is scattered down a binomial tree, then allgathered around a ring: every byte crosses each link twice at most.
+/// The data is scattered down a binomial tree, then allgathered around a ring: every byte crosses each link
+/// twice at most.
 ///
 /// ```text
 ///  scatter     as above

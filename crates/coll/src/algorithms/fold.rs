@@ -1,8 +1,8 @@
 //! Recursive doubling and halving for sizes that are no power of two.
 
-/// The first `2·rem` indices pair up, `rem` being what exceeds the largest power of two: the even one of a pair hands its
-/// part to the odd one and waits. What remains is a power of two *in rank order*: each core index stands for a run of
-/// ranks that continues its predecessor's, so ordered operations stay ordered.
+/// The first `2·rem` indices pair up, `rem` being what exceeds the largest power of two: the even one of a
+/// pair hands its part to the odd one and waits. What remains is a power of two *in rank order*: each core
+/// index stands for a run of ranks that continues its predecessor's, so ordered operations stay ordered.
 ///
 /// ```text
 ///  size 6:  ranks 0 1 2 3 4 5        core indices    0     1    2   3

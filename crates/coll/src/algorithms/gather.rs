@@ -1,5 +1,5 @@
-//! `MPI_Gather` and `MPI_Gatherv` (MPI-5.0 section 6.5): `send` on every rank, `recv` (blocks in rank order) on the root; the
-//! root's own block is in place already if it says so.
+//! `MPI_Gather` and `MPI_Gatherv` (MPI-5.0 section 6.5): `send` on every rank, `recv` (blocks in rank
+//! order) on the root; the root's own block is in place already if it says so.
 
 use crate::builder::{Builder, Group};
 use crate::params::Params;
@@ -60,7 +60,8 @@ fn emit_root(b: &mut Builder, g: Group, root: u32) {
     }
 }
 
-/// Collects the packed blocks of the own subtree of the binomial tree rooted at index 0, and says where they are.
+/// Collects the packed blocks of the own subtree of the binomial tree rooted at index 0, and says where
+/// they are.
 pub(crate) fn emit_collect(b: &mut Builder, g: Group, own: Ref) -> Ref {
     let node = tree::knomial(g.me, g.size, 0, 2);
     if node.children.is_empty() {

@@ -4,7 +4,8 @@ use super::fold::Fold;
 use crate::builder::{Builder, Group};
 use crate::schedule::{Buf, Ref};
 
-/// A vector in as many runs as there are core indices of a [`Fold`]; `runs(lo, hi)` are those of indices `lo..hi`.
+/// A vector in as many runs as there are core indices of a [`Fold`]; `runs(lo, hi)` are those of indices
+/// `lo..hi`.
 pub(crate) struct Vector<'a> {
     pub(crate) runs: &'a dyn Fn(Buf, u32, u32) -> Ref,
 }
@@ -15,8 +16,9 @@ impl Vector<'_> {
     }
 }
 
-/// Each round halves the part a core works on: it sends one half to its partner and combines the other. At the end run `index` of
-/// `work` is complete. The operation must commute. `have` is where the contribution is; it may be `work`.
+/// Each round halves the part a core works on: it sends one half to its partner and combines the other. At
+/// the end run `index` of `work` is complete. The operation must commute. `have` is where the contribution
+/// is; it may be `work`.
 ///
 /// ```text
 ///  size 4    0: abcd   1: abcd   2: abcd   3: abcd

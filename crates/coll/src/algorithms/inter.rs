@@ -1,7 +1,8 @@
 //! Inter-communicators (MPI-5.0 section 6.2.3): what one group contributes ends up in the other.
 //!
-//! The groups are bridged by their ranks 0, the *leaders*; within a group data climbs and descends binomial trees. Peers of the own group
-//! are local ([`Peer::local`]), all others remote. Calls whose blocks differ in size or type go straight from process to process.
+//! The groups are bridged by their ranks 0, the *leaders*; within a group data climbs and descends binomial
+//! trees. Peers of the own group are local ([`Peer::local`]), all others remote. Calls whose blocks differ
+//! in size or type go straight from process to process.
 //!
 //! ```text
 //!   group A                        group B

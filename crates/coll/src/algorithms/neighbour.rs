@@ -1,9 +1,10 @@
-//! Neighbourhood collectives (MPI-5.0 section 8.6): everything to and from the neighbours at once. Blocks of missing neighbours
-//! (`MPI_PROC_NULL`) are left alone.
+//! Neighbourhood collectives (MPI-5.0 section 8.6): everything to and from the neighbours at once. Blocks
+//! of missing neighbours (`MPI_PROC_NULL`) are left alone.
 //!
-//! Between two processes that are neighbours several times, messages match in the order of the neighbour lists. In a Cartesian
-//! topology what a process sends in one direction is received from the opposite one, which matters when both lead to the same process; there
-//! the two sends of a dimension are started in reverse.
+//! Between two processes that are neighbours several times, messages match in the order of the neighbour
+//! lists. In a Cartesian topology what a process sends in one direction is received from the opposite one,
+//! which matters when both lead to the same process; there the two sends of a dimension are started in
+//! reverse.
 //!
 //! ```text
 //!  ring of 2   0 ⇄ 1   0 sends "up" first, which 1 receives from "down", its first source

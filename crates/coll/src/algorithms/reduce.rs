@@ -1,4 +1,5 @@
-//! `MPI_Reduce` (MPI-5.0 section 6.9.1): `send` on every rank (`recv` on a root in place), `recv` on the root.
+//! `MPI_Reduce` (MPI-5.0 section 6.9.1): `send` on every rank (`recv` on a root in place), `recv` on the
+//! root.
 //!
 //! The operands are combined in rank order wherever the operation does not commute.
 
@@ -9,8 +10,8 @@ use crate::params::Params;
 use crate::schedule::{Buf, Ref, Schedule};
 use crate::tree::{self, InOrder, Node};
 
-/// Binomial tree. An operation that does not commute climbs to rank 0, whose subtrees are runs of ranks, and goes on
-/// to the root from there.
+/// Binomial tree. An operation that does not commute climbs to rank 0, whose subtrees are runs of ranks,
+/// and goes on to the root from there.
 ///
 /// ```text
 ///  round 1   1 → 0    3 → 2   5 → 4    7 → 6
@@ -45,8 +46,8 @@ pub fn chain(p: &Params) -> Schedule {
     climb(p, top, &tree::chain(p.rank, p.size, top, p.fanout_or(1, 1)))
 }
 
-/// k-ary tree with `fanout` children (2, the binary tree, if unset), pipelined over the segments. Operations that do not
-/// commute take the in-order binary tree.
+/// k-ary tree with `fanout` children (2, the binary tree, if unset), pipelined over the segments.
+/// Operations that do not commute take the in-order binary tree.
 pub fn binary(p: &Params) -> Schedule {
     if !p.commutative {
         return in_order_binary(p);
@@ -55,8 +56,8 @@ pub fn binary(p: &Params) -> Schedule {
     climb(p, root, &tree::kary(p.rank, p.size, root, p.fanout_or(2, 2)))
 }
 
-/// The binary tree whose in-order walk is the rank order, rooted at the root: ordered, pipelined, and *canonical*: the
-/// association depends only on the number of ranks and the root.
+/// The binary tree whose in-order walk is the rank order, rooted at the root: ordered, pipelined, and
+/// *canonical*: the association depends only on the number of ranks and the root.
 ///
 /// ```text
 ///         3           result = (left subtree) op own op (right subtree)
@@ -87,8 +88,8 @@ pub fn linear(p: &Params) -> Schedule {
     b.finish()
 }
 
-/// Rabenseifner (2004): reduce-scatter by recursive halving, then the pieces are gathered at the root. For long vectors and
-/// operations that commute; others take the in-order binary tree.
+/// Rabenseifner (2004): reduce-scatter by recursive halving, then the pieces are gathered at the root. For
+/// long vectors and operations that commute; others take the in-order binary tree.
 ///
 /// ```text
 ///  halving    0 ↔ 2, 1 ↔ 3 half the vector; 0 ↔ 1, 2 ↔ 3 a quarter: each rank has one complete quarter
@@ -145,8 +146,9 @@ fn climb(p: &Params, top: u32, node: &Node) -> Schedule {
     })
 }
 
-/// The in-order binary tree rooted at rank 0, whatever the root: how operands are associated depends on the number of ranks alone,
-/// not on root, count, segments or placement. For reproducible results of operations that round.
+/// The in-order binary tree rooted at rank 0, whatever the root: how operands are associated depends on the
+/// number of ranks alone, not on root, count, segments or placement. For reproducible results of operations
+/// that round.
 ///
 /// ```text
 ///  0 ← (1 … n-1, halved again and again), then 0 → root
@@ -185,8 +187,8 @@ pub(crate) struct Io {
 }
 
 impl Io {
-    /// The buffers of `MPI_Reduce` when `top` is the tree's root. `apart`: the algorithm writes the result before it has
-    /// read the contribution, so a contribution in place is set aside.
+    /// The buffers of `MPI_Reduce` when `top` is the tree's root. `apart`: the algorithm writes the result
+    /// before it has read the contribution, so a contribution in place is set aside.
     pub(crate) fn open(b: &mut Builder, p: &Params, top: u32, apart: bool) -> Io {
         let result = (p.rank == top).then_some(Buf::Recv);
         let mut mine = if p.in_place { Buf::Recv } else { Buf::Send };
@@ -207,10 +209,11 @@ impl Io {
     }
 }
 
-/// Combines up a tree whose subtrees are runs of indices, each behind its elder's and all behind their parent.
+/// Combines up a tree whose subtrees are runs of indices, each behind its elder's and all behind their
+/// parent.
 ///
-/// With `any_order` the small subtrees are taken first, which arrive first, and `io.result` may be `io.mine`; else
-/// the last run comes first, so that each step is `accumulated = new op accumulated`.
+/// With `any_order` the small subtrees are taken first, which arrive first, and `io.result` may be
+/// `io.mine`; else the last run comes first, so that each step is `accumulated = new op accumulated`.
 pub(crate) fn emit_tree(b: &mut Builder, g: Group, node: &Node, io: &Io, segments: u32, any_order: bool) {
     if node.children.is_empty() {
         return emit_leaf(b, g, node.parent, io, segments);
@@ -270,7 +273,8 @@ fn emit_leaf(b: &mut Builder, g: Group, parent: Option<u32>, io: &Io, segments: 
     }
 }
 
-/// Combines up the in-order binary tree: right subtree, own part, left subtree, each put before what is there.
+/// Combines up the in-order binary tree: right subtree, own part, left subtree, each put before what is
+/// there.
 pub(crate) fn emit_in_order(b: &mut Builder, g: Group, node: &InOrder, io: &Io, segments: u32) {
     if node.left.is_none() && node.right.is_none() {
         return emit_leaf(b, g, node.parent, io, segments);

@@ -1,5 +1,6 @@
-//! `MPI_Reduce_scatter` and `MPI_Reduce_scatter_block` (MPI-5.0 section 6.10): the whole vector in `send` (in place: in `recv`), the own block
-//! of the result at the start of `recv`. Irregular blocks are bounded by the call's receive counts.
+//! `MPI_Reduce_scatter` and `MPI_Reduce_scatter_block` (MPI-5.0 section 6.10): the whole vector in `send`
+//! (in place: in `recv`), the own block of the result at the start of `recv`. Irregular blocks are bounded
+//! by the call's receive counts.
 
 use super::fold::{Fold, Role};
 use super::halving::{self, Vector};
@@ -49,7 +50,8 @@ impl Io {
     }
 }
 
-/// Ring (operations that commute): block `b` starts at rank `b + 1` and is complete when it has come around to rank `b`.
+/// Ring (operations that commute): block `b` starts at rank `b + 1` and is complete when it has come around
+/// to rank `b`.
 ///
 /// ```text
 ///  step s   r sends the partial block r-1-s, receives the partial block r-2-s and adds its own part
@@ -109,8 +111,8 @@ fn emit_halving(p: &Params, cut: Cut) -> Schedule {
     b.finish()
 }
 
-/// Butterfly with mirrored blocks (Träff, 2005): neighbours combine first, so the order is kept; what each core ends up with belongs
-/// to the core with the mirrored index, and is sent there.
+/// Butterfly with mirrored blocks (Träff, 2005): neighbours combine first, so the order is kept; what each
+/// core ends up with belongs to the core with the mirrored index, and is sent there.
 ///
 /// ```text
 ///  mask 1    0 ↔ 1: 0 keeps blocks 0 1, 1 keeps 2 3     2 ↔ 3 alike
@@ -200,7 +202,8 @@ fn emit_linear(p: &Params, cut: Cut) -> Schedule {
     b.finish()
 }
 
-/// The association of [`super::reduce::canonical`]: the whole vector is reduced at rank 0, which scatters the blocks.
+/// The association of [`super::reduce::canonical`]: the whole vector is reduced at rank 0, which scatters
+/// the blocks.
 ///
 /// ```text
 ///  in-order tree → 0, then 0 → 1, … 0 → n-1

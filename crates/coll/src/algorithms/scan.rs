@@ -1,5 +1,5 @@
-//! `MPI_Scan` and `MPI_Exscan` (MPI-5.0 section 6.11): `send` (or `recv` in place) in; in `recv` the combination of ranks 0 to r, or 0 to
-//! r-1 (nothing on rank 0).
+//! `MPI_Scan` and `MPI_Exscan` (MPI-5.0 section 6.11): `send` (or `recv` in place) in; in `recv` the
+//! combination of ranks 0 to r, or 0 to r-1 (nothing on rank 0).
 
 use crate::builder::{Builder, Group, Window};
 use crate::params::Params;

@@ -1,5 +1,5 @@
-//! `MPI_Scatter` and `MPI_Scatterv` (MPI-5.0 section 6.6): `send` (blocks in rank order) on the root, `recv` on every rank; a root in
-//! place keeps its own block where it is.
+//! `MPI_Scatter` and `MPI_Scatterv` (MPI-5.0 section 6.6): `send` (blocks in rank order) on the root,
+//! `recv` on every rank; a root in place keeps its own block where it is.
 
 use crate::builder::{Builder, Group};
 use crate::params::Params;

@@ -42,7 +42,8 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// A buffer for `count` elements, filled with `fill`, with the pointer where the first element's origin is.
+    /// A buffer for `count` elements, filled with `fill`, with the pointer where the first element's origin
+    /// is.
     pub fn new(ty: Type, count: usize, fill: u8) -> Buffer {
         let run = ty.extent * count.saturating_sub(1) as i64;
         let lowest = (ty.lb + run.min(0)).min(0);

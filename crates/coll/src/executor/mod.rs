@@ -1,9 +1,10 @@
-//! Runs schedules for any number of virtual ranks in one process, with byte-accurate buffers and random interleavings.
+//! Runs schedules for any number of virtual ranks in one process, with byte-accurate buffers and random
+//! interleavings.
 //!
-//! Tests compare the result with a naive computation; a simulator uses the same parts with its own clock. The network
-//! here is as unfriendly as the standard allows: a send completes when it likes (some at once, some only when matched),
-//! received memory is poisoned until the message arrives and all memory when the call is over, ranks are advanced in random
-//! order and some are slow.
+//! Tests compare the result with a naive computation; a simulator uses the same parts with its own clock.
+//! The network here is as unfriendly as the standard allows: a send completes when it likes (some at once,
+//! some only when matched), received memory is poisoned until the message arrives and all memory when the
+//! call is over, ranks are advanced in random order and some are slow.
 
 mod area;
 mod memory;
@@ -56,9 +57,9 @@ pub struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    /// Starts the first of perhaps several `calls`, one per rank; those from `first_group` on belong to the other group of an inter-communicator.
-    /// `node_of` tells which ranks share memory (all on one node if empty). `op` serves every reduction; with `user_op` it is called
-    /// the way a user's function is.
+    /// Starts the first of perhaps several `calls`, one per rank; those from `first_group` on belong to the
+    /// other group of an inter-communicator. `node_of` tells which ranks share memory (all on one node if
+    /// empty). `op` serves every reduction; with `user_op` it is called the way a user's function is.
     pub fn new(
         calls: Vec<Call>,
         first_group: usize,
@@ -116,8 +117,8 @@ impl<'a> World<'a> {
         Ok(self.run_all()?.into_iter().filter_map(|mut calls| calls.pop()).collect())
     }
 
-    /// Runs everybody to the end and hands back each rank's memories, call by call. Fails with a description if nobody can
-    /// go on, a port call fails, or a message is left over.
+    /// Runs everybody to the end and hands back each rank's memories, call by call. Fails with a
+    /// description if nobody can go on, a port call fails, or a message is left over.
     pub fn run_all(mut self) -> core::result::Result<Vec<Vec<Memory>>, String> {
         let n = self.executions.len();
         let mut order: Vec<usize> = (0..n).collect();

@@ -1,8 +1,9 @@
 //! Which algorithm a call uses: rows of one table, which parameters override.
 //!
-//! [`Table::builtin`] is the file `tuned.toml` next to this one; a user's rule file ([`Table::parse`]) is asked first. The first row that fits the
-//! call and whose algorithm the call can use decides. All ranks of a call ask with the same [`Query`], so all choose alike; nothing that
-//! may differ between ranks (buffer addresses, layouts of types in data movement) is in it.
+//! [`Table::builtin`] is the file `tuned.toml` next to this one; a user's rule file ([`Table::parse`]) is
+//! asked first. The first row that fits the call and whose algorithm the call can use decides. All ranks of
+//! a call ask with the same [`Query`], so all choose alike; nothing that may differ between ranks (buffer
+//! addresses, layouts of types in data movement) is in it.
 
 mod rules;
 
@@ -37,9 +38,9 @@ pub struct Query {
     pub ranks: u32,
     /// An inter-communicator.
     pub inter: bool,
-    /// Packed bytes. Bcast, reduce, allreduce, scans: of the vector. Gather, scatter, allgather, alltoall: of one rank's block.
-    /// Allgatherv: of the average block. Reduce-scatter: of the whole vector. Barrier, gatherv, scatterv, alltoallv, alltoallw and
-    /// neighbourhoods, where not every rank could tell: 0.
+    /// Packed bytes. Bcast, reduce, allreduce, scans: of the vector. Gather, scatter, allgather, alltoall:
+    /// of one rank's block. Allgatherv: of the average block. Reduce-scatter: of the whole vector. Barrier,
+    /// gatherv, scatterv, alltoallv, alltoallw and neighbourhoods, where not every rank could tell: 0.
     pub bytes: u64,
     /// Packed bytes of an element, for reductions.
     pub element: u64,
@@ -47,8 +48,9 @@ pub struct Query {
     pub commutative: bool,
     /// The elements of a reduction have no holes (size = extent).
     pub dense: bool,
-    /// The result must not depend on count, root or placement (`coll_reproducible`): only algorithms that keep to one association
-    /// will do. Their [`crate::Params::commutative`] must be false, so that trees keep the rank order.
+    /// The result must not depend on count, root or placement (`coll_reproducible`): only algorithms that
+    /// keep to one association will do. Their [`crate::Params::commutative`] must be false, so that trees
+    /// keep the rank order.
     pub canonical: bool,
     /// Where the ranks are.
     pub placement: Placement,
@@ -103,7 +105,8 @@ impl Table {
         self
     }
 
-    /// The choice for a call: what is forced, else the first row that fits, else the collective's first algorithm that can be used.
+    /// The choice for a call: what is forced, else the first row that fits, else the collective's first
+    /// algorithm that can be used.
     pub fn select(&self, query: &Query, forced: &Forced) -> Option<Choice> {
         let usable = |id: &AlgorithmId| can_use(id.get(), query);
         let rule = self.rules.iter().find(|rule| rule.matches(query) && usable(&rule.algorithm));

@@ -1,4 +1,5 @@
-//! Sets up a collective call on every virtual rank, runs it, and compares with the definition of the operation.
+//! Sets up a collective call on every virtual rank, runs it, and compares with the definition of the
+//! operation.
 #![allow(dead_code)] // each test program uses its share
 
 use coll::executor::{Buffer, Call, Memory, OpFn, Type, World};

@@ -1,5 +1,5 @@
-//! Several nodes: first within each node, then between one *leader* of each node, then within the nodes again, so that
-//! each byte crosses the network between two nodes once.
+//! Several nodes: first within each node, then between one *leader* of each node, then within the nodes
+//! again, so that each byte crosses the network between two nodes once.
 //!
 //! ```text
 //!   node A          node B          node C
@@ -7,7 +7,8 @@
 //!   a2 ─┴→ a0 ═════════ b0 ═════════════ c0      leaders: the lowest rank, or the root
 //! ```
 //!
-//! Without [`Params::topology`], or where the order of an operation forbids it, the functions build what they would build on one node.
+//! Without [`Params::topology`], or where the order of an operation forbids it, the functions build what
+//! they would build on one node.
 
 pub mod movement;
 pub mod reductions;

@@ -240,8 +240,8 @@ pub fn allgather(p: &Params) -> Schedule {
     b.finish()
 }
 
-/// Nodes collect all their blocks at their leaders, the leaders exchange what concerns each other's nodes, nodes hand out: few large
-/// messages between nodes instead of many small ones.
+/// Nodes collect all their blocks at their leaders, the leaders exchange what concerns each other's nodes,
+/// nodes hand out: few large messages between nodes instead of many small ones.
 ///
 /// ```text
 ///  a* ─n blocks─→ a0 ═|A|·|B| blocks═ b0 ←─ b*, then a0 ─n blocks─→ a*
@@ -289,8 +289,8 @@ pub fn alltoall(p: &Params) -> Schedule {
     b.finish()
 }
 
-/// Sends to each leader what the own node has for its node, in the order (own mate, its rank), and receives the like; says where each
-/// node's blocks arrive.
+/// Sends to each leader what the own node has for its node, in the order (own mate, its rank), and receives
+/// the like; says where each node's blocks arrive.
 fn emit_node_exchange(
     b: &mut Builder,
     nodes: &Nodes,

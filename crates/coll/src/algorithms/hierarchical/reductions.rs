@@ -11,8 +11,8 @@ use crate::params::Params;
 use crate::schedule::{Buf, Ref, Schedule};
 use crate::tree;
 
-/// Reduce up a tree over the leaders with trees below, pipelined over the segments. Operations that do not commute take the
-/// flat binomial tree.
+/// Reduce up a tree over the leaders with trees below, pipelined over the segments. Operations that do not
+/// commute take the flat binomial tree.
 ///
 /// ```text
 ///  a* → a0 ┐
@@ -69,8 +69,8 @@ pub fn allreduce_lines(p: &Params) -> Schedule {
     b.finish()
 }
 
-/// The leaders combine their nodes' results, which are in the receive buffers: long ones by Rabenseifner's algorithm (if the call is
-/// segmented), short ones by recursive doubling.
+/// The leaders combine their nodes' results, which are in the receive buffers: long ones by Rabenseifner's
+/// algorithm (if the call is segmented), short ones by recursive doubling.
 fn emit_leaders(b: &mut Builder, p: &Params, nodes: &Nodes) {
     if let Some(leaders) = nodes.leader_group(p) {
         if p.segments > 1 && p.commutative {
@@ -81,8 +81,8 @@ fn emit_leaders(b: &mut Builder, p: &Params, nodes: &Nodes) {
     }
 }
 
-/// Nodes reduce the whole vector at their leaders; each leader gets its node's blocks from all others and combines them; nodes scatter.
-/// Needs nodes of consecutive ranks, otherwise the flat butterfly is taken.
+/// Nodes reduce the whole vector at their leaders; each leader gets its node's blocks from all others and
+/// combines them; nodes scatter. Needs nodes of consecutive ranks, otherwise the flat butterfly is taken.
 ///
 /// ```text
 ///  a* → a0: sum of A          a0 ─ blocks of B ─→ b0          a0 → a*: a block each
@@ -143,8 +143,9 @@ fn reduce_and_scatter(p: &Params, cut: flat_scatter::Cut) -> Schedule {
     b.finish()
 }
 
-/// Scan within the nodes, exclusive scan of the nodes' totals over their last ranks, whose results come before all of a node's.
-/// Needs nodes of consecutive ranks, otherwise the flat recursive doubling is taken.
+/// Scan within the nodes, exclusive scan of the nodes' totals over their last ranks, whose results come
+/// before all of a node's. Needs nodes of consecutive ranks, otherwise the flat recursive doubling is
+/// taken.
 ///
 /// ```text
 ///  A: a0 a0a1 a0a1a2 ─total A─→ B: b0 b0b1 b0b1b2 ─total A op total B─→ C: …
@@ -183,7 +184,8 @@ pub fn exscan(p: &Params) -> Schedule {
     b.finish()
 }
 
-/// Brings the combination of all nodes before the own one to every rank, from the inclusive results of the nodes' last ranks.
+/// Brings the combination of all nodes before the own one to every rank, from the inclusive results of the
+/// nodes' last ranks.
 fn emit_before_node(b: &mut Builder, p: &Params, nodes: &Nodes, g: Group, inclusive: Ref) -> Option<Ref> {
     let before = inclusive.at_start_of(b.typed());
     let last_ranks: Vec<u32> = nodes.members.iter().map(|node| node[node.len() - 1]).collect();

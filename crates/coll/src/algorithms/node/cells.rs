@@ -1,7 +1,7 @@
 //! Messages of some cells: they stream through shared buffers in segments, each one round.
 //!
-//! `segments` must be enough for a segment to fit a cell: [`segments_for`]. Reductions need elements without holes, since a cell holds them
-//! packed.
+//! `segments` must be enough for a segment to fit a cell: [`segments_for`]. Reductions need elements
+//! without holes, since a cell holds them packed.
 
 use super::Area;
 use crate::builder::Builder;
@@ -12,7 +12,8 @@ use crate::shared::CELL_BYTES;
 /// Segments into which `bytes` bytes of elements of `size` bytes (1 for byte streams) must be cut for cells.
 pub const fn segments_for(bytes: u64, size: u64) -> u64 {
     let size = if size == 0 { 1 } else { size };
-    // Inner boundaries of byte streams are moved down to cache lines, which can make a segment that much longer.
+    // Inner boundaries of byte streams are moved down to cache lines, which can make a segment that much
+    // longer.
     let room = CELL_BYTES as u64 - 64;
     let elements = if size > room { 1 } else { room / size };
     let segments = (bytes / size).div_ceil(elements);
@@ -23,7 +24,8 @@ fn own_cell(area: &Area, round: u16) -> Buf {
     Buf::Cell { owner: area.me as u16, round }
 }
 
-/// Bcast: the root fills a cell a segment, everybody else empties it; the root is up to [`crate::shared::CELLS`] segments ahead.
+/// Bcast: the root fills a cell a segment, everybody else empties it; the root is up to
+/// [`crate::shared::CELLS`] segments ahead.
 ///
 /// ```text
 ///  root   s0 → cell 0   s1 → cell 1   s2 → cell 2   …
@@ -64,7 +66,8 @@ fn packed_copy(b: &mut Builder, root: bool) -> (Buf, Option<Buf>) {
     (packed, Some(packed))
 }
 
-/// Allreduce: each segment is cut into n slices; rank `i` combines slice `i` of all cells into its own cell, from which all copy.
+/// Allreduce: each segment is cut into n slices; rank `i` combines slice `i` of all cells into its own
+/// cell, from which all copy.
 ///
 /// ```text
 ///  round 2s     every rank fills its cell with segment s           ┌ slice 0 ┬ slice 1 ┬ … ┐

@@ -1,7 +1,7 @@
 //! Large messages: ranks expose their buffers and read from each other's directly, one copy a byte.
 //!
-//! What a rank exposes is one run of bytes; a buffer with holes is packed first and the result unpacked. A last round holds everybody until nobody
-//! reads its buffers any more.
+//! What a rank exposes is one run of bytes; a buffer with holes is packed first and the result unpacked. A
+//! last round holds everybody until nobody reads its buffers any more.
 
 use super::Area;
 use crate::builder::Builder;
@@ -86,7 +86,8 @@ pub fn allgather(p: &Params) -> Schedule {
     finish(b, area, unpack)
 }
 
-/// Alltoall: everybody reads its block from everybody's send buffer. In place, the blocks are set aside first.
+/// Alltoall: everybody reads its block from everybody's send buffer. In place, the blocks are set aside
+/// first.
 ///
 /// ```text
 ///  r: expose all blocks; read block r of ranks r+1, r+2, … r-1; meet
@@ -112,8 +113,8 @@ pub fn alltoall(p: &Params) -> Schedule {
     finish(b, area, unpack)
 }
 
-/// Allreduce: each rank combines one slice of all ranks' vectors, then all read all slices. A slice is worked on in `segments` pieces, which
-/// should fit a cache. Elements must be without holes.
+/// Allreduce: each rank combines one slice of all ranks' vectors, then all read all slices. A slice is
+/// worked on in `segments` pieces, which should fit a cache. Elements must be without holes.
 ///
 /// ```text
 ///  r: expose own vector; slice r of ranks 0 … n-1 → slice r of the result
@@ -161,8 +162,8 @@ pub fn reduce(p: &Params) -> Schedule {
     finish(b, area, None)
 }
 
-/// Combines the own slice of all exposed vectors, piece by piece, into `place(piece)`. Commuting operations begin with the own contribution and
-/// go around; others take the ranks in order.
+/// Combines the own slice of all exposed vectors, piece by piece, into `place(piece)`. Commuting operations
+/// begin with the own contribution and go around; others take the ranks in order.
 fn emit_slice(b: &mut Builder, area: &Area, p: &Params, round: u16, mine: Buf, place: impl Fn(Ref) -> Ref) {
     let (me, n) = (area.me, area.size);
     let pieces = p.segments;

@@ -1,10 +1,10 @@
 //! Messages that fit the payload of a line: one cache-line transfer a level.
 //!
 //! ```text
-//!  all        every rank publishes, every rank reads all lines                     1 transfer deep, n·(n-1) in all
-//!  flat       ranks publish; the leader reads all, publishes; ranks read that      2 deep, 2·(n-1) in all
-//!  gate       ranks publish and arrive; the last one reads all, writes the gate    2 deep, nobody waits for a leader to run
-//!  tree       as flat, level by level of a k-nomial tree                           2·log_k(n) deep
+//!  all    every rank publishes, every rank reads all lines                   1 transfer deep, n·(n-1) in all
+//!  flat   ranks publish; the leader reads all and publishes; all read that   2 deep, 2·(n-1) in all
+//!  gate   ranks publish and arrive; the last one reads all, writes the gate  2 deep, no leader to wait for
+//!  tree   as flat, level by level of a k-nomial tree                         2·log_k(n) deep
 //! ```
 
 use super::Area;
@@ -151,7 +151,8 @@ fn mine(p: &Params) -> Ref {
     Ref::all(if p.in_place { Buf::Recv } else { Buf::Send })
 }
 
-/// Combines all ranks' lines in rank order into `acc`, the own contribution taken from `mine`, which `acc` must not be.
+/// Combines all ranks' lines in rank order into `acc`, the own contribution taken from `mine`, which `acc`
+/// must not be.
 fn emit_combine(b: &mut Builder, area: &Area, acc: Ref, mine: Ref) {
     let arrival = mine.at_start_of(b.typed());
     for i in (0..area.size).rev() {
@@ -189,7 +190,8 @@ pub(crate) fn emit_flat_reduce(b: &mut Builder, area: &mut Area, root: u32, mine
     area.round += 1;
 }
 
-/// Allreduce, `all`: everybody combines all lines, in the same order. For two ranks this is a direct exchange: one transfer.
+/// Allreduce, `all`: everybody combines all lines, in the same order. For two ranks this is a direct
+/// exchange: one transfer.
 ///
 /// ```text
 ///  0 → line 0 ⇄ line 1 ← 1
@@ -241,7 +243,8 @@ pub fn allreduce_flat(p: &Params) -> Schedule {
     })
 }
 
-/// Allreduce, `gate`: whoever arrives last combines all lines, in rank order, and releases the others with the result.
+/// Allreduce, `gate`: whoever arrives last combines all lines, in rank order, and releases the others with
+/// the result.
 ///
 /// ```text
 ///  r → own line, counter      last: lines 0 … n-1 → gate → everybody
@@ -274,7 +277,8 @@ pub fn allreduce_tree(p: &Params) -> Schedule {
     })
 }
 
-/// Combines the children's lines behind the own contribution and publishes that to the parent; says where it is.
+/// Combines the children's lines behind the own contribution and publishes that to the parent; says where
+/// it is.
 fn emit_ascent(b: &mut Builder, area: &Area, node: &Node, mine: Ref) -> Ref {
     let mut have = mine;
     if !node.children.is_empty() {

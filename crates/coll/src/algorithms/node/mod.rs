@@ -1,5 +1,5 @@
-//! Algorithms for ranks of one node that use the shared area of [`crate::shared`]: lines for small messages, cells for medium
-//! ones, direct reads for large ones.
+//! Algorithms for ranks of one node that use the shared area of [`crate::shared`]: lines for small
+//! messages, cells for medium ones, direct reads for large ones.
 //!
 //! | data per rank | module | what crosses between caches |
 //! |---|---|---|
@@ -7,8 +7,9 @@
 //! | some cells | [`cells`] | each byte once into a cell, once out |
 //! | more | [`direct`] | each byte once, read from the user's buffer |
 //!
-//! With more ranks than cores what counts is how often a rank must be scheduled before it can go on: once where the last arriver releases all
-//! (`*_gate`), twice for the leader of a flat fan-in, log2(n) times in a dissemination.
+//! With more ranks than cores what counts is how often a rank must be scheduled before it can go on: once
+//! where the last arriver releases all (`*_gate`), twice for the leader of a flat fan-in, log2(n) times in
+//! a dissemination.
 
 pub mod cells;
 pub mod direct;
