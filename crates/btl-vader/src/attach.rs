@@ -8,6 +8,7 @@ use shm::cell::Pool;
 use shm::{MapError, Segment, queue};
 
 use crate::arrivals::Found;
+use crate::joint_copy::Offers;
 use crate::link::{Link, NONE};
 use crate::params::{SingleCopy, VaderParams};
 use crate::single_copy::{self, Reach};
@@ -83,6 +84,8 @@ impl Vader {
         }
         let single_copy = params.single_copy_mechanism == SingleCopy::Cma && !node.pids.is_empty();
         prepare_doorbells(&segment, &node);
+        // The helping owner needs a core of its own.
+        let cooperative = params.cooperative && single_copy && !node.oversubscribed;
         let me = node.local_index;
         let heads = segment.cell_heads(me);
         let small = layout.shape().cells[0];
@@ -101,6 +104,8 @@ impl Vader {
             _nonce: single_copy::publish_identity(&segment, me),
             copies: Default::default(),
             chunk: params.chunk,
+            cooperative,
+            offers: Offers::new(segment.joints(me), if cooperative { 2 * params.chunk } else { 0 }),
             events: Default::default(),
             busy: false,
             limits: limits(&layout, params, single_copy),

@@ -23,6 +23,7 @@
 mod area;
 mod arrivals;
 mod attach;
+mod joint_copy;
 mod link;
 mod params;
 mod sending;

@@ -37,6 +37,8 @@ mca::params! {
 const CELL_BYTES: [usize; 2] = [8 << 10, 32 << 10];
 /// Cells of each size per rank.
 const CELLS: [usize; 2] = [32, 16];
+/// Joint copies that the memory of one rank takes part in at a time.
+const JOINTS: usize = 64;
 /// Slots of a receive queue.
 const QUEUE: usize = 256;
 /// Data of all fastboxes of one receiver together, when their size is not given.
@@ -78,6 +80,7 @@ impl VaderParams {
             queue: QUEUE,
             cells: CELLS,
             cell_bytes: CELL_BYTES,
+            joints: JOINTS,
         })
     }
 }

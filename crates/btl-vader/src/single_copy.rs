@@ -1,6 +1,7 @@
 //! Single copy: long messages move from one process's memory to the other's without a stop in between.
 //!
-//! A key is `[address, length, 0]` in the memory of the process that exposed it; nothing is registered. Before
+//! A key is `[address, length, offer]` in the memory of the process that exposed it; nothing is registered. The
+//! offer names a control block by which the owner helps (see [`crate::joint_copy`]), or is 0. Before
 //! the first copy the pair is tried out: each process publishes a random number and its address, and only a
 //! process id whose memory holds that number there is believed. A refusal, at once or later, is final for the
 //! pair, and the layer above uses another protocol.
@@ -9,9 +10,11 @@ use btl::{Access, Event, Peer, Refusal, RemoteKey};
 use mem::UserMem;
 use platform::cma;
 use shm::Segment;
+use shm::joint::Job;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::Ordering;
 
+use crate::joint_copy::{Share, Step};
 use crate::transport::Vader;
 
 /// What is known about a peer's memory.
@@ -28,6 +31,8 @@ pub(crate) enum Reach {
 /// A get or put under way.
 #[derive(Debug)]
 pub(crate) struct Copy {
+    /// The part in a joint copy, if it is one.
+    share: Option<Share>,
     local: u32,
     pid: i32,
     /// Address in the peer's memory.
@@ -73,10 +78,18 @@ impl Vader {
         }
     }
 
-    pub(crate) fn make_key(&mut self, peer: Peer, memory: UserMem) -> Result<RemoteKey, Refusal> {
+    pub(crate) fn make_key(
+        &mut self,
+        peer: Peer,
+        memory: UserMem,
+        access: Access,
+    ) -> Result<RemoteKey, Refusal> {
         // What we may do with the peer's memory, it may do with ours: same user, same rules.
         self.reach(peer).ok_or(Refusal::Unfit)?;
-        Ok(RemoteKey([memory.address() as u64, memory.len() as u64, 0]))
+        let receiver = self.local_of[peer.0 as usize];
+        let offer = if access == Access::Read { self.offers.offer(receiver, memory) } else { 0 };
+        self.busy |= offer != 0;
+        Ok(RemoteKey([memory.address() as u64, memory.len() as u64, offer]))
     }
 
     pub(crate) fn start_copy(
@@ -89,59 +102,110 @@ impl Vader {
         access: Access,
     ) -> Result<(), Refusal> {
         let pid = self.reach(peer).ok_or(Refusal::Unfit)?;
-        let [address, exposed, _] = key.0;
+        let [address, exposed, offer] = key.0;
         let end = offset.checked_add(memory.len() as u64).ok_or(Refusal::Unfit)?;
         if end > exposed {
             return Err(Refusal::Unfit);
         }
         let remote = address.wrapping_add(offset);
         let local = self.local_of[peer.0 as usize];
-        self.copies.push_back(Copy { local, pid, remote, memory, done: 0, access, cookie });
+        let job = Job {
+            target: memory.address() as u64,
+            offset,
+            len: memory.len() as u64,
+            chunk: self.chunk as u64,
+            receiver: self.me,
+        };
+        let together = self.cooperative && access == Access::Read && memory.len() >= 2 * self.chunk;
+        let share = if together { self.share(peer, offer, job) } else { None };
+        self.copies.push_back(Copy { share, local, pid, remote, memory, done: 0, access, cookie });
         self.busy = true;
         Ok(())
     }
 
-    /// Reports an event, or moves one piece of the oldest copy.
+    /// Reports an event, or moves one piece of the oldest copy, or helps a peer with one of its.
     #[inline(never)]
     pub(crate) fn work(&mut self) -> Option<Event> {
         let event = match self.events.pop_front() {
             Some(event) => Some(event),
+            None if self.copies.is_empty() => {
+                self.push_chunk();
+                None
+            }
             None => self.advance_copy(),
         };
-        self.busy = !self.events.is_empty() || !self.copies.is_empty();
+        self.busy = !self.events.is_empty() || !self.copies.is_empty() || !self.offers.is_empty();
         event
     }
 
     fn advance_copy(&mut self) -> Option<Event> {
-        let copy = self.copies.front_mut()?;
-        let outcome = copy.advance(self.chunk);
-        let event = match outcome {
-            Ok(false) => return None,
-            Ok(true) => Event::Done(copy.cookie),
-            Err(_) => Event::Failed(copy.cookie),
+        let mut copy = self.copies.pop_front()?;
+        let outcome = match copy.share.take() {
+            Some(share) => self.advance_together(&mut copy, share),
+            None => copy.advance(self.chunk),
         };
-        let ended = self.copies.pop_front()?;
-        if outcome == Err(cma::Failure::Refused) {
-            self.links[ended.local as usize].reach = Reach::Refused;
+        match outcome {
+            Ok(false) => {
+                self.copies.push_front(copy);
+                None
+            }
+            Ok(true) => Some(Event::Done(copy.cookie)),
+            Err(failure) => {
+                let link = &mut self.links[copy.local as usize];
+                match failure {
+                    cma::Failure::Refused => link.reach = Reach::Refused,
+                    cma::Failure::Gone => {
+                        let lost = Event::PeerLost(link.peer);
+                        self.report(lost);
+                    }
+                    cma::Failure::Fault => {}
+                }
+                Some(Event::Failed(copy.cookie))
+            }
         }
-        Some(event)
+    }
+
+    /// One step of a joint copy; whether it was the last.
+    fn advance_together(&mut self, copy: &mut Copy, mut share: Share) -> Result<bool, cma::Failure> {
+        match share.step(copy.pid, || self.wake_owner(copy.local)) {
+            Step::Done => return Ok(true),
+            Step::Ended => return Err(cma::Failure::Fault),
+            Step::Lost => return Err(cma::Failure::Gone),
+            Step::Wait => {}
+            Step::Pull(chunk) => {
+                let (start, len) = share.part(chunk);
+                if let Err(failure) = copy.move_part(start, len) {
+                    share.give_up(copy.pid);
+                    return Err(failure);
+                }
+                share.pulled();
+            }
+        }
+        copy.share = Some(share);
+        Ok(false)
     }
 }
 
 impl Copy {
     /// Moves at most `chunk` bytes; whether that was the last of them.
     fn advance(&mut self, chunk: usize) -> Result<bool, cma::Failure> {
-        let part = self.memory.part(self.done, chunk);
-        let remote = self.remote.wrapping_add(self.done as u64);
+        let len = chunk.min(self.memory.len() - self.done);
+        self.move_part(self.done, len)?;
+        self.done += len;
+        Ok(self.done == self.memory.len())
+    }
+
+    /// Moves `len` bytes from `start` on.
+    fn move_part(&self, start: usize, len: usize) -> Result<(), cma::Failure> {
+        let part = self.memory.part(start, len);
+        let remote = self.remote.wrapping_add(start as u64);
         let at = part.address() as *mut u8;
         // SAFETY: the memory's constructor vouches that it may be read and written until the copy is reported.
         unsafe {
             match self.access {
-                Access::Read => cma::read(self.pid, remote, at, part.len())?,
-                Access::Write => cma::write(self.pid, remote, at, part.len())?,
+                Access::Read => cma::read(self.pid, remote, at, part.len()),
+                Access::Write => cma::write(self.pid, remote, at, part.len()),
             }
         }
-        self.done += part.len();
-        Ok(self.done == self.memory.len())
     }
 }

@@ -9,6 +9,7 @@ use shm::doorbell::Doorbell;
 use shm::{Segment, queue};
 
 use crate::arrivals::Found;
+use crate::joint_copy::Offers;
 use crate::link::{Link, NONE};
 use crate::single_copy::Copy;
 
@@ -41,8 +42,12 @@ pub struct Vader {
     pub(crate) copies: VecDeque<Copy>,
     /// Bytes of them that are moved at once.
     pub(crate) chunk: usize,
+    /// Whether long messages are copied together with their owner.
+    pub(crate) cooperative: bool,
+    /// Help offered with memory that was exposed.
+    pub(crate) offers: Offers,
     pub(crate) events: VecDeque<Event>,
-    /// Whether there are copies or events.
+    /// Whether there are copies, offers or events.
     pub(crate) busy: bool,
     pub(crate) limits: Limits,
     pub(crate) segment: Segment,
@@ -112,11 +117,13 @@ impl Btl for Vader {
         if self.busy { self.work() } else { None }
     }
 
-    fn expose(&mut self, peer: Peer, memory: UserMem, _access: Access) -> Result<RemoteKey, Refusal> {
-        self.make_key(peer, memory)
+    fn expose(&mut self, peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {
+        self.make_key(peer, memory, access)
     }
 
-    fn conceal(&mut self, _peer: Peer, _key: RemoteKey) {}
+    fn conceal(&mut self, _peer: Peer, key: RemoteKey) {
+        self.offers.withdraw(key.0[2]);
+    }
 
     fn get(
         &mut self,
@@ -151,7 +158,7 @@ impl Btl for Vader {
     }
 
     fn arm(&mut self) -> Option<Sleep> {
-        if self.busy {
+        if !self.events.is_empty() || !self.copies.is_empty() || self.offers.has_work() {
             return None;
         }
         let expected = self.doorbell.arm(platform::membarrier::barrier)?;

@@ -1,7 +1,7 @@
 //! Where what lies in the segment.
 //!
 //! ```text
-//!   head | doorbells | identities | queue tails | queue slots | cell heads | fastboxes | small cells | large cells | areas
+//!   head | doorbells | identities | queue tails | queue slots | cell heads, joints | fastboxes | small cells | large cells | areas
 //!          of all      of all       of all        of rank 0,    of rank 0,   received    of rank 0,    of rank 0,
 //!          ranks       ranks        ranks         1, ...        1, ...       by rank 0   1, ...        1, ...
 //!                                                                            1, ...
@@ -29,6 +29,8 @@ pub struct Shape {
     pub cells: [usize; 2],
     /// Payload bytes per cell of each size, multiples of 64.
     pub cell_bytes: [usize; 2],
+    /// Control blocks of joint copies per owner.
+    pub joints: usize,
 }
 
 /// Offsets into the segment, in bytes, and its length.
@@ -40,6 +42,7 @@ pub struct Layout {
     tails: usize,
     slots: usize,
     heads: usize,
+    joints: usize,
     fastboxes: usize,
     payloads: [usize; 2],
     areas: usize,
@@ -68,6 +71,7 @@ impl Layout {
             tails: place(n * APART, APART),
             slots: place(n * shape.queue * 8, PAGE),
             heads: place(n * shape.cells_per_rank() * APART, PAGE),
+            joints: place(n * shape.joints * APART, PAGE),
             fastboxes: place(n * shape.fastboxes * shape.fastbox_bytes(), PAGE),
             payloads: [
                 place(n * shape.cells[0] * shape.cell_bytes[0], PAGE),
@@ -111,6 +115,11 @@ impl Layout {
     /// The heads of `rank`'s cells, small ones first.
     pub fn cell_heads(&self, rank: usize) -> usize {
         self.heads + rank * self.shape.cells_per_rank() * APART
+    }
+
+    /// The control blocks of `rank`'s joint copies.
+    pub fn joints(&self, rank: usize) -> usize {
+        self.joints + rank * self.shape.joints * APART
     }
 
     /// The parts of fastbox `number` of `receiver`: progress, slots, blocks.
@@ -164,7 +173,7 @@ impl Shape {
 
     /// A number that differs between shapes, for processes to compare: FNV-1a over the sizes.
     pub fn fingerprint(&self) -> u64 {
-        let sizes = [self.ranks, self.fastboxes, self.slots, self.blocks, self.queue];
+        let sizes = [self.ranks, self.fastboxes, self.slots, self.blocks, self.queue, self.joints];
         let all = sizes.iter().chain(&self.cells).chain(&self.cell_bytes);
         all.fold(0xcbf2_9ce4_8422_2325, |hash, &size| {
             (hash ^ size as u64).wrapping_mul(0x0000_0100_0000_01b3)
@@ -186,6 +195,7 @@ mod tests {
             queue: 4,
             cells: [3, 2],
             cell_bytes: [128, 512],
+            joints: 3,
         };
         let layout = Layout::new(shape);
         let mut parts = vec![
@@ -197,6 +207,7 @@ mod tests {
         for rank in 0..3 {
             parts.push((layout.slots(rank), 4 * 8));
             parts.push((layout.cell_heads(rank), 5 * 128));
+            parts.push((layout.joints(rank), 3 * 128));
             for number in 0..2 {
                 let [progress, slots, blocks] = layout.fastbox(rank, number);
                 parts.extend([(progress, 128), (slots, 8 * 128), (blocks, 16 * 64)]);
@@ -222,6 +233,7 @@ mod tests {
             queue: 8,
             cells: [1, 2],
             cell_bytes: [64, 64],
+            joints: 1,
         };
         let other = Shape { cells: [2, 1], ..shape };
         assert_ne!(shape.fingerprint(), other.fingerprint());

@@ -11,6 +11,7 @@
 //! | [`queue`]    | n → 1             | references to cells, announcements of new fastboxes        |
 //! | [`cell`]     | owner ↔ 1         | payload too long for a fastbox, or before there is one     |
 //! | [`doorbell`] | n → 1             | wake-ups, and the owner's wish for less payload            |
+//! | [`joint`]    | 1 ↔ 1             | chunks of a long message that both sides copy              |
 //! | [`area`]     | n → n             | collectives of one node: lines, counters, cells            |
 //!
 //! Peers are not trusted: every length, offset and index that another process can write is read once and
@@ -20,6 +21,7 @@ pub mod area;
 pub mod cell;
 pub mod doorbell;
 pub mod fastbox;
+pub mod joint;
 mod layout;
 #[cfg(not(loom))]
 mod mapping;

@@ -8,6 +8,7 @@ use crate::area::{self, AREAS};
 use crate::cell::CellHead;
 use crate::doorbell::Doorbell;
 use crate::fastbox::{self, Block, Fastbox, Progress};
+use crate::joint;
 use crate::layout::Layout;
 use crate::queue::{self, Queue};
 use crate::sync::AtomicU64;
@@ -39,6 +40,8 @@ unsafe impl Shared for area::Line {}
 unsafe impl Shared for area::Word {}
 // SAFETY: atomics.
 unsafe impl Shared for area::Entry {}
+// SAFETY: atomics.
+unsafe impl Shared for joint::Control {}
 // SAFETY: atomics.
 unsafe impl Shared for Identity {}
 // SAFETY: an atomic.
@@ -175,6 +178,11 @@ impl Segment {
     /// The heads of `rank`'s cells.
     pub fn cell_heads(&self, rank: usize) -> &'static [CellHead] {
         self.many(self.layout.cell_heads(rank), self.layout.shape().cells_per_rank())
+    }
+
+    /// The control blocks of joint copies of `rank`'s memory.
+    pub fn joints(&self, rank: usize) -> &'static [joint::Control] {
+        self.many(self.layout.joints(rank), self.layout.shape().joints)
     }
 
     /// Address and length of the payload of `rank`'s cell `cell`, which is below `cells_per_rank`.
