@@ -174,6 +174,8 @@ impl<'a> Arguments<'a> {
         n: usize,
     ) -> Result<()> {
         let (counts, datatypes) = (counts.first(n)?, datatypes.first(n)?);
+        // With displacements in bytes, MPI_BOTTOM goes with any type.
+        check_address(address, false, abi::DATATYPE_NULL)?;
         let state = self.state;
         let buffer = self.side(side);
         for index in 0..n {
@@ -182,7 +184,6 @@ impl<'a> Arguments<'a> {
             let empty = count == 0 && datatypes[index] == abi::DATATYPE_NULL;
             let datatype = if empty { TypeRef::Dense(1) } else { state.types.resolve(datatypes[index])? };
             let offset = displacements.at(index, n)?;
-            check_address(address, count > 0, datatypes[index])?;
             buffer.blocks.push(Block { count, offset, datatype: Some(datatype) });
         }
         buffer.address = address;

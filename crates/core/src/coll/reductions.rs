@@ -24,6 +24,9 @@ pub fn reduce(
 ) -> Result<()> {
     launch(t, mode, Coll::Reduce, comm, |a| {
         a.root(root)?;
+        if !a.takes_part() && !a.at_root() {
+            return Ok(());
+        }
         if a.at_root() {
             a.buffer(Recv, recvbuf, count, datatype)?;
         } else {

@@ -97,6 +97,11 @@ impl Running {
         self.call.comm
     }
 
+    /// The communicator goes by another handle.
+    pub fn move_to(&mut self, comm: abi::Comm) {
+        self.call.comm = comm;
+    }
+
     /// Gives the messages of the call their tag.
     pub fn set_tag(&mut self, tag: i32) {
         self.wire.tag = tag;

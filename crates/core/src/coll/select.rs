@@ -66,11 +66,15 @@ impl CollState {
 
     /// A finished call to be used again, one of the same kind if there is one.
     pub fn spare(&mut self, coll: Coll, comm: abi::Comm) -> Box<Running> {
-        match self.spares.iter().rposition(|running| running.coll() == coll) {
-            Some(index) => self.spares.swap_remove(index),
-            None if self.spares.len() == SPARES => self.spares.swap_remove(0),
-            None => Box::new(Running::new(coll, comm)),
-        }
+        let kept = match self.spares.iter().rposition(|running| running.coll() == coll) {
+            Some(index) => Some(index),
+            None => (self.spares.len() == SPARES).then_some(0),
+        };
+        let Some(kept) = kept else { return Box::new(Running::new(coll, comm)) };
+        let mut running = self.spares.swap_remove(kept);
+        // The local communicator inside an inter-communicator has another handle each time it is used.
+        running.move_to(comm);
+        running
     }
 
     /// Keeps a finished call.
