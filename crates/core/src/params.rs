@@ -59,7 +59,8 @@ impl Params {
     /// Reads the environment and the parameter files. A value that does not parse ends the process: nothing can
     /// be reported through MPI yet.
     pub fn read() -> Params {
-        let values = mca::Values::load(None).unwrap_or_else(|error| crate::env::give_up(&error.to_string()));
+        let values = mca::Values::load(platform::image::prefix().as_deref())
+            .unwrap_or_else(|error| crate::env::give_up(&error.to_string()));
         let mpi = MpiParams::read(&values).unwrap_or_else(|error| crate::env::give_up(&error.to_string()));
         let tuned = Tuned::read(&values).unwrap_or_else(|error| crate::env::give_up(&error));
         Params { waiting: Policy::DEDICATED, mpi, tuned, values }

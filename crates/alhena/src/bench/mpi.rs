@@ -74,7 +74,11 @@ impl Mpi {
     /// Builds a measuring program.
     pub fn compile(&self, source: &Path, program: &Path) -> Result<(), Error> {
         let mut command = Command::new(self.prefix.join("bin/mpicc"));
-        command.arg("-O2").arg(source).arg("-o").arg(program).args(["-std=c11", "-D_POSIX_C_SOURCE=200809L"]);
+        command.arg("-O2").arg(source).arg("-o").arg(program).args([
+            "-std=c11",
+            "-D_POSIX_C_SOURCE=200809L",
+            "-lm",
+        ]);
         let shown = show(&command);
         match command.output() {
             Ok(output) if output.status.success() => Ok(()),
