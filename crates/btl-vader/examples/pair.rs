@@ -1,6 +1,6 @@
 //! Two processes, one per core, over the bare transport: latency, message rate and bandwidth.
 //!
-//! `cargo run --release -p alhena-btl-vader --example pair [floor|latency|rate|eager|single]...`
+//! `cargo run --release -p alhena-btl-vader --example pair [floor|latency|rate|eager|single|SIZE]...`
 //!
 //! The numbers behind the transport's defaults come from here. Parameters are taken from the environment
 //! (`ALHENA_MCA_btl_vader_*`). Each figure is the best of several rounds.
@@ -13,12 +13,16 @@ use btl::{Access, Btl, Event, Peer, RemoteKey};
 use btl_vader::{Attach, Vader, VaderParams, segment_bytes};
 use mem::UserMem;
 
-const ROUNDS: usize = 200;
+const ROUNDS: usize = 9;
 const WINDOW: usize = 64;
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|word| word == name);
+    let is_size = |word: &&String| word.parse::<usize>().is_ok();
+    let sizes: Vec<usize> = wanted.iter().filter_map(|word| word.parse().ok()).collect();
+    let any = wanted.iter().all(|word| is_size(&word));
+    let wants = |name: &str| any || wanted.iter().any(|word| word == name);
+    let wants_size = |size: usize| sizes.is_empty() || sizes.contains(&size);
     let pair = start();
     let mut bench = Bench { vader: pair.vader, first: pair.first, other: Peer(u32::from(pair.first)) };
     bench.meet_all();
@@ -27,8 +31,10 @@ fn main() {
     }
     if wants("latency") {
         for size in [0, 8, 40, 64, 256, 1024, 2048, 4096, 8192, 16384, 32768] {
-            let time = bench.best(|bench| bench.ping_pong(size));
-            bench.say("one way", time, &format!("{size} B"));
+            if wants_size(size) {
+                let time = bench.best(|bench| bench.ping_pong(size));
+                bench.say("one way", time, &format!("{size} B"));
+            }
         }
     }
     if wants("rate") {
@@ -38,7 +44,10 @@ fn main() {
     for (name, single) in [("eager", false), ("single", true)] {
         if wants(name) {
             for shift in 9..=23 {
-                let (size, count) = (1usize << shift, ((256 << 20) >> shift).min(20_000));
+                let (size, count) = (1usize << shift, ((32 << 20) >> shift).clamp(WINDOW, 4096));
+                if !wants_size(size) {
+                    continue;
+                }
                 let time = if single {
                     bench.best(|bench| bench.stream_single(size, count))
                 } else {
@@ -73,7 +82,7 @@ impl Bench {
         // SAFETY: the slice outlives the loop, and is only read.
         let memory = unsafe { UserMem::new(payload.as_ptr() as usize, payload.len()) };
         while self.vader.send(self.other, header, &mut memory.clone()).is_err() {
-            self.vader.next_event();
+            std::hint::spin_loop();
         }
     }
 

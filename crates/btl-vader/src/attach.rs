@@ -105,7 +105,7 @@ impl Vader {
             copies: Default::default(),
             chunk: params.chunk,
             cooperative,
-            offers: Offers::new(segment.joints(me), if cooperative { 2 * params.chunk } else { 0 }),
+            offers: Offers::new(segment.joints(me), if cooperative { single_copy::LEAST_JOINT } else { 0 }),
             events: Default::default(),
             busy: false,
             limits: limits(&layout, params, single_copy),

@@ -43,6 +43,9 @@ pub(crate) struct Copy {
     cookie: u64,
 }
 
+/// Shortest message that both sides copy: below, starting together costs more than it gains.
+pub(crate) const LEAST_JOINT: usize = 64 << 10;
+
 /// Publishes a random number of our own at a stable address, by which peers know us.
 pub(crate) fn publish_identity(segment: &Segment, me: usize) -> Box<u64> {
     let nonce = Box::new(RandomState::new().hash_one(me) | 1);
@@ -113,10 +116,11 @@ impl Vader {
             target: memory.address() as u64,
             offset,
             len: memory.len() as u64,
-            chunk: self.chunk as u64,
+            // Both sides should have something to do.
+            chunk: self.chunk.min((memory.len() / 2).next_multiple_of(4096)) as u64,
             receiver: self.me,
         };
-        let together = self.cooperative && access == Access::Read && memory.len() >= 2 * self.chunk;
+        let together = self.cooperative && access == Access::Read && memory.len() >= LEAST_JOINT;
         let share = if together { self.share(peer, offer, job) } else { None };
         self.copies.push_back(Copy { share, local, pid, remote, memory, done: 0, access, cookie });
         self.busy = true;
