@@ -19,12 +19,8 @@ pub fn init(t: &mut Token) -> Result<()> {
 
 /// `MPI_Init_thread`: every level is provided.
 pub fn init_thread(t: &mut Token, required: i32, provided: &mut i32) -> Result<()> {
-    let level = match required {
-        ..=abi::THREAD_SINGLE => abi::THREAD_SINGLE,
-        ..=abi::THREAD_FUNNELED => abi::THREAD_FUNNELED,
-        ..=abi::THREAD_SERIALIZED => abi::THREAD_SERIALIZED,
-        _ => abi::THREAD_MULTIPLE,
-    };
+    let levels = [abi::THREAD_SINGLE, abi::THREAD_FUNNELED, abi::THREAD_SERIALIZED];
+    let level = levels.into_iter().find(|&level| required <= level).unwrap_or(abi::THREAD_MULTIPLE);
     if t.lock().initialized {
         return Err(Error::new(abi::ERR_OTHER, "MPI_Init was called twice"));
     }

@@ -126,7 +126,7 @@ impl Persistent {
     }
 
     /// The request object goes; an operation in flight completes on its own.
-    pub fn release(self: Box<Self>, state: &mut State) {
+    pub fn release(self, state: &mut State) {
         match self.kind {
             Kind::PointToPoint { .. } => {
                 if let Active::Pml(id) = self.active {

@@ -368,7 +368,7 @@ impl State {
         }
         match composites.remove(key) {
             Some(Composite::Generalized(generalized)) => return Ok(Some(generalized)),
-            Some(Composite::Persistent(persistent)) => persistent.release(self),
+            Some(Composite::Persistent(persistent)) => (*persistent).release(self),
             Some(Composite::Partitioned(slot)) => slot.into_iter().for_each(|p| p.release(self)),
             Some(
                 Composite::Pair { .. }
@@ -681,8 +681,8 @@ pub fn testall(
     }
     *flag = 1;
     let mut wrong = false;
-    for i in 0..requests.len() {
-        let done = wait_one(t, &mut requests[i])?.unwrap_or(EMPTY);
+    for (i, request) in requests.iter_mut().enumerate() {
+        let done = wait_one(t, request)?.unwrap_or(EMPTY);
         wrong |= note(&mut statuses, i, &done, wrong);
     }
     in_status(wrong)

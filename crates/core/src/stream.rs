@@ -1,7 +1,7 @@
 //! A datatype's convertor as a stream of the message layer.
 #![allow(unsafe_code)]
 
-use abi::{Address, Count, Result};
+use abi::{Address, Result};
 use datatype::{Convertor, Datatype};
 use mem::{PeerBytes, PeerSpace, Sink, Source, UserMem};
 use pml_ob1::Stream;
@@ -21,11 +21,6 @@ impl TypedStream {
         // `memory::of_user`; the stream is dropped with the operation.
         let convertor = unsafe { Convertor::new(datatype, count, buf.0 as *mut u8)? };
         Ok(TypedStream { convertor })
-    }
-
-    /// Where the stream stands.
-    pub fn position(&self) -> Count {
-        self.convertor.position() as Count
     }
 }
 

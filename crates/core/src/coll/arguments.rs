@@ -178,11 +178,11 @@ impl<'a> Arguments<'a> {
         check_address(address, false, abi::DATATYPE_NULL)?;
         let state = self.state;
         let buffer = self.side(side);
-        for index in 0..n {
+        for (index, &datatype) in datatypes.iter().enumerate() {
             let count = checked_count(counts.get(index))?;
             // Nothing of an empty block's type is looked at.
-            let empty = count == 0 && datatypes[index] == abi::DATATYPE_NULL;
-            let datatype = if empty { TypeRef::Dense(1) } else { state.types.resolve(datatypes[index])? };
+            let empty = count == 0 && datatype == abi::DATATYPE_NULL;
+            let datatype = if empty { TypeRef::Dense(1) } else { state.types.resolve(datatype)? };
             let offset = displacements.at(index, n)?;
             buffer.blocks.push(Block { count, offset, datatype: Some(datatype) });
         }

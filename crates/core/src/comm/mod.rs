@@ -66,7 +66,7 @@ impl Comm {
         Comm {
             context: context_id << 1,
             rank,
-            peers: group.peers().into(),
+            peers: group.peers(),
             handle: abi::COMM_NULL,
             group,
             remote: None,
