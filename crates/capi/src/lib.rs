@@ -15,7 +15,7 @@ mod direct;
 mod entry;
 
 mod functions {
-    #![allow(non_snake_case, clippy::too_many_arguments, clippy::useless_conversion)]
+    #![allow(non_snake_case, unused_braces, clippy::too_many_arguments, clippy::useless_conversion)]
 
     use core::ffi::c_char;
 
