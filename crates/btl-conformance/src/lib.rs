@@ -22,6 +22,7 @@ pub use one_sided::{
 pub use pattern::{fill, verify};
 pub use waiting::{
     a_message_after_arm_wakes, a_sleeping_pair_talks, arm_notices_what_is_there, congestion_is_seen_by_peers,
+    room_ends_a_sleep,
 };
 pub use world::World;
 

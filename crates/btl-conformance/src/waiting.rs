@@ -44,6 +44,27 @@ pub fn a_message_after_arm_wakes<B: Btl>(mut world: World<B>) {
     }
 }
 
+/// For transports that promise it: who found no room and sleeps is woken when there is some again.
+pub fn room_ends_a_sleep<B: Btl>(mut world: World<B>) {
+    let at = world.receiver();
+    let max = world.ends[0].limits(Peer(at as u32)).max_send;
+    for len in [8, 1000, max] {
+        let payload = fill(1, len);
+        while world.try_send(0, at, &[7], &payload) {}
+        let sleep = world.ends[0].arm();
+        // The look after arming, which finds nothing new.
+        assert!(!world.try_send(0, at, &[7], &payload));
+        while take(&mut world.ends[at]).is_some() {}
+        if let Some(sleep) = sleep {
+            // Were the word unchanged, nobody would ever end this.
+            futex::wait(sleep.word, sleep.expected);
+        }
+        world.ends[0].disarm();
+        assert!(world.try_send(0, at, &[7], &payload), "no room for {len} bytes after a sleep for room");
+        world.receive(at);
+    }
+}
+
 /// Two threads exchange messages and sleep whenever there is nothing to do: no wake-up is lost.
 pub fn a_sleeping_pair_talks<B: Btl + Send>(mut world: World<B>) {
     if world.ends.len() < 2 {

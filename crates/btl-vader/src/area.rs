@@ -78,6 +78,31 @@ impl NodeArea {
         Owner::Member(self.me)
     }
 
+    /// Whether the lines of `epoch` may be written; if not, this process is woken when that may have changed.
+    pub fn has_room(&mut self, epoch: u64) -> bool {
+        self.area.is_free(epoch) || {
+            self.area.want_room();
+            self.area.is_free(epoch)
+        }
+    }
+
+    /// As [`NodeArea::has_room`], for the own cell.
+    pub fn has_cell(&mut self, epoch: u64) -> bool {
+        self.area.is_cell_free(epoch) || {
+            self.area.want_room();
+            self.area.is_cell_free(epoch)
+        }
+    }
+
+    /// This process has finished with `epoch` and all before; wakes who waits for that.
+    pub fn retire(&self, epoch: u64) {
+        let mut wanting = self.area.retire(epoch);
+        while wanting != 0 {
+            self.ring(wanting.trailing_zeros() as usize);
+            wanting &= wanting - 1;
+        }
+    }
+
     /// Wakes a member if it sleeps; to be called after publishing.
     pub fn ring(&self, member: usize) {
         if let Some(doorbell) = self.doorbells.get(member) {

@@ -6,6 +6,8 @@
 
 use btl::{Arrival, Event, Peer, Take};
 use mem::PeerBytes;
+use platform::futex;
+use shm::doorbell::Doorbell;
 use shm::fastbox::{self, Arrived, Item, Views};
 
 use crate::link::Entry;
@@ -64,10 +66,13 @@ impl Vader {
     /// Shows the next message of the peer at `local` to `take`, if it is whole in a slot of its fastbox.
     #[inline(always)]
     pub(crate) fn next_of_one_if<T: Take>(&mut self, local: u32, take: T) -> Option<T::Taken> {
-        let inbound = self.links.get_mut(local as usize)?.inbound.as_mut()?;
+        let link = self.links.get_mut(local as usize)?;
+        let inbound = link.inbound.as_mut()?;
         let (header, payload) = inbound.peek_short()?;
         let taken = take.take(header, payload)?;
-        inbound.advance_short();
+        if inbound.advance_short() {
+            room(link.doorbell);
+        }
         Some(taken)
     }
 
@@ -94,7 +99,9 @@ impl Vader {
                 true
             }
             Item::Note(cell) => {
-                inbound.advance();
+                if inbound.advance() {
+                    room(link.doorbell);
+                }
                 self.open_cell(local as u32, cell)
             }
             Item::Corrupt => {
@@ -134,9 +141,15 @@ impl Vader {
     }
 
     fn find_in_fastbox(&mut self, local: u32) -> bool {
-        let Some(found) = self.next_of_fastbox(local as usize) else { return false };
-        self.found = found;
-        true
+        if let Some(found) = self.next_of_fastbox(local as usize) {
+            self.found = found;
+            return true;
+        }
+        let link = &mut self.links[local as usize];
+        if link.inbound.as_mut().is_some_and(|inbound| inbound.idle()) {
+            room(link.doorbell);
+        }
+        false
     }
 
     fn look_into_queue(&mut self) -> bool {
@@ -193,8 +206,11 @@ impl Vader {
         let token = arrival.token;
         if token & CELL != 0 {
             self.give_back_cell(token);
-        } else if let Some(inbound) = &mut self.links[token as usize].inbound {
-            inbound.advance();
+            return;
+        }
+        let link = &mut self.links[token as usize];
+        if link.inbound.as_mut().is_some_and(|inbound| inbound.advance()) {
+            room(link.doorbell);
         }
     }
 
@@ -202,5 +218,12 @@ impl Vader {
     fn give_back_cell(&self, token: u64) {
         let (owner, cell) = ((token >> 32) as u32 & 0xFFFF, token as u32);
         self.segment.cell_heads(owner as usize)[cell as usize].give_back();
+        room(self.links[owner as usize].doorbell);
     }
+}
+
+/// There is room at us, or a cell is back: its owner may sleep for want of it.
+#[inline(never)]
+fn room(doorbell: &Doorbell) {
+    doorbell.ring_for_room(|word| futex::wake(word, i32::MAX));
 }

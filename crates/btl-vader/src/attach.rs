@@ -100,6 +100,8 @@ impl Vader {
             found: Found::NOTHING,
             inbox: queue::Receiver::new(segment.queue(me)),
             doorbell: segment.doorbell(me),
+            room_was_missing: false,
+            queue_was_full: false,
             cells: [Pool::new(&heads[..small]), Pool::new(&heads[small..])],
             _nonce: single_copy::publish_identity(&segment, me),
             copies: Default::default(),

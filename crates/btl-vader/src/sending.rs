@@ -59,14 +59,18 @@ impl Vader {
             }
         }
         let len = payload.remaining();
-        match &mut self.links[local].outbound {
-            Some(outbound) if len <= outbound.largest() => {
-                outbound.send(header, payload).map_err(|_| Busy)?;
+        let sent = match &mut self.links[local].outbound {
+            Some(outbound) if len <= outbound.largest() => outbound.send(header, payload).map_err(|_| Busy),
+            _ => self.send_by_cell(local, header, payload),
+        };
+        match sent {
+            Ok(()) => {
+                self.queue_was_full = false;
+                ring(self.links[local].doorbell);
             }
-            _ => self.send_by_cell(local, header, payload)?,
+            Err(Busy) => self.room_was_missing = true,
         }
-        ring(self.links[local].doorbell);
-        Ok(())
+        sent
     }
 
     /// Claims one of the peer's fastboxes and announces it behind what was sent before. Without success the
@@ -96,6 +100,7 @@ impl Vader {
             None => link.queue.claim().ok().map(Some),
         };
         let Some(place) = place else {
+            self.queue_was_full = link.outbound.is_none();
             self.cells[pool].untake();
             return Err(Busy);
         };

@@ -34,6 +34,10 @@ pub struct Vader {
     pub(crate) found: Found,
     pub(crate) inbox: queue::Receiver<'static>,
     pub(crate) doorbell: &'static Doorbell,
+    /// A send since the last sleep found a full fastbox or no cell: who gives such back will ring.
+    pub(crate) room_was_missing: bool,
+    /// A send found a full receive queue. Nobody tells when it is not any more: no sleep until a send succeeds.
+    pub(crate) queue_was_full: bool,
     /// Our cells, small and large.
     pub(crate) cells: [Pool<'static>; 2],
     /// The number by which peers know that our pid is ours. They read it at its published address.
@@ -161,11 +165,18 @@ impl Btl for Vader {
         if !self.events.is_empty() || !self.copies.is_empty() || self.offers.has_work() {
             return None;
         }
-        let expected = self.doorbell.arm(platform::membarrier::barrier)?;
+        if self.queue_was_full {
+            return None;
+        }
+        let expected = match self.room_was_missing {
+            true => self.doorbell.arm_for_room(platform::membarrier::barrier)?,
+            false => self.doorbell.arm(platform::membarrier::barrier)?,
+        };
         Some(Sleep { word: self.doorbell.address(), expected })
     }
 
     fn disarm(&mut self) {
+        self.room_was_missing = false;
         self.doorbell.disarm();
     }
 }

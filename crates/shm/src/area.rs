@@ -3,6 +3,7 @@
 //! ```text
 //!   directory   one entry per area: members that hold it, and the epoch from which it may be used
 //!   lines       (ranks + 1) x DEPTH   epoch and 56 bytes each; the last group is the gate
+//!   wanting     1                     a bit for each process that waits for room and may sleep
 //!   counters    DEPTH                 processes that arrived in an epoch
 //!   retired     ranks                 the last epoch that each process has finished with
 //!   cells       ranks x CELLS         CELL_BYTES each, written by their owner before it publishes
@@ -74,17 +75,24 @@ pub const fn lines(ranks: usize) -> usize {
     (ranks + 1) * DEPTH
 }
 
-/// Counters and retirement words of an area of `ranks` processes.
+/// The wanting word, counters and retirement words of an area of `ranks` processes.
 pub const fn words(ranks: usize) -> usize {
-    DEPTH + ranks
+    RETIRED + ranks
 }
+
+/// Where each kind of word begins.
+const WANTING: usize = 0;
+const COUNTERS: usize = 1;
+const RETIRED: usize = COUNTERS + DEPTH;
+
+const _: () = assert!(MOST_RANKS <= 64, "a process is a bit of the wanting word");
 
 /// What an area consists of.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
     /// The members' lines, and the gate's.
     pub lines: &'static [Line],
-    /// Counters, and retirement words.
+    /// The wanting word, counters and retirement words.
     pub words: &'static [Word],
     /// Address of the cells.
     pub cells: usize,
@@ -132,7 +140,7 @@ impl Area {
 
     fn retired(&self, member: usize) -> u64 {
         // Acquire: pairs with the Release in `retire`; what the member read, it has read.
-        self.words[DEPTH + member].0.load(Ordering::Acquire)
+        self.words[RETIRED + member].0.load(Ordering::Acquire)
     }
 
     /// Whether the slots of `epoch` may be written: everyone has finished with what they held before.
@@ -186,7 +194,7 @@ impl Area {
 
     /// Counts this process in; whether it is the last of the members.
     pub fn arrive(&self, epoch: u64) -> bool {
-        let counter = &self.words[epoch as usize % DEPTH].0;
+        let counter = &self.words[COUNTERS + epoch as usize % DEPTH].0;
         // AcqRel: the last one has seen everything that the others did before they arrived.
         let last = counter.fetch_add(1, Ordering::AcqRel) + 1 == self.members as u64;
         if last {
@@ -195,9 +203,18 @@ impl Area {
         last
     }
 
-    /// This process has finished with `epoch` and all before.
-    pub fn retire(&self, epoch: u64) {
-        self.words[DEPTH + self.me].0.store(epoch, Ordering::Release);
+    /// This process has finished with `epoch` and all before; the members that want to be woken by that, as bits.
+    pub fn retire(&self, epoch: u64) -> u64 {
+        // SeqCst: the swap comes before the load, as in `want_room` the bit comes before the second look. So either
+        // the bit is seen here or the epoch there. Releases what was read, as `retired` wants it.
+        self.words[RETIRED + self.me].0.swap(epoch, Ordering::SeqCst);
+        let wanting = &self.words[WANTING].0;
+        if wanting.load(Ordering::SeqCst) == 0 { 0 } else { wanting.swap(0, Ordering::SeqCst) }
+    }
+
+    /// Asks to be woken when anybody retires an epoch. The caller then looks once more for room before it sleeps.
+    pub fn want_room(&self) {
+        self.words[WANTING].0.fetch_or(1 << (self.me % MOST_RANKS), Ordering::SeqCst);
     }
 }
 

@@ -1,8 +1,8 @@
 //! The doorbell of a rank: how senders wake it when it sleeps, and nothing else when it does not.
 //!
 //! ```text
-//!   word:  31 ................. 2      1              0
-//!          changed by each ring        needs fence    sleeping
+//!   word:  31 ................. 3      2               1              0
+//!          changed by each ring        wants room      needs fence    sleeping
 //!
 //!   owner                                   sender
 //!   count up and set sleeping               publish a message (Release)
@@ -15,7 +15,8 @@
 //! Either the sender sees the bit, or the owner's last look sees the message: no wake-up is lost. The waker
 //! changes the very word the sleeper waits on, so a wake-up between the last look and the sleep is not lost
 //! either. Several threads of the owner may sleep: each arms anew, so that no value comes back, and a ring wakes
-//! all of them. An owner that cannot or does not want to issue membarrier asks for fences by a bit in the same word,
+//! all of them. An owner that could not send, for want of room at the receiver or of cells, says so when it arms;
+//! who gives room back rings for it in the same way. An owner that cannot or does not want to issue membarrier asks for fences by a bit in the same word,
 //! which senders load anyway.
 
 use crate::sync::{AtomicU32, Ordering, fence};
@@ -32,7 +33,9 @@ pub struct Doorbell {
 
 const SLEEPING: u32 = 1;
 const NEEDS_FENCE: u32 = 2;
-const COUNT: u32 = 4;
+/// With [`SLEEPING`]: room to send ends the sleep, too.
+const WANTS_ROOM: u32 = 4;
+const COUNT: u32 = 8;
 
 impl Default for Doorbell {
     /// A doorbell of which nobody was told yet.
@@ -59,12 +62,27 @@ impl Doorbell {
         }
     }
 
+    /// Receiver: wakes the owner if it sleeps for want of room. To be called after room was given back.
+    #[inline(always)]
+    pub fn ring_for_room(&self, wake: impl FnOnce(usize)) {
+        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+        // Relaxed: as in `ring`.
+        if self.word.load(Ordering::Relaxed) & (WANTS_ROOM | NEEDS_FENCE) != 0 {
+            self.ring_if(SLEEPING | WANTS_ROOM, wake);
+        }
+    }
+
     #[cold]
     fn ring_slowly(&self, wake: impl FnOnce(usize)) {
+        self.ring_if(SLEEPING, wake);
+    }
+
+    /// Wakes the owner if, after a full fence, all of `bits` are set.
+    fn ring_if(&self, bits: u32, wake: impl FnOnce(usize)) {
         fence(Ordering::SeqCst);
         let mut seen = self.word.load(Ordering::Relaxed);
-        while seen & SLEEPING != 0 {
-            let rung = (seen & !SLEEPING).wrapping_add(COUNT);
+        while seen & bits == bits {
+            let rung = (seen & !(SLEEPING | WANTS_ROOM)).wrapping_add(COUNT);
             match self.word.compare_exchange_weak(seen, rung, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return wake(self.address()),
                 Err(now) => seen = now,
@@ -76,7 +94,16 @@ impl Doorbell {
     /// if it could not, senders are asked for fences from now on and this time there is no sleep. Returns the
     /// word's value to sleep on.
     pub fn arm(&self, barrier: impl FnOnce() -> bool) -> Option<u32> {
-        let armed = self.count_up(SLEEPING);
+        self.arm_with(SLEEPING, barrier)
+    }
+
+    /// As [`Doorbell::arm`], for an owner that lacks room to send: [`Doorbell::ring_for_room`] ends the sleep, too.
+    pub fn arm_for_room(&self, barrier: impl FnOnce() -> bool) -> Option<u32> {
+        self.arm_with(SLEEPING | WANTS_ROOM, barrier)
+    }
+
+    fn arm_with(&self, bits: u32, barrier: impl FnOnce() -> bool) -> Option<u32> {
+        let armed = self.count_up(bits);
         fence(Ordering::SeqCst);
         if armed & NEEDS_FENCE == 0 && !barrier() {
             self.ask_for_fences();
@@ -107,7 +134,7 @@ impl Doorbell {
     /// Owner: is awake again.
     pub fn disarm(&self) {
         if self.word.load(Ordering::Relaxed) & SLEEPING != 0 {
-            self.word.fetch_and(!SLEEPING, Ordering::Relaxed);
+            self.word.fetch_and(!(SLEEPING | WANTS_ROOM), Ordering::Relaxed);
         }
     }
 

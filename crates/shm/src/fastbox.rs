@@ -319,14 +319,10 @@ impl<'a> Receiver<'a> {
 
     /// The word of the next message, if it has arrived. The same one until [`Receiver::advance`] is called.
     #[inline(always)]
-    pub fn look(&mut self) -> Option<Arrived> {
+    pub fn look(&self) -> Option<Arrived> {
         // Pairs with the Release in `Sender::publish`.
         let word = slot_at(&self.ring, self.stamp).word.load(Ordering::Acquire) ^ self.stamp;
-        if word >> 39 != 0 {
-            self.idle();
-            return None;
-        }
-        Some(Arrived(word))
+        if word >> 39 != 0 { None } else { Some(Arrived(word)) }
     }
 
     /// The message, if all of it is in its slot; [`Receiver::open`] says what it is otherwise.
@@ -367,30 +363,33 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// Gives the current message's memory back. To be called once for each item that is not corrupt.
+    /// Gives the current message's memory back. To be called once for each item that is not corrupt. `true`: the
+    /// sender, who may wait for room, can see that there is some.
     #[inline(always)]
-    pub fn advance(&mut self) {
+    pub fn advance(&mut self) -> bool {
         self.stamp = self.stamp.wrapping_add(ONE);
         self.unreported += 1;
         self.block = self.block_after;
-        if self.unreported(2) {
-            self.report();
-        }
+        self.tell(2)
     }
 
-    /// There is nothing to do: the time to report, since the store cannot delay a message sent back.
+    /// To be called when there is nothing to do, the time to report early, since the store cannot delay a message
+    /// sent back. The result is that of [`Receiver::advance`].
     #[inline(always)]
-    fn idle(&mut self) {
-        if self.unreported(4) {
-            self.report();
-        }
+    pub fn idle(&mut self) -> bool {
+        self.tell(4)
     }
 
-    /// Whether one part in `parts` of the ring was consumed and not reported.
+    /// Reports if one part in `parts` of the ring was consumed and not reported; whether it did.
     #[inline(always)]
-    fn unreported(&self, parts: usize) -> bool {
+    fn tell(&mut self, parts: usize) -> bool {
         let blocks = self.block.wrapping_sub(self.block_reported) as usize;
-        self.unreported as usize >= self.ring.slots.len() / parts || blocks > self.ring.blocks.len() / parts
+        let due = self.unreported as usize >= self.ring.slots.len() / parts
+            || blocks > self.ring.blocks.len() / parts;
+        if due {
+            self.report();
+        }
+        due
     }
 
     #[inline(never)]

@@ -158,6 +158,32 @@ fn doorbell_loses_no_wake_up() {
     });
 }
 
+/// A sender that sleeps for want of room is woken by who makes room, and not only by messages.
+#[test]
+fn doorbell_loses_no_room() {
+    model(|| {
+        let bell = Arc::new(Doorbell::default());
+        let futex = Arc::new(Futex::default());
+        let room = Arc::new(AtomicU32::new(0));
+        bell.ask_for_fences();
+        let receiver = {
+            let (bell, futex, room) = (bell.clone(), futex.clone(), room.clone());
+            thread::spawn(move || {
+                room.store(1, Ordering::Release);
+                bell.ring_for_room(|_| futex.wake());
+            })
+        };
+        while room.load(Ordering::Acquire) == 0 {
+            let expected = bell.arm_for_room(|| true).unwrap();
+            if room.load(Ordering::Acquire) == 0 {
+                futex.wait(&bell, expected);
+            }
+            bell.disarm();
+        }
+        receiver.join().unwrap();
+    });
+}
+
 /// A thread that completes what another one waits for ends its sleep, also when that one has only armed.
 #[test]
 fn doorbell_wakes_threads_of_its_owner() {

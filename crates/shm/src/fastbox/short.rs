@@ -50,11 +50,13 @@ impl<'a> Receiver<'a> {
 
     /// As [`Receiver::advance`], after [`Receiver::peek_short`] has shown a message.
     #[inline(always)]
-    pub fn advance_short(&mut self) {
+    pub fn advance_short(&mut self) -> bool {
         self.stamp = self.stamp.wrapping_add(ONE);
         self.unreported += 1;
-        if self.unreported as usize >= self.ring.slots.len() / 2 {
+        let due = self.unreported as usize >= self.ring.slots.len() / 2;
+        if due {
             self.report();
         }
+        due
     }
 }
