@@ -70,7 +70,7 @@ fn straight_first(
          unsafe extern \"C\" fn long_{name}({crossing}) -> Answer {{ {body} }}\n"
     );
     let body = format!(
-        "{{ {} if mpi_core::{straight}({values}) {{ return Answer::code(abi::SUCCESS); }} }}\n\
+        "if straight(|| {{ {} Ok(mpi_core::{straight}({values})) }}) {{ return Answer::code(abi::SUCCESS); }}\n\
          // SAFETY: the arguments are passed on as they came.\n\
          unsafe {{ long_{name}({values}) }}",
         conversions(parameters)

@@ -69,6 +69,12 @@ pub fn answer(on: On, function: &'static str, work: impl FnOnce() -> Result<()>)
     }
 }
 
+/// Whether a straight line did everything. An argument that cannot be converted is left to the long way too.
+#[inline(always)]
+pub fn straight(line: impl FnOnce() -> Result<bool>) -> bool {
+    matches!(line(), Ok(true))
+}
+
 /// The answer of a function that has no target yet.
 #[cold]
 pub fn unsupported(on: On, function: &'static str, anytime: bool) -> Answer {

@@ -21,7 +21,7 @@ mod functions {
 
     use mpi_core::On;
 
-    use crate::answer::{Answer, answer, tool, unsupported};
+    use crate::answer::{Answer, answer, straight, tool, unsupported};
     use crate::direct::direct;
     use crate::entry::entry;
 

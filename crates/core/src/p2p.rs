@@ -178,9 +178,11 @@ fn await_short(t: &mut Token, pattern: &Pattern, data: &Data) -> Option<Done> {
         // Where ranks share a core, the sender needs it more than a second look does.
         let looks = if state.ob1.is_quiet() && !policy.spin.is_zero() { LOOKS } else { 1 };
         for _ in 0..looks {
-            if let Some(len) = state.ob1.recv_short(&mut state.bml, pattern, into) {
-                let status = Status::new(pattern.source, pattern.tag, len as u64);
-                return Some(Done { status, error: abi::SUCCESS, owner: pattern.owner });
+            if let Some(done) = state.ob1.recv_now(&mut state.bml, pattern, into) {
+                return Some(done);
+            }
+            if !state.ob1.is_quiet() {
+                break;
             }
             std::hint::spin_loop();
         }
@@ -197,6 +199,24 @@ fn await_short(t: &mut Token, pattern: &Pattern, data: &Data) -> Option<Done> {
 
 /// Looks at the sender's slot between two looks at everything.
 const LOOKS: u32 = 32;
+
+/// `MPI_Isend`'s straight line: [`send_at_once`], after which nothing is left to wait for.
+#[inline(always)]
+pub fn isend_at_once(
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    dest: i32,
+    tag: i32,
+    comm: abi::Comm,
+    request: &mut abi::Request,
+) -> bool {
+    let sent = send_at_once(buf, count, datatype, dest, tag, comm);
+    if sent {
+        *request = crate::request::SENT;
+    }
+    sent
+}
 
 /// `MPI_Isend`, `MPI_Issend`, `MPI_Irsend`
 #[inline]

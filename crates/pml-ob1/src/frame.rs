@@ -269,6 +269,20 @@ impl Frame {
     }
 }
 
+/// Sequence number and envelope of a frame, if it is a MATCH: a short way to what [`Frame::parse`] would say of
+/// most frames.
+#[inline(always)]
+pub(crate) fn plain(header: PeerBytes<'_>) -> Option<(u32, Envelope)> {
+    if header.len() != 16 {
+        return None;
+    }
+    let (start, label) = (header.word(0), header.word(1));
+    let envelope =
+        Envelope { context: (start >> 32) as u32, source: label as i32, tag: (label >> 32) as i32 };
+    let valid = start as u8 == MATCH && envelope.source >= 0 && envelope.tag >= 0;
+    valid.then_some((start as u32 >> 8, envelope))
+}
+
 impl Sequenced {
     fn parse(start: u64, header: PeerBytes<'_>) -> Option<Sequenced> {
         let envelope = header.word(1);

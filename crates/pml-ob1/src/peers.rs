@@ -8,13 +8,10 @@ use crate::frame::{Control, Sequenced};
 use crate::payload::Payload;
 use crate::request::ReqId;
 
-/// The peer table, in pages made on first use: a process talks to few of many.
+/// The peer table. Records are made on first use: a process talks to few of many.
 pub(crate) struct Peers {
-    pages: Vec<Option<Box<Page>>>,
+    records: Vec<Option<Box<PeerState>>>,
 }
-
-type Page = [PeerState; PAGE];
-const PAGE: usize = 16;
 
 /// A peer, in one cache line.
 #[repr(align(64))]
@@ -88,27 +85,24 @@ pub(crate) enum Queued {
 
 impl Peers {
     pub fn new(peers: u32) -> Peers {
-        let mut pages = Vec::new();
-        pages.resize_with((peers as usize).div_ceil(PAGE), || None);
-        Peers { pages }
+        let mut records = Vec::new();
+        records.resize_with(peers as usize, || None);
+        Peers { records }
     }
 
     /// The state of a peer that has been in use.
     #[inline(always)]
     pub fn get(&mut self, peer: Peer) -> Option<&mut PeerState> {
-        let index = peer.0 as usize;
-        let page = self.pages.get_mut(index / PAGE)?.as_mut()?;
-        Some(&mut page[index % PAGE])
+        self.records.get_mut(peer.0 as usize)?.as_deref_mut()
     }
 
     /// The state of any peer.
     pub fn entry(&mut self, peer: Peer) -> &mut PeerState {
         let index = peer.0 as usize;
-        if index / PAGE >= self.pages.len() {
-            self.pages.resize_with(index / PAGE + 1, || None);
+        if index >= self.records.len() {
+            self.records.resize_with(index + 1, || None);
         }
-        let page = self.pages[index / PAGE].get_or_insert_default();
-        &mut page[index % PAGE]
+        self.records[index].get_or_insert_default()
     }
 }
 

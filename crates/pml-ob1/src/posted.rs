@@ -12,6 +12,8 @@ pub(crate) struct Posted {
     queues: Fifos<REQUEST_INDEX_BITS>,
     /// Receives waiting, by shape of their envelope.
     count: [u32; SHAPES],
+    /// Those with a wildcard.
+    wild: u32,
     posted: u64,
 }
 
@@ -34,7 +36,7 @@ pub(crate) fn generalise(message: &Envelope, shape: usize) -> Envelope {
 
 impl Posted {
     pub const fn new() -> Posted {
-        Posted { queues: Fifos::new(), count: [0; SHAPES], posted: 0 }
+        Posted { queues: Fifos::new(), count: [0; SHAPES], wild: 0, posted: 0 }
     }
 
     pub const fn len(&self) -> usize {
@@ -44,12 +46,17 @@ impl Posted {
     /// Queues the receive `request` behind all others.
     pub fn push(&mut self, envelope: &Envelope, request: u32) {
         self.posted += 1;
-        self.count[shape(envelope)] += 1;
+        let shape = shape(envelope);
+        self.count[shape] += 1;
+        self.wild += (shape != 0) as u32;
         self.queues.push(envelope, request, self.posted);
     }
 
     /// The receive that this message belongs to: of all that match, the one posted first.
     pub fn find(&self, message: &Envelope) -> Option<(Envelope, u32)> {
+        if self.wild == 0 {
+            return self.queues.first(message).map(|(_, request)| (*message, request));
+        }
         let mut best: Option<(u64, Envelope, u32)> = None;
         for shape in 0..SHAPES {
             if self.count[shape] == 0 {
@@ -67,7 +74,9 @@ impl Posted {
 
     /// Takes a queued receive out.
     pub fn remove(&mut self, envelope: &Envelope, request: u32) {
-        self.count[shape(envelope)] -= 1;
+        let shape = shape(envelope);
+        self.count[shape] -= 1;
+        self.wild -= (shape != 0) as u32;
         self.queues.remove(request);
     }
 }

@@ -1,11 +1,11 @@
 //! Receiving: the straight path, posting, probing, and what happens when a message meets its receive.
 
 use abi::Status;
-use btl::{Access, Btl, Peer, Take};
+use btl::{Access, Arrival, Btl, Peer, Take};
 use mem::{PeerBytes, UserMem};
 
 use crate::data::Data;
-use crate::frame::{self, Body, Control, Envelope, Rendezvous};
+use crate::frame::{self, Body, Control, Envelope, Rendezvous, SEQUENCES};
 use crate::request::{Done, MessageId, Pieces, Post, Receive, ReceiveStage, ReqId, State};
 use crate::unexpected::Message;
 use crate::{Ob1, Pattern, status_of};
@@ -30,28 +30,55 @@ impl Ob1 {
     /// an offer, which only [`Ob1::irecv`] can accept: a caller that tries again in a loop stops as soon as
     /// [`Ob1::iprobe`] finds something.
     ///
-    /// Takes the oldest unexpected message that matches, else has one look at the transport; what arrives there
-    /// for someone else is treated as [`Ob1::progress`] would.
+    /// Takes the oldest unexpected message that matches, else has one look at the transport: a message that is the
+    /// next in its order and belongs to this receive is copied from the transport's memory to the user's; any
+    /// other is treated as [`Ob1::progress`] would.
     pub fn recv_now<B: Btl>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<Done> {
         if pattern.tag >= 0
             && let Some(len) = self.recv_short(btl, pattern, into)
         {
             return Some(Done::received(&pattern.envelope(), len as u64, len as u64, pattern.owner));
         }
-        match self.recv_unexpected(btl, pattern, into) {
-            Oldest::None => {}
-            Oldest::Offer => return None,
-            Oldest::Received(done) => return Some(done),
+        if self.unexpected.len() != 0 {
+            match self.recv_unexpected(btl, pattern, into) {
+                Oldest::None => {}
+                Oldest::Offer => return None,
+                Oldest::Received(done) => return Some(done),
+            }
         }
         let arrival = match pattern.peer {
             Some(peer) => btl.next_arrival_from(peer)?,
             None => btl.next_arrival()?,
         };
-        self.accept(btl, arrival);
-        match self.recv_unexpected(btl, pattern, into) {
-            Oldest::Received(done) => Some(done),
-            Oldest::None | Oldest::Offer => None,
+        let Some(envelope) = self.is_next_for(&arrival, pattern) else {
+            self.accept(btl, arrival);
+            return match self.recv_unexpected(btl, pattern, into) {
+                Oldest::Received(done) => Some(done),
+                Oldest::None | Oldest::Offer => None,
+            };
+        };
+        let total = arrival.payload.len();
+        let stored = into.write(arrival.payload);
+        btl.release(arrival);
+        Some(Done::received(&envelope, stored as u64, total as u64, pattern.owner))
+    }
+
+    /// The envelope of an arrival that is a plain eager message, the next in its order, and for `pattern` rather
+    /// than for a posted receive; it counts as taken then.
+    fn is_next_for(&mut self, arrival: &Arrival, pattern: &Pattern) -> Option<Envelope> {
+        let (sequence, envelope) = frame::plain(arrival.header)?;
+        let state = self.peers.get(arrival.peer)?;
+        let matches = envelope.context == pattern.context
+            && (pattern.source == envelope.source || pattern.source == abi::ANY_SOURCE)
+            && (pattern.tag == envelope.tag || pattern.tag == abi::ANY_TAG);
+        if !matches || sequence != state.expected % SEQUENCES || state.has_parked {
+            return None;
         }
+        if self.posted.len() != 0 && self.posted.find(&envelope).is_some() {
+            return None;
+        }
+        state.expected = state.expected.wrapping_add(1);
+        Some(envelope)
     }
 
     /// Receives the oldest unexpected message that matches, if it came with its payload.
@@ -197,7 +224,8 @@ impl Ob1 {
             .and_then(|memory| plan_get(btl, peer, memory, &offer, self.serial))
             .or_else(|| memory.and_then(|memory| plan_put(btl, peer, memory, &offer)))
             .unwrap_or(ReceiveStage::Incoming { received: 0, exposed: None });
-        request.state = State::Receive(Receive { peer, envelope, offer, accepted, data: post.data, stage });
+        let receive = Receive { peer, envelope, offer, accepted, data: post.data, stage };
+        request.state = State::Receive(Box::new(receive));
         self.unfinished += 1;
         match stage {
             ReceiveStage::Getting { .. } => {

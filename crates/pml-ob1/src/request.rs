@@ -59,12 +59,16 @@ pub(crate) struct Request {
     pub state: State,
 }
 
+/// Only what every short receive passes through lies in the slot itself, so that a slot is short; sends that do not
+/// end at once and transfers cost an allocation, which is nothing beside them.
 pub(crate) enum State {
-    Send(Send),
+    Send(Box<Send>),
     Posted(Post),
-    Receive(Receive),
+    Receive(Box<Receive>),
     Done(Done),
 }
+
+const _: () = assert!(size_of::<Request>() <= 64);
 
 impl State {
     /// Of a send, or of a receive that has its message: the peer, and our memory that is open to it.

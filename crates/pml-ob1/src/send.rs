@@ -66,7 +66,7 @@ impl Ob1 {
         }
         let stage = SendStage::Queued;
         let send = Send { to: *to, mode, data, stage, cancel: Cancel::No, exposed: None };
-        let id = self.insert(to.owner, State::Send(send))?;
+        let id = self.insert(to.owner, State::Send(Box::new(send)))?;
         if waits || self.launch(btl, id).is_err() {
             self.enqueue(to.peer, Queued::First(id));
         }
