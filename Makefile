@@ -6,6 +6,7 @@
 #   make test                 every check; the last line reads "N passed, N failed, N skipped"
 #   make apps                 build and run real applications (downloads their sources into .apps/)
 #   make deny                 licences and sources of all dependencies, by cargo-deny
+#   make fuzz TARGET=NAME     fuzz one target of fuzz/ for FUZZ_SECONDS (default 60); needs nightly and cargo-fuzz
 #   make clean                remove what was built (not .apps/)
 #
 # PROFILE=dev builds faster and runs slower. STEPS="fmt unit" restricts `make test`, APPS="netpipe" `make apps`.
@@ -17,7 +18,7 @@ APPS    ?=
 
 export PROFILE
 
-.PHONY: build install demo test apps deny clean
+.PHONY: build install demo test apps deny fuzz clean
 
 build:
 	scripts/build
@@ -36,6 +37,12 @@ apps:
 
 deny:
 	scripts/deny
+
+TARGET       ?= ob1_frames
+FUZZ_SECONDS ?= 60
+
+fuzz:
+	cd fuzz && cargo +nightly fuzz run $(TARGET) -- -max_total_time=$(FUZZ_SECONDS)
 
 clean:
 	cargo clean

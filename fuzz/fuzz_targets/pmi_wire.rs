@@ -1,0 +1,28 @@
+//! Whatever a process manager or a rank writes, lines and their values are found or refused.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pmi::welcome::Welcome;
+use pmi::wire::{Line, LineBuffer, escape, unescape};
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut buffer = LineBuffer::default();
+    // In two pieces, as a stream may deliver it.
+    let (first, second) = bytes.split_at(bytes.len() / 2);
+    for piece in [first, second] {
+        buffer.push(piece);
+        while let Ok(Some(text)) = buffer.next_line() {
+            if let Some(line) = Line::new(text) {
+                let _ = (line.command(), line.get_rest("msg"), line.number::<u32>("size"));
+                for (key, value) in line.pairs() {
+                    let _ = (line.get(key), unescape(value));
+                }
+            }
+        }
+    }
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        assert_eq!(unescape(&escape(text)), text);
+        let _ = Welcome::parse(text);
+        let _ = pmi::mapping::parse(text, 64);
+    }
+});
