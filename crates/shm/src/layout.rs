@@ -23,7 +23,7 @@ pub struct Shape {
     pub slots: usize,
     /// Blocks of data per fastbox, a power of two.
     pub blocks: usize,
-    /// Slots per receive queue, a power of two.
+    /// Slots per receive queue, a power of two and at least 8.
     pub queue: usize,
     /// Cells per owner and size: first the small ones, then the large ones.
     pub cells: [usize; 2],
@@ -192,7 +192,7 @@ mod tests {
             fastboxes: 2,
             slots: 8,
             blocks: 16,
-            queue: 4,
+            queue: 8,
             cells: [3, 2],
             cell_bytes: [128, 512],
             joints: 3,
@@ -205,7 +205,7 @@ mod tests {
             (layout.tails(), 3 * 128),
         ];
         for rank in 0..3 {
-            parts.push((layout.slots(rank), 4 * 8));
+            parts.push((layout.slots(rank), 8 * 8));
             parts.push((layout.cell_heads(rank), 5 * 128));
             parts.push((layout.joints(rank), 3 * 128));
             for number in 0..2 {
