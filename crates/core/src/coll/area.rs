@@ -37,7 +37,7 @@ fn payload(data: Data) -> [u64; WORDS] {
 
 /// Writes `data` into a line and wakes whom it concerns. `false`: the line is still in use.
 pub(super) fn publish(area: &mut NodeArea, line: Line, epoch: u64, data: Data, wake: Wake) -> bool {
-    if !area.lines().is_free(epoch) {
+    if !area.has_room(epoch) {
         return false;
     }
     let owner = match line {

@@ -205,11 +205,11 @@ impl Port for CorePort<'_> {
     }
 
     fn retire(&mut self, epoch: u64) -> Result<()> {
-        self.area()?.lines().retire(epoch);
+        self.area()?.retire(epoch);
         Ok(())
     }
 
     fn claim(&mut self, epoch: u64) -> Result<bool> {
-        Ok(self.area()?.lines().is_cell_free(epoch))
+        Ok(self.area()?.has_cell(epoch))
     }
 }
