@@ -8,7 +8,7 @@ use gni::{
 use mem::{PeerBytes, UserMem};
 
 /// Turns after which something that must happen is given up.
-const TURNS: u32 = 20_000;
+const TURNS: u32 = 40 * 20_000;
 
 /// One side of a pair.
 pub struct Side<N> {
