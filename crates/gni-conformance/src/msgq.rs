@@ -1,6 +1,6 @@
 //! The shared message queue.
 
-use crate::pair::{Pair, pattern};
+use crate::pair::{Pair, Payload, pattern};
 use crate::{Rig, Wanted};
 use gni::{Cq, Error, EventType, Gni, MsgqAttr};
 
@@ -41,7 +41,7 @@ pub fn states<R: Rig>(rig: &mut R) {
     }
     assert!(nic.msgq_size(&ATTR).expect("a size") >= u64::from(ATTR.pool * ATTR.max_message));
     assert_eq!(nic.msgq_next().err(), Some(Error::InvalidState));
-    assert_eq!(nic.msgq_send(ep, b"", b"", 0, 0), Err(Error::InvalidState));
+    assert_eq!(nic.msgq_send(ep, b"", &mut Payload(b""), 0, 0), Err(Error::InvalidState));
     assert_eq!(nic.msgq_connect(gni::PeAddr(0)), Err(Error::InvalidState));
     if nic.msgq_init(&ATTR, cq) != Err(Error::IllegalOp) {
         assert_eq!(nic.msgq_init(&ATTR, cq), Err(Error::InvalidState));
@@ -54,7 +54,9 @@ pub fn messages<R: Rig>(rig: &mut R) {
     for n in 0..50u32 {
         let bytes = pattern(n as usize, n);
         let (header, data) = bytes.split_at(bytes.len() / 3);
-        pair.until("a credit", |pair| pair.a.nic.msgq_send(pair.a.ep, header, data, n, n as u8).ok());
+        pair.until("a credit", |pair| {
+            pair.a.nic.msgq_send(pair.a.ep, header, &mut Payload(data), n, n as u8).ok()
+        });
         let message = pair.until("the message", |pair| pair.b.nic.msgq_next().ok());
         assert_eq!((message.tag, message.data()), (n as u8, bytes.as_slice()));
         assert_eq!((message.pe, message.inst), (pair.a.nic.local_pe(), pair.a.nic.local_inst()));
@@ -68,23 +70,23 @@ pub fn messages<R: Rig>(rig: &mut R) {
 pub fn credits<R: Rig>(rig: &mut R) {
     let Some((mut pair, _)) = joined(rig) else { return };
     let mut sent = 0;
-    while sent < 100 && pair.a.nic.msgq_send(pair.a.ep, b"h", b"data", sent, 0).is_ok() {
+    while sent < 100 && pair.a.nic.msgq_send(pair.a.ep, b"h", &mut Payload(b"data"), sent, 0).is_ok() {
         sent += 1;
     }
     assert_eq!(sent, ATTR.credits);
-    assert_eq!(pair.a.nic.msgq_send(pair.a.ep, b"h", b"data", 0, 0), Err(Error::NotDone));
+    assert_eq!(pair.a.nic.msgq_send(pair.a.ep, b"h", &mut Payload(b"data"), 0, 0), Err(Error::NotDone));
     pair.until("a message", |pair| pair.b.nic.msgq_next().ok());
-    pair.until("the credit", |pair| pair.a.nic.msgq_send(pair.a.ep, b"h", b"data", 0, 0).ok());
+    pair.until("the credit", |pair| pair.a.nic.msgq_send(pair.a.ep, b"h", &mut Payload(b"data"), 0, 0).ok());
 }
 
 /// A message larger than the queue's is refused; so is one to a node that is not connected.
 pub fn sizes<R: Rig>(rig: &mut R) {
     let Some((mut pair, _)) = joined(rig) else { return };
     let (nic, ep) = (&mut pair.a.nic, pair.a.ep);
-    assert_eq!(nic.msgq_send(ep, &[0; 32], &[0; 33], 0, 0), Err(Error::Size));
-    nic.msgq_send(ep, &[0; 32], &[0; 32], 0, 0).expect("exactly the largest");
+    assert_eq!(nic.msgq_send(ep, &[0; 32], &mut Payload(&[0; 33]), 0, 0), Err(Error::Size));
+    nic.msgq_send(ep, &[0; 32], &mut Payload(&[0; 32]), 0, 0).expect("exactly the largest");
     let far = nic.ep_create(None).expect("an endpoint");
-    assert_eq!(nic.msgq_send(far, b"", b"", 0, 0), Err(Error::InvalidState), "unbound");
+    assert_eq!(nic.msgq_send(far, b"", &mut Payload(b""), 0, 0), Err(Error::InvalidState), "unbound");
     nic.ep_bind(far, gni::PeAddr(0x3_fffe), gni::InstId(1)).expect("nobody is asked");
-    assert_eq!(nic.msgq_send(far, b"", b"", 0, 0), Err(Error::InvalidState), "not connected");
+    assert_eq!(nic.msgq_send(far, b"", &mut Payload(b""), 0, 0), Err(Error::InvalidState), "not connected");
 }

@@ -335,12 +335,20 @@ pub trait Gni {
     /// connection's credits.
     fn msgq_connect(&mut self, pe: PeAddr) -> Result<()>;
 
-    /// `GNI_MsgqSend`: sends to the endpoint's peer by the queue of its node.
+    /// `GNI_MsgqSend`: sends `header` and all that remains in `data` to the endpoint's peer by the queue of its
+    /// node, copying both. Messages may overtake each other.
     ///
     /// # Errors
-    /// `NOT_DONE` without a credit between the two nodes; `SIZE_ERROR` when too large; `INVALID_STATE` when the
-    /// nodes are not connected; `INVALID_PARAM`.
-    fn msgq_send(&mut self, ep: Ep, header: &[u8], data: &[u8], msg_id: u32, tag: u8) -> Result<()>;
+    /// `NOT_DONE` without a credit between the two nodes: nothing was taken, send later; `SIZE_ERROR` when too
+    /// large; `INVALID_STATE` when the nodes are not connected; `INVALID_PARAM`.
+    fn msgq_send<S: Source>(
+        &mut self,
+        ep: Ep,
+        header: &[u8],
+        data: &mut S,
+        msg_id: u32,
+        tag: u8,
+    ) -> Result<()>;
 
     /// `GNI_MsgqProgress` for one message: takes the next that is for this rank and returns its credit.
     ///

@@ -180,7 +180,14 @@ impl<F: Fabric> Gni for SoftNic<F> {
         self.connect_shared(pe)
     }
 
-    fn msgq_send(&mut self, ep: Ep, header: &[u8], data: &[u8], msg_id: u32, tag: u8) -> Result<()> {
+    fn msgq_send<S: Source>(
+        &mut self,
+        ep: Ep,
+        header: &[u8],
+        data: &mut S,
+        msg_id: u32,
+        tag: u8,
+    ) -> Result<()> {
         self.send_shared(ep, header, data, msg_id, tag)
     }
 

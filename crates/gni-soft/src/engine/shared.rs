@@ -4,6 +4,7 @@ use super::{Flight, SoftNic};
 use crate::fabric::{Action, Class, Fabric, Submit, Ticket, Tx};
 use crate::fault::Mishap;
 use gni::{Cq, CqEntry, Ep, Error, EventType, HwStatus, MemHandle, MsgqAttr, MsgqMessage, PeAddr, Result};
+use mem::{PeerSpace, Source};
 
 /// This NIC's part in the queue.
 pub(super) struct Joined {
@@ -51,22 +52,24 @@ impl<F: Fabric> SoftNic<F> {
         if self.msgq.is_none() { Err(Error::InvalidState) } else { self.fabric.shared_connect(pe) }
     }
 
-    pub(super) fn send_shared(
+    pub(super) fn send_shared<S: Source>(
         &mut self,
         ep: Ep,
         header: &[u8],
-        data: &[u8],
+        data: &mut S,
         msg_id: u32,
         tag: u8,
     ) -> Result<()> {
         let bound = self.ep_mut(ep)?.bound.ok_or(Error::InvalidState)?;
         let joined = self.msgq.as_ref().ok_or(Error::InvalidState)?;
-        if header.len() + data.len() > joined.attr.max_message as usize {
+        if header.len() + data.remaining() > joined.attr.max_message as usize {
             return Err(Error::Size);
         }
         self.fabric.shared_take_credit(bound.pe)?;
-        let bytes = [header, data].concat().into();
-        let sending = Sending { ep: ep.0, pe: bound.pe, msg_id, tag, bytes, tries: 0 };
+        let mut bytes = vec![0; header.len() + data.remaining()];
+        bytes[..header.len()].copy_from_slice(header);
+        data.fill(PeerSpace::of(&mut bytes[header.len()..]));
+        let sending = Sending { ep: ep.0, pe: bound.pe, msg_id, tag, bytes: bytes.into(), tries: 0 };
         let key = self.insert_flight(Flight::Shared(Box::new(sending)))?;
         self.stats.messages += 1;
         self.transmit_shared(key);

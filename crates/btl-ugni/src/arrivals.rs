@@ -1,0 +1,194 @@
+//! Arrivals: which mailboxes to look into, what their messages say, and giving room back.
+
+use crate::buffers::lasting_bytes;
+use crate::connect::State;
+use crate::eager_get::Fetched;
+use crate::transport::Ugni;
+use crate::wire;
+use btl::{Arrival, Peer};
+use gni::{ANY_TAG, Clock, CqFault, Gni};
+use mem::PeerBytes;
+
+/// Where an arrival lies, as its token says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Token {
+    /// In the mailbox of this connection.
+    Mailbox(u32),
+    /// In this receive buffer.
+    Buffer(u32),
+    /// In the box for shared-queue messages.
+    Shared,
+}
+
+impl Token {
+    fn pack(self) -> u64 {
+        match self {
+            Token::Mailbox(connection) => connection.into(),
+            Token::Buffer(number) => 1 << 32 | u64::from(number),
+            Token::Shared => 2 << 32,
+        }
+    }
+
+    pub(crate) fn unpack(token: u64) -> Token {
+        match token >> 32 {
+            0 => Token::Mailbox(token as u32),
+            1 => Token::Buffer(token as u32),
+            _ => Token::Shared,
+        }
+    }
+}
+
+impl<N: Gni, C: Clock> Ugni<N, C> {
+    /// The next message that can be seen without a turn.
+    #[inline]
+    pub(crate) fn look_for_arrival(&mut self) -> Option<Arrival> {
+        if let Some(fetched) = self.fetched.pop_front() {
+            return Some(self.show_fetched(&fetched));
+        }
+        if self.plan.msgq {
+            return self.next_shared();
+        }
+        if self.active.is_empty() {
+            self.take_arrival_entries();
+        }
+        while let Some(&connection) = self.active.front() {
+            if let Some(arrival) = self.next_message(connection) {
+                return Some(arrival);
+            }
+            self.active.pop_front();
+            self.connections.get_mut(connection).active = false;
+            if self.active.is_empty() {
+                self.take_arrival_entries();
+            }
+        }
+        None
+    }
+
+    /// Entries that one look at the queue takes. More than one, so that peers get their turns.
+    const ENTRIES: usize = 16;
+
+    /// Notes which mailboxes have something.
+    #[inline]
+    fn take_arrival_entries(&mut self) {
+        for _ in 0..Self::ENTRIES {
+            match self.nic.cq_get_event(self.queues.arrivals) {
+                Ok(entry) => self.activate(entry.inst_id()),
+                Err(CqFault::Overrun) => self.look_everywhere(),
+                Err(CqFault::Failed(_)) => {}
+                Err(CqFault::NotDone | CqFault::InvalidParam) => return,
+            }
+        }
+    }
+
+    /// Entries were lost: any connected mailbox may have messages.
+    #[cold]
+    fn look_everywhere(&mut self) {
+        self.stats.overruns += 1;
+        for connection in 0..self.connections.list.len() as u32 {
+            self.activate(connection);
+        }
+    }
+
+    /// The next inline message in a mailbox; control messages before it are treated and released.
+    #[inline]
+    pub(crate) fn next_message(&mut self, connection: u32) -> Option<Arrival> {
+        let entry = self.connections.get(connection);
+        if entry.state != State::Connected || self.plan.msgq {
+            return None;
+        }
+        let (ep, peer) = (entry.messages, entry.peer);
+        loop {
+            let message = self.nic.smsg_get_next_wtag(ep, ANY_TAG).ok()?;
+            if message.tag == wire::SEND
+                && let Some((header, payload)) = wire::parse_send(message.bytes)
+            {
+                return Some(Arrival { peer, header, payload, token: Token::Mailbox(connection).pack() });
+            }
+            self.take_control(connection, message.tag, message.bytes);
+            // The message was current a moment ago.
+            let _ = self.nic.smsg_release(ep);
+        }
+    }
+
+    /// Treats a control message; one that does not hold together is dropped.
+    fn take_control(&mut self, connection: u32, tag: u8, bytes: PeerBytes<'_>) {
+        match tag {
+            wire::GET_INIT => self.take_get_init(connection, bytes),
+            wire::RDMA_COMPLETE => {
+                if let Some(context) = wire::parse_number(bytes) {
+                    self.frag_fetched(connection, context);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Treats control messages that have arrived, for a process that sends and does not ask for arrivals:
+    /// buffers and credits must come back all the same.
+    pub(crate) fn take_controls(&mut self) {
+        if self.plan.msgq {
+            return self.take_shared();
+        }
+        self.take_arrival_entries();
+        for index in 0..self.active.len() {
+            // What is found stays in its mailbox until it is asked for.
+            let _ = self.next_message(self.active[index]);
+        }
+    }
+
+    /// Takes messages from the node's shared queue: control messages are treated, others kept, up to a bound
+    /// beyond which they stay in the queue and hold their sender's credits.
+    fn take_shared(&mut self) {
+        const KEPT: usize = 64;
+        while self.shared.len() < KEPT {
+            let Ok(message) = self.nic.msgq_next() else { return };
+            let bytes = PeerBytes::of(message.data());
+            let Some(peer) = wire::parse_number(bytes).map(Peer) else { continue };
+            let address = self.job.peers.get(peer.0 as usize);
+            if address.is_none_or(|address| (address.pe, address.inst) != (message.pe, message.inst)) {
+                continue;
+            }
+            if message.tag == wire::SEND {
+                self.shared.push_back((peer, message));
+            } else if let Some(connection) = self.connection_to(peer) {
+                self.take_control(connection, message.tag, bytes.part(4, bytes.len()));
+            }
+        }
+    }
+
+    /// The next inline message of the node's shared queue.
+    fn next_shared(&mut self) -> Option<Arrival> {
+        loop {
+            if self.shared.is_empty() {
+                self.take_shared();
+            }
+            let (peer, message) = self.shared.pop_front()?;
+            let bytes = lasting_bytes(self.shown.insert(message).data());
+            if let Some((header, payload)) = wire::parse_send(bytes.part(4, bytes.len())) {
+                return Some(Arrival { peer, header, payload, token: Token::Shared.pack() });
+            }
+        }
+    }
+
+    fn show_fetched(&mut self, fetched: &Fetched) -> Arrival {
+        let (header, payload) = self.receive_buffers.buffer(fetched.buffer).views(fetched.words, fetched.len);
+        Arrival { peer: fetched.peer, header, payload, token: Token::Buffer(fetched.buffer).pack() }
+    }
+
+    /// Gives an arrival's room back, and the next peer its turn.
+    #[inline]
+    pub(crate) fn release_token(&mut self, token: Token) {
+        match token {
+            Token::Mailbox(connection) => {
+                let ep = self.connections.get(connection).messages;
+                // Released once per arrival.
+                let _ = self.nic.smsg_release(ep);
+                if self.active.len() > 1 && self.active.front() == Some(&connection) {
+                    self.active.rotate_left(1);
+                }
+            }
+            Token::Buffer(number) => self.receive_buffers.give(number),
+            Token::Shared => *self.shown = None,
+        }
+    }
+}

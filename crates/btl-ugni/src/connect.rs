@@ -1,0 +1,346 @@
+//! Connections: endpoints per peer, made when first needed, and the exchange of mailboxes by datagrams.
+//!
+//! Each side greets the other once, with a directed datagram that says who it is and where its mailbox is. Who
+//! knows the other's mailbox can send. A greeting reaches the other side as one half of a directed exchange, or
+//! through the wildcard that each process keeps posted, which answers with nothing:
+//!
+//! ```text
+//!   caller                                    callee
+//!   greet: take a mailbox, post directed      wildcard posted
+//!                                      ────▶  wildcard matches: caller known; wildcard posted anew
+//!   (empty answer)                            greet: take a mailbox, post directed; connected
+//!   wildcard matches: callee known;    ◀────
+//!   connected
+//! ```
+//! Greetings that cross complete each other, and both are connected. In whatever order, a side that is connected
+//! looks into its mailbox at once: the other may have been faster.
+
+use crate::eager_get::Control;
+use crate::mailboxes::Mailbox;
+use crate::peers::PeerTable;
+use crate::transport::Ugni;
+use btl::{Event, Peer};
+use gni::{Clock, Datagram, Ep, Gni, PostState, Result, SmsgAttr, SmsgType};
+use std::collections::VecDeque;
+
+/// The wildcard's id.
+const WILDCARD: u64 = 0;
+/// Set in the id of a directed datagram, beside its connection.
+const DIRECTED: u64 = 1 << 63;
+
+/// All connections of a process.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    table: PeerTable,
+    pub(crate) list: Vec<Connection>,
+    wildcard: Ep,
+    /// How many are being made.
+    connecting: u32,
+    /// Those with control messages that wait for a credit.
+    pub(crate) waiting: Vec<u32>,
+    /// Those that were greeted and could not answer yet, for want of a mailbox.
+    unanswered: Vec<u32>,
+}
+
+/// How far a connection is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    /// Endpoints exist, for one-sided copies; this side has not greeted.
+    Idle,
+    /// This side has greeted and not been greeted.
+    Connecting,
+    /// Messages can be sent.
+    Connected,
+    /// The peer is gone.
+    Lost,
+}
+
+/// What there is for one peer.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) peer: Peer,
+    pub(crate) state: State,
+    /// For messages.
+    pub(crate) messages: Ep,
+    /// For transfers; their events go to another queue.
+    pub(crate) transfers: Ep,
+    /// This side's mailbox, once it has greeted.
+    mailbox: Option<Mailbox>,
+    /// The peer's number for this connection and its mailbox, once it has greeted.
+    theirs: Option<(u32, SmsgAttr)>,
+    /// Control messages that were accepted and wait for a credit.
+    pub(crate) waiting: VecDeque<Control>,
+    /// On the list of mailboxes to look into.
+    pub(crate) active: bool,
+}
+
+/// What a directed datagram says.
+struct Greeting {
+    /// The sender's number in the job.
+    peer: Peer,
+    /// The sender's number for this connection: the word of events that are to be seen there.
+    connection: u32,
+    /// The sender's mailbox; kind `Invalid` in a wildcard.
+    attr: SmsgAttr,
+}
+
+impl Greeting {
+    const BYTES: usize = 8 + SmsgAttr::WIRE;
+
+    fn to_bytes(&self) -> [u8; Greeting::BYTES] {
+        let mut bytes = [0; Greeting::BYTES];
+        bytes[..4].copy_from_slice(&self.peer.0.to_ne_bytes());
+        bytes[4..8].copy_from_slice(&self.connection.to_ne_bytes());
+        bytes[8..].copy_from_slice(&self.attr.to_bytes());
+        bytes
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Greeting> {
+        let (peer, rest) = bytes.split_first_chunk()?;
+        let (connection, rest) = rest.split_first_chunk()?;
+        Some(Greeting {
+            peer: Peer(u32::from_ne_bytes(*peer)),
+            connection: u32::from_ne_bytes(*connection),
+            attr: SmsgAttr::from_bytes(rest)?,
+        })
+    }
+}
+
+impl Connections {
+    pub(crate) fn new<N: Gni>(nic: &mut N, peers: usize) -> Result<Connections> {
+        let wildcard = nic.ep_create(None)?;
+        let connections = Connections {
+            table: PeerTable::new(peers),
+            list: Vec::new(),
+            wildcard,
+            connecting: 0,
+            waiting: Vec::new(),
+            unanswered: Vec::new(),
+        };
+        connections.post_wildcard(nic)?;
+        Ok(connections)
+    }
+
+    fn post_wildcard<N: Gni>(&self, nic: &mut N) -> Result<()> {
+        let empty = Greeting { peer: Peer(u32::MAX), connection: 0, attr: SmsgAttr::default() };
+        nic.ep_post_data_w_id(self.wildcard, &empty.to_bytes(), WILDCARD)
+    }
+
+    #[inline(always)]
+    pub(crate) fn of(&self, peer: Peer) -> Option<u32> {
+        self.table.get(peer)
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, connection: u32) -> &Connection {
+        &self.list[connection as usize]
+    }
+
+    #[inline(always)]
+    pub(crate) fn get_mut(&mut self, connection: u32) -> &mut Connection {
+        &mut self.list[connection as usize]
+    }
+
+    pub(crate) fn is_connecting(&self) -> bool {
+        self.connecting > 0
+    }
+
+    /// Whether nothing waits for a turn.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.waiting.is_empty() && self.unanswered.is_empty()
+    }
+}
+
+impl<N: Gni, C: Clock> Ugni<N, C> {
+    /// The connection to `peer`, with endpoints; `None` when the NIC has none left or there is no such peer.
+    pub(crate) fn connection_to(&mut self, peer: Peer) -> Option<u32> {
+        if let Some(connection) = self.connections.of(peer) {
+            return Some(connection);
+        }
+        let address = self.job.peers.get(peer.0 as usize)?;
+        let (pe, inst) = (address.pe, address.inst);
+        self.nic.learn_peer(pe, inst, &address.locator).ok()?;
+        let messages = self.nic.ep_create(Some(self.queues.messages)).ok()?;
+        let transfers = self.nic.ep_create(Some(self.queues.transfers)).ok()?;
+        self.nic.ep_bind(messages, pe, inst).ok()?;
+        self.nic.ep_bind(transfers, pe, inst).ok()?;
+        let index = self.connections.list.len() as u32;
+        self.connections.list.push(Connection {
+            peer,
+            state: State::Idle,
+            messages,
+            transfers,
+            mailbox: None,
+            theirs: None,
+            waiting: VecDeque::new(),
+            active: false,
+        });
+        self.connections.table.set(peer, index);
+        Some(index)
+    }
+
+    /// Begins to connect, if that has not happened; what is missing now is tried again with the next send.
+    #[cold]
+    pub(crate) fn connect(&mut self, connection: u32) {
+        if self.connections.get(connection).state != State::Idle {
+            return;
+        }
+        if self.plan.msgq {
+            return self.connect_nodes(connection);
+        }
+        let Ok(mailbox) = self.mailboxes.take(&mut self.nic, &mut self.quota, &mut self.stats.mailbox_bytes)
+        else {
+            return;
+        };
+        if self.greet(connection, &mailbox).is_err() {
+            return self.mailboxes.give(mailbox);
+        }
+        let entry = self.connections.get_mut(connection);
+        entry.mailbox = Some(mailbox);
+        entry.state = State::Connecting;
+        self.connections.connecting += 1;
+        self.connect_mailboxes(connection);
+    }
+
+    /// Answers greetings that could not be answered when they came.
+    pub(crate) fn answer_greetings(&mut self) {
+        for connection in core::mem::take(&mut self.connections.unanswered) {
+            self.connect(connection);
+            if self.connections.get(connection).state == State::Idle {
+                self.connections.unanswered.push(connection);
+            }
+        }
+    }
+
+    /// Connects this node's shared queue with the peer's.
+    fn connect_nodes(&mut self, connection: u32) {
+        let peer = self.connections.get(connection).peer;
+        let pe = self.job.peers[peer.0 as usize].pe;
+        let messages = self.connections.get(connection).messages;
+        // Events of messages carry the connection, as with mailboxes.
+        let named = self.nic.ep_set_event_data(messages, connection, connection);
+        if named.and_then(|()| self.nic.msgq_connect(pe)).is_ok() {
+            self.connections.get_mut(connection).state = State::Connected;
+            self.stats.connections += 1;
+        }
+    }
+
+    /// Posts the directed datagram of a connection.
+    fn greet(&mut self, connection: u32, mailbox: &Mailbox) -> Result<()> {
+        let greeting = Greeting { peer: self.job.me, connection, attr: mailbox.attr };
+        let ep = self.connections.get(connection).messages;
+        self.nic.ep_post_data_w_id(ep, &greeting.to_bytes(), DIRECTED | u64::from(connection))
+    }
+
+    /// Treats all exchanges that are over.
+    pub(crate) fn take_datagrams(&mut self) {
+        while let Ok(id) = self.nic.post_data_probe_by_id() {
+            if id == WILDCARD {
+                let met = self.nic.ep_post_data_test_by_id(self.connections.wildcard, WILDCARD);
+                // The endpoint is free again, so nothing but an exhausted NIC can refuse.
+                let _ = self.connections.post_wildcard(&mut self.nic);
+                if let Some((connection, greeting)) = met.ok().and_then(|datagram| self.caller(&datagram)) {
+                    self.greeted(connection, &greeting);
+                }
+            } else {
+                let connection = id as u32;
+                let ep = self.connections.get(connection).messages;
+                if let Ok(datagram) = self.nic.ep_post_data_test_by_id(ep, id) {
+                    self.exchanged(connection, &datagram);
+                }
+            }
+        }
+    }
+
+    /// Who met the wildcard, if it is who it says.
+    fn caller(&mut self, datagram: &Datagram) -> Option<(u32, Greeting)> {
+        let greeting = Greeting::parse(datagram.data())?;
+        let address = self.job.peers.get(greeting.peer.0 as usize)?;
+        if (address.pe, address.inst) != (datagram.pe, datagram.inst) {
+            return None;
+        }
+        Some((self.connection_to(greeting.peer)?, greeting))
+    }
+
+    /// A directed exchange is over.
+    fn exchanged(&mut self, connection: u32, datagram: &Datagram) {
+        match Greeting::parse(datagram.data()) {
+            _ if datagram.state != PostState::Completed => {
+                // A peer that has been heard of meanwhile is there all the same.
+                if self.connections.get(connection).state == State::Connecting {
+                    self.lose(connection);
+                }
+            }
+            // The peer's wildcard answered; its own greeting will come.
+            Some(greeting) if greeting.attr.kind == SmsgType::Invalid => {}
+            Some(greeting) => self.greeted(connection, &greeting),
+            None => self.lose(connection),
+        }
+    }
+
+    /// The peer of a connection has greeted.
+    fn greeted(&mut self, connection: u32, greeting: &Greeting) {
+        let entry = self.connections.get_mut(connection);
+        if entry.theirs.is_some() || greeting.attr.kind == SmsgType::Invalid {
+            return;
+        }
+        entry.theirs = Some((greeting.connection, greeting.attr));
+        if entry.state == State::Idle {
+            self.connections.unanswered.push(connection);
+            self.answer_greetings();
+        } else {
+            self.connect_mailboxes(connection);
+        }
+    }
+
+    /// Connects the mailboxes when both are known.
+    fn connect_mailboxes(&mut self, connection: u32) {
+        let entry = self.connections.get(connection);
+        let (State::Connecting, Some(mailbox), Some((number, attr))) =
+            (entry.state, entry.mailbox, entry.theirs)
+        else {
+            return;
+        };
+        let ep = entry.messages;
+        let connected = self.nic.smsg_init(ep, &mailbox.attr, &attr);
+        if connected.and_then(|()| self.nic.ep_set_event_data(ep, connection, number)).is_err() {
+            return self.lose(connection);
+        }
+        self.connections.connecting -= 1;
+        self.connections.get_mut(connection).state = State::Connected;
+        self.stats.connections += 1;
+        self.activate(connection);
+    }
+
+    /// The mailbox of a connection may have messages.
+    #[inline]
+    pub(crate) fn activate(&mut self, connection: u32) {
+        if let Some(entry) = self.connections.list.get_mut(connection as usize)
+            && entry.state == State::Connected
+            && !entry.active
+        {
+            entry.active = true;
+            self.active.push_back(connection);
+        }
+    }
+
+    /// Gives a peer up: nothing more is sent to it or expected from it. Its mailbox is not used again, since a
+    /// peer that is only cut off could still write into it.
+    #[cold]
+    pub(crate) fn lose(&mut self, connection: u32) {
+        let state = self.connections.get(connection).state;
+        if state == State::Lost {
+            return;
+        }
+        self.connections.connecting -= u32::from(state == State::Connecting);
+        let entry = self.connections.get_mut(connection);
+        entry.state = State::Lost;
+        entry.waiting.clear();
+        let peer = entry.peer;
+        self.connections.waiting.retain(|&waiting| waiting != connection);
+        self.connections.unanswered.retain(|&unanswered| unanswered != connection);
+        self.drop_frags_of(connection);
+        self.wanting.retain(|wanting| wanting.connection != connection);
+        self.events.push_back(Event::PeerLost(peer));
+    }
+}

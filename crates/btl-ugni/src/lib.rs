@@ -1,0 +1,67 @@
+//! The transport over Gemini: short messages, Eager GET, and one-sided copies, over any [`gni::Gni`].
+//!
+//! After S. Gutierrez et al., *Performance Evaluation of Open MPI on Cray XE/XK Systems* (2012), section V. The
+//! transport holds no clock, thread or global; it is told the time by a [`gni::Clock`], so that it runs over
+//! real NICs and over simulated ones on virtual time unchanged.
+//!
+//! # Bands
+//!
+//! ```text
+//!   payload + header      way                                          memory it takes
+//!   ≤ SMSG limit          one message into the peer's mailbox          credits × limit per peer
+//!   ≤ eager limit         Eager GET: the request names a registered    a shared pool
+//!                         buffer, the receiver fetches it
+//!   above                 rendezvous of the layer above, which uses    the user's, registered
+//!                         get and put; Put Fallback where a GET is
+//!                         not aligned
+//! ```
+//!
+//! # Eager GET (the paper's figures 2 and 3)
+//!
+//! ```text
+//!   sender                                             receiver
+//!   copy payload into a registered send buffer
+//!   GET_INIT: header, where the payload is  ───SMSG──▶ reserve a registered receive buffer (none: wait)
+//!                                                      GET, by FMA up to its limit, else by BTE
+//!   local event of GET_INIT ┐                          deliver header and payload
+//!   RDMA_COMPLETE           ┴ both in: buffer free ◀── RDMA_COMPLETE (no credit: wait)
+//! ```
+//!
+//! # Put Fallback
+//!
+//! A GET needs addresses and length to be multiples of 4. The sender cannot know the receive buffer's
+//! alignment, so the receiver decides: [`btl::Btl::get`] answers [`btl::Refusal::Unfit`], the layer above sends
+//! its request-to-receive with the buffer exposed, the sender PUTs and sends FIN.
+//!
+//! # Connections
+//!
+//! Lazy, by datagrams, which exchange mailboxes; each process keeps one wildcard posted for peers that call it
+//! first. Sends are [`btl::Busy`] until the connection is made.
+//!
+//! # Back-pressure and faults
+//!
+//! A short message without credit is `Busy`. What was accepted (an Eager GET request, an RDMA_COMPLETE) waits
+//! in its connection's list, and further sends are `Busy` as long as that is not empty. Failed transactions are
+//! posted again up to `rdma_max_retries` times, messages are sent again by the NIC; after that the peer counts
+//! as lost. An overrun of the arrival queue makes all connected mailboxes be looked at. Local queues cannot
+//! overrun: no more is begun than they hold.
+#![deny(unsafe_code)]
+
+mod arrivals;
+mod buffers;
+mod connect;
+mod eager_get;
+mod mailboxes;
+mod params;
+mod peers;
+mod quota;
+mod rdma;
+mod sending;
+mod stats;
+mod transport;
+mod wire;
+
+pub use params::{Notice, Plan, UgniParams, Unusable, UseMsgq};
+pub use peers::{BadAddress, PeerAddress};
+pub use stats::Stats;
+pub use transport::{Job, SetupError, Ugni};

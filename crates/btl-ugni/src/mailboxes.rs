@@ -1,0 +1,98 @@
+//! Mailboxes from pooled, registered blocks.
+
+use crate::quota::{Quota, Use};
+use gni::{Cq, Gni, MemFlags, Result, SmsgAttr};
+use mem::{PeerBytes, UserMem};
+
+/// Mailboxes of equal shape; a block of them is one registration.
+#[derive(Debug)]
+pub(crate) struct MailboxPool {
+    shape: SmsgAttr,
+    /// Bytes from one mailbox to the next.
+    stride: usize,
+    increment: usize,
+    arrivals: Cq,
+    blocks: u32,
+    free: Vec<Mailbox>,
+}
+
+/// One mailbox, in use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Mailbox {
+    pub(crate) attr: SmsgAttr,
+    memory: UserMem,
+}
+
+impl MailboxPool {
+    /// A pool of mailboxes of `shape`, whose arrivals make entries in `arrivals`; none is made yet.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` for a shape that no mailbox can have.
+    pub(crate) fn new<N: Gni>(nic: &N, shape: SmsgAttr, increment: u32, arrivals: Cq) -> Result<MailboxPool> {
+        let size = nic.smsg_buffer_size_needed(&shape)?;
+        Ok(MailboxPool {
+            shape: SmsgAttr { size, ..shape },
+            stride: (size as usize).next_multiple_of(64),
+            increment: increment.max(1) as usize,
+            arrivals,
+            blocks: 0,
+            free: Vec::new(),
+        })
+    }
+
+    /// Takes a zeroed mailbox. `grown` counts registered bytes.
+    ///
+    /// # Errors
+    /// `ERROR_RESOURCE`, `ERROR_NOMEM`: none is free, and no more can be made now.
+    pub(crate) fn take<N: Gni>(
+        &mut self,
+        nic: &mut N,
+        quota: &mut Quota,
+        grown: &mut u64,
+    ) -> Result<Mailbox> {
+        if self.free.is_empty() {
+            let extra = self.blocks > 0;
+            if extra && !quota.take(Use::Growth) {
+                return Err(gni::Error::Resource);
+            }
+            // Memory may be scarce and the blocks large; one mailbox is better than none.
+            let grown = self.grow(nic, self.increment, grown).or_else(|_| self.grow(nic, 1, grown));
+            if let (Err(error), true) = (grown, extra) {
+                quota.give(Use::Growth);
+                return Err(error);
+            }
+        }
+        self.free.pop().ok_or(gni::Error::Resource)
+    }
+
+    fn grow<N: Gni>(&mut self, nic: &mut N, count: usize, grown: &mut u64) -> Result<()> {
+        let memory = nic.mem_alloc(self.stride * count)?;
+        let flags = MemFlags::STRICT_PI_ORDERING;
+        let registered = nic.mem_register(memory, Some(self.arrivals), flags);
+        let handle = registered.inspect_err(|_| {
+            // Nothing of it is registered, so it can be freed.
+            let _ = nic.mem_free(memory);
+        })?;
+        *grown += memory.len() as u64;
+        self.blocks += 1;
+        self.free.extend((0..count).rev().map(|index| Mailbox {
+            attr: SmsgAttr {
+                buffer: memory.address() as u64,
+                handle,
+                offset: (index * self.stride) as u32,
+                ..self.shape
+            },
+            memory: memory.part(index * self.stride, self.stride),
+        }));
+        Ok(())
+    }
+
+    /// Takes back a mailbox that no peer knows of.
+    pub(crate) fn give(&mut self, mailbox: Mailbox) {
+        const ZEROS: [u8; 4096] = [0; 4096];
+        for at in (0..mailbox.memory.len()).step_by(ZEROS.len()) {
+            mailbox.memory.part(at, ZEROS.len()).write(PeerBytes::of(&ZEROS));
+        }
+        self.free.push(mailbox);
+    }
+}

@@ -1,0 +1,91 @@
+//! Who may use how many of this process's registrations.
+//!
+//! A transfer holds memory registered on both sides. If the memory that waits for peers could take all
+//! registrations, two processes could wait for each other for ever: each has exposed all it may, and neither
+//! can register what it would fetch into. So each use has a share of its own, and only ever waits for uses that
+//! do not wait for it:
+//!
+//! ```text
+//!   exposed for reading ──▶ the peer exposes for writing (Put Fallback) ──▶ local side of a transfer ──▶ the NIC
+//! ```
+
+/// What memory is registered for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Use {
+    /// More mailboxes and Eager GET buffers, kept until the end. The first block of each is reserved.
+    Growth,
+    /// Memory that a peer will fetch from.
+    Read,
+    /// Memory that a peer will store into.
+    Write,
+    /// This side of a transfer under way.
+    Local,
+}
+
+/// Registrations that the pools need at least: mailboxes, send buffers, receive buffers.
+const POOLS: u32 = 3;
+/// Fewest registrations a process can work with.
+pub(crate) const FEWEST: u32 = POOLS + 3;
+
+/// The shares, and what is in use of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Quota {
+    free: [u32; 4],
+}
+
+impl Quota {
+    /// Shares out `registrations`, at least [`FEWEST`]: a quarter to the pools, equal parts to the rest.
+    pub(crate) fn new(registrations: u32) -> Quota {
+        let pools = (registrations / 4).max(POOLS);
+        let rest = registrations.saturating_sub(pools).max(3);
+        let part = rest / 3;
+        Quota { free: [pools - POOLS, part, part, rest - 2 * part] }
+    }
+
+    /// Registrations that mailboxes may have, if the buffers need no more than their first.
+    pub(crate) fn mailbox_blocks(&self) -> u32 {
+        1 + self.free[Use::Growth as usize]
+    }
+
+    /// Takes one; `false`: the share is used up.
+    pub(crate) fn take(&mut self, what: Use) -> bool {
+        let free = &mut self.free[what as usize];
+        match free.checked_sub(1) {
+            Some(less) => {
+                *free = less;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Gives one back.
+    pub(crate) fn give(&mut self, what: Use) {
+        self.free[what as usize] += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FEWEST, Quota, Use};
+
+    #[test]
+    fn every_use_has_a_share_and_all_shares_fit() {
+        for registrations in FEWEST..5000 {
+            let mut quota = Quota::new(registrations);
+            let mut taken = 0;
+            for what in [Use::Read, Use::Write, Use::Local] {
+                assert!(quota.take(what));
+                taken += 1;
+            }
+            for what in [Use::Growth, Use::Read, Use::Write, Use::Local] {
+                while quota.take(what) {
+                    taken += 1;
+                }
+            }
+            assert_eq!(taken + super::POOLS, registrations);
+            quota.give(Use::Write);
+            assert!(quota.take(Use::Write) && !quota.take(Use::Write));
+        }
+    }
+}

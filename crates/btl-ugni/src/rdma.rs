@@ -1,0 +1,284 @@
+//! GET and PUT: exposing memory, posting, completion, retries.
+//!
+//! A [`RemoteKey`] is the memory handle and, in its third word, where in the handle's first 4 KiB page the
+//! memory begins (12 bits), its length (51 bits) and whether peers store into it (1 bit).
+
+use crate::quota::Use;
+use crate::transport::Ugni;
+use btl::{Access, Event, Peer, Refusal, RemoteKey};
+use gni::{Clock, CqFault, Error, Gni, MemFlags, MemHandle, PostDescriptor, PostKind};
+use mem::UserMem;
+
+/// A GET or PUT of this process, posted or to be posted again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transfer {
+    pub(crate) connection: u32,
+    pub(crate) descriptor: PostDescriptor,
+    pub(crate) tries: u32,
+    pub(crate) purpose: Purpose,
+}
+
+/// Whom a transfer is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Purpose {
+    /// The layer above; the local memory was registered for it where a handle is given.
+    Above { cookie: u64, registered: Option<MemHandle> },
+    /// An Eager GET into a receive buffer.
+    EagerGet { context: u32, buffer: u32, words: u8, len: usize },
+}
+
+/// Transfer entries taken in one turn.
+const ENTRIES_PER_TURN: usize = 32;
+
+/// Whether the NIC has no room now, as opposed to never.
+pub(crate) fn is_temporary(error: Error) -> bool {
+    matches!(error, Error::NotDone | Error::Resource | Error::NoMemory)
+}
+
+const FOR_WRITING: u64 = 1 << 63;
+
+/// The handle of exposed memory, where it begins, and its length.
+fn place(key: &RemoteKey) -> (MemHandle, u64, u64) {
+    let [low, high, place] = key.0;
+    (MemHandle([low, high]), low & !0xfff | place & 0xfff, (place & !FOR_WRITING) >> 12)
+}
+
+impl<N: Gni, C: Clock> Ugni<N, C> {
+    pub(crate) fn expose_memory(&mut self, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {
+        let (what, mark) = match access {
+            Access::Read => (Use::Read, 0),
+            Access::Write => (Use::Write, FOR_WRITING),
+        };
+        let handle = self.register(memory, what)?;
+        let place = (memory.address() as u64 & 0xfff) | (memory.len() as u64) << 12 | mark;
+        Ok(RemoteKey([handle.0[0], handle.0[1], place]))
+    }
+
+    pub(crate) fn conceal_memory(&mut self, key: &RemoteKey) {
+        let what = if key.0[2] & FOR_WRITING == 0 { Use::Read } else { Use::Write };
+        // A key already concealed names nothing any more.
+        self.unregister(place(key).0, what);
+    }
+
+    fn register(&mut self, memory: UserMem, what: Use) -> Result<MemHandle, Refusal> {
+        if !self.quota.take(what) {
+            return Err(Refusal::Busy);
+        }
+        let registered = self.nic.mem_register(memory, None, MemFlags::RELAXED_PI_ORDERING);
+        match registered {
+            Ok(_) => self.stats.registrations += 1,
+            Err(_) => self.quota.give(what),
+        }
+        registered.map_err(|error| if is_temporary(error) { Refusal::Busy } else { Refusal::Unfit })
+    }
+
+    fn unregister(&mut self, handle: MemHandle, what: Use) {
+        if self.nic.mem_deregister(handle).is_ok() {
+            self.quota.give(what);
+        }
+    }
+
+    pub(crate) fn begin_get(
+        &mut self,
+        peer: Peer,
+        local: UserMem,
+        key: &RemoteKey,
+        offset: u64,
+        cookie: u64,
+    ) -> Result<(), Refusal> {
+        let (handle, base, len) = place(key);
+        let within = offset.checked_add(local.len() as u64).is_some_and(|end| end <= len);
+        let remote = base.wrapping_add(offset);
+        let aligned =
+            (local.address() as u64 | remote | local.len() as u64).is_multiple_of(gni::limits::GET_ALIGN);
+        if !within || !aligned || local.len() > self.params.get_limit {
+            self.stats.unfit_gets += 1;
+            return Err(Refusal::Unfit);
+        }
+        if local.is_empty() {
+            self.events.push_back(Event::Done(cookie));
+            return Ok(());
+        }
+        let fma = local.len() <= self.params.fma_get_limit;
+        let kind = if fma { PostKind::FmaGet } else { PostKind::RdmaGet };
+        self.begin_above(peer, kind, (local, true), (handle, remote), cookie)
+    }
+
+    pub(crate) fn begin_put(
+        &mut self,
+        peer: Peer,
+        local: UserMem,
+        key: &RemoteKey,
+        offset: u64,
+        cookie: u64,
+    ) -> Result<(), Refusal> {
+        let (handle, base, len) = place(key);
+        let within = offset.checked_add(local.len() as u64).is_some_and(|end| end <= len);
+        if !within || local.len() > self.params.rdma_pipeline_frag_size {
+            return Err(Refusal::Unfit);
+        }
+        if local.is_empty() {
+            self.events.push_back(Event::Done(cookie));
+            return Ok(());
+        }
+        let fma = local.len() <= self.params.fma_put_limit;
+        let kind = if fma { PostKind::FmaPut } else { PostKind::RdmaPut };
+        self.begin_above(peer, kind, (local, !fma), (handle, base.wrapping_add(offset)), cookie)
+    }
+
+    /// Begins a transfer for the layer above; the local memory is registered for it where it must be.
+    fn begin_above(
+        &mut self,
+        peer: Peer,
+        kind: PostKind,
+        (local, register): (UserMem, bool),
+        (remote_handle, remote_addr): (MemHandle, u64),
+        cookie: u64,
+    ) -> Result<(), Refusal> {
+        let connection = self.connection_to(peer).ok_or(Refusal::Busy)?;
+        if !self.has_transfer_slot() {
+            return Err(Refusal::Busy);
+        }
+        let registered = if register { Some(self.register(local, Use::Local)?) } else { None };
+        let descriptor = PostDescriptor {
+            local,
+            local_handle: registered.unwrap_or_default(),
+            remote_addr,
+            remote_handle,
+            src_cq: Some(self.queues.transfers),
+            ..PostDescriptor::new(kind)
+        };
+        let purpose = Purpose::Above { cookie, registered };
+        self.begin_transfer(Transfer { connection, descriptor, tries: 0, purpose }).map_err(|error| {
+            self.unregister_local(registered);
+            if is_temporary(error) { Refusal::Busy } else { Refusal::Unfit }
+        })
+    }
+
+    fn unregister_local(&mut self, handle: Option<MemHandle>) {
+        if let Some(handle) = handle {
+            self.unregister(handle, Use::Local);
+        }
+    }
+
+    /// Whether the queue has room for one more entry.
+    pub(crate) fn has_transfer_slot(&mut self) -> bool {
+        if self.transfers_out >= self.params.local_rdma_cq_size as u32 {
+            self.take_transfers();
+        }
+        self.transfers_out < self.params.local_rdma_cq_size as u32
+    }
+
+    /// Posts a transfer for the first time; the caller has made sure of a slot in the queue.
+    pub(crate) fn begin_transfer(&mut self, transfer: Transfer) -> Result<(), Error> {
+        let key = self.transfers.insert(transfer).map_err(|_| Error::Resource)?;
+        if let Err(error) = self.post(key) {
+            self.transfers.remove(key);
+            return Err(error);
+        }
+        let count = match transfer.descriptor.kind {
+            PostKind::FmaGet => &mut self.stats.fma_gets,
+            PostKind::RdmaGet => &mut self.stats.bte_gets,
+            PostKind::FmaPut => &mut self.stats.fma_puts,
+            _ => &mut self.stats.bte_puts,
+        };
+        *count += 1;
+        self.stats.moved_bytes += transfer.descriptor.length();
+        Ok(())
+    }
+
+    fn post(&mut self, key: u32) -> Result<(), Error> {
+        let Some(transfer) = self.transfers.get_mut(key) else { return Err(Error::InvalidParam) };
+        transfer.descriptor.post_id = key.into();
+        let ep = self.connections.get(transfer.connection).transfers;
+        match transfer.descriptor.kind {
+            PostKind::FmaGet | PostKind::FmaPut => self.nic.post_fma(ep, &transfer.descriptor)?,
+            _ => self.nic.post_rdma(ep, &transfer.descriptor)?,
+        }
+        self.transfers_out += 1;
+        Ok(())
+    }
+
+    /// Posts failed transfers again, as far as there is room.
+    pub(crate) fn post_again(&mut self) {
+        while let Some(&key) = self.again.front() {
+            if !self.has_transfer_slot() {
+                return;
+            }
+            match self.post(key) {
+                Ok(()) => {}
+                Err(error) if is_temporary(error) => return,
+                Err(_) => self.fail(key),
+            }
+            self.again.pop_front();
+        }
+    }
+
+    /// Takes the entries of transfers that are over, a bounded number of them.
+    pub(crate) fn take_transfers(&mut self) {
+        for _ in 0..ENTRIES_PER_TURN {
+            if self.transfers_out == 0 {
+                return;
+            }
+            let (entry, recoverable) = match self.nic.cq_get_event(self.queues.transfers) {
+                Ok(entry) => (entry, None),
+                Err(CqFault::Failed(entry)) => (entry, Some(self.nic.cq_error_recoverable(entry))),
+                Err(CqFault::Overrun) => continue,
+                Err(CqFault::NotDone | CqFault::InvalidParam) => return,
+            };
+            self.transfers_out -= 1;
+            let Ok(descriptor) = self.nic.get_completed(self.queues.transfers, entry) else { continue };
+            let key = descriptor.post_id as u32;
+            match recoverable {
+                None => self.succeed(key),
+                Some(recoverable) => self.retry(key, recoverable),
+            }
+        }
+    }
+
+    fn succeed(&mut self, key: u32) {
+        let Some(transfer) = self.transfers.remove(key) else { return };
+        match transfer.purpose {
+            Purpose::Above { cookie, registered } => {
+                self.unregister_local(registered);
+                self.events.push_back(Event::Done(cookie));
+            }
+            Purpose::EagerGet { context, buffer, words, len } => {
+                self.fetched(transfer.connection, context, buffer, words, len);
+            }
+        }
+    }
+
+    /// A transfer failed: it is posted again, whatever it was for, until its tries are used up.
+    fn retry(&mut self, key: u32, recoverable: bool) {
+        let most = self.params.rdma_max_retries as u32;
+        let Some(transfer) = self.transfers.get_mut(key) else { return };
+        if recoverable && transfer.tries < most {
+            transfer.tries += 1;
+            self.stats.retries += 1;
+            return self.again.push_back(key);
+        }
+        let connection = transfer.connection;
+        self.fail(key);
+        if recoverable {
+            // The network did not get through in all these tries: there is nobody.
+            self.lose(connection);
+        }
+    }
+
+    /// A transfer is given up.
+    fn fail(&mut self, key: u32) {
+        let Some(transfer) = self.transfers.remove(key) else { return };
+        match transfer.purpose {
+            Purpose::Above { cookie, registered } => {
+                self.unregister_local(registered);
+                self.events.push_back(Event::Failed(cookie));
+            }
+            Purpose::EagerGet { buffer, .. } => {
+                // The message was promised; without it the peer's word is worth nothing.
+                self.receive_buffers.give(buffer);
+                self.lose(transfer.connection);
+            }
+        }
+    }
+}

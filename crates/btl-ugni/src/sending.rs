@@ -1,0 +1,167 @@
+//! Sending messages: inline where they fit, by Eager GET above; what happens when they have left.
+
+use crate::connect::State;
+use crate::eager_get::Control;
+use crate::transport::Ugni;
+use crate::wire::{self, Head};
+use btl::{Busy, Peer};
+use gni::{Clock, CqFault, Ep, Gni};
+use mem::{Source, UserMem};
+
+/// The `msg_id` of messages that nothing waits for.
+pub(crate) const NOBODY: u32 = u32::MAX;
+
+impl<N: Gni, C: Clock> Ugni<N, C> {
+    #[inline]
+    pub(crate) fn send_message<S: Source>(
+        &mut self,
+        peer: Peer,
+        header: &[u64],
+        payload: &mut S,
+    ) -> Result<(), Busy> {
+        let connection = match self.connections.of(peer) {
+            Some(connection) => connection,
+            None => self.connection_to(peer).ok_or(Busy)?,
+        };
+        let entry = self.connections.get(connection);
+        if entry.state != State::Connected {
+            self.connect(connection);
+            return Err(Busy);
+        }
+        // What was accepted before goes first.
+        if !entry.waiting.is_empty() {
+            return Err(Busy);
+        }
+        let ep = entry.messages;
+        let len = payload.remaining();
+        let head = Head::send(self.own_number(), header, len);
+        if head.as_bytes().len() + len > self.plan.smsg_limit {
+            return self.send_by_get(connection, header, payload);
+        }
+        self.send_short(ep, head.as_bytes(), payload, NOBODY, wire::SEND)?;
+        if self.plan.msgq {
+            self.stats.msgq_sends += 1;
+        } else {
+            self.stats.smsg_sends += 1;
+        }
+        self.stats.copies += 1;
+        self.stats.copied_bytes += len as u64;
+        Ok(())
+    }
+
+    /// Looks whether room has come back, and tries again.
+    #[cold]
+    pub(crate) fn send_once_more<S: Source>(
+        &mut self,
+        peer: Peer,
+        header: &[u64],
+        payload: &mut S,
+    ) -> Result<(), Busy> {
+        self.take_sent();
+        self.take_controls();
+        self.send_waiting();
+        let sent = self.send_message(peer, header, payload);
+        self.stats.busy += u64::from(sent.is_err());
+        sent
+    }
+
+    /// This process's number, which shared-queue messages begin with.
+    #[inline(always)]
+    pub(crate) fn own_number(&self) -> Option<u32> {
+        self.plan.msgq.then_some(self.job.me.0)
+    }
+
+    /// Sends a message that fits, by mailbox or shared queue.
+    #[inline]
+    fn send_short<S: Source>(
+        &mut self,
+        ep: Ep,
+        head: &[u8],
+        payload: &mut S,
+        msg_id: u32,
+        tag: u8,
+    ) -> Result<(), Busy> {
+        if self.messages_out >= self.params.local_cq_size as u32 {
+            self.take_sent();
+            if self.messages_out >= self.params.local_cq_size as u32 {
+                return Err(Busy);
+            }
+        }
+        let sent = match self.plan.msgq {
+            true => self.nic.msgq_send(ep, head, payload, msg_id, tag),
+            false => self.nic.smsg_send_wtag(ep, head, payload, msg_id, tag),
+        };
+        sent.map_err(|_| Busy)?;
+        self.messages_out += 1;
+        Ok(())
+    }
+
+    /// Sends a control message, or says that it must wait.
+    pub(crate) fn send_control(&mut self, connection: u32, control: Control) -> Result<(), Busy> {
+        let (head, msg_id, tag) = self.control_message(control);
+        let ep = self.connections.get(connection).messages;
+        let mut nothing = UserMem::EMPTY;
+        self.send_short(ep, head.as_bytes(), &mut nothing, msg_id, tag)?;
+        self.stats.control_messages += 1;
+        Ok(())
+    }
+
+    /// Sends a control message now, or as soon as there is room.
+    pub(crate) fn control(&mut self, connection: u32, control: Control) {
+        let entry = self.connections.get(connection);
+        if entry.state == State::Lost {
+            return;
+        }
+        let must_wait = entry.state != State::Connected || !entry.waiting.is_empty();
+        if must_wait || self.send_control(connection, control).is_err() {
+            let entry = self.connections.get_mut(connection);
+            if entry.waiting.is_empty() {
+                self.connections.waiting.push(connection);
+            }
+            self.connections.get_mut(connection).waiting.push_back(control);
+        }
+    }
+
+    /// Sends what waits, oldest first, as far as there is room.
+    pub(crate) fn send_waiting(&mut self) {
+        for connection in core::mem::take(&mut self.connections.waiting) {
+            self.connect(connection);
+            if self.connections.get(connection).state != State::Connected {
+                self.connections.waiting.push(connection);
+                continue;
+            }
+            while let Some(&control) = self.connections.get(connection).waiting.front() {
+                if self.send_control(connection, control).is_err() {
+                    break;
+                }
+                self.connections.get_mut(connection).waiting.pop_front();
+            }
+            if !self.connections.get(connection).waiting.is_empty() {
+                self.connections.waiting.push(connection);
+            }
+        }
+    }
+
+    /// Takes the entries of messages that have left, or that never will.
+    pub(crate) fn take_sent(&mut self) {
+        if self.messages_out == 0 {
+            return;
+        }
+        loop {
+            match self.nic.cq_get_event(self.queues.messages) {
+                Ok(entry) => {
+                    self.messages_out -= 1;
+                    if entry.msg_id() != NOBODY {
+                        self.request_left(entry.msg_id());
+                    }
+                }
+                Err(CqFault::Failed(entry)) => {
+                    self.messages_out -= 1;
+                    self.lose(entry.inst_id());
+                }
+                Err(CqFault::Overrun) => {}
+                Err(CqFault::NotDone | CqFault::InvalidParam) => return,
+            }
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! The transport's state, its set-up, and the contract's calls, each handed to the file it belongs to.
+
+use crate::arrivals::Token;
+use crate::buffers::BufferPool;
+use crate::connect::Connections;
+use crate::eager_get::{Fetched, Frag, WantsBuffer};
+use crate::mailboxes::MailboxPool;
+use crate::params::{Plan, UgniParams, Unusable};
+use crate::peers::PeerAddress;
+use crate::quota::Quota;
+use crate::rdma::Transfer;
+use crate::stats::Stats;
+use btl::{Access, Arrival, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Sleep};
+use core::fmt;
+use gni::{Clock, Cq, Gni, JobResource, MsgqMessage, SmsgAttr, SmsgType};
+use mem::{Source, UserMem};
+use slab::Slab;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The job as a transport must know it.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// This process.
+    pub me: Peer,
+    /// All processes: `Peer(i)` is at `peers[i]`.
+    pub peers: Arc<[PeerAddress]>,
+    /// Processes of this node, this one included.
+    pub local_ranks: usize,
+}
+
+/// The transport over a NIC. See the crate's documentation.
+pub struct Ugni<N: Gni, C: Clock> {
+    pub(crate) nic: N,
+    clock: C,
+    pub(crate) job: Job,
+    pub(crate) params: UgniParams,
+    pub(crate) plan: Plan,
+    limits: Limits,
+    pub(crate) queues: Queues,
+    pub(crate) connections: Connections,
+    pub(crate) quota: Quota,
+    pub(crate) mailboxes: MailboxPool,
+    pub(crate) send_buffers: BufferPool,
+    pub(crate) receive_buffers: BufferPool,
+    /// Eager GETs of this sender.
+    pub(crate) frags: Slab<Frag, 20, 12>,
+    /// GETs and PUTs of this process, posted or to be posted again.
+    pub(crate) transfers: Slab<Transfer, 20, 12>,
+    /// Transfers to be posted again.
+    pub(crate) again: VecDeque<u32>,
+    /// Eager GET requests for which there was no receive buffer or request slot.
+    pub(crate) wanting: VecDeque<WantsBuffer>,
+    /// Messages whose Eager GET is complete.
+    pub(crate) fetched: VecDeque<Fetched>,
+    /// Connections whose mailbox may have messages.
+    pub(crate) active: VecDeque<u32>,
+    /// Shared-queue messages taken and not shown yet.
+    pub(crate) shared: VecDeque<(Peer, MsgqMessage)>,
+    /// The shared-queue message that is out.
+    pub(crate) shown: Box<Option<MsgqMessage>>,
+    pub(crate) events: VecDeque<Event>,
+    /// Messages whose local entry has not been taken.
+    pub(crate) messages_out: u32,
+    /// Transfers whose entry has not been taken.
+    pub(crate) transfers_out: u32,
+    turn: u32,
+    pub(crate) stats: Stats,
+}
+
+/// The transport's completion queues.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Queues {
+    /// Messages sent.
+    pub(crate) messages: Cq,
+    /// Messages and credits arrived.
+    pub(crate) arrivals: Cq,
+    /// Transfers.
+    pub(crate) transfers: Cq,
+}
+
+/// Why the transport cannot be set up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// The parameters leave no way to communicate.
+    Unusable(Unusable),
+    /// The NIC refuses what the transport needs first.
+    Nic(&'static str, gni::Error),
+}
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SetupError::Unusable(unusable) => unusable.fmt(f),
+            SetupError::Nic(step, error) => write!(
+                f,
+                "setting up the Gemini transport failed: {step}\nthe NIC answered {error}\nrun fewer ranks per \
+                 node or choose other limits: alhena info --param btl_ugni_"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for SetupError {}
+
+/// Turns between two looks for datagrams while no connection is being made.
+const DATAGRAMS_EVERY: u32 = 16;
+
+impl<N: Gni, C: Clock> Ugni<N, C> {
+    /// Sets the transport up on an attached NIC. Nothing is exchanged yet.
+    ///
+    /// # Errors
+    /// [`SetupError`].
+    pub fn new(mut nic: N, clock: C, job: Job, params: UgniParams) -> Result<Ugni<N, C>, SetupError> {
+        let mdds = nic.get_job_res_info(JobResource::Mdd).limit;
+        let plan = params.plan(job.peers.len(), job.local_ranks, mdds).map_err(SetupError::Unusable)?;
+        let queues = make_queues(&mut nic, &params)?;
+        let shape = SmsgAttr {
+            kind: SmsgType::MboxAutoRetransmit,
+            credits: params.smsg_max_credits as u16,
+            max_size: plan.smsg_limit as u32,
+            ..SmsgAttr::default()
+        };
+        let mailboxes = MailboxPool::new(&nic, shape, plan.mailbox_increment, queues.arrivals)
+            .map_err(|error| SetupError::Nic("describing mailboxes", error))?;
+        nic.smsg_set_max_retrans(params.smsg_max_retries as u16);
+        let mut stats = Stats::default();
+        if plan.msgq {
+            let attr = params.msgq_attr(job.local_ranks);
+            let joined = nic.msgq_init(&attr, queues.messages).and_then(|()| nic.msgq_size(&attr));
+            stats.msgq_bytes =
+                joined.map_err(|error| SetupError::Nic("joining the node's shared queue", error))?;
+        }
+        let connections = Connections::new(&mut nic, job.peers.len())
+            .map_err(|error| SetupError::Nic("posting the wildcard datagram", error))?;
+        let counts = [params.eager_num, params.eager_inc, params.eager_max];
+        Ok(Ugni {
+            limits: limits(&params, &plan),
+            queues,
+            connections,
+            quota: Quota::new(plan.registrations),
+            mailboxes,
+            send_buffers: BufferPool::new(plan.buffer, counts),
+            receive_buffers: BufferPool::new(plan.buffer, counts),
+            frags: Slab::new(),
+            transfers: Slab::new(),
+            again: VecDeque::new(),
+            wanting: VecDeque::new(),
+            fetched: VecDeque::new(),
+            active: VecDeque::new(),
+            shared: VecDeque::new(),
+            shown: Box::new(None),
+            events: VecDeque::new(),
+            messages_out: 0,
+            transfers_out: 0,
+            turn: 0,
+            stats,
+            nic,
+            clock,
+            job,
+            params,
+            plan,
+        })
+    }
+
+    /// The numbers in effect, and what they leave unreachable.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What the transport has done so far.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// The NIC below.
+    pub fn nic(&self) -> &N {
+        &self.nic
+    }
+
+    /// Whether nothing is under way: no transfer, no connection being made, nothing waiting to be sent.
+    pub fn is_idle(&self) -> bool {
+        self.frags.is_empty() && self.transfers.is_empty() && self.wanting.is_empty() && self.is_quiet()
+    }
+
+    /// Whether nothing needs turns of ours.
+    fn is_quiet(&self) -> bool {
+        self.again.is_empty()
+            && self.wanting.is_empty()
+            && self.fetched.is_empty()
+            && self.shared.is_empty()
+            && self.events.is_empty()
+            && self.connections.is_quiet()
+    }
+
+    /// One turn: the NIC's, then completions, connections, and what waits.
+    pub(crate) fn advance(&mut self) {
+        self.turn = self.turn.wrapping_add(1);
+        self.nic.progress(self.clock.now());
+        self.take_sent();
+        self.take_transfers();
+        if self.connections.is_connecting() || self.turn.is_multiple_of(DATAGRAMS_EVERY) {
+            self.take_datagrams();
+        }
+        if !self.is_quiet() {
+            self.post_again();
+            self.fetch_wanting();
+            self.answer_greetings();
+            self.send_waiting();
+        }
+    }
+}
+
+fn make_queues<N: Gni>(nic: &mut N, params: &UgniParams) -> Result<Queues, SetupError> {
+    let mut make = |entries: i64| {
+        nic.cq_create(entries as u32).map_err(|error| SetupError::Nic("making completion queues", error))
+    };
+    Ok(Queues {
+        messages: make(params.local_cq_size)?,
+        arrivals: make(params.remote_cq_size)?,
+        transfers: make(params.local_rdma_cq_size)?,
+    })
+}
+
+fn limits(params: &UgniParams, plan: &Plan) -> Limits {
+    let align = gni::limits::GET_ALIGN as usize;
+    Limits {
+        eager: plan.eager_limit,
+        max_send: plan.max_send,
+        get: params.get_limit >= align,
+        put: true,
+        min_rdma: params.min_rdma_pipeline_size,
+        max_get: params.get_limit / align * align,
+        max_put: params.rdma_pipeline_frag_size,
+        get_align: align,
+    }
+}
+
+impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
+    #[inline(always)]
+    fn limits(&self, _peer: Peer) -> &Limits {
+        &self.limits
+    }
+
+    #[inline]
+    fn send<S: Source>(&mut self, peer: Peer, header: &[u64], payload: &mut S) -> Result<(), Busy> {
+        self.send_message(peer, header, payload).or_else(|Busy| self.send_once_more(peer, header, payload))
+    }
+
+    #[inline]
+    fn next_arrival(&mut self) -> Option<Arrival> {
+        if let Some(arrival) = self.look_for_arrival() {
+            return Some(arrival);
+        }
+        self.advance();
+        self.look_for_arrival()
+    }
+
+    #[inline]
+    fn next_arrival_from(&mut self, peer: Peer) -> Option<Arrival> {
+        let connection = self.connections.of(peer)?;
+        self.next_message(connection)
+    }
+
+    #[inline]
+    fn release(&mut self, arrival: Arrival) {
+        self.release_token(Token::unpack(arrival.token));
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
+        if self.events.is_empty() {
+            self.advance();
+            self.take_controls();
+        }
+        self.events.pop_front()
+    }
+
+    fn expose(&mut self, _peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {
+        self.expose_memory(memory, access)
+    }
+
+    fn conceal(&mut self, _peer: Peer, key: RemoteKey) {
+        self.conceal_memory(&key);
+    }
+
+    fn get(
+        &mut self,
+        peer: Peer,
+        local: UserMem,
+        key: &RemoteKey,
+        offset: u64,
+        cookie: u64,
+    ) -> Result<(), Refusal> {
+        self.begin_get(peer, local, key, offset, cookie)
+    }
+
+    fn put(
+        &mut self,
+        peer: Peer,
+        local: UserMem,
+        key: &RemoteKey,
+        offset: u64,
+        cookie: u64,
+    ) -> Result<(), Refusal> {
+        self.begin_put(peer, local, key, offset, cookie)
+    }
+
+    #[inline(always)]
+    fn congested(&self, _peer: Peer) -> bool {
+        false
+    }
+
+    fn advertise_congestion(&mut self, _on: bool) -> bool {
+        false
+    }
+
+    fn arm(&mut self) -> Option<Sleep> {
+        if !self.is_quiet() {
+            return None;
+        }
+        self.nic.arm().map(|armed| Sleep { word: armed.word, expected: armed.expected })
+    }
+
+    fn disarm(&mut self) {
+        self.nic.disarm();
+    }
+}

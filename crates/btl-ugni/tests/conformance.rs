@@ -1,0 +1,211 @@
+//! The suite of byte transfer layers over the software NIC: in one process, and through the host's shared
+//! memory and sockets.
+
+use btl::{Btl, Peer};
+use btl_conformance::World as Ends;
+use btl_ugni::{Job, PeerAddress, Ugni, UgniParams, UseMsgq};
+use gni::{Gni, InstId, JobKey, Modes, PeAddr, Time};
+use gni_soft::host::{self, HostConfig, HostNic, Reach};
+use gni_soft::inproc::{InProc, World, WorldConfig};
+use gni_soft::{FaultPlan, NicConfig, SoftNic};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+type Clock = fn() -> Time;
+
+/// Time since the first call in this process.
+fn clock() -> Time {
+    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    Time(START.get_or_init(Instant::now).elapsed().as_nanos() as u64)
+}
+
+/// As [`clock`], giving way to the NICs' service threads: an endpoint gives up after so many turns.
+fn slow_clock() -> Time {
+    std::thread::sleep(std::time::Duration::from_micros(2));
+    clock()
+}
+
+/// Transports over these NICs, in the order of their instances, connected where that takes no choice.
+fn ends<N: Gni>(nics: Vec<N>, params: &UgniParams, clock: Clock) -> Ends<Ugni<N, Clock>> {
+    let peers: Arc<[PeerAddress]> = nics.iter().map(PeerAddress::of).collect();
+    let make = |(rank, nic)| {
+        let job = Job { me: Peer(rank), peers: Arc::clone(&peers), local_ranks: peers.len() };
+        Ugni::new(nic, clock, job, params.clone()).expect("a transport")
+    };
+    let mut ends: Vec<_> = (0..).zip(nics).map(make).collect();
+    connect(&mut ends);
+    Ends { ends }
+}
+
+/// Sends one message each way between all pairs, so that no case sees a connection being made.
+fn connect<N: Gni>(ends: &mut [Ugni<N, Clock>]) {
+    let count = ends.len();
+    for (from, to) in (0..count).flat_map(|from| (0..count).map(move |to| (from, to))) {
+        if from == to {
+            continue;
+        }
+        let mut payload = mem::UserMem::EMPTY;
+        let mut sent = false;
+        let mut got = false;
+        while !got {
+            sent = sent || ends[from].send(Peer(to as u32), &[], &mut payload).is_ok();
+            for (index, end) in ends.iter_mut().enumerate() {
+                assert_eq!(end.next_event(), None);
+                if let Some(arrival) = end.next_arrival() {
+                    assert_eq!((index, arrival.peer), (to, Peer(from as u32)));
+                    end.release(arrival);
+                    got = true;
+                }
+            }
+        }
+    }
+}
+
+fn in_process(ranks: u32, params: &UgniParams, faults: &str) -> Local {
+    let world = World::new(WorldConfig::default());
+    let nic = |rank: u32| {
+        let faults = FaultPlan::parse(faults).expect("a plan");
+        let faults = FaultPlan { seed: faults.seed + u64::from(rank), ..faults };
+        let config = NicConfig { faults, ..NicConfig::default() };
+        world
+            .attach(PeAddr(rank), InstId(rank), JobKey::for_job(0), Modes::default(), config)
+            .expect("attaching")
+    };
+    ends((0..ranks).map(nic).collect(), params, clock)
+}
+
+/// `nodes` is how many nodes the ranks are spread over.
+fn on_host(ranks: u32, nodes: u32, params: &UgniParams, reach: Reach) -> Host {
+    static JOBS: AtomicU32 = AtomicU32::new(0);
+    let key = JobKey::for_job(std::process::id() * 1000 + JOBS.fetch_add(1, Ordering::Relaxed));
+    let config =
+        HostConfig { reach, listen: true, addresses: vec![[127, 0, 0, 1].into()], ..HostConfig::default() };
+    let nic = |rank: u32| {
+        let config = config.clone();
+        host::attach(PeAddr(rank % nodes), InstId(rank), key, Modes::default(), NicConfig::default(), config)
+            .expect("attaching")
+    };
+    ends((0..ranks).map(nic).collect(), params, if reach == Reach::Auto { clock } else { slow_clock })
+}
+
+/// The paper's bands: mailboxes up to 1 KiB, Eager GET up to 8 KiB.
+fn paper() -> UgniParams {
+    UgniParams { smsg_limit: 1024, ..UgniParams::default() }
+}
+
+/// Little of everything.
+fn scarce() -> UgniParams {
+    UgniParams {
+        smsg_limit: 256,
+        smsg_max_credits: 2,
+        eager_num: 1,
+        eager_inc: 1,
+        eager_max: 2,
+        local_cq_size: 4,
+        local_rdma_cq_size: 3,
+        ..UgniParams::default()
+    }
+}
+
+fn msgq() -> UgniParams {
+    UgniParams { use_msgq: UseMsgq::Always, ..UgniParams::default() }
+}
+
+/// The suite for NICs of one process, which have nothing to sleep on: all but `a_sleeping_pair_talks`, whose ends
+/// also stop working while what they sent may have to be sent again.
+macro_rules! awake {
+    ($make:path) => {
+        btl_conformance::suite!(@ $make: back_pressure_is_temporary);
+        no_hurry!($make);
+    };
+}
+
+/// The suite for NICs that give room back by a socket: without `back_pressure_is_temporary`, which wants it at
+/// once.
+macro_rules! by_socket {
+    ($make:path) => {
+        btl_conformance::suite!(@ $make: a_sleeping_pair_talks);
+        no_hurry!($make);
+    };
+}
+
+macro_rules! no_hurry {
+    ($make:path) => {
+        btl_conformance::suite!(@ $make:
+            limits_are_consistent
+            every_size_arrives
+            headers_of_every_length_arrive
+            a_stream_of_mixed_sizes_arrives_once
+            many_senders_are_served_fairly
+            every_size_and_offset_is_fetched
+            every_size_and_offset_is_stored
+            what_was_not_exposed_is_refused
+            cookies_and_events_match
+            congestion_is_seen_by_peers
+            arm_notices_what_is_there
+            a_message_after_arm_wakes
+        );
+    };
+}
+
+type Local = Ends<Ugni<SoftNic<InProc>, Clock>>;
+type Host = Ends<Ugni<SoftNic<HostNic>, Clock>>;
+
+mod defaults {
+    fn world() -> super::Local {
+        super::in_process(3, &super::UgniParams::default(), "")
+    }
+    awake!(world);
+}
+
+mod as_in_the_paper {
+    fn world() -> super::Local {
+        super::in_process(3, &super::paper(), "")
+    }
+    awake!(world);
+}
+
+mod scarcity {
+    fn world() -> super::Local {
+        super::in_process(3, &super::scarce(), "cq_entries=16")
+    }
+    awake!(world);
+}
+
+mod faults {
+    fn world() -> super::Local {
+        let faults =
+            "seed=1,drop=0.05,lost_ack=0.05,reorder=0.2,delay=0.2,early_event=0.1,overrun=0.1,datagram=0.1";
+        super::in_process(3, &super::paper(), faults)
+    }
+    awake!(world);
+}
+
+mod shared_queue {
+    fn world() -> super::Local {
+        super::in_process(3, &super::msgq(), "")
+    }
+    awake!(world);
+}
+
+mod host_mapped {
+    fn world() -> super::Host {
+        super::on_host(3, 3, &super::paper(), super::Reach::Auto)
+    }
+    btl_conformance::suite!(world);
+}
+
+mod host_sockets {
+    fn world() -> super::Host {
+        super::on_host(2, 2, &super::paper(), super::Reach::Tcp)
+    }
+    by_socket!(world);
+}
+
+mod host_shared_queue {
+    fn world() -> super::Host {
+        super::on_host(3, 1, &super::msgq(), super::Reach::Auto)
+    }
+    btl_conformance::suite!(world);
+}
