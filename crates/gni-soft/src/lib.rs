@@ -15,6 +15,12 @@
 //! [`gni::Gni::progress`]. A [`Fabric`] carries its transactions to the target NIC, where they are checked
 //! against the target's registrations and done without the target's help, as on the hardware.
 //!
+//! # Registrations
+//!
+//! A registration names addresses, which costs nothing, or holds the pages of registration time, as the hardware's
+//! does (the *pinned mode*, [`inproc::WorldConfig::pinned`]). Only then does a registration that was kept too long
+//! show old data.
+//!
 //! # What differs from the hardware
 //!
 //! * The initiator's turns advance its block transfers, a bounded piece per turn, where hardware would go on by
@@ -32,6 +38,9 @@ mod fault;
 pub mod host;
 pub mod inproc;
 mod mailbox;
+#[cfg_attr(loom, allow(dead_code, reason = "of its users, the host fabric is not part of the model"))]
+mod mapping;
+mod pinned;
 #[cfg_attr(loom, allow(dead_code, reason = "its user, the host fabric, is not part of the model"))]
 mod ring;
 mod rng;

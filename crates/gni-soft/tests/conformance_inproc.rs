@@ -9,6 +9,7 @@ use mem::UserMem;
 #[derive(Default)]
 struct InProcRig {
     now: u64,
+    pinned: bool,
 }
 
 impl Rig for InProcRig {
@@ -24,6 +25,7 @@ impl Rig for InProcRig {
                 mrt_entries: or(wanted.mrt_entries, defaults.limits.mrt_entries),
                 ..defaults.limits
             },
+            pinned: self.pinned,
             ..defaults
         });
         let faults = FaultPlan::parse(wanted.faults).expect("a plan");
@@ -31,7 +33,10 @@ impl Rig for InProcRig {
         let job = JobKey::for_job(1);
         let other = if wanted.stranger { JobKey::for_job(2) } else { job };
         let pe = PeAddr(if wanted.same_node { 5 } else { 6 });
-        let a = world.attach(PeAddr(5), InstId(10), job, wanted.modes, faulty).expect("attaching");
+        let a = match world.attach(PeAddr(5), InstId(10), job, wanted.modes, faulty) {
+            Err(gni::Error::IllegalOp) if self.pinned => return None,
+            a => a.expect("attaching"),
+        };
         let b = world.attach(pe, InstId(11), other, wanted.modes, NicConfig::default()).expect("attaching");
         Some((a, b))
     }
@@ -48,6 +53,12 @@ impl Rig for InProcRig {
 }
 
 gni_conformance::suite!(InProcRig::default());
+
+mod pinned {
+    use super::InProcRig;
+
+    gni_conformance::suite!(InProcRig { pinned: true, ..InProcRig::default() });
+}
 
 mod attaching {
     use super::*;

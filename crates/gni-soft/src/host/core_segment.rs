@@ -7,8 +7,8 @@
 //!    32768   RegEntry    4096  one per memory descriptor
 //! ```
 
-use super::mapping::{Mapping, Shared, memory_file};
 use crate::fabric::Registration;
+use crate::mapping::{Mapping, Shared, memory_file};
 use crate::ring::{Ends, Ring, Slot};
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 use gni::{MemFlags, limits};
@@ -35,6 +35,8 @@ const _: () =
 unsafe impl<const WORDS: usize> Shared for Slot<WORDS> {}
 // SAFETY: atomics.
 unsafe impl Shared for Ends {}
+// SAFETY: atomics only; the doorbell's creator made it for shared segments.
+unsafe impl Shared for Doorbell {}
 // SAFETY: atomics.
 unsafe impl Shared for Head {}
 // SAFETY: atomics.

@@ -19,7 +19,6 @@
 mod core_segment;
 mod link;
 mod locator;
-mod mapping;
 mod nic;
 mod node_segment;
 mod own;

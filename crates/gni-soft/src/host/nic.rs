@@ -3,7 +3,6 @@
 use super::core_segment::QUEUES;
 use super::link::{About, Handed, Link};
 use super::locator::Locator;
-use super::mapping::Mapping;
 use super::node_segment::SLOTS;
 use super::own::{Own, SHARED_QUEUE, ring_bytes, ring_in};
 use super::peer::{Direct, Mapped, Peer, Place};
@@ -15,6 +14,7 @@ use crate::fabric::{
     Action, Arrived, Fabric, Landed, Packet, PeerIndex, Registration, Source, Submit, Tx, Undeliverable,
     Window,
 };
+use crate::mapping::Mapping;
 use crate::ring::Reader;
 use core::sync::atomic::Ordering;
 use gni::{

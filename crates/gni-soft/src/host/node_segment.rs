@@ -10,7 +10,7 @@
 //! A message goes into a free slot of the *target's* node; its number then goes into the target instance's
 //! ring (in a block of that NIC), which has room for all slots.
 
-use super::mapping::{Mapping, Shared, memory_file};
+use crate::mapping::{Mapping, Shared, memory_file};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use gni::{Error, InstId, MsgqAttr, MsgqMessage, PeAddr, Result, limits};
 use std::io;

@@ -3,12 +3,12 @@
 
 use super::core_segment::CoreSegment;
 use super::link::Ended;
-use super::mapping::{Mapping, memory_file};
 use super::node_segment::{NodeSegment, SLOTS};
 use super::wire::{Ask, Request, packet_of};
 use crate::access::{self, Want};
 use crate::fabric::LOST_EVENT;
 use crate::mailbox;
+use crate::mapping::{Mapping, memory_file};
 use crate::ring::{Ends, Ring, Slot};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use gni::{Error, HwStatus, InstId, JobKey, MemHandle, MsgqAttr, PeAddr};

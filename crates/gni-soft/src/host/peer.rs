@@ -2,12 +2,12 @@
 
 use super::core_segment::{CoreSegment, Seen};
 use super::link::Link;
-use super::mapping::Mapping;
 use super::own::{Own, push_or_lose, ring, ring_in};
 use super::sockets::{fetch_file, nic_name};
 use super::wire::{Hello, Purpose};
 use crate::access::{self, Want};
 use crate::mailbox;
+use crate::mapping::Mapping;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use gni::{Amo, HandleFields, HwStatus, InstId, MemHandle, PeAddr};
 use mem::{PeerBytes, PeerSpace, UserMem};

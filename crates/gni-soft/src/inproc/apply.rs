@@ -9,6 +9,9 @@ use mem::{PeerBytes, PeerSpace, UserMem, copy_bytes};
 
 type Verdict = Result<(), HwStatus>;
 
+/// Registered memory: whose NIC, which registration, which address.
+type Place = (u32, MemHandle, u64);
+
 impl Network {
     /// Carries out `flight` and makes its event; the verdict is the initiator's.
     pub(super) fn apply(&mut self, from: u32, flight: &Flight) -> HwStatus {
@@ -52,7 +55,7 @@ impl Network {
     }
 
     fn write(
-        &self,
+        &mut self,
         from: u32,
         to: u32,
         handle: MemHandle,
@@ -64,8 +67,7 @@ impl Network {
         if let Some((flag_addr, _)) = flag {
             self.check_target(from, to, handle, flag_addr, 8, Want::Write)?;
         }
-        // SAFETY: the range lies in memory registered at the target; nothing of ours overlaps `bytes`.
-        unsafe { copy_bytes(bytes.as_ptr(), addr as *mut u8, bytes.len()) };
+        self.store(to, handle, addr, PeerBytes::of(bytes))?;
         if let Some((flag_addr, value)) = flag {
             // SAFETY: registered, and the engine has checked the alignment; release order puts it after the data.
             unsafe { AtomicU64::from_ptr(flag_addr as *mut u64) }.store(value, Ordering::Release);
@@ -74,7 +76,7 @@ impl Network {
     }
 
     fn write_from(
-        &self,
+        &mut self,
         from: u32,
         to: u32,
         handle: MemHandle,
@@ -84,18 +86,70 @@ impl Network {
         let (memory, local_handle) = local;
         self.check_local(from, local_handle, memory, Want::Read)?;
         self.check_target(from, to, handle, addr, memory.len() as u64, Want::Write)?;
-        // SAFETY: the target range lies in registered memory.
-        memory.copy_to(unsafe { UserMem::new(addr as usize, memory.len()) });
-        Ok(())
+        self.copy((from, local_handle, memory.address() as u64), (to, handle, addr), memory.len())
     }
 
-    fn read(&self, from: u32, to: u32, handle: MemHandle, local: (UserMem, MemHandle), addr: u64) -> Verdict {
+    fn read(
+        &mut self,
+        from: u32,
+        to: u32,
+        handle: MemHandle,
+        local: (UserMem, MemHandle),
+        addr: u64,
+    ) -> Verdict {
         let (into, local_handle) = local;
         self.check_local(from, local_handle, into, Want::Write)?;
         self.check_target(from, to, handle, addr, into.len() as u64, Want::Read)?;
-        // SAFETY: the source range lies in registered memory.
-        unsafe { UserMem::new(addr as usize, into.len()) }.copy_to(into);
-        Ok(())
+        self.copy((to, handle, addr), (from, local_handle, into.address() as u64), into.len())
+    }
+
+    /// Copies `len` bytes that were checked before from one place to another: whose NIC, which registration,
+    /// which address.
+    fn copy(&mut self, from: Place, to: Place, len: usize) -> Verdict {
+        let (nic, handle, addr) = from;
+        let mdd = access::mdd_of(handle)?;
+        match self.nics[nic as usize].pins.take_if(|pins| pins.holds(mdd)) {
+            None => {
+                // SAFETY: both ranges were checked to lie in registered memory.
+                let source = unsafe { UserMem::new(addr as usize, len) };
+                self.store_from(to, source)
+            }
+            Some(mut pins) => {
+                let mut bytes = Vec::with_capacity(len);
+                let read = pins.read(mdd, addr, len as u64, |piece| bytes.extend(piece.to_vec()));
+                self.nics[nic as usize].pins = Some(pins);
+                read.map_err(|_| HwStatus::Translation)?;
+                self.store(to.0, to.1, to.2, PeerBytes::of(&bytes))
+            }
+        }
+    }
+
+    /// Copies a buffer in place, which may overlap the memory it goes to.
+    fn store_from(&mut self, (nic, handle, addr): Place, source: UserMem) -> Verdict {
+        let mdd = access::mdd_of(handle)?;
+        match &mut self.nics[nic as usize].pins {
+            Some(pins) if pins.holds(mdd) => {
+                pins.write(mdd, addr, source.as_bytes()).map_err(|_| HwStatus::Translation)
+            }
+            _ => {
+                // SAFETY: the range was checked to lie in registered memory.
+                source.copy_to(unsafe { UserMem::new(addr as usize, source.len()) });
+                Ok(())
+            }
+        }
+    }
+
+    /// Stores bytes of ours to registered memory.
+    fn store(&mut self, nic: u32, handle: MemHandle, addr: u64, bytes: PeerBytes<'_>) -> Verdict {
+        let mdd = access::mdd_of(handle)?;
+        match &mut self.nics[nic as usize].pins {
+            Some(pins) if pins.holds(mdd) => pins.write(mdd, addr, bytes).map_err(|_| HwStatus::Translation),
+            _ => {
+                // SAFETY: the range was checked to lie in registered memory; nothing of ours overlaps it.
+                unsafe { copy_bytes(bytes.as_ptr(), addr as *mut u8, bytes.len()) };
+                Ok(())
+            }
+        }
     }
 
     fn message(&self, from: u32, to: u32, handle: MemHandle, image: &[u8], addr: u64) -> Verdict {

@@ -30,6 +30,14 @@ impl Blocks {
         Ok(unsafe { UserMem::new(address, bytes) })
     }
 
+    /// Whether `address` lies in one of the blocks.
+    pub(super) fn contain(&self, address: u64) -> bool {
+        let within = |(&start, &(.., bytes)): (&usize, &(NonNull<u8>, Layout, usize))| {
+            (start..start + bytes).contains(&(address as usize))
+        };
+        self.blocks.iter().any(within)
+    }
+
     /// Frees exactly what `alloc` returned.
     pub(super) fn free(&mut self, memory: UserMem) -> Result<()> {
         let known = self.blocks.get(&memory.address()).is_some_and(|&(.., bytes)| bytes == memory.len());

@@ -28,11 +28,19 @@ pub struct WorldConfig {
     pub limits: NodeLimits,
     /// Bytes that a block transfer moves per turn.
     pub rdma_piece: u64,
+    /// Whether registrations hold the pages of registration time, as the hardware's do; otherwise they name
+    /// addresses. Needs io_uring.
+    pub pinned: bool,
 }
 
 impl Default for WorldConfig {
     fn default() -> Self {
-        WorldConfig { jobs: vec![JobKey::for_job(0)], limits: NodeLimits::default(), rdma_piece: 256 << 10 }
+        WorldConfig {
+            jobs: vec![JobKey::for_job(0)],
+            limits: NodeLimits::default(),
+            rdma_piece: 256 << 10,
+            pinned: false,
+        }
     }
 }
 
@@ -58,7 +66,8 @@ impl World {
     /// # Errors
     /// `INVALID_PARAM` for contradictory modes or an address beyond 18 bits; `PERMISSION_ERROR` for a key that
     /// is not configured; `INVALID_STATE` when the instance is attached there already; `ERROR_RESOURCE` when a
-    /// dedicated FMA descriptor is wanted and none is left.
+    /// dedicated FMA descriptor is wanted and none is left; `ILLEGAL_OP` for a pinned world where io_uring is
+    /// missing or forbidden.
     pub fn attach(
         &self,
         pe: PeAddr,

@@ -5,6 +5,7 @@ use super::shared_queue::SharedQueue;
 use crate::fabric::{
     Action, Arrived, Class, LOST_EVENT, Landed, Packet, Registration, Source, Submit, Ticket, Tx,
 };
+use crate::pinned::Pins;
 use gni::{
     Amo, Error, HwStatus, InstId, JobKey, JobResource, MemHandle, Modes, PeAddr, ResourceUse, Result, Time,
 };
@@ -56,6 +57,8 @@ pub(super) struct NicState {
     pub(super) alive: bool,
     dedicated_fma: bool,
     pub(super) registrations: Vec<Option<Registration>>,
+    /// The pages of the registrations, in a pinned world.
+    pub(super) pins: Option<Pins>,
     queues: Vec<Option<ArrivalQueue>>,
     pub(super) inbox: VecDeque<Packet>,
     ended: BinaryHeap<Reverse<(Time, u64, u32, u8)>>,
@@ -159,6 +162,7 @@ impl Network {
         if dedicated_fma && node.fma >= limit {
             return Err(Error::Resource);
         }
+        let pins = self.config.pinned.then(Pins::new).transpose().map_err(|_| Error::IllegalOp)?;
         node.fma += u32::from(dedicated_fma);
         let index = self.nics.len() as u32;
         self.nics.push(NicState {
@@ -168,6 +172,7 @@ impl Network {
             alive: true,
             dedicated_fma,
             registrations: Vec::new(),
+            pins,
             queues: Vec::new(),
             inbox: VecDeque::new(),
             ended: BinaryHeap::new(),
@@ -182,6 +187,7 @@ impl Network {
         let (pe, inst, dedicated) = (state.pe, state.inst, state.dedicated_fma);
         state.alive = false;
         state.registrations.clear();
+        state.pins = None;
         state.inbox.clear();
         if let Some(node) = self.nodes.get_mut(&pe) {
             node.fma -= u32::from(dedicated);

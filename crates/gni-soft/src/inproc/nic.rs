@@ -2,6 +2,7 @@
 
 use super::World;
 use super::blocks::Blocks;
+use super::network::NicState;
 use crate::fabric::{
     Arrived, Fabric, Landed, Packet, PeerIndex, Registration, Submit, Tx, Undeliverable, Window,
 };
@@ -84,7 +85,10 @@ impl Fabric for InProc {
 
     fn publish(&mut self, registration: &Registration) -> Result<()> {
         let mut network = self.world.lock();
-        let registrations = &mut network.nics[self.index as usize].registrations;
+        let NicState { registrations, pins, .. } = &mut network.nics[self.index as usize];
+        if let Some(pins) = pins.as_mut().filter(|_| !self.blocks.contain(registration.addr)) {
+            pins.pin(registration.mdd, registration.addr, registration.len).map_err(|_| Error::Resource)?;
+        }
         let slot = usize::from(registration.mdd);
         if registrations.len() <= slot {
             registrations.resize(slot + 1, None);
@@ -95,8 +99,12 @@ impl Fabric for InProc {
 
     fn withdraw(&mut self, mdd: u16) {
         let mut network = self.world.lock();
-        if let Some(slot) = network.nics[self.index as usize].registrations.get_mut(usize::from(mdd)) {
+        let NicState { registrations, pins, .. } = &mut network.nics[self.index as usize];
+        if let Some(slot) = registrations.get_mut(usize::from(mdd)) {
             *slot = None;
+        }
+        if let Some(pins) = pins {
+            pins.unpin(mdd);
         }
     }
 

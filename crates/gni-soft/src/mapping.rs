@@ -9,18 +9,16 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 ///
 /// # Safety
 /// Every bit pattern is a valid value, all fields are atomics or arrays of them, and the type owns nothing.
-pub(super) unsafe trait Shared {}
+pub(crate) unsafe trait Shared {}
 
 // SAFETY: an atomic.
 unsafe impl Shared for core::sync::atomic::AtomicU64 {}
 // SAFETY: an atomic.
 unsafe impl Shared for core::sync::atomic::AtomicU32 {}
-// SAFETY: atomics only; the doorbell's creator made it for shared segments.
-unsafe impl Shared for shm::doorbell::Doorbell {}
 
 /// A mapped memory file; unmapped when dropped.
 #[derive(Debug)]
-pub(super) struct Mapping {
+pub(crate) struct Mapping {
     base: *mut u8,
     len: usize,
 }
@@ -33,7 +31,7 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// Maps the whole of `file`, whose length must be at least `least`; the length is read once. The file is
     /// sealed against shrinking, or nothing is mapped.
-    pub(super) fn of(file: &impl AsFd, least: usize) -> io::Result<Mapping> {
+    pub(crate) fn of(file: &impl AsFd, least: usize) -> io::Result<Mapping> {
         let fd = file.as_fd().as_raw_fd();
         // SAFETY: F_GET_SEALS takes no argument.
         let seals = unsafe { libc::fcntl(fd, libc::F_GET_SEALS) };
@@ -64,18 +62,18 @@ impl Mapping {
     }
 
     /// Address of the first byte.
-    pub(super) fn address(&self) -> usize {
+    pub(crate) fn address(&self) -> usize {
         self.base as usize
     }
 
     /// Length in bytes.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// `count` values at `offset`; panics when they do not lie within the mapping, which only a wrong constant
     /// in this crate can cause.
-    pub(super) fn many<T: Shared>(&self, offset: usize, count: usize) -> &[T] {
+    pub(crate) fn many<T: Shared>(&self, offset: usize, count: usize) -> &[T] {
         assert!(offset + count * size_of::<T>() <= self.len, "a part of the mapping");
         assert!(offset.is_multiple_of(align_of::<T>()), "an aligned part of the mapping");
         // SAFETY: the range lies within the mapping, which lives as long as `self` and whose file cannot
@@ -84,7 +82,7 @@ impl Mapping {
     }
 
     /// The value at `offset`; otherwise as [`Mapping::many`].
-    pub(super) fn one<T: Shared>(&self, offset: usize) -> &T {
+    pub(crate) fn one<T: Shared>(&self, offset: usize) -> &T {
         &self.many(offset, 1)[0]
     }
 }
@@ -97,7 +95,7 @@ impl Drop for Mapping {
 }
 
 /// A memory file of `len` zero bytes: allocated, close-on-exec, and sealed so that its length stays.
-pub(super) fn memory_file(name: &CStr, len: usize) -> io::Result<OwnedFd> {
+pub(crate) fn memory_file(name: &CStr, len: usize) -> io::Result<OwnedFd> {
     // SAFETY: the name is a C string; the flags exist.
     let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
     if fd < 0 {
