@@ -46,8 +46,11 @@ impl Vader {
             return None;
         }
         let doorbells = members.iter().map(|&peer| self.doorbell_of(peer)).collect();
-        let area = Area::new(self.segment.area(name.number), members.len(), index, name.base);
-        Some(NodeArea { area, entry, doorbells, me: index, next: name.base + 1 })
+        let area = Area::new(self.segment.area(name.number), members.len(), index);
+        let held = NodeArea { area, entry, doorbells, me: index, next: name.base + 1 };
+        // Members that were faster may sleep already until this one enters.
+        held.retire(name.base);
+        Some(held)
     }
 
     fn doorbell_of(&self, peer: Peer) -> &'static Doorbell {

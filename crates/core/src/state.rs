@@ -40,9 +40,6 @@ pub(crate) struct State {
     pub partitioned: Vec<u32>,
     /// Reductions that the program must do before a collective can go on.
     pub callbacks: crate::coll::Callbacks,
-    /// A collective waits for lines of a shared area: it keeps looking instead of sleeping. Ranks that slept
-    /// there were found asleep together, rarely, with more ranks than processors.
-    pub watches_area: bool,
     /// Threads asleep on this process's doorbell.
     pub sleepers: u32,
     /// Datatypes by handle.
@@ -110,7 +107,6 @@ impl State {
             callbacks: Default::default(),
             initialized: false,
             finalized: false,
-            watches_area: false,
             sleepers: 0,
             types: Types::new(),
             groups: Groups::new(),

@@ -104,7 +104,7 @@ fn sleep<R>(t: &mut Token, ready: &mut impl FnMut(&mut State) -> Option<R>) -> O
     let armed = {
         let mut state = t.lock();
         // Room at a transport is announced by nobody: whoever waits for it keeps looking.
-        let armed = if state.ob1.is_blocked() || state.watches_area { None } else { state.bml.arm() };
+        let armed = if state.ob1.is_blocked() { None } else { state.bml.arm() };
         let Some(armed) = armed else {
             drop(state);
             std::thread::yield_now();

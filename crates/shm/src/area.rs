@@ -121,13 +121,12 @@ pub enum Owner {
 }
 
 impl Area {
-    /// The view of member `me` of `members`, who count on from epoch `base`.
-    pub fn new(memory: Memory, members: usize, me: usize, base: u64) -> Area {
+    /// The view of member `me` of `members`. An area that others held before is entered by retiring the epoch from
+    /// which its members count on: until all have, nobody finds room, and who came earlier may sleep for it.
+    pub fn new(memory: Memory, members: usize, me: usize) -> Area {
         let Memory { lines, words, cells } = memory;
         assert!(lines.len() >= self::lines(members) && words.len() >= self::words(members) && me < members);
-        let area = Area { lines, words, cells, members, me, floor: 0 };
-        area.retire(base);
-        area
+        Area { lines, words, cells, members, me, floor: 0 }
     }
 
     fn slot(&self, owner: Owner, epoch: u64) -> &'static Line {
@@ -204,6 +203,7 @@ impl Area {
     }
 
     /// This process has finished with `epoch` and all before; the members that want to be woken by that, as bits.
+    #[must_use = "these members may sleep until they are rung"]
     pub fn retire(&self, epoch: u64) -> u64 {
         // SeqCst: the swap comes before the load, as in `want_room` the bit comes before the second look. So either
         // the bit is seen here or the epoch there. Releases what was read, as `retired` wants it.
@@ -240,7 +240,7 @@ mod tests {
             for me in 0..3 {
                 let counted = &counted;
                 scope.spawn(move || {
-                    let mut area = Area::new(memory, 3, me, 0);
+                    let mut area = Area::new(memory, 3, me);
                     for epoch in 1..500u64 {
                         counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
                         while !area.is_free(epoch) {
@@ -255,7 +255,7 @@ mod tests {
                             std::thread::yield_now();
                         }
                         assert_eq!(seen, [epoch]);
-                        area.retire(epoch);
+                        assert_eq!(area.retire(epoch), 0);
                     }
                 });
             }
@@ -265,14 +265,26 @@ mod tests {
     #[test]
     fn a_slot_is_written_again_only_after_everyone_retired_it() {
         let memory = shared(2);
-        let mut one = Area::new(memory, 2, 0, 0);
-        let two = Area::new(memory, 2, 1, 0);
+        let mut one = Area::new(memory, 2, 0);
+        let two = Area::new(memory, 2, 1);
         let depth = DEPTH as u64;
         assert!(one.is_free(depth));
         assert!(!one.is_free(depth + 1));
-        one.retire(1);
+        assert_eq!(one.retire(1), 0);
         assert!(!one.is_free(depth + 1));
-        two.retire(1);
+        assert_eq!(two.retire(1), 0);
         assert!(one.is_free(depth + 1));
+    }
+
+    #[test]
+    fn who_enters_late_learns_who_waits_for_room() {
+        let (memory, base) = (shared(2), 1000);
+        let mut early = Area::new(memory, 2, 0);
+        assert_eq!(early.retire(base), 0);
+        assert!(!early.is_free(base + 1));
+        early.want_room();
+        let late = Area::new(memory, 2, 1);
+        assert_eq!(late.retire(base), 1 << 0);
+        assert!(early.is_free(base + 1));
     }
 }

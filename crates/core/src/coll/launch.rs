@@ -91,7 +91,6 @@ fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
 
 /// Advances a blocking call to its end.
 fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
-    t.lock().watches_area = running.holds_area();
     loop {
         let due = wait_for(t, |state| {
             let due = running.advance(&mut state.ob1, &mut state.bml);
@@ -105,7 +104,6 @@ fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
             None => {
                 let result = running.result();
                 let mut state = t.lock();
-                state.watches_area = false;
                 state.keep(running);
                 return result;
             }

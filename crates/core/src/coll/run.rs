@@ -120,11 +120,6 @@ impl Running {
         }
     }
 
-    /// Whether the call goes through the shared area.
-    pub fn holds_area(&self) -> bool {
-        self.area.is_some()
-    }
-
     /// Gives the area back.
     pub fn return_area(&mut self, lender: &mut Option<Box<NodeArea>>) {
         if self.area.is_some() {
