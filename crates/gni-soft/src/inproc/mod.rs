@@ -10,12 +10,12 @@ mod network;
 mod nic;
 mod shared_queue;
 
-pub use network::{Flow, Model, Timing};
+pub use network::{Flow, Model, Timing, Wake};
 pub use nic::InProc;
 
 use crate::config::{NicConfig, NodeLimits};
 use crate::engine::SoftNic;
-use gni::{Error, InstId, JobKey, Modes, PeAddr, Result, Time, limits};
+use gni::{Error, InstId, JobKey, Modes, PeAddr, Result, limits};
 use network::Network;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -89,14 +89,10 @@ impl World {
         self.lock().kill(pe, inst);
     }
 
-    /// When the next transaction under way is carried out or ends; `None` when nothing is under way.
-    pub fn next_due(&self) -> Option<Time> {
-        self.lock().next_due()
-    }
-
-    /// Processor time that the NIC's calls have cost its rank since this was last asked, as the model says.
-    pub fn take_cpu_time(&self, pe: PeAddr, inst: InstId) -> Time {
-        self.lock().take_cpu_time(pe, inst)
+    /// Appends the moments that were added since the last call, in no order; nothing in a world without a
+    /// model.
+    pub fn take_wakes(&self, into: &mut Vec<Wake>) {
+        self.lock().take_wakes(into);
     }
 
     fn lock(&self) -> MutexGuard<'_, Network> {

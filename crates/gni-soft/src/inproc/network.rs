@@ -4,6 +4,7 @@ use super::WorldConfig;
 use super::shared_queue::SharedQueue;
 use crate::fabric::{
     Action, Arrived, Class, LOST_EVENT, Landed, Packet, Registration, Source, Submit, Ticket, Tx,
+    Undeliverable,
 };
 use crate::pinned::Pins;
 use gni::{
@@ -22,6 +23,8 @@ pub struct Flow {
     pub to: PeAddr,
     /// The initiator.
     pub from_inst: InstId,
+    /// The target.
+    pub to_inst: InstId,
     /// The engine that carries it.
     pub class: Class,
     /// Whether data comes from the target.
@@ -39,14 +42,28 @@ pub struct Timing {
     pub carried_out: Time,
     /// When the initiator learns the end; not before `carried_out`.
     pub ended: Time,
-    /// Processor time of the initiating rank.
-    pub cpu: Time,
 }
 
 /// Says how long transactions take.
 pub trait Model: Send {
     /// Times for a transaction that begins at `now`; called in the order of submission.
     fn time(&mut self, now: Time, flow: &Flow) -> Timing;
+
+    /// When a datagram packet that `from` sends at `now` is at `to`.
+    fn packet(&mut self, now: Time, from: (PeAddr, InstId), to: (PeAddr, InstId)) -> Time;
+}
+
+/// A moment at which a NIC of a timed world finds something new, for whoever gives turns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wake {
+    /// The moment.
+    pub at: Time,
+    /// The NIC's node.
+    pub pe: PeAddr,
+    /// The NIC.
+    pub inst: InstId,
+    /// Whether it is a datagram packet.
+    pub packet: bool,
 }
 
 /// One NIC as others see it.
@@ -60,9 +77,8 @@ pub(super) struct NicState {
     /// The pages of the registrations, in a pinned world.
     pub(super) pins: Option<Pins>,
     queues: Vec<Option<ArrivalQueue>>,
-    pub(super) inbox: VecDeque<Packet>,
+    inbox: VecDeque<(Time, Packet)>,
     ended: BinaryHeap<Reverse<(Time, u64, u32, u8)>>,
-    cpu: Time,
 }
 
 struct ArrivalQueue {
@@ -89,7 +105,12 @@ pub(super) struct Network {
     flights: BinaryHeap<Reverse<Flight>>,
     /// Numbers flights, so that equal times keep the order of submission.
     submitted: u64,
+    /// Not taken yet; empty in a world without a model.
+    wakes: Vec<Wake>,
 }
+
+/// Packets that a NIC keeps until it looks at them.
+const INBOX: usize = 256;
 
 /// A transaction under way in a timed world; it owns the bytes that it carries.
 pub(super) struct Flight {
@@ -146,6 +167,7 @@ impl Network {
             nodes: HashMap::new(),
             flights: BinaryHeap::new(),
             submitted: 0,
+            wakes: Vec::new(),
         }
     }
 
@@ -176,7 +198,6 @@ impl Network {
             queues: Vec::new(),
             inbox: VecDeque::new(),
             ended: BinaryHeap::new(),
-            cpu: Time::START,
         });
         self.index.insert((pe, inst), index);
         Ok(index)
@@ -305,15 +326,20 @@ impl Network {
             from: source.pe,
             to: target.pe,
             from_inst: source.inst,
+            to_inst: target.inst,
             class: tx.class,
             fetches: matches!(tx.action, Action::Read { .. } | Action::Atomic { into: Some(_), .. }),
             bytes: flight.deed.bytes(),
             ordered: tx.ordered,
         };
         let timing = model.time(now, &flow);
-        let cpu = &mut self.nics[from as usize].cpu;
-        *cpu = *cpu + timing.cpu;
         let ended = timing.ended.max(timing.carried_out);
+        let told = tx.event.is_some() || matches!(tx.action, Action::Shared { .. });
+        if told {
+            let Flow { to: pe, to_inst: inst, .. } = flow;
+            self.wakes.push(Wake { at: timing.carried_out, pe, inst, packet: false });
+        }
+        self.wakes.push(Wake { at: ended, pe: flow.from, inst: flow.from_inst, packet: false });
         self.flights.push(Reverse(Flight { at: timing.carried_out, ended, ..flight }));
         Submit::Pending
     }
@@ -334,15 +360,41 @@ impl Network {
         Some(Landed { ticket: Ticket(ticket), status: HwStatus::ALL[usize::from(status)] })
     }
 
-    pub(super) fn next_due(&self) -> Option<Time> {
-        let carried_out = self.flights.peek().map(|Reverse(flight)| flight.at);
-        let ended = self.nics.iter().filter_map(|nic| nic.ended.peek()).map(|Reverse((at, ..))| *at);
-        ended.chain(carried_out).min()
+    // ---- datagram packets ----
+
+    pub(super) fn send_packet(
+        &mut self,
+        now: Time,
+        from: (PeAddr, InstId),
+        to: (PeAddr, InstId),
+        packet: &Packet,
+    ) -> core::result::Result<(), Undeliverable> {
+        let index = self.resolve(to.0, to.1).ok_or(Undeliverable::Absent)?;
+        let inbox = &mut self.nics[index as usize].inbox;
+        if inbox.len() >= INBOX {
+            return Err(Undeliverable::Full);
+        }
+        let at = match &mut self.model {
+            None => now,
+            Some(model) => {
+                let at = model.packet(now, from, to);
+                self.wakes.push(Wake { at, pe: to.0, inst: to.1, packet: true });
+                at
+            }
+        };
+        inbox.push_back((at, *packet));
+        Ok(())
     }
 
-    pub(super) fn take_cpu_time(&mut self, pe: PeAddr, inst: InstId) -> Time {
-        let index = self.resolve(pe, inst);
-        index.map_or(Time::START, |nic| core::mem::take(&mut self.nics[nic as usize].cpu))
+    pub(super) fn next_packet(&mut self, now: Time, nic: u32) -> Option<Packet> {
+        let timed = self.model.is_some();
+        let inbox = &mut self.nics[nic as usize].inbox;
+        let first = inbox.iter().position(|&(at, _)| !timed || at <= now)?;
+        inbox.remove(first).map(|(_, packet)| packet)
+    }
+
+    pub(super) fn take_wakes(&mut self, into: &mut Vec<Wake>) {
+        into.append(&mut self.wakes);
     }
 }
 

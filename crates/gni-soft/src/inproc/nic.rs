@@ -12,9 +12,6 @@ use gni::{
 use mem::UserMem;
 use shm::doorbell::Doorbell;
 
-/// Packets that a NIC keeps until it looks at them.
-const INBOX: usize = 256;
-
 /// The fabric of one NIC in a [`World`].
 pub struct InProc {
     world: World,
@@ -165,22 +162,15 @@ impl Fabric for InProc {
 
     fn send_packet(
         &mut self,
-        _now: Time,
+        now: Time,
         to: (PeAddr, InstId),
         packet: &Packet,
     ) -> core::result::Result<(), Undeliverable> {
-        let mut network = self.world.lock();
-        let index = network.resolve(to.0, to.1).ok_or(Undeliverable::Absent)?;
-        let inbox = &mut network.nics[index as usize].inbox;
-        if inbox.len() >= INBOX {
-            return Err(Undeliverable::Full);
-        }
-        inbox.push_back(*packet);
-        Ok(())
+        self.world.lock().send_packet(now, self.who, to, packet)
     }
 
-    fn next_packet(&mut self, _now: Time) -> Option<Packet> {
-        self.world.lock().nics[self.index as usize].inbox.pop_front()
+    fn next_packet(&mut self, now: Time) -> Option<Packet> {
+        self.world.lock().next_packet(now, self.index)
     }
 
     fn shared_join(&mut self, attr: &MsgqAttr) -> Result<()> {

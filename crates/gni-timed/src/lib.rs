@@ -1,0 +1,40 @@
+//! The Gemini network on virtual time: NICs of one process, a torus between them, and what everything costs.
+//!
+//! ```text
+//!        program ── gni::Gni ──┐
+//!                        TimedNic              processor time of each call, on the rank's own clock
+//!                            │
+//!                    gni_soft::SoftNic         the semantics, as everywhere else
+//!                            │
+//!                 gni_soft::inproc::World      carries transactions out at the moment the model says
+//!                            │
+//!                        Network               when that is: torus, link and NIC occupancy, latencies
+//! ```
+//!
+//! Nothing here waits. Whoever gives turns (the crate `sim`) takes the moments at which a rank finds something new
+//! from [`TimedWorld::take_wakes`], and runs the rank whose moment comes first with its clock set to it.
+//!
+//! # What is modelled, and what not
+//!
+//! * A transaction takes its fixed latency, one hop latency per link, and holds every link and NIC port on its way
+//!   for its length divided by their capacity (virtual cut-through): transactions that share a link or a NIC queue.
+//! * Routes are dimension-ordered and minimal. The hardware routes packet by packet, adaptively; congestion is
+//!   therefore overestimated where there is another way.
+//! * Transactions occupy links in the order in which they are submitted. Ranks run in the order of their clocks, but
+//!   one may be ahead of another by the processor time of a single turn, and so by as much in the queue.
+//! * FMA windows, BTE channels and request slots are counted, as by every [`gni_soft::SoftNic`]; the channels share
+//!   the NIC's bandwidth.
+#![forbid(unsafe_code)]
+
+mod clock;
+mod costs;
+mod network;
+mod nic;
+mod torus;
+mod world;
+
+pub use clock::RankClock;
+pub use costs::{Costs, Parameter};
+pub use nic::TimedNic;
+pub use torus::{Link, Route, Torus};
+pub use world::{TimedWorld, WorldConfig};

@@ -1,0 +1,168 @@
+//! When transactions happen.
+//!
+//! ```text
+//!   PUT, message     begin ─ request ─ hops ─▶ target          the data holds NIC and links on its way
+//!                    ended ◀─ hops ─ response ─┘
+//!   GET              begin ─ request ─ hops ─▶ target
+//!                    ended ◀══ hops ══ response, with the data
+//!   block transfer   the same, `bte_start` later
+//! ```
+
+use crate::clock::Clocks;
+use crate::costs::Costs;
+use crate::torus::{Link, Torus};
+use gni::{InstId, PeAddr, Time};
+use gni_soft::Class;
+use gni_soft::inproc::{Flow, Model, Timing};
+use std::sync::atomic::Ordering;
+
+/// Picoseconds, in which links count.
+type Picos = u64;
+
+/// The cost model: the torus, and until when each of its links and NIC ports is taken.
+pub(crate) struct Network {
+    torus: Torus,
+    costs: Costs,
+    clocks: Clocks,
+    /// By chip, dimension, direction.
+    links: Vec<Picos>,
+    /// By node: out of it, into it.
+    ports: Vec<[Picos; 2]>,
+}
+
+fn picos(nanoseconds: f64) -> Picos {
+    (nanoseconds * 1000.0).round() as Picos
+}
+
+fn time(picos: Picos) -> Time {
+    Time((picos + 500) / 1000)
+}
+
+impl Network {
+    pub(crate) fn new(torus: Torus, costs: Costs, clocks: Clocks) -> Network {
+        Network {
+            torus,
+            costs,
+            clocks,
+            links: vec![0; torus.geminis() as usize * 6],
+            ports: vec![[0; 2]; torus.nodes() as usize],
+        }
+    }
+
+    fn link_mut(&mut self, link: Link) -> &mut Picos {
+        &mut self.links[link.gemini as usize * 6 + link.dim * 2 + usize::from(link.up)]
+    }
+
+    fn hops_time(&self, from: PeAddr, to: PeAddr) -> Picos {
+        u64::from(self.torus.hops(from, to)) * picos(self.costs.hop)
+    }
+
+    /// When the last of `bytes` that leave `from` at `start` is at `to`: through the NIC's port, each link, and the
+    /// other NIC's port, all of which it holds for as long as it needs there.
+    fn carry(&mut self, start: Picos, from: PeAddr, to: PeAddr, bytes: u64) -> Picos {
+        let bytes = bytes as f64 + self.costs.packet_overhead;
+        let (hop, port) = (picos(self.costs.hop), picos(bytes / self.costs.nic_rate));
+        let mut ahead = self.hops_time(from, to);
+        let mut head = pass(&mut self.ports[from.0 as usize][0], start, port);
+        let mut last = head + port + ahead;
+        for link in self.torus.route(from, to) {
+            let held = picos(bytes / self.costs.link_rate(link.dim));
+            head = pass(self.link_mut(link), head, held);
+            last = last.max(head + held + ahead);
+            head += hop;
+            ahead -= hop;
+        }
+        head = pass(&mut self.ports[to.0 as usize][1], head, port);
+        last.max(head + port)
+    }
+}
+
+/// A head that comes at `head` waits until the resource is free, then holds it for `held`; returns when it passed.
+fn pass(free_at: &mut Picos, head: Picos, held: Picos) -> Picos {
+    let passed = head.max(*free_at);
+    *free_at = passed + held;
+    passed
+}
+
+impl Model for Network {
+    fn time(&mut self, now: Time, flow: &Flow) -> Timing {
+        // The rank may have computed since its NIC was last told the time.
+        let clock = self.clocks[flow.from_inst.0 as usize].load(Ordering::Relaxed);
+        let extra = if flow.class == Class::Bte { self.costs.bte_start } else { 0.0 };
+        let begun = now.0.max(clock) * 1000 + picos(extra + self.costs.request);
+        let (response, hops) = (picos(self.costs.response), self.hops_time(flow.from, flow.to));
+        if flow.fetches {
+            let landed = self.carry(begun + hops + response, flow.to, flow.from, flow.bytes);
+            Timing { carried_out: time(landed), ended: time(landed) }
+        } else {
+            let landed = self.carry(begun, flow.from, flow.to, flow.bytes);
+            Timing { carried_out: time(landed), ended: time(landed + response + hops) }
+        }
+    }
+
+    fn packet(&mut self, now: Time, from: (PeAddr, InstId), to: (PeAddr, InstId)) -> Time {
+        let clock = self.clocks[from.1.0 as usize].load(Ordering::Relaxed);
+        time(now.0.max(clock) * 1000 + picos(self.costs.datagram) + self.hops_time(from.0, to.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network() -> Network {
+        let clocks = (0..8).map(|_| 0.into()).collect();
+        let costs = Costs { packet_overhead: 0.0, ..Costs::SOURCED };
+        Network::new(Torus::CIELO, costs, clocks)
+    }
+
+    fn flow(from: u32, to: u32, class: Class, fetches: bool, bytes: u64) -> Flow {
+        let (from_inst, to_inst) = (InstId(0), InstId(1));
+        Flow { from: PeAddr(from), to: PeAddr(to), from_inst, to_inst, class, fetches, bytes, ordered: false }
+    }
+
+    #[test]
+    fn a_short_message_takes_request_and_hops() {
+        let mut network = network();
+        let timing = network.time(Time(1000), &flow(0, 4, Class::Message, false, 0));
+        assert_eq!(timing.carried_out, Time(1000 + 700 + 2 * 105));
+        assert_eq!(timing.ended, Time(1000 + 700 + 300 + 4 * 105));
+    }
+
+    #[test]
+    fn a_get_takes_both_ways_and_its_data() {
+        let timing = network().time(Time(0), &flow(0, 2, Class::Fma, true, 6911));
+        assert_eq!(timing.ended, Time(700 + 300 + 2 * 105 + 1000));
+    }
+
+    #[test]
+    fn the_narrowest_part_of_the_way_sets_the_pace() {
+        let mut network = network();
+        let bytes = 46_875_000;
+        // Along X the NICs are the narrowest, along Y the link.
+        let along_x = network.time(Time(0), &flow(0, 2, Class::Fma, false, bytes)).carried_out;
+        let along_y = network.time(Time(0), &flow(200, 200 + 2 * 16, Class::Fma, false, bytes)).carried_out;
+        assert_eq!(along_x.0 - 805, (bytes as f64 / 6.911).round() as u64);
+        assert_eq!(along_y.0 - 805, (bytes as f64 / 4.6875).round() as u64);
+    }
+
+    #[test]
+    fn transfers_that_share_a_link_take_turns_and_others_do_not() {
+        let mut network = network();
+        let alone = network.time(Time(0), &flow(0, 4, Class::Bte, false, 1 << 20)).carried_out;
+        let elsewhere = network.time(Time(0), &flow(100, 104, Class::Bte, false, 1 << 20)).carried_out;
+        let sharing = network.time(Time(0), &flow(2, 4, Class::Bte, false, 1 << 20)).carried_out;
+        let back = network.time(Time(0), &flow(4, 0, Class::Bte, false, 1 << 20)).carried_out;
+        assert_eq!(elsewhere, alone);
+        assert_eq!(back, alone, "directions do not share");
+        assert!(sharing.0 > alone.0 + 100_000, "{sharing:?} {alone:?}");
+    }
+
+    #[test]
+    fn the_ranks_clock_counts_where_it_is_ahead() {
+        let mut network = network();
+        network.clocks[0].store(5000, Ordering::Relaxed);
+        let timing = network.time(Time(0), &flow(0, 1, Class::Message, false, 0));
+        assert_eq!(timing.carried_out, Time(5700));
+    }
+}

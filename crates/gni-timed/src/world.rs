@@ -1,0 +1,81 @@
+//! A machine on virtual time.
+
+use crate::clock::{Clocks, RankClock};
+use crate::costs::Costs;
+use crate::network::Network;
+use crate::nic::TimedNic;
+use crate::torus::Torus;
+use gni::{Error, InstId, JobKey, Modes, PeAddr, Result};
+use gni_soft::inproc::{self, Wake, World};
+use gni_soft::{NicConfig, NodeLimits};
+
+/// The machine: its shape, what things cost, what each node has.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct WorldConfig {
+    /// The torus.
+    pub torus: Torus,
+    /// What things cost.
+    pub costs: Costs,
+    /// What each node's NIC has for all its ranks.
+    pub limits: NodeLimits,
+    /// Instances that may be attached: 0 to `ranks` - 1.
+    pub ranks: u32,
+}
+
+impl WorldConfig {
+    /// Cielo, with the costs of the sources, for a job of `ranks`.
+    pub fn cielo(ranks: u32) -> WorldConfig {
+        WorldConfig { torus: Torus::CIELO, costs: Costs::SOURCED, limits: NodeLimits::default(), ranks }
+    }
+}
+
+/// A network of NICs on virtual time. Clones are the same world.
+#[derive(Clone)]
+pub struct TimedWorld {
+    world: World,
+    clocks: Clocks,
+    config: WorldConfig,
+}
+
+impl TimedWorld {
+    /// A world without NICs, at time 0.
+    pub fn new(config: WorldConfig) -> TimedWorld {
+        let clocks: Clocks = (0..config.ranks).map(|_| 0.into()).collect();
+        let model = Network::new(config.torus, config.costs, clocks.clone());
+        // The engine reads and writes memory by itself, so a block transfer is one transaction.
+        let inproc = inproc::WorldConfig {
+            limits: config.limits,
+            rdma_piece: gni::limits::RDMA_MAX_LENGTH,
+            ..inproc::WorldConfig::default()
+        };
+        TimedWorld { world: World::timed(inproc, Box::new(model)), clocks, config }
+    }
+
+    /// The machine.
+    pub fn config(&self) -> &WorldConfig {
+        &self.config
+    }
+
+    /// Attaches the NIC of rank `inst`, which runs on the node `pe`.
+    ///
+    /// # Errors
+    /// As [`World::attach`]; `INVALID_PARAM` also for a node that the torus does not have and a rank beyond
+    /// [`WorldConfig::ranks`].
+    pub fn attach(&self, pe: PeAddr, inst: InstId, modes: Modes, config: NicConfig) -> Result<TimedNic> {
+        if pe.0 >= self.config.torus.nodes() || inst.0 >= self.config.ranks {
+            return Err(Error::InvalidParam);
+        }
+        let nic = self.world.attach(pe, inst, JobKey::for_job(0), modes, config)?;
+        Ok(TimedNic::new(nic, self.clock(inst), self.config.costs))
+    }
+
+    /// The clock of a rank, which must be below [`WorldConfig::ranks`].
+    pub fn clock(&self, inst: InstId) -> RankClock {
+        RankClock::new(self.clocks.clone(), inst.0 as usize)
+    }
+
+    /// Appends the moments that were added since the last call, in no order: when which NIC finds something new.
+    pub fn take_wakes(&self, into: &mut Vec<Wake>) {
+        self.world.take_wakes(into);
+    }
+}
