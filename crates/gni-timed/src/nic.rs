@@ -229,8 +229,15 @@ impl Gni for TimedNic {
         self.nic.msgq_connect(pe)
     }
 
-    fn msgq_send(&mut self, ep: Ep, header: &[u8], data: &[u8], msg_id: u32, tag: u8) -> Result<()> {
-        let time = self.storing(header.len() + data.len());
+    fn msgq_send<S: Source>(
+        &mut self,
+        ep: Ep,
+        header: &[u8],
+        data: &mut S,
+        msg_id: u32,
+        tag: u8,
+    ) -> Result<()> {
+        let time = self.storing(header.len() + data.remaining());
         self.begin(time, |nic| nic.msgq_send(ep, header, data, msg_id, tag))
     }
 
