@@ -18,9 +18,11 @@
 enum { BLOCKS = 7, TAG = 1, PAGE = 4096 };
 
 static struct {
-    size_t min, max; /* sizes in bytes: powers of two from min to max; min 0 means 0 first, then 1, 2, 4 */
+    size_t min, max; /* sizes in bytes: powers of two from min to max; min 0 means 0 first, then 1, 2, … */
+    size_t factor;   /* from each size to the next; 2 unless told */
     size_t perturb;  /* also measure this many bytes below and above each size */
     double seconds;  /* time spent on one size, all blocks together */
+    const char *what; /* what to measure, for programs that can measure several things */
     int rank, ranks; /* of MPI_COMM_WORLD */
     int receives;    /* whether `in` holds the peer's `out` after the measured exchange on this rank */
     char *out, *in;  /* buffers of max + perturb bytes, on pages of their own */
@@ -63,12 +65,14 @@ static inline void kernel_check(const char *buffer, size_t bytes)
             kernel_fail("checking received data", "a byte differs from what was sent");
 }
 
-/* Starts MPI and reads --min --max --perturb --seconds; the arguments give their defaults. */
+/* Starts MPI and reads --min --max --factor --perturb --seconds --what; the arguments give their defaults. */
 static inline void kernel_begin(int argc, char **argv, int least_ranks, size_t min, size_t max)
 {
     k.min = min;
     k.max = max;
+    k.factor = 2;
     k.seconds = 0.05;
+    k.what = "";
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &k.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &k.ranks);
@@ -77,6 +81,10 @@ static inline void kernel_begin(int argc, char **argv, int least_ranks, size_t m
             k.min = strtoul(argv[i + 1], NULL, 10);
         else if (strcmp(argv[i], "--max") == 0)
             k.max = strtoul(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--factor") == 0)
+            k.factor = strtoul(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--what") == 0)
+            k.what = argv[i + 1];
         else if (strcmp(argv[i], "--perturb") == 0)
             k.perturb = strtoul(argv[i + 1], NULL, 10);
         else if (strcmp(argv[i], "--seconds") == 0)
@@ -84,6 +92,8 @@ static inline void kernel_begin(int argc, char **argv, int least_ranks, size_t m
         else
             kernel_fail("reading options", argv[i]);
     }
+    if (k.factor < 2)
+        kernel_fail("reading options", "--factor must be at least 2");
     if (k.ranks < least_ranks)
         kernel_fail("starting", "too few ranks (mpiexec -n 2 at least)");
     k.out = kernel_buffer(k.max + k.perturb);
@@ -175,15 +185,22 @@ static inline void kernel_size(body *run, figure *of, const char *unit, size_t b
     }
 }
 
+/* The smallest power of two that is at least `bytes`. */
+static inline size_t kernel_power(size_t bytes)
+{
+    size_t power = 1;
+    while (power < bytes)
+        power *= 2;
+    return power;
+}
+
 /* Measures every size and prints its line. */
 static inline void kernel_sizes(body *run, figure *of, const char *unit)
 {
     if (k.min == 0)
         kernel_size(run, of, unit, 0);
-    for (size_t bytes = 1; bytes <= k.max; bytes *= 2) {
+    for (size_t bytes = k.min > 0 ? kernel_power(k.min) : 1; bytes <= k.max; bytes *= k.factor) {
         int perturbed = k.perturb > 0 && bytes > 2 * k.perturb;
-        if (bytes < k.min)
-            continue;
         if (perturbed)
             kernel_size(run, of, unit, bytes - k.perturb);
         kernel_size(run, of, unit, bytes);

@@ -10,6 +10,8 @@
 //!
 //! A further topic is a file with its own `Arguments` and `run`, and a line in [`Topic`].
 
+mod campaign;
+mod collectives;
 mod error;
 mod floor;
 mod log_axis;
@@ -37,6 +39,8 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Topic {
+    /// The time of collective operations
+    Collectives(collectives::Arguments),
     /// Only the floor: the time a cache line takes from one core to another
     Floor,
 }
@@ -45,6 +49,7 @@ enum Topic {
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     match &arguments.topic {
         None => Ok(point_to_point::run(&arguments.point_to_point)?),
+        Some(Topic::Collectives(arguments)) => Ok(collectives::run(arguments)?),
         Some(Topic::Floor) => {
             println!("{}", floor::Probe::new()?.describe());
             Ok(())

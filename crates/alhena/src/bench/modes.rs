@@ -5,8 +5,12 @@ use super::error::Error;
 /// One measuring program of `bench/`, and how its lines are read.
 #[derive(Debug)]
 pub struct Mode {
-    /// The program's name: `bench/NAME.c`.
+    /// Its name on the command line and in the JSON.
     pub name: &'static str,
+    /// The program: `bench/PROGRAM.c`.
+    pub program: &'static str,
+    /// Options that make the program measure this.
+    pub options: &'static [&'static str],
     /// What it does, for the tables.
     pub title: &'static str,
     /// What is shown of it; the first view is what the program prints.
@@ -41,12 +45,17 @@ const fn as_printed(
     View { key, title, unit, more_is_better, of: |_, value| value }
 }
 
-/// All modes. The first five are the papers'.
-pub static MODES: [Mode; 8] = [
-    Mode {
-        name: "pingpong",
-        title: "ping-pong",
-        views: &[
+/// A mode with a program of its own.
+const fn point_to_point(name: &'static str, title: &'static str, views: &'static [View]) -> Mode {
+    Mode { name, program: name, options: &[], title, views, sized: true, pair: true }
+}
+
+/// Modes of point-to-point messages. The first five are the papers'.
+pub static POINT_TO_POINT: [Mode; 6] = [
+    point_to_point(
+        "pingpong",
+        "ping-pong",
+        &[
             as_printed("latency", "half round trip", "µs", false),
             View {
                 key: "bandwidth",
@@ -56,69 +65,78 @@ pub static MODES: [Mode; 8] = [
                 of: |bytes, microseconds| bytes as f64 / microseconds,
             },
         ],
-        sized: true,
-        pair: true,
-    },
+    ),
+    point_to_point(
+        "preposted",
+        "ping-pong, receives pre-posted",
+        &[as_printed("latency", "half round trip", "µs", false)],
+    ),
+    point_to_point(
+        "bidirectional",
+        "both directions at once",
+        &[as_printed("bandwidth", "bandwidth of both", "MB/s", true)],
+    ),
+    point_to_point(
+        "streaming",
+        "streaming, one direction",
+        &[as_printed("bandwidth", "bandwidth, 64 messages in flight", "MB/s", true)],
+    ),
     Mode {
-        name: "preposted",
-        title: "ping-pong, receives pre-posted",
-        views: &[as_printed("latency", "half round trip", "µs", false)],
-        sized: true,
-        pair: true,
-    },
-    Mode {
-        name: "bidirectional",
-        title: "both directions at once",
-        views: &[as_printed("bandwidth", "bandwidth of both", "MB/s", true)],
-        sized: true,
-        pair: true,
-    },
-    Mode {
-        name: "streaming",
-        title: "streaming, one direction",
-        views: &[as_printed("bandwidth", "bandwidth, 64 messages in flight", "MB/s", true)],
-        sized: true,
-        pair: true,
-    },
-    Mode {
-        name: "rate",
-        title: "message rate",
-        views: &[as_printed("rate", "messages in windows of 256", "msg/s", true)],
         sized: false,
-        pair: true,
+        ..point_to_point(
+            "rate",
+            "message rate",
+            &[as_printed("rate", "messages in windows of 256", "msg/s", true)],
+        )
     },
     Mode {
-        name: "barrier",
-        title: "MPI_Barrier",
-        views: &[as_printed("time", "time of one", "µs", false)],
         sized: false,
         pair: false,
-    },
-    Mode {
-        name: "ring",
-        title: "ring exchange (MPI_Sendrecv with both neighbours)",
-        views: &[as_printed("time", "time of one", "µs", false)],
-        sized: false,
-        pair: false,
-    },
-    Mode {
-        name: "allreduce",
-        title: "MPI_Allreduce, sum of doubles",
-        views: &[as_printed("time", "time of one", "µs", false)],
-        sized: false,
-        pair: false,
+        ..point_to_point(
+            "ring",
+            "ring exchange (MPI_Sendrecv with both neighbours)",
+            &[as_printed("time", "time of one", "µs", false)],
+        )
     },
 ];
+
+macro_rules! collectives {
+    ($($name:literal $title:literal;)*) => {
+        /// The collective operations.
+        pub static COLLECTIVES: [Mode; [$($name),*].len()] = [$(Mode {
+            name: $name,
+            program: "collectives",
+            options: &["--what", $name],
+            title: $title,
+            views: &[as_printed("time", "time of one", "µs", false)],
+            sized: !matches!($name.as_bytes(), b"barrier"),
+            pair: false,
+        }),*];
+    };
+}
+
+collectives! {
+    "barrier" "MPI_Barrier";
+    "bcast" "MPI_Bcast";
+    "reduce" "MPI_Reduce, sum of doubles";
+    "allreduce" "MPI_Allreduce, sum of doubles";
+    "reduce_scatter" "MPI_Reduce_scatter_block, sum of doubles";
+    "scan" "MPI_Scan, sum of doubles";
+    "gather" "MPI_Gather";
+    "scatter" "MPI_Scatter";
+    "allgather" "MPI_Allgather";
+    "alltoall" "MPI_Alltoall";
+}
 
 /// What is measured when nothing is chosen: the papers' point-to-point modes.
 pub const PAPERS: [&str; 5] = ["pingpong", "preposted", "bidirectional", "streaming", "rate"];
 
-/// The modes of these names, in the order given.
-pub fn named(names: &[String]) -> Result<Vec<&'static Mode>, Error> {
+/// The modes of these names among `all`, in the order given.
+pub fn named(names: &[String], all: &'static [Mode]) -> Result<Vec<&'static Mode>, Error> {
     let find = |name: &String| {
-        MODES.iter().find(|mode| mode.name == name).ok_or_else(|| Error::NoMode {
+        all.iter().find(|mode| mode.name == name).ok_or_else(|| Error::NoMode {
             name: name.clone(),
-            known: MODES.iter().map(|mode| mode.name).collect::<Vec<_>>().join(", "),
+            known: all.iter().map(|mode| mode.name).collect::<Vec<_>>().join(", "),
         })
     };
     names.iter().map(find).collect()

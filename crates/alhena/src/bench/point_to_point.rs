@@ -1,39 +1,21 @@
 //! `alhena bench` without a topic: the papers' point-to-point modes.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
-
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
-use serde::Serialize;
 
+use super::campaign::{self, Options, Subject};
 use super::error::Error;
-use super::floor::Probe;
-use super::modes::{self, Mode, View};
-use super::mpi::{Mpi, processors};
-use super::rounds::{Counting, Round, Summary, lowest_floor, summarise};
-use super::{picture, table};
-use crate::prefix;
+use super::modes::{self, Mode};
 
-/// What to measure, how often, and where results go.
+/// What to measure.
 #[derive(Args)]
 #[group(skip)]
 pub struct Arguments {
-    /// Prefixes of other MPIs to compare with
-    #[arg(long, value_delimiter = ',', value_name = "PREFIX")]
-    vs: Vec<PathBuf>,
-    /// The installation to measure [default: the one this program is in]
-    #[arg(long, value_name = "PREFIX")]
-    prefix: Option<PathBuf>,
-    /// What to measure: pingpong, preposted, bidirectional, streaming, rate, barrier, ring, allreduce
+    #[command(flatten)]
+    options: Options,
+    /// What to measure: pingpong, preposted, bidirectional, streaming, rate, ring
     #[arg(long, value_delimiter = ',', value_name = "MODE", default_values_t = modes::PAPERS.map(String::from))]
     modes: Vec<String>,
-    /// Rounds; each runs every MPI once
-    #[arg(long, default_value_t = 15)]
-    rounds: u32,
-    /// Ranks of the collective modes (the others take two)
+    /// Ranks of the ring (the others take two)
     #[arg(long, default_value_t = 2)]
     ranks: u32,
     /// Smallest message in bytes
@@ -45,247 +27,20 @@ pub struct Arguments {
     /// Measure also this many bytes below and above each power of two
     #[arg(long, default_value_t = 0)]
     perturb: u64,
-    /// Seconds spent on one size in one round
-    #[arg(long, default_value_t = 0.03)]
-    seconds: f64,
-    /// Count noisy rounds too, and give no verdict
-    #[arg(long)]
-    keep_noisy: bool,
-    /// Seconds after which a run is taken to hang
-    #[arg(long, default_value_t = 120)]
-    timeout: u64,
-    /// Write all figures, with their spread, to this file
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Draw STEM-latency and STEM-bandwidth, each as .svg and .png
-    #[arg(long, value_name = "STEM")]
-    picture: Option<PathBuf>,
-    /// Folder with the measuring programs' sources [default: PREFIX/share/alhena/bench]
-    #[arg(long, value_name = "DIR")]
-    kernels: Option<PathBuf>,
-}
-
-/// All results, as `--json` writes them.
-#[derive(Serialize)]
-struct Report<'a> {
-    processors: usize,
-    /// Nanoseconds that a cache line takes between two cores, the lowest seen.
-    floor_ns: Option<f64>,
-    mpis: Vec<Contender<'a>>,
-    results: &'a [ModeResult],
-}
-
-#[derive(Serialize)]
-struct Contender<'a> {
-    label: &'a str,
-    version: &'a str,
-    prefix: &'a Path,
-}
-
-/// A mode's figures, one summary for each of its views.
-#[derive(Serialize)]
-struct ModeResult {
-    mode: &'static str,
-    ranks: u32,
-    views: Vec<ViewResult>,
-    #[serde(skip)]
-    of: &'static Mode,
-}
-
-#[derive(Serialize)]
-struct ViewResult {
-    view: &'static str,
-    unit: &'static str,
-    more_is_better: bool,
-    #[serde(flatten)]
-    summary: Summary,
-    #[serde(skip)]
-    of: &'static View,
 }
 
 /// Measures, prints the tables, writes what was asked for.
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let own = arguments.prefix.clone().or_else(prefix::of_this_program).ok_or(Error::NoPrefix)?;
-    let kernels = arguments.kernels.clone().unwrap_or_else(|| prefix::kernels(&own));
-    let modes = modes::named(&arguments.modes)?;
-    let mut mpis = vec![Mpi::at(&own)?];
-    for other in &arguments.vs {
-        let other = Mpi::at(other)?.distinct_from(&mpis);
-        mpis.push(other);
-    }
-
-    let work = WorkFolder::new()?;
-    for (index, mpi) in mpis.iter().enumerate() {
-        for mode in &modes {
-            mpi.compile(&kernels.join(format!("{}.c", mode.name)), &work.program(mode, index))?;
-        }
-    }
-    let rounds = measure(arguments, &modes, &mpis, &work)?;
-    let floor = lowest_floor(rounds.iter().flatten());
-    let counting = if arguments.keep_noisy { Counting::All } else { Counting::Quiet { lowest: floor } };
-    let results: Vec<ModeResult> = modes
-        .iter()
-        .zip(&rounds)
-        .map(|(mode, rounds)| result_of(arguments, mode, rounds, counting))
-        .collect();
-
-    print_tables(&mpis, floor, &results);
-    if let Some(path) = &arguments.json {
-        write_json(path, &mpis, floor, &results)?;
-    }
-    if let Some(stem) = &arguments.picture {
-        draw(stem, &mpis, &results)?;
-    }
-    Ok(())
-}
-
-/// Runs every round of every mode: `result[mode][round]`.
-fn measure(
-    arguments: &Arguments,
-    modes: &[&Mode],
-    mpis: &[Mpi],
-    work: &WorkFolder,
-) -> Result<Vec<Vec<Round>>, Error> {
-    let probe = Probe::new()?;
-    let limit = Duration::from_secs(arguments.timeout);
-    let progress = progress_bar(modes.len() * arguments.rounds as usize * mpis.len());
-    let mut all = Vec::new();
-    for mode in modes {
-        let more = options(arguments, mode);
-        let mut rounds = Vec::new();
-        for round in 0..arguments.rounds as usize {
-            let before = probe.nanoseconds();
-            let mut lines = vec![Vec::new(); mpis.len()];
-            for turn in 0..mpis.len() {
-                // Each MPI comes first as often as the others.
-                let mpi = (round + turn) % mpis.len();
-                progress.set_message(format!("{} round {}: {}", mode.name, round + 1, mpis[mpi].label));
-                lines[mpi] = mpis[mpi].run(ranks(arguments, mode), &work.program(mode, mpi), &more, limit)?;
-                progress.inc(1);
-            }
-            let floor = before.zip(probe.nanoseconds()).map(|(before, after)| before.max(after));
-            rounds.push(Round { floor, lines });
-        }
-        all.push(rounds);
-    }
-    progress.finish_and_clear();
-    Ok(all)
-}
-
-fn ranks(arguments: &Arguments, mode: &Mode) -> u32 {
-    if mode.pair { 2 } else { arguments.ranks }
-}
-
-/// The options of a measuring program.
-fn options(arguments: &Arguments, mode: &Mode) -> Vec<String> {
-    let mut options = vec!["--seconds".to_string(), arguments.seconds.to_string()];
-    if mode.sized {
-        for (name, value) in
-            [("--min", arguments.min), ("--max", arguments.max), ("--perturb", arguments.perturb)]
-        {
-            options.extend([name.to_string(), value.to_string()]);
-        }
-    }
-    options
-}
-
-/// A bar on a terminal, nothing elsewhere.
-fn progress_bar(steps: usize) -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len}  {eta} left  {wide_msg}");
-    ProgressBar::new(steps as u64).with_style(style.expect("the template is well-formed"))
-}
-
-fn result_of(arguments: &Arguments, mode: &'static Mode, rounds: &[Round], counting: Counting) -> ModeResult {
-    let view_result = |view: &'static View| ViewResult {
-        view: view.key,
-        unit: view.unit,
-        more_is_better: view.more_is_better,
-        summary: summarise(rounds, counting, view),
-        of: view,
+    let modes = modes::named(&arguments.modes, &modes::POINT_TO_POINT)?;
+    let subject = |mode: &'static Mode| Subject {
+        mode,
+        ranks: if mode.pair { 2 } else { arguments.ranks },
+        options: if mode.sized { sizes(arguments) } else { Vec::new() },
     };
-    ModeResult {
-        mode: mode.name,
-        ranks: ranks(arguments, mode),
-        views: mode.views.iter().map(view_result).collect(),
-        of: mode,
-    }
+    campaign::run(&arguments.options, &modes.into_iter().map(subject).collect::<Vec<_>>())
 }
 
-fn labels(mpis: &[Mpi]) -> Vec<&str> {
-    mpis.iter().map(|mpi| mpi.label.as_str()).collect()
-}
-
-fn print_tables(mpis: &[Mpi], floor: Option<f64>, results: &[ModeResult]) {
-    for mpi in mpis {
-        println!("{}: {} in {}", mpi.label, mpi.version, mpi.prefix.display());
-    }
-    if let Some(floor) = floor {
-        println!("floor: a cache line takes {floor:.0} ns between two cores");
-    }
-    for result in results {
-        for view in &result.views {
-            println!("\n{}", table::of_view(result.of, view.of, result.ranks, &labels(mpis), &view.summary));
-        }
-    }
-}
-
-fn write_json(path: &Path, mpis: &[Mpi], floor_ns: Option<f64>, results: &[ModeResult]) -> Result<(), Error> {
-    fn contender(mpi: &Mpi) -> Contender<'_> {
-        Contender { label: &mpi.label, version: &mpi.version, prefix: &mpi.prefix }
-    }
-    let report =
-        Report { processors: processors(), floor_ns, mpis: mpis.iter().map(contender).collect(), results };
-    let text = serde_json::to_string_pretty(&report).expect("numbers and names can always be written") + "\n";
-    fs::write(path, text).map_err(|error| Error::Write { path: path.into(), error })
-}
-
-/// The pictures of the papers: times against size, and bandwidth (or rate) against size.
-fn draw(stem: &Path, mpis: &[Mpi], results: &[ModeResult]) -> Result<(), Error> {
-    for (name, more_is_better) in [("latency", false), ("bandwidth", true)] {
-        let views = results.iter().flat_map(|result| result.views.iter().map(move |view| (result.of, view)));
-        let panels: Vec<picture::Panel> = views
-            .filter(|(_, view)| view.more_is_better == more_is_better && view.summary.rows.len() > 1)
-            .map(|(mode, view)| picture::Panel {
-                title: format!("{}: {}", mode.title, view.of.title),
-                unit: view.unit,
-                curves: curves(mpis, &view.summary),
-            })
-            .collect();
-        if !panels.is_empty() {
-            let mut file = stem.as_os_str().to_owned();
-            file.push(format!("-{name}"));
-            picture::draw(Path::new(&file), &panels)?;
-        }
-    }
-    Ok(())
-}
-
-fn curves(mpis: &[Mpi], summary: &Summary) -> Vec<picture::Curve> {
-    let points = |mpi: usize| summary.rows.iter().map(|row| (row.bytes as f64, row.values[mpi])).collect();
-    let curve =
-        |(index, mpi): (usize, &Mpi)| picture::Curve { label: mpi.label.clone(), points: points(index) };
-    mpis.iter().enumerate().map(curve).collect()
-}
-
-/// Where the programs are built; gone with its owner.
-struct WorkFolder(PathBuf);
-
-impl WorkFolder {
-    fn new() -> Result<Self, Error> {
-        let path = std::env::temp_dir().join(format!("alhena-bench-{}", std::process::id()));
-        match fs::create_dir(&path) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(Error::Write { path, error }),
-            _ => Ok(Self(path)),
-        }
-    }
-
-    fn program(&self, mode: &Mode, mpi: usize) -> PathBuf {
-        self.0.join(format!("{}-{mpi}", mode.name))
-    }
-}
-
-impl Drop for WorkFolder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+fn sizes(arguments: &Arguments) -> Vec<String> {
+    let limits = [("--min", arguments.min), ("--max", arguments.max), ("--perturb", arguments.perturb)];
+    limits.iter().flat_map(|(name, value)| [name.to_string(), value.to_string()]).collect()
 }

@@ -120,7 +120,7 @@ fn row(bytes: u64, rounds: &[BySize]) -> Option<Row> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::modes::MODES;
+    use super::super::modes::POINT_TO_POINT;
     use super::*;
 
     fn round(floor: f64, ours: f64, theirs: f64) -> Round {
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn noisy_rounds_do_not_count() {
         let rounds = [round(100.0, 1.0, 2.0), round(126.0, 50.0, 2.0), round(125.0, 3.0, 4.0)];
-        let summary = summarise(&rounds, quiet(&rounds), &MODES[0].views[0]);
+        let summary = summarise(&rounds, quiet(&rounds), &POINT_TO_POINT[0].views[0]);
         assert_eq!((summary.kept, summary.discarded, summary.verdict), (2, 1, false));
         assert_eq!(summary.rows[0].values, [2.0, 3.0]);
         assert_eq!(summary.rows[0].spread, [[1.0, 3.0], [2.0, 4.0]]);
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn views_turn_times_into_bandwidth() {
         let rounds = vec![round(1.0, 0.5, 1.0); 9];
-        let summary = summarise(&rounds, quiet(&rounds), &MODES[0].views[1]);
+        let summary = summarise(&rounds, quiet(&rounds), &POINT_TO_POINT[0].views[1]);
         assert!(summary.verdict);
         assert_eq!(summary.rows[0].values, [16.0, 8.0], "8 bytes in half a microsecond are 16 MB/s");
         assert_eq!(summary.rows[1].ratios, [2.0]);
@@ -159,7 +159,7 @@ mod tests {
     fn sizes_that_one_lacks_are_left_out() {
         let mut one = round(1.0, 1.0, 1.0);
         one.lines[1].pop();
-        let summary = summarise(&[one], Counting::All, &MODES[0].views[0]);
+        let summary = summarise(&[one], Counting::All, &POINT_TO_POINT[0].views[0]);
         assert_eq!(summary.rows.len(), 1);
     }
 
@@ -167,7 +167,7 @@ mod tests {
     fn counting_all_gives_no_verdict() {
         let mut rounds = vec![round(1.0, 1.0, 1.0); 9];
         rounds.push(round(2.0, 1.0, 1.0));
-        let summary = summarise(&rounds, Counting::All, &MODES[0].views[0]);
+        let summary = summarise(&rounds, Counting::All, &POINT_TO_POINT[0].views[0]);
         assert_eq!((summary.kept, summary.verdict), (10, false));
     }
 
@@ -175,6 +175,6 @@ mod tests {
     fn without_a_floor_every_round_counts() {
         let mut rounds = vec![round(1.0, 1.0, 1.0), round(9.0, 1.0, 1.0)];
         rounds.iter_mut().for_each(|round| round.floor = None);
-        assert_eq!(summarise(&rounds, quiet(&rounds), &MODES[0].views[0]).kept, 2);
+        assert_eq!(summarise(&rounds, quiet(&rounds), &POINT_TO_POINT[0].views[0]).kept, 2);
     }
 }

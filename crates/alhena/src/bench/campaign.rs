@@ -1,0 +1,278 @@
+//! What every topic shares: its options, running the programs in turns, and where results go.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use super::error::Error;
+use super::floor::Probe;
+use super::modes::{Mode, View};
+use super::mpi::{Mpi, processors};
+use super::rounds::{Counting, Round, Summary, lowest_floor, summarise};
+use super::{picture, table};
+use crate::prefix;
+
+/// What is compared, how often, and where results go.
+#[derive(Args)]
+#[group(skip)]
+pub struct Options {
+    /// Prefixes of other MPIs to compare with
+    #[arg(long, value_delimiter = ',', value_name = "PREFIX")]
+    vs: Vec<PathBuf>,
+    /// The installation to measure [default: the one this program is in]
+    #[arg(long, value_name = "PREFIX")]
+    prefix: Option<PathBuf>,
+    /// Rounds; each runs every MPI once
+    #[arg(long, default_value_t = 15)]
+    rounds: u32,
+    /// Seconds spent on one size in one round
+    #[arg(long, default_value_t = 0.03)]
+    seconds: f64,
+    /// Count noisy rounds too, and give no verdict
+    #[arg(long)]
+    keep_noisy: bool,
+    /// Seconds after which a run is taken to hang
+    #[arg(long, default_value_t = 120)]
+    timeout: u64,
+    /// Write all figures, with their spread, to this file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Draw STEM-latency and STEM-bandwidth, each as .svg and .png
+    #[arg(long, value_name = "STEM")]
+    picture: Option<PathBuf>,
+    /// Folder with the measuring programs' sources [default: PREFIX/share/alhena/bench]
+    #[arg(long, value_name = "DIR")]
+    kernels: Option<PathBuf>,
+}
+
+/// One mode as it is to run.
+#[derive(Debug)]
+pub struct Subject {
+    /// The program, and what its figures mean.
+    pub mode: &'static Mode,
+    /// Ranks.
+    pub ranks: u32,
+    /// Options of the program beside those of the mode.
+    pub options: Vec<String>,
+}
+
+/// All results, as `--json` writes them.
+#[derive(Serialize)]
+struct Report<'a> {
+    processors: usize,
+    /// Nanoseconds that a cache line takes between two cores, the lowest seen.
+    floor_ns: Option<f64>,
+    mpis: Vec<Contender<'a>>,
+    results: &'a [ModeResult],
+}
+
+#[derive(Serialize)]
+struct Contender<'a> {
+    label: &'a str,
+    version: &'a str,
+    prefix: &'a Path,
+}
+
+/// A mode's figures, one summary for each of its views.
+#[derive(Serialize)]
+struct ModeResult {
+    mode: &'static str,
+    ranks: u32,
+    views: Vec<ViewResult>,
+    #[serde(skip)]
+    of: &'static Mode,
+}
+
+#[derive(Serialize)]
+struct ViewResult {
+    view: &'static str,
+    unit: &'static str,
+    more_is_better: bool,
+    #[serde(flatten)]
+    summary: Summary,
+    #[serde(skip)]
+    of: &'static View,
+}
+
+/// Measures, prints the tables, writes what was asked for.
+pub fn run(options: &Options, subjects: &[Subject]) -> Result<(), Error> {
+    let own = options.prefix.clone().or_else(prefix::of_this_program).ok_or(Error::NoPrefix)?;
+    let kernels = options.kernels.clone().unwrap_or_else(|| prefix::kernels(&own));
+    let mut mpis = vec![Mpi::at(&own)?];
+    for other in &options.vs {
+        let other = Mpi::at(other)?.distinct_from(&mpis);
+        mpis.push(other);
+    }
+
+    let work = WorkFolder::new()?;
+    build(subjects, &mpis, &kernels, &work)?;
+    let rounds = measure(options, subjects, &mpis, &work)?;
+    let floor = lowest_floor(rounds.iter().flatten());
+    let counting = if options.keep_noisy { Counting::All } else { Counting::Quiet { lowest: floor } };
+    let results: Vec<ModeResult> =
+        subjects.iter().zip(&rounds).map(|(subject, rounds)| result_of(subject, rounds, counting)).collect();
+
+    print_tables(&mpis, floor, &results);
+    if let Some(path) = &options.json {
+        write_json(path, &mpis, floor, &results)?;
+    }
+    if let Some(stem) = &options.picture {
+        draw(stem, &mpis, &results)?;
+    }
+    Ok(())
+}
+
+/// Builds each program once for each MPI.
+fn build(subjects: &[Subject], mpis: &[Mpi], kernels: &Path, work: &WorkFolder) -> Result<(), Error> {
+    for (index, mpi) in mpis.iter().enumerate() {
+        for subject in subjects {
+            let program = work.program(subject.mode, index);
+            if !program.exists() {
+                mpi.compile(&kernels.join(format!("{}.c", subject.mode.program)), &program)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs every round of every subject: `result[subject][round]`.
+fn measure(
+    options: &Options,
+    subjects: &[Subject],
+    mpis: &[Mpi],
+    work: &WorkFolder,
+) -> Result<Vec<Vec<Round>>, Error> {
+    let probe = Probe::new()?;
+    let limit = Duration::from_secs(options.timeout);
+    let progress = progress_bar(subjects.len() * options.rounds as usize * mpis.len());
+    let mut all = Vec::new();
+    for subject in subjects {
+        let mode = subject.mode;
+        let mut more = vec!["--seconds".to_string(), options.seconds.to_string()];
+        more.extend(mode.options.iter().map(|option| option.to_string()));
+        more.extend(subject.options.iter().cloned());
+        let mut rounds = Vec::new();
+        for round in 0..options.rounds as usize {
+            let before = probe.nanoseconds();
+            let mut lines = vec![Vec::new(); mpis.len()];
+            for turn in 0..mpis.len() {
+                // Each MPI comes first as often as the others.
+                let mpi = (round + turn) % mpis.len();
+                progress.set_message(format!("{} round {}: {}", mode.name, round + 1, mpis[mpi].label));
+                lines[mpi] = mpis[mpi].run(subject.ranks, &work.program(mode, mpi), &more, limit)?;
+                progress.inc(1);
+            }
+            let floor = before.zip(probe.nanoseconds()).map(|(before, after)| before.max(after));
+            rounds.push(Round { floor, lines });
+        }
+        all.push(rounds);
+    }
+    progress.finish_and_clear();
+    Ok(all)
+}
+
+/// A bar on a terminal, nothing elsewhere.
+fn progress_bar(steps: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len}  {eta} left  {wide_msg}");
+    ProgressBar::new(steps as u64).with_style(style.expect("the template is well-formed"))
+}
+
+fn result_of(subject: &Subject, rounds: &[Round], counting: Counting) -> ModeResult {
+    let view_result = |view: &'static View| ViewResult {
+        view: view.key,
+        unit: view.unit,
+        more_is_better: view.more_is_better,
+        summary: summarise(rounds, counting, view),
+        of: view,
+    };
+    ModeResult {
+        mode: subject.mode.name,
+        ranks: subject.ranks,
+        views: subject.mode.views.iter().map(view_result).collect(),
+        of: subject.mode,
+    }
+}
+
+fn labels(mpis: &[Mpi]) -> Vec<&str> {
+    mpis.iter().map(|mpi| mpi.label.as_str()).collect()
+}
+
+fn print_tables(mpis: &[Mpi], floor: Option<f64>, results: &[ModeResult]) {
+    for mpi in mpis {
+        println!("{}: {} in {}", mpi.label, mpi.version, mpi.prefix.display());
+    }
+    if let Some(floor) = floor {
+        println!("floor: a cache line takes {floor:.0} ns between two cores");
+    }
+    for result in results {
+        for view in &result.views {
+            println!("\n{}", table::of_view(result.of, view.of, result.ranks, &labels(mpis), &view.summary));
+        }
+    }
+}
+
+fn write_json(path: &Path, mpis: &[Mpi], floor_ns: Option<f64>, results: &[ModeResult]) -> Result<(), Error> {
+    fn contender(mpi: &Mpi) -> Contender<'_> {
+        Contender { label: &mpi.label, version: &mpi.version, prefix: &mpi.prefix }
+    }
+    let report =
+        Report { processors: processors(), floor_ns, mpis: mpis.iter().map(contender).collect(), results };
+    let text = serde_json::to_string_pretty(&report).expect("numbers and names can always be written") + "\n";
+    fs::write(path, text).map_err(|error| Error::Write { path: path.into(), error })
+}
+
+/// The pictures of the papers: times against size, and bandwidth (or rate) against size.
+fn draw(stem: &Path, mpis: &[Mpi], results: &[ModeResult]) -> Result<(), Error> {
+    for (name, more_is_better) in [("latency", false), ("bandwidth", true)] {
+        let views = results.iter().flat_map(|result| result.views.iter().map(move |view| (result, view)));
+        let panels: Vec<picture::Panel> = views
+            .filter(|(_, view)| view.more_is_better == more_is_better && view.summary.rows.len() > 1)
+            .map(|(result, view)| picture::Panel {
+                title: format!("{}: {}, {} ranks", result.of.title, view.of.title, result.ranks),
+                unit: view.unit,
+                curves: curves(mpis, &view.summary),
+            })
+            .collect();
+        if !panels.is_empty() {
+            let mut file = stem.as_os_str().to_owned();
+            file.push(format!("-{name}"));
+            picture::draw(Path::new(&file), &panels)?;
+        }
+    }
+    Ok(())
+}
+
+fn curves(mpis: &[Mpi], summary: &Summary) -> Vec<picture::Curve> {
+    let points = |mpi: usize| summary.rows.iter().map(|row| (row.bytes as f64, row.values[mpi])).collect();
+    let curve =
+        |(index, mpi): (usize, &Mpi)| picture::Curve { label: mpi.label.clone(), points: points(index) };
+    mpis.iter().enumerate().map(curve).collect()
+}
+
+/// Where the programs are built; gone with its owner.
+struct WorkFolder(PathBuf);
+
+impl WorkFolder {
+    fn new() -> Result<Self, Error> {
+        let path = std::env::temp_dir().join(format!("alhena-bench-{}", std::process::id()));
+        match fs::create_dir(&path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(Error::Write { path, error }),
+            _ => Ok(Self(path)),
+        }
+    }
+
+    fn program(&self, mode: &Mode, mpi: usize) -> PathBuf {
+        self.0.join(format!("{}-{mpi}", mode.program))
+    }
+}
+
+impl Drop for WorkFolder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
