@@ -11,6 +11,7 @@ from harness import RANK, Skip, environment, expect, finish, job, three_lines
 def cases():
     return [
         ("a program started alone", alone),
+        ("a parameter that a program started alone does not know", misspelt),
         ("a program under a launcher that cannot be reached stops", unreachable),
         ("a program started by a rank stops", below_a_rank),
         ("a rank with another MPI library is noticed", other_library),
@@ -27,6 +28,11 @@ def direct(*words, **env):
 def alone():
     result = direct("init", "who", "finalize")
     expect(result.code == 0 and result.out.startswith("rank 0 of 1"), result)
+
+
+def misspelt():
+    result = direct("init", "who", "finalize", ALHENA_MCA_btl_vader_eager_limt="4096")
+    expect(result.code == 0 and "did you mean btl_vader_eager_limit?" in result.err, result)
 
 
 def unreachable():

@@ -59,6 +59,9 @@ pub(crate) fn start(t: &mut Token, level: i32) -> Result<i32> {
 fn join(t: &mut Token) {
     let mut job = pmi::attach(btl_vader::segment_bytes).unwrap_or_else(|error| give_up(&error.to_string()));
     let mut state = t.lock();
+    if job.rank == 0 && !job.is_native() {
+        state.params.report_unknown();
+    }
     let (bml, ob1) = crate::transport::open(&mut job, &state.params).unwrap_or_else(|error| give_up(&error));
     (state.bml, state.ob1) = (bml, ob1);
     state.params.settle(job.oversubscribed);

@@ -80,6 +80,13 @@ impl Params {
         Ok(())
     }
 
+    /// Says which settings name no parameter; mpiexec does this for its jobs.
+    pub fn report_unknown(&self) {
+        for unknown in registry().unknown(&self.values) {
+            eprintln!("{unknown}");
+        }
+    }
+
     /// Settles how to wait, once it is known whether ranks share processors.
     pub fn settle(&mut self, oversubscribed: bool) {
         self.waiting = if oversubscribed || self.mpi.yield_when_idle {

@@ -74,6 +74,11 @@ impl Job {
         })
     }
 
+    /// Whether Alhena's own `mpiexec` started the job. It has looked at the parameters then.
+    pub fn is_native(&self) -> bool {
+        matches!(&self.service, Service::Server(server) if server.native)
+    }
+
     /// Publishes `value` under `key`. Other ranks see it after the next [`Job::fence`].
     /// Keys up to 64 bytes, values up to 1024 bytes after escaping; any text may be in them.
     pub fn put(&mut self, key: &str, value: &str) -> Result<(), Error> {
