@@ -7,7 +7,7 @@
 
 use core::fmt;
 
-use btl::{Access, Arrival, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take};
+use btl::{Access, Arrival, Asleep, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take};
 use btl_self::Loopback;
 use btl_vader::Vader;
 use mem::{Source, UserMem};
@@ -139,8 +139,25 @@ impl Btl for Bml {
     }
 
     #[inline(always)]
-    fn send_on<S: Source>(&mut self, route: Route, header: &[u64], payload: &mut S) -> Result<(), Busy> {
+    fn send_on<S: Source>(&mut self, route: Route, header: &[u64], payload: &mut S) -> Result<Asleep, Busy> {
         self.vader.as_mut().ok_or(Busy)?.send_on(route, header, payload)
+    }
+
+    #[cold]
+    fn wake(&mut self, route: Route) {
+        if let Some(vader) = &mut self.vader {
+            vader.wake(route);
+        }
+    }
+
+    #[inline]
+    fn send_eager_on<S: Source>(
+        &mut self,
+        route: Route,
+        header: &[u64],
+        payload: &mut S,
+    ) -> Result<(), Busy> {
+        self.vader.as_mut().ok_or(Busy)?.send_eager_on(route, header, payload)
     }
 
     #[inline(always)]

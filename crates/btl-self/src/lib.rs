@@ -77,7 +77,7 @@ impl Loopback {
         self.doorbell
     }
 
-    fn wake(&self) {
+    fn ring(&self) {
         // A thread of this process may be asleep while another one sends.
         self.doorbell.ring(|word| platform::futex::wake(word, i32::MAX));
     }
@@ -92,7 +92,7 @@ impl Loopback {
 
     fn finish(&mut self, cookie: u64) {
         self.events.push_back(Event::Done(cookie));
-        self.wake();
+        self.ring();
     }
 }
 
@@ -116,7 +116,7 @@ impl Btl for Loopback {
         let mut parcel = self.spare.pop().unwrap_or_default();
         parcel.fill(header, payload);
         self.waiting.push_back(parcel);
-        self.wake();
+        self.ring();
         Ok(())
     }
 

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use btl::{
-    Access, Arrival, Btl, Busy, Event, Limits, MAX_HEADER_WORDS, Peer, Refusal, RemoteKey, Route, Sleep, Take,
+    Access, Arrival, Asleep, Btl, Busy, Event, Limits, MAX_HEADER_WORDS, Peer, Refusal, RemoteKey, Route,
+    SHORT, Sleep, Take,
 };
 use mem::{PeerBytes, PeerSpace, Source, UserMem};
 
@@ -134,7 +135,19 @@ impl Btl for Port {
         Route(peer.0)
     }
 
-    fn send_on<S: Source>(&mut self, route: Route, header: &[u64], payload: &mut S) -> Result<(), Busy> {
+    fn send_on<S: Source>(&mut self, route: Route, header: &[u64], payload: &mut S) -> Result<Asleep, Busy> {
+        if payload.remaining() > SHORT.min(self.limits.eager).min(self.limits.max_send) {
+            return Err(Busy);
+        }
+        self.send_eager_on(route, header, payload).map(|()| Asleep(false))
+    }
+
+    fn send_eager_on<S: Source>(
+        &mut self,
+        route: Route,
+        header: &[u64],
+        payload: &mut S,
+    ) -> Result<(), Busy> {
         if route == Route::NONE { Err(Busy) } else { self.send(Peer(route.0), header, payload) }
     }
 

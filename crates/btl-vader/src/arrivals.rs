@@ -10,7 +10,7 @@ use platform::futex;
 use shm::doorbell::Doorbell;
 use shm::fastbox::{self, Arrived, Item, Views};
 
-use crate::link::Entry;
+use crate::link::{Entry, Link};
 use crate::transport::Vader;
 
 /// Messages that one fastbox, or the queue, delivers before the next one is looked at. Going on with the same
@@ -63,12 +63,16 @@ impl Vader {
         self.next_of_fastbox(local).map(Found::arrival)
     }
 
-    /// Shows the next message of the peer at `local` to `take`, if it is whole in a slot of its fastbox.
+    /// Shows the next message of the peer at `local` to `take`, if it is whole in its fastbox.
     #[inline(always)]
     pub(crate) fn next_of_one_if<T: Take>(&mut self, local: u32, take: T) -> Option<T::Taken> {
         let link = self.links.get_mut(local as usize)?;
         let inbound = link.inbound.as_mut()?;
-        let (header, payload) = inbound.peek_short()?;
+        let Some((header, payload)) = inbound.peek_short() else {
+            let word = inbound.look()?;
+            return longer_if(link, word, take);
+        };
+        inbound.expect_more();
         let taken = take.take(header, payload)?;
         if inbound.advance_short() {
             room(link.doorbell);
@@ -220,6 +224,18 @@ impl Vader {
         self.segment.cell_heads(owner as usize)[cell as usize].give_back();
         room(self.links[owner as usize].doorbell);
     }
+}
+
+/// As [`Vader::next_of_one_if`], for what is not whole in a slot.
+#[inline(never)]
+fn longer_if<T: Take>(link: &mut Link, word: Arrived, take: T) -> Option<T::Taken> {
+    let inbound = link.inbound.as_mut()?;
+    let Item::Message(Views { header, payload }) = inbound.open(word) else { return None };
+    let taken = take.take(header, payload)?;
+    if inbound.advance() {
+        room(link.doorbell);
+    }
+    Some(taken)
 }
 
 /// There is room at us, or a cell is back: its owner may sleep for want of it.

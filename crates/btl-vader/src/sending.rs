@@ -1,6 +1,6 @@
 //! Sending: the straight line for short messages, and everything else.
 
-use btl::{Busy, Peer};
+use btl::{Asleep, Busy, Peer};
 use mem::{PeerSpace, Source};
 use platform::futex;
 use shm::doorbell::Doorbell;
@@ -18,10 +18,26 @@ impl Vader {
         local: u32,
         header: &[u64],
         payload: &mut S,
-    ) -> Result<(), Busy> {
+    ) -> Result<Asleep, Busy> {
         let link = self.links.get_mut(local as usize).ok_or(Busy)?;
         let outbound = link.outbound.as_mut().ok_or(Busy)?;
         if !outbound.send_at_once(header, payload) {
+            return Err(Busy);
+        }
+        Ok(Asleep(link.doorbell.wants_ring()))
+    }
+
+    /// Sends to the process at place `local` on the node, if the message fits in its fastbox.
+    #[inline]
+    pub(crate) fn send_longer_at_once<S: Source>(
+        &mut self,
+        local: u32,
+        header: &[u64],
+        payload: &mut S,
+    ) -> Result<(), Busy> {
+        let link = self.links.get_mut(local as usize).ok_or(Busy)?;
+        let outbound = link.outbound.as_mut().ok_or(Busy)?;
+        if payload.remaining() > outbound.largest() || outbound.send(header, payload).is_err() {
             return Err(Busy);
         }
         ring(link.doorbell);
@@ -37,7 +53,12 @@ impl Vader {
     ) -> Result<(), Busy> {
         let local = self.local_of[peer.0 as usize];
         match self.send_at_once(local, header, payload) {
-            Ok(()) => Ok(()),
+            Ok(Asleep(asleep)) => {
+                if asleep {
+                    ring(self.links[local as usize].doorbell);
+                }
+                Ok(())
+            }
             Err(Busy) => self.send_otherwise(local as usize, header, payload),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use btl::{Access, Arrival, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take};
+use btl::{Access, Arrival, Asleep, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take};
 use mem::{Source, UserMem};
 use shm::cell::Pool;
 use shm::doorbell::Doorbell;
@@ -11,6 +11,7 @@ use shm::{Segment, queue};
 use crate::arrivals::Found;
 use crate::joint_copy::Offers;
 use crate::link::{Link, NONE};
+use crate::sending::ring;
 use crate::single_copy::Copy;
 
 /// One process's end of the shared-memory transport; see [`Vader::attach`].
@@ -92,8 +93,24 @@ impl Btl for Vader {
     }
 
     #[inline(always)]
-    fn send_on<S: Source>(&mut self, route: Route, header: &[u64], payload: &mut S) -> Result<(), Busy> {
+    fn send_on<S: Source>(&mut self, route: Route, header: &[u64], payload: &mut S) -> Result<Asleep, Busy> {
         self.send_at_once(route.0, header, payload)
+    }
+
+    fn wake(&mut self, route: Route) {
+        if let Some(link) = self.links.get(route.0 as usize) {
+            ring(link.doorbell);
+        }
+    }
+
+    #[inline]
+    fn send_eager_on<S: Source>(
+        &mut self,
+        route: Route,
+        header: &[u64],
+        payload: &mut S,
+    ) -> Result<(), Busy> {
+        self.send_longer_at_once(route.0, header, payload)
     }
 
     #[inline(always)]

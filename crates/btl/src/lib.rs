@@ -36,6 +36,9 @@ pub struct Peer(pub u32);
 /// Most header words (8 bytes each) that a message may carry.
 pub const MAX_HEADER_WORDS: usize = 8;
 
+/// Most payload bytes of a message that [`Btl::send_on`] takes, where the eager limit is not lower still.
+pub const SHORT: usize = 128;
+
 /// Nothing was taken; try again later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Busy;
@@ -126,6 +129,11 @@ impl Route {
     pub const NONE: Route = Route(u32::MAX);
 }
 
+/// Whether the peer of a [`Btl::send_on`] seems to sleep, so that the caller must [`Btl::wake`] it.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Asleep(pub bool);
+
 /// What is done with a message that [`Btl::receive_if`] shows. A trait of one method and not a closure, because
 /// methods can be inlined by attribute.
 pub trait Take {
@@ -165,18 +173,41 @@ pub trait Btl {
         Route::NONE
     }
 
-    /// As [`Btl::send`], to the peer that `route` leads to, for messages so short that it takes a few stores.
+    /// As [`Btl::send`], to the peer that `route` leads to, for messages so short that it takes a few stores: at
+    /// most [`SHORT`] bytes of payload. Waking the peer is left to the caller, who by then has nothing to remember.
     ///
     /// # Errors
     /// [`Busy`]; nothing was taken from `payload`. `send` may succeed all the same.
     #[inline(always)]
-    fn send_on<S: Source>(&mut self, _route: Route, _header: &[u64], _payload: &mut S) -> Result<(), Busy> {
+    fn send_on<S: Source>(
+        &mut self,
+        _route: Route,
+        _header: &[u64],
+        _payload: &mut S,
+    ) -> Result<Asleep, Busy> {
         Err(Busy)
     }
 
-    /// Shows the next message on `route`, if it can be seen at once and is short, to `take`, and gives its memory
-    /// back if that takes it; if not, the message stays the next one. No arrival may be out. May find nothing
-    /// although [`Btl::next_arrival_from`] would.
+    /// Wakes the peer that `route` leads to, after a [`Btl::send_on`] that found it asleep.
+    fn wake(&mut self, _route: Route) {}
+
+    /// As [`Btl::send`], to the peer that `route` leads to, of up to [`Limits::eager`] bytes, if it can be written
+    /// straight to where the peer looks.
+    ///
+    /// # Errors
+    /// [`Busy`]; nothing was taken from `payload`. `send` may succeed all the same.
+    fn send_eager_on<S: Source>(
+        &mut self,
+        _route: Route,
+        _header: &[u64],
+        _payload: &mut S,
+    ) -> Result<(), Busy> {
+        Err(Busy)
+    }
+
+    /// Shows the next message on `route`, if it can be seen at once, to `take`, and gives its memory back if that
+    /// takes it; if not, the message stays the next one. No arrival may be out. May find nothing although
+    /// [`Btl::next_arrival_from`] would.
     #[inline(always)]
     fn receive_if<T: Take>(&mut self, _route: Route, _take: T) -> Option<T::Taken> {
         None

@@ -45,8 +45,11 @@ pub fn send_at_once(
     let Some(comm) = comms.find(comm) else { return false };
     let Some(to) = addressee(comm, dest, tag) else { return false };
     let Some(data) = crate::datatype::simple(buf, count, datatype) else { return false };
-    ob1.send_now(bml, &to, data)
+    ob1.send_now(bml, &to, data) || data.len() > SLOT && ob1.send_eager_now(bml, &to, data)
 }
+
+/// Messages above this have a second straight line; where exactly it begins does not matter.
+const SLOT: usize = 64;
 
 /// `MPI_Ssend`
 pub fn ssend(
@@ -176,7 +179,7 @@ fn await_short(t: &mut Token, pattern: &Pattern, data: &Data) -> Option<Done> {
     let mut waiter = Waiter::new(policy);
     loop {
         // Where ranks share a core, the sender needs it more than a second look does.
-        let looks = if state.ob1.is_quiet() && !policy.spin.is_zero() { LOOKS } else { 1 };
+        let looks = if state.ob1.is_quiet() { state.looks() } else { 1 };
         for _ in 0..looks {
             if let Some(done) = state.ob1.recv_now(&mut state.bml, pattern, into) {
                 return Some(done);
@@ -196,9 +199,6 @@ fn await_short(t: &mut Token, pattern: &Pattern, data: &Data) -> Option<Done> {
         }
     }
 }
-
-/// Looks at the sender's slot between two looks at everything.
-const LOOKS: u32 = 32;
 
 /// `MPI_Isend`'s straight line: [`send_at_once`], after which nothing is left to wait for.
 #[inline(always)]
@@ -239,7 +239,30 @@ pub fn isend(
     Ok(())
 }
 
-/// `MPI_Irecv`
+/// `MPI_Irecv`'s straight line: right arguments, no wildcard, a predefined type, nothing unexpected.
+#[inline(always)]
+pub fn irecv_at_once(
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    source: i32,
+    tag: i32,
+    comm: abi::Comm,
+    request: &mut abi::Request,
+) -> bool {
+    let Some(mut guard) = enter_plain() else { return false };
+    let State { comms, ob1, bml, .. } = &mut *guard;
+    let Some(comm) = comms.find(comm) else { return false };
+    let Some(&peer) = comm.peers.get(source as usize).filter(|_| tag >= 0) else { return false };
+    let Some(into) = crate::datatype::simple(buf, count, datatype) else { return false };
+    let (peer, owner) = (Some(btl::Peer(peer)), comm.handle.0 as u32);
+    let pattern = Pattern { context: comm.context, source, tag, peer, owner };
+    let Some(id) = ob1.irecv_now(bml, &pattern, into) else { return false };
+    *request = RequestKey::Pml(id.0).handle();
+    true
+}
+
+/// `MPI_Irecv`, all but the straight line.
 #[inline]
 #[allow(clippy::too_many_arguments, reason = "the arguments of the MPI call")]
 pub fn irecv(
@@ -402,8 +425,9 @@ pub(crate) fn pattern(comm: &Comm, source: i32, tag: i32) -> Result<Option<Patte
 }
 
 /// Waits for a request of the PML and frees it.
+#[inline]
 pub(crate) fn finish(t: &mut Token, id: ReqId) -> Done {
-    wait_for(t, |state| state.ob1.take(id))
+    wait_for(t, |state| state.take_awaited(id))
 }
 
 /// The error of a finished operation.

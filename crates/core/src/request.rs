@@ -224,7 +224,16 @@ fn wait_one(t: &mut Token, request: &mut abi::Request) -> Result<Option<Done>> {
         *request = abi::REQUEST_NULL;
         return Ok(Some(EMPTY));
     }
-    t.lock().is_complete(handle)?;
+    let known = t.lock().is_complete(handle)?;
+    if let (Some(RequestKey::Pml(key)), false) = (RequestKey::of(handle), known) {
+        let id = ReqId(key);
+        let done = wait_for(t, |state| match state.take_awaited(id) {
+            Some(done) => Some(Ok(done)),
+            None => state.ob1.is_complete(id).is_none().then_some(Err(UNKNOWN)),
+        })?;
+        *request = abi::REQUEST_NULL;
+        return Ok(Some(done));
+    }
     let finished = wait_for(t, |state| state.take(handle).transpose())?;
     Ok(Some(conclude(t, request, finished)))
 }
@@ -630,7 +639,7 @@ impl State {
             return Plain::Done(EMPTY);
         }
         let Some(RequestKey::Pml(key)) = RequestKey::of(handle) else { return Plain::Other };
-        match self.ob1.take(ReqId(key)) {
+        match self.take_awaited(ReqId(key)) {
             Some(done) => Plain::Done(done),
             None if self.ob1.is_complete(ReqId(key)).is_some() => Plain::Active,
             None => Plain::Other,

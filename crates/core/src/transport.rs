@@ -7,13 +7,20 @@ use pml_ob1::{Config, Ob1};
 
 use crate::params::Params;
 
+/// Attempts of an eager send to find room, about a microsecond in all, where the receiver has its own core.
+const PATIENCE: u32 = 32;
+
 /// The transports that reach every process of the job, and the message layer over them. Takes the job's shared
 /// segment.
 ///
 /// # Errors
 /// The three lines to print.
 pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<(Bml, Ob1), String> {
-    let ob1 = Ob1::new(Config { unexpected_cap: params.mpi.unexpected_cap as u64, ..Config::new(job.size) });
+    let ob1 = Ob1::new(Config {
+        unexpected_cap: params.mpi.unexpected_cap as u64,
+        patience: if job.oversubscribed { 0 } else { PATIENCE },
+        ..Config::new(job.size)
+    });
     let Some(segment) = job.segment.take() else {
         return alone(job).map(|bml| (bml, ob1));
     };

@@ -6,6 +6,7 @@
 
 use btl::Btl;
 use platform::waiter::Waiter;
+use pml_ob1::{Done, ReqId};
 
 use crate::domain::{Guard, Token};
 use crate::state::State;
@@ -29,6 +30,25 @@ impl State {
             happened |= crate::comm::idup::advance_all(self);
         }
         happened
+    }
+}
+
+/// Looks at the slot of the process that is waited for between two looks at everything.
+const LOOKS: u32 = 32;
+
+impl State {
+    /// Looks at one process between two looks at everything. Where ranks share a core, the sender needs it more
+    /// than a second look does.
+    #[inline(always)]
+    pub fn looks(&self) -> u32 {
+        if self.params.waiting.spin.is_zero() { 1 } else { LOOKS }
+    }
+
+    /// The result of a request of the PML, if it is complete or becomes so by some looks at its sender.
+    #[inline]
+    pub fn take_awaited(&mut self, id: ReqId) -> Option<Done> {
+        let looks = self.looks();
+        self.ob1.take_awaited(&mut self.bml, id, looks)
     }
 }
 

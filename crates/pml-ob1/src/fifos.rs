@@ -13,6 +13,9 @@
 //! Append, first and remove take constant time, whatever the number of nodes and envelopes; the table grows
 //! with the number of envelopes in use. A node is a name whose lowest `INDEX_BITS` bits are unique among the
 //! queued ones, and find its links.
+//!
+//! Programs use the same envelope over and over: the chain used last is looked at before the table, and stays
+//! there when it runs empty. It is the only one that may be empty.
 
 use crate::frame::Envelope;
 use crate::pool::{NONE, Pool};
@@ -22,6 +25,8 @@ pub(crate) struct Fifos<const INDEX_BITS: u32> {
     chains: Pool<Chain>,
     links: Vec<Link>,
     len: usize,
+    /// The chain used last, or `NONE`.
+    recent: u32,
 }
 
 struct Chain {
@@ -45,7 +50,7 @@ const FIRST_BUCKETS: usize = 64;
 
 impl<const INDEX_BITS: u32> Fifos<INDEX_BITS> {
     pub const fn new() -> Self {
-        Fifos { buckets: Vec::new(), chains: Pool::new(), links: Vec::new(), len: 0 }
+        Fifos { buckets: Vec::new(), chains: Pool::new(), links: Vec::new(), len: 0, recent: NONE }
     }
 
     pub const fn len(&self) -> usize {
@@ -54,8 +59,33 @@ impl<const INDEX_BITS: u32> Fifos<INDEX_BITS> {
 
     /// The oldest node of the queue of `envelope`, and its stamp.
     pub fn first(&self, envelope: &Envelope) -> Option<(u64, u32)> {
-        let head = self.chains.get(self.find(envelope)?)?.head;
-        Some((self.link(head).stamp, head))
+        match self.chains.get(self.find(envelope)?)?.head {
+            NONE => None,
+            head => Some((self.link(head).stamp, head)),
+        }
+    }
+
+    /// Takes out the oldest node of the queue of `envelope`.
+    #[inline]
+    pub fn pop(&mut self, envelope: &Envelope) -> Option<u32> {
+        let chain = self.find(envelope)?;
+        let ends = self.chains.get_mut(chain)?;
+        let head = ends.head;
+        if head == NONE {
+            return None;
+        }
+        let link = self.links.get_mut(Self::index(head))?;
+        let next = link.next;
+        *link = UNLINKED;
+        self.len -= 1;
+        ends.head = next;
+        if next == NONE {
+            ends.tail = NONE;
+            self.ran_empty(chain);
+        } else {
+            self.links[Self::index(next)].prev = NONE;
+        }
+        Some(head)
     }
 
     /// The queue of `envelope`, oldest first.
@@ -91,6 +121,7 @@ impl<const INDEX_BITS: u32> Fifos<INDEX_BITS> {
         }
         self.links[index] = Link { stamp, prev, next: NONE, chain };
         self.len += 1;
+        self.make_recent(chain);
     }
 
     /// Takes `node` out of its queue; does nothing if it is in none.
@@ -99,19 +130,42 @@ impl<const INDEX_BITS: u32> Fifos<INDEX_BITS> {
         let Link { prev, next, chain, .. } = core::mem::replace(slot, UNLINKED);
         let Some(ends) = self.chains.get_mut(chain) else { return };
         self.len -= 1;
-        if prev == NONE && next == NONE {
-            self.remove_chain(chain);
-            return;
-        }
         if prev == NONE {
             ends.head = next;
-        } else {
-            self.links[Self::index(prev)].next = next;
         }
         if next == NONE {
             ends.tail = prev;
-        } else {
+        }
+        if prev == NONE && next == NONE {
+            return self.ran_empty(chain);
+        }
+        if prev != NONE {
+            self.links[Self::index(prev)].next = next;
+        }
+        if next != NONE {
             self.links[Self::index(next)].prev = prev;
+        }
+    }
+
+    /// The last node of `chain` was taken out: the chain stays for the next one, unless there are so many that
+    /// their memory is better given back.
+    #[inline]
+    fn ran_empty(&mut self, chain: u32) {
+        if chain != self.recent {
+            self.make_recent(chain);
+        }
+        if self.len == 0 && self.chains.is_large() {
+            self.recent = NONE;
+            self.remove_chain(chain);
+        }
+    }
+
+    /// Notes that `chain` was used, and removes the one used before if it is empty.
+    #[inline(always)]
+    fn make_recent(&mut self, chain: u32) {
+        let before = core::mem::replace(&mut self.recent, chain);
+        if before != chain && self.chains.get(before).is_some_and(|chain| chain.head == NONE) {
+            self.remove_chain(before);
         }
     }
 
@@ -131,8 +185,16 @@ impl<const INDEX_BITS: u32> Fifos<INDEX_BITS> {
         (product >> 32) as usize & (self.buckets.len() - 1)
     }
 
+    #[inline(always)]
     fn find(&self, envelope: &Envelope) -> Option<u32> {
-        if self.len == 0 {
+        match self.chains.get(self.recent) {
+            Some(recent) if recent.envelope == *envelope => Some(self.recent),
+            _ => self.look_up(envelope),
+        }
+    }
+
+    fn look_up(&self, envelope: &Envelope) -> Option<u32> {
+        if self.buckets.is_empty() {
             return None;
         }
         let mut chain = self.buckets[self.bucket(envelope)];

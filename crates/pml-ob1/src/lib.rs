@@ -122,6 +122,9 @@ pub struct Config {
     pub fragments_per_turn: u32,
     /// Most gets or puts of one message under way at a time.
     pub pieces_in_flight: u32,
+    /// Further attempts to send eagerly when there is no room, before the message is queued: a receiver that is at
+    /// it makes room in less time than a queued message costs. 0 where the receiver may need this very core.
+    pub patience: u32,
 }
 
 impl Config {
@@ -133,6 +136,7 @@ impl Config {
             arrivals_per_turn: 32,
             fragments_per_turn: 8,
             pieces_in_flight: 4,
+            patience: 0,
         }
     }
 
@@ -144,8 +148,8 @@ impl Config {
     }
 }
 
-const LEAST_ALLOWANCE: u64 = 4 << 10;
-const MOST_ALLOWANCE: u64 = 64 << 10;
+const LEAST_ALLOWANCE: u64 = 8 << 10;
+const MOST_ALLOWANCE: u64 = 128 << 10;
 
 /// What happened so far and what is queued now; the source of performance variables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -244,7 +248,7 @@ impl Ob1 {
     #[inline]
     pub fn take(&mut self, id: ReqId) -> Option<Done> {
         let done = *self.poll(id)?;
-        self.requests.remove(id.0);
+        self.requests.discard(id.0);
         Some(done)
     }
 

@@ -16,9 +16,12 @@ pub(crate) struct Peers {
 /// A peer, in one cache line.
 #[repr(align(64))]
 pub(crate) struct PeerState {
+    /// Short messages that may still be sent at once before the sender looks whether payload is welcome; 0 while
+    /// nothing may be sent at once.
+    pub quick: u32,
     /// One more than the longest payload that may be sent eagerly at once; 0 when nothing may.
     pub open: usize,
-    /// Bytes that may still be sent eagerly before the sender looks whether that is welcome.
+    /// Bytes that may still be sent eagerly, beside the short messages, before the sender looks.
     pub allowance: usize,
     /// One more than the eager limit; 0 until the peer is first sent to or heard of.
     eager: usize,
@@ -45,6 +48,7 @@ impl Default for PeerState {
     /// A peer that nobody has used.
     fn default() -> PeerState {
         PeerState {
+            quick: 0,
             open: 0,
             allowance: 0,
             eager: 0,
@@ -117,9 +121,17 @@ impl PeerState {
         }
     }
 
-    /// Whether the allowance covers a message with a payload of `len` bytes.
-    pub fn allows(&self, len: u64) -> bool {
-        self.allowance as u64 >= len.saturating_add(ENVELOPE as u64)
+    /// Allows `bytes` of payload: a half of it for short messages, which are counted and not measured.
+    pub fn allow(&mut self, bytes: usize) {
+        self.quick = (bytes / 2 / (btl::SHORT + ENVELOPE)) as u32;
+        self.allowance = bytes / 2;
+        self.refresh();
+    }
+
+    /// Whether an allowance is used up: that for payload by a message of `len` bytes, or that for short ones.
+    pub fn must_look(&self, len: u64) -> bool {
+        let short_of = (self.allowance as u64) < len.saturating_add(ENVELOPE as u64);
+        short_of || self.quick == 0 && self.open != 0
     }
 
     /// Takes a message with a payload of `len` bytes off the allowance.
@@ -139,16 +151,26 @@ impl PeerState {
 
     /// Settles [`PeerState::open`] after anything it depends on changed.
     pub fn refresh(&mut self) {
-        let closed = self.congested || self.lost || self.is_waiting();
-        self.open = if closed { 0 } else { self.eager };
+        if self.congested || self.lost || self.is_waiting() {
+            self.close();
+        } else {
+            self.open = self.eager;
+        }
+    }
+
+    /// Nothing may be sent at once.
+    fn close(&mut self) {
+        self.open = 0;
+        self.quick = 0;
     }
 
     /// Makes `item` wait behind all others. `true`: it is the only one.
     pub fn enqueue(&mut self, item: Queued) -> bool {
         let queue = &mut self.rest.get_or_insert_default().queue;
         queue.push_back(item);
-        self.open = 0;
-        queue.len() == 1
+        let alone = queue.len() == 1;
+        self.close();
+        alone
     }
 
     /// What waits longest.
@@ -195,7 +217,7 @@ impl PeerState {
     pub fn lose(&mut self) -> impl Iterator<Item = (Sequenced, Payload)> {
         self.lost = true;
         self.has_parked = false;
-        self.open = 0;
+        self.close();
         self.rest.take().into_iter().flat_map(|rest| rest.parked.into_values())
     }
 }

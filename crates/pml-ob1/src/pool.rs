@@ -67,10 +67,15 @@ impl<T> Pool<T> {
         let Slot::Used(value) = core::mem::replace(slot, Slot::Free { next: self.free }) else { return None };
         self.free = index;
         self.live -= 1;
-        if self.live == 0 && self.slots.len() > KEPT {
+        if self.live == 0 && self.is_large() {
             *self = Pool::new();
         }
         Some(value)
+    }
+
+    /// Whether emptying this gives memory back.
+    pub const fn is_large(&self) -> bool {
+        self.slots.len() > KEPT
     }
 
     /// Every live object with its name, in no useful order.

@@ -44,6 +44,7 @@ impl Posted {
     }
 
     /// Queues the receive `request` behind all others.
+    #[inline]
     pub fn push(&mut self, envelope: &Envelope, request: u32) {
         self.posted += 1;
         let shape = shape(envelope);
@@ -70,6 +71,19 @@ impl Posted {
             }
         }
         best.map(|(_, envelope, request)| (envelope, request))
+    }
+
+    /// As [`Posted::find`], and takes the receive out.
+    #[inline]
+    pub fn take(&mut self, message: &Envelope) -> Option<u32> {
+        if self.wild == 0 {
+            let request = self.queues.pop(message)?;
+            self.count[0] -= 1;
+            return Some(request);
+        }
+        let (pattern, request) = self.find(message)?;
+        self.remove(&pattern, request);
+        Some(request)
     }
 
     /// Takes a queued receive out.

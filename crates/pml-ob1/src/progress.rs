@@ -7,6 +7,7 @@ use crate::Ob1;
 use crate::frame::{self, Body, Control, Envelope, Frame, SEQUENCES, Sequenced};
 use crate::payload::Payload;
 use crate::peers::Queued;
+use crate::receive::deliver_eager;
 use crate::request::{Done, ReqId, State};
 
 /// Whether, and how, we told senders that payload is unwelcome.
@@ -62,7 +63,7 @@ impl Ob1 {
     pub(crate) fn accept<B: Btl>(&mut self, btl: &mut B, arrival: Arrival) {
         let Arrival { peer, header, payload, .. } = arrival;
         if let Some((sequence, envelope)) = frame::plain(header) {
-            if !self.accept_awaited(btl, peer, sequence, &envelope, payload) {
+            if !self.accept_awaited(peer, sequence, &envelope, payload) {
                 self.on_sequenced(btl, peer, Sequenced { sequence, envelope, body: Body::Eager }, payload);
             }
             btl.release(arrival);
@@ -79,9 +80,8 @@ impl Ob1 {
     /// Treats an eager message that is the next in its order and has its receive: the short way for a program
     /// that posts its receives in time. `false`: nothing was done.
     #[inline]
-    fn accept_awaited<B: Btl>(
+    fn accept_awaited(
         &mut self,
-        btl: &mut B,
         peer: Peer,
         sequence: u32,
         envelope: &Envelope,
@@ -91,10 +91,9 @@ impl Ob1 {
         if sequence != state.expected % SEQUENCES || state.has_parked {
             return false;
         }
-        let Some((pattern, key)) = self.posted.find(envelope) else { return false };
+        let Some(key) = self.posted.take(envelope) else { return false };
         state.expected = state.expected.wrapping_add(1);
-        self.posted.remove(&pattern, key);
-        self.deliver(btl, ReqId(key), peer, *envelope, Body::Eager, payload);
+        deliver_eager(&mut self.requests, ReqId(key), envelope, payload);
         true
     }
 
@@ -141,8 +140,7 @@ impl Ob1 {
         let Sequenced { envelope, body, .. } = frame;
         if let Body::Cancel { sender } = body {
             self.on_cancel(btl, peer, envelope, sender);
-        } else if let Some((pattern, key)) = self.posted.find(&envelope) {
-            self.posted.remove(&pattern, key);
+        } else if let Some(key) = self.posted.take(&envelope) {
             self.deliver(btl, ReqId(key), peer, envelope, body, payload);
         } else {
             let kept = self.unexpected.keep(&body, payload);

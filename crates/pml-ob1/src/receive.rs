@@ -6,9 +6,10 @@ use mem::{PeerBytes, UserMem};
 
 use crate::data::Data;
 use crate::frame::{self, Body, Control, Envelope, Rendezvous, SEQUENCES};
+use crate::posted::Posted;
 use crate::request::{Done, MessageId, Pieces, Post, Receive, ReceiveStage, ReqId, State};
 use crate::unexpected::Message;
-use crate::{Ob1, Pattern, status_of};
+use crate::{Ob1, Pattern, Requests, status_of};
 
 impl Ob1 {
     /// Receives a short message that `pattern` names exactly and that is the next from its sender: no wildcard,
@@ -24,6 +25,74 @@ impl Ob1 {
             return None;
         }
         btl.receive_if(state.route, Exact { expected: &mut state.expected, pattern, into })
+    }
+
+    /// Starts a receive without wildcards: takes its message, if that is here and in order, else queues it. `None`:
+    /// nothing was begun, use [`Ob1::irecv`].
+    ///
+    /// A program that posts one receive after the other looks at the transport here, so that messages that come
+    /// meanwhile do not pile up there.
+    #[inline]
+    pub fn irecv_now<B: Btl>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<ReqId> {
+        if self.unexpected.len() != 0 || self.requests.is_full() {
+            return None;
+        }
+        let peer = pattern.peer?;
+        self.receive_awaited(btl, peer);
+        let state = match self.recv_short(btl, pattern, into) {
+            Some(len) => {
+                State::Done(Done::received(&pattern.envelope(), len as u64, len as u64, pattern.owner))
+            }
+            None if self.peers.get(peer).is_none_or(|state| state.lost) => return None,
+            None => {
+                let data = Data::Contiguous(into);
+                State::Posted(Post { envelope: pattern.envelope(), peer: pattern.peer, data })
+            }
+        };
+        let waits = matches!(state, State::Posted(_));
+        let id = self.insert(pattern.owner, state).ok()?;
+        if waits {
+            self.posted.push(&pattern.envelope(), id.0);
+        }
+        Some(id)
+    }
+
+    /// Lets posted receives have messages of `peer` that are here, as long as the next one belongs to one of them.
+    /// Whether there were any.
+    #[inline]
+    pub(crate) fn receive_awaited<B: Btl>(&mut self, btl: &mut B, peer: Peer) -> bool {
+        let Ob1 { peers, posted, requests, .. } = self;
+        let Some(state) = peers.get(peer).filter(|state| !state.has_parked) else { return false };
+        let mut any = false;
+        while posted.len() != 0 {
+            let awaited = Awaited { expected: &mut state.expected, posted: &mut *posted, requests };
+            if btl.receive_if(state.route, awaited).is_none() {
+                break;
+            }
+            any = true;
+        }
+        any
+    }
+
+    /// The result of a complete request, whose name is free from then on. A receive that waits for a known process
+    /// gets a few looks at what that sends before this gives up.
+    #[inline]
+    pub fn take_awaited<B: Btl>(&mut self, btl: &mut B, id: ReqId, looks: u32) -> Option<Done> {
+        let peer = match &self.requests.get(id.0)?.state {
+            State::Done(_) => return self.take(id),
+            State::Posted(Post { peer: Some(peer), .. }) => *peer,
+            _ => return None,
+        };
+        let looks = if self.idle() { looks } else { 1 };
+        for _ in 0..looks {
+            if self.receive_awaited(btl, peer)
+                && let Some(done) = self.take(id)
+            {
+                return Some(done);
+            }
+            core::hint::spin_loop();
+        }
+        None
     }
 
     /// Receives a message that is here with its payload. `None`: nothing was stored. The message may have come as
@@ -193,11 +262,7 @@ impl Ob1 {
             self.begin(btl, id, peer, envelope, offer);
             return;
         }
-        let Some(request) = self.requests.get_mut(id.0) else { return };
-        let State::Posted(post) = &mut request.state else { return };
-        let stored = post.data.pour(0, payload);
-        let done = Done::received(&envelope, stored, payload.len() as u64, request.owner);
-        self.finish(btl, id, done);
+        deliver_eager(&mut self.requests, id, &envelope, payload);
         if let Body::Sync { sender } = body {
             self.control(btl, peer, Control::Ack { sender });
         }
@@ -290,6 +355,44 @@ impl Ob1 {
             }
             _ => None,
         }
+    }
+}
+
+/// An eager message meets its receive, which is queued no more and complete after this.
+#[inline(always)]
+pub(crate) fn deliver_eager(requests: &mut Requests, id: ReqId, envelope: &Envelope, payload: PeerBytes<'_>) {
+    let Some(request) = requests.get_mut(id.0) else { return };
+    let State::Posted(post) = &mut request.state else { return };
+    let stored = match &mut post.data {
+        Data::Contiguous(memory) => memory.write(payload) as u64,
+        data => data.pour(0, payload),
+    };
+    request.state = State::Done(Done::received(envelope, stored, payload.len() as u64, request.owner));
+    if request.detached {
+        requests.remove(id.0);
+    }
+}
+
+/// Takes a plain eager message that is the next in its order and has a receive waiting.
+struct Awaited<'a> {
+    expected: &'a mut u32,
+    posted: &'a mut Posted,
+    requests: &'a mut Requests,
+}
+
+impl Take for Awaited<'_> {
+    type Taken = ();
+
+    #[inline(always)]
+    fn take(self, header: PeerBytes<'_>, payload: PeerBytes<'_>) -> Option<()> {
+        let (sequence, envelope) = frame::plain(header)?;
+        if sequence != *self.expected % SEQUENCES {
+            return None;
+        }
+        let key = self.posted.take(&envelope)?;
+        *self.expected = self.expected.wrapping_add(1);
+        deliver_eager(self.requests, ReqId(key), &envelope, payload);
+        Some(())
     }
 }
 

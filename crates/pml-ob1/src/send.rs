@@ -1,6 +1,6 @@
 //! Sending: the straight path, the first frame of each protocol, the receiver's answers.
 
-use btl::{Access, Btl, Busy, Peer, RemoteKey};
+use btl::{Access, Asleep, Btl, Busy, Peer, RemoteKey};
 use mem::UserMem;
 
 use crate::data::Data;
@@ -15,22 +15,36 @@ impl Ob1 {
     #[inline(always)]
     pub fn send_now<B: Btl>(&mut self, btl: &mut B, to: &SendTo, mut data: UserMem) -> bool {
         let Some(peer) = self.peers.get(to.peer) else { return false };
+        if peer.quick == 0 {
+            return false;
+        }
+        let header = [frame::match_word(peer.next_send, to.context), frame::envelope_word(to.source, to.tag)];
+        let Ok(Asleep(asleep)) = btl.send_on(peer.route, &header, &mut data) else { return false };
+        peer.quick -= 1;
+        peer.next_send = peer.next_send.wrapping_add(1);
+        self.counts.eager_sends += 1;
+        if asleep {
+            btl.wake(peer.route);
+        }
+        true
+    }
+
+    /// As [`Ob1::send_now`], for messages up to the eager limit.
+    #[inline(never)]
+    pub fn send_eager_now<B: Btl>(&mut self, btl: &mut B, to: &SendTo, mut data: UserMem) -> bool {
+        let Some(peer) = self.peers.get(to.peer) else { return false };
         if data.len() >= peer.open {
             return false;
         }
         let Some(allowance) = peer.allowance.checked_sub(data.len() + ENVELOPE) else { return false };
         let header = [frame::match_word(peer.next_send, to.context), frame::envelope_word(to.source, to.tag)];
-        // Counted before it is done, so that nothing is left to remember while the transport rings the peer.
-        let before = core::mem::replace(&mut peer.allowance, allowance);
+        if btl.send_eager_on(peer.route, &header, &mut data).is_err() {
+            return false;
+        }
+        peer.allowance = allowance;
         peer.next_send = peer.next_send.wrapping_add(1);
         self.counts.eager_sends += 1;
-        if btl.send_on(peer.route, &header, &mut data).is_ok() {
-            return true;
-        }
-        peer.allowance = before;
-        peer.next_send = peer.next_send.wrapping_sub(1);
-        self.counts.eager_sends -= 1;
-        false
+        true
     }
 
     /// Starts a send. `None`: it is complete already.
@@ -45,7 +59,7 @@ impl Ob1 {
         mode: Mode,
     ) -> abi::Result<Option<ReqId>> {
         let total = data.total();
-        if !self.peers.entry(to.peer).allows(total) {
+        if self.peers.entry(to.peer).must_look(total) {
             self.renew_allowance(btl, to.peer);
         }
         let peer = self.peers.entry(to.peer);
@@ -56,11 +70,14 @@ impl Ob1 {
         let mut waits = peer.is_waiting();
         if !waits && mode != Mode::Synchronous && peer.takes_eager(total) && !btl.congested(to.peer) {
             let header = first_frame(to, peer.next_send, Body::Eager);
-            if data.send_part(btl, to.peer, header.words(), 0, total as usize).is_ok() {
-                peer.charge(total);
-                peer.next_send = peer.next_send.wrapping_add(1);
-                self.counts.eager_sends += 1;
-                return Ok(None);
+            for _ in 0..=self.config.patience {
+                if data.send_part(btl, to.peer, header.words(), 0, total as usize).is_ok() {
+                    peer.charge(total);
+                    peer.next_send = peer.next_send.wrapping_add(1);
+                    self.counts.eager_sends += 1;
+                    return Ok(None);
+                }
+                core::hint::spin_loop();
             }
             waits = true;
         }
@@ -78,7 +95,7 @@ impl Ob1 {
     fn renew_allowance<B: Btl>(&mut self, btl: &mut B, peer: Peer) {
         self.progress(btl);
         let allowance = if btl.congested(peer) { 0 } else { self.config.allowance() };
-        self.peers.entry(peer).allowance = allowance;
+        self.peers.entry(peer).allow(allowance);
     }
 
     /// Sends the first frame of a queued send. The protocol is chosen here, as late as can be, since the peer may

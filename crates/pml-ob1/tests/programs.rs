@@ -177,6 +177,16 @@ impl Run {
                 };
                 message.began = Some(self.sends_begun);
                 self.sends_begun += 1;
+                let rank = &mut self.world.ranks[message.from];
+                if let (Data::Contiguous(from), Mode::Standard) = (&data, message.mode)
+                    && match self.random.below(3) {
+                        0 => rank.ob1.send_now(&mut rank.port, &message.to, *from),
+                        1 => rank.ob1.send_eager_now(&mut rank.port, &message.to, *from),
+                        _ => false,
+                    }
+                {
+                    return;
+                }
                 message.request = self.world.ranks[message.from].isend(&message.to, data, message.mode);
             }
             Action::Receive(number) => {
@@ -188,14 +198,21 @@ impl Run {
                 };
                 self.posted.push(number);
                 let rank = &mut self.world.ranks[receive.rank];
-                if let Data::Contiguous(into) = data
-                    && self.random.below(2) == 0
-                    && let Some(done) = rank.recv_now(&receive.pattern, into)
-                {
-                    receive.result = Some(done);
-                    return;
+                if let Data::Contiguous(into) = data {
+                    let way = self.random.below(3);
+                    if way == 0
+                        && let Some(done) = rank.recv_now(&receive.pattern, into)
+                    {
+                        receive.result = Some(done);
+                        return;
+                    }
+                    if way == 1 && receive.pattern.source >= 0 && receive.pattern.tag >= 0 {
+                        receive.request = rank.irecv_now(&receive.pattern, into);
+                    }
                 }
-                receive.request = Some(rank.irecv(&receive.pattern, data));
+                if receive.request.is_none() {
+                    receive.request = Some(rank.irecv(&receive.pattern, data));
+                }
             }
         }
     }
@@ -223,7 +240,7 @@ impl Run {
         }
         for receive in &mut self.receives {
             if let Some(id) = receive.request
-                && let Some(done) = self.world.ranks[receive.rank].ob1.take(id)
+                && let Some(done) = self.world.ranks[receive.rank].take_awaited(id)
             {
                 receive.request = None;
                 receive.result = Some(done);

@@ -54,12 +54,18 @@ impl Doorbell {
     /// Sender: wakes the owner if it sleeps. To be called after publishing.
     #[inline(always)]
     pub fn ring(&self, wake: impl FnOnce(usize)) {
-        core::sync::atomic::compiler_fence(Ordering::SeqCst);
-        // Relaxed: the order against the message published before is made by the owner's membarrier, or by
-        // the fence in the cold path.
-        if self.word.load(Ordering::Relaxed) & (SLEEPING | NEEDS_FENCE) != 0 {
+        if self.wants_ring() {
             self.ring_slowly(wake);
         }
+    }
+
+    /// Sender, after publishing: whether [`Doorbell::ring`] must be called, since the owner may sleep.
+    #[inline(always)]
+    pub fn wants_ring(&self) -> bool {
+        core::sync::atomic::compiler_fence(Ordering::SeqCst);
+        // Relaxed: the order against the message published before is made by the owner's membarrier, or by
+        // the fence in `ring_if`.
+        self.word.load(Ordering::Relaxed) & (SLEEPING | NEEDS_FENCE) != 0
     }
 
     /// Receiver: wakes the owner if it sleeps for want of room. To be called after room was given back.

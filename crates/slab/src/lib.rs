@@ -49,6 +49,12 @@ impl<T, const INDEX_BITS: u32, const GENERATION_BITS: u32> Slab<T, INDEX_BITS, G
         self.live == 0
     }
 
+    /// Whether all names are taken.
+    #[inline(always)]
+    pub fn is_full(&self) -> bool {
+        self.oldest == NONE && self.slots.len() > Self::INDEX_MASK as usize
+    }
+
     /// Stores `value` and names it; `Err` gives it back when all `2^INDEX_BITS` names are taken.
     #[inline]
     pub fn insert(&mut self, value: T) -> Result<u32, T> {
@@ -68,7 +74,7 @@ impl<T, const INDEX_BITS: u32, const GENERATION_BITS: u32> Slab<T, INDEX_BITS, G
 
     #[cold]
     fn grow(&mut self, value: T) -> Result<u32, T> {
-        if self.slots.len() > Self::INDEX_MASK as usize {
+        if self.is_full() {
             return Err(value);
         }
         self.slots.push(Slot { generation: 0, next_free: NONE, value: Some(value) });
@@ -99,12 +105,31 @@ impl<T, const INDEX_BITS: u32, const GENERATION_BITS: u32> Slab<T, INDEX_BITS, G
     /// Takes the object out; its key is stale from now on.
     #[inline]
     pub fn remove(&mut self, key: u32) -> Option<T> {
-        let index = key & Self::INDEX_MASK;
-        let slot = self.slots.get_mut(index as usize)?;
-        if slot.generation != key >> INDEX_BITS {
-            return None;
+        let value = self.slot_of(key)?.take();
+        self.vacate(key & Self::INDEX_MASK);
+        value
+    }
+
+    /// Drops the object, whose key is stale from now on: as [`Slab::remove`], without moving it.
+    #[inline]
+    pub fn discard(&mut self, key: u32) {
+        if let Some(value) = self.slot_of(key) {
+            *value = None;
+            self.vacate(key & Self::INDEX_MASK);
         }
-        let value = slot.value.take()?;
+    }
+
+    /// The place of the object that `key` names, if it is alive.
+    #[inline(always)]
+    fn slot_of(&mut self, key: u32) -> Option<&mut Option<T>> {
+        let slot = self.slots.get_mut((key & Self::INDEX_MASK) as usize)?;
+        (slot.generation == key >> INDEX_BITS && slot.value.is_some()).then_some(&mut slot.value)
+    }
+
+    /// Makes an emptied slot the youngest of the free ones.
+    #[inline(always)]
+    fn vacate(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
         slot.generation = (slot.generation + 1) & Self::GENERATION_MASK;
         slot.next_free = NONE;
         self.live -= 1;
@@ -113,7 +138,6 @@ impl<T, const INDEX_BITS: u32, const GENERATION_BITS: u32> Slab<T, INDEX_BITS, G
             last => self.slots[last as usize].next_free = index,
         }
         self.youngest = index;
-        Some(value)
     }
 
     /// Every live object with its key, in slot order.

@@ -78,6 +78,14 @@ impl Rank {
         self.ob1.recv_now(&mut self.port, pattern, into)
     }
 
+    pub fn irecv_now(&mut self, pattern: &Pattern, into: UserMem) -> Option<ReqId> {
+        self.ob1.irecv_now(&mut self.port, pattern, into)
+    }
+
+    pub fn take_awaited(&mut self, id: ReqId) -> Option<Done> {
+        self.ob1.take_awaited(&mut self.port, id, 2)
+    }
+
     pub fn cancel(&mut self, id: ReqId) {
         self.ob1.cancel(&mut self.port, id);
     }

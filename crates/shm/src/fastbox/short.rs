@@ -6,7 +6,7 @@
 use mem::{PeerBytes, PeerSpace, Source};
 
 use super::{BODY_BYTES, KIND, ONE, Receiver, SHORT, Sender, WORDS, put_header, slot_at};
-use crate::sync::Ordering;
+use crate::sync::{Ordering, prefetch};
 
 impl Sender<'_> {
     /// Sends a message that fits in a slot, if there is room as far as is known. `false`: nothing was taken.
@@ -31,6 +31,12 @@ impl Sender<'_> {
 }
 
 impl<'a> Receiver<'a> {
+    /// Asks for the slot of the next message, which has often been written by the time this one is treated.
+    #[inline(always)]
+    pub fn expect_more(&self) {
+        prefetch(slot_at(&self.ring, self.stamp.wrapping_add(ONE)));
+    }
+
     /// Header and payload of the next message, if it has arrived in one slot. The views are valid until
     /// [`Receiver::advance_short`].
     #[inline(always)]
