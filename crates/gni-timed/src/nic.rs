@@ -17,11 +17,13 @@ pub struct TimedNic {
     nic: SoftNic<InProc>,
     clock: RankClock,
     costs: Costs,
+    /// The mailbox message that has been paid for: looking again at the same one costs nothing.
+    seen: Option<(Ep, usize)>,
 }
 
 impl TimedNic {
     pub(crate) fn new(nic: SoftNic<InProc>, clock: RankClock, costs: Costs) -> TimedNic {
-        TimedNic { nic, clock, costs }
+        TimedNic { nic, clock, costs, seen: None }
     }
 
     /// The clock of the NIC's rank.
@@ -210,11 +212,18 @@ impl Gni for TimedNic {
     }
 
     fn smsg_get_next_wtag(&mut self, ep: Ep, tag: u8) -> Result<SmsgMessage> {
-        self.nic.smsg_get_next_wtag(ep, tag)
+        let message = self.nic.smsg_get_next_wtag(ep, tag)?;
+        let place = Some((ep, message.bytes.as_ptr() as usize));
+        if self.seen != place {
+            self.seen = place;
+            self.spend(self.costs.smsg_get);
+        }
+        Ok(message)
     }
 
     fn smsg_release(&mut self, ep: Ep) -> Result<()> {
-        self.begin(self.costs.smsg_get, |nic| nic.smsg_release(ep))
+        self.seen = None;
+        self.nic.smsg_release(ep)
     }
 
     fn msgq_size(&self, attr: &MsgqAttr) -> Result<u64> {

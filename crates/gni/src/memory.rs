@@ -102,8 +102,8 @@ fn crc8(low: u64, high: u64) -> u8 {
     const STEP: [u8; 16] = nibble_table();
     let mut crc = 0u8;
     for word in [low, high & 0x00ff_ffff_ffff_ffff] {
-        for shift in (0..64).step_by(4).rev() {
-            let nibble = (word >> shift) as u8 & 0xf;
+        for place in (0..16).rev() {
+            let nibble = (word >> (4 * place)) as u8 & 0xf;
             crc = crc << 4 ^ STEP[usize::from(crc >> 4 ^ nibble)];
         }
     }

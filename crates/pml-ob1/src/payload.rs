@@ -3,11 +3,13 @@
 use mem::PeerBytes;
 
 /// Payload that this process keeps.
+#[derive(Clone)]
 pub(crate) struct Payload {
     len: u32,
     store: Store,
 }
 
+#[derive(Clone)]
 enum Store {
     /// Short payload, without a buffer of its own.
     Inline([u8; INLINE]),

@@ -14,6 +14,7 @@ pub(crate) struct Peers {
 }
 
 /// A peer, in one cache line.
+#[derive(Clone)]
 #[repr(align(64))]
 pub(crate) struct PeerState {
     /// Short messages that may still be sent at once before the sender looks whether payload is welcome; 0 while
@@ -68,7 +69,7 @@ impl Default for PeerState {
 const _: () = assert!(size_of::<PeerState>() == 64);
 
 /// What only peers under pressure or with several paths need.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Rest {
     queue: VecDeque<Queued>,
     /// By sequence number, counted on as [`PeerState::expected`] is.
@@ -79,6 +80,7 @@ struct Rest {
 pub(crate) const ENVELOPE: usize = 64;
 
 /// What waits for room at the transport.
+#[derive(Clone)]
 pub(crate) enum Queued {
     /// The first frame of a send.
     First(ReqId),
@@ -89,9 +91,8 @@ pub(crate) enum Queued {
 
 impl Peers {
     pub fn new(peers: u32) -> Peers {
-        let mut records = Vec::new();
-        records.resize_with(peers as usize, || None);
-        Peers { records }
+        // Zeroed by the allocator, not written: the pages of peers that are never talked to stay without memory.
+        Peers { records: vec![None; peers as usize] }
     }
 
     /// The state of a peer that has been in use.

@@ -1,0 +1,287 @@
+//! All ranks of a job, and the order in which they run.
+
+use crate::charged::Charged;
+use crate::endpoint::Endpoint;
+use crate::error::Error;
+use crate::setup::Setup;
+use btl::Peer;
+use btl_ugni::{Job, PeerAddress, Ugni};
+use gni::{Gni, InstId, Modes, Time};
+use gni_soft::NicConfig;
+use gni_soft::inproc::Wake;
+use gni_timed::TimedWorld;
+use mem::UserMem;
+use pml_ob1::{Config, Ob1};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+/// What a virtual rank does. A program never blocks: it is asked again when something has happened.
+pub trait Program {
+    /// Bytes of memory it needs.
+    fn memory(&self) -> usize;
+
+    /// Goes on as far as possible.
+    ///
+    /// # Errors
+    /// Whatever the message layer reports.
+    fn step(&mut self, end: &mut Endpoint) -> abi::Result<Step>;
+}
+
+/// Answer of [`Program::step`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// It waits for a message.
+    Waiting,
+    /// It is over; the rank goes on answering others.
+    Done,
+}
+
+/// What a run has come to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Report {
+    /// The latest of all clocks.
+    pub finished: Time,
+    /// How often a rank was woken.
+    pub turns: u64,
+}
+
+struct Slot<P> {
+    end: Endpoint,
+    program: P,
+    done: bool,
+    /// Moment of the last look at the network: what was there then has been seen.
+    looked: Option<u64>,
+    /// Pause until the next look of its own accord, while something needs polling.
+    pause: u64,
+    /// Such a look is scheduled.
+    polling: bool,
+    /// The program has been given more to do.
+    restarted: bool,
+}
+
+/// Why a rank is to run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Why {
+    /// It begins, or something new is at its NIC.
+    Wake,
+    /// The same, a datagram.
+    Packet,
+    /// Its own accord.
+    Poll,
+}
+
+/// Virtual ranks on one machine.
+pub struct Cluster<P> {
+    world: TimedWorld,
+    setup: Setup,
+    peers: Arc<[PeerAddress]>,
+    slots: Vec<Option<Box<Slot<P>>>>,
+    present: usize,
+    unfinished: usize,
+    queue: BinaryHeap<Reverse<(u64, u32, Why)>>,
+    wakes: Vec<Wake>,
+    turns: u64,
+}
+
+/// First and longest pause between looks of a rank's own accord, in nanoseconds.
+const PAUSES: (u64, u64) = (2_000, 1_000_000);
+/// Turns of the message layer after which the transport has looked for datagrams.
+const DATAGRAM_TURNS: u32 = 8;
+
+impl<P: Program> Cluster<P> {
+    /// A job of `ranks` of which none is there yet.
+    ///
+    /// # Errors
+    /// [`Error::TooSmall`].
+    pub fn empty(setup: &Setup, ranks: u32) -> Result<Cluster<P>, Error> {
+        Ok(Cluster {
+            world: TimedWorld::new(setup.world(ranks)?),
+            setup: setup.clone(),
+            peers: setup.peers(ranks),
+            slots: (0..ranks).map(|_| None).collect(),
+            present: 0,
+            unfinished: 0,
+            queue: BinaryHeap::new(),
+            wakes: Vec::new(),
+            turns: 0,
+        })
+    }
+
+    /// A job of `ranks`, each with the program that `make` gives it.
+    ///
+    /// # Errors
+    /// [`Error::TooSmall`], and what setting a rank up reports.
+    pub fn new(setup: &Setup, ranks: u32, mut make: impl FnMut(u32) -> P) -> Result<Cluster<P>, Error> {
+        let mut cluster = Cluster::empty(setup, ranks)?;
+        for rank in 0..ranks {
+            cluster.insert(rank, make(rank))?;
+        }
+        Ok(cluster)
+    }
+
+    /// Adds a rank; it begins at the time of the latest event so far.
+    ///
+    /// # Errors
+    /// What setting it up reports.
+    pub fn insert(&mut self, rank: u32, program: P) -> Result<(), Error> {
+        let ranks = self.slots.len() as u32;
+        let nic = |step: &'static str| move |error| Error::Nic(step, error);
+        let pe = self.setup.node_of(rank);
+        let attached = self.world.attach(pe, InstId(rank), Modes::default(), NicConfig::default());
+        let mut attached = attached.map_err(nic("attaching"))?;
+        let memory = match program.memory() {
+            0 => UserMem::EMPTY,
+            bytes => attached.mem_alloc(bytes).map_err(nic("memory of the program"))?,
+        };
+        let clock = self.world.clock(InstId(rank));
+        let job = Job {
+            me: Peer(rank),
+            peers: Arc::clone(&self.peers),
+            local_ranks: self.setup.local_ranks(rank, ranks),
+        };
+        let ugni = Ugni::new(attached, clock.clone(), job, self.setup.params.clone());
+        let btl = Charged::new(ugni.map_err(Error::Transport)?, self.setup.software);
+        let end = Endpoint { ob1: Ob1::new(Config::new(ranks)), btl, clock, rank, memory };
+        let slot = Slot {
+            end,
+            program,
+            done: false,
+            looked: None,
+            pause: PAUSES.0,
+            polling: false,
+            restarted: false,
+        };
+        self.slots[rank as usize] = Some(Box::new(slot));
+        self.present += 1;
+        self.unfinished += 1;
+        self.queue.push(Reverse((0, rank, Why::Wake)));
+        Ok(())
+    }
+
+    /// Takes a rank away, its NIC and memory with it.
+    pub fn remove(&mut self, rank: u32) {
+        if let Some(slot) = self.slots[rank as usize].take() {
+            self.present -= 1;
+            self.unfinished -= usize::from(!slot.done);
+        }
+    }
+
+    /// A rank that is there.
+    pub fn end(&self, rank: u32) -> Option<&Endpoint> {
+        self.slots[rank as usize].as_ref().map(|slot| &slot.end)
+    }
+
+    /// The program of a rank that is there, for its results.
+    pub fn program(&self, rank: u32) -> Option<&P> {
+        self.slots[rank as usize].as_ref().map(|slot| &slot.program)
+    }
+
+    /// The program of a rank that is there, to give it more to do; it counts as unfinished from then on.
+    pub fn resume(&mut self, rank: u32) -> Option<&mut P> {
+        let slot = self.slots[rank as usize].as_mut()?;
+        self.unfinished += usize::from(slot.done);
+        slot.done = false;
+        slot.restarted = true;
+        self.queue.push(Reverse((slot.end.now().0, rank, Why::Wake)));
+        Some(&mut slot.program)
+    }
+
+    /// Runs until every rank's program is over.
+    ///
+    /// # Errors
+    /// [`Error::Mpi`], [`Error::Stuck`].
+    pub fn run(&mut self) -> Result<Report, Error> {
+        while self.unfinished > 0 {
+            if !self.run_next()? {
+                return Err(self.stuck());
+            }
+        }
+        Ok(self.report())
+    }
+
+    /// As [`Cluster::run`], and goes on until nothing is under way any more.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn run_to_rest(&mut self) -> Result<Report, Error> {
+        self.run()?;
+        while self.run_next()? {}
+        Ok(self.report())
+    }
+
+    fn report(&self) -> Report {
+        let finished = self.slots.iter().flatten().map(|slot| slot.end.now()).max().unwrap_or_default();
+        Report { finished, turns: self.turns }
+    }
+
+    fn stuck(&self) -> Error {
+        let first = self.slots.iter().flatten().find(|slot| !slot.done).map_or(0, |slot| slot.end.rank);
+        Error::Stuck { unfinished: self.unfinished, first, at: self.report().finished.0 }
+    }
+
+    /// Runs the rank whose moment comes first; `false`: there is none.
+    fn run_next(&mut self) -> Result<bool, Error> {
+        let Some(Reverse((at, rank, why))) = self.queue.pop() else { return Ok(false) };
+        let Some(slot) = self.slots[rank as usize].as_mut() else { return Ok(true) };
+        let seen = why == Why::Wake && slot.looked.is_some_and(|looked| at <= looked);
+        if seen && !slot.restarted {
+            return Ok(true);
+        }
+        let busy_until = slot.end.now().0;
+        if busy_until > at {
+            // It looks when it has time, and others whose moment comes before that go first.
+            self.queue.push(Reverse((busy_until, rank, why)));
+            return Ok(true);
+        }
+        slot.restarted = false;
+        slot.polling &= why != Why::Poll;
+        slot.end.clock.idle_until(Time(at));
+        self.turns += 1;
+        let finished = slot.turn(why).map_err(|error| Error::Mpi { rank, error })?;
+        self.unfinished -= usize::from(finished);
+        if slot.end.needs_polling() && !slot.polling {
+            slot.polling = true;
+            self.queue.push(Reverse((slot.end.now().0 + slot.pause, rank, Why::Poll)));
+            slot.pause = (slot.pause * 2).min(PAUSES.1);
+        }
+        self.schedule_wakes();
+        Ok(true)
+    }
+
+    fn schedule_wakes(&mut self) {
+        self.world.take_wakes(&mut self.wakes);
+        for wake in self.wakes.drain(..) {
+            let rank = wake.inst.0;
+            let Some(slot) = self.slots[rank as usize].as_ref() else { continue };
+            // It may concern a moment that the rank has passed; then it is seen at the next look.
+            let at = wake.at.0.max(slot.looked.map_or(0, |looked| looked + 1));
+            let why = if wake.packet { Why::Packet } else { Why::Wake };
+            self.queue.push(Reverse((at, rank, why)));
+        }
+    }
+}
+
+impl<P: Program> Slot<P> {
+    /// Makes progress and goes on with the program until nothing happens; `true`: it has just ended.
+    fn turn(&mut self, why: Why) -> abi::Result<bool> {
+        let mut finished = false;
+        if why == Why::Packet {
+            for _ in 0..DATAGRAM_TURNS {
+                self.end.progress();
+            }
+        }
+        loop {
+            self.looked = Some(self.end.now().0);
+            let happened = self.end.progress();
+            if !self.done {
+                self.done = self.program.step(&mut self.end)? == Step::Done;
+                finished |= self.done;
+            }
+            if happened == 0 {
+                return Ok(finished);
+            }
+            self.pause = PAUSES.0;
+        }
+    }
+}

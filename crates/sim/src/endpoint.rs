@@ -1,0 +1,82 @@
+//! One virtual rank's message layer and memory.
+
+use crate::charged::Charged;
+use abi::Result;
+use btl::Peer;
+use gni::Time;
+use gni_timed::RankClock;
+use mem::UserMem;
+use pml_ob1::{Data, Mode, Ob1, Pattern, ReqId, SendTo};
+
+/// The context of all messages here: one communicator.
+const CONTEXT: u32 = 0;
+
+/// What a program works with: messages by rank and tag, and memory that lasts as long as the rank.
+pub struct Endpoint {
+    pub(crate) ob1: Ob1,
+    pub(crate) btl: Charged,
+    pub(crate) clock: RankClock,
+    pub(crate) rank: u32,
+    pub(crate) memory: UserMem,
+}
+
+impl Endpoint {
+    /// The rank.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// The rank's clock now.
+    pub fn now(&self) -> Time {
+        self.clock.read()
+    }
+
+    /// The rank's memory, as long as its program asked for.
+    pub fn memory(&self) -> UserMem {
+        self.memory
+    }
+
+    /// The message layer, for what it counts.
+    pub fn ob1(&self) -> &Ob1 {
+        &self.ob1
+    }
+
+    /// The transport, for what it counts.
+    pub fn transport(&self) -> &Charged {
+        &self.btl
+    }
+
+    /// Starts to send. `None`: already complete.
+    ///
+    /// # Errors
+    /// As [`Ob1::isend`].
+    pub fn isend(&mut self, to: u32, tag: i32, from: UserMem) -> Result<Option<ReqId>> {
+        let to = SendTo { peer: Peer(to), context: CONTEXT, source: self.rank, tag, owner: 0 };
+        self.ob1.isend(&mut self.btl, &to, Data::Contiguous(from), Mode::Standard)
+    }
+
+    /// Starts to receive.
+    ///
+    /// # Errors
+    /// As [`Ob1::irecv`].
+    pub fn irecv(&mut self, from: u32, tag: i32, into: UserMem) -> Result<ReqId> {
+        let pattern =
+            Pattern { context: CONTEXT, source: from as i32, tag, peer: Some(Peer(from)), owner: 0 };
+        self.ob1.irecv(&mut self.btl, &pattern, Data::Contiguous(into))
+    }
+
+    /// Whether a request is complete; its name is free then.
+    pub fn take(&mut self, id: ReqId) -> bool {
+        self.ob1.take(id).is_some()
+    }
+
+    /// One turn of the message layer; how many things happened.
+    pub(crate) fn progress(&mut self) -> usize {
+        self.ob1.progress(&mut self.btl)
+    }
+
+    /// Whether something is under way that no event of the NIC may announce the end of.
+    pub(crate) fn needs_polling(&self) -> bool {
+        self.ob1.is_blocked() || !self.btl.ugni().is_idle()
+    }
+}

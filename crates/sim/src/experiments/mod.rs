@@ -1,0 +1,9 @@
+//! The experiments that the tool `alhena sim` offers.
+
+mod collectives;
+mod point_to_point;
+mod registered;
+
+pub use collectives::{Algorithm, Outcome, allreduce, allreduce_algorithms, halo};
+pub use point_to_point::{Latency, bandwidth, latency};
+pub use registered::{Pattern, Registered, Way, registered};

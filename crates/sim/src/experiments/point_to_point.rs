@@ -1,0 +1,60 @@
+//! Two ranks.
+
+use crate::cluster::Cluster;
+use crate::error::Error;
+use crate::programs::{PingPong, Stream};
+use crate::setup::Setup;
+
+/// A ping-pong's result.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Latency {
+    /// Half a round trip.
+    pub nanoseconds: f64,
+    /// The protocol that the transport says it has used.
+    pub protocol: &'static str,
+}
+
+/// Round trips and windows over which is averaged. Virtual time does not vary; connections and pools are made before.
+const ROUNDS: u32 = 4;
+
+/// Half the round trip of a message of `bytes` between ranks 0 and 1, received in buffers `offset`
+/// bytes off a page's start.
+///
+/// # Errors
+/// [`Error`].
+pub fn latency(setup: &Setup, bytes: usize, offset: usize) -> Result<Latency, Error> {
+    let mut cluster = Cluster::new(setup, 2, |_| PingPong::new(bytes, offset, ROUNDS))?;
+    cluster.run()?;
+    let Some(first) = cluster.program(0).filter(|program| program.is_intact()) else {
+        return Err(Error::WrongData { rank: 0 });
+    };
+    Ok(Latency { nanoseconds: first.latency(), protocol: protocol(&cluster) })
+}
+
+/// What rank 0's transport has counted, and so, since both do the same, rank 1's.
+fn protocol(cluster: &Cluster<PingPong>) -> &'static str {
+    let Some(end) = cluster.end(0) else { return "" };
+    let stats = end.transport().ugni().stats();
+    match (
+        stats.fma_puts + stats.bte_puts,
+        stats.eager_gets,
+        stats.fma_gets + stats.bte_gets,
+        stats.msgq_sends,
+    ) {
+        (1.., ..) => "Put Fallback",
+        (0, 1.., ..) => "Eager GET",
+        (0, 0, 1.., _) => "rendezvous GET",
+        (0, 0, 0, 1..) => "MSGQ",
+        (0, 0, 0, 0) => "SMSG",
+    }
+}
+
+/// Bytes per nanosecond of windows of `window` messages of `bytes` from rank 0 to rank 1.
+///
+/// # Errors
+/// [`Error`].
+pub fn bandwidth(setup: &Setup, bytes: usize, window: u32) -> Result<f64, Error> {
+    let mut cluster = Cluster::new(setup, 2, |_| Stream::new(bytes, window, ROUNDS))?;
+    cluster.run()?;
+    Ok(cluster.program(0).map_or(0.0, Stream::rate))
+}

@@ -1,0 +1,36 @@
+//! Virtual ranks: ob1, the ugni transport and the collective schedules, unchanged, on virtual time.
+//!
+//! ```text
+//!   Program                 what a rank does: a ping-pong, a halo exchange, a collective's schedule
+//!     └─ Endpoint           its message layer and memory
+//!          pml_ob1::Ob1     ┐
+//!          Charged          │ the transport, with the software's processor time on the rank's clock
+//!          btl_ugni::Ugni   ├ the library's own code
+//!     └─ gni_timed::TimedNic┘ the network
+//!   Cluster                 all ranks of a job; runs the one whose moment comes first
+//! ```
+//!
+//! A [`Cluster`] is a discrete-event simulation whose events are the moments at which a NIC finds something new. A
+//! rank that is woken makes progress, goes on with its program as far as it can, and sleeps again. Its clock is
+//! advanced by what that costs: the calls of its NIC ([`gni_timed::Costs`]) and its software ([`SoftwareCosts`]).
+//!
+//! All ranks speak ugni, those of one node too: there is no shared memory here.
+#![forbid(unsafe_code)]
+
+pub mod calibrate;
+mod charged;
+mod cluster;
+mod endpoint;
+mod error;
+pub mod experiments;
+pub mod paper;
+mod port;
+pub mod programs;
+mod setup;
+mod software;
+
+pub use cluster::{Cluster, Program, Report, Step};
+pub use endpoint::Endpoint;
+pub use error::Error;
+pub use setup::Setup;
+pub use software::SoftwareCosts;

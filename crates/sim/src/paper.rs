@@ -1,0 +1,70 @@
+//! The paper's machine, its runs' settings, and what it reports.
+//!
+//! S. Gutierrez, N. Hjelm, M. Gorentla Venkata, R. Graham: *Performance Evaluation of Open MPI on Cray XE/XK
+//! Systems*, HOTI 2012; latencies by NetPIPE between two nodes of Cielo (sections VI.C and VII).
+
+use crate::setup::Setup;
+use crate::software::SoftwareCosts;
+use btl_ugni::UgniParams;
+use gni_timed::{Costs, Torus};
+
+/// Bytes of ob1's envelope, which the paper's limits count.
+const ENVELOPE: usize = 16;
+
+/// Two neighbouring chips of Cielo with the limits of the paper's runs.
+///
+/// The eager limit of 8 KiB and the FMA limit of 1 KiB include the envelope: 8,192 bytes are the first rendezvous, and
+/// an Eager GET of 1,024 bytes goes by the block transfer engine. The longest GET is that of April 2012, 4 MiB.
+pub fn setup(costs: Costs) -> Setup {
+    let params = UgniParams {
+        smsg_limit: 1024,
+        eager_limit: 8192 - ENVELOPE,
+        min_rdma_pipeline_size: 8192 - ENVELOPE,
+        fma_get_limit: 1024 - ENVELOPE,
+        fma_put_limit: 1024 - ENVELOPE,
+        get_limit: 4 << 20,
+        ..UgniParams::default()
+    };
+    Setup {
+        torus: Torus::CIELO,
+        costs,
+        software: SoftwareCosts::SOURCED,
+        params,
+        ranks_per_node: 1,
+        node_spacing: 2,
+    }
+}
+
+/// What [`crate::calibrate::fit`] makes of [`Costs::SOURCED`].
+pub const FITTED: Costs =
+    Costs { request: 708.0, bte_start: 792.0, nic_rate: 5.641_367_75, ..Costs::SOURCED };
+
+/// One of the paper's figures.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Point {
+    /// Message length.
+    pub bytes: usize,
+    /// Bytes from a page's start to the receive buffer's.
+    ///
+    /// An odd length alone does not prevent a GET here, as it did in the paper's version: ob1 sends the up to three
+    /// bytes past the last multiple of four within its RTS. An odd address at the receiver does, and as in the paper
+    /// the sender cannot know it.
+    pub offset: usize,
+    /// The protocol that the paper names.
+    pub protocol: &'static str,
+    /// Half a round trip in microseconds.
+    pub latency: f64,
+    /// Whether the costs are fitted to it.
+    pub fitted: bool,
+}
+
+/// The paper's figures for Open MPI. The last one is the bandwidth of 5.32 GB/s at 8 MB, in NetPIPE's units of 2^20
+/// bytes.
+pub const POINTS: [Point; 6] = [
+    Point { bytes: 1, offset: 0, protocol: "SMSG", latency: 1.20, fitted: true },
+    Point { bytes: 1024, offset: 0, protocol: "Eager GET", latency: 4.13, fitted: false },
+    Point { bytes: 8192, offset: 0, protocol: "rendezvous GET", latency: 5.12, fitted: true },
+    Point { bytes: 8195, offset: 1, protocol: "Put Fallback", latency: 7.69, fitted: false },
+    Point { bytes: 1 << 20, offset: 0, protocol: "rendezvous GET", latency: 189.54, fitted: true },
+    Point { bytes: 8 << 20, offset: 0, protocol: "rendezvous GET", latency: 8e6 / 5320.0, fitted: false },
+];

@@ -1,0 +1,136 @@
+//! An allreduce of 64-bit sums by one of the library's schedules.
+
+use super::Timed;
+use crate::cluster::{Program, Step};
+use crate::endpoint::Endpoint;
+use crate::port::{Places, RankPort};
+use abi::Result;
+use coll::{Execution, Layout, Schedule, Shape, State};
+use mem::PeerBytes;
+use pml_ob1::ReqId;
+use std::sync::Arc;
+
+/// Calls before time is taken.
+const WARM_UP: u32 = 1;
+const WORD: usize = 8;
+
+/// One rank of repeated allreduces of `words` 64-bit integers.
+pub struct Allreduce {
+    schedule: Arc<Schedule>,
+    shape: Shape,
+    words: u64,
+    execution: Execution<ReqId>,
+    calls: u32,
+    done: u32,
+    running: bool,
+    time: Timed,
+    intact: bool,
+    ranks: u32,
+}
+
+impl Allreduce {
+    /// The part of the rank whose schedule this is, in a group of `ranks`.
+    pub fn new(schedule: Arc<Schedule>, ranks: u32, words: u64, calls: u32) -> Allreduce {
+        let layout = Layout::contiguous(words, WORD as u64);
+        let mut allreduce = Allreduce {
+            schedule,
+            shape: Shape { send: layout, recv: layout, packed: 0 },
+            words,
+            execution: Execution::new(),
+            calls: calls + WARM_UP,
+            done: 0,
+            running: false,
+            time: Timed::default(),
+            intact: true,
+            ranks,
+        };
+        // Binding tells how much scratch memory is needed. What it reports, it reports again with the first call.
+        let _ = allreduce.start();
+        allreduce
+    }
+
+    /// When the timed calls began and ended on this rank.
+    pub fn time(&self) -> Timed {
+        self.time
+    }
+
+    /// Whether every sum was right.
+    pub fn is_intact(&self) -> bool {
+        self.intact
+    }
+
+    fn start(&mut self) -> Result<()> {
+        self.execution.start(&self.schedule, &self.shape, std::iter::empty(), 0, false)
+    }
+
+    fn places(&self, end: &Endpoint) -> Places {
+        let bytes = self.words as usize * WORD;
+        let memory = end.memory();
+        Places {
+            send: memory.part(0, bytes),
+            recv: memory.part(bytes, bytes),
+            arena: memory.part(2 * bytes, self.execution.arena_bytes()),
+            element: WORD,
+        }
+    }
+
+    /// Rank r contributes r + call to every element.
+    fn prepare(&self, end: &Endpoint) {
+        let mine = u64::from(end.rank()) + u64::from(self.done);
+        let words = vec![mine; self.words as usize];
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        self.places(end).send.write(PeerBytes::of(&bytes));
+    }
+
+    fn is_right(&self, end: &Endpoint) -> bool {
+        let ranks = u64::from(self.ranks);
+        let sum = ranks * (ranks - 1) / 2 + ranks * u64::from(self.done);
+        let recv = self.places(end).recv;
+        let recv = recv.as_bytes();
+        (0..self.words as usize).all(|index| recv.word(index) == sum)
+    }
+}
+
+impl Program for Allreduce {
+    fn memory(&self) -> usize {
+        2 * self.words as usize * WORD + self.execution.arena_bytes()
+    }
+
+    fn step(&mut self, end: &mut Endpoint) -> Result<Step> {
+        loop {
+            if !self.running {
+                if self.done == WARM_UP {
+                    self.time.begun = end.now();
+                }
+                if self.done == self.calls {
+                    self.time.ended = end.now();
+                    return Ok(Step::Done);
+                }
+                self.start()?;
+                self.prepare(end);
+                self.running = true;
+            }
+            let places = self.places(end);
+            let mut port = RankPort { end, places, tag: self.done as i32 };
+            match self.execution.advance(&mut port) {
+                State::Done => {
+                    self.intact &= self.is_right(end);
+                    self.running = false;
+                    self.done += 1;
+                }
+                State::Failed(error) => return Err(error),
+                State::Pending | State::UserReduce { .. } => return Ok(Step::Waiting),
+            }
+        }
+    }
+}
+
+/// Nanoseconds of one of `calls` calls: from when the last rank has begun the first of them to when the last rank has
+/// ended the last.
+pub(crate) fn span(times: impl Iterator<Item = Timed>, calls: u32) -> f64 {
+    let later = |span: Timed, time: Timed| Timed {
+        begun: span.begun.max(time.begun),
+        ended: span.ended.max(time.ended),
+    };
+    times.fold(Timed::default(), later).each(calls)
+}

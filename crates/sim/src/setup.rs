@@ -1,0 +1,56 @@
+//! A machine and how a job lies on it.
+
+use crate::error::Error;
+use crate::software::SoftwareCosts;
+use btl_ugni::{PeerAddress, UgniParams};
+use gni::{InstId, PeAddr};
+use gni_soft::NodeLimits;
+use gni_timed::{Costs, Torus, WorldConfig};
+use std::sync::Arc;
+
+/// The machine, the transport's parameters, and where ranks run.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The torus.
+    pub torus: Torus,
+    /// What network and NIC cost.
+    pub costs: Costs,
+    /// What software costs.
+    pub software: SoftwareCosts,
+    /// The transport's parameters.
+    pub params: UgniParams,
+    /// Ranks of one node, in order of their numbers.
+    pub ranks_per_node: u32,
+    /// From one node of the job to the next; 2 leaves the other node of each chip to others.
+    pub node_spacing: u32,
+}
+
+impl Setup {
+    /// Where a rank runs; the node may be beyond the torus.
+    pub fn node_of(&self, rank: u32) -> PeAddr {
+        PeAddr(rank / self.ranks_per_node.max(1) * self.node_spacing)
+    }
+
+    /// Ranks that share a rank's node, in a job of `ranks`.
+    pub(crate) fn local_ranks(&self, rank: u32, ranks: u32) -> usize {
+        let per_node = self.ranks_per_node.max(1);
+        let first = rank / per_node * per_node;
+        per_node.min(ranks - first) as usize
+    }
+
+    /// The machine for a job of `ranks`.
+    pub(crate) fn world(&self, ranks: u32) -> Result<WorldConfig, Error> {
+        let last = self.node_of(ranks.max(1) - 1);
+        if last.0 >= self.torus.nodes() {
+            return Err(Error::TooSmall { needed: u64::from(last.0) + 1, nodes: self.torus.nodes() });
+        }
+        Ok(WorldConfig { torus: self.torus, costs: self.costs, limits: NodeLimits::default(), ranks })
+    }
+
+    /// The addresses of all ranks.
+    pub(crate) fn peers(&self, ranks: u32) -> Arc<[PeerAddress]> {
+        let address =
+            |rank| PeerAddress { pe: self.node_of(rank), inst: InstId(rank), locator: Box::new([]) };
+        (0..ranks).map(address).collect()
+    }
+}
