@@ -21,8 +21,10 @@ pub(super) struct Wire {
     pub context: u32,
     /// That of an inter-communicator's local group.
     pub local_context: u32,
-    /// This process's rank in the local group.
-    pub rank: u32,
+    /// How this process calls itself in messages: its rank in the local group, or its peer number.
+    pub source: u32,
+    /// Messages name processes by peer number.
+    pub by_peer: bool,
     /// One tag per call.
     pub tag: i32,
     pub owner: u32,
@@ -118,7 +120,7 @@ impl Port for CorePort<'_> {
         let to = SendTo {
             peer: self.peer(peer),
             context: self.context(peer),
-            source: self.wire.rank,
+            source: self.wire.source,
             tag: self.wire.tag,
             owner: self.wire.owner,
         };
@@ -132,11 +134,12 @@ impl Port for CorePort<'_> {
     }
 
     fn irecv(&mut self, peer: Peer, into: &Region) -> Result<Option<InFlight>> {
+        let from = self.peer(peer);
         let pattern = Pattern {
             context: self.context(peer),
-            source: peer.index() as i32,
+            source: if self.wire.by_peer { from.0 as i32 } else { peer.index() as i32 },
             tag: self.wire.tag,
-            peer: Some(self.peer(peer)),
+            peer: Some(from),
             owner: self.wire.owner,
         };
         let data = self.data(into)?;

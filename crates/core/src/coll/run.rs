@@ -215,7 +215,9 @@ impl Wire {
     /// Takes over who the processes of a communicator are.
     fn follow(&mut self, comm: &Comm) {
         self.context = comm.context | 1;
-        self.rank = comm.rank;
+        // Groups that borrow one context, one after the other, give a rank to different processes.
+        self.by_peer = comm.coll.is_apart();
+        self.source = if self.by_peer { comm.peers[comm.rank as usize] } else { comm.rank };
         self.owner = comm.handle.0 as u32;
         if !Arc::ptr_eq(&self.peers, &comm.peers) {
             self.peers = comm.peers.clone();

@@ -64,6 +64,11 @@ impl CollState {
         self.sequence = APART | tag.wrapping_mul(8) & SEQUENCE;
     }
 
+    /// Whether the calls borrow another communicator's context.
+    pub fn is_apart(&self) -> bool {
+        self.sequence & APART != 0
+    }
+
     /// A finished call to be used again, one of the same kind if there is one.
     pub fn spare(&mut self, coll: Coll, comm: abi::Comm) -> Box<Running> {
         let kept = match self.spares.iter().rposition(|running| running.coll() == coll) {

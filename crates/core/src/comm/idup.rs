@@ -7,7 +7,7 @@
 //! ```
 //!
 //! In an inter-communicator an allreduce gives each group the other group's value, so each runs twice: the
-//! second time everyone brings what it heard.
+//! second time everyone brings the larger of that and its own.
 
 use abi::{Address, Result};
 use pml_ob1::Done;
@@ -138,7 +138,8 @@ impl Duplicate {
         let heard = self.words[1];
         if self.rounds > 1 {
             self.rounds -= 1;
-            self.ask(state, heard)?;
+            let mine = self.words[0];
+            self.ask(state, heard.max(mine))?;
             return Ok(true);
         }
         self.rounds = rounds(state.comm(self.parent)?);

@@ -1,0 +1,113 @@
+"""Builds and runs the programs that the testlist files of MPICH's suite name; one line each."""
+import os
+import re
+import subprocess
+import sys
+
+DIRECTORIES = ["attr", "comm", "datatype", "errhan", "group", "info", "init", "mpi_t", "pt2pt", "topo", "part", "coll",
+               "threads/comm", "threads/pt2pt", "threads/init", "threads/coll", "threads/mpi_t", "errors/attr", "errors/basic",
+               "errors/coll", "errors/comm", "errors/group", "errors/pt2pt", "errors/topo", "errors/datatype", "impls/mpich/comm"]
+MOST_RANKS = 10
+SECONDS = 90
+
+
+class Case:
+    """A line of a testlist: program, ranks, arguments and environment."""
+
+    def __init__(self, directory, line):
+        words = line.split()
+        self.directory, self.program, self.ranks = directory, words[0], int(words[1])
+        self.arguments = [word[4:] for word in words[2:] if word.startswith("arg=")]
+        self.environment = dict(word[4:].split("=", 1) for word in words[2:] if word.startswith("env="))
+        self.must_fail = "resultTest=TestStatus" in words
+        self.expected_failure = any(word.startswith("xfail=") for word in words)
+
+    @property
+    def path(self):
+        return f"{self.directory}/{self.program}"
+
+    def __str__(self):
+        return " ".join([self.path, f"-n {self.ranks}", *self.arguments])
+
+
+def cases(suite, build, directory):
+    """The cases of one directory, those apart left out that differ in MPICH's own variables only."""
+    for root in (build, suite):
+        for name in ("testlist", "testlist.in"):
+            path = os.path.join(root, directory, name)
+            if os.path.exists(path):
+                seen, found = set(), []
+                for line in open(path):
+                    if not re.match(r"[a-zA-Z_0-9]+ +\d+", line.strip()):
+                        continue
+                    case = Case(directory, line)
+                    if str(case) not in seen:
+                        seen.add(str(case))
+                        found.append(case)
+                return found
+    return []
+
+
+def skips(path):
+    """Program or directory/program -> reason."""
+    lines = (line.split("#", 1) for line in open(path) if line.strip() and not line.startswith("#"))
+    return {name.strip(): reason.strip() for name, reason in lines}
+
+
+def compile_program(suite, build, prefix, case):
+    """Compiles a program, once; None, or what the compiler said."""
+    into = os.path.join(build, "bin", case.path)
+    if os.path.exists(into):
+        return None
+    os.makedirs(os.path.dirname(into), exist_ok=True)
+    source = os.path.join(suite, case.directory, case.program + ".c")
+    if not os.path.exists(source):
+        return "its source is made by MPICH's build or in another language"
+    makefile = open(os.path.join(suite, case.directory, "Makefile.am")).read()
+    flags = re.findall(rf"^{case.program}_CPPFLAGS *= *(.*)$", makefile, re.M)
+    words = [word for line in flags for word in line.split() if word.startswith("-D")]
+    sources = re.findall(rf"^{case.program}_SOURCES *= *(.*)$", makefile, re.M)
+    files = [os.path.join(suite, case.directory, word) for line in sources for word in line.split()] or [source]
+    utilities = [os.path.join(build, "util/.libs", name) for name in ("libmtest.a", "libmtest_thread.a", "libmtest.a")]
+    command = [os.path.join(prefix, "bin/mpicc"), "-w", "-O1", "-DHAVE_CONFIG_H", *words,
+               f"-I{build}/include", f"-I{suite}/include", f"-I{build}/dtpools/include", f"-I{suite}/dtpools/include",
+               *files, *utilities, f"{build}/dtpools/src/.libs/libdtpools.a", "-lpthread", "-lm",
+               "-o", into]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return None if done.returncode == 0 else done.stderr.strip()[-600:]
+
+
+def run(build, prefix, case):
+    """None, or what went wrong."""
+    command = [os.path.join(prefix, "bin/mpiexec"), "-n", str(case.ranks), os.path.join(build, "bin", case.path), *case.arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=SECONDS, stdin=subprocess.DEVNULL,
+                              cwd=os.path.join(build, "bin", case.directory), env={**os.environ, **case.environment})
+    except subprocess.TimeoutExpired:
+        return f"not finished after {SECONDS} s"
+    content = done.returncode != 0 if case.must_fail else done.returncode == 0 and "No Errors" in done.stdout
+    return None if content else f"exit status {done.returncode}\n" + (done.stdout + done.stderr)[-1500:]
+
+
+def main():
+    suite, build, prefix, *chosen = sys.argv[1:]
+    excluded = skips(os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpich-tests.skip"))
+    failures = 0
+    for directory in chosen or DIRECTORIES:
+        for case in cases(suite, build, directory):
+            reason = excluded.get(case.path) or excluded.get(str(case))
+            if not reason and case.ranks > MOST_RANKS:
+                reason = f"more than {MOST_RANKS} ranks"
+            if reason:
+                print(f"skip: mpich-tests: {case}: {reason}")
+                continue
+            wrong = compile_program(suite, build, prefix, case) or run(build, prefix, case)
+            if wrong:
+                failures += 1
+                print(f"FAIL mpich-tests: {case}{' (MPICH expects this)' if case.expected_failure else ''}: {wrong}", flush=True)
+            else:
+                print(f"ok mpich-tests: {case}", flush=True)
+    return failures != 0
+
+
+sys.exit(main())
