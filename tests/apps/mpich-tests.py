@@ -19,7 +19,7 @@ class Case:
         self.directory, self.program, self.ranks = directory, words[0], int(words[1])
         self.arguments = [word[4:] for word in words[2:] if word.startswith("arg=")]
         self.environment = dict(word[4:].split("=", 1) for word in words[2:] if word.startswith("env="))
-        self.must_fail = "resultTest=TestStatus" in words
+        self.must_fail = any(word in ("resultTest=TestStatus", "resultTest=TestErrFatal") for word in words)
         self.expected_failure = any(word.startswith("xfail=") for word in words)
 
     @property
@@ -68,7 +68,7 @@ def compile_program(suite, build, prefix, case):
     words = [word for line in flags for word in line.split() if word.startswith("-D")]
     sources = re.findall(rf"^{case.program}_SOURCES *= *(.*)$", makefile, re.M)
     files = [os.path.join(suite, case.directory, word) for line in sources for word in line.split()] or [source]
-    utilities = [os.path.join(build, "util/.libs", name) for name in ("libmtest.a", "libmtest_thread.a", "libmtest.a")]
+    utilities = [os.path.join(build, "util/.libs", name) for name in ("libdtypes.a", "libmtest.a", "libmtest_thread.a", "libmtest.a")]
     command = [os.path.join(prefix, "bin/mpicc"), "-w", "-O1", "-DHAVE_CONFIG_H", *words,
                f"-I{build}/include", f"-I{suite}/include", f"-I{build}/dtpools/include", f"-I{suite}/dtpools/include",
                *files, *utilities, f"{build}/dtpools/src/.libs/libdtpools.a", "-lpthread", "-lm",
@@ -85,7 +85,7 @@ def run(build, prefix, case):
                               cwd=os.path.join(build, "bin", case.directory), env={**os.environ, **case.environment})
     except subprocess.TimeoutExpired:
         return f"not finished after {SECONDS} s"
-    content = done.returncode != 0 if case.must_fail else done.returncode == 0 and "No Errors" in done.stdout
+    content = done.returncode != 0 if case.must_fail else done.returncode == 0 and "no errors" in done.stdout.lower()
     return None if content else f"exit status {done.returncode}\n" + (done.stdout + done.stderr)[-1500:]
 
 
@@ -96,6 +96,8 @@ def main():
     for directory in chosen or DIRECTORIES:
         for case in cases(suite, build, directory):
             reason = excluded.get(case.path) or excluded.get(str(case))
+            if not reason and case.program.endswith("_oldapi"):
+                reason = "it calls functions that MPI-3.0 removed"
             if not reason and case.ranks > MOST_RANKS:
                 reason = f"more than {MOST_RANKS} ranks"
             if reason:
