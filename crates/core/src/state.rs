@@ -42,6 +42,8 @@ pub(crate) struct State {
     pub callbacks: crate::coll::Callbacks,
     /// Threads asleep on this process's doorbell.
     pub sleepers: u32,
+    /// Polls in a row (`MPI_Test`, `MPI_Iprobe`) that found nothing to do.
+    pub fruitless_polls: u32,
     /// Datatypes by handle.
     pub types: Types,
     pub groups: Groups,
@@ -108,6 +110,7 @@ impl State {
             initialized: false,
             finalized: false,
             sleepers: 0,
+            fruitless_polls: 0,
             types: Types::new(),
             groups: Groups::new(),
             ops: Ops::new(),

@@ -87,15 +87,26 @@ pub(crate) fn wait_for<R>(t: &mut Token, mut ready: impl FnMut(&mut State) -> Op
     }
 }
 
+/// Polls in a row that find nothing, after which a program that polls gives way on an oversubscribed node: a loop
+/// around `MPI_Iprobe` or `MPI_Test` would otherwise hold the core that the awaited rank needs.
+const FRUITLESS_POLLS: u32 = 3;
+
 /// Makes progress once, runs callbacks that became due, and returns.
 pub(crate) fn poll(t: &mut Token) {
-    let callback = {
+    let (callback, gives_way) = {
         let mut state = t.lock();
         if state.progress() {
+            state.fruitless_polls = 0;
             wake_others(&mut state);
+        } else {
+            state.fruitless_polls = state.fruitless_polls.saturating_add(1);
         }
-        state.next_callback()
+        let gives_way = state.fruitless_polls > FRUITLESS_POLLS && state.params.waiting.shares_core();
+        (state.next_callback(), gives_way)
     };
+    if gives_way {
+        std::thread::yield_now();
+    }
     if let Some(callback) = callback {
         crate::coll::run_callback(t, callback);
     }

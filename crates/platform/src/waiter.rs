@@ -25,6 +25,11 @@ impl Policy {
     /// For more ranks than cores.
     pub const OVERSUBSCRIBED: Policy = Policy { spin: Duration::ZERO, yields: 20 };
 
+    /// Whether another rank may be waiting for this core.
+    pub const fn shares_core(&self) -> bool {
+        self.spin.is_zero()
+    }
+
     /// The policy for a node, by whether it has more ranks than cores.
     pub const fn for_node(oversubscribed: bool) -> Policy {
         if oversubscribed { Policy::OVERSUBSCRIBED } else { Policy::DEDICATED }
