@@ -5,11 +5,19 @@
 //! of [`Reached`], a field of [`Bml`], and a line in each `match` below.
 #![forbid(unsafe_code)]
 
+mod selection;
+
 use core::fmt;
+
+pub use selection::{BtlParams, Selection};
 
 use btl::{Access, Arrival, Asleep, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take};
 use btl_self::Loopback;
+use btl_ugni::Ugni;
 use btl_vader::Vader;
+use gni::Time;
+use gni_soft::SoftNic;
+use gni_soft::host::HostNic;
 use mem::{Source, UserMem};
 use shm::doorbell::Doorbell;
 
@@ -20,7 +28,12 @@ enum Reached {
     Itself,
     /// It is on this node.
     Vader,
+    /// By Gemini, wherever it is.
+    Gemini,
 }
+
+/// The transport over Gemini as processes use it: over the NIC of their host, told the time by the host's clock.
+pub type Gemini = Ugni<SoftNic<HostNic>, fn() -> Time>;
 
 /// All transports of a process behind one table.
 #[derive(Debug)]
@@ -29,6 +42,9 @@ pub struct Bml {
     loopback: Loopback,
     /// Behind a pointer, so that asking whether it is there costs one test.
     vader: Option<Box<Vader>>,
+    gemini: Option<Box<Gemini>>,
+    /// Whether Gemini is asked before vader for the next arrival; they take turns.
+    gemini_first: bool,
     /// Whose turn it is to be asked first for an arrival.
     loopback_first: bool,
 }
@@ -41,8 +57,8 @@ impl fmt::Display for Unreachable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "choosing a transport for rank {} failed\nit is on another node, and only processes of one node can \
-             be reached so far\nstart all ranks on one node: mpiexec -n N program",
+            "choosing a transport for rank {} failed\nit is on another node, and the parameter btl allows none that \
+             reaches it there\nstart all ranks on one node, or allow Gemini: mpiexec --mca btl self,vader,ugni",
             self.0.0
         )
     }
@@ -61,28 +77,58 @@ impl Bml {
             routes: [Reached::Itself].into(),
             loopback: Loopback::new(Peer(0), doorbell),
             vader: None,
+            gemini: None,
+            gemini_first: false,
             loopback_first: false,
         }
     }
 
-    /// The table of process `me` of `size` processes, those of its node reached by `vader`.
+    /// The table of process `me` of `size` processes: those of its node are reached by `vader` where there is one,
+    /// all others by `gemini`. Where both are there, they sleep on one doorbell.
     ///
     /// # Errors
-    /// [`Unreachable`]: the first peer that is neither on this node nor this process.
-    pub fn of_node(me: Peer, size: usize, vader: Vader) -> Result<Bml, Unreachable> {
+    /// [`Unreachable`]: the first peer that nothing reaches.
+    pub fn new(
+        me: Peer,
+        size: usize,
+        vader: Option<Vader>,
+        gemini: Option<Gemini>,
+    ) -> Result<Bml, Unreachable> {
         let route = |peer: Peer| match peer {
             _ if peer == me => Ok(Reached::Itself),
-            _ if vader.reaches(peer) => Ok(Reached::Vader),
+            _ if vader.as_ref().is_some_and(|vader| vader.reaches(peer)) => Ok(Reached::Vader),
+            _ if gemini.is_some() => Ok(Reached::Gemini),
             _ => Err(Unreachable(peer)),
         };
         let routes = (0..size as u32).map(|peer| route(Peer(peer))).collect::<Result<_, _>>()?;
-        let loopback = Loopback::new(me, vader.doorbell());
-        Ok(Bml { routes, loopback, vader: Some(Box::new(vader)), loopback_first: false })
+        let doorbell = match (&vader, &gemini) {
+            (Some(vader), _) => vader.doorbell(),
+            (None, Some(gemini)) => gemini.nic().fabric().lasting_doorbell(),
+            (None, None) => return Ok(Bml::solo()),
+        };
+        Ok(Bml {
+            routes,
+            loopback: Loopback::new(me, doorbell),
+            vader: vader.map(Box::new),
+            gemini: gemini.map(Box::new),
+            gemini_first: false,
+            loopback_first: false,
+        })
     }
 
     /// The transport of this node's processes, for what they share beyond messages.
     pub fn vader(&self) -> Option<&Vader> {
         self.vader.as_deref()
+    }
+
+    /// The transport over Gemini, for what it counts.
+    pub fn gemini(&self) -> Option<&Gemini> {
+        self.gemini.as_deref()
+    }
+
+    /// Whether nothing that was sent still depends on this process's work.
+    pub fn is_flushed(&self) -> bool {
+        self.gemini.as_ref().is_none_or(|gemini| gemini.is_flushed())
     }
 
     /// Ends the sleep of all threads of this process that sleep on what [`Btl::arm`] gave them, also of those
@@ -109,6 +155,10 @@ macro_rules! on_route {
                 let $btl = $bml.vader.as_mut().expect(IN_TABLE);
                 $call
             }
+            Reached::Gemini => {
+                let $btl = $bml.gemini.as_mut().expect(IN_TABLE);
+                $call
+            }
         }
     };
 }
@@ -122,6 +172,7 @@ impl Btl for Bml {
         match self.reached(peer) {
             Reached::Itself => self.loopback.limits(peer),
             Reached::Vader => self.vader.as_ref().expect(IN_TABLE).limits(peer),
+            Reached::Gemini => self.gemini.as_ref().expect(IN_TABLE).limits(peer),
         }
     }
 
@@ -130,17 +181,21 @@ impl Btl for Bml {
         on_route!(self, peer, btl => btl.send(peer, header, payload))
     }
 
-    /// Vader's routes are the only ones; every other peer is reached the long way.
+    /// All routes are vader's or, where there is no vader, Gemini's; every other peer is reached the long way.
     fn route(&self, peer: Peer) -> Route {
-        match (&self.vader, self.reached(peer)) {
-            (Some(vader), Reached::Vader) => vader.route(peer),
+        match (&self.vader, &self.gemini, self.reached(peer)) {
+            (Some(vader), _, Reached::Vader) => vader.route(peer),
+            (None, Some(gemini), Reached::Gemini) => gemini.route(peer),
             _ => Route::NONE,
         }
     }
 
     #[inline(always)]
     fn send_on<S: Source>(&mut self, route: Route, header: &[u64], payload: &mut S) -> Result<Asleep, Busy> {
-        self.vader.as_mut().ok_or(Busy)?.send_on(route, header, payload)
+        match &mut self.vader {
+            Some(vader) => vader.send_on(route, header, payload),
+            None => self.send_by_gemini(route, header, payload),
+        }
     }
 
     #[cold]
@@ -157,12 +212,18 @@ impl Btl for Bml {
         header: &[u64],
         payload: &mut S,
     ) -> Result<(), Busy> {
-        self.vader.as_mut().ok_or(Busy)?.send_eager_on(route, header, payload)
+        match &mut self.vader {
+            Some(vader) => vader.send_eager_on(route, header, payload),
+            None => self.send_by_gemini(route, header, payload).map(drop),
+        }
     }
 
     #[inline(always)]
     fn receive_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
-        self.vader.as_mut()?.receive_if(route, take)
+        match &mut self.vader {
+            Some(vader) => vader.receive_if(route, take),
+            None => self.gemini.as_mut()?.receive_if(route, take),
+        }
     }
 
     #[inline(always)]
@@ -175,6 +236,9 @@ impl Btl for Bml {
             {
                 return Some(arrival);
             }
+        }
+        if self.gemini.is_some() {
+            return self.next_of_both();
         }
         if let Some(vader) = &mut self.vader
             && let Some(arrival) = vader.next_arrival()
@@ -202,6 +266,7 @@ impl Btl for Bml {
             None => None,
         };
         match event {
+            None if self.gemini.is_some() => self.next_event_of_gemini(),
             None if self.loopback.has_work() => self.loopback.next_event(),
             event => event,
         }
@@ -242,26 +307,77 @@ impl Btl for Bml {
         match self.reached(peer) {
             Reached::Itself => self.loopback.congested(peer),
             Reached::Vader => self.vader.as_ref().expect(IN_TABLE).congested(peer),
+            Reached::Gemini => false,
         }
     }
 
     fn advertise_congestion(&mut self, on: bool) -> bool {
-        self.vader.as_mut().is_none_or(|vader| vader.advertise_congestion(on))
+        // Gemini has no such word; the layer above tells its peers, and those that see vader's word hear it twice.
+        self.vader.as_mut().is_none_or(|vader| vader.advertise_congestion(on)) && self.gemini.is_none()
     }
 
     fn arm(&mut self) -> Option<Sleep> {
         // The loopback rings the doorbell that the others sleep on.
-        match &mut self.vader {
+        match (&mut self.vader, &mut self.gemini) {
             _ if self.loopback.has_work() => None,
-            Some(vader) => vader.arm(),
-            None => self.loopback.arm(),
+            (Some(vader), None) => vader.arm(),
+            (None, Some(gemini)) => gemini.arm(),
+            (Some(vader), Some(gemini)) => {
+                vader.arm()?;
+                // It is the same word, and has the value of the last who armed.
+                let armed = gemini.arm();
+                if armed.is_none() {
+                    vader.disarm();
+                }
+                armed
+            }
+            (None, None) => self.loopback.arm(),
         }
     }
 
     fn disarm(&mut self) {
-        match &mut self.vader {
-            Some(vader) => vader.disarm(),
-            None => self.loopback.disarm(),
+        match (&mut self.vader, &mut self.gemini) {
+            (None, None) => self.loopback.disarm(),
+            (vader, gemini) => {
+                if let Some(vader) = vader {
+                    vader.disarm();
+                }
+                if let Some(gemini) = gemini {
+                    gemini.disarm();
+                }
+            }
         }
+    }
+}
+
+/// Out of the straight line, which is vader's.
+impl Bml {
+    #[inline(never)]
+    fn send_by_gemini<S: Source>(
+        &mut self,
+        route: Route,
+        header: &[u64],
+        payload: &mut S,
+    ) -> Result<Asleep, Busy> {
+        self.gemini.as_mut().ok_or(Busy)?.send_on(route, header, payload)
+    }
+
+    #[inline(never)]
+    fn next_of_both(&mut self) -> Option<Arrival> {
+        let Bml { vader, gemini, gemini_first, .. } = self;
+        *gemini_first = !*gemini_first;
+        let by_vader = |vader: &mut Option<Box<Vader>>| vader.as_mut()?.next_arrival();
+        let by_gemini = |gemini: &mut Option<Box<Gemini>>| gemini.as_mut()?.next_arrival();
+        let arrival = match gemini_first {
+            true => by_gemini(gemini).or_else(|| by_vader(vader)),
+            false => by_vader(vader).or_else(|| by_gemini(gemini)),
+        };
+        arrival.or_else(|| if self.loopback.has_work() { self.loopback.next_arrival() } else { None })
+    }
+
+    #[inline(never)]
+    fn next_event_of_gemini(&mut self) -> Option<Event> {
+        let event = self.gemini.as_mut()?.next_event();
+        event.or_else(|| if self.loopback.has_work() { self.loopback.next_event() } else { None })
     }
 }

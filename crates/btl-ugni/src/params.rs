@@ -68,11 +68,6 @@ mca::params! {
         msgq_credits: mca::Int = "64", range 1 to 4096;
         /// Shared-queue messages a node holds in all.
         msgq_pool: mca::Int = "4096", range 1 to 4096;
-        /// Faults that the software NIC injects, as name=value pairs separated by commas: seed, drop, lost_ack,
-        /// fatal, reorder, delay, early_event, overrun, datagram (probabilities), cq_entries, mdds.
-        faults: mca::Text = "";
-        /// Memory descriptors of the software NIC, shared by the ranks of a node.
-        nic_mdds: mca::Int = "4096", range 1 to 4096;
     }
 }
 
@@ -181,7 +176,7 @@ impl fmt::Display for Unusable {
             Unusable::TooFewRegistrations { have } => write!(
                 f,
                 "{have} memory registrations are left for each rank, and {} are needed\n\
-                 run fewer ranks per node, or raise --mca btl_ugni_max_mem_reg (and btl_ugni_nic_mdds)",
+                 run fewer ranks per node, or raise --mca btl_ugni_max_mem_reg (and gni_mdds)",
                 quota::FEWEST
             ),
             Unusable::Msgq => f.write_str(

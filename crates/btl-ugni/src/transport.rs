@@ -10,7 +10,7 @@ use crate::peers::PeerAddress;
 use crate::quota::Quota;
 use crate::rdma::Transfer;
 use crate::stats::Stats;
-use btl::{Access, Arrival, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Sleep};
+use btl::{Access, Arrival, Asleep, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take};
 use core::fmt;
 use gni::{Clock, Cq, Gni, JobResource, MsgqMessage, SmsgAttr, SmsgType};
 use mem::{Source, UserMem};
@@ -184,6 +184,11 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         self.frags.is_empty() && self.transfers.is_empty() && self.wanting.is_empty() && self.is_quiet()
     }
 
+    /// Whether, in addition, all that was sent has arrived: this process may stop making progress.
+    pub fn is_flushed(&self) -> bool {
+        self.is_idle() && self.messages_out == 0 && self.transfers_out == 0
+    }
+
     /// Whether nothing needs turns of ours.
     fn is_quiet(&self) -> bool {
         self.again.is_empty()
@@ -209,6 +214,12 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             self.answer_greetings();
             self.send_waiting();
         }
+    }
+}
+
+impl<N: Gni, C: Clock> fmt::Debug for Ugni<N, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ugni").field("me", &self.job.me).field("plan", &self.plan).finish_non_exhaustive()
     }
 }
 
@@ -261,6 +272,38 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
     fn next_arrival_from(&mut self, peer: Peer) -> Option<Arrival> {
         let connection = self.connections.of(peer)?;
         self.next_message(connection)
+    }
+
+    /// A route is the peer's number.
+    fn route(&self, peer: Peer) -> Route {
+        Route(peer.0)
+    }
+
+    /// The NIC rings the peer.
+    #[inline]
+    fn send_on<S: Source>(&mut self, route: Route, header: &[u64], payload: &mut S) -> Result<Asleep, Busy> {
+        self.send_message(Peer(route.0), header, payload).map(|()| Asleep(false))
+    }
+
+    #[inline]
+    fn send_eager_on<S: Source>(
+        &mut self,
+        route: Route,
+        header: &[u64],
+        payload: &mut S,
+    ) -> Result<(), Busy> {
+        self.send_message(Peer(route.0), header, payload)
+    }
+
+    #[inline]
+    fn receive_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
+        let connection = self.connections.of(Peer(route.0))?;
+        let arrival = self.next_message(connection)?;
+        let taken = take.take(arrival.header, arrival.payload);
+        if taken.is_some() {
+            self.release_token(Token::unpack(arrival.token));
+        }
+        taken
     }
 
     #[inline]

@@ -53,7 +53,8 @@ impl Vader {
         Some(held)
     }
 
-    fn doorbell_of(&self, peer: Peer) -> &'static Doorbell {
+    /// What `peer`, which is of this node, sleeps on.
+    pub fn doorbell_of(&self, peer: Peer) -> &'static Doorbell {
         self.links[self.local_of[peer.0 as usize] as usize].doorbell
     }
 }

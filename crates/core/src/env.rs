@@ -135,7 +135,14 @@ fn drain(t: &mut Token) {
     let _ = crate::buffer::flush(t, crate::buffer::Place::Process);
     // All ranks of the world stay until everyone has sent all it had: a rank that leaves can answer nobody.
     let _ = crate::coll::blocking_barrier(t, abi::COMM_WORLD);
-    wait_for(t, |state| state.ob1.idle().then_some(()));
+    wait_for(t, |state| (state.ob1.idle() && state.bml.is_flushed()).then_some(()));
+    let mut state = t.lock();
+    let State { bml, world: Some(world), .. } = &mut *state else { return };
+    if bml.gemini().is_some() {
+        // A NIC whose process has ended acknowledges nothing: all have to be done before the first one goes. Should
+        // the launcher be gone, so is the job.
+        let _ = world.job.fence();
+    }
 }
 
 /// The last user of MPI is gone: tells the launcher, so that the process may exit.

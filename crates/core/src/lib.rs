@@ -21,6 +21,7 @@ pub mod grequest;
 pub mod group;
 mod handle;
 pub mod info;
+mod lost;
 mod memory;
 pub mod op;
 pub mod p2p;

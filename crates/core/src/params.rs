@@ -34,9 +34,12 @@ mca::params! {
 /// The parameters of each room of the library, by the beginning that their names share.
 pub(crate) const ROOMS: &[(&str, &[mca::Param])] = &[
     ("mpi", MpiParams::PARAMS),
+    ("btl", bml::BtlParams::PARAMS),
+    ("btl_ugni", btl_ugni::UgniParams::PARAMS),
     ("btl_vader", btl_vader::VaderParams::PARAMS),
     ("coll", crate::coll::CollParams::PARAMS),
     ("coll_tuned", crate::coll::TunedParams::PARAMS),
+    ("gni", crate::transport::GniParams::PARAMS),
 ];
 
 /// Every parameter of the library, by room.

@@ -17,6 +17,9 @@ impl State {
     pub fn progress(&mut self) -> bool {
         let State { ob1, bml, .. } = self;
         let mut happened = ob1.progress(bml) > 0;
+        if let Some(peer) = ob1.next_lost() {
+            self.peer_lost(peer);
+        }
         if !self.active.is_empty() {
             happened |= crate::coll::advance_all(self);
         }

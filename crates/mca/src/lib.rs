@@ -48,5 +48,5 @@ mod values;
 pub use error::{BadValue, FileError};
 pub use param::{Level, Param, Range, Scope};
 pub use registry::{Registry, Unknown, nearest};
-pub use value::{Bool, Int, Kind, List, Size, Text, Type};
+pub use value::{Bool, Int, Kind, List, Size, Text, Type, listed};
 pub use values::{Setting, Source, Values, files_of};

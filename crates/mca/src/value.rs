@@ -13,6 +13,8 @@ pub enum Kind {
     Text,
     /// [`List`].
     List,
+    /// A list of some of these words, or of those to leave out, after `^`; see [`listed`].
+    Words(&'static [&'static str]),
     /// One of these words; declared with [`choice!`](crate::choice).
     Choice(&'static [&'static str]),
 }
@@ -25,7 +27,7 @@ impl Kind {
             Kind::Int => "integer",
             Kind::Size => "size",
             Kind::Text => "string",
-            Kind::List => "list",
+            Kind::List | Kind::Words(_) => "list",
             Kind::Choice(_) => "enum",
         }
     }
@@ -38,6 +40,9 @@ impl Kind {
             Kind::Size => "a size such as 4096, 64k, 1M or 2G".to_string(),
             Kind::Text => "any text".to_string(),
             Kind::List => "words separated by commas".to_string(),
+            Kind::Words(words) => {
+                format!("some of {}, separated by commas (after ^: those to leave out)", words.join(", "))
+            }
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
         }
     }
@@ -140,10 +145,30 @@ impl Type for List {
     }
 }
 
+/// Which of `words` the list `text` names: those in it or, when it begins with `^`, those not in it. `None` when it
+/// has any other word.
+pub fn listed(words: &[&str], text: &str) -> Option<Vec<bool>> {
+    let (text, exclusive) = text.trim().strip_prefix('^').map_or((text, false), |rest| (rest, true));
+    let mut chosen = vec![exclusive; words.len()];
+    for word in List::parse(text)? {
+        chosen[words.iter().position(|known| *known == word)?] = !exclusive;
+    }
+    Some(chosen)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn lists_of_known_words_include_or_exclude() {
+        let words = ["self", "vader", "ugni"];
+        assert_eq!(listed(&words, " ugni,self"), Some(vec![true, false, true]));
+        assert_eq!(listed(&words, "^vader"), Some(vec![true, false, true]));
+        assert_eq!(listed(&words, ""), Some(vec![false; 3]));
+        assert_eq!(listed(&words, "self,tcp"), None);
+    }
 
     #[test]
     fn sizes_are_powers_of_1024() {

@@ -8,6 +8,12 @@ fn monotonic() -> (i64, i64) {
     (now.tv_sec, now.tv_nsec)
 }
 
+/// Nanoseconds.
+pub fn nanoseconds() -> u64 {
+    let (seconds, nanoseconds) = monotonic();
+    seconds as u64 * 1_000_000_000 + nanoseconds as u64
+}
+
 /// Seconds, for `MPI_Wtime`.
 pub fn seconds() -> f64 {
     let (seconds, nanoseconds) = monotonic();

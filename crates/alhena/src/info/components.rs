@@ -14,7 +14,7 @@ pub struct Component {
 }
 
 /// All components, by framework.
-pub const COMPONENTS: [Component; 4] = [
+pub const COMPONENTS: [Component; 5] = [
     Component {
         framework: "pml",
         name: "ob1",
@@ -25,6 +25,11 @@ pub const COMPONENTS: [Component; 4] = [
         framework: "btl",
         name: "vader",
         description: "ranks of one node: fastboxes, receive queue, single and cooperative copy",
+    },
+    Component {
+        framework: "btl",
+        name: "ugni",
+        description: "Gemini, in software: mailboxes, Eager GET, GET and PUT, Put Fallback; by --mca btl self,ugni",
     },
     Component {
         framework: "launcher",

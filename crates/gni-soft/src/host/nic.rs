@@ -130,6 +130,13 @@ impl HostNic {
         }
     }
 
+    /// What the owner sleeps on, for its other transports. What peers map of this NIC stays mapped, here too, until
+    /// the process ends.
+    pub fn lasting_doorbell(&self) -> &'static Doorbell {
+        let own: &'static Arc<Own> = Box::leak(Box::new(Arc::clone(&self.own)));
+        own.doorbell()
+    }
+
     fn make_queue(&self, entries: usize) -> Result<ArrivalQueue> {
         let entries = entries.next_power_of_two();
         let (block, map) = self.own.make_block(ring_bytes(entries)).map_err(|_| Error::NoMemory)?;

@@ -1,0 +1,54 @@
+//! Which transports may be used.
+
+/// The transports that the parameter `btl` allows. `self` is always used, named or not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Selection {
+    /// Between processes of one node.
+    pub vader: bool,
+    /// Over Gemini.
+    pub ugni: bool,
+}
+
+/// The names that the parameter accepts.
+const NAMES: &[&str] = &["self", "vader", "sm", "ugni"];
+
+impl mca::Type for Selection {
+    type Value = Selection;
+    const KIND: mca::Kind = mca::Kind::Words(NAMES);
+
+    fn parse(text: &str) -> Option<Selection> {
+        let chosen = mca::listed(NAMES, text)?;
+        // Open MPI calls its shared memory transport "sm"; leaving out either name leaves it out.
+        let exclusive = text.trim_start().starts_with('^');
+        let vader = if exclusive { chosen[1] && chosen[2] } else { chosen[1] || chosen[2] };
+        // Gemini only where it is asked for: it takes memory, sockets and a thread.
+        Some(Selection { vader, ugni: chosen[3] && !exclusive })
+    }
+}
+
+mca::params! {
+    /// The choice of transports.
+    pub struct BtlParams("") {
+        /// Transports that may carry messages, separated by commas: self (a rank to itself; always used), vader or
+        /// sm (ranks of one node), ugni (Gemini, in software: all ranks; those of the node only without vader).
+        /// `^vader` allows all defaults but that.
+        btl: Selection = "self,vader", scope AllEq;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BtlParams, Selection};
+    use mca::Type;
+
+    #[test]
+    fn transports_are_chosen_by_name() {
+        let chosen = |text| Selection::parse(text).map(|Selection { vader, ugni }| (vader, ugni));
+        assert_eq!(chosen("self,ugni"), Some((false, true)));
+        assert_eq!(chosen("sm,self,ugni"), Some((true, true)));
+        assert_eq!(chosen("^ugni"), Some((true, false)));
+        assert_eq!(chosen("^sm"), Some((false, false)));
+        assert_eq!(chosen("self,tcp"), None);
+        assert_eq!(BtlParams::default().btl, Selection { vader: true, ugni: false });
+    }
+}

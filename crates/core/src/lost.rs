@@ -1,0 +1,31 @@
+//! What happens when a transport gives a peer up.
+
+use btl::Peer;
+
+use crate::errhandler::Handler;
+use crate::state::State;
+
+impl State {
+    /// Nothing more reaches `peer` or comes from it. Requests with it have ended with `MPI_ERR_PROC_ABORTED`, but
+    /// others may wait for what such a request was to bring about: unless the program handles errors itself
+    /// (the handler of `MPI_COMM_WORLD`), the job ends.
+    #[cold]
+    pub fn peer_lost(&mut self, peer: Peer) {
+        let handler =
+            self.comms.find(abi::COMM_WORLD).map_or(self.errhandlers.initial, |comm| comm.errhandler);
+        let Some(world) = self.world.as_mut().filter(|_| matches!(handler, Handler::Fatal | Handler::Abort))
+        else {
+            return;
+        };
+        let message = format!(
+            "alhena: rank {}: rank {} is lost: messages to it do not arrive any more\n\
+             alhena: seen: its Gemini NIC gave no answer, however often it was asked; its process has ended, or the \
+             network between the two is cut\n\
+             alhena: look at what rank {} wrote last and at the network; for more patience: --mca \
+             btl_ugni_rdma_max_retries and btl_ugni_smsg_max_retries",
+            world.job.rank, peer.0, peer.0
+        );
+        eprintln!("{message}");
+        world.job.abort(1, &message)
+    }
+}

@@ -1,0 +1,133 @@
+//! Opens the transport over Gemini: a NIC in software, its address put before the job's fence, those of the others
+//! read after it.
+
+use std::sync::Arc;
+
+use bml::Gemini;
+use btl::Peer;
+use btl_ugni::{Job, PeerAddress, Ugni, UgniParams};
+use btl_vader::Vader;
+use gni::{InstId, JobKey, Modes, PeAddr, Time};
+use gni_soft::host::{self, Doorbells, HostConfig, HostNic};
+use gni_soft::{FaultPlan, NicConfig, NodeLimits, SoftNic};
+use shm::doorbell::Doorbell;
+
+use crate::params::Params;
+
+mca::choice! {
+    /// Which ways the NIC takes to its peers.
+    pub enum Reach {
+        /// Shared memory and single copy on the host, TCP beyond.
+        Auto = "auto",
+        /// As `auto`, but no single copy: the owner of memory copies, asked by socket.
+        Socket = "socket",
+        /// TCP to all peers.
+        Tcp = "tcp",
+    }
+}
+
+mca::params! {
+    /// Parameters of the Gemini NIC in software.
+    pub struct GniParams("gni_") {
+        /// Faults that each rank's NIC injects, as name=value pairs separated by commas: seed, drop, lost_ack, fatal,
+        /// reorder, delay, early_event, overrun, datagram (probabilities), cq_entries, mdds.
+        faults: mca::Text = "", level Developer;
+        /// Memory descriptors of a node's NIC, shared by its ranks.
+        mdds: mca::Int = "4096", range 1 to 4096, scope AllEq, level Tuner;
+        /// Ways to peers: shared memory on the host and TCP beyond, or one of these alone.
+        reach: Reach = "auto", scope AllEq;
+        /// Listen for peers of other hosts even if the launcher knows of one node only: for network namespaces.
+        listen: mca::Bool = "false", scope AllEq;
+    }
+}
+
+/// Attaches this process's NIC and puts its address, which the others see after the next fence. With `vader`, the
+/// ranks of the node sleep on vader's doorbells.
+///
+/// # Errors
+/// The lines to print.
+pub(super) fn attach(
+    job: &mut pmi::Job,
+    params: &Params,
+    vader: Option<&Vader>,
+) -> Result<SoftNic<HostNic>, String> {
+    let gni = GniParams::read(&params.values).map_err(|error| error.to_string())?;
+    let faults = FaultPlan::parse(&gni.faults).map_err(|error| format!("alhena: {error}"))?;
+    let seed = faults.seed.wrapping_add(job.rank.into());
+    let several_nodes = job.node_of.iter().any(|node| *node != job.node_of[0]);
+    let config = HostConfig {
+        limits: NodeLimits { mdds: gni.mdds as u32, ..NodeLimits::default() },
+        reach: match gni.reach {
+            Reach::Auto => host::Reach::Auto,
+            Reach::Socket => host::Reach::Socket,
+            Reach::Tcp => host::Reach::Tcp,
+        },
+        listen: several_nodes || gni.listen || gni.reach == Reach::Tcp,
+        doorbells: vader.map(|vader| doorbells(job, vader)),
+        guard_pid: job.guard_pid,
+        ..HostConfig::default()
+    };
+    let place = (PeAddr(job.node_of[job.rank as usize]), InstId(job.rank));
+    let nic_config = NicConfig { faults: FaultPlan { seed, ..faults }, ..NicConfig::default() };
+    let modes = Modes::FORK_PARTCOPY | Modes::ERR_NO_KILL | Modes::MDD_SHARED | Modes::FMA_SHARED;
+    let nic = host::attach(place.0, place.1, JobKey::for_job(job.job_id as u32), modes, nic_config, config)
+        .map_err(|error| format!("alhena: {error}"))?;
+    if vader.is_none() && job.oversubscribed {
+        // Ranks that sleep often leave the fence to their senders.
+        nic.fabric().lasting_doorbell().ask_for_fences();
+    }
+    let address: String = PeerAddress::of(&nic).to_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    job.put(&key(job.rank), &address).map_err(|error| error.to_string())?;
+    Ok(nic)
+}
+
+/// The transport on the NIC, all of whose peers have put their addresses.
+///
+/// # Errors
+/// The lines to print.
+pub(super) fn open(nic: SoftNic<HostNic>, job: &mut pmi::Job, params: &Params) -> Result<Gemini, String> {
+    let ugni = UgniParams::read(&params.values).map_err(|error| error.to_string())?;
+    let peers = (0..job.size).map(|rank| address_of(job, rank)).collect::<Result<Arc<[_]>, _>>()?;
+    let about = Job { me: Peer(job.rank), peers, local_ranks: job.local_ranks.len() };
+    let clock: fn() -> Time = || Time(platform::clock::nanoseconds());
+    let gemini = Ugni::new(nic, clock, about, ugni).map_err(|error| format!("alhena: {error}"))?;
+    if job.rank == 0 && is_tuned(params) {
+        for notice in &gemini.plan().notices {
+            eprintln!("alhena: {notice}");
+        }
+    }
+    Ok(gemini)
+}
+
+/// Whether the user has set any of the transport's limits, and so wants to know what follows from them.
+fn is_tuned(params: &Params) -> bool {
+    UgniParams::PARAMS.iter().any(|param| params.values.setting(param).source != mca::Source::Default)
+}
+
+/// Vader's doorbells by rank, as the NIC asks for them.
+fn doorbells(job: &pmi::Job, vader: &Vader) -> Doorbells {
+    let bells: Vec<Option<&'static Doorbell>> = (0..job.size)
+        .map(|rank| job.local_ranks.contains(&rank).then(|| vader.doorbell_of(Peer(rank))))
+        .collect();
+    Arc::new(move |_, inst: InstId| bells.get(inst.0 as usize).copied().flatten())
+}
+
+fn key(rank: u32) -> String {
+    format!("alhena-gni-{rank}")
+}
+
+fn address_of(job: &mut pmi::Job, rank: u32) -> Result<PeerAddress, String> {
+    let text = job.get(&key(rank)).map_err(|error| error.to_string())?.unwrap_or_default();
+    let digits = text.as_bytes().as_chunks::<2>().0.iter();
+    let bytes: Option<Vec<u8>> =
+        digits.map(|pair| u8::from_str_radix(core::str::from_utf8(pair).ok()?, 16).ok()).collect();
+    let address = bytes.and_then(|bytes| PeerAddress::from_bytes(&bytes).ok());
+    address.ok_or_else(|| {
+        format!(
+            "alhena: rank {} has no way to rank {rank}\n\
+             alhena: seen: \"{text}\" for its Gemini address\n\
+             alhena: give all ranks the same transports: mpiexec --mca btl self,vader,ugni for the whole job",
+            job.rank
+        )
+    })
+}
