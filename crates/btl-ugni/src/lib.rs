@@ -52,6 +52,7 @@ mod buffers;
 mod connect;
 mod eager_get;
 mod mailboxes;
+mod memory;
 mod params;
 mod peers;
 mod quota;

@@ -1,4 +1,4 @@
-//! Who may use how many of this process's registrations.
+//! Who may use how many of this process's registrations at a time.
 //!
 //! A transfer holds memory registered on both sides. If the memory that waits for peers could take all
 //! registrations, two processes could wait for each other for ever: each has exposed all it may, and neither
@@ -8,6 +8,9 @@
 //! ```text
 //!   exposed for reading ──▶ the peer exposes for writing (Put Fallback) ──▶ local side of a transfer ──▶ the NIC
 //! ```
+//!
+//! Counted are uses. What is registered and not used waits in the cache for its next use and gives way to others, so
+//! a use that has its share always finds room.
 
 /// What memory is registered for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,6 +48,11 @@ impl Quota {
     /// Registrations that mailboxes may have, if the buffers need no more than their first.
     pub(crate) fn mailbox_blocks(&self) -> u32 {
         1 + self.free[Use::Growth as usize]
+    }
+
+    /// Registrations for memory of the layer above; asked before any is in use.
+    pub(crate) fn for_transfers(&self) -> usize {
+        [Use::Read, Use::Write, Use::Local].iter().map(|&what| self.free[what as usize] as usize).sum()
     }
 
     /// Takes one; `false`: the share is used up.

@@ -1,12 +1,10 @@
-//! GET and PUT: exposing memory, posting, completion, retries.
-//!
-//! A [`RemoteKey`] is the memory handle and, in its third word, where in the handle's first 4 KiB page the
-//! memory begins (12 bits), its length (51 bits) and whether peers store into it (1 bit).
+//! GET and PUT: posting, completion, retries.
 
+use crate::memory::place;
 use crate::quota::Use;
 use crate::transport::Ugni;
-use btl::{Access, Event, Peer, Refusal, RemoteKey};
-use gni::{Clock, CqFault, Error, Gni, MemFlags, MemHandle, PostDescriptor, PostKind};
+use btl::{Event, Peer, Refusal, RemoteKey};
+use gni::{Clock, CqFault, Error, Gni, MemHandle, PostDescriptor, PostKind};
 use mem::UserMem;
 
 /// A GET or PUT of this process, posted or to be posted again.
@@ -35,49 +33,7 @@ pub(crate) fn is_temporary(error: Error) -> bool {
     matches!(error, Error::NotDone | Error::Resource | Error::NoMemory)
 }
 
-const FOR_WRITING: u64 = 1 << 63;
-
-/// The handle of exposed memory, where it begins, and its length.
-fn place(key: &RemoteKey) -> (MemHandle, u64, u64) {
-    let [low, high, place] = key.0;
-    (MemHandle([low, high]), low & !0xfff | place & 0xfff, (place & !FOR_WRITING) >> 12)
-}
-
 impl<N: Gni, C: Clock> Ugni<N, C> {
-    pub(crate) fn expose_memory(&mut self, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {
-        let (what, mark) = match access {
-            Access::Read => (Use::Read, 0),
-            Access::Write => (Use::Write, FOR_WRITING),
-        };
-        let handle = self.register(memory, what)?;
-        let place = (memory.address() as u64 & 0xfff) | (memory.len() as u64) << 12 | mark;
-        Ok(RemoteKey([handle.0[0], handle.0[1], place]))
-    }
-
-    pub(crate) fn conceal_memory(&mut self, key: &RemoteKey) {
-        let what = if key.0[2] & FOR_WRITING == 0 { Use::Read } else { Use::Write };
-        // A key already concealed names nothing any more.
-        self.unregister(place(key).0, what);
-    }
-
-    fn register(&mut self, memory: UserMem, what: Use) -> Result<MemHandle, Refusal> {
-        if !self.quota.take(what) {
-            return Err(Refusal::Busy);
-        }
-        let registered = self.nic.mem_register(memory, None, MemFlags::RELAXED_PI_ORDERING);
-        match registered {
-            Ok(_) => self.stats.registrations += 1,
-            Err(_) => self.quota.give(what),
-        }
-        registered.map_err(|error| if is_temporary(error) { Refusal::Busy } else { Refusal::Unfit })
-    }
-
-    fn unregister(&mut self, handle: MemHandle, what: Use) {
-        if self.nic.mem_deregister(handle).is_ok() {
-            self.quota.give(what);
-        }
-    }
-
     pub(crate) fn begin_get(
         &mut self,
         peer: Peer,

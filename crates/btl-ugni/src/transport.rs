@@ -5,6 +5,7 @@ use crate::buffers::BufferPool;
 use crate::connect::Connections;
 use crate::eager_get::{Fetched, Frag, WantsBuffer};
 use crate::mailboxes::MailboxPool;
+use crate::memory::Exposed;
 use crate::params::{Plan, UgniParams, Unusable};
 use crate::peers::PeerAddress;
 use crate::quota::Quota;
@@ -12,8 +13,9 @@ use crate::rdma::Transfer;
 use crate::stats::Stats;
 use btl::{Access, Arrival, Asleep, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take};
 use core::fmt;
-use gni::{Clock, Cq, Gni, JobResource, MsgqMessage, SmsgAttr, SmsgType};
+use gni::{Clock, Cq, Gni, JobResource, MemHandle, MsgqMessage, SmsgAttr, SmsgType};
 use mem::{Source, UserMem};
+use rcache::{Rcache, Unwatched};
 use slab::Slab;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -40,6 +42,8 @@ pub struct Ugni<N: Gni, C: Clock> {
     pub(crate) queues: Queues,
     pub(crate) connections: Connections,
     pub(crate) quota: Quota,
+    pub(crate) cache: Rcache<MemHandle>,
+    pub(crate) exposed: Exposed,
     pub(crate) mailboxes: MailboxPool,
     pub(crate) send_buffers: BufferPool,
     pub(crate) receive_buffers: BufferPool,
@@ -135,11 +139,14 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         let connections = Connections::new(&mut nic, job.peers.len())
             .map_err(|error| SetupError::Nic("posting the wildcard datagram", error))?;
         let counts = [params.eager_num, params.eager_inc, params.eager_max];
+        let quota = Quota::new(plan.registrations);
         Ok(Ugni {
             limits: limits(&params, &plan),
             queues,
             connections,
-            quota: Quota::new(plan.registrations),
+            quota,
+            cache: Rcache::new(Arc::new(Unwatched), quota.for_transfers()),
+            exposed: Exposed::new(),
             mailboxes,
             send_buffers: BufferPool::new(plan.buffer, counts),
             receive_buffers: BufferPool::new(plan.buffer, counts),

@@ -166,6 +166,27 @@ mod as_in_the_paper {
     awake!(world);
 }
 
+/// Registrations stay after their use.
+mod cached {
+    use rcache::{Monitor, Trusting, Watch};
+    use std::sync::{Arc, OnceLock};
+
+    fn world() -> super::Local {
+        static WATCH: OnceLock<Arc<dyn Watch>> = OnceLock::new();
+        let watch = WATCH.get_or_init(|| match Monitor::start() {
+            Ok(monitor) => Arc::new(monitor),
+            // This NIC reaches memory by its address, so nothing can be stale.
+            Err(_) => Arc::new(Trusting),
+        });
+        let mut world = super::in_process(3, &super::paper(), "");
+        for end in &mut world.ends {
+            end.cache_registrations(Arc::clone(watch));
+        }
+        world
+    }
+    awake!(world);
+}
+
 mod scarcity {
     fn world() -> super::Local {
         super::in_process(3, &super::scarce(), "cq_entries=16")

@@ -1,0 +1,171 @@
+//! Memory of the layer above: registered through the cache, named to peers by keys.
+//!
+//! A registration may cover more than the memory it was asked for. A [`RemoteKey`] is the handle and, in its third
+//! word, what of the registration is exposed:
+//!
+//! ```text
+//!   63       62                  61 ...... 31            30 ........ 0
+//!   stores   length in pages     offset in bytes from    length, in bytes or pages
+//!   allowed                      the handle's page
+//! ```
+
+use crate::quota::Use;
+use crate::rdma::is_temporary;
+use crate::transport::Ugni;
+use btl::{Access, Refusal, RemoteKey};
+use gni::{Clock, Error, Gni, MemFlags, MemHandle};
+use mem::UserMem;
+use rcache::{Rcache, Register, Watch};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+const STORES: u64 = 1 << 63;
+const IN_PAGES: u64 = 1 << 62;
+const FIELD: u64 = (1 << 31) - 1;
+const PAGE: u64 = 4096;
+
+/// The NIC as the cache sees it.
+struct Interface<'a, N>(&'a mut N);
+
+impl<N: Gni> Register for Interface<'_, N> {
+    type Handle = MemHandle;
+    type Error = Error;
+
+    fn register(&mut self, memory: UserMem) -> Result<MemHandle, Error> {
+        self.0.mem_register(memory, None, MemFlags::RELAXED_PI_ORDERING)
+    }
+
+    fn deregister(&mut self, handle: MemHandle) -> Result<(), Error> {
+        self.0.mem_deregister(handle)
+    }
+
+    fn is_exhausted(error: &Error) -> bool {
+        matches!(error, Error::Resource | Error::NoMemory)
+    }
+}
+
+/// Names what is exposed; `None` where the registration begins too far below it, or for more than 2^43 bytes.
+fn key_of(handle: MemHandle, memory: UserMem, stores: bool) -> Option<RemoteKey> {
+    let [low, high] = handle.0;
+    let offset = (memory.address() as u64).checked_sub(low & !(PAGE - 1))?;
+    let len = memory.len() as u64;
+    let (len, unit) = if len <= FIELD { (len, 0) } else { (len.div_ceil(PAGE), IN_PAGES) };
+    let fits = offset <= FIELD && len <= FIELD;
+    fits.then_some(RemoteKey([low, high, if stores { STORES } else { 0 } | unit | offset << 31 | len]))
+}
+
+/// The handle of exposed memory, where it begins, and its length (rounded up to pages where it is very long; the
+/// NIC checks the rest).
+pub(crate) fn place(key: &RemoteKey) -> (MemHandle, u64, u64) {
+    let [low, high, place] = key.0;
+    let len = (place & FIELD) * if place & IN_PAGES == 0 { 1 } else { PAGE };
+    (MemHandle([low, high]), (low & !(PAGE - 1)).wrapping_add(place >> 31 & FIELD), len)
+}
+
+/// What this process has exposed: how often, by key.
+pub(crate) type Exposed = HashMap<[u64; 3], u32>;
+
+impl<N: Gni, C: Clock> Ugni<N, C> {
+    /// Keeps registrations from now on as long as `watch` says that their memory has not changed. Without this
+    /// every transfer registers its memory and gives the registration back.
+    pub fn cache_registrations(&mut self, watch: Arc<dyn Watch>) {
+        self.cache.clear(&mut Interface(&mut self.nic));
+        if self.cache.stats().registrations == 0 {
+            self.cache = Rcache::new(watch, self.quota.for_transfers());
+        }
+    }
+
+    /// What the registration cache has done so far.
+    pub fn cache_stats(&self) -> &rcache::Stats {
+        self.cache.stats()
+    }
+
+    /// Registers memory whose owner promises to keep it mapped until [`Ugni::forget_memory`]; transfers from and
+    /// to it need no registration of their own. `None`: the NIC has no room.
+    pub fn keep_memory(&mut self, memory: UserMem) -> Option<MemHandle> {
+        if !self.quota.take(Use::Growth) {
+            return None;
+        }
+        let kept = self.cache.keep(&mut Interface(&mut self.nic), memory);
+        kept.inspect_err(|_| self.quota.give(Use::Growth)).ok()
+    }
+
+    /// Ends what [`Ugni::keep_memory`] began.
+    pub fn forget_memory(&mut self, handle: MemHandle) {
+        self.cache.forget(&mut Interface(&mut self.nic), handle);
+        self.quota.give(Use::Growth);
+    }
+
+    pub(crate) fn expose_memory(&mut self, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {
+        let what = use_of(access == Access::Write);
+        let handle = self.register(memory, what)?;
+        let Some(key) = key_of(handle, memory, access == Access::Write) else {
+            self.unregister(handle, what);
+            return Err(Refusal::Unfit);
+        };
+        *self.exposed.entry(key.0).or_default() += 1;
+        Ok(key)
+    }
+
+    pub(crate) fn conceal_memory(&mut self, key: &RemoteKey) {
+        // A key already concealed names nothing any more.
+        let Some(times) = self.exposed.get_mut(&key.0) else { return };
+        *times -= 1;
+        if *times == 0 {
+            self.exposed.remove(&key.0);
+        }
+        self.unregister(place(key).0, use_of(key.0[2] & STORES != 0));
+    }
+
+    /// A registration that covers `memory`, to be given back by [`Ugni::unregister`].
+    pub(crate) fn register(&mut self, memory: UserMem, what: Use) -> Result<MemHandle, Refusal> {
+        if !self.quota.take(what) {
+            return Err(Refusal::Busy);
+        }
+        let registered = self.cache.acquire(&mut Interface(&mut self.nic), memory);
+        self.stats.registrations = self.cache.stats().misses;
+        registered.map_err(|error| {
+            self.quota.give(what);
+            if is_temporary(error) { Refusal::Busy } else { Refusal::Unfit }
+        })
+    }
+
+    pub(crate) fn unregister(&mut self, handle: MemHandle, what: Use) {
+        self.cache.release(&mut Interface(&mut self.nic), handle);
+        self.quota.give(what);
+    }
+}
+
+fn use_of(stores: bool) -> Use {
+    if stores { Use::Write } else { Use::Read }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{key_of, place};
+    use gni::{HandleFields, MemHandle};
+    use mem::UserMem;
+
+    const BASE: u64 = 0x7f00_0000_0000;
+
+    fn named(offset: usize, len: usize) -> Option<(u64, u64)> {
+        let handle = MemHandle::pack(&HandleFields { base: BASE, mdd: 77, ..HandleFields::default() });
+        #[allow(unsafe_code, reason = "a view of nothing")]
+        // SAFETY: only numbers are looked at.
+        let memory = unsafe { UserMem::new(BASE as usize + offset, len) };
+        let key = key_of(handle, memory, len.is_multiple_of(2))?;
+        let (back, start, len) = place(&key);
+        assert_eq!(back, handle);
+        Some((start - BASE, len))
+    }
+
+    #[test]
+    fn keys_say_where_exposed_memory_lies_in_its_registration() {
+        for (offset, len) in [(0, 0), (1, 1), (4095, 8192), (1 << 30, (1 << 31) - 1), ((1 << 31) - 1, 3)] {
+            assert_eq!(named(offset, len), Some((offset as u64, len as u64)));
+        }
+        assert_eq!(named(0, (1 << 31) + 1), Some((0, (1 << 31) + 4096)), "rounded up to pages");
+        assert_eq!(named(1 << 31, 1), None);
+        assert_eq!(named(0, 1 << 44), None);
+    }
+}
