@@ -60,14 +60,13 @@ def compile_program(suite, build, prefix, case):
     if os.path.exists(into):
         return None
     os.makedirs(os.path.dirname(into), exist_ok=True)
-    source = os.path.join(suite, case.directory, case.program + ".c")
-    if not os.path.exists(source):
-        return "its source is made by MPICH's build or in another language"
     makefile = open(os.path.join(suite, case.directory, "Makefile.am")).read()
     flags = re.findall(rf"^{case.program}_CPPFLAGS *= *(.*)$", makefile, re.M)
     words = [word for line in flags for word in line.split() if word.startswith("-D")]
     sources = re.findall(rf"^{case.program}_SOURCES *= *(.*)$", makefile, re.M)
-    files = [os.path.join(suite, case.directory, word) for line in sources for word in line.split()] or [source]
+    files = [os.path.join(suite, case.directory, word) for line in sources for word in line.split()] or [os.path.join(suite, case.directory, case.program + ".c")]
+    if not os.path.exists(files[0]):
+        return "its source is made by MPICH's build or in another language"
     utilities = [os.path.join(build, "util/.libs", name) for name in ("libdtypes.a", "libmtest.a", "libmtest_thread.a", "libmtest.a")]
     command = [os.path.join(prefix, "bin/mpicc"), "-w", "-O1", "-DHAVE_CONFIG_H", *words,
                f"-I{build}/include", f"-I{suite}/include", f"-I{build}/dtpools/include", f"-I{suite}/dtpools/include",

@@ -25,8 +25,8 @@ pub fn dims_create(_t: &mut Token, nodes: i32, dims: &mut [i32]) -> Result<()> {
     Ok(())
 }
 
-/// `nodes` as a product of `count` factors in non-increasing order, the largest as small as possible, then the
-/// next, and so on.
+/// `nodes` as a product of `count` factors in non-increasing order, as close to each other as possible (MPI-5.0
+/// section 8.5.2): the largest and the smallest differ least, then the smallest is largest.
 fn balanced(nodes: i32, count: usize) -> Vec<i32> {
     let mut best = vec![nodes];
     best.resize(count, 1);
@@ -40,28 +40,34 @@ fn balanced(nodes: i32, count: usize) -> Vec<i32> {
     best
 }
 
-/// Tries divisors in increasing order for the next (not larger) factor; keeps the lexicographically least list.
+/// How far the factors are apart, and what decides between equals; less is better.
+fn imbalance(factors: &[i32]) -> (i32, i32, &[i32]) {
+    let (largest, smallest) = (factors.first().copied().unwrap_or(1), factors.last().copied().unwrap_or(1));
+    (largest - smallest, -smallest, factors)
+}
+
+/// Tries divisors in increasing order for the next (not larger) factor; keeps the best list in `best`.
 fn search(rest: i32, count: usize, divisors: &[i32], chosen: &mut Vec<i32>, best: &mut Vec<i32>) {
     let limit = chosen.last().copied().unwrap_or(rest);
     if count == 1 {
         if rest <= limit {
             chosen.push(rest);
-            if *chosen < *best {
+            if imbalance(chosen) < imbalance(best) {
                 best.clone_from(chosen);
             }
             chosen.pop();
         }
         return;
     }
-    for &factor in divisors {
-        if factor > limit
-            || chosen.len() < best.len() && chosen[..] == best[..chosen.len()] && factor > best[chosen.len()]
-        {
-            break;
+    for &factor in divisors.iter().take_while(|&&factor| factor <= limit) {
+        // The factors left are at most this one, and one of them is at most the root of the rest.
+        let reach = f64::from(factor).powi(count as i32);
+        if rest % factor != 0 || reach < f64::from(rest) {
+            continue;
         }
-        // The remaining factors are at most this one: their product must be able to reach the rest.
-        let reach = i128::from(factor).pow(count.min(40) as u32);
-        if rest % factor != 0 || reach < i128::from(rest) {
+        let least = f64::from(rest).powf(1.0 / count as f64).floor() as i32 + 1;
+        let largest = chosen.first().copied().unwrap_or(factor);
+        if largest - least.min(factor) > imbalance(best).0 {
             continue;
         }
         chosen.push(factor);
@@ -82,6 +88,10 @@ mod tests {
         assert_eq!(balanced(16, 3), [4, 2, 2]);
         assert_eq!(balanced(1024, 2), [32, 32]);
         assert_eq!(balanced(1, 2), [1, 1]);
+        assert_eq!(balanced(7488, 3), [26, 18, 16]);
+        assert_eq!(balanced(5040, 3), [21, 16, 15]);
+        assert_eq!(balanced(1 << 30, 30), [2; 30]);
+        assert_eq!(balanced(2_095_133_040, 10)[..2], [19, 17]);
         assert_eq!(balanced(49152, 3), [48, 32, 32]);
     }
 }
