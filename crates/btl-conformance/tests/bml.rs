@@ -1,20 +1,60 @@
-//! The suite on the route table.
+//! The suite on the route table: one transport, the other, both.
 
 mod common;
 
-use bml::Bml;
-use btl::Peer;
+use bml::{Bml, Gemini};
+use btl::{Btl, Peer};
 use btl_conformance::World;
+use btl_ugni::{Job, PeerAddress, Ugni, UgniParams};
 use btl_vader::VaderParams;
+use gni::{InstId, JobKey, Modes, PeAddr, Time};
+use gni_soft::NicConfig;
+use gni_soft::host::{self, HostConfig};
+use mem::UserMem;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 mod a_node {
     use super::*;
     fn world() -> World<Bml> {
         let vaders = common::attach_all(3, &VaderParams::default()).into_iter().enumerate();
-        let table = |(index, vader)| Bml::of_node(Peer(index as u32), 3, vader).unwrap();
+        let table = |(index, vader)| Bml::new(Peer(index as u32), 3, Some(vader), None).unwrap();
         World { ends: vaders.map(table).collect() }
     }
     btl_conformance::suite!(world);
+}
+
+mod by_gemini {
+    use super::*;
+    fn world() -> World<Bml> {
+        let table = |(index, gemini)| Bml::new(Peer(index), 3, None, Some(gemini)).unwrap();
+        met(World { ends: (0..).zip(geminis(3)).map(table).collect() })
+    }
+    btl_conformance::suite!(world);
+}
+
+mod mixed {
+    use super::*;
+    /// Two ranks of one node, which share memory, and one of another.
+    fn world() -> World<Bml> {
+        let vaders = common::attach_all(2, &VaderParams::default()).into_iter().map(Some).chain([None]);
+        let table = |((index, gemini), vader)| Bml::new(Peer(index), 3, vader, Some(gemini)).unwrap();
+        met(World { ends: (0..).zip(geminis(3)).zip(vaders).map(table).collect() })
+    }
+    // Without those that sleep: these NICs do not know vader's doorbells.
+    btl_conformance::suite!(@ world:
+        limits_are_consistent
+        every_size_arrives
+        headers_of_every_length_arrive
+        a_stream_of_mixed_sizes_arrives_once
+        back_pressure_is_temporary
+        many_senders_are_served_fairly
+        every_size_and_offset_is_fetched
+        every_size_and_offset_is_stored
+        what_was_not_exposed_is_refused
+        cookies_and_events_match
+        congestion_is_seen_by_peers
+    );
 }
 
 mod alone {
@@ -28,7 +68,56 @@ mod alone {
 #[test]
 fn a_peer_elsewhere_is_named() {
     let vader = common::attach_all(2, &VaderParams::default()).remove(0);
-    let error = Bml::of_node(Peer(0), 3, vader).unwrap_err();
+    let error = Bml::new(Peer(0), 3, Some(vader), None).unwrap_err();
     assert_eq!(error, bml::Unreachable(Peer(2)));
     assert_eq!(error.to_string().lines().count(), 3);
+}
+
+/// Transports over NICs of this host; the last rank is on a node of its own.
+fn geminis(ranks: u32) -> Vec<Gemini> {
+    static JOBS: AtomicU32 = AtomicU32::new(0);
+    let key = JobKey::for_job(std::process::id() * 1000 + JOBS.fetch_add(1, Ordering::Relaxed));
+    let nic = |rank| {
+        let (pe, config) = (PeAddr(u32::from(rank + 1 == ranks)), HostConfig::default());
+        host::attach(pe, InstId(rank), key, Modes::default(), NicConfig::default(), config)
+            .expect("attaching")
+    };
+    let nics: Vec<_> = (0..ranks).map(nic).collect();
+    let peers: Arc<[PeerAddress]> = nics.iter().map(PeerAddress::of).collect();
+    let clock: fn() -> Time = || Time(platform::clock::nanoseconds());
+    let open = |(rank, nic)| {
+        let job = Job { me: Peer(rank), peers: Arc::clone(&peers), local_ranks: ranks as usize };
+        Ugni::new(nic, clock, job, UgniParams::default()).expect("a transport")
+    };
+    (0..).zip(nics).map(open).collect()
+}
+
+/// Sends a message each way between all pairs, so that no case sees a connection being made.
+fn met(mut world: World<Bml>) -> World<Bml> {
+    let count = world.ends.len();
+    let pairs = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
+    for (from, to) in pairs.filter(|(from, to)| from != to) {
+        let mut sent = false;
+        loop {
+            let mut nothing = UserMem::EMPTY;
+            sent = sent || world.ends[from].send(Peer(to as u32), &[], &mut nothing).is_ok();
+            if take_one(&mut world.ends) {
+                break;
+            }
+        }
+    }
+    world
+}
+
+/// Gives every end a turn; whether a message arrived.
+fn take_one(ends: &mut [Bml]) -> bool {
+    let mut arrived = false;
+    for end in ends {
+        assert_eq!(end.next_event(), None);
+        if let Some(arrival) = end.next_arrival() {
+            end.release(arrival);
+            arrived = true;
+        }
+    }
+    arrived
 }

@@ -41,6 +41,10 @@ pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<(Bml, Ob1), St
     }
     job.fence().map_err(|error| error.to_string())?;
     let gemini = nic.map(|nic| gemini::open(nic, job, params)).transpose()?;
+    if gemini.as_ref().is_some_and(|gemini| gemini.plan().msgq) {
+        // Nobody may send to a shared queue that its owner has not joined.
+        job.fence().map_err(|error| error.to_string())?;
+    }
     let bml = Bml::new(Peer(job.rank), job.size as usize, vader, gemini);
     Ok((bml.map_err(|error| format!("alhena: {error}"))?, ob1))
 }
