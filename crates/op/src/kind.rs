@@ -62,7 +62,8 @@ pub(crate) const fn of(ty: Datatype) -> Option<(Kind, Group)> {
     use Kind as K;
     Some(match ty {
         abi::AINT | abi::COUNT | abi::OFFSET => (K::I64, G::MultiLanguage),
-        abi::SIGNED_CHAR | abi::INT8_T => (K::I8, G::CInteger),
+        // The standard keeps MPI_CHAR out of reductions; other MPIs take it as a number, and programs rely on it.
+        abi::CHAR | abi::SIGNED_CHAR | abi::INT8_T => (K::I8, G::CInteger),
         abi::SHORT | abi::INT16_T => (K::I16, G::CInteger),
         abi::INT | abi::INT32_T => (K::I32, G::CInteger),
         abi::LONG | abi::LONG_LONG | abi::INT64_T => (K::I64, G::CInteger),
@@ -96,7 +97,7 @@ pub(crate) const fn of(ty: Datatype) -> Option<(Kind, Group)> {
         abi::LOGICAL16 => (K::Logical(16), G::Logical),
         abi::C_BOOL | abi::CXX_BOOL => (K::Bool, G::Logical),
         abi::BYTE => (K::U8, G::Byte),
-        abi::CHAR | abi::CHARACTER => (K::Opaque(1), G::Character),
+        abi::CHARACTER => (K::Opaque(1), G::Character),
         abi::WCHAR => (K::Opaque(4), G::Character),
         abi::FLOAT_INT => (K::FloatInt, G::Pair),
         abi::DOUBLE_INT => (K::DoubleInt, G::Pair),
@@ -110,7 +111,7 @@ pub(crate) const fn of(ty: Datatype) -> Option<(Kind, Group)> {
     })
 }
 
-/// Whether a collective reduction may combine `ty` by `op` (MPI-5.0 sections 6.9.2 and 6.9.4). False for
+/// Whether a collective reduction may combine `ty` by `op` (MPI-5.0 sections 6.9.2 and 6.9.4, and a little more). False for
 /// user-defined operations and types, for `MPI_REPLACE` and `MPI_NO_OP` (accumulates only), and for the
 /// character types.
 pub const fn allowed(op: Op, ty: Datatype) -> bool {
@@ -123,7 +124,10 @@ pub const fn allowed(op: Op, ty: Datatype) -> bool {
         abi::SUM | abi::PROD => {
             matches!(group, G::CInteger | G::FortranInteger | G::Floating | G::Complex | G::MultiLanguage)
         }
-        abi::LAND | abi::LOR | abi::LXOR => matches!(group, G::CInteger | G::Logical),
+        // Beyond the standard's C integers and logicals, every integer, as other MPIs do.
+        abi::LAND | abi::LOR | abi::LXOR => {
+            matches!(group, G::CInteger | G::FortranInteger | G::MultiLanguage | G::Logical)
+        }
         abi::BAND | abi::BOR | abi::BXOR => {
             matches!(group, G::CInteger | G::FortranInteger | G::Byte | G::MultiLanguage)
         }
