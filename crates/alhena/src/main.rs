@@ -1,9 +1,10 @@
-//! `alhena`: what is installed, and how fast it is.
+//! `alhena`: what is installed, how fast it is, and how fast it would be on another machine.
 #![forbid(unsafe_code)]
 
 mod bench;
 mod info;
 mod prefix;
+mod simulate;
 
 use std::io::{self, ErrorKind};
 use std::process::ExitCode;
@@ -23,13 +24,16 @@ enum Command {
     /// Version, build, components and parameters with value and source
     Info(info::Arguments),
     /// Latency, bandwidth and message rate, alone or beside other MPIs
-    Bench(bench::Arguments),
+    Bench(Box<bench::Arguments>),
+    /// The library's protocols on virtual time: a Cray XE6 of any size, in this process
+    Sim(simulate::Arguments),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Info(arguments) => info::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Sim(arguments) => simulate::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

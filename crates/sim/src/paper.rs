@@ -7,24 +7,25 @@ use crate::setup::Setup;
 use crate::software::SoftwareCosts;
 use btl_ugni::UgniParams;
 use gni_timed::{Costs, Torus};
+use mca::{BadValue, Values};
 
-/// Bytes of ob1's envelope, which the paper's limits count.
-const ENVELOPE: usize = 16;
-
-/// Two neighbouring chips of Cielo with the limits of the paper's runs.
+/// The limits of the paper's runs.
 ///
-/// The eager limit of 8 KiB and the FMA limit of 1 KiB include the envelope: 8,192 bytes are the first rendezvous, and
-/// an Eager GET of 1,024 bytes goes by the block transfer engine. The longest GET is that of April 2012, 4 MiB.
+/// SMSG ends at 1 KiB. The eager limit of 8 KiB and the FMA limit of 1 KiB include ob1's envelope of 16 bytes: 8,192
+/// bytes are the first rendezvous, and an Eager GET of 1,024 bytes goes by the block transfer engine. The longest GET
+/// is that of April 2012, 4 MiB.
+pub const LIMITS: [(&str, &str); 6] = [
+    ("btl_ugni_smsg_limit", "1024"),
+    ("btl_ugni_eager_limit", "8176"),
+    ("btl_ugni_min_rdma_pipeline_size", "8176"),
+    ("btl_ugni_fma_get_limit", "1008"),
+    ("btl_ugni_fma_put_limit", "1008"),
+    ("btl_ugni_get_limit", "4M"),
+];
+
+/// Two neighbouring chips of Cielo, one rank each, with the limits of the paper's runs.
 pub fn setup(costs: Costs) -> Setup {
-    let params = UgniParams {
-        smsg_limit: 1024,
-        eager_limit: 8192 - ENVELOPE,
-        min_rdma_pipeline_size: 8192 - ENVELOPE,
-        fma_get_limit: 1024 - ENVELOPE,
-        fma_put_limit: 1024 - ENVELOPE,
-        get_limit: 4 << 20,
-        ..UgniParams::default()
-    };
+    let params = params(&LIMITS).expect("the limits fit their declarations");
     Setup {
         torus: Torus::CIELO,
         costs,
@@ -33,6 +34,20 @@ pub fn setup(costs: Costs) -> Setup {
         ranks_per_node: 1,
         node_spacing: 2,
     }
+}
+
+/// The transport's parameters with these set, by name; of one name, the last counts.
+///
+/// # Errors
+/// The first value that does not fit its parameter. Names that no parameter has are passed over.
+pub fn params(pairs: &[(&str, &str)]) -> Result<UgniParams, BadValue> {
+    let mut values = Values::default();
+    for param in UgniParams::PARAMS {
+        if let Some((_, text)) = pairs.iter().rev().find(|(name, _)| *name == param.name) {
+            values.set(param, text)?;
+        }
+    }
+    UgniParams::read(&values)
 }
 
 /// What [`crate::calibrate::fit`] makes of [`Costs::SOURCED`].

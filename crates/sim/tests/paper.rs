@@ -4,7 +4,7 @@ use btl_ugni::UgniParams;
 use gni_timed::Costs;
 use sim::experiments::{Latency, Pattern, Way, latency, registered};
 use sim::paper::{FITTED, POINTS, setup};
-use sim::{Setup, calibrate};
+use sim::{Setup, SoftwareCosts, calibrate};
 
 fn nanoseconds(setup: &Setup, bytes: usize, offset: usize) -> f64 {
     latency(setup, bytes, offset).expect("a ping-pong").nanoseconds
@@ -29,7 +29,7 @@ fn three_points_are_hit_and_the_others_predicted() {
 
 #[test]
 fn the_fit_is_what_fitting_gives() {
-    let fitted = calibrate::fit(Costs::SOURCED).expect("a fit");
+    let fitted = calibrate::fit(Costs::SOURCED, SoftwareCosts::SOURCED).expect("a fit");
     for (fitted, kept) in fitted.parameters().iter().zip(FITTED.parameters()) {
         assert!((fitted.value / kept.value - 1.0).abs() < 0.002 || fitted.value == kept.value, "{fitted:?}");
     }

@@ -234,6 +234,7 @@ fn draw(stem: &Path, mpis: &[Mpi], results: &[ModeResult]) -> Result<(), Error> 
             .filter(|(_, view)| view.more_is_better == more_is_better && view.summary.rows.len() > 1)
             .map(|(result, view)| picture::Panel {
                 title: format!("{}: {}, {} ranks", result.of.title, view.of.title, result.ranks),
+                over: picture::Over::Bytes,
                 unit: view.unit,
                 curves: curves(mpis, &view.summary),
             })
@@ -249,8 +250,11 @@ fn draw(stem: &Path, mpis: &[Mpi], results: &[ModeResult]) -> Result<(), Error> 
 
 fn curves(mpis: &[Mpi], summary: &Summary) -> Vec<picture::Curve> {
     let points = |mpi: usize| summary.rows.iter().map(|row| (row.bytes as f64, row.values[mpi])).collect();
-    let curve =
-        |(index, mpi): (usize, &Mpi)| picture::Curve { label: mpi.label.clone(), points: points(index) };
+    let curve = |(index, mpi): (usize, &Mpi)| picture::Curve {
+        label: mpi.label.clone(),
+        points: points(index),
+        joined: true,
+    };
     mpis.iter().enumerate().map(curve).collect()
 }
 

@@ -12,16 +12,16 @@
 
 mod campaign;
 mod collectives;
-mod error;
+pub mod error;
 mod floor;
 mod log_axis;
 mod modes;
 mod mpi;
-mod picture;
+pub mod picture;
 mod point_to_point;
 mod rounds;
 mod statistics;
-mod table;
+pub mod table;
 
 use std::error::Error;
 
@@ -40,7 +40,7 @@ pub struct Arguments {
 #[derive(Subcommand)]
 enum Topic {
     /// The time of collective operations
-    Collectives(collectives::Arguments),
+    Collectives(Box<collectives::Arguments>),
     /// Only the floor: the time a cache line takes from one core to another
     Floor,
 }

@@ -1,4 +1,4 @@
-//! Log-log pictures as in the papers' figures: one curve per MPI over the message size.
+//! Log-log pictures as in the papers' figures: one curve per MPI (or simulation) over the message size (or ranks).
 
 use std::path::{Path, PathBuf};
 use std::sync::Once;
@@ -15,6 +15,8 @@ use super::log_axis::{LogAxis, Ticks};
 pub struct Panel {
     /// Above it.
     pub title: String,
+    /// What the curves run over.
+    pub over: Over,
     /// Unit of the values.
     pub unit: &'static str,
     /// One per MPI.
@@ -26,8 +28,35 @@ pub struct Panel {
 pub struct Curve {
     /// For the legend.
     pub label: String,
-    /// Bytes and values, all above 0.
+    /// Bytes (or ranks) and values, all above 0.
     pub points: Vec<(f64, f64)>,
+    /// Whether the points are joined by a line.
+    pub joined: bool,
+}
+
+/// What a horizontal axis shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Over {
+    /// Message lengths.
+    Bytes,
+    /// Numbers of ranks.
+    Ranks,
+}
+
+impl Over {
+    fn title(self) -> &'static str {
+        match self {
+            Over::Bytes => "message size [bytes]",
+            Over::Ranks => "ranks",
+        }
+    }
+
+    fn label(self, value: f64) -> String {
+        match self {
+            Over::Bytes => size_label(value),
+            Over::Ranks => value.to_string(),
+        }
+    }
 }
 
 const PANEL: (u32, u32) = (760, 520);
@@ -102,9 +131,9 @@ fn draw_panel<B: DrawingBackend>(
         .bold_line_style(RGBColor(205, 205, 205))
         .light_line_style(RGBColor(236, 236, 236))
         .axis_style(INK)
-        .x_desc("message size [bytes]")
+        .x_desc(panel.over.title())
         .y_desc(panel.unit)
-        .x_label_formatter(&|bytes| size_label(*bytes))
+        .x_label_formatter(&|value| panel.over.label(*value))
         .y_label_formatter(&|value| value_label(*value))
         .label_style((FONT, 15).into_font().color(&INK))
         .axis_desc_style((FONT, 17).into_font().color(&INK))
@@ -113,7 +142,9 @@ fn draw_panel<B: DrawingBackend>(
     // The first curve is drawn last, over the others.
     for (index, curve) in panel.curves.iter().enumerate().rev() {
         let style = style_of(index);
-        chart.draw_series(LineSeries::new(curve.points.iter().copied(), style))?;
+        if curve.joined {
+            chart.draw_series(LineSeries::new(curve.points.iter().copied(), style))?;
+        }
         let marks = curve.points.iter();
         match index % 3 {
             0 => chart.draw_series(marks.map(|&at| Circle::new(at, 4, style.filled())))?,
@@ -199,9 +230,10 @@ mod tests {
         let curve = |label: &str, factor: f64| Curve {
             label: label.into(),
             points: (0..24).map(|n| (f64::from(1 << n), factor * f64::from(1 << n))).collect(),
+            joined: true,
         };
-        let panel =
-            Panel { title: "test".into(), unit: "µs", curves: vec![curve("A", 0.1), curve("B", 0.2)] };
+        let curves = vec![curve("A", 0.1), curve("B", 0.2)];
+        let panel = Panel { title: "test".into(), over: Over::Bytes, unit: "µs", curves };
         let stem = std::env::temp_dir().join(format!("alhena.picture-{}", std::process::id()));
         draw(&stem, &[panel]).expect("the temporary directory is writable");
         for ending in ["svg", "png"] {

@@ -41,7 +41,7 @@ fn head(labels: &[&str]) -> Vec<String> {
 }
 
 /// Columns as wide as their widest cell, numbers to the right.
-fn aligned(rows: &[Vec<String>]) -> String {
+pub fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
@@ -56,7 +56,7 @@ fn aligned(rows: &[Vec<String>]) -> String {
 }
 
 /// Four significant digits, never an exponent.
-fn significant(value: f64) -> String {
+pub fn significant(value: f64) -> String {
     let digits_before = value.abs().log10().floor().max(0.0) as usize + 1;
     format!("{value:.*}", 4usize.saturating_sub(digits_before))
 }

@@ -1,0 +1,122 @@
+//! The machine of a simulation, as the command line gives it.
+
+use std::error::Error;
+
+use btl_ugni::UgniParams;
+use clap::Args;
+use gni_timed::{Costs, Torus};
+use mca::Registry;
+use sim::{Setup, SoftwareCosts, paper};
+
+/// Torus, costs and parameters.
+#[derive(Args, Clone, Debug)]
+pub struct Machine {
+    /// Gemini chips along X, Y and Z; each serves two nodes
+    #[arg(long, value_name = "X,Y,Z", value_delimiter = ',', default_values_t = Torus::CIELO.dims())]
+    torus: Vec<u32>,
+    /// Change one of the costs that `alhena sim calibrate` lists
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Parameters of the transport, as mpiexec takes them
+    #[arg(long, num_args = 2, value_names = ["KEY", "VALUE"])]
+    mca: Vec<String>,
+}
+
+/// Which values the three fitted costs have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Table {
+    /// Those that hit three of the paper's points.
+    Fitted,
+    /// Those of independent sources.
+    Sourced,
+}
+
+impl Table {
+    fn costs(self) -> Costs {
+        match self {
+            Table::Fitted => paper::FITTED,
+            Table::Sourced => Costs::SOURCED,
+        }
+    }
+}
+
+impl Machine {
+    /// Two neighbouring chips, one rank each, with the limits of the paper's runs.
+    pub fn pair(&self, table: Table) -> Result<Setup, Box<dyn Error>> {
+        self.adapted(paper::setup(table.costs()), &paper::LIMITS)
+    }
+
+    /// Nodes side by side with `ranks_per_node` ranks each and the transport's defaults.
+    pub fn nodes(&self, table: Table, ranks_per_node: u32) -> Result<Setup, Box<dyn Error>> {
+        let setup = Setup { ranks_per_node, node_spacing: 1, ..paper::setup(table.costs()) };
+        self.adapted(setup, &[])
+    }
+
+    fn adapted(&self, setup: Setup, limits: &[(&str, &str)]) -> Result<Setup, Box<dyn Error>> {
+        let dims = <[u32; 3]>::try_from(self.torus.as_slice()).ok();
+        let torus = dims.and_then(Torus::new).ok_or_else(|| {
+            format!(
+                "alhena: building the torus failed\n  seen: {:?}\n  next: give three numbers above 0 with a product \
+                 of at most 131072, as in --torus 16,12,24",
+                self.torus
+            )
+        })?;
+        let (mut costs, mut software) = (setup.costs, setup.software);
+        for word in &self.set {
+            change(&mut costs, &mut software, word)?;
+        }
+        Ok(Setup { torus, costs, software, params: self.params(limits)?, ..setup })
+    }
+
+    fn params(&self, limits: &[(&str, &str)]) -> Result<UgniParams, Box<dyn Error>> {
+        let registry = Registry::new(&[UgniParams::PARAMS]);
+        let mut pairs = limits.to_vec();
+        for pair in self.mca.chunks_exact(2) {
+            if registry.find(&pair[0]).is_none() {
+                let nearest = registry.nearest(&pair[0]).unwrap_or("btl_ugni_smsg_limit");
+                return Err(format!(
+                    "alhena: setting a parameter failed\n  seen: the transport has no {}\n  next: --mca {nearest} \
+                     VALUE? alhena info --param btl ugni lists all",
+                    pair[0]
+                )
+                .into());
+            }
+            pairs.push((&pair[0], &pair[1]));
+        }
+        Ok(paper::params(&pairs)?)
+    }
+}
+
+/// Sets the cost that `word` names, in whichever table it is.
+fn change(costs: &mut Costs, software: &mut SoftwareCosts, word: &str) -> Result<(), String> {
+    let parsed = word.split_once('=').and_then(|(name, value)| {
+        let value = value.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0)?;
+        let cost = costs.parameter_mut(name).or_else(|| software.parameter_mut(name))?;
+        *cost = value;
+        // A rate of nothing would take for ever.
+        (value > 0.0 || !(name.ends_with("_rate") || name.starts_with("link_"))).then_some(())
+    });
+    parsed.ok_or_else(|| {
+        format!(
+            "alhena: changing a cost failed\n  seen: {word}\n  next: give NAME=VALUE with a name that alhena sim \
+             calibrate lists; rates must be above 0"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_are_changed_by_name() {
+        let (mut costs, mut software) = (Costs::SOURCED, SoftwareCosts::SOURCED);
+        change(&mut costs, &mut software, "hop=50").expect("a cost of the network");
+        change(&mut costs, &mut software, "copy_rate=3.5").expect("a cost of software");
+        assert_eq!((costs.hop, software.copy_rate), (50.0, 3.5));
+        for word in ["hop", "hop=", "hop=-1", "hip=1", "hop=inf", "nic_rate=0"] {
+            let message = change(&mut costs, &mut software, word).expect_err("nonsense");
+            assert_eq!(message.lines().count(), 3);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! `alhena sim allreduce` and `alhena sim halo`.
+
+use std::error::Error;
+use std::time::Instant;
+
+use clap::Args;
+use serde::Serialize;
+use sim::experiments::{Algorithm, Outcome, allreduce, allreduce_algorithms, halo};
+
+use super::machine::{Machine, Table};
+use super::output::{Output, row};
+use crate::bench::picture::{Curve, Over, Panel};
+use crate::bench::table::significant;
+
+/// The job.
+#[derive(Args, Clone, Debug)]
+struct Job {
+    /// Sizes of the job
+    #[arg(long, value_delimiter = ',', default_values_t = [16, 64, 256, 1024])]
+    ranks: Vec<u32>,
+    /// Ranks of one node; all of them go through its NIC
+    #[arg(long, default_value_t = 16)]
+    ranks_per_node: u32,
+    /// Use the costs of independent sources instead of the fitted ones
+    #[arg(long)]
+    sourced: bool,
+}
+
+impl Job {
+    fn table(&self) -> Table {
+        if self.sourced { Table::Sourced } else { Table::Fitted }
+    }
+}
+
+/// One simulation: what it says, and what it took.
+#[derive(Serialize)]
+struct Row {
+    ranks: u32,
+    what: String,
+    /// Virtual microseconds of one call or exchange.
+    microseconds: Option<f64>,
+    /// How often a rank was run.
+    turns: Option<u64>,
+    /// Seconds that the simulation took.
+    seconds: f64,
+    /// Most memory of this process meanwhile, in MiB.
+    memory_mib: Option<f64>,
+    /// Why there is no figure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+/// Runs a simulation and watches what it takes.
+fn watched(
+    ranks: u32,
+    what: &str,
+    run: impl FnOnce() -> Result<Outcome, sim::Error>,
+) -> Result<Row, sim::Error> {
+    eprintln!("simulating {what} on {ranks} ranks");
+    forget_peak();
+    let start = Instant::now();
+    let result = run();
+    let seconds = start.elapsed().as_secs_f64();
+    let blank = Row {
+        ranks,
+        what: what.into(),
+        microseconds: None,
+        turns: None,
+        seconds,
+        memory_mib: peak(),
+        reason: None,
+    };
+    match result {
+        Ok(Outcome { nanoseconds, report }) => {
+            Ok(Row { microseconds: Some(nanoseconds / 1000.0), turns: Some(report.turns), ..blank })
+        }
+        Err(sim::Error::Unsupported(reason)) => Ok(Row { reason: Some(reason.into()), ..blank }),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes the kernel forget this process's highest memory use; where it does not, the highest of all runs is shown.
+fn forget_peak() {
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
+/// The highest memory use in MiB.
+fn peak() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse::<f64>().ok().map(|kib| kib / 1024.0)
+}
+
+fn table(rows: &[Row]) -> Vec<Vec<String>> {
+    let head = row(["ranks", "", "µs", "turns", "took s", "MiB"]);
+    let line = |r: &Row| {
+        let figure = r.microseconds.map(significant).unwrap_or_else(|| "not simulated".to_string());
+        vec![
+            r.ranks.to_string(),
+            r.what.clone(),
+            figure,
+            r.turns.map_or(String::new(), |turns| turns.to_string()),
+            format!("{:.2}", r.seconds),
+            r.memory_mib.map_or(String::new(), significant),
+        ]
+    };
+    std::iter::once(head).chain(rows.iter().map(line)).collect()
+}
+
+fn panel(title: String, rows: &[Row]) -> Panel {
+    let mut curves: Vec<Curve> = Vec::new();
+    for row in rows {
+        let Some(value) = row.microseconds.filter(|value| *value > 0.0) else { continue };
+        let point = (f64::from(row.ranks), value);
+        match curves.iter_mut().find(|curve| curve.label == row.what) {
+            Some(curve) => curve.points.push(point),
+            None => curves.push(Curve { label: row.what.clone(), points: vec![point], joined: true }),
+        }
+    }
+    Panel { title, over: Over::Ranks, unit: "µs", curves }
+}
+
+/// An allreduce by each algorithm.
+#[derive(Args)]
+pub struct Allreduce {
+    /// Algorithms; all that need nothing but messages if none is named
+    #[arg(long, value_delimiter = ',', value_name = "NAME")]
+    algorithms: Vec<String>,
+    /// Length of the vector in 8-byte integers
+    #[arg(long, default_value_t = 1)]
+    words: u64,
+    #[command(flatten)]
+    job: Job,
+    #[command(flatten)]
+    machine: Machine,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Allreduce {
+    /// Simulates and shows.
+    pub fn run(&self) -> Result<(), Box<dyn Error>> {
+        let setup = self.machine.nodes(self.job.table(), self.job.ranks_per_node)?;
+        let algorithms = self.chosen()?;
+        let mut rows = Vec::new();
+        for &ranks in &self.job.ranks {
+            for algorithm in &algorithms {
+                rows.push(watched(ranks, algorithm.name, || {
+                    allreduce(&setup, algorithm, ranks, self.words)
+                })?);
+            }
+        }
+        let bytes = 8 * self.words;
+        let title = format!("allreduce of {bytes} bytes, {} ranks per node", self.job.ranks_per_node);
+        let panel = panel(format!("simulated {title}"), &rows);
+        self.output.show(&title, &table(&rows), &rows, &[panel])
+    }
+
+    fn chosen(&self) -> Result<Vec<&'static Algorithm>, String> {
+        if self.algorithms.is_empty() {
+            return Ok(allreduce_algorithms().collect());
+        }
+        let find = |name: &String| {
+            allreduce_algorithms().find(|algorithm| algorithm.name == name).ok_or_else(|| {
+                let known: Vec<&str> = allreduce_algorithms().map(|algorithm| algorithm.name).collect();
+                let known = known.join(", ");
+                format!("alhena: choosing an algorithm failed\n  seen: there is no {name}\n  next: choose from {known}")
+            })
+        };
+        self.algorithms.iter().map(find).collect()
+    }
+}
+
+/// A halo exchange.
+#[derive(Args)]
+pub struct Halo {
+    /// Bytes of one face
+    #[arg(long, default_value_t = 8192)]
+    face: usize,
+    #[command(flatten)]
+    job: Job,
+    #[command(flatten)]
+    machine: Machine,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Halo {
+    /// Simulates and shows.
+    pub fn run(&self) -> Result<(), Box<dyn Error>> {
+        let setup = self.machine.nodes(self.job.table(), self.job.ranks_per_node)?;
+        let mut rows = Vec::new();
+        for &ranks in &self.job.ranks {
+            rows.push(watched(ranks, "halo", || halo(&setup, ranks, self.face))?);
+        }
+        let title = format!(
+            "2-D halo exchange, faces of {} bytes, {} ranks per node",
+            self.face, self.job.ranks_per_node
+        );
+        let panel = panel(format!("simulated {title}"), &rows);
+        self.output.show(&title, &table(&rows), &rows, &[panel])
+    }
+}

@@ -1,0 +1,47 @@
+//! `alhena sim`: the library's own protocols on virtual time, on a machine that is not here.
+
+mod calibrate;
+mod machine;
+mod many_ranks;
+mod memory;
+mod output;
+mod two_ranks;
+
+use std::error::Error;
+
+use clap::{Args, Subcommand};
+
+/// What to simulate.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    topic: Topic,
+}
+
+#[derive(Subcommand)]
+enum Topic {
+    /// A message to and fro between two nodes, beside the paper's figures
+    Pingpong(two_ranks::Pingpong),
+    /// Windows of messages from one node to another
+    Bandwidth(two_ranks::Bandwidth),
+    /// An allreduce by each of the library's algorithms
+    Allreduce(many_ranks::Allreduce),
+    /// A halo exchange in a two-dimensional grid
+    Halo(many_ranks::Halo),
+    /// Registered memory of a rank against the size of the job
+    Memory(memory::Memory),
+    /// The costs with their sources, the fit to three of the paper's points, and what it hangs on
+    Calibrate(calibrate::Calibrate),
+}
+
+/// Simulates, prints the table, writes what was asked for.
+pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
+    match &arguments.topic {
+        Topic::Pingpong(topic) => topic.run(),
+        Topic::Bandwidth(topic) => topic.run(),
+        Topic::Allreduce(topic) => topic.run(),
+        Topic::Halo(topic) => topic.run(),
+        Topic::Memory(topic) => topic.run(),
+        Topic::Calibrate(topic) => topic.run(),
+    }
+}
