@@ -139,18 +139,20 @@ fn draw_panel<B: DrawingBackend>(
         .axis_desc_style((FONT, 17).into_font().color(&INK))
         .draw()?;
 
-    // The first curve is drawn last, over the others.
-    for (index, curve) in panel.curves.iter().enumerate().rev() {
+    // The first curve is drawn last, over the others; rings around single points show what lies under them.
+    let joined = panel.curves.iter().enumerate().filter(|(_, curve)| curve.joined);
+    for (index, curve) in joined.rev() {
         let style = style_of(index);
-        if curve.joined {
-            chart.draw_series(LineSeries::new(curve.points.iter().copied(), style))?;
-        }
+        chart.draw_series(LineSeries::new(curve.points.iter().copied(), style))?;
         let marks = curve.points.iter();
         match index % 3 {
             0 => chart.draw_series(marks.map(|&at| Circle::new(at, 4, style.filled())))?,
             1 => chart.draw_series(marks.map(|&at| TriangleMarker::new(at, 6, style.filled())))?,
             _ => chart.draw_series(marks.map(|&at| Cross::new(at, 4, style)))?,
         };
+    }
+    for (index, curve) in panel.curves.iter().enumerate().filter(|(_, curve)| !curve.joined) {
+        chart.draw_series(curve.points.iter().map(|&at| Circle::new(at, 9, style_of(index))))?;
     }
     // The legend has an order of its own: it lists what has a label, whether or not it has points.
     for (index, curve) in panel.curves.iter().enumerate() {
