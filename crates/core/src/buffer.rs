@@ -126,10 +126,17 @@ pub(crate) fn start(state: &mut State, data: Data, dest: i32, tag: i32, comm: ab
     }
     let packed = packed(data);
     let charge = packed.len() as Count + Count::from(abi::BSEND_OVERHEAD);
-    let fits = state.with_pool(place, |pool, ob1| {
-        pool.reap(ob1);
-        pool.room_for(packed.len() as Count)
-    })?;
+    let has_room = |state: &mut State| {
+        state.with_pool(place, |pool, ob1| {
+            pool.reap(ob1);
+            pool.room_for(packed.len() as Count)
+        })
+    };
+    // Messages may have been received already, and the news of it not been looked at.
+    let mut fits = has_room(state)?;
+    while !fits && state.progress() {
+        fits = has_room(state)?;
+    }
     if !fits {
         return Err(Error::new(abi::ERR_BUFFER, "the attached buffer has no room for the message"));
     }
