@@ -27,6 +27,8 @@ enum Command {
     Bench(Box<bench::Arguments>),
     /// The library's protocols on virtual time: a Cray XE6 of any size, in this process
     Sim(simulate::Arguments),
+    /// Measures collective algorithms here and writes a table for the parameter coll_tuned_rules
+    Tune(bench::tune::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Command::Info(arguments) => info::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Sim(arguments) => simulate::run(&arguments),
+        Command::Tune(arguments) => bench::tune::run(&arguments).map_err(Into::into),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

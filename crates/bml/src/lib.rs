@@ -131,6 +131,11 @@ impl Bml {
         self.gemini.as_ref().is_none_or(|gemini| gemini.is_flushed())
     }
 
+    /// As [`Bml::vader`], to reach into other processes' memory.
+    pub fn vader_mut(&mut self) -> Option<&mut Vader> {
+        self.vader.as_deref_mut()
+    }
+
     /// Ends the sleep of all threads of this process that sleep on what [`Btl::arm`] gave them, also of those
     /// that are about to: for a thread that has completed what another one waits for.
     pub fn wake_sleepers(&self) {

@@ -3,6 +3,7 @@
 use btl::Peer;
 use shm::area::{Area, Entry, Owner};
 use shm::doorbell::Doorbell;
+use shm::record;
 
 use crate::transport::Vader;
 
@@ -53,10 +54,36 @@ impl Vader {
         Some(held)
     }
 
+    /// Notes what this process calls, under a key that the peers of the call know.
+    pub fn note(&self, key: u64, words: [u64; record::WORDS]) {
+        self.segment.records(self.me as usize)[place(key)].write(key, words);
+    }
+
+    /// What `peer` of this node noted under that key, if that is not too long ago.
+    pub fn noted(&self, peer: Peer, key: u64) -> Option<[u64; record::WORDS]> {
+        let local = self.local_of[peer.0 as usize] as usize;
+        self.segment.records(local)[place(key)].read(key)
+    }
+
+    /// Drops this process's notes whose keys `is_past` names.
+    pub fn forget_notes(&self, is_past: impl Fn(u64) -> bool) {
+        self.segment.records(self.me as usize).iter().for_each(|record| record.forget(&is_past));
+    }
+
+    /// Wakes `peer` of this node if it sleeps, so that it looks at the notes.
+    pub fn alert(&self, peer: Peer) {
+        crate::sending::ring(self.doorbell_of(peer));
+    }
+
     /// What `peer`, which is of this node, sleeps on.
     pub fn doorbell_of(&self, peer: Peer) -> &'static Doorbell {
         self.links[self.local_of[peer.0 as usize] as usize].doorbell
     }
+}
+
+/// Where notes of a key are; those of consecutive keys do not take each other's place.
+fn place(key: u64) -> usize {
+    (key ^ key >> 32) as usize % record::KEPT
 }
 
 impl NodeArea {
@@ -75,6 +102,11 @@ impl NodeArea {
     /// Address of a member's cell of `epoch`.
     pub fn cell(&self, member: usize, epoch: u64) -> usize {
         self.area.cell(member, epoch)
+    }
+
+    /// Marks what is published from now on, and what is seen, see [`Area::set_mark`].
+    pub fn set_mark(&mut self, mark: u16) {
+        self.area.set_mark(mark);
     }
 
     /// The own line.

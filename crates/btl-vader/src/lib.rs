@@ -33,4 +33,5 @@ mod transport;
 pub use area::{AreaName, NodeArea};
 pub use attach::{Attach, Error};
 pub use params::{SingleCopy, VaderParams, segment_bytes};
+pub use shm::record::WORDS as NOTE_WORDS;
 pub use transport::Vader;

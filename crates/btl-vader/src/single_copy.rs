@@ -81,6 +81,22 @@ impl Vader {
         }
     }
 
+    /// Whether this process can read `peer`'s memory; tried out the first time.
+    pub fn can_read(&mut self, peer: Peer) -> bool {
+        self.reach(peer).is_some()
+    }
+
+    /// Copies from `remote` in `peer`'s memory into `memory`, at once.
+    ///
+    /// # Errors
+    /// [`Refusal::Unfit`]: the peer cannot be read, or not there.
+    pub fn read(&mut self, peer: Peer, remote: u64, memory: UserMem) -> Result<(), Refusal> {
+        let pid = self.reach(peer).ok_or(Refusal::Unfit)?;
+        // SAFETY: the memory's constructor vouches that it may be written until this returns.
+        let read = unsafe { cma::read(pid, remote, memory.address() as *mut u8, memory.len()) };
+        read.map_err(|_| Refusal::Unfit)
+    }
+
     pub(crate) fn make_key(
         &mut self,
         peer: Peer,

@@ -57,6 +57,31 @@ pub(crate) fn reduce(kernel: op::Kernel, into: Address, left: Address, right: Ad
     }
 }
 
+/// Turns `count` elements of a buffer argument into exact sums of one term each; `sums` holds that many.
+///
+/// # Errors
+/// `MPI_ERR_TYPE` for a type without exact sums.
+pub(crate) fn begin_sums(
+    datatype: abi::Datatype,
+    from: Address,
+    sums: &mut [u64],
+    count: usize,
+) -> Result<()> {
+    assert!(sums.len() * 8 >= count * op::reproducible::size(datatype)?, "room for the sums");
+    // SAFETY: the caller of MPI vouches for the buffer, see `of_user`; the sums have room, and words are aligned.
+    unsafe { op::reproducible::begin(datatype, from.0 as *const u8, sums.as_mut_ptr().cast(), count) }
+}
+
+/// Rounds `count` exact sums into a buffer argument.
+///
+/// # Errors
+/// As [`begin_sums`].
+pub(crate) fn finish_sums(datatype: abi::Datatype, sums: &[u64], into: Address, count: usize) -> Result<()> {
+    assert!(sums.len() * 8 >= count * op::reproducible::size(datatype)?, "as many sums");
+    // SAFETY: as in `begin_sums`.
+    unsafe { op::reproducible::finish(datatype, sums.as_ptr().cast(), into.0 as *mut u8, count) }
+}
+
 /// Converts a buffer argument to external32 at `out`; returns the bytes written.
 ///
 /// # Errors

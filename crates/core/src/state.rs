@@ -32,6 +32,8 @@ pub(crate) struct State {
     pub composites: Slab<Composite, 23, 6>,
     /// Composite requests that progress must advance.
     pub active: Vec<u32>,
+    /// How often they were advanced.
+    pub advances: u32,
     /// Duplicates of communicators on their way (`MPI_Comm_idup`).
     pub duplicates: Vec<u32>,
     /// Composite requests that the program freed before they were complete.
@@ -103,6 +105,7 @@ impl State {
             comms: Comms::new(),
             composites: crate::request::composites(),
             active: Vec::new(),
+            advances: 0,
             orphans: Vec::new(),
             partitioned: Vec::new(),
             duplicates: Vec::new(),

@@ -16,6 +16,8 @@
 use abi::{Datatype, Error, Result};
 use core::marker::PhantomData;
 
+use crate::kernel::Kernel;
+
 /// A floating-point format that can be summed exactly.
 pub trait Format: Copy + Sealed {
     /// Bits of the significand, the leading one included.
@@ -321,23 +323,48 @@ pub unsafe fn begin(ty: Datatype, input: *const u8, sums: *mut u8, count: usize)
 /// `sums` is readable and `inout` writable for `count` × [`size`] bytes; `inout` is aligned to 8; they do
 /// not overlap.
 pub unsafe fn merge(ty: Datatype, sums: *const u8, inout: *mut u8, count: usize) -> Result<()> {
-    unsafe fn each<T: Format>(sums: *const u8, inout: *mut u8, n: usize) {
-        // SAFETY: `n` sums of `LEN` words each, aligned to 8, as the caller promised.
-        let words = unsafe { core::slice::from_raw_parts_mut(inout.cast::<u64>(), n * Sum::<T>::LEN) };
-        for (i, words) in words.chunks_exact_mut(Sum::<T>::LEN).enumerate() {
-            let first = i * Sum::<T>::LEN;
-            // SAFETY: sum `i` is inside of the input.
-            let word = |j: usize| unsafe { sums.cast::<u64>().add(first + j).read_unaligned() };
-            Sum::<T> { words, format: PhantomData }.merge((0..Sum::<T>::LEN).map(word));
-        }
-    }
     let (each, n): (Each, usize) = match elements(ty)? {
-        Elements::F32(n) => (each::<f32>, n),
-        Elements::F64(n) => (each::<f64>, n),
+        Elements::F32(n) => (merge_each::<f32>, n),
+        Elements::F64(n) => (merge_each::<f64>, n),
     };
     // SAFETY: the caller's promise; a complex element is two numbers and two sums.
     unsafe { each(sums, inout, n * count) };
     Ok(())
+}
+
+unsafe fn merge_each<T: Format>(sums: *const u8, inout: *mut u8, n: usize) {
+    // SAFETY: `n` sums of `LEN` words each, aligned to 8, as the caller promised.
+    let words = unsafe { core::slice::from_raw_parts_mut(inout.cast::<u64>(), n * Sum::<T>::LEN) };
+    for (i, words) in words.chunks_exact_mut(Sum::<T>::LEN).enumerate() {
+        let first = i * Sum::<T>::LEN;
+        // SAFETY: sum `i` is inside of the input.
+        let word = |j: usize| unsafe { sums.cast::<u64>().add(first + j).read_unaligned() };
+        Sum::<T> { words, format: PhantomData }.merge((0..Sum::<T>::LEN).map(word));
+    }
+}
+
+/// [`merge`] as an operation on elements of [`size`] bytes: `out[i] = left[i] + right[i]`, where `out` is aligned
+/// to 8.
+pub fn kernel(ty: Datatype) -> Result<Kernel> {
+    unsafe fn each<T: Format, const N: usize>(left: *const u8, right: *const u8, out: *mut u8, count: usize) {
+        let n = N * count;
+        // SAFETY: the promise of [`Kernel`]: `out` is one of the operands or overlaps neither.
+        unsafe {
+            if out.cast_const() == left {
+                return merge_each::<T>(right, out, n);
+            }
+            if out.cast_const() != right {
+                core::ptr::copy_nonoverlapping(right, out, n * Sum::<T>::LEN * 8);
+            }
+            merge_each::<T>(left, out, n);
+        }
+    }
+    Ok(match elements(ty)? {
+        Elements::F32(1) => each::<f32, 1>,
+        Elements::F32(_) => each::<f32, 2>,
+        Elements::F64(1) => each::<f64, 1>,
+        Elements::F64(_) => each::<f64, 2>,
+    })
 }
 
 /// Rounds `count` sums to elements of `ty`.

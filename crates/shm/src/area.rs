@@ -28,7 +28,7 @@ pub const AREAS: usize = 4;
 /// Ranks up to which a node has areas.
 pub const MOST_RANKS: usize = 64;
 
-/// A line: the payload is valid for the epoch that the first word names.
+/// A line: the payload is valid for the epoch that the first word names, beside its mark.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub struct Line {
@@ -109,7 +109,12 @@ pub struct Area {
     me: usize,
     /// The smallest retired epoch seen so far.
     floor: u64,
+    /// What is published beside each epoch, in the bits above [`EPOCH_BITS`].
+    mark: u64,
 }
+
+/// Bits of a line's first word that count epochs.
+const EPOCH_BITS: u32 = 48;
 
 /// Whose line: a member's, or the gate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -126,7 +131,13 @@ impl Area {
     pub fn new(memory: Memory, members: usize, me: usize) -> Area {
         let Memory { lines, words, cells } = memory;
         assert!(lines.len() >= self::lines(members) && words.len() >= self::words(members) && me < members);
-        Area { lines, words, cells, members, me, floor: 0 }
+        Area { lines, words, cells, members, me, floor: 0, mark: 0 }
+    }
+
+    /// From now on lines are published with `mark`, and only those with the same one are seen: two calls that are
+    /// not the same wait for each other forever instead of taking each other's data.
+    pub fn set_mark(&mut self, mark: u16) {
+        self.mark = u64::from(mark) << EPOCH_BITS;
     }
 
     fn slot(&self, owner: Owner, epoch: u64) -> &'static Line {
@@ -173,7 +184,7 @@ impl Area {
             word.with_mut(|word| unsafe { word.write_volatile(value) });
         }
         // Release: pairs with the Acquire in `observe`.
-        line.epoch.store(epoch, Ordering::Release);
+        line.epoch.store(epoch | self.mark, Ordering::Release);
     }
 
     /// The payload of a line, once it carries `epoch`: the words that fit `payload`.
@@ -181,7 +192,7 @@ impl Area {
     pub fn observe(&self, owner: Owner, epoch: u64, payload: &mut [u64]) -> bool {
         let line = self.slot(owner, epoch);
         // Acquire: pairs with the Release in `publish`.
-        if line.epoch.load(Ordering::Acquire) != epoch {
+        if line.epoch.load(Ordering::Acquire) != epoch | self.mark {
             return false;
         }
         for (value, word) in payload.iter_mut().zip(&line.payload) {
@@ -214,7 +225,11 @@ impl Area {
 
     /// Asks to be woken when anybody retires an epoch. The caller then looks once more for room before it sleeps.
     pub fn want_room(&self) {
-        self.words[WANTING].0.fetch_or(1 << (self.me % MOST_RANKS), Ordering::SeqCst);
+        let (wanting, bit) = (&self.words[WANTING].0, 1 << (self.me % MOST_RANKS));
+        // A poll that finds the bit still there leaves the line to the others.
+        if wanting.load(Ordering::SeqCst) & bit == 0 {
+            wanting.fetch_or(bit, Ordering::SeqCst);
+        }
     }
 }
 

@@ -1,16 +1,18 @@
 //! Where what lies in the segment.
 //!
 //! ```text
-//!   head | doorbells | identities | queue tails | queue slots | cell heads, joints | fastboxes | small cells | large cells | areas
-//!          of all      of all       of all        of rank 0,    of rank 0,   received    of rank 0,    of rank 0,
-//!          ranks       ranks        ranks         1, ...        1, ...       by rank 0   1, ...        1, ...
-//!                                                                            1, ...
+//!   head | doorbells | identities | records | queue tails | queue slots | cell heads, joints | fastboxes
+//!          of all      of all       of all    of all        of rank 0,    of rank 0,           received
+//!          ranks       ranks        ranks     ranks         1, ...        1, ...               by rank 0, 1, ...
+//!        | small cells    | large cells    | areas
+//!          of rank 0, 1…    of rank 0, 1…
 //! ```
 //! Lines that every rank reads come first and together, so that they cost each rank a page or two; the large
 //! parts are touched only by use.
 
 use crate::area::{self, AREAS, CELL_BYTES, CELLS};
 use crate::fastbox::{BLOCK_BYTES, SLOT_BYTES};
+use crate::record;
 
 /// The sizes that a layout depends on, the same in every process of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +41,7 @@ pub struct Layout {
     shape: Shape,
     doorbells: usize,
     identities: usize,
+    records: usize,
     tails: usize,
     slots: usize,
     heads: usize,
@@ -68,6 +71,7 @@ impl Layout {
             shape,
             doorbells: place(n * APART, APART),
             identities: place(n * LINE, LINE),
+            records: place(n * record::KEPT * LINE, APART),
             tails: place(n * APART, APART),
             slots: place(n * shape.queue * 8, PAGE),
             heads: place(n * shape.cells_per_rank() * APART, PAGE),
@@ -100,6 +104,11 @@ impl Layout {
     /// The identities of all ranks.
     pub fn identities(&self) -> usize {
         self.identities
+    }
+
+    /// The records of `rank`'s last calls.
+    pub fn records(&self, rank: usize) -> usize {
+        self.records + rank * record::KEPT * LINE
     }
 
     /// The tails of all ranks' receive queues.
@@ -206,6 +215,7 @@ mod tests {
         ];
         for rank in 0..3 {
             parts.push((layout.slots(rank), 8 * 8));
+            parts.push((layout.records(rank), 16 * 64));
             parts.push((layout.cell_heads(rank), 5 * 128));
             parts.push((layout.joints(rank), 3 * 128));
             for number in 0..2 {

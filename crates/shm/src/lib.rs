@@ -12,6 +12,7 @@
 //! | [`cell`]     | owner ↔ 1         | payload too long for a fastbox, or before there is one     |
 //! | [`doorbell`] | n → 1             | wake-ups, and the owner's wish for less payload            |
 //! | [`joint`]    | 1 ↔ 1             | chunks of a long message that both sides copy              |
+//! | [`record`]   | n → n             | what each process called last, for who waits too long      |
 //! | [`area`]     | n → n             | collectives of one node: lines, counters, cells            |
 //!
 //! Peers are not trusted: every length, offset and index that another process can write is read once and
@@ -26,6 +27,7 @@ mod layout;
 #[cfg(not(loom))]
 mod mapping;
 pub mod queue;
+pub mod record;
 pub mod sync;
 
 pub use layout::{Layout, Shape};

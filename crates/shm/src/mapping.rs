@@ -11,6 +11,7 @@ use crate::fastbox::{self, Block, Fastbox, Progress};
 use crate::joint;
 use crate::layout::Layout;
 use crate::queue::{self, Queue};
+use crate::record;
 use crate::sync::AtomicU64;
 
 /// Types that may lie in the segment.
@@ -42,6 +43,8 @@ unsafe impl Shared for area::Word {}
 unsafe impl Shared for area::Entry {}
 // SAFETY: atomics.
 unsafe impl Shared for joint::Control {}
+// SAFETY: atomics.
+unsafe impl Shared for record::Record {}
 // SAFETY: atomics.
 unsafe impl Shared for Identity {}
 // SAFETY: an atomic.
@@ -155,6 +158,11 @@ impl Segment {
     /// The identity of `rank`.
     pub fn identity(&self, rank: usize) -> &'static Identity {
         &self.many(self.layout.identities(), self.layout.shape().ranks)[rank]
+    }
+
+    /// The records of `rank`'s last calls.
+    pub fn records(&self, rank: usize) -> &'static [record::Record] {
+        self.many(self.layout.records(rank), record::KEPT)
     }
 
     /// The receive queue of `rank`.

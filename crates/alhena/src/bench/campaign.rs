@@ -99,11 +99,28 @@ struct ViewResult {
     of: &'static View,
 }
 
+/// This installation with a setting of its own, to be measured beside others.
+#[derive(Clone, Copy, Debug)]
+pub struct Variant {
+    /// Its name in tables.
+    pub label: &'static str,
+    /// Arguments of the launcher.
+    pub settings: &'static [&'static str],
+}
+
 /// Measures, prints the tables, writes what was asked for.
 pub fn run(options: &Options, subjects: &[Subject]) -> Result<(), Error> {
+    compare(options, subjects, &[])
+}
+
+/// As [`run`], with this installation in several variants.
+pub fn compare(options: &Options, subjects: &[Subject], variants: &[Variant]) -> Result<(), Error> {
     let own = options.prefix.clone().or_else(prefix::of_this_program).ok_or(Error::NoPrefix)?;
     let kernels = options.kernels.clone().unwrap_or_else(|| prefix::kernels(&own));
     let mut mpis = vec![Mpi::at(&own)?];
+    for variant in variants {
+        mpis.push(Mpi::at(&own)?.with_settings(variant.label, variant.settings));
+    }
     for other in &options.vs {
         let other = Mpi::at(other)?.distinct_from(&mpis);
         mpis.push(other);
@@ -259,10 +276,11 @@ fn curves(mpis: &[Mpi], summary: &Summary) -> Vec<picture::Curve> {
 }
 
 /// Where the programs are built; gone with its owner.
-struct WorkFolder(PathBuf);
+pub struct WorkFolder(PathBuf);
 
 impl WorkFolder {
-    fn new() -> Result<Self, Error> {
+    /// An empty folder.
+    pub fn new() -> Result<Self, Error> {
         let path = std::env::temp_dir().join(format!("alhena-bench-{}", std::process::id()));
         match fs::create_dir(&path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(Error::Write { path, error }),
@@ -270,7 +288,8 @@ impl WorkFolder {
         }
     }
 
-    fn program(&self, mode: &Mode, mpi: usize) -> PathBuf {
+    /// Where a mode's program for an MPI is.
+    pub fn program(&self, mode: &Mode, mpi: usize) -> PathBuf {
         self.0.join(format!("{}-{mpi}", mode.program))
     }
 }

@@ -36,6 +36,9 @@ pub enum Error {
         "alhena: drawing {path} failed\n  seen: {reason}\n  next: choose another place, or leave --picture out"
     )]
     Picture { path: PathBuf, reason: String },
+    /// A table that was put together wrongly.
+    #[error("alhena: writing the table failed\n  seen: {0}\n  next: report this with the options you gave")]
+    Table(String),
     /// The processors of this process.
     #[error(
         "alhena: asking for this process's processors failed\n  seen: {0}\n  \

@@ -19,9 +19,11 @@ mod modes;
 mod mpi;
 pub mod picture;
 mod point_to_point;
+mod pop;
 mod rounds;
 mod statistics;
 pub mod table;
+pub mod tune;
 
 use std::error::Error;
 
@@ -41,6 +43,8 @@ pub struct Arguments {
 enum Topic {
     /// The time of collective operations
     Collectives(Box<collectives::Arguments>),
+    /// An application-like loop with each algorithm of allreduce
+    Pop(pop::Arguments),
     /// Only the floor: the time a cache line takes from one core to another
     Floor,
 }
@@ -50,6 +54,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     match &arguments.topic {
         None => Ok(point_to_point::run(&arguments.point_to_point)?),
         Some(Topic::Collectives(arguments)) => Ok(collectives::run(arguments)?),
+        Some(Topic::Pop(arguments)) => Ok(pop::run(arguments)?),
         Some(Topic::Floor) => {
             println!("{}", floor::Probe::new()?.describe());
             Ok(())

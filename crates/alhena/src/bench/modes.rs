@@ -128,6 +128,17 @@ collectives! {
     "alltoall" "MPI_Alltoall";
 }
 
+/// The loop of an ocean model's solver.
+pub static POP: Mode = Mode {
+    name: "pop",
+    program: "pop",
+    options: &[],
+    title: "nine-point halo exchange, stencil and MPI_Allreduce of two numbers",
+    views: &[as_printed("time", "time of an iteration", "µs", false)],
+    sized: true,
+    pair: false,
+};
+
 /// What is measured when nothing is chosen: the papers' point-to-point modes.
 pub const PAPERS: [&str; 5] = ["pingpong", "preposted", "bidirectional", "streaming", "rate"];
 

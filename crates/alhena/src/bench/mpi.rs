@@ -18,6 +18,8 @@ pub struct Mpi {
     /// The first line its launcher says about its version.
     pub version: String,
     family: Family,
+    /// Arguments of its launcher beside the usual ones.
+    settings: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +62,7 @@ impl Mpi {
             version: version_in(&text),
             prefix: prefix.into(),
             family,
+            settings: Vec::new(),
         })
     }
 
@@ -68,6 +71,13 @@ impl Mpi {
         if others.iter().any(|other| other.label == self.label) {
             self.label = folder_name(&self.prefix);
         }
+        self
+    }
+
+    /// The same under another label, with arguments for its launcher.
+    pub fn with_settings(mut self, label: &str, settings: &[&str]) -> Self {
+        self.label = label.to_string();
+        self.settings = settings.iter().map(|word| word.to_string()).collect();
         self
     }
 
@@ -100,6 +110,7 @@ impl Mpi {
         if self.family == Family::OpenMpi && ranks as usize > processors() {
             command.arg("--oversubscribe");
         }
+        command.args(&self.settings);
         command.arg("-n").arg(ranks.to_string()).arg(program).args(more);
         let shown = show(&command);
         let failed = |seen: String| Error::Run { seen, command: shown.clone() };

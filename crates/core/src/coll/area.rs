@@ -2,7 +2,7 @@
 //! lines of the node's segment.
 
 use abi::{Error, Result};
-use btl_vader::{AreaName, NodeArea};
+use btl_vader::{AreaName, NodeArea, Vader};
 use coll::schedule::{Line, Wake};
 use coll::shared::PAYLOAD;
 use pml_ob1::Data;
@@ -37,15 +37,26 @@ fn payload(data: Data) -> [u64; WORDS] {
 
 /// Writes `data` into a line and wakes whom it concerns. `false`: the line is still in use.
 pub(super) fn publish(area: &mut NodeArea, line: Line, epoch: u64, data: Data, wake: Wake) -> bool {
-    if !area.has_room(epoch) {
-        return false;
-    }
     let owner = match line {
         Line::Of(_) => area.own(),
         Line::Gate => Owner::Gate,
     };
     let words = data.total().div_ceil(8) as usize;
-    area.lines().publish(owner, epoch, &payload(data)[..words.min(WORDS)]);
+    announce(area, owner, epoch, &payload(data)[..words.min(WORDS)], wake)
+}
+
+/// Tells the others where a buffer of this process is. `false`: the line is still in use.
+pub(super) fn expose(area: &mut NodeArea, epoch: u64, data: Data, wake: Wake) -> Result<bool> {
+    let Data::Contiguous(memory) = data else { return Err(NOT_ONE_RUN) };
+    let own = area.own();
+    Ok(announce(area, own, epoch, &[memory.address() as u64, memory.len() as u64], wake))
+}
+
+fn announce(area: &mut NodeArea, owner: Owner, epoch: u64, words: &[u64], wake: Wake) -> bool {
+    if !area.has_room(epoch) {
+        return false;
+    }
+    area.lines().publish(owner, epoch, words);
     match wake {
         Wake::One(member) => area.ring(member as usize),
         Wake::All => area.ring_all(),
@@ -80,6 +91,34 @@ pub(super) fn observe(
     }
     Ok(true)
 }
+
+/// Copies from the buffer that `owner` exposed, `offset` bytes from its start, what fits `into`.
+pub(super) fn get(
+    area: &mut NodeArea,
+    vader: &mut Vader,
+    (owner, peer): (u32, btl::Peer),
+    epoch: u64,
+    offset: i64,
+    into: Data,
+) -> Result<()> {
+    let Data::Contiguous(into) = into else { return Err(NOT_ONE_RUN) };
+    let mut words = [0; 2];
+    if !area.lines().observe(Owner::Member(owner as usize), epoch, &mut words) {
+        return Err(Error::new(abi::ERR_INTERN, "a buffer was read before its owner exposed it"));
+    }
+    let [address, bytes] = words;
+    let end = u64::try_from(offset).ok().and_then(|offset| offset.checked_add(into.len() as u64));
+    if end.is_none_or(|end| end > bytes) {
+        return Err(Error::new(
+            abi::ERR_TRUNCATE,
+            "a process gave less data to a collective than others expect",
+        ));
+    }
+    let refused = Error::new(abi::ERR_OTHER, "the memory of a process of this node cannot be read any more");
+    vader.read(peer, address.wrapping_add_signed(offset), into).map_err(|_| refused)
+}
+
+const NOT_ONE_RUN: Error = Error::new(abi::ERR_INTERN, "a buffer with holes was to be read directly");
 
 /// The answer where a schedule wants an area that the communicator does not have.
 pub(super) const NONE: Error = Error::new(abi::ERR_INTERN, "the communicator has no shared area");
@@ -125,5 +164,23 @@ pub(crate) fn share(t: &mut Token, comm: abi::Comm) -> Result<()> {
     if words[0] != 0 {
         t.lock().open_area(comm, AreaName { number: words[0] as usize, base: words[1] });
     }
+    Ok(())
+}
+
+/// Whether all processes of a communicator can read each other's memory: asked by all of them together, once.
+pub(super) fn vote_on_direct(t: &mut Token, comm: abi::Comm) -> Result<()> {
+    let able = {
+        let mut state = t.lock();
+        let me = state.me();
+        let State { comms, bml, .. } = &mut *state;
+        let found = comms.get_mut(comm)?;
+        // Until the vote is over nothing is read directly, the vote itself included.
+        found.coll.direct = Some(false);
+        bml.vader_mut().is_some_and(|vader| {
+            found.peers.iter().all(|&peer| peer == me || vader.can_read(btl::Peer(peer)))
+        })
+    };
+    let all_able = crate::comm::smallest(t, comm, u64::from(able))? == 1;
+    t.lock().comms.get_mut(comm)?.coll.direct = Some(all_able);
     Ok(())
 }

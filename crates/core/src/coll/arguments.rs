@@ -125,8 +125,10 @@ impl<'a> Arguments<'a> {
     /// Takes count and type of a side whose buffer is not significant but whose shape is.
     pub fn shape(&mut self, side: Side, count: Count, datatype: Datatype) -> Result<()> {
         let count = checked_count(count)?;
-        let datatype = self.state.types.resolve(datatype)?;
+        let handle = datatype;
+        let datatype = self.state.types.resolve(handle)?;
         let buffer = self.side(side);
+        buffer.handle = handle;
         buffer.layout = datatype.layout(count);
         buffer.datatype = datatype;
         Ok(())
@@ -217,6 +219,7 @@ impl<'a> Arguments<'a> {
     /// `MPI_ERR_OP`, `MPI_ERR_TYPE`.
     pub fn operation(&mut self, op: Op, datatype: Datatype) -> Result<()> {
         self.call.op = Some(reduction(self.state, op, datatype)?);
+        self.call.predefined = op;
         Ok(())
     }
 

@@ -15,12 +15,16 @@ pub(crate) struct Call {
     pub send: Buffer,
     pub recv: Buffer,
     pub op: Option<Reduction>,
+    /// The handle of a predefined operation.
+    pub predefined: abi::Op,
 }
 
 /// One side's buffer: a count of one type per block, or counts, displacements and types for each block.
 pub(crate) struct Buffer {
     pub address: Address,
     pub datatype: TypeRef,
+    /// The argument behind `datatype`; not of v and w variants.
+    pub handle: Datatype,
     pub layout: Layout,
     /// For v and w variants, and the receive counts of `MPI_Reduce_scatter`; empty otherwise.
     pub blocks: Vec<Block>,
@@ -50,10 +54,20 @@ impl Call {
         let none = || Buffer {
             address: Address(0),
             datatype: TypeRef::Dense(0),
+            handle: abi::DATATYPE_NULL,
             layout: Layout::default(),
             blocks: Vec::new(),
         };
-        Call { coll, comm, root: Root::Rank(0), in_place: false, send: none(), recv: none(), op: None }
+        Call {
+            coll,
+            comm,
+            root: Root::Rank(0),
+            in_place: false,
+            send: none(),
+            recv: none(),
+            op: None,
+            predefined: abi::OP_NULL,
+        }
     }
 
     /// Makes room for the arguments of another call on the same communicator.
@@ -92,12 +106,13 @@ impl Buffer {
     fn reset(&mut self) {
         self.address = Address(0);
         self.datatype = TypeRef::Dense(0);
+        self.handle = abi::DATATYPE_NULL;
         self.layout = Layout::default();
         self.blocks.clear();
     }
 
     /// Whether the argument is significant and has data.
-    fn is_given(&self) -> bool {
+    pub fn is_given(&self) -> bool {
         self.layout.size != 0 || !self.blocks.is_empty()
     }
 

@@ -7,6 +7,7 @@ use coll::Coll;
 
 use super::Mode;
 use super::arguments::Arguments;
+use super::check::Level;
 use super::run::Running;
 use crate::domain::Token;
 use crate::handle::RequestKey;
@@ -40,18 +41,26 @@ pub(super) fn launch(
     comm: abi::Comm,
     fill: impl FnOnce(&mut Arguments<'_>) -> Result<()>,
 ) -> Result<()> {
-    let running = {
+    let blocking = matches!(mode, Mode::Blocking);
+    let (mut running, vote) = {
         let mut guard = t.lock();
         let state = &mut *guard;
         let mut running = state.comms.get_mut(comm)?.coll.spare(coll, comm);
-        match running.set_up(state, coll, matches!(mode, Mode::Blocking), fill) {
-            Ok(()) => running,
+        match running.set_up(state, coll, blocking, fill) {
+            Ok(()) => {
+                let vote = blocking && running.wants_vote(state.comm(comm)?);
+                (running, vote)
+            }
             Err(error) => {
                 state.keep(running);
                 return Err(error);
             }
         }
     };
+    if vote {
+        super::area::vote_on_direct(t, comm)?;
+        running.choose(&mut t.lock(), blocking)?;
+    }
     go(t, mode, running)
 }
 
@@ -89,12 +98,29 @@ fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
     }
 }
 
+/// How often a call in a shared area looks there before it looks at the transports, where ranks have cores of their
+/// own: what it waits for comes within a few cache-line transfers.
+const LOOKS: u32 = 16;
+
 /// Advances a blocking call to its end.
 fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
+    let looks = if running.uses_area() && !t.lock().params.waiting.spin.is_zero() { LOOKS } else { 1 };
+    let every = super::check::rounds_between_looks(&t.lock());
+    let mut rounds = 0u32;
     loop {
         let due = wait_for(t, |state| {
-            let due = running.advance(&mut state.ob1, &mut state.bml);
-            if due.is_some() || running.is_complete() { Some(due) } else { None }
+            for look in 0..looks {
+                let due = running.advance(&mut state.ob1, &mut state.bml);
+                if due.is_some() || running.is_complete() {
+                    return Some(due);
+                }
+                if look > 0 {
+                    std::hint::spin_loop();
+                }
+            }
+            rounds += 1;
+            let disagrees = rounds.is_multiple_of(every) && running.compare(state).is_err();
+            disagrees.then_some(None)
         });
         match due {
             Some(callback) => {
@@ -112,9 +138,19 @@ fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
 }
 
 impl State {
-    /// Gives a call the tag of its place in the communicator's sequence, and puts it at its start.
+    /// Gives a call the tag of its place in the communicator's sequence, lets the peers know what it is, and puts it
+    /// at its start.
     fn begin(&mut self, running: &mut Running) -> Result<()> {
-        running.set_tag(self.comms.get_mut(running.comm())?.coll.next_tag());
+        if self.params.tuned.check == Level::Off {
+            running.set_tag(self.comms.get_mut(running.comm())?.coll.next_tag(0).1);
+            running.set_noted(0, None);
+            return running.begin();
+        }
+        let statement = running.statement(self, self.comm(running.comm())?);
+        let digest = statement.digest();
+        let (number, tag) = self.comms.get_mut(running.comm())?.coll.next_tag(digest);
+        running.set_tag(tag);
+        running.set_noted(digest, self.note(self.comm(running.comm())?, number, statement));
         running.begin()
     }
 
@@ -157,6 +193,10 @@ pub(crate) fn start_persistent(state: &mut State, key: u32) -> Result<()> {
 
 /// Advances every collective in progress; whether one of them ended or needs its callback.
 pub(crate) fn advance_all(state: &mut State) -> bool {
+    state.advances = state.advances.wrapping_add(1);
+    if state.advances.is_multiple_of(super::check::rounds_between_looks(state)) {
+        compare_all(state);
+    }
     let State { composites, ob1, bml, active, callbacks, .. } = state;
     let before = (active.len(), callbacks.len());
     let mut finished = Vec::new();
@@ -179,6 +219,19 @@ pub(crate) fn advance_all(state: &mut State) -> bool {
     });
     finished.into_iter().for_each(|key| drop(composites.remove(key)));
     (active.len(), callbacks.len()) != before
+}
+
+/// Looks whether the peers have made other calls than the collectives in progress.
+#[cold]
+fn compare_all(state: &mut State) {
+    for key in state.active.clone() {
+        let Some(Composite::Collective(running)) = state.composites.get(key) else { continue };
+        let Some(error) = state.disagreement(running) else { continue };
+        let State { composites, ob1, bml, .. } = &mut *state;
+        if let Some(Composite::Collective(running)) = composites.get_mut(key) {
+            running.fail(error, ob1, bml);
+        }
+    }
 }
 
 /// Does a reduction that progress came across, and lets its collective go on.

@@ -14,6 +14,8 @@
 mod area;
 mod arguments;
 mod call;
+mod check;
+mod exact;
 mod irregular;
 mod launch;
 mod movement;
@@ -30,6 +32,7 @@ pub use neighbour::*;
 pub use reductions::*;
 
 pub(crate) use area::share as share_area;
+pub(crate) use check::forget as forget_notes;
 pub(crate) use launch::{Callbacks, advance_all, run_callback, start_persistent};
 pub(crate) use params::{CollParams, Tuned, TunedParams};
 pub(crate) use run::Running;

@@ -4,6 +4,8 @@ use coll::Coll;
 use coll::algorithms::registry;
 use coll::tuned::{Choice, Forced, Query, Table};
 
+use super::check::Level;
+
 /// One row per parameter: what it prescribes for which collective.
 macro_rules! forced {
     ($params:ident, $forced:ident: $($coll:ident { $($what:ident $field:ident),* })*) => {
@@ -17,9 +19,13 @@ macro_rules! forced {
 mca::params! {
     /// Parameters of all collectives.
     pub struct CollParams("coll_") {
-        /// Reductions associate their operands in one way, fixed by the number of ranks: the same call gives the same
-        /// result whatever the count, the root and the placement of ranks.
+        /// Sums of floating-point numbers are exact and rounded once: they depend only on the multiset of contributed
+        /// values. Other reductions associate their operands in one way, in the order of ranks, fixed by their number.
         reproducible: mca::Bool = "false";
+        /// Whether processes that make different collective calls on a communicator get an error instead of a hang:
+        /// by operation, order, root and bytes (`on`), also by type signatures and reduction operations (`full`),
+        /// or not (`off`). The same on all processes.
+        check: Level = "on";
     }
 }
 
@@ -101,6 +107,8 @@ pub(crate) struct Tuned {
     forced: [Forced; Coll::ALL.len()],
     /// Reductions keep to one association.
     pub reproducible: bool,
+    /// How closely calls are compared.
+    pub check: Level,
 }
 
 impl Tuned {
@@ -112,7 +120,7 @@ impl Tuned {
         let params = TunedParams::read(values).map_err(|error| error.to_string())?;
         let all = CollParams::read(values).map_err(|error| error.to_string())?;
         let (table, forced) = (table(&params.rules)?, prescribed(&params)?);
-        Ok(Tuned { table, forced, reproducible: all.reproducible })
+        Ok(Tuned { table, forced, reproducible: all.reproducible, check: all.check })
     }
 
     /// The algorithm for a call.

@@ -215,4 +215,18 @@ impl Port for CorePort<'_> {
     fn claim(&mut self, epoch: u64) -> Result<bool> {
         Ok(self.area()?.has_cell(epoch))
     }
+
+    fn expose(&mut self, epoch: u64, buf: &Region, wake: Wake) -> Result<bool> {
+        let data = self.data(buf)?;
+        super::area::expose(self.area()?, epoch, data, wake)
+    }
+
+    fn get(&mut self, owner: u32, epoch: u64, from: &Region, into: &Region) -> Result<()> {
+        let &Region::Span { offset, .. } = from else { return Ok(()) };
+        let (data, peer) = (self.data(into)?, btl::Peer(self.wire.peers[owner as usize]));
+        let (Some(area), Some(vader)) = (self.area.as_deref_mut(), self.bml.vader_mut()) else {
+            return Err(super::area::NONE);
+        };
+        super::area::get(area, vader, (owner, peer), epoch, offset, data)
+    }
 }

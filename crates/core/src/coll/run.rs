@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use abi::{Address, Result, Status};
+use abi::{Address, Error, Result, Status};
 use btl_vader::NodeArea;
 use coll::{Coll, Execution, Region, Schedule, State as Progress};
 use pml_ob1::{Done, Ob1};
 
 use super::arguments::Arguments;
 use super::call::{Call, Reduction};
+use super::check::{Noted, Statement};
+use super::exact::Exact;
 use super::launch::Callback;
 use super::port::{CorePort, InFlight, Wire};
 use super::select::Signature;
@@ -28,6 +30,10 @@ pub(crate) struct Running {
     ended: Option<Result<()>>,
     /// The communicator's shared area, while a schedule uses it.
     area: Option<Box<NodeArea>>,
+    /// The program's buffers, where the call works on exact sums instead.
+    exact: Option<Exact>,
+    /// How the peers find this call, if calls are compared.
+    noted: Option<Noted>,
     /// Nobody will ask for the result.
     pub orphaned: bool,
 }
@@ -44,6 +50,8 @@ impl Running {
             arena: Vec::new(),
             ended: None,
             area: None,
+            exact: None,
+            noted: None,
             orphaned: false,
         }
     }
@@ -74,19 +82,46 @@ impl Running {
         }
         let comm = state.comm(self.call.comm)?;
         fill(&mut Arguments::new(state, comm, &mut self.call))?;
+        self.exact = match state.params.tuned.reproducible {
+            true => Exact::over(state, comm, &mut self.call),
+            false => None,
+        };
         self.choose(state, ordered)
     }
 
-    fn choose(&mut self, state: &mut State, ordered: bool) -> Result<()> {
+    pub(super) fn choose(&mut self, state: &mut State, ordered: bool) -> Result<()> {
         let State { comms, world, params, .. } = state;
         let comm = comms.get_mut(self.call.comm)?;
         self.wire.follow(comm);
-        let signature = Signature::of(&self.call, comm, world.as_ref(), &params.tuned, ordered);
+        // Exact sums are the same however they are put together.
+        let canonical = self.call.op.is_some() && params.tuned.reproducible && self.exact.is_none();
+        let signature = Signature::of(&self.call, comm, world.as_ref(), canonical, ordered);
+        if self.signature.as_ref() != Some(&signature) {
+            comm.coll.trade(self, &signature);
+        }
         if self.signature.as_ref() != Some(&signature) {
             self.schedule = super::select::schedule(comm, world.as_ref(), &params.tuned, &signature)?;
             self.signature = Some(signature);
         }
         Ok(())
+    }
+
+    /// Whether the processes should first ask each other if they can read each other's memory.
+    pub fn wants_vote(&self, comm: &Comm) -> bool {
+        self.signature.as_ref().is_some_and(|signature| signature.wants_vote(comm))
+    }
+
+    /// What the schedule was chosen for, if the call ended well or has not begun.
+    pub(super) fn signature(&self) -> Option<&Signature> {
+        self.signature.as_ref()
+    }
+
+    /// Exchanges schedule, execution and scratch memory with a call that is not under way either.
+    pub fn swap_prepared(&mut self, other: &mut Running) {
+        std::mem::swap(&mut self.execution, &mut other.execution);
+        std::mem::swap(&mut self.schedule, &mut other.schedule);
+        std::mem::swap(&mut self.signature, &mut other.signature);
+        std::mem::swap(&mut self.arena, &mut other.arena);
     }
 
     pub fn coll(&self) -> Coll {
@@ -107,6 +142,25 @@ impl Running {
         self.wire.tag = tag;
     }
 
+    /// What this process says about the call to its peers.
+    pub(super) fn statement(&self, state: &State, comm: &Comm) -> Statement {
+        let bytes = self.signature.as_ref().map_or(0, |signature| signature.bytes());
+        Statement::of(state, comm, &self.call, bytes)
+    }
+
+    /// Marks the call's lines, and keeps how the peers find the call.
+    pub(super) fn set_noted(&mut self, digest: u16, noted: Option<Noted>) {
+        self.noted = noted;
+        if let Some(area) = &mut self.area {
+            area.set_mark(digest);
+        }
+    }
+
+    /// How the peers find this call.
+    pub(super) fn noted(&self) -> Option<&Noted> {
+        self.noted.as_ref()
+    }
+
     /// Puts the execution at its start, under a tag that is no collective's.
     pub fn begin_apart(&mut self, tag: i32) -> Result<()> {
         self.wire.tag = tag;
@@ -118,6 +172,11 @@ impl Running {
         if self.schedule.rounds() > 0 {
             self.area = lender.take();
         }
+    }
+
+    /// Whether the call goes through the shared area.
+    pub fn uses_area(&self) -> bool {
+        self.area.is_some()
     }
 
     /// Gives the area back.
@@ -133,6 +192,9 @@ impl Running {
     /// `MPI_ERR_COUNT` for more than 63 bits of bytes.
     pub fn begin(&mut self) -> Result<()> {
         self.ended = None;
+        if let Some(exact) = &mut self.exact {
+            exact.begin()?;
+        }
         let counts = self.call.recv.blocks.iter().map(|block| block.count);
         let user = self.call.is_user_defined();
         let rounds = u64::from(self.schedule.rounds());
@@ -162,19 +224,24 @@ impl Running {
         match self.execution.advance(&mut port) {
             Progress::Pending => None,
             Progress::Done => {
-                self.ended = Some(Ok(()));
+                self.ended = Some(self.exact.as_ref().map_or(Ok(()), Exact::finish));
                 None
             }
             Progress::Failed(error) => {
-                for id in self.execution.in_flight() {
-                    port.ob1.cancel(port.bml, id);
-                    port.ob1.detach(id);
-                }
-                self.ended = Some(Err(error));
+                self.fail(error, ob1, bml);
                 None
             }
             Progress::UserReduce { left, inout } => callback(&port, &left, &inout),
         }
+    }
+
+    /// Ends the call with an error.
+    pub fn fail(&mut self, error: Error, ob1: &mut Ob1, bml: &mut bml::Bml) {
+        for id in self.execution.in_flight() {
+            ob1.cancel(bml, id);
+            ob1.detach(id);
+        }
+        self.ended = Some(Err(error));
     }
 
     /// The program's function has done the reduction that was due.

@@ -30,27 +30,37 @@ pub(crate) struct CollState {
     spares: Vec<Box<Running>>,
     /// Lines shared by the processes of a communicator on one node; lent to the call that uses them.
     pub area: Option<Box<NodeArea>>,
+    /// Whether all processes that share the area can read each other's memory; `None` until they were asked.
+    pub direct: Option<bool>,
     neighbours: Option<Neighbours>,
     placement: Option<Placement>,
 }
 
-/// Bits of a tag that count calls. The bits above tell persistent collectives, the library's point-to-point words
+/// Bits of a tag that count calls, above them a digest of the call. The bits above that tell persistent collectives, the library's point-to-point words
 /// (`comm::exchange`) and calls of `MPI_Comm_create_group` apart.
+const CALL_BITS: u32 = 16;
 const SEQUENCE_BITS: u32 = 28;
 const PERSISTENT: u32 = 1 << 28;
 const APART: u32 = 1 << 30;
 const SEQUENCE: u32 = (1 << SEQUENCE_BITS) - 1;
+const CALL: u32 = (1 << CALL_BITS) - 1;
 
 /// Finished calls, choices and schedules that a communicator keeps.
-const SPARES: usize = 8;
+const SPARES: usize = 16;
 const CHOICES: usize = 64;
 const SCHEDULES: usize = 64;
 
 impl CollState {
-    /// The tag of the next call. The program's other calls on the same communicator never have it.
-    pub fn next_tag(&mut self) -> i32 {
-        self.sequence = self.sequence & !SEQUENCE | self.sequence.wrapping_add(1) & SEQUENCE;
-        self.sequence as i32
+    /// Number and tag of the next call, the latter with 12 bits that tell what is called. No other call that may be
+    /// under way on the communicator has the same.
+    pub fn next_tag(&mut self, digest: u16) -> (i32, i32) {
+        if self.sequence & APART != 0 {
+            self.sequence = self.sequence & !SEQUENCE | self.sequence.wrapping_add(1) & SEQUENCE;
+            return (self.sequence as i32, self.sequence as i32);
+        }
+        self.sequence = self.sequence.wrapping_add(1) & CALL;
+        let digest = u32::from(digest) << CALL_BITS & SEQUENCE;
+        (self.sequence as i32, (digest | self.sequence) as i32)
     }
 
     /// The tag of a new persistent collective, for all its rounds.
@@ -89,6 +99,21 @@ impl CollState {
         }
     }
 
+    /// Gives `running` what a finished call has prepared for the same signature, if there is one. What `running`
+    /// had is kept if only the root differs: roots that take turns find theirs again.
+    pub(super) fn trade(&mut self, running: &mut Running, signature: &Signature) {
+        let alike = self.spares.iter_mut().find(|spare| spare.signature() == Some(signature));
+        if let Some(spare) = alike {
+            return spare.swap_prepared(running);
+        }
+        let turns = running.signature().is_some_and(|known| known.differs_in_root(signature));
+        if turns && self.spares.len() + 1 < SPARES {
+            let mut spare = Box::new(Running::new(running.coll(), running.comm()));
+            spare.swap_prepared(running);
+            self.spares.push(spare);
+        }
+    }
+
     /// The neighbours of the process, once a neighbourhood collective was called.
     pub fn neighbours(&self) -> Option<&Neighbours> {
         self.neighbours.as_ref()
@@ -105,18 +130,17 @@ pub(super) struct Signature {
 }
 
 impl Signature {
+    /// `canonical`: one association for every count, root and placement, which keeps to the order of ranks.
     /// `ordered`: the call blocks, so that it runs after all calls of its kind before it.
     pub fn of(
         call: &Call,
         comm: &mut Comm,
         world: Option<&World>,
-        tuned: &Tuned,
+        canonical: bool,
         ordered: bool,
     ) -> Signature {
         let placement = placement(comm, world);
         let reduction = call.op.is_some();
-        // One association for every count, root and placement, which keeps to the order of ranks.
-        let canonical = reduction && tuned.reproducible;
         let remote = comm.remote.as_ref().map_or(0, |remote| remote.size());
         let query = Query {
             coll: call.coll,
@@ -129,11 +153,30 @@ impl Signature {
             dense: !reduction || call.recv.is_dense(),
             placement,
             area: ordered && comm.coll.area.is_some(),
-            direct: false,
+            direct: comm.coll.direct == Some(true),
         };
         Signature { query, root: call.root, in_place: call.in_place, contiguous: call.contiguous() }
     }
 }
+
+impl Signature {
+    /// The bytes by which the algorithm is chosen; the same on every rank.
+    pub fn bytes(&self) -> u64 {
+        self.query.bytes
+    }
+
+    fn differs_in_root(&self, other: &Signature) -> bool {
+        self.query == other.query && self.root != other.root
+    }
+
+    /// Whether the processes should ask each other if they can read each other's memory.
+    pub fn wants_vote(&self, comm: &Comm) -> bool {
+        self.query.area && comm.coll.direct.is_none() && self.query.bytes >= VOTE_FROM
+    }
+}
+
+/// Bytes from which direct reads may pay; below, the vote would cost more than it could bring.
+const VOTE_FROM: u64 = 4096;
 
 /// The bytes that [`Query::bytes`] wants: the same on every rank of the call.
 fn bytes(call: &Call, ranks: u32) -> u64 {

@@ -251,6 +251,7 @@ pub fn free(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
     let mut state = t.lock();
     if let Some(old) = state.comms.remove(*comm) {
         state.errhandlers.release(old.errhandler);
+        crate::coll::forget_notes(&state, old.context);
         state.contexts.release(old.context >> 1, old.context_ids());
     }
     *comm = abi::COMM_NULL;

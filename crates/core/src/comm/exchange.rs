@@ -41,7 +41,7 @@ fn reduced(t: &mut Token, comm: abi::Comm, value: u64, op: abi::Op) -> Result<u6
 }
 
 /// The smallest of every rank's values.
-pub(super) fn smallest(t: &mut Token, comm: abi::Comm, value: u64) -> Result<u64> {
+pub(crate) fn smallest(t: &mut Token, comm: abi::Comm, value: u64) -> Result<u64> {
     reduced(t, comm, value, abi::MIN)
 }
 

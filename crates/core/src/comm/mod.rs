@@ -19,7 +19,7 @@ use crate::handle::{self, Kind, Objects};
 use crate::topo::Topology;
 
 pub use create::*;
-pub(crate) use exchange::{gather_words, share_words};
+pub(crate) use exchange::{gather_words, share_words, smallest};
 pub use idup::{idup, idup_with_info};
 pub use inter::{
     create as intercomm_create, create_from_groups as intercomm_create_from_groups, merge as intercomm_merge,

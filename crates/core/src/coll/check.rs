@@ -1,0 +1,221 @@
+//! Whether all processes of a communicator make the same call (`coll_check`).
+//!
+//! Nothing is compared on the way. Calls that differ never meet, and whoever waits too long looks at what the others
+//! have called:
+//!
+//! ```text
+//!   call ─► Statement ─┬► digest, in the tag of its messages and beside the epoch of its lines
+//!                      └► note in shared memory, under context and number of the call
+//!
+//!   waiting too long ─► notes of the others under the same key ─► one differs: message, error, the others are woken
+//! ```
+//!
+//! So the check costs a cache line that nobody else reads. Processes of other nodes are not looked at; calls that
+//! differ from theirs still never take each other's data.
+
+use abi::{Error, Result};
+use btl_vader::NOTE_WORDS as WORDS;
+use coll::{Coll, Root};
+
+use super::call::{Call, Reduction};
+use super::run::Running;
+use crate::comm::Comm;
+use crate::state::State;
+
+mca::choice! {
+    /// How closely collective calls are compared.
+    pub enum Level {
+        /// Not at all.
+        Off = "off",
+        /// Operation, order, root and bytes.
+        On = "on",
+        /// Also type signatures and reduction operations.
+        Full = "full",
+    }
+}
+
+/// What a process says about a call; equal on all ranks of a correct one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Statement {
+    coll: Coll,
+    root: u32,
+    bytes: u64,
+    /// Hash of the type signature; 0 where it is not compared.
+    types: u64,
+    /// The predefined operation, or [`USER`] for one of the program's, which has another handle everywhere.
+    op: u64,
+}
+
+/// One of the program's operations, less whether it commutes.
+const USER: u64 = 1 << 32;
+
+/// A call as the others find it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Noted {
+    key: u64,
+    statement: Statement,
+}
+
+impl Statement {
+    /// What a call amounts to; `bytes` are those by which its algorithm was chosen.
+    pub fn of(state: &State, comm: &Comm, call: &Call, bytes: u64) -> Statement {
+        // The groups of an inter-communicator see root and blocks differently.
+        let same_view = !comm.is_inter();
+        let root = match call.root {
+            Root::Rank(root) if same_view => root,
+            _ => 0,
+        };
+        let plain =
+            Statement { coll: call.coll, root, bytes: if same_view { bytes } else { 0 }, types: 0, op: 0 };
+        match state.params.tuned.check {
+            Level::Full if same_view => {
+                Statement { types: signature(state, call).unwrap_or(0), op: operation(call), ..plain }
+            }
+            _ => plain,
+        }
+    }
+
+    /// 12 bits that usually differ between different calls; those of different operations always do.
+    pub fn digest(&self) -> u16 {
+        let mixed = (self.bytes ^ u64::from(self.root) << 48 ^ self.types ^ self.op << 20)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (self.coll as u16 & 31) << 7 | (mixed >> 57) as u16
+    }
+
+    fn words(&self) -> [u64; WORDS] {
+        [self.coll as u64 | u64::from(self.root) << 32, self.bytes, self.types, self.op]
+    }
+
+    fn from_words([first, bytes, types, op]: [u64; WORDS]) -> Option<Statement> {
+        let coll = Coll::ALL.into_iter().find(|&coll| coll as u64 == first & 0xffff_ffff)?;
+        Some(Statement { coll, root: (first >> 32) as u32, bytes, types, op })
+    }
+
+    /// The class of error that the first difference amounts to.
+    fn difference(&self, other: &Statement) -> i32 {
+        match () {
+            () if self.coll != other.coll => abi::ERR_OTHER,
+            () if self.root != other.root => abi::ERR_ROOT,
+            () if self.bytes != other.bytes => abi::ERR_COUNT,
+            () if self.types != other.types => abi::ERR_TYPE,
+            () => abi::ERR_OP,
+        }
+    }
+
+    fn describe(&self) -> String {
+        let name = self.coll.name();
+        let mut text = format!("MPI_{}{}", name[..1].to_uppercase(), &name[1..]);
+        let rooted = matches!(self.coll, Coll::Bcast | Coll::Gather | Coll::Scatter | Coll::Reduce);
+        if rooted || self.root != 0 {
+            text += &format!(" root {}", self.root);
+        }
+        if self.bytes != 0 {
+            text += &format!(" {} bytes", self.bytes);
+        }
+        if self.types != 0 {
+            text += &format!(" signature {:x}", self.types);
+        }
+        if self.op != 0 {
+            text += &format!(" operation {:x}", self.op);
+        }
+        text
+    }
+}
+
+/// Hash of the signature that all ranks must agree on, where there is one.
+fn signature(state: &State, call: &Call) -> Option<u64> {
+    let buffer = match call.coll {
+        Coll::Bcast | Coll::Reduce | Coll::Allreduce | Coll::Scan | Coll::Exscan => &call.recv,
+        Coll::ReduceScatter | Coll::ReduceScatterBlock => &call.recv,
+        Coll::Gather | Coll::Scatter | Coll::Allgather | Coll::Alltoall if call.send.is_given() => &call.send,
+        Coll::Gather | Coll::Scatter | Coll::Allgather | Coll::Alltoall => &call.recv,
+        _ => return None,
+    };
+    let datatype = state.types.get(buffer.handle).ok()?;
+    Some(datatype.signature().hash_of(buffer.layout.count))
+}
+
+fn operation(call: &Call) -> u64 {
+    match call.op {
+        None => 0,
+        Some(Reduction::User { commutes, .. }) => USER | u64::from(commutes),
+        Some(Reduction::Kernel(_)) => call.predefined.0 as u64,
+    }
+}
+
+impl State {
+    /// Notes a call that is about to begin, where peers may look for it.
+    pub(super) fn note(&self, comm: &Comm, number: i32, statement: Statement) -> Option<Noted> {
+        let key = u64::from(comm.context) << 32 | u64::from(number as u32) | 1 << 31;
+        self.bml.vader()?.note(key, statement.words());
+        Some(Noted { key, statement })
+    }
+
+    /// Looks whether a peer has made another call than `running`; wakes all peers if so.
+    pub(super) fn disagreement(&self, running: &Running) -> Option<Error> {
+        let (comm, vader) = (self.comm(running.comm()).ok()?, self.bml.vader()?);
+        let noted = running.noted()?;
+        let me = self.me();
+        let call_of = |peer: u32| match peer == me || vader.reaches(btl::Peer(peer)) {
+            true => vader.noted(btl::Peer(peer), noted.key).and_then(Statement::from_words),
+            false => None,
+        };
+        let differs = |&peer: &u32| call_of(peer).filter(|other| *other != noted.statement);
+        let other = comm.peers.iter().find_map(differs)?;
+        let calls: Vec<_> = comm.peers.iter().map(|&peer| call_of(peer)).collect();
+        report(comm, &calls);
+        let others = comm.peers.iter().filter(|&&peer| peer != me && vader.reaches(btl::Peer(peer)));
+        others.for_each(|&peer| vader.alert(btl::Peer(peer)));
+        Some(Error::new(
+            noted.statement.difference(&other),
+            "the processes of the communicator make different collective calls",
+        ))
+    }
+}
+
+/// Ranks that a message lists.
+const LISTED: usize = 16;
+
+fn report(comm: &Comm, calls: &[Option<Statement>]) {
+    let one = |(rank, call): (usize, &Option<Statement>)| match call {
+        Some(call) => format!("rank {rank} calls {}", call.describe()),
+        None => format!("rank {rank} has not called"),
+    };
+    let mut seen: Vec<String> = calls.iter().enumerate().take(LISTED).map(one).collect();
+    if calls.len() > LISTED {
+        seen.push(format!("and {} more", calls.len() - LISTED));
+    }
+    eprintln!(
+        "alhena: a collective call of rank {} on a communicator of {} processes failed\n  seen: {}\n  \
+         next: make all ranks call the same operations in the same order, with the same root and as many bytes",
+        comm.rank,
+        calls.len(),
+        seen.join("; ")
+    );
+}
+
+/// Forgets the notes on a communicator, whose context another one may get.
+pub(crate) fn forget(state: &State, context: u32) {
+    if let Some(vader) = state.bml.vader() {
+        vader.forget_notes(|key| (key >> 32) as u32 == context);
+    }
+}
+
+/// Rounds of a wait between two looks at the notes: rare where a round is a poll, within the bounded number of
+/// yields where it gives the processor away.
+pub(super) fn rounds_between_looks(state: &State) -> u32 {
+    if state.params.waiting.spin.is_zero() { 16 } else { 512 }
+}
+
+impl Running {
+    /// Looks at the notes of the peers; a call that differs from theirs fails.
+    pub(super) fn compare(&mut self, state: &mut State) -> Result<()> {
+        match state.disagreement(self) {
+            None => Ok(()),
+            Some(error) => {
+                self.fail(error, &mut state.ob1, &mut state.bml);
+                Err(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+/* Processes that make different collective calls get an error and a message, not a hang (coll_check). The argument
+ * says what differs; every process prints the class of error it gets. The process that has nothing to wait for in its
+ * own call may succeed. */
+#include "harness.h"
+
+static int differ(const char *what)
+{
+    double out[64] = {0}, in[64];
+    MPI_Request request;
+    int odd = rank == size - 1, status;
+    if (strcmp(what, "operation") == 0)
+        return odd ? MPI_Barrier(MPI_COMM_WORLD) : MPI_Allreduce(out, in, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    if (strcmp(what, "order") == 0) {
+        status = odd ? MPI_Allgather(out, 1, MPI_INT, in, 1, MPI_INT, MPI_COMM_WORLD) : MPI_Barrier(MPI_COMM_WORLD);
+        return status ? status
+               : odd ? MPI_Barrier(MPI_COMM_WORLD) : MPI_Allgather(out, 1, MPI_INT, in, 1, MPI_INT, MPI_COMM_WORLD);
+    }
+    if (strcmp(what, "root") == 0)
+        return MPI_Reduce(out, in, 4, MPI_DOUBLE, MPI_SUM, odd, MPI_COMM_WORLD)
+            || MPI_Bcast(out, 8, MPI_DOUBLE, odd, MPI_COMM_WORLD);
+    if (strcmp(what, "bytes") == 0)
+        return MPI_Allreduce(out, in, odd ? 20 : 24, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    if (strcmp(what, "nonblocking") == 0) {
+        if (odd)
+            MPI_Ibarrier(MPI_COMM_WORLD, &request);
+        else
+            MPI_Iallreduce(out, in, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+        return MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    if (strcmp(what, "types") == 0) /* full mode only: as many bytes of other types */
+        return MPI_Allreduce(out, in, odd ? 4 : 2, odd ? MPI_FLOAT : MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    if (strcmp(what, "reduction") == 0) /* full mode only */
+        return MPI_Allreduce(out, in, 2, MPI_DOUBLE, odd ? MPI_MAX : MPI_SUM, MPI_COMM_WORLD);
+    return -1;
+}
+
+int main(int argc, char **argv)
+{
+    int class, status;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Barrier(MPI_COMM_WORLD);
+    status = differ(argc > 1 ? argv[1] : "");
+    MPI_Error_class(status, &class);
+    printf("rank %d: %d\n", rank, class);
+    fflush(stdout);
+    _Exit(0); /* the communicator is of no use any more */
+}
