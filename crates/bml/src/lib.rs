@@ -126,6 +126,11 @@ impl Bml {
         self.gemini.as_deref()
     }
 
+    /// The transport over Gemini, to keep memory registered with it.
+    pub fn gemini_mut(&mut self) -> Option<&mut Gemini> {
+        self.gemini.as_deref_mut()
+    }
+
     /// Whether nothing that was sent still depends on this process's work.
     pub fn is_flushed(&self) -> bool {
         self.gemini.as_ref().is_none_or(|gemini| gemini.is_flushed())

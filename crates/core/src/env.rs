@@ -5,6 +5,7 @@ use std::sync::Arc;
 use abi::{Error, Result};
 use ffi::StrOut;
 
+use crate::alloc::RegisteredPool;
 use crate::comm::Comm;
 use crate::domain::{Phase, Token, phase, set_phase};
 use crate::group::Group;
@@ -64,6 +65,7 @@ fn join(t: &mut Token) {
     }
     let (bml, ob1) = crate::transport::open(&mut job, &state.params).unwrap_or_else(|error| give_up(&error));
     (state.bml, state.ob1) = (bml, ob1);
+    state.pool = RegisteredPool::new(state.params.rcache.pages());
     state.params.settle(job.oversubscribed);
     state.errhandlers.initial = state.params.mpi.initial_errhandler.into();
     state.predefined.appnum = job.app_num;

@@ -3,6 +3,7 @@
 use platform::waiter::Policy;
 
 use crate::coll::Tuned;
+use crate::transport::RcacheParams;
 
 mca::choice! {
     /// A predefined error handler.
@@ -40,6 +41,7 @@ pub(crate) const ROOMS: &[(&str, &[mca::Param])] = &[
     ("coll", crate::coll::CollParams::PARAMS),
     ("coll_tuned", crate::coll::TunedParams::PARAMS),
     ("gni", crate::transport::GniParams::PARAMS),
+    ("rcache", RcacheParams::PARAMS),
 ];
 
 /// Every parameter of the library, by room.
@@ -52,6 +54,8 @@ pub(crate) struct Params {
     pub mpi: MpiParams,
     /// Which algorithms collectives use.
     pub tuned: Tuned,
+    /// What is done about memory that transports register.
+    pub rcache: RcacheParams,
     /// How a wait spends its time.
     pub waiting: Policy,
     /// Where every value came from, for MPI_T and for other rooms' parameters.
@@ -66,7 +70,9 @@ impl Params {
             .unwrap_or_else(|error| crate::env::give_up(&error.to_string()));
         let mpi = MpiParams::read(&values).unwrap_or_else(|error| crate::env::give_up(&error.to_string()));
         let tuned = Tuned::read(&values).unwrap_or_else(|error| crate::env::give_up(&error));
-        Params { waiting: Policy::DEDICATED, mpi, tuned, values }
+        let rcache =
+            RcacheParams::read(&values).unwrap_or_else(|error| crate::env::give_up(&error.to_string()));
+        Params { waiting: Policy::DEDICATED, mpi, tuned, rcache, values }
     }
 
     /// Changes a value as a tool does, before the library takes it.
@@ -76,6 +82,7 @@ impl Params {
     pub fn set(&mut self, param: &mca::Param, text: &str) -> Result<(), mca::BadValue> {
         self.values.set(param, text)?;
         self.mpi = MpiParams::read(&self.values)?;
+        self.rcache = RcacheParams::read(&self.values)?;
         // A rule file or name that does not exist leaves the choice as it was.
         if let Ok(tuned) = Tuned::read(&self.values) {
             self.tuned = tuned;

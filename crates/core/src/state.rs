@@ -6,6 +6,7 @@ use bml::Bml;
 use pml_ob1::Ob1;
 use slab::Slab;
 
+use crate::alloc::RegisteredPool;
 use crate::attr::Keyvals;
 use crate::buffer::BufferPool;
 use crate::comm::contexts::Contexts;
@@ -59,6 +60,8 @@ pub(crate) struct State {
     pub messages: crate::probe::Messages,
     /// Buffers attached by the deprecated-free, process-wide calls.
     pub buffer: BufferPool,
+    /// What `MPI_Alloc_mem` gives out where a transport registers memory.
+    pub pool: RegisteredPool,
     /// `MPI_Init` was called.
     pub initialized: bool,
     /// `MPI_Finalize` was called.
@@ -110,6 +113,7 @@ impl State {
             partitioned: Vec::new(),
             duplicates: Vec::new(),
             callbacks: Default::default(),
+            pool: RegisteredPool::new(params.rcache.pages()),
             initialized: false,
             finalized: false,
             sleepers: 0,

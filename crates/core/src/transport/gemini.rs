@@ -90,7 +90,8 @@ pub(super) fn open(nic: SoftNic<HostNic>, job: &mut pmi::Job, params: &Params) -
     let peers = (0..job.size).map(|rank| address_of(job, rank)).collect::<Result<Arc<[_]>, _>>()?;
     let about = Job { me: Peer(job.rank), peers, local_ranks: job.local_ranks.len() };
     let clock: fn() -> Time = || Time(platform::clock::nanoseconds());
-    let gemini = Ugni::new(nic, clock, about, ugni).map_err(|error| format!("alhena: {error}"))?;
+    let mut gemini = Ugni::new(nic, clock, about, ugni).map_err(|error| format!("alhena: {error}"))?;
+    gemini.cache_registrations(super::registered::watch(job.rank, &params.rcache));
     if job.rank == 0 && is_tuned(params) {
         for notice in &gemini.plan().notices {
             eprintln!("alhena: {notice}");

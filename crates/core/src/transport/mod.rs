@@ -6,6 +6,7 @@
 //! ```
 
 mod gemini;
+mod registered;
 
 use bml::{Bml, BtlParams, Selection};
 use btl::Peer;
@@ -15,6 +16,7 @@ use pml_ob1::{Config, Ob1};
 use crate::params::Params;
 
 pub(crate) use gemini::GniParams;
+pub(crate) use registered::RcacheParams;
 
 /// Attempts of an eager send to find room, about a microsecond in all, where the receiver has its own core.
 const PATIENCE: u32 = 32;
