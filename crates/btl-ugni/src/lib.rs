@@ -62,6 +62,7 @@ mod stats;
 mod transport;
 mod wire;
 
+pub use memory::Interface;
 pub use params::{Notice, Plan, UgniParams, Unusable, UseMsgq};
 pub use peers::{BadAddress, PeerAddress};
 pub use stats::Stats;

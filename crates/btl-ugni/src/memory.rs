@@ -24,8 +24,8 @@ const IN_PAGES: u64 = 1 << 62;
 const FIELD: u64 = (1 << 31) - 1;
 const PAGE: u64 = 4096;
 
-/// The NIC as the cache sees it.
-struct Interface<'a, N>(&'a mut N);
+/// A NIC as a registration cache sees it.
+pub struct Interface<'a, N>(pub &'a mut N);
 
 impl<N: Gni> Register for Interface<'_, N> {
     type Handle = MemHandle;

@@ -45,4 +45,10 @@ pub enum Error {
          next: run outside of the sandbox that forbids sched_getaffinity"
     )]
     Processors(rustix::io::Errno),
+    /// The software NIC.
+    #[error(
+        "alhena: {step} failed\n  seen: the software NIC answered {error}\n  next: raise the limit of lockable memory \
+         (ulimit -l), or give --mdds more descriptors"
+    )]
+    Nic { step: &'static str, error: gni::Error },
 }

@@ -20,6 +20,7 @@ mod mpi;
 pub mod picture;
 mod point_to_point;
 mod pop;
+mod registration;
 mod rounds;
 mod statistics;
 pub mod table;
@@ -45,6 +46,8 @@ enum Topic {
     Collectives(Box<collectives::Arguments>),
     /// An application-like loop with each algorithm of allreduce
     Pop(pop::Arguments),
+    /// What registered memory costs: the registration cache under pressure, over the software NIC
+    Registration(registration::Arguments),
     /// Only the floor: the time a cache line takes from one core to another
     Floor,
 }
@@ -55,6 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         None => Ok(point_to_point::run(&arguments.point_to_point)?),
         Some(Topic::Collectives(arguments)) => Ok(collectives::run(arguments)?),
         Some(Topic::Pop(arguments)) => Ok(pop::run(arguments)?),
+        Some(Topic::Registration(arguments)) => Ok(registration::run(arguments)?),
         Some(Topic::Floor) => {
             println!("{}", floor::Probe::new()?.describe());
             Ok(())
