@@ -20,8 +20,9 @@
 //!   for its length divided by their capacity (virtual cut-through): transactions that share a link or a NIC queue.
 //! * Routes are dimension-ordered and minimal. The hardware routes packet by packet, adaptively; congestion is
 //!   therefore overestimated where there is another way.
-//! * Transactions occupy links in the order in which they are submitted. Ranks run in the order of their clocks, but
-//!   one may be ahead of another by the processor time of a single turn, and so by as much in the queue.
+//! * A transaction takes the first gap in a link's occupancy that is long enough when its head is there. Those
+//!   submitted earlier are placed earlier, though their heads may come later; ranks run in the order of their clocks,
+//!   and one may be ahead of another by the processor time of a single turn.
 //! * FMA windows, BTE channels and request slots are counted, as by every [`gni_soft::SoftNic`]; the channels share
 //!   the NIC's bandwidth.
 #![forbid(unsafe_code)]
@@ -30,6 +31,7 @@ mod clock;
 mod costs;
 mod network;
 mod nic;
+mod occupancy;
 mod torus;
 mod world;
 

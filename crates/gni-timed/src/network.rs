@@ -10,24 +10,22 @@
 
 use crate::clock::Clocks;
 use crate::costs::Costs;
+use crate::occupancy::{Occupancy, Picos};
 use crate::torus::{Link, Torus};
 use gni::{InstId, PeAddr, Time};
 use gni_soft::Class;
 use gni_soft::inproc::{Flow, Model, Timing};
 use std::sync::atomic::Ordering;
 
-/// Picoseconds, in which links count.
-type Picos = u64;
-
-/// The cost model: the torus, and until when each of its links and NIC ports is taken.
+/// The cost model: the torus, and when each of its links and NIC ports is taken.
 pub(crate) struct Network {
     torus: Torus,
     costs: Costs,
     clocks: Clocks,
     /// By chip, dimension, direction.
-    links: Vec<Picos>,
+    links: Vec<Occupancy>,
     /// By node: out of it, into it.
-    ports: Vec<[Picos; 2]>,
+    ports: Vec<[Occupancy; 2]>,
 }
 
 fn picos(nanoseconds: f64) -> Picos {
@@ -44,12 +42,12 @@ impl Network {
             torus,
             costs,
             clocks,
-            links: vec![0; torus.geminis() as usize * 6],
-            ports: vec![[0; 2]; torus.nodes() as usize],
+            links: vec![Occupancy::default(); torus.geminis() as usize * 6],
+            ports: vec![<[Occupancy; 2]>::default(); torus.nodes() as usize],
         }
     }
 
-    fn link_mut(&mut self, link: Link) -> &mut Picos {
+    fn link_mut(&mut self, link: Link) -> &mut Occupancy {
         &mut self.links[link.gemini as usize * 6 + link.dim * 2 + usize::from(link.up)]
     }
 
@@ -58,30 +56,23 @@ impl Network {
     }
 
     /// When the last of `bytes` that leave `from` at `start` is at `to`: through the NIC's port, each link, and the
-    /// other NIC's port, all of which it holds for as long as it needs there.
-    fn carry(&mut self, start: Picos, from: PeAddr, to: PeAddr, bytes: u64) -> Picos {
+    /// other NIC's port, all of which it holds for as long as it needs there. `now` is the moment of submission.
+    fn carry(&mut self, now: Picos, start: Picos, (from, to): (PeAddr, PeAddr), bytes: u64) -> Picos {
         let bytes = bytes as f64 + self.costs.packet_overhead;
         let (hop, port) = (picos(self.costs.hop), picos(bytes / self.costs.nic_rate));
         let mut ahead = self.hops_time(from, to);
-        let mut head = pass(&mut self.ports[from.0 as usize][0], start, port);
+        let mut head = self.ports[from.0 as usize][0].take(now, start, port);
         let mut last = head + port + ahead;
         for link in self.torus.route(from, to) {
             let held = picos(bytes / self.costs.link_rate(link.dim));
-            head = pass(self.link_mut(link), head, held);
+            head = self.link_mut(link).take(now, head, held);
             last = last.max(head + held + ahead);
             head += hop;
             ahead -= hop;
         }
-        head = pass(&mut self.ports[to.0 as usize][1], head, port);
+        head = self.ports[to.0 as usize][1].take(now, head, port);
         last.max(head + port)
     }
-}
-
-/// A head that comes at `head` waits until the resource is free, then holds it for `held`; returns when it passed.
-fn pass(free_at: &mut Picos, head: Picos, held: Picos) -> Picos {
-    let passed = head.max(*free_at);
-    *free_at = passed + held;
-    passed
 }
 
 impl Model for Network {
@@ -89,13 +80,14 @@ impl Model for Network {
         // The rank may have computed since its NIC was last told the time.
         let clock = self.clocks[flow.from_inst.0 as usize].load(Ordering::Relaxed);
         let extra = if flow.class == Class::Bte { self.costs.bte_start } else { 0.0 };
-        let begun = now.0.max(clock) * 1000 + picos(extra + self.costs.request);
+        let now = now.0.max(clock) * 1000;
+        let begun = now + picos(extra + self.costs.request);
         let (response, hops) = (picos(self.costs.response), self.hops_time(flow.from, flow.to));
         if flow.fetches {
-            let landed = self.carry(begun + hops + response, flow.to, flow.from, flow.bytes);
+            let landed = self.carry(now, begun + hops + response, (flow.to, flow.from), flow.bytes);
             Timing { carried_out: time(landed), ended: time(landed) }
         } else {
-            let landed = self.carry(begun, flow.from, flow.to, flow.bytes);
+            let landed = self.carry(now, begun, (flow.from, flow.to), flow.bytes);
             Timing { carried_out: time(landed), ended: time(landed + response + hops) }
         }
     }

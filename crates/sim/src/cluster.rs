@@ -82,6 +82,7 @@ pub struct Cluster<P> {
     queue: BinaryHeap<Reverse<(u64, u32, Why)>>,
     wakes: Vec<Wake>,
     turns: u64,
+    latest: Time,
 }
 
 /// First and longest pause between looks of a rank's own accord, in nanoseconds.
@@ -105,6 +106,7 @@ impl<P: Program> Cluster<P> {
             queue: BinaryHeap::new(),
             wakes: Vec::new(),
             turns: 0,
+            latest: Time::START,
         })
     }
 
@@ -120,7 +122,7 @@ impl<P: Program> Cluster<P> {
         Ok(cluster)
     }
 
-    /// Adds a rank; it begins at the time of the latest event so far.
+    /// Adds a rank, at time 0 of its own clock.
     ///
     /// # Errors
     /// What setting it up reports.
@@ -211,8 +213,7 @@ impl<P: Program> Cluster<P> {
     }
 
     fn report(&self) -> Report {
-        let finished = self.slots.iter().flatten().map(|slot| slot.end.now()).max().unwrap_or_default();
-        Report { finished, turns: self.turns }
+        Report { finished: self.latest, turns: self.turns }
     }
 
     fn stuck(&self) -> Error {
@@ -240,6 +241,7 @@ impl<P: Program> Cluster<P> {
         self.turns += 1;
         let finished = slot.turn(why).map_err(|error| Error::Mpi { rank, error })?;
         self.unfinished -= usize::from(finished);
+        self.latest = self.latest.max(slot.end.now());
         if slot.end.needs_polling() && !slot.polling {
             slot.polling = true;
             self.queue.push(Reverse((slot.end.now().0 + slot.pause, rank, Why::Poll)));
