@@ -4,7 +4,8 @@
  *
  *   shape bytes send pack loop unpack loop
  *
- * --shape NAME measures that shape alone and prints "bytes value MB/s" of the ping-pong, as the other programs do.
+ * --shape NAME measures that shape alone and prints "bytes value unit", as the other programs do. What, says --measure:
+ * send (the default, in MB/s), or pack or unpack, in units of a loop's speed.
  */
 #include "kernel.h"
 
@@ -206,6 +207,35 @@ static void unpack_indexed(void)
         memory[t.index[i]] = packed[i];
 }
 
+/* ---- the left quarter of a matrix: runs of 4 KiB ---- */
+
+enum { RUN = 512 };
+
+static void build_rows(size_t doubles)
+{
+    size_t rows = doubles / RUN;
+    t.n = rows * RUN;
+    t.step = 4 * RUN;
+    t.span = rows * t.step * sizeof(double);
+    MPI_Type_vector((int)rows, RUN, (int)t.step, MPI_DOUBLE, &t.type);
+}
+
+static void pack_rows(void)
+{
+    const double *memory = (const double *)t.memory;
+    double *packed = (double *)t.packed;
+    for (size_t row = 0; row < t.n / RUN; row++)
+        memcpy(packed + row * RUN, memory + row * t.step, RUN * sizeof(double));
+}
+
+static void unpack_rows(void)
+{
+    double *memory = (double *)t.memory;
+    const double *packed = (const double *)t.packed;
+    for (size_t row = 0; row < t.n / RUN; row++)
+        memcpy(memory + row * t.step, packed + row * RUN, RUN * sizeof(double));
+}
+
 static const struct shape shapes[] = {
     {"vector-2", build_vector2, pack_vector2, unpack_vector2},
     {"vector-16", build_vector16, pack_vector, unpack_vector},
@@ -213,6 +243,7 @@ static const struct shape shapes[] = {
     {"face", build_face, pack_face, unpack_face},
     {"struct", build_struct, pack_struct, unpack_struct},
     {"indexed", build_indexed, pack_indexed, unpack_indexed},
+    {"rows", build_rows, pack_rows, unpack_rows},
 };
 
 static const struct shape *now;
@@ -286,8 +317,39 @@ static double megabytes(body *run, size_t bytes)
     return bytes / kernel_best(run, bytes) / 1e6;
 }
 
-/* `payload` is rounded down to whole elements of the shape. */
-static void measure(size_t payload, int alone)
+static double sent(size_t bytes)
+{
+    return 2 * megabytes(send, bytes);
+}
+
+static double packed(size_t bytes)
+{
+    return megabytes(pack, bytes) / megabytes(pack_by_hand, bytes);
+}
+
+static double unpacked(size_t bytes)
+{
+    return megabytes(unpack, bytes) / megabytes(unpack_by_hand, bytes);
+}
+
+/* What --measure chooses from. */
+static const struct figure_of {
+    const char *name, *unit;
+    double (*value)(size_t bytes);
+} figures[] = {{"send", "MB/s", sent}, {"pack", "loops", packed}, {"unpack", "loops", unpacked}};
+
+static void print_all(size_t bytes)
+{
+    double send_rate = sent(bytes);
+    double pack_rate = megabytes(pack, bytes), by_hand = megabytes(pack_by_hand, bytes);
+    double unpack_rate = megabytes(unpack, bytes), un_by_hand = megabytes(unpack_by_hand, bytes);
+    if (k.rank == 0)
+        printf("%s %zu %.0f %.0f %.0f %.0f %.0f\n", now->name, bytes, send_rate, pack_rate, by_hand, unpack_rate,
+               un_by_hand);
+}
+
+/* `payload` is rounded down to whole elements of the shape; one figure is printed, or without one all. */
+static void measure(size_t payload, const struct figure_of *figure)
 {
     int bytes;
     t.count = 1;
@@ -299,15 +361,12 @@ static void measure(size_t payload, int alone)
     t.memory = kernel_buffer(t.span);
     t.packed = kernel_buffer((size_t)bytes);
     check((size_t)bytes);
-    double sent = 2 * megabytes(send, (size_t)bytes);
-    if (alone) {
-        if (k.rank == 0)
-            printf("%d %.9g MB/s\n", bytes, sent);
+    if (figure == NULL) {
+        print_all((size_t)bytes);
     } else {
-        double packed = megabytes(pack, (size_t)bytes), by_hand = megabytes(pack_by_hand, (size_t)bytes);
-        double unpacked = megabytes(unpack, (size_t)bytes), un_by_hand = megabytes(unpack_by_hand, (size_t)bytes);
+        double value = figure->value((size_t)bytes);
         if (k.rank == 0)
-            printf("%s %d %.0f %.0f %.0f %.0f %.0f\n", now->name, bytes, sent, packed, by_hand, unpacked, un_by_hand);
+            printf("%d %.9g %s\n", bytes, value, figure->unit);
     }
     fflush(stdout);
     free(t.memory);
@@ -317,18 +376,37 @@ static void measure(size_t payload, int alone)
     MPI_Type_free(&t.type);
 }
 
+/* Takes an option of this program, with its value, out of the arguments. */
+static const char *take(const char *option, int *argc, char **argv)
+{
+    for (int i = 1; i + 1 < *argc; i += 2) {
+        if (strcmp(argv[i], option) == 0) {
+            const char *value = argv[i + 1];
+            *argc -= 2;
+            memmove(argv + i, argv + i + 2, (size_t)(*argc - i + 1) * sizeof *argv);
+            return value;
+        }
+    }
+    return NULL;
+}
+
+static const struct figure_of *figure_named(const char *name)
+{
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        if (strcmp(figures[i].name, name) == 0)
+            return &figures[i];
+    kernel_fail("choosing what to measure; known are send pack unpack", name);
+    return NULL;
+}
+
 int main(int argc, char **argv)
 {
-    const char *alone = NULL;
     int known = 0;
-    if (argc > 2 && strcmp(argv[1], "--shape") == 0) {
-        alone = argv[2];
-        argv[2] = argv[0];
-        argc -= 2;
-        argv += 2;
-    }
+    const char *name = take("--measure", &argc, argv);
+    const char *alone = take("--shape", &argc, argv);
     kernel_begin(argc, argv, 2, 4 << 10, 4 << 20);
-    if (k.rank == 0 && alone == NULL)
+    const struct figure_of *figure = name || alone ? figure_named(name ? name : "send") : NULL;
+    if (k.rank == 0 && figure == NULL)
         printf("# MB/s: shape bytes send pack loop unpack loop\n");
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         now = &shapes[i];
@@ -337,10 +415,10 @@ int main(int argc, char **argv)
         known = 1;
         for (size_t payload = 4 << 10; payload <= k.max; payload *= 4)
             if (payload >= k.min)
-                measure(payload, alone != NULL);
+                measure(payload, figure);
     }
     if (!known)
-        kernel_fail("choosing a shape; known are vector-2 vector-16 column face struct indexed", alone);
+        kernel_fail("choosing a shape; known are vector-2 vector-16 column face struct indexed rows", alone);
     kernel_end();
     return 0;
 }

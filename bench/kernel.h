@@ -24,6 +24,7 @@ static struct {
     double seconds;  /* time spent on one size, all blocks together */
     const char *what; /* what to measure, for programs that can measure several things */
     int rank, ranks; /* of MPI_COMM_WORLD */
+    int level;       /* of thread support; MPI_THREAD_SINGLE unless told before kernel_begin */
     int receives;    /* whether `in` holds the peer's `out` after the measured exchange on this rank */
     char *out, *in;  /* buffers of max + perturb bytes, on pages of their own */
 } k;
@@ -73,7 +74,10 @@ static inline void kernel_begin(int argc, char **argv, int least_ranks, size_t m
     k.factor = 2;
     k.seconds = 0.05;
     k.what = "";
-    MPI_Init(&argc, &argv);
+    int provided;
+    MPI_Init_thread(&argc, &argv, k.level, &provided);
+    if (provided < k.level)
+        kernel_fail("starting", "this MPI does not provide the level of thread support");
     MPI_Comm_rank(MPI_COMM_WORLD, &k.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &k.ranks);
     for (int i = 1; i + 1 < argc; i += 2) {

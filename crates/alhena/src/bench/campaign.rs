@@ -57,6 +57,8 @@ pub struct Subject {
     pub mode: &'static Mode,
     /// Ranks.
     pub ranks: u32,
+    /// What the mode is measured of, where it can be of several things.
+    pub of: Option<String>,
     /// Options of the program beside those of the mode.
     pub options: Vec<String>,
 }
@@ -82,10 +84,12 @@ struct Contender<'a> {
 #[derive(Serialize)]
 struct ModeResult {
     mode: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of: Option<String>,
     ranks: u32,
     views: Vec<ViewResult>,
     #[serde(skip)]
-    of: &'static Mode,
+    title: String,
 }
 
 #[derive(Serialize)]
@@ -209,9 +213,13 @@ fn result_of(subject: &Subject, rounds: &[Round], counting: Counting) -> ModeRes
     };
     ModeResult {
         mode: subject.mode.name,
+        of: subject.of.clone(),
         ranks: subject.ranks,
         views: subject.mode.views.iter().map(view_result).collect(),
-        of: subject.mode,
+        title: match &subject.of {
+            Some(of) => format!("{} of {of}", subject.mode.title),
+            None => subject.mode.title.to_string(),
+        },
     }
 }
 
@@ -228,8 +236,17 @@ fn print_tables(mpis: &[Mpi], floor: Option<f64>, results: &[ModeResult]) {
     }
     for result in results {
         for view in &result.views {
-            println!("\n{}", table::of_view(result.of, view.of, result.ranks, &labels(mpis), &view.summary));
+            println!(
+                "\n{}",
+                table::of_view(&result.title, view.of, result.ranks, &labels(mpis), &view.summary)
+            );
         }
+    }
+    let views = || results.iter().flat_map(|result| result.views.iter().map(move |view| (result, view)));
+    let to_sum_up = || views().filter(|(_, view)| view.of.summed_up);
+    let summaries = to_sum_up().map(|(result, view)| (result.title.as_str(), &view.summary));
+    if let Some(line) = to_sum_up().next().and_then(|(_, view)| table::summed_up(view.of, summaries)) {
+        println!("\n{line}");
     }
 }
 
@@ -250,7 +267,7 @@ fn draw(stem: &Path, mpis: &[Mpi], results: &[ModeResult]) -> Result<(), Error> 
         let panels: Vec<picture::Panel> = views
             .filter(|(_, view)| view.more_is_better == more_is_better && view.summary.rows.len() > 1)
             .map(|(result, view)| picture::Panel {
-                title: format!("{}: {}, {} ranks", result.of.title, view.of.title, result.ranks),
+                title: format!("{}: {}, {} ranks", result.title, view.of.title, result.ranks),
                 over: picture::Over::Bytes,
                 unit: view.unit,
                 curves: curves(mpis, &view.summary),

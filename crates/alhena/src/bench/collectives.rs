@@ -40,6 +40,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let subject = |mode: &'static Mode, ranks: u32| Subject {
         mode,
         ranks,
+        of: None,
         options: if mode.sized { sizes(arguments) } else { Vec::new() },
     };
     let subjects: Vec<Subject> =

@@ -12,6 +12,7 @@
 
 mod campaign;
 mod collectives;
+mod datatypes;
 pub mod error;
 mod floor;
 mod log_axis;
@@ -48,6 +49,8 @@ enum Topic {
     Pop(pop::Arguments),
     /// What registered memory costs: the registration cache under pressure, over the software NIC
     Registration(registration::Arguments),
+    /// Data with holes: send and receive of derived datatypes, and MPI_Pack beside loops written by hand
+    Datatypes(Box<datatypes::Arguments>),
     /// Only the floor: the time a cache line takes from one core to another
     Floor,
 }
@@ -59,6 +62,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         Some(Topic::Collectives(arguments)) => Ok(collectives::run(arguments)?),
         Some(Topic::Pop(arguments)) => Ok(pop::run(arguments)?),
         Some(Topic::Registration(arguments)) => Ok(registration::run(arguments)?),
+        Some(Topic::Datatypes(arguments)) => Ok(datatypes::run(arguments)?),
         Some(Topic::Floor) => {
             println!("{}", floor::Probe::new()?.describe());
             Ok(())

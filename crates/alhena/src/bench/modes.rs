@@ -34,6 +34,8 @@ pub struct View {
     pub more_is_better: bool,
     /// The value to show, from size and printed value.
     pub of: fn(u64, f64) -> f64,
+    /// Whether the ratios of all sizes and subjects are summed up to one figure as well.
+    pub summed_up: bool,
 }
 
 const fn as_printed(
@@ -42,7 +44,7 @@ const fn as_printed(
     unit: &'static str,
     more_is_better: bool,
 ) -> View {
-    View { key, title, unit, more_is_better, of: |_, value| value }
+    View { key, title, unit, more_is_better, of: |_, value| value, summed_up: false }
 }
 
 /// A mode with a program of its own.
@@ -50,8 +52,14 @@ const fn point_to_point(name: &'static str, title: &'static str, views: &'static
     Mode { name, program: name, options: &[], title, views, sized: true, pair: true }
 }
 
+/// The message rate of so many threads.
+const fn threads(name: &'static str, title: &'static str, options: &'static [&'static str]) -> Mode {
+    const RATE: [View; 1] = [as_printed("rate", "messages in windows of 64", "msg/s", true)];
+    Mode { program: "threads", options, sized: false, ..point_to_point(name, title, &RATE) }
+}
+
 /// Modes of point-to-point messages. The first five are the papers'.
-pub static POINT_TO_POINT: [Mode; 6] = [
+pub static POINT_TO_POINT: [Mode; 9] = [
     point_to_point(
         "pingpong",
         "ping-pong",
@@ -63,6 +71,7 @@ pub static POINT_TO_POINT: [Mode; 6] = [
                 unit: "MB/s",
                 more_is_better: true,
                 of: |bytes, microseconds| bytes as f64 / microseconds,
+                summed_up: false,
             },
         ],
     ),
@@ -98,6 +107,9 @@ pub static POINT_TO_POINT: [Mode; 6] = [
             &[as_printed("time", "time of one", "µs", false)],
         )
     },
+    threads("threads-1", "message rate at MPI_THREAD_MULTIPLE, one thread", &["--what", "1"]),
+    threads("threads-2", "message rate of two threads with a communicator each", &["--what", "2"]),
+    threads("threads-4", "message rate of four threads with a communicator each", &["--what", "4"]),
 ];
 
 macro_rules! collectives {
@@ -138,6 +150,34 @@ pub static POP: Mode = Mode {
     sized: true,
     pair: false,
 };
+
+/// A measurement of data with holes.
+const fn datatypes(name: &'static str, title: &'static str, views: &'static [View]) -> Mode {
+    Mode { program: "datatypes", ..point_to_point(name, title, views) }
+}
+
+/// What is measured of data with holes.
+pub static DATATYPES: [Mode; 3] = [
+    Mode {
+        options: &["--measure", "send"],
+        ..datatypes(
+            "send",
+            "send and receive",
+            &[View { summed_up: true, ..as_printed("bandwidth", "bandwidth", "MB/s", true) }],
+        )
+    },
+    Mode {
+        options: &["--measure", "pack"],
+        ..datatypes("pack", "MPI_Pack", &[as_printed("loops", "speed", "times a loop's", true)])
+    },
+    Mode {
+        options: &["--measure", "unpack"],
+        ..datatypes("unpack", "MPI_Unpack", &[as_printed("loops", "speed", "times a loop's", true)])
+    },
+];
+
+/// The shapes that `bench/datatypes.c` knows.
+pub const SHAPES: [&str; 7] = ["vector-2", "vector-16", "column", "face", "struct", "indexed", "rows"];
 
 /// What is measured when nothing is chosen: the papers' point-to-point modes.
 pub const PAPERS: [&str; 5] = ["pingpong", "preposted", "bidirectional", "streaming", "rate"];

@@ -12,7 +12,7 @@ use super::modes::{self, Mode};
 pub struct Arguments {
     #[command(flatten)]
     options: Options,
-    /// What to measure: pingpong, preposted, bidirectional, streaming, rate, ring
+    /// What to measure: pingpong, preposted, bidirectional, streaming, rate, ring, threads-1, threads-2, threads-4
     #[arg(long, value_delimiter = ',', value_name = "MODE", default_values_t = modes::PAPERS.map(String::from))]
     modes: Vec<String>,
     /// Ranks of the ring (the others take two)
@@ -35,6 +35,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let subject = |mode: &'static Mode| Subject {
         mode,
         ranks: if mode.pair { 2 } else { arguments.ranks },
+        of: None,
         options: if mode.sized { sizes(arguments) } else { Vec::new() },
     };
     campaign::run(&arguments.options, &modes.into_iter().map(subject).collect::<Vec<_>>())

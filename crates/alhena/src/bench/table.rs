@@ -2,16 +2,15 @@
 
 use std::fmt::Write;
 
-use super::modes::{Mode, View};
+use super::modes::View;
 use super::rounds::{ENOUGH, Summary};
 
 /// One view's table: sizes, each MPI's median, the first one's ratio to each other.
-pub fn of_view(mode: &Mode, view: &View, ranks: u32, labels: &[&str], summary: &Summary) -> String {
+pub fn of_view(what: &str, view: &View, ranks: u32, labels: &[&str], summary: &Summary) -> String {
     let better = if view.more_is_better { "more" } else { "less" };
     let Summary { kept, discarded, verdict, rows } = summary;
     let mut text = format!(
-        "{}: {}, {} ({better} is better); {ranks} ranks, {kept} of {} rounds count\n",
-        mode.title,
+        "{what}: {}, {} ({better} is better); {ranks} ranks, {kept} of {} rounds count\n",
         view.title,
         view.unit,
         kept + discarded
@@ -30,6 +29,24 @@ pub fn of_view(mode: &Mode, view: &View, ranks: u32, labels: &[&str], summary: &
     }));
     text.push_str(&aligned(&cells));
     text
+}
+
+/// One line about the ratios of many tables: the geometric mean of those to the best other MPI, and the worst of them
+/// with its table and size. None where nothing is compared.
+pub fn summed_up<'a>(view: &View, summaries: impl Iterator<Item = (&'a str, &'a Summary)>) -> Option<String> {
+    let worse = |a: &f64, b: &f64| if view.more_is_better { a.total_cmp(b) } else { b.total_cmp(a) };
+    let mut ratios: Vec<(f64, &str, u64)> = Vec::new();
+    for (title, summary) in summaries {
+        for row in &summary.rows {
+            ratios.push((row.ratios.iter().copied().min_by(worse)?, title, row.bytes));
+        }
+    }
+    let (worst, title, bytes) = ratios.iter().min_by(|a, b| worse(&a.0, &b.0))?;
+    let mean = (ratios.iter().map(|(ratio, ..)| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
+    Some(format!(
+        "{} over the best other: {mean:.2} (geometric mean), at worst {worst:.2} ({title}, {bytes} bytes)",
+        view.title
+    ))
 }
 
 fn head(labels: &[&str]) -> Vec<String> {
@@ -72,6 +89,19 @@ mod tests {
         {
             assert_eq!(significant(value), text);
         }
+    }
+
+    #[test]
+    fn a_sum_is_about_the_best_other() {
+        use super::super::rounds::Row;
+        let row = |bytes, ratios| Row { bytes, values: Vec::new(), spread: Vec::new(), ratios };
+        let summary = |rows| Summary { kept: 9, discarded: 0, verdict: true, rows };
+        let view = &super::super::modes::DATATYPES[0].views[0];
+        let one = summary(vec![row(8, vec![2.0, 3.0]), row(16, vec![9.0, 4.0])]);
+        let said = summed_up(view, [("face", &one)].into_iter());
+        let expected = "bandwidth over the best other: 2.83 (geometric mean), at worst 2.00 (face, 8 bytes)";
+        assert_eq!(said.as_deref(), Some(expected));
+        assert_eq!(summed_up(view, [("alone", &summary(vec![row(8, vec![])]))].into_iter()), None);
     }
 
     #[test]
