@@ -26,6 +26,16 @@ pub(crate) struct Grid {
 /// unrolled: each copy of the instruction would make steps too wide for it. Measured: 2.4 times faster on 32-byte
 /// blocks 2 KiB apart.
 const WIDE_STEP: usize = 512;
+/// From this step on no two blocks share a line or the line that is fetched along with it.
+const FAR_STEP: usize = 128;
+/// From this step on every block has a page of its own, and asking ahead only makes address translation wait.
+const PAGE: usize = 4096;
+/// Blocks far apart are asked for so many blocks ahead, and not more than so many bytes: lines a power of two apart
+/// share few places of the first-level cache, and would push each other out before their turn. Measured on 8-byte
+/// blocks that come from main memory: 512 bytes apart, 1.4 times faster to read and 1.2 to write; from the caches, no
+/// slower.
+const AHEAD: usize = 32;
+const AHEAD_BYTES: usize = 16 << 10;
 
 /// Moves one block.
 ///
@@ -66,21 +76,21 @@ pub(crate) unsafe fn grid<const PACK: bool>(grid: Grid) {
             (8, 24) => stepped::<PACK, 8, 24>(grid),
             (8, 32) => stepped::<PACK, 8, 32>(grid),
             (12, 16) => stepped::<PACK, 12, 16>(grid),
-            (1, _) => blocks(grid, |mem, stream| fixed::<PACK, 1>(mem, stream)),
-            (2, _) => blocks(grid, |mem, stream| fixed::<PACK, 2>(mem, stream)),
-            (4, _) => blocks(grid, |mem, stream| fixed::<PACK, 4>(mem, stream)),
-            (8, _) => blocks(grid, |mem, stream| fixed::<PACK, 8>(mem, stream)),
-            (12, _) => blocks(grid, |mem, stream| fixed::<PACK, 12>(mem, stream)),
-            (16, _) => blocks(grid, |mem, stream| fixed::<PACK, 16>(mem, stream)),
-            (24, _) => blocks(grid, |mem, stream| fixed::<PACK, 24>(mem, stream)),
-            (32, _) => blocks(grid, |mem, stream| fixed::<PACK, 32>(mem, stream)),
-            (64, _) => blocks(grid, |mem, stream| fixed::<PACK, 64>(mem, stream)),
-            (3, _) => blocks(grid, |mem, stream| ends::<PACK, 2>(mem, stream, 3)),
-            (5..8, _) => blocks(grid, |mem, stream| ends::<PACK, 4>(mem, stream, grid.len)),
-            (9..16, _) => blocks(grid, |mem, stream| ends::<PACK, 8>(mem, stream, grid.len)),
-            (17..32, _) => blocks(grid, |mem, stream| ends::<PACK, 16>(mem, stream, grid.len)),
-            (33..64, _) => blocks(grid, |mem, stream| ends::<PACK, 32>(mem, stream, grid.len)),
-            _ => blocks(grid, |mem, stream| copy::<PACK>(mem, stream, grid.len)),
+            (1, _) => blocks::<PACK>(grid, |mem, stream| fixed::<PACK, 1>(mem, stream)),
+            (2, _) => blocks::<PACK>(grid, |mem, stream| fixed::<PACK, 2>(mem, stream)),
+            (4, _) => blocks::<PACK>(grid, |mem, stream| fixed::<PACK, 4>(mem, stream)),
+            (8, _) => blocks::<PACK>(grid, |mem, stream| fixed::<PACK, 8>(mem, stream)),
+            (12, _) => blocks::<PACK>(grid, |mem, stream| fixed::<PACK, 12>(mem, stream)),
+            (16, _) => blocks::<PACK>(grid, |mem, stream| fixed::<PACK, 16>(mem, stream)),
+            (24, _) => blocks::<PACK>(grid, |mem, stream| fixed::<PACK, 24>(mem, stream)),
+            (32, _) => blocks::<PACK>(grid, |mem, stream| fixed::<PACK, 32>(mem, stream)),
+            (64, _) => blocks::<PACK>(grid, |mem, stream| fixed::<PACK, 64>(mem, stream)),
+            (3, _) => blocks::<PACK>(grid, |mem, stream| ends::<PACK, 2>(mem, stream, 3)),
+            (5..8, _) => blocks::<PACK>(grid, |mem, stream| ends::<PACK, 4>(mem, stream, grid.len)),
+            (9..16, _) => blocks::<PACK>(grid, |mem, stream| ends::<PACK, 8>(mem, stream, grid.len)),
+            (17..32, _) => blocks::<PACK>(grid, |mem, stream| ends::<PACK, 16>(mem, stream, grid.len)),
+            (33..64, _) => blocks::<PACK>(grid, |mem, stream| ends::<PACK, 32>(mem, stream, grid.len)),
+            _ => blocks::<PACK>(grid, |mem, stream| copy::<PACK>(mem, stream, grid.len)),
         }
     }
 }
@@ -128,7 +138,7 @@ unsafe fn pairs_after<const PACK: bool, const A: usize>(
 
 #[inline(always)]
 unsafe fn pairs_fixed<const PACK: bool, const A: usize, const B: usize>(grid: Grid, second_at: isize) {
-    blocks(grid, |mem, stream| {
+    blocks::<PACK>(grid, |mem, stream| {
         // SAFETY: the caller's promise: both blocks of the pair are valid.
         unsafe {
             fixed::<PACK, A>(mem, stream);
@@ -182,7 +192,7 @@ unsafe fn transposed_fixed<const PACK: bool, const LEN: usize>(
     };
     let full = columns / TOGETHER * TOGETHER;
     for first in (0..full).step_by(TOGETHER) {
-        blocks(nth(first), |mem, stream| {
+        blocks::<PACK>(nth(first), |mem, stream| {
             for k in 0..TOGETHER {
                 let mem = mem.wrapping_offset(mem_step * k as isize);
                 // SAFETY: the caller's promise, for column `first + k`.
@@ -222,9 +232,20 @@ unsafe fn ends<const PACK: bool, const HALF: usize>(mem: *mut u8, stream: *mut u
 
 /// Calls `one` with the two places of each block.
 #[inline(always)]
-fn blocks(grid: Grid, one: impl Fn(*mut u8, *mut u8)) {
+fn blocks<const PACK: bool>(grid: Grid, one: impl Fn(*mut u8, *mut u8)) {
     let Grid { mut mem, mem_step, mut stream, stream_step, count: mut left, .. } = grid;
-    if mem_step.unsigned_abs() < WIDE_STEP {
+    let step = mem_step.unsigned_abs();
+    if (FAR_STEP..PAGE).contains(&step) && left > AHEAD {
+        let ahead = mem_step * AHEAD.min(AHEAD_BYTES / step) as isize;
+        while left > AHEAD {
+            ask_for::<PACK>(mem.wrapping_offset(ahead));
+            one(mem, stream);
+            mem = mem.wrapping_offset(mem_step);
+            stream = stream.wrapping_add(stream_step);
+            left -= 1;
+            keep_rolled(&mut left);
+        }
+    } else if step < WIDE_STEP {
         while left >= 4 {
             one(mem, stream);
             one(mem.wrapping_offset(mem_step), stream.wrapping_add(stream_step));
@@ -236,16 +257,38 @@ fn blocks(grid: Grid, one: impl Fn(*mut u8, *mut u8)) {
         }
     }
     while left != 0 {
-        // SAFETY: the instruction is a comment. The compiler cannot see through it how often the loop runs, hence
-        // does not unroll it; see `WIDE_STEP`.
-        unsafe {
-            std::arch::asm!("/* {0} */", inout(reg) left, options(pure, nomem, nostack, preserves_flags))
-        };
+        keep_rolled(&mut left);
         one(mem, stream);
         mem = mem.wrapping_offset(mem_step);
         stream = stream.wrapping_add(stream_step);
         left -= 1;
     }
+}
+
+/// Keeps the compiler from seeing how often a loop runs, hence from unrolling it; see [`WIDE_STEP`].
+#[inline(always)]
+fn keep_rolled(left: &mut usize) {
+    // SAFETY: the instruction is a comment.
+    unsafe {
+        std::arch::asm!("/* {0} */", inout(reg) * left, options(pure, nomem, nostack, preserves_flags))
+    };
+}
+
+/// Has the line at `mem` fetched, for reading or for writing. An address that is not mapped does no harm.
+#[inline(always)]
+fn ask_for<const PACK: bool>(mem: *mut u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: prefetching is a hint that neither faults nor changes anything.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_ET0, _MM_HINT_T0, _mm_prefetch};
+        if PACK {
+            _mm_prefetch::<_MM_HINT_T0>(mem.cast());
+        } else {
+            _mm_prefetch::<_MM_HINT_ET0>(mem.cast());
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = mem;
 }
 
 /// Moves a grid whose steps are constants: `STEP` in memory, `LEN` in the stream.

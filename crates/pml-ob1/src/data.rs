@@ -3,6 +3,11 @@
 use btl::{Btl, Busy, Peer};
 use mem::{PeerBytes, PeerSpace, Sink, Source, UserMem};
 
+use crate::peers::PeerState;
+
+/// Longest fragment of packed data, in bytes.
+const PACKED_FRAGMENT: usize = 16 << 10;
+
 /// Bytes laid out by a datatype, as one stream that can be entered anywhere.
 ///
 /// `Source::remaining` and `Sink::remaining` both count from the present position to the end.
@@ -35,6 +40,23 @@ impl Data {
         match self {
             Data::Contiguous(memory) => Some(*memory),
             Data::Typed(_) => None,
+        }
+    }
+
+    /// Whether the message is sent together with its payload to `peer`, as far as its length goes. What has to be
+    /// packed anyway gains nothing from a rendezvous as long as it fits in one frame.
+    pub(crate) fn is_eager<B: Btl>(&self, btl: &B, to: Peer, peer: &PeerState) -> bool {
+        let total = self.total();
+        let fits = || total <= btl.limits(to).max_send as u64 && !peer.congested;
+        peer.takes_eager(total) || matches!(self, Data::Typed(_)) && fits()
+    }
+
+    /// Longest payload of one fragment of the message. Packed data goes in short ones, so that the receiver begins to
+    /// unpack early.
+    pub(crate) fn fragment(&self, max_send: usize) -> u64 {
+        match self {
+            Data::Contiguous(_) => max_send.max(1) as u64,
+            Data::Typed(_) => max_send.clamp(1, PACKED_FRAGMENT) as u64,
         }
     }
 

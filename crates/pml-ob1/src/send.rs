@@ -68,7 +68,8 @@ impl Ob1 {
         }
         peer.learn(btl, to.peer);
         let mut waits = peer.is_waiting();
-        if !waits && mode != Mode::Synchronous && peer.takes_eager(total) && !btl.congested(to.peer) {
+        let eager = data.is_eager(btl, to.peer, peer) && !btl.congested(to.peer);
+        if !waits && mode != Mode::Synchronous && eager {
             let header = first_frame(to, peer.next_send, Body::Eager);
             for _ in 0..=self.config.patience {
                 if data.send_part(btl, to.peer, header.words(), 0, total as usize).is_ok() {
@@ -105,7 +106,7 @@ impl Ob1 {
         let to = send.to;
         let total = send.data.total();
         let peer = self.peers.entry(to.peer);
-        let eager = peer.takes_eager(total) && !btl.congested(to.peer);
+        let eager = send.data.is_eager(btl, to.peer, peer) && !btl.congested(to.peer);
         let synchronous = send.mode == Mode::Synchronous;
         let body = match (eager, synchronous) {
             (true, false) => Body::Eager,
