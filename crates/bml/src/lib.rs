@@ -49,6 +49,17 @@ pub struct Bml {
     loopback_first: bool,
 }
 
+/// Payload that this process moved, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Traffic {
+    /// To itself.
+    pub to_self: u64,
+    /// Sent through shared memory.
+    pub sent: u64,
+    /// Fetched from or stored into the memory of other processes of the node.
+    pub copied: u64,
+}
+
 /// A peer that no transport reaches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unreachable(pub Peer);
@@ -139,6 +150,12 @@ impl Bml {
     /// As [`Bml::vader`], to reach into other processes' memory.
     pub fn vader_mut(&mut self) -> Option<&mut Vader> {
         self.vader.as_deref_mut()
+    }
+
+    /// Payload moved so far, by transport.
+    pub fn traffic(&self) -> Traffic {
+        let (sent, copied) = self.vader.as_ref().map_or((0, 0), |vader| vader.traffic());
+        Traffic { to_self: self.loopback.bytes_moved(), sent, copied }
     }
 
     /// Ends the sleep of all threads of this process that sleep on what [`Btl::arm`] gave them, also of those

@@ -28,6 +28,8 @@ pub struct Loopback {
     events: VecDeque<Event>,
     exposed: Slab<UserMem, 20, 12>,
     doorbell: &'static Doorbell,
+    /// Payload moved so far, in bytes.
+    moved: u64,
 }
 
 /// Largest payload of one message. Longer ones are copied once, from buffer to buffer.
@@ -63,6 +65,7 @@ impl Loopback {
             events: VecDeque::new(),
             exposed: Slab::new(),
             doorbell,
+            moved: 0,
         }
     }
 
@@ -70,6 +73,11 @@ impl Loopback {
     #[inline(always)]
     pub fn has_work(&self) -> bool {
         !self.waiting.is_empty() || !self.events.is_empty()
+    }
+
+    /// Payload that went from this process to itself so far, in bytes.
+    pub fn bytes_moved(&self) -> u64 {
+        self.moved
     }
 
     /// What this process sleeps on.
@@ -113,6 +121,7 @@ impl Btl for Loopback {
         if self.waiting.len() >= MOST_WAITING {
             return Err(Busy);
         }
+        self.moved += payload.remaining() as u64;
         let mut parcel = self.spare.pop().unwrap_or_default();
         parcel.fill(header, payload);
         self.waiting.push_back(parcel);
@@ -166,6 +175,7 @@ impl Btl for Loopback {
         cookie: u64,
     ) -> Result<(), Refusal> {
         self.part(key, offset, local.len())?.copy_to(local);
+        self.moved += local.len() as u64;
         self.finish(cookie);
         Ok(())
     }
@@ -179,6 +189,7 @@ impl Btl for Loopback {
         cookie: u64,
     ) -> Result<(), Refusal> {
         local.copy_to(self.part(key, offset, local.len())?);
+        self.moved += local.len() as u64;
         self.finish(cookie);
         Ok(())
     }

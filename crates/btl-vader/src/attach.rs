@@ -108,6 +108,7 @@ impl Vader {
             chunk: params.chunk,
             cooperative,
             offers: Offers::new(segment.joints(me), if cooperative { single_copy::LEAST_JOINT } else { 0 }),
+            copied: 0,
             events: Default::default(),
             busy: false,
             limits: limits(&layout, params, single_copy),
@@ -167,6 +168,7 @@ fn link(segment: &Segment, node: &Attach, params: &VaderParams, local: usize, si
         claimed: None,
         peer: node.local_peers[local],
         reach,
+        sent: 0,
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct Link {
     pub peer: Peer,
     /// Whether and how its memory can be reached.
     pub reach: Reach,
+    /// Payload sent to it, in bytes.
+    pub sent: u64,
 }
 
 /// No place on this node.

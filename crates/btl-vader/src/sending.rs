@@ -21,9 +21,11 @@ impl Vader {
     ) -> Result<Asleep, Busy> {
         let link = self.links.get_mut(local as usize).ok_or(Busy)?;
         let outbound = link.outbound.as_mut().ok_or(Busy)?;
+        let len = payload.remaining();
         if !outbound.send_at_once(header, payload) {
             return Err(Busy);
         }
+        link.sent += len as u64;
         Ok(Asleep(link.doorbell.wants_ring()))
     }
 
@@ -37,9 +39,11 @@ impl Vader {
     ) -> Result<(), Busy> {
         let link = self.links.get_mut(local as usize).ok_or(Busy)?;
         let outbound = link.outbound.as_mut().ok_or(Busy)?;
-        if payload.remaining() > outbound.largest() || outbound.send(header, payload).is_err() {
+        let len = payload.remaining();
+        if len > outbound.largest() || outbound.send(header, payload).is_err() {
             return Err(Busy);
         }
+        link.sent += len as u64;
         ring(link.doorbell);
         Ok(())
     }
@@ -87,7 +91,9 @@ impl Vader {
         match sent {
             Ok(()) => {
                 self.queue_was_full = false;
-                ring(self.links[local].doorbell);
+                let link = &mut self.links[local];
+                link.sent += len as u64;
+                ring(link.doorbell);
             }
             Err(Busy) => self.room_was_missing = true,
         }

@@ -169,7 +169,10 @@ impl Vader {
                 self.copies.push_front(copy);
                 None
             }
-            Ok(true) => Some(Event::Done(copy.cookie)),
+            Ok(true) => {
+                self.copied += copy.memory.len() as u64;
+                Some(Event::Done(copy.cookie))
+            }
             Err(failure) => {
                 let link = &mut self.links[copy.local as usize];
                 match failure {

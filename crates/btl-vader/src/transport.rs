@@ -54,6 +54,8 @@ pub struct Vader {
     pub(crate) events: VecDeque<Event>,
     /// Whether there are copies, offers or events.
     pub(crate) busy: bool,
+    /// Payload of all single copies that were reported, in bytes.
+    pub(crate) copied: u64,
     pub(crate) limits: Limits,
     pub(crate) segment: Segment,
 }
@@ -67,6 +69,11 @@ impl Vader {
     /// What this process sleeps on, for transports that share it.
     pub fn doorbell(&self) -> &'static Doorbell {
         self.doorbell
+    }
+
+    /// Payload sent so far through shared memory, and payload fetched from or stored into peers' memory, in bytes.
+    pub fn traffic(&self) -> (u64, u64) {
+        (self.links.iter().map(|link| link.sent).sum(), self.copied)
     }
 
     /// Reports `event` at the next occasion.

@@ -6,7 +6,7 @@ use abi::{Error, Result};
 use ffi::StrOut;
 
 use crate::alloc::RegisteredPool;
-use crate::comm::Comm;
+use crate::comm::{Comm, hints};
 use crate::domain::{Phase, Token, phase, set_phase};
 use crate::group::Group;
 use crate::info::Info;
@@ -71,6 +71,11 @@ fn join(t: &mut Token) {
     state.predefined.appnum = job.app_num;
     state.predefined.universe_size = job.universe_size.map_or(-1, |size| size as i32);
     state.infos.env = job.info.iter().cloned().collect();
+    state.memory_kinds = hints::kinds_for(state.infos.env.get(hints::KINDS));
+    if state.infos.env.get(hints::KINDS).is_some() {
+        let kinds = state.memory_kinds.clone();
+        state.infos.env.set(hints::KINDS, &kinds);
+    }
     let peers: Arc<[u32]> = (0..job.size).collect();
     state.world = Some(World {
         group: Arc::new(Group::new(peers, job.rank)),
@@ -229,12 +234,6 @@ pub fn get_processor_name(_t: &mut Token, mut name: StrOut<'_>) -> Result<()> {
 
 fn host_name() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_else(|_| "localhost".to_owned())
-}
-
-/// `MPI_Get_hw_resource_info`: empty, as `MPI_Comm_split_type` is guided by no type of hardware resource.
-pub fn get_hw_resource_info(t: &mut Token, info: &mut abi::Info) -> Result<()> {
-    *info = t.lock().infos.add(Info::default())?;
-    Ok(())
 }
 
 /// `MPI_Wtime`: seconds since the machine started.

@@ -68,7 +68,7 @@ impl Infos {
         if handle == abi::INFO_NULL { Ok(Info::default()) } else { self.get(handle).cloned() }
     }
 
-    fn get_mut(&mut self, handle: abi::Info) -> Result<&mut Info> {
+    pub fn get_mut(&mut self, handle: abi::Info) -> Result<&mut Info> {
         if handle == abi::INFO_ENV {
             return Err(Error::new(abi::ERR_INFO, "MPI_INFO_ENV cannot be changed"));
         }

@@ -31,6 +31,7 @@ pub mod partitioned;
 pub mod persistent;
 pub mod probe;
 pub mod request;
+pub mod resources;
 pub mod session;
 mod state;
 pub mod status;

@@ -6,6 +6,7 @@ use abi::{Error, Result};
 use ffi::TextOut;
 
 use crate::buffer::BufferPool;
+use crate::comm::hints;
 use crate::domain::Token;
 use crate::errhandler::{Handler, Target};
 use crate::handle::{self, Kind, Objects};
@@ -53,8 +54,8 @@ pub fn init(
     errhandler: abi::Errhandler,
     session: &mut abi::Session,
 ) -> Result<()> {
-    let hints = t.lock().infos.hints(info)?;
-    let level = match hints.get("thread_level") {
+    let given = t.lock().infos.hints(info)?;
+    let level = match given.get("thread_level") {
         Some("MPI_THREAD_SINGLE") => abi::THREAD_SINGLE,
         Some("MPI_THREAD_FUNNELED") => abi::THREAD_FUNNELED,
         Some("MPI_THREAD_SERIALIZED") => abi::THREAD_SERIALIZED,
@@ -63,9 +64,10 @@ pub fn init(
     };
     let provided = crate::env::start(t, level)?;
     let handler = crate::errhandler::initial(t, errhandler, Target::Session)?;
-    let mut info = hints;
+    let mut info = given;
     info.set("thread_level", level_name(provided));
-    info.set("mpi_memory_alloc_kinds", "system,mpi");
+    let kinds = hints::kinds_for(info.get(hints::KINDS));
+    info.set(hints::KINDS, &kinds);
     let new = Session { errhandler: handler, buffer: BufferPool::default(), info };
     let key = t
         .lock()

@@ -69,6 +69,10 @@ pub(crate) struct State {
     /// What only an initialised library has.
     pub world: Option<World>,
     pub params: Params,
+    /// What the tool interface was asked for.
+    pub tools: crate::tool::Tools,
+    /// The kinds of memory that the program may use, as it is told.
+    pub memory_kinds: String,
     /// Context ids in use.
     pub contexts: Contexts,
     /// Answers to `MPI_Comm_get_attr` for the predefined keys, kept where pointers to them stay valid.
@@ -130,6 +134,8 @@ impl State {
             buffer: BufferPool::default(),
             world: None,
             params,
+            tools: Default::default(),
+            memory_kinds: crate::comm::hints::kinds_for(None),
             contexts: Contexts::new(),
             predefined: Box::new(Predefined {
                 tag_ub: crate::comm::TAG_UB,

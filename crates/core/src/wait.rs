@@ -15,6 +15,20 @@ impl State {
     /// Advances everything once; whether anything happened.
     #[inline]
     pub fn progress(&mut self) -> bool {
+        if self.tools.timers == 0 { self.advance() } else { self.advance_timed() }
+    }
+
+    /// As [`State::progress`], while a tool measures the time that it takes.
+    #[cold]
+    fn advance_timed(&mut self) -> bool {
+        let start = std::time::Instant::now();
+        let happened = self.advance();
+        self.tools.progress_time += start.elapsed().as_nanos() as u64;
+        happened
+    }
+
+    #[inline]
+    fn advance(&mut self) -> bool {
         let State { ob1, bml, .. } = self;
         let mut happened = ob1.progress(bml) > 0;
         if let Some(peer) = ob1.next_lost() {
@@ -66,6 +80,11 @@ pub(crate) fn wait_for<R>(t: &mut Token, mut ready: impl FnMut(&mut State) -> Op
             loop {
                 if let Some(result) = ready(&mut state) {
                     wake_others(&mut state);
+                    let events = crate::tool::are_due(&state);
+                    drop(state);
+                    if events {
+                        crate::tool::deliver(t);
+                    }
                     return result;
                 }
                 if state.progress() {
@@ -96,7 +115,7 @@ const FRUITLESS_POLLS: u32 = 3;
 
 /// Makes progress once, runs callbacks that became due, and returns.
 pub(crate) fn poll(t: &mut Token) {
-    let (callback, gives_way) = {
+    let (callback, gives_way, events) = {
         let mut state = t.lock();
         if state.progress() {
             state.fruitless_polls = 0;
@@ -105,13 +124,16 @@ pub(crate) fn poll(t: &mut Token) {
             state.fruitless_polls = state.fruitless_polls.saturating_add(1);
         }
         let gives_way = state.fruitless_polls > FRUITLESS_POLLS && state.params.waiting.shares_core();
-        (state.next_callback(), gives_way)
+        (state.next_callback(), gives_way, crate::tool::are_due(&state))
     };
     if gives_way {
         std::thread::yield_now();
     }
     if let Some(callback) = callback {
         crate::coll::run_callback(t, callback);
+    }
+    if events {
+        crate::tool::deliver(t);
     }
 }
 

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use rte::CpuSet;
-use rte::topology::{Topology, Unit};
+use rte::{Topology, Unit};
 
 use crate::hosts;
 use crate::usage::UsageError;

@@ -42,6 +42,7 @@ mod cancel;
 mod data;
 mod fifos;
 pub mod frame;
+mod notice;
 mod payload;
 mod peers;
 mod pool;
@@ -61,6 +62,8 @@ use slab::Slab;
 
 pub use crate::data::{Data, Stream};
 use crate::frame::Envelope;
+pub use crate::notice::Notice;
+use crate::notice::Notices;
 use crate::peers::Peers;
 use crate::posted::Posted;
 use crate::progress::Congestion;
@@ -204,6 +207,7 @@ pub struct Ob1 {
     serial: u32,
     /// Lost peers that the owner has not asked for.
     lost: Vec<Peer>,
+    notices: Notices,
     config: Config,
 }
 
@@ -225,6 +229,7 @@ impl Ob1 {
             congestion: Congestion::default(),
             serial: 0,
             lost: Vec::new(),
+            notices: Notices::default(),
             config,
         }
     }
@@ -288,6 +293,11 @@ impl Ob1 {
             posted_length: self.posted.len() as u64,
             ..self.counts
         }
+    }
+
+    /// Begins the record of [`Counters::unexpected_bytes_peak`] anew, at what is kept now.
+    pub fn restart_peak(&mut self) {
+        self.counts.unexpected_bytes_peak = self.unexpected.bytes();
     }
 
     fn insert(&mut self, owner: u32, state: State) -> abi::Result<ReqId> {

@@ -143,6 +143,11 @@ impl Ob1 {
         } else if let Some(key) = self.posted.take(&envelope) {
             self.deliver(btl, ReqId(key), peer, envelope, body, payload);
         } else {
+            let bytes = match body {
+                Body::Rendezvous(offer) => offer.total,
+                _ => payload.len() as u64,
+            };
+            self.notices.take(&envelope, bytes);
             let kept = self.unexpected.keep(&body, payload);
             self.unexpected.push(peer, envelope, body, kept);
             self.counts.unexpected_arrivals += 1;

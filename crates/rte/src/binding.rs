@@ -7,8 +7,7 @@
 use std::fmt::Write;
 
 use crate::Error;
-use crate::cpuset::CpuSet;
-use crate::topology::{Topology, Unit};
+use hardware::{CpuSet, Topology, Unit};
 
 /// What the user asked for. The default asks for nothing.
 #[derive(Clone, Debug, Default)]

@@ -1,10 +1,9 @@
 //! Placements on a made-up machine: two packages, two cores each, two threads per core (see
-//! [`crate::topology::tests::machine`]).
+//! [`Sample::two_packages`]).
 
 use crate::binding::{Bind, Map, MapOptions, Placement};
-use crate::cpuset::CpuSet;
-use crate::topology::Unit;
-use crate::topology::tests::machine;
+use hardware::sample::Sample;
+use hardware::{CpuSet, Unit};
 
 fn plan(name: &str, size: usize, placement: &Placement) -> Result<Vec<String>, String> {
     plan_on("0-7", None, name, size, placement)
@@ -17,7 +16,7 @@ fn plan_on(
     size: usize,
     placement: &Placement,
 ) -> Result<Vec<String>, String> {
-    let machine = machine(name, allowed);
+    let machine = Sample::two_packages(name, allowed);
     let plan = placement.plan(size, &machine, quota).map_err(|e| e.to_string())?;
     Ok(plan.cpus.iter().map(|cpus| cpus.as_ref().map_or("-".to_owned(), CpuSet::to_string)).collect())
 }

@@ -9,8 +9,8 @@ use crate::binding::Plan;
 use crate::cgroup::Cgroup;
 use crate::pattern::{self, Names};
 use crate::spec::{App, JobSpec, Stdin};
-use crate::topology::Topology;
 use crate::{Error, environment, resolve};
+use hardware::Topology;
 
 /// A job that is ready to start.
 pub struct Prepared {

@@ -14,8 +14,8 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 
-use crate::cpuset::CpuSet;
 use crate::signals::Set;
+use hardware::CpuSet;
 
 /// Bytes of the child's stack: it makes a few system calls and no deep ones.
 const STACK: usize = 64 * 1024;

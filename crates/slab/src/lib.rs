@@ -147,6 +147,14 @@ impl<T, const INDEX_BITS: u32, const GENERATION_BITS: u32> Slab<T, INDEX_BITS, G
             Some((slot.generation << INDEX_BITS | index as u32, value))
         })
     }
+
+    /// As [`Slab::iter`], to change the objects.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
+        self.slots.iter_mut().enumerate().filter_map(|(index, slot)| {
+            let value = slot.value.as_mut()?;
+            Some((slot.generation << INDEX_BITS | index as u32, value))
+        })
+    }
 }
 
 #[cfg(test)]

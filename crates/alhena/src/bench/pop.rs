@@ -37,7 +37,7 @@ static VARIANTS: [Variant; 4] = variants!["recursive_doubling", "ring", "tree", 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let options: Vec<String> =
         ["--min".into(), arguments.min.to_string(), "--max".into(), arguments.max.to_string()].into();
-    let subject = |&ranks: &u32| Subject { mode: &POP, ranks, options: options.clone() };
+    let subject = |&ranks: &u32| Subject { mode: &POP, ranks, of: None, options: options.clone() };
     let subjects: Vec<Subject> = arguments.ranks.iter().map(subject).collect();
     campaign::compare(&arguments.options, &subjects, &VARIANTS)
 }

@@ -10,17 +10,19 @@ use abi::{Error, Result};
 use super::Comm;
 use super::contexts::MEETING;
 use super::exchange::{gather_words, largest, smallest};
+use super::hints;
 use crate::attr::{Object, copy_all, delete_all};
 use crate::domain::Token;
 use crate::errhandler::Handler;
 use crate::group::Group;
 use crate::info::Info;
+use crate::resources;
 use crate::state::State;
+use crate::tool::{COMM_CREATED, COMM_FREED};
 
-/// `MPI_Comm_dup`
+/// `MPI_Comm_dup`: hints stay with the original (MPI-5.0 section 7.4.2).
 pub fn dup(t: &mut Token, comm: abi::Comm, new: &mut abi::Comm) -> Result<()> {
-    let info = t.lock().comm(comm)?.info.clone();
-    *new = duplicate(t, comm, info)?;
+    *new = duplicate(t, comm, Info::default())?;
     Ok(())
 }
 
@@ -29,7 +31,7 @@ pub fn dup_with_info(t: &mut Token, comm: abi::Comm, info: abi::Info, new: &mut 
     let info = {
         let state = t.lock();
         state.comm(comm)?;
-        state.infos.hints(info)?
+        hints::known(&state.infos.hints(info)?)
     };
     *new = duplicate(t, comm, info)?;
     Ok(())
@@ -155,7 +157,7 @@ pub fn create_from_group(
     let handler = crate::errhandler::initial(t, errhandler, crate::errhandler::Target::Comm)?;
     *new = over_group(t, &group, MEETING << 1, string_tag(tag), handler, None)?;
     if *new != abi::COMM_NULL {
-        t.lock().comms.get_mut(*new)?.info = hints;
+        t.lock().comms.get_mut(*new)?.info = hints::known(&hints);
     }
     Ok(())
 }
@@ -228,15 +230,38 @@ pub fn split_type(
         let hints = state.infos.hints(info)?;
         match split_type {
             abi::COMM_TYPE_SHARED => state.node(),
-            abi::COMM_TYPE_HW_GUIDED | abi::COMM_TYPE_RESOURCE_GUIDED => state.resource(&hints),
-            // The next smaller part of the hardware than everything: the node, if there are several.
-            abi::COMM_TYPE_HW_UNGUIDED if state.spans_nodes(state.comm(comm)?) => state.node(),
+            abi::COMM_TYPE_HW_GUIDED => state.guided(&hints, false),
+            abi::COMM_TYPE_RESOURCE_GUIDED => state.guided(&hints, true),
             abi::COMM_TYPE_HW_UNGUIDED | abi::UNDEFINED => abi::UNDEFINED,
             _ => return Err(Error::new(abi::ERR_ARG, "no such split type")),
         }
     };
-    *new = split_by(t, comm, color, key)?;
+    *new = match any_unguided(t, comm, split_type)? {
+        true => unguided(t, comm, split_type, key, info)?,
+        false => split_by(t, comm, color, key)?,
+    };
     Ok(())
+}
+
+/// Whether the members split by the next smaller part of the hardware. All agree: those that give
+/// `MPI_UNDEFINED` cannot know what the others give.
+fn any_unguided(t: &mut Token, comm: abi::Comm, split_type: i32) -> Result<bool> {
+    if t.lock().comm(comm)?.is_inter() {
+        return Ok(false);
+    }
+    Ok(largest(t, comm, u64::from(split_type == abi::COMM_TYPE_HW_UNGUIDED))? == 1)
+}
+
+/// Splits by the next smaller part of the hardware, and tells the type of that by `info`.
+fn unguided(t: &mut Token, comm: abi::Comm, split_type: i32, key: i32, info: abi::Info) -> Result<abi::Comm> {
+    let Some((color, name)) = resources::next_level(t, comm)? else { return Ok(abi::COMM_NULL) };
+    if split_type != abi::COMM_TYPE_HW_UNGUIDED {
+        return split_by(t, comm, abi::UNDEFINED, key);
+    }
+    if info != abi::INFO_NULL {
+        t.lock().infos.get_mut(info)?.set(resources::TYPE_KEY, &name);
+    }
+    split_by(t, comm, color, key)
 }
 
 /// `MPI_Comm_free`: the attributes' callbacks run first; messages on the way find their requests without the
@@ -253,6 +278,7 @@ pub fn free(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
         state.errhandlers.release(old.errhandler);
         crate::coll::forget_notes(&state, old.context);
         state.contexts.release(old.context >> 1, old.context_ids());
+        state.tools.events.raise(COMM_FREED, [comm.0 as i64, old.size() as i64, 0]);
     }
     *comm = abi::COMM_NULL;
     Ok(())
@@ -313,28 +339,24 @@ impl State {
     /// Adds a communicator, which becomes one more user of its error handler.
     pub(crate) fn add_comm(&mut self, comm: Comm) -> Result<abi::Comm> {
         self.errhandlers.acquire(comm.errhandler);
-        self.comms.add(comm)
+        let size = comm.size() as i64;
+        let handle = self.comms.add(comm)?;
+        self.tools.events.raise(COMM_CREATED, [handle.0 as i64, size, 0]);
+        Ok(handle)
     }
 
-    /// The part that hints ask for (MPI-5.0 section 7.4.2): memory that all of it share, or a process set.
-    fn resource(&self, hints: &Info) -> i32 {
-        match (hints.get("mpi_hw_resource_type"), hints.get("mpi_pset_name")) {
-            (Some("mpi_shared_memory"), _) => self.node(),
+    /// The part that hints ask for (MPI-5.0 section 7.4.2): what shares a type of hardware, or a process set.
+    fn guided(&self, hints: &Info, by_set: bool) -> i32 {
+        match (hints.get(resources::TYPE_KEY), hints.get("mpi_pset_name").filter(|_| by_set)) {
+            (Some(name), _) => resources::colour_of(self, name),
             (None, Some("mpi://WORLD")) => 0,
             (None, Some("mpi://SELF")) => self.me() as i32,
             _ => abi::UNDEFINED,
         }
     }
 
-    fn spans_nodes(&self, comm: &Comm) -> bool {
-        let Some(world) = &self.world else { return false };
-        let mut nodes = comm.group.members().iter().map(|&peer| world.job.node_of.get(peer as usize));
-        let first = nodes.next();
-        nodes.any(|node| Some(node) != first)
-    }
-
     /// The number of this process's node.
-    fn node(&self) -> i32 {
+    pub(crate) fn node(&self) -> i32 {
         self.world.as_ref().map_or(0, |world| world.job.node_of[world.job.rank as usize] as i32)
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod contexts;
 mod create;
 mod exchange;
+pub(crate) mod hints;
 pub(crate) mod idup;
 mod inter;
 mod query;

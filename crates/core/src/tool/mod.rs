@@ -1,16 +1,19 @@
 //! The tool information interface, MPI_T (MPI-5.0 section 15.3).
 //!
 //! Control variables are the MCA parameters, one for one: index, name, description, scope and verbosity come from
-//! the declaration. A category is a room, with its parameters in it. There are no performance variables and no
-//! events yet; both are answered as an implementation without any answers them.
+//! the declaration. Performance variables are the counts that the rooms keep anyway. A category is a room, with the
+//! parameters, variables and events whose names begin with its name.
 //!
 //! No function here raises an error; the class of an `Err` is the MPI_T code that the function returns.
 
-mod absent;
 mod category;
 mod cvar;
 mod enumeration;
+mod event;
+mod events;
 mod memory;
+mod pvar;
+mod variables;
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -19,12 +22,24 @@ use abi::{Error, Result};
 use mca::Registry;
 
 use crate::domain::Token;
-use crate::params::ROOMS;
 
-pub use absent::*;
 pub use category::*;
 pub use cvar::*;
 pub use enumeration::*;
+pub use event::*;
+pub(crate) use events::{COMM_CREATED, COMM_FREED, are_due, deliver};
+pub use pvar::*;
+
+/// What tools have asked for.
+#[derive(Default)]
+pub(crate) struct Tools {
+    pub pvars: pvar::Pvars,
+    pub events: events::Events,
+    /// Handles that measure the time in progress.
+    pub timers: u32,
+    /// Nanoseconds spent in progress while somebody measured it.
+    pub progress_time: u64,
+}
 
 /// All parameters; the index of one is its control variable.
 static REGISTRY: LazyLock<Registry> = LazyLock::new(crate::params::registry);

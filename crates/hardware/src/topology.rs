@@ -70,6 +70,11 @@ impl Topology {
         Topology { root: PathBuf::from("/sys/devices/system"), allowed }
     }
 
+    /// A machine described in another folder than `/sys/devices/system`.
+    pub fn described_in(root: PathBuf, allowed: CpuSet) -> Topology {
+        Topology { root, allowed }
+    }
+
     /// The processors that may be used.
     pub fn allowed(&self) -> &CpuSet {
         &self.allowed
@@ -100,6 +105,18 @@ impl Topology {
             }
         }
         groups
+    }
+
+    /// All processors of the unit that `cpu` belongs to, allowed or not; what the kernel does not describe is a unit
+    /// of its own, as in [`Topology::units`].
+    pub fn unit_of(&self, unit: Unit, cpu: u32) -> CpuSet {
+        let all = match unit {
+            Unit::Thread => None,
+            Unit::Host => Some(self.allowed.clone()),
+            Unit::Numa => self.numa_of(cpu),
+            _ => self.shared_by(unit, cpu),
+        };
+        all.filter(|all| all.contains(cpu)).unwrap_or_else(|| [cpu].into_iter().collect())
     }
 
     fn shared_by(&self, unit: Unit, cpu: u32) -> Option<CpuSet> {
@@ -147,39 +164,9 @@ fn list(path: &Path) -> Option<CpuSet> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
-
-    /// A machine of two packages with two cores of two threads each, numbered as Linux does:
-    /// thread 0 of all cores first. Package 0 has cores {0,4} {1,5}, package 1 has {2,6} {3,7}.
-    pub(crate) fn machine(name: &str, allowed: &str) -> Topology {
-        let root = std::env::temp_dir().join(format!("rte-topology-{name}-{}", std::process::id()));
-        let write = |path: String, text: &str| {
-            let path = root.join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        for cpu in 0..8u32 {
-            let core = cpu % 4;
-            let package = if core < 2 { "0-1,4-5\n" } else { "2-3,6-7\n" };
-            write(format!("cpu/cpu{cpu}/topology/core_cpus_list"), &format!("{core},{}\n", core + 4));
-            write(format!("cpu/cpu{cpu}/topology/package_cpus_list"), package);
-            write(format!("cpu/cpu{cpu}/cache/index0/level"), "3\n");
-            write(format!("cpu/cpu{cpu}/cache/index0/type"), "Unified\n");
-            write(format!("cpu/cpu{cpu}/cache/index0/shared_cpu_list"), package);
-        }
-        write("node/node0/cpulist".to_owned(), "0-1,4-5\n");
-        write("node/node1/cpulist".to_owned(), "2-3,6-7\n");
-        Topology { root, allowed: CpuSet::parse(allowed).unwrap() }
-    }
-
-    impl Drop for Topology {
-        fn drop(&mut self) {
-            if self.root.starts_with(std::env::temp_dir()) {
-                let _ = fs::remove_dir_all(&self.root);
-            }
-        }
-    }
+    use crate::sample::Sample;
 
     fn texts(topology: &Topology, unit: Unit) -> Vec<String> {
         topology.units(unit).iter().map(CpuSet::to_string).collect()
@@ -187,7 +174,7 @@ pub(crate) mod tests {
 
     #[test]
     fn groups_follow_the_machine() {
-        let machine = machine("groups", "0-7");
+        let machine = Sample::two_packages("groups", "0-7");
         assert_eq!(texts(&machine, Unit::Core), ["0,4", "1,5", "2,6", "3,7"]);
         assert_eq!(texts(&machine, Unit::Package), ["0-1,4-5", "2-3,6-7"]);
         assert_eq!(texts(&machine, Unit::Numa), ["0-1,4-5", "2-3,6-7"]);
@@ -199,8 +186,16 @@ pub(crate) mod tests {
 
     #[test]
     fn only_allowed_processors_count() {
-        let machine = machine("allowed", "1,2,6");
+        let machine = Sample::two_packages("allowed", "1,2,6");
         assert_eq!(texts(&machine, Unit::Core), ["1", "2,6"]);
         assert_eq!(texts(&machine, Unit::Package), ["1", "2,6"]);
+    }
+
+    #[test]
+    fn a_unit_is_whole_even_where_not_all_of_it_is_allowed() {
+        let machine = Sample::two_packages("whole", "1,2");
+        assert_eq!(machine.unit_of(Unit::Core, 1).to_string(), "1,5");
+        assert_eq!(machine.unit_of(Unit::Package, 2).to_string(), "2-3,6-7");
+        assert_eq!(machine.unit_of(Unit::Thread, 2).to_string(), "2");
     }
 }

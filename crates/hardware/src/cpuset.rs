@@ -58,7 +58,7 @@ impl CpuSet {
     }
 
     /// As the bit mask that the kernel takes (sched_setaffinity(2)).
-    pub(crate) fn words(&self) -> [u64; MAX_CPUS as usize / 64] {
+    pub fn words(&self) -> [u64; MAX_CPUS as usize / 64] {
         let mut words = [0; MAX_CPUS as usize / 64];
         for cpu in self.iter().filter(|&cpu| cpu < MAX_CPUS) {
             words[cpu as usize / 64] |= 1 << (cpu % 64);
