@@ -128,7 +128,7 @@ impl Events {
     }
 
     /// The next event, and who is to be told: registration, callback and its data.
-    fn next(&mut self) -> Option<(Instance, Vec<(u32, TEventFunction, Address)>)> {
+    fn next(&mut self) -> Option<(Instance, Vec<Interested>)> {
         let instance = self.queue.pop_front()?;
         let interested = self.registrations.iter().filter(|(_, one)| one.kind == instance.kind);
         // The least level that is safe enough; here the caller's thread is outside of the library, which needs none.
@@ -150,6 +150,9 @@ impl Events {
         .collect()
     }
 }
+
+/// A registration with its callback and the callback's own data.
+type Interested = (u32, TEventFunction, Address);
 
 impl Registration {
     pub fn new(kind: usize, info: Info) -> Registration {
