@@ -1,5 +1,7 @@
 //! `MPI_Dims_create` (MPI-5.0 section 8.5.2): as square a grid as the fixed dimensions leave.
 
+use std::cmp::Reverse;
+
 use abi::{Error, Result};
 
 use crate::domain::Token;
@@ -26,7 +28,7 @@ pub fn dims_create(_t: &mut Token, nodes: i32, dims: &mut [i32]) -> Result<()> {
 }
 
 /// `nodes` as a product of `count` factors in non-increasing order, as close to each other as possible (MPI-5.0
-/// section 8.5.2): the largest and the smallest differ least, then the smallest is largest.
+/// section 8.5.2): the largest and the smallest differ least, then the smallest is largest, then the next, and so on.
 fn balanced(nodes: i32, count: usize) -> Vec<i32> {
     let mut best = vec![nodes];
     best.resize(count, 1);
@@ -41,9 +43,14 @@ fn balanced(nodes: i32, count: usize) -> Vec<i32> {
 }
 
 /// How far the factors are apart, and what decides between equals; less is better.
-fn imbalance(factors: &[i32]) -> (i32, i32, &[i32]) {
+fn imbalance(factors: &[i32]) -> (i32, impl Iterator<Item = Reverse<i32>>) {
     let (largest, smallest) = (factors.first().copied().unwrap_or(1), factors.last().copied().unwrap_or(1));
-    (largest - smallest, -smallest, factors)
+    (largest - smallest, factors.iter().rev().copied().map(Reverse))
+}
+
+fn is_better(factors: &[i32], than: &[i32]) -> bool {
+    let ((apart, ascending), (apart_then, ascending_then)) = (imbalance(factors), imbalance(than));
+    apart.cmp(&apart_then).then_with(|| ascending.cmp(ascending_then)).is_lt()
 }
 
 /// Tries divisors in increasing order for the next (not larger) factor; keeps the best list in `best`.
@@ -52,7 +59,7 @@ fn search(rest: i32, count: usize, divisors: &[i32], chosen: &mut Vec<i32>, best
     if count == 1 {
         if rest <= limit {
             chosen.push(rest);
-            if imbalance(chosen) < imbalance(best) {
+            if is_better(chosen, best) {
                 best.clone_from(chosen);
             }
             chosen.pop();
@@ -90,6 +97,7 @@ mod tests {
         assert_eq!(balanced(1, 2), [1, 1]);
         assert_eq!(balanced(7488, 3), [26, 18, 16]);
         assert_eq!(balanced(5040, 3), [21, 16, 15]);
+        assert_eq!(balanced(98784, 5), [14, 14, 9, 8, 7]);
         assert_eq!(balanced(1 << 30, 30), [2; 30]);
         assert_eq!(balanced(2_095_133_040, 10)[..2], [19, 17]);
         assert_eq!(balanced(49152, 3), [48, 32, 32]);
