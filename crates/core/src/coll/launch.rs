@@ -42,14 +42,14 @@ pub(super) fn launch(
     fill: impl FnOnce(&mut Arguments<'_>) -> Result<()>,
 ) -> Result<()> {
     let blocking = matches!(mode, Mode::Blocking);
-    let (mut running, vote) = {
+    let (mut running, vote, online) = {
         let mut guard = t.lock();
         let state = &mut *guard;
         let mut running = state.comms.get_mut(comm)?.coll.spare(coll, comm);
         match running.set_up(state, coll, blocking, fill) {
             Ok(()) => {
                 let vote = blocking && running.wants_vote(state.comm(comm)?);
-                (running, vote)
+                (running, vote, blocking && state.params.tuned.online)
             }
             Err(error) => {
                 state.keep(running);
@@ -60,6 +60,14 @@ pub(super) fn launch(
     if vote {
         super::area::vote_on_direct(t, comm)?;
         running.choose(&mut t.lock(), blocking)?;
+    }
+    if online {
+        let query = running.signature().map(|signature| *signature.query());
+        if let Some(query) = query
+            && super::online::vote(t, comm, &query)?
+        {
+            running.choose(&mut t.lock(), blocking)?;
+        }
     }
     go(t, mode, running)
 }
@@ -130,6 +138,9 @@ fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
             None => {
                 let result = running.result();
                 let mut state = t.lock();
+                if let Ok(comm) = state.comms.get_mut(running.comm()) {
+                    running.report_attempt(&mut comm.coll.online);
+                }
                 state.keep(running);
                 return result;
             }

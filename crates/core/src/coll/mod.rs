@@ -20,6 +20,7 @@ mod irregular;
 mod launch;
 mod movement;
 mod neighbour;
+mod online;
 mod params;
 mod port;
 mod reductions;

@@ -35,6 +35,9 @@ mca::params! {
         /// File with rules for choosing algorithms, asked before the built-in table; the format is that of the
         /// table, `crates/coll/src/tuned/tuned.toml`.
         rules: mca::Text = "";
+        /// Blocking calls try the algorithms in turn at first, communicator by communicator; then its processes vote for
+        /// the fastest. The same on all processes.
+        online: mca::Bool = "false";
         /// Algorithm of `MPI_Barrier`, where a call can use it; empty: chosen by the table.
         barrier_algorithm: mca::Text = "";
         /// Children per node, radix or exchanges under way in algorithms of `MPI_Barrier`; -1: as the table says, 0: the
@@ -109,6 +112,8 @@ pub(crate) struct Tuned {
     pub reproducible: bool,
     /// How closely calls are compared.
     pub check: Level,
+    /// Algorithms are chosen by trial.
+    pub online: bool,
 }
 
 impl Tuned {
@@ -120,7 +125,13 @@ impl Tuned {
         let params = TunedParams::read(values).map_err(|error| error.to_string())?;
         let all = CollParams::read(values).map_err(|error| error.to_string())?;
         let (table, forced) = (table(&params.rules)?, prescribed(&params)?);
-        Ok(Tuned { table, forced, reproducible: all.reproducible, check: all.check })
+        Ok(Tuned { table, forced, reproducible: all.reproducible, check: all.check, online: params.online })
+    }
+
+    /// As [`Tuned::select`], with the algorithm given.
+    pub fn select_named(&self, query: &Query, algorithm: registry::AlgorithmId) -> Option<Choice> {
+        let prescribed = self.forced[query.coll as usize];
+        self.table.select(query, &Forced { algorithm: Some(algorithm), ..prescribed })
     }
 
     /// The algorithm for a call.

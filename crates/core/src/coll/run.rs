@@ -1,6 +1,7 @@
 //! A collective call on its way.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use abi::{Address, Error, Result, Status};
 use btl_vader::NodeArea;
@@ -12,6 +13,7 @@ use super::call::{Call, Reduction};
 use super::check::{Noted, Statement};
 use super::exact::Exact;
 use super::launch::Callback;
+use super::online::{Attempt, Online};
 use super::port::{CorePort, InFlight, Wire};
 use super::select::Signature;
 use crate::comm::Comm;
@@ -30,6 +32,8 @@ pub(crate) struct Running {
     ended: Option<Result<()>>,
     /// The communicator's shared area, while a schedule uses it.
     area: Option<Box<NodeArea>>,
+    /// What the call tries, and since when, while algorithms are chosen by trial.
+    attempt: Option<(Attempt, Instant)>,
     /// The program's buffers, where the call works on exact sums instead.
     exact: Option<Exact>,
     /// How the peers find this call, if calls are compared.
@@ -50,6 +54,7 @@ impl Running {
             arena: Vec::new(),
             ended: None,
             area: None,
+            attempt: None,
             exact: None,
             noted: None,
             orphaned: false,
@@ -96,7 +101,20 @@ impl Running {
         // Exact sums are the same however they are put together.
         let canonical = self.call.op.is_some() && params.tuned.reproducible && self.exact.is_none();
         let signature = Signature::of(&self.call, comm, world.as_ref(), canonical, ordered);
-        if self.signature.as_ref() != Some(&signature) {
+        if ordered
+            && params.tuned.online
+            && let Some((attempt, choice)) = comm.coll.online.next(signature.query(), &params.tuned)
+        {
+            self.schedule = super::select::build(comm, world.as_ref(), &signature, choice)?;
+            self.signature = Some(signature);
+            self.attempt = Some((attempt, Instant::now()));
+            return Ok(());
+        }
+        if !self.is_prepared_for(&signature) {
+            // After a trial the schedule is not what the signature says.
+            if self.attempt.take().is_some() {
+                self.signature = None;
+            }
             comm.coll.trade(self, &signature);
         }
         if self.signature.as_ref() != Some(&signature) {
@@ -111,6 +129,18 @@ impl Running {
         self.signature.as_ref().is_some_and(|signature| signature.wants_vote(comm))
     }
 
+    /// Whether schedule and execution are those for a signature.
+    pub(super) fn is_prepared_for(&self, signature: &Signature) -> bool {
+        self.attempt.is_none() && self.signature.as_ref() == Some(signature)
+    }
+
+    /// Tells the communicator how long what was tried has taken.
+    pub(super) fn report_attempt(&self, online: &mut Online) {
+        if let Some((attempt, since)) = self.attempt {
+            online.record(attempt, since.elapsed());
+        }
+    }
+
     /// What the schedule was chosen for, if the call ended well or has not begun.
     pub(super) fn signature(&self) -> Option<&Signature> {
         self.signature.as_ref()
@@ -122,6 +152,7 @@ impl Running {
         std::mem::swap(&mut self.schedule, &mut other.schedule);
         std::mem::swap(&mut self.signature, &mut other.signature);
         std::mem::swap(&mut self.arena, &mut other.arena);
+        std::mem::swap(&mut self.attempt, &mut other.attempt);
     }
 
     pub fn coll(&self) -> Coll {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use abi::{Error, Result};
 use btl_vader::NodeArea;
-use coll::tuned::{Placement, Query};
+use coll::tuned::{Choice, Placement, Query};
 use coll::{Coll, Key, Params, Root, Schedule};
 
 use super::call::Call;
+use super::online::Online;
 use super::params::Tuned;
 use super::run::Running;
 use crate::comm::Comm;
@@ -32,6 +33,8 @@ pub(crate) struct CollState {
     pub area: Option<Box<NodeArea>>,
     /// Whether all processes that share the area can read each other's memory; `None` until they were asked.
     pub direct: Option<bool>,
+    /// Choices by trial.
+    pub online: Online,
     neighbours: Option<Neighbours>,
     placement: Option<Placement>,
 }
@@ -102,7 +105,7 @@ impl CollState {
     /// Gives `running` what a finished call has prepared for the same signature, if there is one. What `running`
     /// had is kept if only the root differs: roots that take turns find theirs again.
     pub(super) fn trade(&mut self, running: &mut Running, signature: &Signature) {
-        let alike = self.spares.iter_mut().find(|spare| spare.signature() == Some(signature));
+        let alike = self.spares.iter_mut().find(|spare| spare.is_prepared_for(signature));
         if let Some(spare) = alike {
             return spare.swap_prepared(running);
         }
@@ -112,6 +115,11 @@ impl CollState {
             spare.swap_prepared(running);
             self.spares.push(spare);
         }
+    }
+
+    /// The next call of that kind is chosen for anew.
+    pub fn forget_choice(&mut self, query: &Query) {
+        self.choices.retain(|(signature, _)| signature.query != *query);
     }
 
     /// The neighbours of the process, once a neighbourhood collective was called.
@@ -163,6 +171,11 @@ impl Signature {
     /// The bytes by which the algorithm is chosen; the same on every rank.
     pub fn bytes(&self) -> u64 {
         self.query.bytes
+    }
+
+    /// What the choice depends on.
+    pub fn query(&self) -> &Query {
+        &self.query
     }
 
     fn differs_in_root(&self, other: &Signature) -> bool {
@@ -241,9 +254,19 @@ fn choose(
     tuned: &Tuned,
     signature: &Signature,
 ) -> Result<Arc<Schedule>> {
-    let Signature { query, root, in_place, contiguous } = *signature;
     let none = Error::unsupported("no algorithm of the collective suits the call");
-    let choice = tuned.select(&query).ok_or(none)?;
+    let choice = comm.coll.online.winner(&signature.query).or_else(|| tuned.select(&signature.query));
+    build(comm, world, signature, choice.ok_or(none)?)
+}
+
+/// The schedule of a choice, from the communicator's store or built now.
+pub(super) fn build(
+    comm: &mut Comm,
+    world: Option<&World>,
+    signature: &Signature,
+    choice: Choice,
+) -> Result<Arc<Schedule>> {
+    let Signature { query, root, in_place, contiguous } = *signature;
     let nodes = renumbered(nodes(comm, world));
     let neighbours = comm.coll.neighbours.as_ref();
     let params = Params {
