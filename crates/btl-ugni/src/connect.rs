@@ -72,6 +72,19 @@ pub(crate) struct Connection {
     pub(crate) waiting: VecDeque<Control>,
     /// On the list of mailboxes to look into.
     pub(crate) active: bool,
+    /// A message found no room since the last probe.
+    pub(crate) stalled: bool,
+    /// A probe is under way.
+    pub(crate) probing: bool,
+    /// Memory exposed to the peer and not concealed yet.
+    pub(crate) exposures: u32,
+}
+
+impl Connection {
+    /// Where this process's messages go, once the peer has greeted.
+    pub(crate) fn peers_mailbox(&self) -> Option<&SmsgAttr> {
+        self.theirs.as_ref().map(|(_, attr)| attr)
+    }
 }
 
 /// What a directed datagram says.
@@ -174,6 +187,9 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             theirs: None,
             waiting: VecDeque::new(),
             active: false,
+            stalled: false,
+            probing: false,
+            exposures: 0,
         });
         self.connections.table.set(peer, index);
         Some(index)

@@ -28,6 +28,13 @@ pub(crate) struct Frag {
     fetched: bool,
 }
 
+impl Frag {
+    /// Whose connection it is of.
+    pub(crate) fn connection(&self) -> u32 {
+        self.connection
+    }
+}
+
 /// A request on the receiver's side that could not be begun yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WantsBuffer {

@@ -27,11 +27,31 @@
 //!   RDMA_COMPLETE           ┴ both in: buffer free ◀── RDMA_COMPLETE (no credit: wait)
 //! ```
 //!
-//! # Put Fallback
+//! # Rendezvous, and Put Fallback
 //!
-//! A GET needs addresses and length to be multiples of 4. The sender cannot know the receive buffer's
-//! alignment, so the receiver decides: [`btl::Btl::get`] answers [`btl::Refusal::Unfit`], the layer above sends
-//! its request-to-receive with the buffer exposed, the sender PUTs and sends FIN.
+//! The layer above offers a long message with its buffer exposed; the receiver registers its own and fetches.
+//!
+//! ```text
+//!   sender                                             receiver
+//!   expose: register the buffer
+//!   RTS: header, where the buffer is   ────SMSG───▶    get: register, GET in pieces of get_limit,
+//!                                                           by FMA up to its limit, else by BTE
+//!   conceal                            ◀───SMSG────    ACK
+//! ```
+//!
+//! A GET needs addresses and length to be multiples of 4. The sender cannot know the receive buffer's alignment, so
+//! the receiver decides: [`btl::Btl::get`] answers [`btl::Refusal::Unfit`], or the layer above sees by the limits that
+//! it would, and one more message turns the transfer round:
+//!
+//! ```text
+//!   RTS                                ────SMSG───▶    expose: register the buffer
+//!                                      ◀───SMSG────    RTR: where the buffer is
+//!   put: register, PUT in pieces       ═══PUT══════▶
+//!   FIN                                ────SMSG───▶    conceal
+//! ```
+//!
+//! Where neither fits (a strided buffer, no registration left), the message goes in fragments, each inline or by Eager
+//! GET.
 //!
 //! # Connections
 //!
@@ -44,7 +64,8 @@
 //! in its connection's list, and further sends are `Busy` as long as that is not empty. Failed transactions are
 //! posted again up to `rdma_max_retries` times, messages are sent again by the NIC; after that the peer counts
 //! as lost. An overrun of the arrival queue makes all connected mailboxes be looked at. Local queues cannot
-//! overrun: no more is begun than they hold.
+//! overrun: no more is begun than they hold. A peer on which this process depends without having anything under way
+//! (credits that do not come back, memory that is not fetched) is probed once in a while.
 #![deny(unsafe_code)]
 
 mod arrivals;
@@ -55,6 +76,7 @@ mod mailboxes;
 mod memory;
 mod params;
 mod peers;
+mod probe;
 mod quota;
 mod rdma;
 mod sending;

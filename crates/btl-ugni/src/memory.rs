@@ -107,14 +107,15 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         Ok(key)
     }
 
-    pub(crate) fn conceal_memory(&mut self, key: &RemoteKey) {
-        // A key already concealed names nothing any more.
-        let Some(times) = self.exposed.get_mut(&key.0) else { return };
+    /// Ends an exposure; `false` for a key already concealed, which names nothing any more.
+    pub(crate) fn conceal_memory(&mut self, key: &RemoteKey) -> bool {
+        let Some(times) = self.exposed.get_mut(&key.0) else { return false };
         *times -= 1;
         if *times == 0 {
             self.exposed.remove(&key.0);
         }
         self.unregister(place(key).0, use_of(key.0[2] & STORES != 0));
+        true
     }
 
     /// A registration that covers `memory`, to be given back by [`Ugni::unregister`].

@@ -23,6 +23,8 @@ pub(crate) enum Purpose {
     Above { cookie: u64, registered: Option<MemHandle> },
     /// An Eager GET into a receive buffer.
     EagerGet { context: u32, buffer: u32, words: u8, len: usize },
+    /// Nobody: it shows that the peer is there.
+    Probe,
 }
 
 /// Transfer entries taken in one turn.
@@ -133,6 +135,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             return Err(error);
         }
         let count = match transfer.descriptor.kind {
+            _ if matches!(transfer.purpose, Purpose::Probe) => &mut self.stats.probes,
             PostKind::FmaGet => &mut self.stats.fma_gets,
             PostKind::RdmaGet => &mut self.stats.bte_gets,
             PostKind::FmaPut => &mut self.stats.fma_puts,
@@ -202,6 +205,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             Purpose::EagerGet { context, buffer, words, len } => {
                 self.fetched(transfer.connection, context, buffer, words, len);
             }
+            Purpose::Probe => self.probed(transfer.connection, true),
         }
     }
 
@@ -235,6 +239,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
                 self.receive_buffers.give(buffer);
                 self.lose(transfer.connection);
             }
+            Purpose::Probe => self.probed(transfer.connection, false),
         }
     }
 }

@@ -44,7 +44,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         } else {
             self.stats.smsg_sends += 1;
         }
-        self.stats.copies += 1;
+        self.stats.copies += u64::from(len > 0);
         self.stats.copied_bytes += len as u64;
         Ok(())
     }
@@ -61,7 +61,12 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         self.take_controls();
         self.send_waiting();
         let sent = self.send_message(peer, header, payload);
-        self.stats.busy += u64::from(sent.is_err());
+        if sent.is_err() {
+            self.stats.busy += 1;
+            if let Some(connection) = self.connections.of(peer) {
+                self.connections.get_mut(connection).stalled = true;
+            }
+        }
         sent
     }
 

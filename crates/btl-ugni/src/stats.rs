@@ -33,6 +33,8 @@ pub struct Stats {
     pub busy: u64,
     /// Transfers posted again.
     pub retries: u64,
+    /// PUTs of no bytes, to see whether a peer is there.
+    pub probes: u64,
     /// Overruns of the arrival queue.
     pub overruns: u64,
     /// Connections made.

@@ -13,7 +13,7 @@ use crate::rdma::Transfer;
 use crate::stats::Stats;
 use btl::{Access, Arrival, Asleep, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take};
 use core::fmt;
-use gni::{Clock, Cq, Gni, JobResource, MemHandle, MsgqMessage, SmsgAttr, SmsgType};
+use gni::{Clock, Cq, Gni, JobResource, MemHandle, MsgqMessage, SmsgAttr, SmsgType, Time};
 use mem::{Source, UserMem};
 use rcache::{Rcache, Unwatched};
 use slab::Slab;
@@ -69,6 +69,8 @@ pub struct Ugni<N: Gni, C: Clock> {
     /// Transfers whose entry has not been taken.
     pub(crate) transfers_out: u32,
     turn: u32,
+    /// When to look for peers to be probed.
+    pub(crate) next_probe: Time,
     pub(crate) stats: Stats,
 }
 
@@ -162,6 +164,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             messages_out: 0,
             transfers_out: 0,
             turn: 0,
+            next_probe: Time::START,
             stats,
             nic,
             clock,
@@ -209,7 +212,9 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
     /// One turn: the NIC's, then completions, connections, and what waits.
     pub(crate) fn advance(&mut self) {
         self.turn = self.turn.wrapping_add(1);
-        self.nic.progress(self.clock.now());
+        let now = self.clock.now();
+        self.nic.progress(now);
+        self.probe_when_due(now);
         self.take_sent();
         self.take_transfers();
         if self.connections.is_connecting() || self.turn.is_multiple_of(DATAGRAMS_EVERY) {
@@ -326,12 +331,16 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
         self.events.pop_front()
     }
 
-    fn expose(&mut self, _peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {
-        self.expose_memory(memory, access)
+    fn expose(&mut self, peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {
+        let exposed = self.expose_memory(memory, access)?;
+        self.count_exposure(peer, 1);
+        Ok(exposed)
     }
 
-    fn conceal(&mut self, _peer: Peer, key: RemoteKey) {
-        self.conceal_memory(&key);
+    fn conceal(&mut self, peer: Peer, key: RemoteKey) {
+        if self.conceal_memory(&key) {
+            self.count_exposure(peer, -1);
+        }
     }
 
     fn get(

@@ -106,7 +106,8 @@ impl Run {
             .map(|rank| {
                 let faults =
                     FaultPlan { seed: setting.faults.seed + u64::from(rank), ..setting.faults.clone() };
-                let config = NicConfig { faults, ..NicConfig::default() };
+                // Few tries, so that a dead peer is noticed soon.
+                let config = NicConfig { faults, datagram_tries: 20, ..NicConfig::default() };
                 world
                     .attach(PeAddr(rank), InstId(rank), JobKey::for_job(0), Modes::default(), config)
                     .expect("attaching")
@@ -398,43 +399,147 @@ fn an_unaligned_get_is_unfit() {
     assert_eq!(run.ends[1].stats().unfit_gets, 3);
 }
 
-/// A peer that stops answering is reported once; what was under way for it ends, and nothing is leaked.
-#[test]
-fn a_dead_peer_is_lost() {
+/// What a process was doing when its peer stopped answering.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Doing {
+    Connecting,
+    OutOfCredits,
+    Offering,
+    Fetching,
+    Completing,
+    Getting,
+    Putting,
+    Exposing,
+}
+
+impl Doing {
+    const ALL: [Doing; 8] = [
+        Doing::Connecting,
+        Doing::OutOfCredits,
+        Doing::Offering,
+        Doing::Fetching,
+        Doing::Completing,
+        Doing::Getting,
+        Doing::Putting,
+        Doing::Exposing,
+    ];
+}
+
+/// Three ends, of which 0 is connected with 2 and, unless it is to be connecting, with 1.
+fn three(doing: Doing) -> Run {
+    let mut messages = vec![(0, 2, 1, 10)];
+    if doing != Doing::Connecting {
+        messages.extend([(0, 1, 1, 10), (1, 0, 1, 10)]);
+    }
     let setting = Setting {
         ranks: 3,
-        params: UgniParams { smsg_limit: 256, ..UgniParams::default() },
+        params: UgniParams { smsg_limit: 256, smsg_max_credits: 2, eager_max: 4, ..UgniParams::default() },
         faults: FaultPlan::default(),
         mdds: 4096,
-        messages: [(0, 1, 1, 10), (1, 0, 1, 10), (0, 2, 1, 10)].to_vec(),
+        messages,
         transfers: Vec::new(),
     };
     let mut run = Run::new(&setting);
-    assert_eq!(exchange(&mut run, &setting), [1; 3]);
-    let mut exposed = vec![0u64; 1000];
-    let mut local = vec![0u64; 1000];
-    // SAFETY: both vectors live until the end of the test.
-    let (exposed, local) = unsafe {
-        (UserMem::new(exposed.as_mut_ptr() as usize, 8000), UserMem::new(local.as_mut_ptr() as usize, 8000))
-    };
-    let key = run.ends[1].expose(Peer(0), exposed, Access::Read).expect("a registration");
-    // An Eager GET whose receiver will never fetch it, and a GET that will never be answered.
-    run.ends[0].send(Peer(1), &[1], &mut view(&mut vec![0; 4000])).expect("room");
-    run.ends[0].nic().fabric().world().kill(PeAddr(1), InstId(1));
-    run.ends[0].get(Peer(1), local, &key, 0, 77).expect("a slot");
-    let mut events: HashMap<String, u32> = HashMap::new();
-    for _ in 0..2000 {
-        if let Some(event) = run.ends[0].next_event() {
-            *events.entry(format!("{event:?}")).or_default() += 1;
+    assert!(exchange(&mut run, &setting).iter().all(|&times| times == 1));
+    run
+}
+
+/// A peer that stops answering in any state of a protocol is reported once; what was under way for it ends, nothing
+/// is kept, and the others go on.
+#[test]
+fn a_dead_peer_is_lost() {
+    for doing in Doing::ALL {
+        let mut run = three(doing);
+        let mut memory = vec![0u64; 2000];
+        // SAFETY: the vector lives until the end of this turn, and the run before it.
+        let memory = unsafe { UserMem::new(memory.as_mut_ptr() as usize, 16_000) };
+        let (theirs, ours) = (memory.part(0, 8000), memory.part(8000, 8000));
+        let key = run.ends[1].expose(Peer(0), theirs, Access::Write).expect("a registration");
+        let mut exposed = None;
+        match doing {
+            Doing::Connecting => {
+                assert!(run.ends[0].send(Peer(1), &[], &mut view(&mut [])).is_err())
+            }
+            Doing::OutOfCredits => while run.ends[0].send(Peer(1), &[1], &mut view(&mut [])).is_ok() {},
+            Doing::Offering => run.ends[0].send(Peer(1), &[1], &mut view(&mut [0; 4000])).expect("room"),
+            // The request is in the mailbox of 0, which has not looked.
+            Doing::Fetching => run.ends[1].send(Peer(0), &[1], &mut view(&mut [0; 4000])).expect("room"),
+            // 0 has fetched, and has no credit to say so.
+            Doing::Completing => {
+                while run.ends[0].send(Peer(1), &[1], &mut view(&mut [])).is_ok() {}
+                run.ends[1].send(Peer(0), &[1], &mut view(&mut [0; 4000])).expect("room");
+                let arrival = (0..1000).find_map(|_| run.ends[0].next_arrival()).expect("the message");
+                run.ends[0].release(arrival);
+            }
+            Doing::Getting | Doing::Putting => {}
+            Doing::Exposing => exposed = run.ends[0].expose(Peer(1), ours, Access::Read).ok(),
         }
-        let mut payload = UserMem::EMPTY;
-        if run.ends[0].send(Peer(1), &[2], &mut payload).is_err() && events.len() == 2 {
-            break;
+        run.ends[0].nic().fabric().world().kill(PeAddr(1), InstId(1));
+        match doing {
+            Doing::Getting => run.ends[0].get(Peer(1), ours, &key, 0, 77).expect("a slot"),
+            Doing::Putting => run.ends[0].put(Peer(1), ours, &key, 0, 77).expect("a slot"),
+            _ => {}
         }
+        let mut events: HashMap<String, u32> = HashMap::new();
+        for _ in 0..400_000 {
+            if let Some(event) = run.ends[0].next_event() {
+                *events.entry(format!("{event:?}")).or_default() += 1;
+            }
+            if run.ends[0].is_idle() && events.contains_key("PeerLost(Peer(1))") {
+                break;
+            }
+        }
+        let transfer = matches!(doing, Doing::Getting | Doing::Putting);
+        let failed = transfer.then(|| ("Failed(77)".to_string(), 1));
+        let expected = failed.into_iter().chain([("PeerLost(Peer(1))".to_string(), 1)]).collect();
+        assert_eq!(events, expected, "{doing:?}");
+        assert!(run.ends[0].is_idle(), "{doing:?}: something of the lost peer is kept");
+        if let Some(key) = exposed {
+            run.ends[0].conceal(Peer(1), key);
+        }
+        run.ends[0].send(Peer(2), &[3], &mut view(&mut [0; 9])).expect("room at the other");
     }
-    let expected = [(format!("{:?}", Event::Failed(77)), 1), (format!("{:?}", Event::PeerLost(Peer(1))), 1)];
-    assert_eq!(events, HashMap::from(expected));
-    assert!(run.ends[0].is_idle(), "something of the lost peer is kept");
-    // The others go on.
-    run.ends[0].send(Peer(2), &[3], &mut view(&mut [0; 9])).expect("room");
+}
+
+/// One credit each way, one buffer, arrival entries before their messages, lost datagrams.
+#[test]
+fn the_scarcest_setting_goes_on() {
+    let faults = FaultPlan {
+        seed: 2_077_425_586,
+        early_event: 0.032917375512413485,
+        datagram: 0.08188334633409107,
+        ..FaultPlan::default()
+    };
+    let setting = Setting {
+        ranks: 4,
+        params: UgniParams {
+            smsg_limit: 1024,
+            smsg_max_credits: 1,
+            eager_num: 1,
+            eager_inc: 1,
+            eager_max: 1,
+            local_cq_size: 2,
+            local_rdma_cq_size: 2,
+            msgq_credits: 4,
+            smsg_page_size: 4096,
+            ..UgniParams::default()
+        },
+        faults,
+        mdds: 4096,
+        messages: vec![
+            (0, 3, 0, 0),
+            (1, 0, 0, 0),
+            (1, 2, 0, 0),
+            (2, 3, 0, 49),
+            (2, 3, 8, 2332),
+            (2, 3, 5, 3632),
+            (2, 0, 8, 8192),
+            (3, 2, 8, 197),
+            (0, 2, 4, 8192),
+        ],
+        transfers: Vec::new(),
+    };
+    let mut run = Run::new(&setting);
+    assert_eq!(exchange(&mut run, &setting), [1; 9]);
+    settle(&mut run);
 }

@@ -4,7 +4,7 @@
 //!   poster                                         the other side
 //!   Request ───────────────────────────────────▶   posted for this peer?   complete both, Reply
 //!                                                  a wildcard posted?      complete both, Reply
-//!   stop sending again  ◀──────────────── Held     neither: keep it until something is posted
+//!   ask now and then    ◀──────────────── Held     neither: keep it until something is posted
 //!   complete            ◀─────────────── Reply     posted later: complete at once
 //! ```
 //!
@@ -48,7 +48,7 @@ struct Record {
     out: Data,
     back: Data,
     tries: u32,
-    /// When to send again; `None`: the peer has it.
+    /// When to send again; `None`: never.
     again: Option<Time>,
 }
 
@@ -254,8 +254,10 @@ impl<F: Fabric> SoftNic<F> {
                     }
                 }
                 PacketKind::Held => {
+                    let later = self.now + LONGEST_PAUSE;
                     if let Some(record) = self.waiting_record(from, packet.sequence) {
-                        record.again = None;
+                        // The peer is there and has it; but its answer may be lost one day, so ask now and then.
+                        (record.tries, record.again) = (0, Some(later));
                     }
                 }
                 PacketKind::Cancel => {

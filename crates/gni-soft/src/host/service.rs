@@ -19,7 +19,8 @@ use std::os::unix::net::UnixListener;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// While requests wait for responses, the rank is woken this often so that it looks at its deadlines.
+/// With links to other services, the thread looks this often for requests that wait for a response, and wakes the
+/// rank so that it looks at their deadlines.
 const TICK_MS: i32 = 500;
 /// Bytes read from a connection at a time.
 const GULP: usize = 256 << 10;
@@ -162,11 +163,11 @@ impl Worker {
         entries.extend(self.incoming.iter().map(|i| entry(i.stream.as_fd(), !i.output.is_empty())));
         entries.extend(self.links.iter().map(|(link, _)| entry(link.stream.as_fd(), link.has_output())));
         entries.extend(self.watched.iter().map(|watched| entry(watched.process.as_fd(), false)));
-        let waiting = self.links.iter().any(|(link, _)| link.is_waiting());
-        let timeout = if waiting { TICK_MS } else { -1 };
+        // The rank begins requests without telling, so wherever there is a link one may have begun to wait.
+        let timeout = if self.links.is_empty() { -1 } else { TICK_MS };
         // SAFETY: the entries are valid and as many as said.
         let ready = unsafe { libc::poll(entries.as_mut_ptr(), entries.len() as _, timeout) };
-        if ready == 0 {
+        if ready == 0 && self.links.iter().any(|(link, _)| link.is_waiting()) {
             self.own.ring();
         }
     }
