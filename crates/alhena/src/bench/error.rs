@@ -39,6 +39,9 @@ pub enum Error {
     /// A table that was put together wrongly.
     #[error("alhena: writing the table failed\n  seen: {0}\n  next: report this with the options you gave")]
     Table(String),
+    /// Limits of the Gemini transport that leave no way to communicate: three lines of its own.
+    #[error("alhena: {0}")]
+    Limits(String),
     /// The processors of this process.
     #[error(
         "alhena: asking for this process's processors failed\n  seen: {0}\n  \

@@ -21,6 +21,7 @@ mod mpi;
 pub mod picture;
 mod point_to_point;
 mod pop;
+mod protocols;
 mod registration;
 mod rounds;
 mod statistics;
@@ -47,6 +48,8 @@ enum Topic {
     Collectives(Box<collectives::Arguments>),
     /// An application-like loop with each algorithm of allreduce
     Pop(pop::Arguments),
+    /// Which protocol of the Gemini transport carries a message, and what that costs
+    Protocols(protocols::Arguments),
     /// What registered memory costs: the registration cache under pressure, over the software NIC
     Registration(registration::Arguments),
     /// Data with holes: send and receive of derived datatypes, and MPI_Pack beside loops written by hand
@@ -61,6 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         None => Ok(point_to_point::run(&arguments.point_to_point)?),
         Some(Topic::Collectives(arguments)) => Ok(collectives::run(arguments)?),
         Some(Topic::Pop(arguments)) => Ok(pop::run(arguments)?),
+        Some(Topic::Protocols(arguments)) => Ok(protocols::run(arguments)?),
         Some(Topic::Registration(arguments)) => Ok(registration::run(arguments)?),
         Some(Topic::Datatypes(arguments)) => Ok(datatypes::run(arguments)?),
         Some(Topic::Floor) => {
