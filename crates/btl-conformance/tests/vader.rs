@@ -42,6 +42,92 @@ mod only_cells {
     btl_conformance::suite!(world);
 }
 
+/// Single copy through mapped memory, by a device for which all processes are this one.
+mod mapped {
+    use super::*;
+    use btl::{Btl, Peer};
+    use platform::xpmem::Device;
+    use std::io;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Counts what is attached. Attached memory is where it was.
+    #[derive(Clone, Debug, Default)]
+    struct SameProcess {
+        attached: Arc<AtomicUsize>,
+        refuses: bool,
+    }
+
+    impl Device for SameProcess {
+        fn make(&self) -> io::Result<i64> {
+            Ok(42)
+        }
+
+        fn get(&self, segment: i64) -> io::Result<i64> {
+            if self.refuses { Err(io::ErrorKind::PermissionDenied.into()) } else { Ok(segment + 1) }
+        }
+
+        fn attach(&self, access: i64, address: u64, len: usize) -> io::Result<usize> {
+            assert_eq!(access, 43);
+            assert!(address.is_multiple_of(4096) && len.is_multiple_of(4096) && len > 0);
+            self.attached.fetch_add(1, Ordering::Relaxed);
+            Ok(address as usize)
+        }
+
+        fn detach(&self, _here: usize) {
+            self.attached.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    fn ends(count: usize, device: &SameProcess) -> Vec<Vader> {
+        let params = VaderParams::default();
+        let bytes = btl_vader::segment_bytes(count);
+        let fd = common::memory_file(bytes);
+        let attach = |index| {
+            let node = common::node(&fd, bytes, index, count);
+            Vader::attach_with(node, &params, Some(Box::new(device.clone()))).unwrap()
+        };
+        (0..count).map(attach).collect()
+    }
+
+    fn world() -> World<Vader> {
+        World { ends: ends(3, &SameProcess::default()) }
+    }
+    btl_conformance::suite!(world);
+
+    #[test]
+    fn windows_are_few_and_all_detached() {
+        let device = SameProcess::default();
+        let mut ends = ends(2, &device);
+        for number in 0..100u8 {
+            let (mut from, mut to) = (vec![number; 5 << 20], vec![0; 5 << 20]);
+            // SAFETY: both vectors live until the copy is done.
+            let (exposed, local) = unsafe { (mem::UserMem::of(&mut from), mem::UserMem::of(&mut to)) };
+            let key = ends[0].expose(Peer(1), exposed, btl::Access::Read).expect("reached");
+            ends[1].get(Peer(0), local, &key, 0, 1).expect("begun");
+            while ends[1].next_event().is_none() {
+                ends[0].next_event();
+            }
+            ends[0].conceal(Peer(1), key);
+            assert!(from == to);
+            // Sixteen for each direction: the owner of long messages pushes.
+            assert!(device.attached.load(Ordering::Relaxed) <= 2 * 16);
+        }
+        assert!(device.attached.load(Ordering::Relaxed) > 0, "the device was used");
+        drop(ends);
+        assert_eq!(device.attached.load(Ordering::Relaxed), 0);
+    }
+
+    /// Where the device refuses, the kernel copies.
+    #[test]
+    fn a_refusal_falls_back() {
+        let device = SameProcess { refuses: true, ..SameProcess::default() };
+        let mut ends = ends(2, &device);
+        assert!(ends[0].can_read(Peer(1)));
+        assert_eq!(device.attached.load(Ordering::Relaxed), 0);
+    }
+}
+
 /// What this transport promises beyond the contract.
 mod beyond {
     use super::*;

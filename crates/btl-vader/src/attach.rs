@@ -10,9 +10,11 @@ use shm::{MapError, Segment, queue};
 use crate::arrivals::Found;
 use crate::joint_copy::Offers;
 use crate::link::{Link, NONE};
+use crate::mapped::Mapped;
 use crate::params::{SingleCopy, VaderParams};
 use crate::single_copy::{self, Reach};
 use crate::transport::Vader;
+use platform::xpmem::{Device, Xpmem};
 
 /// What a process knows of its node when it attaches.
 #[derive(Debug)]
@@ -75,6 +77,20 @@ impl Vader {
     /// # Errors
     /// [`Error`].
     pub fn attach(node: Attach, params: &VaderParams) -> Result<Vader, Error> {
+        let wanted = params.single_copy_mechanism == SingleCopy::Xpmem;
+        let device = if wanted { Xpmem::open().ok() } else { None };
+        Vader::attach_with(node, params, device.map(|device| Box::new(device) as Box<dyn Device>))
+    }
+
+    /// As [`Vader::attach`], with this device in place of `/dev/xpmem`, whatever the parameters say.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn attach_with(
+        node: Attach,
+        params: &VaderParams,
+        device: Option<Box<dyn Device>>,
+    ) -> Result<Vader, Error> {
         check(&node)?;
         let ranks = node.local_peers.len();
         let layout = params.layout(ranks, node.bytes);
@@ -82,12 +98,14 @@ impl Vader {
         if let Some(guard) = node.guard_pid {
             platform::ptracer::allow(guard);
         }
-        let single_copy = params.single_copy_mechanism == SingleCopy::Cma && !node.pids.is_empty();
+        let single_copy = params.single_copy_mechanism != SingleCopy::Off && !node.pids.is_empty();
         prepare_doorbells(&segment, &node);
         // The helping owner needs a core of its own.
         let cooperative = params.cooperative && single_copy && !node.oversubscribed;
         let me = node.local_index;
         let heads = segment.cell_heads(me);
+        let device = device.filter(|_| single_copy);
+        let mapped = device.and_then(|device| Mapped::new(device, &segment, me, ranks));
         let small = layout.shape().cells[0];
         Ok(Vader {
             me: me as u32,
@@ -104,6 +122,7 @@ impl Vader {
             queue_was_full: false,
             cells: [Pool::new(&heads[..small]), Pool::new(&heads[small..])],
             _nonce: single_copy::publish_identity(&segment, me),
+            mapped,
             copies: Default::default(),
             chunk: params.chunk,
             cooperative,

@@ -4,14 +4,15 @@
 //! up to three times as fast as long as they fit in the caches. The owner helps whenever it is inside MPI and
 //! has no copy of its own to make; see [`shm::joint`] for how chunks are claimed.
 
-use btl::Peer;
+use btl::{Access, Peer};
 use mem::UserMem;
 use platform::cma;
 use platform::pidfd::Pidfd;
 use shm::joint::{Control, GENERATIONS, Generation, Job};
 
+use crate::mapped::Mapped;
 use crate::sending::ring;
-use crate::single_copy::Reach;
+use crate::single_copy::{Process, Reach};
 use crate::transport::Vader;
 
 /// Exposed memory that its owner may help to copy.
@@ -98,7 +99,8 @@ impl Vader {
                 continue;
             }
             let Some(chunk) = control.claim(offer.generation, job.chunks()) else { continue };
-            match offer.push(pid, &job, chunk) {
+            let process = Process { local: offer.receiver, pid };
+            match offer.push(process, &mut self.mapped, &job, chunk) {
                 Ok(()) => {
                     offer.pushed += 1;
                     control.pushed(offer.generation, offer.pushed);
@@ -123,13 +125,17 @@ impl Offer {
         within && job.receiver == self.receiver && job.chunk > 0
     }
 
-    fn push(&self, pid: i32, job: &Job, chunk: u64) -> Result<(), cma::Failure> {
+    fn push(
+        &self,
+        process: Process,
+        mapped: &mut Option<Mapped>,
+        job: &Job,
+        chunk: u64,
+    ) -> Result<(), cma::Failure> {
         let (start, len) = job.part(chunk);
         let part = self.memory.part((job.offset + start) as usize, len as usize);
         let target = job.target.wrapping_add(start);
-        // SAFETY: the memory's constructor vouches that it may be read until it is concealed, which ends the
-        // offer.
-        unsafe { cma::write(pid, target, part.address() as *const u8, part.len()) }
+        process.copy(mapped, target, part, Access::Write)
     }
 }
 

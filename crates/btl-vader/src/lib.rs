@@ -11,6 +11,7 @@
 //!   longer still     a slot, and a cell of the sender                2
 //!   without fastbox  the peer's receive queue, and a cell            2
 //!   above eager      expose / get: process_vm_readv, or both sides   1
+//!                    (through xpmem, where that is asked for and there)
 //! ```
 //!
 //! A pair has no fastbox at first; after a few messages the sender claims one of the receiver's. The claim is
@@ -25,6 +26,7 @@ mod arrivals;
 mod attach;
 mod joint_copy;
 mod link;
+mod mapped;
 mod params;
 mod sending;
 mod single_copy;

@@ -7,6 +7,8 @@ mca::choice! {
     pub enum SingleCopy {
         /// `process_vm_readv` and `process_vm_writev`.
         Cma = "cma",
+        /// Mapped by `/dev/xpmem`, where that is there, or else as `cma`.
+        Xpmem = "xpmem",
         /// Not at all: long messages go through shared memory in fragments.
         Off = "none",
     }

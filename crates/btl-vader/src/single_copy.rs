@@ -15,6 +15,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::Ordering;
 
 use crate::joint_copy::{Share, Step};
+use crate::mapped::Mapped;
 use crate::transport::Vader;
 
 /// What is known about a peer's memory.
@@ -33,14 +34,44 @@ pub(crate) enum Reach {
 pub(crate) struct Copy {
     /// The part in a joint copy, if it is one.
     share: Option<Share>,
-    local: u32,
-    pid: i32,
+    process: Process,
     /// Address in the peer's memory.
     remote: u64,
     memory: UserMem,
     done: usize,
     access: Access,
     cookie: u64,
+}
+
+/// A process of this node whose memory is reached.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Process {
+    /// Its place on the node.
+    pub local: u32,
+    pub pid: i32,
+}
+
+impl Process {
+    /// Copies between `memory` and `remote` of the process: through what is mapped, or by the kernel.
+    pub(crate) fn copy(
+        self,
+        mapped: &mut Option<Mapped>,
+        remote: u64,
+        memory: UserMem,
+        access: Access,
+    ) -> Result<(), cma::Failure> {
+        if let Some(mapped) = mapped.as_mut().filter(|mapped| mapped.reaches(self.local)) {
+            return mapped.copy(self.local, remote, memory, access);
+        }
+        let here = memory.address() as *mut u8;
+        // SAFETY: the memory's constructor vouches that it may be read and written until the copy is reported.
+        unsafe {
+            match access {
+                Access::Read => cma::read(self.pid, remote, here, memory.len()),
+                Access::Write => cma::write(self.pid, remote, here, memory.len()),
+            }
+        }
+    }
 }
 
 /// Shortest message that both sides copy: below, starting together costs more than it gains.
@@ -73,7 +104,9 @@ impl Vader {
         let local = self.local_of[peer.0 as usize] as usize;
         let link = &mut self.links[local];
         if let Reach::Untried(pid) = link.reach {
-            link.reach = if prove(&self.segment, local, pid) { Reach::Proven(pid) } else { Reach::Refused };
+            let met = self.mapped.as_mut().is_some_and(|mapped| mapped.meet(&self.segment, local))
+                || prove(&self.segment, local, pid);
+            link.reach = if met { Reach::Proven(pid) } else { Reach::Refused };
         }
         match link.reach {
             Reach::Proven(pid) => Some(pid),
@@ -92,9 +125,8 @@ impl Vader {
     /// [`Refusal::Unfit`]: the peer cannot be read, or not there.
     pub fn read(&mut self, peer: Peer, remote: u64, memory: UserMem) -> Result<(), Refusal> {
         let pid = self.reach(peer).ok_or(Refusal::Unfit)?;
-        // SAFETY: the memory's constructor vouches that it may be written until this returns.
-        let read = unsafe { cma::read(pid, remote, memory.address() as *mut u8, memory.len()) };
-        read.map_err(|_| Refusal::Unfit)
+        let process = Process { local: self.local_of[peer.0 as usize], pid };
+        process.copy(&mut self.mapped, remote, memory, Access::Read).map_err(|_| Refusal::Unfit)
     }
 
     pub(crate) fn make_key(
@@ -138,7 +170,8 @@ impl Vader {
         };
         let together = self.cooperative && access == Access::Read && memory.len() >= LEAST_JOINT;
         let share = if together { self.share(peer, offer, job) } else { None };
-        self.copies.push_back(Copy { share, local, pid, remote, memory, done: 0, access, cookie });
+        let process = Process { local, pid };
+        self.copies.push_back(Copy { share, process, remote, memory, done: 0, access, cookie });
         self.busy = true;
         Ok(())
     }
@@ -162,7 +195,7 @@ impl Vader {
         let mut copy = self.copies.pop_front()?;
         let outcome = match copy.share.take() {
             Some(share) => self.advance_together(&mut copy, share),
-            None => copy.advance(self.chunk),
+            None => copy.advance(&mut self.mapped, self.chunk),
         };
         match outcome {
             Ok(false) => {
@@ -174,7 +207,7 @@ impl Vader {
                 Some(Event::Done(copy.cookie))
             }
             Err(failure) => {
-                let link = &mut self.links[copy.local as usize];
+                let link = &mut self.links[copy.process.local as usize];
                 match failure {
                     cma::Failure::Refused => link.reach = Reach::Refused,
                     cma::Failure::Gone => {
@@ -190,15 +223,15 @@ impl Vader {
 
     /// One step of a joint copy; whether it was the last.
     fn advance_together(&mut self, copy: &mut Copy, mut share: Share) -> Result<bool, cma::Failure> {
-        match share.step(copy.pid, || self.wake_owner(copy.local)) {
+        match share.step(copy.process.pid, || self.wake_owner(copy.process.local)) {
             Step::Done => return Ok(true),
             Step::Ended => return Err(cma::Failure::Fault),
             Step::Lost => return Err(cma::Failure::Gone),
             Step::Wait => {}
             Step::Pull(chunk) => {
                 let (start, len) = share.part(chunk);
-                if let Err(failure) = copy.move_part(start, len) {
-                    share.give_up(copy.pid);
+                if let Err(failure) = copy.move_part(&mut self.mapped, start, len) {
+                    share.give_up(copy.process.pid);
                     return Err(failure);
                 }
                 share.pulled();
@@ -211,24 +244,16 @@ impl Vader {
 
 impl Copy {
     /// Moves at most `chunk` bytes; whether that was the last of them.
-    fn advance(&mut self, chunk: usize) -> Result<bool, cma::Failure> {
+    fn advance(&mut self, mapped: &mut Option<Mapped>, chunk: usize) -> Result<bool, cma::Failure> {
         let len = chunk.min(self.memory.len() - self.done);
-        self.move_part(self.done, len)?;
+        self.move_part(mapped, self.done, len)?;
         self.done += len;
         Ok(self.done == self.memory.len())
     }
 
     /// Moves `len` bytes from `start` on.
-    fn move_part(&self, start: usize, len: usize) -> Result<(), cma::Failure> {
-        let part = self.memory.part(start, len);
+    fn move_part(&self, mapped: &mut Option<Mapped>, start: usize, len: usize) -> Result<(), cma::Failure> {
         let remote = self.remote.wrapping_add(start as u64);
-        let at = part.address() as *mut u8;
-        // SAFETY: the memory's constructor vouches that it may be read and written until the copy is reported.
-        unsafe {
-            match self.access {
-                Access::Read => cma::read(self.pid, remote, at, part.len()),
-                Access::Write => cma::write(self.pid, remote, at, part.len()),
-            }
-        }
+        self.process.copy(mapped, remote, self.memory.part(start, len), self.access)
     }
 }

@@ -11,6 +11,7 @@ use shm::{Segment, queue};
 use crate::arrivals::Found;
 use crate::joint_copy::Offers;
 use crate::link::{Link, NONE};
+use crate::mapped::Mapped;
 use crate::sending::ring;
 use crate::single_copy::Copy;
 
@@ -43,6 +44,8 @@ pub struct Vader {
     pub(crate) cells: [Pool<'static>; 2],
     /// The number by which peers know that our pid is ours. They read it at its published address.
     pub(crate) _nonce: Box<u64>,
+    /// Peers' memory that is mapped here, where xpmem is used.
+    pub(crate) mapped: Option<Mapped>,
     /// Single copies under way.
     pub(crate) copies: VecDeque<Copy>,
     /// Bytes of them that are moved at once.

@@ -10,6 +10,7 @@
 //! | [`pidfd`]      | `pidfd_open(2)`, `poll(2)`                      | noticing that a peer is gone          |
 //! | [`ptracer`]    | `prctl(PR_SET_PTRACER)`                         | single copy under Yama                |
 //! | [`waiter`]     | `sched_yield(2)`                                | how long to spin before sleeping      |
+//! | [`xpmem`]      | `ioctl(2)` of `/dev/xpmem`                      | single copy without system calls      |
 //!
 //! Linux only. Nothing here holds state.
 
@@ -21,3 +22,4 @@ pub mod membarrier;
 pub mod pidfd;
 pub mod ptracer;
 pub mod waiter;
+pub mod xpmem;

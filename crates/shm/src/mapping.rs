@@ -66,6 +66,8 @@ pub struct Identity {
     pub address: AtomicU64,
     /// The number.
     pub nonce: AtomicU64,
+    /// Name by which xpmem lets others attach the rank's memory; zero without it. Written before the address.
+    pub xpmem: AtomicU64,
 }
 
 /// The mapped segment. It stays mapped until the process ends: views of it are `'static`.

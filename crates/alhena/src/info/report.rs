@@ -15,8 +15,18 @@ pub struct Report {
     pub mpi_abi: String,
     pub prefix: Option<String>,
     pub build: Build,
+    pub host: Host,
     pub components: Vec<Component>,
     pub parameters: Vec<Parameter>,
+}
+
+/// What this host's kernel offers beyond what is always there.
+#[derive(Debug, Serialize)]
+pub struct Host {
+    /// `/dev/xpmem` can be opened: single copy without system calls.
+    pub xpmem: bool,
+    /// Changes of the address space can be watched, so that registrations can be kept.
+    pub userfaultfd: bool,
 }
 
 /// How this tool, and the library built with it, came to be.
@@ -69,6 +79,10 @@ impl Report {
                 target: env!("ALHENA_TARGET"),
                 rustc: env!("ALHENA_RUSTC"),
                 commit: env!("ALHENA_COMMIT"),
+            },
+            host: Host {
+                xpmem: platform::xpmem::Xpmem::is_present(),
+                userfaultfd: rcache::Monitor::start().is_ok(),
             },
             components: COMPONENTS.to_vec(),
             parameters: params.iter().map(|param| Parameter::new(param, values)).collect(),

@@ -6,7 +6,7 @@ use super::report::{Parameter, Report};
 
 /// Version, build and components, then the parameters somebody set, or `all`.
 pub fn overview(report: &Report, all: bool) -> String {
-    let Report { version, mpi_standard, mpi_abi, prefix, build, components, parameters } = report;
+    let Report { version, mpi_standard, mpi_abi, prefix, build, host, components, parameters } = report;
     let mut text = format!("Alhena {version}\n");
     let mut line =
         |name: &str, value: &str| writeln!(text, "  {name:<14}{value}").expect("a string takes text");
@@ -16,6 +16,13 @@ pub fn overview(report: &Report, all: bool) -> String {
     if !build.commit.is_empty() {
         line("commit", build.commit);
     }
+    let offered = [
+        (host.xpmem, "xpmem (--mca btl_vader_single_copy_mechanism xpmem)"),
+        (host.userfaultfd, "userfaultfd"),
+    ];
+    let missing = [(host.xpmem, "xpmem"), (host.userfaultfd, "userfaultfd")];
+    line("this host has", &listed(offered.iter().filter(|(there, _)| *there)));
+    line("and has not", &listed(missing.iter().filter(|(there, _)| !there)));
     line("languages", "C, and C++ and Python through it");
 
     text.push_str("\ncomponents\n");
@@ -37,6 +44,12 @@ pub fn overview(report: &Report, all: bool) -> String {
     }
     text.push_str(&table(&shown));
     text
+}
+
+/// Names after each other.
+fn listed<'a>(names: impl Iterator<Item = &'a (bool, &'a str)>) -> String {
+    let names: Vec<&str> = names.map(|(_, name)| *name).collect();
+    if names.is_empty() { "nothing optional".to_string() } else { names.join(", ") }
 }
 
 fn table(parameters: &[&Parameter]) -> String {
