@@ -175,7 +175,7 @@ impl Allreduce {
 #[derive(Args)]
 pub struct Halo {
     /// Bytes of one face
-    #[arg(long, default_value_t = 8192)]
+    #[arg(long, default_value_t = 4096)]
     face: usize,
     #[command(flatten)]
     job: Job,
