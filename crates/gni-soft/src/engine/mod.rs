@@ -48,7 +48,7 @@ pub struct SoftNic<F: Fabric> {
     /// Endpoints that owe their peer credits and could not send them.
     owing: Vec<u32>,
     /// Endpoints that may owe their peer credits and wait for a message to carry them.
-    debtors: Vec<u32>,
+    debtors: VecDeque<u32>,
     exchanges: Exchanges,
     faults: Faults,
     max_retransmissions: u16,
@@ -82,7 +82,7 @@ impl<F: Fabric> SoftNic<F> {
             later: Vec::new(),
             late: Vec::new(),
             owing: Vec::new(),
-            debtors: Vec::new(),
+            debtors: VecDeque::new(),
             exchanges: Exchanges::default(),
             faults: Faults::new(config.faults.clone()),
             max_retransmissions: gni::limits::SMSG_RETRIES,

@@ -18,6 +18,9 @@ use gni::{
 };
 use mem::{PeerBytes, PeerSpace, Source, UserMem};
 
+/// Endpoints looked at together for credits that they owe.
+const DEBTORS_AT_ONCE: usize = 64;
+
 /// Both mailboxes of a connected endpoint.
 pub(super) struct Mailboxes {
     kind: SmsgType,
@@ -371,22 +374,23 @@ impl<F: Fabric> SoftNic<F> {
             self.return_credits(ep.0);
         } else if !mailboxes.watched {
             mailboxes.watched = true;
-            self.debtors.push(ep.0);
+            self.debtors.push_back(ep.0);
         }
         Ok(())
     }
 
-    /// Looks again at endpoints that owed credits when their last message was released: the sender may have
-    /// used up its credits since.
+    /// Looks again at some of the endpoints that owed credits when their last message was released: the sender may
+    /// have used up its credits since. All have their turn, however many there are.
     pub(super) fn look_at_debtors(&mut self) {
-        for ep in core::mem::take(&mut self.debtors) {
+        for _ in 0..self.debtors.len().min(DEBTORS_AT_ONCE) {
+            let Some(ep) = self.debtors.pop_front() else { return };
             let Some(mailboxes) = self.eps.get_mut(ep).and_then(|endpoint| endpoint.mailboxes.as_mut())
             else {
                 continue;
             };
             mailboxes.watched = mailboxes.received > mailboxes.returned && !mailboxes.should_return();
             if mailboxes.watched {
-                self.debtors.push(ep);
+                self.debtors.push_back(ep);
             } else if mailboxes.received > mailboxes.returned {
                 self.return_credits(ep);
             }
