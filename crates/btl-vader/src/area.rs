@@ -109,6 +109,11 @@ impl NodeArea {
         self.area.set_mark(mark);
     }
 
+    /// Processes that hold the area.
+    pub fn members(&self) -> usize {
+        self.doorbells.len()
+    }
+
     /// The own line.
     pub fn own(&self) -> Owner {
         Owner::Member(self.me)

@@ -57,6 +57,9 @@ pub(super) struct Noted {
 }
 
 impl Statement {
+    /// A barrier's.
+    pub const BARRIER: Statement = Statement { coll: Coll::Barrier, root: 0, bytes: 0, types: 0, op: 0 };
+
     /// What a call amounts to; `bytes` are those by which its algorithm was chosen.
     pub fn of(state: &State, comm: &Comm, call: &Call, bytes: u64) -> Statement {
         // The groups of an inter-communicator see root and blocks differently.
@@ -151,10 +154,9 @@ impl State {
         Some(Noted { key, statement })
     }
 
-    /// Looks whether a peer has made another call than `running`; wakes all peers if so.
-    pub(super) fn disagreement(&self, running: &Running) -> Option<Error> {
-        let (comm, vader) = (self.comm(running.comm()).ok()?, self.bml.vader()?);
-        let noted = running.noted()?;
+    /// Looks whether a peer has made another call than the one noted; wakes all peers if so.
+    pub(super) fn disagreement(&self, comm: abi::Comm, noted: &Noted) -> Option<Error> {
+        let (comm, vader) = (self.comm(comm).ok()?, self.bml.vader()?);
         let me = self.me();
         let call_of = |peer: u32| match peer == me || vader.reaches(btl::Peer(peer)) {
             true => vader.noted(btl::Peer(peer), noted.key).and_then(Statement::from_words),
@@ -210,7 +212,7 @@ pub(super) fn rounds_between_looks(state: &State) -> u32 {
 impl Running {
     /// Looks at the notes of the peers; a call that differs from theirs fails.
     pub(super) fn compare(&mut self, state: &mut State) -> Result<()> {
-        match state.disagreement(self) {
+        match self.noted().and_then(|noted| state.disagreement(self.comm(), noted)) {
             None => Ok(()),
             Some(error) => {
                 self.fail(error, &mut state.ob1, &mut state.bml);

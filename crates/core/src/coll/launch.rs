@@ -237,7 +237,8 @@ pub(crate) fn advance_all(state: &mut State) -> bool {
 fn compare_all(state: &mut State) {
     for key in state.active.clone() {
         let Some(Composite::Collective(running)) = state.composites.get(key) else { continue };
-        let Some(error) = state.disagreement(running) else { continue };
+        let disagreement = running.noted().and_then(|noted| state.disagreement(running.comm(), noted));
+        let Some(error) = disagreement else { continue };
         let State { composites, ob1, bml, .. } = &mut *state;
         if let Some(Composite::Collective(running)) = composites.get_mut(key) {
             running.fail(error, ob1, bml);

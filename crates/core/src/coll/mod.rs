@@ -26,6 +26,7 @@ mod port;
 mod reductions;
 mod run;
 mod select;
+mod straight;
 
 pub use irregular::*;
 pub use movement::*;

@@ -10,6 +10,11 @@ use crate::domain::Token;
 
 /// `MPI_Barrier`
 pub fn barrier(t: &mut Token, mode: Mode<'_>, comm: Comm) -> Result<()> {
+    if matches!(mode, Mode::Blocking)
+        && let Some(result) = super::straight::barrier(t, comm)
+    {
+        return result;
+    }
     launch(t, mode, Coll::Barrier, comm, |_| Ok(()))
 }
 

@@ -33,6 +33,8 @@ pub(crate) struct CollState {
     pub area: Option<Box<NodeArea>>,
     /// Whether all processes that share the area can read each other's memory; `None` until they were asked.
     pub direct: Option<bool>,
+    /// The table chooses for blocking barriers what `straight` does.
+    pub straight_barrier: bool,
     /// Choices by trial.
     pub online: Online,
     neighbours: Option<Neighbours>,
@@ -256,7 +258,11 @@ fn choose(
 ) -> Result<Arc<Schedule>> {
     let none = Error::unsupported("no algorithm of the collective suits the call");
     let choice = comm.coll.online.winner(&signature.query).or_else(|| tuned.select(&signature.query));
-    build(comm, world, signature, choice.ok_or(none)?)
+    let choice = choice.ok_or(none)?;
+    if signature.query.coll == Coll::Barrier && signature.query.area {
+        comm.coll.straight_barrier = choice.algorithm.get().name == "lines_all";
+    }
+    build(comm, world, signature, choice)
 }
 
 /// The schedule of a choice, from the communicator's store or built now.
