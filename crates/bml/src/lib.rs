@@ -329,6 +329,28 @@ impl Btl for Bml {
         on_route!(self, peer, btl => btl.put(peer, local, key, offset, cookie))
     }
 
+    fn takes_runs(&self, peer: Peer) -> bool {
+        match self.reached(peer) {
+            Reached::Itself => self.loopback.takes_runs(peer),
+            Reached::Vader => self.vader.as_ref().expect(IN_TABLE).takes_runs(peer),
+            Reached::Gemini => self.gemini.as_ref().expect(IN_TABLE).takes_runs(peer),
+        }
+    }
+
+    fn expose_runs(&mut self, peer: Peer, runs: &[UserMem]) -> Result<RemoteKey, Refusal> {
+        on_route!(self, peer, btl => btl.expose_runs(peer, runs))
+    }
+
+    fn get_runs(
+        &mut self,
+        peer: Peer,
+        local: &[UserMem],
+        key: &RemoteKey,
+        cookie: u64,
+    ) -> Result<(), Refusal> {
+        on_route!(self, peer, btl => btl.get_runs(peer, local, key, cookie))
+    }
+
     #[inline(always)]
     fn congested(&self, peer: Peer) -> bool {
         match self.reached(peer) {

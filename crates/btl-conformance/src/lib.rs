@@ -17,7 +17,7 @@ pub use messages::{
 };
 pub use one_sided::{
     cookies_and_events_match, every_size_and_offset_is_fetched, every_size_and_offset_is_stored,
-    what_was_not_exposed_is_refused,
+    runs_of_every_size_are_fetched, what_was_not_exposed_is_refused,
 };
 pub use pattern::{fill, verify};
 pub use waiting::{
@@ -39,6 +39,7 @@ macro_rules! suite {
             many_senders_are_served_fairly
             every_size_and_offset_is_fetched
             every_size_and_offset_is_stored
+            runs_of_every_size_are_fetched
             what_was_not_exposed_is_refused
             cookies_and_events_match
             congestion_is_seen_by_peers

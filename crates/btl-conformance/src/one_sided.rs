@@ -1,6 +1,7 @@
 //! Exposed memory: get, put, refusals and events.
 
 use btl::{Access, Btl, Event, Peer, Refusal, RemoteKey};
+use mem::UserMem;
 
 use crate::world::{World, view};
 use crate::{fill, verify};
@@ -60,6 +61,52 @@ fn copies_are_exact<B: Btl>(mut world: World<B>, access: Access) {
             }
         }
     }
+}
+
+/// Memory in several runs is fetched byte for byte into memory in other runs, and what lies between them is left alone.
+pub fn runs_of_every_size_are_fetched<B: Btl>(mut world: World<B>) {
+    let at = world.receiver();
+    let (owner, user) = (Peer(0), Peer(at as u32));
+    if !world.ends[at].takes_runs(owner) {
+        return;
+    }
+    // Lengths of runs on either side; 0 stands for one run of everything.
+    let cuts = [(2048, 0), (0, 2048), (2048, 2048), (5000, 3001), (100_000, 2048)];
+    for (total, (from, into)) in SIZES.into_iter().flat_map(|total| cuts.map(|cut| (total, cut))) {
+        let seed = total as u64;
+        let bytes = fill(seed, total);
+        let (mut exposed, mut local) = (spread(&bytes, from), spread(&vec![0; total], into));
+        let theirs = view_runs(&mut exposed, from, total);
+        let ours = view_runs(&mut local, into, total);
+        let key = match theirs[..] {
+            [one] => world.ends[0].expose(user, one, Access::Read),
+            _ => world.ends[0].expose_runs(user, &theirs),
+        };
+        let key = key.expect("memory can be exposed");
+        let begun = match ours[..] {
+            [one] => world.ends[at].get(owner, one, &key, 0, seed),
+            _ => world.ends[at].get_runs(owner, &ours, &key, seed),
+        };
+        assert_eq!(begun, Ok(()), "{total} bytes in runs of {from} into runs of {into}");
+        assert_eq!(world.event(at), Event::Done(seed));
+        world.ends[0].conceal(user, key);
+        assert_eq!(local, spread(&bytes, into), "{total} bytes in runs of {from} into runs of {into}");
+    }
+}
+
+/// What lies between runs.
+const HOLE: usize = 64;
+
+/// `bytes` in runs of `run`, holes of 255 between them.
+fn spread(bytes: &[u8], run: usize) -> Vec<u8> {
+    let runs = bytes.chunks(if run == 0 { bytes.len() } else { run });
+    runs.flat_map(|run| run.iter().copied().chain([255; HOLE])).collect()
+}
+
+fn view_runs(memory: &mut [u8], run: usize, total: usize) -> Vec<UserMem> {
+    let run = if run == 0 { total } else { run };
+    let all = view(memory);
+    (0..total.div_ceil(run)).map(|i| all.part(i * (run + HOLE), run.min(total - i * run))).collect()
 }
 
 /// What lies outside the exposed memory is refused, before anything begins.

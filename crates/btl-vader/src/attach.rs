@@ -128,6 +128,7 @@ impl Vader {
             cooperative,
             offers: Offers::new(segment.joints(me), if cooperative { single_copy::LEAST_JOINT } else { 0 }),
             copied: 0,
+            tables: Vec::new(),
             events: Default::default(),
             busy: false,
             limits: limits(&layout, params, single_copy),

@@ -11,6 +11,7 @@ use platform::pidfd::Pidfd;
 use shm::joint::{Control, GENERATIONS, Generation, Job};
 
 use crate::mapped::Mapped;
+use crate::scattered::{self, Runs, TABLE, Way};
 use crate::sending::ring;
 use crate::single_copy::{Process, Reach};
 use crate::transport::Vader;
@@ -22,9 +23,27 @@ pub(crate) struct Offer {
     generation: Generation,
     /// The only process that may open it, by its place on the node.
     receiver: u32,
-    memory: UserMem,
+    memory: Exposed,
+    /// Where the receiver wants it, read from its table, by the table's address.
+    target: Option<(u64, Runs)>,
     /// Chunks pushed.
     pushed: u64,
+}
+
+/// Memory open to a peer.
+#[derive(Debug)]
+pub(crate) enum Exposed {
+    One(UserMem),
+    Many(Runs),
+}
+
+impl Exposed {
+    fn len(&self) -> u64 {
+        match self {
+            Exposed::One(memory) => memory.len() as u64,
+            Exposed::Many(runs) => runs.len(),
+        }
+    }
 }
 
 /// The owner's side.
@@ -48,16 +67,16 @@ impl Offers {
         Offers { controls, free, generations: vec![1; controls.len()], open: Vec::new(), least }
     }
 
-    /// Offers help with `memory`; the third word of its key, 0 without.
-    pub fn offer(&mut self, receiver: u32, memory: UserMem) -> u64 {
-        if memory.len() < self.least {
+    /// Offers help with memory of `len` bytes; the third word of its key, 0 without.
+    pub fn offer(&mut self, receiver: u32, len: usize, memory: impl FnOnce() -> Exposed) -> u64 {
+        if len < self.least {
             return 0;
         }
         let Some(index) = self.free.pop() else { return 0 };
         let generation = self.generations[index as usize];
         self.generations[index as usize] = (generation + 1) % GENERATIONS;
         self.controls[index as usize].prepare(generation);
-        self.open.push(Offer { index, generation, receiver, memory, pushed: 0 });
+        self.open.push(Offer { index, generation, receiver, memory: memory(), target: None, pushed: 0 });
         u64::from(generation) << 32 | u64::from(index + 1)
     }
 
@@ -108,7 +127,7 @@ impl Vader {
                 Err(_) => {
                     control.push_failed(chunk);
                     // The receiver copies the rest alone.
-                    offer.memory = UserMem::EMPTY;
+                    offer.memory = Exposed::One(UserMem::EMPTY);
                 }
             }
             return true;
@@ -121,21 +140,45 @@ impl Offer {
     /// Whether the job is one that the exposed memory and its receiver allow; a peer has written it.
     fn allows(&self, job: &Job) -> bool {
         let end = job.offset.checked_add(job.len);
-        let within = end.is_some_and(|end| end <= self.memory.len() as u64);
+        let within = end.is_some_and(|end| end <= self.memory.len());
         within && job.receiver == self.receiver && job.chunk > 0
     }
 
     fn push(
-        &self,
+        &mut self,
         process: Process,
         mapped: &mut Option<Mapped>,
         job: &Job,
         chunk: u64,
     ) -> Result<(), cma::Failure> {
         let (start, len) = job.part(chunk);
-        let part = self.memory.part((job.offset + start) as usize, len as usize);
-        let target = job.target.wrapping_add(start);
-        process.copy(mapped, target, part, Access::Write)
+        if let Exposed::One(memory) = self.memory
+            && job.target & TABLE == 0
+        {
+            let part = memory.part((job.offset + start) as usize, len as usize);
+            return process.copy(mapped, job.target.wrapping_add(start), part, Access::Write);
+        }
+        let pid = process.pid;
+        if self.target.as_ref().is_none_or(|(address, _)| *address != job.target) {
+            let runs = match job.target & TABLE {
+                0 => Runs::one(job.target, job.len),
+                _ => Runs::fetch(pid, job.target & !TABLE).map_err(|_| cma::Failure::Fault)?,
+            };
+            self.target = Some((job.target, runs));
+        }
+        let (_, theirs) =
+            self.target.as_ref().filter(|(_, runs)| runs.len() >= job.len).ok_or(cma::Failure::Fault)?;
+        let alone;
+        let ours = match &self.memory {
+            Exposed::Many(runs) => runs,
+            Exposed::One(memory) => {
+                alone = Runs::of(&[*memory]);
+                &alone
+            }
+        };
+        // SAFETY: the memory's constructor vouches that each run may be read until it is concealed, which ends the
+        // offer.
+        unsafe { scattered::copy(pid, Way::Push, (ours, job.offset + start), (theirs, start), len) }
     }
 }
 

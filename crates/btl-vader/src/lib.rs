@@ -28,6 +28,7 @@ mod joint_copy;
 mod link;
 mod mapped;
 mod params;
+mod scattered;
 mod sending;
 mod single_copy;
 mod transport;

@@ -1,7 +1,8 @@
 //! Single copy: long messages move from one process's memory to the other's without a stop in between.
 //!
 //! A key is `[address, length, offer]` in the memory of the process that exposed it; nothing is registered. The
-//! offer names a control block by which the owner helps (see [`crate::joint_copy`]), or is 0. Before
+//! offer names a control block by which the owner helps (see [`crate::joint_copy`]), or is 0. For memory in several runs
+//! the address is that of a table (see [`crate::scattered`]). Before
 //! the first copy the pair is tried out: each process publishes a random number and its address, and only a
 //! process id whose memory holds that number there is believed. A refusal, at once or later, is final for the
 //! pair, and the layer above uses another protocol.
@@ -14,8 +15,9 @@ use shm::joint::Job;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::Ordering;
 
-use crate::joint_copy::{Share, Step};
+use crate::joint_copy::{Exposed, Share, Step};
 use crate::mapped::Mapped;
+use crate::scattered::{self, MOST_RUNS, Runs, TABLE, Way};
 use crate::transport::Vader;
 
 /// What is known about a peer's memory.
@@ -35,11 +37,9 @@ pub(crate) struct Copy {
     /// The part in a joint copy, if it is one.
     share: Option<Share>,
     process: Process,
-    /// Address in the peer's memory.
-    remote: u64,
-    memory: UserMem,
+    what: What,
+    len: usize,
     done: usize,
-    access: Access,
     cookie: u64,
 }
 
@@ -72,6 +72,25 @@ impl Process {
             }
         }
     }
+}
+
+/// From where to where.
+#[derive(Debug)]
+enum What {
+    /// One run on either side.
+    Plain { remote: u64, memory: UserMem, access: Access },
+    /// A get with several runs on one side at least.
+    Scattered(Box<Scattered>),
+}
+
+#[derive(Debug)]
+struct Scattered {
+    ours: Runs,
+    /// Of our runs, kept in place for an owner that helps and reads it; empty for one run.
+    _table: Box<[u64]>,
+    theirs: Runs,
+    /// Of the first byte wanted, in theirs.
+    offset: u64,
 }
 
 /// Shortest message that both sides copy: below, starting together costs more than it gains.
@@ -138,9 +157,90 @@ impl Vader {
         // What we may do with the peer's memory, it may do with ours: same user, same rules.
         self.reach(peer).ok_or(Refusal::Unfit)?;
         let receiver = self.local_of[peer.0 as usize];
-        let offer = if access == Access::Read { self.offers.offer(receiver, memory) } else { 0 };
+        let exposed = || Exposed::One(memory);
+        let offer =
+            if access == Access::Read { self.offers.offer(receiver, memory.len(), exposed) } else { 0 };
         self.busy |= offer != 0;
         Ok(RemoteKey([memory.address() as u64, memory.len() as u64, offer]))
+    }
+
+    pub(crate) fn make_key_of_runs(&mut self, peer: Peer, runs: &[UserMem]) -> Result<RemoteKey, Refusal> {
+        self.reach(peer).ok_or(Refusal::Unfit)?;
+        if runs.len() > MOST_RUNS {
+            return Err(Refusal::Unfit);
+        }
+        let receiver = self.local_of[peer.0 as usize];
+        let runs = Runs::of(runs);
+        let (table, len) = (runs.table(), runs.len());
+        let address = table.as_ptr() as u64;
+        self.tables.push(table);
+        let offer = self.offers.offer(receiver, len as usize, || Exposed::Many(runs));
+        self.busy |= offer != 0;
+        Ok(RemoteKey([address | TABLE, len, offer]))
+    }
+
+    /// Ends what a key names.
+    pub(crate) fn drop_key(&mut self, key: &RemoteKey) {
+        self.offers.withdraw(key.0[2]);
+        if key.0[0] & TABLE != 0 {
+            self.tables.retain(|table| table.as_ptr() as u64 | TABLE != key.0[0]);
+        }
+    }
+
+    /// Gets what `key` names into runs of ours.
+    pub(crate) fn start_scattered(
+        &mut self,
+        peer: Peer,
+        runs: &[UserMem],
+        key: &RemoteKey,
+        offset: u64,
+        cookie: u64,
+    ) -> Result<(), Refusal> {
+        let pid = self.reach(peer).ok_or(Refusal::Unfit)?;
+        let [address, exposed, offer] = key.0;
+        let ours = Runs::of(runs);
+        let len = ours.len();
+        let end = offset.checked_add(len).filter(|&end| end <= exposed).ok_or(Refusal::Unfit)?;
+        let theirs = match address & TABLE {
+            0 => Runs::one(address, exposed),
+            _ => Runs::fetch(pid, address & !TABLE)?,
+        };
+        if runs.len() > MOST_RUNS || theirs.len() < end {
+            return Err(Refusal::Unfit);
+        }
+        let (table, target) = match runs {
+            [one] => (Box::default(), one.address() as u64),
+            _ => {
+                let table = ours.table();
+                let address = table.as_ptr() as u64;
+                (table, address | TABLE)
+            }
+        };
+        let what = What::Scattered(Box::new(Scattered { ours, _table: table, theirs, offset }));
+        self.start(peer, pid, what, len as usize, cookie, Some((offer, target, offset)));
+        Ok(())
+    }
+
+    /// Queues a copy; `help` is the owner's offer, where it is to write to, and the first byte wanted.
+    fn start(
+        &mut self,
+        peer: Peer,
+        pid: i32,
+        what: What,
+        len: usize,
+        cookie: u64,
+        help: Option<(u64, u64, u64)>,
+    ) {
+        let help = help.filter(|_| self.cooperative && len >= LEAST_JOINT);
+        let share = help.and_then(|(offer, target, offset)| {
+            // Both sides should have something to do.
+            let chunk = self.chunk.min((len / 2).next_multiple_of(4096)) as u64;
+            self.share(peer, offer, Job { target, offset, len: len as u64, chunk, receiver: self.me })
+        });
+        let local = self.local_of[peer.0 as usize];
+        let process = Process { local, pid };
+        self.copies.push_back(Copy { share, process, what, len, done: 0, cookie });
+        self.busy = true;
     }
 
     pub(crate) fn start_copy(
@@ -158,21 +258,16 @@ impl Vader {
         if end > exposed {
             return Err(Refusal::Unfit);
         }
-        let remote = address.wrapping_add(offset);
-        let local = self.local_of[peer.0 as usize];
-        let job = Job {
-            target: memory.address() as u64,
-            offset,
-            len: memory.len() as u64,
-            // Both sides should have something to do.
-            chunk: self.chunk.min((memory.len() / 2).next_multiple_of(4096)) as u64,
-            receiver: self.me,
-        };
-        let together = self.cooperative && access == Access::Read && memory.len() >= LEAST_JOINT;
-        let share = if together { self.share(peer, offer, job) } else { None };
-        let process = Process { local, pid };
-        self.copies.push_back(Copy { share, process, remote, memory, done: 0, access, cookie });
-        self.busy = true;
+        if address & TABLE != 0 {
+            let runs = [memory];
+            return match access {
+                Access::Read => self.start_scattered(peer, &runs, key, offset, cookie),
+                Access::Write => Err(Refusal::Unfit),
+            };
+        }
+        let what = What::Plain { remote: address.wrapping_add(offset), memory, access };
+        let help = (access == Access::Read).then_some((offer, memory.address() as u64, offset));
+        self.start(peer, pid, what, memory.len(), cookie, help);
         Ok(())
     }
 
@@ -203,7 +298,7 @@ impl Vader {
                 None
             }
             Ok(true) => {
-                self.copied += copy.memory.len() as u64;
+                self.copied += copy.len as u64;
                 Some(Event::Done(copy.cookie))
             }
             Err(failure) => {
@@ -245,15 +340,25 @@ impl Vader {
 impl Copy {
     /// Moves at most `chunk` bytes; whether that was the last of them.
     fn advance(&mut self, mapped: &mut Option<Mapped>, chunk: usize) -> Result<bool, cma::Failure> {
-        let len = chunk.min(self.memory.len() - self.done);
+        let len = chunk.min(self.len - self.done);
         self.move_part(mapped, self.done, len)?;
         self.done += len;
-        Ok(self.done == self.memory.len())
+        Ok(self.done == self.len)
     }
 
     /// Moves `len` bytes from `start` on.
     fn move_part(&self, mapped: &mut Option<Mapped>, start: usize, len: usize) -> Result<(), cma::Failure> {
-        let remote = self.remote.wrapping_add(start as u64);
-        self.process.copy(mapped, remote, self.memory.part(start, len), self.access)
+        match &self.what {
+            What::Plain { remote, memory, access } => {
+                let remote = remote.wrapping_add(start as u64);
+                self.process.copy(mapped, remote, memory.part(start, len), *access)
+            }
+            What::Scattered(scattered) => {
+                let Scattered { ours, theirs, offset, .. } = scattered.as_ref();
+                let (ours, theirs) = ((ours, start as u64), (theirs, offset + start as u64));
+                // SAFETY: the memory's constructor vouches that each run may be written until the copy is reported.
+                unsafe { scattered::copy(self.process.pid, Way::Pull, ours, theirs, len as u64) }
+            }
+        }
     }
 }

@@ -54,6 +54,8 @@ pub struct Vader {
     pub(crate) cooperative: bool,
     /// Help offered with memory that was exposed.
     pub(crate) offers: Offers,
+    /// Tables of exposed memory in several runs; peers read them where they are.
+    pub(crate) tables: Vec<Box<[u64]>>,
     pub(crate) events: VecDeque<Event>,
     /// Whether there are copies, offers or events.
     pub(crate) busy: bool,
@@ -153,7 +155,26 @@ impl Btl for Vader {
     }
 
     fn conceal(&mut self, _peer: Peer, key: RemoteKey) {
-        self.offers.withdraw(key.0[2]);
+        self.drop_key(&key);
+    }
+
+    fn takes_runs(&self, peer: Peer) -> bool {
+        // What is mapped is reached without the kernel, which runs need.
+        self.limits(peer).get && self.mapped.is_none()
+    }
+
+    fn expose_runs(&mut self, peer: Peer, runs: &[UserMem]) -> Result<RemoteKey, Refusal> {
+        self.make_key_of_runs(peer, runs)
+    }
+
+    fn get_runs(
+        &mut self,
+        peer: Peer,
+        local: &[UserMem],
+        key: &RemoteKey,
+        cookie: u64,
+    ) -> Result<(), Refusal> {
+        self.start_scattered(peer, local, key, 0, cookie)
     }
 
     fn get(

@@ -255,6 +255,34 @@ pub trait Btl {
         cookie: u64,
     ) -> Result<(), Refusal>;
 
+    /// Whether this transport takes memory in several runs for one-sided access by and of `peer`: whether
+    /// [`Btl::expose_runs`] and [`Btl::get_runs`] may succeed.
+    fn takes_runs(&self, _peer: Peer) -> bool {
+        false
+    }
+
+    /// As [`Btl::expose`] for reading, of memory in several runs, which are one message in this order.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing was exposed.
+    fn expose_runs(&mut self, _peer: Peer, _runs: &[UserMem]) -> Result<RemoteKey, Refusal> {
+        Err(Refusal::Unfit)
+    }
+
+    /// As [`Btl::get`] of as many bytes as `local` has in all, from the beginning of what `key` names.
+    ///
+    /// # Errors
+    /// [`Refusal`]; nothing was begun.
+    fn get_runs(
+        &mut self,
+        _peer: Peer,
+        _local: &[UserMem],
+        _key: &RemoteKey,
+        _cookie: u64,
+    ) -> Result<(), Refusal> {
+        Err(Refusal::Unfit)
+    }
+
     /// Whether `peer` asked its senders to hold back payload ([`Btl::advertise_congestion`]). One load of a
     /// line that is in the cache anyway.
     fn congested(&self, peer: Peer) -> bool;

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use abi::{Address, Result};
-use datatype::{Convertor, Datatype};
+use datatype::{Convertor, Datatype, Run};
 use mem::{PeerBytes, PeerSpace, Sink, Source, UserMem};
 use pml_ob1::Stream;
 
@@ -58,4 +58,27 @@ impl Stream for TypedStream {
     fn total(&self) -> u64 {
         self.convertor.total()
     }
+
+    fn mean_run(&self) -> u64 {
+        if self.convertor.run_count() > MOST_RUNS { 0 } else { self.convertor.mean_run() }
+    }
+
+    fn runs(&self) -> Vec<UserMem> {
+        let mut all = self.convertor.clone();
+        all.seek(0);
+        let mut runs = Vec::with_capacity(self.convertor.run_count() as usize);
+        let mut some = [Run::EMPTY; 64];
+        loop {
+            let count = all.next_runs(&mut some, usize::MAX);
+            if count == 0 {
+                return runs;
+            }
+            // SAFETY: the runs lie in the buffer, which the caller of MPI vouches for until the operation is over.
+            let view = |run: &Run| unsafe { UserMem::new(run.addr.expose_provenance(), run.len) };
+            runs.extend(some[..count].iter().map(view));
+        }
+    }
 }
+
+/// Most runs that are listed; a buffer with more of them is packed.
+const MOST_RUNS: u64 = 1 << 14;

@@ -43,6 +43,119 @@ pub unsafe fn write(pid: i32, remote: u64, local: *const u8, len: usize) -> Resu
     })
 }
 
+/// A range of addresses, in this process or another one.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Piece(libc::iovec);
+
+impl Piece {
+    /// `len` bytes at `address`.
+    pub fn new(address: u64, len: u64) -> Piece {
+        Piece(libc::iovec { iov_base: address as usize as *mut _, iov_len: len as usize })
+    }
+
+    /// The first byte.
+    pub fn address(&self) -> u64 {
+        self.0.iov_base as u64
+    }
+
+    /// Bytes.
+    pub fn len(&self) -> u64 {
+        self.0.iov_len as u64
+    }
+
+    /// Whether there is no byte.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Without its first `bytes`.
+    fn after(self, bytes: u64) -> Piece {
+        Piece::new(self.address().wrapping_add(bytes), self.len() - bytes)
+    }
+}
+
+/// Copies the pieces at `remote` of process `pid`, one after the other, to those at `local`. Both must be equally long
+/// in all.
+///
+/// # Safety
+/// As [`read`], for each local piece.
+///
+/// # Errors
+/// [`Failure`].
+pub unsafe fn read_pieces(pid: i32, remote: &[Piece], local: &[Piece]) -> Result<(), Failure> {
+    transfer_pieces(remote, local, |local, remote| {
+        let (here, there) = (local.as_ptr().cast(), remote.as_ptr().cast());
+        // SAFETY: as many vectors as there are pieces, which have an iovec's layout; the local ones are writable by the
+        // caller's promise, the others are checked by the kernel in the other process.
+        unsafe { libc::process_vm_readv(pid, here, local.len() as _, there, remote.len() as _, 0) }
+    })
+}
+
+/// Copies the pieces at `local` to those at `remote` of process `pid`; otherwise as [`read_pieces`].
+///
+/// # Safety
+/// As [`write()`], for each local piece.
+///
+/// # Errors
+/// [`Failure`].
+pub unsafe fn write_pieces(pid: i32, remote: &[Piece], local: &[Piece]) -> Result<(), Failure> {
+    transfer_pieces(remote, local, |local, remote| {
+        let (here, there) = (local.as_ptr().cast(), remote.as_ptr().cast());
+        // SAFETY: as in `read_pieces`; the kernel only reads the local side.
+        unsafe { libc::process_vm_writev(pid, here, local.len() as _, there, remote.len() as _, 0) }
+    })
+}
+
+/// Most pieces of one system call, on each side (UIO_MAXIOV).
+const MOST_PIECES: usize = 1024;
+
+/// Repeats `call` until all pieces are moved. A call that ends early has moved whole numbers of bytes from the front.
+fn transfer_pieces(
+    remote: &[Piece],
+    local: &[Piece],
+    call: impl Fn(&[Piece], &[Piece]) -> isize,
+) -> Result<(), Failure> {
+    let (mut local, mut remote) = (local.to_vec(), remote.to_vec());
+    let (mut here, mut there) = (&mut local[..], &mut remote[..]);
+    while !here.is_empty() && !there.is_empty() {
+        match call(&here[..here.len().min(MOST_PIECES)], &there[..there.len().min(MOST_PIECES)]) {
+            done if done > 0 => {
+                here = skip(here, done as u64);
+                there = skip(there, done as u64);
+            }
+            done => failure_of(done)?,
+        }
+    }
+    Ok(())
+}
+
+/// What is left of the pieces after their first `bytes`.
+fn skip(mut pieces: &mut [Piece], mut bytes: u64) -> &mut [Piece] {
+    while let Some(first) = pieces.first_mut() {
+        if bytes < first.len() {
+            *first = first.after(bytes);
+            break;
+        }
+        bytes -= first.len();
+        pieces = &mut pieces[1..];
+    }
+    pieces
+}
+
+/// The meaning of a call that moved nothing: `Ok` when it is worth repeating.
+fn failure_of(result: isize) -> Result<(), Failure> {
+    if result == 0 {
+        return Err(Failure::Fault);
+    }
+    match io::Error::last_os_error().raw_os_error() {
+        Some(libc::EINTR | libc::EAGAIN) => Ok(()),
+        Some(libc::ESRCH) => Err(Failure::Gone),
+        Some(libc::EFAULT | libc::EINVAL) => Err(Failure::Fault),
+        _ => Err(Failure::Refused),
+    }
+}
+
 /// Repeats `call` until all of `len` is moved: the kernel may stop after part of it (2 GiB, or a signal).
 fn transfer(
     remote: u64,
@@ -57,13 +170,7 @@ fn transfer(
         let there = libc::iovec { iov_base: (remote as usize).wrapping_add(moved) as *mut _, iov_len: rest };
         match call(&here, &there) {
             done if done > 0 => moved += done as usize,
-            0 => return Err(Failure::Fault),
-            _ => match io::Error::last_os_error().raw_os_error() {
-                Some(libc::EINTR | libc::EAGAIN) => {}
-                Some(libc::ESRCH) => return Err(Failure::Gone),
-                Some(libc::EFAULT | libc::EINVAL) => return Err(Failure::Fault),
-                _ => return Err(Failure::Refused),
-            },
+            done => failure_of(done)?,
         }
     }
     Ok(())
@@ -71,7 +178,7 @@ fn transfer(
 
 #[cfg(test)]
 mod tests {
-    use super::{Failure, read, write};
+    use super::{Failure, Piece, read, read_pieces, write};
 
     #[test]
     fn a_process_reaches_its_own_memory_and_no_unmapped_one() {
@@ -87,6 +194,22 @@ mod tests {
         assert_eq!(unsafe { read(pid, 8, to.as_mut_ptr(), 100) }, Err(Failure::Fault));
         // SAFETY: `from` holds 100 bytes.
         assert_eq!(unsafe { write(pid, 8, from.as_ptr(), 100) }, Err(Failure::Fault));
+    }
+
+    #[test]
+    fn pieces_are_cut_differently_on_both_sides() {
+        let pid = std::process::id() as i32;
+        let from: Vec<u8> = (0..200).collect();
+        let mut to = vec![0u8; 3000];
+        let place = |base: u64, at: u64, len| Piece::new(base + at, len);
+        let remote = [place(from.as_ptr() as u64, 0, 120), place(from.as_ptr() as u64, 120, 80)];
+        let local: Vec<Piece> = (0..200).map(|i| place(to.as_mut_ptr() as u64, 15 * i, 1)).collect();
+        // SAFETY: every local piece lies within `to`.
+        if unsafe { read_pieces(pid, &remote, &local) } == Err(Failure::Refused) {
+            return;
+        }
+        assert!((0..200).all(|i| to[15 * i] == from[i]), "one byte of each piece");
+        assert_eq!(to.iter().map(|&byte| u64::from(byte)).sum::<u64>(), (0..200).sum());
     }
 
     #[test]

@@ -16,7 +16,23 @@ pub trait Stream: Source + Sink + Send {
     fn seek(&mut self, byte: u64);
     /// Length of the whole stream in bytes.
     fn total(&self) -> u64;
+    /// Mean length in bytes of the runs of memory that the stream stands for; 0 where they cannot be listed.
+    fn mean_run(&self) -> u64 {
+        0
+    }
+    /// Those runs, in order.
+    fn runs(&self) -> Vec<UserMem> {
+        Vec::new()
+    }
 }
+
+/// Mean length in bytes from which on runs can be copied from where they are to where they belong; shorter ones are packed.
+const LEAST_RUN: u64 = 2 << 10;
+/// Mean length from which on they always are. Measured on two cores: in runs of 4 KiB, 64 KiB go half as fast as packed
+/// and unpacked on the way, 256 KiB 0.7 times, 1 MiB 1.15 times, 4 MiB 1.4 times as fast.
+const LONG_RUN: u64 = 32 << 10;
+/// Length of a message from which on they are even if they are shorter.
+const MANY_RUNS: u64 = 512 << 10;
 
 /// The buffer of a send or a receive.
 pub enum Data {
@@ -57,6 +73,21 @@ impl Data {
         match self {
             Data::Contiguous(_) => max_send.max(1) as u64,
             Data::Typed(_) => max_send.clamp(1, PACKED_FRAGMENT) as u64,
+        }
+    }
+
+    /// Whether the buffer has several runs for which it pays to be copied one by one.
+    pub(crate) fn has_runs(&self) -> bool {
+        let Data::Typed(stream) = self else { return false };
+        let run = stream.mean_run();
+        run >= LONG_RUN || run >= LEAST_RUN && stream.total() >= MANY_RUNS
+    }
+
+    /// The runs of such a buffer.
+    pub(crate) fn runs(&self) -> Option<Vec<UserMem>> {
+        match self {
+            Data::Typed(stream) if self.has_runs() => Some(stream.runs()),
+            _ => None,
         }
     }
 

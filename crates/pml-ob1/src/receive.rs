@@ -285,8 +285,11 @@ impl Ob1 {
         }
         self.serial = self.serial.wrapping_add(1);
         let memory = post.data.contiguous().map(|memory| memory.part(0, accepted as usize));
-        let stage = memory
-            .and_then(|memory| plan_get(btl, peer, memory, &offer, self.serial))
+        let stage = match memory {
+            Some(memory) => plan_get(btl, peer, memory, &offer, self.serial),
+            None => plan_get_runs(btl, peer, &post.data, accepted, &offer, self.serial),
+        };
+        let stage = stage
             .or_else(|| memory.and_then(|memory| plan_put(btl, peer, memory, &offer)))
             .unwrap_or(ReceiveStage::Incoming { received: 0, exposed: None });
         let receive = Receive { peer, envelope, offer, accepted, data: post.data, stage };
@@ -449,6 +452,23 @@ fn plan_get<B: Btl>(
         return None;
     }
     let pieces = Pieces { next: 0, end: accepted - tail, flying: 0, serial, failed: false };
+    Some(ReceiveStage::Getting { key: exposed.key, tail: exposed.tail, pieces })
+}
+
+/// How a buffer in several runs would be filled by get: if it is wholly filled, and sender and transport allow that.
+fn plan_get_runs<B: Btl>(
+    btl: &mut B,
+    peer: Peer,
+    data: &Data,
+    accepted: u64,
+    offer: &Rendezvous,
+    serial: u32,
+) -> Option<ReceiveStage> {
+    let exposed = offer.exposed?;
+    if accepted != data.total() || !data.has_runs() || !btl.takes_runs(peer) {
+        return None;
+    }
+    let pieces = Pieces { next: 0, end: accepted, flying: 0, serial, failed: false };
     Some(ReceiveStage::Getting { key: exposed.key, tail: exposed.tail, pieces })
 }
 

@@ -212,7 +212,16 @@ impl Send {
         let peer = self.to.peer;
         let mut offer = Rendezvous { total, sender: id.0, can_put: false, exposed: None };
         let limits = *btl.limits(peer);
-        let Some(memory) = self.data.contiguous().filter(|_| total >= limits.min_rdma as u64) else {
+        if total < limits.min_rdma as u64 {
+            return offer;
+        }
+        let Some(memory) = self.data.contiguous() else {
+            if self.exposed.is_none() && btl.takes_runs(peer) {
+                let runs = self.data.runs();
+                self.exposed = runs.and_then(|runs| btl.expose_runs(peer, &runs).ok());
+            }
+            // Transports that take runs ask for no alignment, so nothing is left over.
+            offer.exposed = self.exposed.map(|key| Exposed { key, tail: [0; 8] });
             return offer;
         };
         offer.can_put = limits.put;

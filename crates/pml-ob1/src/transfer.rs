@@ -62,14 +62,17 @@ impl Ob1 {
         let Some(request) = self.requests.get_mut(id.0) else { return };
         let State::Receive(receive) = &mut request.state else { return };
         let ReceiveStage::Getting { key, tail, mut pieces } = receive.stage else { return };
-        let Some(memory) = receive.data.contiguous() else { return };
         let peer = receive.peer;
-        let limits = btl.limits(peer);
-        let max = limits.max_get - limits.max_get % limits.get_align.max(1);
         let cookie = pieces.cookie(id);
-        pieces.start(max, self.config.pieces_in_flight, |offset, len| {
-            btl.get(peer, memory.part(offset as usize, len), &key, offset, cookie)
-        });
+        if let Some(memory) = receive.data.contiguous() {
+            let limits = btl.limits(peer);
+            let max = limits.max_get - limits.max_get % limits.get_align.max(1);
+            pieces.start(max, self.config.pieces_in_flight, |offset, len| {
+                btl.get(peer, memory.part(offset as usize, len), &key, offset, cookie)
+            });
+        } else if let Some(runs) = receive.data.runs().filter(|_| pieces.next == 0) {
+            pieces.start(usize::MAX, 1, |_, _| btl.get_runs(peer, &runs, &key, cookie));
+        }
         receive.stage = ReceiveStage::Getting { key, tail, pieces };
         let sender = receive.offer.sender;
         match pieces.outlook() {
