@@ -220,6 +220,11 @@ impl Share {
         Share { control, generation, job, opened: false, pulled: 0, repaired: false, idle: 0 }
     }
 
+    /// Whether the owner may have begun to help.
+    pub fn is_open(&self) -> bool {
+        self.opened
+    }
+
     /// What the receiver has to do next. After [`Step::Pull`] it says [`Share::pulled`] or [`Share::give_up`].
     pub fn step(&mut self, pid: i32, wake_owner: impl FnOnce()) -> Step {
         if !self.opened {

@@ -96,6 +96,9 @@ struct Scattered {
 /// Shortest message that both sides copy: below, starting together costs more than it gains.
 pub(crate) const LEAST_JOINT: usize = 64 << 10;
 
+/// Chunks that are moved at once when nobody helps: each call of the kernel costs as much as some kilobytes.
+const CHUNKS_ALONE: usize = 8;
+
 /// Publishes a random number of our own at a stable address, by which peers know us.
 pub(crate) fn publish_identity(segment: &Segment, me: usize) -> Box<u64> {
     let nonce = Box::new(RandomState::new().hash_one(me) | 1);
@@ -288,9 +291,11 @@ impl Vader {
 
     fn advance_copy(&mut self) -> Option<Event> {
         let mut copy = self.copies.pop_front()?;
-        let outcome = match copy.share.take() {
+        // While memory of our own is on offer, data goes both ways, and each side has enough to pull.
+        let share = copy.share.take().filter(|share| share.is_open() || self.offers.is_empty());
+        let outcome = match share {
             Some(share) => self.advance_together(&mut copy, share),
-            None => copy.advance(&mut self.mapped, self.chunk),
+            None => copy.advance(&mut self.mapped, self.chunk * CHUNKS_ALONE),
         };
         match outcome {
             Ok(false) => {
