@@ -30,6 +30,10 @@
 //! compute the same cursor, no offset travels. A run never wraps; when it does not fit before the end of the
 //! data, both sides skip to the start.
 //!
+//! Data of some length is divided: messages up to 2 KiB go round in its first 8 KiB, longer ones in its second half.
+//! So the former stay in the first-level cache, as slots do. Against one part of 256 KiB for all, on a Zen 4 server: half a
+//! round trip of 1 KiB 0.23 instead of 0.26 us, a stream of such messages 6.6 instead of 4.8 GB/s.
+//!
 //! *Trust.* The receiver checks kind and lengths of the word it has read. The sender masks the progress it
 //! reads. Either side lying breaks their own messages only.
 
@@ -61,7 +65,8 @@ pub struct Slot {
 #[derive(Debug)]
 pub struct Block(UnsafeCell<[u64; BLOCK_BYTES / 8]>);
 
-/// How far the receiver got: messages (low half) and blocks (high half), both modulo 2^32.
+/// How far the receiver got, each modulo its field: messages in bits 0 to 23, blocks of the near part in bits 24
+/// to 39, blocks of the far part in bits 40 to 63.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub struct Progress(AtomicU64);
@@ -95,7 +100,7 @@ unsafe impl Sync for Block {}
 pub struct Fastbox<'a> {
     /// A power of two of slots, at most 2^22.
     pub slots: &'a [Slot],
-    /// A power of two of blocks of data, at most 2^24.
+    /// A power of two of blocks of data, at most 2^22.
     pub blocks: &'a [Block],
     /// The receiver's line.
     pub progress: &'a Progress,
@@ -110,6 +115,8 @@ const KIND: u32 = 36;
 const WORDS: u32 = 32;
 const SEQUENCE: u32 = 40;
 const ONE: u64 = 1 << SEQUENCE;
+/// The bits of a sequence number, and of the messages in [`Progress`].
+const MESSAGES: u64 = (1 << (64 - SEQUENCE)) - 1;
 
 /// Header and payload are in the slot.
 const SHORT: u64 = 0;
@@ -117,25 +124,63 @@ const SHORT: u64 = 0;
 const LONG: u64 = 1;
 /// The slot holds a note of the transport (a reference to a cell).
 const NOTE: u64 = 2;
+/// As [`LONG`], in the near part of the data.
+const LONG_NEAR: u64 = 3;
 
-impl Fastbox<'_> {
-    /// Most blocks one message may take. With half of the ring not yet reported by the receiver and a skip of
-    /// almost the same length, this still fits: an empty ring is never full.
-    fn most_blocks(&self) -> usize {
-        self.blocks.len() / 4
+/// Blocks of the near part, and the least data that is divided.
+const NEAR_BLOCKS: usize = 128;
+const LEAST_DIVIDED: usize = 4 * NEAR_BLOCKS;
+
+/// A part of the data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Part {
+    Far = 0,
+    Near = 1,
+}
+
+impl Part {
+    /// Where its blocks stand in [`Progress`], and the bits that they have there.
+    const fn field(self) -> (u32, u32) {
+        match self {
+            Part::Far => (40, 0xFF_FFFF),
+            Part::Near => (24, 0xFFFF),
+        }
+    }
+}
+
+impl<'a> Fastbox<'a> {
+    fn is_divided(&self) -> bool {
+        self.blocks.len() >= LEAST_DIVIDED
+    }
+
+    /// The blocks of a part, a power of two; none in the near part of data that is not divided.
+    fn part(&self, part: Part) -> &'a [Block] {
+        match (self.is_divided(), part) {
+            (true, Part::Near) => &self.blocks[..NEAR_BLOCKS],
+            (true, Part::Far) => &self.blocks[self.blocks.len() / 2..],
+            (false, Part::Near) => &[],
+            (false, Part::Far) => self.blocks,
+        }
+    }
+
+    /// Most blocks that one message may take in a part. With half of the part not yet reported by the receiver and a
+    /// skip of almost the same length, this still fits: an empty ring is never full.
+    fn most_blocks(&self, part: Part) -> usize {
+        self.part(part).len() / 4
     }
 
     /// Largest payload that can be sent.
     pub fn largest(&self) -> usize {
-        self.most_blocks() * BLOCK_BYTES
+        self.most_blocks(Part::Far) * BLOCK_BYTES
     }
 
-    /// Where a run of `count` blocks begins, and the cursor after it, when the cursor is at `at`.
-    fn run(&self, at: u32, count: usize) -> (usize, u32) {
-        let len = self.blocks.len();
-        let place = at as usize & (len - 1);
-        let skip = if place + count > len { len - place } else { 0 };
-        ((place + skip) & (len - 1), at.wrapping_add((skip + count) as u32))
+    /// Where a run of `count` blocks of a part begins, and the cursor after it, when the cursor is at `at`.
+    fn run(&self, part: Part, at: u32, count: usize) -> (&'a [Block], u32) {
+        let blocks = self.part(part);
+        let place = at as usize & (blocks.len() - 1);
+        let skip = if place + count > blocks.len() { blocks.len() - place } else { 0 };
+        let first = (place + skip) & (blocks.len() - 1);
+        (&blocks[first..first + count], at.wrapping_add((skip + count) as u32))
     }
 }
 
@@ -143,14 +188,16 @@ impl Fastbox<'_> {
 #[derive(Debug)]
 pub struct Sender<'a> {
     ring: Fastbox<'a>,
+    /// One less than the number of slots.
+    mask: usize,
     /// Sequence number and valid bit of the next message, in the places they have in a word.
     stamp: u64,
     /// The stamp at which the ring may be full.
     limit: u64,
-    /// Block cursor, modulo 2^32.
-    block: u32,
-    /// Blocks the receiver is known to have given back.
-    block_freed: u32,
+    /// Block cursors of the parts, modulo 2^32.
+    block: [u32; 2],
+    /// Blocks that the receiver is known to have given back, as they stand in [`Progress`].
+    freed: [u32; 2],
 }
 
 impl<'a> Sender<'a> {
@@ -158,7 +205,13 @@ impl<'a> Sender<'a> {
     pub fn new(ring: Fastbox<'a>) -> Sender<'a> {
         check_shape(&ring);
         let limit = VALID | (ring.slots.len() as u64) << SEQUENCE;
-        Sender { ring, stamp: VALID, limit, block: 0, block_freed: 0 }
+        Sender { ring, mask: ring.slots.len() - 1, stamp: VALID, limit, block: [0; 2], freed: [0; 2] }
+    }
+
+    #[inline(always)]
+    fn slot(&self, stamp: u64) -> &'a Slot {
+        // SAFETY: the mask is one less than the number of slots, a power of two.
+        unsafe { slot_at(&self.ring, self.mask, stamp) }
     }
 
     /// Largest payload that [`Sender::send`] takes.
@@ -197,19 +250,21 @@ impl<'a> Sender<'a> {
             return self.send_short(header, payload);
         }
         let count = len.div_ceil(BLOCK_BYTES);
-        assert!(count <= self.ring.most_blocks() && header.len() <= MAX_WORDS, "a message too long");
+        let near = count <= self.ring.most_blocks(Part::Near);
+        let (part, kind) = if near { (Part::Near, LONG_NEAR) } else { (Part::Far, LONG) };
+        assert!(count <= self.ring.most_blocks(part) && header.len() <= MAX_WORDS, "a message too long");
         let slot = self.next_slot()?;
-        let (first, after) = self.ring.run(self.block, count);
-        self.reserve_blocks(after)?;
-        let data = writable(&self.ring.blocks[first..first + count]);
+        let (run, after) = self.ring.run(part, self.block[part as usize], count);
+        self.reserve_blocks(part, after)?;
+        let data = writable(run);
         // SAFETY: slot and blocks are ours until the word is published; the header fits in the slot and the
         // payload in its blocks by the checks above.
         unsafe {
             slot.body.with_mut(|body| put_header(body.cast(), header));
             payload.fill(PeerSpace::new(data, len));
         }
-        self.block = after;
-        self.publish(slot, LONG, header.len(), len);
+        self.block[part as usize] = after;
+        self.publish(slot, kind, header.len(), len);
         Ok(())
     }
 
@@ -238,7 +293,7 @@ impl<'a> Sender<'a> {
                 return Err(Full);
             }
         }
-        Ok(slot_at(&self.ring, self.stamp))
+        Ok(self.slot(self.stamp))
     }
 
     #[inline(always)]
@@ -249,11 +304,12 @@ impl<'a> Sender<'a> {
         self.stamp = self.stamp.wrapping_add(ONE);
     }
 
-    fn reserve_blocks(&mut self, after: u32) -> Result<(), Full> {
-        let fits = |freed: u32| after.wrapping_sub(freed) as usize <= self.ring.blocks.len();
-        if !fits(self.block_freed) {
+    fn reserve_blocks(&mut self, part: Part, after: u32) -> Result<(), Full> {
+        let (len, (_, bits)) = (self.ring.part(part).len(), part.field());
+        let fits = |freed: [u32; 2]| (after.wrapping_sub(freed[part as usize]) & bits) as usize <= len;
+        if !fits(self.freed) {
             self.look_at_progress();
-            if !fits(self.block_freed) {
+            if !fits(self.freed) {
                 return Err(Full);
             }
         }
@@ -264,9 +320,12 @@ impl<'a> Sender<'a> {
     fn look_at_progress(&mut self) {
         // Pairs with the Release in `Receiver::report`.
         let progress = self.ring.progress.0.load(Ordering::Acquire);
-        let messages = progress & u64::from(u32::MAX);
+        let messages = progress & MESSAGES;
         self.limit = VALID | (messages + self.ring.slots.len() as u64) << SEQUENCE;
-        self.block_freed = (progress >> 32) as u32;
+        for part in [Part::Far, Part::Near] {
+            let (shift, bits) = part.field();
+            self.freed[part as usize] = (progress >> shift) as u32 & bits;
+        }
     }
 }
 
@@ -298,30 +357,40 @@ pub struct Arrived(u64);
 #[derive(Debug)]
 pub struct Receiver<'a> {
     ring: Fastbox<'a>,
+    /// One less than the number of slots.
+    mask: usize,
     /// The stamp that the next message will have.
     stamp: u64,
     /// Messages consumed and not yet reported.
     unreported: u32,
-    /// Blocks of messages before the current one.
-    block: u32,
-    /// Cursor after the blocks of the current message.
-    block_after: u32,
-    /// Cursor that was last reported.
-    block_reported: u32,
+    /// Block cursors of the parts, before the current message.
+    block: [u32; 2],
+    /// The part that the current message lies in, and its cursor after that; of an earlier one if it lies in none.
+    current: (Part, u32),
+    /// Cursors that were last reported.
+    reported: [u32; 2],
 }
 
 impl<'a> Receiver<'a> {
     /// The receiving end of a fastbox from which nothing was received yet.
     pub fn new(ring: Fastbox<'a>) -> Receiver<'a> {
         check_shape(&ring);
-        Receiver { ring, stamp: VALID, unreported: 0, block: 0, block_after: 0, block_reported: 0 }
+        let mask = ring.slots.len() - 1;
+        let current = (Part::Far, 0);
+        Receiver { ring, mask, stamp: VALID, unreported: 0, block: [0; 2], current, reported: [0; 2] }
+    }
+
+    #[inline(always)]
+    fn slot(&self, stamp: u64) -> &'a Slot {
+        // SAFETY: the mask is one less than the number of slots, a power of two.
+        unsafe { slot_at(&self.ring, self.mask, stamp) }
     }
 
     /// The word of the next message, if it has arrived. The same one until [`Receiver::advance`] is called.
     #[inline(always)]
     pub fn look(&self) -> Option<Arrived> {
         // Pairs with the Release in `Sender::publish`.
-        let word = slot_at(&self.ring, self.stamp).word.load(Ordering::Acquire) ^ self.stamp;
+        let word = self.slot(self.stamp).word.load(Ordering::Acquire) ^ self.stamp;
         if word >> 39 != 0 { None } else { Some(Arrived(word)) }
     }
 
@@ -331,7 +400,7 @@ impl<'a> Receiver<'a> {
         if word.kind() != SHORT || word.words() * 8 + word.len() > BODY_BYTES {
             return None;
         }
-        let body = slot_at(&self.ring, self.stamp).body.with(|body| body.cast::<u8>());
+        let body = self.slot(self.stamp).body.with(|body| body.cast::<u8>());
         // SAFETY: header and payload lie within the body by the check above.
         unsafe {
             let header = PeerBytes::new(body, word.words() * 8);
@@ -344,18 +413,23 @@ impl<'a> Receiver<'a> {
         if let Some(views) = self.open_short(word) {
             return Item::Message(views);
         }
-        let body = slot_at(&self.ring, self.stamp).body.with(|body| body.cast::<u8>());
+        let body = self.slot(self.stamp).body.with(|body| body.cast::<u8>());
         if word.kind() == NOTE {
             // SAFETY: the body holds a word.
             return Item::Note(unsafe { PeerBytes::new(body, 8) }.word(0));
         }
+        let part = match word.kind() {
+            LONG => Part::Far,
+            LONG_NEAR => Part::Near,
+            _ => return Item::Corrupt,
+        };
         let count = word.len().div_ceil(BLOCK_BYTES);
-        if word.kind() != LONG || word.words() > MAX_WORDS || count == 0 || count > self.ring.most_blocks() {
+        if word.words() > MAX_WORDS || count == 0 || count > self.ring.most_blocks(part) {
             return Item::Corrupt;
         }
-        let (first, after) = self.ring.run(self.block, count);
-        self.block_after = after;
-        let data = readable(&self.ring.blocks[first..first + count]);
+        let (run, after) = self.ring.run(part, self.block[part as usize], count);
+        self.current = (part, after);
+        let data = readable(run);
         // SAFETY: the header lies in the slot and the payload in its blocks by the checks above.
         unsafe {
             let header = PeerBytes::new(body, word.words() * 8);
@@ -369,7 +443,8 @@ impl<'a> Receiver<'a> {
     pub fn advance(&mut self) -> bool {
         self.stamp = self.stamp.wrapping_add(ONE);
         self.unreported += 1;
-        self.block = self.block_after;
+        let (part, after) = self.current;
+        self.block[part as usize] = after;
         self.tell(2)
     }
 
@@ -383,9 +458,12 @@ impl<'a> Receiver<'a> {
     /// Reports if one part in `parts` of the ring was consumed and not reported; whether it did.
     #[inline(always)]
     fn tell(&mut self, parts: usize) -> bool {
-        let blocks = self.block.wrapping_sub(self.block_reported) as usize;
-        let due = self.unreported as usize >= self.ring.slots.len() / parts
-            || blocks > self.ring.blocks.len() / parts;
+        let used = |part: Part| {
+            let blocks = self.block[part as usize].wrapping_sub(self.reported[part as usize]) as usize;
+            blocks > self.ring.part(part).len() / parts
+        };
+        let due =
+            self.unreported as usize >= self.ring.slots.len() / parts || used(Part::Near) || used(Part::Far);
         if due {
             self.report();
         }
@@ -395,10 +473,14 @@ impl<'a> Receiver<'a> {
     #[inline(never)]
     fn report(&mut self) {
         self.unreported = 0;
-        self.block_reported = self.block;
-        let messages = self.stamp >> SEQUENCE;
+        self.reported = self.block;
+        let field = |part: Part| {
+            let (shift, bits) = part.field();
+            u64::from(self.block[part as usize] & bits) << shift
+        };
+        let progress = field(Part::Far) | field(Part::Near) | self.stamp >> SEQUENCE;
         // Pairs with the Acquire in `Sender::look_at_progress`: our reads of slots and blocks are over.
-        self.ring.progress.0.store(u64::from(self.block) << 32 | messages, Ordering::Release);
+        self.ring.progress.0.store(progress, Ordering::Release);
     }
 }
 
@@ -419,10 +501,14 @@ impl Arrived {
     }
 }
 
+/// The slot of a stamp.
+///
+/// # Safety
+/// `mask` must be one less than the number of slots, and that a power of two.
 #[inline(always)]
-fn slot_at<'a>(ring: &Fastbox<'a>, stamp: u64) -> &'a Slot {
-    let index = (stamp >> SEQUENCE) as usize & (ring.slots.len() - 1);
-    // SAFETY: the number of slots is a power of two (`check_shape`), so the masked index is below it.
+unsafe fn slot_at<'a>(ring: &Fastbox<'a>, mask: usize, stamp: u64) -> &'a Slot {
+    let index = (stamp >> SEQUENCE) as usize & mask;
+    // SAFETY: the masked index is below the number of slots.
     unsafe { ring.slots.get_unchecked(index) }
 }
 
@@ -455,5 +541,5 @@ unsafe fn put_header(to: *mut u64, header: &[u64]) {
 fn check_shape(ring: &Fastbox<'_>) {
     let (slots, blocks) = (ring.slots.len(), ring.blocks.len());
     assert!(slots.is_power_of_two() && slots <= 1 << 22, "a fastbox has a power of two of slots");
-    assert!(blocks.is_power_of_two() && blocks <= 1 << 24, "a fastbox has a power of two of blocks");
+    assert!(blocks.is_power_of_two() && blocks <= 1 << 22, "a fastbox has a power of two of blocks");
 }

@@ -9,7 +9,8 @@ use shm::joint::{Control, Job};
 use shm::queue::{self, Queue, Tail};
 
 const SLOTS: usize = 4;
-const BLOCKS: usize = 16;
+/// Enough for divided data.
+const BLOCKS: usize = 1024;
 
 /// Memory of a fastbox that is written through as a hostile peer would.
 struct Memory {

@@ -5,7 +5,7 @@
 
 use mem::{PeerBytes, PeerSpace, Source};
 
-use super::{BODY_BYTES, KIND, ONE, Receiver, SHORT, Sender, WORDS, put_header, slot_at};
+use super::{BODY_BYTES, KIND, ONE, Receiver, SHORT, Sender, WORDS, put_header};
 use crate::sync::{Ordering, prefetch};
 
 impl Sender<'_> {
@@ -16,7 +16,7 @@ impl Sender<'_> {
         if self.stamp == self.limit || header.len() * 8 + len > BODY_BYTES {
             return false;
         }
-        let slot = slot_at(&self.ring, self.stamp);
+        let slot = self.slot(self.stamp);
         // Written outside the closure, which the compiler would not inline.
         let body = slot.body.with_mut(|body| body.cast::<u8>());
         // SAFETY: header and payload fit in the body by the check above, and the receiver does not look at this
@@ -34,14 +34,14 @@ impl<'a> Receiver<'a> {
     /// Asks for the slot of the next message, which has often been written by the time this one is treated.
     #[inline(always)]
     pub fn expect_more(&self) {
-        prefetch(slot_at(&self.ring, self.stamp.wrapping_add(ONE)));
+        prefetch(self.slot(self.stamp.wrapping_add(ONE)));
     }
 
     /// Header and payload of the next message, if it has arrived in one slot. The views are valid until
     /// [`Receiver::advance_short`].
     #[inline(always)]
     pub fn peek_short(&self) -> Option<(PeerBytes<'a>, PeerBytes<'a>)> {
-        let slot = slot_at(&self.ring, self.stamp);
+        let slot = self.slot(self.stamp);
         // Pairs with the Release in `Sender::publish`.
         let word = slot.word.load(Ordering::Acquire) ^ self.stamp;
         let words = (word >> WORDS) as usize;
