@@ -254,6 +254,11 @@ impl Btl for Bml {
     }
 
     #[inline(always)]
+    fn receive_longer_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
+        self.vader.as_mut()?.receive_longer_if(route, take)
+    }
+
+    #[inline(always)]
     fn next_arrival(&mut self) -> Option<Arrival> {
         // Messages to oneself take turns with the others, and cost nothing while there are none.
         if self.loopback.has_work() {

@@ -63,21 +63,28 @@ impl Vader {
         self.next_of_fastbox(local).map(Found::arrival)
     }
 
-    /// Shows the next message of the peer at `local` to `take`, if it is whole in its fastbox.
+    /// Shows the next message of the peer at `local` to `take`, if it is whole in a slot of its fastbox.
     #[inline(always)]
     pub(crate) fn next_of_one_if<T: Take>(&mut self, local: u32, take: T) -> Option<T::Taken> {
         let link = self.links.get_mut(local as usize)?;
         let inbound = link.inbound.as_mut()?;
-        let Some((header, payload)) = inbound.peek_short() else {
-            let word = inbound.look()?;
-            return longer_if(link, word, take);
-        };
-        inbound.expect_more();
+        let (header, payload) = inbound.peek_short()?;
+        if T::MORE {
+            inbound.expect_more();
+        }
         let taken = take.take(header, payload)?;
         if inbound.advance_short() {
             room(link.doorbell);
         }
         Some(taken)
+    }
+
+    /// As [`Vader::next_of_one_if`], for what is not whole in a slot, but in the data of the fastbox.
+    #[inline(always)]
+    pub(crate) fn longer_of_one_if<T: Take>(&mut self, local: u32, take: T) -> Option<T::Taken> {
+        let link = self.links.get_mut(local as usize)?;
+        let word = link.inbound.as_ref()?.look()?;
+        longer_if(link, word, take)
     }
 
     /// The next message of the peer at `local`, if it sends by fastbox.
@@ -226,7 +233,6 @@ impl Vader {
     }
 }
 
-/// As [`Vader::next_of_one_if`], for what is not whole in a slot.
 #[inline(never)]
 fn longer_if<T: Take>(link: &mut Link, word: Arrived, take: T) -> Option<T::Taken> {
     let inbound = link.inbound.as_mut()?;

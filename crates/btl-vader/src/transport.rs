@@ -131,6 +131,11 @@ impl Btl for Vader {
     }
 
     #[inline(always)]
+    fn receive_longer_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
+        self.longer_of_one_if(route.0, take)
+    }
+
+    #[inline(always)]
     fn next_arrival(&mut self) -> Option<Arrival> {
         self.next_of_all()
     }

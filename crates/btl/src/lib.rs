@@ -139,6 +139,8 @@ pub struct Asleep(pub bool);
 pub trait Take {
     /// What comes of it.
     type Taken;
+    /// Whether the message after this one is likely to be wanted, too.
+    const MORE: bool = false;
 
     /// Takes the message, or leaves it where it is.
     fn take(self, header: PeerBytes<'_>, payload: PeerBytes<'_>) -> Option<Self::Taken>;
@@ -205,11 +207,16 @@ pub trait Btl {
         Err(Busy)
     }
 
-    /// Shows the next message on `route`, if it can be seen at once, to `take`, and gives its memory back if that
-    /// takes it; if not, the message stays the next one. No arrival may be out. May find nothing although
-    /// [`Btl::next_arrival_from`] would.
+    /// Shows the next message on `route`, if it can be seen at once and is short, to `take`, and gives its memory
+    /// back if that takes it; if not, the message stays the next one. No arrival may be out. May find nothing
+    /// although [`Btl::next_arrival_from`] would.
     #[inline(always)]
     fn receive_if<T: Take>(&mut self, _route: Route, _take: T) -> Option<T::Taken> {
+        None
+    }
+
+    /// As [`Btl::receive_if`], for messages that are not short.
+    fn receive_longer_if<T: Take>(&mut self, _route: Route, _take: T) -> Option<T::Taken> {
         None
     }
 

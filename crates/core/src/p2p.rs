@@ -4,11 +4,12 @@
 //! from there to the user's buffer. Everything else goes through `start_send` and `start_recv`.
 
 use abi::{Address, Count, Datatype, Error, Result, Status};
+use mem::UserMem;
 use platform::waiter::Waiter;
 use pml_ob1::{Data, Done, Mode, Pattern, ReqId, SendTo};
 
 use crate::comm::Comm;
-use crate::domain::{Token, enter_plain};
+use crate::domain::{PlainGuard, Token, enter_plain};
 use crate::handle::RequestKey;
 use crate::state::State;
 use crate::wait::wait_for;
@@ -26,6 +27,9 @@ pub fn send(
     tag: i32,
     comm: abi::Comm,
 ) -> Result<()> {
+    if send_longer_at_once(buf, count, datatype, dest, tag, comm) {
+        return Ok(());
+    }
     send_mode(t, Mode::Standard, buf, count, datatype, dest, tag, comm)
 }
 
@@ -40,16 +44,41 @@ pub fn send_at_once(
     tag: i32,
     comm: abi::Comm,
 ) -> bool {
-    let Some(mut guard) = enter_plain() else { return false };
-    let State { comms, ob1, bml, .. } = &mut *guard;
-    let Some(comm) = comms.find(comm) else { return false };
-    let Some(to) = addressee(comm, dest, tag) else { return false };
-    let Some(data) = crate::datatype::simple(buf, count, datatype) else { return false };
-    ob1.send_now(bml, &to, data) || data.len() > SLOT && ob1.send_eager_now(bml, &to, data)
+    let Some((mut guard, to, data)) = plain_send(buf, count, datatype, dest, tag, comm) else { return false };
+    let State { ob1, bml, .. } = &mut *guard;
+    ob1.send_now(bml, &to, data)
 }
 
-/// Messages above this have a second straight line; where exactly it begins does not matter.
-const SLOT: usize = 64;
+/// The second straight line, up to the eager limit. Not part of the first one, which it would make slower.
+#[inline(never)]
+fn send_longer_at_once(
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    dest: i32,
+    tag: i32,
+    comm: abi::Comm,
+) -> bool {
+    let Some((mut guard, to, data)) = plain_send(buf, count, datatype, dest, tag, comm) else { return false };
+    let State { ob1, bml, .. } = &mut *guard;
+    ob1.send_eager_now(bml, &to, data)
+}
+
+/// The locked state and the checked arguments of a send, if these are right and plain.
+#[inline(always)]
+fn plain_send(
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    dest: i32,
+    tag: i32,
+    comm: abi::Comm,
+) -> Option<(PlainGuard, SendTo, UserMem)> {
+    let guard = enter_plain()?;
+    let to = addressee(guard.comms.find(comm)?, dest, tag)?;
+    let data = crate::datatype::simple(buf, count, datatype)?;
+    Some((guard, to, data))
+}
 
 /// `MPI_Ssend`
 pub fn ssend(
@@ -117,23 +146,25 @@ pub fn recv(
         let data = guard.data(buf, count, datatype)?;
         pattern(guard.comms.get(comm)?, source, tag)?.map(|pattern| (pattern, data))
     };
-    let done = match checked {
-        None => proc_null(),
-        Some((pattern, data)) => match await_short(t, &pattern, &data) {
-            Some(done) => done,
-            None => {
-                let mut guard = t.lock();
-                let state = &mut *guard;
-                let id = state.ob1.irecv(&mut state.bml, &pattern, data)?;
-                drop(guard);
-                finish(t, id)
-            }
-        },
-    };
+    let done = receive(t, checked)?;
     if let Some(status) = status {
         status.fill(&done.status);
     }
     outcome(&done)
+}
+
+/// Receives a message; without a pattern, from `MPI_PROC_NULL`.
+fn receive(t: &mut Token, checked: Option<(Pattern, Data)>) -> Result<Done> {
+    let Some((pattern, data)) = checked else { return Ok(proc_null()) };
+    if let Some(done) = await_short(t, &pattern, &data) {
+        return Ok(done);
+    }
+    let id = {
+        let mut guard = t.lock();
+        let state = &mut *guard;
+        state.ob1.irecv(&mut state.bml, &pattern, data)?
+    };
+    Ok(finish(t, id))
 }
 
 /// `MPI_Recv`'s straight line: right arguments, no wildcard, a predefined type, a short message that is here and
@@ -232,6 +263,10 @@ pub fn isend(
     comm: abi::Comm,
     request: &mut abi::Request,
 ) -> Result<()> {
+    if mode == Mode::Standard && send_longer_at_once(buf, count, datatype, dest, tag, comm) {
+        *request = crate::request::SENT;
+        return Ok(());
+    }
     let mut state = t.lock();
     let data = state.data(buf, count, datatype)?;
     let started = start_send(&mut state, mode, data, dest, tag, comm)?;
@@ -299,18 +334,29 @@ pub fn sendrecv(
     comm: abi::Comm,
     status: Option<&mut Status>,
 ) -> Result<()> {
-    let (received, sent) = {
-        let mut state = t.lock();
-        // Both are checked before either starts, so that an error leaves nothing behind.
-        target(state.comm(comm)?, dest, sendtag)?;
-        let outgoing = state.data(sendbuf, sendcount, sendtype)?;
-        let incoming = state.data(recvbuf, recvcount, recvtype)?;
-        let received = start_recv(&mut state, incoming, source, recvtag, comm)?;
-        let sent = start_send(&mut state, Mode::Standard, outgoing, dest, sendtag, comm)?;
-        (received, sent)
+    let mut guard = t.lock();
+    let state = &mut *guard;
+    // Both are checked before either starts, so that an error leaves nothing behind.
+    let to = target(state.comm(comm)?, dest, sendtag)?;
+    let outgoing = state.data(sendbuf, sendcount, sendtype)?;
+    let incoming = state.data(recvbuf, recvcount, recvtype)?;
+    let from = pattern(state.comm(comm)?, source, recvtag)?;
+    let sent_at_once = match (&to, &outgoing) {
+        (None, _) => true,
+        (Some(to), Data::Contiguous(data)) => state.ob1.send_eager_now(&mut state.bml, to, *data),
+        _ => false,
     };
-    let sent = sent.map(|id| finish(t, id));
-    let done = received.map_or_else(proc_null, |id| finish(t, id));
+    let (done, sent) = if sent_at_once {
+        // What is left is a receive, which waits without a request.
+        drop(guard);
+        (receive(t, from.map(|from| (from, incoming)))?, None)
+    } else {
+        let received = from.map(|from| state.ob1.irecv(&mut state.bml, &from, incoming)).transpose()?;
+        let sent = start_send(state, Mode::Standard, outgoing, dest, sendtag, comm)?;
+        drop(guard);
+        let sent = sent.map(|id| finish(t, id));
+        (received.map_or_else(proc_null, |id| finish(t, id)), sent)
+    };
     if let Some(status) = status {
         status.fill(&done.status);
     }
@@ -378,8 +424,13 @@ pub(crate) fn start_recv(
     tag: i32,
     comm: abi::Comm,
 ) -> Result<Started> {
-    let pattern = pattern(state.comms.get(comm)?, source, tag)?;
-    pattern.map(|pattern| state.ob1.irecv(&mut state.bml, &pattern, data)).transpose()
+    let Some(pattern) = pattern(state.comms.get(comm)?, source, tag)? else { return Ok(None) };
+    if let (Data::Contiguous(into), true) = (&data, tag >= 0)
+        && let Some(id) = state.ob1.irecv_now(&mut state.bml, &pattern, *into)
+    {
+        return Ok(Some(id));
+    }
+    state.ob1.irecv(&mut state.bml, &pattern, data).map(Some)
 }
 
 /// Checks a destination and a tag; `None` for `MPI_PROC_NULL`.

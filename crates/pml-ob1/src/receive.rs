@@ -27,6 +27,15 @@ impl Ob1 {
         btl.receive_if(state.route, Exact { expected: &mut state.expected, pattern, into })
     }
 
+    /// As [`Ob1::recv_short`], for messages that are not short.
+    fn recv_longer<B: Btl>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<usize> {
+        if self.unexpected.len() != 0 || self.posted.len() != 0 {
+            return None;
+        }
+        let state = self.peers.get(pattern.peer?).filter(|state| !state.has_parked)?;
+        btl.receive_longer_if(state.route, Exact { expected: &mut state.expected, pattern, into })
+    }
+
     /// Starts a receive without wildcards: takes its message, if that is here and in order, else queues it. `None`:
     /// nothing was begun, use [`Ob1::irecv`].
     ///
@@ -65,9 +74,12 @@ impl Ob1 {
         let Some(state) = peers.get(peer).filter(|state| !state.has_parked) else { return false };
         let mut any = false;
         while posted.len() != 0 {
-            let awaited = Awaited { expected: &mut state.expected, posted: &mut *posted, requests };
+            let awaited = Awaited { expected: &mut state.expected, posted, requests };
             if btl.receive_if(state.route, awaited).is_none() {
-                break;
+                let awaited = Awaited { expected: &mut state.expected, posted, requests };
+                if btl.receive_longer_if(state.route, awaited).is_none() {
+                    break;
+                }
             }
             any = true;
         }
@@ -104,7 +116,8 @@ impl Ob1 {
     /// other is treated as [`Ob1::progress`] would.
     pub fn recv_now<B: Btl>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<Done> {
         if pattern.tag >= 0
-            && let Some(len) = self.recv_short(btl, pattern, into)
+            && let Some(len) =
+                self.recv_short(btl, pattern, into).or_else(|| self.recv_longer(btl, pattern, into))
         {
             return Some(Done::received(&pattern.envelope(), len as u64, len as u64, pattern.owner));
         }
@@ -385,6 +398,7 @@ struct Awaited<'a> {
 
 impl Take for Awaited<'_> {
     type Taken = ();
+    const MORE: bool = true;
 
     #[inline(always)]
     fn take(self, header: PeerBytes<'_>, payload: PeerBytes<'_>) -> Option<()> {

@@ -30,10 +30,10 @@ impl Ob1 {
     }
 
     /// As [`Ob1::send_now`], for messages up to the eager limit.
-    #[inline(never)]
+    #[inline]
     pub fn send_eager_now<B: Btl>(&mut self, btl: &mut B, to: &SendTo, mut data: UserMem) -> bool {
         let Some(peer) = self.peers.get(to.peer) else { return false };
-        if data.len() >= peer.open {
+        if data.len() >= peer.open || peer.quick == 0 {
             return false;
         }
         let Some(allowance) = peer.allowance.checked_sub(data.len() + ENVELOPE) else { return false };
