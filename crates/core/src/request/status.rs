@@ -1,0 +1,124 @@
+//! Asking for a request's status without taking its result (MPI-5.0 section 3.7.6).
+
+use abi::{Result, Status};
+use pml_ob1::Done;
+
+use super::EMPTY;
+use super::wait::{first_or_after_progress, give};
+use crate::domain::Token;
+use crate::wait::poll;
+
+/// `MPI_Request_get_status`: as a test that leaves the request as it is.
+pub fn get_status(
+    t: &mut Token,
+    request: abi::Request,
+    flag: &mut i32,
+    status: Option<&mut Status>,
+) -> Result<()> {
+    *flag = 1;
+    if request == abi::REQUEST_NULL {
+        give(status, None);
+        return Ok(());
+    }
+    match look(t, request)? {
+        Some(done) => give(status, Some(&done)),
+        None => *flag = 0,
+    }
+    Ok(())
+}
+
+/// The result of a request that stays, if it is complete.
+fn look(t: &mut Token, request: abi::Request) -> Result<Option<Done>> {
+    let complete = first_or_after_progress(t, |state| Ok(state.is_complete(request)?.then_some(())))?;
+    if complete.is_none() {
+        return Ok(None);
+    }
+    let finished = t.lock().peek(request)?;
+    Ok(Some(match finished.generalized {
+        Some(generalized) => generalized.query(t),
+        None => finished.done,
+    }))
+}
+
+/// `MPI_Request_get_status_any`
+pub fn get_status_any(
+    t: &mut Token,
+    requests: &[abi::Request],
+    index: &mut i32,
+    flag: &mut i32,
+    status: Option<&mut Status>,
+) -> Result<()> {
+    (*index, *flag) = (abi::UNDEFINED, 1);
+    poll(t);
+    let mut active = false;
+    for (i, &request) in requests.iter().enumerate() {
+        if t.lock().is_inactive(request)? {
+            continue;
+        }
+        active = true;
+        if let Some(done) = look(t, request)? {
+            *index = i as i32;
+            give(status, Some(&done));
+            return Ok(());
+        }
+    }
+    if active {
+        *flag = 0;
+    } else {
+        give(status, None);
+    }
+    Ok(())
+}
+
+/// `MPI_Request_get_status_all`
+pub fn get_status_all(
+    t: &mut Token,
+    requests: &[abi::Request],
+    flag: &mut i32,
+    statuses: Option<&mut [Status]>,
+) -> Result<()> {
+    let mut results = Vec::with_capacity(requests.len());
+    *flag = 0;
+    for &request in requests {
+        if request == abi::REQUEST_NULL {
+            results.push(EMPTY);
+            continue;
+        }
+        match look(t, request)? {
+            Some(done) => results.push(done),
+            None => return Ok(()),
+        }
+    }
+    *flag = 1;
+    for (status, done) in statuses.into_iter().flatten().zip(&results) {
+        status.fill(&done.status);
+    }
+    Ok(())
+}
+
+/// `MPI_Request_get_status_some`
+pub fn get_status_some(
+    t: &mut Token,
+    requests: &[abi::Request],
+    outcount: &mut i32,
+    indices: &mut [i32],
+    mut statuses: Option<&mut [Status]>,
+) -> Result<()> {
+    let mut found = 0;
+    let mut active = false;
+    for (i, &request) in requests.iter().enumerate() {
+        if t.lock().is_inactive(request)? {
+            continue;
+        }
+        active = true;
+        if let Some(done) = look(t, request)? {
+            indices[found] = i as i32;
+            if let Some(statuses) = statuses.as_deref_mut() {
+                statuses[found].fill(&done.status);
+            }
+            found += 1;
+        }
+    }
+    *outcount = if active { found as i32 } else { abi::UNDEFINED };
+    Ok(())
+}
