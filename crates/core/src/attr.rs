@@ -63,18 +63,17 @@ pub(crate) struct Keyvals {
 }
 
 const FIRST_KEYVAL: i32 = 0x1000;
-const KEYVAL_GONE: Error = Error::new(abi::ERR_KEYVAL, "no such attribute key");
 
 impl Keyvals {
     pub const fn new() -> Keyvals {
         Keyvals { slab: Objects::new() }
     }
 
+    /// A key that exists: freed ones do as long as an attribute uses them (MPI-5.0 section 7.7.2).
     fn get(&self, key: i32, holder: Holder) -> Result<Keyval> {
         let keyval = key.checked_sub(FIRST_KEYVAL).and_then(|key| self.slab.get(u32::try_from(key).ok()?));
         match keyval {
-            Some(keyval) if keyval.holder == holder && !keyval.freed => Ok(*keyval),
-            Some(keyval) if keyval.holder == holder => Err(KEYVAL_GONE),
+            Some(keyval) if keyval.holder == holder => Ok(*keyval),
             _ => Err(Error::new(abi::ERR_KEYVAL, "no such attribute key for this kind of object")),
         }
     }
@@ -142,14 +141,17 @@ pub fn create_keyval(
     Ok(())
 }
 
-/// `MPI_Comm_free_keyval` and its siblings: attributes under the key live on.
+/// `MPI_Comm_free_keyval` and its siblings: attributes under the key live on, and the key with them; to free it
+/// again by another copy of the handle changes nothing then.
 pub fn free_keyval(t: &mut Token, holder: Holder, keyval: &mut i32) -> Result<()> {
     let mut state = t.lock();
-    state.keyvals.get(*keyval, holder)?;
-    if let Some(found) = state.keyvals.slab.get_mut((*keyval - FIRST_KEYVAL) as u32) {
-        found.freed = true;
+    let found = state.keyvals.get(*keyval, holder)?;
+    if !found.freed {
+        if let Some(found) = state.keyvals.slab.get_mut((*keyval - FIRST_KEYVAL) as u32) {
+            found.freed = true;
+        }
+        state.keyvals.release(*keyval);
     }
-    state.keyvals.release(*keyval);
     *keyval = abi::KEYVAL_INVALID;
     Ok(())
 }

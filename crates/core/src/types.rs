@@ -186,6 +186,7 @@ pub fn resized(
 /// `MPI_Type_dup`: the attributes go through their copy functions.
 pub fn dup(t: &mut Token, old: abi::Datatype, new: New<'_>) -> Result<()> {
     t.lock().types.get(old)?;
+    *new = abi::DATATYPE_NULL;
     let attributes = attr::copy_all(t, Object::Datatype(old))?;
     derive(t, old, new, |old| Ok(Datatype::dup(old)))?;
     *t.lock().types.attributes(*new)? = attributes;

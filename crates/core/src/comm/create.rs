@@ -22,8 +22,7 @@ use crate::tool::{COMM_CREATED, COMM_FREED};
 
 /// `MPI_Comm_dup`: hints stay with the original (MPI-5.0 section 7.4.2).
 pub fn dup(t: &mut Token, comm: abi::Comm, new: &mut abi::Comm) -> Result<()> {
-    *new = duplicate(t, comm, Info::default())?;
-    Ok(())
+    duplicate(t, comm, Info::default(), new)
 }
 
 /// `MPI_Comm_dup_with_info`
@@ -33,21 +32,21 @@ pub fn dup_with_info(t: &mut Token, comm: abi::Comm, info: abi::Info, new: &mut 
         state.comm(comm)?;
         hints::known(&state.infos.hints(info)?)
     };
-    *new = duplicate(t, comm, info)?;
-    Ok(())
+    duplicate(t, comm, info, new)
 }
 
-fn duplicate(t: &mut Token, comm: abi::Comm, info: Info) -> Result<abi::Comm> {
+/// Makes the duplicate; the null handle stays if an attribute's copy function fails.
+fn duplicate(t: &mut Token, comm: abi::Comm, info: Info, new: &mut abi::Comm) -> Result<()> {
     let count = t.lock().comm(comm)?.context_ids();
     let id = agree(t, comm, count)?;
+    *new = abi::COMM_NULL;
     let attributes = copy_all(t, Object::Comm(comm))?;
     let mut state = t.lock();
     let mut copy = copy_of(state.comm(comm)?, id, info);
     copy.attributes = attributes;
-    let new = state.add_comm(copy)?;
+    *new = state.add_comm(copy)?;
     drop(state);
-    crate::coll::share_area(t, new)?;
-    Ok(new)
+    crate::coll::share_area(t, *new)
 }
 
 /// A communicator like `old` in all but context, hints and attributes.

@@ -66,21 +66,35 @@ fn search(rest: i32, count: usize, divisors: &[i32], chosen: &mut Vec<i32>, best
         }
         return;
     }
+    let root = least_root(rest, count);
     for &factor in divisors.iter().take_while(|&&factor| factor <= limit) {
         // The factors left are at most this one, and one of them is at most the root of the rest.
-        let reach = f64::from(factor).powi(count as i32);
-        if rest % factor != 0 || reach < f64::from(rest) {
+        if rest % factor != 0 || !reaches(factor, count, rest) {
             continue;
         }
-        let least = f64::from(rest).powf(1.0 / count as f64).floor() as i32 + 1;
         let largest = chosen.first().copied().unwrap_or(factor);
-        if largest - least.min(factor) > imbalance(best).0 {
+        if largest - root.min(factor) > imbalance(best).0 {
             continue;
         }
         chosen.push(factor);
         search(rest / factor, count - 1, divisors, chosen, best);
         chosen.pop();
     }
+}
+
+/// Whether the product of `count` factors of that size is at least `rest`.
+fn reaches(factor: i32, count: usize, rest: i32) -> bool {
+    f64::from(factor).powi(count as i32) >= f64::from(rest)
+}
+
+/// The least factor of which `count` reach `rest`.
+fn least_root(rest: i32, count: usize) -> i32 {
+    let (mut low, mut high) = (1, rest);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if reaches(middle, count, rest) { high = middle } else { low = middle + 1 }
+    }
+    low
 }
 
 #[cfg(test)]
