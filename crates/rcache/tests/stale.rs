@@ -9,15 +9,19 @@ use common::{PAGE, fill, map, unmap};
 use proptest::prelude::*;
 use rcache::{Monitor, Trusting, Watch};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const PAGES: usize = 64;
 const LEN: usize = PAGES * PAGE;
 
-/// A process has one monitor; its tests take turns.
-fn monitored<T>(test: impl FnOnce(Arc<dyn Watch>) -> T) -> Option<T> {
+/// A process has one monitor and one address space, in which a test maps again what it has unmapped: tests take turns.
+fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn monitored<T>(test: impl FnOnce(Arc<dyn Watch>) -> T) -> Option<T> {
+    let _turn = turn();
     match Monitor::start() {
         Ok(monitor) => Some(test(Arc::new(monitor))),
         Err(refused) => {
@@ -109,6 +113,7 @@ fn with_the_monitor_every_transfer_is_right() {
 /// The same without the monitor: this is what it is for.
 #[test]
 fn without_the_monitor_every_change_corrupts() {
+    let _turn = turn();
     let Some(mut pair) = Pair::new(Arc::new(Trusting), 4096) else { return };
     for (name, change) in CHANGES {
         assert_eq!(right_after(&mut pair, change), (false, false), "{name}");

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -40,14 +41,20 @@ impl Installation {
     }
 
     fn run_with(&self, variables: &[(&str, &str)], name: &str, arguments: &[&str]) -> Output {
-        Command::new(self.root.join("bin").join(name))
+        let mut command = Command::new(self.root.join("bin").join(name));
+        command
             .args(arguments)
             .env_clear()
             .env("PATH", format!("{}:/usr/bin:/bin", self.path("tools")))
             .envs(variables.iter().copied())
-            .current_dir(&self.root)
-            .output()
-            .expect("the wrapper starts")
+            .current_dir(&self.root);
+        loop {
+            match command.output() {
+                // Another test's child, forked while this copy was written, still has it open for a moment.
+                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+                output => return output.expect("the wrapper starts"),
+            }
+        }
     }
 
     /// What it prints, having succeeded without a word on standard error.
