@@ -35,6 +35,12 @@ pub(crate) fn is_temporary(error: Error) -> bool {
     matches!(error, Error::NotDone | Error::Resource | Error::NoMemory)
 }
 
+/// Registration and address of `len` bytes at `offset` of exposed memory, if they lie in it.
+fn within(key: &RemoteKey, offset: u64, len: u64) -> Option<(MemHandle, u64)> {
+    let (handle, base, exposed) = place(key);
+    (offset.checked_add(len)? <= exposed).then(|| (handle, base.wrapping_add(offset)))
+}
+
 impl<N: Gni, C: Clock> Ugni<N, C> {
     pub(crate) fn begin_get(
         &mut self,
@@ -44,22 +50,20 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         offset: u64,
         cookie: u64,
     ) -> Result<(), Refusal> {
-        let (handle, base, len) = place(key);
-        let within = offset.checked_add(local.len() as u64).is_some_and(|end| end <= len);
-        let remote = base.wrapping_add(offset);
-        let aligned =
-            (local.address() as u64 | remote | local.len() as u64).is_multiple_of(gni::limits::GET_ALIGN);
-        if !within || !aligned || local.len() > self.params.get_limit {
+        let (start, len) = (local.address() as u64, local.len() as u64);
+        let is_aligned = |remote: u64| (start | remote | len).is_multiple_of(gni::limits::GET_ALIGN);
+        let remote = within(key, offset, len).filter(|&(_, remote)| is_aligned(remote));
+        let Some(remote) = remote.filter(|_| local.len() <= self.params.get_limit) else {
             self.stats.unfit_gets += 1;
             return Err(Refusal::Unfit);
-        }
+        };
         if local.is_empty() {
             self.events.push_back(Event::Done(cookie));
             return Ok(());
         }
         let fma = local.len() <= self.params.fma_get_limit;
         let kind = if fma { PostKind::FmaGet } else { PostKind::RdmaGet };
-        self.begin_above(peer, kind, (local, true), (handle, remote), cookie)
+        self.begin_above(peer, kind, (local, true), remote, cookie)
     }
 
     pub(crate) fn begin_put(
@@ -70,18 +74,16 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         offset: u64,
         cookie: u64,
     ) -> Result<(), Refusal> {
-        let (handle, base, len) = place(key);
-        let within = offset.checked_add(local.len() as u64).is_some_and(|end| end <= len);
-        if !within || local.len() > self.params.rdma_pipeline_frag_size {
-            return Err(Refusal::Unfit);
-        }
+        let remote = within(key, offset, local.len() as u64)
+            .filter(|_| local.len() <= self.params.rdma_pipeline_frag_size)
+            .ok_or(Refusal::Unfit)?;
         if local.is_empty() {
             self.events.push_back(Event::Done(cookie));
             return Ok(());
         }
         let fma = local.len() <= self.params.fma_put_limit;
         let kind = if fma { PostKind::FmaPut } else { PostKind::RdmaPut };
-        self.begin_above(peer, kind, (local, !fma), (handle, base.wrapping_add(offset)), cookie)
+        self.begin_above(peer, kind, (local, !fma), remote, cookie)
     }
 
     /// Begins a transfer for the layer above; the local memory is registered for it where it must be.

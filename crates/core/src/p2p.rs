@@ -179,18 +179,34 @@ pub fn recv_at_once(
     comm: abi::Comm,
     status: Option<&mut Status>,
 ) -> bool {
-    let Some(mut guard) = enter_plain() else { return false };
-    let State { comms, ob1, bml, .. } = &mut *guard;
-    let Some(comm) = comms.find(comm) else { return false };
-    let Some(&peer) = comm.peers.get(source as usize).filter(|_| tag >= 0) else { return false };
-    let Some(into) = crate::datatype::simple(buf, count, datatype) else { return false };
-    let (peer, owner) = (Some(btl::Peer(peer)), comm.handle.0 as u32);
-    let pattern = Pattern { context: comm.context, source, tag, peer, owner };
+    let Some((mut guard, pattern, into)) = plain_recv(buf, count, datatype, source, tag, comm) else {
+        return false;
+    };
+    let State { ob1, bml, .. } = &mut *guard;
     let Some(bytes) = ob1.recv_short(bml, &pattern, into) else { return false };
     if let Some(status) = status {
         status.fill(&Status::new(source, tag, bytes as u64));
     }
     true
+}
+
+/// The locked state and the checked arguments of a receive, if these are right and plain and name one sender.
+#[inline(always)]
+fn plain_recv(
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    source: i32,
+    tag: i32,
+    comm: abi::Comm,
+) -> Option<(PlainGuard, Pattern, UserMem)> {
+    let guard = enter_plain()?;
+    let comm = guard.comms.find(comm)?;
+    let &peer = comm.peers.get(source as usize).filter(|_| tag >= 0)?;
+    let into = crate::datatype::simple(buf, count, datatype)?;
+    let (peer, owner) = (Some(btl::Peer(peer)), comm.handle.0 as u32);
+    let pattern = Pattern { context: comm.context, source, tag, peer, owner };
+    Some((guard, pattern, into))
 }
 
 /// Looks for the message of a blocking receive without posting it, as long as it is worth spinning: what arrives
@@ -285,13 +301,10 @@ pub fn irecv_at_once(
     comm: abi::Comm,
     request: &mut abi::Request,
 ) -> bool {
-    let Some(mut guard) = enter_plain() else { return false };
-    let State { comms, ob1, bml, .. } = &mut *guard;
-    let Some(comm) = comms.find(comm) else { return false };
-    let Some(&peer) = comm.peers.get(source as usize).filter(|_| tag >= 0) else { return false };
-    let Some(into) = crate::datatype::simple(buf, count, datatype) else { return false };
-    let (peer, owner) = (Some(btl::Peer(peer)), comm.handle.0 as u32);
-    let pattern = Pattern { context: comm.context, source, tag, peer, owner };
+    let Some((mut guard, pattern, into)) = plain_recv(buf, count, datatype, source, tag, comm) else {
+        return false;
+    };
+    let State { ob1, bml, .. } = &mut *guard;
     let Some(id) = ob1.irecv_now(bml, &pattern, into) else { return false };
     *request = RequestKey::Pml(id.0).handle();
     true
