@@ -42,19 +42,7 @@ mod mixed {
         met(World { ends: (0..).zip(geminis(3)).zip(vaders).map(table).collect() })
     }
     // Without those that sleep: these NICs do not know vader's doorbells.
-    btl_conformance::suite!(@ world:
-        limits_are_consistent
-        every_size_arrives
-        headers_of_every_length_arrive
-        a_stream_of_mixed_sizes_arrives_once
-        back_pressure_is_temporary
-        many_senders_are_served_fairly
-        every_size_and_offset_is_fetched
-        every_size_and_offset_is_stored
-        what_was_not_exposed_is_refused
-        cookies_and_events_match
-        congestion_is_seen_by_peers
-    );
+    btl_conformance::suite!(awake world);
 }
 
 mod alone {
