@@ -4,7 +4,7 @@ use abi::{Result, Status};
 use pml_ob1::Done;
 
 use super::EMPTY;
-use super::wait::{first_or_after_progress, give};
+use super::wait::give;
 use crate::domain::Token;
 use crate::wait::poll;
 
@@ -20,6 +20,7 @@ pub fn get_status(
         give(status, None);
         return Ok(());
     }
+    poll(t);
     match look(t, request)? {
         Some(done) => give(status, Some(&done)),
         None => *flag = 0,
@@ -27,10 +28,9 @@ pub fn get_status(
     Ok(())
 }
 
-/// The result of a request that stays, if it is complete.
+/// The result of a request that stays, if it is complete; makes no progress.
 fn look(t: &mut Token, request: abi::Request) -> Result<Option<Done>> {
-    let complete = first_or_after_progress(t, |state| Ok(state.is_complete(request)?.then_some(())))?;
-    if complete.is_none() {
+    if !t.lock().is_complete(request)? {
         return Ok(None);
     }
     let finished = t.lock().peek(request)?;
@@ -79,6 +79,7 @@ pub fn get_status_all(
 ) -> Result<()> {
     let mut results = Vec::with_capacity(requests.len());
     *flag = 0;
+    poll(t);
     for &request in requests {
         if request == abi::REQUEST_NULL {
             results.push(EMPTY);
@@ -104,6 +105,7 @@ pub fn get_status_some(
     indices: &mut [i32],
     mut statuses: Option<&mut [Status]>,
 ) -> Result<()> {
+    poll(t);
     let mut found = 0;
     let mut active = false;
     for (i, &request) in requests.iter().enumerate() {
