@@ -365,6 +365,10 @@ impl Btl for Bml {
         }
     }
 
+    fn is_full(&self, peer: Peer) -> bool {
+        self.reached(peer) == Reached::Gemini && self.gemini.as_ref().expect(IN_TABLE).is_full(peer)
+    }
+
     fn advertise_congestion(&mut self, on: bool) -> bool {
         // Gemini has no such word; the layer above tells its peers, and those that see vader's word hear it twice.
         self.vader.as_mut().is_none_or(|vader| vader.advertise_congestion(on)) && self.gemini.is_none()

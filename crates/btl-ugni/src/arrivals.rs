@@ -56,6 +56,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
                 return Some(arrival);
             }
             self.active.pop_front();
+            self.looked = self.looked.saturating_sub(1);
             self.connections.get_mut(connection).active = false;
             if self.active.is_empty() {
                 self.take_arrival_entries();
@@ -130,9 +131,14 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             return self.take_shared();
         }
         self.take_arrival_entries();
-        for index in 0..self.active.len() {
+        while let Some(&connection) = self.active.get(self.looked) {
             // What is found stays in its mailbox until it is asked for.
-            let _ = self.next_message(self.active[index]);
+            if self.next_message(connection).is_some() {
+                self.looked += 1;
+            } else {
+                self.active.swap_remove_back(self.looked);
+                self.connections.get_mut(connection).active = false;
+            }
         }
     }
 
@@ -185,6 +191,9 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
                 let _ = self.nic.smsg_release(ep);
                 if self.active.len() > 1 && self.active.front() == Some(&connection) {
                     self.active.rotate_left(1);
+                    self.looked = self.looked.saturating_sub(1);
+                } else {
+                    self.looked = 0;
                 }
             }
             Token::Buffer(number) => self.receive_buffers.give(number),

@@ -85,7 +85,7 @@ mod transport;
 mod wire;
 
 pub use memory::Interface;
-pub use params::{Notice, Plan, UgniParams, Unusable, UseMsgq};
+pub use params::{MailboxSteps, Notice, Plan, UgniParams, Unusable, UseMsgq};
 pub use peers::{BadAddress, PeerAddress};
 pub use stats::Stats;
 pub use transport::{Job, SetupError, Ugni};

@@ -1,5 +1,6 @@
 //! Mailboxes from pooled, registered blocks.
 
+use crate::params::MailboxSteps;
 use crate::quota::{Quota, Use};
 use gni::{Cq, Gni, MemFlags, Result, SmsgAttr};
 use mem::{PeerBytes, UserMem};
@@ -10,9 +11,9 @@ pub(crate) struct MailboxPool {
     shape: SmsgAttr,
     /// Bytes from one mailbox to the next.
     stride: usize,
-    increment: usize,
+    steps: MailboxSteps,
+    made: u32,
     arrivals: Cq,
-    blocks: u32,
     free: Vec<Mailbox>,
 }
 
@@ -28,14 +29,19 @@ impl MailboxPool {
     ///
     /// # Errors
     /// `INVALID_PARAM` for a shape that no mailbox can have.
-    pub(crate) fn new<N: Gni>(nic: &N, shape: SmsgAttr, increment: u32, arrivals: Cq) -> Result<MailboxPool> {
+    pub(crate) fn new<N: Gni>(
+        nic: &N,
+        shape: SmsgAttr,
+        steps: MailboxSteps,
+        arrivals: Cq,
+    ) -> Result<MailboxPool> {
         let size = nic.smsg_buffer_size_needed(&shape)?;
         Ok(MailboxPool {
             shape: SmsgAttr { size, ..shape },
             stride: (size as usize).next_multiple_of(64),
-            increment: increment.max(1) as usize,
+            steps,
+            made: 0,
             arrivals,
-            blocks: 0,
             free: Vec::new(),
         })
     }
@@ -51,12 +57,13 @@ impl MailboxPool {
         grown: &mut u64,
     ) -> Result<Mailbox> {
         if self.free.is_empty() {
-            let extra = self.blocks > 0;
+            let extra = self.made > 0;
             if extra && !quota.take(Use::Growth) {
                 return Err(gni::Error::Resource);
             }
             // Memory may be scarce and the blocks large; one mailbox is better than none.
-            let grown = self.grow(nic, self.increment, grown).or_else(|_| self.grow(nic, 1, grown));
+            let count = self.steps.next(self.made).min((u32::MAX as usize / self.stride) as u32);
+            let grown = self.grow(nic, count, grown).or_else(|_| self.grow(nic, 1, grown));
             if let (Err(error), true) = (grown, extra) {
                 quota.give(Use::Growth);
                 return Err(error);
@@ -65,8 +72,8 @@ impl MailboxPool {
         self.free.pop().ok_or(gni::Error::Resource)
     }
 
-    fn grow<N: Gni>(&mut self, nic: &mut N, count: usize, grown: &mut u64) -> Result<()> {
-        let memory = nic.mem_alloc(self.stride * count)?;
+    fn grow<N: Gni>(&mut self, nic: &mut N, count: u32, grown: &mut u64) -> Result<()> {
+        let memory = nic.mem_alloc(self.stride * count as usize)?;
         let flags = MemFlags::STRICT_PI_ORDERING;
         let registered = nic.mem_register(memory, Some(self.arrivals), flags);
         let handle = registered.inspect_err(|_| {
@@ -74,8 +81,8 @@ impl MailboxPool {
             let _ = nic.mem_free(memory);
         })?;
         *grown += memory.len() as u64;
-        self.blocks += 1;
-        self.free.extend((0..count).rev().map(|index| Mailbox {
+        self.made += count;
+        self.free.extend((0..count as usize).rev().map(|index| Mailbox {
             attr: SmsgAttr {
                 buffer: memory.address() as u64,
                 handle,

@@ -54,9 +54,10 @@ mca::params! {
         local_cq_size: mca::Int = "8192", range 2 to 16777216;
         /// Entries of the queue for transfers: how many may be under way together.
         local_rdma_cq_size: mca::Int = "1024", range 2 to 16777216;
-        /// Registered memory taken at a time for mailboxes.
+        /// Registered memory taken for mailboxes at first.
         smsg_page_size: mca::Size = "2M", unit "bytes", range 4096 to 1073741824;
-        /// Mailboxes made at a time; 0: as many as fit into `smsg_page_size`.
+        /// Mailboxes made at a time; 0: at first as many as fit into `smsg_page_size`, then each time as many as there
+        /// are.
         mbox_increment: mca::Int = "0", range 0 to 65536;
         /// Registrations that this process may use; 0 derives it from the NIC and the ranks of the node.
         max_mem_reg: mca::Int = "0", range 0 to 4096;
@@ -86,10 +87,32 @@ pub struct Plan {
     pub msgq: bool,
     /// Registrations that this process may use.
     pub registrations: u32,
-    /// Mailboxes made at a time.
-    pub mailbox_increment: u32,
+    /// How many mailboxes are made when.
+    pub mailboxes: MailboxSteps,
     /// Limits that make a protocol unreachable, for the user to know.
     pub notices: Vec<Notice>,
+}
+
+/// How many mailboxes are made at a time. A process that talks to few others registers little, and one that talks to
+/// all stays within its registrations, whatever the size of the job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MailboxSteps {
+    /// At first.
+    pub first: u32,
+    /// Whether each later step makes as many as there are.
+    pub doubling: bool,
+    /// One for every rank of the job.
+    pub all: u32,
+}
+
+impl MailboxSteps {
+    /// How many to make when there are `made`.
+    pub fn next(&self, made: u32) -> u32 {
+        if !self.doubling {
+            return self.first;
+        }
+        self.first.max(made).min(self.all.saturating_sub(made)).max(1)
+    }
 }
 
 /// A protocol that the limits leave no room for.
@@ -240,7 +263,7 @@ impl UgniParams {
             buffer: self.max_send_size.max(eager_limit).next_multiple_of(64),
             msgq,
             registrations,
-            mailbox_increment: self.increment(smsg_limit, ranks, registrations),
+            mailboxes: self.mailbox_steps(smsg_limit, ranks, registrations),
             notices: self.notices(smsg_limit),
         })
     }
@@ -266,17 +289,19 @@ impl UgniParams {
         }
     }
 
-    /// Mailboxes per registration: what fits, or more when a job's mailboxes would otherwise take more than half
-    /// of what the pools may have, an eighth of all.
-    fn increment(&self, smsg_limit: usize, ranks: usize, registrations: u32) -> u32 {
+    /// Begins with what fits into `smsg_page_size`, or more when doubling from there would take more than half of the
+    /// registrations that the pools may have, an eighth of all.
+    fn mailbox_steps(&self, smsg_limit: usize, ranks: usize, registrations: u32) -> MailboxSteps {
+        let all = ranks as u32;
         if self.mbox_increment > 0 {
-            return self.mbox_increment as u32;
+            return MailboxSteps { first: self.mbox_increment as u32, doubling: false, all };
         }
         let slot = (smsg_limit + 16).next_multiple_of(64);
         let mailbox = 128 + slot * self.smsg_max_credits as usize;
-        let fits = (self.smsg_page_size / mailbox).max(1);
-        let most = (Quota::new(registrations).mailbox_blocks() as usize / 2).max(1);
-        if ranks.div_ceil(fits) > most { ranks.div_ceil(most) as u32 } else { fits as u32 }
+        let fits = (self.smsg_page_size / mailbox).max(1) as u32;
+        let most = (Quota::new(registrations).mailbox_blocks() / 2).max(1);
+        let least = all.div_ceil(1u32.checked_shl(most - 1).unwrap_or(u32::MAX));
+        MailboxSteps { first: fits.max(least), doubling: true, all }
     }
 
     fn notices(&self, smsg_limit: usize) -> Vec<Notice> {
@@ -336,9 +361,28 @@ mod tests {
     }
 
     #[test]
-    fn mailboxes_of_a_large_job_use_an_eighth_of_the_registrations() {
-        let plan = UgniParams::default().plan(16_384, 16, 4096).expect("usable");
-        let blocks = 16_384u32.div_ceil(plan.mailbox_increment);
-        assert!(blocks <= plan.registrations / 8, "{blocks} of {}", plan.registrations);
+    fn mailboxes_for_all_use_an_eighth_of_the_registrations_and_no_more_than_there_are_ranks() {
+        for (ranks, local, mdds) in
+            [(16_384, 16, 4096), (49_152, 16, 4096), (49_152, 48, 1000), (64, 8, 64), (2, 2, 16)]
+        {
+            let plan = UgniParams::default().plan(ranks, local, mdds).expect("usable");
+            let (mut blocks, mut made) = (0, 0);
+            while made < ranks as u32 {
+                made += plan.mailboxes.next(made);
+                blocks += 1;
+            }
+            assert_eq!(made, ranks as u32);
+            assert!(blocks <= (plan.registrations / 8).max(1), "{blocks} of {}", plan.registrations);
+        }
+    }
+
+    #[test]
+    fn few_mailboxes_take_little_however_large_the_job() {
+        let first = |ranks| {
+            UgniParams { smsg_limit: 256, ..UgniParams::default() }
+                .plan(ranks, 16, 4096)
+                .map(|p| p.mailboxes.next(0))
+        };
+        assert_eq!(first(49_152), first(1024));
     }
 }

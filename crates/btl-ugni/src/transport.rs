@@ -59,6 +59,8 @@ pub struct Ugni<N: Gni, C: Clock> {
     pub(crate) fetched: VecDeque<Fetched>,
     /// Connections whose mailbox may have messages.
     pub(crate) active: VecDeque<u32>,
+    /// How many of these, from the front, have a message that waits to be asked for: no control message is before it.
+    pub(crate) looked: usize,
     /// Shared-queue messages taken and not shown yet.
     pub(crate) shared: VecDeque<(Peer, MsgqMessage)>,
     /// The shared-queue message that is out.
@@ -128,7 +130,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             max_size: plan.smsg_limit as u32,
             ..SmsgAttr::default()
         };
-        let mailboxes = MailboxPool::new(&nic, shape, plan.mailbox_increment, queues.arrivals)
+        let mailboxes = MailboxPool::new(&nic, shape, plan.mailboxes, queues.arrivals)
             .map_err(|error| SetupError::Nic("describing mailboxes", error))?;
         nic.smsg_set_max_retrans(params.smsg_max_retries as u16);
         let mut stats = Stats::default();
@@ -158,6 +160,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             wanting: VecDeque::new(),
             fetched: VecDeque::new(),
             active: VecDeque::new(),
+            looked: 0,
             shared: VecDeque::new(),
             shown: Box::new(None),
             events: VecDeque::new(),
@@ -368,6 +371,11 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
     #[inline(always)]
     fn congested(&self, _peer: Peer) -> bool {
         false
+    }
+
+    /// The queue of what has left has an entry for every message on its way.
+    fn is_full(&self, _peer: Peer) -> bool {
+        self.messages_out >= self.params.local_cq_size as u32
     }
 
     fn advertise_congestion(&mut self, _on: bool) -> bool {

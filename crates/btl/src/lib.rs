@@ -294,6 +294,12 @@ pub trait Btl {
     /// line that is in the cache anyway.
     fn congested(&self, peer: Peer) -> bool;
 
+    /// Whether no message can leave just now to `peer` or to any other that is reached the same way: who has been
+    /// refused need not try the others.
+    fn is_full(&self, _peer: Peer) -> bool {
+        false
+    }
+
     /// Tells all peers whether this process still wants eager payload. Returns `false` where the transport
     /// has no such word; the layer above then sends messages of its own.
     fn advertise_congestion(&mut self, on: bool) -> bool;

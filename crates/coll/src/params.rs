@@ -144,6 +144,9 @@ pub struct Params<'a> {
     pub contiguous: bool,
     /// Pieces a vector is cut into by pipelined algorithms; equal on all ranks, at least 1.
     pub segments: u32,
+    /// Blocks at most that a vector is cut into by algorithms that give each rank one; equal on all ranks, at
+    /// least 1. A vector shorter than the group has no more blocks than elements, and a ring no more steps.
+    pub blocks: u32,
     /// Children per node of a tree, radix, or number of chains; equal on all ranks; 0: the algorithm's own.
     pub fanout: u32,
     /// Nodes, for hierarchical algorithms.
@@ -165,6 +168,7 @@ impl<'a> Params<'a> {
             commutative: true,
             contiguous: true,
             segments: 1,
+            blocks: u32::MAX,
             fanout: 0,
             topology: None,
             neighbours: Neighbours::default(),
@@ -194,18 +198,19 @@ impl<'a> Params<'a> {
         };
         let flags =
             u8::from(self.in_place) | u8::from(self.commutative) << 1 | u8::from(self.contiguous) << 2;
-        Key { algorithm, flags, root, segments: self.segments, fanout: self.fanout }
+        Key { algorithm, flags, root, segments: self.segments, blocks: self.blocks, fanout: self.fanout }
     }
 }
 
 /// The key of a schedule within one communicator: group sizes, ranks, topology and neighbours are the
-/// communicator's and do not change. The number of segments is the count class; counts themselves enter
-/// when a schedule is bound.
+/// communicator's and do not change. The numbers of segments and blocks are the count class; counts themselves
+/// enter when a schedule is bound.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Key {
     algorithm: u16,
     flags: u8,
     root: u32,
     segments: u32,
+    blocks: u32,
     fanout: u32,
 }

@@ -72,6 +72,17 @@ fn allreduce_algorithms() {
     check_allreduce("rabenseifner", false, allreduce::rabenseifner);
 }
 
+/// One element travels around a ring alone: a rank has a handful of steps, however many there are.
+#[test]
+fn a_short_vector_makes_a_short_ring() {
+    let steps = |ranks, blocks, rank| {
+        allreduce::ring(&coll::Params { blocks, ..coll::Params::new(rank, ranks) }).steps().len()
+    };
+    assert!((0..70).all(|rank| steps(70, 1, rank) < 10));
+    assert_eq!(steps(70, 70, 3), steps(70, u32::MAX, 3));
+    assert!(steps(70, 70, 3) > 2 * 69);
+}
+
 /// Equal blocks, or sizes from 0 up, some of them alike.
 fn block_counts(case: &Case, equal: bool, random: &mut Random) -> Vec<usize> {
     let count = case.count % 14;

@@ -218,6 +218,9 @@ impl Ob1 {
                 sent += 1;
             }
             if self.peers.entry(peer).is_waiting() {
+                if btl.is_full(peer) {
+                    break;
+                }
                 index += 1;
             } else {
                 self.waiting.swap_remove(index);

@@ -118,6 +118,10 @@ impl Btl for Charged {
         self.ugni.congested(peer)
     }
 
+    fn is_full(&self, peer: Peer) -> bool {
+        self.ugni.is_full(peer)
+    }
+
     fn advertise_congestion(&mut self, on: bool) -> bool {
         self.ugni.advertise_congestion(on)
     }

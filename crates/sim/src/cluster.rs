@@ -85,8 +85,9 @@ pub struct Cluster<P> {
     latest: Time,
 }
 
-/// First and longest pause between looks of a rank's own accord, in nanoseconds.
-const PAUSES: (u64, u64) = (2_000, 1_000_000);
+/// First and longest pause between looks of a rank's own accord, in nanoseconds. The longest is that between two tries
+/// of a datagram: a root that everybody greets at once keeps many waiting that long.
+const PAUSES: (u64, u64) = (2_000, 1_000_000_000);
 /// Turns of the message layer after which the transport has looked for datagrams.
 const DATAGRAM_TURNS: u32 = 8;
 

@@ -5,8 +5,9 @@ use super::halving::{self, Vector};
 use super::{bcast, reduce};
 use crate::builder::{Builder, Group, Window};
 use crate::params::Params;
-use crate::schedule::{Buf, Ref, Schedule};
+use crate::schedule::{Buf, Peer, Ref, Schedule};
 use crate::tree;
+use std::collections::VecDeque;
 
 /// Recursive doubling: log2(n) exchanges of the whole vector with partners that differ in one bit. Ordered;
 /// every rank computes the same association, so all results agree to the last bit.
@@ -124,47 +125,99 @@ pub fn linear(p: &Params) -> Schedule {
 ///  step s of phase 1   r sends block r-s, receives block r-s-1 and adds its own part
 ///  step s of phase 2   r sends block r+1-s, receives block r-s
 /// ```
+///
+/// A vector of fewer than n elements is cut into `blocks` < n blocks: the same steps without those of the
+/// blocks that are missing. So one element travels around the ring twice, and each rank has a handful of
+/// steps however many ranks there are.
 pub fn ring(p: &Params) -> Schedule {
     let mut b = Builder::new();
-    emit_ring(&mut b, Group::own(p), mine(p), p.segments);
+    let g = Group::own(p);
+    let ring = Ring { g, mine: mine(p), blocks: p.blocks.clamp(1, g.size), segments: p.segments };
+    if g.size == 1 {
+        b.copy(Ref::all(Buf::Recv), Ref::all(ring.mine));
+    } else {
+        ring.emit_sums(&mut b);
+        ring.emit_results(&mut b);
+    }
     b.finish()
 }
 
-pub(crate) fn emit_ring(b: &mut Builder, g: Group, mine: Buf, segments: u32) {
-    let n = g.size;
-    if n == 1 {
-        return b.copy(Ref::all(Buf::Recv), Ref::all(mine));
+/// A ring of at least two, seen from one rank.
+struct Ring<'a> {
+    g: Group<'a>,
+    mine: Buf,
+    blocks: u32,
+    segments: u32,
+}
+
+impl Ring<'_> {
+    /// The pieces of a block.
+    fn pieces(&self, buf: Buf, block: u32) -> impl Iterator<Item = Ref> {
+        let (first, den) = (block * self.segments, self.blocks * self.segments);
+        (first..first + self.segments).map(move |at| Ref::part(buf, at, at + 1, den))
     }
-    let piece = |buf, block: u32, s: u32| {
-        Ref::part(buf, block * segments + s, block * segments + s + 1, n * segments)
-    };
-    let (right, left) = (g.peer(g.after(1)), g.peer(g.before(1)));
-    let arrivals = [b.typed(), b.typed()];
-    let total = (n - 1) * segments;
-    // Piece `i` of phase 1: which block and segment come in, and where they land meanwhile.
-    let coming_in = |i: u32| piece(Buf::Recv, g.before(i / segments + 1), i % segments);
-    let landing = |i: u32| coming_in(i).at_start_of(arrivals[i as usize % 2]);
-    let (mut posted, mut coming, mut going) = (0, Window::new(2), Window::new(2));
-    for i in 0..total {
-        while posted < total.min(i + 2) {
-            let req = b.recv(left, landing(posted));
-            coming.push(b, req);
-            posted += 1;
+
+    /// Blocks in the order in which they come past: from `first` downwards, around to the one after it.
+    fn coming_past(&self, first: u32) -> impl Iterator<Item = u32> {
+        (0..self.blocks.min(first + 1)).rev().chain((first + 1..self.blocks).rev())
+    }
+
+    /// Phase 1: block r+1 is complete at rank r, if there is one. Two pieces are awaited ahead.
+    fn emit_sums(&self, b: &mut Builder) {
+        let g = &self.g;
+        let (right, left) = (g.peer(g.after(1)), g.peer(g.before(1)));
+        let arrivals = [b.typed(), b.typed()];
+        let own = if g.me < self.blocks { Some(g.me) } else { None };
+        let arriving = self.coming_past(g.before(1)).filter(|&block| block != g.me);
+        let coming_in: Vec<(u32, Ref)> = arriving
+            .flat_map(|block| self.pieces(Buf::Recv, block).map(move |piece| (block, piece)))
+            .collect();
+        let landing = |i: usize| coming_in[i].1.at_start_of(arrivals[i % 2]);
+        // What may go on to the right.
+        let mut ready: VecDeque<Ref> =
+            own.into_iter().flat_map(|block| self.pieces(self.mine, block)).collect();
+        let (mut posted, mut coming, mut going) = (0, Window::new(2), Window::new(2));
+        for (i, &(block, sum)) in coming_in.iter().enumerate() {
+            while posted < coming_in.len().min(i + 2) {
+                let req = b.recv(left, landing(posted));
+                coming.push(b, req);
+                posted += 1;
+            }
+            if let Some(piece) = ready.pop_front() {
+                let req = b.send(right, piece);
+                going.push(b, req);
+            }
+            coming.wait_oldest(b);
+            b.reduce(sum, landing(i), sum.within(self.mine));
+            if block != g.after(1) {
+                ready.push_back(sum);
+            }
         }
-        let source = if i < segments { mine } else { Buf::Recv };
-        let req = b.send(right, piece(source, g.before(i / segments), i % segments));
-        going.push(b, req);
-        coming.wait_oldest(b);
-        b.reduce(coming_in(i), landing(i), coming_in(i).within(mine));
+        for piece in ready {
+            let req = b.send(right, piece);
+            going.push(b, req);
+        }
+        going.finish(b);
     }
-    going.finish(b);
-    // Block r+1 is complete here.
-    let block = |by: u32| (g.after(1) + n - by) % n;
-    for step in 0..n - 1 {
-        let reqs: Vec<_> =
-            (0..segments).map(|s| b.recv(left, piece(Buf::Recv, block(step + 1), s))).collect();
-        let sends: Vec<_> = (0..segments).map(|s| b.send(right, piece(Buf::Recv, block(step), s))).collect();
-        b.wait_all(reqs);
+
+    /// Phase 2: each block goes on from where it is complete, to the rank before that.
+    fn emit_results(&self, b: &mut Builder) {
+        let g = &self.g;
+        let (right, left) = (g.peer(g.after(1)), g.peer(g.before(1)));
+        let (complete, last) = (g.after(1), g.after(2));
+        let mut held = if complete < self.blocks { Some(complete) } else { None };
+        for block in self.coming_past(g.me).filter(|&block| block != complete) {
+            let recvs: Vec<_> = self.pieces(Buf::Recv, block).map(|piece| b.recv(left, piece)).collect();
+            self.pass_on(b, right, held);
+            b.wait_all(recvs);
+            held = if block == last { None } else { Some(block) };
+        }
+        self.pass_on(b, right, held);
+    }
+
+    fn pass_on(&self, b: &mut Builder, right: Peer, block: Option<u32>) {
+        let pieces = block.into_iter().flat_map(|block| self.pieces(Buf::Recv, block));
+        let sends: Vec<_> = pieces.map(|piece| b.send(right, piece)).collect();
         b.wait_all(sends);
     }
 }

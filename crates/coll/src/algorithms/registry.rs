@@ -24,6 +24,8 @@ pub struct Needs {
     pub segments: bool,
     /// It makes use of `fanout`.
     pub fanout: bool,
+    /// It makes use of `blocks`.
+    pub blocks: bool,
     /// Not a need but a promise: how operands are associated depends on the number of ranks alone.
     pub canonical: bool,
 }
@@ -88,6 +90,7 @@ const PLAIN: Needs = Needs {
     memory: Memory::None,
     segments: false,
     fanout: false,
+    blocks: false,
     canonical: false,
 };
 const SEGMENTS: Needs = Needs { segments: true, ..PLAIN };
@@ -96,7 +99,7 @@ const BOTH: Needs = Needs { segments: true, fanout: true, ..PLAIN };
 const CANONICAL: Needs = Needs { canonical: true, ..PLAIN };
 const CANONICAL_SEGMENTS: Needs = Needs { canonical: true, ..SEGMENTS };
 const COMMUTES: Needs = Needs { commutative: true, ..PLAIN };
-const COMMUTES_SEGMENTS: Needs = Needs { commutative: true, ..SEGMENTS };
+const COMMUTES_BLOCKS: Needs = Needs { commutative: true, blocks: true, ..SEGMENTS };
 const INTER: Needs = Needs { inter: true, ..PLAIN };
 /// One algorithm for every count and root.
 const INTER_CANONICAL: Needs = Needs { canonical: true, ..INTER };
@@ -228,7 +231,7 @@ algorithms! {
     }
     Allreduce {
         "recursive_doubling" allreduce::recursive_doubling: PLAIN;
-        "ring" allreduce::ring: COMMUTES_SEGMENTS;
+        "ring" allreduce::ring: COMMUTES_BLOCKS;
         "rabenseifner" allreduce::rabenseifner: COMMUTES;
         "tree" allreduce::tree: BOTH;
         "linear" allreduce::linear: PLAIN;

@@ -67,6 +67,8 @@ pub struct Choice {
     pub algorithm: AlgorithmId,
     /// For [`crate::Params::segments`].
     pub segments: u32,
+    /// For [`crate::Params::blocks`].
+    pub blocks: u32,
     /// For [`crate::Params::fanout`].
     pub fanout: u32,
 }
@@ -149,7 +151,13 @@ fn choice(algorithm: AlgorithmId, query: &Query, segment: u64, fanout: u32) -> C
     let least = if needs.memory == Memory::Cells { cell_segments(query) } else { 1 };
     let most = (query.bytes / query.element.max(1)).max(1);
     let segments = if needs.segments { segment_class(wanted.min(most).max(least)) } else { 1 };
-    Choice { algorithm, segments, fanout: if needs.fanout { fanout } else { 0 } }
+    let blocks = if needs.blocks { block_class(most) } else { 1 };
+    Choice { algorithm, segments, blocks, fanout: if needs.fanout { fanout } else { 0 } }
+}
+
+/// Blocks at most that a vector of `elements` has: rounded up, so that few schedules are kept.
+pub fn block_class(elements: u64) -> u32 {
+    u32::try_from(elements).ok().and_then(u32::checked_next_power_of_two).unwrap_or(u32::MAX)
 }
 
 fn cell_segments(query: &Query) -> u64 {

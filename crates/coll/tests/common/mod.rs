@@ -112,6 +112,7 @@ pub struct Case {
     pub commutative: bool,
     pub user_op: bool,
     pub segments: u32,
+    pub blocks: u32,
     pub fanout: u32,
     pub ty: Type,
     pub seed: u64,
@@ -134,6 +135,7 @@ impl Case {
             commutative: random.chance(),
             user_op: random.chance(),
             segments: random.pick(&[1, 1, 2, 3, 5, 8]),
+            blocks: random.pick(&[1, 2, 5, 64, u32::MAX]),
             fanout: random.pick(&[0, 0, 1, 2, 3, 4, 7]),
             ty: if random.chance() { types[0] } else { random.pick(&types) },
             seed: random.next(),
@@ -151,6 +153,7 @@ impl Case {
             commutative: self.commutative,
             contiguous: self.contiguous(),
             segments: self.segments,
+            blocks: self.blocks,
             fanout: self.fanout,
             ..Params::new(rank as u32, self.size as u32)
         }

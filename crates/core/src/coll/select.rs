@@ -282,6 +282,7 @@ pub(super) fn build(
         commutative: query.commutative,
         contiguous,
         segments: choice.segments,
+        blocks: choice.blocks,
         fanout: choice.fanout,
         topology: Some(coll::Topology { node_of: &nodes }),
         neighbours: coll::Neighbours {

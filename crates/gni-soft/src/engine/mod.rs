@@ -3,6 +3,7 @@
 mod calls;
 mod datagrams;
 mod endpoints;
+mod exchanges;
 mod posts;
 mod queues;
 mod registrations;
@@ -13,8 +14,8 @@ mod turns;
 use crate::config::{NicConfig, Stats};
 use crate::fabric::{Fabric, PeerIndex};
 use crate::fault::Faults;
-use datagrams::Exchanges;
 use endpoints::Endpoint;
+use exchanges::Exchanges;
 use gni::{Ep, Error, Modes, Result, Time};
 use posts::Post;
 use queues::Queue;

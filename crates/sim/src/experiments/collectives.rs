@@ -40,7 +40,8 @@ pub fn allreduce(setup: &Setup, algorithm: &Algorithm, ranks: u32, words: u64) -
     let nodes: Vec<u32> = (0..ranks).map(|rank| rank / setup.ranks_per_node.max(1)).collect();
     let schedule = |rank| {
         let topology = Some(Topology { node_of: &nodes });
-        (algorithm.build)(&Params { topology, ..Params::new(rank, ranks) })
+        let blocks = coll::tuned::block_class(words);
+        (algorithm.build)(&Params { topology, blocks, ..Params::new(rank, ranks) })
     };
     let steps = schedule(ranks - 1).steps().len() as u64 * u64::from(ranks);
     if steps > MOST_STEPS {
