@@ -151,6 +151,11 @@ impl NodeArea {
         }
     }
 
+    /// Wakes the members after this one that sleep.
+    pub fn ring_after(&self) {
+        (self.me + 1..self.doorbells.len()).for_each(|member| self.ring(member));
+    }
+
     /// Wakes every member that sleeps.
     pub fn ring_all(&self) {
         (0..self.doorbells.len()).filter(|&member| member != self.me).for_each(|member| self.ring(member));

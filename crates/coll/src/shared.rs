@@ -4,7 +4,7 @@
 //! ("node-local ranks"). It consists of
 //!
 //! ```text
-//!  lines     (ranks + 1) × DEPTH    64 bytes each:  ┌── epoch: u64 ──┬── payload: 56 bytes ──────────────┐
+//!  lines     (ranks + 1) × DEPTH    ┌── epoch: u64 ──┬── payload: PAYLOAD bytes ──────────┐
 //!  counters  DEPTH                  one u64 per cache line: processes that arrived in an epoch
 //!  retired   ranks                  one u64 per cache line: the last epoch its owner has finished with
 //!  cells     ranks × CELLS          CELL_BYTES each, page-aligned
@@ -23,7 +23,7 @@
 //! - **observe(line, e)** loads the slot's epoch with Acquire (pairs with the Release above); on `e` the
 //!   payload is copied out. It can never be newer than `e` while the reader has not retired `e`.
 //! - **arrive(e)** adds 1 to counter `e % DEPTH` with AcqRel; whoever brings it to the number of ranks sets
-//!   it back to 0 and is last.
+//!   it back to 0 and is last, if all ranks have made the same call.
 //! - **retire(e)** stores `e` into the own `retired` word with Release.
 //! - **claim(e)** says whether the own cell `e % CELLS` may be overwritten: every `retired` must be at least
 //!   `e - CELLS`.
@@ -39,8 +39,8 @@
 //! **Sleeping.** Each publish names whom it concerns ([`crate::schedule::Wake`]); a port whose ranks sleep
 //! rings those doorbells.
 
-/// Payload bytes of a line: a cache line less its epoch.
-pub const PAYLOAD: usize = 56;
+/// Payload bytes of a line: what its epoch leaves of a cache line, and 64 more.
+pub const PAYLOAD: usize = 56 + 64 * 64;
 /// Lines of each rank, used in turn; a power of two.
 pub const DEPTH: usize = 16;
 /// Cells of each rank, used in turn; a power of two.

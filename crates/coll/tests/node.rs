@@ -2,7 +2,8 @@
 
 mod common;
 
-use coll::algorithms::node::{cells, direct, lines};
+use coll::Params;
+use coll::algorithms::node::{blocks, cells, direct, lines};
 use coll::executor::{Call, Type, World};
 use coll::shared::PAYLOAD;
 use common::*;
@@ -165,10 +166,85 @@ fn check_exchange(name: &str, fits: Fits, all_to_all: bool, build: Build) {
 
 #[test]
 fn exchanges() {
-    check_exchange("allgather lines", Fits::Line, false, lines::allgather_all);
+    check_exchange("allgather lines", Fits::Line, false, blocks::allgather_all);
+    check_exchange("allgather gate", Fits::Line, false, blocks::allgather_gate);
+    check_exchange("alltoall lines", Fits::Line, true, blocks::alltoall_all);
+    check_exchange("alltoall gate", Fits::Line, true, blocks::alltoall_gate);
     check_exchange("allgather cells", Fits::Cells, false, cells::allgather);
     check_exchange("allgather direct", Fits::Any, false, direct::allgather);
     check_exchange("alltoall direct", Fits::Any, true, direct::alltoall);
+}
+
+#[test]
+fn gathers_and_scatters() {
+    let mut random = Random(0xE5);
+    for size in all_sizes() {
+        let mut case = adapt(Case::random(size, &mut random), Fits::Line, &mut random);
+        case.count = case.count.min(if size > 24 { 3 } else { 12 });
+        let len = case.count * ELEMENT;
+        let all: Vec<u8> = (0..size).flat_map(|r| bytes(r, 7, len)).collect();
+        let block = |r: usize| &all[r * len..(r + 1) * len];
+        let at_root = |r: usize| case.in_place && r == case.root;
+        let params = |r: usize| Params { in_place: at_root(r), ..case.params(r) };
+        let gather = (0..size).map(|r| {
+            let mut recv = blank(case.count * size);
+            if at_root(r) {
+                recv[r * len..(r + 1) * len].copy_from_slice(block(r));
+            }
+            let m = memory(case.ty, (!at_root(r)).then_some(block(r)), (r == case.root).then_some(&recv[..]));
+            call(blocks::gather_flat(&params(r)), case.ty, case.count, case.count, len, m)
+        });
+        let gathered = run(&case, &[], gather.collect());
+        assert!(received(&gathered[case.root], case.count * size) == all, "gather {case:?}");
+        let scatter = (0..size).map(|r| {
+            let recv = blank(case.count);
+            let m = memory(case.ty, (r == case.root).then_some(&all[..]), (!at_root(r)).then_some(&recv[..]));
+            call(blocks::scatter_flat(&params(r)), case.ty, case.count, case.count, len, m)
+        });
+        for (r, m) in run(&case, &[], scatter.collect()).iter().enumerate() {
+            assert!(at_root(r) || received(m, case.count) == block(r), "scatter {case:?}");
+        }
+    }
+}
+
+#[test]
+fn prefixes_and_scattered_sums() {
+    let mut random = Random(0xE6);
+    for size in all_sizes() {
+        let in_lines = adapt(Case::random(size, &mut random), Fits::Line, &mut random);
+        let case = Case { count: in_lines.count.min(PAYLOAD / ELEMENT / size), ..in_lines };
+        let in_cells = without_holes(adapt(case, Fits::Cells, &mut random));
+        for (build, own, case) in [
+            (blocks::scan_all as Build, 1, case),
+            (blocks::exscan_all, 0, case),
+            (cells::scan, 1, in_cells),
+            (cells::exscan, 0, in_cells),
+        ] {
+            let calls = (0..size).map(|r| {
+                let mine = elements(r, 0, case.count);
+                let recv = if case.in_place { mine.clone() } else { blank(case.count) };
+                let m = memory(case.ty, (!case.in_place).then_some(&mine[..]), Some(&recv));
+                call(build(&case.params(r)), case.ty, case.count, case.count, 0, m)
+            });
+            for (r, m) in run(&case, &[], calls.collect()).iter().enumerate().filter(|(r, _)| r + own > 0) {
+                let expected = reduced(0..r + own, 0, case.count, case.commutative);
+                assert!(received(m, case.count) == expected, "prefix {r} {case:?}");
+                check_holes(&case, m, case.count);
+            }
+        }
+        for build in [blocks::reduce_scatter_all as Build, blocks::reduce_scatter_gate] {
+            let calls = (0..size).map(|r| {
+                let mine = elements(r, 0, case.count * size);
+                let recv = if case.in_place { mine.clone() } else { blank(case.count) };
+                let m = memory(case.ty, (!case.in_place).then_some(&mine[..]), Some(&recv));
+                call(build(&case.params(r)), case.ty, case.count, case.count, 0, m)
+            });
+            for (r, m) in run(&case, &[], calls.collect()).iter().enumerate() {
+                let expected = reduced(0..size, r * case.count, case.count, case.commutative);
+                assert!(received(m, case.count) == expected, "reduce_scatter {r} {case:?}");
+            }
+        }
+    }
 }
 
 /// Many calls in a row over one area, with ranks that run ahead: lines and cells are reused again and again.

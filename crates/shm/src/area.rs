@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   directory   one entry per area: members that hold it, and the epoch from which it may be used
-//!   lines       (ranks + 1) x DEPTH   epoch and 56 bytes each; the last group is the gate
+//!   lines       (ranks + 1) x DEPTH   epoch and PAYLOAD bytes each; the last group is the gate
 //!   wanting     1                     a bit for each process that waits for room and may sleep
 //!   counters    DEPTH                 processes that arrived in an epoch
 //!   retired     ranks                 the last epoch that each process has finished with
@@ -15,8 +15,9 @@
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 
-/// Payload bytes of a line.
-pub const PAYLOAD: usize = 56;
+/// Payload bytes of a line: what is left of its first cache line, and 64 more. An odd number of them in all, so that
+/// lines spread over the sets of a cache.
+pub const PAYLOAD: usize = 56 + 64 * 64;
 /// Slots of each line, a power of two.
 pub const DEPTH: usize = 16;
 /// Cells of each process, used in turn; a power of two.
@@ -28,13 +29,17 @@ pub const AREAS: usize = 4;
 /// Ranks up to which a node has areas.
 pub const MOST_RANKS: usize = 64;
 
-/// A line: the payload is valid for the epoch that the first word names, beside its mark.
-#[repr(C, align(128))]
+/// A line: the payload is valid for the epoch that the first word names, beside its mark. What fits the first cache
+/// line crosses in one transfer.
+#[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Line {
     epoch: AtomicU64,
     payload: [UnsafeCell<u64>; PAYLOAD / 8],
 }
+
+/// Bytes of a line.
+pub const LINE_BYTES: usize = size_of::<Line>();
 
 /// A counter on lines of its own.
 #[repr(C, align(128))]
@@ -116,6 +121,9 @@ pub struct Area {
 /// Bits of a line's first word that count epochs.
 const EPOCH_BITS: u32 = 48;
 
+/// Bits of a counter that count members, of which there are at most [`MOST_RANKS`].
+const COUNT_BITS: u32 = 16;
+
 /// Whose line: a member's, or the gate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
@@ -176,7 +184,9 @@ impl Area {
         self.floor >= needed
     }
 
-    /// Writes a line of the own process or the gate; the caller has asked [`Area::is_free`].
+    /// Publishes a line of the own process or the gate, with these words at the start of its payload; the caller has
+    /// asked [`Area::is_free`].
+    #[inline]
     pub fn publish(&self, owner: Owner, epoch: u64, payload: &[u64]) {
         let line = self.slot(owner, epoch);
         for (word, &value) in line.payload.iter().zip(payload) {
@@ -187,14 +197,27 @@ impl Area {
         line.epoch.store(epoch | self.mark, Ordering::Release);
     }
 
+    /// Address of the payload of a line, [`PAYLOAD`] bytes: to be written before [`Area::publish`] without words, to
+    /// be read after [`Area::carries`], until the epoch is retired.
+    #[inline]
+    pub fn payload(&self, owner: Owner, epoch: u64) -> usize {
+        (&raw const self.slot(owner, epoch).payload).expose_provenance()
+    }
+
+    /// Whether a line carries `epoch`.
+    #[inline]
+    pub fn carries(&self, owner: Owner, epoch: u64) -> bool {
+        // Acquire: pairs with the Release in `publish`.
+        self.slot(owner, epoch).epoch.load(Ordering::Acquire) == epoch | self.mark
+    }
+
     /// The payload of a line, once it carries `epoch`: the words that fit `payload`.
     #[inline]
     pub fn observe(&self, owner: Owner, epoch: u64, payload: &mut [u64]) -> bool {
-        let line = self.slot(owner, epoch);
-        // Acquire: pairs with the Release in `publish`.
-        if line.epoch.load(Ordering::Acquire) != epoch | self.mark {
+        if !self.carries(owner, epoch) {
             return false;
         }
+        let line = self.slot(owner, epoch);
         for (value, word) in payload.iter_mut().zip(&line.payload) {
             // SAFETY: a plain word of the mapping; published before the epoch.
             *value = word.with(|word| unsafe { word.read_volatile() });
@@ -202,15 +225,20 @@ impl Area {
         true
     }
 
-    /// Counts this process in; whether it is the last of the members.
+    /// Counts this process in; whether it is the last of the members and all came with the same mark. If marks
+    /// differ, nobody is the last.
     pub fn arrive(&self, epoch: u64) -> bool {
         let counter = &self.words[COUNTERS + epoch as usize % DEPTH].0;
+        // Marks add up above the count.
+        let mark = self.mark >> EPOCH_BITS << COUNT_BITS;
         // AcqRel: the last one has seen everything that the others did before they arrived.
-        let last = counter.fetch_add(1, Ordering::AcqRel) + 1 == self.members as u64;
+        let sum = counter.fetch_add(mark + 1, Ordering::AcqRel).wrapping_add(mark + 1);
+        let members = self.members as u64;
+        let last = sum & ((1 << COUNT_BITS) - 1) == members;
         if last {
             counter.store(0, Ordering::Relaxed);
         }
-        last
+        last && sum == members * (mark + 1)
     }
 
     /// This process has finished with `epoch` and all before; the members that want to be woken by that, as bits.
@@ -275,6 +303,17 @@ mod tests {
                 });
             }
         });
+    }
+
+    #[test]
+    fn nobody_is_last_where_marks_differ() {
+        let memory = shared(2);
+        let (mut one, mut two) = (Area::new(memory, 2, 0), Area::new(memory, 2, 1));
+        one.set_mark(7);
+        two.set_mark(8);
+        assert!(!one.arrive(1) && !two.arrive(1));
+        two.set_mark(7);
+        assert!(!one.arrive(2) && two.arrive(2));
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! Lines that every rank reads come first and together, so that they cost each rank a page or two; the large
 //! parts are touched only by use.
 
-use crate::area::{self, AREAS, CELL_BYTES, CELLS};
+use crate::area::{self, AREAS, CELL_BYTES, CELLS, LINE_BYTES};
 use crate::fastbox::{BLOCK_BYTES, SLOT_BYTES};
 use crate::record;
 
@@ -148,7 +148,7 @@ impl Layout {
     pub fn area(&self, number: usize) -> [usize; 3] {
         let ranks = self.shape.ranks;
         let start = self.areas + PAGE + number * area_bytes(ranks);
-        let words = start + area::lines(ranks) * APART;
+        let words = (start + area::lines(ranks) * LINE_BYTES).next_multiple_of(APART);
         [start, words, (words + area::words(ranks) * APART).next_multiple_of(PAGE)]
     }
 
@@ -166,8 +166,8 @@ fn area_bytes(ranks: usize) -> usize {
     if ranks > area::MOST_RANKS {
         return 0;
     }
-    let lines = (area::lines(ranks) + area::words(ranks)) * APART;
-    lines.next_multiple_of(PAGE) + ranks * CELLS * CELL_BYTES
+    let lines = (area::lines(ranks) * LINE_BYTES).next_multiple_of(APART);
+    (lines + area::words(ranks) * APART).next_multiple_of(PAGE) + ranks * CELLS * CELL_BYTES
 }
 
 impl Shape {

@@ -1,7 +1,7 @@
 //! Every algorithm by collective and name: what can be chosen, forced and measured.
 
 use super::hierarchical::{movement, reductions};
-use super::node::{cells, direct, lines};
+use super::node::{blocks, cells, direct, lines};
 use super::*;
 use crate::params::{Coll, Params};
 use crate::schedule::Schedule;
@@ -35,7 +35,7 @@ pub struct Needs {
 pub enum Memory {
     /// None.
     None,
-    /// Lines of one area for all ranks; at most [`crate::shared::PAYLOAD`] bytes.
+    /// Lines of one area for all ranks; at most [`crate::shared::PAYLOAD`] bytes for others from each rank.
     Lines,
     /// Lines of an area on each node; at most [`crate::shared::PAYLOAD`] bytes.
     LinesPerNode,
@@ -156,6 +156,7 @@ algorithms! {
         "binomial" gather::binomial: PLAIN;
         "linear" gather::linear: PLAIN;
         "hierarchical" movement::gather: PLAIN;
+        "lines_flat" blocks::gather_flat: LINES;
         "inter" inter::gather: INTER;
     }
     Gatherv {
@@ -166,6 +167,7 @@ algorithms! {
         "binomial" scatter::binomial: PLAIN;
         "linear" scatter::linear: PLAIN;
         "hierarchical" movement::scatter: PLAIN;
+        "lines_flat" blocks::scatter_flat: LINES;
         "inter" inter::scatter: INTER;
     }
     Scatterv {
@@ -179,7 +181,8 @@ algorithms! {
         "neighbour_exchange" allgather::neighbour_exchange: PLAIN;
         "linear" allgather::linear: PLAIN;
         "hierarchical" movement::allgather: PLAIN;
-        "lines_all" lines::allgather_all: LINES;
+        "lines_all" blocks::allgather_all: LINES;
+        "lines_gate" blocks::allgather_gate: LINES;
         "cells" cells::allgather: CELLS;
         "direct" direct::allgather: DIRECT;
         "inter" inter::allgather: INTER;
@@ -197,6 +200,8 @@ algorithms! {
         "pairwise" alltoall::pairwise: PLAIN;
         "bruck" alltoall::bruck: FANOUT;
         "hierarchical" movement::alltoall: PLAIN;
+        "lines_all" blocks::alltoall_all: LINES;
+        "lines_gate" blocks::alltoall_gate: LINES;
         "direct" direct::alltoall: DIRECT;
         "inter" inter::alltoall: INTER;
     }
@@ -262,6 +267,8 @@ algorithms! {
         "linear" reduce_scatter::linear_block: PLAIN;
         "canonical" reduce_scatter::canonical_block: CANONICAL;
         "hierarchical" reductions::reduce_scatter_block: PLAIN;
+        "lines_all" blocks::reduce_scatter_all: LINES;
+        "lines_gate" blocks::reduce_scatter_gate: LINES;
         "inter" inter::reduce_scatter_block: INTER_CANONICAL;
     }
     Scan {
@@ -269,12 +276,16 @@ algorithms! {
         "binomial" scan::binomial: PLAIN;
         "linear" scan::linear: CANONICAL_SEGMENTS;
         "hierarchical" reductions::scan: PLAIN;
+        "lines_all" blocks::scan_all: LINES;
+        "cells" cells::scan: CELLS_DENSE;
     }
     Exscan {
         "recursive_doubling" scan::recursive_doubling_exclusive: PLAIN;
         "binomial" scan::binomial_exclusive: PLAIN;
         "linear" scan::linear_exclusive: CANONICAL_SEGMENTS;
         "hierarchical" reductions::exscan: PLAIN;
+        "lines_all" blocks::exscan_all: LINES;
+        "cells" cells::exscan: CELLS_DENSE;
     }
     NeighborAllgather {
         "linear" neighbour::allgather: PLAIN;

@@ -119,13 +119,28 @@ impl Table {
         let fanout = forced.fanout.or(rule.map(|r| r.fanout)).unwrap_or(0);
         Some(choice(algorithm, query, segment, fanout))
     }
+
+    /// As [`Table::select`]: the algorithm for a call, and the most bytes up to which calls that are the same
+    /// otherwise use it.
+    pub fn select_up_to(&self, query: &Query, forced: &Forced) -> Option<(AlgorithmId, u64)> {
+        let of = |bytes| self.select(&Query { bytes, ..*query }, forced).map(|choice| choice.algorithm);
+        let algorithm = of(query.bytes)?;
+        // What is chosen changes only at these.
+        let rules = self.rules.iter().filter(|rule| rule.coll == query.coll);
+        let mut changes: Vec<u64> = rules.flat_map(|rule| rule.changes()).collect();
+        changes.push(line_limit(query) + 1);
+        changes.sort_unstable();
+        let later = changes.into_iter().filter(|&bytes| bytes > query.bytes);
+        let end = later.into_iter().find(|&bytes| of(bytes) != Some(algorithm));
+        Some((algorithm, end.map_or(u64::MAX, |bytes| bytes - 1)))
+    }
 }
 
 /// Whether a call can use an algorithm at all.
 pub fn can_use(algorithm: &Algorithm, query: &Query) -> bool {
     let needs = &algorithm.needs;
     let one_node = matches!(query.placement, Placement::Node { .. });
-    let fits_line = query.bytes <= PAYLOAD as u64;
+    let fits_line = query.bytes <= line_limit(query);
     algorithm.coll == query.coll
         && needs.inter == query.inter
         && (query.commutative || !needs.commutative)
@@ -138,6 +153,14 @@ pub fn can_use(algorithm: &Algorithm, query: &Query) -> bool {
             Memory::Cells => query.area && one_node && cell_segments(query) <= u64::from(MOST_SEGMENTS),
             Memory::Direct => query.area && one_node && query.direct,
         }
+}
+
+/// Bytes up to which what a rank publishes fits a line: all its blocks, where it has one for each rank.
+fn line_limit(query: &Query) -> u64 {
+    match query.coll {
+        Coll::Scatter | Coll::Alltoall => PAYLOAD as u64 / u64::from(query.ranks.max(1)),
+        _ => PAYLOAD as u64,
+    }
 }
 
 fn reduces(coll: Coll) -> bool {

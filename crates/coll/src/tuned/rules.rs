@@ -8,7 +8,7 @@ use core::fmt;
 /// One row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rule {
-    coll: Coll,
+    pub(super) coll: Coll,
     ranks: (u64, u64),
     bytes: (u64, u64),
     place: Option<Place>,
@@ -28,6 +28,11 @@ enum Place {
 }
 
 impl Rule {
+    /// The numbers of bytes from which on the rule may begin or cease to fit.
+    pub(super) fn changes(&self) -> [u64; 2] {
+        [self.bytes.0, self.bytes.1.saturating_add(1)]
+    }
+
     pub(super) fn matches(&self, query: &Query) -> bool {
         let within = |(lo, hi): (u64, u64), n: u64| (lo..=hi).contains(&n);
         self.coll == query.coll

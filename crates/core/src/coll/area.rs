@@ -5,44 +5,44 @@ use abi::{Error, Result};
 use btl_vader::{AreaName, NodeArea, Vader};
 use coll::schedule::{Line, Wake};
 use coll::shared::PAYLOAD;
+use mem::UserMem;
 use pml_ob1::Data;
 use shm::area::Owner;
 
 use crate::comm::Comm;
-use crate::datatype::packed;
 use crate::domain::Token;
 use crate::state::State;
-
-const WORDS: usize = PAYLOAD / 8;
 
 const _: () = {
     assert!(PAYLOAD == shm::area::PAYLOAD && coll::shared::DEPTH == shm::area::DEPTH);
     assert!(coll::shared::CELLS == shm::area::CELLS && coll::shared::CELL_BYTES == shm::area::CELL_BYTES);
 };
 
-/// What a line carries: the packed data of a region.
-fn payload(data: Data) -> [u64; WORDS] {
-    let mut words = [0; WORDS];
-    let room = crate::memory::of_words(&mut words);
-    match data {
-        Data::Contiguous(memory) => {
-            memory.copy_to(room);
-        }
-        Data::Typed(_) => {
-            room.write(mem::PeerBytes::of(&packed(data)));
-        }
-    }
-    words
+/// The payload of a line, which the caller may write or read now.
+pub(super) fn payload(area: &mut NodeArea, owner: Owner, epoch: u64) -> UserMem {
+    crate::memory::of_line(area.lines().payload(owner, epoch), PAYLOAD)
 }
 
 /// Writes `data` into a line and wakes whom it concerns. `false`: the line is still in use.
 pub(super) fn publish(area: &mut NodeArea, line: Line, epoch: u64, data: Data, wake: Wake) -> bool {
+    if !area.has_room(epoch) {
+        return false;
+    }
     let owner = match line {
         Line::Of(_) => area.own(),
         Line::Gate => Owner::Gate,
     };
-    let words = data.total().div_ceil(8) as usize;
-    announce(area, owner, epoch, &payload(data)[..words.min(WORDS)], wake)
+    let room = payload(area, owner, epoch);
+    match data {
+        Data::Contiguous(memory) => {
+            memory.copy_to(room);
+        }
+        Data::Typed(mut stream) => {
+            let bytes = stream.total() as usize;
+            stream.fill(room.part(0, bytes).as_space());
+        }
+    }
+    announce(area, owner, epoch, &[], wake)
 }
 
 /// Tells the others where a buffer of this process is. `false`: the line is still in use.
@@ -76,17 +76,17 @@ pub(super) fn observe(
         Line::Of(member) => Owner::Member(member as usize),
         Line::Gate => Owner::Gate,
     };
-    let mut words = [0; WORDS];
-    if !area.lines().observe(owner, epoch, &mut words) {
+    if !area.lines().carries(owner, epoch) {
         return Ok(false);
     }
+    let line = payload(area, owner, epoch);
     match into()? {
         Data::Contiguous(memory) => {
-            crate::memory::of_words(&mut words).copy_to(memory);
+            line.copy_to(memory);
         }
         Data::Typed(mut stream) => {
             let bytes = stream.total() as usize;
-            stream.drain(crate::memory::of_words(&mut words).part(0, bytes).as_bytes());
+            stream.drain(line.part(0, bytes).as_bytes());
         }
     }
     Ok(true)
@@ -181,6 +181,9 @@ pub(super) fn vote_on_direct(t: &mut Token, comm: abi::Comm) -> Result<()> {
         })
     };
     let all_able = crate::comm::smallest(t, comm, u64::from(able))? == 1;
-    t.lock().comms.get_mut(comm)?.coll.direct = Some(all_able);
+    let mut state = t.lock();
+    let coll = &mut state.comms.get_mut(comm)?.coll;
+    coll.direct = Some(all_able);
+    coll.straight.forget();
     Ok(())
 }

@@ -35,7 +35,8 @@ pub(super) enum Displacements<'a> {
     Addresses(Array<'a, Aint>),
 }
 
-const IN_PLACE: Address = Address(abi::IN_PLACE);
+/// `MPI_IN_PLACE`
+pub(super) const IN_PLACE: Address = Address(abi::IN_PLACE);
 
 impl<'a> Arguments<'a> {
     pub fn new(state: &'a State, comm: &'a Comm, call: &'a mut Call) -> Arguments<'a> {

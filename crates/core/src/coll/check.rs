@@ -14,7 +14,7 @@
 //! differ from theirs still never take each other's data.
 
 use abi::{Error, Result};
-use btl_vader::NOTE_WORDS as WORDS;
+use btl_vader::{NOTE_WORDS as WORDS, Vader};
 use coll::{Coll, Root};
 
 use super::call::{Call, Reduction};
@@ -57,8 +57,11 @@ pub(super) struct Noted {
 }
 
 impl Statement {
-    /// A barrier's.
-    pub const BARRIER: Statement = Statement { coll: Coll::Barrier, root: 0, bytes: 0, types: 0, op: 0 };
+    /// What a call in an intra-communicator amounts to, where type signatures and operations are not compared.
+    #[inline(always)]
+    pub const fn plain(coll: Coll, root: u32, bytes: u64) -> Statement {
+        Statement { coll, root, bytes, types: 0, op: 0 }
+    }
 
     /// What a call amounts to; `bytes` are those by which its algorithm was chosen.
     pub fn of(state: &State, comm: &Comm, call: &Call, bytes: u64) -> Statement {
@@ -68,8 +71,7 @@ impl Statement {
             Root::Rank(root) if same_view => root,
             _ => 0,
         };
-        let plain =
-            Statement { coll: call.coll, root, bytes: if same_view { bytes } else { 0 }, types: 0, op: 0 };
+        let plain = Statement::plain(call.coll, root, if same_view { bytes } else { 0 });
         match state.params.tuned.check {
             Level::Full if same_view => {
                 Statement { types: signature(state, call).unwrap_or(0), op: operation(call), ..plain }
@@ -79,12 +81,22 @@ impl Statement {
     }
 
     /// 12 bits that usually differ between different calls; those of different operations always do.
+    #[inline(always)]
     pub fn digest(&self) -> u16 {
         let mixed = (self.bytes ^ u64::from(self.root) << 48 ^ self.types ^ self.op << 20)
             .wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (self.coll as u16 & 31) << 7 | (mixed >> 57) as u16
     }
 
+    /// Notes the call numbered `number` on a communicator, where peers may look for it.
+    #[inline(always)]
+    pub fn note(self, vader: &Vader, context: u32, number: i32) -> Noted {
+        let key = u64::from(context) << 32 | u64::from(number as u32) | 1 << 31;
+        vader.note(key, self.words());
+        Noted { key, statement: self }
+    }
+
+    #[inline(always)]
     fn words(&self) -> [u64; WORDS] {
         [self.coll as u64 | u64::from(self.root) << 32, self.bytes, self.types, self.op]
     }
@@ -149,9 +161,7 @@ fn operation(call: &Call) -> u64 {
 impl State {
     /// Notes a call that is about to begin, where peers may look for it.
     pub(super) fn note(&self, comm: &Comm, number: i32, statement: Statement) -> Option<Noted> {
-        let key = u64::from(comm.context) << 32 | u64::from(number as u32) | 1 << 31;
-        self.bml.vader()?.note(key, statement.words());
-        Some(Noted { key, statement })
+        Some(statement.note(self.bml.vader()?, comm.context, number))
     }
 
     /// Looks whether a peer has made another call than the one noted; wakes all peers if so.

@@ -6,12 +6,13 @@ use coll::Coll;
 use super::Mode;
 use super::arguments::{Recv, Send};
 use super::launch::launch;
+use super::straight;
 use crate::domain::Token;
 
 /// `MPI_Barrier`
 pub fn barrier(t: &mut Token, mode: Mode<'_>, comm: Comm) -> Result<()> {
     if matches!(mode, Mode::Blocking)
-        && let Some(result) = super::straight::barrier(t, comm)
+        && let Some(result) = straight::barrier(t, comm)
     {
         return result;
     }
@@ -33,6 +34,11 @@ pub fn bcast(
     root: i32,
     comm: Comm,
 ) -> Result<()> {
+    if matches!(mode, Mode::Blocking)
+        && let Some(result) = straight::bcast(t, buffer, count, datatype, root, comm)
+    {
+        return result;
+    }
     launch(t, mode, Coll::Bcast, comm, |a| {
         a.root(root)?;
         if a.takes_part() || a.at_root() { a.buffer(Recv, buffer, count, datatype) } else { Ok(()) }
@@ -52,6 +58,12 @@ pub fn gather(
     root: i32,
     comm: Comm,
 ) -> Result<()> {
+    let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
+    if matches!(mode, Mode::Blocking)
+        && let Some(result) = straight::gather(t, send, recv, root, comm)
+    {
+        return result;
+    }
     launch(t, mode, Coll::Gather, comm, |a| {
         a.root(root)?;
         if a.at_root() {
@@ -77,6 +89,12 @@ pub fn scatter(
     root: i32,
     comm: Comm,
 ) -> Result<()> {
+    let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
+    if matches!(mode, Mode::Blocking)
+        && let Some(result) = straight::scatter(t, send, recv, root, comm)
+    {
+        return result;
+    }
     launch(t, mode, Coll::Scatter, comm, |a| {
         a.root(root)?;
         if a.at_root() {
@@ -101,6 +119,12 @@ pub fn allgather(
     recvtype: Datatype,
     comm: Comm,
 ) -> Result<()> {
+    let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
+    if matches!(mode, Mode::Blocking)
+        && let Some(result) = straight::allgather(t, send, recv, comm)
+    {
+        return result;
+    }
     launch(t, mode, Coll::Allgather, comm, |a| {
         if !a.in_place(sendbuf) {
             a.buffer(Send, sendbuf, sendcount, sendtype)?;
@@ -121,6 +145,12 @@ pub fn alltoall(
     recvtype: Datatype,
     comm: Comm,
 ) -> Result<()> {
+    let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
+    if matches!(mode, Mode::Blocking)
+        && let Some(result) = straight::alltoall(t, send, recv, comm)
+    {
+        return result;
+    }
     launch(t, mode, Coll::Alltoall, comm, |a| {
         if !a.in_place(sendbuf) {
             a.buffer(Send, sendbuf, sendcount, sendtype)?;

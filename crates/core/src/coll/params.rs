@@ -134,6 +134,11 @@ impl Tuned {
         self.table.select(query, &Forced { algorithm: Some(algorithm), ..prescribed })
     }
 
+    /// The algorithm for a call, and the most bytes up to which calls that are the same otherwise use it.
+    pub fn select_up_to(&self, query: &Query) -> Option<(registry::AlgorithmId, u64)> {
+        self.table.select_up_to(query, &self.forced[query.coll as usize])
+    }
+
     /// The algorithm for a call.
     pub fn select(&self, query: &Query) -> Option<Choice> {
         self.table.select(query, &self.forced[query.coll as usize])

@@ -8,6 +8,7 @@ use super::Mode;
 use super::arguments::{Arguments, Recv, Send};
 use super::call::Reduction;
 use super::launch::{call_user, launch};
+use super::straight;
 use crate::domain::Token;
 
 /// `MPI_Reduce`
@@ -22,6 +23,11 @@ pub fn reduce(
     root: i32,
     comm: Comm,
 ) -> Result<()> {
+    if matches!(mode, Mode::Blocking)
+        && let Some(result) = straight::reduce(t, sendbuf, recvbuf, (count, datatype, op), root, comm)
+    {
+        return result;
+    }
     launch(t, mode, Coll::Reduce, comm, |a| {
         a.root(root)?;
         if !a.takes_part() && !a.at_root() {
@@ -52,6 +58,11 @@ pub fn allreduce(
     op: Op,
     comm: Comm,
 ) -> Result<()> {
+    if matches!(mode, Mode::Blocking)
+        && let Some(result) = straight::allreduce(t, sendbuf, recvbuf, (count, datatype, op), comm)
+    {
+        return result;
+    }
     launch(t, mode, Coll::Allreduce, comm, |a| everywhere(a, sendbuf, recvbuf, count, datatype, op))
 }
 
@@ -66,6 +77,12 @@ pub fn reduce_scatter_block(
     op: Op,
     comm: Comm,
 ) -> Result<()> {
+    if matches!(mode, Mode::Blocking)
+        && let Some(result) =
+            straight::reduce_scatter_block(t, sendbuf, recvbuf, (recvcount, datatype, op), comm)
+    {
+        return result;
+    }
     launch(t, mode, Coll::ReduceScatterBlock, comm, |a| {
         everywhere(a, sendbuf, recvbuf, recvcount, datatype, op)
     })
@@ -108,6 +125,11 @@ pub fn scan(
     op: Op,
     comm: Comm,
 ) -> Result<()> {
+    if matches!(mode, Mode::Blocking)
+        && let Some(result) = straight::scan(t, sendbuf, recvbuf, (count, datatype, op), comm)
+    {
+        return result;
+    }
     launch(t, mode, Coll::Scan, comm, |a| {
         a.intra_only()?;
         everywhere(a, sendbuf, recvbuf, count, datatype, op)
@@ -125,6 +147,11 @@ pub fn exscan(
     op: Op,
     comm: Comm,
 ) -> Result<()> {
+    if matches!(mode, Mode::Blocking)
+        && let Some(result) = straight::exscan(t, sendbuf, recvbuf, (count, datatype, op), comm)
+    {
+        return result;
+    }
     launch(t, mode, Coll::Exscan, comm, |a| {
         a.intra_only()?;
         everywhere(a, sendbuf, recvbuf, count, datatype, op)

@@ -11,6 +11,7 @@ use super::call::Call;
 use super::online::Online;
 use super::params::Tuned;
 use super::run::Running;
+use super::straight::Straight;
 use crate::comm::Comm;
 use crate::state::World;
 use crate::topo::{Neighbours, Topology};
@@ -33,8 +34,8 @@ pub(crate) struct CollState {
     pub area: Option<Box<NodeArea>>,
     /// Whether all processes that share the area can read each other's memory; `None` until they were asked.
     pub direct: Option<bool>,
-    /// The table chooses for blocking barriers what `straight` does.
-    pub straight_barrier: bool,
+    /// What goes without a schedule.
+    pub straight: Straight,
     /// Choices by trial.
     pub online: Online,
     neighbours: Option<Neighbours>,
@@ -190,8 +191,11 @@ impl Signature {
     }
 }
 
-/// Bytes from which direct reads may pay; below, the vote would cost more than it could bring.
-const VOTE_FROM: u64 = 4096;
+/// Bytes from which direct reads may pay; below, the vote would cost more than it could bring, and processes that go
+/// straight would not take part in it.
+const VOTE_FROM: u64 = 8192;
+
+const _: () = assert!(VOTE_FROM > coll::shared::PAYLOAD as u64);
 
 /// The bytes that [`Query::bytes`] wants: the same on every rank of the call.
 fn bytes(call: &Call, ranks: u32) -> u64 {
@@ -210,7 +214,7 @@ fn bytes(call: &Call, ranks: u32) -> u64 {
 }
 
 /// Where the processes of a communicator are.
-fn placement(comm: &mut Comm, world: Option<&World>) -> Placement {
+pub(super) fn placement(comm: &mut Comm, world: Option<&World>) -> Placement {
     if let Some(placement) = comm.coll.placement {
         return placement;
     }
@@ -259,9 +263,6 @@ fn choose(
     let none = Error::unsupported("no algorithm of the collective suits the call");
     let choice = comm.coll.online.winner(&signature.query).or_else(|| tuned.select(&signature.query));
     let choice = choice.ok_or(none)?;
-    if signature.query.coll == Coll::Barrier && signature.query.area {
-        comm.coll.straight_barrier = choice.algorithm.get().name == "lines_all";
-    }
     build(comm, world, signature, choice)
 }
 

@@ -12,8 +12,9 @@ use crate::builder::Builder;
 use crate::params::Params;
 use crate::schedule::{Buf, Line, Ref, Schedule, Wake};
 use crate::tree::{self, Node};
+use std::ops::Range;
 
-fn schedule(p: &Params, emit: impl FnOnce(&mut Builder, &mut Area)) -> Schedule {
+pub(super) fn schedule(p: &Params, emit: impl FnOnce(&mut Builder, &mut Area)) -> Schedule {
     let mut b = Builder::new();
     let mut area = Area::whole(p);
     emit(&mut b, &mut area);
@@ -147,22 +148,36 @@ pub fn bcast_tree(p: &Params) -> Schedule {
 }
 
 /// The contributions of a reduction over the lines.
-fn mine(p: &Params) -> Ref {
+pub(super) fn mine(p: &Params) -> Ref {
     Ref::all(if p.in_place { Buf::Recv } else { Buf::Send })
 }
 
 /// Combines all ranks' lines in rank order into `acc`, the own contribution taken from `mine`, which `acc`
 /// must not be.
 fn emit_combine(b: &mut Builder, area: &Area, acc: Ref, mine: Ref) {
+    let round = area.round;
+    emit_fold(b, area.me, 0..area.size, acc, mine, |b, i, into| b.await_line(round, Line::Of(i), into));
+}
+
+/// Combines what `ranks` have in rank order into `acc`; `arrive` brings what another rank has to a place, the own
+/// contribution is taken from `mine`, which `acc` must not be.
+pub(super) fn emit_fold(
+    b: &mut Builder,
+    me: u32,
+    ranks: Range<u32>,
+    acc: Ref,
+    mine: Ref,
+    arrive: impl Fn(&mut Builder, u32, Ref),
+) {
     let arrival = mine.at_start_of(b.typed());
-    for i in (0..area.size).rev() {
-        let last = i + 1 == area.size;
-        match (i == area.me, last) {
+    for i in ranks.clone().rev() {
+        let last = i + 1 == ranks.end;
+        match (i == me, last) {
             (true, true) => b.copy(acc, mine),
             (true, false) => b.reduce(acc, mine, acc),
-            (false, true) => b.await_line(area.round, Line::Of(i), acc),
+            (false, true) => arrive(b, i, acc),
             (false, false) => {
-                b.await_line(area.round, Line::Of(i), arrival);
+                arrive(b, i, arrival);
                 b.reduce(acc, arrival, acc);
             }
         }
@@ -297,22 +312,4 @@ fn emit_ascent(b: &mut Builder, area: &Area, node: &Node, mine: Ref) -> Ref {
         b.publish(area.round, area.own(), have, Wake::One(parent));
     }
     have
-}
-
-/// Allgather: everybody publishes its block and reads all others'.
-///
-/// ```text
-///  r → own line; lines 0 … n-1 → r
-/// ```
-pub fn allgather_all(p: &Params) -> Schedule {
-    schedule(p, |b, area| {
-        let block = |i: u32| Ref::blocks(Buf::Recv, i, i + 1);
-        let own = if p.in_place { block(area.me) } else { Ref::all(Buf::Send) };
-        b.publish(area.round, area.own(), own, Wake::All);
-        b.copy(block(area.me), own);
-        for i in area.others() {
-            b.await_line(area.round, Line::Of(i), block(i));
-        }
-        area.round += 1;
-    })
 }

@@ -3,7 +3,7 @@
 //!
 //! | data per rank | module | what crosses between caches |
 //! |---|---|---|
-//! | up to 56 bytes | [`lines`] | one line a level |
+//! | up to 4 KiB | [`lines`], [`blocks`] | one line a level |
 //! | some cells | [`cells`] | each byte once into a cell, once out |
 //! | more | [`direct`] | each byte once, read from the user's buffer |
 //!
@@ -11,6 +11,7 @@
 //! where the last arriver releases all (`*_gate`), twice for the leader of a flat fan-in, log2(n) times in
 //! a dissemination.
 
+pub mod blocks;
 pub mod cells;
 pub mod direct;
 pub mod lines;

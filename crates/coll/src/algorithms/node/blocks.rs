@@ -1,0 +1,187 @@
+//! Blocks and prefixes over the lines of an area, one transfer deep: whoever has data for others publishes all of it
+//! in one line, whoever wants some of it reads that line.
+//!
+//! ```text
+//!  flat   one rank publishes for all, or all publish for one
+//!  all    every rank publishes, every rank reads what it wants of all lines
+//!  gate   as all, but nobody looks at a line before the last one is there
+//! ```
+
+use super::Area;
+use super::lines::{emit_fold, mine, schedule};
+use crate::builder::Builder;
+use crate::params::Params;
+use crate::schedule::{Buf, Line, Ref, Schedule, Wake};
+
+/// Publishes `own` for all and meets them, as the algorithm is meant: one by one as they come, or at the gate.
+fn emit_publish(b: &mut Builder, area: &Area, own: Ref, gate: bool) {
+    let round = area.round;
+    if !gate {
+        return b.publish(round, area.own(), own, Wake::All);
+    }
+    b.publish(round, area.own(), own, Wake::Nobody);
+    b.arrive(round, |b| b.publish(round, Line::Gate, Ref::SIGNAL, Wake::All));
+    b.await_line(round, Line::Gate, Ref::SIGNAL);
+}
+
+fn block(buf: Buf, i: u32) -> Ref {
+    Ref::blocks(buf, i, i + 1)
+}
+
+/// Gather: all publish their blocks, the root reads them.
+///
+/// ```text
+///  r → own line → root
+/// ```
+pub fn gather_flat(p: &Params) -> Schedule {
+    schedule(p, |b, area| {
+        let root = p.root_rank();
+        if area.me != root {
+            b.publish(area.round, area.own(), Ref::all(Buf::Send), Wake::One(root));
+        } else {
+            for i in area.others() {
+                b.await_line(area.round, Line::Of(i), block(Buf::Recv, i));
+            }
+            if !p.in_place {
+                b.copy(block(Buf::Recv, root), Ref::all(Buf::Send));
+            }
+        }
+        area.round += 1;
+    })
+}
+
+/// Scatter: the root publishes all blocks, everybody takes its own.
+///
+/// ```text
+///  root → line, blocks 0 … n-1 → r takes block r
+/// ```
+pub fn scatter_flat(p: &Params) -> Schedule {
+    schedule(p, |b, area| {
+        let root = p.root_rank();
+        if area.me == root {
+            b.publish(area.round, area.own(), Ref::blocks(Buf::Send, 0, area.size), Wake::All);
+            if !p.in_place {
+                b.copy(Ref::all(Buf::Recv), block(Buf::Send, root));
+            }
+        } else {
+            let line = b.packed();
+            b.await_line(area.round, Line::Of(root), Ref::blocks(line, 0, area.size));
+            b.copy(Ref::all(Buf::Recv), block(line, area.me));
+        }
+        area.round += 1;
+    })
+}
+
+/// Allgather: everybody publishes its block and reads all others'.
+///
+/// ```text
+///  r → own line; lines 0 … n-1 → r
+/// ```
+pub fn allgather_all(p: &Params) -> Schedule {
+    allgather(p, false)
+}
+
+/// [`allgather_all`] at the gate.
+pub fn allgather_gate(p: &Params) -> Schedule {
+    allgather(p, true)
+}
+
+fn allgather(p: &Params, gate: bool) -> Schedule {
+    schedule(p, |b, area| {
+        let own = if p.in_place { block(Buf::Recv, area.me) } else { Ref::all(Buf::Send) };
+        emit_publish(b, area, own, gate);
+        b.copy(block(Buf::Recv, area.me), own);
+        for i in area.others() {
+            b.await_line(area.round, Line::Of(i), block(Buf::Recv, i));
+        }
+        area.round += 1;
+    })
+}
+
+/// Alltoall: everybody publishes all its blocks and takes its own from all lines.
+///
+/// ```text
+///  r → own line, blocks 0 … n-1; block r of lines 0 … n-1 → r
+/// ```
+pub fn alltoall_all(p: &Params) -> Schedule {
+    alltoall(p, false)
+}
+
+/// [`alltoall_all`] at the gate.
+pub fn alltoall_gate(p: &Params) -> Schedule {
+    alltoall(p, true)
+}
+
+fn alltoall(p: &Params, gate: bool) -> Schedule {
+    schedule(p, |b, area| {
+        let mine = if p.in_place { Buf::Recv } else { Buf::Send };
+        emit_publish(b, area, Ref::blocks(mine, 0, area.size), gate);
+        b.copy(block(Buf::Recv, area.me), block(mine, area.me));
+        let line = b.packed();
+        for i in area.others() {
+            b.await_line(area.round, Line::Of(i), Ref::blocks(line, 0, area.size));
+            b.copy(block(Buf::Recv, i), block(line, area.me));
+        }
+        area.round += 1;
+    })
+}
+
+/// Reduce-scatter with equal blocks: everybody publishes its vector and combines its own block of all lines, in rank
+/// order.
+///
+/// ```text
+///  r → own line; block r of lines 0 … n-1 → r
+/// ```
+pub fn reduce_scatter_all(p: &Params) -> Schedule {
+    reduce_scatter(p, false)
+}
+
+/// [`reduce_scatter_all`] at the gate.
+pub fn reduce_scatter_gate(p: &Params) -> Schedule {
+    reduce_scatter(p, true)
+}
+
+fn reduce_scatter(p: &Params, gate: bool) -> Schedule {
+    schedule(p, |b, area| {
+        let mine = mine(p).buf;
+        let (n, round) = (area.size, area.round);
+        emit_publish(b, area, Ref::blocks(mine, 0, n), gate);
+        let (line, sum) = (b.typed(), b.typed());
+        let own = block(mine, area.me);
+        let acc = own.at_start_of(if p.in_place { sum } else { Buf::Recv });
+        emit_fold(b, area.me, 0..n, acc, own, |b, i, into| {
+            b.await_line(round, Line::Of(i), Ref::blocks(line, 0, n));
+            b.copy(into, own.within(line));
+        });
+        b.copy(own.at_start_of(Buf::Recv), acc);
+        area.round += 1;
+    })
+}
+
+/// Scan: everybody publishes, and combines the lines of the ranks up to itself.
+///
+/// ```text
+///  r → own line; lines 0 … r → r
+/// ```
+pub fn scan_all(p: &Params) -> Schedule {
+    prefix(p, 1)
+}
+
+/// [`scan_all`] for `MPI_Exscan`: of the ranks before itself.
+pub fn exscan_all(p: &Params) -> Schedule {
+    prefix(p, 0)
+}
+
+fn prefix(p: &Params, own: u32) -> Schedule {
+    schedule(p, |b, area| {
+        let (mine, round) = (mine(p), area.round);
+        b.publish(round, area.own(), mine, Wake::All);
+        let ranks = 0..area.me + own;
+        if !ranks.is_empty() {
+            let acc = if p.in_place { mine.at_start_of(b.typed()) } else { Ref::all(Buf::Recv) };
+            emit_fold(b, area.me, ranks, acc, mine, |b, i, into| b.await_line(round, Line::Of(i), into));
+            b.copy(Ref::all(Buf::Recv), acc);
+        }
+        area.round += 1;
+    })
+}

@@ -1,0 +1,238 @@
+//! One publication by each process that has data, and what others take from it.
+
+use std::ops::Range;
+
+use abi::Address;
+use btl_vader::NodeArea;
+use mem::UserMem;
+use shm::area::Owner;
+
+use super::super::area::payload;
+
+/// What a process does in a collective.
+pub(super) struct Plan {
+    /// The data that it has, for others or for itself; none of a process that only takes.
+    pub own: UserMem,
+    /// Who waits for it.
+    pub tell: Tell,
+    /// The processes whose lines are wanted.
+    pub from: Range<usize>,
+    pub take: Take,
+    /// Whoever comes last opens the gate for all, if the communicator has one.
+    pub gate: bool,
+    /// The result is in the buffer that `own` is.
+    pub in_place: bool,
+}
+
+/// Who waits for a line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tell {
+    Nobody,
+    One(usize),
+    /// The members after the own one.
+    After,
+    All,
+}
+
+/// What is done with the lines wanted; `offset` is the first byte wanted of each.
+#[derive(Clone, Copy)]
+pub(super) enum Take {
+    Nothing,
+    /// Copied one after the other.
+    Blocks {
+        offset: usize,
+        bytes: usize,
+        into: Address,
+    },
+    /// Combined in rank order; from a single line just copied.
+    Combined {
+        kernel: op::Kernel,
+        offset: usize,
+        count: u64,
+        into: UserMem,
+    },
+    /// As `Combined`, the same for all: who opens the gate does it for the others.
+    Shared {
+        kernel: op::Kernel,
+        count: u64,
+        into: UserMem,
+    },
+}
+
+/// An exchange on its way.
+pub(super) struct Exchange {
+    area: Box<NodeArea>,
+    epoch: u64,
+    plan: Plan,
+    published: bool,
+    /// The member whose line is awaited.
+    next: usize,
+}
+
+impl Exchange {
+    /// Takes the next epoch of an area.
+    #[inline(always)]
+    pub fn new(mut area: Box<NodeArea>, mark: u16, plan: Plan) -> Exchange {
+        area.set_mark(mark);
+        let epoch = area.take_epochs(1);
+        Exchange { area, epoch, next: plan.from.start, plan, published: false }
+    }
+
+    /// The area, when all is over.
+    #[inline(always)]
+    pub fn into_area(self) -> Box<NodeArea> {
+        self.area
+    }
+
+    /// Goes as far as it can; whether that is to the end.
+    #[inline(always)]
+    pub fn look(&mut self) -> bool {
+        if !self.published && !self.publish() {
+            return false;
+        }
+        let seen = match self.plan {
+            Plan { gate: false, .. } => self.see_wanted(),
+            // The result is at the gate.
+            Plan { take: Take::Shared { .. }, .. } => self.is_open(),
+            _ => self.is_open() && self.see_wanted(),
+        };
+        if seen {
+            self.take();
+            self.area.retire(self.epoch);
+        }
+        seen
+    }
+
+    /// Writes and publishes the own line; `false`: there is no room yet.
+    #[inline(always)]
+    fn publish(&mut self) -> bool {
+        let Exchange { area, epoch, plan, .. } = self;
+        let own = area.own();
+        let combines = matches!(plan.take, Take::Combined { .. } | Take::Shared { .. });
+        // In place, the result would be written over what is still wanted: the line keeps it.
+        if plan.tell != Tell::Nobody || plan.gate || plan.in_place && combines {
+            if !area.has_room(*epoch) {
+                return false;
+            }
+            if !plan.own.is_empty() {
+                payload(area, own, *epoch).write(plan.own.as_bytes());
+            }
+        }
+        self.published = true;
+        if plan.tell != Tell::Nobody {
+            area.lines().publish(own, *epoch, &[]);
+        }
+        if plan.gate {
+            if area.lines().arrive(*epoch) {
+                self.open();
+            }
+            return true;
+        }
+        match plan.tell {
+            Tell::Nobody => {}
+            Tell::One(member) => area.ring(member),
+            Tell::After => area.ring_after(),
+            Tell::All => area.ring_all(),
+        }
+        true
+    }
+
+    /// All are there, this process being the last.
+    fn open(&mut self) {
+        if let Take::Shared { kernel, count, into } = self.plan.take {
+            if !self.see_wanted() {
+                return;
+            }
+            self.combine(kernel, 0, count, into);
+            payload(&mut self.area, Owner::Gate, self.epoch).write(into.as_bytes());
+        }
+        self.area.lines().publish(Owner::Gate, self.epoch, &[]);
+        self.area.ring_all();
+    }
+
+    #[inline(always)]
+    fn is_open(&mut self) -> bool {
+        self.area.lines().carries(Owner::Gate, self.epoch)
+    }
+
+    #[inline(always)]
+    fn see_wanted(&mut self) -> bool {
+        let own = self.area.own();
+        while self.next < self.plan.from.end {
+            let owner = Owner::Member(self.next);
+            if owner != own && !self.area.lines().carries(owner, self.epoch) {
+                return false;
+            }
+            self.next += 1;
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn take(&mut self) {
+        match self.plan.take {
+            Take::Nothing => {}
+            Take::Blocks { offset, bytes, into } => self.copy_blocks(offset, bytes, into),
+            Take::Combined { kernel, offset, count, into } => self.combine(kernel, offset, count, into),
+            Take::Shared { into, .. } if self.plan.gate => {
+                into.write(payload(&mut self.area, Owner::Gate, self.epoch).as_bytes());
+            }
+            Take::Shared { kernel, count, into } => self.combine(kernel, 0, count, into),
+        }
+    }
+
+    #[inline(always)]
+    fn copy_blocks(&mut self, offset: usize, bytes: usize, into: Address) {
+        for (at, member) in self.plan.from.clone().enumerate() {
+            let to = crate::memory::of_user(Address(into.0 + at * bytes), bytes);
+            let owner = Owner::Member(member);
+            if owner != self.area.own() {
+                to.write(payload(&mut self.area, owner, self.epoch).part(offset, bytes).as_bytes());
+            } else if !self.plan.in_place {
+                to.write(self.plan.own.part(offset, bytes).as_bytes());
+            }
+        }
+    }
+
+    /// Combines `count` elements from `offset` on of all lines wanted, in rank order, from the right.
+    #[inline(always)]
+    fn combine(&mut self, kernel: op::Kernel, offset: usize, count: u64, into: UserMem) {
+        let Range { start, end } = self.plan.from.clone();
+        let mut operand = |member: usize| {
+            let owner = Owner::Member(member);
+            match owner == self.area.own() && !self.plan.in_place {
+                true => self.plan.own.part(offset, into.len()),
+                false => payload(&mut self.area, owner, self.epoch).part(offset, into.len()),
+            }
+        };
+        if end - start == 1 {
+            into.write(operand(start).as_bytes());
+            return;
+        }
+        let at = |memory: UserMem| Address(memory.address());
+        crate::memory::reduce(kernel, at(into), at(operand(end - 2)), at(operand(end - 1)), count);
+        for member in (start..end - 2).rev() {
+            crate::memory::reduce(kernel, at(into), at(operand(member)), at(into), count);
+        }
+    }
+}
+
+impl Plan {
+    /// Has data for others and wants none.
+    #[inline(always)]
+    pub fn give(own: UserMem, tell: Tell) -> Plan {
+        Plan { own, tell, from: 0..0, take: Take::Nothing, gate: false, in_place: false }
+    }
+
+    /// Wants data of some processes and has none for others.
+    #[inline(always)]
+    pub fn take(from: Range<usize>, take: Take) -> Plan {
+        Plan { from, take, ..Plan::give(UserMem::EMPTY, Tell::Nobody) }
+    }
+
+    /// All have data for all.
+    #[inline(always)]
+    pub fn meet(own: UserMem, from: Range<usize>, take: Take) -> Plan {
+        Plan { from, take, gate: true, ..Plan::give(own, Tell::All) }
+    }
+}

@@ -1,0 +1,141 @@
+//! Small blocking collectives of processes that share an area, in one straight line: no schedule, no call object.
+//!
+//! ```text
+//!   whoever has data for others    write the own line ─► publish it ──┐
+//!   whoever wants data             see the lines wanted  ◄────────────┘ ─► copy or combine out of them ─► retire
+//! ```
+//!
+//! One transfer deep, or two with a gate, where whoever comes last opens it for all and only then wakes them. It is
+//! what the algorithms `lines_all`, `lines_gate` and `lines_flat` do, line by line, and serves where the table chooses
+//! one of them ([`reach`]) and the data is plain: predefined types and operations, right arguments. All else goes
+//! through the schedules of the same algorithms, and the two may meet in one call.
+
+mod calls;
+mod exchange;
+mod reach;
+
+use abi::Result;
+use coll::Coll;
+
+use super::check::{Level, Noted, Statement, rounds_between_looks};
+use crate::comm::Comm;
+use crate::domain::Token;
+use crate::state::State;
+use crate::wait::wait_for;
+use exchange::{Exchange, Plan};
+
+pub(super) use calls::*;
+pub(super) use reach::Straight;
+
+/// How often to look before anything else is polled, where ranks have cores of their own.
+const LOOKS: u32 = 64;
+
+/// A collective on its way.
+struct Started {
+    exchange: Exchange,
+    noted: Option<Noted>,
+}
+
+impl Started {
+    /// Puts a call in its place in the communicator's sequence; `bytes` are those by which its algorithm is chosen.
+    /// `None`: the call goes another way.
+    #[inline(always)]
+    fn begin(state: &mut State, comm: abi::Comm, call: (Coll, u32, u64), plan: Plan) -> Option<Started> {
+        let (coll, root, bytes) = call;
+        let State { comms, bml, params, .. } = state;
+        let found = comms.get_mut(comm).ok()?;
+        let statement = Statement::plain(coll, root, bytes);
+        let digest = if params.tuned.check == Level::Off { 0 } else { statement.digest() };
+        let area = found.coll.area.take()?;
+        let (number, _) = found.coll.next_tag(digest);
+        let noted = match params.tuned.check {
+            Level::Off => None,
+            _ => bml.vader().map(|vader| statement.note(vader, found.context, number)),
+        };
+        Some(Started { exchange: Exchange::new(area, digest, plan), noted })
+    }
+}
+
+/// Runs a collective that `plan` describes, where it can go this way.
+#[inline(always)]
+fn run(
+    t: &mut Token,
+    coll: Coll,
+    comm: abi::Comm,
+    root: i32,
+    plan: impl FnOnce(&mut State, &Site) -> Option<(u64, Plan)>,
+) -> Option<Result<()>> {
+    let (mut started, looks) = {
+        let mut state = t.lock();
+        let site = Site::of(&mut state, coll, comm)?;
+        let root = u32::try_from(root).ok().filter(|&root| root < site.ranks)?;
+        let (bytes, mut plan) = plan(&mut state, &site)?;
+        if bytes > site.most {
+            return None;
+        }
+        plan.gate &= site.gate;
+        let mut started = Started::begin(&mut state, comm, (coll, root, bytes), plan)?;
+        let looks = if state.params.waiting.spin.is_zero() { 1 } else { LOOKS };
+        for _ in 0..looks {
+            if started.exchange.look() {
+                state.return_area(comm, started.exchange);
+                return Some(Ok(()));
+            }
+            std::hint::spin_loop();
+        }
+        (started, looks)
+    };
+    let result = wait(t, comm, &mut started, looks);
+    t.lock().return_area(comm, started.exchange);
+    Some(result)
+}
+
+/// Waits for an exchange that needs more than some looks.
+#[inline(never)]
+fn wait(t: &mut Token, comm: abi::Comm, started: &mut Started, looks: u32) -> Result<()> {
+    let every = rounds_between_looks(&t.lock());
+    let mut rounds = 0u32;
+    wait_for(t, |state| {
+        for _ in 0..looks {
+            if started.exchange.look() {
+                return Some(Ok(()));
+            }
+        }
+        rounds += 1;
+        let noted = started.noted.as_ref().filter(|_| rounds.is_multiple_of(every))?;
+        state.disagreement(comm, noted).map(Err)
+    })
+}
+
+/// What a call must know of its communicator.
+struct Site {
+    rank: u32,
+    ranks: u32,
+    /// The most bytes, as the table counts them, that go this way.
+    most: u64,
+    /// There is a gate.
+    gate: bool,
+}
+
+impl Site {
+    #[inline(always)]
+    fn of(state: &mut State, coll: Coll, comm: abi::Comm) -> Option<Site> {
+        let State { comms, world, params, .. } = state;
+        let found: &mut Comm = comms.get_mut(comm).ok()?;
+        found.coll.area.as_ref()?;
+        let reach = match found.coll.straight.known(coll) {
+            Some(reach) => reach,
+            None => reach::learn(found, world.as_ref(), &params.tuned, coll),
+        };
+        let most = reach.most?;
+        Some(Site { rank: found.rank, ranks: found.size(), most, gate: reach.gate })
+    }
+}
+
+impl State {
+    fn return_area(&mut self, comm: abi::Comm, exchange: Exchange) {
+        if let Ok(comm) = self.comms.get_mut(comm) {
+            comm.coll.area = Some(exchange.into_area());
+        }
+    }
+}

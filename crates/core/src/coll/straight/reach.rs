@@ -1,0 +1,71 @@
+//! Up to which size the straight line serves: as far as the table chooses what it does.
+
+use coll::Coll;
+use coll::tuned::Query;
+
+use super::super::check::Level;
+use super::super::params::Tuned;
+use super::super::select::placement;
+use crate::comm::Comm;
+use crate::state::World;
+
+/// What a communicator knows of its straight lines.
+#[derive(Default)]
+pub(crate) struct Straight {
+    reaches: [Option<Reach>; Coll::ALL.len()],
+    /// The loop of the latest reduction, which is often that of the next.
+    pub(super) kernel: Option<(abi::Op, abi::Datatype, op::Kernel)>,
+}
+
+/// How far the straight line of a collective reaches.
+#[derive(Clone, Copy)]
+pub(super) struct Reach {
+    /// The most bytes, as the table counts them; `None`: nowhere.
+    pub most: Option<u64>,
+    /// Whoever comes last opens the gate.
+    pub gate: bool,
+}
+
+impl Straight {
+    #[inline(always)]
+    pub(super) fn known(&self, coll: Coll) -> Option<Reach> {
+        self.reaches[coll as usize]
+    }
+
+    /// What the choice depends on has changed.
+    pub(in super::super) fn forget(&mut self) {
+        self.reaches = Default::default();
+    }
+}
+
+/// Asks the table.
+#[cold]
+pub(super) fn learn(comm: &mut Comm, world: Option<&World>, tuned: &Tuned, coll: Coll) -> Reach {
+    let query = Query {
+        coll,
+        ranks: comm.size(),
+        inter: comm.is_inter(),
+        bytes: 0,
+        element: 1,
+        commutative: true,
+        canonical: false,
+        dense: true,
+        placement: placement(comm, world),
+        area: true,
+        direct: comm.coll.direct == Some(true),
+    };
+    let usual = !tuned.online && !tuned.reproducible && tuned.check != Level::Full;
+    let chosen = if usual { tuned.select_up_to(&query) } else { None };
+    let reach = chosen.map_or(NOWHERE, |(algorithm, most)| match (coll, algorithm.get().name) {
+        (_, "lines_all") => Reach { most: Some(most), gate: false },
+        (_, "lines_gate") => Reach { most: Some(most), gate: true },
+        (Coll::Bcast | Coll::Reduce | Coll::Gather | Coll::Scatter, "lines_flat") => {
+            Reach { most: Some(most), gate: false }
+        }
+        _ => NOWHERE,
+    });
+    comm.coll.straight.reaches[coll as usize] = Some(reach);
+    reach
+}
+
+const NOWHERE: Reach = Reach { most: None, gate: false };
