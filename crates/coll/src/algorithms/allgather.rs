@@ -162,7 +162,8 @@ fn pairwise_neighbours(p: &Params, block: Blocks, two: impl Fn(u32) -> Vec<Ref>)
     b.finish()
 }
 
-/// Everybody sends its block to everybody, starting with the right neighbour.
+/// Everybody sends its block to everybody, starting with the right neighbour: from where the caller has it, since what
+/// was just copied is still in this core's cache and slower to read for others.
 pub fn linear(p: &Params) -> Schedule {
     each_to_each(p, REGULAR)
 }
@@ -175,10 +176,11 @@ pub fn linear_v(p: &Params) -> Schedule {
 fn each_to_each(p: &Params, block: Blocks) -> Schedule {
     let g = Group::own(p);
     let mut b = Builder::new();
-    own_block(&mut b, p, block);
+    let own = if p.in_place { block(g.me) } else { Ref::all(Buf::Send) };
     let mut reqs: Vec<_> =
         (1..g.size).map(|d| g.before(d)).map(|from| b.recv(g.peer(from), block(from))).collect();
-    reqs.extend((1..g.size).map(|d| b.send(g.peer(g.after(d)), block(g.me))));
+    reqs.extend((1..g.size).map(|d| b.send(g.peer(g.after(d)), own)));
+    own_block(&mut b, p, block);
     b.wait_all(reqs);
     b.finish()
 }
