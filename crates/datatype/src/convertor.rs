@@ -115,7 +115,7 @@ impl Convertor {
         let end = self.layout.size.min(self.position.saturating_add(len as u64));
         let moved = (end - self.position) as usize;
         // SAFETY: the walk hands the packer exactly `moved` bytes, all of them in the type map; see the callers.
-        let mut packer = unsafe { Packer::<PACK>::new(stream) };
+        let mut packer = unsafe { Packer::<PACK>::new(stream, &self.layout) };
         walk(&self.layout, self.base, self.position, end, &mut packer);
         self.position = end;
         moved

@@ -56,7 +56,7 @@ fn grids<const PACK: bool>() {
                 }
                 let mut sides = Sides::new();
                 let (mem, stream) = sides.origins();
-                let blocks = Grid { mem, mem_step, stream, stream_step, count: 13, len };
+                let blocks = Grid { mem, mem_step, stream, stream_step, count: 13, len, touched: 0 };
                 // SAFETY: 13 blocks at most 777 bytes apart lie within both sides.
                 unsafe { grid::<PACK>(blocks) };
                 let expected = Sides::new().moved::<PACK>(bytes_of(blocks, 0, 0));
@@ -70,6 +70,26 @@ fn grids<const PACK: bool>() {
 fn grids_are_packed_and_unpacked() {
     grids::<true>();
     grids::<false>();
+}
+
+fn grids_asked_for<const PACK: bool>() {
+    for (len, mem_step) in [(4, 128), (8, 200), (32, -256), (100, 300)] {
+        for touched in [0, 1 << 20, 1 << 30] {
+            let mut sides = Sides::new();
+            let (mem, stream) = sides.origins();
+            let blocks = Grid { mem, mem_step, stream, stream_step: len, count: 40, len, touched };
+            // SAFETY: 40 blocks at most 300 bytes apart lie within both sides.
+            unsafe { grid::<PACK>(blocks) };
+            let expected = Sides::new().moved::<PACK>(bytes_of(blocks, 0, 0));
+            assert!(sides.into_both() == expected, "{len} every {mem_step} of {touched}");
+        }
+    }
+}
+
+#[test]
+fn grids_of_long_messages_are_packed_and_unpacked() {
+    grids_asked_for::<true>();
+    grids_asked_for::<false>();
 }
 
 fn single_blocks<const PACK: bool>() {
@@ -94,7 +114,7 @@ fn all_pairs<const PACK: bool>() {
         for (mem_step, second_at) in [(64, 24), (64, -30), (-600, 20)] {
             let mut sides = Sides::new();
             let (mem, stream) = sides.origins();
-            let first = Grid { mem, mem_step, stream, stream_step: a + b, count: 11, len: a };
+            let first = Grid { mem, mem_step, stream, stream_step: a + b, count: 11, len: a, touched: 0 };
             // SAFETY: 11 pairs at most 600 bytes apart lie within both sides.
             let known = unsafe { pairs::<PACK>(first, second_at, b) };
             let lengths = [1, 2, 4, 8, 12, 16];
@@ -118,7 +138,7 @@ fn transpositions<const PACK: bool>() {
         for columns in [1, 7, 8, 20] {
             let mut sides = Sides::new();
             let (mem, stream) = sides.origins();
-            let column = Grid { mem, mem_step: 1000, stream, stream_step: len, count: 30, len };
+            let column = Grid { mem, mem_step: 1000, stream, stream_step: len, count: 30, len, touched: 0 };
             let (across, apart) = (len as isize + 1, 30 * len);
             // SAFETY: 30 rows 1000 bytes apart lie within the memory, 20 columns of 480 bytes within the stream.
             unsafe { transposed::<PACK>(column, columns, across, apart) };

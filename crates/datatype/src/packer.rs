@@ -20,15 +20,18 @@ const CACHE_LINE: u64 = 64;
 /// A sink that copies, keeping its place in the packed stream.
 pub(crate) struct Packer<const PACK: bool> {
     stream: *mut u8,
+    /// See [`Grid::touched`].
+    touched: u64,
 }
 
 impl<const PACK: bool> Packer<PACK> {
     /// # Safety
     ///
-    /// All memory that the packer is handed must be readable (to pack) or writable (to unpack), and `stream` valid for as
+    /// For a part of `whole`. All memory that the packer is handed must be readable (to pack) or writable (to unpack), and `stream` valid for as
     /// many bytes. The two must not overlap.
-    pub(crate) unsafe fn new(stream: *mut u8) -> Self {
-        Packer { stream }
+    pub(crate) unsafe fn new(stream: *mut u8, whole: &Layout) -> Self {
+        let lines = whole.runs.saturating_mul(2 * CACHE_LINE);
+        Packer { stream, touched: lines.min(whole.hi.wrapping_sub(whole.lo) as u64) }
     }
 
     fn advance(&mut self, bytes: u64) {
@@ -45,6 +48,7 @@ impl<const PACK: bool> Packer<PACK> {
             stream_step: body.size as usize,
             count: count as usize,
             len: first.len as usize,
+            touched: self.touched,
         };
         let second_at = second.disp.wrapping_sub(first.disp) as isize;
         // SAFETY: the promise made to `new`.
@@ -74,6 +78,7 @@ impl<const PACK: bool> Packer<PACK> {
                     stream_step: body.size as usize,
                     count: count as usize,
                     len: block.len as usize,
+                    touched: self.touched,
                 };
                 // SAFETY: the promise made to `new`.
                 unsafe { grid::<PACK>(part) };
@@ -115,6 +120,7 @@ impl<const PACK: bool> Sink for Packer<PACK> {
             stream_step: len as usize,
             count: count as usize,
             len: len as usize,
+            touched: self.touched,
         };
         // SAFETY: the promise made to `new`.
         unsafe { grid::<PACK>(blocks) };
@@ -156,7 +162,7 @@ impl<const PACK: bool> Sink for Packer<PACK> {
             }
             return true;
         }
-        if let Some(column) = column_of(body, stride, addr, self.stream) {
+        if let Some(column) = column_of(body, stride, addr, self) {
             // SAFETY: the promise made to `new`.
             unsafe { transposed::<PACK>(column, count as usize, stride as isize, body.size as usize) };
             self.advance(body.size * count);
@@ -199,16 +205,22 @@ impl Block {
 }
 
 /// The body of a loop as a column of an array whose rows are shorter than a cache line, if it is one.
-fn column_of(body: &Layout, stride: i64, addr: usize, stream: *mut u8) -> Option<Grid> {
+fn column_of<const PACK: bool>(
+    body: &Layout,
+    stride: i64,
+    addr: usize,
+    packer: &Packer<PACK>,
+) -> Option<Grid> {
     let Shape::Strided { count, len, stride: step } = body.shape else { return None };
     let is_column =
         transposes(len) && stride.unsigned_abs() < CACHE_LINE && step.unsigned_abs() >= CACHE_LINE;
     is_column.then(|| Grid {
         mem: pointer(addr.wrapping_add_signed(body.offset as isize)),
         mem_step: step as isize,
-        stream,
+        stream: packer.stream,
         stream_step: len as usize,
         count: count as usize,
         len: len as usize,
+        touched: packer.touched,
     })
 }

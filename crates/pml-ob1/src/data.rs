@@ -1,12 +1,24 @@
 //! The memory side of a message: where its bytes are taken from or poured into.
 
-use btl::{Btl, Busy, Peer};
+use btl::{Btl, Busy, Limits, Peer};
 use mem::{PeerBytes, PeerSpace, Sink, Source, UserMem};
 
 use crate::peers::PeerState;
 
-/// Longest fragment of packed data, in bytes.
-const PACKED_FRAGMENT: usize = 16 << 10;
+/// How packed data is cut into fragments.
+struct Cut {
+    /// Fragments of a message, as far as the lengths below allow: so many that one side packs while the other unpacks.
+    parts: u64,
+    /// Shortest and longest fragment in bytes.
+    least: u64,
+    most: u64,
+}
+
+/// What is packed in short pieces, and what goes almost as fast as a plain copy: there a frame's own cost counts.
+const SHORT_RUNS: Cut = Cut { parts: 8, least: 4 << 10, most: 16 << 10 };
+const COPIES: Cut = Cut { parts: 4, least: 8 << 10, most: 32 << 10 };
+/// Mean length of the latter's runs in bytes.
+const COPIED_RUN: u64 = 512;
 
 /// Bytes laid out by a datatype, as one stream that can be entered anywhere.
 ///
@@ -60,11 +72,20 @@ impl Data {
     }
 
     /// Whether the message is sent together with its payload to `peer`, as far as its length goes. What has to be
-    /// packed anyway gains nothing from a rendezvous as long as it fits in one frame.
+    /// packed anyway gains nothing from a rendezvous as long as it fits in one frame, unless it is long enough for
+    /// the receiver to unpack one part while the next is packed.
     pub(crate) fn is_eager<B: Btl>(&self, btl: &B, to: Peer, peer: &PeerState) -> bool {
         let total = self.total();
-        let fits = || total <= btl.limits(to).max_send as u64 && !peer.congested;
-        peer.takes_eager(total) || matches!(self, Data::Typed(_)) && fits()
+        let one_frame = SHORT_RUNS.least.min(btl.limits(to).max_send as u64);
+        peer.takes_eager(total) || matches!(self, Data::Typed(_)) && total <= one_frame && !peer.congested
+    }
+
+    /// Bytes from the beginning that go with the offer of a message: packed data need not wait for an answer.
+    pub(crate) fn head(&self, limits: &Limits) -> u64 {
+        match self {
+            Data::Contiguous(_) => 0,
+            Data::Typed(_) => self.fragment(limits.max_send).min(self.total()),
+        }
     }
 
     /// Longest payload of one fragment of the message. Packed data goes in short ones, so that the receiver begins to
@@ -72,7 +93,11 @@ impl Data {
     pub(crate) fn fragment(&self, max_send: usize) -> u64 {
         match self {
             Data::Contiguous(_) => max_send.max(1) as u64,
-            Data::Typed(_) => max_send.clamp(1, PACKED_FRAGMENT) as u64,
+            Data::Typed(stream) => {
+                let Cut { parts, least, most } =
+                    if stream.mean_run() < COPIED_RUN { SHORT_RUNS } else { COPIES };
+                (stream.total() / parts).clamp(least, most).min(max_send.max(1) as u64)
+            }
         }
     }
 

@@ -17,9 +17,9 @@
 //!          ├────────────────┼───────────────────┤
 //!  word 2  │ CANCEL   0     │ sender's request  │   take that message back unless it is matched
 //!          ├────────────────┴───────────────────┤
-//!  word 2  │ RTS      total length in bytes     │   rendezvous: the payload comes when it is matched
+//!  word 2  │ RTS      total length in bytes     │   rendezvous: the payload comes when it is matched, but for a
 //!          ├────────────────┬───────────────────┤
-//!  word 3  │ flags          │ sender's request  │   bit 0: words 4-7 follow; bit 1: sender could put
+//!  word 3  │ flags          │ sender's request  │   + beginning. Bit 0: words 4-7 follow; bit 1: sender could put
 //!          ├────────────────┴───────────────────┤
 //!   4 - 6  │ key of the sender's memory         │
 //!          ├────────────────────────────────────┤
@@ -92,7 +92,7 @@ pub enum Body {
         /// The sender's request.
         sender: u32,
     },
-    /// The payload is still with the sender.
+    /// The payload is still with the sender, but for the beginning that may be here.
     Rendezvous(Rendezvous),
     /// Take an earlier message back.
     Cancel {
@@ -258,11 +258,14 @@ impl Frame {
         }
         let start = header.word(0);
         let kind = start as u8;
-        if payload != 0 && !matches!(kind, MATCH | SYNC | FRAG) {
+        if payload != 0 && !matches!(kind, MATCH | SYNC | RTS | FRAG) {
             return None;
         }
         if matches!(kind, MATCH..=CANCEL) {
-            Sequenced::parse(start, header).map(Frame::Sequenced)
+            let frame = Sequenced::parse(start, header)?;
+            let fits = |offer: Rendezvous| payload as u64 <= offer.total;
+            let whole = !matches!(frame.body, Body::Rendezvous(offer) if !fits(offer));
+            whole.then_some(Frame::Sequenced(frame))
         } else {
             Control::parse(start, header).map(Frame::Control)
         }

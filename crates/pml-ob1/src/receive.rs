@@ -47,7 +47,7 @@ impl Ob1 {
             return None;
         }
         let peer = pattern.peer?;
-        self.receive_awaited(btl, peer);
+        let _ = self.receive_awaited(btl, peer);
         let state = match self.recv_short(btl, pattern, into) {
             Some(len) => {
                 State::Done(Done::received(&pattern.envelope(), len as u64, len as u64, pattern.owner))
@@ -67,23 +67,29 @@ impl Ob1 {
     }
 
     /// Lets posted receives have messages of `peer` that are here, as long as the next one belongs to one of them.
-    /// Whether there were any.
     #[inline]
-    pub(crate) fn receive_awaited<B: Btl>(&mut self, btl: &mut B, peer: Peer) -> bool {
+    fn receive_awaited<B: Btl>(&mut self, btl: &mut B, peer: Peer) -> Look {
         let Ob1 { peers, posted, requests, .. } = self;
-        let Some(state) = peers.get(peer).filter(|state| !state.has_parked) else { return false };
-        let mut any = false;
+        let Some(state) = peers.get(peer).filter(|state| !state.has_parked) else { return Look::Other };
+        let (mut any, mut other) = (false, false);
         while posted.len() != 0 {
-            let awaited = Awaited { expected: &mut state.expected, posted, requests };
+            let awaited = Awaited { expected: &mut state.expected, posted, requests, other: &mut other };
             if btl.receive_if(state.route, awaited).is_none() {
-                let awaited = Awaited { expected: &mut state.expected, posted, requests };
+                if other {
+                    break;
+                }
+                let awaited = Awaited { expected: &mut state.expected, posted, requests, other: &mut other };
                 if btl.receive_longer_if(state.route, awaited).is_none() {
                     break;
                 }
             }
             any = true;
         }
-        any
+        match (any, other) {
+            (true, _) => Look::Received,
+            (false, true) => Look::Other,
+            (false, false) => Look::Nothing,
+        }
     }
 
     /// The result of a complete request, whose name is free from then on. A receive that waits for a known process
@@ -97,10 +103,16 @@ impl Ob1 {
         };
         let looks = if self.idle() { looks } else { 1 };
         for _ in 0..looks {
-            if self.receive_awaited(btl, peer)
-                && let Some(done) = self.take(id)
-            {
-                return Some(done);
+            match self.receive_awaited(btl, peer) {
+                Look::Nothing => {}
+                Look::Received => {
+                    let done = self.take(id);
+                    if done.is_some() {
+                        return done;
+                    }
+                }
+                // An offer, perhaps of this very message: not to be kept waiting.
+                Look::Other => return None,
             }
             core::hint::spin_loop();
         }
@@ -272,7 +284,7 @@ impl Ob1 {
         payload: PeerBytes<'_>,
     ) {
         if let Body::Rendezvous(offer) = body {
-            self.begin(btl, id, peer, envelope, offer);
+            self.begin(btl, id, peer, envelope, offer, payload);
             return;
         }
         deliver_eager(&mut self.requests, id, &envelope, payload);
@@ -281,8 +293,17 @@ impl Ob1 {
         }
     }
 
-    /// Starts the transfer of an offered message: by get, put or fragments, in this order of liking.
-    fn begin<B: Btl>(&mut self, btl: &mut B, id: ReqId, peer: Peer, envelope: Envelope, offer: Rendezvous) {
+    /// Starts the transfer of an offered message: by get, put or fragments, in this order of liking. `head`, the
+    /// beginning that came with the offer, is stored while the sender prepares what follows it.
+    fn begin<B: Btl>(
+        &mut self,
+        btl: &mut B,
+        id: ReqId,
+        peer: Peer,
+        envelope: Envelope,
+        offer: Rendezvous,
+        head: PeerBytes<'_>,
+    ) {
         let Some(request) = self.requests.get_mut(id.0) else { return };
         let owner = request.owner;
         let lost = State::Done(Done::lost(owner));
@@ -292,19 +313,22 @@ impl Ob1 {
         }
         let Rendezvous { total, sender, .. } = offer;
         let accepted = total.min(post.data.total());
-        if accepted == 0 {
-            self.finish(btl, id, Done::received(&envelope, 0, total, owner));
+        if accepted <= head.len() as u64 {
+            let mut data = post.data;
+            data.pour(0, head);
+            self.finish(btl, id, Done::received(&envelope, accepted, total, owner));
             return self.control(btl, peer, Control::Ack { sender });
         }
         self.serial = self.serial.wrapping_add(1);
         let memory = post.data.contiguous().map(|memory| memory.part(0, accepted as usize));
         let stage = match memory {
-            Some(memory) => plan_get(btl, peer, memory, &offer, self.serial),
+            _ if !head.is_empty() => None,
+            Some(memory) => plan_get(btl, peer, memory, &offer, self.serial)
+                .or_else(|| plan_put(btl, peer, memory, &offer)),
             None => plan_get_runs(btl, peer, &post.data, accepted, &offer, self.serial),
         };
-        let stage = stage
-            .or_else(|| memory.and_then(|memory| plan_put(btl, peer, memory, &offer)))
-            .unwrap_or(ReceiveStage::Incoming { received: 0, exposed: None });
+        let received = head.len() as u64;
+        let stage = stage.unwrap_or(ReceiveStage::Incoming { received, exposed: None });
         let receive = Receive { peer, envelope, offer, accepted, data: post.data, stage };
         request.state = State::Receive(Box::new(receive));
         self.unfinished += 1;
@@ -317,7 +341,11 @@ impl Ob1 {
                 self.control(btl, peer, Control::Rtr { sender, receiver: id.0, accepted, key });
             }
             ReceiveStage::Incoming { exposed: None, .. } => {
+                // First the answer: the sender packs what follows while the head is unpacked.
                 self.control(btl, peer, Control::Cts { sender, receiver: id.0, accepted });
+                if let Some((_, receive)) = self.incoming(peer, id) {
+                    receive.data.pour(0, head);
+                }
             }
         }
     }
@@ -394,6 +422,8 @@ struct Awaited<'a> {
     expected: &'a mut u32,
     posted: &'a mut Posted,
     requests: &'a mut Requests,
+    /// Set when there is something else.
+    other: &'a mut bool,
 }
 
 impl Take for Awaited<'_> {
@@ -402,11 +432,12 @@ impl Take for Awaited<'_> {
 
     #[inline(always)]
     fn take(self, header: PeerBytes<'_>, payload: PeerBytes<'_>) -> Option<()> {
-        let (sequence, envelope) = frame::plain(header)?;
-        if sequence != *self.expected % SEQUENCES {
+        let next = frame::plain(header).filter(|(sequence, _)| *sequence == *self.expected % SEQUENCES);
+        let awaited = next.and_then(|(_, envelope)| self.posted.take(&envelope).map(|key| (key, envelope)));
+        let Some((key, envelope)) = awaited else {
+            *self.other = true;
             return None;
-        }
-        let key = self.posted.take(&envelope)?;
+        };
         *self.expected = self.expected.wrapping_add(1);
         deliver_eager(self.requests, ReqId(key), &envelope, payload);
         Some(())
@@ -437,6 +468,15 @@ impl Take for Exact<'_> {
         self.into.write(payload);
         Some(payload.len())
     }
+}
+
+/// What [`Ob1::receive_awaited`] found.
+enum Look {
+    /// Messages for posted receives, which have them now.
+    Received,
+    /// Something that is not for a posted receive, or for the full treatment.
+    Other,
+    Nothing,
 }
 
 /// What [`Ob1::recv_unexpected`] found.

@@ -88,6 +88,8 @@ pub(crate) struct Send {
     pub data: Data,
     pub stage: SendStage,
     pub cancel: Cancel,
+    /// Bytes that went with the offer.
+    pub head: u64,
     /// Our memory, open for the receiver to get from; concealed when the receiver answers.
     pub exposed: Option<RemoteKey>,
 }

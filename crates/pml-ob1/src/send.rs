@@ -83,7 +83,7 @@ impl Ob1 {
             waits = true;
         }
         let stage = SendStage::Queued;
-        let send = Send { to: *to, mode, data, stage, cancel: Cancel::No, exposed: None };
+        let send = Send { to: *to, mode, data, stage, cancel: Cancel::No, exposed: None, head: 0 };
         let id = self.insert(to.owner, State::Send(Box::new(send)))?;
         if waits || self.launch(btl, id).is_err() {
             self.enqueue(to.peer, Queued::First(id));
@@ -106,19 +106,27 @@ impl Ob1 {
         let to = send.to;
         let total = send.data.total();
         let peer = self.peers.entry(to.peer);
-        let eager = send.data.is_eager(btl, to.peer, peer) && !btl.congested(to.peer);
+        let welcome = !peer.congested && !btl.congested(to.peer);
+        let eager = welcome && send.data.is_eager(btl, to.peer, peer);
         let synchronous = send.mode == Mode::Synchronous;
         let body = match (eager, synchronous) {
             (true, false) => Body::Eager,
             (true, true) => Body::Sync { sender: id.0 },
             (false, _) => Body::Rendezvous(send.offer(btl, id)),
         };
-        let payload = if eager { total as usize } else { 0 };
+        let payload = match body {
+            Body::Rendezvous(Rendezvous { exposed: None, .. }) if welcome => {
+                send.data.head(btl.limits(to.peer))
+            }
+            Body::Rendezvous(_) => 0,
+            _ => total,
+        };
         let header = first_frame(&to, peer.next_send, body);
-        send.data.send_part(btl, to.peer, header.words(), 0, payload)?;
+        send.data.send_part(btl, to.peer, header.words(), 0, payload as usize)?;
         peer.next_send = peer.next_send.wrapping_add(1);
-        peer.charge(payload as u64);
+        peer.charge(payload);
         send.stage = SendStage::Offered;
+        send.head = payload;
         match body {
             Body::Eager => {
                 self.counts.eager_sends += 1;
@@ -152,7 +160,7 @@ impl Ob1 {
             return;
         };
         let end = accepted.min(send.data.total());
-        send.stage = SendStage::Streaming { receiver, next: 0, end };
+        send.stage = SendStage::Streaming { receiver, next: send.head.min(end), end };
         if let Some(key) = send.exposed.take() {
             btl.conceal(peer, key);
         }

@@ -68,7 +68,7 @@ impl Unexpected {
 
     /// Copies payload into memory that is ours and counts it.
     pub fn keep(&mut self, body: &Body, payload: PeerBytes<'_>) -> Payload {
-        if !matches!(body, Body::Eager | Body::Sync { .. }) {
+        if !counts(body, payload.len()) {
             return Payload::EMPTY;
         }
         let kept = self.buffers.keep(payload);
@@ -78,7 +78,7 @@ impl Unexpected {
 
     /// Ends what [`Unexpected::keep`] began.
     pub fn give_back(&mut self, body: &Body, payload: Payload) {
-        if matches!(body, Body::Eager | Body::Sync { .. }) {
+        if counts(body, payload.bytes().len()) {
             self.bytes -= payload.footprint();
             self.buffers.give_back(payload);
         }
@@ -160,5 +160,14 @@ impl Unexpected {
             }
         }
         self.wild[shape] = Some(index);
+    }
+}
+
+/// Whether a message with a payload of `len` bytes has a share in what is kept.
+fn counts(body: &Body, len: usize) -> bool {
+    match body {
+        Body::Eager | Body::Sync { .. } => true,
+        Body::Rendezvous(_) => len != 0,
+        Body::Cancel { .. } => false,
     }
 }

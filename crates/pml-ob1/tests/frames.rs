@@ -100,6 +100,16 @@ proptest! {
     }
 
     #[test]
+    fn an_offer_carries_no_more_than_its_message(s in sequenced(), payload in 1..400usize) {
+        let whole = match s.body {
+            Body::Rendezvous(offer) => payload as u64 <= offer.total,
+            Body::Cancel { .. } => false,
+            Body::Eager | Body::Sync { .. } => true,
+        };
+        prop_assert_eq!(parse(s.header().words(), payload).is_some(), whole);
+    }
+
+    #[test]
     fn a_header_of_odd_length_is_refused(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
         if !bytes.len().is_multiple_of(8) {
             prop_assert_eq!(Frame::parse(PeerBytes::of(&bytes), 0), None);
@@ -162,7 +172,8 @@ impl Attack {
                     frame.sequence = self.sequence % SEQUENCES;
                     self.sequence += 1;
                 }
-                let carries = matches!(frame.body, Body::Eager | Body::Sync { .. });
+                // The payload of an offer is now and then longer than the message.
+                let carries = !matches!(frame.body, Body::Cancel { .. });
                 self.write(frame.header().words(), if carries { len } else { 0 });
             }
             Act::Frame(Frame::Control(control), _, len) => {

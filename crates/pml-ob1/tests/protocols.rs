@@ -82,14 +82,36 @@ fn without_either_long_messages_go_as_fragments() {
 }
 
 #[test]
-fn typed_data_goes_in_one_frame_or_as_fragments() {
-    let options = Options::new(2);
-    let longer_than_a_frame = LENGTHS.iter().filter(|&&len| len > options.limits.max_send).count() as u64;
+fn typed_data_goes_as_fragments() {
     for (send, receive) in [(true, false), (false, true), (true, true)] {
-        let [sender, receiver] = all_orders(options, send, receive);
-        // What is packed anyway gains nothing from a rendezvous where one frame takes it.
-        let copies = if send { longer_than_a_frame } else { 5 };
-        assert_eq!((sender.copies, sender.puts, receiver.gets), (copies, 0, 0));
+        let [sender, receiver] = all_orders(Options::new(2), send, receive);
+        assert_eq!((sender.copies, sender.puts, receiver.gets), (5, 0, 0));
+    }
+}
+
+#[test]
+fn the_beginning_of_typed_data_goes_with_its_offer() {
+    const LEN: usize = 40_000;
+    // Receives of less than the beginning, of more, and of all.
+    for room in [0, 100, 4096, 20_000, LEN] {
+        let mut world = World::plain(Options::new(2));
+        let bytes = content(5, LEN);
+        let mut source = strided(&bytes, 24);
+        let mut sink = vec![0xAA; room + 8];
+        let sent = world.ranks[0].isend(&to(1, 0, 7), Strided::data(&mut source, 24, LEN), Mode::Standard);
+        let sent = sent.expect("a rendezvous");
+        world.settle();
+        let kept = world.ranks[1].ob1.counters().unexpected_bytes;
+        assert!((4096..LEN as u64).contains(&kept), "{kept} bytes came with the offer");
+        let received = world.ranks[1].irecv(&from(0, 7), contiguous(&mut sink[..room]));
+        world.settle();
+        assert!(world.ranks[0].ob1.take(sent).is_some());
+        let done = world.ranks[1].ob1.take(received).unwrap();
+        let error = if room < LEN { abi::ERR_TRUNCATE } else { abi::SUCCESS };
+        assert_eq!((done.error, done.status.bytes()), (error, room as u64));
+        assert!(sink[..room] == bytes[..room]);
+        assert_eq!(sink[room..], [0xAA; 8]);
+        world.assert_clean();
     }
 }
 
