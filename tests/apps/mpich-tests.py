@@ -68,7 +68,8 @@ def compile_program(suite, build, prefix, case):
     if not os.path.exists(files[0]):
         return "its source is made by MPICH's build or in another language"
     utilities = [os.path.join(build, "util/.libs", name) for name in ("libdtypes.a", "libmtest.a", "libmtest_thread.a", "libmtest.a")]
-    command = [os.path.join(prefix, "bin/mpicc"), "-w", "-O1", "-DHAVE_CONFIG_H", *words,
+    before = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpich-tests.h")
+    command = [os.path.join(prefix, "bin/mpicc"), "-w", "-O1", "-DHAVE_CONFIG_H", *words, "-include", before,
                f"-I{build}/include", f"-I{suite}/include", f"-I{build}/dtpools/include", f"-I{suite}/dtpools/include",
                *files, *utilities, f"{build}/dtpools/src/.libs/libdtpools.a", "-lpthread", "-lm",
                "-o", into]

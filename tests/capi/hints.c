@@ -50,6 +50,16 @@ static void communicators(void)
     is(used, "mpi_assert_no_any_source", "true", "MPI_Comm_dup_with_info takes its own");
     MPI_Info_free(&used);
     MPI_Comm_free(&with);
+    MPI_Comm_split_type(copy, MPI_COMM_TYPE_SHARED, 0, given, &with);
+    MPI_Comm_get_info(with, &used);
+    is(used, "mpi_assert_no_any_source", "true", "MPI_Comm_split_type takes its own");
+    MPI_Info_free(&used);
+    MPI_Comm_free(&with);
+    MPI_Dist_graph_create_adjacent(copy, 0, NULL, MPI_UNWEIGHTED, 0, NULL, MPI_UNWEIGHTED, given, 0, &with);
+    MPI_Comm_get_info(with, &used);
+    is(used, "mpi_assert_no_any_source", "true", "MPI_Dist_graph_create_adjacent takes its own");
+    MPI_Info_free(&used);
+    MPI_Comm_free(&with);
     MPI_Comm_free(&copy);
     MPI_Info_free(&given);
 }

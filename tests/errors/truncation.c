@@ -93,7 +93,6 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     out = calloc(1, LARGEST);
     in = malloc(LARGEST + GUARD);
     for (i = 0; i < sizeof sizes / sizeof *sizes; i++) {

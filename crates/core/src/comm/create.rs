@@ -155,8 +155,13 @@ pub fn create_from_group(
     };
     let handler = crate::errhandler::initial(t, errhandler, crate::errhandler::Target::Comm)?;
     *new = over_group(t, &group, MEETING << 1, string_tag(tag), handler, None)?;
-    if *new != abi::COMM_NULL {
-        t.lock().comms.get_mut(*new)?.info = hints::known(&hints);
+    give_hints(t, *new, &hints)
+}
+
+/// Gives a new communicator the hints that were given for it.
+pub(crate) fn give_hints(t: &mut Token, new: abi::Comm, hints: &Info) -> Result<()> {
+    if new != abi::COMM_NULL {
+        t.lock().comms.get_mut(new)?.info = hints::known(hints);
     }
     Ok(())
 }
@@ -223,23 +228,24 @@ pub fn split_type(
     info: abi::Info,
     new: &mut abi::Comm,
 ) -> Result<()> {
-    let color = {
+    let (color, hints) = {
         let state = t.lock();
         state.comm(comm)?;
         let hints = state.infos.hints(info)?;
-        match split_type {
+        let color = match split_type {
             abi::COMM_TYPE_SHARED => state.node(),
             abi::COMM_TYPE_HW_GUIDED => state.guided(&hints, false),
             abi::COMM_TYPE_RESOURCE_GUIDED => state.guided(&hints, true),
             abi::COMM_TYPE_HW_UNGUIDED | abi::UNDEFINED => abi::UNDEFINED,
             _ => return Err(Error::new(abi::ERR_ARG, "no such split type")),
-        }
+        };
+        (color, hints)
     };
     *new = match any_unguided(t, comm, split_type)? {
         true => unguided(t, comm, split_type, key, info)?,
         false => split_by(t, comm, color, key)?,
     };
-    Ok(())
+    give_hints(t, *new, &hints)
 }
 
 /// Whether the members split by the next smaller part of the hardware. All agree: those that give

@@ -75,7 +75,7 @@ pub fn waitall(
     requests: &mut [abi::Request],
     mut statuses: Option<&mut [Status]>,
 ) -> Result<()> {
-    let (mut next, mut wrong) = (0, false);
+    let (mut next, mut wrong) = (0, None);
     while next < requests.len() {
         let plain = wait_for(t, |state| {
             while next < requests.len() {
@@ -85,14 +85,14 @@ pub fn waitall(
                     Plain::Other => return Some(false),
                 };
                 requests[next] = abi::REQUEST_NULL;
-                wrong |= note(&mut statuses, next, &done, wrong);
+                note(&mut statuses, next, &done, &mut wrong);
                 next += 1;
             }
             Some(true)
         });
         if !plain {
             let done = wait_one(t, &mut requests[next])?.unwrap_or(EMPTY);
-            wrong |= note(&mut statuses, next, &done, wrong);
+            note(&mut statuses, next, &done, &mut wrong);
             next += 1;
         }
     }
@@ -122,26 +122,31 @@ impl State {
     }
 }
 
-/// Writes one status of many; whether its request failed. Errors are written from the first failure on.
-fn note(statuses: &mut Option<&mut [Status]>, i: usize, done: &Done, wrong: bool) -> bool {
+/// The communicator of the first request that failed, on which the whole call's error is raised.
+type Wrong = Option<abi::Comm>;
+
+/// Writes one status of many. Errors are written from the first failure on.
+fn note(statuses: &mut Option<&mut [Status]>, i: usize, done: &Done, wrong: &mut Wrong) {
     let failed = done.error != abi::SUCCESS;
     if let Some(statuses) = statuses {
         statuses[i].fill(&done.status);
-        if failed && !wrong {
+        if failed && wrong.is_none() {
             statuses[..i].iter_mut().for_each(|status| status.error = abi::SUCCESS);
         }
-        if failed || wrong {
+        if failed || wrong.is_some() {
             statuses[i].error = done.error;
         }
     }
-    failed
+    if failed {
+        wrong.get_or_insert(abi::Comm(done.owner as usize));
+    }
 }
 
-fn in_status(wrong: bool) -> Result<()> {
-    if wrong {
-        return Err(Error::new(abi::ERR_IN_STATUS, "at least one of the requests failed"));
+fn in_status(wrong: Wrong) -> Result<()> {
+    match wrong {
+        Some(comm) => Err(Error::new(abi::ERR_IN_STATUS, "at least one of the requests failed").on(comm)),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// `MPI_Testall`: takes results only when all requests are complete.
@@ -164,10 +169,10 @@ pub fn testall(
         return Ok(());
     }
     *flag = 1;
-    let mut wrong = false;
+    let mut wrong = None;
     for (i, request) in requests.iter_mut().enumerate() {
         let done = wait_one(t, request)?.unwrap_or(EMPTY);
-        wrong |= note(&mut statuses, i, &done, wrong);
+        note(&mut statuses, i, &done, &mut wrong);
     }
     in_status(wrong)
 }
@@ -225,11 +230,11 @@ fn deliver_some(
     mut statuses: Option<&mut [Status]>,
 ) -> Result<()> {
     *outcount = some.len() as i32;
-    let mut wrong = false;
+    let mut wrong = None;
     for (slot, (i, finished)) in some.into_iter().enumerate() {
         let done = conclude(t, &mut requests[i], finished);
         indices[slot] = i as i32;
-        wrong |= note(&mut statuses, slot, &done, wrong);
+        note(&mut statuses, slot, &done, &mut wrong);
     }
     in_status(wrong)
 }

@@ -96,6 +96,7 @@ pub fn cart_create(
     _reorder: i32,
     new: &mut abi::Comm,
 ) -> Result<()> {
+    *new = abi::COMM_NULL;
     let cart = {
         let state = t.lock();
         Cart::new(dims, periods, state.plain_comm(comm)?)?

@@ -68,9 +68,9 @@ pub fn dist_graph_create_adjacent(
     _reorder: i32,
     new: &mut abi::Comm,
 ) -> Result<()> {
-    let (size, graph) = {
+    let (size, graph, hints) = {
         let state = t.lock();
-        state.infos.hints(info)?;
+        let hints = state.infos.hints(info)?;
         let size = state.plain_comm(comm)?;
         checked(sources, size)?;
         checked(destinations, size)?;
@@ -79,10 +79,10 @@ pub fn dist_graph_create_adjacent(
         let weighted = coming.is_some() && going.is_some();
         let incoming = Edges { ranks: sources.to_vec(), weights: coming.unwrap_or_default() };
         let outgoing = Edges { ranks: destinations.to_vec(), weights: going.unwrap_or_default() };
-        (size, DistGraph { incoming, outgoing, weighted })
+        (size, DistGraph { incoming, outgoing, weighted }, hints)
     };
     *new = attach(t, comm, size, Topology::DistGraph(graph))?;
-    Ok(())
+    crate::comm::give_hints(t, *new, &hints)
 }
 
 /// An edge of the whole graph: source, destination, weight.
@@ -100,9 +100,9 @@ pub fn dist_graph_create(
     _reorder: i32,
     new: &mut abi::Comm,
 ) -> Result<()> {
-    let (size, edges, weighted) = {
+    let (size, edges, weighted, hints) = {
         let state = t.lock();
-        state.infos.hints(info)?;
+        let hints = state.infos.hints(info)?;
         let size = state.plain_comm(comm)?;
         if degrees.iter().any(|&degree| degree < 0) {
             return Err(Error::new(abi::ERR_ARG, "a degree is negative"));
@@ -118,7 +118,7 @@ pub fn dist_graph_create(
             .enumerate()
             .map(|(i, (source, &dest))| [source, dest, weights.as_ref().map_or(1, |weights| weights[i])])
             .collect();
-        (size, edges, weights.is_some())
+        (size, edges, weights.is_some(), hints)
     };
     let all = gather_edges(t, comm, &edges)?;
     let rank = t.lock().comm(comm)?.rank as i32;
@@ -129,7 +129,7 @@ pub fn dist_graph_create(
     };
     let graph = DistGraph { incoming: side(1, 0), outgoing: side(0, 1), weighted };
     *new = attach(t, comm, size, Topology::DistGraph(graph))?;
-    Ok(())
+    crate::comm::give_hints(t, *new, &hints)
 }
 
 /// Every process's edges, in rank order.

@@ -64,6 +64,7 @@ pub fn graph_create(
     _reorder: i32,
     new: &mut abi::Comm,
 ) -> Result<()> {
+    *new = abi::COMM_NULL;
     let graph = {
         let state = t.lock();
         Graph::new(index, edges, state.plain_comm(comm)?)?
