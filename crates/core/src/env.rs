@@ -70,12 +70,8 @@ fn join(t: &mut Token) {
     state.errhandlers.initial = state.params.mpi.initial_errhandler.into();
     state.predefined.appnum = job.app_num;
     state.predefined.universe_size = job.universe_size.map_or(-1, |size| size as i32);
-    state.infos.env = job.info.iter().cloned().collect();
+    state.infos.env = with_memory_kinds(job.info.iter().cloned().collect());
     state.memory_kinds = hints::kinds_for(state.infos.env.get(hints::KINDS));
-    if state.infos.env.get(hints::KINDS).is_some() {
-        let kinds = state.memory_kinds.clone();
-        state.infos.env.set(hints::KINDS, &kinds);
-    }
     let peers: Arc<[u32]> = (0..job.size).collect();
     state.world = Some(World {
         group: Arc::new(Group::new(peers, job.rank)),
@@ -251,8 +247,12 @@ pub fn pcontrol(_t: &mut Token, _level: i32) -> Result<()> {
     Ok(())
 }
 
-/// What `MPI_Info_create_env` knows before initialisation (MPI-5.0 section 11.2.1).
+/// What `MPI_Info_create_env` knows before initialisation (MPI-5.0 section 11.2.1): what our launcher told, else what
+/// can be seen.
 pub(crate) fn environment() -> Info {
+    if let Some(told) = pmi::told::info() {
+        return with_memory_kinds(told.into_iter().collect());
+    }
     let mut info = Info::default();
     if let Some(command) = std::env::args().next() {
         info.set("command", &command);
@@ -262,8 +262,14 @@ pub(crate) fn environment() -> Info {
     }
     info.set("host", host_name().trim_end());
     info.set("arch", std::env::consts::ARCH);
-    if phase() == Phase::Before {
-        info.set("thread_level", "MPI_THREAD_MULTIPLE");
+    info
+}
+
+/// What was asked for in kinds of memory (MPI-5.0 section 11.4.3) becomes what there is.
+fn with_memory_kinds(mut info: Info) -> Info {
+    if let Some(asked) = info.get(hints::KINDS) {
+        let kinds = hints::kinds_for(Some(asked));
+        info.set(hints::KINDS, &kinds);
     }
     info
 }

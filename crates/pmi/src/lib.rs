@@ -24,6 +24,7 @@ mod native;
 pub mod scm;
 pub mod segment;
 mod standard;
+pub mod told;
 pub mod welcome;
 pub mod wire;
 

@@ -83,12 +83,15 @@ impl Program {
         };
         let name = c_string(&app.program);
         let arguments = std::iter::once(name).chain(app.arguments.iter().map(|a| c_string(a))).collect();
+        let info = info_env(app, host);
+        let mut environment = environment::shared(&app.environment);
+        environment.push(c_string(OsStr::new(&pmi::told::entry(&info))));
         Ok(Program {
             path: c_string(path.as_os_str()),
             arguments,
-            environment: environment::shared(&app.environment),
+            environment,
             directory: app.directory.as_deref().map(|d| c_string(d.as_os_str())),
-            info: info_env(app, host),
+            info,
         })
     }
 }

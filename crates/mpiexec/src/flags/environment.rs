@@ -137,6 +137,15 @@ pub const FLAGS: &[Flag] = &[
         },
     },
     Flag {
+        names: &["memory-alloc-kinds"],
+        values: &["KIND[,KIND…]"],
+        help: "kinds of memory that the program asks for, such as mpi:alloc_mem",
+        apply: |options, values| {
+            options.app.info.push(("mpi_memory_alloc_kinds".to_owned(), text(&values[0])?.to_owned()));
+            Ok(())
+        },
+    },
+    Flag {
         names: &["initial-errhandler"],
         values: &["NAME"],
         help: "error handler to begin with: mpi_errors_are_fatal, mpi_errors_abort, mpi_errors_return",

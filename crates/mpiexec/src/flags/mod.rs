@@ -101,7 +101,7 @@ mod tests {
              l prepend-rank tag-output output timestamp-output outfile-pattern errfile-pattern output-filename \
              merge-stderr-to-stdout stdin launcher launcher-exec bootstrap bootstrap-exec rmk iface usize timeout \
              get-stack-traces allow-run-as-root disable-auto-cleanup print-all-exitcodes v q V version info \
-             mca gmca prtemca pmixmca soft arch file initial-errhandler help";
+             mca gmca prtemca pmixmca soft arch file memory-alloc-kinds initial-errhandler help";
         for name in names.split_whitespace() {
             assert!(find(name).is_some(), "-{name}");
         }
