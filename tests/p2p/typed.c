@@ -78,6 +78,21 @@ static int truncated(int run)
     return good;
 }
 
+/* To oneself: from one half of the memory to the other. */
+static int to_oneself(int total, int from, int into)
+{
+    char *to = memory + ROOM / 2;
+    MPI_Datatype out = in_runs(total, from), in = in_runs(total, into);
+    memset(memory, -1, ROOM);
+    memset(expected, -1, ROOM / 2);
+    spread(memory, total, from);
+    spread(expected, total, into);
+    MPI_Sendrecv(memory, 1, out, 0, 0, to, 1, in, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    MPI_Type_free(&out);
+    MPI_Type_free(&in);
+    return memcmp(to, expected, ROOM / 2) == 0;
+}
+
 int main(int argc, char **argv)
 {
     static const int runs[] = {8, 512, 4096, 65536}, totals[] = {65536, 262144, 1 << 20, MOST};
@@ -94,6 +109,15 @@ int main(int argc, char **argv)
             for (size_t b = 0; b < sizeof runs / sizeof *runs; b++)
                 good &= sent(totals[t], runs[a], runs[b], 0) && sent(totals[t], runs[a], runs[b], 1);
         snprintf(name, sizeof name, "%d bytes in runs of any length arrive in runs of any length", totals[t]);
+        if (rank == 0)
+            check(good, name, totals[t]);
+    }
+    for (size_t t = 0; t + 1 < sizeof totals / sizeof *totals; t++) {
+        int good = 1;
+        for (size_t a = 0; a < sizeof runs / sizeof *runs; a++)
+            for (size_t b = 0; b < sizeof runs / sizeof *runs; b++)
+                good &= to_oneself(totals[t], runs[a], runs[b]);
+        snprintf(name, sizeof name, "%d bytes in runs of any length go to oneself", totals[t]);
         if (rank == 0)
             check(good, name, totals[t]);
     }

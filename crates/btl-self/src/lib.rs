@@ -4,12 +4,14 @@
 //! fetched and stored by plain copies, made when they are asked for and reported by the next event.
 
 mod parcel;
+mod runs;
 
 use std::collections::VecDeque;
 
 use btl::{Access, Arrival, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Sleep};
 use mem::{Source, UserMem};
 use parcel::Parcel;
+use runs::Exposed;
 use shm::doorbell::Doorbell;
 use slab::Slab;
 
@@ -26,7 +28,7 @@ pub struct Loopback {
     /// Released parcels, whose memory is used again.
     spare: Vec<Parcel>,
     events: VecDeque<Event>,
-    exposed: Slab<UserMem, 20, 12>,
+    exposed: Slab<Exposed, 20, 12>,
     doorbell: &'static Doorbell,
     /// Payload moved so far, in bytes.
     moved: u64,
@@ -90,9 +92,18 @@ impl Loopback {
         self.doorbell.ring(|word| platform::futex::wake(word, i32::MAX));
     }
 
+    fn named(&self, key: &RemoteKey) -> Result<&Exposed, Refusal> {
+        slab_key(key).and_then(|key| self.exposed.get(key)).ok_or(Refusal::Unfit)
+    }
+
+    fn enter(&mut self, memory: Exposed) -> Result<RemoteKey, Refusal> {
+        let key = self.exposed.insert(memory).map_err(|_| Refusal::Busy)?;
+        Ok(RemoteKey([MARK, u64::from(key), 0]))
+    }
+
     /// The part of exposed memory that a get or put names.
     fn part(&self, key: &RemoteKey, offset: u64, len: usize) -> Result<UserMem, Refusal> {
-        let memory = slab_key(key).and_then(|key| self.exposed.get(key)).ok_or(Refusal::Unfit)?;
+        let Exposed::One(memory) = self.named(key)? else { return Err(Refusal::Unfit) };
         let offset = usize::try_from(offset).map_err(|_| Refusal::Unfit)?;
         let part = memory.part(offset, len);
         if part.len() == len { Ok(part) } else { Err(Refusal::Unfit) }
@@ -156,8 +167,28 @@ impl Btl for Loopback {
     }
 
     fn expose(&mut self, _peer: Peer, memory: UserMem, _access: Access) -> Result<RemoteKey, Refusal> {
-        let key = self.exposed.insert(memory).map_err(|_| Refusal::Busy)?;
-        Ok(RemoteKey([MARK, u64::from(key), 0]))
+        self.enter(Exposed::One(memory))
+    }
+
+    fn takes_runs(&self, _peer: Peer) -> bool {
+        true
+    }
+
+    fn expose_runs(&mut self, _peer: Peer, runs: &[UserMem]) -> Result<RemoteKey, Refusal> {
+        self.enter(Exposed::Many(runs.into()))
+    }
+
+    fn get_runs(
+        &mut self,
+        _peer: Peer,
+        local: &[UserMem],
+        key: &RemoteKey,
+        cookie: u64,
+    ) -> Result<(), Refusal> {
+        let copied = runs::copy(self.named(key)?.runs(), 0, local).ok_or(Refusal::Unfit)?;
+        self.moved += copied;
+        self.finish(cookie);
+        Ok(())
     }
 
     fn conceal(&mut self, _peer: Peer, key: RemoteKey) {
@@ -174,8 +205,10 @@ impl Btl for Loopback {
         offset: u64,
         cookie: u64,
     ) -> Result<(), Refusal> {
-        self.part(key, offset, local.len())?.copy_to(local);
-        self.moved += local.len() as u64;
+        self.moved += match self.named(key)? {
+            Exposed::One(_) => self.part(key, offset, local.len())?.copy_to(local) as u64,
+            Exposed::Many(runs) => runs::copy(runs, offset, &[local]).ok_or(Refusal::Unfit)?,
+        };
         self.finish(cookie);
         Ok(())
     }
