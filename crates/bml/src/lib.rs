@@ -40,8 +40,8 @@ pub type Gemini = Ugni<SoftNic<HostNic>, fn() -> Time>;
 pub struct Bml {
     routes: Box<[Reached]>,
     loopback: Loopback,
-    /// Behind a pointer, so that asking whether it is there costs one test.
-    vader: Option<Box<Vader>>,
+    /// In place, so that the straight line finds its links at a fixed address.
+    vader: Option<Vader>,
     gemini: Option<Box<Gemini>>,
     /// Whether Gemini is asked before vader for the next arrival; they take turns.
     gemini_first: bool,
@@ -120,7 +120,7 @@ impl Bml {
         Ok(Bml {
             routes,
             loopback: Loopback::new(me, doorbell),
-            vader: vader.map(Box::new),
+            vader,
             gemini: gemini.map(Box::new),
             gemini_first: false,
             loopback_first: false,
@@ -129,7 +129,7 @@ impl Bml {
 
     /// The transport of this node's processes, for what they share beyond messages.
     pub fn vader(&self) -> Option<&Vader> {
-        self.vader.as_deref()
+        self.vader.as_ref()
     }
 
     /// The transport over Gemini, for what it counts.
@@ -149,7 +149,7 @@ impl Bml {
 
     /// As [`Bml::vader`], to reach into other processes' memory.
     pub fn vader_mut(&mut self) -> Option<&mut Vader> {
-        self.vader.as_deref_mut()
+        self.vader.as_mut()
     }
 
     /// Payload moved so far, by transport.
@@ -217,15 +217,14 @@ impl Btl for Bml {
         }
     }
 
+    /// For vader only: a call of another transport would have the straight line keep its arguments in memory.
     #[inline(always)]
     fn send_on<S: Source>(&mut self, route: Route, header: &[u64], payload: &mut S) -> Result<Asleep, Busy> {
-        match &mut self.vader {
-            Some(vader) => vader.send_on(route, header, payload),
-            None => self.send_by_gemini(route, header, payload),
-        }
+        self.vader.as_mut().ok_or(Busy)?.send_on(route, header, payload)
     }
 
     #[cold]
+    #[inline(never)]
     fn wake(&mut self, route: Route) {
         if let Some(vader) = &mut self.vader {
             vader.wake(route);
@@ -245,17 +244,23 @@ impl Btl for Bml {
         }
     }
 
+    /// For vader only, as [`Bml::send_on`].
     #[inline(always)]
     fn receive_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
-        match &mut self.vader {
-            Some(vader) => vader.receive_if(route, take),
-            None => self.gemini.as_mut()?.receive_if(route, take),
-        }
+        self.vader.as_mut()?.receive_if(route, take)
+    }
+
+    #[inline(always)]
+    fn look_out(&self, route: Route, looks: u32) -> bool {
+        self.vader.as_ref().is_some_and(|vader| vader.look_out(route, looks))
     }
 
     #[inline(always)]
     fn receive_longer_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
-        self.vader.as_mut()?.receive_longer_if(route, take)
+        match &mut self.vader {
+            Some(vader) => vader.receive_longer_if(route, take),
+            None => self.gemini.as_mut()?.receive_if(route, take),
+        }
     }
 
     #[inline(always)]
@@ -424,7 +429,7 @@ impl Bml {
     fn next_of_both(&mut self) -> Option<Arrival> {
         let Bml { vader, gemini, gemini_first, .. } = self;
         *gemini_first = !*gemini_first;
-        let by_vader = |vader: &mut Option<Box<Vader>>| vader.as_mut()?.next_arrival();
+        let by_vader = |vader: &mut Option<Vader>| vader.as_mut()?.next_arrival();
         let by_gemini = |gemini: &mut Option<Box<Gemini>>| gemini.as_mut()?.next_arrival();
         let arrival = match gemini_first {
             true => by_gemini(gemini).or_else(|| by_vader(vader)),

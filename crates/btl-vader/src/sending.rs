@@ -9,6 +9,8 @@ use shm::fastbox;
 use crate::link::Entry;
 use crate::transport::Vader;
 
+const _: () = assert!(btl::SHORT + 16 <= fastbox::BODY_BYTES, "a slot holds a short message");
+
 impl Vader {
     /// Sends to the process at place `local` on the node, if the message fits in a slot of its fastbox, there is
     /// one, and it is not full.

@@ -131,6 +131,12 @@ impl Btl for Vader {
     }
 
     #[inline(always)]
+    fn look_out(&self, route: Route, looks: u32) -> bool {
+        let link = self.links.get(route.0 as usize);
+        link.and_then(|link| link.inbound.as_ref()).is_some_and(|inbound| inbound.look_out(looks))
+    }
+
+    #[inline(always)]
     fn receive_longer_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
         self.longer_of_one_if(route.0, take)
     }

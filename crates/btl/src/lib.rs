@@ -36,8 +36,9 @@ pub struct Peer(pub u32);
 /// Most header words (8 bytes each) that a message may carry.
 pub const MAX_HEADER_WORDS: usize = 8;
 
-/// Most payload bytes of a message that [`Btl::send_on`] takes, where the eager limit is not lower still.
-pub const SHORT: usize = 128;
+/// Most payload bytes of a message that [`Btl::send_on`] takes, where the eager limit is not lower still: what two cache
+/// lines hold beside a word of the transport and a header of two words.
+pub const SHORT: usize = 104;
 
 /// Nothing was taken; try again later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -213,6 +214,13 @@ pub trait Btl {
     #[inline(always)]
     fn receive_if<T: Take>(&mut self, _route: Route, _take: T) -> Option<T::Taken> {
         None
+    }
+
+    /// Looks for the next message on `route`, short or not, up to `looks` times in a row, without giving way; whether
+    /// it is there.
+    #[inline(always)]
+    fn look_out(&self, _route: Route, _looks: u32) -> bool {
+        false
     }
 
     /// As [`Btl::receive_if`], for messages that are not short.

@@ -47,35 +47,25 @@ fn raising(entry: Entry<'_>, parameters: &[Parameter]) -> String {
     };
     let stack = parameters.len().saturating_sub(IN_REGISTERS);
     let crossing = crossing(parameters);
-    let (long, body) = match &entry.function.straight {
-        Some(straight) => straight_first(straight, &name, &crossing, parameters, &body),
-        None => (String::new(), body),
-    };
-    format!("{long}entry! {{ MPI_{name}, PMPI_{name}, body_{name}, {stack}, ({crossing}) {{ {body} }} }}\n")
+    match &entry.function.straight {
+        None => {
+            format!("entry! {{ MPI_{name}, PMPI_{name}, body_{name}, {stack}, ({crossing}) {{ {body} }} }}\n")
+        }
+        Some(straight) => {
+            let line = straight_line(straight, parameters);
+            format!(
+                "entry! {{ MPI_{name}, PMPI_{name}, straight_{name}, long_{name}, body_{name}, {stack}, \
+                 ({crossing}) {{ {line} }} {{ {body} }} }}\n"
+            )
+        }
+    }
 }
 
-/// A body that tries the straight line, and the function that it becomes otherwise. That one has the same
-/// arguments and the same answer, so that the compiler jumps there and saves no registers before.
-fn straight_first(
-    straight: &str,
-    name: &str,
-    crossing: &str,
-    parameters: &[Parameter],
-    body: &str,
-) -> (String, String) {
+/// The straight line's call: 0 when it did everything.
+fn straight_line(straight: &str, parameters: &[Parameter]) -> String {
     let values: Vec<&str> = parameters.iter().map(|parameter| parameter.name.as_str()).collect();
     let values = values.join(", ");
-    let long = format!(
-        "#[cold] #[inline(never)] #[allow(unused_variables)] \
-         unsafe extern \"C\" fn long_{name}({crossing}) -> Answer {{ {body} }}\n"
-    );
-    let body = format!(
-        "if straight(|| {{ {} Ok(mpi_core::{straight}({values})) }}) {{ return Answer::code(abi::SUCCESS); }}\n\
-         // SAFETY: the arguments are passed on as they came.\n\
-         unsafe {{ long_{name}({values}) }}",
-        conversions(parameters)
-    );
-    (long, body)
+    format!("straight(|| {{ {} Ok(mpi_core::{straight}({values})) }})", conversions(parameters))
 }
 
 /// Integer arguments that the x86-64 calling convention passes in registers.

@@ -69,10 +69,11 @@ pub fn answer(on: On, function: &'static str, work: impl FnOnce() -> Result<()>)
     }
 }
 
-/// Whether a straight line did everything. An argument that cannot be converted is left to the long way too.
+/// `MPI_SUCCESS` if a straight line did everything, else another number. An argument that cannot be converted is left
+/// to the long way too.
 #[inline(always)]
-pub fn straight(line: impl FnOnce() -> Result<bool>) -> bool {
-    matches!(line(), Ok(true))
+pub fn straight(line: impl FnOnce() -> Result<bool>) -> i32 {
+    i32::from(!matches!(line(), Ok(true)))
 }
 
 /// The answer of a function that has no target yet.

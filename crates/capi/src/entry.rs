@@ -1,13 +1,14 @@
 //! Entry points: the exported names of a function that may raise an error.
 //!
 //! On x86-64 `PMPI_X` is a naked function that calls the body and, on the good path, returns its answer: seven
-//! instructions with the jump from `MPI_X`. A user's error handler is called by [`call_handler`], which is
+//! instructions with the jump from `MPI_X`. Where there is a straight line, that is called first. A user's error handler is called by [`call_handler`], which is
 //! jumped to when every frame of this library has returned, so a handler of a C++ program may throw: the unwinder
 //! finds only the frame of `call_handler`, described by its CFI directives, between the handler and the program.
 //!
 //! Elsewhere the handler is called from the frame of `PMPI_X`, as "C-unwind".
 
-/// Exports a function that may raise an error: its two names and its body.
+/// Exports a function that may raise an error: its two names and its body, and the straight line that is tried
+/// before that where there is one.
 ///
 /// `stack` is the number of arguments passed on the stack.
 macro_rules! entry {
@@ -15,24 +16,38 @@ macro_rules! entry {
         #[allow(unused_variables)]
         unsafe extern "C" fn $name($($argument: $kind),*) -> Answer $body
 
-        crate::entry::export! { $pmpi, $name, $stack, ($($argument: $kind),*) }
+        crate::entry::caller! { #[unsafe(no_mangle)] $pmpi, $name, $stack, ($($argument: $kind),*) }
+        crate::entry::alias! { $mpi, $pmpi, ($($argument: $kind),*) -> i32 }
+    };
+    (
+        $mpi:ident, $pmpi:ident, $straight:ident, $long:ident, $name:ident, $stack:literal,
+        ($($argument:ident: $kind:ty),*) $line:block $body:block
+    ) => {
+        unsafe extern "C" fn $straight($($argument: $kind),*) -> i32 $line
+
+        #[cold]
+        #[allow(unused_variables)]
+        unsafe extern "C" fn $name($($argument: $kind),*) -> Answer $body
+
+        crate::entry::caller! { $long, $name, $stack, ($($argument: $kind),*) }
+        crate::entry::straight_caller! { $pmpi, $straight, $long, $stack, ($($argument: $kind),*) }
         crate::entry::alias! { $mpi, $pmpi, ($($argument: $kind),*) -> i32 }
     };
 }
 pub(crate) use entry;
 
-/// `PMPI_X`, the caller of a body.
+/// The caller of a body, which is `PMPI_X` itself where there is no straight line.
 ///
 /// ```text
 ///   entry:   return address | arg 7 | arg 8 …        (rsp is 8 modulo 16)
 ///   call:    arg 7 | arg 8 … | padding | return address | arg 7 | arg 8 …   (rsp is 0 modulo 16)
 /// ```
 #[cfg(target_arch = "x86_64")]
-macro_rules! export {
-    ($pmpi:ident, $name:ident, $stack:literal, $arguments:tt) => {
+macro_rules! caller {
+    ($(#[$export:meta])? $caller:ident, $name:ident, $stack:literal, $arguments:tt) => {
         #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $pmpi() -> i32 {
+        $(#[$export])?
+        unsafe extern "C" fn $caller() -> i32 {
             core::arch::naked_asm!(
                 ".cfi_startproc",
                 ".rept {padding}",
@@ -61,6 +76,65 @@ macro_rules! export {
     };
 }
 
+/// `PMPI_X` with a straight line, which has all registers for itself: the arguments are kept here, and the long way
+/// gets them where the straight one says that it did nothing.
+///
+/// ```text
+///   call:    arg 7 | arg 8 … | padding | arg 1 … arg 6 | return address | arg 7 | arg 8 …
+/// ```
+#[cfg(target_arch = "x86_64")]
+macro_rules! straight_caller {
+    ($pmpi:ident, $straight:ident, $long:ident, $stack:literal, $arguments:tt) => {
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $pmpi() -> i32 {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "push r9",
+                "push r8",
+                "push rcx",
+                "push rdx",
+                "push rsi",
+                "push rdi",
+                ".cfi_adjust_cfa_offset 48",
+                ".rept {padding}",
+                "push rax",
+                ".cfi_adjust_cfa_offset 8",
+                ".endr",
+                ".rept {stack}",
+                "push qword ptr [rsp + {frame}]",
+                ".cfi_adjust_cfa_offset 8",
+                ".endr",
+                "call {straight}",
+                "test eax, eax",
+                "jne 2f",
+                "add rsp, {frame}",
+                ".cfi_remember_state",
+                ".cfi_adjust_cfa_offset -{frame}",
+                "ret",
+                "2:",
+                ".cfi_restore_state",
+                "add rsp, {below}",
+                "pop rdi",
+                "pop rsi",
+                "pop rdx",
+                "pop rcx",
+                "pop r8",
+                "pop r9",
+                ".cfi_adjust_cfa_offset -{frame}",
+                "jmp {long}",
+                ".cfi_endproc",
+                padding = const crate::entry::padding($stack),
+                stack = const $stack,
+                frame = const 8 * (6 + $stack + crate::entry::padding($stack)),
+                below = const 8 * ($stack + crate::entry::padding($stack)),
+                straight = sym $straight,
+                long = sym $long,
+            )
+        }
+    };
+}
+
 /// `MPI_X`, which a tool may define itself and then call `PMPI_X`.
 #[cfg(target_arch = "x86_64")]
 macro_rules! alias {
@@ -74,12 +148,27 @@ macro_rules! alias {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-macro_rules! export {
-    ($pmpi:ident, $name:ident, $stack:literal, ($($argument:ident: $kind:ty),*)) => {
+macro_rules! caller {
+    ($(#[$export:meta])? $caller:ident, $name:ident, $stack:literal, ($($argument:ident: $kind:ty),*)) => {
+        $(#[$export])?
+        unsafe extern "C-unwind" fn $caller($($argument: $kind),*) -> i32 {
+            // SAFETY: the arguments are the caller's, who keeps MPI's contract.
+            unsafe { $name($($argument),*) }.finish()
+        }
+    };
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+macro_rules! straight_caller {
+    ($pmpi:ident, $straight:ident, $long:ident, $stack:literal, ($($argument:ident: $kind:ty),*)) => {
         #[unsafe(no_mangle)]
         unsafe extern "C-unwind" fn $pmpi($($argument: $kind),*) -> i32 {
             // SAFETY: the arguments are the caller's, who keeps MPI's contract.
-            unsafe { $name($($argument),*) }.finish()
+            match unsafe { $straight($($argument),*) } {
+                abi::SUCCESS => abi::SUCCESS,
+                // SAFETY: as above; the straight line did nothing.
+                _ => unsafe { $long($($argument),*) },
+            }
         }
     };
 }
@@ -95,7 +184,7 @@ macro_rules! alias {
     };
 }
 
-pub(crate) use {alias, export};
+pub(crate) use {alias, caller, straight_caller};
 
 /// Words between the copied stack arguments and the return address, so that the call is aligned to 16 bytes.
 #[cfg(target_arch = "x86_64")]

@@ -119,13 +119,14 @@ impl TypeRef {
     }
 }
 
-/// The memory of a buffer argument of a predefined type; `None` where that takes a second look or is an error.
+/// The memory of a buffer argument of a predefined type, if it has at most `most` bytes; `None` where that takes a
+/// second look or is an error. `most` is below `2^63`.
 #[inline(always)]
-pub(crate) fn simple(buf: Address, count: Count, datatype: abi::Datatype) -> Option<UserMem> {
+pub(crate) fn simple(buf: Address, count: Count, datatype: abi::Datatype, most: usize) -> Option<UserMem> {
     let size = datatype::predefined_dense_size(datatype)?;
-    let len = u64::try_from(count).ok()?.checked_mul(u64::from(size))?;
-    let len = isize::try_from(len).ok()?;
-    (buf.0 != 0).then(|| crate::memory::of_user(buf, len as usize))
+    // A negative count becomes a huge length.
+    let len = count.checked_mul(i64::from(size))? as u64;
+    (len <= most as u64 && buf.0 != 0).then(|| crate::memory::of_user(buf, len as usize))
 }
 
 #[inline(always)]

@@ -18,22 +18,23 @@ pub unsafe fn copy_bytes(src: *const u8, dst: *mut u8, len: usize) {
     // SAFETY: each arm moves `len` bytes within the ranges that the caller vouches for; the second move of an
     // arm starts at `len - width`, which is non-negative by the arm's lower bound.
     unsafe {
-        if len > 16 {
+        if len.wrapping_sub(8) <= 8 {
+            ends::<u64>(src, dst, len);
+        } else if len > 16 {
             if len > CALL_ABOVE {
                 ptr::copy_nonoverlapping(src, dst, len);
             } else if len > 32 {
+                // From both ends: no loop, whose counters would take registers from the caller.
                 let last = len - 32;
-                let mut at = 0;
-                while at < last {
-                    one::<[u64; 4]>(src.add(at), dst.add(at));
-                    at += 32;
+                if len > 64 {
+                    one::<[u64; 4]>(src.add(32), dst.add(32));
+                    one::<[u64; 4]>(src.add(last - 32), dst.add(last - 32));
                 }
+                one::<[u64; 4]>(src, dst);
                 one::<[u64; 4]>(src.add(last), dst.add(last));
             } else {
                 ends::<[u64; 2]>(src, dst, len);
             }
-        } else if len >= 8 {
-            ends::<u64>(src, dst, len);
         } else if len >= 4 {
             ends::<u32>(src, dst, len);
         } else if len >= 2 {

@@ -53,9 +53,9 @@ impl Ob1 {
         let Some(send) = sending(&mut self.requests, id) else { return Ok(()) };
         let peer = self.peers.entry(send.to.peer);
         let body = Body::Cancel { sender: id.0 };
-        let frame = Sequenced { sequence: peer.next_send, envelope: send.to.envelope(), body };
+        let frame = Sequenced { sequence: peer.next_send(), envelope: send.to.envelope(), body };
         frame.header().send(btl, send.to.peer)?;
-        peer.next_send = peer.next_send.wrapping_add(1);
+        peer.sent();
         Ok(())
     }
 

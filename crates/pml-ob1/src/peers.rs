@@ -17,9 +17,9 @@ pub(crate) struct Peers {
 #[derive(Clone)]
 #[repr(align(64))]
 pub(crate) struct PeerState {
-    /// Short messages that may still be sent at once before the sender looks whether payload is welcome; 0 while
-    /// nothing may be sent at once.
-    pub quick: u32,
+    /// Number of the sequenced frame before which the sender looks whether payload is welcome: until then short messages
+    /// are sent at once. The next one while nothing may be sent at once.
+    until: u32,
     /// One more than the longest payload that may be sent eagerly at once; 0 when nothing may.
     pub open: usize,
     /// Bytes that may still be sent eagerly, beside the short messages, before the sender looks.
@@ -27,7 +27,7 @@ pub(crate) struct PeerState {
     /// One more than the eager limit; 0 until the peer is first sent to or heard of.
     eager: usize,
     /// Number of the next sequenced frame to send.
-    pub next_send: u32,
+    next_send: u32,
     /// Number of the next sequenced frame to take.
     pub expected: u32,
     /// How the transport reaches it; [`Route::NONE`] until the peer is first sent to or heard of.
@@ -49,7 +49,7 @@ impl Default for PeerState {
     /// A peer that nobody has used.
     fn default() -> PeerState {
         PeerState {
-            quick: 0,
+            until: 0,
             open: 0,
             allowance: 0,
             eager: 0,
@@ -124,15 +124,41 @@ impl PeerState {
 
     /// Allows `bytes` of payload: a half of it for short messages, which are counted and not measured.
     pub fn allow(&mut self, bytes: usize) {
-        self.quick = (bytes / 2 / (btl::SHORT + ENVELOPE)) as u32;
+        self.until = self.next_send.wrapping_add((bytes / 2 / (btl::SHORT + ENVELOPE)) as u32);
         self.allowance = bytes / 2;
         self.refresh();
+    }
+
+    /// The number of the next sequenced frame, if a short message may be sent at once as that; [`PeerState::sent_short`]
+    /// follows.
+    #[inline(always)]
+    pub fn next_short(&self) -> Option<u32> {
+        if self.next_send == self.until { None } else { Some(self.next_send) }
+    }
+
+    /// A short message was sent at once.
+    #[inline(always)]
+    pub fn sent_short(&mut self) {
+        self.next_send = self.next_send.wrapping_add(1);
+    }
+
+    /// The number of the next sequenced frame; [`PeerState::sent`] follows.
+    #[inline(always)]
+    pub fn next_send(&self) -> u32 {
+        self.next_send
+    }
+
+    /// A sequenced frame was sent; as many short messages may be sent at once as before.
+    #[inline(always)]
+    pub fn sent(&mut self) {
+        self.next_send = self.next_send.wrapping_add(1);
+        self.until = self.until.wrapping_add(1);
     }
 
     /// Whether an allowance is used up: that for payload by a message of `len` bytes, or that for short ones.
     pub fn must_look(&self, len: u64) -> bool {
         let short_of = (self.allowance as u64) < len.saturating_add(ENVELOPE as u64);
-        short_of || self.quick == 0 && self.open != 0
+        short_of || self.next_short().is_none() && self.open != 0
     }
 
     /// Takes a message with a payload of `len` bytes off the allowance.
@@ -162,7 +188,7 @@ impl PeerState {
     /// Nothing may be sent at once.
     fn close(&mut self) {
         self.open = 0;
-        self.quick = 0;
+        self.until = self.next_send;
     }
 
     /// Makes `item` wait behind all others. `true`: it is the only one.

@@ -15,8 +15,16 @@ impl Ob1 {
     /// Receives a short message that `pattern` names exactly and that is the next from its sender: no wildcard,
     /// nothing unexpected, no other receive waiting. Returns its length. `None`: nothing was stored, which says
     /// nothing about what is there.
+    ///
+    /// The status is filled here, since who fills it later must remember what with.
     #[inline(always)]
-    pub fn recv_short<B: Btl>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<usize> {
+    pub fn recv_short<B: Btl>(
+        &mut self,
+        btl: &mut B,
+        pattern: &Pattern,
+        into: UserMem,
+        status: Option<&mut Status>,
+    ) -> Option<usize> {
         if self.unexpected.len() != 0 || self.posted.len() != 0 {
             return None;
         }
@@ -24,7 +32,15 @@ impl Ob1 {
         if state.has_parked {
             return None;
         }
-        btl.receive_if(state.route, Exact { expected: &mut state.expected, pattern, into })
+        btl.receive_if(state.route, Exact { expected: &mut state.expected, pattern, into, status })
+    }
+
+    /// Looks for a message of `peer` up to `looks` times in a row, if there is nothing else to look at; whether there is
+    /// one, so that [`Ob1::recv_short`] is worth another call.
+    #[inline(always)]
+    pub fn look_out<B: Btl>(&mut self, btl: &B, peer: Peer, looks: u32) -> bool {
+        let quiet = self.is_quiet();
+        self.peers.get(peer).is_some_and(|state| quiet && btl.look_out(state.route, looks))
     }
 
     /// As [`Ob1::recv_short`], for messages that are not short.
@@ -33,7 +49,8 @@ impl Ob1 {
             return None;
         }
         let state = self.peers.get(pattern.peer?).filter(|state| !state.has_parked)?;
-        btl.receive_longer_if(state.route, Exact { expected: &mut state.expected, pattern, into })
+        let exact = Exact { expected: &mut state.expected, pattern, into, status: None };
+        btl.receive_longer_if(state.route, exact)
     }
 
     /// Starts a receive without wildcards: takes its message, if that is here and in order, else queues it. `None`:
@@ -48,7 +65,7 @@ impl Ob1 {
         }
         let peer = pattern.peer?;
         let _ = self.receive_awaited(btl, peer);
-        let state = match self.recv_short(btl, pattern, into) {
+        let state = match self.recv_short(btl, pattern, into, None) {
             Some(len) => {
                 State::Done(Done::received(&pattern.envelope(), len as u64, len as u64, pattern.owner))
             }
@@ -129,7 +146,7 @@ impl Ob1 {
     pub fn recv_now<B: Btl>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<Done> {
         if pattern.tag >= 0
             && let Some(len) =
-                self.recv_short(btl, pattern, into).or_else(|| self.recv_longer(btl, pattern, into))
+                self.recv_short(btl, pattern, into, None).or_else(|| self.recv_longer(btl, pattern, into))
         {
             return Some(Done::received(&pattern.envelope(), len as u64, len as u64, pattern.owner));
         }
@@ -449,6 +466,7 @@ struct Exact<'a> {
     expected: &'a mut u32,
     pattern: &'a Pattern,
     into: UserMem,
+    status: Option<&'a mut Status>,
 }
 
 impl Take for Exact<'_> {
@@ -466,6 +484,9 @@ impl Take for Exact<'_> {
         }
         *self.expected = self.expected.wrapping_add(1);
         self.into.write(payload);
+        if let Some(status) = self.status {
+            status.fill(&Status::new(source, tag, payload.len() as u64));
+        }
         Some(payload.len())
     }
 }

@@ -15,13 +15,10 @@ impl Ob1 {
     #[inline(always)]
     pub fn send_now<B: Btl>(&mut self, btl: &mut B, to: &SendTo, mut data: UserMem) -> bool {
         let Some(peer) = self.peers.get(to.peer) else { return false };
-        if peer.quick == 0 {
-            return false;
-        }
-        let header = [frame::match_word(peer.next_send, to.context), frame::envelope_word(to.source, to.tag)];
+        let Some(sequence) = peer.next_short() else { return false };
+        let header = [frame::match_word(sequence, to.context), frame::envelope_word(to.source, to.tag)];
         let Ok(Asleep(asleep)) = btl.send_on(peer.route, &header, &mut data) else { return false };
-        peer.quick -= 1;
-        peer.next_send = peer.next_send.wrapping_add(1);
+        peer.sent_short();
         self.counts.eager_sends += 1;
         if asleep {
             btl.wake(peer.route);
@@ -33,16 +30,17 @@ impl Ob1 {
     #[inline]
     pub fn send_eager_now<B: Btl>(&mut self, btl: &mut B, to: &SendTo, mut data: UserMem) -> bool {
         let Some(peer) = self.peers.get(to.peer) else { return false };
-        if data.len() >= peer.open || peer.quick == 0 {
+        if data.len() >= peer.open {
             return false;
         }
+        let Some(sequence) = peer.next_short() else { return false };
         let Some(allowance) = peer.allowance.checked_sub(data.len() + ENVELOPE) else { return false };
-        let header = [frame::match_word(peer.next_send, to.context), frame::envelope_word(to.source, to.tag)];
+        let header = [frame::match_word(sequence, to.context), frame::envelope_word(to.source, to.tag)];
         if btl.send_eager_on(peer.route, &header, &mut data).is_err() {
             return false;
         }
         peer.allowance = allowance;
-        peer.next_send = peer.next_send.wrapping_add(1);
+        peer.sent();
         self.counts.eager_sends += 1;
         true
     }
@@ -70,11 +68,11 @@ impl Ob1 {
         let mut waits = peer.is_waiting();
         let eager = data.is_eager(btl, to.peer, peer) && !btl.congested(to.peer);
         if !waits && mode != Mode::Synchronous && eager {
-            let header = first_frame(to, peer.next_send, Body::Eager);
+            let header = first_frame(to, peer.next_send(), Body::Eager);
             for _ in 0..=self.config.patience {
                 if data.send_part(btl, to.peer, header.words(), 0, total as usize).is_ok() {
                     peer.charge(total);
-                    peer.next_send = peer.next_send.wrapping_add(1);
+                    peer.sent();
                     self.counts.eager_sends += 1;
                     return Ok(None);
                 }
@@ -121,9 +119,9 @@ impl Ob1 {
             Body::Rendezvous(_) => 0,
             _ => total,
         };
-        let header = first_frame(&to, peer.next_send, body);
+        let header = first_frame(&to, peer.next_send(), body);
         send.data.send_part(btl, to.peer, header.words(), 0, payload as usize)?;
-        peer.next_send = peer.next_send.wrapping_add(1);
+        peer.sent();
         peer.charge(payload);
         send.stage = SendStage::Offered;
         send.head = payload;

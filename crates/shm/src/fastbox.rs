@@ -11,6 +11,7 @@
 //!
 //!  word:  63 ...... 40   39     38 .. 36   35 .... 32        31 ...... 0
 //!         sequence       valid  kind       header words      payload bytes
+//!                                          xor USUAL_WORDS
 //! ```
 //!
 //! *Publishing.* The sender writes everything else, then the word (Release). The receiver polls the word of the
@@ -51,6 +52,9 @@ pub const BLOCK_BYTES: usize = 64;
 pub const BODY_BYTES: usize = SLOT_BYTES - 8;
 /// Longest header, in words.
 const MAX_WORDS: usize = 8;
+/// Header words of a plain message. The word of such a one has zeros between sequence number and length, so that one
+/// comparison tells it from all others.
+const USUAL_WORDS: usize = 2;
 
 /// One slot of the ring.
 #[repr(C, align(128))]
@@ -188,7 +192,7 @@ impl<'a> Fastbox<'a> {
 #[derive(Debug)]
 pub struct Sender<'a> {
     ring: Fastbox<'a>,
-    /// One less than the number of slots.
+    /// Selects the offset of a slot in bytes.
     mask: usize,
     /// Sequence number and valid bit of the next message, in the places they have in a word.
     stamp: u64,
@@ -205,12 +209,12 @@ impl<'a> Sender<'a> {
     pub fn new(ring: Fastbox<'a>) -> Sender<'a> {
         check_shape(&ring);
         let limit = VALID | (ring.slots.len() as u64) << SEQUENCE;
-        Sender { ring, mask: ring.slots.len() - 1, stamp: VALID, limit, block: [0; 2], freed: [0; 2] }
+        Sender { ring, mask: offset_mask(&ring), stamp: VALID, limit, block: [0; 2], freed: [0; 2] }
     }
 
     #[inline(always)]
     fn slot(&self, stamp: u64) -> &'a Slot {
-        // SAFETY: the mask is one less than the number of slots, a power of two.
+        // SAFETY: the mask is that of the ring.
         unsafe { slot_at(&self.ring, self.mask, stamp) }
     }
 
@@ -298,7 +302,7 @@ impl<'a> Sender<'a> {
 
     #[inline(always)]
     fn publish(&mut self, slot: &Slot, kind: u64, words: usize, len: usize) {
-        let word = self.stamp | kind << KIND | (words as u64) << WORDS | len as u64;
+        let word = self.stamp + (kind << KIND | ((words ^ USUAL_WORDS) as u64) << WORDS) + len as u64;
         // Pairs with the Acquire in `Receiver::look`.
         slot.word.store(word, Ordering::Release);
         self.stamp = self.stamp.wrapping_add(ONE);
@@ -357,12 +361,12 @@ pub struct Arrived(u64);
 #[derive(Debug)]
 pub struct Receiver<'a> {
     ring: Fastbox<'a>,
-    /// One less than the number of slots.
+    /// Selects the offset of a slot in bytes.
     mask: usize,
     /// The stamp that the next message will have.
     stamp: u64,
-    /// Messages consumed and not yet reported.
-    unreported: u32,
+    /// Messages until half of the ring is consumed and not yet reported.
+    left: u32,
     /// Block cursors of the parts, before the current message.
     block: [u32; 2],
     /// The part that the current message lies in, and its cursor after that; of an earlier one if it lies in none.
@@ -375,14 +379,15 @@ impl<'a> Receiver<'a> {
     /// The receiving end of a fastbox from which nothing was received yet.
     pub fn new(ring: Fastbox<'a>) -> Receiver<'a> {
         check_shape(&ring);
-        let mask = ring.slots.len() - 1;
+        let mask = offset_mask(&ring);
+        let left = half(&ring);
         let current = (Part::Far, 0);
-        Receiver { ring, mask, stamp: VALID, unreported: 0, block: [0; 2], current, reported: [0; 2] }
+        Receiver { ring, mask, stamp: VALID, left, block: [0; 2], current, reported: [0; 2] }
     }
 
     #[inline(always)]
     fn slot(&self, stamp: u64) -> &'a Slot {
-        // SAFETY: the mask is one less than the number of slots, a power of two.
+        // SAFETY: the mask is that of the ring.
         unsafe { slot_at(&self.ring, self.mask, stamp) }
     }
 
@@ -442,7 +447,7 @@ impl<'a> Receiver<'a> {
     #[inline(always)]
     pub fn advance(&mut self) -> bool {
         self.stamp = self.stamp.wrapping_add(ONE);
-        self.unreported += 1;
+        self.left -= 1;
         let (part, after) = self.current;
         self.block[part as usize] = after;
         self.tell(2)
@@ -462,8 +467,8 @@ impl<'a> Receiver<'a> {
             let blocks = self.block[part as usize].wrapping_sub(self.reported[part as usize]) as usize;
             blocks > self.ring.part(part).len() / parts
         };
-        let due =
-            self.unreported as usize >= self.ring.slots.len() / parts || used(Part::Near) || used(Part::Far);
+        let unreported = (half(&self.ring) - self.left) as usize;
+        let due = unreported >= self.ring.slots.len() / parts || used(Part::Near) || used(Part::Far);
         if due {
             self.report();
         }
@@ -472,7 +477,7 @@ impl<'a> Receiver<'a> {
 
     #[inline(never)]
     fn report(&mut self) {
-        self.unreported = 0;
+        self.left = half(&self.ring);
         self.reported = self.block;
         let field = |part: Part| {
             let (shift, bits) = part.field();
@@ -492,7 +497,7 @@ impl Arrived {
 
     #[inline(always)]
     fn words(self) -> usize {
-        (self.0 >> WORDS & 15) as usize
+        (self.0 >> WORDS & 15) as usize ^ USUAL_WORDS
     }
 
     #[inline(always)]
@@ -501,15 +506,25 @@ impl Arrived {
     }
 }
 
+/// Messages after which the receiver reports at the latest.
+fn half(ring: &Fastbox<'_>) -> u32 {
+    (ring.slots.len() as u32 / 2).max(1)
+}
+
+/// Selects, of a sequence number in units of slots, the offset of its slot in bytes.
+fn offset_mask(ring: &Fastbox<'_>) -> usize {
+    (ring.slots.len() - 1) * SLOT_BYTES
+}
+
 /// The slot of a stamp.
 ///
 /// # Safety
-/// `mask` must be one less than the number of slots, and that a power of two.
+/// `mask` must be the ring's [`offset_mask`], and the number of slots a power of two.
 #[inline(always)]
 unsafe fn slot_at<'a>(ring: &Fastbox<'a>, mask: usize, stamp: u64) -> &'a Slot {
-    let index = (stamp >> SEQUENCE) as usize & mask;
-    // SAFETY: the masked index is below the number of slots.
-    unsafe { ring.slots.get_unchecked(index) }
+    let offset = (stamp >> (SEQUENCE - SLOT_BYTES.ilog2())) as usize & mask;
+    // SAFETY: the masked offset is a multiple of a slot's size and that of one of the slots.
+    unsafe { &*ring.slots.as_ptr().byte_add(offset) }
 }
 
 /// The bytes of a run of blocks, to be read.

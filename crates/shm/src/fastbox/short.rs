@@ -5,8 +5,12 @@
 
 use mem::{PeerBytes, PeerSpace, Source};
 
-use super::{BODY_BYTES, KIND, ONE, Receiver, SHORT, Sender, WORDS, put_header};
+use super::{BODY_BYTES, ONE, Receiver, SHORT, Sender, USUAL_WORDS, put_header};
 use crate::sync::{Ordering, prefetch};
+
+/// Bytes of the usual header.
+const HEADER: usize = USUAL_WORDS * 8;
+const _: () = assert!(SHORT == 0, "a plain message has zeros above its length");
 
 impl Sender<'_> {
     /// Sends a message that fits in a slot, if there is room as far as is known. `false`: nothing was taken.
@@ -37,29 +41,35 @@ impl<'a> Receiver<'a> {
         prefetch(self.slot(self.stamp.wrapping_add(ONE)));
     }
 
-    /// Header and payload of the next message, if it has arrived in one slot. The views are valid until
-    /// [`Receiver::advance_short`].
+    /// Looks for the next message, of whatever kind, up to `looks` times; whether it has arrived. There is no pause
+    /// between two looks: it would delay the one that finds the message.
+    #[inline(always)]
+    pub fn look_out(&self, looks: u32) -> bool {
+        (0..looks).any(|_| self.look().is_some())
+    }
+
+    /// Header and payload of the next message, if it has arrived in one slot with a header of the usual length. The
+    /// views are valid until [`Receiver::advance_short`].
     #[inline(always)]
     pub fn peek_short(&self) -> Option<(PeerBytes<'a>, PeerBytes<'a>)> {
         let slot = self.slot(self.stamp);
         // Pairs with the Release in `Sender::publish`.
         let word = slot.word.load(Ordering::Acquire) ^ self.stamp;
-        let words = (word >> WORDS) as usize;
-        let len = word as u32 as usize;
-        if word >> KIND != SHORT || words * 8 + len > BODY_BYTES {
+        // What stands above the length is 0 then, and all of it is compared at once.
+        if word > (BODY_BYTES - HEADER) as u64 {
             return None;
         }
         let body = slot.body.with(|body| body.cast::<u8>());
         // SAFETY: header and payload lie within the body by the check above.
-        unsafe { Some((PeerBytes::new(body, words * 8), PeerBytes::new(body.add(words * 8), len))) }
+        unsafe { Some((PeerBytes::new(body, HEADER), PeerBytes::new(body.add(HEADER), word as usize))) }
     }
 
     /// As [`Receiver::advance`], after [`Receiver::peek_short`] has shown a message.
     #[inline(always)]
     pub fn advance_short(&mut self) -> bool {
         self.stamp = self.stamp.wrapping_add(ONE);
-        self.unreported += 1;
-        let due = self.unreported as usize >= self.ring.slots.len() / 2;
+        self.left -= 1;
+        let due = self.left == 0;
         if due {
             self.report();
         }
