@@ -188,6 +188,7 @@ fn link(segment: &Segment, node: &Attach, params: &VaderParams, local: usize, si
         claimed: None,
         peer: node.local_peers[local],
         reach,
+        alone: 0,
         sent: 0,
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct Link {
     pub peer: Peer,
     /// Whether and how its memory can be reached.
     pub reach: Reach,
+    /// Copies from it that are to be made alone, since lately memory of ours was on offer at the same time.
+    pub alone: u8,
     /// Payload sent to it, in bytes.
     pub sent: u64,
 }

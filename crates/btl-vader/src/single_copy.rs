@@ -96,8 +96,13 @@ struct Scattered {
 /// Shortest message that both sides copy: below, starting together costs more than it gains.
 pub(crate) const LEAST_JOINT: usize = 64 << 10;
 
-/// Chunks that are moved at once when nobody helps: each call of the kernel costs as much as some kilobytes.
-const CHUNKS_ALONE: usize = 8;
+/// Chunks that are moved at once when nobody helps: each call of the kernel costs as much as some kilobytes, and two
+/// processes that copy from each other lose step between calls.
+const CHUNKS_ALONE: usize = 32;
+
+/// Copies that are made alone after memory of our own was on offer during one: data goes both ways then, and each side
+/// has enough to pull. What is pushed would also leave the cache of the process that reads it again and again.
+const ALONE_AFTERWARDS: u8 = 16;
 
 /// Publishes a random number of our own at a stable address, by which peers know us.
 pub(crate) fn publish_identity(segment: &Segment, me: usize) -> Box<u64> {
@@ -291,8 +296,11 @@ impl Vader {
 
     fn advance_copy(&mut self) -> Option<Event> {
         let mut copy = self.copies.pop_front()?;
-        // While memory of our own is on offer, data goes both ways, and each side has enough to pull.
-        let share = copy.share.take().filter(|share| share.is_open() || self.offers.is_empty());
+        let link = &mut self.links[copy.process.local as usize];
+        if !self.offers.is_empty() {
+            link.alone = ALONE_AFTERWARDS;
+        }
+        let share = copy.share.take().filter(|share| share.is_open() || link.alone == 0);
         let outcome = match share {
             Some(share) => self.advance_together(&mut copy, share),
             None => copy.advance(&mut self.mapped, self.chunk * CHUNKS_ALONE),
@@ -304,6 +312,8 @@ impl Vader {
             }
             Ok(true) => {
                 self.copied += copy.len as u64;
+                let link = &mut self.links[copy.process.local as usize];
+                link.alone = link.alone.saturating_sub(1);
                 Some(Event::Done(copy.cookie))
             }
             Err(failure) => {

@@ -155,6 +155,11 @@ impl PeerState {
         self.until = self.until.wrapping_add(1);
     }
 
+    /// Whether a payload of `len` bytes is known to be beyond the eager limit.
+    pub fn is_beyond_eager(&self, len: u64) -> bool {
+        self.eager != 0 && len >= self.eager as u64
+    }
+
     /// Whether an allowance is used up: that for payload by a message of `len` bytes, or that for short ones.
     pub fn must_look(&self, len: u64) -> bool {
         let short_of = (self.allowance as u64) < len.saturating_add(ENVELOPE as u64);

@@ -57,7 +57,11 @@ impl Ob1 {
         mode: Mode,
     ) -> abi::Result<Option<ReqId>> {
         let total = data.total();
-        if self.peers.entry(to.peer).must_look(total) {
+        let peer = self.peers.entry(to.peer);
+        // What is offered anyway needs no allowance, and the offer must not wait for the work that a look may find: where
+        // both sides send at once, one would copy while the other one waits.
+        let offered = data.contiguous().is_some() && peer.is_beyond_eager(total);
+        if !offered && peer.must_look(total) {
             self.renew_allowance(btl, to.peer);
         }
         let peer = self.peers.entry(to.peer);
