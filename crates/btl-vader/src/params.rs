@@ -18,7 +18,7 @@ mca::params! {
     /// Parameters of the shared-memory transport.
     pub struct VaderParams("btl_vader_") {
         /// Largest message that is copied through shared memory at once; longer ones are fetched by the receiver.
-        eager_limit: mca::Size = "8k", unit "bytes", range 128 to 32768, alias "btl_sm_eager_limit";
+        eager_limit: mca::Size = "16k", unit "bytes", range 128 to 32768, alias "btl_sm_eager_limit";
         /// Data part of a fastbox, rounded down to a power of two and to what the segment has room for; 0 chooses
         /// it by the number of ranks on the node.
         fastbox_size: mca::Size = "0", unit "bytes", range 0 to 262144;
