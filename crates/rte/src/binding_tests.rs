@@ -43,7 +43,15 @@ fn by_default_the_cores_are_split_evenly() {
 }
 
 #[test]
-fn nobody_is_bound_when_oversubscribed_or_under_a_quota() {
+fn processors_take_turns_when_oversubscribed_evenly() {
+    let default = Placement::default();
+    assert_eq!(plan("e16", 16, &default).unwrap(), ["0", "1", "2", "3", "4", "5", "6", "7"].repeat(2));
+    assert_eq!(plan_on("2,6", None, "e4", 4, &default).unwrap(), ["2", "6", "2", "6"]);
+    assert_eq!(plan("en", 16, &ask("none", "")).unwrap(), ["-"; 16]);
+}
+
+#[test]
+fn nobody_is_bound_when_oversubscribed_unevenly_or_under_a_quota() {
     let default = Placement::default();
     assert_eq!(plan("o9", 9, &default).unwrap(), ["-"; 9]);
     assert_eq!(plan_on("0-7", Some(1.5), "oq", 2, &default).unwrap(), ["-"; 2]);
