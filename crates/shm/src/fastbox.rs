@@ -64,6 +64,9 @@ pub struct Slot {
     body: UnsafeCell<[u64; BODY_BYTES / 8]>,
 }
 
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Slot>() == SLOT_BYTES);
+
 /// One line of payload.
 #[repr(C, align(64))]
 #[derive(Debug)]
@@ -523,8 +526,14 @@ fn offset_mask(ring: &Fastbox<'_>) -> usize {
 #[inline(always)]
 unsafe fn slot_at<'a>(ring: &Fastbox<'a>, mask: usize, stamp: u64) -> &'a Slot {
     let offset = (stamp >> (SEQUENCE - SLOT_BYTES.ilog2())) as usize & mask;
-    // SAFETY: the masked offset is a multiple of a slot's size and that of one of the slots.
-    unsafe { &*ring.slots.as_ptr().byte_add(offset) }
+    // SAFETY: the masked offset divided by a slot's size is below the number of slots.
+    #[cfg(loom)]
+    return unsafe { ring.slots.get_unchecked(offset / SLOT_BYTES) }; // loom's slots are larger
+    // SAFETY: the masked offset is that of one of the slots.
+    #[cfg(not(loom))]
+    unsafe {
+        &*ring.slots.as_ptr().byte_add(offset)
+    }
 }
 
 /// The bytes of a run of blocks, to be read.
