@@ -94,7 +94,7 @@ struct Scattered {
 }
 
 /// Shortest message that both sides copy: below, starting together costs more than it gains.
-pub(crate) const LEAST_JOINT: usize = 64 << 10;
+pub(crate) const LEAST_JOINT: usize = 32 << 10;
 
 /// Chunks that are moved at once when nobody helps: each call of the kernel costs as much as some kilobytes, and two
 /// processes that copy from each other lose step between calls.
