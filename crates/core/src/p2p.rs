@@ -142,8 +142,11 @@ pub fn recv(
     source: i32,
     tag: i32,
     comm: abi::Comm,
-    status: Option<&mut Status>,
+    mut status: Option<&mut Status>,
 ) -> Result<()> {
+    if recv_longer_at_once(buf, count, datatype, source, tag, comm, status.as_deref_mut()) {
+        return Ok(());
+    }
     let checked = {
         let guard = t.lock();
         let data = guard.data(buf, count, datatype)?;
@@ -197,6 +200,25 @@ pub fn recv_at_once(
         }
         looked = true;
     }
+}
+
+/// The second straight line, for a message that is here and not short. Not part of the first one, which it would make
+/// slower.
+#[inline(never)]
+fn recv_longer_at_once(
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    source: i32,
+    tag: i32,
+    comm: abi::Comm,
+    status: Option<&mut Status>,
+) -> bool {
+    let Some((mut guard, pattern, into)) = plain_recv(buf, count, datatype, source, tag, comm) else {
+        return false;
+    };
+    let State { ob1, bml, .. } = &mut *guard;
+    ob1.recv_longer(bml, &pattern, into, status).is_some()
 }
 
 /// Looks for a message in `MPI_Recv`'s straight line: about half a microsecond.

@@ -44,12 +44,18 @@ impl Ob1 {
     }
 
     /// As [`Ob1::recv_short`], for messages that are not short.
-    fn recv_longer<B: Btl>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<usize> {
+    pub fn recv_longer<B: Btl>(
+        &mut self,
+        btl: &mut B,
+        pattern: &Pattern,
+        into: UserMem,
+        status: Option<&mut Status>,
+    ) -> Option<usize> {
         if self.unexpected.len() != 0 || self.posted.len() != 0 {
             return None;
         }
         let state = self.peers.get(pattern.peer?).filter(|state| !state.has_parked)?;
-        let exact = Exact { expected: &mut state.expected, pattern, into, status: None };
+        let exact = Exact { expected: &mut state.expected, pattern, into, status };
         btl.receive_longer_if(state.route, exact)
     }
 
@@ -145,8 +151,9 @@ impl Ob1 {
     /// other is treated as [`Ob1::progress`] would.
     pub fn recv_now<B: Btl>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<Done> {
         if pattern.tag >= 0
-            && let Some(len) =
-                self.recv_short(btl, pattern, into, None).or_else(|| self.recv_longer(btl, pattern, into))
+            && let Some(len) = self
+                .recv_short(btl, pattern, into, None)
+                .or_else(|| self.recv_longer(btl, pattern, into, None))
         {
             return Some(Done::received(&pattern.envelope(), len as u64, len as u64, pattern.owner));
         }
