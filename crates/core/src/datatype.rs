@@ -119,10 +119,20 @@ impl TypeRef {
     }
 }
 
-/// The memory of a buffer argument of a predefined type, if it has at most `most` bytes; `None` where that takes a
-/// second look or is an error. `most` is below `2^63`.
+/// The memory of a buffer argument of a predefined type; `None` where that takes a second look or is an error.
 #[inline(always)]
-pub(crate) fn simple(buf: Address, count: Count, datatype: abi::Datatype, most: usize) -> Option<UserMem> {
+pub(crate) fn simple(buf: Address, count: Count, datatype: abi::Datatype) -> Option<UserMem> {
+    simple_within(buf, count, datatype, isize::MAX as usize)
+}
+
+/// As [`simple`], if it has at most `most` bytes, which is below `2^63`.
+#[inline(always)]
+pub(crate) fn simple_within(
+    buf: Address,
+    count: Count,
+    datatype: abi::Datatype,
+    most: usize,
+) -> Option<UserMem> {
     let size = datatype::predefined_dense_size(datatype)?;
     // A negative count becomes a huge length.
     let len = count.checked_mul(i64::from(size))? as u64;

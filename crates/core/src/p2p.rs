@@ -79,7 +79,7 @@ fn plain_send(
 ) -> Option<(PlainGuard, SendTo, UserMem)> {
     let guard = enter_plain()?;
     let to = addressee(guard.comms.find(comm)?, dest, tag)?;
-    let data = crate::datatype::simple(buf, count, datatype, most)?;
+    let data = crate::datatype::simple_within(buf, count, datatype, most)?;
     Some((guard, to, data))
 }
 
@@ -237,7 +237,7 @@ fn plain_recv(
     let guard = enter_plain()?;
     let comm = guard.comms.find(comm)?;
     let &peer = comm.peers.get(source as usize).filter(|_| tag >= 0)?;
-    let into = crate::datatype::simple(buf, count, datatype, isize::MAX as usize)?;
+    let into = crate::datatype::simple(buf, count, datatype)?;
     let (peer, owner) = (Some(btl::Peer(peer)), comm.handle.0 as u32);
     let pattern = Pattern { context: comm.context, source, tag, peer, owner };
     Some((guard, pattern, into))
