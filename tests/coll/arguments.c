@@ -17,7 +17,7 @@ static void expect_class(int code, int expected, const char *what)
 
 int main(int argc, char **argv)
 {
-    int buffer[64] = {0}, result[64] = {0}, counts[16] = {0}, displs[16] = {0}, negative[16], sum = 0, one = 1;
+    int buffer[64] = {0}, result[64] = {0}, counts[16] = {0}, displs[16] = {0}, negative[16], ones[16], sum = 0, one = 1;
     MPI_Datatype pair, types[16];
     MPI_Request request;
     MPI_Comm comm;
@@ -25,6 +25,7 @@ int main(int argc, char **argv)
     start(&argc, &argv);
     for (r = 0; r < 16; r++) {
         negative[r] = -1;
+        ones[r] = 1;
         types[r] = MPI_DATATYPE_NULL;
     }
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -55,6 +56,10 @@ int main(int argc, char **argv)
     EXPECT(MPI_ERR_BUFFER, MPI_Allreduce(buffer, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, comm));
     EXPECT(MPI_ERR_BUFFER, MPI_Allgather(buffer, 1, MPI_INT, NULL, 1, MPI_INT, comm));
     EXPECT(MPI_ERR_BUFFER, MPI_Ialltoall(buffer, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, comm, &request));
+    EXPECT(MPI_ERR_BUFFER, MPI_Allreduce(buffer, buffer, 1, MPI_INT, MPI_SUM, comm));
+    EXPECT(MPI_ERR_BUFFER, MPI_Allgather(buffer, 1, MPI_INT, buffer, 1, MPI_INT, comm));
+    EXPECT(MPI_ERR_BUFFER, MPI_Alltoallv(buffer, ones, displs, MPI_INT, buffer, ones, displs, MPI_INT, comm));
+    EXPECT(MPI_ERR_BUFFER, MPI_Iscan(buffer, buffer, 1, MPI_INT, MPI_SUM, comm, &request));
     EXPECT(MPI_ERR_ARG, MPI_Allgatherv(buffer, 1, MPI_INT, result, NULL, displs, MPI_INT, comm));
     EXPECT(MPI_ERR_ARG, MPI_Alltoallw(buffer, counts, displs, NULL, result, counts, displs, types, comm));
     EXPECT(MPI_ERR_COMM, MPI_Barrier(MPI_COMM_NULL));
@@ -63,6 +68,8 @@ int main(int argc, char **argv)
     /* Nothing of an empty block is looked at. */
     EXPECT(MPI_SUCCESS, MPI_Alltoallw(NULL, counts, displs, types, NULL, counts, displs, types, comm));
     EXPECT(MPI_SUCCESS, MPI_Bcast(NULL, 0, MPI_INT, 0, comm));
+    EXPECT(MPI_SUCCESS, MPI_Allreduce(buffer, buffer, 0, MPI_INT, MPI_SUM, comm));
+    EXPECT(MPI_SUCCESS, MPI_Alltoallv(buffer, counts, displs, MPI_INT, buffer, counts, displs, MPI_INT, comm));
     EXPECT(MPI_SUCCESS, MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm));
     content &= sum == size;
     verdict(content, "bad arguments have their classes, and the communicator goes on");

@@ -27,6 +27,14 @@ static int differ(const char *what)
             MPI_Iallreduce(out, in, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
         return MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
+    if (strcmp(what, "persistent") == 0) {
+        if (odd)
+            MPI_Bcast_init(out, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+        else
+            MPI_Allreduce_init(out, in, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+        MPI_Start(&request);
+        return MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
     if (strcmp(what, "types") == 0) /* full mode only: as many bytes of other types */
         return MPI_Allreduce(out, in, odd ? 4 : 2, odd ? MPI_FLOAT : MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     if (strcmp(what, "reduction") == 0) /* full mode only */

@@ -4,7 +4,7 @@
 //! ("node-local ranks"). It consists of
 //!
 //! ```text
-//!  lines     (ranks + 1) × DEPTH    ┌── epoch: u64 ──┬── payload: PAYLOAD bytes ──────────┐
+//!  lines     (ranks + 1) × DEPTH    ┌── epoch: u64 ──┬── payload: LINE_PAYLOAD bytes ──────┐
 //!  counters  DEPTH                  one u64 per cache line: processes that arrived in an epoch
 //!  retired   ranks                  one u64 per cache line: the last epoch its owner has finished with
 //!  cells     ranks × CELLS          CELL_BYTES each, page-aligned
@@ -20,6 +20,7 @@
 //!   Before writing, every rank's `retired` must be at least `e - DEPTH`; the port remembers the smallest
 //!   value it saw and re-reads the words only when that does not suffice, so the check costs one comparison
 //!   in all but every DEPTH-th call.
+//!   A payload that is longer than the line goes into the own cell of `e`, which must be free, see *claim*.
 //! - **observe(line, e)** loads the slot's epoch with Acquire (pairs with the Release above); on `e` the
 //!   payload is copied out. It can never be newer than `e` while the reader has not retired `e`.
 //! - **arrive(e)** adds 1 to counter `e % DEPTH` with AcqRel; whoever brings it to the number of ranks sets
@@ -39,8 +40,11 @@
 //! **Sleeping.** Each publish names whom it concerns ([`crate::schedule::Wake`]); a port whose ranks sleep
 //! rings those doorbells.
 
-/// Payload bytes of a line: what its epoch leaves of a cache line, and 64 more.
-pub const PAYLOAD: usize = 56 + 64 * 64;
+/// Payload bytes that lie in a line itself: what its epoch leaves of a cache line, and 64 more.
+pub const LINE_PAYLOAD: usize = 56 + 64 * 64;
+/// Payload bytes of a member's line: what is longer than [`LINE_PAYLOAD`] lies in its owner's cell of the epoch. The
+/// gate has no cell.
+pub const PAYLOAD: usize = CELL_BYTES;
 /// Lines of each rank, used in turn; a power of two.
 pub const DEPTH: usize = 16;
 /// Cells of each rank, used in turn; a power of two.

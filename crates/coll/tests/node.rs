@@ -5,7 +5,7 @@ mod common;
 use coll::Params;
 use coll::algorithms::node::{blocks, cells, direct, lines};
 use coll::executor::{Call, Type, World};
-use coll::shared::PAYLOAD;
+use coll::shared::{LINE_PAYLOAD, PAYLOAD};
 use common::*;
 
 /// How much data an algorithm takes.
@@ -21,7 +21,7 @@ enum Fits {
 
 fn adapt(mut case: Case, fits: Fits, random: &mut Random) -> Case {
     case.count = match fits {
-        Fits::Line => random.below((PAYLOAD / ELEMENT) as u64 + 1) as usize,
+        Fits::Line => random.below((LINE_PAYLOAD / ELEMENT) as u64 + 1) as usize,
         Fits::Cells => random.pick(&[0, 1, 5, 100, 4095, 5000, 9001]),
         Fits::Any => random.pick(&[0, 1, 5, 100, 333]),
     };
@@ -126,6 +126,7 @@ fn reductions() {
     check_reduction("reduce lines flat", true, Fits::Line, lines::reduce_flat);
     check_reduction("reduce cells", true, Fits::Cells, cells::reduce);
     check_reduction("reduce direct", true, Fits::Any, direct::reduce);
+    check_reduction("reduce direct flat", true, Fits::Any, direct::reduce_flat);
     check_reduction("lines all", false, Fits::Line, lines::allreduce_all);
     check_reduction("lines flat", false, Fits::Line, lines::allreduce_flat);
     check_reduction("lines gate", false, Fits::Line, lines::allreduce_gate);
@@ -196,13 +197,15 @@ fn gathers_and_scatters() {
         });
         let gathered = run(&case, &[], gather.collect());
         assert!(received(&gathered[case.root], case.count * size) == all, "gather {case:?}");
-        let scatter = (0..size).map(|r| {
-            let recv = blank(case.count);
-            let m = memory(case.ty, (r == case.root).then_some(&all[..]), (!at_root(r)).then_some(&recv[..]));
-            call(blocks::scatter_flat(&params(r)), case.ty, case.count, case.count, len, m)
-        });
-        for (r, m) in run(&case, &[], scatter.collect()).iter().enumerate() {
-            assert!(at_root(r) || received(m, case.count) == block(r), "scatter {case:?}");
+        for build in [blocks::scatter_flat as Build, direct::scatter] {
+            let calls = (0..size).map(|r| {
+                let (send, recv) = ((r == case.root).then_some(&all[..]), blank(case.count));
+                let m = memory(case.ty, send, (!at_root(r)).then_some(&recv[..]));
+                call(build(&params(r)), case.ty, case.count, case.count, len, m)
+            });
+            for (r, m) in run(&case, &[], calls.collect()).iter().enumerate() {
+                assert!(at_root(r) || received(m, case.count) == block(r), "scatter {case:?}");
+            }
         }
     }
 }
@@ -212,7 +215,10 @@ fn prefixes_and_scattered_sums() {
     let mut random = Random(0xE6);
     for size in all_sizes() {
         let in_lines = adapt(Case::random(size, &mut random), Fits::Line, &mut random);
-        let case = Case { count: in_lines.count.min(PAYLOAD / ELEMENT / size), ..in_lines };
+        // Some lie in cells: one in four is eight times as long.
+        let longer = if random.below(4) == 0 { 8 } else { 1 };
+        let count = (in_lines.count * longer).min(PAYLOAD / ELEMENT / size);
+        let case = Case { count, ..in_lines };
         let in_cells = without_holes(adapt(case, Fits::Cells, &mut random));
         for (build, own, case) in [
             (blocks::scan_all as Build, 1, case),

@@ -168,6 +168,7 @@ algorithms! {
         "linear" scatter::linear: PLAIN;
         "hierarchical" movement::scatter: PLAIN;
         "lines_flat" blocks::scatter_flat: LINES;
+        "direct" direct::scatter: DIRECT;
         "inter" inter::scatter: INTER;
     }
     Scatterv {
@@ -232,6 +233,7 @@ algorithms! {
         "lines_flat" lines::reduce_flat: LINES;
         "cells" cells::reduce: CELLS_DENSE;
         "direct" direct::reduce: DIRECT_DENSE;
+        "direct_flat" direct::reduce_flat: DIRECT_DENSE;
         "inter" inter::reduce: INTER_CANONICAL;
     }
     Allreduce {

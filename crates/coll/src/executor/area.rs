@@ -2,7 +2,7 @@
 
 use crate::port::Base;
 use crate::schedule::Line;
-use crate::shared::{CELL_BYTES, CELLS, DEPTH, PAYLOAD};
+use crate::shared::{CELL_BYTES, CELLS, DEPTH, LINE_PAYLOAD, PAYLOAD};
 
 #[derive(Clone, Default)]
 struct LineState {
@@ -60,7 +60,11 @@ impl Area {
     }
 
     pub(super) fn publish(&mut self, rank: usize, line: Line, epoch: u64, payload: &[u8]) -> bool {
-        assert!(payload.len() <= PAYLOAD, "{} bytes in a line", payload.len());
+        let most = if line == Line::Gate { LINE_PAYLOAD } else { PAYLOAD };
+        assert!(payload.len() <= most, "{} bytes in a line", payload.len());
+        if payload.len() > LINE_PAYLOAD && !self.claim(rank, epoch) {
+            return false;
+        }
         self.put(rank, line, epoch, LineState { epoch, payload: payload.to_vec(), exposed: None })
     }
 

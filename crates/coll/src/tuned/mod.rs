@@ -12,7 +12,7 @@ pub use rules::ParseError;
 use crate::algorithms::node::cells;
 use crate::algorithms::registry::{self, Algorithm, AlgorithmId, Memory};
 use crate::params::Coll;
-use crate::shared::PAYLOAD;
+use crate::shared::{LINE_PAYLOAD, PAYLOAD};
 use rules::Rule;
 
 /// Where the ranks of a communicator are and what they share; equal on all ranks.
@@ -159,6 +159,8 @@ pub fn can_use(algorithm: &Algorithm, query: &Query) -> bool {
 fn line_limit(query: &Query) -> u64 {
     match query.coll {
         Coll::Scatter | Coll::Alltoall => PAYLOAD as u64 / u64::from(query.ranks.max(1)),
+        // The result may be published at the gate.
+        Coll::Allreduce => LINE_PAYLOAD as u64,
         _ => PAYLOAD as u64,
     }
 }

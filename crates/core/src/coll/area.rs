@@ -4,7 +4,7 @@
 use abi::{Error, Result};
 use btl_vader::{AreaName, NodeArea, Vader};
 use coll::schedule::{Line, Wake};
-use coll::shared::PAYLOAD;
+use coll::shared::{CELL_BYTES, LINE_PAYLOAD};
 use mem::UserMem;
 use pml_ob1::Data;
 use shm::area::Owner;
@@ -14,31 +14,45 @@ use crate::domain::Token;
 use crate::state::State;
 
 const _: () = {
-    assert!(PAYLOAD == shm::area::PAYLOAD && coll::shared::DEPTH == shm::area::DEPTH);
+    assert!(LINE_PAYLOAD == shm::area::PAYLOAD && coll::shared::DEPTH == shm::area::DEPTH);
     assert!(coll::shared::CELLS == shm::area::CELLS && coll::shared::CELL_BYTES == shm::area::CELL_BYTES);
 };
 
-/// The payload of a line, which the caller may write or read now.
-pub(super) fn payload(area: &mut NodeArea, owner: Owner, epoch: u64) -> UserMem {
-    crate::memory::of_line(area.lines().payload(owner, epoch), PAYLOAD)
+/// Room for `bytes` bytes of payload of a line, which the caller may write or read now: in the line, or in its owner's
+/// cell.
+#[inline(always)]
+pub(super) fn payload(area: &mut NodeArea, owner: Owner, epoch: u64, bytes: usize) -> UserMem {
+    match owner {
+        Owner::Member(member) if bytes > LINE_PAYLOAD => {
+            crate::memory::of_line(area.cell(member, epoch), CELL_BYTES)
+        }
+        _ => crate::memory::of_line(area.lines().payload(owner, epoch), LINE_PAYLOAD),
+    }
+}
+
+/// Whether a line with `bytes` bytes of payload may be written; if not, this process is woken when that may have
+/// changed.
+#[inline(always)]
+pub(super) fn has_room(area: &mut NodeArea, epoch: u64, bytes: usize) -> bool {
+    if bytes > LINE_PAYLOAD { area.has_cell(epoch) } else { area.has_room(epoch) }
 }
 
 /// Writes `data` into a line and wakes whom it concerns. `false`: the line is still in use.
 pub(super) fn publish(area: &mut NodeArea, line: Line, epoch: u64, data: Data, wake: Wake) -> bool {
-    if !area.has_room(epoch) {
+    let bytes = data.total() as usize;
+    if !has_room(area, epoch, bytes) {
         return false;
     }
     let owner = match line {
         Line::Of(_) => area.own(),
         Line::Gate => Owner::Gate,
     };
-    let room = payload(area, owner, epoch);
+    let room = payload(area, owner, epoch, bytes);
     match data {
         Data::Contiguous(memory) => {
             memory.copy_to(room);
         }
         Data::Typed(mut stream) => {
-            let bytes = stream.total() as usize;
             stream.fill(room.part(0, bytes).as_space());
         }
     }
@@ -79,13 +93,14 @@ pub(super) fn observe(
     if !area.lines().carries(owner, epoch) {
         return Ok(false);
     }
-    let line = payload(area, owner, epoch);
-    match into()? {
+    let data = into()?;
+    let bytes = data.total() as usize;
+    let line = payload(area, owner, epoch, bytes);
+    match data {
         Data::Contiguous(memory) => {
             line.copy_to(memory);
         }
         Data::Typed(mut stream) => {
-            let bytes = stream.total() as usize;
             stream.drain(line.part(0, bytes).as_bytes());
         }
     }

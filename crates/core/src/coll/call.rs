@@ -1,8 +1,9 @@
 //! The arguments of a collective call, checked and independent of handles.
 
-use abi::{Address, Datatype};
+use abi::{Address, Datatype, Error, Result};
 use coll::{Coll, Layout, Root, Shape};
 
+use super::select::is_neighbourhood;
 use crate::datatype::TypeRef;
 use crate::op::Function;
 
@@ -96,6 +97,24 @@ impl Call {
         matches!(self.op, Some(Reduction::User { .. }))
     }
 
+    /// Refuses send and receive buffers of which some bytes are surely the same (MPI-5.0 section 6.2: they must be
+    /// disjoint): those that begin at one address, with data there in both. Costs a comparison.
+    ///
+    /// # Errors
+    /// `MPI_ERR_BUFFER`.
+    pub fn check_disjoint(&self) -> Result<()> {
+        let (send, recv) = (&self.send, &self.recv);
+        // Types at MPI_BOTTOM tell where data is; neighbours may be none.
+        let same = send.address == recv.address && send.address.0 != 0;
+        if same && !is_neighbourhood(self.coll) && send.overlaps(recv) {
+            return Err(Error::new(
+                abi::ERR_BUFFER,
+                "send and receive buffer are the same memory; MPI_IN_PLACE says that this is meant",
+            ));
+        }
+        Ok(())
+    }
+
     /// Whether the data lies in one run of bytes.
     pub fn contiguous(&self) -> bool {
         self.send.is_dense() && self.recv.is_dense()
@@ -121,6 +140,24 @@ impl Buffer {
         self.layout.extent == self.layout.size as i64 && self.layout.true_lb == 0
     }
 
+    /// Whether a block of this buffer and one of another at the same address begin with the same byte.
+    fn overlaps(&self, other: &Buffer) -> bool {
+        match (self.blocks.is_empty(), other.blocks.is_empty()) {
+            (true, true) => self.begins() && other.begins(),
+            (false, true) => other.begins() && self.blocks.iter().any(|block| block.begins_at(0, self)),
+            (true, false) => other.overlaps(self),
+            (false, false) => {
+                let mut pairs = self.blocks.iter().zip(&other.blocks);
+                pairs.any(|(one, two)| one.begins_at(one.offset, self) && two.begins_at(one.offset, other))
+            }
+        }
+    }
+
+    /// Whether the first byte is data.
+    fn begins(&self) -> bool {
+        self.is_dense() && self.layout.bytes() > 0
+    }
+
     /// Packed bytes of a block; of the largest one where they differ.
     fn block_bytes(&self) -> u64 {
         let irregular = self.blocks.iter().map(|block| block.bytes(&self.datatype)).max();
@@ -129,6 +166,12 @@ impl Buffer {
 }
 
 impl Block {
+    /// Whether the byte at `offset` is the first one of this block of `buffer`.
+    fn begins_at(&self, offset: i64, buffer: &Buffer) -> bool {
+        let dense = matches!(self.datatype.as_ref().unwrap_or(&buffer.datatype), TypeRef::Dense(_));
+        self.offset == offset && dense && self.bytes(&buffer.datatype) > 0
+    }
+
     /// Packed bytes; `common` is the type of blocks that have none of their own.
     pub fn bytes(&self, common: &TypeRef) -> u64 {
         self.count.saturating_mul(self.datatype.as_ref().unwrap_or(common).size())

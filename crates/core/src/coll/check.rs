@@ -56,6 +56,14 @@ pub(super) struct Noted {
     statement: Statement,
 }
 
+impl Noted {
+    /// Notes the call where peers may look for it.
+    #[inline(always)]
+    pub fn write(&self, vader: &Vader) {
+        vader.note(self.key, self.statement.words());
+    }
+}
+
 impl Statement {
     /// What a call in an intra-communicator amounts to, where type signatures and operations are not compared.
     #[inline(always)]
@@ -91,9 +99,15 @@ impl Statement {
     /// Notes the call numbered `number` on a communicator, where peers may look for it.
     #[inline(always)]
     pub fn note(self, vader: &Vader, context: u32, number: i32) -> Noted {
-        let key = u64::from(context) << 32 | u64::from(number as u32) | 1 << 31;
-        vader.note(key, self.words());
-        Noted { key, statement: self }
+        let noted = self.under(context, number);
+        noted.write(vader);
+        noted
+    }
+
+    /// How peers will find the call, once it is noted.
+    #[inline(always)]
+    pub fn under(self, context: u32, number: i32) -> Noted {
+        Noted { key: u64::from(context) << 32 | u64::from(number as u32) | 1 << 31, statement: self }
     }
 
     #[inline(always)]

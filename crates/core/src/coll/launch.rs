@@ -98,7 +98,7 @@ fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
         Mode::Persistent(request) => {
             let mut state = t.lock();
             // Persistent collectives are initialised in the same order everywhere, but started in any.
-            running.set_tag(state.comms.get_mut(running.comm())?.coll.next_persistent_tag());
+            state.prepare_persistent(&mut running)?;
             let persistent = Persistent::collective(running);
             *request = state.add_composite(Composite::Persistent(Box::new(persistent)))?;
             Ok(())
@@ -165,6 +165,18 @@ impl State {
         running.begin()
     }
 
+    /// As [`State::begin`], for all rounds of a persistent collective; none begins yet.
+    fn prepare_persistent(&mut self, running: &mut Running) -> Result<()> {
+        let compared = self.params.tuned.check != Level::Off;
+        let found = self.comm(running.comm())?;
+        let statement = compared.then(|| running.statement(self, found));
+        let (digest, context) = (statement.map_or(0, |statement| statement.digest()), found.context);
+        let (number, tag) = self.comms.get_mut(running.comm())?.coll.next_persistent_tag(digest);
+        running.set_tag(tag);
+        running.set_noted(digest, statement.map(|statement| statement.under(context, number)));
+        Ok(())
+    }
+
     /// Keeps what a finished call has allocated for the next one.
     pub fn keep(&mut self, mut running: Box<Running>) {
         let Ok(comm) = self.comms.get_mut(running.comm()) else { return };
@@ -197,9 +209,21 @@ pub(crate) fn start_persistent(state: &mut State, key: u32) -> Result<()> {
     let unknown = Error::new(abi::ERR_REQUEST, "the handle names no persistent collective");
     let Some(Composite::Persistent(persistent)) = state.composites.get_mut(key) else { return Err(unknown) };
     persistent.start_collective().ok_or(unknown)??;
+    if let (Some(noted), Some(vader)) = (persistent.running().and_then(|it| it.noted()), state.bml.vader()) {
+        noted.write(vader);
+    }
     state.active.push(key);
     advance_all(state);
     Ok(())
+}
+
+/// The collective of a request, while it runs.
+fn under_way(composite: &mut Composite) -> Option<&mut Running> {
+    match composite {
+        Composite::Collective(running) => Some(running),
+        Composite::Persistent(persistent) => persistent.running(),
+        _ => None,
+    }
 }
 
 /// Advances every collective in progress; whether one of them ended or needs its callback.
@@ -212,14 +236,7 @@ pub(crate) fn advance_all(state: &mut State) -> bool {
     let before = (active.len(), callbacks.len());
     let mut finished = Vec::new();
     active.retain(|&key| {
-        let running = match composites.get_mut(key) {
-            Some(Composite::Collective(running)) => running.as_mut(),
-            Some(Composite::Persistent(persistent)) => match persistent.running() {
-                Some(running) => running,
-                None => return false,
-            },
-            _ => return false,
-        };
+        let Some(running) = composites.get_mut(key).and_then(under_way) else { return false };
         if let Some(callback) = running.advance(ob1, bml) {
             callbacks.push_back(Callback { key: Some(key), ..callback });
         }
@@ -236,11 +253,11 @@ pub(crate) fn advance_all(state: &mut State) -> bool {
 #[cold]
 fn compare_all(state: &mut State) {
     for key in state.active.clone() {
-        let Some(Composite::Collective(running)) = state.composites.get(key) else { continue };
-        let disagreement = running.noted().and_then(|noted| state.disagreement(running.comm(), noted));
-        let Some(error) = disagreement else { continue };
+        let Some(running) = state.composites.get_mut(key).and_then(under_way) else { continue };
+        let (comm, noted) = (running.comm(), running.noted().copied());
+        let Some(error) = noted.and_then(|noted| state.disagreement(comm, &noted)) else { continue };
         let State { composites, ob1, bml, .. } = &mut *state;
-        if let Some(Composite::Collective(running)) = composites.get_mut(key) {
+        if let Some(running) = composites.get_mut(key).and_then(under_way) {
             running.fail(error, ob1, bml);
         }
     }
@@ -250,14 +267,8 @@ fn compare_all(state: &mut State) {
 pub(crate) fn run_callback(t: &mut Token, callback: Callback) {
     callback.call(t);
     let mut state = t.lock();
-    let running = match callback.key.and_then(|key| state.composites.get_mut(key)) {
-        Some(Composite::Collective(running)) => running.as_mut(),
-        Some(Composite::Persistent(persistent)) => match persistent.running() {
-            Some(running) => running,
-            None => return,
-        },
-        _ => return,
-    };
+    let composite = callback.key.and_then(|key| state.composites.get_mut(key));
+    let Some(running) = composite.and_then(under_way) else { return };
     running.reduced();
     advance_all(&mut state);
 }

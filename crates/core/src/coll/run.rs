@@ -87,6 +87,7 @@ impl Running {
         }
         let comm = state.comm(self.call.comm)?;
         fill(&mut Arguments::new(state, comm, &mut self.call))?;
+        self.call.check_disjoint()?;
         self.exact = match state.params.tuned.reproducible {
             true => Exact::over(state, comm, &mut self.call),
             false => None,

@@ -47,6 +47,9 @@ pub(crate) struct CollState {
 const CALL_BITS: u32 = 16;
 const SEQUENCE_BITS: u32 = 28;
 const PERSISTENT: u32 = 1 << 28;
+/// Persistent collectives may live long: more bits count them.
+const PERSISTENT_CALL_BITS: u32 = 20;
+const PERSISTENT_CALL: u32 = (1 << PERSISTENT_CALL_BITS) - 1;
 const APART: u32 = 1 << 30;
 const SEQUENCE: u32 = (1 << SEQUENCE_BITS) - 1;
 const CALL: u32 = (1 << CALL_BITS) - 1;
@@ -69,10 +72,12 @@ impl CollState {
         (self.sequence as i32, (digest | self.sequence) as i32)
     }
 
-    /// The tag of a new persistent collective, for all its rounds.
-    pub fn next_persistent_tag(&mut self) -> i32 {
-        self.persistent = self.persistent.wrapping_add(1) & SEQUENCE;
-        (PERSISTENT | self.persistent) as i32
+    /// Number and tag of a new persistent collective, for all its rounds, the latter with 8 bits that tell what it is.
+    pub fn next_persistent_tag(&mut self, digest: u16) -> (i32, i32) {
+        self.persistent = self.persistent.wrapping_add(1) & PERSISTENT_CALL;
+        let digest = u32::from(digest ^ digest >> 8) << PERSISTENT_CALL_BITS & SEQUENCE;
+        let number = PERSISTENT | self.persistent;
+        (number as i32, (digest | number) as i32)
     }
 
     /// Calls of this communicator borrow another one's context, under tags that follow from `tag`.
@@ -191,11 +196,8 @@ impl Signature {
     }
 }
 
-/// Bytes from which direct reads may pay; below, the vote would cost more than it could bring, and processes that go
-/// straight would not take part in it.
-const VOTE_FROM: u64 = 8192;
-
-const _: () = assert!(VOTE_FROM > coll::shared::PAYLOAD as u64);
+/// Bytes from which direct reads may pay; below, the vote would cost more than it could bring.
+pub(super) const VOTE_FROM: u64 = 8192;
 
 /// The bytes that [`Query::bytes`] wants: the same on every rank of the call.
 fn bytes(call: &Call, ranks: u32) -> u64 {

@@ -66,6 +66,40 @@ pub fn bcast(p: &Params) -> Schedule {
     b.finish()
 }
 
+/// Scatter: everybody reads its block from the root's buffer.
+///
+/// ```text
+///  root: expose all ──→ r: read block r, report ──→ root: go on
+/// ```
+pub fn scatter(p: &Params) -> Schedule {
+    let mut b = Builder::new();
+    let mut area = Area::whole(p);
+    let (me, root) = (area.me, p.root_rank());
+    let block = |buf, i: u32| Ref::blocks(buf, i, i + 1);
+    if me == root {
+        let data = if p.contiguous { Buf::SendBytes } else { b.packed() };
+        if !p.contiguous {
+            b.copy(Ref::blocks(data, 0, area.size), Ref::blocks(Buf::Send, 0, area.size));
+        }
+        b.expose(0, Ref::blocks(data, 0, area.size), Wake::All);
+        if !p.in_place {
+            b.copy(Ref::all(Buf::Recv), block(Buf::Send, me));
+        }
+        (0..area.size).filter(|&i| i != root).for_each(|i| b.await_line(1, Line::Of(i), Ref::SIGNAL));
+    } else {
+        let data = Ref::all(if p.contiguous { Buf::RecvBytes } else { b.packed() });
+        b.await_line(0, Line::Of(root), Ref::SIGNAL);
+        b.get(0, root, block(EXPOSED, me), data);
+        b.publish(1, area.own(), Ref::SIGNAL, Wake::One(root));
+        if !p.contiguous {
+            b.copy(Ref::all(Buf::Recv), data);
+        }
+    }
+    area.round = 2;
+    area.retire(&mut b);
+    b.finish()
+}
+
 /// Allgather: everybody reads everybody's block, the right neighbour's first. What is read is the caller's own copy if
 /// possible: one just made is still in its maker's cache and slower to read.
 ///
@@ -139,7 +173,7 @@ pub fn allreduce(p: &Params) -> Schedule {
     let mine = if p.in_place { Buf::Recv } else { Buf::Send };
     let slice = |i: u32| Ref::part(Buf::Recv, i, i + 1, p.size);
     let round = expose_and_meet(&mut b, &mut area, Ref::all(mine));
-    emit_slice(&mut b, &area, p, round, mine, |piece| piece.within(Buf::Recv));
+    emit_slice(&mut b, p, round, mine, (area.me, p.size), |piece| piece.within(Buf::Recv));
     let round = expose_and_meet(&mut b, &mut area, Ref::all(Buf::Recv));
     for i in area.others() {
         b.get(round, i, slice(i), slice(i));
@@ -162,7 +196,7 @@ pub fn reduce(p: &Params) -> Schedule {
     let result = if area.me == root { own } else { own.at_start_of(b.typed()) };
     let round = expose_and_meet(&mut b, &mut area, Ref::all(mine));
     // All pieces lie relative to where the slice begins.
-    emit_slice(&mut b, &area, p, round, mine, |piece| Ref {
+    emit_slice(&mut b, p, round, mine, (area.me, p.size), |piece| Ref {
         org: result.org * p.segments,
         ..piece.within(result.buf)
     });
@@ -175,14 +209,45 @@ pub fn reduce(p: &Params) -> Schedule {
     finish(b, area, None)
 }
 
-/// Combines the own slice of all exposed vectors, piece by piece, into `place(piece)`. Commuting operations
+/// Reduce, `flat`: the root reads and combines all vectors, which for two ranks is one meeting less.
+///
+/// ```text
+///  r: expose own vector ──→ root: read piece by piece, combine, report ──→ r: go on
+/// ```
+pub fn reduce_flat(p: &Params) -> Schedule {
+    let mut b = Builder::new();
+    let mut area = Area::whole(p);
+    let root = p.root_rank();
+    let mine = if p.in_place { Buf::Recv } else { Buf::Send };
+    if area.me == root {
+        area.others().for_each(|i| b.await_line(0, Line::Of(i), Ref::SIGNAL));
+        emit_slice(&mut b, p, 0, mine, (0, 1), |piece| piece.within(Buf::Recv));
+        b.publish(1, area.own(), Ref::SIGNAL, Wake::All);
+    } else {
+        b.expose(0, Ref::all(mine), Wake::One(root));
+        b.await_line(1, Line::Of(root), Ref::SIGNAL);
+    }
+    area.round = 2;
+    area.retire(&mut b);
+    b.finish()
+}
+
+/// Combines a slice, of so many, of all exposed vectors, piece by piece, into `place(piece)`. Commuting operations
 /// begin with the own contribution and go around; others take the ranks in order.
-fn emit_slice(b: &mut Builder, area: &Area, p: &Params, round: u16, mine: Buf, place: impl Fn(Ref) -> Ref) {
+fn emit_slice(
+    b: &mut Builder,
+    p: &Params,
+    round: u16,
+    mine: Buf,
+    (slice, slices): (u32, u32),
+    place: impl Fn(Ref) -> Ref,
+) {
+    let area = Area::whole(p);
     let (me, n) = (area.me, area.size);
     let pieces = p.segments;
     let (arrival, ordered) = (b.typed(), (!p.commutative).then(|| b.typed()));
     for s in 0..pieces {
-        let own = Ref::part(mine, me * pieces + s, me * pieces + s + 1, n * pieces);
+        let own = Ref::part(mine, slice * pieces + s, slice * pieces + s + 1, slices * pieces);
         let new = own.at_start_of(arrival);
         let result = place(own);
         let Some(ordered) = ordered else {

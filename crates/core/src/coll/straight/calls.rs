@@ -39,7 +39,7 @@ pub(in super::super) fn bcast(
             Plan::give(data, Tell::All)
         } else {
             let take = Take::Blocks { offset: 0, bytes: data.len(), into: buffer };
-            Plan::take(root as usize..root as usize + 1, take)
+            Plan::take(data.len(), root as usize..root as usize + 1, take)
         };
         Some((data.len() as u64, plan))
     })
@@ -62,7 +62,7 @@ pub(in super::super) fn gather(
         let in_place = sendbuf == IN_PLACE;
         let own = if in_place { block } else { apart(memory(sendbuf, sendcount, sendtype)?, block)? };
         let take = Take::Blocks { offset: 0, bytes: same(own, block)?, into: recvbuf };
-        Some((block.len() as u64, Plan { own, in_place, ..Plan::take(site.everyone(), take) }))
+        Some((block.len() as u64, Plan { own, in_place, ..Plan::take(block.len(), site.everyone(), take) }))
     })
 }
 
@@ -80,7 +80,7 @@ pub(in super::super) fn scatter(
             let block = memory(recvbuf, recvcount, recvtype)?;
             let offset = site.rank as usize * block.len();
             let take = Take::Blocks { offset, bytes: block.len(), into: recvbuf };
-            return Some((block.len() as u64, Plan::take(own, take)));
+            return Some((block.len() as u64, Plan::take(site.blocks(block)?.len(), own, take)));
         }
         let block = memory(sendbuf, sendcount, sendtype)?;
         let all = Plan::give(site.blocks(block)?, Tell::All);
@@ -149,7 +149,7 @@ pub(in super::super) fn reduce(
         }
         let operands = Operands::of(sendbuf, recvbuf, count, datatype)?;
         let take = Take::Combined { kernel, offset: 0, count: count as u64, into: operands.into };
-        let plan = Plan::take(site.everyone(), take);
+        let plan = Plan::take(operands.own.len(), site.everyone(), take);
         Some((operands.bytes(), Plan { own: operands.own, in_place: operands.in_place, ..plan }))
     })
 }
@@ -234,7 +234,7 @@ fn prefix(
     };
     let tell = if site.rank + 1 < site.ranks { Tell::After } else { Tell::Nobody };
     let Operands { own, in_place, .. } = operands;
-    Some((operands.bytes(), Plan { own, tell, in_place, ..Plan::take(0..first, take) }))
+    Some((operands.bytes(), Plan { own, tell, in_place, ..Plan::take(own.len(), 0..first, take) }))
 }
 
 /// The buffers of a reduction.
@@ -278,7 +278,7 @@ impl Site {
     }
 }
 
-/// A buffer argument that fits a line.
+/// A buffer argument that can be published.
 #[inline(always)]
 fn memory(address: Address, count: Count, datatype: Datatype) -> Option<UserMem> {
     crate::datatype::simple(address, count, datatype)

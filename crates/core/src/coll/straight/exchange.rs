@@ -7,7 +7,7 @@ use btl_vader::NodeArea;
 use mem::UserMem;
 use shm::area::Owner;
 
-use super::super::area::payload;
+use super::super::area::{has_room, payload};
 
 /// What a process does in a collective.
 pub(super) struct Plan {
@@ -15,6 +15,8 @@ pub(super) struct Plan {
     pub own: UserMem,
     /// Who waits for it.
     pub tell: Tell,
+    /// Bytes of each line that is published.
+    pub line: usize,
     /// The processes whose lines are wanted.
     pub from: Range<usize>,
     pub take: Take,
@@ -111,11 +113,11 @@ impl Exchange {
         let combines = matches!(plan.take, Take::Combined { .. } | Take::Shared { .. });
         // In place, the result would be written over what is still wanted: the line keeps it.
         if plan.tell != Tell::Nobody || plan.gate || plan.in_place && combines {
-            if !area.has_room(*epoch) {
+            if !has_room(area, *epoch, plan.line) {
                 return false;
             }
             if !plan.own.is_empty() {
-                payload(area, own, *epoch).write(plan.own.as_bytes());
+                payload(area, own, *epoch, plan.line).write(plan.own.as_bytes());
             }
         }
         self.published = true;
@@ -144,7 +146,7 @@ impl Exchange {
                 return;
             }
             self.combine(kernel, 0, count, into);
-            payload(&mut self.area, Owner::Gate, self.epoch).write(into.as_bytes());
+            payload(&mut self.area, Owner::Gate, self.epoch, into.len()).write(into.as_bytes());
         }
         self.area.lines().publish(Owner::Gate, self.epoch, &[]);
         self.area.ring_all();
@@ -175,7 +177,7 @@ impl Exchange {
             Take::Blocks { offset, bytes, into } => self.copy_blocks(offset, bytes, into),
             Take::Combined { kernel, offset, count, into } => self.combine(kernel, offset, count, into),
             Take::Shared { into, .. } if self.plan.gate => {
-                into.write(payload(&mut self.area, Owner::Gate, self.epoch).as_bytes());
+                into.write(payload(&mut self.area, Owner::Gate, self.epoch, into.len()).as_bytes());
             }
             Take::Shared { kernel, count, into } => self.combine(kernel, 0, count, into),
         }
@@ -187,7 +189,8 @@ impl Exchange {
             let to = crate::memory::of_user(Address(into.0 + at * bytes), bytes);
             let owner = Owner::Member(member);
             if owner != self.area.own() {
-                to.write(payload(&mut self.area, owner, self.epoch).part(offset, bytes).as_bytes());
+                let line = payload(&mut self.area, owner, self.epoch, self.plan.line);
+                to.write(line.part(offset, bytes).as_bytes());
             } else if !self.plan.in_place {
                 to.write(self.plan.own.part(offset, bytes).as_bytes());
             }
@@ -202,7 +205,7 @@ impl Exchange {
             let owner = Owner::Member(member);
             match owner == self.area.own() && !self.plan.in_place {
                 true => self.plan.own.part(offset, into.len()),
-                false => payload(&mut self.area, owner, self.epoch).part(offset, into.len()),
+                false => payload(&mut self.area, owner, self.epoch, self.plan.line).part(offset, into.len()),
             }
         };
         if end - start == 1 {
@@ -221,13 +224,14 @@ impl Plan {
     /// Has data for others and wants none.
     #[inline(always)]
     pub fn give(own: UserMem, tell: Tell) -> Plan {
-        Plan { own, tell, from: 0..0, take: Take::Nothing, gate: false, in_place: false }
+        let line = own.len();
+        Plan { own, tell, line, from: 0..0, take: Take::Nothing, gate: false, in_place: false }
     }
 
-    /// Wants data of some processes and has none for others.
+    /// Wants data of some processes, who publish `line` bytes each, and has none for others.
     #[inline(always)]
-    pub fn take(from: Range<usize>, take: Take) -> Plan {
-        Plan { from, take, ..Plan::give(UserMem::EMPTY, Tell::Nobody) }
+    pub fn take(line: usize, from: Range<usize>, take: Take) -> Plan {
+        Plan { line, from, take, ..Plan::give(UserMem::EMPTY, Tell::Nobody) }
     }
 
     /// All have data for all.

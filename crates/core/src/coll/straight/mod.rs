@@ -18,6 +18,7 @@ use abi::Result;
 use coll::Coll;
 
 use super::check::{Level, Noted, Statement, rounds_between_looks};
+use super::select::VOTE_FROM;
 use crate::comm::Comm;
 use crate::domain::Token;
 use crate::state::State;
@@ -70,7 +71,7 @@ fn run(
         let site = Site::of(&mut state, coll, comm)?;
         let root = u32::try_from(root).ok().filter(|&root| root < site.ranks)?;
         let (bytes, mut plan) = plan(&mut state, &site)?;
-        if bytes > site.most {
+        if bytes > site.most || bytes >= VOTE_FROM && site.votes {
             return None;
         }
         plan.gate &= site.gate;
@@ -115,6 +116,8 @@ struct Site {
     most: u64,
     /// There is a gate.
     gate: bool,
+    /// The processes have not asked each other yet if they can read each other's memory.
+    votes: bool,
 }
 
 impl Site {
@@ -128,7 +131,8 @@ impl Site {
             None => reach::learn(found, world.as_ref(), &params.tuned, coll),
         };
         let most = reach.most?;
-        Some(Site { rank: found.rank, ranks: found.size(), most, gate: reach.gate })
+        let votes = found.coll.direct.is_none();
+        Some(Site { rank: found.rank, ranks: found.size(), most, gate: reach.gate, votes })
     }
 }
 
