@@ -187,16 +187,19 @@ fn gathers_and_scatters() {
         let block = |r: usize| &all[r * len..(r + 1) * len];
         let at_root = |r: usize| case.in_place && r == case.root;
         let params = |r: usize| Params { in_place: at_root(r), ..case.params(r) };
-        let gather = (0..size).map(|r| {
-            let mut recv = blank(case.count * size);
-            if at_root(r) {
-                recv[r * len..(r + 1) * len].copy_from_slice(block(r));
-            }
-            let m = memory(case.ty, (!at_root(r)).then_some(block(r)), (r == case.root).then_some(&recv[..]));
-            call(blocks::gather_flat(&params(r)), case.ty, case.count, case.count, len, m)
-        });
-        let gathered = run(&case, &[], gather.collect());
-        assert!(received(&gathered[case.root], case.count * size) == all, "gather {case:?}");
+        for build in [blocks::gather_flat as Build, direct::gather] {
+            let calls = (0..size).map(|r| {
+                let mut recv = blank(case.count * size);
+                if at_root(r) {
+                    recv[r * len..(r + 1) * len].copy_from_slice(block(r));
+                }
+                let recv = (r == case.root).then_some(&recv[..]);
+                let m = memory(case.ty, (!at_root(r)).then_some(block(r)), recv);
+                call(build(&params(r)), case.ty, case.count, case.count, len, m)
+            });
+            let gathered = run(&case, &[], calls.collect());
+            assert!(received(&gathered[case.root], case.count * size) == all, "gather {case:?}");
+        }
         for build in [blocks::scatter_flat as Build, direct::scatter] {
             let calls = (0..size).map(|r| {
                 let (send, recv) = ((r == case.root).then_some(&all[..]), blank(case.count));

@@ -157,6 +157,7 @@ algorithms! {
         "linear" gather::linear: PLAIN;
         "hierarchical" movement::gather: PLAIN;
         "lines_flat" blocks::gather_flat: LINES;
+        "direct" direct::gather: DIRECT;
         "inter" inter::gather: INTER;
     }
     Gatherv {

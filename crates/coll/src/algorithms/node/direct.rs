@@ -173,7 +173,7 @@ pub fn allreduce(p: &Params) -> Schedule {
     let mine = if p.in_place { Buf::Recv } else { Buf::Send };
     let slice = |i: u32| Ref::part(Buf::Recv, i, i + 1, p.size);
     let round = expose_and_meet(&mut b, &mut area, Ref::all(mine));
-    emit_slice(&mut b, p, round, mine, (area.me, p.size), |piece| piece.within(Buf::Recv));
+    emit_slice(&mut b, p, round, mine, (area.me, p.size), |piece| piece.within(Buf::Recv), |_| {});
     let round = expose_and_meet(&mut b, &mut area, Ref::all(Buf::Recv));
     for i in area.others() {
         b.get(round, i, slice(i), slice(i));
@@ -196,10 +196,8 @@ pub fn reduce(p: &Params) -> Schedule {
     let result = if area.me == root { own } else { own.at_start_of(b.typed()) };
     let round = expose_and_meet(&mut b, &mut area, Ref::all(mine));
     // All pieces lie relative to where the slice begins.
-    emit_slice(&mut b, p, round, mine, (area.me, p.size), |piece| Ref {
-        org: result.org * p.segments,
-        ..piece.within(result.buf)
-    });
+    let place = |piece: Ref| Ref { org: result.org * p.segments, ..piece.within(result.buf) };
+    emit_slice(&mut b, p, round, mine, (area.me, p.size), place, |_| {});
     let round = expose_and_meet(&mut b, &mut area, result);
     if area.me == root {
         for i in area.others() {
@@ -221,8 +219,8 @@ pub fn reduce_flat(p: &Params) -> Schedule {
     let mine = if p.in_place { Buf::Recv } else { Buf::Send };
     if area.me == root {
         area.others().for_each(|i| b.await_line(0, Line::Of(i), Ref::SIGNAL));
-        emit_slice(&mut b, p, 0, mine, (0, 1), |piece| piece.within(Buf::Recv));
-        b.publish(1, area.own(), Ref::SIGNAL, Wake::All);
+        let report = |b: &mut Builder| b.publish(1, area.own(), Ref::SIGNAL, Wake::All);
+        emit_slice(&mut b, p, 0, mine, (0, 1), |piece| piece.within(Buf::Recv), report);
     } else {
         b.expose(0, Ref::all(mine), Wake::One(root));
         b.await_line(1, Line::Of(root), Ref::SIGNAL);
@@ -232,8 +230,44 @@ pub fn reduce_flat(p: &Params) -> Schedule {
     b.finish()
 }
 
-/// Combines a slice, of so many, of all exposed vectors, piece by piece, into `place(piece)`. Commuting operations
-/// begin with the own contribution and go around; others take the ranks in order.
+/// Gather: the root reads everybody's block.
+///
+/// ```text
+///  r: expose own block ──→ root: read all blocks, report ──→ r: go on
+/// ```
+pub fn gather(p: &Params) -> Schedule {
+    let mut b = Builder::new();
+    let mut area = Area::whole(p);
+    let (me, n, root) = (area.me, area.size, p.root_rank());
+    let block = |buf, i: u32| Ref::blocks(buf, i, i + 1);
+    if me == root {
+        let data = if p.contiguous { Buf::RecvBytes } else { b.packed() };
+        for i in area.others() {
+            b.await_line(0, Line::Of(i), Ref::SIGNAL);
+            b.get(0, i, Ref::all(EXPOSED), block(data, i));
+        }
+        b.publish(1, area.own(), Ref::SIGNAL, Wake::All);
+        for i in (0..n).filter(|&i| i != me && !p.contiguous) {
+            b.copy(block(Buf::Recv, i), block(data, i));
+        }
+        if !p.in_place {
+            b.copy(block(Buf::Recv, me), Ref::all(Buf::Send));
+        }
+    } else {
+        let data = Ref::all(if p.contiguous { Buf::SendBytes } else { b.packed() });
+        if !p.contiguous {
+            b.copy(data, Ref::all(Buf::Send));
+        }
+        b.expose(0, data, Wake::One(root));
+        b.await_line(1, Line::Of(root), Ref::SIGNAL);
+    }
+    area.round = 2;
+    area.retire(&mut b);
+    b.finish()
+}
+
+/// Combines a slice, of so many, of all exposed vectors, piece by piece, into `place(piece)`, with a `report` when all
+/// is read. Commuting operations begin with the own contribution and go around; others take the ranks in order.
 fn emit_slice(
     b: &mut Builder,
     p: &Params,
@@ -241,6 +275,7 @@ fn emit_slice(
     mine: Buf,
     (slice, slices): (u32, u32),
     place: impl Fn(Ref) -> Ref,
+    report: impl Fn(&mut Builder),
 ) {
     let area = Area::whole(p);
     let (me, n) = (area.me, area.size);
@@ -252,8 +287,11 @@ fn emit_slice(
         let result = place(own);
         let Some(ordered) = ordered else {
             let mut acc = own;
-            for i in area.others() {
+            for (at, i) in area.others().enumerate() {
                 b.get(round, i, own, new);
+                if s + 1 == pieces && at as u32 + 2 == n {
+                    report(b);
+                }
                 b.reduce(result, new, acc);
                 acc = result;
             }
@@ -274,5 +312,8 @@ fn emit_slice(
             }
         }
         b.copy(result, acc);
+    }
+    if ordered.is_some() || n == 1 {
+        report(b);
     }
 }
