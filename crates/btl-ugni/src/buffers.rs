@@ -37,6 +37,11 @@ impl BufferPool {
         BufferPool { all: Vec::new(), free: Vec::new(), size: HEADER_ROOM + payload, first, increment, most }
     }
 
+    /// Bytes of the first block.
+    pub(crate) fn first_block(&self) -> usize {
+        self.size * self.first.min(self.most)
+    }
+
     /// Takes a buffer; `None` when all are in use and no more can be made now. `grown` counts registered bytes.
     pub(crate) fn take<N: Gni>(&mut self, nic: &mut N, quota: &mut Quota, grown: &mut u64) -> Option<Buffer> {
         if self.free.is_empty() {

@@ -172,7 +172,9 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         }
         let address = self.job.peers.get(peer.0 as usize)?;
         let (pe, inst) = (address.pe, address.inst);
-        self.nic.learn_peer(pe, inst, &address.locator).ok()?;
+        if !address.locator.is_empty() {
+            self.nic.learn_peer(pe, inst, &address.locator).ok()?;
+        }
         let messages = self.nic.ep_create(Some(self.queues.messages)).ok()?;
         let transfers = self.nic.ep_create(Some(self.queues.transfers)).ok()?;
         self.nic.ep_bind(messages, pe, inst).ok()?;

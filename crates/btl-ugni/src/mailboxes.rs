@@ -46,6 +46,16 @@ impl MailboxPool {
         })
     }
 
+    /// Bytes of the first block.
+    pub(crate) fn first_block(&self) -> usize {
+        self.stride * self.next_count() as usize
+    }
+
+    /// Mailboxes of the next block; offsets in it have 32 bits.
+    fn next_count(&self) -> u32 {
+        self.steps.next(self.made).min((u32::MAX as usize / self.stride) as u32)
+    }
+
     /// Takes a zeroed mailbox. `grown` counts registered bytes.
     ///
     /// # Errors
@@ -62,8 +72,7 @@ impl MailboxPool {
                 return Err(gni::Error::Resource);
             }
             // Memory may be scarce and the blocks large; one mailbox is better than none.
-            let count = self.steps.next(self.made).min((u32::MAX as usize / self.stride) as u32);
-            let grown = self.grow(nic, count, grown).or_else(|_| self.grow(nic, 1, grown));
+            let grown = self.grow(nic, self.next_count(), grown).or_else(|_| self.grow(nic, 1, grown));
             if let (Err(error), true) = (grown, extra) {
                 quota.give(Use::Growth);
                 return Err(error);

@@ -11,7 +11,7 @@ pub struct PeerAddress {
     pub pe: PeAddr,
     /// Its instance.
     pub inst: InstId,
-    /// What its NIC says about how to be reached; see [`gni::Gni::locator`].
+    /// What its NIC says about how to be reached (see [`gni::Gni::locator`]); empty: its address is enough.
     pub locator: Box<[u8]>,
 }
 

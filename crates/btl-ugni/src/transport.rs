@@ -13,7 +13,9 @@ use crate::rdma::Transfer;
 use crate::stats::Stats;
 use btl::{Access, Arrival, Asleep, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take};
 use core::fmt;
-use gni::{Clock, Cq, Gni, JobResource, MemHandle, MsgqMessage, SmsgAttr, SmsgType, Time};
+use gni::{
+    Clock, Cq, Gni, JobResource, MemFlags, MemHandle, MsgqMessage, ResourceUse, SmsgAttr, SmsgType, Time,
+};
 use mem::{Source, UserMem};
 use rcache::{Rcache, Unwatched};
 use slab::Slab;
@@ -95,6 +97,17 @@ pub enum SetupError {
     Unusable(Unusable),
     /// The NIC refuses what the transport needs first.
     Nic(&'static str, gni::Error),
+    /// The first mailboxes and buffers cannot be registered.
+    NoRoom {
+        /// Their bytes.
+        bytes: usize,
+        /// What the NIC answered.
+        error: gni::Error,
+        /// The node's memory descriptors.
+        mdd: ResourceUse,
+        /// The node's relocation entries.
+        mrt: ResourceUse,
+    },
 }
 
 impl fmt::Display for SetupError {
@@ -105,6 +118,20 @@ impl fmt::Display for SetupError {
                 f,
                 "setting up the Gemini transport failed: {step}\nthe NIC answered {error}\nrun fewer ranks per \
                  node or choose other limits: alhena info --param btl_ugni_"
+            ),
+            SetupError::NoRoom { bytes, error: gni::Error::NoMemory, .. } => write!(
+                f,
+                "setting up the Gemini transport failed: registering {bytes} bytes of mailboxes and buffers\n\
+                 this process may not lock so much memory (RLIMIT_MEMLOCK; see ulimit -l)\n\
+                 raise it: ulimit -l unlimited; or take less: --mca btl_ugni_smsg_page_size, --mca btl_ugni_eager_num"
+            ),
+            SetupError::NoRoom { bytes, error, mdd, mrt } => write!(
+                f,
+                "setting up the Gemini transport failed: registering {bytes} bytes of mailboxes and buffers\n\
+                 the NIC answered {error}: its node has {} of {} memory descriptors (MDD) and {} of {} relocation \
+                 entries (MRT) in use\n\
+                 run fewer ranks per node, or raise --mca gni_mdds or --mca gni_mrt_entries",
+                mdd.used, mdd.limit, mrt.used, mrt.limit
             ),
         }
     }
@@ -132,6 +159,10 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         };
         let mailboxes = MailboxPool::new(&nic, shape, plan.mailboxes, queues.arrivals)
             .map_err(|error| SetupError::Nic("describing mailboxes", error))?;
+        let counts = [params.eager_num, params.eager_inc, params.eager_max];
+        let buffers = BufferPool::new(plan.buffer, counts);
+        let blocks = if plan.msgq { 0 } else { mailboxes.first_block() };
+        try_room(&mut nic, [blocks, buffers.first_block(), buffers.first_block()])?;
         nic.smsg_set_max_retrans(params.smsg_max_retries as u16);
         let mut stats = Stats::default();
         if plan.msgq {
@@ -142,7 +173,6 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         }
         let connections = Connections::new(&mut nic, job.peers.len())
             .map_err(|error| SetupError::Nic("posting the wildcard datagram", error))?;
-        let counts = [params.eager_num, params.eager_inc, params.eager_max];
         let quota = Quota::new(plan.registrations);
         Ok(Ugni {
             limits: limits(&params, &plan),
@@ -153,7 +183,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             exposed: Exposed::new(),
             mailboxes,
             send_buffers: BufferPool::new(plan.buffer, counts),
-            receive_buffers: BufferPool::new(plan.buffer, counts),
+            receive_buffers: buffers,
             frags: Slab::new(),
             transfers: Slab::new(),
             again: VecDeque::new(),
@@ -247,6 +277,31 @@ fn make_queues<N: Gni>(nic: &mut N, params: &UgniParams) -> Result<Queues, Setup
         arrivals: make(params.remote_cq_size)?,
         transfers: make(params.local_rdma_cq_size)?,
     })
+}
+
+/// Registers the first blocks of the pools and gives them back: memory that is too scarce is an error now, and not a
+/// message that is never sent.
+fn try_room<N: Gni>(nic: &mut N, blocks: [usize; 3]) -> Result<(), SetupError> {
+    let mut made = Vec::new();
+    let mut seen = Ok(());
+    for bytes in blocks.into_iter().filter(|&bytes| bytes > 0) {
+        seen = nic.mem_alloc(bytes).and_then(|memory| {
+            let handle = nic.mem_register(memory, None, MemFlags::RELAXED_PI_ORDERING);
+            made.push((memory, handle.ok()));
+            handle.map(|_| ())
+        });
+        if seen.is_err() {
+            break;
+        }
+    }
+    let use_of = |what| nic.get_job_res_info(what);
+    let (mdd, mrt) = (use_of(JobResource::Mdd), use_of(JobResource::Mrt));
+    for (memory, handle) in made {
+        // Nothing else knows of the memory, so both succeed.
+        let _ = handle.map(|handle| nic.mem_deregister(handle));
+        let _ = nic.mem_free(memory);
+    }
+    seen.map_err(|error| SetupError::NoRoom { bytes: blocks.iter().sum(), error, mdd, mrt })
 }
 
 fn limits(params: &UgniParams, plan: &Plan) -> Limits {

@@ -97,6 +97,18 @@ impl<'r, R: Rig> Pair<'r, R> {
         self.b.nic.progress(now);
     }
 
+    /// Gives turns to the second side alone until `done` answers.
+    pub fn until_at_b<T>(&mut self, what: &str, mut done: impl FnMut(&mut Side<R::Nic>) -> Option<T>) -> T {
+        for _ in 0..TURNS {
+            if let Some(value) = done(&mut self.b) {
+                return value;
+            }
+            let now = self.rig.pause(Time(1_000));
+            self.b.nic.progress(now);
+        }
+        panic!("waited in vain for {what}");
+    }
+
     /// Gives turns until `done` answers.
     pub fn until<T>(&mut self, what: &str, mut done: impl FnMut(&mut Self) -> Option<T>) -> T {
         for _ in 0..TURNS {

@@ -256,7 +256,7 @@ pub trait Fabric {
     /// Makes a registration known to initiators.
     ///
     /// # Errors
-    /// `ERROR_RESOURCE`, for instance when memory cannot be pinned.
+    /// `ERROR_NOMEM`: the memory cannot be pinned.
     fn publish(&mut self, registration: &Registration) -> Result<()>;
     /// Ends it. When this returns, no initiator touches the memory any more.
     fn withdraw(&mut self, mdd: u16);

@@ -1,5 +1,7 @@
 //! The conformance suite over NICs of this host, on each of the ways they can reach each other.
 
+mod common;
+
 use gni::{Gni, InstId, JobKey, PeAddr, Time};
 use gni_conformance::{Rig, Wanted};
 use gni_soft::host::{self, HostConfig, HostNic, Reach};
@@ -20,6 +22,7 @@ enum Memory {
 struct HostRig {
     reach: Reach,
     memory: Memory,
+    pinned: bool,
     began: Instant,
     skipped: Duration,
     /// Buffers of the current case, kept until its end.
@@ -28,7 +31,19 @@ struct HostRig {
 
 impl HostRig {
     fn new(reach: Reach, memory: Memory) -> HostRig {
-        HostRig { reach, memory, began: Instant::now(), skipped: Duration::ZERO, buffers: Vec::new() }
+        HostRig {
+            reach,
+            memory,
+            pinned: false,
+            began: Instant::now(),
+            skipped: Duration::ZERO,
+            buffers: Vec::new(),
+        }
+    }
+
+    /// Registrations hold their pages, where io_uring is allowed.
+    fn pinned() -> HostRig {
+        HostRig { pinned: true, ..HostRig::new(Reach::Auto, Memory::Private) }
     }
 }
 
@@ -53,6 +68,7 @@ impl Rig for HostRig {
             reach: self.reach,
             listen: true,
             addresses: vec![std::net::Ipv4Addr::LOCALHOST],
+            pinned: self.pinned && common::can_pin(),
             ..HostConfig::default()
         };
         let job = JobKey::for_job(fresh_job());
@@ -106,6 +122,11 @@ mod single_copy {
 mod by_the_owner {
     use super::*;
     gni_conformance::suite!(HostRig::new(Reach::Socket, Memory::Private));
+}
+
+mod pinned {
+    use super::*;
+    gni_conformance::suite!(HostRig::pinned());
 }
 
 mod tcp {

@@ -34,6 +34,11 @@ mca::params! {
         faults: mca::Text = "", level Developer;
         /// Memory descriptors of a node's NIC, shared by its ranks.
         mdds: mca::Int = "4096", range 1 to 4096, scope AllEq, level Tuner;
+        /// Relocation table entries of a node's NIC, shared by its ranks: one for every 2 MiB that are registered.
+        mrt_entries: mca::Int = "16384", range 1 to 16384, scope AllEq, level Tuner;
+        /// Registrations hold the pages of registration time, as the hardware's do: shows registrations that were kept
+        /// too long. Needs io_uring; transfers pass through the owner's service and are slow.
+        pinned: mca::Bool = "false", scope AllEq, level Developer;
         /// Ways to peers: shared memory on the host and TCP beyond, or one of these alone.
         reach: Reach = "auto", scope AllEq;
         /// Listen for peers of other hosts even if the launcher knows of one node only: for network namespaces.
@@ -56,7 +61,12 @@ pub(super) fn attach(
     let seed = faults.seed.wrapping_add(job.rank.into());
     let several_nodes = job.node_of.iter().any(|node| *node != job.node_of[0]);
     let config = HostConfig {
-        limits: NodeLimits { mdds: gni.mdds as u32, ..NodeLimits::default() },
+        limits: NodeLimits {
+            mdds: gni.mdds as u32,
+            mrt_entries: gni.mrt_entries as u32,
+            ..NodeLimits::default()
+        },
+        pinned: gni.pinned,
         reach: match gni.reach {
             Reach::Auto => host::Reach::Auto,
             Reach::Socket => host::Reach::Socket,
@@ -67,7 +77,7 @@ pub(super) fn attach(
         guard_pid: job.guard_pid,
         ..HostConfig::default()
     };
-    let place = (PeAddr(job.node_of[job.rank as usize]), InstId(job.rank));
+    let place = (given_pe().unwrap_or(PeAddr(job.node_of[job.rank as usize])), InstId(job.rank));
     let nic_config = NicConfig { faults: FaultPlan { seed, ..faults }, ..NicConfig::default() };
     let modes = Modes::FORK_PARTCOPY | Modes::ERR_NO_KILL | Modes::MDD_SHARED | Modes::FMA_SHARED;
     let nic = host::attach(place.0, place.1, JobKey::for_job(job.job_id as u32), modes, nic_config, config)
@@ -87,7 +97,10 @@ pub(super) fn attach(
 /// The lines to print.
 pub(super) fn open(nic: SoftNic<HostNic>, job: &mut pmi::Job, params: &Params) -> Result<Gemini, String> {
     let ugni = UgniParams::read(&params.values).map_err(|error| error.to_string())?;
-    let peers = (0..job.size).map(|rank| address_of(job, rank)).collect::<Result<Arc<[_]>, _>>()?;
+    let gni = GniParams::read(&params.values).map_err(|error| error.to_string())?;
+    // Processes of one node find each other by name; only what is apart, or pretends to be, says how it is reached.
+    let near = !gni.listen && gni.reach != Reach::Tcp && given_pe().is_none();
+    let peers = (0..job.size).map(|rank| address_of(job, rank, near)).collect::<Result<Arc<[_]>, _>>()?;
     let about = Job { me: Peer(job.rank), peers, local_ranks: job.local_ranks.len() };
     let clock: fn() -> Time = || Time(platform::clock::nanoseconds());
     let mut gemini = Ugni::new(nic, clock, about, ugni).map_err(|error| format!("alhena: {error}"))?;
@@ -105,6 +118,13 @@ fn is_tuned(params: &Params) -> bool {
     UgniParams::PARAMS.iter().any(|param| params.values.setting(param).source != mca::Source::Default)
 }
 
+/// The address of this process's node as the launcher of a Cray gives it, a list of which the first counts; else a node's
+/// address is its number in the job.
+fn given_pe() -> Option<PeAddr> {
+    let list = std::env::var("PMI_GNI_LOC_ADDR").ok()?;
+    list.split(':').next()?.parse().ok().map(PeAddr)
+}
+
 /// Vader's doorbells by rank, as the NIC asks for them.
 fn doorbells(job: &pmi::Job, vader: &Vader) -> Doorbells {
     let bells: Vec<Option<&'static Doorbell>> = (0..job.size)
@@ -117,7 +137,12 @@ fn key(rank: u32) -> String {
     format!("alhena-gni-{rank}")
 }
 
-fn address_of(job: &mut pmi::Job, rank: u32) -> Result<PeerAddress, String> {
+/// The address of a rank: known without asking for one of this node, if those are `near`.
+fn address_of(job: &mut pmi::Job, rank: u32, near: bool) -> Result<PeerAddress, String> {
+    let node = job.node_of[rank as usize];
+    if near && node == job.node_of[job.rank as usize] {
+        return Ok(PeerAddress { pe: PeAddr(node), inst: InstId(rank), locator: Box::new([]) });
+    }
     let text = job.get(&key(rank)).map_err(|error| error.to_string())?.unwrap_or_default();
     let digits = text.as_bytes().as_chunks::<2>().0.iter();
     let bytes: Option<Vec<u8>> =

@@ -88,12 +88,11 @@ impl<F: Fabric> SoftNic<F> {
         let pages = u32::try_from(pages(addr, len, shift)).map_err(|_| Error::Resource)?;
         let queue = cq.map(|cq| self.use_arrival_cq(cq)).transpose()?;
         let made = self.reserve_and_publish((addr, len), pages, flags, queue);
-        let Ok(registration) = made else {
+        let registration = made.inspect_err(|_| {
             if let Some(cq) = cq {
                 self.unuse_cq(cq);
             }
-            return Err(Error::Resource);
-        };
+        })?;
         let slot = &mut self.registrations.slots[usize::from(registration.mdd)];
         slot.used = Some(Used { registration, cq, pages, users: 0 });
         self.stats.registrations += 1;

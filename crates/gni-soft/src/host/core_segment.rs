@@ -52,8 +52,6 @@ pub(super) struct Head {
     /// right process.
     pub(super) nonce_address: AtomicU64,
     pub(super) nonce: AtomicU64,
-    /// Not zero when all memory is pinned, so that only the owner can reach it.
-    pub(super) pinned: AtomicU64,
     /// Not zero when the owner has detached.
     pub(super) closed: AtomicU64,
 }
@@ -73,7 +71,7 @@ pub(super) struct RegEntry {
     sequence: AtomicU64,
     addr: AtomicU64,
     len: AtomicU64,
-    /// valid 63, flags 0..16, generation 16..32, queue plus one 32..48
+    /// valid 63, pinned 62, flags 0..16, generation 16..32, queue plus one 32..48
     meta: AtomicU64,
     /// Block number plus one 32..64, or 0 where peers cannot map the memory.
     block: AtomicU64,
@@ -89,9 +87,12 @@ pub(super) struct Seen {
     pub(super) registration: Registration,
     /// Block and offset in it, where the memory can be mapped.
     pub(super) block: Option<(u32, u64)>,
+    /// Whether the pages of registration time are held, so that only the owner can reach them.
+    pub(super) pinned: bool,
 }
 
 const VALID: u64 = 1 << 63;
+const PINNED: u64 = 1 << 62;
 
 /// A mapped core segment, one's own or a peer's.
 pub(super) struct CoreSegment {
@@ -153,11 +154,12 @@ impl CoreSegment {
     }
 
     /// Owner: shows a registration.
-    pub(super) fn publish(&self, registration: &Registration, block: Option<(u32, u64)>) {
+    pub(super) fn publish(&self, registration: &Registration, block: Option<(u32, u64)>, pinned: bool) {
         let Some(entry) = self.entry(registration.mdd) else { return };
         let queue = registration.queue.map_or(0, |queue| u64::from(queue) + 1);
         let meta =
             u64::from(registration.flags.0) | u64::from(registration.generation) << 16 | queue << 32 | VALID;
+        let meta = if pinned { meta | PINNED } else { meta };
         entry.change(|| {
             entry.addr.store(registration.addr, Ordering::Relaxed);
             entry.len.store(registration.len, Ordering::Relaxed);
@@ -205,7 +207,8 @@ impl CoreSegment {
                     queue,
                 };
                 let block = u32::try_from(block).ok().and_then(|block| block.checked_sub(1));
-                return Some(Seen { registration, block: block.map(|block| (block, offset)) });
+                let block = block.map(|block| (block, offset));
+                return Some(Seen { registration, block, pinned: meta & PINNED != 0 });
             }
         }
     }
@@ -254,9 +257,9 @@ mod tests {
     fn a_peer_reads_what_the_owner_published() {
         let (file, own) = CoreSegment::create().unwrap();
         let peer = CoreSegment::map(&file).unwrap();
-        own.publish(&REGISTRATION, Some((3, 512)));
+        own.publish(&REGISTRATION, Some((3, 512)), true);
         let seen = peer.look(4095).expect("published");
-        assert_eq!((seen.registration, seen.block), (REGISTRATION, Some((3, 512))));
+        assert_eq!((seen.registration, seen.block, seen.pinned), (REGISTRATION, Some((3, 512)), true));
         assert!(peer.look(4094).is_none());
         assert!(own.withdraw(4095));
         assert!(peer.look(4095).is_none());
@@ -266,7 +269,7 @@ mod tests {
     fn the_owner_sees_a_copy_under_way() {
         let (file, own) = CoreSegment::create().unwrap();
         let peer = CoreSegment::map(&file).unwrap();
-        own.publish(&REGISTRATION, None);
+        own.publish(&REGISTRATION, None, false);
         peer.enter(4095);
         assert!(peer.look(4095).is_some());
         assert!(!own.withdraw(4095));

@@ -3,13 +3,13 @@
 //! The rank writes requests as far as the socket takes them; the service thread writes the rest and reads the
 //! responses, puts fetched bytes where they belong, and wakes the rank.
 
-use super::own::{Own, lock};
+use super::own::{Landing, Own, lock};
 use super::sockets::Stream;
 use super::wire::{RESPONSE, Request, Response};
 use crate::fabric::Ticket;
 use core::sync::atomic::{AtomicBool, Ordering};
 use gni::{HwStatus, PeAddr, Time};
-use mem::{PeerBytes, UserMem};
+use mem::PeerBytes;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Mutex;
@@ -37,7 +37,7 @@ struct Pending {
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     about: About,
-    into: Option<UserMem>,
+    into: Option<Landing>,
     deadline: Time,
 }
 
@@ -91,7 +91,7 @@ impl Link {
         now: Time,
         mut request: Request,
         data: PeerBytes<'_>,
-        answer: Option<(About, Option<UserMem>)>,
+        answer: Option<(About, Option<Landing>)>,
     ) -> Handed {
         if self.is_dead() {
             return Handed::Dead;
@@ -133,11 +133,7 @@ impl Link {
         if let (HwStatus::Ok, Some(into)) = (status, waiting.into) {
             // Under the lock: a request given up at its deadline is no longer in the table, and its memory may
             // have another use.
-            if into.len() == data.len() {
-                into.write(PeerBytes::of(data));
-            } else {
-                status = HwStatus::Uncorrectable;
-            }
+            status = own.land(&into, PeerBytes::of(data));
         }
         drop(pending);
         own.end(Ended { about: waiting.about, status });

@@ -16,6 +16,7 @@
 //! themselves, reads the responses of other services and notices the end of peer processes. It sleeps in
 //! `poll` otherwise.
 
+mod arrival_queue;
 mod core_segment;
 mod link;
 mod locator;
@@ -24,7 +25,9 @@ mod node_segment;
 mod own;
 mod peer;
 mod service;
+mod shared;
 mod sockets;
+mod submission;
 mod wire;
 
 pub use nic::HostNic;
@@ -32,6 +35,7 @@ pub use own::Doorbells;
 
 use crate::config::{NicConfig, NodeLimits};
 use crate::engine::SoftNic;
+use crate::pinned::Pins;
 use core::fmt;
 use core::sync::atomic::Ordering;
 use gni::{Error, InstId, JobKey, Modes, PeAddr, limits};
@@ -71,6 +75,9 @@ pub struct HostConfig {
     pub addresses: Vec<Ipv4Addr>,
     /// Where processes of this host sleep, if not on their NIC's doorbell.
     pub doorbells: Option<Doorbells>,
+    /// Whether registrations hold the pages of registration time, as the hardware's do: peers then have the owner's
+    /// service copy from and to these pages. Needs io_uring.
+    pub pinned: bool,
     /// An ancestor of all processes of the job on this host, which are to reach each other's memory.
     pub guard_pid: Option<i32>,
 }
@@ -136,7 +143,9 @@ pub fn attach(
     }
     let listener = listen(key, pe, inst)?;
     let (node_listener, node) = join_node(key, pe, inst)?;
-    let own = Own::new((pe, inst, key), node, host.doorbells.clone())
+    let pins = host.pinned.then(Pins::new).transpose();
+    let pins = pins.map_err(|error| AttachError::System("preparing to hold pages by io_uring", error))?;
+    let own = Own::new((pe, inst, key), node, host.doorbells.clone(), pins)
         .map_err(|error| AttachError::System("making the segment that peers map", error))?;
     let dedicated_fma = modes.has(Modes::FMA_DEDICATED);
     if dedicated_fma {

@@ -1,27 +1,24 @@
 //! The fabric of one NIC of a host.
 
+use super::arrival_queue::{ArrivalQueue, STALL};
 use super::core_segment::QUEUES;
-use super::link::{About, Handed, Link};
+use super::link::{About, Link};
 use super::locator::Locator;
-use super::node_segment::SLOTS;
-use super::own::{Own, SHARED_QUEUE, ring_bytes, ring_in};
-use super::peer::{Direct, Mapped, Peer, Place};
+use super::own::{Own, ring_bytes, ring_in};
+use super::peer::{Mapped, Peer};
 use super::service::{Service, Watched};
-use super::sockets::{Stream, connect_tcp, nic_name};
+use super::sockets::{Stream, connect_tcp, nic_name, uninterrupted};
 use super::wire::{Ask, Hello, Purpose, Request, packet_of, packet_words};
 use super::{HostConfig, Reach};
 use crate::fabric::{
-    Action, Arrived, Fabric, Landed, Packet, PeerIndex, Registration, Source, Submit, Tx, Undeliverable,
-    Window,
+    Arrived, Fabric, Landed, Packet, PeerIndex, Registration, Submit, Tx, Undeliverable, Window,
 };
-use crate::mapping::Mapping;
 use crate::ring::Reader;
 use core::sync::atomic::Ordering;
 use gni::{
-    Error, HwStatus, InstId, JobKey, JobResource, MemHandle, MsgqAttr, MsgqMessage, PeAddr, ResourceUse,
-    Result, Time,
+    Error, InstId, JobKey, JobResource, MemHandle, MsgqAttr, MsgqMessage, PeAddr, ResourceUse, Result, Time,
 };
-use mem::{PeerBytes, UserMem};
+use mem::UserMem;
 use shm::doorbell::Doorbell;
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -31,72 +28,34 @@ use std::sync::Arc;
 
 /// Bytes that a block transfer moves per turn: about 30 µs of copying.
 const PIECE: u64 = 256 << 10;
-/// A writer that has claimed a place of a queue and not filled it for this long is taken for dead.
-const STALL: Time = Time::from_millis(1000);
 /// Deadlines of requests are looked at this often.
 const LOOK: Time = Time::from_millis(100);
 
-type Who = (PeAddr, InstId);
+pub(super) type Who = (PeAddr, InstId);
 
 /// The fabric of one NIC of a host; see the module.
 pub struct HostNic {
-    own: Arc<Own>,
+    pub(super) own: Arc<Own>,
     config: HostConfig,
-    service: Service,
+    pub(super) service: Service,
     locator: Vec<u8>,
     own_host: u64,
     own_addresses: Vec<Ipv4Addr>,
-    known: HashMap<Who, Locator>,
-    index: HashMap<Who, u32>,
-    peers: Vec<Peer>,
+    pub(super) known: HashMap<Who, Locator>,
+    pub(super) index: HashMap<Who, u32>,
+    pub(super) peers: Vec<Peer>,
     queues: Vec<Option<ArrivalQueue>>,
     inbox: Reader,
     inbox_stall: Option<Time>,
     /// Blocks lent out, by address: length and block number.
     lent: HashMap<usize, (usize, u32)>,
-    shared: Option<ArrivalQueue>,
-    attr: Option<MsgqAttr>,
-    now: Time,
+    pub(super) shared: Option<ArrivalQueue>,
+    pub(super) attr: Option<MsgqAttr>,
+    pub(super) now: Time,
     next_look: Time,
     dedicated_fma: bool,
     /// A number in private memory by which peers tell that a process id is ours.
     _nonce: Box<u64>,
-}
-
-/// One of this NIC's queues, at its reading end.
-struct ArrivalQueue {
-    map: Arc<Mapping>,
-    block: u32,
-    entries: usize,
-    reader: Reader,
-    /// Since when the next place is claimed and not filled.
-    stall: Option<Time>,
-}
-
-impl ArrivalQueue {
-    fn take(&mut self, now: Time) -> Arrived {
-        let Some(ring) = ring_in::<1>(&self.map, self.entries) else { return Arrived::Empty };
-        if ring.take_overrun() {
-            return Arrived::Overrun;
-        }
-        if let Some([word]) = ring.take(&mut self.reader) {
-            self.stall = None;
-            return Arrived::Entry(word);
-        }
-        if !ring.is_stalled(&self.reader) {
-            self.stall = None;
-        } else if *self.stall.get_or_insert(now) + STALL < now {
-            self.stall = None;
-            ring.skip(&mut self.reader);
-            return if ring.take_overrun() { Arrived::Overrun } else { Arrived::Empty };
-        }
-        Arrived::Empty
-    }
-
-    fn has_entry(&self) -> bool {
-        ring_in::<1>(&self.map, self.entries)
-            .is_some_and(|ring| ring.has_overrun() || ring.has_entry(&self.reader))
-    }
 }
 
 impl HostNic {
@@ -137,11 +96,11 @@ impl HostNic {
         own.doorbell()
     }
 
-    fn make_queue(&self, entries: usize) -> Result<ArrivalQueue> {
+    pub(super) fn make_queue(&self, entries: usize) -> Result<ArrivalQueue> {
         let entries = entries.next_power_of_two();
         let (block, map) = self.own.make_block(ring_bytes(entries)).map_err(|_| Error::NoMemory)?;
         ring_in::<1>(&map, entries).ok_or(Error::NoMemory)?.prepare();
-        Ok(ArrivalQueue { map, block, entries, reader: Reader::default(), stall: None })
+        Ok(ArrivalQueue::new(map, block, entries))
     }
 
     /// Whether a peer could be on this host.
@@ -182,7 +141,8 @@ impl HostNic {
 
     fn connect(&self, who: Who) -> io::Result<Stream> {
         if self.may_be_here(who) {
-            let stream = UnixStream::connect_addr(&nic_name(self.own.key, who.0, who.1)?)?;
+            let name = nic_name(self.own.key, who.0, who.1)?;
+            let stream = uninterrupted(|| UnixStream::connect_addr(&name))?;
             (&stream).flush()?;
             return Ok(Stream::Unix(stream));
         }
@@ -192,121 +152,13 @@ impl HostNic {
     }
 
     /// The link to a peer, opened when first needed.
-    fn link(&mut self, index: u32) -> Option<Arc<Link>> {
+    pub(super) fn link(&mut self, index: u32) -> Option<Arc<Link>> {
         if let Some(link) = &self.peers[index as usize].link {
             return Some(Arc::clone(link));
         }
         let link = self.open_link(self.peers[index as usize].who)?;
         self.peers[index as usize].link = Some(Arc::clone(&link));
         Some(link)
-    }
-
-    /// Tries to do the transaction from here.
-    fn submit_direct(&mut self, tx: &Tx<'_>) -> Direct {
-        let own = Arc::clone(&self.own);
-        let peer = &mut self.peers[tx.peer.0 as usize];
-        let who = peer.who;
-        let Some(mapped) = &mut peer.mapped else { return Direct::NeedsOwner };
-        if mapped.is_gone() {
-            return Direct::Done(HwStatus::RequestTimeout);
-        }
-        let place = |addr| Place { who, handle: tx.handle, addr, event: tx.event };
-        match tx.action {
-            Action::Write { from, addr, flag } => mapped.write(&own, &place(addr), bytes_of(&from), flag),
-            Action::Message { image, addr } => mapped.message(&own, &place(addr), image),
-            Action::Store { addr, value } => mapped.store(&own, &place(addr), value),
-            Action::Read { into, addr, .. } => mapped.read(&own, &place(addr), into),
-            Action::Atomic { command, first, second, addr, into } => {
-                mapped.atomic(&own, &place(addr), (command, first, second), into.map(|(into, _)| into))
-            }
-            Action::Event => mapped.event(&own, &place(0)),
-            Action::Shared { tag, bytes } if who.0 == own.pe => {
-                match own.node.put(own.pe, own.inst, tag, bytes) {
-                    Some(slot) if mapped.push_shared(&own, who, slot % SLOTS) => Direct::Done(HwStatus::Ok),
-                    Some(slot) => {
-                        own.node.get(slot);
-                        Direct::Done(HwStatus::MddInvalid)
-                    }
-                    None => Direct::Done(HwStatus::RequestTimeout),
-                }
-            }
-            Action::Shared { .. } => Direct::NeedsOwner,
-        }
-    }
-
-    /// Has the owner do it, over a socket.
-    fn submit_to_owner(&mut self, now: Time, tx: &Tx<'_>) -> Submit {
-        let Some(link) = self.link(tx.peer.0) else { return Submit::Done(HwStatus::RequestTimeout) };
-        let mut into = None;
-        let mut data: PeerBytes<'_> = PeerBytes::of(&[]);
-        let mut addr = 0;
-        let ask = match &tx.action {
-            Action::Write { from, addr: to, flag } => {
-                (data, addr) = (bytes_of(from), *to);
-                Ask::Write { flag: *flag }
-            }
-            Action::Message { image, addr: to } => {
-                (data, addr) = (PeerBytes::of(image), *to);
-                Ask::Message
-            }
-            Action::Store { addr: to, value } => {
-                addr = *to;
-                Ask::Store { value: *value }
-            }
-            Action::Read { into: local, addr: from, .. } => {
-                (into, addr) = (Some(*local), *from);
-                Ask::Read { len: local.len() as u32 }
-            }
-            Action::Atomic { command, first, second, addr: to, into: local } => {
-                (into, addr) = (local.map(|(local, _)| local), *to);
-                Ask::Atomic { command: *command, first: *first, second: *second }
-            }
-            Action::Event => Ask::Event,
-            Action::Shared { tag, bytes } => {
-                (data, addr) =
-                    (PeerBytes::of(bytes), u64::from(self.own.pe.0) << 32 | u64::from(self.own.inst.0));
-                Ask::Shared { tag: *tag }
-            }
-        };
-        let request =
-            Request { ask, id: 0, data: data.len() as u32, handle: tx.handle, addr, event: tx.event };
-        match link.send(now, request, data, Some((About::Ticket(tx.ticket), into))) {
-            Handed::Sent => {
-                self.wake_for(&link);
-                Submit::Pending
-            }
-            Handed::Busy => Submit::Busy,
-            Handed::Dead => Submit::Done(HwStatus::RequestTimeout),
-        }
-    }
-
-    /// The service has to look at a link with output left, and at one that now waits for a response.
-    fn wake_for(&self, link: &Link) {
-        if link.has_output() {
-            self.service.wake();
-        }
-    }
-
-    fn send_request(&mut self, who: Who, request: Request, data: &[u8], about: Option<About>) -> Option<()> {
-        let PeerIndex(index) = self.resolve(who.0, who.1)?;
-        let link = self.link(index)?;
-        let sent = link.send(self.now, request, PeerBytes::of(data), about.map(|about| (about, None)));
-        self.wake_for(&link);
-        (sent == Handed::Sent).then_some(())
-    }
-
-    /// A node's answer to the wish to connect the shared queues.
-    fn connected(&mut self, pe: PeAddr, status: HwStatus) {
-        let credits = self.attr.filter(|_| status == HwStatus::Ok).map(|attr| attr.credits);
-        self.own.node.answered(pe, credits);
-    }
-}
-
-/// The bytes to be stored, wherever they are.
-fn bytes_of<'a>(from: &'a Source<'_>) -> PeerBytes<'a> {
-    match from {
-        Source::Bytes(bytes) => PeerBytes::of(bytes),
-        Source::Window(memory) | Source::Registered(memory, _) => memory.as_bytes(),
     }
 }
 
@@ -373,19 +225,21 @@ impl Fabric for HostNic {
 
     fn publish(&mut self, registration: &Registration) -> Result<()> {
         let block = self.own.block_of(registration.addr, registration.len);
-        self.own.core.publish(registration, block);
+        // Memory that peers map stays mapped here too: its pages are held, and counted, but need not be asked for.
+        let pinned = self.own.pin(registration)? && block.is_none();
+        self.own.core.publish(registration, block, pinned);
         Ok(())
     }
 
     fn withdraw(&mut self, mdd: u16) {
-        if self.own.core.withdraw(mdd) {
-            return;
+        if !self.own.core.withdraw(mdd) {
+            // A copy of one piece takes microseconds, unless its process is stopped or was killed in the middle.
+            let began = std::time::Instant::now();
+            while !self.own.core.is_left(mdd) && began.elapsed().as_millis() < 1000 {
+                std::thread::yield_now();
+            }
         }
-        // A copy of one piece takes microseconds, unless its process is stopped or was killed in the middle.
-        let began = std::time::Instant::now();
-        while !self.own.core.is_left(mdd) && began.elapsed().as_millis() < 1000 {
-            std::thread::yield_now();
-        }
+        self.own.unpin(mdd);
     }
 
     fn open_queue(&mut self, entries: u32) -> Result<u32> {
@@ -452,10 +306,7 @@ impl Fabric for HostNic {
     }
 
     fn submit(&mut self, now: Time, tx: &Tx<'_>) -> Submit {
-        match self.submit_direct(tx) {
-            Direct::Done(status) => Submit::Done(status),
-            Direct::NeedsOwner => self.submit_to_owner(now, tx),
-        }
+        self.carry_out(now, tx)
     }
 
     #[inline]
@@ -540,35 +391,11 @@ impl Fabric for HostNic {
     }
 
     fn shared_join(&mut self, attr: &MsgqAttr) -> Result<()> {
-        let queue = self.make_queue(SLOTS as usize)?;
-        if let Err(error) = self.own.node.join(attr) {
-            self.own.drop_block(queue.block);
-            return Err(error);
-        }
-        self.own.core.set_queue(SHARED_QUEUE, Some(queue.block), queue.entries as u64);
-        self.shared = Some(queue);
-        self.attr = Some(*attr);
-        Ok(())
+        self.join_shared_queue(attr)
     }
 
     fn shared_connect(&mut self, pe: PeAddr) -> Result<()> {
-        let attr = self.attr.ok_or(Error::InvalidState)?;
-        if !self.own.node.claim_connection(pe)? {
-            return Ok(());
-        }
-        if pe == self.own.pe {
-            let promised = self.own.node.promise(attr.credits, attr.pool);
-            self.connected(pe, if promised.is_ok() { HwStatus::Ok } else { HwStatus::MemoryBounds });
-            return promised;
-        }
-        let somebody = self.known.keys().chain(self.index.keys()).find(|who| who.0 == pe).copied();
-        let ask = Ask::Connect { attr };
-        let request = Request { ask, id: 0, data: 0, handle: MemHandle::default(), addr: 0, event: None };
-        let asked = somebody.and_then(|who| self.send_request(who, request, &[], Some(About::Connect(pe))));
-        if asked.is_none() {
-            self.own.node.answered(pe, None);
-        }
-        Err(Error::NotDone)
+        self.connect_shared_queue(pe)
     }
 
     fn shared_take_credit(&mut self, pe: PeAddr) -> Result<()> {
@@ -580,23 +407,6 @@ impl Fabric for HostNic {
     }
 
     fn shared_next(&mut self) -> Option<MsgqMessage> {
-        let Arrived::Entry(slot) = self.shared.as_mut()?.take(self.now) else { return None };
-        let message = self.own.node.get(slot as u32);
-        if message.pe == self.own.pe {
-            self.own.node.give_credit(message.pe);
-            return Some(message);
-        }
-        let own_pe = self.own.pe.0.into();
-        let request = Request {
-            ask: Ask::Credit,
-            id: 0,
-            data: 0,
-            handle: MemHandle::default(),
-            addr: own_pe,
-            event: None,
-        };
-        // A sender that cannot be reached needs no credit.
-        let _ = self.send_request((message.pe, message.inst), request, &[], None);
-        Some(message)
+        self.next_shared_message()
     }
 }

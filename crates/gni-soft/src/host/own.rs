@@ -6,13 +6,14 @@ use super::link::Ended;
 use super::node_segment::{NodeSegment, SLOTS};
 use super::wire::{Ask, Request, packet_of};
 use crate::access::{self, Want};
-use crate::fabric::LOST_EVENT;
+use crate::fabric::{LOST_EVENT, Registration};
 use crate::mailbox;
 use crate::mapping::{Mapping, memory_file};
+use crate::pinned::Pins;
 use crate::ring::{Ends, Ring, Slot};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use gni::{Error, HwStatus, InstId, JobKey, MemHandle, MsgqAttr, PeAddr};
-use mem::{PeerBytes, PeerSpace};
+use mem::{PeerBytes, PeerSpace, UserMem};
 use shm::doorbell::Doorbell;
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -34,11 +35,20 @@ pub(super) struct Own {
     pub(super) node: NodeSegment,
     pub(super) node_file: OwnedFd,
     doorbells: Option<Doorbells>,
+    /// The pages that registrations hold, in the pinned mode.
+    pins: Option<Mutex<Pins>>,
     blocks: Mutex<Blocks>,
     /// Requests of this NIC that have ended.
     ended: Mutex<VecDeque<Ended>>,
     /// How many there are, so that the rank does not take the lock for nothing.
     ended_count: AtomicUsize,
+}
+
+/// Where fetched bytes go: registered memory of this process.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Landing {
+    pub(super) memory: UserMem,
+    pub(super) handle: MemHandle,
 }
 
 #[derive(Default)]
@@ -66,6 +76,7 @@ impl Own {
         (pe, inst, key): (PeAddr, InstId, JobKey),
         (node_file, node): (OwnedFd, NodeSegment),
         doorbells: Option<Doorbells>,
+        pins: Option<Pins>,
     ) -> io::Result<Own> {
         let (core_file, core) = CoreSegment::create()?;
         Ok(Own {
@@ -77,6 +88,7 @@ impl Own {
             node,
             node_file,
             doorbells,
+            pins: pins.map(Mutex::new),
             blocks: Mutex::default(),
             ended: Mutex::default(),
             ended_count: AtomicUsize::new(0),
@@ -144,6 +156,65 @@ impl Own {
             let offset = addr.checked_sub(map.address() as u64)?;
             (offset + len <= map.len() as u64).then_some((number, offset))
         })
+    }
+
+    // ---- pinned memory ----
+
+    /// Holds the pages of a registration, in the pinned mode; whether they are held.
+    ///
+    /// # Errors
+    /// `ERROR_NOMEM`: the process may not lock so much memory.
+    pub(super) fn pin(&self, registration: &Registration) -> Result<bool, Error> {
+        let Some(pins) = &self.pins else { return Ok(false) };
+        let mut pins = lock(pins);
+        pins.pin(registration.mdd, registration.addr, registration.len).map_err(|_| Error::NoMemory)?;
+        Ok(pins.holds(registration.mdd))
+    }
+
+    pub(super) fn unpin(&self, mdd: u16) {
+        if let Some(pins) = &self.pins {
+            lock(pins).unpin(mdd);
+        }
+    }
+
+    /// The pages behind a descriptor, where they are held.
+    fn held(&self, mdd: u16) -> Option<MutexGuard<'_, Pins>> {
+        self.pins.as_ref().map(lock).filter(|pins| pins.holds(mdd))
+    }
+
+    /// Registered bytes of this process as the NIC sees them, where that is not what is mapped now.
+    pub(super) fn held_bytes(&self, handle: MemHandle, memory: UserMem) -> Option<Vec<u8>> {
+        let mdd = access::mdd_of(handle).ok()?;
+        let mut pins = self.held(mdd)?;
+        let mut bytes = Vec::with_capacity(memory.len());
+        let read = pins
+            .read(mdd, memory.address() as u64, memory.len() as u64, |piece| bytes.extend(piece.to_vec()));
+        read.ok().map(|()| bytes)
+    }
+
+    /// Whether the NIC holds the pages of this process's registration.
+    pub(super) fn holds(&self, handle: MemHandle) -> bool {
+        access::mdd_of(handle).is_ok_and(|mdd| self.held(mdd).is_some())
+    }
+
+    /// Puts fetched bytes where they belong.
+    pub(super) fn land(&self, landing: &Landing, bytes: PeerBytes<'_>) -> HwStatus {
+        let Landing { memory, handle } = *landing;
+        if memory.len() != bytes.len() {
+            return HwStatus::Uncorrectable;
+        }
+        let held = access::mdd_of(handle).ok().and_then(|mdd| Some((mdd, self.held(mdd)?)));
+        match held {
+            None => {
+                memory.write(bytes);
+            }
+            Some((mdd, mut pins)) => {
+                if pins.write(mdd, memory.address() as u64, bytes).is_err() {
+                    return HwStatus::Translation;
+                }
+            }
+        }
+        HwStatus::Ok
     }
 
     // ---- requests of initiators ----
@@ -232,8 +303,7 @@ impl Own {
                 if let Some((flag_addr, _)) = flag {
                     allow(flag_addr, 8, Want::Write)?;
                 }
-                // SAFETY: registered memory of this process, which waits for `leave` before it lets go of it.
-                unsafe { PeerSpace::new(addr as *mut u8, data.len()) }.write(PeerBytes::of(data));
+                self.store(mdd, addr, data)?;
                 if let Some((flag_addr, value)) = flag {
                     word_at(flag_addr)?.store(value, Ordering::Release);
                 }
@@ -241,8 +311,7 @@ impl Own {
             Ask::Message => {
                 allow(addr, data.len() as u64, Want::Write)?;
                 let (first, rest) = data.split_first_chunk::<4>().ok_or(HwStatus::InvalidCommand)?;
-                // SAFETY: as above.
-                unsafe { PeerSpace::new((addr + 4) as *mut u8, rest.len()) }.write(PeerBytes::of(rest));
+                self.store(mdd, addr + 4, rest)?;
                 store32(addr, u32::from_ne_bytes(*first))?;
             }
             Ask::Store { value } => {
@@ -251,8 +320,7 @@ impl Own {
             }
             Ask::Read { len } => {
                 allow(addr, len.into(), Want::Read)?;
-                // SAFETY: as above.
-                answer.extend(unsafe { PeerBytes::new(addr as *const u8, len as usize) }.to_vec());
+                self.fetch(mdd, addr, len, answer)?;
             }
             Ask::Atomic { command, first, second } => {
                 allow(addr, 8, Want::Write)?;
@@ -263,6 +331,27 @@ impl Own {
             _ => allow(seen.registration.addr, 0, Want::Read)?,
         }
         Ok(seen.registration.queue)
+    }
+
+    /// Stores to registered memory; the caller has checked the range.
+    fn store(&self, mdd: u16, addr: u64, data: &[u8]) -> Result<(), HwStatus> {
+        if let Some(mut pins) = self.held(mdd) {
+            return pins.write(mdd, addr, PeerBytes::of(data)).map_err(|_| HwStatus::Translation);
+        }
+        // SAFETY: registered memory of this process, which waits for `leave` before it lets go of it.
+        unsafe { PeerSpace::new(addr as *mut u8, data.len()) }.write(PeerBytes::of(data));
+        Ok(())
+    }
+
+    /// Appends bytes of registered memory; the caller has checked the range.
+    fn fetch(&self, mdd: u16, addr: u64, len: u32, answer: &mut Vec<u8>) -> Result<(), HwStatus> {
+        if let Some(mut pins) = self.held(mdd) {
+            let read = pins.read(mdd, addr, len.into(), |piece| answer.extend(piece.to_vec()));
+            return read.map_err(|_| HwStatus::Translation);
+        }
+        // SAFETY: as in `store`.
+        answer.extend(unsafe { PeerBytes::new(addr as *const u8, len as usize) }.to_vec());
+        Ok(())
     }
 
     fn allow(

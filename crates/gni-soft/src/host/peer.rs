@@ -60,6 +60,8 @@ struct Target {
     queue: Option<u32>,
     /// Where it is mapped here.
     here: Option<*mut u8>,
+    /// Only its owner can reach it.
+    pinned: bool,
 }
 
 impl Mapped {
@@ -94,10 +96,6 @@ impl Mapped {
 
     pub(super) fn is_gone(&self) -> bool {
         self.gone.load(Ordering::Acquire) || self.core.head().closed.load(Ordering::Acquire) != 0
-    }
-
-    fn is_pinned(&self) -> bool {
-        self.core.head().pinned.load(Ordering::Relaxed) != 0
     }
 
     pub(super) fn ring(&self) {
@@ -141,10 +139,10 @@ impl Mapped {
         want: Want,
     ) -> Result<Target, HwStatus> {
         let fields = self.fields(handle)?;
-        let Seen { registration, block } = self.core.look(fields.mdd).ok_or(HwStatus::MddInvalid)?;
+        let Seen { registration, block, pinned } = self.core.look(fields.mdd).ok_or(HwStatus::MddInvalid)?;
         access::check_fields(Some(&registration), &fields, (own.key, own.key), addr, len, want)?;
         let here = match block {
-            Some((number, offset)) if !self.is_pinned() => {
+            Some((number, offset)) => {
                 let start = offset.checked_add(addr - registration.addr).ok_or(HwStatus::Translation)?;
                 let map = self.block(own, who, number);
                 map.and_then(|map| {
@@ -152,9 +150,9 @@ impl Mapped {
                     fits.then(|| (map.address() + start as usize) as *mut u8)
                 })
             }
-            _ => None,
+            None => None,
         };
-        Ok(Target { mdd: fields.mdd, queue: registration.queue, here })
+        Ok(Target { mdd: fields.mdd, queue: registration.queue, here, pinned })
     }
 
     /// A view of mapped memory of the peer and the queue of its registration.
@@ -283,7 +281,7 @@ impl Mapped {
                 into.write(unsafe { PeerBytes::new(here, into.len()) });
                 return Ok(());
             }
-            peer.can_copy()?;
+            peer.can_copy(target)?;
             // SAFETY: the view's constructor vouches that the local range is writable.
             let done = unsafe { cma::read(peer.pid, place.addr, into.address() as *mut u8, into.len()) };
             done.map_err(|failure| peer.failed(failure))
@@ -339,8 +337,8 @@ impl Mapped {
         pushed
     }
 
-    fn can_copy(&self) -> Result<(), Direct> {
-        if self.single_copy && !self.is_pinned() { Ok(()) } else { Err(Direct::NeedsOwner) }
+    fn can_copy(&self, target: &Target) -> Result<(), Direct> {
+        if self.single_copy && !target.pinned { Ok(()) } else { Err(Direct::NeedsOwner) }
     }
 
     fn copy_to(&mut self, target: &Target, addr: u64, from: PeerBytes<'_>) -> Result<(), Direct> {
@@ -349,7 +347,7 @@ impl Mapped {
             unsafe { PeerSpace::new(here, from.len()) }.write(from);
             return Ok(());
         }
-        self.can_copy()?;
+        self.can_copy(target)?;
         // SAFETY: the view's constructor vouches that the local range is readable.
         let done = unsafe { cma::write(self.pid, addr, from.as_ptr(), from.len()) };
         done.map_err(|failure| self.failed(failure))

@@ -25,8 +25,22 @@ pub(super) fn node_name(key: JobKey, pe: PeAddr) -> io::Result<UnixAddr> {
     UnixAddr::from_abstract_name(format!("alhena-gni/{}.{:08x}/{}/node", key.ptag.0, key.cookie.0, pe.0))
 }
 
+/// Repeats a call that was interrupted: io_uring interrupts its own thread to say that a copy is done.
+pub(super) fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
 /// Asks the service at `name` for a memory file. Returns it with the process id of the service.
 pub(super) fn fetch_file(name: &UnixAddr, hello: &Hello) -> io::Result<(OwnedFd, i32)> {
+    uninterrupted(|| ask_for_file(name, hello))
+}
+
+fn ask_for_file(name: &UnixAddr, hello: &Hello) -> io::Result<(OwnedFd, i32)> {
     let mut stream = UnixStream::connect_addr(name)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
@@ -70,6 +84,10 @@ struct Ancillary([u8; 24]);
 
 /// Sends one byte and, with it, `file`.
 pub(super) fn send_file(stream: &UnixStream, file: BorrowedFd<'_>) -> io::Result<()> {
+    uninterrupted(|| send_file_once(stream, file))
+}
+
+fn send_file_once(stream: &UnixStream, file: BorrowedFd<'_>) -> io::Result<()> {
     let mut byte = 1u8;
     let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     let mut ancillary = Ancillary([0; 24]);

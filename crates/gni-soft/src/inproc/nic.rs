@@ -84,7 +84,7 @@ impl Fabric for InProc {
         let mut network = self.world.lock();
         let NicState { registrations, pins, .. } = &mut network.nics[self.index as usize];
         if let Some(pins) = pins.as_mut().filter(|_| !self.blocks.contain(registration.addr)) {
-            pins.pin(registration.mdd, registration.addr, registration.len).map_err(|_| Error::Resource)?;
+            pins.pin(registration.mdd, registration.addr, registration.len).map_err(|_| Error::NoMemory)?;
         }
         let slot = usize::from(registration.mdd);
         if registrations.len() <= slot {
