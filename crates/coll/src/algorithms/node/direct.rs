@@ -288,11 +288,13 @@ fn emit_slice(
         let Some(ordered) = ordered else {
             let mut acc = own;
             for (at, i) in area.others().enumerate() {
-                b.get(round, i, own, new);
+                // The first vector may lie where the result will: one buffer less goes through the cache.
+                let arrival = if at == 0 && !p.in_place { result } else { new };
+                b.get(round, i, own, arrival);
                 if s + 1 == pieces && at as u32 + 2 == n {
                     report(b);
                 }
-                b.reduce(result, new, acc);
+                b.reduce(result, arrival, acc);
                 acc = result;
             }
             b.copy(result, acc);
