@@ -3,7 +3,7 @@
 //!
 //! | data per rank | module | what crosses between caches |
 //! |---|---|---|
-//! | up to 4 KiB | [`lines`], [`blocks`] | one line a level |
+//! | up to 4 KiB, aside up to 32 KiB | [`lines`], [`blocks`] | what is published, a level |
 //! | some cells | [`cells`] | each byte once into a cell, once out |
 //! | more | [`direct`] | each byte once, read from the user's buffer |
 //!
