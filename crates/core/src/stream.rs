@@ -6,9 +6,11 @@ use datatype::{Convertor, Datatype, Run};
 use mem::{PeerBytes, PeerSpace, Sink, Source, UserMem};
 use pml_ob1::Stream;
 
-/// Bytes that are unpacked while those behind them come over from the sender's core. Measured on doubles with a step of
-/// 16: messages of 16 KiB take 0.88 of the time, of 256 KiB 0.95.
+/// Bytes that are unpacked while those behind them come over from the sender's core, where memory is this many times as
+/// long as what is packed. Measured on doubles with a step of 16: messages of 16 KiB take 0.88 of the time, of 256 KiB
+/// 0.95; with a step of 2, where unpacking itself is fast, 1.3.
 const PIECE: usize = 2 << 10;
+const SPARSE: u64 = 4;
 
 /// The bytes of a non-contiguous buffer, packed or unpacked on the fly.
 pub(crate) struct TypedStream {
@@ -49,11 +51,16 @@ impl Sink for TypedStream {
     }
 
     fn drain(&mut self, bytes: PeerBytes<'_>) {
+        if self.convertor.span() / SPARSE < self.convertor.total() {
+            // SAFETY: the bytes are readable for their length by their constructor's promise.
+            unsafe { self.convertor.unpack(bytes.as_ptr(), bytes.len()) };
+            return;
+        }
         bytes.part(0, PIECE).prefetch();
         for start in (0..bytes.len()).step_by(PIECE) {
             bytes.part(start + PIECE, PIECE).prefetch();
             let piece = bytes.part(start, PIECE);
-            // SAFETY: the bytes are readable for their length by their constructor's promise.
+            // SAFETY: as above, of a part of the bytes.
             unsafe { self.convertor.unpack(piece.as_ptr(), piece.len()) };
         }
     }

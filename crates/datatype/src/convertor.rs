@@ -80,6 +80,11 @@ impl Convertor {
         self.layout.size.checked_div(self.layout.runs).unwrap_or(0)
     }
 
+    /// Bytes from the lowest to behind the highest that the stream stands for.
+    pub fn span(&self) -> u64 {
+        self.layout.hi.wrapping_sub(self.layout.lo) as u64
+    }
+
     /// The address of the stream's first byte, if the whole stream is one contiguous piece.
     pub fn contiguous(&self) -> Option<*mut u8> {
         match self.layout.shape {
