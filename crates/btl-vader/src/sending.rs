@@ -11,6 +11,11 @@ use crate::transport::Vader;
 
 const _: () = assert!(btl::SHORT + 16 <= fastbox::BODY_BYTES, "a slot holds a short message");
 
+/// Longest piece of packed data that goes through the data of a fastbox. A ring holds few longer ones, and is told late
+/// that there is room again: fragments of 16 KiB go by cell. Measured on doubles with a step of 2: 1 MiB goes at 13.0
+/// instead of 9.1 GB/s.
+const MOST_PACKED: usize = 8 << 10;
+
 impl Vader {
     /// Sends to the process at place `local` on the node, if the message fits in a slot of its fastbox, there is
     /// one, and it is not full.
@@ -87,7 +92,9 @@ impl Vader {
         }
         let len = payload.remaining();
         let sent = match &mut self.links[local].outbound {
-            Some(outbound) if len <= outbound.largest() => outbound.send(header, payload).map_err(|_| Busy),
+            Some(outbound) if len <= outbound.largest() && rings(payload, len) => {
+                outbound.send(header, payload).map_err(|_| Busy)
+            }
             _ => self.send_by_cell(local, header, payload),
         };
         match sent {
@@ -163,4 +170,9 @@ impl Vader {
 #[inline(always)]
 pub(crate) fn ring(doorbell: &Doorbell) {
     doorbell.ring(|word| futex::wake(word, i32::MAX));
+}
+
+/// Whether a payload of `len` bytes may go through a fastbox, as far as what it is goes.
+fn rings<S: Source>(payload: &S, len: usize) -> bool {
+    len <= MOST_PACKED || payload.contiguous().is_some()
 }

@@ -12,13 +12,21 @@ struct Cut {
     /// Shortest and longest fragment in bytes.
     least: u64,
     most: u64,
+    /// Longest message in one frame, in bytes.
+    whole: u64,
 }
 
 /// What is packed in short pieces, and what goes almost as fast as a plain copy: there a frame's own cost counts.
-const SHORT_RUNS: Cut = Cut { parts: 8, least: 4 << 10, most: 16 << 10 };
-const COPIES: Cut = Cut { parts: 4, least: 8 << 10, most: 32 << 10 };
+const SHORT_RUNS: Cut = Cut { parts: 8, least: 4 << 10, most: 16 << 10, whole: 8 << 10 };
+const COPIES: Cut = Cut { parts: 4, least: 8 << 10, most: 32 << 10, whole: 16 << 10 };
 /// Mean length of the latter's runs in bytes.
 const COPIED_RUN: u64 = 512;
+
+impl Cut {
+    fn of(stream: &dyn Stream) -> Cut {
+        if stream.mean_run() < COPIED_RUN { SHORT_RUNS } else { COPIES }
+    }
+}
 
 /// Bytes laid out by a datatype, as one stream that can be entered anywhere.
 ///
@@ -75,9 +83,13 @@ impl Data {
     /// packed anyway gains nothing from a rendezvous as long as it fits in one frame, unless it is long enough for
     /// the receiver to unpack one part while the next is packed.
     pub(crate) fn is_eager<B: Btl>(&self, btl: &B, to: Peer, peer: &PeerState) -> bool {
-        let total = self.total();
-        let one_frame = SHORT_RUNS.least.min(btl.limits(to).max_send as u64);
-        peer.takes_eager(total) || matches!(self, Data::Typed(_)) && total <= one_frame && !peer.congested
+        match self {
+            Data::Contiguous(memory) => peer.takes_eager(memory.len() as u64),
+            Data::Typed(stream) => {
+                let whole = Cut::of(stream.as_ref()).whole.min(btl.limits(to).max_send as u64);
+                stream.total() <= whole && !peer.congested
+            }
+        }
     }
 
     /// Bytes from the beginning that go with the offer of a message: packed data need not wait for an answer.
@@ -94,8 +106,7 @@ impl Data {
         match self {
             Data::Contiguous(_) => max_send.max(1) as u64,
             Data::Typed(stream) => {
-                let Cut { parts, least, most } =
-                    if stream.mean_run() < COPIED_RUN { SHORT_RUNS } else { COPIES };
+                let Cut { parts, least, most, .. } = Cut::of(stream.as_ref());
                 (stream.total() / parts).clamp(least, most).min(max_send.max(1) as u64)
             }
         }

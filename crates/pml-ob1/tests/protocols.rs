@@ -85,7 +85,9 @@ fn without_either_long_messages_go_as_fragments() {
 fn typed_data_goes_as_fragments() {
     for (send, receive) in [(true, false), (false, true), (true, true)] {
         let [sender, receiver] = all_orders(Options::new(2), send, receive);
-        assert_eq!((sender.copies, sender.puts, receiver.gets), (5, 0, 0));
+        // What is packed anyway goes in one frame as long as there is nothing to be gained by several.
+        let copies = if send { 4 } else { 5 };
+        assert_eq!((sender.copies, sender.puts, receiver.gets), (copies, 0, 0));
     }
 }
 
