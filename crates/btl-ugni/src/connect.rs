@@ -34,8 +34,6 @@ pub(crate) struct Connections {
     table: PeerTable,
     pub(crate) list: Vec<Connection>,
     wildcard: Ep,
-    /// How many are being made.
-    connecting: u32,
     /// Those with control messages that wait for a credit.
     pub(crate) waiting: Vec<u32>,
     /// Those that were greeted and could not answer yet, for want of a mailbox.
@@ -126,7 +124,6 @@ impl Connections {
             table: PeerTable::new(peers),
             list: Vec::new(),
             wildcard,
-            connecting: 0,
             waiting: Vec::new(),
             unanswered: Vec::new(),
         };
@@ -152,10 +149,6 @@ impl Connections {
     #[inline(always)]
     pub(crate) fn get_mut(&mut self, connection: u32) -> &mut Connection {
         &mut self.list[connection as usize]
-    }
-
-    pub(crate) fn is_connecting(&self) -> bool {
-        self.connecting > 0
     }
 
     /// Whether nothing waits for a turn.
@@ -216,7 +209,6 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         let entry = self.connections.get_mut(connection);
         entry.mailbox = Some(mailbox);
         entry.state = State::Connecting;
-        self.connections.connecting += 1;
         self.connect_mailboxes(connection);
     }
 
@@ -324,7 +316,6 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         if connected.and_then(|()| self.nic.ep_set_event_data(ep, connection, number)).is_err() {
             return self.lose(connection);
         }
-        self.connections.connecting -= 1;
         self.connections.get_mut(connection).state = State::Connected;
         self.stats.connections += 1;
         self.activate(connection);
@@ -350,7 +341,6 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         if state == State::Lost {
             return;
         }
-        self.connections.connecting -= u32::from(state == State::Connecting);
         let entry = self.connections.get_mut(connection);
         entry.state = State::Lost;
         entry.waiting.clear();

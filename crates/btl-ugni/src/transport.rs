@@ -72,7 +72,6 @@ pub struct Ugni<N: Gni, C: Clock> {
     pub(crate) messages_out: u32,
     /// Transfers whose entry has not been taken.
     pub(crate) transfers_out: u32,
-    turn: u32,
     /// When to look for peers to be probed.
     pub(crate) next_probe: Time,
     pub(crate) stats: Stats,
@@ -139,9 +138,6 @@ impl fmt::Display for SetupError {
 
 impl std::error::Error for SetupError {}
 
-/// Turns between two looks for datagrams while no connection is being made.
-const DATAGRAMS_EVERY: u32 = 16;
-
 impl<N: Gni, C: Clock> Ugni<N, C> {
     /// Sets the transport up on an attached NIC. Nothing is exchanged yet.
     ///
@@ -196,7 +192,6 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             events: VecDeque::new(),
             messages_out: 0,
             transfers_out: 0,
-            turn: 0,
             next_probe: Time::START,
             stats,
             nic,
@@ -244,15 +239,13 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
 
     /// One turn: the NIC's, then completions, connections, and what waits.
     pub(crate) fn advance(&mut self) {
-        self.turn = self.turn.wrapping_add(1);
         let now = self.clock.now();
         self.nic.progress(now);
         self.probe_when_due(now);
         self.take_sent();
         self.take_transfers();
-        if self.connections.is_connecting() || self.turn.is_multiple_of(DATAGRAMS_EVERY) {
-            self.take_datagrams();
-        }
+        // In every turn: whoever sleeps with an exchange not looked at leaves all later callers without a wildcard.
+        self.take_datagrams();
         if !self.is_quiet() {
             self.post_again();
             self.fetch_wanting();
