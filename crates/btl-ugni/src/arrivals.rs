@@ -154,9 +154,11 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             if address.is_none_or(|address| (address.pe, address.inst) != (message.pe, message.inst)) {
                 continue;
             }
+            // The NIC has to know its node, to give the credit back.
+            let connection = self.connection_to(peer);
             if message.tag == wire::SEND {
                 self.shared.push_back((peer, message));
-            } else if let Some(connection) = self.connection_to(peer) {
+            } else if let Some(connection) = connection {
                 self.take_control(connection, message.tag, bytes.part(4, bytes.len()));
             }
         }

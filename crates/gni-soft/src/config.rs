@@ -78,8 +78,8 @@ pub struct Stats {
     pub registrations: u64,
     /// Bytes registered now.
     pub registered_bytes: u64,
-    /// Most bytes that were registered at one time.
-    pub registered_peak: u64,
+    /// Bytes registered so far, those given back since included.
+    pub bytes_ever_registered: u64,
     /// Transactions that failed, injected faults included.
     pub failures: u64,
     /// Entries that this NIC's local queues lost.

@@ -97,7 +97,7 @@ impl<F: Fabric> SoftNic<F> {
         slot.used = Some(Used { registration, cq, pages, users: 0 });
         self.stats.registrations += 1;
         self.stats.registered_bytes += len;
-        self.stats.registered_peak = self.stats.registered_peak.max(self.stats.registered_bytes);
+        self.stats.bytes_ever_registered += len;
         Ok(MemHandle::pack(&gni::HandleFields {
             base: addr,
             mdd: registration.mdd,

@@ -97,7 +97,9 @@ impl Link {
             return Handed::Dead;
         }
         let mut out = lock(&self.out);
-        if out.len() > MOST_WAITING {
+        // Returned credits are few and short, and would be lost.
+        let can_be_repeated = answer.is_some() || !data.is_empty();
+        if can_be_repeated && out.len() > MOST_WAITING {
             return Handed::Busy;
         }
         if let Some((about, into)) = answer {

@@ -51,6 +51,8 @@ pub struct HostNic {
     lent: HashMap<usize, (usize, u32)>,
     pub(super) shared: Option<ArrivalQueue>,
     pub(super) attr: Option<MsgqAttr>,
+    /// Senders of shared-queue messages that have not got their credit back: nobody of their node is known yet.
+    pub(super) owed: Vec<Who>,
     pub(super) now: Time,
     next_look: Time,
     dedicated_fma: bool,
@@ -82,6 +84,7 @@ impl HostNic {
             lent: HashMap::new(),
             shared: None,
             attr: None,
+            owed: Vec::new(),
             now: Time::START,
             next_look: Time::START,
             dedicated_fma,
@@ -194,6 +197,7 @@ impl Fabric for HostNic {
     fn learn(&mut self, pe: PeAddr, inst: InstId, locator: &[u8]) -> Result<()> {
         let locator = Locator::from_bytes(locator).ok_or(Error::InvalidParam)?;
         self.known.insert((pe, inst), locator);
+        self.pay_owed(pe);
         Ok(())
     }
 

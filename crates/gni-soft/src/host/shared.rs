@@ -1,7 +1,7 @@
 //! This NIC's part of the queues that nodes share.
 
 use super::link::About;
-use super::nic::HostNic;
+use super::nic::{HostNic, Who};
 use super::node_segment::SLOTS;
 use super::own::SHARED_QUEUE;
 use super::wire::{Ask, Request};
@@ -54,17 +54,32 @@ impl HostNic {
             self.own.node.give_credit(message.pe);
             return Some(message);
         }
-        let own_pe = self.own.pe.0.into();
-        let request = Request {
-            ask: Ask::Credit,
-            id: 0,
-            data: 0,
-            handle: MemHandle::default(),
-            addr: own_pe,
-            event: None,
-        };
-        // A sender that cannot be reached needs no credit.
-        let _ = self.send_request((message.pe, message.inst), request, &[], None);
+        if !self.send_credit((message.pe, message.inst)) {
+            self.owed.push((message.pe, message.inst));
+        }
         Some(message)
+    }
+
+    /// Gives senders back what their messages took, now that it is known where `pe` is.
+    pub(super) fn pay_owed(&mut self, pe: PeAddr) {
+        let (payable, kept) = core::mem::take(&mut self.owed).into_iter().partition(|who| who.0 == pe);
+        self.owed = kept;
+        let payable: Vec<Who> = payable;
+        for who in payable {
+            if !self.send_credit(who) {
+                self.owed.push(who);
+            }
+        }
+    }
+
+    /// Gives a node's queue a credit back, by way of the sender or of any other NIC of its node; whether one is
+    /// known.
+    fn send_credit(&mut self, sender: Who) -> bool {
+        let others = self.known.keys().chain(self.index.keys()).filter(|who| who.0 == sender.0);
+        let ways: Vec<Who> = core::iter::once(sender).chain(others.copied()).collect();
+        let addr = self.own.pe.0.into();
+        let request =
+            || Request { ask: Ask::Credit, id: 0, data: 0, handle: MemHandle::default(), addr, event: None };
+        ways.into_iter().any(|who| self.send_request(who, request(), &[], None).is_some())
     }
 }

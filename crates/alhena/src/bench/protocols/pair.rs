@@ -29,7 +29,7 @@ pub struct Cost {
     pub transfers: u64,
     /// Registrations made for it, on both sides.
     pub registrations: u64,
-    /// Bytes that were registered for it at the same time.
+    /// Bytes that were registered for it, on both sides.
     pub registered_bytes: u64,
     /// Bytes of mailboxes and buffers that both sides keep registered for all their messages.
     pub pool_bytes: u64,
@@ -62,12 +62,11 @@ pub fn measure(params: &UgniParams, bytes: usize, (from, to): (usize, usize)) ->
     let send = ends[0].memory.part(from, bytes);
     let receive = ends[1].memory.part(to, bytes);
     exchange(&mut ends, send, receive);
-    let before = Counts::of(&ends);
+    let (before, registered_before) = (Counts::of(&ends), registered_bytes(&ends));
     exchange(&mut ends, send, receive);
     let counts = Counts::of(&ends).since(&before);
-    let nics = ends.iter().map(|end| end.ugni.nic().stats());
     Ok(Cost {
-        registered_bytes: nics.map(|nic| nic.registered_peak - nic.registered_bytes).sum(),
+        registered_bytes: registered_bytes(&ends) - registered_before,
         pool_bytes: ends.iter().map(|end| end.ugni.stats()).map(pool_bytes).sum(),
         ..counts.cost(bytes, params.get_limit >= 4)
     })
@@ -75,6 +74,11 @@ pub fn measure(params: &UgniParams, bytes: usize, (from, to): (usize, usize)) ->
 
 fn pool_bytes(stats: &Stats) -> u64 {
     stats.mailbox_bytes + stats.buffer_bytes + stats.msgq_bytes
+}
+
+/// What both ends have registered so far.
+fn registered_bytes(ends: &[End; 2]) -> u64 {
+    ends.iter().map(|end| end.ugni.nic().stats().bytes_ever_registered).sum()
 }
 
 fn connect(params: &UgniParams, bytes: usize) -> Result<[End; 2], SetupError> {
