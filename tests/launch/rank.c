@@ -15,6 +15,7 @@
  *   catch=NUMBER       print "caught NUMBER" when that signal comes
  *   memory=MIB         use that much memory
  *   cpus               print the processors this rank may use
+ *   kinds              print the kinds of memory that MPI_INFO_ENV and MPI_COMM_WORLD name
  */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -41,6 +42,19 @@ static void who(void)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &app, &flag);
     printf("rank %d of %d app %d\n", rank, size, flag ? *app : -1);
+}
+
+static void print_kinds(void)
+{
+    MPI_Info used[2] = {MPI_INFO_ENV};
+    MPI_Comm_get_info(MPI_COMM_WORLD, &used[1]);
+    for (int i = 0; i < 2; i++) {
+        char kinds[256] = "unset";
+        int length = sizeof kinds, flag;
+        MPI_Info_get_string(used[i], "mpi_memory_alloc_kinds", &length, kinds, &flag);
+        printf("%s: %s\n", i == 0 ? "environment" : "world", kinds);
+    }
+    MPI_Info_free(&used[1]);
 }
 
 static void print_lines(int count)
@@ -134,6 +148,8 @@ static void step(const char *word)
         use_memory((size_t)atoi(value));
     else if (IS("cpus"))
         print_cpus();
+    else if (IS("kinds"))
+        print_kinds();
     else {
         fprintf(stderr, "rank: unknown word %s\n", word);
         exit(98);

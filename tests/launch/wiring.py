@@ -15,6 +15,7 @@ def cases():
         ("-env, -genv, -envnone, -envlist, -x", variables),
         ("-wdir and -path", directories),
         ("parameters reach the ranks", parameters),
+        ("-memory-alloc-kinds: what is known of the kinds asked for", memory_kinds),
         ("mpiexec below a rank starts a job of its own", nested),
         ("a script as the program of a rank", wrapper),
         ("binding splits the allowed processors", binding),
@@ -89,6 +90,16 @@ def parameters():
            "ALHENA_MCA_mpi_initial_errhandler=mpi_errors_return\n", result)
     result = job("--mca", "btl_vader_eager_limt", "8k", "-n", 1, "true")
     expect(result.code == 0 and "did you mean btl_vader_eager_limit?" in result.err, result)
+
+
+def memory_kinds():
+    kinds = lambda *flags: job(*flags, RANK, "init", "kinds", "finalize").lines
+    both = lambda text: [f"environment: {text}", f"world: {text}"]
+    seen = kinds("-memory-alloc-kinds", "mpi:alloc_mem:win_allocate,cuda,mpi:magic,system")
+    expect(seen == both("system,mpi,mpi:alloc_mem:win_allocate"), seen)
+    seen = kinds("-memory-alloc-kinds", "cuda:device")
+    expect(seen == both("system,mpi"), seen)
+    expect(kinds("-n", 1) == ["environment: unset", "world: system,mpi"], "without the flag")
 
 
 def nested():

@@ -58,6 +58,10 @@ pub struct Traffic {
     pub sent: u64,
     /// Fetched from or stored into the memory of other processes of the node.
     pub copied: u64,
+    /// Sent over Gemini in messages: through mailboxes, the node's shared queue, and buffers that the peer fetches.
+    pub gemini_sent: u64,
+    /// Fetched from or stored into other processes' memory over Gemini.
+    pub gemini_moved: u64,
 }
 
 /// A peer that no transport reaches.
@@ -155,7 +159,14 @@ impl Bml {
     /// Payload moved so far, by transport.
     pub fn traffic(&self) -> Traffic {
         let (sent, copied) = self.vader.as_ref().map_or((0, 0), |vader| vader.traffic());
-        Traffic { to_self: self.loopback.bytes_moved(), sent, copied }
+        let gemini = self.gemini.as_ref().map(|gemini| gemini.stats());
+        Traffic {
+            to_self: self.loopback.bytes_moved(),
+            sent,
+            copied,
+            gemini_sent: gemini.map_or(0, |stats| stats.copied_bytes),
+            gemini_moved: gemini.map_or(0, |stats| stats.direct_bytes),
+        }
     }
 
     /// Ends the sleep of all threads of this process that sleep on what [`Btl::arm`] gave them, also of those

@@ -201,6 +201,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         let Some(transfer) = self.transfers.remove(key) else { return };
         match transfer.purpose {
             Purpose::Above { cookie, registered } => {
+                self.stats.direct_bytes += transfer.descriptor.length();
                 self.unregister_local(registered);
                 self.events.push_back(Event::Done(cookie));
             }

@@ -27,6 +27,8 @@ pub struct Stats {
     pub copied_bytes: u64,
     /// Payload bytes moved by GETs and PUTs of this process.
     pub moved_bytes: u64,
+    /// Of these, bytes of transfers that are over and went between the memory of two users, without a buffer.
+    pub direct_bytes: u64,
     /// Registrations of memory to be exposed or copied to and from.
     pub registrations: u64,
     /// Sends refused for want of a connection, credit or buffer.

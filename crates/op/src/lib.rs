@@ -15,6 +15,8 @@ mod kind;
 mod long_double;
 mod number;
 mod pair;
+#[cfg(target_arch = "x86_64")]
+mod pair_wide;
 mod quad;
 pub mod reproducible;
 mod table;

@@ -1,8 +1,6 @@
 //! Pairs of a value and an index: `MPI_MINLOC` and `MPI_MAXLOC` (MPI-5.0 section 6.9.4).
 
-use crate::kernel::Kernel;
 use crate::number::Ordered;
-use core::marker::PhantomData;
 
 /// A pair as C lays it out.
 #[derive(Clone, Copy)]
@@ -50,29 +48,28 @@ impl<V, I> Choose<V, I> for Present {
     }
 }
 
-/// Kernels over pairs; the bytes between value and index and behind the last index are never touched.
-pub(crate) struct Pairs<V, I, C>(PhantomData<(V, I, C)>);
-
-impl<V: Copy, I: Copy, C: Choose<V, I>> Pairs<V, I, C> {
-    pub(crate) const SELECT: Kernel = Self::select;
-
-    /// See [`Kernel`].
-    unsafe fn select(left: *const u8, right: *const u8, out: *mut u8, count: usize) {
-        let (left, right, out) =
-            (left.cast::<Pair<V, I>>(), right.cast::<Pair<V, I>>(), out.cast::<Pair<V, I>>());
-        for i in 0..count {
-            // SAFETY: the kernel's caller vouches for `count` pairs at each pointer; fields are read and
-            // written unaligned, and both operands are read before the result is written.
-            unsafe {
-                let (l, r, o) = (left.add(i), right.add(i), out.add(i));
-                let (lv, rv) =
-                    ((&raw const (*l).value).read_unaligned(), (&raw const (*r).value).read_unaligned());
-                let (li, ri) =
-                    ((&raw const (*l).index).read_unaligned(), (&raw const (*r).index).read_unaligned());
-                let (value, index) = if C::left((lv, li), (rv, ri)) { (lv, li) } else { (rv, ri) };
-                (&raw mut (*o).value).write_unaligned(value);
-                (&raw mut (*o).index).write_unaligned(index);
-            }
+/// See [`Kernel`](crate::kernel::Kernel): pair after pair. The bytes between value and index and behind the last index
+/// are never touched.
+pub(crate) unsafe fn select<V: Copy, I: Copy, C: Choose<V, I>>(
+    left: *const u8,
+    right: *const u8,
+    out: *mut u8,
+    count: usize,
+) {
+    let (left, right, out) =
+        (left.cast::<Pair<V, I>>(), right.cast::<Pair<V, I>>(), out.cast::<Pair<V, I>>());
+    for i in 0..count {
+        // SAFETY: the kernel's caller vouches for `count` pairs at each pointer; fields are read and written unaligned,
+        // and both operands are read before the result is written.
+        unsafe {
+            let (l, r, o) = (left.add(i), right.add(i), out.add(i));
+            let (lv, rv) =
+                ((&raw const (*l).value).read_unaligned(), (&raw const (*r).value).read_unaligned());
+            let (li, ri) =
+                ((&raw const (*l).index).read_unaligned(), (&raw const (*r).index).read_unaligned());
+            let (value, index) = if C::left((lv, li), (rv, ri)) { (lv, li) } else { (rv, ri) };
+            (&raw mut (*o).value).write_unaligned(value);
+            (&raw mut (*o).index).write_unaligned(index);
         }
     }
 }

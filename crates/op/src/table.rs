@@ -5,8 +5,10 @@ use crate::kernel::{Kernel, scalar, vectorised};
 use crate::kind::Kind;
 use crate::long_double::LongDouble;
 use crate::number::*;
-use crate::pair::{Choose, Incoming, Maximum, Minimum, Pairs, Present};
+use crate::pair::{Incoming, Maximum, Minimum, Present, select};
 use crate::quad::Quad;
+#[cfg(target_arch = "x86_64")]
+use crate::{pair::Pair, pair_wide};
 use abi::Op;
 
 /// The kernel of `op` on elements of `kind`; `None` where the operation has no meaning for them.
@@ -40,14 +42,14 @@ pub(crate) fn kernel(op: Op, kind: Kind) -> Option<Kernel> {
         Kind::Bool => truth::<u8>(op),
         Kind::Opaque(1) => movement::<u8>(op),
         Kind::Opaque(_) => movement::<u32>(op),
-        Kind::FloatInt => pair::<f32, i32>(op),
-        Kind::DoubleInt => pair::<f64, i32>(op),
-        Kind::LongInt => pair::<i64, i32>(op),
-        Kind::TwoInt => pair::<i32, i32>(op),
-        Kind::ShortInt => pair::<i16, i32>(op),
+        Kind::FloatInt => wide_pair::<f32, i32>(op),
+        Kind::DoubleInt => wide_pair::<f64, i32>(op),
+        Kind::LongInt => wide_pair::<i64, i32>(op),
+        Kind::TwoInt => wide_pair::<i32, i32>(op),
+        Kind::ShortInt => wide_pair::<i16, i32>(op),
         Kind::LongDoubleInt => pair::<AlignedLongDouble, i32>(op),
-        Kind::TwoReal => pair::<f32, f32>(op),
-        Kind::TwoDouble => pair::<f64, f64>(op),
+        Kind::TwoReal => wide_pair::<f32, f32>(op),
+        Kind::TwoDouble => wide_pair::<f64, f64>(op),
     }
 }
 
@@ -115,16 +117,32 @@ fn movement<T: Copy>(op: Op) -> Option<Kernel> {
 }
 
 fn pair<V: Ordered, I: Ordered>(op: Op) -> Option<Kernel> {
-    fn select<V: Copy, I: Copy, C: Choose<V, I>>() -> Kernel {
-        Pairs::<V, I, C>::SELECT
-    }
     Some(match op {
-        abi::MINLOC => select::<V, I, Minimum>(),
-        abi::MAXLOC => select::<V, I, Maximum>(),
-        abi::REPLACE => select::<V, I, Incoming>(),
-        abi::NO_OP => select::<V, I, Present>(),
+        abi::MINLOC => select::<V, I, Minimum>,
+        abi::MAXLOC => select::<V, I, Maximum>,
+        abi::REPLACE => select::<V, I, Incoming>,
+        abi::NO_OP => select::<V, I, Present>,
         _ => return None,
     })
+}
+
+/// Pairs that fill a vector.
+#[cfg(target_arch = "x86_64")]
+fn wide_pair<V: Ordered, I: Ordered>(op: Op) -> Option<Kernel>
+where
+    Pair<V, I>: pair_wide::Wide,
+{
+    let wide = match op {
+        abi::MINLOC => pair_wide::kernel::<V, I, Minimum, true>(),
+        abi::MAXLOC => pair_wide::kernel::<V, I, Maximum, false>(),
+        _ => None,
+    };
+    wide.or_else(|| pair::<V, I>(op))
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn wide_pair<V: Ordered, I: Ordered>(op: Op) -> Option<Kernel> {
+    pair::<V, I>(op)
 }
 
 /// `long double` with the alignment that decides the layout of C's `struct { long double; int; }`.

@@ -69,7 +69,7 @@ const fn variable(name: &'static str, quantity: Quantity, description: &'static 
 }
 
 /// All performance variables; the index of one is its number.
-pub(super) static VARIABLES: [Variable; 19] = [
+pub(super) static VARIABLES: [Variable; 21] = [
     variable(
         "mpi_progress_time",
         Quantity::Time(|state| state.tools.progress_time),
@@ -165,5 +165,15 @@ pub(super) static VARIABLES: [Variable; 19] = [
         Quantity::Sum(|state| state.bml.traffic().copied),
         "Payload of messages that this process fetched from or stored into the memory of processes on its node; the \
          sender's share of a joint copy counts for the receiver",
+    ),
+    variable(
+        "btl_ugni_bytes",
+        Quantity::Sum(|state| state.bml.traffic().gemini_sent),
+        "Payload sent over Gemini in messages: through mailboxes, the node's shared queue, and buffers that the peer fetches",
+    ),
+    variable(
+        "btl_ugni_moved_bytes",
+        Quantity::Sum(|state| state.bml.traffic().gemini_moved),
+        "Payload of messages that this process fetched from or stored into other processes' memory over Gemini",
     ),
 ];
