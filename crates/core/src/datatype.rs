@@ -89,12 +89,38 @@ impl Types {
         if let Some(size) = datatype::predefined_dense_size(handle) {
             return Ok(TypeRef::Dense(size));
         }
+        Ok(TypeRef::Derived(self.committed(handle)?.clone()))
+    }
+
+    fn committed(&self, handle: abi::Datatype) -> Result<&Arc<Datatype>> {
         let datatype = self.get(handle)?;
         if !datatype.is_committed() {
             return Err(Error::new(abi::ERR_TYPE, "the datatype is not committed"));
         }
-        Ok(TypeRef::Derived(datatype.clone()))
+        Ok(datatype)
     }
+
+    /// The type, number of items and length in bytes of a buffer argument, for use within the call.
+    ///
+    /// # Errors
+    /// As [`TypeRef::data`], and `MPI_ERR_TYPE`.
+    pub fn items(&self, buf: Address, count: Count, handle: abi::Datatype) -> Result<Items<'_>> {
+        if let Some(size) = datatype::predefined_dense_size(handle) {
+            dense(buf, count, size)?;
+        }
+        let count = u64::try_from(count).map_err(|_| bad_count(count))?;
+        let datatype = self.committed(handle)?;
+        let len = datatype::total_size(datatype.size(), count)? as usize;
+        Ok(Items { datatype, count, len })
+    }
+}
+
+/// What a buffer argument holds.
+pub(crate) struct Items<'a> {
+    pub datatype: &'a Datatype,
+    pub count: u64,
+    /// Bytes in pack order.
+    pub len: usize,
 }
 
 /// A datatype in use by an operation.

@@ -3,7 +3,9 @@
 
 use abi::{Address, Result};
 use datatype::Datatype;
-use mem::{PeerSpace, UserMem};
+use mem::UserMem;
+
+use crate::datatype::Items;
 
 /// The bytes of a buffer argument.
 ///
@@ -14,13 +16,6 @@ use mem::{PeerSpace, UserMem};
 pub(crate) fn of_user(address: Address, len: usize) -> UserMem {
     // SAFETY: the caller of MPI vouches for the buffer, see above.
     unsafe { UserMem::new(address.0, len) }
-}
-
-/// A buffer argument as room for a stream to fill, within the call.
-pub(crate) fn room_of(memory: UserMem) -> PeerSpace<'static> {
-    // SAFETY: the caller of MPI vouches for the buffer, see `of_user`; the calls that fill it return before that
-    // promise ends.
-    unsafe { PeerSpace::new(memory.address() as *mut u8, memory.len()) }
 }
 
 /// The bytes of a vector that its owner keeps, unchanged in length, until the operation is over.
@@ -87,6 +82,28 @@ pub(crate) fn finish_sums(datatype: abi::Datatype, sums: &[u64], into: Address, 
     assert!(sums.len() * 8 >= count * op::reproducible::size(datatype)?, "as many sums");
     // SAFETY: as in `begin_sums`.
     unsafe { op::reproducible::finish(datatype, sums.as_ptr().cast(), into.0 as *mut u8, count) }
+}
+
+/// Packs a buffer argument to `out`, which has room for it.
+///
+/// # Errors
+/// As `datatype::pack`.
+pub(crate) fn pack(items: &Items<'_>, buf: Address, out: UserMem) -> Result<()> {
+    assert!(items.len <= out.len(), "room for the packed data");
+    let (from, to) = (buf.0 as *mut u8, out.address() as *mut u8);
+    // SAFETY: the caller of MPI vouches for both buffers, see `of_user`.
+    unsafe { datatype::pack(items.datatype, items.count, from, to) }
+}
+
+/// Unpacks a buffer argument from `packed`, which holds it.
+///
+/// # Errors
+/// As `datatype::pack`.
+pub(crate) fn unpack(packed: UserMem, items: &Items<'_>, buf: Address) -> Result<()> {
+    assert!(items.len <= packed.len(), "all of the packed data");
+    let (from, to) = (packed.address() as *const u8, buf.0 as *mut u8);
+    // SAFETY: the caller of MPI vouches for both buffers, see `of_user`.
+    unsafe { datatype::unpack(items.datatype, items.count, to, from) }
 }
 
 /// Converts a buffer argument to external32 at `out`; returns the bytes written.

@@ -6,10 +6,9 @@ use std::ffi::CStr;
 use abi::{Address, Comm, Count, Datatype, Error, Result};
 use ffi::CountMut;
 use mem::UserMem;
-use pml_ob1::Data;
 
 use crate::domain::Token;
-use crate::memory::{of_user, room_of};
+use crate::memory::of_user;
 
 /// `MPI_Pack`
 pub fn pack(
@@ -24,17 +23,13 @@ pub fn pack(
 ) -> Result<()> {
     let state = t.lock();
     state.comm(comm)?;
-    let data = state.data(inbuf, incount, datatype)?;
-    let len = data.total() as usize;
+    let items = state.types.items(inbuf, incount, datatype)?;
     let out = window(outbuf, outsize, position.get())?;
-    if len > out.len() {
+    if items.len > out.len() {
         return Err(Error::new(abi::ERR_TRUNCATE, "the packed data exceed the output buffer"));
     }
-    match data {
-        Data::Contiguous(memory) => drop(memory.copy_to(out)),
-        Data::Typed(mut stream) => stream.fill(room_of(out.part(0, len))),
-    }
-    position.set(position.get() + len as Count);
+    crate::memory::pack(&items, inbuf, out)?;
+    position.set(position.get() + items.len as Count);
     Ok(())
 }
 
@@ -51,18 +46,13 @@ pub fn unpack(
 ) -> Result<()> {
     let state = t.lock();
     state.comm(comm)?;
-    let data = state.data(outbuf, outcount, datatype)?;
-    let len = data.total() as usize;
+    let items = state.types.items(outbuf, outcount, datatype)?;
     let packed = window(inbuf, insize, position.get())?;
-    if len > packed.len() {
+    if items.len > packed.len() {
         return Err(Error::new(abi::ERR_TRUNCATE, "the input buffer holds less than is to be unpacked"));
     }
-    let packed = packed.part(0, len);
-    match data {
-        Data::Contiguous(memory) => drop(packed.copy_to(memory)),
-        Data::Typed(mut stream) => stream.drain(packed.as_bytes()),
-    }
-    position.set(position.get() + len as Count);
+    crate::memory::unpack(packed, &items, outbuf)?;
+    position.set(position.get() + items.len as Count);
     Ok(())
 }
 

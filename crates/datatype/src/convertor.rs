@@ -145,6 +145,50 @@ impl Convertor {
     }
 }
 
+/// Copies the bytes of `count` items of `datatype` at `base` to `out`, in pack order: [`Convertor::pack`] at a stroke.
+///
+/// Errors: `MPI_ERR_ARG` if the items' displacements or size exceed 63 bits; nothing was copied.
+///
+/// # Safety
+///
+/// All bytes that the type map names from `base` on must be readable, and `out` writable for as many. The two must not
+/// overlap.
+pub unsafe fn pack(datatype: &Datatype, count: u64, base: *mut u8, out: *mut u8) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { transfer_all::<true>(datatype, count, base, out) }
+}
+
+/// The way back: [`Convertor::unpack`] at a stroke.
+///
+/// Errors: as [`pack`].
+///
+/// # Safety
+///
+/// All bytes that the type map names from `base` on must be writable, and `src` readable for as many. The two must not
+/// overlap.
+pub unsafe fn unpack(datatype: &Datatype, count: u64, base: *mut u8, src: *const u8) -> Result<()> {
+    // SAFETY: the caller's promise; an unpacking packer only reads from the stream side.
+    unsafe { transfer_all::<false>(datatype, count, base, src.cast_mut()) }
+}
+
+unsafe fn transfer_all<const PACK: bool>(
+    datatype: &Datatype,
+    count: u64,
+    base: *mut u8,
+    stream: *mut u8,
+) -> Result<()> {
+    let run = |layout: &Layout| {
+        // SAFETY: the walk hands the packer all bytes of the type map once; see the callers.
+        let mut packer = unsafe { Packer::<PACK>::new(stream, layout) };
+        walk(layout, base.expose_provenance(), 0, layout.size, &mut packer);
+    };
+    match count {
+        1 => run(datatype.layout()),
+        _ => run(&datatype.layout().repeated(count, datatype.extent())?),
+    }
+    Ok(())
+}
+
 /// Moves bytes from the stream of `from` to that of `to`, both at their current positions, until either ends.
 /// Returns how many. One of them being contiguous, the bytes are copied once.
 ///

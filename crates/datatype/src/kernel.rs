@@ -1,8 +1,8 @@
 //! Copy kernels: the loops that move bytes between a user buffer and a packed stream.
 //!
 //! All are written once for both directions: `PACK` copies from memory to the stream, otherwise the other way. Every
-//! kernel here moves a *grid*: blocks of one length, at a constant step in memory and another in the stream. Lengths
-//! and steps that programs use most are compile-time constants, so that each has its own unrolled loop.
+//! kernel here moves a *grid*: rows of blocks of one length, at a constant step in memory and another in the stream.
+//! Lengths and steps that programs use most are compile-time constants, so that each has its own unrolled loop.
 //!
 //! All functions are unsafe for the same reason: every block must be valid memory on both sides (readable where it is
 //! copied from, writable where to), and the blocks in memory must not overlap those in the stream.
@@ -16,10 +16,13 @@ pub(crate) struct Grid {
     /// First block in the stream, and the step in bytes to the next one.
     pub stream: *mut u8,
     pub stream_step: usize,
-    /// Number of blocks.
+    /// Number of blocks in a row.
     pub count: usize,
     /// Bytes in each.
     pub len: usize,
+    /// Number of rows, and the step in bytes from one to the next in memory; in the stream they follow each other.
+    pub rows: usize,
+    pub row_step: isize,
     /// Bytes of memory in lines that the whole message touches, of which the grid may be a small part.
     pub touched: u64,
 }
@@ -60,6 +63,16 @@ impl Grid {
             _ => AHEAD.min(AHEAD_BYTES / step),
         }
     }
+
+    /// How far in memory the block lies that comes `ahead` blocks later: in this row, or where rows are shorter than
+    /// that, at the same place in a later one.
+    fn distance(&self, ahead: usize) -> isize {
+        if self.rows == 1 || self.count >= 2 * ahead {
+            self.mem_step * ahead as isize
+        } else {
+            self.row_step * ahead.div_ceil(self.count.max(1)) as isize
+        }
+    }
 }
 
 /// Moves one block.
@@ -79,9 +92,49 @@ pub(crate) unsafe fn copy<const PACK: bool>(mem: *mut u8, stream: *mut u8, len: 
             8..16 => ends::<PACK, 8>(mem, stream, len),
             16..32 => ends::<PACK, 16>(mem, stream, len),
             32..=64 => ends::<PACK, 32>(mem, stream, len),
-            _ if PACK => stream.copy_from_nonoverlapping(mem, len),
-            _ => mem.copy_from_nonoverlapping(stream, len),
+            _ => long::<PACK>(mem, stream, len),
         }
+    }
+}
+
+/// From this length on the system's copy is as fast as any. Measured on a Zen 4 server, rows of 1 to 4 KiB out of the
+/// first-level cache: the loop below takes 0.75 of its time, a `rep movs` 1.0 to 1.5.
+const SYSTEM_COPY: usize = 16 << 10;
+
+/// Moves one block of more than 64 bytes.
+#[inline]
+unsafe fn long<const PACK: bool>(mem: *mut u8, stream: *mut u8, len: usize) {
+    // SAFETY: the caller's promise, and the processor has what the wide version needs.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        if len < SYSTEM_COPY && is_x86_feature_detected!("avx2") {
+            return long_wide::<PACK>(mem, stream, len);
+        }
+        if PACK {
+            stream.copy_from_nonoverlapping(mem, len);
+        } else {
+            mem.copy_from_nonoverlapping(stream, len);
+        }
+    }
+}
+
+/// As [`long`], by 32-byte vectors, the last ones of which may overlap.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn long_wide<const PACK: bool>(mem: *mut u8, stream: *mut u8, len: usize) {
+    const STEP: usize = 128;
+    // SAFETY: the caller's promise; all moves lie within the `len` bytes.
+    unsafe {
+        if len < STEP {
+            return ends::<PACK, { STEP / 2 }>(mem, stream, len);
+        }
+        let last = len - STEP;
+        let mut at = 0;
+        while at < last {
+            fixed::<PACK, STEP>(mem.add(at), stream.add(at));
+            at += STEP;
+        }
+        fixed::<PACK, STEP>(mem.add(last), stream.add(last));
     }
 }
 
@@ -259,10 +312,20 @@ unsafe fn ends<const PACK: bool, const HALF: usize>(mem: *mut u8, stream: *mut u
 #[inline(always)]
 fn blocks<const PACK: bool>(grid: Grid, one: impl Fn(*mut u8, *mut u8)) {
     let ahead = grid.ahead::<PACK>();
-    let Grid { mut mem, mem_step, mut stream, stream_step, count: mut left, .. } = grid;
-    if ahead != 0 {
-        let distance = mem_step * ahead as isize;
-        while left > CACHED_AHEAD {
+    let distance = grid.distance(ahead);
+    // Behind the last row there is nothing to ask for.
+    let unasked = if ahead == 0 {
+        usize::MAX
+    } else if grid.rows == 1 {
+        CACHED_AHEAD
+    } else {
+        0
+    };
+    let Grid { mem_step, mut stream, stream_step, .. } = grid;
+    for row in 0..grid.rows {
+        let mut mem = grid.mem.wrapping_offset(grid.row_step * row as isize);
+        let mut left = grid.count;
+        while left > unasked {
             ask_for::<PACK>(mem.wrapping_offset(distance));
             one(mem, stream);
             mem = mem.wrapping_offset(mem_step);
@@ -270,23 +333,24 @@ fn blocks<const PACK: bool>(grid: Grid, one: impl Fn(*mut u8, *mut u8)) {
             left -= 1;
             keep_rolled(&mut left);
         }
-    } else if mem_step.unsigned_abs() < FAR_STEP {
-        while left >= 4 {
-            one(mem, stream);
-            one(mem.wrapping_offset(mem_step), stream.wrapping_add(stream_step));
-            one(mem.wrapping_offset(2 * mem_step), stream.wrapping_add(2 * stream_step));
-            one(mem.wrapping_offset(3 * mem_step), stream.wrapping_add(3 * stream_step));
-            mem = mem.wrapping_offset(4 * mem_step);
-            stream = stream.wrapping_add(4 * stream_step);
-            left -= 4;
+        if mem_step.unsigned_abs() < FAR_STEP {
+            while left >= 4 {
+                one(mem, stream);
+                one(mem.wrapping_offset(mem_step), stream.wrapping_add(stream_step));
+                one(mem.wrapping_offset(2 * mem_step), stream.wrapping_add(2 * stream_step));
+                one(mem.wrapping_offset(3 * mem_step), stream.wrapping_add(3 * stream_step));
+                mem = mem.wrapping_offset(4 * mem_step);
+                stream = stream.wrapping_add(4 * stream_step);
+                left -= 4;
+            }
         }
-    }
-    while left != 0 {
-        keep_rolled(&mut left);
-        one(mem, stream);
-        mem = mem.wrapping_offset(mem_step);
-        stream = stream.wrapping_add(stream_step);
-        left -= 1;
+        while left != 0 {
+            keep_rolled(&mut left);
+            one(mem, stream);
+            mem = mem.wrapping_offset(mem_step);
+            stream = stream.wrapping_add(stream_step);
+            left -= 1;
+        }
     }
 }
 
@@ -338,8 +402,13 @@ unsafe fn stepped_wide<const PACK: bool, const LEN: usize, const STEP: usize>(gr
 
 #[inline(always)]
 unsafe fn stepped_any<const PACK: bool, const LEN: usize, const STEP: usize>(grid: Grid) {
-    for i in 0..grid.count {
-        // SAFETY: the caller's promise, for block `i`.
-        unsafe { fixed::<PACK, LEN>(grid.mem.add(i * STEP), grid.stream.add(i * LEN)) };
+    let mut stream = grid.stream;
+    for row in 0..grid.rows {
+        let mem = grid.mem.wrapping_offset(grid.row_step * row as isize);
+        for i in 0..grid.count {
+            // SAFETY: the caller's promise, for block `i` of the row.
+            unsafe { fixed::<PACK, LEN>(mem.add(i * STEP), stream.add(i * LEN)) };
+        }
+        stream = stream.wrapping_add(grid.count * LEN);
     }
 }

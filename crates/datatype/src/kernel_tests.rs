@@ -40,10 +40,17 @@ impl Sides {
 }
 
 fn bytes_of(grid: Grid, mem: isize, stream: usize) -> impl Iterator<Item = (isize, usize)> {
-    (0..grid.count).flat_map(move |i| {
-        let (m, s) = (mem + i as isize * grid.mem_step, stream + i * grid.stream_step);
+    (0..grid.rows * grid.count).flat_map(move |i| {
+        let (row, column) = ((i / grid.count) as isize, (i % grid.count) as isize);
+        let (m, s) = (mem + row * grid.row_step + column * grid.mem_step, stream + i * grid.stream_step);
         (0..grid.len).map(move |b| (m + b as isize, s + b))
     })
+}
+
+/// One row of blocks that follow each other in the stream, from the origins of both sides.
+fn row(sides: &mut Sides, mem_step: isize, count: usize, len: usize) -> Grid {
+    let (mem, stream) = sides.origins();
+    Grid { mem, mem_step, stream, stream_step: len, count, len, rows: 1, row_step: 0, touched: 0 }
 }
 
 fn grids<const PACK: bool>() {
@@ -54,13 +61,18 @@ fn grids<const PACK: bool>() {
                 if overlaps && !PACK {
                     continue; // a receive into overlapping blocks is erroneous
                 }
-                let mut sides = Sides::new();
-                let (mem, stream) = sides.origins();
-                let blocks = Grid { mem, mem_step, stream, stream_step, count: 13, len, touched: 0 };
-                // SAFETY: 13 blocks at most 777 bytes apart lie within both sides.
-                unsafe { grid::<PACK>(blocks) };
-                let expected = Sides::new().moved::<PACK>(bytes_of(blocks, 0, 0));
-                assert!(sides.into_both() == expected, "{len} every {mem_step} to {stream_step}");
+                for (rows, row_step) in [(1, 0), (3, 10_000), (3, -10_000)] {
+                    let mut sides = Sides::new();
+                    let blocks = row(&mut sides, mem_step, 13, len);
+                    let blocks = Grid { stream_step, rows, row_step, ..blocks };
+                    // SAFETY: 3 rows of 13 blocks at most 777 bytes apart lie within both sides.
+                    unsafe { grid::<PACK>(blocks) };
+                    let expected = Sides::new().moved::<PACK>(bytes_of(blocks, 0, 0));
+                    assert!(
+                        sides.into_both() == expected,
+                        "{rows} of {len} every {mem_step} to {stream_step}"
+                    );
+                }
             }
         }
     }
@@ -75,13 +87,14 @@ fn grids_are_packed_and_unpacked() {
 fn grids_asked_for<const PACK: bool>() {
     for (len, mem_step) in [(4, 128), (8, 200), (32, -256), (100, 300)] {
         for touched in [0, 1 << 20, 1 << 30] {
-            let mut sides = Sides::new();
-            let (mem, stream) = sides.origins();
-            let blocks = Grid { mem, mem_step, stream, stream_step: len, count: 40, len, touched };
-            // SAFETY: 40 blocks at most 300 bytes apart lie within both sides.
-            unsafe { grid::<PACK>(blocks) };
-            let expected = Sides::new().moved::<PACK>(bytes_of(blocks, 0, 0));
-            assert!(sides.into_both() == expected, "{len} every {mem_step} of {touched}");
+            for (rows, count, row_step) in [(1, 40, 0), (2, 40, 12_100), (7, 4, 3000)] {
+                let mut sides = Sides::new();
+                let blocks = Grid { rows, row_step, touched, ..row(&mut sides, mem_step, count, len) };
+                // SAFETY: these rows of blocks at most 300 bytes apart lie within both sides.
+                unsafe { grid::<PACK>(blocks) };
+                let expected = Sides::new().moved::<PACK>(bytes_of(blocks, 0, 0));
+                assert!(sides.into_both() == expected, "{rows} of {len} every {mem_step} of {touched}");
+            }
         }
     }
 }
@@ -113,8 +126,7 @@ fn all_pairs<const PACK: bool>() {
     for (a, b) in (1..=17).flat_map(|a| (1..=17).map(move |b| (a, b))) {
         for (mem_step, second_at) in [(64, 24), (64, -30), (-600, 20)] {
             let mut sides = Sides::new();
-            let (mem, stream) = sides.origins();
-            let first = Grid { mem, mem_step, stream, stream_step: a + b, count: 11, len: a, touched: 0 };
+            let first = Grid { stream_step: a + b, ..row(&mut sides, mem_step, 11, a) };
             // SAFETY: 11 pairs at most 600 bytes apart lie within both sides.
             let known = unsafe { pairs::<PACK>(first, second_at, b) };
             let lengths = [1, 2, 4, 8, 12, 16];
@@ -137,8 +149,7 @@ fn transpositions<const PACK: bool>() {
     for len in [4, 8, 16] {
         for columns in [1, 7, 8, 20] {
             let mut sides = Sides::new();
-            let (mem, stream) = sides.origins();
-            let column = Grid { mem, mem_step: 1000, stream, stream_step: len, count: 30, len, touched: 0 };
+            let column = row(&mut sides, 1000, 30, len);
             let (across, apart) = (len as isize + 1, 30 * len);
             // SAFETY: 30 rows 1000 bytes apart lie within the memory, 20 columns of 480 bytes within the stream.
             unsafe { transposed::<PACK>(column, columns, across, apart) };

@@ -41,7 +41,7 @@ pub use basic::{
 };
 pub use compact::Ints;
 pub use contents::{Contents, Envelope, Form};
-pub use convertor::{Convertor, Run, transfer};
+pub use convertor::{Convertor, Run, pack, transfer, unpack};
 pub use datatype::{Datatype, as_int, count_of, total_size};
 pub use external::{external_size, pack_external, unpack_external};
 pub use signature::Signature;

@@ -12,6 +12,8 @@ use std::ops::Range;
 const FEW_BLOCKS: u64 = 24;
 /// From this many repetitions on that is worthwhile.
 const MANY: u64 = 4;
+/// Blocks from which on each repetition of equal blocks at equal steps has a loop of its own.
+const LONG_ROW: usize = 8;
 /// Stream bytes to work on at a time when doing so; stays in the first-level cache.
 const TILE: u64 = 8 << 10;
 /// Memory that neighbouring blocks share a transfer from.
@@ -38,18 +40,32 @@ impl<const PACK: bool> Packer<PACK> {
         self.stream = self.stream.wrapping_add(bytes as usize);
     }
 
+    /// One row of blocks at the present place in the stream, where they follow each other.
+    fn row(&self, addr: usize, count: u64, len: u64, stride: i64) -> Grid {
+        Grid {
+            mem: pointer(addr),
+            mem_step: stride as isize,
+            stream: self.stream,
+            stream_step: len as usize,
+            count: count as usize,
+            len: len as usize,
+            rows: 1,
+            row_step: 0,
+            touched: self.touched,
+        }
+    }
+
+    /// The body of a loop as a row of a grid, if it is one.
+    fn row_of(&self, addr: usize, body: &Layout) -> Option<Grid> {
+        let Shape::Strided { count, len, stride } = body.shape else { return None };
+        Some(self.row(addr.wrapping_add_signed(body.offset as isize), count, len, stride))
+    }
+
     /// Iterations of two blocks each, both at once. False if there is no kernel for the lengths.
     fn paired(&mut self, addr: usize, count: u64, stride: i64, body: &Layout) -> bool {
         let (first, second) = (Block::of(body, 0), Block::of(body, 1));
-        let blocks = Grid {
-            mem: pointer(addr.wrapping_add_signed(first.disp as isize)),
-            mem_step: stride as isize,
-            stream: self.stream,
-            stream_step: body.size as usize,
-            count: count as usize,
-            len: first.len as usize,
-            touched: self.touched,
-        };
+        let place = addr.wrapping_add_signed(first.disp as isize);
+        let blocks = Grid { stream_step: body.size as usize, ..self.row(place, count, first.len, stride) };
         let second_at = second.disp.wrapping_sub(first.disp) as isize;
         // SAFETY: the promise made to `new`.
         let done = unsafe { pairs::<PACK>(blocks, second_at, second.len as usize) };
@@ -71,14 +87,11 @@ impl<const PACK: bool> Packer<PACK> {
             let addr = at(addr, first, stride);
             let count = tile.min(count - first);
             for block in (0..body.runs).map(|i| Block::of(body, i)) {
+                let place = addr.wrapping_add_signed(block.disp as isize);
                 let part = Grid {
-                    mem: pointer(addr.wrapping_add_signed(block.disp as isize)),
-                    mem_step: stride as isize,
                     stream: self.stream.wrapping_add(block.offset as usize),
                     stream_step: body.size as usize,
-                    count: count as usize,
-                    len: block.len as usize,
-                    touched: self.touched,
+                    ..self.row(place, count, block.len, stride)
                 };
                 // SAFETY: the promise made to `new`.
                 unsafe { grid::<PACK>(part) };
@@ -113,17 +126,8 @@ impl<const PACK: bool> Sink for Packer<PACK> {
     }
 
     fn strided(&mut self, addr: usize, count: u64, len: u64, stride: i64) -> bool {
-        let blocks = Grid {
-            mem: pointer(addr),
-            mem_step: stride as isize,
-            stream: self.stream,
-            stream_step: len as usize,
-            count: count as usize,
-            len: len as usize,
-            touched: self.touched,
-        };
         // SAFETY: the promise made to `new`.
-        unsafe { grid::<PACK>(blocks) };
+        unsafe { grid::<PACK>(self.row(addr, count, len, stride)) };
         self.advance(count * len);
         true
     }
@@ -156,13 +160,21 @@ impl<const PACK: bool> Sink for Packer<PACK> {
     }
 
     fn looped(&mut self, addr: usize, count: u64, stride: i64, body: &Layout) -> bool {
+        let row = self.row_of(addr, body);
+        let is_column = row.is_some_and(|row| is_column(&row, stride));
+        if let Some(row) = row.filter(|row| row.count >= LONG_ROW && !is_column) {
+            // SAFETY: the promise made to `new`.
+            unsafe { grid::<PACK>(Grid { rows: count as usize, row_step: stride as isize, ..row }) };
+            self.advance(body.size * count);
+            return true;
+        }
         if Block::are_few(body, count) {
             if body.runs != 2 || !self.paired(addr, count, stride, body) {
                 self.interchanged(addr, count, stride, body);
             }
             return true;
         }
-        if let Some(column) = column_of(body, stride, addr, self) {
+        if let Some(column) = row.filter(|_| is_column) {
             // SAFETY: the promise made to `new`.
             unsafe { transposed::<PACK>(column, count as usize, stride as isize, body.size as usize) };
             self.advance(body.size * count);
@@ -204,23 +216,10 @@ impl Block {
     }
 }
 
-/// The body of a loop as a column of an array whose rows are shorter than a cache line, if it is one.
-fn column_of<const PACK: bool>(
-    body: &Layout,
-    stride: i64,
-    addr: usize,
-    packer: &Packer<PACK>,
-) -> Option<Grid> {
-    let Shape::Strided { count, len, stride: step } = body.shape else { return None };
-    let is_column =
-        transposes(len) && stride.unsigned_abs() < CACHE_LINE && step.unsigned_abs() >= CACHE_LINE;
-    is_column.then(|| Grid {
-        mem: pointer(addr.wrapping_add_signed(body.offset as isize)),
-        mem_step: step as isize,
-        stream: packer.stream,
-        stream_step: len as usize,
-        count: count as usize,
-        len: len as usize,
-        touched: packer.touched,
-    })
+/// Whether a row that is repeated at steps of `stride` bytes is a column of an array whose rows are shorter than a cache
+/// line.
+fn is_column(row: &Grid, stride: i64) -> bool {
+    transposes(row.len as u64)
+        && stride.unsigned_abs() < CACHE_LINE
+        && row.mem_step.unsigned_abs() as u64 >= CACHE_LINE
 }
