@@ -6,7 +6,10 @@
 #include "check.h"
 #include "memory.h"
 
-enum { MESSAGES = 1000000, BYTES = 1024 };
+#ifndef MESSAGES
+#define MESSAGES 1000000
+#endif
+enum { BYTES = 1024 };
 
 int main(int argc, char **argv)
 {

@@ -1,7 +1,8 @@
 //! Registered buffers for Eager GET, and the one place where views of the NIC's memory are made.
 #![allow(unsafe_code, reason = "views of registered memory")]
 
-use crate::quota::{Quota, Use};
+use crate::memory::Room;
+use crate::quota::Use;
 use gni::{Gni, MemFlags, MemHandle, Result};
 use mem::{PeerBytes, PeerSpace, Source, UserMem};
 
@@ -42,16 +43,16 @@ impl BufferPool {
         self.size * self.first.min(self.most)
     }
 
-    /// Takes a buffer; `None` when all are in use and no more can be made now. `grown` counts registered bytes.
-    pub(crate) fn take<N: Gni>(&mut self, nic: &mut N, quota: &mut Quota, grown: &mut u64) -> Option<Buffer> {
+    /// Takes a buffer; `None` when all are in use and no more can be made now.
+    pub(crate) fn take<N: Gni>(&mut self, room: &mut Room<'_, N>) -> Option<Buffer> {
         if self.free.is_empty() {
             let extra = !self.all.is_empty();
-            if extra && !quota.take(Use::Growth) {
+            if extra && !room.quota.take(Use::Growth) {
                 return None;
             }
-            if self.grow(nic, grown).is_err() {
+            if self.grow(room).is_err() {
                 if extra {
-                    quota.give(Use::Growth);
+                    room.quota.give(Use::Growth);
                 }
                 return None;
             }
@@ -60,25 +61,19 @@ impl BufferPool {
         Some(self.buffer(number))
     }
 
-    fn grow<N: Gni>(&mut self, nic: &mut N, grown: &mut u64) -> Result<()> {
+    fn grow<N: Gni>(&mut self, room: &mut Room<'_, N>) -> Result<()> {
         let made = self.all.len();
         let wish = if made == 0 { self.first } else { self.increment };
         let count = wish.min(self.most - made.min(self.most));
         if count == 0 {
             return Err(gni::Error::Resource);
         }
-        let memory = nic.mem_alloc(self.size * count)?;
-        let registered = nic.mem_register(memory, None, MemFlags::RELAXED_PI_ORDERING);
-        let handle = registered.inspect_err(|_| {
-            // Nothing of it is registered, so it can be freed.
-            let _ = nic.mem_free(memory);
-        })?;
+        let (memory, handle) = room.block(self.size * count, None, MemFlags::RELAXED_PI_ORDERING)?;
         for index in 0..count {
             let number = (made + index) as u32;
             self.all.push(Buffer { number, memory: memory.part(index * self.size, self.size), handle });
             self.free.push(number);
         }
-        *grown += memory.len() as u64;
         Ok(())
     }
 

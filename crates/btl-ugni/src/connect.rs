@@ -17,6 +17,7 @@
 
 use crate::eager_get::Control;
 use crate::mailboxes::Mailbox;
+use crate::memory::Room;
 use crate::peers::PeerTable;
 use crate::transport::Ugni;
 use btl::{Event, Peer};
@@ -98,6 +99,11 @@ struct Greeting {
 impl Greeting {
     const BYTES: usize = 8 + SmsgAttr::WIRE;
 
+    /// One that brings no mailbox.
+    fn empty(peer: Peer) -> Greeting {
+        Greeting { peer, connection: 0, attr: SmsgAttr::default() }
+    }
+
     fn to_bytes(&self) -> [u8; Greeting::BYTES] {
         let mut bytes = [0; Greeting::BYTES];
         bytes[..4].copy_from_slice(&self.peer.0.to_ne_bytes());
@@ -132,8 +138,7 @@ impl Connections {
     }
 
     fn post_wildcard<N: Gni>(&self, nic: &mut N) -> Result<()> {
-        let empty = Greeting { peer: Peer(u32::MAX), connection: 0, attr: SmsgAttr::default() };
-        nic.ep_post_data_w_id(self.wildcard, &empty.to_bytes(), WILDCARD)
+        nic.ep_post_data_w_id(self.wildcard, &Greeting::empty(Peer(u32::MAX)).to_bytes(), WILDCARD)
     }
 
     #[inline(always)]
@@ -199,10 +204,9 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         if self.plan.msgq {
             return self.connect_nodes(connection);
         }
-        let Ok(mailbox) = self.mailboxes.take(&mut self.nic, &mut self.quota, &mut self.stats.mailbox_bytes)
-        else {
-            return;
-        };
+        let mut room =
+            Room::new(&mut self.nic, &mut self.cache, &mut self.quota, &mut self.stats.mailbox_bytes);
+        let Ok(mailbox) = self.mailboxes.take(&mut room) else { return };
         if self.greet(connection, &mailbox).is_err() {
             return self.mailboxes.give(mailbox);
         }
@@ -242,6 +246,13 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         self.nic.ep_post_data_w_id(ep, &greeting.to_bytes(), DIRECTED | u64::from(connection))
     }
 
+    /// Asks whether the peer is there: any answer will do.
+    pub(crate) fn post_empty_greeting(&mut self, connection: u32) -> Result<()> {
+        let ep = self.connections.get(connection).messages;
+        let greeting = Greeting::empty(self.job.me);
+        self.nic.ep_post_data_w_id(ep, &greeting.to_bytes(), DIRECTED | u64::from(connection))
+    }
+
     /// Treats all exchanges that are over.
     pub(crate) fn take_datagrams(&mut self) {
         while let Ok(id) = self.nic.post_data_probe_by_id() {
@@ -274,6 +285,9 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
 
     /// A directed exchange is over.
     fn exchanged(&mut self, connection: u32, datagram: &Datagram) {
+        if self.connections.get(connection).probing && self.plan.msgq {
+            return self.probed(connection, datagram.state == PostState::Completed);
+        }
         match Greeting::parse(datagram.data()) {
             _ if datagram.state != PostState::Completed => {
                 // A peer that has been heard of meanwhile is there all the same.

@@ -1,6 +1,7 @@
 //! Eager GET: the sender's request and buffer, the receiver's fetch, and the message that ends both.
 
 use crate::buffers::Buffer;
+use crate::memory::Room;
 use crate::rdma::{Purpose, Transfer};
 use crate::transport::Ugni;
 use crate::wire::{self, GetInit, Head};
@@ -63,10 +64,9 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         if len > self.plan.max_send {
             return Err(Busy);
         }
-        let buffer = self
-            .send_buffers
-            .take(&mut self.nic, &mut self.quota, &mut self.stats.buffer_bytes)
-            .ok_or(Busy)?;
+        let mut room =
+            Room::new(&mut self.nic, &mut self.cache, &mut self.quota, &mut self.stats.buffer_bytes);
+        let buffer = self.send_buffers.take(&mut room).ok_or(Busy)?;
         let mut header = [0; MAX_HEADER_WORDS];
         header[..words.len()].copy_from_slice(words);
         let request = GetInit {
@@ -173,11 +173,9 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         if !self.has_transfer_slot() {
             return false;
         }
-        let Some(buffer) =
-            self.receive_buffers.take(&mut self.nic, &mut self.quota, &mut self.stats.buffer_bytes)
-        else {
-            return false;
-        };
+        let mut room =
+            Room::new(&mut self.nic, &mut self.cache, &mut self.quota, &mut self.stats.buffer_bytes);
+        let Some(buffer) = self.receive_buffers.take(&mut room) else { return false };
         buffer.keep_header(&request.header[..usize::from(request.words)]);
         let fetch = request.len.next_multiple_of(gni::limits::GET_ALIGN as usize);
         let fma = fetch <= self.params.fma_get_limit;

@@ -1,7 +1,8 @@
 //! Mailboxes from pooled, registered blocks.
 
+use crate::memory::Room;
 use crate::params::MailboxSteps;
-use crate::quota::{Quota, Use};
+use crate::quota::Use;
 use gni::{Cq, Gni, MemFlags, Result, SmsgAttr};
 use mem::{PeerBytes, UserMem};
 
@@ -56,40 +57,29 @@ impl MailboxPool {
         self.steps.next(self.made).min((u32::MAX as usize / self.stride) as u32)
     }
 
-    /// Takes a zeroed mailbox. `grown` counts registered bytes.
+    /// Takes a zeroed mailbox.
     ///
     /// # Errors
     /// `ERROR_RESOURCE`, `ERROR_NOMEM`: none is free, and no more can be made now.
-    pub(crate) fn take<N: Gni>(
-        &mut self,
-        nic: &mut N,
-        quota: &mut Quota,
-        grown: &mut u64,
-    ) -> Result<Mailbox> {
+    pub(crate) fn take<N: Gni>(&mut self, room: &mut Room<'_, N>) -> Result<Mailbox> {
         if self.free.is_empty() {
             let extra = self.made > 0;
-            if extra && !quota.take(Use::Growth) {
+            if extra && !room.quota.take(Use::Growth) {
                 return Err(gni::Error::Resource);
             }
             // Memory may be scarce and the blocks large; one mailbox is better than none.
-            let grown = self.grow(nic, self.next_count(), grown).or_else(|_| self.grow(nic, 1, grown));
+            let grown = self.grow(room, self.next_count()).or_else(|_| self.grow(room, 1));
             if let (Err(error), true) = (grown, extra) {
-                quota.give(Use::Growth);
+                room.quota.give(Use::Growth);
                 return Err(error);
             }
         }
         self.free.pop().ok_or(gni::Error::Resource)
     }
 
-    fn grow<N: Gni>(&mut self, nic: &mut N, count: u32, grown: &mut u64) -> Result<()> {
-        let memory = nic.mem_alloc(self.stride * count as usize)?;
-        let flags = MemFlags::STRICT_PI_ORDERING;
-        let registered = nic.mem_register(memory, Some(self.arrivals), flags);
-        let handle = registered.inspect_err(|_| {
-            // Nothing of it is registered, so it can be freed.
-            let _ = nic.mem_free(memory);
-        })?;
-        *grown += memory.len() as u64;
+    fn grow<N: Gni>(&mut self, room: &mut Room<'_, N>, count: u32) -> Result<()> {
+        let bytes = self.stride * count as usize;
+        let (memory, handle) = room.block(bytes, Some(self.arrivals), MemFlags::STRICT_PI_ORDERING)?;
         self.made += count;
         self.free.extend((0..count as usize).rev().map(|index| Mailbox {
             attr: SmsgAttr {

@@ -9,11 +9,11 @@
 //!   allowed                      the handle's page
 //! ```
 
-use crate::quota::Use;
+use crate::quota::{Quota, Use};
 use crate::rdma::is_temporary;
 use crate::transport::Ugni;
 use btl::{Access, Refusal, RemoteKey};
-use gni::{Clock, Error, Gni, MemFlags, MemHandle};
+use gni::{Clock, Cq, Error, Gni, MemFlags, MemHandle};
 use mem::UserMem;
 use rcache::{Rcache, Register, Watch};
 use std::collections::HashMap;
@@ -41,6 +41,56 @@ impl<N: Gni> Register for Interface<'_, N> {
 
     fn is_exhausted(error: &Error) -> bool {
         matches!(error, Error::Resource | Error::NoMemory)
+    }
+}
+
+/// From where the pools get registered memory.
+pub(crate) struct Room<'a, N> {
+    nic: &'a mut N,
+    /// What it keeps and nobody uses gives way.
+    cache: &'a mut Rcache<MemHandle>,
+    pub(crate) quota: &'a mut Quota,
+    /// Counts registered bytes.
+    grown: &'a mut u64,
+}
+
+impl<'a, N: Gni> Room<'a, N> {
+    pub(crate) fn new(
+        nic: &'a mut N,
+        cache: &'a mut Rcache<MemHandle>,
+        quota: &'a mut Quota,
+        grown: &'a mut u64,
+    ) -> Room<'a, N> {
+        Room { nic, cache, quota, grown }
+    }
+
+    /// A registered block, kept until the end.
+    ///
+    /// # Errors
+    /// The NIC's, when it has no room and the cache nothing to give back.
+    pub(crate) fn block(
+        &mut self,
+        bytes: usize,
+        arrivals: Option<Cq>,
+        flags: MemFlags,
+    ) -> gni::Result<(UserMem, MemHandle)> {
+        let memory = self.nic.mem_alloc(bytes)?;
+        loop {
+            match self.nic.mem_register(memory, arrivals, flags) {
+                Ok(handle) => {
+                    *self.grown += memory.len() as u64;
+                    return Ok((memory, handle));
+                }
+                Err(error)
+                    if Interface::<N>::is_exhausted(&error)
+                        && self.cache.evict(&mut Interface(&mut *self.nic)) => {}
+                Err(error) => {
+                    // Nothing of it is registered, so it can be freed.
+                    let _ = self.nic.mem_free(memory);
+                    return Err(error);
+                }
+            }
+        }
     }
 }
 
@@ -127,7 +177,9 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         self.stats.registrations = self.cache.stats().misses;
         registered.map_err(|error| {
             self.quota.give(what);
-            if is_temporary(error) { Refusal::Busy } else { Refusal::Unfit }
+            // Memory that may not be locked now (the cache keeps nothing idle any more) may never be: the message goes
+            // through the transport's own buffers.
+            if error != Error::NoMemory && is_temporary(error) { Refusal::Busy } else { Refusal::Unfit }
         })
     }
 

@@ -3,6 +3,7 @@
 //! A failed transaction shows that a peer is gone. But a process that waits for credits, for the fetch of memory that
 //! it exposed, or for the end of an Eager GET that it offered, has none under way. So once in a while each such peer
 //! is sent a PUT of no bytes, to its mailbox: it changes nothing there, and fails like any other when nobody answers.
+//! Where nodes share queues there are no mailboxes; there the peer is sent a datagram, which its wildcard answers.
 
 use crate::connect::State;
 use crate::rdma::{Purpose, Transfer};
@@ -31,14 +32,20 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             let entry = self.connections.get_mut(connection);
             let depends =
                 core::mem::take(&mut entry.stalled) || entry.exposures > 0 || !entry.waiting.is_empty();
-            if depends && entry.state == State::Connected && !entry.probing {
+            // Nodes whose queues are being connected have no exchange under way that could fail.
+            let met = entry.state == State::Connected || self.plan.msgq && entry.state == State::Idle;
+            if depends && met && !entry.probing {
                 self.probe(connection);
             }
         }
     }
 
     fn probe(&mut self, connection: u32) {
-        // A peer met by the shared queue has no mailbox here.
+        if self.plan.msgq {
+            let begun = self.post_empty_greeting(connection).is_ok();
+            self.connections.get_mut(connection).probing = begun;
+            return;
+        }
         let Some(mailbox) = self.connections.get(connection).peers_mailbox().copied() else { return };
         if !self.has_transfer_slot() {
             return;

@@ -410,10 +410,11 @@ enum Doing {
     Getting,
     Putting,
     Exposing,
+    ExposingForStores,
 }
 
 impl Doing {
-    const ALL: [Doing; 8] = [
+    const ALL: [Doing; 9] = [
         Doing::Connecting,
         Doing::OutOfCredits,
         Doing::Offering,
@@ -422,18 +423,26 @@ impl Doing {
         Doing::Getting,
         Doing::Putting,
         Doing::Exposing,
+        Doing::ExposingForStores,
     ];
 }
 
 /// Three ends, of which 0 is connected with 2 and, unless it is to be connecting, with 1.
-fn three(doing: Doing) -> Run {
+fn three(doing: Doing, use_msgq: UseMsgq) -> Run {
     let mut messages = vec![(0, 2, 1, 10)];
     if doing != Doing::Connecting {
         messages.extend([(0, 1, 1, 10), (1, 0, 1, 10)]);
     }
     let setting = Setting {
         ranks: 3,
-        params: UgniParams { smsg_limit: 256, smsg_max_credits: 2, eager_max: 4, ..UgniParams::default() },
+        params: UgniParams {
+            smsg_limit: 256,
+            smsg_max_credits: 2,
+            eager_max: 4,
+            use_msgq,
+            msgq_credits: 4,
+            ..UgniParams::default()
+        },
         faults: FaultPlan::default(),
         mdds: 4096,
         messages,
@@ -448,8 +457,11 @@ fn three(doing: Doing) -> Run {
 /// is kept, and the others go on.
 #[test]
 fn a_dead_peer_is_lost() {
-    for doing in Doing::ALL {
-        let mut run = three(doing);
+    for (doing, use_msgq) in Doing::ALL
+        .into_iter()
+        .flat_map(|doing| [UseMsgq::Never, UseMsgq::Always].map(|use_msgq| (doing, use_msgq)))
+    {
+        let mut run = three(doing, use_msgq);
         let mut memory = vec![0u64; 2000];
         // SAFETY: the vector lives until the end of this turn, and the run before it.
         let memory = unsafe { UserMem::new(memory.as_mut_ptr() as usize, 16_000) };
@@ -457,6 +469,8 @@ fn a_dead_peer_is_lost() {
         let key = run.ends[1].expose(Peer(0), theirs, Access::Write).expect("a registration");
         let mut exposed = None;
         match doing {
+            // Queues of nodes that are there are connected at once.
+            Doing::Connecting if use_msgq == UseMsgq::Always => {}
             Doing::Connecting => {
                 assert!(run.ends[0].send(Peer(1), &[], &mut view(&mut [])).is_err())
             }
@@ -473,11 +487,15 @@ fn a_dead_peer_is_lost() {
             }
             Doing::Getting | Doing::Putting => {}
             Doing::Exposing => exposed = run.ends[0].expose(Peer(1), ours, Access::Read).ok(),
+            Doing::ExposingForStores => exposed = run.ends[0].expose(Peer(1), ours, Access::Write).ok(),
         }
         run.ends[0].nic().fabric().world().kill(PeAddr(1), InstId(1));
         match doing {
             Doing::Getting => run.ends[0].get(Peer(1), ours, &key, 0, 77).expect("a slot"),
             Doing::Putting => run.ends[0].put(Peer(1), ours, &key, 0, 77).expect("a slot"),
+            Doing::Connecting if use_msgq == UseMsgq::Always => {
+                let _ = run.ends[0].send(Peer(1), &[], &mut view(&mut []));
+            }
             _ => {}
         }
         let mut events: HashMap<String, u32> = HashMap::new();
@@ -492,8 +510,8 @@ fn a_dead_peer_is_lost() {
         let transfer = matches!(doing, Doing::Getting | Doing::Putting);
         let failed = transfer.then(|| ("Failed(77)".to_string(), 1));
         let expected = failed.into_iter().chain([("PeerLost(Peer(1))".to_string(), 1)]).collect();
-        assert_eq!(events, expected, "{doing:?}");
-        assert!(run.ends[0].is_idle(), "{doing:?}: something of the lost peer is kept");
+        assert_eq!(events, expected, "{doing:?} {use_msgq:?}");
+        assert!(run.ends[0].is_idle(), "{doing:?} {use_msgq:?}: something of the lost peer is kept");
         if let Some(key) = exposed {
             run.ends[0].conceal(Peer(1), key);
         }

@@ -295,8 +295,8 @@ pub trait Fabric {
     fn window(&mut self, peer: PeerIndex, handle: MemHandle, addr: u64, len: usize) -> Option<Window<'_>>;
     /// Puts a raw entry into a peer's queue, after writing through a window.
     fn push_event(&mut self, peer: PeerIndex, queue: u32, entry: u64);
-    /// Longest piece of a block transfer that one transaction should carry, in bytes.
-    fn rdma_piece(&self) -> u64;
+    /// Longest piece of a block transfer with a peer that one transaction should carry, in bytes.
+    fn rdma_piece(&self, peer: PeerIndex) -> u64;
 
     /// Sends a datagram packet.
     ///

@@ -205,7 +205,7 @@ impl<F: Fabric> SoftNic<F> {
     }
 
     fn launch_fma(&mut self, key: u32) {
-        match self.submit_piece(key, u64::MAX) {
+        match self.submit_piece(key) {
             Submit::Busy => self.later.push((self.turn + 1, key)),
             Submit::Pending => {}
             Submit::Done(status) => self.piece_landed(key, status),
@@ -216,7 +216,6 @@ impl<F: Fabric> SoftNic<F> {
     pub(super) fn advance_bte(&mut self) {
         let channels =
             if self.modes.has(Modes::BTE_SINGLE_CHANNEL) { 1 } else { limits::BTE_CHANNELS as usize };
-        let piece = self.fabric.rdma_piece();
         for _ in 0..channels.min(self.bte.len()) {
             let Some(key) = self.bte.pop_front() else { return };
             let Some(Flight::Post(post)) = self.flights.get(key) else { continue };
@@ -224,7 +223,7 @@ impl<F: Fabric> SoftNic<F> {
                 self.bte.push_back(key);
                 continue;
             }
-            match self.submit_piece(key, piece) {
+            match self.submit_piece(key) {
                 Submit::Busy => self.bte.push_back(key),
                 answer => {
                     let Some(Flight::Post(post)) = self.flights.get(key) else { continue };
@@ -239,18 +238,19 @@ impl<F: Fabric> SoftNic<F> {
         }
     }
 
-    /// Hands the next `most` bytes of a post to the fabric and counts them as under way.
-    fn submit_piece(&mut self, key: u32, most: u64) -> Submit {
+    /// Hands the next piece of a post to the fabric, all of it for FMA, and counts it as under way.
+    fn submit_piece(&mut self, key: u32) -> Submit {
         let Some(Flight::Post(post)) = self.flights.get(key) else {
             return Submit::Done(HwStatus::InvalidCommand);
         };
-        let (ep, offset) = (post.ep, post.next);
-        let len = most.min(post.descriptor.length() - offset);
-        let last = offset + len == post.descriptor.length();
-        let loses = last && post.descriptor.events.has(CqMode::REMOTE) && self.faults.loses_entry();
+        let (ep, offset, bte) = (post.ep, post.next, post.is_bte());
+        let (rest, events) = (post.descriptor.length() - offset, post.descriptor.events);
         let Some(peer) = self.peer_of(ep) else {
-            return self.piece_begun(key, len, Submit::Done(HwStatus::RequestTimeout));
+            return self.piece_begun(key, rest, Submit::Done(HwStatus::RequestTimeout));
         };
+        let len = if bte { rest.min(self.fabric.rdma_piece(peer)) } else { rest };
+        let last = len == rest;
+        let loses = last && events.has(CqMode::REMOTE) && self.faults.loses_entry();
         let own = self.fabric.inst();
         let remote_word = self.eps.get(ep).map_or(own.0, |endpoint| endpoint.remote_word(own));
         let Some(Flight::Post(post)) = self.flights.get(key) else {

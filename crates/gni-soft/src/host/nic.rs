@@ -26,8 +26,11 @@ use std::net::Ipv4Addr;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-/// Bytes that a block transfer moves per turn: about 30 µs of copying.
+/// Bytes of a block transfer that go over a socket at a time, so that both sides are at work.
 const PIECE: u64 = 256 << 10;
+/// Bytes of a block transfer that the kernel copies per turn, about 80 µs: each call costs as much as some kilobytes,
+/// and so do the looks at the registration before and after it.
+const PIECE_AT_ONCE: u64 = 1 << 20;
 /// Deadlines of requests are looked at this often.
 const LOOK: Time = Time::from_millis(100);
 
@@ -346,8 +349,9 @@ impl Fabric for HostNic {
         }
     }
 
-    fn rdma_piece(&self) -> u64 {
-        PIECE
+    fn rdma_piece(&self, peer: PeerIndex) -> u64 {
+        let mapped = self.peers[peer.0 as usize].mapped.as_ref();
+        if mapped.is_some_and(Mapped::copies_at_once) { PIECE_AT_ONCE } else { PIECE }
     }
 
     fn send_packet(

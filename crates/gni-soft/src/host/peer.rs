@@ -90,6 +90,11 @@ impl Mapped {
         self.pid
     }
 
+    /// Whether the kernel copies between the two processes, as far as is known.
+    pub(super) fn copies_at_once(&self) -> bool {
+        self.single_copy
+    }
+
     pub(super) fn forbid_single_copy(&mut self) {
         self.single_copy = false;
     }

@@ -156,7 +156,7 @@ impl Fabric for InProc {
         self.world.lock().push_event(peer.0, queue, entry);
     }
 
-    fn rdma_piece(&self) -> u64 {
+    fn rdma_piece(&self, _peer: PeerIndex) -> u64 {
         self.world.lock().config.rdma_piece
     }
 
