@@ -2,9 +2,10 @@
 
 mod common;
 
+use coll::algorithms::hierarchical::movement;
 use coll::algorithms::{allgather, alltoall, gather, neighbour, scatter};
 use coll::executor::{Block, Buffer, Call, Memory, Type};
-use coll::{Neighbours, Params, Shape};
+use coll::{Neighbours, Params, Shape, Topology};
 use common::*;
 use std::sync::Arc;
 
@@ -142,8 +143,10 @@ fn check_allgather(name: &str, build: Build) {
     for size in all_sizes() {
         let case = Case::random(size, &mut random);
         let data = |r: usize| data_between(r, 0, case.seed);
+        let node_of = place(size, &mut random);
+        let topology = Some(Topology { node_of: &node_of });
         let calls = (0..size).map(|r| {
-            let schedule = build(&case.params(r));
+            let schedule = build(&Params { topology, ..case.params(r) });
             let initial = |i: usize| {
                 if case.in_place && i == r { data(r) } else { vec![FILL; data(i).len()] }
             };
@@ -151,7 +154,7 @@ fn check_allgather(name: &str, build: Build) {
             call_sending(schedule, &if case.in_place { vec![] } else { data(r) }, recv)
         });
         let calls = calls.collect();
-        for (r, m) in run(&case, &[], calls).iter().enumerate() {
+        for (r, m) in run(&case, &node_of, calls).iter().enumerate() {
             for i in 0..size {
                 assert!(block(m, i) == data(i), "{name}: block {i} at {r} {case:?}");
             }
@@ -163,6 +166,7 @@ fn check_allgather(name: &str, build: Build) {
 fn allgather_v() {
     check_allgather("ring_v", allgather::ring_v);
     check_allgather("linear_v", allgather::linear_v);
+    check_allgather("hierarchical", movement::allgather_v);
     check_allgather("neighbour_exchange_v", allgather::neighbour_exchange_v);
 }
 

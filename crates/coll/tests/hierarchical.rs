@@ -23,25 +23,6 @@ impl Placed {
     }
 }
 
-/// Nodes numbered from 0 without gaps.
-fn place(size: usize, random: &mut Random) -> Vec<u32> {
-    let nodes = 1 + random.below(size.min(6) as u64) as usize;
-    match random.below(3) {
-        0 => (0..size).map(|r| (r * nodes / size) as u32).collect(),
-        1 => (0..size).map(|r| (r % nodes) as u32).collect(),
-        _ => {
-            let mut seen: Vec<u64> = vec![];
-            let mut number = |n: u64| {
-                seen.iter().position(|&s| s == n).unwrap_or_else(|| {
-                    seen.push(n);
-                    seen.len() - 1
-                }) as u32
-            };
-            (0..size).map(|_| number(random.below(nodes as u64))).collect()
-        }
-    }
-}
-
 fn placed(seed: u64, small: bool) -> impl Iterator<Item = Placed> {
     let mut random = Random(seed);
     sizes().flat_map(|n| [n, n]).map(move |size| {

@@ -241,7 +241,12 @@ fn prefixes_and_scattered_sums() {
                 check_holes(&case, m, case.count);
             }
         }
-        for build in [blocks::reduce_scatter_all as Build, blocks::reduce_scatter_gate] {
+        let scattered = [
+            (blocks::reduce_scatter_all as Build, case),
+            (blocks::reduce_scatter_gate, case),
+            (direct::reduce_scatter, without_holes(case)),
+        ];
+        for (build, case) in scattered {
             let calls = (0..size).map(|r| {
                 let mine = elements(r, 0, case.count * size);
                 let recv = if case.in_place { mine.clone() } else { blank(case.count) };

@@ -193,6 +193,7 @@ algorithms! {
         "ring" allgather::ring_v: PLAIN;
         "neighbour_exchange" allgather::neighbour_exchange_v: PLAIN;
         "linear" allgather::linear_v: PLAIN;
+        "hierarchical" movement::allgather_v: PLAIN;
         "inter" inter::allgather_v: INTER;
     }
     Alltoall {
@@ -272,6 +273,7 @@ algorithms! {
         "hierarchical" reductions::reduce_scatter_block: PLAIN;
         "lines_all" blocks::reduce_scatter_all: LINES;
         "lines_gate" blocks::reduce_scatter_gate: LINES;
+        "direct" direct::reduce_scatter: DIRECT_DENSE;
         "inter" inter::reduce_scatter_block: INTER_CANONICAL;
     }
     Scan {

@@ -220,3 +220,22 @@ pub fn all_sizes() -> impl Iterator<Item = usize> {
 
 /// A layout that is not significant.
 pub const NONE: Layout = Layout { count: 0, size: 0, extent: 0, true_lb: 0, true_extent: 0 };
+
+/// The node of each rank: node by node, round-robin, or at random; numbered from 0 without gaps.
+pub fn place(size: usize, random: &mut Random) -> Vec<u32> {
+    let nodes = 1 + random.below(size.min(6) as u64) as usize;
+    match random.below(3) {
+        0 => (0..size).map(|r| (r * nodes / size) as u32).collect(),
+        1 => (0..size).map(|r| (r % nodes) as u32).collect(),
+        _ => {
+            let mut seen: Vec<u64> = vec![];
+            let mut number = |n: u64| {
+                seen.iter().position(|&s| s == n).unwrap_or_else(|| {
+                    seen.push(n);
+                    seen.len() - 1
+                }) as u32
+            };
+            (0..size).map(|_| number(random.below(nodes as u64))).collect()
+        }
+    }
+}

@@ -7,6 +7,11 @@
 //!   a2 ─┴→ a0 ═════════ b0 ═════════════ c0      leaders: the lowest rank, or the root
 //! ```
 //!
+//! Gatherv, scatterv, alltoallv and alltoallw stay flat: a leader would have to receive blocks whose sizes only their
+//! owners know. It would ask for them first, a message each way within the node before the first byte leaves it,
+//! hold whole nodes' data in memory whose size no call can bound, and copy each byte once more, to save messages
+//! of which a rank has one (gatherv, scatterv), or many that differ in size. Allgatherv's counts are known to all.
+//!
 //! Without [`Params::topology`], or where the order of an operation forbids it, the functions build what
 //! they would build on one node.
 

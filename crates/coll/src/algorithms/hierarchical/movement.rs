@@ -210,10 +210,29 @@ fn copy_runs(b: &mut Builder, ranks: &[u32], buf: Buf, packed: Buf, mut at: u32,
 ///  a* → a0 ═→ b0 ═→ c0 ═→ a0, then a0 → a*, b0 → b*, c0 → c*
 /// ```
 pub fn allgather(p: &Params) -> Schedule {
+    let blocks = |lo, hi| Ref::blocks(Buf::Recv, lo, hi);
+    let in_runs = |ranks: &[u32]| runs(ranks).map(|run| blocks(run.start, run.end)).collect();
+    gather_and_share(p, |r| blocks(r, r + 1), in_runs, &[blocks(0, p.size)])
+}
+
+/// [`allgather`] for blocks of different sizes, which travel one by one: each goes down its node's tree while the next
+/// one arrives.
+pub fn allgather_v(p: &Params) -> Schedule {
+    let block = |r| Ref::block(Buf::RecvBlock, r);
+    let one_by_one = |ranks: &[u32]| ranks.iter().map(|&r| block(r)).collect();
+    gather_and_share(p, block, one_by_one, &(0..p.size).map(block).collect::<Vec<_>>())
+}
+
+/// `of_node`: the messages that carry the blocks of these ranks; `all`: those that carry the result.
+fn gather_and_share(
+    p: &Params,
+    block: impl Fn(u32) -> Ref,
+    of_node: impl Fn(&[u32]) -> Vec<Ref>,
+    all: &[Ref],
+) -> Schedule {
     let nodes = Nodes::new(p, None);
     let g = Group::own(p);
     let mut b = Builder::new();
-    let block = |r: u32| Ref::blocks(Buf::Recv, r, r + 1);
     let own = if p.in_place { block(p.rank) } else { Ref::all(Buf::Send) };
     match nodes.leader_group(p) {
         None => b.send_now(g.peer(nodes.leader()), own),
@@ -223,9 +242,7 @@ pub fn allgather(p: &Params) -> Schedule {
             let reqs: Vec<_> = mates.map(|&r| b.recv(g.peer(r), block(r))).collect();
             b.wait_all(reqs);
             let (right, left) = (leaders.peer(leaders.after(1)), leaders.peer(leaders.before(1)));
-            let parts = |node: u32| {
-                runs(&nodes.members[node as usize]).map(|run| Ref::blocks(Buf::Recv, run.start, run.end))
-            };
+            let parts = |node: u32| of_node(&nodes.members[node as usize]).into_iter();
             for step in 1..leaders.size {
                 let mut reqs: Vec<_> = parts(leaders.before(step)).map(|r| b.recv(left, r)).collect();
                 reqs.extend(parts(leaders.before(step - 1)).map(|r| b.send(right, r)));
@@ -234,8 +251,8 @@ pub fn allgather(p: &Params) -> Schedule {
         }
     }
     if let Some(node) = nodes.node_group(p) {
-        let whole = Ref::blocks(Buf::Recv, 0, p.size);
-        emit_tree(&mut b, node, &tree::knomial(node.me, node.size, 0, 2), |_| whole, 1);
+        let tree = tree::knomial(node.me, node.size, 0, 2);
+        emit_tree(&mut b, node, &tree, |s| all[s as usize], all.len() as u32);
     }
     b.finish()
 }

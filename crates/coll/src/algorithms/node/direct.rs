@@ -230,6 +230,25 @@ pub fn reduce_flat(p: &Params) -> Schedule {
     b.finish()
 }
 
+/// Reduce-scatter with equal blocks: each rank reads its block of all vectors and combines them.
+///
+/// ```text
+///  r: expose own vector; block r of ranks 0 … n-1 → result; meet
+/// ```
+pub fn reduce_scatter(p: &Params) -> Schedule {
+    let mut b = Builder::new();
+    let mut area = Area::whole(p);
+    let (me, n) = (area.me, area.size);
+    let mine = if p.in_place { Buf::Recv } else { Buf::Send };
+    // In place, the result would lie where others still read.
+    let result = if p.in_place { b.typed() } else { Buf::Recv };
+    let round = expose_and_meet(&mut b, &mut area, Ref::blocks(mine, 0, n));
+    let place = |piece: Ref| Ref { org: me * p.segments, ..piece.within(result) };
+    emit_slice(&mut b, p, round, mine, (me, 1), place, |_| {});
+    let block = Ref::all(Buf::Recv);
+    finish(b, area, p.in_place.then(|| (block, block.within(result))))
+}
+
 /// Gather: the root reads everybody's block.
 ///
 /// ```text
