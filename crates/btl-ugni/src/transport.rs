@@ -68,6 +68,8 @@ pub struct Ugni<N: Gni, C: Clock> {
     /// The shared-queue message that is out.
     pub(crate) shown: Box<Option<MsgqMessage>>,
     pub(crate) events: VecDeque<Event>,
+    /// A turn has just been made and all mailboxes looked into, for arrivals, and there were none.
+    turned: bool,
     /// Messages whose local entry has not been taken.
     pub(crate) messages_out: u32,
     /// Transfers whose entry has not been taken.
@@ -190,6 +192,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             shared: VecDeque::new(),
             shown: Box::new(None),
             events: VecDeque::new(),
+            turned: false,
             messages_out: 0,
             transfers_out: 0,
             next_probe: Time::START,
@@ -328,7 +331,9 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
             return Some(arrival);
         }
         self.advance();
-        self.look_for_arrival()
+        let arrival = self.look_for_arrival();
+        self.turned = arrival.is_none();
+        arrival
     }
 
     #[inline]
@@ -375,7 +380,7 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
     }
 
     fn next_event(&mut self) -> Option<Event> {
-        if self.events.is_empty() {
+        if self.events.is_empty() && !core::mem::take(&mut self.turned) {
             self.advance();
             self.take_controls();
         }
