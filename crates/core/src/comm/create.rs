@@ -8,7 +8,7 @@ use std::sync::Arc;
 use abi::{Error, Result};
 
 use super::Comm;
-use super::contexts::MEETING;
+use super::contexts::{MEETING, Party};
 use super::exchange::{gather_words, largest, smallest};
 use super::hints;
 use crate::attr::{Object, copy_all, delete_all};
@@ -297,11 +297,18 @@ pub fn disconnect(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
 
 /// `count` consecutive context ids that nobody in the communicator uses, reserved for the new one.
 pub(super) fn agree(t: &mut Token, comm: abi::Comm, count: u32) -> Result<u32> {
-    let inter = t.lock().comm(comm)?.is_inter();
+    let (inter, over) = {
+        let state = t.lock();
+        let comm = state.comm(comm)?;
+        (comm.is_inter(), comm.context)
+    };
+    let mut party = Party { over, number: u32::MAX, failures: 0 };
     loop {
         let mine = u64::from(t.lock().contexts.propose(count));
-        let id = if inter { super::inter::largest_of_both(t, comm, mine)? } else { largest(t, comm, mine)? };
-        let free = t.lock().contexts.reserve(id as u32, count);
+        let largest =
+            if inter { super::inter::largest_of_both(t, comm, mine)? } else { largest(t, comm, mine)? };
+        let id = party.candidate(largest as u32);
+        let free = t.lock().contexts.reserve(id, count);
         let vote = u64::from(free);
         // The inverted vote makes the largest value mean "somebody cannot".
         let agreed = match inter {
@@ -309,11 +316,12 @@ pub(super) fn agree(t: &mut Token, comm: abi::Comm, count: u32) -> Result<u32> {
             false => smallest(t, comm, vote)? == 1,
         };
         if agreed {
-            return Ok(id as u32);
+            return Ok(id);
         }
         if free {
-            t.lock().contexts.release(id as u32, count);
+            t.lock().contexts.release(id, count);
         }
+        party.failures += 1;
     }
 }
 

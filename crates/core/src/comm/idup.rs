@@ -13,6 +13,7 @@ use abi::{Address, Result};
 use pml_ob1::Done;
 
 use super::Comm;
+use super::contexts::Party;
 use crate::attr::{Object, copy_all};
 use crate::coll::Running;
 use crate::domain::Token;
@@ -29,6 +30,7 @@ pub(crate) struct Duplicate {
     /// Context ids that the duplicate needs.
     count: u32,
     step: Step,
+    party: Party,
     /// The allreduce's value and result; boxed, since their address is out.
     words: Box<[u64]>,
     running: Box<Running>,
@@ -91,6 +93,7 @@ fn start(
     old.duplicates = old.duplicates.wrapping_add(TAGS_EACH);
     let tag = (TAGS | old.duplicates & ((1 << 29) - 1)) as i32;
     let (rounds, count) = (rounds(old), old.context_ids());
+    let party = Party { over: old.context, number: old.duplicates, failures: 0 };
     let proposal = u64::from(state.contexts.propose(count));
     let mut words: Box<[u64]> = Box::new([0; 2]);
     let address: Address = exposed(&mut words);
@@ -100,6 +103,7 @@ fn start(
         new: *new,
         count,
         step: Step::Propose,
+        party,
         words,
         running,
         rounds,
@@ -146,7 +150,7 @@ impl Duplicate {
         self.rounds = rounds(state.comm(self.parent)?);
         match self.step {
             Step::Propose => {
-                let id = heard as u32;
+                let id = self.party.candidate(heard as u32);
                 let free = state.contexts.reserve(id, self.count);
                 self.step = Step::Vote { id, free };
                 self.ask(state, u64::from(!free))?;
@@ -160,6 +164,7 @@ impl Duplicate {
                     state.contexts.release(id, self.count);
                 }
                 self.step = Step::Propose;
+                self.party.failures += 1;
                 let proposal = state.contexts.propose(self.count);
                 self.ask(state, u64::from(proposal))?;
             }
