@@ -68,8 +68,6 @@ pub struct Ugni<N: Gni, C: Clock> {
     /// The shared-queue message that is out.
     pub(crate) shown: Box<Option<MsgqMessage>>,
     pub(crate) events: VecDeque<Event>,
-    /// A turn has just been made and all mailboxes looked into, for arrivals, and there were none.
-    turned: bool,
     /// Messages whose local entry has not been taken.
     pub(crate) messages_out: u32,
     /// Transfers whose entry has not been taken.
@@ -192,7 +190,6 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             shared: VecDeque::new(),
             shown: Box::new(None),
             events: VecDeque::new(),
-            turned: false,
             messages_out: 0,
             transfers_out: 0,
             next_probe: Time::START,
@@ -331,9 +328,7 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
             return Some(arrival);
         }
         self.advance();
-        let arrival = self.look_for_arrival();
-        self.turned = arrival.is_none();
-        arrival
+        self.look_for_arrival()
     }
 
     #[inline]
@@ -380,7 +375,7 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
     }
 
     fn next_event(&mut self) -> Option<Event> {
-        if self.events.is_empty() && !core::mem::take(&mut self.turned) {
+        if self.events.is_empty() {
             self.advance();
             self.take_controls();
         }
