@@ -50,6 +50,8 @@ static void send(int rank, int length)
         MPI_Iprobe(0, 2, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
         CHECK_EQ(flag, 0, "and is not there any more");
     }
+    /* The next message with this tag comes after that look. */
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void matched(int rank, int length)
