@@ -13,7 +13,7 @@ use gni::{Amo, HandleFields, HwStatus, InstId, MemHandle, PeAddr};
 use mem::{PeerBytes, PeerSpace, UserMem};
 use platform::cma::{self, Failure};
 use shm::doorbell::Doorbell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
@@ -34,7 +34,8 @@ pub(super) struct Mapped {
     /// Whether the kernel copies between the two processes.
     single_copy: bool,
     pub(super) gone: Arc<AtomicBool>,
-    blocks: HashMap<u32, Option<Mapping>>,
+    /// Few; looked up twice per message, without a hash.
+    blocks: BTreeMap<u32, Option<Mapping>>,
     /// The handle last used and what it says, so that its CRC is verified once.
     last_handle: (MemHandle, HandleFields),
 }
@@ -81,7 +82,7 @@ impl Mapped {
             pid,
             single_copy,
             gone: Arc::default(),
-            blocks: HashMap::new(),
+            blocks: BTreeMap::new(),
             last_handle: (MemHandle::default(), HandleFields::default()),
         })
     }
