@@ -234,6 +234,10 @@ impl Btl for Bml {
         self.vader.as_mut().ok_or(Busy)?.send_on(route, header, payload)
     }
 
+    fn finds_room(&mut self, route: Route) -> bool {
+        self.vader.as_mut().is_some_and(|vader| vader.finds_room(route))
+    }
+
     #[cold]
     #[inline(never)]
     fn wake(&mut self, route: Route) {
@@ -262,8 +266,8 @@ impl Btl for Bml {
     }
 
     #[inline(always)]
-    fn look_out(&self, route: Route, looks: u32) -> bool {
-        self.vader.as_ref().is_some_and(|vader| vader.look_out(route, looks))
+    fn look_out(&mut self, route: Route, looks: u32) -> bool {
+        self.vader.as_mut().is_some_and(|vader| vader.look_out(route, looks))
     }
 
     #[inline(always)]

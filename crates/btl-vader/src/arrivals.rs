@@ -67,23 +67,35 @@ impl Vader {
     #[inline(always)]
     pub(crate) fn next_of_one_if<T: Take>(&mut self, local: u32, take: T) -> Option<T::Taken> {
         let link = self.links.get_mut(local as usize)?;
-        let inbound = link.inbound.as_mut()?;
+        let inbound = &mut link.inbound;
         let (header, payload) = inbound.peek_short()?;
         if T::MORE {
             inbound.expect_more();
         }
         let taken = take.take(header, payload)?;
-        if inbound.advance_short() {
+        inbound.advance_short();
+        Some(taken)
+    }
+
+    /// Looks for a message of the peer at `local` up to `looks` times, after what is done while there is none.
+    #[inline(always)]
+    pub(crate) fn look_out_for_one(&mut self, local: u32, looks: u32) -> bool {
+        let Some(link) = self.links.get_mut(local as usize) else { return false };
+        if link.inbound.look().is_some() {
+            return true;
+        }
+        link.outbound.idle();
+        if link.inbound.is_open() && link.inbound.idle() {
             room(link.doorbell);
         }
-        Some(taken)
+        link.inbound.look_out(looks)
     }
 
     /// As [`Vader::next_of_one_if`], for what is not whole in a slot, but in the data of the fastbox.
     #[inline(always)]
     pub(crate) fn longer_of_one_if<T: Take>(&mut self, local: u32, take: T) -> Option<T::Taken> {
         let link = self.links.get_mut(local as usize)?;
-        let word = link.inbound.as_ref()?.look()?;
+        let word = link.inbound.look()?;
         longer_if(link, word, take)
     }
 
@@ -91,7 +103,7 @@ impl Vader {
     #[inline(always)]
     fn next_of_fastbox(&mut self, local: usize) -> Option<Found> {
         let link = &mut self.links[local];
-        let inbound = link.inbound.as_mut()?;
+        let inbound = &link.inbound;
         let word = inbound.look()?;
         if let Some(views) = inbound.open_short(word) {
             return Some(Found { peer: link.peer, views, token: local as u64 });
@@ -103,7 +115,7 @@ impl Vader {
     #[inline(never)]
     fn open_other(&mut self, local: usize, word: Arrived) -> bool {
         let link = &mut self.links[local];
-        let Some(inbound) = &mut link.inbound else { return false };
+        let inbound = &mut link.inbound;
         match inbound.open(word) {
             Item::Message(views) => {
                 self.found = Found { peer: link.peer, views, token: local as u64 };
@@ -117,7 +129,7 @@ impl Vader {
             }
             Item::Corrupt => {
                 // Nothing more can be understood from that peer.
-                link.inbound = None;
+                link.inbound = fastbox::Receiver::closed();
                 let lost = Event::PeerLost(link.peer);
                 self.active.retain(|&active| active as usize != local);
                 self.report(lost);
@@ -157,7 +169,7 @@ impl Vader {
             return true;
         }
         let link = &mut self.links[local as usize];
-        if link.inbound.as_mut().is_some_and(|inbound| inbound.idle()) {
+        if link.inbound.is_open() && link.inbound.idle() {
             room(link.doorbell);
         }
         false
@@ -202,12 +214,12 @@ impl Vader {
     fn admit(&mut self, sender: u32, number: u32) -> bool {
         let Some(admitted) = self.admitted.get_mut(number as usize) else { return false };
         let Some(link) = self.links.get_mut(sender as usize) else { return false };
-        if *admitted || sender == self.me || link.inbound.is_some() {
+        if *admitted || sender == self.me || link.inbound.is_open() {
             return false;
         }
         *admitted = true;
         let memory = self.segment.fastbox(self.me as usize, number as usize);
-        link.inbound = Some(fastbox::Receiver::new(memory));
+        link.inbound = fastbox::Receiver::new(memory);
         self.active.push(sender);
         self.find_in_fastbox(sender)
     }
@@ -220,7 +232,7 @@ impl Vader {
             return;
         }
         let link = &mut self.links[token as usize];
-        if link.inbound.as_mut().is_some_and(|inbound| inbound.advance()) {
+        if link.inbound.is_open() && link.inbound.advance() {
             room(link.doorbell);
         }
     }
@@ -235,7 +247,7 @@ impl Vader {
 
 #[inline(never)]
 fn longer_if<T: Take>(link: &mut Link, word: Arrived, take: T) -> Option<T::Taken> {
-    let inbound = link.inbound.as_mut()?;
+    let inbound = &mut link.inbound;
     let Item::Message(Views { header, payload }) = inbound.open(word) else { return None };
     let taken = take.take(header, payload)?;
     if inbound.advance() {

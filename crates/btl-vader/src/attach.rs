@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use btl::{Limits, Peer};
 use shm::cell::Pool;
-use shm::{MapError, Segment, queue};
+use shm::{MapError, Segment, fastbox, queue};
 
 use crate::arrivals::Found;
 use crate::joint_copy::Offers;
@@ -180,10 +180,10 @@ fn link(segment: &Segment, node: &Attach, params: &VaderParams, local: usize, si
         _ => Reach::Refused,
     };
     Link {
-        outbound: None,
+        outbound: fastbox::Sender::closed(),
         doorbell: segment.doorbell(local),
         queue: segment.queue(local),
-        inbound: None,
+        inbound: fastbox::Receiver::closed(),
         until_fastbox: params.fastbox_threshold as u32,
         claimed: None,
         peer: node.local_peers[local],

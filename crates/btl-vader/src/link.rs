@@ -10,10 +10,10 @@ use crate::single_copy::Reach;
 /// One peer, as this process sees it.
 #[derive(Debug)]
 pub(crate) struct Link {
-    /// Our fastbox to the peer, once we have one.
-    pub outbound: Option<fastbox::Sender<'static>>,
-    /// The peer's fastbox to us, once it has announced one.
-    pub inbound: Option<fastbox::Receiver<'static>>,
+    /// Our fastbox to the peer; closed until we have one.
+    pub outbound: fastbox::Sender<'static>,
+    /// The peer's fastbox to us; closed until it has announced one.
+    pub inbound: fastbox::Receiver<'static>,
     /// The peer's doorbell.
     pub doorbell: &'static Doorbell,
     /// The peer's receive queue.

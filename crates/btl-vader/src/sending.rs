@@ -27,9 +27,8 @@ impl Vader {
         payload: &mut S,
     ) -> Result<Asleep, Busy> {
         let link = self.links.get_mut(local as usize).ok_or(Busy)?;
-        let outbound = link.outbound.as_mut().ok_or(Busy)?;
         let len = payload.remaining();
-        if !outbound.send_at_once(header, payload) {
+        if !link.outbound.send_at_once(header, payload) {
             return Err(Busy);
         }
         link.sent += len as u64;
@@ -45,7 +44,7 @@ impl Vader {
         payload: &mut S,
     ) -> Result<(), Busy> {
         let link = self.links.get_mut(local as usize).ok_or(Busy)?;
-        let outbound = link.outbound.as_mut().ok_or(Busy)?;
+        let outbound = &mut link.outbound;
         let len = payload.remaining();
         if len > outbound.largest() || outbound.send(header, payload).is_err() {
             return Err(Busy);
@@ -83,7 +82,7 @@ impl Vader {
         payload: &mut S,
     ) -> Result<(), Busy> {
         let link = &mut self.links[local];
-        if link.outbound.is_none() {
+        if !link.outbound.is_open() {
             if link.until_fastbox > 0 {
                 link.until_fastbox -= 1;
             } else {
@@ -91,11 +90,11 @@ impl Vader {
             }
         }
         let len = payload.remaining();
-        let sent = match &mut self.links[local].outbound {
-            Some(outbound) if len <= outbound.largest() && rings(payload, len) => {
-                outbound.send(header, payload).map_err(|_| Busy)
-            }
-            _ => self.send_by_cell(local, header, payload),
+        let outbound = &mut self.links[local].outbound;
+        let sent = if outbound.is_open() && len <= outbound.largest() && rings(payload, len) {
+            outbound.send(header, payload).map_err(|_| Busy)
+        } else {
+            self.send_by_cell(local, header, payload)
         };
         match sent {
             Ok(()) => {
@@ -122,7 +121,7 @@ impl Vader {
         if let Ok(place) = link.queue.claim() {
             link.queue.publish(place, Entry::Fastbox { sender: self.me, number }.encode());
             let memory = self.segment.fastbox(local, number as usize);
-            link.outbound = Some(fastbox::Sender::new(memory));
+            link.outbound = fastbox::Sender::new(memory);
         }
     }
 
@@ -131,12 +130,12 @@ impl Vader {
         let (pool, cell) = self.take_cell(len).ok_or(Busy)?;
         let link = &mut self.links[local];
         // Room for the reference comes first: nothing may be taken from the payload in vain.
-        let place = match &mut link.outbound {
-            Some(outbound) => (!outbound.is_full()).then_some(None),
-            None => link.queue.claim().ok().map(Some),
+        let place = match link.outbound.is_open() {
+            true => (!link.outbound.is_full()).then_some(None),
+            false => link.queue.claim().ok().map(Some),
         };
         let Some(place) = place else {
-            self.queue_was_full = link.outbound.is_none();
+            self.queue_was_full = !link.outbound.is_open();
             self.cells[pool].untake();
             return Err(Busy);
         };
@@ -146,10 +145,9 @@ impl Vader {
         assert!(len <= room, "a message longer than `max_send`");
         // SAFETY: the cell is ours until its reference is published, and holds `room` bytes.
         payload.fill(unsafe { PeerSpace::new(at, len) });
-        match (place, &mut link.outbound) {
-            (Some(place), _) => link.queue.publish(place, Entry::Cell { owner, cell }.encode()),
-            (None, Some(outbound)) => outbound.send_note(u64::from(cell)).map_err(|_| Busy)?,
-            (None, None) => unreachable!("without a fastbox a place was claimed"),
+        match place {
+            Some(place) => link.queue.publish(place, Entry::Cell { owner, cell }.encode()),
+            None => link.outbound.send_note(u64::from(cell)).map_err(|_| Busy)?,
         }
         Ok(())
     }

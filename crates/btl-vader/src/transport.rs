@@ -109,6 +109,10 @@ impl Btl for Vader {
         self.send_at_once(route.0, header, payload)
     }
 
+    fn finds_room(&mut self, route: Route) -> bool {
+        self.links.get_mut(route.0 as usize).is_some_and(|link| link.outbound.finds_room())
+    }
+
     fn wake(&mut self, route: Route) {
         if let Some(link) = self.links.get(route.0 as usize) {
             ring(link.doorbell);
@@ -131,9 +135,8 @@ impl Btl for Vader {
     }
 
     #[inline(always)]
-    fn look_out(&self, route: Route, looks: u32) -> bool {
-        let link = self.links.get(route.0 as usize);
-        link.and_then(|link| link.inbound.as_ref()).is_some_and(|inbound| inbound.look_out(looks))
+    fn look_out(&mut self, route: Route, looks: u32) -> bool {
+        self.look_out_for_one(route.0, looks)
     }
 
     #[inline(always)]

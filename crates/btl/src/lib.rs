@@ -191,6 +191,11 @@ pub trait Btl {
         Err(Busy)
     }
 
+    /// Whether a [`Btl::send_on`] that was [`Busy`] for want of room, as far as was known, would now succeed.
+    fn finds_room(&mut self, _route: Route) -> bool {
+        false
+    }
+
     /// Wakes the peer that `route` leads to, after a [`Btl::send_on`] that found it asleep.
     fn wake(&mut self, _route: Route) {}
 
@@ -219,7 +224,7 @@ pub trait Btl {
     /// Looks for the next message on `route`, short or not, up to `looks` times in a row, without giving way; whether
     /// it is there.
     #[inline(always)]
-    fn look_out(&self, _route: Route, _looks: u32) -> bool {
+    fn look_out(&mut self, _route: Route, _looks: u32) -> bool {
         false
     }
 

@@ -3,7 +3,7 @@
 use core::mem::MaybeUninit;
 
 use abi::{Error, Result};
-use mpi_core::{On, Raised};
+use mpi_core::{Attempt, On, Raised};
 
 /// The result of a body, returned in two registers (rax and rdx on x86-64).
 ///
@@ -72,8 +72,8 @@ pub fn answer(on: On, function: &'static str, work: impl FnOnce() -> Result<()>)
 /// `MPI_SUCCESS` if a straight line did everything, else another number. An argument that cannot be converted is left
 /// to the long way too.
 #[inline(always)]
-pub fn straight(line: impl FnOnce() -> Result<bool>) -> i32 {
-    i32::from(!matches!(line(), Ok(true)))
+pub fn straight(line: impl FnOnce() -> Result<Attempt>) -> i32 {
+    line().unwrap_or(Attempt::NOTHING).code()
 }
 
 /// The answer of a function that has no target yet.

@@ -77,7 +77,7 @@ macro_rules! caller {
 }
 
 /// `PMPI_X` with a straight line, which has all registers for itself: the arguments are kept here, and the long way
-/// gets them where the straight one says that it did nothing.
+/// gets them where the straight one says that it did nothing, or the straight one once more.
 ///
 /// ```text
 ///   call:    arg 7 | arg 8 … | padding | arg 1 … arg 6 | return address | arg 7 | arg 8 …
@@ -90,6 +90,7 @@ macro_rules! straight_caller {
         unsafe extern "C" fn $pmpi() -> i32 {
             core::arch::naked_asm!(
                 ".cfi_startproc",
+                "3:",
                 "push r9",
                 "push r8",
                 "push rcx",
@@ -122,12 +123,15 @@ macro_rules! straight_caller {
                 "pop r8",
                 "pop r9",
                 ".cfi_adjust_cfa_offset -{frame}",
+                "cmp eax, {again}",
+                "je 3b",
                 "jmp {long}",
                 ".cfi_endproc",
                 padding = const crate::entry::padding($stack),
                 stack = const $stack,
                 frame = const 8 * (6 + $stack + crate::entry::padding($stack)),
                 below = const 8 * ($stack + crate::entry::padding($stack)),
+                again = const mpi_core::Attempt::AGAIN.code(),
                 straight = sym $straight,
                 long = sym $long,
             )
@@ -163,11 +167,15 @@ macro_rules! straight_caller {
     ($pmpi:ident, $straight:ident, $long:ident, $stack:literal, ($($argument:ident: $kind:ty),*)) => {
         #[unsafe(no_mangle)]
         unsafe extern "C-unwind" fn $pmpi($($argument: $kind),*) -> i32 {
-            // SAFETY: the arguments are the caller's, who keeps MPI's contract.
-            match unsafe { $straight($($argument),*) } {
-                abi::SUCCESS => abi::SUCCESS,
-                // SAFETY: as above; the straight line did nothing.
-                _ => unsafe { $long($($argument),*) },
+            const AGAIN: i32 = mpi_core::Attempt::AGAIN.code();
+            loop {
+                // SAFETY: the arguments are the caller's, who keeps MPI's contract.
+                match unsafe { $straight($($argument),*) } {
+                    abi::SUCCESS => return abi::SUCCESS,
+                    AGAIN => {}
+                    // SAFETY: as above; the straight line did nothing.
+                    _ => return unsafe { $long($($argument),*) },
+                }
             }
         }
     };

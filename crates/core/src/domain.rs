@@ -141,9 +141,51 @@ impl Token {
     }
 }
 
+/// What a straight line did: everything or nothing.
+///
+/// A number and not a `bool`, since it is what the entry point is told: so a line can end with a jump to whatever is
+/// rare, and needs no frame for it.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
+pub struct Attempt(i32);
+
+impl Attempt {
+    /// All there was to do.
+    pub const DONE: Attempt = Attempt(0);
+    /// Nothing, and the long way is to be taken.
+    pub const NOTHING: Attempt = Attempt(1);
+    /// Nothing, and the reason is gone: another attempt will do.
+    pub const AGAIN: Attempt = Attempt(2);
+
+    /// The number that the entry point gets: 0 for [`Attempt::DONE`].
+    #[inline(always)]
+    pub const fn code(self) -> i32 {
+        self.0
+    }
+}
+
 /// The locked state, below `MPI_THREAD_MULTIPLE`.
 pub(crate) struct PlainGuard {
     state: &'static mut State,
+}
+
+impl PlainGuard {
+    /// Ends a straight line that did nothing.
+    #[inline(always)]
+    pub fn give_up(self) -> Attempt {
+        std::mem::forget(self);
+        leave()
+    }
+}
+
+/// Leaves MPI with nothing done. The result is hidden from the compiler, which would else return a constant of its own
+/// after a call instead of jumping here.
+#[cold]
+#[inline(never)]
+fn leave() -> Attempt {
+    PHASE.store(Phase::Running as u32, Relaxed);
+    std::hint::black_box(Attempt::NOTHING)
 }
 
 impl Drop for PlainGuard {

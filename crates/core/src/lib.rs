@@ -42,6 +42,6 @@ mod transport;
 pub mod types;
 mod wait;
 
-pub use domain::{Token, enter, enter_any};
+pub use domain::{Attempt, Token, enter, enter_any};
 pub use errhandler::{On, Raised, raise};
 pub use pml_ob1::Mode as SendMode;

@@ -4,12 +4,13 @@
 //! from there to the user's buffer. Everything else goes through `start_send` and `start_recv`.
 
 use abi::{Address, Count, Datatype, Error, Result, Status};
+use btl::{Btl, Route};
 use mem::UserMem;
 use platform::waiter::Waiter;
-use pml_ob1::{Data, Done, Mode, Pattern, ReqId, SendTo};
+use pml_ob1::{Data, Done, Mode, Pattern, ReqId, SendTo, Sent};
 
 use crate::comm::Comm;
-use crate::domain::{PlainGuard, Token, enter_plain};
+use crate::domain::{Attempt, Token, enter_plain};
 use crate::handle::RequestKey;
 use crate::state::State;
 use crate::wait::wait_for;
@@ -33,8 +34,8 @@ pub fn send(
     send_mode(t, Mode::Standard, buf, count, datatype, dest, tag, comm)
 }
 
-/// `MPI_Send`'s straight line: right arguments, a predefined type, a short message, room at the transport. `false`:
-/// nothing was done, and whatever is unusual is found out and treated by [`send`].
+/// `MPI_Send`'s straight line: right arguments, a predefined type, a short message, room at the transport.
+/// [`Attempt::NOTHING`]: whatever is unusual is found out and treated by [`send`].
 #[inline(always)]
 pub fn send_at_once(
     buf: Address,
@@ -43,11 +44,45 @@ pub fn send_at_once(
     dest: i32,
     tag: i32,
     comm: abi::Comm,
-) -> bool {
-    let plain = plain_send(buf, count, datatype, btl::SHORT, dest, tag, comm);
-    let Some((mut guard, to, data)) = plain else { return false };
-    let State { ob1, bml, .. } = &mut *guard;
-    ob1.send_now(bml, &to, data)
+) -> Attempt {
+    let Some(mut guard) = enter_plain() else { return Attempt::NOTHING };
+    let State { comms, ob1, bml, .. } = &mut *guard;
+    let Some(line) = comms.line(comm) else { return guard.give_up() };
+    let Some(&peer) = line.peers.get(dest as usize).filter(|_| tag >= 0) else { return guard.give_up() };
+    let Some(data) = crate::datatype::simple_within(buf, count, datatype, btl::SHORT) else {
+        return guard.give_up();
+    };
+    match ob1.send_short(bml, btl::Peer(peer), line.origin, tag, data) {
+        Sent::Awake => Attempt::DONE,
+        Sent::Refused => guard.give_up(),
+        Sent::Asleep(route) => {
+            drop(guard);
+            wake(route)
+        }
+        Sent::Full(route) => {
+            drop(guard);
+            look_for_room(route)
+        }
+    }
+}
+
+/// Wakes the receiver of a message. Enters anew, so that the straight line has ended; the result is hidden from the
+/// compiler for the reason that `PlainGuard::give_up` has.
+#[cold]
+#[inline(never)]
+fn wake(route: Route) -> Attempt {
+    if let Some(mut guard) = enter_plain() {
+        guard.bml.wake(route);
+    }
+    std::hint::black_box(Attempt::DONE)
+}
+
+/// Looks whether the receiver has made room since that was last known; as [`wake`] in form.
+#[cold]
+#[inline(never)]
+fn look_for_room(route: Route) -> Attempt {
+    let found = enter_plain().is_some_and(|mut guard| guard.bml.finds_room(route));
+    std::hint::black_box(if found { Attempt::AGAIN } else { Attempt::NOTHING })
 }
 
 /// The second straight line, up to the eager limit. Not part of the first one, which it would make slower.
@@ -60,27 +95,11 @@ fn send_longer_at_once(
     tag: i32,
     comm: abi::Comm,
 ) -> bool {
-    let plain = plain_send(buf, count, datatype, isize::MAX as usize, dest, tag, comm);
-    let Some((mut guard, to, data)) = plain else { return false };
-    let State { ob1, bml, .. } = &mut *guard;
+    let Some(mut guard) = enter_plain() else { return false };
+    let State { comms, ob1, bml, .. } = &mut *guard;
+    let Some(to) = comms.find(comm).and_then(|comm| addressee(comm, dest, tag)) else { return false };
+    let Some(data) = crate::datatype::simple(buf, count, datatype) else { return false };
     ob1.send_eager_now(bml, &to, data)
-}
-
-/// The locked state and the checked arguments of a send of at most `most` bytes, if these are right and plain.
-#[inline(always)]
-fn plain_send(
-    buf: Address,
-    count: Count,
-    datatype: Datatype,
-    most: usize,
-    dest: i32,
-    tag: i32,
-    comm: abi::Comm,
-) -> Option<(PlainGuard, SendTo, UserMem)> {
-    let guard = enter_plain()?;
-    let to = addressee(guard.comms.find(comm)?, dest, tag)?;
-    let data = crate::datatype::simple_within(buf, count, datatype, most)?;
-    Some((guard, to, data))
 }
 
 /// `MPI_Ssend`
@@ -144,7 +163,7 @@ pub fn recv(
     comm: abi::Comm,
     mut status: Option<&mut Status>,
 ) -> Result<()> {
-    if recv_longer_at_once(buf, count, datatype, source, tag, comm, status.as_deref_mut()) {
+    if recv_soon(buf, count, datatype, source, tag, comm, status.as_deref_mut()) {
         return Ok(());
     }
     let checked = {
@@ -173,8 +192,8 @@ fn receive(t: &mut Token, checked: Option<(Pattern, Data)>) -> Result<Done> {
     Ok(finish(t, id))
 }
 
-/// `MPI_Recv`'s straight line: right arguments, no wildcard, a predefined type, a short message that is here, or comes
-/// while a rank with a core of its own looks for it, and fits. `false`: nothing was received, and [`recv`] finds out why.
+/// `MPI_Recv`'s straight line: right arguments, no wildcard, a predefined type, a short message that is here and fits.
+/// [`Attempt::NOTHING`]: [`recv`] finds out why.
 #[inline(always)]
 pub fn recv_at_once(
     buf: Address,
@@ -183,64 +202,64 @@ pub fn recv_at_once(
     source: i32,
     tag: i32,
     comm: abi::Comm,
-    mut status: Option<&mut Status>,
-) -> bool {
-    let Some((mut guard, pattern, into)) = plain_recv(buf, count, datatype, source, tag, comm) else {
-        return false;
-    };
-    let State { ob1, bml, params, .. } = &mut *guard;
-    let mut looked = false;
-    loop {
-        if ob1.recv_short(bml, &pattern, into, status.as_deref_mut()).is_some() {
-            return true;
-        }
-        let looks = if params.waiting.shares_core() { 0 } else { LOOKS_AT_ONCE };
-        if looked || !pattern.peer.is_some_and(|peer| ob1.look_out(bml, peer, looks)) {
-            return false;
-        }
-        looked = true;
+    status: Option<&mut Status>,
+) -> Attempt {
+    let Some(mut guard) = enter_plain() else { return Attempt::NOTHING };
+    let plain = plain_recv(&guard, buf, count, datatype, source, tag, comm);
+    let Some((pattern, into)) = plain else { return guard.give_up() };
+    let State { ob1, bml, .. } = &mut *guard;
+    match ob1.recv_short(bml, &pattern, into, status) {
+        None => guard.give_up(),
+        Some(_) => Attempt::DONE,
     }
 }
 
-/// The second straight line, for a message that is here and not short. Not part of the first one, which it would make
-/// slower.
+/// The second straight line: a short message that comes while a rank with a core of its own looks for it, and one that
+/// is here and not short. Not part of the first one, which would have to keep all that this one needs afterwards; here
+/// that happens before the message comes.
 #[inline(never)]
-fn recv_longer_at_once(
+fn recv_soon(
     buf: Address,
     count: Count,
     datatype: Datatype,
     source: i32,
     tag: i32,
     comm: abi::Comm,
-    status: Option<&mut Status>,
+    mut status: Option<&mut Status>,
 ) -> bool {
-    let Some((mut guard, pattern, into)) = plain_recv(buf, count, datatype, source, tag, comm) else {
-        return false;
-    };
-    let State { ob1, bml, .. } = &mut *guard;
+    let Some(mut guard) = enter_plain() else { return false };
+    let plain = plain_recv(&guard, buf, count, datatype, source, tag, comm);
+    let Some((pattern, into)) = plain else { return false };
+    let State { ob1, bml, params, .. } = &mut *guard;
+    let looks = if params.waiting.shares_core() { 0 } else { LOOKS_AT_ONCE };
+    if pattern.peer.is_some_and(|peer| ob1.look_out(bml, peer, looks))
+        && ob1.recv_short(bml, &pattern, into, status.as_deref_mut()).is_some()
+    {
+        return true;
+    }
     ob1.recv_longer(bml, &pattern, into, status).is_some()
 }
 
-/// Looks for a message in `MPI_Recv`'s straight line: about half a microsecond.
+/// Looks for a message in `MPI_Recv`'s second straight line: about half a microsecond.
 const LOOKS_AT_ONCE: u32 = 300;
 
-/// The locked state and the checked arguments of a receive, if these are right and plain and name one sender.
+/// The checked arguments of a receive, if these are right and plain and name one sender.
 #[inline(always)]
 fn plain_recv(
+    state: &State,
     buf: Address,
     count: Count,
     datatype: Datatype,
     source: i32,
     tag: i32,
     comm: abi::Comm,
-) -> Option<(PlainGuard, Pattern, UserMem)> {
-    let guard = enter_plain()?;
-    let comm = guard.comms.find(comm)?;
+) -> Option<(Pattern, UserMem)> {
+    let comm = state.comms.find(comm)?;
     let &peer = comm.peers.get(source as usize).filter(|_| tag >= 0)?;
     let into = crate::datatype::simple(buf, count, datatype)?;
     let (peer, owner) = (Some(btl::Peer(peer)), comm.handle.0 as u32);
     let pattern = Pattern { context: comm.context, source, tag, peer, owner };
-    Some((guard, pattern, into))
+    Some((pattern, into))
 }
 
 /// Looks for the message of a blocking receive without posting it, as long as it is worth spinning: what arrives
@@ -291,9 +310,9 @@ pub fn isend_at_once(
     tag: i32,
     comm: abi::Comm,
     request: &mut abi::Request,
-) -> bool {
+) -> Attempt {
     let sent = send_at_once(buf, count, datatype, dest, tag, comm);
-    if sent {
+    if sent == Attempt::DONE {
         *request = crate::request::SENT;
     }
     sent
@@ -334,14 +353,14 @@ pub fn irecv_at_once(
     tag: i32,
     comm: abi::Comm,
     request: &mut abi::Request,
-) -> bool {
-    let Some((mut guard, pattern, into)) = plain_recv(buf, count, datatype, source, tag, comm) else {
-        return false;
-    };
+) -> Attempt {
+    let Some(mut guard) = enter_plain() else { return Attempt::NOTHING };
+    let plain = plain_recv(&guard, buf, count, datatype, source, tag, comm);
+    let Some((pattern, into)) = plain else { return guard.give_up() };
     let State { ob1, bml, .. } = &mut *guard;
-    let Some(id) = ob1.irecv_now(bml, &pattern, into) else { return false };
+    let Some(id) = ob1.irecv_now(bml, &pattern, into) else { return guard.give_up() };
     *request = RequestKey::Pml(id.0).handle();
-    true
+    Attempt::DONE
 }
 
 /// `MPI_Irecv`, all but the straight line.

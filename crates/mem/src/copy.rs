@@ -33,7 +33,9 @@ pub unsafe fn copy_bytes(src: *const u8, dst: *mut u8, len: usize) {
                 one::<[u64; 4]>(src, dst);
                 one::<[u64; 4]>(src.add(last), dst.add(last));
             } else {
-                ends::<[u64; 2]>(src, dst, len);
+                // Not `ends`, which would keep a piece on the stack, and have the caller make a frame for it.
+                one::<[u64; 2]>(src, dst);
+                one::<[u64; 2]>(src.add(len - 16), dst.add(len - 16));
             }
         } else if len >= 4 {
             ends::<u32>(src, dst, len);

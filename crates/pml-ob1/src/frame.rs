@@ -160,10 +160,66 @@ const CONGESTION: u8 = 11;
 const HAS_KEY: u64 = 1 << 32;
 const CAN_PUT: u64 = 1 << 33;
 
-/// Word 0 of a MATCH frame. `sequence` may count on beyond [`SEQUENCES`]; the shift drops what is too much.
-#[inline(always)]
-pub const fn match_word(sequence: u32, context: u32) -> u64 {
-    sequenced_word(MATCH, sequence, context)
+/// What a communicator contributes to the header of its messages, in the places that it has there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// The upper half of word 0.
+    context: u64,
+    /// The lower half of word 1.
+    source: u64,
+}
+
+impl Origin {
+    /// Of messages in `context` from `source`, the sender's rank as the receiver sees it, which is below `2^31`.
+    #[inline(always)]
+    pub const fn new(context: u32, source: u32) -> Origin {
+        Origin { context: (context as u64) << 32, source: source as u64 }
+    }
+
+    /// The header of the MATCH frame at `place`.
+    #[inline(always)]
+    pub(crate) fn match_header(self, place: Place, tag: i32) -> [u64; 2] {
+        [self.context | u64::from(place.0), u64::from(tag as u32) << 32 | self.source]
+    }
+}
+
+/// A place in the number series of a pair of processes, kept as word 0 of a MATCH frame has it in its lower half.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place(u32);
+
+impl Place {
+    /// Where all series begin.
+    pub const FIRST: Place = Place(MATCH as u32);
+
+    /// The sequence number, below [`SEQUENCES`].
+    #[inline(always)]
+    pub fn number(self) -> u32 {
+        self.0 >> 8
+    }
+
+    /// The place `count` further on; numbers wrap.
+    #[inline(always)]
+    pub fn plus(self, count: u32) -> Place {
+        Place(self.0.wrapping_add(count << 8))
+    }
+
+    /// How far `number` lies ahead, modulo [`SEQUENCES`].
+    #[inline(always)]
+    pub fn to(self, number: u32) -> u32 {
+        number.wrapping_sub(self.number()) % SEQUENCES
+    }
+
+    /// Goes on to the next place.
+    #[inline(always)]
+    pub fn advance(&mut self) {
+        *self = self.plus(1);
+    }
+
+    /// Word 0 of the MATCH frame here.
+    #[inline(always)]
+    pub fn match_word(self, context: u32) -> u64 {
+        u64::from(context) << 32 | u64::from(self.0)
+    }
 }
 
 #[inline(always)]

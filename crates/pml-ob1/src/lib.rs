@@ -62,6 +62,7 @@ use slab::Slab;
 
 pub use crate::data::{Data, Stream};
 use crate::frame::Envelope;
+pub use crate::frame::Origin;
 pub use crate::notice::Notice;
 use crate::notice::Notices;
 use crate::peers::Peers;
@@ -69,6 +70,7 @@ use crate::posted::Posted;
 use crate::progress::Congestion;
 pub use crate::request::{Done, MessageId, ReqId};
 use crate::request::{GENERATION_BITS, REQUEST_INDEX_BITS, Request, Send, State};
+pub use crate::send::Sent;
 use crate::unexpected::Unexpected;
 
 /// Where a message goes, and what it is matched by there.
@@ -152,7 +154,7 @@ impl Config {
 }
 
 const LEAST_ALLOWANCE: u64 = 8 << 10;
-const MOST_ALLOWANCE: u64 = 128 << 10;
+const MOST_ALLOWANCE: u64 = 512 << 10;
 
 /// What happened so far and what is queued now; the source of performance variables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

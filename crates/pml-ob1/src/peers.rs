@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use btl::{Btl, Peer, Route};
 
-use crate::frame::{Control, Sequenced};
+use crate::frame::{Control, Place, Sequenced};
 use crate::payload::Payload;
 use crate::request::ReqId;
 
@@ -17,19 +17,19 @@ pub(crate) struct Peers {
 #[derive(Clone)]
 #[repr(align(64))]
 pub(crate) struct PeerState {
-    /// Number of the sequenced frame before which the sender looks whether payload is welcome: until then short messages
+    /// Place of the sequenced frame before which the sender looks whether payload is welcome: until then short messages
     /// are sent at once. The next one while nothing may be sent at once.
-    until: u32,
+    until: Place,
     /// One more than the longest payload that may be sent eagerly at once; 0 when nothing may.
     pub open: usize,
     /// Bytes that may still be sent eagerly, beside the short messages, before the sender looks.
     pub allowance: usize,
     /// One more than the eager limit; 0 until the peer is first sent to or heard of.
     eager: usize,
-    /// Number of the next sequenced frame to send.
-    next_send: u32,
-    /// Number of the next sequenced frame to take.
-    pub expected: u32,
+    /// Place of the next sequenced frame to send.
+    next_send: Place,
+    /// Place of the next sequenced frame to take.
+    pub expected: Place,
     /// How the transport reaches it; [`Route::NONE`] until the peer is first sent to or heard of.
     pub route: Route,
     /// Gone for good.
@@ -49,12 +49,12 @@ impl Default for PeerState {
     /// A peer that nobody has used.
     fn default() -> PeerState {
         PeerState {
-            until: 0,
+            until: Place::FIRST,
             open: 0,
             allowance: 0,
             eager: 0,
-            next_send: 0,
-            expected: 0,
+            next_send: Place::FIRST,
+            expected: Place::FIRST,
             route: Route::NONE,
             lost: false,
             congested: false,
@@ -72,7 +72,7 @@ const _: () = assert!(size_of::<PeerState>() == 64);
 #[derive(Clone, Default)]
 struct Rest {
     queue: VecDeque<Queued>,
-    /// By sequence number, counted on as [`PeerState::expected`] is.
+    /// By sequence number.
     parked: BTreeMap<u32, (Sequenced, Payload)>,
 }
 
@@ -124,35 +124,35 @@ impl PeerState {
 
     /// Allows `bytes` of payload: a half of it for short messages, which are counted and not measured.
     pub fn allow(&mut self, bytes: usize) {
-        self.until = self.next_send.wrapping_add((bytes / 2 / (btl::SHORT + ENVELOPE)) as u32);
+        self.until = self.next_send.plus((bytes / 2 / (btl::SHORT + ENVELOPE)) as u32);
         self.allowance = bytes / 2;
         self.refresh();
     }
 
-    /// The number of the next sequenced frame, if a short message may be sent at once as that; [`PeerState::sent_short`]
+    /// The place of the next sequenced frame, if a short message may be sent at once as that; [`PeerState::sent_short`]
     /// follows.
     #[inline(always)]
-    pub fn next_short(&self) -> Option<u32> {
+    pub fn next_short(&self) -> Option<Place> {
         if self.next_send == self.until { None } else { Some(self.next_send) }
     }
 
     /// A short message was sent at once.
     #[inline(always)]
     pub fn sent_short(&mut self) {
-        self.next_send = self.next_send.wrapping_add(1);
+        self.next_send.advance();
     }
 
     /// The number of the next sequenced frame; [`PeerState::sent`] follows.
     #[inline(always)]
     pub fn next_send(&self) -> u32 {
-        self.next_send
+        self.next_send.number()
     }
 
     /// A sequenced frame was sent; as many short messages may be sent at once as before.
     #[inline(always)]
     pub fn sent(&mut self) {
-        self.next_send = self.next_send.wrapping_add(1);
-        self.until = self.until.wrapping_add(1);
+        self.next_send.advance();
+        self.until.advance();
     }
 
     /// Whether a payload of `len` bytes is known to be beyond the eager limit.
@@ -240,7 +240,7 @@ impl PeerState {
     /// The parked frame whose turn it is.
     pub fn unpark(&mut self) -> Option<(Sequenced, Payload)> {
         let parked = &mut self.rest.as_mut()?.parked;
-        let next = parked.remove(&self.expected);
+        let next = parked.remove(&self.expected.number());
         self.has_parked = !parked.is_empty();
         next
     }

@@ -88,11 +88,11 @@ impl Ob1 {
         payload: PeerBytes<'_>,
     ) -> bool {
         let Some(state) = self.peers.get(peer) else { return false };
-        if sequence != state.expected % SEQUENCES || state.has_parked {
+        if sequence != state.expected.number() || state.has_parked {
             return false;
         }
         let Some(key) = self.posted.take(envelope) else { return false };
-        state.expected = state.expected.wrapping_add(1);
+        state.expected.advance();
         deliver_eager(&mut self.requests, ReqId(key), envelope, payload);
         true
     }
@@ -100,9 +100,9 @@ impl Ob1 {
     fn on_sequenced<B: Btl>(&mut self, btl: &mut B, peer: Peer, frame: Sequenced, payload: PeerBytes<'_>) {
         let state = self.peers.entry(peer);
         state.learn(btl, peer);
-        let ahead = frame.sequence.wrapping_sub(state.expected) % SEQUENCES;
+        let ahead = state.expected.to(frame.sequence);
         if ahead == 0 {
-            state.expected = state.expected.wrapping_add(1);
+            state.expected.advance();
             let resume = state.has_parked;
             self.in_order(btl, peer, frame, payload);
             if resume {
@@ -114,10 +114,9 @@ impl Ob1 {
             self.counts.bad_frames += 1;
             return;
         }
-        let number = state.expected.wrapping_add(ahead);
         let kept = self.unexpected.keep(&frame.body, payload);
         self.counts.parked_arrivals += 1;
-        if let Some((frame, twice)) = state.park(number, frame, kept) {
+        if let Some((frame, twice)) = state.park(frame.sequence, frame, kept) {
             self.unexpected.give_back(&frame.body, twice);
             self.counts.bad_frames += 1;
         }
@@ -129,7 +128,7 @@ impl Ob1 {
     pub(crate) fn resume_parked<B: Btl>(&mut self, btl: &mut B, peer: Peer) {
         while let Some((frame, payload)) = self.peers.entry(peer).unpark() {
             let state = self.peers.entry(peer);
-            state.expected = state.expected.wrapping_add(1);
+            state.expected.advance();
             self.in_order(btl, peer, frame, payload.bytes());
             self.give_back(btl, &frame.body, payload);
         }

@@ -5,7 +5,7 @@ use btl::{Access, Arrival, Btl, Peer, Take};
 use mem::{PeerBytes, UserMem};
 
 use crate::data::Data;
-use crate::frame::{self, Body, Control, Envelope, Rendezvous, SEQUENCES};
+use crate::frame::{self, Body, Control, Envelope, Frame, Place, Rendezvous, Sequenced};
 use crate::posted::Posted;
 use crate::request::{Done, MessageId, Pieces, Post, Receive, ReceiveStage, ReqId, State};
 use crate::unexpected::Message;
@@ -38,7 +38,7 @@ impl Ob1 {
     /// Looks for a message of `peer` up to `looks` times in a row, if there is nothing else to look at; whether there is
     /// one, so that [`Ob1::recv_short`] is worth another call.
     #[inline(always)]
-    pub fn look_out<B: Btl>(&mut self, btl: &B, peer: Peer, looks: u32) -> bool {
+    pub fn look_out<B: Btl>(&mut self, btl: &mut B, peer: Peer, looks: u32) -> bool {
         let quiet = self.is_quiet();
         self.peers.get(peer).is_some_and(|state| quiet && btl.look_out(state.route, looks))
     }
@@ -168,35 +168,46 @@ impl Ob1 {
             Some(peer) => btl.next_arrival_from(peer)?,
             None => btl.next_arrival()?,
         };
-        let Some(envelope) = self.is_next_for(&arrival, pattern) else {
+        let Some((envelope, waiting)) = self.is_next_for(&arrival, pattern) else {
             self.accept(btl, arrival);
             return match self.recv_unexpected(btl, pattern, into) {
                 Oldest::Received(done) => Some(done),
                 Oldest::None | Oldest::Offer => None,
             };
         };
-        let total = arrival.payload.len();
+        let (peer, total) = (arrival.peer, arrival.payload.len());
         let stored = into.write(arrival.payload);
         btl.release(arrival);
+        if let Some(sender) = waiting {
+            self.control(btl, peer, Control::Ack { sender });
+        }
         Some(Done::received(&envelope, stored as u64, total as u64, pattern.owner))
     }
 
-    /// The envelope of an arrival that is a plain eager message, the next in its order, and for `pattern` rather
-    /// than for a posted receive; it counts as taken then.
-    fn is_next_for(&mut self, arrival: &Arrival, pattern: &Pattern) -> Option<Envelope> {
-        let (sequence, envelope) = frame::plain(arrival.header)?;
+    /// The envelope of an arrival that is an eager message, the next in its order, and for `pattern` rather than for a
+    /// posted receive; it counts as taken then. With it the sender's request, in synchronous mode.
+    fn is_next_for(&mut self, arrival: &Arrival, pattern: &Pattern) -> Option<(Envelope, Option<u32>)> {
+        let (sequence, envelope, waiting) = match frame::plain(arrival.header) {
+            Some((sequence, envelope)) => (sequence, envelope, None),
+            None => match Frame::parse(arrival.header, arrival.payload.len())? {
+                Frame::Sequenced(Sequenced { sequence, envelope, body: Body::Sync { sender } }) => {
+                    (sequence, envelope, Some(sender))
+                }
+                _ => return None,
+            },
+        };
         let state = self.peers.get(arrival.peer)?;
         let matches = envelope.context == pattern.context
             && (pattern.source == envelope.source || pattern.source == abi::ANY_SOURCE)
             && (pattern.tag == envelope.tag || pattern.tag == abi::ANY_TAG);
-        if !matches || sequence != state.expected % SEQUENCES || state.has_parked {
+        if !matches || sequence != state.expected.number() || state.has_parked {
             return None;
         }
         if self.posted.len() != 0 && self.posted.find(&envelope).is_some() {
             return None;
         }
-        state.expected = state.expected.wrapping_add(1);
-        Some(envelope)
+        state.expected.advance();
+        Some((envelope, waiting))
     }
 
     /// Receives the oldest unexpected message that matches, if it came with its payload.
@@ -443,7 +454,7 @@ pub(crate) fn deliver_eager(requests: &mut Requests, id: ReqId, envelope: &Envel
 
 /// Takes a plain eager message that is the next in its order and has a receive waiting.
 struct Awaited<'a> {
-    expected: &'a mut u32,
+    expected: &'a mut Place,
     posted: &'a mut Posted,
     requests: &'a mut Requests,
     /// Set when there is something else.
@@ -456,13 +467,13 @@ impl Take for Awaited<'_> {
 
     #[inline(always)]
     fn take(self, header: PeerBytes<'_>, payload: PeerBytes<'_>) -> Option<()> {
-        let next = frame::plain(header).filter(|(sequence, _)| *sequence == *self.expected % SEQUENCES);
+        let next = frame::plain(header).filter(|(sequence, _)| *sequence == self.expected.number());
         let awaited = next.and_then(|(_, envelope)| self.posted.take(&envelope).map(|key| (key, envelope)));
         let Some((key, envelope)) = awaited else {
             *self.other = true;
             return None;
         };
-        *self.expected = self.expected.wrapping_add(1);
+        self.expected.advance();
         deliver_eager(self.requests, ReqId(key), &envelope, payload);
         Some(())
     }
@@ -470,7 +481,7 @@ impl Take for Awaited<'_> {
 
 /// Takes a plain eager message that is the next in its order, has exactly this envelope and fits.
 struct Exact<'a> {
-    expected: &'a mut u32,
+    expected: &'a mut Place,
     pattern: &'a Pattern,
     into: UserMem,
     status: Option<&'a mut Status>,
@@ -483,13 +494,13 @@ impl Take for Exact<'_> {
     fn take(self, header: PeerBytes<'_>, payload: PeerBytes<'_>) -> Option<usize> {
         let Pattern { context, source, tag, .. } = *self.pattern;
         if header.len() != 16
-            || header.word(0) != frame::match_word(*self.expected, context)
+            || header.word(0) != self.expected.match_word(context)
             || header.word(1) != frame::envelope_word(source as u32, tag)
             || payload.len() > self.into.len()
         {
             return None;
         }
-        *self.expected = self.expected.wrapping_add(1);
+        self.expected.advance();
         self.into.write(payload);
         if let Some(status) = self.status {
             status.fill(&Status::new(source, tag, payload.len() as u64));

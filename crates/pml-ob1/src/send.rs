@@ -1,29 +1,63 @@
 //! Sending: the straight path, the first frame of each protocol, the receiver's answers.
 
-use btl::{Access, Asleep, Btl, Busy, Peer, RemoteKey};
+use btl::{Access, Asleep, Btl, Busy, Peer, RemoteKey, Route};
 use mem::UserMem;
 
 use crate::data::Data;
-use crate::frame::{self, Body, Exposed, Rendezvous, Sequenced};
+use crate::frame::{self, Body, Exposed, Origin, Rendezvous, Sequenced};
 use crate::peers::{ENVELOPE, Queued};
 use crate::request::{Cancel, Done, Pieces, ReqId, Send, SendStage, State};
 use crate::{Mode, Ob1, SendTo, sending};
 
+/// What [`Ob1::send_short`] did.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sent {
+    /// The message is sent.
+    Awake,
+    /// The message is sent. The receiver seems to sleep: [`Btl::wake`] is to be called with this.
+    Asleep(Route),
+    /// Nothing was done; there is no room as far as is known, and [`Btl::finds_room`] may know better.
+    Full(Route),
+    /// Nothing was done.
+    Refused,
+}
+
 impl Ob1 {
     /// Sends a short message at once. `false`: nothing was done, use [`Ob1::isend`]; the message is long, payload
     /// is unwelcome, there is no room, others wait for room, or the peer's allowance must be renewed.
-    #[inline(always)]
-    pub fn send_now<B: Btl>(&mut self, btl: &mut B, to: &SendTo, mut data: UserMem) -> bool {
-        let Some(peer) = self.peers.get(to.peer) else { return false };
-        let Some(sequence) = peer.next_short() else { return false };
-        let header = [frame::match_word(sequence, to.context), frame::envelope_word(to.source, to.tag)];
-        let Ok(Asleep(asleep)) = btl.send_on(peer.route, &header, &mut data) else { return false };
-        peer.sent_short();
-        self.counts.eager_sends += 1;
-        if asleep {
-            btl.wake(peer.route);
+    #[inline]
+    pub fn send_now<B: Btl>(&mut self, btl: &mut B, to: &SendTo, data: UserMem) -> bool {
+        match self.send_short(btl, to.peer, Origin::new(to.context, to.source), to.tag, data) {
+            Sent::Awake => true,
+            Sent::Asleep(route) => {
+                btl.wake(route);
+                true
+            }
+            Sent::Full(_) | Sent::Refused => false,
         }
-        true
+    }
+
+    /// As [`Ob1::send_now`], but that what is rare is left to the caller, who by then has nothing to remember.
+    #[inline(always)]
+    pub fn send_short<B: Btl>(
+        &mut self,
+        btl: &mut B,
+        to: Peer,
+        origin: Origin,
+        tag: i32,
+        mut data: UserMem,
+    ) -> Sent {
+        let Some(peer) = self.peers.get(to) else { return Sent::Refused };
+        let Some(place) = peer.next_short() else { return Sent::Refused };
+        match btl.send_on(peer.route, &origin.match_header(place, tag), &mut data) {
+            Err(Busy) => Sent::Full(peer.route),
+            Ok(Asleep(asleep)) => {
+                peer.sent_short();
+                self.counts.eager_sends += 1;
+                if asleep { Sent::Asleep(peer.route) } else { Sent::Awake }
+            }
+        }
     }
 
     /// As [`Ob1::send_now`], for messages up to the eager limit.
@@ -33,9 +67,9 @@ impl Ob1 {
         if data.len() >= peer.open {
             return false;
         }
-        let Some(sequence) = peer.next_short() else { return false };
+        let Some(place) = peer.next_short() else { return false };
         let Some(allowance) = peer.allowance.checked_sub(data.len() + ENVELOPE) else { return false };
-        let header = [frame::match_word(sequence, to.context), frame::envelope_word(to.source, to.tag)];
+        let header = [place.match_word(to.context), frame::envelope_word(to.source, to.tag)];
         if btl.send_eager_on(peer.route, &header, &mut data).is_err() {
             return false;
         }

@@ -9,10 +9,11 @@
 //!          +------+------------------------------------+
 //!          | ...                                        |
 //!
-//!  word:  63 ...... 40   39     38 .. 36   35 .... 32        31 ...... 0
+//!  word:  63 ...... 28   27     26 .. 25   24 .... 21        20 ...... 0
 //!         sequence       valid  kind       header words      payload bytes
 //!                                          xor USUAL_WORDS
 //! ```
+//! One more in the sequence is an addend that fits in an instruction.
 //!
 //! *Publishing.* The sender writes everything else, then the word (Release). The receiver polls the word of the
 //! one slot it expects next (Acquire). The sequence number makes the word of an earlier lap differ from what is
@@ -107,7 +108,7 @@ unsafe impl Sync for Block {}
 pub struct Fastbox<'a> {
     /// A power of two of slots, at most 2^22.
     pub slots: &'a [Slot],
-    /// A power of two of blocks of data, at most 2^22.
+    /// A power of two of blocks of data, at most 2^16.
     pub blocks: &'a [Block],
     /// The receiver's line.
     pub progress: &'a Progress,
@@ -117,13 +118,16 @@ pub struct Fastbox<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-const VALID: u64 = 1 << 39;
-const KIND: u32 = 36;
-const WORDS: u32 = 32;
-const SEQUENCE: u32 = 40;
+const VALID: u64 = 1 << VALID_BIT;
+const VALID_BIT: u32 = 27;
+const KIND: u32 = 25;
+const WORDS: u32 = 21;
+/// The bits of a length.
+const LENGTH: u64 = (1 << WORDS) - 1;
+const SEQUENCE: u32 = 28;
 const ONE: u64 = 1 << SEQUENCE;
-/// The bits of a sequence number, and of the messages in [`Progress`].
-const MESSAGES: u64 = (1 << (64 - SEQUENCE)) - 1;
+/// The bits of the messages in [`Progress`].
+const MESSAGES: u64 = (1 << 24) - 1;
 
 /// Header and payload are in the slot.
 const SHORT: u64 = 0;
@@ -155,7 +159,25 @@ impl Part {
     }
 }
 
+/// What ends have that lead nowhere.
+#[cfg(not(loom))]
+static NO_SLOT: [Slot; 1] = [Slot { word: AtomicU64::new(0), body: UnsafeCell::new([0; BODY_BYTES / 8]) }];
+#[cfg(not(loom))]
+static NO_PROGRESS: Progress = Progress(AtomicU64::new(0));
+
+#[cfg(not(loom))]
+impl Fastbox<'static> {
+    /// No fastbox: a ring with a slot that is always empty and never has room.
+    const NONE: Fastbox<'static> = Fastbox { slots: &NO_SLOT, blocks: &[], progress: &NO_PROGRESS };
+}
+
 impl<'a> Fastbox<'a> {
+    /// Whether this is not [`Fastbox::NONE`].
+    #[inline(always)]
+    fn exists(&self) -> bool {
+        !self.blocks.is_empty()
+    }
+
     fn is_divided(&self) -> bool {
         self.blocks.len() >= LEAST_DIVIDED
     }
@@ -197,6 +219,8 @@ pub struct Sender<'a> {
     ring: Fastbox<'a>,
     /// Selects the offset of a slot in bytes.
     mask: usize,
+    /// Slots that may hold messages: all, or none at an end that leads nowhere.
+    slots: u64,
     /// Sequence number and valid bit of the next message, in the places they have in a word.
     stamp: u64,
     /// The stamp at which the ring may be full.
@@ -211,8 +235,22 @@ impl<'a> Sender<'a> {
     /// The sending end of an unused fastbox (all zero).
     pub fn new(ring: Fastbox<'a>) -> Sender<'a> {
         check_shape(&ring);
-        let limit = VALID | (ring.slots.len() as u64) << SEQUENCE;
-        Sender { ring, mask: offset_mask(&ring), stamp: VALID, limit, block: [0; 2], freed: [0; 2] }
+        let slots = ring.slots.len() as u64;
+        let limit = VALID | slots << SEQUENCE;
+        Sender { ring, mask: offset_mask(&ring), slots, stamp: VALID, limit, block: [0; 2], freed: [0; 2] }
+    }
+
+    /// An end that leads nowhere: always full, so that the straight line need not ask whether there is a fastbox.
+    #[cfg(not(loom))]
+    pub const fn closed() -> Sender<'static> {
+        let (ring, block, freed) = (Fastbox::NONE, [0; 2], [0; 2]);
+        Sender { ring, mask: 0, slots: 0, stamp: VALID, limit: VALID, block, freed }
+    }
+
+    /// Whether this end leads to a fastbox.
+    #[inline(always)]
+    pub fn is_open(&self) -> bool {
+        self.ring.exists()
     }
 
     #[inline(always)]
@@ -325,10 +363,7 @@ impl<'a> Sender<'a> {
 
     #[cold]
     fn look_at_progress(&mut self) {
-        // Pairs with the Release in `Receiver::report`.
-        let progress = self.ring.progress.0.load(Ordering::Acquire);
-        let messages = progress & MESSAGES;
-        self.limit = VALID | (messages + self.ring.slots.len() as u64) << SEQUENCE;
+        let progress = self.look_for_slots();
         for part in [Part::Far, Part::Near] {
             let (shift, bits) = part.field();
             self.freed[part as usize] = (progress >> shift) as u32 & bits;
@@ -388,6 +423,20 @@ impl<'a> Receiver<'a> {
         Receiver { ring, mask, stamp: VALID, left, block: [0; 2], current, reported: [0; 2] }
     }
 
+    /// An end to which nothing ever comes.
+    #[cfg(not(loom))]
+    pub const fn closed() -> Receiver<'static> {
+        let current = (Part::Far, 0);
+        let (ring, block, reported) = (Fastbox::NONE, [0; 2], [0; 2]);
+        Receiver { ring, mask: 0, stamp: VALID, left: 1, block, current, reported }
+    }
+
+    /// Whether this end leads to a fastbox.
+    #[inline(always)]
+    pub fn is_open(&self) -> bool {
+        self.ring.exists()
+    }
+
     #[inline(always)]
     fn slot(&self, stamp: u64) -> &'a Slot {
         // SAFETY: the mask is that of the ring.
@@ -399,7 +448,7 @@ impl<'a> Receiver<'a> {
     pub fn look(&self) -> Option<Arrived> {
         // Pairs with the Release in `Sender::publish`.
         let word = self.slot(self.stamp).word.load(Ordering::Acquire) ^ self.stamp;
-        if word >> 39 != 0 { None } else { Some(Arrived(word)) }
+        if word >> VALID_BIT != 0 { None } else { Some(Arrived(word)) }
     }
 
     /// The message, if all of it is in its slot; [`Receiver::open`] says what it is otherwise.
@@ -450,7 +499,7 @@ impl<'a> Receiver<'a> {
     #[inline(always)]
     pub fn advance(&mut self) -> bool {
         self.stamp = self.stamp.wrapping_add(ONE);
-        self.left -= 1;
+        self.left = self.left.saturating_sub(1);
         let (part, after) = self.current;
         self.block[part as usize] = after;
         self.tell(2)
@@ -486,7 +535,7 @@ impl<'a> Receiver<'a> {
             let (shift, bits) = part.field();
             u64::from(self.block[part as usize] & bits) << shift
         };
-        let progress = field(Part::Far) | field(Part::Near) | self.stamp >> SEQUENCE;
+        let progress = field(Part::Far) | field(Part::Near) | self.stamp >> SEQUENCE & MESSAGES;
         // Pairs with the Acquire in `Sender::look_at_progress`: our reads of slots and blocks are over.
         self.ring.progress.0.store(progress, Ordering::Release);
     }
@@ -505,7 +554,7 @@ impl Arrived {
 
     #[inline(always)]
     fn len(self) -> usize {
-        (self.0 & u64::from(u32::MAX)) as usize
+        (self.0 & LENGTH) as usize
     }
 }
 
@@ -565,5 +614,5 @@ unsafe fn put_header(to: *mut u64, header: &[u64]) {
 fn check_shape(ring: &Fastbox<'_>) {
     let (slots, blocks) = (ring.slots.len(), ring.blocks.len());
     assert!(slots.is_power_of_two() && slots <= 1 << 22, "a fastbox has a power of two of slots");
-    assert!(blocks.is_power_of_two() && blocks <= 1 << 22, "a fastbox has a power of two of blocks");
+    assert!(blocks.is_power_of_two() && blocks <= 1 << 16, "a fastbox has a power of two of blocks");
 }

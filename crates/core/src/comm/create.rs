@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use abi::{Error, Result};
 
-use super::Comm;
 use super::contexts::{MEETING, Party};
 use super::exchange::{gather_words, largest, smallest};
 use super::hints;
+use super::{Comm, Line};
 use crate::attr::{Object, copy_all, delete_all};
 use crate::domain::Token;
 use crate::errhandler::Handler;
@@ -332,6 +332,7 @@ impl Comm {
         if let Some(local) = &mut self.local {
             local.context = (id + 1) << 1;
         }
+        self.line = Line::of(self);
     }
 
     /// Context ids that the communicator holds.

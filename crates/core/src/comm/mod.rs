@@ -6,6 +6,7 @@ mod exchange;
 pub(crate) mod hints;
 pub(crate) mod idup;
 mod inter;
+mod line;
 mod query;
 
 use std::sync::Arc;
@@ -25,6 +26,7 @@ pub use idup::{idup, idup_with_info};
 pub use inter::{
     create as intercomm_create, create_from_groups as intercomm_create_from_groups, merge as intercomm_merge,
 };
+pub(crate) use line::Line;
 pub use query::*;
 
 /// Largest tag.
@@ -39,6 +41,8 @@ pub(crate) struct Comm {
     pub rank: u32,
     /// Who is behind each rank that a call may name.
     pub peers: Arc<[u32]>,
+    /// For the straight lines; of no communicator until this one has a handle.
+    pub line: Line,
     /// The communicator's handle, for errors of its requests.
     pub handle: abi::Comm,
     pub group: Arc<Group>,
@@ -68,6 +72,7 @@ impl Comm {
             context: context_id << 1,
             rank,
             peers: group.peers(),
+            line: Line::none(),
             handle: abi::COMM_NULL,
             group,
             remote: None,
@@ -99,12 +104,25 @@ impl Comm {
 /// All communicators: world and self have places of their own.
 pub(crate) struct Comms {
     builtin: [Option<Box<Comm>>; 2],
+    /// Their lines, or such of no communicator.
+    lines: [Line; 2],
     slab: Objects<Box<Comm>>,
 }
 
 impl Comms {
-    pub const fn new() -> Comms {
-        Comms { builtin: [None, None], slab: Objects::new() }
+    pub fn new() -> Comms {
+        Comms { builtin: [None, None], lines: [Line::none(), Line::none()], slab: Objects::new() }
+    }
+
+    /// The line of the communicator behind a handle; if it is none, there is none or one without ranks.
+    #[inline(always)]
+    pub fn line(&self, handle: abi::Comm) -> Option<&Line> {
+        let builtin = handle.0.wrapping_sub(abi::COMM_WORLD.0);
+        if builtin < 2 {
+            Some(&self.lines[builtin])
+        } else {
+            handle::key(Kind::Comm, handle.0).and_then(|key| self.slab.get(key)).map(|comm| &comm.line)
+        }
     }
 
     /// The communicator that `handle` names.
@@ -141,7 +159,9 @@ impl Comms {
     /// Puts `MPI_COMM_WORLD` or `MPI_COMM_SELF` into its place.
     pub fn set_builtin(&mut self, handle: abi::Comm, comm: Comm) {
         let comm = Comm { handle, ..comm };
-        self.builtin[usize::from(handle == abi::COMM_SELF)] = Some(Box::new(comm));
+        let place = usize::from(handle == abi::COMM_SELF);
+        self.lines[place] = Line::of(&comm);
+        self.builtin[place] = Some(Box::new(comm));
     }
 
     /// Adds a communicator and gives it its handle.
@@ -156,6 +176,7 @@ impl Comms {
         let handle = abi::Comm(handle::make(Kind::Comm, key));
         if let Some(comm) = self.slab.get_mut(key) {
             comm.handle = handle;
+            comm.line = Line::of(comm);
         }
         Ok(handle)
     }
@@ -163,7 +184,11 @@ impl Comms {
     /// Takes a communicator out.
     pub fn remove(&mut self, handle: abi::Comm) -> Option<Box<Comm>> {
         match handle {
-            abi::COMM_WORLD | abi::COMM_SELF => self.builtin[usize::from(handle == abi::COMM_SELF)].take(),
+            abi::COMM_WORLD | abi::COMM_SELF => {
+                let place = usize::from(handle == abi::COMM_SELF);
+                self.lines[place] = Line::none();
+                self.builtin[place].take()
+            }
             _ => self.slab.remove(handle::key(Kind::Comm, handle.0)?),
         }
     }

@@ -5,7 +5,7 @@
 
 use mem::{PeerBytes, PeerSpace, Source};
 
-use super::{BODY_BYTES, ONE, Receiver, SHORT, Sender, USUAL_WORDS, put_header};
+use super::{BODY_BYTES, MESSAGES, ONE, Receiver, SEQUENCE, SHORT, Sender, USUAL_WORDS, put_header};
 use crate::sync::{Ordering, prefetch};
 
 /// Bytes of the usual header.
@@ -34,6 +34,36 @@ impl Sender<'_> {
     }
 }
 
+impl Sender<'_> {
+    /// To be called when there is nothing to do: learns how far the receiver got before that must be known.
+    #[inline(always)]
+    pub fn idle(&mut self) {
+        let room = self.limit.wrapping_sub(self.stamp) >> SEQUENCE;
+        if room < self.slots / 4 {
+            self.look_for_slots();
+        }
+    }
+
+    /// Whether there was no room as far as was known, and is now.
+    pub fn finds_room(&mut self) -> bool {
+        let was_full = self.stamp == self.limit;
+        self.look_for_slots();
+        was_full && self.stamp != self.limit
+    }
+
+    /// Learns how many slots the receiver has given back; returns what it has reported.
+    #[inline(always)]
+    pub(super) fn look_for_slots(&mut self) -> u64 {
+        // Pairs with the Release in `Receiver::report`.
+        let progress = self.ring.progress.0.load(Ordering::Acquire);
+        let unread = (self.stamp >> SEQUENCE).wrapping_sub(progress) & MESSAGES;
+        // A peer that reports rubbish gets nothing.
+        let room = self.slots.saturating_sub(unread);
+        self.limit = self.stamp.wrapping_add(room << SEQUENCE);
+        progress
+    }
+}
+
 impl<'a> Receiver<'a> {
     /// Asks for the slot of the next message, which has often been written by the time this one is treated.
     #[inline(always)]
@@ -48,10 +78,13 @@ impl<'a> Receiver<'a> {
         (0..looks).any(|_| self.look().is_some())
     }
 
-    /// Header and payload of the next message, if it has arrived in one slot with a header of the usual length. The
-    /// views are valid until [`Receiver::advance_short`].
+    /// Header and payload of the next message, if it has arrived in one slot with a header of the usual length, and no
+    /// report is due. The views are valid until [`Receiver::advance_short`].
     #[inline(always)]
     pub fn peek_short(&self) -> Option<(PeerBytes<'a>, PeerBytes<'a>)> {
+        if self.left == 0 {
+            return None;
+        }
         let slot = self.slot(self.stamp);
         // Pairs with the Release in `Sender::publish`.
         let word = slot.word.load(Ordering::Acquire) ^ self.stamp;
@@ -64,15 +97,11 @@ impl<'a> Receiver<'a> {
         unsafe { Some((PeerBytes::new(body, HEADER), PeerBytes::new(body.add(HEADER), word as usize))) }
     }
 
-    /// As [`Receiver::advance`], after [`Receiver::peek_short`] has shown a message.
+    /// Gives the memory of the message back that [`Receiver::peek_short`] has shown. The report to the sender is left to
+    /// whoever finds nothing to do ([`Receiver::idle`]) or takes the next message ([`Receiver::advance`]).
     #[inline(always)]
-    pub fn advance_short(&mut self) -> bool {
+    pub fn advance_short(&mut self) {
         self.stamp = self.stamp.wrapping_add(ONE);
         self.left -= 1;
-        let due = self.left == 0;
-        if due {
-            self.report();
-        }
-        due
     }
 }
