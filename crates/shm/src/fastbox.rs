@@ -39,6 +39,8 @@
 //! *Trust.* The receiver checks kind and lengths of the word it has read. The sender masks the progress it
 //! reads. Either side lying breaks their own messages only.
 
+#[cfg(not(loom))]
+mod closed;
 mod short;
 
 use mem::{PeerBytes, PeerSpace, Source};
@@ -159,25 +161,7 @@ impl Part {
     }
 }
 
-/// What ends have that lead nowhere.
-#[cfg(not(loom))]
-static NO_SLOT: [Slot; 1] = [Slot { word: AtomicU64::new(0), body: UnsafeCell::new([0; BODY_BYTES / 8]) }];
-#[cfg(not(loom))]
-static NO_PROGRESS: Progress = Progress(AtomicU64::new(0));
-
-#[cfg(not(loom))]
-impl Fastbox<'static> {
-    /// No fastbox: a ring with a slot that is always empty and never has room.
-    const NONE: Fastbox<'static> = Fastbox { slots: &NO_SLOT, blocks: &[], progress: &NO_PROGRESS };
-}
-
 impl<'a> Fastbox<'a> {
-    /// Whether this is not [`Fastbox::NONE`].
-    #[inline(always)]
-    fn exists(&self) -> bool {
-        !self.blocks.is_empty()
-    }
-
     fn is_divided(&self) -> bool {
         self.blocks.len() >= LEAST_DIVIDED
     }
@@ -238,19 +222,6 @@ impl<'a> Sender<'a> {
         let slots = ring.slots.len() as u64;
         let limit = VALID | slots << SEQUENCE;
         Sender { ring, mask: offset_mask(&ring), slots, stamp: VALID, limit, block: [0; 2], freed: [0; 2] }
-    }
-
-    /// An end that leads nowhere: always full, so that the straight line need not ask whether there is a fastbox.
-    #[cfg(not(loom))]
-    pub const fn closed() -> Sender<'static> {
-        let (ring, block, freed) = (Fastbox::NONE, [0; 2], [0; 2]);
-        Sender { ring, mask: 0, slots: 0, stamp: VALID, limit: VALID, block, freed }
-    }
-
-    /// Whether this end leads to a fastbox.
-    #[inline(always)]
-    pub fn is_open(&self) -> bool {
-        self.ring.exists()
     }
 
     #[inline(always)]
@@ -421,20 +392,6 @@ impl<'a> Receiver<'a> {
         let left = half(&ring);
         let current = (Part::Far, 0);
         Receiver { ring, mask, stamp: VALID, left, block: [0; 2], current, reported: [0; 2] }
-    }
-
-    /// An end to which nothing ever comes.
-    #[cfg(not(loom))]
-    pub const fn closed() -> Receiver<'static> {
-        let current = (Part::Far, 0);
-        let (ring, block, reported) = (Fastbox::NONE, [0; 2], [0; 2]);
-        Receiver { ring, mask: 0, stamp: VALID, left: 1, block, current, reported }
-    }
-
-    /// Whether this end leads to a fastbox.
-    #[inline(always)]
-    pub fn is_open(&self) -> bool {
-        self.ring.exists()
     }
 
     #[inline(always)]
