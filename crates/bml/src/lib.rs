@@ -267,7 +267,10 @@ impl Btl for Bml {
 
     #[inline(always)]
     fn look_out(&mut self, route: Route, looks: u32) -> bool {
-        self.vader.as_mut().is_some_and(|vader| vader.look_out(route, looks))
+        match &mut self.vader {
+            Some(vader) => vader.look_out(route, looks),
+            None => self.look_out_by_gemini(route, looks),
+        }
     }
 
     #[inline(always)]
@@ -438,6 +441,11 @@ impl Bml {
         payload: &mut S,
     ) -> Result<Asleep, Busy> {
         self.gemini.as_mut().ok_or(Busy)?.send_on(route, header, payload)
+    }
+
+    #[inline(never)]
+    fn look_out_by_gemini(&mut self, route: Route, looks: u32) -> bool {
+        self.gemini.as_mut().is_some_and(|gemini| gemini.look_out(route, looks))
     }
 
     #[inline(never)]

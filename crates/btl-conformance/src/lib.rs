@@ -26,15 +26,10 @@ pub use waiting::{
 };
 pub use world::World;
 
-/// Declares one test per promise on the world that `$make` (a `fn() -> World<_>`) makes; `awake $make`: without those
-/// that sleep.
+/// Declares one test per promise on the world that `$make` (a `fn() -> World<_>`) makes.
 #[macro_export]
 macro_rules! suite {
     ($make:path) => {
-        $crate::suite!(awake $make);
-        $crate::suite!(@ $make: arm_notices_what_is_there a_message_after_arm_wakes a_sleeping_pair_talks);
-    };
-    (awake $make:path) => {
         $crate::suite!(@ $make:
             limits_are_consistent
             every_size_arrives
@@ -48,6 +43,9 @@ macro_rules! suite {
             what_was_not_exposed_is_refused
             cookies_and_events_match
             congestion_is_seen_by_peers
+            arm_notices_what_is_there
+            a_message_after_arm_wakes
+            a_sleeping_pair_talks
         );
     };
     (@ $make:path: $($check:ident)*) => {

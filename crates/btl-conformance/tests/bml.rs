@@ -6,10 +6,10 @@ use bml::{Bml, Gemini};
 use btl::{Btl, Peer};
 use btl_conformance::World;
 use btl_ugni::{Job, PeerAddress, Ugni, UgniParams};
-use btl_vader::VaderParams;
+use btl_vader::{Vader, VaderParams, segment_bytes};
 use gni::{InstId, JobKey, Modes, PeAddr, Time};
 use gni_soft::NicConfig;
-use gni_soft::host::{self, HostConfig};
+use gni_soft::host::{self, HostConfig, SharedDoorbell};
 use mem::UserMem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -28,21 +28,29 @@ mod by_gemini {
     use super::*;
     fn world() -> World<Bml> {
         let table = |(index, gemini)| Bml::new(Peer(index), 3, None, Some(gemini)).unwrap();
-        met(World { ends: (0..).zip(geminis(3)).map(table).collect() })
+        met(World { ends: (0..).zip(geminis(vec![None, None, None])).map(table).collect() })
     }
     btl_conformance::suite!(world);
 }
 
 mod mixed {
     use super::*;
-    /// Two ranks of one node, which share memory, and one of another.
+    /// Two ranks of one node, which share memory and sleep on doorbells there, and one of another node of this host.
     fn world() -> World<Bml> {
-        let vaders = common::attach_all(2, &VaderParams::default()).into_iter().map(Some).chain([None]);
+        let (bytes, params) = (segment_bytes(2), VaderParams::default());
+        let file = Arc::new(common::memory_file(bytes));
+        let attach = |index| Vader::attach(common::node(&file, bytes, index, 2), &params).unwrap();
+        let vaders: Vec<_> = (0..2).map(attach).map(Some).chain([None]).collect();
+        let shared = |vader: &Vader| SharedDoorbell {
+            doorbell: vader.doorbell(),
+            file: Arc::clone(&file),
+            offset: vader.doorbell_offset(),
+        };
+        let geminis = geminis(vaders.iter().map(|vader| vader.as_ref().map(shared)).collect());
         let table = |((index, gemini), vader)| Bml::new(Peer(index), 3, vader, Some(gemini)).unwrap();
-        met(World { ends: (0..).zip(geminis(3)).zip(vaders).map(table).collect() })
+        met(World { ends: (0..).zip(geminis).zip(vaders).map(table).collect() })
     }
-    // Without those that sleep: these NICs do not know vader's doorbells.
-    btl_conformance::suite!(awake world);
+    btl_conformance::suite!(world);
 }
 
 mod alone {
@@ -61,16 +69,18 @@ fn a_peer_elsewhere_is_named() {
     assert_eq!(error.to_string().lines().count(), 3);
 }
 
-/// Transports over NICs of this host; the last rank is on a node of its own.
-fn geminis(ranks: u32) -> Vec<Gemini> {
+/// Transports over NICs of this host, with what their owners sleep on; the last rank is on a node of its own.
+fn geminis(doorbells: Vec<Option<SharedDoorbell>>) -> Vec<Gemini> {
     static JOBS: AtomicU32 = AtomicU32::new(0);
     let key = JobKey::for_job(std::process::id() * 1000 + JOBS.fetch_add(1, Ordering::Relaxed));
-    let nic = |rank| {
-        let (pe, config) = (PeAddr(u32::from(rank + 1 == ranks)), HostConfig::default());
+    let ranks = doorbells.len() as u32;
+    let nic = |(rank, doorbell)| {
+        let (pe, config) =
+            (PeAddr(u32::from(rank + 1 == ranks)), HostConfig { doorbell, ..HostConfig::default() });
         host::attach(pe, InstId(rank), key, Modes::default(), NicConfig::default(), config)
             .expect("attaching")
     };
-    let nics: Vec<_> = (0..ranks).map(nic).collect();
+    let nics: Vec<_> = (0..).zip(doorbells).map(nic).collect();
     let peers: Arc<[PeerAddress]> = nics.iter().map(PeerAddress::of).collect();
     let clock: fn() -> Time = || Time(platform::clock::nanoseconds());
     let open = |(rank, nic)| {

@@ -66,11 +66,11 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
     }
 
     /// Entries that one look at the queue takes. More than one, so that peers get their turns.
-    const ENTRIES: usize = 16;
+    pub(crate) const ENTRIES: usize = 16;
 
     /// Notes which mailboxes have something.
     #[inline]
-    fn take_arrival_entries(&mut self) {
+    pub(crate) fn take_arrival_entries(&mut self) {
         for _ in 0..Self::ENTRIES {
             match self.nic.cq_get_event(self.queues.arrivals) {
                 Ok(entry) => self.activate(entry.inst_id()),

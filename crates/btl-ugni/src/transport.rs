@@ -72,6 +72,8 @@ pub struct Ugni<N: Gni, C: Clock> {
     pub(crate) messages_out: u32,
     /// Transfers whose entry has not been taken.
     pub(crate) transfers_out: u32,
+    /// Calls that looked for messages of one peer, and gave nothing else a turn, since the last of them that did.
+    pub(crate) lookouts: usize,
     /// When to look for peers to be probed.
     pub(crate) next_probe: Time,
     pub(crate) stats: Stats,
@@ -192,6 +194,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             events: VecDeque::new(),
             messages_out: 0,
             transfers_out: 0,
+            lookouts: 0,
             next_probe: Time::START,
             stats,
             nic,
@@ -235,6 +238,18 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             && self.shared.is_empty()
             && self.events.is_empty()
             && self.connections.is_quiet()
+    }
+
+    /// One turn for many messages that are found by looking for their sender's alone. It takes at least as many arrival
+    /// entries as there were such messages, so that their queue does not overrun.
+    #[inline]
+    fn take_turn_among_looks(&mut self) {
+        self.lookouts += 1;
+        if self.lookouts == Self::ENTRIES {
+            self.lookouts = 0;
+            self.advance();
+            self.take_arrival_entries();
+        }
     }
 
     /// One turn: the NIC's, then completions, connections, and what waits.
@@ -367,6 +382,20 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
             self.release_token(Token::unpack(arrival.token));
         }
         taken
+    }
+
+    /// Whoever only looks here takes no turns, so that some are taken before the looks.
+    #[inline]
+    fn look_out(&mut self, route: Route, looks: u32) -> bool {
+        let Some(connection) = self.connections.of(Peer(route.0)) else { return false };
+        self.take_turn_among_looks();
+        for _ in 0..looks {
+            if self.next_message(connection).is_some() {
+                return true;
+            }
+            core::hint::spin_loop();
+        }
+        false
     }
 
     #[inline]

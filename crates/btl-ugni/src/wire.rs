@@ -38,7 +38,7 @@ impl Head {
     }
 
     /// The head of an inline message; `from` only in the shared queue.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send(from: Option<u32>, words: &[u64], payload: usize) -> Head {
         let mut head = Head::new();
         head.from(from);
@@ -72,17 +72,19 @@ impl Head {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, bytes: &[u8]) {
         self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
         self.len += bytes.len();
     }
 
-    #[inline]
+    #[inline(always)]
     fn words(&mut self, words: &[u64]) {
-        for word in words {
-            self.push(&word.to_ne_bytes());
+        let room = self.bytes[self.len..].as_chunks_mut().0;
+        for (place, word) in room.iter_mut().zip(words) {
+            *place = word.to_ne_bytes();
         }
+        self.len += words.len() * 8;
     }
 
     #[inline]
@@ -138,12 +140,9 @@ impl GetInit {
 }
 
 /// Header words and payload bytes, as the first word says.
+#[inline]
 fn parse_sizes(bytes: PeerBytes<'_>) -> Option<(u8, usize)> {
-    let mut first = [0; 4];
-    if bytes.copy_to(&mut first) < 4 {
-        return None;
-    }
-    let sizes = u32::from_ne_bytes(first);
+    let sizes = parse_number(bytes)?;
     let words = (sizes >> 24) as u8;
     (usize::from(words) <= MAX_HEADER_WORDS).then_some((words, (sizes & 0xff_ffff) as usize))
 }
@@ -157,6 +156,7 @@ pub(crate) fn parse_send(bytes: PeerBytes<'static>) -> Option<(PeerBytes<'static
 }
 
 /// A 32-bit number at the start of `bytes`.
+#[inline]
 pub(crate) fn parse_number(bytes: PeerBytes<'_>) -> Option<u32> {
     let mut number = [0; 4];
     (bytes.copy_to(&mut number) == 4).then_some(u32::from_ne_bytes(number))

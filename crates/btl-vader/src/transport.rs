@@ -76,6 +76,11 @@ impl Vader {
         self.doorbell
     }
 
+    /// Where in the node's segment this process's doorbell is, in bytes.
+    pub fn doorbell_offset(&self) -> u64 {
+        (self.segment.layout().doorbells() + self.me as usize * size_of::<Doorbell>()) as u64
+    }
+
     /// Payload sent so far through shared memory, and payload fetched from or stored into peers' memory, in bytes.
     pub fn traffic(&self) -> (u64, u64) {
         (self.links.iter().map(|link| link.sent).sum(), self.copied)

@@ -46,14 +46,18 @@ impl SlotHeader {
         bytes
     }
 
-    /// The header after its sequence word, as read from a slot.
-    pub(crate) fn from_bytes(sequence: u32, rest: [u8; 12]) -> SlotHeader {
-        SlotHeader {
-            sequence,
-            len: u16::from_ne_bytes([rest[0], rest[1]]),
-            tag: rest[2],
-            returned: u32::from_ne_bytes([rest[4], rest[5], rest[6], rest[7]]),
-        }
+    /// The words after the sequence: [`SlotHeader::to_bytes`] from byte 4 on.
+    #[inline(always)]
+    pub(crate) fn rest(self) -> [u32; 2] {
+        let [low, high] = self.len.to_ne_bytes();
+        [u32::from_ne_bytes([low, high, self.tag, 0]), self.returned]
+    }
+
+    /// The header with these words after its sequence, as read from a slot.
+    #[inline(always)]
+    pub(crate) fn of_words(sequence: u32, [sizes, returned]: [u32; 2]) -> SlotHeader {
+        let [low, high, tag, _] = sizes.to_ne_bytes();
+        SlotHeader { sequence, len: u16::from_ne_bytes([low, high]), tag, returned }
     }
 }
 
@@ -89,6 +93,25 @@ impl Shape {
         self.base + SLOTS + number % u64::from(self.credits) * u64::from(self.stride)
     }
 
+    /// Address of the slot after the one at `slot`.
+    #[inline(always)]
+    pub(crate) fn after(&self, slot: u64) -> u64 {
+        let next = slot + u64::from(self.stride);
+        if next == self.slot_end() { self.base + SLOTS } else { next }
+    }
+
+    /// Address of the slot before the one at `slot`.
+    #[inline(always)]
+    pub(crate) fn before(&self, slot: u64) -> u64 {
+        let after = if slot == self.base + SLOTS { self.slot_end() } else { slot };
+        after - u64::from(self.stride)
+    }
+
+    #[inline(always)]
+    fn slot_end(&self) -> u64 {
+        self.base + SLOTS + u64::from(self.credits) * u64::from(self.stride)
+    }
+
     /// Messages it holds.
     pub(crate) fn credits(&self) -> u32 {
         self.credits
@@ -99,16 +122,28 @@ impl Shape {
 ///
 /// # Safety
 /// `addr` is a multiple of 4 in memory that stays mapped and readable during the call.
+#[inline(always)]
 pub(crate) unsafe fn load(addr: u64) -> u32 {
     // SAFETY: by the caller's promise the word exists and is aligned; peers access it atomically or through
     // the kernel.
     unsafe { AtomicU32::from_ptr(addr as *mut u32) }.load(Ordering::Acquire)
 }
 
+/// Stores the shared word at `addr` without an order of its own, before one that [`store`] publishes.
+///
+/// # Safety
+/// As [`store`].
+#[inline(always)]
+pub(crate) unsafe fn store_early(addr: u64, value: u32) {
+    // SAFETY: as in `load`.
+    unsafe { AtomicU32::from_ptr(addr as *mut u32) }.store(value, Ordering::Relaxed);
+}
+
 /// Stores the shared word at `addr` with release order, which pairs with [`load`].
 ///
 /// # Safety
 /// As [`load`], and writable.
+#[inline(always)]
 pub(crate) unsafe fn store(addr: u64, value: u32) {
     // SAFETY: as in `load`.
     unsafe { AtomicU32::from_ptr(addr as *mut u32) }.store(value, Ordering::Release);

@@ -3,7 +3,7 @@
 use core::ptr;
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// Types that may lie in memory shared with other processes.
 ///
@@ -16,7 +16,10 @@ unsafe impl Shared for core::sync::atomic::AtomicU64 {}
 // SAFETY: an atomic.
 unsafe impl Shared for core::sync::atomic::AtomicU32 {}
 
-/// A mapped memory file; unmapped when dropped.
+/// Bytes of a page.
+pub(crate) const PAGE: usize = 4096;
+
+/// A mapped memory file, or a page of one; unmapped when dropped.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     base: *mut u8,
@@ -33,24 +36,29 @@ impl Mapping {
     /// sealed against shrinking, or nothing is mapped.
     pub(crate) fn of(file: &impl AsFd, least: usize) -> io::Result<Mapping> {
         let fd = file.as_fd().as_raw_fd();
-        // SAFETY: F_GET_SEALS takes no argument.
-        let seals = unsafe { libc::fcntl(fd, libc::F_GET_SEALS) };
-        if seals & libc::F_SEAL_SHRINK == 0 {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a memory file that can shrink"));
-        }
-        // SAFETY: `stat` is plain data that the call fills.
-        let mut stat: libc::stat = unsafe { core::mem::zeroed() };
-        // SAFETY: a valid descriptor and a valid place for the answer.
-        if unsafe { libc::fstat(fd, &mut stat) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let len = stat.st_size as usize;
+        let len = lasting_length(fd)?;
         if len < least || len == 0 {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a memory file that is too short"));
         }
+        Mapping::range(fd, 0, len)
+    }
+
+    /// Maps the page of `file` that begins at `offset`, under the same conditions.
+    pub(crate) fn page(file: &impl AsFd, offset: u64) -> io::Result<Mapping> {
+        let fd = file.as_fd().as_raw_fd();
+        let len = lasting_length(fd)? as u64;
+        if offset.checked_add(PAGE as u64).is_none_or(|end| end > len) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a memory file that is too short"));
+        }
+        Mapping::range(fd, offset, PAGE)
+    }
+
+    fn range(fd: RawFd, offset: u64, len: usize) -> io::Result<Mapping> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice disturbs nothing.
-        let base = unsafe { libc::mmap(ptr::null_mut(), len, protection, libc::MAP_SHARED, fd, 0) };
+        let base = unsafe {
+            libc::mmap(ptr::null_mut(), len, protection, libc::MAP_SHARED, fd, offset as libc::off_t)
+        };
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
@@ -94,6 +102,22 @@ impl Drop for Mapping {
     }
 }
 
+/// Length of a memory file that is sealed against shrinking.
+fn lasting_length(fd: RawFd) -> io::Result<usize> {
+    // SAFETY: F_GET_SEALS takes no argument.
+    let seals = unsafe { libc::fcntl(fd, libc::F_GET_SEALS) };
+    if seals & libc::F_SEAL_SHRINK == 0 {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a memory file that can shrink"));
+    }
+    // SAFETY: `stat` is plain data that the call fills.
+    let mut stat: libc::stat = unsafe { core::mem::zeroed() };
+    // SAFETY: a valid descriptor and a valid place for the answer.
+    if unsafe { libc::fstat(fd, &mut stat) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(stat.st_size as usize)
+}
+
 /// A memory file of `len` zero bytes: allocated, close-on-exec, and sealed so that its length stays.
 pub(crate) fn memory_file(name: &CStr, len: usize) -> io::Result<OwnedFd> {
     // SAFETY: the name is a C string; the flags exist.
@@ -128,6 +152,8 @@ mod tests {
         one.one::<AtomicU64>(4096).store(7, Ordering::Relaxed);
         assert_eq!(other.one::<AtomicU64>(4096).load(Ordering::Relaxed), 7);
         assert!(Mapping::of(&file, 8193).is_err());
+        assert_eq!(Mapping::page(&file, 4096).unwrap().one::<AtomicU64>(0).load(Ordering::Relaxed), 7);
+        assert!(Mapping::page(&file, 8192).is_err());
     }
 
     #[test]

@@ -1,15 +1,18 @@
 //! A node made of one process: several attachments to one memory file.
 
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use btl::Peer;
 use btl_vader::{Attach, Vader, VaderParams, segment_bytes};
 
-/// A memory file of `bytes` zeros.
+/// A memory file of `bytes` zeros, which does not shrink.
 pub fn memory_file(bytes: u64) -> OwnedFd {
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
     // SAFETY: a constant name; the descriptor is ours alone.
-    let fd = unsafe { OwnedFd::from_raw_fd(libc::memfd_create(c"segment".as_ptr(), libc::MFD_CLOEXEC)) };
+    let fd = unsafe { OwnedFd::from_raw_fd(libc::memfd_create(c"segment".as_ptr(), flags)) };
     std::fs::File::from(fd.try_clone().unwrap()).set_len(bytes).unwrap();
+    // SAFETY: no pointers.
+    assert_eq!(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, libc::F_SEAL_SHRINK) }, 0);
     fd
 }
 

@@ -6,11 +6,9 @@ use std::sync::Arc;
 use bml::Gemini;
 use btl::Peer;
 use btl_ugni::{Job, PeerAddress, Ugni, UgniParams};
-use btl_vader::Vader;
 use gni::{InstId, JobKey, Modes, PeAddr, Time};
-use gni_soft::host::{self, Doorbells, HostConfig, HostNic};
+use gni_soft::host::{self, HostConfig, HostNic, SharedDoorbell};
 use gni_soft::{FaultPlan, NicConfig, NodeLimits, SoftNic};
-use shm::doorbell::Doorbell;
 
 use crate::params::Params;
 
@@ -46,18 +44,19 @@ mca::params! {
     }
 }
 
-/// Attaches this process's NIC and puts its address, which the others see after the next fence. With `vader`, the
-/// ranks of the node sleep on vader's doorbells.
+/// Attaches this process's NIC and puts its address, which the others see after the next fence. With `doorbell`, it
+/// rings that one, vader's, on which this process then sleeps.
 ///
 /// # Errors
 /// The lines to print.
 pub(super) fn attach(
     job: &mut pmi::Job,
     params: &Params,
-    vader: Option<&Vader>,
+    doorbell: Option<SharedDoorbell>,
 ) -> Result<SoftNic<HostNic>, String> {
     let gni = GniParams::read(&params.values).map_err(|error| error.to_string())?;
     let faults = FaultPlan::parse(&gni.faults).map_err(|error| format!("alhena: {error}"))?;
+    let own_doorbell = doorbell.is_none();
     let seed = faults.seed.wrapping_add(job.rank.into());
     let several_nodes = job.node_of.iter().any(|node| *node != job.node_of[0]);
     let config = HostConfig {
@@ -73,7 +72,7 @@ pub(super) fn attach(
             Reach::Tcp => host::Reach::Tcp,
         },
         listen: several_nodes || gni.listen || gni.reach == Reach::Tcp,
-        doorbells: vader.map(|vader| doorbells(job, vader)),
+        doorbell,
         guard_pid: job.guard_pid,
         ..HostConfig::default()
     };
@@ -82,7 +81,7 @@ pub(super) fn attach(
     let modes = Modes::FORK_PARTCOPY | Modes::ERR_NO_KILL | Modes::MDD_SHARED | Modes::FMA_SHARED;
     let nic = host::attach(place.0, place.1, JobKey::for_job(job.job_id as u32), modes, nic_config, config)
         .map_err(|error| format!("alhena: {error}"))?;
-    if vader.is_none() && job.oversubscribed {
+    if own_doorbell && job.oversubscribed {
         // Ranks that sleep often leave the fence to their senders.
         nic.fabric().lasting_doorbell().ask_for_fences();
     }
@@ -123,14 +122,6 @@ fn is_tuned(params: &Params) -> bool {
 fn given_pe() -> Option<PeAddr> {
     let list = std::env::var("PMI_GNI_LOC_ADDR").ok()?;
     list.split(':').next()?.parse().ok().map(PeAddr)
-}
-
-/// Vader's doorbells by rank, as the NIC asks for them.
-fn doorbells(job: &pmi::Job, vader: &Vader) -> Doorbells {
-    let bells: Vec<Option<&'static Doorbell>> = (0..job.size)
-        .map(|rank| job.local_ranks.contains(&rank).then(|| vader.doorbell_of(Peer(rank))))
-        .collect();
-    Arc::new(move |_, inst: InstId| bells.get(inst.0 as usize).copied().flatten())
 }
 
 fn key(rank: u32) -> String {

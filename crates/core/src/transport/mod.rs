@@ -8,9 +8,13 @@
 mod gemini;
 mod registered;
 
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
 use bml::{Bml, BtlParams, Selection};
 use btl::Peer;
 use btl_vader::{Attach, Vader, VaderParams};
+use gni_soft::host::SharedDoorbell;
 use pml_ob1::{Config, Ob1};
 
 use crate::params::Params;
@@ -36,8 +40,12 @@ pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<(Bml, Ob1), St
         return Ok((Bml::solo(), ob1));
     }
     let Selection { vader, ugni } = BtlParams::read(&params.values).map_err(|error| error.to_string())?.btl;
+    // Gemini gives the file out, so that also peers beyond the node ring the doorbell in it.
+    let file = job.segment.as_ref().filter(|_| ugni).map(|segment| segment.fd.try_clone()).transpose();
+    let file = file.map_err(|error| error.to_string())?;
     let vader = if vader { attach_vader(job, params)? } else { None };
-    let nic = if ugni { Some(gemini::attach(job, params, vader.as_ref())?) } else { None };
+    let doorbell = vader.as_ref().zip(file).map(|(vader, file)| shared_doorbell(vader, file));
+    let nic = if ugni { Some(gemini::attach(job, params, doorbell)?) } else { None };
     if vader.is_none() && nic.is_none() && job.size > 1 {
         return Err(unreachable(job));
     }
@@ -65,6 +73,11 @@ fn attach_vader(job: &mut pmi::Job, params: &Params) -> Result<Option<Vader>, St
         guard_pid: job.guard_pid,
     };
     Vader::attach(attach, &vader).map(Some).map_err(|error| error.to_string())
+}
+
+/// What this process sleeps on, in the node's segment, whose file is `file`.
+fn shared_doorbell(vader: &Vader, file: OwnedFd) -> SharedDoorbell {
+    SharedDoorbell { doorbell: vader.doorbell(), file: Arc::new(file), offset: vader.doorbell_offset() }
 }
 
 /// Nothing leads to the others: there is no shared memory, or it may not be used.

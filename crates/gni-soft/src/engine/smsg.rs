@@ -35,10 +35,16 @@ pub(super) struct Mailboxes {
     sent: u64,
     /// Of these, released by the peer as far as known.
     acked: u64,
+    /// Where the next one goes.
+    send_slot: u64,
     /// Messages released here.
     received: u64,
+    /// Where the next one to be released is.
+    receive_slot: u64,
     /// Of these, told to the peer.
     returned: u64,
+    /// Where the last message is that the peer can send by what it was told.
+    last_slot: u64,
     /// The message `received` has been shown and not yet released.
     current: bool,
     /// Credit returns in a row that the network lost.
@@ -90,16 +96,15 @@ impl Mailboxes {
     /// The header of message `received`, once it is there.
     #[inline]
     fn head(&self) -> Option<SlotHeader> {
-        let slot = self.local.slot(self.received);
+        let slot = self.receive_slot;
         let expected = (self.received + 1) as u32;
         // SAFETY: as in `refresh`; slots are multiples of 64 within the mailbox.
         if unsafe { mailbox::load(slot) } != expected {
             return None;
         }
-        let mut rest = [0u8; SLOT_HEADER - 4];
         // SAFETY: the slot's header lies within the mailbox.
-        unsafe { PeerBytes::new((slot + 4) as *const u8, rest.len()) }.copy_to(&mut rest);
-        Some(SlotHeader::from_bytes(expected, rest))
+        let rest = unsafe { [mailbox::load(slot + 4), mailbox::load(slot + 8)] };
+        Some(SlotHeader::of_words(expected, rest))
     }
 
     /// Whether credits should be returned without waiting for a message to carry them: half the mailbox is
@@ -107,14 +112,29 @@ impl Mailboxes {
     fn should_return(&self) -> bool {
         let owed = self.received - self.returned;
         let credits = u64::from(self.local.credits());
-        let newest = self.returned + credits - 1;
+        let last = self.returned + credits - 1;
         // SAFETY: as in `head`.
-        owed * 2 >= credits || unsafe { mailbox::load(self.local.slot(newest)) } == (newest + 1) as u32
+        owed * 2 >= credits || unsafe { mailbox::load(self.last_slot) } == (last + 1) as u32
+    }
+
+    /// Takes note that the peer is told of all that was released.
+    #[inline]
+    fn note_told(&mut self) {
+        self.returned = self.received;
+        self.last_slot = self.local.before(self.receive_slot);
+    }
+
+    /// Takes note of a message begun.
+    #[inline]
+    fn note_sent(&mut self) {
+        self.sent += 1;
+        self.send_slot = self.remote.after(self.send_slot);
     }
 
     /// The header for the next message; credits owed travel with it.
+    #[inline]
     fn next_header(&mut self, len: usize, tag: u8) -> SlotHeader {
-        self.returned = self.received;
+        self.note_told();
         SlotHeader { sequence: (self.sent + 1) as u32, len: len as u16, tag, returned: self.received as u32 }
     }
 }
@@ -148,8 +168,11 @@ impl<F: Fabric> SoftNic<F> {
             remote_handle: remote.handle,
             sent: 0,
             acked: 0,
+            send_slot: peer_shape.slot(0),
             received: 0,
+            receive_slot: shape.slot(0),
             returned: 0,
+            last_slot: shape.before(shape.slot(0)),
             current: false,
             lost_returns: 0,
             watched: false,
@@ -199,30 +222,27 @@ impl<F: Fabric> SoftNic<F> {
         len: usize,
     ) -> bool {
         let Some(peer) = self.peer_of(ep) else { return false };
-        let own = self.fabric.inst();
-        let Some(endpoint) = self.eps.get_mut(ep) else { return false };
-        let (source, words) = (endpoint.source, (endpoint.local_word(), endpoint.remote_word(own)));
+        let SoftNic { eps, fabric, .. } = self;
+        let Some(endpoint) = eps.get_mut(ep) else { return false };
         let Some(mailboxes) = endpoint.mailboxes.as_mut() else { return false };
-        let slot = mailboxes.remote.slot(mailboxes.sent);
-        let Some(window) = self.fabric.window(peer, mailboxes.remote_handle, slot, SLOT_HEADER + len) else {
+        let (slot, bytes) = (mailboxes.send_slot, SLOT_HEADER + len);
+        let Some(window) = fabric.window(peer, mailboxes.remote_handle, slot, bytes) else {
             return false;
         };
         let head = mailboxes.next_header(len, tag);
-        mailboxes.sent += 1;
+        mailboxes.note_sent();
         fill_slot(&window.space, head, header, data);
+        // The message can be seen. What follows happens while it crosses to the reader.
         if let Some(queue) = window.queue {
-            let entry = CqEntry::new(EventType::Smsg, HwStatus::Ok, words.1.into(), 0);
-            self.fabric.push_event(peer, queue, entry.raw());
+            let word = endpoint.remote_word(fabric.inst());
+            let entry = CqEntry::new(EventType::Smsg, HwStatus::Ok, word.into(), 0);
+            fabric.push_event(peer, queue, entry.raw());
         }
-        if source.is_some() {
-            if let Some(endpoint) = self.eps.get_mut(ep) {
-                endpoint.requests += 1;
-            }
-            self.push_local(
-                source,
-                CqEntry::new(EventType::Smsg, HwStatus::Ok, words.0.into(), msg_id),
-                Some(ep),
-            );
+        if let Some(source) = endpoint.source {
+            endpoint.requests += 1;
+            let word = endpoint.local_word();
+            let entry = CqEntry::new(EventType::Smsg, HwStatus::Ok, word.into(), msg_id);
+            self.push_local(Some(source), entry, Some(ep));
         }
         true
     }
@@ -237,7 +257,7 @@ impl<F: Fabric> SoftNic<F> {
         image[SLOT_HEADER..SLOT_HEADER + header.len()].copy_from_slice(header);
         let number = mailboxes.sent;
         data.fill(PeerSpace::of(&mut image[SLOT_HEADER + header.len()..]));
-        mailboxes.sent += 1;
+        mailboxes.note_sent();
         endpoint.requests += 1;
         let shipment = Shipment { ep, number, msg_id, image: image.into(), tries: 0, spoiled: false };
         let key = self.insert_flight(Flight::Message(Box::new(shipment)))?;
@@ -354,7 +374,7 @@ impl<F: Fabric> SoftNic<F> {
             return Err(Error::NoMatch);
         }
         mailboxes.current = true;
-        let data = mailboxes.local.slot(mailboxes.received) + SLOT_HEADER as u64;
+        let data = mailboxes.receive_slot + SLOT_HEADER as u64;
         // SAFETY: the length was checked against the slot's; the mailbox stays registered, hence mapped, until
         // the endpoint lets go of it, and the program releases the message before that.
         let bytes = unsafe { PeerBytes::new(data as *const u8, head.len.into()) };
@@ -370,6 +390,7 @@ impl<F: Fabric> SoftNic<F> {
         }
         mailboxes.current = false;
         mailboxes.received += 1;
+        mailboxes.receive_slot = mailboxes.local.after(mailboxes.receive_slot);
         if mailboxes.should_return() {
             self.return_credits(ep.0);
         } else if !mailboxes.watched {
@@ -403,7 +424,7 @@ impl<F: Fabric> SoftNic<F> {
         let Some(mailboxes) = self.eps.get_mut(ep).and_then(|endpoint| endpoint.mailboxes.as_mut()) else {
             return;
         };
-        mailboxes.returned = mailboxes.received;
+        mailboxes.note_told();
         let (addr, value) = (mailboxes.remote.base, mailboxes.received as u32);
         self.stats.credit_returns += 1;
         let Ok(key) = self.insert_flight(Flight::Credit { ep }) else { return self.owing.push(ep) };
@@ -447,9 +468,11 @@ impl<F: Fabric> SoftNic<F> {
 fn fill_slot<S: Source>(slot: &PeerSpace<'_>, head: SlotHeader, header: &[u8], data: &mut S) {
     let base = slot.as_mut_ptr();
     let rest = data.remaining();
-    // SAFETY: the window has room for the slot header, `header` and all that remains in `data`.
+    let [sizes, returned] = head.rest();
+    // SAFETY: the window has room for the slot header, `header` and all that remains in `data`; slots are multiples of 64.
     unsafe {
-        PeerSpace::new(base.add(4), SLOT_HEADER - 4).write(PeerBytes::of(&head.to_bytes()[4..]));
+        mailbox::store_early(base as u64 + 4, sizes);
+        mailbox::store_early(base as u64 + 8, returned);
         PeerSpace::new(base.add(SLOT_HEADER), header.len()).write(PeerBytes::of(header));
         data.fill(PeerSpace::new(base.add(SLOT_HEADER + header.len()), rest));
         // Release order: pairs with the acquire load in `Mailboxes::head` at the receiver.

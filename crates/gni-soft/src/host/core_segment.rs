@@ -1,7 +1,8 @@
 //! What one NIC shows to initiators of its host: registrations, queues, an inbox for packets.
 //!
 //! ```text
-//!        0   Head        identity, doorbell
+//!        0   Head        identity, where the owner's doorbell is
+//!     1024   Doorbell    what the owner sleeps on, unless the head names another one
 //!     4096   QueueEntry  64    which block holds each arrival queue
 //!     8192   Ends + 64 Slot    inbox for datagram packets
 //!    32768   RegEntry    4096  one per memory descriptor
@@ -54,6 +55,9 @@ pub(super) struct Head {
     pub(super) nonce: AtomicU64,
     /// Not zero when the owner has detached.
     pub(super) closed: AtomicU64,
+    /// Where in a file, which its service gives out, the doorbell is that the owner sleeps on, plus one; 0: it is the
+    /// one in this segment. Written before the service begins.
+    doorbell: AtomicU64,
 }
 
 /// Where an arrival queue is.
@@ -85,6 +89,8 @@ pub(super) struct RegEntry {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub(super) registration: Registration,
+    /// The entry's sequence count.
+    pub(super) sequence: u64,
     /// Block and offset in it, where the memory can be mapped.
     pub(super) block: Option<(u32, u64)>,
     /// Whether the pages of registration time are held, so that only the owner can reach them.
@@ -120,6 +126,16 @@ impl CoreSegment {
 
     pub(super) fn head(&self) -> &Head {
         self.map.one(0)
+    }
+
+    /// Owner: says that it sleeps on the doorbell at `offset` of its doorbell file.
+    pub(super) fn set_doorbell(&self, offset: u64) {
+        self.head().doorbell.store(offset + 1, Ordering::Release);
+    }
+
+    /// Where in the doorbell file the doorbell is, if it is not in this segment.
+    pub(super) fn doorbell_elsewhere(&self) -> Option<u64> {
+        self.head().doorbell.load(Ordering::Acquire).checked_sub(1)
     }
 
     /// The doorbell of a NIC whose owner has not named another one.
@@ -183,6 +199,12 @@ impl CoreSegment {
         self.entry(mdd).is_none_or(|entry| entry.users.load(Ordering::Acquire) == 0)
     }
 
+    /// The sequence count of a descriptor: while it is what [`Seen`] says, the registration is that one.
+    #[inline]
+    pub(super) fn sequence(&self, mdd: u16) -> Option<u64> {
+        Some(self.entry(mdd)?.sequence.load(Ordering::Acquire))
+    }
+
     /// The registration at a descriptor, if there is one and it is not just being changed.
     pub(super) fn look(&self, mdd: u16) -> Option<Seen> {
         let entry = self.entry(mdd)?;
@@ -208,7 +230,7 @@ impl CoreSegment {
                 };
                 let block = u32::try_from(block).ok().and_then(|block| block.checked_sub(1));
                 let block = block.map(|block| (block, offset));
-                return Some(Seen { registration, block, pinned: meta & PINNED != 0 });
+                return Some(Seen { registration, sequence: before, block, pinned: meta & PINNED != 0 });
             }
         }
     }

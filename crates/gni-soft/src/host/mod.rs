@@ -18,6 +18,7 @@
 
 mod arrival_queue;
 mod core_segment;
+mod lane;
 mod link;
 mod locator;
 mod nic;
@@ -31,7 +32,7 @@ mod submission;
 mod wire;
 
 pub use nic::HostNic;
-pub use own::Doorbells;
+pub use own::SharedDoorbell;
 
 use crate::config::{NicConfig, NodeLimits};
 use crate::engine::SoftNic;
@@ -73,8 +74,8 @@ pub struct HostConfig {
     pub listen: bool,
     /// IPv4 addresses to tell peers; empty: those of the interfaces that are up.
     pub addresses: Vec<Ipv4Addr>,
-    /// Where processes of this host sleep, if not on their NIC's doorbell.
-    pub doorbells: Option<Doorbells>,
+    /// What this process sleeps on, if not on its NIC's own doorbell; peers of the host ring it, of whichever node.
+    pub doorbell: Option<SharedDoorbell>,
     /// Whether registrations hold the pages of registration time, as the hardware's do: peers then have the owner's
     /// service copy from and to these pages. Needs io_uring.
     pub pinned: bool,
@@ -145,7 +146,7 @@ pub fn attach(
     let (node_listener, node) = join_node(key, pe, inst)?;
     let pins = host.pinned.then(Pins::new).transpose();
     let pins = pins.map_err(|error| AttachError::System("preparing to hold pages by io_uring", error))?;
-    let own = Own::new((pe, inst, key), node, host.doorbells.clone(), pins)
+    let own = Own::new((pe, inst, key), node, host.doorbell.clone(), pins)
         .map_err(|error| AttachError::System("making the segment that peers map", error))?;
     let dedicated_fma = modes.has(Modes::FMA_DEDICATED);
     if dedicated_fma {

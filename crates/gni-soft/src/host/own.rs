@@ -17,11 +17,19 @@ use mem::{PeerBytes, PeerSpace, UserMem};
 use shm::doorbell::Doorbell;
 use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Finds the doorbell of a process, where its owner sleeps on another one than the NIC's.
-pub type Doorbells = Arc<dyn Fn(PeAddr, InstId) -> Option<&'static Doorbell> + Send + Sync>;
+/// A doorbell in a memory file that peers may map, a page of it.
+#[derive(Clone, Debug)]
+pub struct SharedDoorbell {
+    /// The doorbell, mapped here.
+    pub doorbell: &'static Doorbell,
+    /// The file, sealed against shrinking.
+    pub file: Arc<OwnedFd>,
+    /// Where it is in the file, in bytes.
+    pub offset: u64,
+}
 
 /// The queue number under which a NIC keeps its part of the node's shared queue.
 pub(super) const SHARED_QUEUE: u32 = super::core_segment::QUEUES as u32 - 1;
@@ -34,7 +42,8 @@ pub(super) struct Own {
     pub(super) core_file: OwnedFd,
     pub(super) node: NodeSegment,
     pub(super) node_file: OwnedFd,
-    doorbells: Option<Doorbells>,
+    /// What the owner sleeps on, if not on the NIC's own doorbell.
+    elsewhere: Option<SharedDoorbell>,
     /// The pages that registrations hold, in the pinned mode.
     pins: Option<Mutex<Pins>>,
     blocks: Mutex<Blocks>,
@@ -58,6 +67,7 @@ struct Blocks {
 }
 
 /// A queue's place in its block: the ends, then the slots.
+#[inline]
 pub(super) fn ring_in<const WORDS: usize>(map: &Mapping, entries: usize) -> Option<Ring<'_, WORDS>> {
     let needed = entries.checked_mul(size_of::<Slot<WORDS>>())?.checked_add(size_of::<Ends>())?;
     if !entries.is_power_of_two() || needed > map.len() {
@@ -75,10 +85,13 @@ impl Own {
     pub(super) fn new(
         (pe, inst, key): (PeAddr, InstId, JobKey),
         (node_file, node): (OwnedFd, NodeSegment),
-        doorbells: Option<Doorbells>,
+        elsewhere: Option<SharedDoorbell>,
         pins: Option<Pins>,
     ) -> io::Result<Own> {
         let (core_file, core) = CoreSegment::create()?;
+        if let Some(shared) = &elsewhere {
+            core.set_doorbell(shared.offset);
+        }
         Ok(Own {
             pe,
             inst,
@@ -87,7 +100,7 @@ impl Own {
             core_file,
             node,
             node_file,
-            doorbells,
+            elsewhere,
             pins: pins.map(Mutex::new),
             blocks: Mutex::default(),
             ended: Mutex::default(),
@@ -99,12 +112,15 @@ impl Own {
 
     /// The doorbell that wakes this NIC's owner.
     pub(super) fn doorbell(&self) -> &Doorbell {
-        self.foreign_doorbell(self.pe, self.inst).unwrap_or_else(|| self.core.doorbell())
+        match &self.elsewhere {
+            Some(shared) => shared.doorbell,
+            None => self.core.doorbell(),
+        }
     }
 
-    /// The doorbell of another process, if a directory names it.
-    pub(super) fn foreign_doorbell(&self, pe: PeAddr, inst: InstId) -> Option<&'static Doorbell> {
-        self.doorbells.as_ref().and_then(|find| find(pe, inst))
+    /// The file of the doorbell, if that is not the NIC's own.
+    pub(super) fn doorbell_file(&self) -> Option<BorrowedFd<'_>> {
+        self.elsewhere.as_ref().map(|shared| shared.file.as_fd())
     }
 
     pub(super) fn ring(&self) {
@@ -375,6 +391,7 @@ impl Own {
 }
 
 /// Adds an entry to a queue, or leaves the mark of a lost one.
+#[inline]
 pub(super) fn push_or_lose(ring: &Ring<'_, 1>, event: u64) {
     if event == LOST_EVENT || !ring.push(&[event]) {
         ring.mark_overrun();

@@ -1,13 +1,14 @@
 //! A peer NIC as this process reaches it.
 
 use super::core_segment::{CoreSegment, Seen};
+use super::lane::Lane;
 use super::link::Link;
 use super::own::{Own, push_or_lose, ring, ring_in};
 use super::sockets::{fetch_file, nic_name};
 use super::wire::{Hello, Purpose};
 use crate::access::{self, Want};
 use crate::mailbox;
-use crate::mapping::Mapping;
+use crate::mapping::{Mapping, PAGE};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use gni::{Amo, HandleFields, HwStatus, InstId, MemHandle, PeAddr};
 use mem::{PeerBytes, PeerSpace, UserMem};
@@ -29,13 +30,15 @@ pub(super) struct Peer {
 /// A NIC of this host: what it shows is mapped here.
 pub(super) struct Mapped {
     core: CoreSegment,
-    doorbell: Option<&'static Doorbell>,
+    /// What the owner sleeps on, where that is not the NIC's own doorbell: the page that holds it, and the place there.
+    elsewhere: Option<(Mapping, usize)>,
     pid: i32,
     /// Whether the kernel copies between the two processes.
     single_copy: bool,
     pub(super) gone: Arc<AtomicBool>,
-    /// Few; looked up twice per message, without a hash.
-    blocks: BTreeMap<u32, Option<Mapping>>,
+    blocks: BTreeMap<u32, Option<Arc<Mapping>>>,
+    /// The way to the peer's mailbox, as last found.
+    lane: Option<Lane>,
     /// The handle last used and what it says, so that its CRC is verified once.
     last_handle: (MemHandle, HandleFields),
 }
@@ -71,20 +74,30 @@ impl Mapped {
         let hello = Hello { purpose: Purpose::Core, key: own.key, pe: own.pe, inst: own.inst };
         let (file, pid) = fetch_file(&nic_name(own.key, who.0, who.1)?, &hello)?;
         let core = CoreSegment::map(&file)?;
-        let doorbell = own.foreign_doorbell(who.0, who.1);
-        if !platform::membarrier::register() {
-            doorbell.unwrap_or_else(|| core.doorbell()).ask_for_fences();
-        }
+        let elsewhere = core.doorbell_elsewhere().map(|at| doorbell_page(own, who, at)).transpose()?;
         let single_copy = reads_nonce(&core, pid);
-        Ok(Mapped {
+        let mapped = Mapped {
             core,
-            doorbell,
+            elsewhere,
             pid,
             single_copy,
             gone: Arc::default(),
             blocks: BTreeMap::new(),
+            lane: None,
             last_handle: (MemHandle::default(), HandleFields::default()),
-        })
+        };
+        if !platform::membarrier::register() {
+            mapped.doorbell().ask_for_fences();
+        }
+        Ok(mapped)
+    }
+
+    #[inline]
+    fn doorbell(&self) -> &Doorbell {
+        match &self.elsewhere {
+            Some((page, at)) => page.one(*at),
+            None => self.core.doorbell(),
+        }
     }
 
     pub(super) fn pid(&self) -> i32 {
@@ -105,7 +118,7 @@ impl Mapped {
     }
 
     pub(super) fn ring(&self) {
-        ring(self.doorbell.unwrap_or_else(|| self.core.doorbell()));
+        ring(self.doorbell());
     }
 
     /// Puts a packet into the inbox; `false`: it is full.
@@ -116,11 +129,11 @@ impl Mapped {
     }
 
     /// A block of the peer, mapped when first needed.
-    fn block(&mut self, own: &Own, who: (PeAddr, InstId), number: u32) -> Option<&Mapping> {
+    fn block(&mut self, own: &Own, who: (PeAddr, InstId), number: u32) -> Option<&Arc<Mapping>> {
         let entry = self.blocks.entry(number).or_insert_with(|| {
             let hello = Hello { purpose: Purpose::Block(number), key: own.key, pe: own.pe, inst: own.inst };
             let (file, _) = fetch_file(&nic_name(own.key, who.0, who.1).ok()?, &hello).ok()?;
-            Mapping::of(&file, 1).ok()
+            Mapping::of(&file, 1).ok().map(Arc::new)
         });
         entry.as_ref()
     }
@@ -145,7 +158,8 @@ impl Mapped {
         want: Want,
     ) -> Result<Target, HwStatus> {
         let fields = self.fields(handle)?;
-        let Seen { registration, block, pinned } = self.core.look(fields.mdd).ok_or(HwStatus::MddInvalid)?;
+        let Seen { registration, block, pinned, .. } =
+            self.core.look(fields.mdd).ok_or(HwStatus::MddInvalid)?;
         access::check_fields(Some(&registration), &fields, (own.key, own.key), addr, len, want)?;
         let here = match block {
             Some((number, offset)) => {
@@ -174,22 +188,60 @@ impl Mapped {
         if self.is_gone() {
             return None;
         }
-        let target = self.target(own, who, handle, addr, len as u64, Want::Write).ok()?;
+        let place = |lane: &Lane, core: &CoreSegment| lane.place(core, handle, addr, len);
+        let here = match self.lane.as_ref().and_then(|lane| place(lane, &self.core)) {
+            Some(here) => here,
+            None => {
+                self.lane = self.find_lane(own, who, handle);
+                place(self.lane.as_ref()?, &self.core)?
+            }
+        };
+        let queue = self.lane.as_ref()?.queue;
         // SAFETY: the range lies within a mapping of ours that lives as long as `self`; nobody else in this
         // process uses this slot of the peer's memory.
-        let space = unsafe { PeerSpace::new(target.here?, len) };
-        Some((space, target.queue))
+        Some((unsafe { PeerSpace::new(here, len) }, queue))
+    }
+
+    /// The short way to the memory of a handle, if it is mapped here and may be written.
+    #[cold]
+    fn find_lane(&mut self, own: &Own, who: (PeAddr, InstId), handle: MemHandle) -> Option<Lane> {
+        let fields = self.fields(handle).ok()?;
+        let seen = self.core.look(fields.mdd)?;
+        let first = seen.registration.addr;
+        let keys = (own.key, own.key);
+        access::check_fields(Some(&seen.registration), &fields, keys, first, 0, Want::Write).ok()?;
+        let (number, offset) = seen.block?;
+        Lane::new(handle, &seen, offset, self.block(own, who, number)?)
     }
 
     /// Makes an entry in one of the peer's queues.
     #[inline]
     pub(super) fn push_event(&mut self, own: &Own, who: (PeAddr, InstId), queue: u32, event: u64) {
-        if let Some((number, entries)) = self.core.queue_block(queue)
-            && let Some(ring) = self.block(own, who, number).and_then(|map| ring_in::<1>(map, entries))
-        {
-            push_or_lose(&ring, event);
+        if let Some((number, entries)) = self.core.queue_block(queue) {
+            match self.lane.as_ref().and_then(|lane| lane.arrivals(queue, number, entries)) {
+                Some(ring) => push_or_lose(&ring, event),
+                None => self.push_newly(own, who, (queue, number, entries), event),
+            }
         }
         self.ring();
+    }
+
+    /// As [`Mapped::push_event`], to a queue that the lane does not know.
+    #[cold]
+    fn push_newly(
+        &mut self,
+        own: &Own,
+        who: (PeAddr, InstId),
+        (queue, number, entries): (u32, u32, usize),
+        event: u64,
+    ) {
+        let Some(map) = self.block(own, who, number).cloned() else { return };
+        if let Some(ring) = ring_in::<1>(&map, entries) {
+            push_or_lose(&ring, event);
+        }
+        if let Some(lane) = &mut self.lane {
+            lane.note_arrivals(queue, number, entries, map);
+        }
     }
 
     /// Makes the event of a transaction that is done.
@@ -396,6 +448,17 @@ pub(super) struct Place {
     pub(super) handle: MemHandle,
     pub(super) addr: u64,
     pub(super) event: Option<u64>,
+}
+
+/// The page that holds what the owner of a NIC sleeps on, and the place in it.
+fn doorbell_page(own: &Own, who: (PeAddr, InstId), offset: u64) -> io::Result<(Mapping, usize)> {
+    let at = offset as usize % PAGE;
+    if !at.is_multiple_of(align_of::<Doorbell>()) {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let hello = Hello { purpose: Purpose::Doorbell, key: own.key, pe: own.pe, inst: own.inst };
+    let (file, _) = fetch_file(&nic_name(own.key, who.0, who.1)?, &hello)?;
+    Ok((Mapping::page(&file, offset - at as u64)?, at))
 }
 
 /// Whether the kernel lets us read the number that the peer has put into its private memory.

@@ -204,6 +204,10 @@ impl Worker {
         let file = match hello.purpose {
             Purpose::Core => self.own.core_file.as_fd(),
             Purpose::Node => self.own.node_file.as_fd(),
+            Purpose::Doorbell => {
+                let Some(file) = self.own.doorbell_file() else { return };
+                file
+            }
             Purpose::Block(number) => {
                 let Some((file, _)) = self.own.block(number) else { return };
                 block = file;

@@ -34,6 +34,8 @@ pub(super) enum Purpose {
     Node,
     /// Requests follow.
     Data,
+    /// Send the descriptor of the file that holds the owner's doorbell.
+    Doorbell,
 }
 
 impl Hello {
@@ -43,6 +45,7 @@ impl Hello {
             Purpose::Block(block) => (1, block),
             Purpose::Node => (2, 0),
             Purpose::Data => (3, 0),
+            Purpose::Doorbell => (4, 0),
         };
         let mut bytes = [0; HELLO];
         bytes[..8].copy_from_slice(&MAGIC.to_ne_bytes());
@@ -64,6 +67,7 @@ impl Hello {
             1 => Purpose::Block(argument),
             2 => Purpose::Node,
             3 => Purpose::Data,
+            4 => Purpose::Doorbell,
             _ => return None,
         };
         let key = JobKey { ptag: Ptag(bytes[28]), cookie: Cookie(cookie) };
