@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn segments_stay_small() {
-        assert!(segment_bytes(2) <= 4 << 20);
+        assert!(segment_bytes(2) <= 12 << 20);
         assert!(segment_bytes(32) <= 80 << 20);
         assert!(segment_bytes(128) <= 256 << 20);
     }

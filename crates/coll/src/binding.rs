@@ -192,7 +192,7 @@ impl Binding {
             Buf::Typed(i) => (RECV, Base::Arena, Ty::Recv, scratch(i)),
             Buf::Packed(i) => (PACKED, Base::Arena, Ty::Byte, scratch(i)),
             Buf::Cell { owner, round } => (CELL, cell(owner, round), Ty::Recv, 0),
-            Buf::CellBytes { owner, round } => (RECV_BYTES, cell(owner, round), Ty::Byte, 0),
+            Buf::CellBytes { owner, round } => (PACKED, cell(owner, round), Ty::Byte, 0),
         };
         let unit = &self.units[unit];
         let lo = self.boundary(unit, r.lo, r.den);

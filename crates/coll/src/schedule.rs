@@ -67,7 +67,7 @@ pub enum Buf {
         /// Round of the schedule, counted from 0.
         round: u16,
     },
-    /// As `Cell`, in bytes.
+    /// As `Cell`, in bytes of packed data.
     CellBytes {
         /// Index of the owner in the shared area.
         owner: u16,

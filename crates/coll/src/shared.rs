@@ -7,7 +7,7 @@
 //!  lines     (ranks + 1) × DEPTH    ┌── epoch: u64 ──┬── payload: LINE_PAYLOAD bytes ──────┐
 //!  counters  DEPTH                  one u64 per cache line: processes that arrived in an epoch
 //!  retired   ranks                  one u64 per cache line: the last epoch its owner has finished with
-//!  cells     ranks × CELLS          CELL_BYTES each, page-aligned
+//!  cells     ranks × CELLS or more  CELL_BYTES each, page-aligned
 //! ```
 //!
 //! all zero at first. The extra group of lines is the *gate*. Time in an area is counted in *epochs*, the
@@ -26,8 +26,8 @@
 //! - **arrive(e)** adds 1 to counter `e % DEPTH` with AcqRel; whoever brings it to the number of ranks sets
 //!   it back to 0 and is last, if all ranks have made the same call.
 //! - **retire(e)** stores `e` into the own `retired` word with Release.
-//! - **claim(e)** says whether the own cell `e % CELLS` may be overwritten: every `retired` must be at least
-//!   `e - CELLS`.
+//! - **claim(e)** says whether the own cell of `e` may be overwritten: every `retired` must be at least `e` less the
+//!   number of cells of each rank, which take turns.
 //! - **cells** are written between a claim and a publish by their owner, read by others after they observed
 //!   that line. In [`crate::schedule::Step::Reduce`] a cell may be an operand; what a foreign process
 //!   scribbles there meanwhile changes values, nothing else.
@@ -47,7 +47,7 @@ pub const LINE_PAYLOAD: usize = 56 + 64 * 64;
 pub const PAYLOAD: usize = CELL_BYTES;
 /// Lines of each rank, used in turn; a power of two.
 pub const DEPTH: usize = 16;
-/// Cells of each rank, used in turn; a power of two.
+/// Cells that each rank has at least; a power of two. A schedule is up to so many rounds ahead of what it has retired.
 pub const CELLS: usize = 4;
 /// Bytes of a cell.
 pub const CELL_BYTES: usize = 32 * 1024;

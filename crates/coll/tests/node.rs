@@ -125,6 +125,7 @@ fn check_reduction(name: &str, rooted: bool, fits: Fits, build: Build) {
 fn reductions() {
     check_reduction("reduce lines flat", true, Fits::Line, lines::reduce_flat);
     check_reduction("reduce cells", true, Fits::Cells, cells::reduce);
+    check_reduction("reduce cells flat", true, Fits::Cells, cells::reduce_flat);
     check_reduction("reduce direct", true, Fits::Any, direct::reduce);
     check_reduction("reduce direct flat", true, Fits::Any, direct::reduce_flat);
     check_reduction("lines all", false, Fits::Line, lines::allreduce_all);
@@ -172,6 +173,7 @@ fn exchanges() {
     check_exchange("alltoall lines", Fits::Line, true, blocks::alltoall_all);
     check_exchange("alltoall gate", Fits::Line, true, blocks::alltoall_gate);
     check_exchange("allgather cells", Fits::Cells, false, cells::allgather);
+    check_exchange("alltoall cells", Fits::Cells, true, cells::alltoall);
     check_exchange("allgather direct", Fits::Any, false, direct::allgather);
     check_exchange("alltoall direct", Fits::Any, true, direct::alltoall);
 }
@@ -200,7 +202,7 @@ fn gathers_and_scatters() {
             let gathered = run(&case, &[], calls.collect());
             assert!(received(&gathered[case.root], case.count * size) == all, "gather {case:?}");
         }
-        for build in [blocks::scatter_flat as Build, direct::scatter] {
+        for build in [blocks::scatter_flat as Build, direct::scatter, cells::scatter] {
             let calls = (0..size).map(|r| {
                 let (send, recv) = ((r == case.root).then_some(&all[..]), blank(case.count));
                 let m = memory(case.ty, send, (!at_root(r)).then_some(&recv[..]));

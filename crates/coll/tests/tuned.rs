@@ -20,6 +20,7 @@ fn query(coll: Coll, ranks: u32, bytes: u64, placement: Placement) -> Query {
         placement,
         area: true,
         direct: true,
+        near: false,
     }
 }
 
@@ -50,7 +51,7 @@ fn every_call_gets_a_usable_algorithm() {
         for ranks in [1, 2, 3, 5, 8, 31, 64, 1000, 100_000] {
             for bytes in [0, 1, 8, 56, 57, 4096, 40_000, 1 << 20, 1 << 30, 1 << 45] {
                 for placement in [NODE, CROWDED, Placement::Spread, Placement::Cluster] {
-                    for bits in 0..64 {
+                    for bits in 0..128 {
                         let flag = |i: u32| bits >> i & 1 == 1;
                         let query = Query {
                             inter: flag(0) && !matches!(coll, Coll::Scan | Coll::Exscan) && !neighbour(coll),
@@ -59,6 +60,7 @@ fn every_call_gets_a_usable_algorithm() {
                             area: flag(3),
                             direct: flag(4),
                             canonical: flag(5),
+                            near: flag(6),
                             ..query(coll, ranks, bytes, placement)
                         };
                         let choice = table.select(&query, &Forced::default());

@@ -6,7 +6,7 @@
 //!   wanting     1                     a bit for each process that waits for room and may sleep
 //!   counters    DEPTH                 processes that arrived in an epoch
 //!   retired     ranks                 the last epoch that each process has finished with
-//!   cells       ranks x CELLS         CELL_BYTES each, written by their owner before it publishes
+//!   cells       ranks x cells(ranks)  CELL_BYTES each, written by their owner before it publishes
 //! ```
 //!
 //! Time in an area is counted in epochs. A line's slot `epoch % DEPTH` may be written again once everyone has
@@ -20,8 +20,12 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 pub const PAYLOAD: usize = 56 + 64 * 64;
 /// Slots of each line, a power of two.
 pub const DEPTH: usize = 16;
-/// Cells of each process, used in turn; a power of two.
-pub const CELLS: usize = 4;
+/// Cells that each process has at least, and at most; powers of two.
+pub const CELLS: [usize; 2] = [4, 32];
+/// Cells of an area for few processes. A cell is best written again when those who read it have it no longer in their
+/// second-level caches: taking lines back from there costs several times what fetching them costs from the shared cache
+/// (1 MiB through a ring of 128 KiB: 150 us, of 512 KiB: 44 us).
+const AREA_CELLS: usize = 64;
 /// Bytes of a cell.
 pub const CELL_BYTES: usize = 32 << 10;
 /// Areas of a node. The first belongs to the communicator of all ranks.
@@ -85,6 +89,23 @@ pub const fn words(ranks: usize) -> usize {
     RETIRED + ranks
 }
 
+/// Cells that each process has in an area for `ranks` processes.
+pub const fn cells(ranks: usize) -> usize {
+    cells_of_each(AREA_CELLS, ranks)
+}
+
+/// Of `all` cells those of each of `members` processes, used in turn; a power of two.
+const fn cells_of_each(all: usize, members: usize) -> usize {
+    let ([least, most], share) = (CELLS, all / members);
+    if share >= most {
+        most
+    } else if share <= least {
+        least
+    } else {
+        1 << share.ilog2()
+    }
+}
+
 /// Where each kind of word begins.
 const WANTING: usize = 0;
 const COUNTERS: usize = 1;
@@ -101,6 +122,8 @@ pub struct Memory {
     pub words: &'static [Word],
     /// Address of the cells.
     pub cells: usize,
+    /// How many there are.
+    pub cell_count: usize,
 }
 
 /// An area as one of its processes sees it.
@@ -110,6 +133,8 @@ pub struct Area {
     words: &'static [Word],
     /// Address of the first cell.
     cells: usize,
+    /// Cells of each member.
+    ring: usize,
     members: usize,
     me: usize,
     /// The smallest retired epoch seen so far.
@@ -137,9 +162,11 @@ impl Area {
     /// The view of member `me` of `members`. An area that others held before is entered by retiring the epoch from
     /// which its members count on: until all have, nobody finds room, and who came earlier may sleep for it.
     pub fn new(memory: Memory, members: usize, me: usize) -> Area {
-        let Memory { lines, words, cells } = memory;
+        let Memory { lines, words, cells, cell_count } = memory;
         assert!(lines.len() >= self::lines(members) && words.len() >= self::words(members) && me < members);
-        Area { lines, words, cells, members, me, floor: 0, mark: 0 }
+        let ring = cells_of_each(cell_count, members);
+        assert!(ring * members <= cell_count, "cells for every member");
+        Area { lines, words, cells, ring, members, me, floor: 0, mark: 0 }
     }
 
     /// From now on lines are published with `mark`, and only those with the same one are seen: two calls that are
@@ -168,13 +195,13 @@ impl Area {
 
     /// Whether the own cell of `epoch` may be written.
     pub fn is_cell_free(&mut self, epoch: u64) -> bool {
-        self.all_retired(epoch.saturating_sub(CELLS as u64))
+        self.all_retired(epoch.saturating_sub(self.ring as u64))
     }
 
     /// Address of a member's cell of `epoch`.
     pub fn cell(&self, member: usize, epoch: u64) -> usize {
         assert!(member < self.members, "a member's cell");
-        self.cells + (member * CELLS + epoch as usize % CELLS) * CELL_BYTES
+        self.cells + (member * self.ring + epoch as usize % self.ring) * CELL_BYTES
     }
 
     fn all_retired(&mut self, needed: u64) -> bool {
@@ -263,7 +290,7 @@ impl Area {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{Area, DEPTH, Line, Memory, Owner, Word, lines, words};
+    use super::{Area, CELL_BYTES, CELLS, DEPTH, Line, MOST_RANKS, Memory, Owner, Word, cells, lines, words};
 
     fn shared(ranks: usize) -> Memory {
         // SAFETY: all-zero is a valid line and a valid word.
@@ -272,7 +299,7 @@ mod tests {
         let word = || unsafe { core::mem::zeroed::<Word>() };
         let lines = (0..lines(ranks)).map(|_| line()).collect::<Vec<_>>();
         let words = (0..words(ranks)).map(|_| word()).collect::<Vec<_>>();
-        Memory { lines: lines.leak(), words: words.leak(), cells: 0 }
+        Memory { lines: lines.leak(), words: words.leak(), cells: 0, cell_count: ranks * cells(ranks) }
     }
 
     #[test]
@@ -328,6 +355,22 @@ mod tests {
         assert!(!one.is_free(depth + 1));
         assert_eq!(two.retire(1), 0);
         assert!(one.is_free(depth + 1));
+    }
+
+    #[test]
+    fn members_of_any_number_have_cells_apart() {
+        for ranks in [1, 2, 3, 5, 16, MOST_RANKS] {
+            for members in 1..=ranks {
+                let area = Area::new(shared(ranks), members, 0);
+                let epochs = CELLS[1] as u64;
+                let all = (0..members).flat_map(|member| (0..epochs).map(move |epoch| (member, epoch)));
+                let mut seen: Vec<usize> = all.map(|(member, epoch)| area.cell(member, epoch)).collect();
+                seen.sort_unstable();
+                seen.dedup();
+                assert!(seen.len() >= members * CELLS[0], "{members} of {ranks}");
+                assert!(seen.iter().all(|&cell| cell < ranks * cells(ranks) * CELL_BYTES));
+            }
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! Lines that every rank reads come first and together, so that they cost each rank a page or two; the large
 //! parts are touched only by use.
 
-use crate::area::{self, AREAS, CELL_BYTES, CELLS, LINE_BYTES};
+use crate::area::{self, AREAS, CELL_BYTES, LINE_BYTES};
 use crate::fastbox::{BLOCK_BYTES, SLOT_BYTES};
 use crate::record;
 
@@ -167,7 +167,7 @@ fn area_bytes(ranks: usize) -> usize {
         return 0;
     }
     let lines = (area::lines(ranks) * LINE_BYTES).next_multiple_of(APART);
-    (lines + area::words(ranks) * APART).next_multiple_of(PAGE) + ranks * CELLS * CELL_BYTES
+    (lines + area::words(ranks) * APART).next_multiple_of(PAGE) + ranks * area::cells(ranks) * CELL_BYTES
 }
 
 impl Shape {

@@ -212,12 +212,14 @@ impl Segment {
         assert!(number < AREAS && self.layout.directory().is_some(), "an area of the layout");
         let ranks = self.layout.shape().ranks;
         let [lines, words, cells] = self.layout.area(number);
-        let cells_end = cells + ranks * area::CELLS * area::CELL_BYTES;
+        let cell_count = ranks * area::cells(ranks);
+        let cells_end = cells + cell_count * area::CELL_BYTES;
         assert!(cells_end <= self.layout.bytes(), "a part of the layout");
         area::Memory {
             lines: self.many(lines, area::lines(ranks)),
             words: self.many(words, area::words(ranks)),
             cells: self.base.wrapping_add(cells) as usize,
+            cell_count,
         }
     }
 

@@ -182,6 +182,7 @@ fn query(coll: Coll, ranks: u32, bytes: u64, crowded: bool) -> Query {
         placement: Placement::Node { crowded },
         area: true,
         direct: true,
+        near: ranks == 2 && !crowded,
     }
 }
 

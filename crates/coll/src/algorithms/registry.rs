@@ -169,6 +169,7 @@ algorithms! {
         "linear" scatter::linear: PLAIN;
         "hierarchical" movement::scatter: PLAIN;
         "lines_flat" blocks::scatter_flat: LINES;
+        "cells" cells::scatter: CELLS;
         "direct" direct::scatter: DIRECT;
         "inter" inter::scatter: INTER;
     }
@@ -205,6 +206,7 @@ algorithms! {
         "hierarchical" movement::alltoall: PLAIN;
         "lines_all" blocks::alltoall_all: LINES;
         "lines_gate" blocks::alltoall_gate: LINES;
+        "cells" cells::alltoall: CELLS;
         "direct" direct::alltoall: DIRECT;
         "inter" inter::alltoall: INTER;
     }
@@ -234,6 +236,7 @@ algorithms! {
         "hierarchical" reductions::reduce: SEGMENTS;
         "lines_flat" lines::reduce_flat: LINES;
         "cells" cells::reduce: CELLS_DENSE;
+        "cells_flat" cells::reduce_flat: CELLS_DENSE;
         "direct" direct::reduce: DIRECT_DENSE;
         "direct_flat" direct::reduce_flat: DIRECT_DENSE;
         "inter" inter::reduce: INTER_CANONICAL;

@@ -58,6 +58,9 @@ pub struct Query {
     pub area: bool,
     /// Ranks of a node can read each other's memory.
     pub direct: bool,
+    /// There are two ranks, on processors between which a cache line crosses fast. Copying through shared memory is
+    /// faster there than reading directly, and much slower elsewhere.
+    pub near: bool,
 }
 
 /// What was chosen.

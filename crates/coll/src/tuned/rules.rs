@@ -22,6 +22,7 @@ pub(super) struct Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Node,
+    Near,
     Crowded,
     Spread,
     Cluster,
@@ -41,6 +42,7 @@ impl Rule {
             && match (self.place, query.placement) {
                 (None, _) => true,
                 (Some(Place::Node), Placement::Node { .. }) => true,
+                (Some(Place::Near), Placement::Node { .. }) => query.near,
                 (Some(Place::Crowded), Placement::Node { crowded }) => crowded,
                 (Some(Place::Spread), Placement::Spread) => true,
                 (Some(Place::Cluster), Placement::Cluster) => true,
@@ -126,10 +128,11 @@ fn named(coll: Coll, name: &str) -> Result<AlgorithmId, String> {
 fn placement(name: &str) -> Result<Place, String> {
     match name {
         "node" => Ok(Place::Node),
+        "near" => Ok(Place::Near),
         "crowded" => Ok(Place::Crowded),
         "spread" => Ok(Place::Spread),
         "cluster" => Ok(Place::Cluster),
-        _ => Err(format!("no placement is named `{name}`; there are node, crowded, spread, cluster")),
+        _ => Err(format!("no placement is named `{name}`; there are node, near, crowded, spread, cluster")),
     }
 }
 

@@ -5,6 +5,7 @@ use abi::{Error, Result};
 use btl_vader::{AreaName, NodeArea, Vader};
 use coll::schedule::{Line, Wake};
 use coll::shared::{CELL_BYTES, LINE_PAYLOAD};
+use coll::tuned::Placement;
 use mem::UserMem;
 use pml_ob1::Data;
 use shm::area::Owner;
@@ -15,7 +16,7 @@ use crate::state::State;
 
 const _: () = {
     assert!(LINE_PAYLOAD == shm::area::PAYLOAD && coll::shared::DEPTH == shm::area::DEPTH);
-    assert!(coll::shared::CELLS == shm::area::CELLS && coll::shared::CELL_BYTES == shm::area::CELL_BYTES);
+    assert!(coll::shared::CELLS == shm::area::CELLS[0] && coll::shared::CELL_BYTES == shm::area::CELL_BYTES);
 };
 
 /// Room for `bytes` bytes of payload of a line, which the caller may write or read now: in the line, or in its owner's
@@ -182,7 +183,8 @@ pub(crate) fn share(t: &mut Token, comm: abi::Comm) -> Result<()> {
     Ok(())
 }
 
-/// Whether all processes of a communicator can read each other's memory: asked by all of them together, once.
+/// Whether all processes of a communicator can read each other's memory, and whether they are near each other: asked by
+/// all of them together, once.
 pub(super) fn vote_on_direct(t: &mut Token, comm: abi::Comm) -> Result<()> {
     let able = {
         let mut state = t.lock();
@@ -196,9 +198,23 @@ pub(super) fn vote_on_direct(t: &mut Token, comm: abi::Comm) -> Result<()> {
         })
     };
     let all_able = crate::comm::smallest(t, comm, u64::from(able))? == 1;
+    let near = is_near(&mut t.lock(), comm)?;
+    let all_near = crate::comm::smallest(t, comm, u64::from(near))? == 1;
     let mut state = t.lock();
     let coll = &mut state.comms.get_mut(comm)?.coll;
-    coll.direct = Some(all_able);
+    (coll.direct, coll.near) = (Some(all_able), all_near);
     coll.straight.forget();
     Ok(())
+}
+
+/// Whether a communicator has two processes, on processors of their own between which lines cross fast.
+fn is_near(state: &mut State, comm: abi::Comm) -> Result<bool> {
+    let State { comms, world, params, .. } = state;
+    let found = comms.get_mut(comm)?;
+    let crowded = super::select::placement(found, world.as_ref()) != Placement::Node { crowded: false };
+    let near = params.tuned.near;
+    let Some(area) = found.coll.area.as_deref_mut().filter(|area| area.members() == 2 && !crowded) else {
+        return Ok(false);
+    };
+    Ok(!near.is_zero() && super::distance::of_two(area).is_some_and(|time| time <= near))
 }

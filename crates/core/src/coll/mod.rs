@@ -15,6 +15,7 @@ mod area;
 mod arguments;
 mod call;
 mod check;
+mod distance;
 mod exact;
 mod irregular;
 mod launch;

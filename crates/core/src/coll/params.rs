@@ -1,5 +1,7 @@
 //! Parameters that choose algorithms: `coll_tuned_<collective>_{algorithm,segment,fanout}` and rule files.
 
+use std::time::Duration;
+
 use coll::Coll;
 use coll::algorithms::registry;
 use coll::tuned::{Choice, Forced, Query, Table};
@@ -38,6 +40,10 @@ mca::params! {
         /// Blocking calls try the algorithms in turn at first, communicator by communicator; then its processes vote for
         /// the fastest. The same on all processes.
         online: mca::Bool = "false";
+        /// Longest time that a cache line takes between the processors of two ranks that are near each other, for whom the
+        /// table has rules of their own; measured once for a communicator of two. 0: none are near. The same on all
+        /// processes.
+        near: mca::Int = "120", unit "nanoseconds", range 0 to 1000000;
         /// Algorithm of `MPI_Barrier`, where a call can use it; empty: chosen by the table.
         barrier_algorithm: mca::Text = "";
         /// Children per node, radix or exchanges under way in algorithms of `MPI_Barrier`; -1: as the table says, 0: the
@@ -114,6 +120,8 @@ pub(crate) struct Tuned {
     pub check: Level,
     /// Algorithms are chosen by trial.
     pub online: bool,
+    /// The longest time that a line takes between processes that are near each other.
+    pub near: Duration,
 }
 
 impl Tuned {
@@ -125,7 +133,9 @@ impl Tuned {
         let params = TunedParams::read(values).map_err(|error| error.to_string())?;
         let all = CollParams::read(values).map_err(|error| error.to_string())?;
         let (table, forced) = (table(&params.rules)?, prescribed(&params)?);
-        Ok(Tuned { table, forced, reproducible: all.reproducible, check: all.check, online: params.online })
+        let near = Duration::from_nanos(params.near as u64);
+        let (reproducible, check, online) = (all.reproducible, all.check, params.online);
+        Ok(Tuned { table, forced, reproducible, check, online, near })
     }
 
     /// As [`Tuned::select`], with the algorithm given.

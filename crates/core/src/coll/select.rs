@@ -34,6 +34,8 @@ pub(crate) struct CollState {
     pub area: Option<Box<NodeArea>>,
     /// Whether all processes that share the area can read each other's memory; `None` until they were asked.
     pub direct: Option<bool>,
+    /// Whether the processors of both processes that share the area are near each other; asked at the same time.
+    pub near: bool,
     /// What goes without a schedule.
     pub straight: Straight,
     /// Choices by trial.
@@ -170,6 +172,7 @@ impl Signature {
             placement,
             area: ordered && comm.coll.area.is_some(),
             direct: comm.coll.direct == Some(true),
+            near: comm.coll.near,
         };
         Signature { query, root: call.root, in_place: call.in_place, contiguous: call.contiguous() }
     }

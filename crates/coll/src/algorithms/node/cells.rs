@@ -7,14 +7,19 @@ use super::Area;
 use crate::builder::Builder;
 use crate::params::Params;
 use crate::schedule::{Buf, Line, Ref, Schedule, Wake};
-use crate::shared::CELL_BYTES;
+use crate::shared::{CELL_BYTES, CELLS};
 
 /// Segments into which `bytes` bytes of elements of `size` bytes (1 for byte streams) must be cut for cells.
 pub const fn segments_for(bytes: u64, size: u64) -> u64 {
-    let size = if size == 0 { 1 } else { size };
-    // Inner boundaries of byte streams are moved down to cache lines, which can make a segment that much
-    // longer.
-    let room = CELL_BYTES as u64 - 64;
+    let (cell, size) = (CELL_BYTES as u64, if size == 0 { 1 } else { size });
+    let cells = if bytes == 0 { 1 } else { bytes.div_ceil(cell) };
+    // Inner boundaries of byte streams are moved down to cache lines.
+    let unit = if size == 1 { 64 } else { size };
+    if bytes.is_multiple_of(cells * unit) {
+        return cells;
+    }
+    // Which can make a segment that much longer.
+    let room = cell - 64;
     let elements = if size > room { 1 } else { room / size };
     let segments = (bytes / size).div_ceil(elements);
     if segments == 0 { 1 } else { segments }
@@ -78,6 +83,52 @@ pub fn allreduce(p: &Params) -> Schedule {
 pub fn reduce(p: &Params) -> Schedule {
     let root = p.root_rank();
     through_cells(p, |rank| rank == root)
+}
+
+/// Reduce, `flat`: the root combines straight from the cells that the others fill, in rank order.
+///
+/// ```text
+///  rest   s0 → cell 0   s1 → cell 1   s2 → cell 2   …
+///  root                 own s0, cells 0 → s0   …
+/// ```
+pub fn reduce_flat(p: &Params) -> Schedule {
+    let mut b = Builder::new();
+    let mut area = Area::whole(p);
+    let root = p.root_rank();
+    let mine = if p.in_place { Buf::Recv } else { Buf::Send };
+    let aside = (area.me == root && !may_hold_partial_results(p)).then(|| b.typed());
+    for s in 0..p.segments {
+        let own = Ref::part(mine, s, s + 1, p.segments);
+        let cell = |owner: u32| own.at_start_of(Buf::Cell { owner: owner as u16, round: area.round });
+        if area.me == root {
+            for i in area.others() {
+                b.await_line(area.round, Line::Of(i), Ref::SIGNAL);
+            }
+            let operand = |i: u32| if i == root { own } else { cell(i) };
+            let result = own.within(Buf::Recv);
+            let into = aside.map_or(result, |aside| own.at_start_of(aside));
+            let mut acc = operand(area.size - 1);
+            for i in (0..area.size - 1).rev() {
+                b.reduce(into, operand(i), acc);
+                acc = into;
+            }
+            b.copy(result, acc);
+        } else {
+            b.claim(area.round);
+            b.copy(cell(area.me), own);
+            b.publish(area.round, area.own(), Ref::SIGNAL, Wake::One(root));
+        }
+        area.round += 1;
+        area.retire(&mut b);
+    }
+    b.finish()
+}
+
+/// Whether the root's result may be combined where it belongs: unless its own contribution lies there, and is not
+/// among the first two that are combined, or is one that must stay the left operand.
+fn may_hold_partial_results(p: &Params) -> bool {
+    let after = p.size - 1 - p.rank;
+    !p.in_place || after == 0 || after == 1 && p.commutative
 }
 
 fn through_cells(p: &Params, gets_result: impl Fn(u32) -> bool) -> Schedule {
@@ -205,38 +256,154 @@ fn prefixes(p: &Params, inclusive: bool) -> Schedule {
     b.finish()
 }
 
+/// Rounds by which an exchange fills cells before it empties those of the others, so that nobody waits for a cell under
+/// way; below [`CELLS`], so that nobody waits for room forever.
+const AHEAD: u32 = 3;
+const _: () = assert!((AHEAD as usize) < CELLS);
+
 /// Allgather: every rank streams its block through its own cells, all copy from all.
 ///
 /// ```text
-///  round s   segment s of block r → cell of r; cells 0 … n-1 → segment s of all blocks
+///  round s   segment s of block r → cell of r; cells 0 … n-1 of round s - AHEAD → that segment of all blocks
 /// ```
 pub fn allgather(p: &Params) -> Schedule {
     let mut b = Builder::new();
-    let mut area = Area::whole(p);
-    let (me, n) = (area.me, area.size);
-    let own_block = if p.in_place { Ref::blocks(Buf::Recv, me, me + 1) } else { Ref::all(Buf::Send) };
+    let area = Area::whole(p);
+    let (me, n, segments) = (area.me, area.size, p.segments);
     let data = if p.contiguous { Buf::RecvBytes } else { b.packed() };
-    if p.contiguous {
-        b.copy(Ref::blocks(Buf::Recv, me, me + 1), own_block);
-    } else {
-        b.copy(Ref::blocks(data, me, me + 1), own_block);
+    let piece = |i: u32, s: u32| Ref::part(data, i * segments + s, i * segments + s + 1, segments);
+    let given = p.contiguous && !p.in_place;
+    let own = |s: u32| if given { Ref::part(Buf::SendBytes, s, s + 1, segments) } else { piece(me, s) };
+    if !p.contiguous {
+        let block = if p.in_place { Ref::blocks(Buf::Recv, me, me + 1) } else { Ref::all(Buf::Send) };
+        b.copy(Ref::blocks(data, me, me + 1), block);
     }
-    for s in 0..p.segments {
-        let round = area.round;
-        let piece = |i: u32| Ref::part(data, i * p.segments + s, i * p.segments + s + 1, p.segments);
-        let cell = |i: u32| piece(i).at_start_of(Buf::CellBytes { owner: i as u16, round });
-        b.claim(round);
-        b.copy(cell(me), piece(me));
-        b.publish(round, area.own(), Ref::SIGNAL, Wake::All);
-        for i in area.others() {
-            b.await_line(round, Line::Of(i), Ref::SIGNAL);
-            b.copy(piece(i), cell(i));
+    exchange(&mut b, segments, |b, step| match step {
+        Exchange::Fill(s) => {
+            let cell = own(s).at_start_of(Buf::CellBytes { owner: me as u16, round: s as u16 });
+            b.copy(cell, own(s));
+            b.publish(s as u16, area.own(), Ref::SIGNAL, Wake::All);
+            b.copy(piece(me, s), own(s));
+        }
+        Exchange::Empty(s) => {
+            for i in area.others() {
+                let cell = piece(i, s).at_start_of(Buf::CellBytes { owner: i as u16, round: s as u16 });
+                b.await_line(s as u16, Line::Of(i), Ref::SIGNAL);
+                b.copy(piece(i, s), cell);
+            }
+        }
+    });
+    if !p.contiguous {
+        b.copy(Ref::blocks(Buf::Recv, 0, n), Ref::blocks(data, 0, n));
+    }
+    b.finish()
+}
+
+/// Scatter: the root streams the blocks of the others through its cells, one after the other.
+///
+/// ```text
+///  rounds of distance d   root: segments of the block for root+d → cells → root+d
+/// ```
+pub fn scatter(p: &Params) -> Schedule {
+    let mut b = Builder::new();
+    let mut area = Area::whole(p);
+    let (me, n, root) = (area.me, area.size, p.root_rank());
+    let data = match (p.contiguous, me == root) {
+        (true, true) => Buf::SendBytes,
+        (true, false) => Buf::RecvBytes,
+        (false, _) => b.packed(),
+    };
+    if me == root && !p.contiguous {
+        b.copy(Ref::blocks(data, 0, n), Ref::blocks(Buf::Send, 0, n));
+    }
+    for (to, s) in (1..n).flat_map(|d| (0..p.segments).map(move |s| ((root + d) % n, s))) {
+        let block = if me == root { to } else { 0 };
+        let segment = Ref::part(data, block * p.segments + s, block * p.segments + s + 1, p.segments);
+        let cell = segment.at_start_of(Buf::CellBytes { owner: root as u16, round: area.round });
+        if me == root {
+            b.claim(area.round);
+            b.copy(cell, segment);
+            b.publish(area.round, area.own(), Ref::SIGNAL, Wake::One(to));
+        } else if me == to {
+            b.await_line(area.round, Line::Of(root), Ref::SIGNAL);
+            b.copy(segment, cell);
         }
         area.round += 1;
         area.retire(&mut b);
+    }
+    if me == root && !p.in_place {
+        b.copy(Ref::all(Buf::Recv), Ref::blocks(Buf::Send, me, me + 1));
+    } else if me != root && !p.contiguous {
+        b.copy(Ref::all(Buf::Recv), Ref::all(data));
+    }
+    b.finish()
+}
+
+/// Alltoall: every rank streams its blocks for the others through its own cells, one after the other.
+///
+/// ```text
+///  rounds of distance d   segments of the block for r+d → cell of r; cell of r-d → segments of its block
+/// ```
+pub fn alltoall(p: &Params) -> Schedule {
+    let mut b = Builder::new();
+    let area = Area::whole(p);
+    let (me, n, segments) = (area.me, area.size, p.segments);
+    let given = p.contiguous && !p.in_place;
+    let source = if given { Buf::SendBytes } else { b.packed() };
+    let data = if p.contiguous { Buf::RecvBytes } else { b.packed() };
+    if !given {
+        let buffer = if p.in_place { Buf::Recv } else { Buf::Send };
+        b.copy(Ref::blocks(source, 0, n), Ref::blocks(buffer, 0, n));
+    }
+    let piece = |buf, i: u32, s: u32| Ref::part(buf, i * segments + s, i * segments + s + 1, segments);
+    let cell = |of: Ref, owner: u32, round: u32| {
+        of.at_start_of(Buf::CellBytes { owner: owner as u16, round: round as u16 })
+    };
+    exchange(&mut b, segments * (n - 1), |b, step| match step {
+        Exchange::Fill(round) => {
+            let (distance, s) = (round / segments + 1, round % segments);
+            let to = (me + distance) % n;
+            let from = piece(source, to, s);
+            b.copy(cell(from, me, round), from);
+            b.publish(round as u16, area.own(), Ref::SIGNAL, Wake::One(to));
+            if distance == 1 {
+                b.copy(piece(data, me, s), piece(source, me, s));
+            }
+        }
+        Exchange::Empty(round) => {
+            let (distance, s) = (round / segments + 1, round % segments);
+            let from = (me + n - distance) % n;
+            b.await_line(round as u16, Line::Of(from), Ref::SIGNAL);
+            b.copy(piece(data, from, s), cell(piece(data, from, s), from, round));
+        }
+    });
+    if n == 1 {
+        b.copy(Ref::all(data), Ref::all(source));
     }
     if !p.contiguous {
         b.copy(Ref::blocks(Buf::Recv, 0, n), Ref::blocks(data, 0, n));
     }
     b.finish()
+}
+
+/// One half of a round.
+enum Exchange {
+    /// Fill the own cell.
+    Fill(u32),
+    /// Empty the others'.
+    Empty(u32),
+}
+
+/// Rounds of an exchange through cells, filled [`AHEAD`] of being emptied.
+fn exchange(b: &mut Builder, rounds: u32, mut emit: impl FnMut(&mut Builder, Exchange)) {
+    for step in 0..rounds + AHEAD {
+        if step < rounds {
+            b.claim(step as u16);
+            emit(b, Exchange::Fill(step));
+        }
+        if let Some(round) = step.checked_sub(AHEAD).filter(|&round| round < rounds) {
+            emit(b, Exchange::Empty(round));
+            b.retire(round as u16);
+        }
+    }
 }

@@ -7,6 +7,9 @@
 //! | some cells | [`cells`] | each byte once into a cell, once out |
 //! | more | [`direct`] | each byte once, read from the user's buffer |
 //!
+//! Between processors that share a cache, cells of which enough take turns are the faster way for most of what two
+//! ranks have: the kernel's walk through the other process's pages takes longer than the second copy.
+//!
 //! With more ranks than cores what counts is how often a rank must be scheduled before it can go on: once
 //! where the last arriver releases all (`*_gate`), twice for the leader of a flat fan-in, log2(n) times in
 //! a dissemination.

@@ -53,6 +53,7 @@ pub(super) fn learn(comm: &mut Comm, world: Option<&World>, tuned: &Tuned, coll:
         placement: placement(comm, world),
         area: true,
         direct: comm.coll.direct == Some(true),
+        near: comm.coll.near,
     };
     let usual = !tuned.online && !tuned.reproducible && tuned.check != Level::Full;
     let chosen = if usual { tuned.select_up_to(&query) } else { None };
