@@ -5,7 +5,7 @@ use crate::connect::State;
 use crate::eager_get::Fetched;
 use crate::transport::Ugni;
 use crate::wire;
-use btl::{Arrival, Peer};
+use btl::{Arrival, Peer, Take};
 use gni::{ANY_TAG, Clock, CqFault, Gni};
 use mem::PeerBytes;
 
@@ -111,6 +111,45 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         }
     }
 
+    /// Whether a mailbox has a message, control messages included, at one of so many looks.
+    #[inline]
+    pub(crate) fn has_message(&mut self, connection: u32, looks: u32) -> bool {
+        let entry = self.connections.get(connection);
+        if entry.state != State::Connected || self.plan.msgq {
+            return false;
+        }
+        let ep = entry.messages;
+        for _ in 0..looks {
+            if self.nic.smsg_get_next_wtag(ep, ANY_TAG).is_ok() {
+                return true;
+            }
+            core::hint::spin_loop();
+        }
+        false
+    }
+
+    /// Shows the next message in a mailbox, if it is an inline one, and releases it if it is taken.
+    #[inline]
+    pub(crate) fn take_message<T: Take>(&mut self, connection: u32, take: T) -> Option<T::Taken> {
+        let entry = self.connections.get(connection);
+        if entry.state != State::Connected || self.plan.msgq {
+            return None;
+        }
+        let ep = entry.messages;
+        let message = self.nic.smsg_get_next_wtag(ep, ANY_TAG).ok()?;
+        if message.tag != wire::SEND {
+            // The control messages before it are treated; the message, if any, is found by the next look.
+            self.next_message(connection);
+            return None;
+        }
+        let (header, payload) = wire::parse_send(message.bytes)?;
+        let taken = take.take(header, payload)?;
+        // The message was current a moment ago.
+        let _ = self.nic.smsg_release(ep);
+        self.pass_turn(connection);
+        Some(taken)
+    }
+
     /// Treats a control message; one that does not hold together is dropped.
     fn take_control(&mut self, connection: u32, tag: u8, bytes: PeerBytes<'_>) {
         match tag {
@@ -191,15 +230,21 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
                 let ep = self.connections.get(connection).messages;
                 // Released once per arrival.
                 let _ = self.nic.smsg_release(ep);
-                if self.active.len() > 1 && self.active.front() == Some(&connection) {
-                    self.active.rotate_left(1);
-                    self.looked = self.looked.saturating_sub(1);
-                } else {
-                    self.looked = 0;
-                }
+                self.pass_turn(connection);
             }
             Token::Buffer(number) => self.receive_buffers.give(number),
             Token::Shared => *self.shown = None,
+        }
+    }
+
+    /// Gives the next peer its turn, after a message of this one.
+    #[inline]
+    fn pass_turn(&mut self, connection: u32) {
+        if self.active.len() > 1 && self.active.front() == Some(&connection) {
+            self.active.rotate_left(1);
+            self.looked = self.looked.saturating_sub(1);
+        } else {
+            self.looked = 0;
         }
     }
 }

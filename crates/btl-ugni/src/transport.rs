@@ -375,13 +375,7 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
 
     #[inline]
     fn receive_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
-        let connection = self.connections.of(Peer(route.0))?;
-        let arrival = self.next_message(connection)?;
-        let taken = take.take(arrival.header, arrival.payload);
-        if taken.is_some() {
-            self.release_token(Token::unpack(arrival.token));
-        }
-        taken
+        self.take_message(self.connections.of(Peer(route.0))?, take)
     }
 
     /// Whoever only looks here takes no turns, so that some are taken before the looks.
@@ -389,13 +383,7 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
     fn look_out(&mut self, route: Route, looks: u32) -> bool {
         let Some(connection) = self.connections.of(Peer(route.0)) else { return false };
         self.take_turn_among_looks();
-        for _ in 0..looks {
-            if self.next_message(connection).is_some() {
-                return true;
-            }
-            core::hint::spin_loop();
-        }
-        false
+        self.has_message(connection, looks)
     }
 
     #[inline]

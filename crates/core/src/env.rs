@@ -64,6 +64,9 @@ fn join(t: &mut Token) {
         state.params.report_unknown();
     }
     let (bml, ob1) = crate::transport::open(&mut job, &state.params).unwrap_or_else(|error| give_up(&error));
+    if bml.vader().is_none() {
+        state.comms.without_lines();
+    }
     (state.bml, state.ob1) = (bml, ob1);
     state.pool = RegisteredPool::new(state.params.rcache.pages());
     state.params.settle(job.oversubscribed);

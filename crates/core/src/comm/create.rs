@@ -332,7 +332,9 @@ impl Comm {
         if let Some(local) = &mut self.local {
             local.context = (id + 1) << 1;
         }
-        self.line = Line::of(self);
+        if !self.line.is_none() {
+            self.line = Line::of(self);
+        }
     }
 
     /// Context ids that the communicator holds.

@@ -20,6 +20,11 @@ impl Line {
         Line { peers: Arc::new([]), origin: Origin::new(0, 0) }
     }
 
+    /// Whether it names no rank, so that nothing in it need be right.
+    pub fn is_none(&self) -> bool {
+        self.peers.is_empty()
+    }
+
     /// The line of a communicator as it is now.
     pub fn of(comm: &Comm) -> Line {
         Line { peers: comm.peers.clone(), origin: Origin::new(comm.context, comm.rank) }

@@ -106,12 +106,25 @@ pub(crate) struct Comms {
     builtin: [Option<Box<Comm>>; 2],
     /// Their lines, or such of no communicator.
     lines: [Line; 2],
+    /// Whether communicators have lines of their own.
+    straight: bool,
     slab: Objects<Box<Comm>>,
 }
 
 impl Comms {
     pub fn new() -> Comms {
-        Comms { builtin: [None, None], lines: [Line::none(), Line::none()], slab: Objects::new() }
+        let lines = [Line::none(), Line::none()];
+        Comms { builtin: [None, None], lines, straight: true, slab: Objects::new() }
+    }
+
+    /// Has communicators have no lines, so that calls find out early that there is no straight way to any rank. To be
+    /// called before there are any.
+    pub fn without_lines(&mut self) {
+        self.straight = false;
+    }
+
+    fn line_of(&self, comm: &Comm) -> Line {
+        if self.straight { Line::of(comm) } else { Line::none() }
     }
 
     /// The line of the communicator behind a handle; if it is none, there is none or one without ranks.
@@ -160,7 +173,7 @@ impl Comms {
     pub fn set_builtin(&mut self, handle: abi::Comm, comm: Comm) {
         let comm = Comm { handle, ..comm };
         let place = usize::from(handle == abi::COMM_SELF);
-        self.lines[place] = Line::of(&comm);
+        self.lines[place] = self.line_of(&comm);
         self.builtin[place] = Some(Box::new(comm));
     }
 
@@ -169,6 +182,7 @@ impl Comms {
     /// # Errors
     /// `MPI_ERR_OTHER` when there are 2^20 communicators.
     pub fn add(&mut self, comm: Comm) -> Result<abi::Comm> {
+        let line = self.line_of(&comm);
         let key = self
             .slab
             .insert(Box::new(comm))
@@ -176,7 +190,7 @@ impl Comms {
         let handle = abi::Comm(handle::make(Kind::Comm, key));
         if let Some(comm) = self.slab.get_mut(key) {
             comm.handle = handle;
-            comm.line = Line::of(comm);
+            comm.line = line;
         }
         Ok(handle)
     }

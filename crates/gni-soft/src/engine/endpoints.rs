@@ -35,6 +35,16 @@ impl Endpoint {
         self.local_word.or(self.bound.map(|bound| bound.inst.0)).unwrap_or_default()
     }
 
+    /// The peer in the fabric's terms, looked up once.
+    #[inline]
+    pub(super) fn peer<F: Fabric>(&mut self, fabric: &mut F) -> Option<PeerIndex> {
+        let bound = self.bound.as_mut()?;
+        if bound.index.is_none() {
+            bound.index = fabric.resolve(bound.pe, bound.inst);
+        }
+        bound.index
+    }
+
     /// The word of events in the peer's queues.
     pub(super) fn remote_word(&self, own: InstId) -> u32 {
         self.remote_word.unwrap_or(own.0)

@@ -120,11 +120,7 @@ impl<F: Fabric> SoftNic<F> {
     /// The endpoint's peer in the fabric's terms, looked up once.
     #[inline]
     fn peer_of(&mut self, ep: u32) -> Option<PeerIndex> {
-        let bound = self.eps.get_mut(ep)?.bound.as_mut()?;
-        if bound.index.is_none() {
-            bound.index = self.fabric.resolve(bound.pe, bound.inst);
-        }
-        bound.index
+        self.eps.get_mut(ep)?.peer(&mut self.fabric)
     }
 
     fn insert_flight(&mut self, flight: Flight) -> Result<u32> {

@@ -10,7 +10,7 @@
 
 use super::{Flight, SoftNic};
 use crate::access::Want;
-use crate::fabric::{Action, Class, Fabric, LOST_EVENT, Submit, Ticket, Tx};
+use crate::fabric::{Action, Class, Fabric, LOST_EVENT, PeerIndex, Submit, Ticket, Tx, Window};
 use crate::fault::Mishap;
 use crate::mailbox::{self, SLOT_HEADER, Shape, SlotHeader};
 use gni::{
@@ -189,54 +189,50 @@ impl<F: Fabric> SoftNic<F> {
         msg_id: u32,
         tag: u8,
     ) -> Result<()> {
-        let endpoint = self.eps.get_mut(ep.0).ok_or(Error::InvalidParam)?;
-        let mailboxes = endpoint.mailboxes.as_mut().ok_or(Error::InvalidState)?;
+        let SoftNic { eps, fabric, faults, stats, .. } = self;
+        let endpoint = eps.get_mut(ep.0).ok_or(Error::InvalidParam)?;
+        let peer = endpoint.peer(fabric);
+        let mailboxes = endpoint.mailboxes.as_deref_mut().ok_or(Error::InvalidState)?;
         let len = header.len() + data.remaining();
         if len > mailboxes.max_size as usize {
             return Err(Error::Resource);
         }
         if endpoint.requests >= endpoint.request_limit {
-            self.stats.request_stalls += 1;
+            stats.request_stalls += 1;
             return Err(Error::NotDone);
         }
         if !mailboxes.has_credit() {
-            self.stats.credit_stalls += 1;
+            stats.credit_stalls += 1;
             return Err(Error::NotDone);
         }
-        if self.faults.active || !self.send_through_window(ep.0, header, data, msg_id, tag, len) {
-            self.ship(ep.0, header, data, msg_id, tag)?;
-        }
-        self.stats.messages += 1;
-        Ok(())
-    }
-
-    /// Writes the message straight into the peer's mailbox where the fabric can show it to us.
-    #[inline]
-    fn send_through_window<S: Source>(
-        &mut self,
-        ep: u32,
-        header: &[u8],
-        data: &mut S,
-        msg_id: u32,
-        tag: u8,
-        len: usize,
-    ) -> bool {
-        let Some(peer) = self.peer_of(ep) else { return false };
-        let SoftNic { eps, fabric, .. } = self;
-        let Some(endpoint) = eps.get_mut(ep) else { return false };
-        let Some(mailboxes) = endpoint.mailboxes.as_mut() else { return false };
-        let (slot, bytes) = (mailboxes.send_slot, SLOT_HEADER + len);
-        let Some(window) = fabric.window(peer, mailboxes.remote_handle, slot, bytes) else {
-            return false;
+        // Straight into the peer's mailbox where the fabric can show it to us.
+        let bytes = SLOT_HEADER + len;
+        let peer = peer.filter(|_| !faults.active);
+        let window = peer.and_then(|peer| {
+            fabric
+                .window(peer, mailboxes.remote_handle, mailboxes.send_slot, bytes)
+                .map(|window| (peer, window))
+        });
+        let Some((peer, Window { space, queue })) = window else {
+            return self.ship(ep.0, header, data, msg_id, tag);
         };
         let head = mailboxes.next_header(len, tag);
         mailboxes.note_sent();
-        fill_slot(&window.space, head, header, data);
-        // The message can be seen. What follows happens while it crosses to the reader.
-        if let Some(queue) = window.queue {
-            let word = endpoint.remote_word(fabric.inst());
+        fill_slot(&space, head, header, data);
+        self.note_message(ep.0, peer, queue, msg_id);
+        Ok(())
+    }
+
+    /// Makes the entries of a message that can be seen already: this happens while it crosses to the reader.
+    #[inline(never)]
+    fn note_message(&mut self, ep: u32, peer: PeerIndex, queue: Option<u32>, msg_id: u32) {
+        self.stats.messages += 1;
+        let own = self.fabric.inst();
+        let Some(endpoint) = self.eps.get_mut(ep) else { return };
+        if let Some(queue) = queue {
+            let word = endpoint.remote_word(own);
             let entry = CqEntry::new(EventType::Smsg, HwStatus::Ok, word.into(), 0);
-            fabric.push_event(peer, queue, entry.raw());
+            self.fabric.push_event(peer, queue, entry.raw());
         }
         if let Some(source) = endpoint.source {
             endpoint.requests += 1;
@@ -244,10 +240,10 @@ impl<F: Fabric> SoftNic<F> {
             let entry = CqEntry::new(EventType::Smsg, HwStatus::Ok, word.into(), msg_id);
             self.push_local(Some(source), entry, Some(ep));
         }
-        true
     }
 
     /// Copies the message and sends the copy, which stays until it is delivered.
+    #[cold]
     fn ship<S: Source>(&mut self, ep: u32, header: &[u8], data: &mut S, msg_id: u32, tag: u8) -> Result<()> {
         let endpoint = self.eps.get_mut(ep).ok_or(Error::InvalidParam)?;
         let mailboxes = endpoint.mailboxes.as_mut().ok_or(Error::InvalidState)?;
@@ -261,6 +257,7 @@ impl<F: Fabric> SoftNic<F> {
         endpoint.requests += 1;
         let shipment = Shipment { ep, number, msg_id, image: image.into(), tries: 0, spoiled: false };
         let key = self.insert_flight(Flight::Message(Box::new(shipment)))?;
+        self.stats.messages += 1;
         if self.faults.early_event() {
             self.announce(ep);
             self.later.push((self.turn + 2, key));
