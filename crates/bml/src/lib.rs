@@ -32,6 +32,9 @@ enum Reached {
     Gemini,
 }
 
+/// The route of a process to itself. No other transport has such a place.
+const TO_ITSELF: Route = Route(u32::MAX - 1);
+
 /// The transport over Gemini as processes use it: over the NIC of their host, told the time by the host's clock.
 pub type Gemini = Ugni<SoftNic<HostNic>, fn() -> Time>;
 
@@ -219,9 +222,11 @@ impl Btl for Bml {
         on_route!(self, peer, btl => btl.send(peer, header, payload))
     }
 
-    /// All routes are vader's or, where there is no vader, Gemini's; every other peer is reached the long way.
+    /// All routes but that of this process to itself are vader's or, where there is no vader, Gemini's; every other peer is
+    /// reached the long way.
     fn route(&self, peer: Peer) -> Route {
         match (&self.vader, &self.gemini, self.reached(peer)) {
+            (_, _, Reached::Itself) => TO_ITSELF,
             (Some(vader), _, Reached::Vader) => vader.route(peer),
             (None, Some(gemini), Reached::Gemini) => gemini.route(peer),
             _ => Route::NONE,
@@ -254,6 +259,7 @@ impl Btl for Bml {
         payload: &mut S,
     ) -> Result<(), Busy> {
         match &mut self.vader {
+            _ if route == TO_ITSELF => self.loopback.send_eager_on(route, header, payload),
             Some(vader) => vader.send_eager_on(route, header, payload),
             None => self.send_by_gemini(route, header, payload).map(drop),
         }
@@ -265,9 +271,22 @@ impl Btl for Bml {
         self.vader.as_mut()?.receive_if(route, take)
     }
 
+    /// Receives by vader only, as [`Bml::send_on`] sends. What Gemini brings meanwhile is for [`Btl::receive_longer_if`].
+    #[inline(always)]
+    fn receive_within<T: Take>(&mut self, route: Route, looks: u32, take: T) -> Option<T::Taken> {
+        let Some(vader) = &mut self.vader else {
+            if route != TO_ITSELF {
+                self.look_out_by_gemini(route, looks);
+            }
+            return None;
+        };
+        vader.receive_within(route, looks, take)
+    }
+
     #[inline(always)]
     fn look_out(&mut self, route: Route, looks: u32) -> bool {
         match &mut self.vader {
+            _ if route == TO_ITSELF => self.loopback.look_out(route, looks),
             Some(vader) => vader.look_out(route, looks),
             None => self.look_out_by_gemini(route, looks),
         }
@@ -276,6 +295,7 @@ impl Btl for Bml {
     #[inline(always)]
     fn receive_longer_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
         match &mut self.vader {
+            _ if route == TO_ITSELF => self.loopback.receive_longer_if(route, take),
             Some(vader) => vader.receive_longer_if(route, take),
             None => self.gemini.as_mut()?.receive_if(route, take),
         }

@@ -8,7 +8,7 @@ mod runs;
 
 use std::collections::VecDeque;
 
-use btl::{Access, Arrival, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Sleep};
+use btl::{Access, Arrival, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take};
 use mem::{Source, UserMem};
 use parcel::Parcel;
 use runs::Exposed;
@@ -92,6 +92,13 @@ impl Loopback {
         self.doorbell.ring(|word| platform::futex::wake(word, i32::MAX));
     }
 
+    /// Keeps a parcel's memory for another one.
+    fn spare(&mut self, parcel: Parcel) {
+        if self.spare.len() < MOST_SPARE {
+            self.spare.push(parcel);
+        }
+    }
+
     fn named(&self, key: &RemoteKey) -> Result<&Exposed, Refusal> {
         slab_key(key).and_then(|key| self.exposed.get(key)).ok_or(Refusal::Unfit)
     }
@@ -140,6 +147,32 @@ impl Btl for Loopback {
         Ok(())
     }
 
+    fn send_eager_on<S: Source>(
+        &mut self,
+        _route: Route,
+        header: &[u64],
+        payload: &mut S,
+    ) -> Result<(), Busy> {
+        self.send(self.me, header, payload)
+    }
+
+    fn look_out(&mut self, _route: Route, _looks: u32) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    fn receive_longer_if<T: Take>(&mut self, _route: Route, take: T) -> Option<T::Taken> {
+        // SAFETY: the parcel stays the first one, untouched, until the message is taken and its views are of no more use.
+        let (header, payload) = unsafe { self.waiting.front()?.views() };
+        if self.is_lent {
+            return None;
+        }
+        let taken = take.take(header, payload)?;
+        if let Some(parcel) = self.waiting.pop_front() {
+            self.spare(parcel);
+        }
+        Some(taken)
+    }
+
     fn next_arrival(&mut self) -> Option<Arrival> {
         if self.is_lent {
             return None;
@@ -157,9 +190,8 @@ impl Btl for Loopback {
 
     fn release(&mut self, _arrival: Arrival) {
         self.is_lent = false;
-        if self.spare.len() < MOST_SPARE {
-            self.spare.push(core::mem::take(&mut self.lent));
-        }
+        let parcel = core::mem::take(&mut *self.lent);
+        self.spare(parcel);
     }
 
     fn next_event(&mut self) -> Option<Event> {

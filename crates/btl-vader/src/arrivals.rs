@@ -77,17 +77,28 @@ impl Vader {
         Some(taken)
     }
 
-    /// Looks for a message of the peer at `local` up to `looks` times, after what is done while there is none.
+    /// As [`Vader::next_of_one_if`], looking for the message up to `looks` times.
+    #[inline(always)]
+    pub(crate) fn next_of_one_within<T: Take>(
+        &mut self,
+        local: u32,
+        looks: u32,
+        take: T,
+    ) -> Option<T::Taken> {
+        let link = self.links.get_mut(local as usize)?;
+        use_idle_time(link);
+        let inbound = &mut link.inbound;
+        let (header, payload) = inbound.await_short(looks)?;
+        let taken = take.take(header, payload)?;
+        inbound.advance_short();
+        Some(taken)
+    }
+
+    /// Looks for a message of the peer at `local` up to `looks` times.
     #[inline(always)]
     pub(crate) fn look_out_for_one(&mut self, local: u32, looks: u32) -> bool {
         let Some(link) = self.links.get_mut(local as usize) else { return false };
-        if link.inbound.look().is_some() {
-            return true;
-        }
-        link.outbound.idle();
-        if link.inbound.is_open() && link.inbound.idle() {
-            room(link.doorbell);
-        }
+        use_idle_time(link);
         link.inbound.look_out(looks)
     }
 
@@ -254,6 +265,18 @@ fn longer_if<T: Take>(link: &mut Link, word: Arrived, take: T) -> Option<T::Take
         room(link.doorbell);
     }
     Some(taken)
+}
+
+/// Does what is best done while there is no message of the peer, if there is none.
+#[inline(always)]
+fn use_idle_time(link: &mut Link) {
+    if link.inbound.look().is_some() {
+        return;
+    }
+    link.outbound.idle();
+    if link.inbound.is_open() && link.inbound.idle() {
+        room(link.doorbell);
+    }
 }
 
 /// There is room at us, or a cell is back: its owner may sleep for want of it.

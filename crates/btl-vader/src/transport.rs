@@ -140,6 +140,11 @@ impl Btl for Vader {
     }
 
     #[inline(always)]
+    fn receive_within<T: Take>(&mut self, route: Route, looks: u32, take: T) -> Option<T::Taken> {
+        self.next_of_one_within(route.0, looks, take)
+    }
+
+    #[inline(always)]
     fn look_out(&mut self, route: Route, looks: u32) -> bool {
         self.look_out_for_one(route.0, looks)
     }

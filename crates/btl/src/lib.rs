@@ -221,6 +221,13 @@ pub trait Btl {
         None
     }
 
+    /// As [`Btl::receive_if`], looking for the message up to `looks` times in a row, without giving way. Whatever can be
+    /// done before the message comes is done then.
+    #[inline(always)]
+    fn receive_within<T: Take>(&mut self, route: Route, _looks: u32, take: T) -> Option<T::Taken> {
+        self.receive_if(route, take)
+    }
+
     /// Looks for the next message on `route`, short or not, up to `looks` times in a row, without giving way; whether
     /// it is there.
     #[inline(always)]

@@ -52,10 +52,18 @@ fn raising(entry: Entry<'_>, parameters: &[Parameter]) -> String {
             format!("entry! {{ MPI_{name}, PMPI_{name}, body_{name}, {stack}, ({crossing}) {{ {body} }} }}\n")
         }
         Some(straight) => {
-            let line = straight_line(straight, parameters);
-            format!(
-                "entry! {{ MPI_{name}, PMPI_{name}, straight_{name}, long_{name}, body_{name}, {stack}, \
-                 ({crossing}) {{ {line} }} {{ {body} }} }}\n"
+            let lines = [Some(straight), entry.function.soon.as_ref()];
+            let named =
+                ["straight", "soon"].into_iter().zip(lines).filter_map(|(kind, line)| Some((kind, line?)));
+            let (mut text, mut names) = (String::new(), Vec::new());
+            for (kind, line) in named {
+                let call = straight_line(line, parameters);
+                text += &format!("line! {{ {kind}_{name}, ({crossing}) {{ {call} }} }}\n");
+                names.push(format!("{kind}_{name}"));
+            }
+            text + &format!(
+                "entry! {{ MPI_{name}, PMPI_{name}, [{}], long_{name}, body_{name}, {stack}, ({crossing}) {{ {body} }} }}\n",
+                names.join(" ")
             )
         }
     }

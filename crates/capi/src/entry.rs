@@ -7,8 +7,8 @@
 //!
 //! Elsewhere the handler is called from the frame of `PMPI_X`, as "C-unwind".
 
-/// Exports a function that may raise an error: its two names and its body, and the straight line that is tried
-/// before that where there is one.
+/// Exports a function that may raise an error: its two names and its body. One or two straight lines, see [`line`], are
+/// tried before that where there are some.
 ///
 /// `stack` is the number of arguments passed on the stack.
 macro_rules! entry {
@@ -20,21 +20,27 @@ macro_rules! entry {
         crate::entry::alias! { $mpi, $pmpi, ($($argument: $kind),*) -> i32 }
     };
     (
-        $mpi:ident, $pmpi:ident, $straight:ident, $long:ident, $name:ident, $stack:literal,
-        ($($argument:ident: $kind:ty),*) $line:block $body:block
+        $mpi:ident, $pmpi:ident, [$straight:ident $($soon:ident)?], $long:ident, $name:ident, $stack:literal,
+        ($($argument:ident: $kind:ty),*) $body:block
     ) => {
-        unsafe extern "C" fn $straight($($argument: $kind),*) -> i32 $line
-
         #[cold]
         #[allow(unused_variables)]
         unsafe extern "C" fn $name($($argument: $kind),*) -> Answer $body
 
         crate::entry::caller! { $long, $name, $stack, ($($argument: $kind),*) }
-        crate::entry::straight_caller! { $pmpi, $straight, $long, $stack, ($($argument: $kind),*) }
+        crate::entry::straight_caller! { $pmpi, [$straight $($soon)?], $long, $stack, ($($argument: $kind),*) }
         crate::entry::alias! { $mpi, $pmpi, ($($argument: $kind),*) -> i32 }
     };
 }
 pub(crate) use entry;
+
+/// A straight line as [`straight_caller`] calls it: 0 when it did everything.
+macro_rules! line {
+    ($name:ident, ($($argument:ident: $kind:ty),*) $line:block) => {
+        unsafe extern "C" fn $name($($argument: $kind),*) -> i32 $line
+    };
+}
+pub(crate) use line;
 
 /// The caller of a body, which is `PMPI_X` itself where there is no straight line.
 ///
@@ -76,15 +82,22 @@ macro_rules! caller {
     };
 }
 
-/// `PMPI_X` with a straight line, which has all registers for itself: the arguments are kept here, and the long way
-/// gets them where the straight one says that it did nothing, or the straight one once more.
+/// `PMPI_X` with a straight line, which has all registers for itself: the arguments are kept here, and the second straight
+/// line, if there is one, then the long way get them where the one before says that it did nothing, or the straight one
+/// once more.
 ///
 /// ```text
 ///   call:    arg 7 | arg 8 … | padding | arg 1 … arg 6 | return address | arg 7 | arg 8 …
 /// ```
 #[cfg(target_arch = "x86_64")]
 macro_rules! straight_caller {
-    ($pmpi:ident, $straight:ident, $long:ident, $stack:literal, $arguments:tt) => {
+    ($pmpi:ident, [$straight:ident], $long:ident, $stack:literal, $arguments:tt) => {
+        crate::entry::straight_caller! { @ $pmpi, $straight, 0, $straight, $long, $stack }
+    };
+    ($pmpi:ident, [$straight:ident $soon:ident], $long:ident, $stack:literal, $arguments:tt) => {
+        crate::entry::straight_caller! { @ $pmpi, $straight, 1, $soon, $long, $stack }
+    };
+    (@ $pmpi:ident, $straight:ident, $has_soon:literal, $soon:ident, $long:ident, $stack:literal) => {
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $pmpi() -> i32 {
@@ -109,12 +122,31 @@ macro_rules! straight_caller {
                 "call {straight}",
                 "test eax, eax",
                 "jne 2f",
+                "4:",
                 "add rsp, {frame}",
                 ".cfi_remember_state",
                 ".cfi_adjust_cfa_offset -{frame}",
                 "ret",
                 "2:",
                 ".cfi_restore_state",
+                ".if {has_soon}",
+                // The arguments once more; those on the stack were the callee's to change.
+                "add rsp, {copies}",
+                ".cfi_adjust_cfa_offset -{copies}",
+                "mov rdi, qword ptr [rsp + {padded}]",
+                "mov rsi, qword ptr [rsp + {padded} + 8]",
+                "mov rdx, qword ptr [rsp + {padded} + 16]",
+                "mov rcx, qword ptr [rsp + {padded} + 24]",
+                "mov r8, qword ptr [rsp + {padded} + 32]",
+                "mov r9, qword ptr [rsp + {padded} + 40]",
+                ".rept {stack}",
+                "push qword ptr [rsp + {frame}]",
+                ".cfi_adjust_cfa_offset 8",
+                ".endr",
+                "call {soon}",
+                "test eax, eax",
+                "je 4b",
+                ".endif",
                 "add rsp, {below}",
                 "pop rdi",
                 "pop rsi",
@@ -131,6 +163,10 @@ macro_rules! straight_caller {
                 stack = const $stack,
                 frame = const 8 * (6 + $stack + crate::entry::padding($stack)),
                 below = const 8 * ($stack + crate::entry::padding($stack)),
+                copies = const 8 * $stack,
+                padded = const 8 * crate::entry::padding($stack),
+                has_soon = const $has_soon,
+                soon = sym $soon,
                 again = const mpi_core::Attempt::AGAIN.code(),
                 straight = sym $straight,
                 long = sym $long,
@@ -164,7 +200,12 @@ macro_rules! caller {
 
 #[cfg(not(target_arch = "x86_64"))]
 macro_rules! straight_caller {
-    ($pmpi:ident, $straight:ident, $long:ident, $stack:literal, ($($argument:ident: $kind:ty),*)) => {
+    ($pmpi:ident, [$straight:ident], $long:ident, $stack:literal, $arguments:tt) => {
+        crate::entry::straight_caller! { $pmpi, [$straight $straight], $long, $stack, $arguments }
+    };
+    (
+        $pmpi:ident, [$straight:ident $soon:ident], $long:ident, $stack:literal, ($($argument:ident: $kind:ty),*)
+    ) => {
         #[unsafe(no_mangle)]
         unsafe extern "C-unwind" fn $pmpi($($argument: $kind),*) -> i32 {
             const AGAIN: i32 = mpi_core::Attempt::AGAIN.code();
@@ -174,6 +215,8 @@ macro_rules! straight_caller {
                     abi::SUCCESS => return abi::SUCCESS,
                     AGAIN => {}
                     // SAFETY: as above; the straight line did nothing.
+                    _ if unsafe { $soon($($argument),*) } == abi::SUCCESS => return abi::SUCCESS,
+                    // SAFETY: as above.
                     _ => return unsafe { $long($($argument),*) },
                 }
             }

@@ -25,7 +25,7 @@ mod functions {
 
     use crate::answer::{Answer, answer, straight, tool, unsupported};
     use crate::direct::direct;
-    use crate::entry::entry;
+    use crate::entry::{entry, line};
 
     include!(concat!(env!("OUT_DIR"), "/functions.rs"));
 }

@@ -119,10 +119,11 @@ pub(crate) fn start(state: &mut State, data: Data, dest: i32, tag: i32, comm: ab
         return Err(Error::new(abi::ERR_BUFFER, "no buffer is attached for buffered sends"));
     }
     let Some(to) = to else { return Ok(()) };
-    if let Data::Contiguous(data) = &data
-        && state.ob1.send_now(&mut state.bml, &to, *data)
-    {
-        return Ok(());
+    if let Data::Contiguous(data) = &data {
+        let State { ob1, bml, .. } = state;
+        if ob1.send_now(bml, &to, *data) || ob1.send_eager_now(bml, &to, *data) {
+            return Ok(());
+        }
     }
     let packed = packed(data);
     let charge = packed.len() as Count + Count::from(abi::BSEND_OVERHEAD);

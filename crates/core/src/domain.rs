@@ -158,6 +158,13 @@ impl Attempt {
     /// Nothing, and the reason is gone: another attempt will do.
     pub const AGAIN: Attempt = Attempt(2);
 
+    /// Nothing: the long way is to be taken; for whoever is not inside MPI yet, as [`PlainGuard::give_up`] in form.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn impossible() -> Attempt {
+        std::hint::black_box(Attempt::NOTHING)
+    }
+
     /// The number that the entry point gets: 0 for [`Attempt::DONE`].
     #[inline(always)]
     pub const fn code(self) -> i32 {

@@ -45,10 +45,14 @@ pub fn send_at_once(
     tag: i32,
     comm: abi::Comm,
 ) -> Attempt {
-    let Some(mut guard) = enter_plain() else { return Attempt::NOTHING };
+    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
     let State { comms, ob1, bml, .. } = &mut *guard;
+    // First, since the compiler would make one test of this and that of the rank, which takes longer.
+    if tag < 0 {
+        return guard.give_up();
+    }
     let Some(line) = comms.line(comm) else { return guard.give_up() };
-    let Some(&peer) = line.peers.get(dest as usize).filter(|_| tag >= 0) else { return guard.give_up() };
+    let Some(&peer) = line.peers.get(dest as usize) else { return guard.give_up() };
     let Some(data) = crate::datatype::simple_within(buf, count, datatype, btl::SHORT) else {
         return guard.give_up();
     };
@@ -151,7 +155,7 @@ fn send_mode(
     }
 }
 
-/// `MPI_Recv`, all but the straight line.
+/// `MPI_Recv`, all but the straight lines.
 #[allow(clippy::too_many_arguments, reason = "the arguments of the MPI call")]
 pub fn recv(
     t: &mut Token,
@@ -161,11 +165,8 @@ pub fn recv(
     source: i32,
     tag: i32,
     comm: abi::Comm,
-    mut status: Option<&mut Status>,
+    status: Option<&mut Status>,
 ) -> Result<()> {
-    if recv_soon(buf, count, datatype, source, tag, comm, status.as_deref_mut()) {
-        return Ok(());
-    }
     let checked = {
         let guard = t.lock();
         let data = guard.data(buf, count, datatype)?;
@@ -204,7 +205,7 @@ pub fn recv_at_once(
     comm: abi::Comm,
     status: Option<&mut Status>,
 ) -> Attempt {
-    let Some(mut guard) = enter_plain() else { return Attempt::NOTHING };
+    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
     let plain = plain_recv(&guard, buf, count, datatype, source, tag, comm);
     let Some((pattern, into)) = plain else { return guard.give_up() };
     let State { ob1, bml, .. } = &mut *guard;
@@ -214,11 +215,11 @@ pub fn recv_at_once(
     }
 }
 
-/// The second straight line: a short message that comes while a rank with a core of its own looks for it, and one that
-/// is here and not short. Not part of the first one, which would have to keep all that this one needs afterwards; here
-/// that happens before the message comes.
-#[inline(never)]
-fn recv_soon(
+/// `MPI_Recv`'s second straight line: a message that came before it was asked for, a short one that comes while a rank with
+/// a core of its own looks for it, and one that is here and not short. Not part of the first one, which would have to keep
+/// all that this one needs afterwards; here that happens before the message comes.
+#[inline(always)]
+pub fn recv_soon(
     buf: Address,
     count: Count,
     datatype: Datatype,
@@ -226,18 +227,17 @@ fn recv_soon(
     tag: i32,
     comm: abi::Comm,
     mut status: Option<&mut Status>,
-) -> bool {
-    let Some(mut guard) = enter_plain() else { return false };
+) -> Attempt {
+    let Some(mut guard) = enter_plain() else { return Attempt::NOTHING };
     let plain = plain_recv(&guard, buf, count, datatype, source, tag, comm);
-    let Some((pattern, into)) = plain else { return false };
+    let Some((pattern, into)) = plain else { return Attempt::NOTHING };
     let State { ob1, bml, params, .. } = &mut *guard;
-    let looks = if params.waiting.shares_core() { 0 } else { LOOKS_AT_ONCE };
-    if pattern.peer.is_some_and(|peer| ob1.look_out(bml, peer, looks))
-        && ob1.recv_short(bml, &pattern, into, status.as_deref_mut()).is_some()
-    {
-        return true;
-    }
-    ob1.recv_longer(bml, &pattern, into, status).is_some()
+    let looks = if params.waiting.shares_core() { 1 } else { LOOKS_AT_ONCE };
+    let taken = ob1
+        .recv_within(bml, &pattern, into, status.as_deref_mut(), looks)
+        .or_else(|| ob1.recv_kept(bml, &pattern, into, status.as_deref_mut()))
+        .or_else(|| ob1.recv_longer(bml, &pattern, into, status));
+    if taken.is_some() { Attempt::DONE } else { Attempt::NOTHING }
 }
 
 /// Looks for a message in `MPI_Recv`'s second straight line: about half a microsecond.
@@ -354,7 +354,7 @@ pub fn irecv_at_once(
     comm: abi::Comm,
     request: &mut abi::Request,
 ) -> Attempt {
-    let Some(mut guard) = enter_plain() else { return Attempt::NOTHING };
+    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
     let plain = plain_recv(&guard, buf, count, datatype, source, tag, comm);
     let Some((pattern, into)) = plain else { return guard.give_up() };
     let State { ob1, bml, .. } = &mut *guard;

@@ -42,6 +42,8 @@ pub struct Function {
     /// The straight line: a function of `mpi_core` that is tried first, takes all arguments and no token, and says
     /// whether it did everything.
     pub straight: Option<String>,
+    /// The second straight line: the same for what the first one leaves, before the long way is taken.
+    pub soon: Option<String>,
     /// Who does the work; `None` answers `MPI_ERR_UNSUPPORTED_OPERATION`.
     pub target: Option<Target>,
     /// Index into [`Table::chapters`].

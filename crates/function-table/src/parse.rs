@@ -62,6 +62,7 @@ fn row(line: &str, chapter: usize) -> Result<Function, String> {
         deprecated: false,
         on_file: false,
         straight: None,
+        soon: None,
         target: self::target(target.trim())?,
         chapter,
     };
@@ -89,6 +90,7 @@ fn set_attributes(function: &mut Function, text: &str) -> Result<(), String> {
             "deprecated" => function.deprecated = true,
             "on_file" => function.on_file = true,
             "straight" => function.straight = Some(words.next().ok_or("no straight line")?.to_string()),
+            "soon" => function.soon = Some(words.next().ok_or("no second straight line")?.to_string()),
             "returns" => function.returns = Some(find(words.next().unwrap_or(""))?),
             _ => return Err(format!("unknown attribute {word}")),
         }

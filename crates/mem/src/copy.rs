@@ -7,7 +7,7 @@ const CALL_ABOVE: usize = 128;
 
 /// Copies `len` bytes.
 ///
-/// Up to 32 bytes go through two overlapping fixed-size moves, up to 128 through a few of them, which the compiler
+/// One word is moved at once; other lengths up to 32 bytes go through two overlapping fixed-size moves, up to 128 through a few of them, which the compiler
 /// turns into loads and stores: a short message must not pay for `memcpy`'s dispatch, nor for a call.
 ///
 /// # Safety
@@ -18,6 +18,12 @@ pub unsafe fn copy_bytes(src: *const u8, dst: *mut u8, len: usize) {
     // SAFETY: each arm moves `len` bytes within the ranges that the caller vouches for; the second move of an
     // arm starts at `len - width`, which is non-negative by the arm's lower bound.
     unsafe {
+        if len == 8 {
+            one::<u64>(src, dst);
+            return;
+        }
+        // Out of the line of what calls this; it is one jump more.
+        core::hint::cold_path();
         if len.wrapping_sub(8) <= 8 {
             ends::<u64>(src, dst, len);
         } else if len > 16 {

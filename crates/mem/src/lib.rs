@@ -6,10 +6,12 @@
 
 mod copy;
 mod peer;
+mod register;
 mod user;
 
 pub use copy::copy_bytes;
 pub use peer::{PeerBytes, PeerSpace};
+pub use register::in_register;
 pub use user::UserMem;
 
 /// Something a transport can take message payload from, once, in order.

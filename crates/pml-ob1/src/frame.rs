@@ -342,6 +342,26 @@ pub(crate) fn plain(header: PeerBytes<'_>) -> Option<(u32, Envelope)> {
     valid.then_some((start as u32 >> 8, envelope))
 }
 
+/// The header of a frame that has its whole payload, as a MATCH frame would have it; and in synchronous mode the request
+/// with which the sender waits.
+pub(crate) fn eager(header: PeerBytes<'_>) -> Option<([u64; 2], Option<u32>)> {
+    let (start, label) = (header.word(0), header.word(1));
+    match (start as u8, header.len()) {
+        (MATCH, 16) => Some(([start, label], None)),
+        (SYNC, 24) => {
+            let sender = u32::try_from(header.word(2)).ok()?;
+            Some(([start ^ u64::from(SYNC ^ MATCH), label], Some(sender)))
+        }
+        _ => None,
+    }
+}
+
+/// The request that an ACK frame names.
+pub(crate) fn acknowledged(header: PeerBytes<'_>) -> Option<u32> {
+    let start = header.word(0);
+    (header.len() == 8 && start as u32 == u32::from(ACK)).then_some((start >> 32) as u32)
+}
+
 impl Sequenced {
     fn parse(start: u64, header: PeerBytes<'_>) -> Option<Sequenced> {
         let envelope = header.word(1);

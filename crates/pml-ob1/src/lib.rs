@@ -51,6 +51,7 @@ mod progress;
 mod receive;
 mod request;
 mod send;
+mod straight;
 mod transfer;
 mod unexpected;
 

@@ -73,6 +73,17 @@ impl<T> Pool<T> {
         Some(value)
     }
 
+    /// As [`Pool::remove`], without handing it out.
+    pub fn discard(&mut self, index: u32) {
+        let Some(slot @ Slot::Used(_)) = self.slots.get_mut(index as usize) else { return };
+        *slot = Slot::Free { next: self.free };
+        self.free = index;
+        self.live -= 1;
+        if self.live == 0 && self.is_large() {
+            *self = Pool::new();
+        }
+    }
+
     /// Whether emptying this gives memory back.
     pub const fn is_large(&self) -> bool {
         self.slots.len() > KEPT

@@ -30,12 +30,12 @@ impl Ob1 {
     /// Returns how many things happened; 0 means that calling again at once is of no use.
     pub fn progress<B: Btl>(&mut self, btl: &mut B) -> usize {
         let mut happened = 0;
-        let awaited = self.posted.len() != 0;
+        let awaited = self.awaits_messages();
         for _ in 0..self.config.arrivals_per_turn {
             let Some(arrival) = btl.next_arrival() else { break };
             self.accept(btl, arrival);
             happened += 1;
-            if awaited && self.posted.len() == 0 {
+            if awaited && !self.awaits_messages() {
                 // What comes now is unexpected, and better off with the transport until someone asks for it.
                 break;
             }
@@ -52,6 +52,11 @@ impl Ob1 {
             happened += self.take_turns(btl);
         }
         happened
+    }
+
+    /// Whether there are receives without a message, or requests that wait for an answer.
+    fn awaits_messages(&self) -> bool {
+        self.posted.len() != 0 || self.unfinished != 0
     }
 
     /// A lost peer, each once, for the owner to act on.
@@ -283,6 +288,12 @@ impl Ob1 {
     /// Gives kept payload back: congestion ends at a quarter of the cap.
     pub(crate) fn give_back<B: Btl>(&mut self, btl: &mut B, body: &Body, payload: Payload) {
         self.unexpected.give_back(body, payload);
+        self.check_congestion(btl);
+    }
+
+    /// To be called when less payload is kept than before.
+    #[inline(always)]
+    pub(crate) fn check_congestion<B: Btl>(&mut self, btl: &mut B) {
         if self.congestion.on && self.unexpected.bytes() <= self.config.unexpected_cap / 4 {
             self.end_congestion(btl);
         }

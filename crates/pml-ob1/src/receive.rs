@@ -1,4 +1,4 @@
-//! Receiving: the straight path, posting, probing, and what happens when a message meets its receive.
+//! Receiving: posting, probing, and what happens when a message meets its receive.
 
 use abi::Status;
 use btl::{Access, Arrival, Btl, Peer, Take};
@@ -12,53 +12,6 @@ use crate::unexpected::Message;
 use crate::{Ob1, Pattern, Requests, status_of};
 
 impl Ob1 {
-    /// Receives a short message that `pattern` names exactly and that is the next from its sender: no wildcard,
-    /// nothing unexpected, no other receive waiting. Returns its length. `None`: nothing was stored, which says
-    /// nothing about what is there.
-    ///
-    /// The status is filled here, since who fills it later must remember what with.
-    #[inline(always)]
-    pub fn recv_short<B: Btl>(
-        &mut self,
-        btl: &mut B,
-        pattern: &Pattern,
-        into: UserMem,
-        status: Option<&mut Status>,
-    ) -> Option<usize> {
-        if self.unexpected.len() != 0 || self.posted.len() != 0 {
-            return None;
-        }
-        let state = self.peers.get(pattern.peer?)?;
-        if state.has_parked {
-            return None;
-        }
-        btl.receive_if(state.route, Exact { expected: &mut state.expected, pattern, into, status })
-    }
-
-    /// Looks for a message of `peer` up to `looks` times in a row, if there is nothing else to look at; whether there is
-    /// one, so that [`Ob1::recv_short`] is worth another call.
-    #[inline(always)]
-    pub fn look_out<B: Btl>(&mut self, btl: &mut B, peer: Peer, looks: u32) -> bool {
-        let quiet = self.is_quiet();
-        self.peers.get(peer).is_some_and(|state| quiet && btl.look_out(state.route, looks))
-    }
-
-    /// As [`Ob1::recv_short`], for messages that are not short.
-    pub fn recv_longer<B: Btl>(
-        &mut self,
-        btl: &mut B,
-        pattern: &Pattern,
-        into: UserMem,
-        status: Option<&mut Status>,
-    ) -> Option<usize> {
-        if self.unexpected.len() != 0 || self.posted.len() != 0 {
-            return None;
-        }
-        let state = self.peers.get(pattern.peer?).filter(|state| !state.has_parked)?;
-        let exact = Exact { expected: &mut state.expected, pattern, into, status };
-        btl.receive_longer_if(state.route, exact)
-    }
-
     /// Starts a receive without wildcards: takes its message, if that is here and in order, else queues it. `None`:
     /// nothing was begun, use [`Ob1::irecv`].
     ///
@@ -122,6 +75,10 @@ impl Ob1 {
         let peer = match &self.requests.get(id.0)?.state {
             State::Done(_) => return self.take(id),
             State::Posted(Post { peer: Some(peer), .. }) => *peer,
+            State::Send(send) if send.awaits_ack() => {
+                let peer = send.to.peer;
+                return self.take_acknowledged(btl, id, peer, looks);
+            }
             _ => return None,
         };
         let looks = if self.idle() { looks } else { 1 };
@@ -476,36 +433,6 @@ impl Take for Awaited<'_> {
         self.expected.advance();
         deliver_eager(self.requests, ReqId(key), &envelope, payload);
         Some(())
-    }
-}
-
-/// Takes a plain eager message that is the next in its order, has exactly this envelope and fits.
-struct Exact<'a> {
-    expected: &'a mut Place,
-    pattern: &'a Pattern,
-    into: UserMem,
-    status: Option<&'a mut Status>,
-}
-
-impl Take for Exact<'_> {
-    type Taken = usize;
-
-    #[inline(always)]
-    fn take(self, header: PeerBytes<'_>, payload: PeerBytes<'_>) -> Option<usize> {
-        let Pattern { context, source, tag, .. } = *self.pattern;
-        if header.len() != 16
-            || header.word(0) != self.expected.match_word(context)
-            || header.word(1) != frame::envelope_word(source as u32, tag)
-            || payload.len() > self.into.len()
-        {
-            return None;
-        }
-        self.expected.advance();
-        self.into.write(payload);
-        if let Some(status) = self.status {
-            status.fill(&Status::new(source, tag, payload.len() as u64));
-        }
-        Some(payload.len())
     }
 }
 

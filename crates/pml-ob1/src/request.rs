@@ -94,6 +94,13 @@ pub(crate) struct Send {
     pub exposed: Option<RemoteKey>,
 }
 
+impl Send {
+    /// Whether the receiver has all, and its answer is what is waited for.
+    pub fn awaits_ack(&self) -> bool {
+        self.stage == SendStage::Offered && self.mode == Mode::Synchronous && self.head == self.data.total()
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SendStage {
     /// The first frame waits for room at the transport.

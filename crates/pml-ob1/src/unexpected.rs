@@ -5,7 +5,7 @@
 //! nothing for them, and every search is one look into a hash table.
 
 use btl::Peer;
-use mem::PeerBytes;
+use mem::{PeerBytes, UserMem};
 
 use crate::fifos::Fifos;
 use crate::frame::{Body, Envelope};
@@ -110,6 +110,23 @@ impl Unexpected {
             self.make_index(shape);
         }
         self.wild[shape].as_ref()?.first(envelope).map(|(_, node)| node)
+    }
+
+    /// Takes the oldest message of exactly this envelope out and stores its payload, if nobody waits for an answer to
+    /// it and it fits. Returns its length.
+    pub fn take_eager(&mut self, envelope: &Envelope, into: UserMem) -> Option<usize> {
+        let (_, node) = self.exact.first(envelope)?;
+        let message = self.messages.get_mut(node)?;
+        let len = message.payload.bytes().len();
+        if message.body != Body::Eager || len > into.len() {
+            return None;
+        }
+        into.write(message.payload.bytes());
+        let payload = core::mem::replace(&mut message.payload, Payload::EMPTY);
+        self.give_back(&Body::Eager, payload);
+        self.claim(node);
+        self.messages.discard(node);
+        Some(len)
     }
 
     /// The message of `peer` that names `sender` as its request; for a sender that wants it back.

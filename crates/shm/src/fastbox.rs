@@ -537,9 +537,7 @@ unsafe fn slot_at<'a>(ring: &Fastbox<'a>, mask: usize, stamp: u64) -> &'a Slot {
     return unsafe { ring.slots.get_unchecked(offset / SLOT_BYTES) }; // loom's slots are larger
     // SAFETY: the masked offset is that of one of the slots.
     #[cfg(not(loom))]
-    unsafe {
-        &*ring.slots.as_ptr().byte_add(offset)
-    }
+    mem::in_register(unsafe { &*ring.slots.as_ptr().byte_add(offset) })
 }
 
 /// The bytes of a run of blocks, to be read.

@@ -5,7 +5,9 @@
 
 use mem::{PeerBytes, PeerSpace, Source};
 
-use super::{BODY_BYTES, MESSAGES, ONE, Receiver, SEQUENCE, SHORT, Sender, USUAL_WORDS, put_header};
+use super::{
+    BODY_BYTES, MESSAGES, ONE, Receiver, SEQUENCE, SHORT, Sender, USUAL_WORDS, VALID_BIT, put_header,
+};
 use crate::sync::{Ordering, prefetch};
 
 /// Bytes of the usual header.
@@ -93,6 +95,24 @@ impl<'a> Receiver<'a> {
             return None;
         }
         let body = slot.body.with(|body| body.cast::<u8>());
+        // SAFETY: header and payload lie within the body by the check above.
+        unsafe { Some((PeerBytes::new(body, HEADER), PeerBytes::new(body.add(HEADER), word as usize))) }
+    }
+
+    /// As [`Receiver::peek_short`], looking for the message up to `looks` times. All but the look itself comes before it.
+    #[inline(always)]
+    pub fn await_short(&self, looks: u32) -> Option<(PeerBytes<'a>, PeerBytes<'a>)> {
+        if self.left == 0 {
+            return None;
+        }
+        let (slot, stamp) = (self.slot(self.stamp), self.stamp);
+        let body = slot.body.with(|body| body.cast::<u8>());
+        // Pairs with the Release in `Sender::publish`. No pause between two looks, as in `look_out`.
+        let look = |_| Some(slot.word.load(Ordering::Acquire) ^ stamp).filter(|word| word >> VALID_BIT == 0);
+        let word = (0..looks).find_map(look)?;
+        if word > (BODY_BYTES - HEADER) as u64 {
+            return None;
+        }
         // SAFETY: header and payload lie within the body by the check above.
         unsafe { Some((PeerBytes::new(body, HEADER), PeerBytes::new(body.add(HEADER), word as usize))) }
     }

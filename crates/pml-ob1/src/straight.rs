@@ -1,0 +1,181 @@
+//! Receiving on the straight path: what is here, next in its order and named exactly needs no request.
+
+use abi::Status;
+use btl::{Btl, Peer, Take};
+use mem::{PeerBytes, UserMem};
+
+use crate::frame::{self, Control, Place};
+use crate::request::{Done, ReqId};
+use crate::{Ob1, Pattern};
+
+impl Ob1 {
+    /// Receives a short message that `pattern` names exactly and that is the next from its sender: no wildcard,
+    /// nothing unexpected, no other receive waiting. Returns its length. `None`: nothing was stored, which says
+    /// nothing about what is there.
+    ///
+    /// The status is filled here, since who fills it later must remember what with.
+    #[inline(always)]
+    pub fn recv_short<B: Btl>(
+        &mut self,
+        btl: &mut B,
+        pattern: &Pattern,
+        into: UserMem,
+        status: Option<&mut Status>,
+    ) -> Option<usize> {
+        if self.unexpected.len() != 0 || self.posted.len() != 0 {
+            return None;
+        }
+        let state = self.peers.get(pattern.peer?)?;
+        if state.has_parked {
+            return None;
+        }
+        btl.receive_if(state.route, Exact { expected: &mut state.expected, pattern, into, status })
+    }
+
+    /// As [`Ob1::recv_short`], looking for the message up to `looks` times in a row if there is nothing else to look at.
+    #[inline(always)]
+    pub fn recv_within<B: Btl>(
+        &mut self,
+        btl: &mut B,
+        pattern: &Pattern,
+        into: UserMem,
+        status: Option<&mut Status>,
+        looks: u32,
+    ) -> Option<usize> {
+        if !self.is_quiet() {
+            return None;
+        }
+        let state = self.peers.get(pattern.peer?).filter(|state| !state.has_parked)?;
+        let exact = Exact { expected: &mut state.expected, pattern, into, status };
+        btl.receive_within(state.route, looks, exact)
+    }
+
+    /// As [`Ob1::recv_short`], for messages that are not short, and those of synchronous mode.
+    pub fn recv_longer<B: Btl>(
+        &mut self,
+        btl: &mut B,
+        pattern: &Pattern,
+        into: UserMem,
+        status: Option<&mut Status>,
+    ) -> Option<usize> {
+        if self.unexpected.len() != 0 || self.posted.len() != 0 {
+            return None;
+        }
+        let peer = pattern.peer?;
+        let state = self.peers.get(peer).filter(|state| !state.has_parked)?;
+        let mut waiting = None;
+        let exact = Exact { expected: &mut state.expected, pattern, into, status };
+        let len = btl.receive_longer_if(state.route, Whole { exact, waiting: &mut waiting })?;
+        if let Some(sender) = waiting {
+            self.control(btl, peer, Control::Ack { sender });
+        }
+        Some(len)
+    }
+
+    /// As [`Ob1::recv_short`], for a message that came before someone asked for it and is kept here.
+    pub fn recv_kept<B: Btl>(
+        &mut self,
+        btl: &mut B,
+        pattern: &Pattern,
+        into: UserMem,
+        status: Option<&mut Status>,
+    ) -> Option<usize> {
+        if self.unexpected.len() == 0 {
+            return None;
+        }
+        let len = self.unexpected.take_eager(&pattern.envelope(), into)?;
+        self.check_congestion(btl);
+        if let Some(status) = status {
+            status.fill(&Status::new(pattern.source, pattern.tag, len as u64));
+        }
+        Some(len)
+    }
+
+    /// The result of a send in synchronous mode whose receiver's answer is the next message of `peer`.
+    pub(crate) fn take_acknowledged<B: Btl>(
+        &mut self,
+        btl: &mut B,
+        id: ReqId,
+        peer: Peer,
+        looks: u32,
+    ) -> Option<Done> {
+        let alone = self.unfinished == 1 && !self.is_blocked();
+        let route = self.peers.get(peer)?.route;
+        if !btl.look_out(route, if alone { looks } else { 1 }) {
+            return None;
+        }
+        btl.receive_longer_if(route, Answer(id))?;
+        self.on_ack(btl, peer, id);
+        self.take(id)
+    }
+}
+
+/// Takes a plain eager message that is the next in its order, has exactly this envelope and fits.
+struct Exact<'a> {
+    expected: &'a mut Place,
+    pattern: &'a Pattern,
+    into: UserMem,
+    status: Option<&'a mut Status>,
+}
+
+impl Take for Exact<'_> {
+    type Taken = usize;
+
+    #[inline(always)]
+    fn take(self, header: PeerBytes<'_>, payload: PeerBytes<'_>) -> Option<usize> {
+        if header.len() != 16 {
+            return None;
+        }
+        self.take_words([header.word(0), header.word(1)], payload)
+    }
+}
+
+impl Exact<'_> {
+    /// Takes a message whose header, as that of a MATCH frame, is `words`.
+    #[inline(always)]
+    fn take_words(self, words: [u64; 2], payload: PeerBytes<'_>) -> Option<usize> {
+        let Pattern { context, source, tag, .. } = *self.pattern;
+        if words[0] != self.expected.match_word(context)
+            || words[1] != frame::envelope_word(source as u32, tag)
+            || payload.len() > self.into.len()
+        {
+            return None;
+        }
+        self.expected.advance();
+        self.into.write(payload);
+        if let Some(status) = self.status {
+            status.fill(&Status::new(source, tag, payload.len() as u64));
+        }
+        Some(payload.len())
+    }
+}
+
+/// As [`Exact`], of either mode.
+struct Whole<'a> {
+    exact: Exact<'a>,
+    /// The request with which the sender waits, in synchronous mode.
+    waiting: &'a mut Option<u32>,
+}
+
+impl Take for Whole<'_> {
+    type Taken = usize;
+
+    fn take(self, header: PeerBytes<'_>, payload: PeerBytes<'_>) -> Option<usize> {
+        let (words, waiting) = frame::eager(header)?;
+        let len = self.exact.take_words(words, payload)?;
+        *self.waiting = waiting;
+        Some(len)
+    }
+}
+
+/// Takes the ACK of a request.
+struct Answer(ReqId);
+
+impl Take for Answer {
+    type Taken = ();
+
+    fn take(self, header: PeerBytes<'_>, payload: PeerBytes<'_>) -> Option<()> {
+        let is_it = payload.is_empty() && frame::acknowledged(header) == Some(self.0.0);
+        is_it.then_some(())
+    }
+}
