@@ -164,6 +164,14 @@ impl Btl for Port {
         taken
     }
 
+    fn receive_longer_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
+        self.receive_if(route, take)
+    }
+
+    fn look_out(&mut self, route: Route, _looks: u32) -> bool {
+        route != Route::NONE
+    }
+
     fn release(&mut self, _: Arrival) {
         assert!(self.held.take().is_some(), "no arrival is out");
     }
