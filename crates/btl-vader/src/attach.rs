@@ -8,6 +8,7 @@ use shm::cell::Pool;
 use shm::{MapError, Segment, fastbox, queue};
 
 use crate::arrivals::Found;
+use crate::huge_pages::HugePages;
 use crate::joint_copy::Offers;
 use crate::link::{Link, NONE};
 use crate::mapped::Mapped;
@@ -123,6 +124,7 @@ impl Vader {
             cells: [Pool::new(&heads[..small]), Pool::new(&heads[small..])],
             _nonce: single_copy::publish_identity(&segment, me),
             mapped,
+            huge_pages: HugePages::new(params.huge_pages && single_copy),
             copies: Default::default(),
             chunk: params.chunk,
             cooperative,

@@ -24,6 +24,7 @@
 mod area;
 mod arrivals;
 mod attach;
+mod huge_pages;
 mod joint_copy;
 mod link;
 mod mapped;

@@ -151,9 +151,15 @@ impl Vader {
     /// # Errors
     /// [`Refusal::Unfit`]: the peer cannot be read, or not there.
     pub fn read(&mut self, peer: Peer, remote: u64, memory: UserMem) -> Result<(), Refusal> {
+        self.huge_pages.count(memory);
         let pid = self.reach(peer).ok_or(Refusal::Unfit)?;
         let process = Process { local: self.local_of[peer.0 as usize], pid };
         process.copy(&mut self.mapped, remote, memory, Access::Read).map_err(|_| Refusal::Unfit)
+    }
+
+    /// Peers are about to read this memory.
+    pub fn expect_reads(&mut self, memory: UserMem) {
+        self.huge_pages.count(memory);
     }
 
     pub(crate) fn make_key(
@@ -162,6 +168,7 @@ impl Vader {
         memory: UserMem,
         access: Access,
     ) -> Result<RemoteKey, Refusal> {
+        self.huge_pages.count(memory);
         // What we may do with the peer's memory, it may do with ours: same user, same rules.
         self.reach(peer).ok_or(Refusal::Unfit)?;
         let receiver = self.local_of[peer.0 as usize];
@@ -261,6 +268,7 @@ impl Vader {
         access: Access,
     ) -> Result<(), Refusal> {
         let pid = self.reach(peer).ok_or(Refusal::Unfit)?;
+        self.huge_pages.count(memory);
         let [address, exposed, offer] = key.0;
         let end = offset.checked_add(memory.len() as u64).ok_or(Refusal::Unfit)?;
         if end > exposed {

@@ -9,6 +9,7 @@ use shm::doorbell::Doorbell;
 use shm::{Segment, queue};
 
 use crate::arrivals::Found;
+use crate::huge_pages::HugePages;
 use crate::joint_copy::Offers;
 use crate::link::{Link, NONE};
 use crate::mapped::Mapped;
@@ -46,6 +47,8 @@ pub struct Vader {
     pub(crate) _nonce: Box<u64>,
     /// Peers' memory that is mapped here, where xpmem is used.
     pub(crate) mapped: Option<Mapped>,
+    /// What long messages are copied from and into.
+    pub(crate) huge_pages: HugePages,
     /// Single copies under way.
     pub(crate) copies: VecDeque<Copy>,
     /// Bytes of them that are moved at once.

@@ -6,6 +6,7 @@
 //! | [`membarrier`] | `membarrier(2)`, global expedited               | senders that pay no fence             |
 //! | [`clock`]      | `clock_gettime(2)`                              | `MPI_Wtime`                           |
 //! | [`cma`]        | `process_vm_readv(2)`, `process_vm_writev(2)`   | single copy between processes         |
+//! | [`huge`]       | `madvise(2)`, `MADV_COLLAPSE`                   | huge pages under buffers              |
 //! | [`image`]      | `dladdr(3)`                                     | finding the installation's own files  |
 //! | [`pidfd`]      | `pidfd_open(2)`, `poll(2)`                      | noticing that a peer is gone          |
 //! | [`ptracer`]    | `prctl(PR_SET_PTRACER)`                         | single copy under Yama                |
@@ -17,6 +18,7 @@
 pub mod clock;
 pub mod cma;
 pub mod futex;
+pub mod huge;
 pub mod image;
 pub mod membarrier;
 pub mod pidfd;

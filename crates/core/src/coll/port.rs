@@ -218,6 +218,9 @@ impl Port for CorePort<'_> {
 
     fn expose(&mut self, epoch: u64, buf: &Region, wake: Wake) -> Result<bool> {
         let data = self.data(buf)?;
+        if let (Data::Contiguous(memory), Some(vader)) = (&data, self.bml.vader_mut()) {
+            vader.expect_reads(*memory);
+        }
         super::area::expose(self.area()?, epoch, data, wake)
     }
 
