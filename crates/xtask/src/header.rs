@@ -14,6 +14,7 @@ pub fn render(table: &Table) -> String {
             format!("typedef {} (MPI_{})({});", callback.returns, callback.name, callback.parameters);
         declaration(&mut text, &typedef);
     }
+    text.push_str(FORMER_NAMES);
     constants(&mut text);
     prototypes(&mut text, table, "MPI_");
     prototypes(&mut text, table, "PMPI_");
@@ -68,6 +69,15 @@ typedef struct {
     int MPI_ERROR;
     int MPI_internal[5];
 } MPI_Status;
+";
+
+/// Deprecated since MPI-2.2 and gone from MPI-5.0, but programs (PETSc) ask for them and other headers have them.
+const FORMER_NAMES: &str = "
+/* Former names of some of these. */
+typedef MPI_Comm_errhandler_function MPI_Comm_errhandler_fn;
+typedef MPI_File_errhandler_function MPI_File_errhandler_fn;
+typedef MPI_Session_errhandler_function MPI_Session_errhandler_fn;
+typedef MPI_Win_errhandler_function MPI_Win_errhandler_fn;
 ";
 
 const CLOSING: &str = "
