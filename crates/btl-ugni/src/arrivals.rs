@@ -49,7 +49,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             return self.next_shared();
         }
         if self.active.is_empty() {
-            self.take_arrival_entries();
+            self.take_arrival_entries(Self::ENTRIES);
         }
         while let Some(&connection) = self.active.front() {
             if let Some(arrival) = self.next_message(connection) {
@@ -59,19 +59,19 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             self.looked = self.looked.saturating_sub(1);
             self.connections.get_mut(connection).active = false;
             if self.active.is_empty() {
-                self.take_arrival_entries();
+                self.take_arrival_entries(Self::ENTRIES);
             }
         }
         None
     }
 
     /// Entries that one look at the queue takes. More than one, so that peers get their turns.
-    pub(crate) const ENTRIES: usize = 16;
+    const ENTRIES: usize = 16;
 
-    /// Notes which mailboxes have something.
+    /// Notes which mailboxes have something, by at most so many entries.
     #[inline]
-    pub(crate) fn take_arrival_entries(&mut self) {
-        for _ in 0..Self::ENTRIES {
+    pub(crate) fn take_arrival_entries(&mut self, most: usize) {
+        for _ in 0..most {
             match self.nic.cq_get_event(self.queues.arrivals) {
                 Ok(entry) => self.activate(entry.inst_id()),
                 Err(CqFault::Overrun) => self.look_everywhere(),
@@ -169,7 +169,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         if self.plan.msgq {
             return self.take_shared();
         }
-        self.take_arrival_entries();
+        self.take_arrival_entries(Self::ENTRIES);
         while let Some(&connection) = self.active.get(self.looked) {
             // What is found stays in its mailbox until it is asked for.
             if self.next_message(connection).is_some() {
