@@ -119,11 +119,12 @@ impl NodeArea {
         Owner::Member(self.me)
     }
 
-    /// Whether the lines of `epoch` may be written; if not, this process is woken when that may have changed.
-    pub fn has_room(&mut self, epoch: u64) -> bool {
-        self.area.is_free(epoch) || {
+    /// Whether the lines of `epoch` may be written, with so many bytes of payload; if not, this process is woken when
+    /// that may have changed.
+    pub fn has_room(&mut self, epoch: u64, bytes: usize) -> bool {
+        self.area.is_free(epoch, bytes) || {
             self.area.want_room();
-            self.area.is_free(epoch)
+            self.area.is_free(epoch, bytes)
         }
     }
 

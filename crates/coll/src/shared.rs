@@ -17,7 +17,7 @@
 //!
 //! - **publish(line, e)** writes the payload into the line's slot `e % DEPTH`, then stores `e` with
 //!   Release. Only the owner writes its line; the gate is written by the one process that arrived last.
-//!   Before writing, every rank's `retired` must be at least `e - DEPTH`; the port remembers the smallest
+//!   Before writing, every rank's `retired` must be at least `e - DEPTH` (or less, if there are more lines); the port remembers the smallest
 //!   value it saw and re-reads the words only when that does not suffice, so the check costs one comparison
 //!   in all but every DEPTH-th call.
 //!   A payload that is longer than the line goes into the own cell of `e`, which must be free, see *claim*.
@@ -40,12 +40,12 @@
 //! **Sleeping.** Each publish names whom it concerns ([`crate::schedule::Wake`]); a port whose ranks sleep
 //! rings those doorbells.
 
-/// Payload bytes that lie in a line itself: what its epoch leaves of a cache line, and 64 more.
-pub const LINE_PAYLOAD: usize = 56 + 64 * 64;
+/// Payload bytes that lie in a line itself.
+pub const LINE_PAYLOAD: usize = 65 * 64;
 /// Payload bytes of a member's line: what is longer than [`LINE_PAYLOAD`] lies in its owner's cell of the epoch. The
 /// gate has no cell.
 pub const PAYLOAD: usize = CELL_BYTES;
-/// Lines of each rank, used in turn; a power of two.
+/// Lines that each rank has at least, used in turn; a power of two. More where little lies in them.
 pub const DEPTH: usize = 16;
 /// Cells that each rank has at least; a power of two. A schedule is up to so many rounds ahead of what it has retired.
 pub const CELLS: usize = 4;

@@ -2,23 +2,28 @@
 //!
 //! ```text
 //!   directory   one entry per area: members that hold it, and the epoch from which it may be used
-//!   lines       (ranks + 1) x DEPTH   epoch and PAYLOAD bytes each; the last group is the gate
+//!   lines       (ranks + 1) x LINES   epoch and up to SHORT bytes each; the last group is the gate
 //!   wanting     1                     a bit for each process that waits for room and may sleep
 //!   counters    DEPTH                 processes that arrived in an epoch
 //!   retired     ranks                 the last epoch that each process has finished with
+//!   payloads    (ranks + 1) x DEPTH   PAYLOAD bytes each, for lines with more than SHORT
 //!   cells       ranks x cells(ranks)  CELL_BYTES each, written by their owner before it publishes
 //! ```
 //!
-//! Time in an area is counted in epochs. A line's slot `epoch % DEPTH` may be written again once everyone has
-//! retired the epoch `DEPTH` before; so a reader that has not retired an epoch finds exactly that epoch's line
-//! or an older one. Nothing that is read here is used as an index or a length.
+//! Time in an area is counted in epochs. A line's slot `epoch % LINES` may be written again once everyone has
+//! retired the epoch `LINES` before, and likewise what lies aside; so a reader that has not retired an epoch finds
+//! exactly that epoch's line or an older one. Nothing that is read here is used as an index or a length.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 
-/// Payload bytes of a line: what is left of its first cache line, and 64 more. An odd number of them in all, so that
-/// lines spread over the sets of a cache.
-pub const PAYLOAD: usize = 56 + 64 * 64;
-/// Slots of each line, a power of two.
+/// Payload bytes that lie in a line itself, beside its epoch.
+pub const SHORT: usize = 120;
+/// Payload bytes of a line, aside: an odd number of cache lines, so that they spread over the sets of a cache.
+pub const PAYLOAD: usize = 65 * 64;
+/// Slots of each line, a power of two: calls by which a process may be ahead of the last one. Where ranks share
+/// processors each of them makes as many calls as it can before the next one's turn.
+pub const LINES: usize = 256;
+/// Payloads aside of each line, used in turn; a power of two.
 pub const DEPTH: usize = 16;
 /// Cells that each process has at least, and at most; powers of two.
 pub const CELLS: [usize; 2] = [4, 32];
@@ -33,13 +38,13 @@ pub const AREAS: usize = 4;
 /// Ranks up to which a node has areas.
 pub const MOST_RANKS: usize = 64;
 
-/// A line: the payload is valid for the epoch that the first word names, beside its mark. What fits the first cache
-/// line crosses in one transfer.
-#[repr(C, align(64))]
+/// A line: the payload is valid for the epoch that the first word names, beside its mark. What fits the first of its
+/// two cache lines crosses in one transfer.
+#[repr(C, align(128))]
 #[derive(Debug)]
 pub struct Line {
     epoch: AtomicU64,
-    payload: [UnsafeCell<u64>; PAYLOAD / 8],
+    payload: [UnsafeCell<u64>; SHORT / 8],
 }
 
 /// Bytes of a line.
@@ -72,7 +77,7 @@ impl Entry {
 
     /// One member has finished with the area, its last epoch being `epoch`.
     pub fn release(&self, epoch: u64) {
-        self.base.fetch_max(epoch + DEPTH as u64, Ordering::Relaxed);
+        self.base.fetch_max(epoch + LINES as u64, Ordering::Relaxed);
         // A member count that a peer has spoilt must not wrap.
         let less = |members: u32| members.checked_sub(1);
         let _ = self.members.fetch_update(Ordering::Release, Ordering::Relaxed, less);
@@ -81,7 +86,12 @@ impl Entry {
 
 /// Lines that an area of `ranks` processes has.
 pub const fn lines(ranks: usize) -> usize {
-    (ranks + 1) * DEPTH
+    (ranks + 1) * LINES
+}
+
+/// Bytes of the payloads aside of an area of `ranks` processes.
+pub const fn payload_bytes(ranks: usize) -> usize {
+    (ranks + 1) * DEPTH * PAYLOAD
 }
 
 /// The wanting word, counters and retirement words of an area of `ranks` processes.
@@ -120,6 +130,8 @@ pub struct Memory {
     pub lines: &'static [Line],
     /// The wanting word, counters and retirement words.
     pub words: &'static [Word],
+    /// Address of the payloads aside.
+    pub payloads: usize,
     /// Address of the cells.
     pub cells: usize,
     /// How many there are.
@@ -131,6 +143,8 @@ pub struct Memory {
 pub struct Area {
     lines: &'static [Line],
     words: &'static [Word],
+    /// Address of the first payload aside.
+    payloads: usize,
     /// Address of the first cell.
     cells: usize,
     /// Cells of each member.
@@ -162,11 +176,11 @@ impl Area {
     /// The view of member `me` of `members`. An area that others held before is entered by retiring the epoch from
     /// which its members count on: until all have, nobody finds room, and who came earlier may sleep for it.
     pub fn new(memory: Memory, members: usize, me: usize) -> Area {
-        let Memory { lines, words, cells, cell_count } = memory;
+        let Memory { lines, words, payloads, cells, cell_count } = memory;
         assert!(lines.len() >= self::lines(members) && words.len() >= self::words(members) && me < members);
         let ring = cells_of_each(cell_count, members);
         assert!(ring * members <= cell_count, "cells for every member");
-        Area { lines, words, cells, ring, members, me, floor: 0, mark: 0 }
+        Area { lines, words, payloads, cells, ring, members, me, floor: 0, mark: 0 }
     }
 
     /// From now on lines are published with `mark`, and only those with the same one are seen: two calls that are
@@ -175,12 +189,15 @@ impl Area {
         self.mark = u64::from(mark) << EPOCH_BITS;
     }
 
-    fn slot(&self, owner: Owner, epoch: u64) -> &'static Line {
-        let group = match owner {
+    fn group(&self, owner: Owner) -> usize {
+        match owner {
             Owner::Member(member) => member,
             Owner::Gate => self.members,
-        };
-        &self.lines[group * DEPTH + epoch as usize % DEPTH]
+        }
+    }
+
+    fn slot(&self, owner: Owner, epoch: u64) -> &'static Line {
+        &self.lines[self.group(owner) * LINES + epoch as usize % LINES]
     }
 
     fn retired(&self, member: usize) -> u64 {
@@ -188,9 +205,11 @@ impl Area {
         self.words[RETIRED + member].0.load(Ordering::Acquire)
     }
 
-    /// Whether the slots of `epoch` may be written: everyone has finished with what they held before.
-    pub fn is_free(&mut self, epoch: u64) -> bool {
-        self.all_retired(epoch.saturating_sub(DEPTH as u64))
+    /// Whether the slots of `epoch` may be written, with so many bytes of payload: everyone has finished with what they
+    /// held before.
+    pub fn is_free(&mut self, epoch: u64, bytes: usize) -> bool {
+        let slots = if bytes <= SHORT { LINES } else { DEPTH };
+        self.all_retired(epoch.saturating_sub(slots as u64))
     }
 
     /// Whether the own cell of `epoch` may be written.
@@ -224,11 +243,14 @@ impl Area {
         line.epoch.store(epoch | self.mark, Ordering::Release);
     }
 
-    /// Address of the payload of a line, [`PAYLOAD`] bytes: to be written before [`Area::publish`] without words, to
-    /// be read after [`Area::carries`], until the epoch is retired.
+    /// Address of `bytes` bytes of payload of a line, at most [`PAYLOAD`]: to be written before [`Area::publish`] without
+    /// words, to be read after [`Area::carries`], until the epoch is retired. Writer and reader say the same number.
     #[inline]
-    pub fn payload(&self, owner: Owner, epoch: u64) -> usize {
-        (&raw const self.slot(owner, epoch).payload).expose_provenance()
+    pub fn payload(&self, owner: Owner, epoch: u64, bytes: usize) -> usize {
+        if bytes <= SHORT {
+            return (&raw const self.slot(owner, epoch).payload).expose_provenance();
+        }
+        self.payloads + (self.group(owner) * DEPTH + epoch as usize % DEPTH) * PAYLOAD
     }
 
     /// Whether a line carries `epoch`.
@@ -290,7 +312,10 @@ impl Area {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{Area, CELL_BYTES, CELLS, DEPTH, Line, MOST_RANKS, Memory, Owner, Word, cells, lines, words};
+    use super::{
+        Area, CELL_BYTES, CELLS, DEPTH, LINES, Line, MOST_RANKS, Memory, Owner, SHORT, Word, cells, lines,
+        words,
+    };
 
     fn shared(ranks: usize) -> Memory {
         // SAFETY: all-zero is a valid line and a valid word.
@@ -299,7 +324,13 @@ mod tests {
         let word = || unsafe { core::mem::zeroed::<Word>() };
         let lines = (0..lines(ranks)).map(|_| line()).collect::<Vec<_>>();
         let words = (0..words(ranks)).map(|_| word()).collect::<Vec<_>>();
-        Memory { lines: lines.leak(), words: words.leak(), cells: 0, cell_count: ranks * cells(ranks) }
+        Memory {
+            lines: lines.leak(),
+            words: words.leak(),
+            payloads: 0,
+            cells: 0,
+            cell_count: ranks * cells(ranks),
+        }
     }
 
     #[test]
@@ -313,7 +344,7 @@ mod tests {
                     let mut area = Area::new(memory, 3, me);
                     for epoch in 1..500u64 {
                         counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-                        while !area.is_free(epoch) {
+                        while !area.is_free(epoch, 8) {
                             std::thread::yield_now();
                         }
                         if area.arrive(epoch) {
@@ -348,13 +379,15 @@ mod tests {
         let memory = shared(2);
         let mut one = Area::new(memory, 2, 0);
         let two = Area::new(memory, 2, 1);
-        let depth = DEPTH as u64;
-        assert!(one.is_free(depth));
-        assert!(!one.is_free(depth + 1));
-        assert_eq!(one.retire(1), 0);
-        assert!(!one.is_free(depth + 1));
-        assert_eq!(two.retire(1), 0);
-        assert!(one.is_free(depth + 1));
+        for (round, (slots, bytes)) in [(LINES, SHORT), (DEPTH, SHORT + 1)].into_iter().enumerate() {
+            let (before, last) = (round as u64, (round + slots) as u64);
+            assert!(one.is_free(last, bytes));
+            assert!(!one.is_free(last + 1, bytes));
+            assert_eq!(one.retire(before + 1), 0);
+            assert!(!one.is_free(last + 1, bytes));
+            assert_eq!(two.retire(before + 1), 0);
+            assert!(one.is_free(last + 1, bytes));
+        }
     }
 
     #[test]
@@ -378,10 +411,10 @@ mod tests {
         let (memory, base) = (shared(2), 1000);
         let mut early = Area::new(memory, 2, 0);
         assert_eq!(early.retire(base), 0);
-        assert!(!early.is_free(base + 1));
+        assert!(!early.is_free(base + 1, 8));
         early.want_room();
         let late = Area::new(memory, 2, 1);
         assert_eq!(late.retire(base), 1 << 0);
-        assert!(early.is_free(base + 1));
+        assert!(early.is_free(base + 1, 8));
     }
 }

@@ -144,12 +144,13 @@ impl Layout {
         (area_bytes(self.shape.ranks) > 0).then_some(self.areas)
     }
 
-    /// The parts of area `number`: lines, words, cells.
-    pub fn area(&self, number: usize) -> [usize; 3] {
+    /// The parts of area `number`: lines, words, payloads aside, cells.
+    pub fn area(&self, number: usize) -> [usize; 4] {
         let ranks = self.shape.ranks;
         let start = self.areas + PAGE + number * area_bytes(ranks);
         let words = (start + area::lines(ranks) * LINE_BYTES).next_multiple_of(APART);
-        [start, words, (words + area::words(ranks) * APART).next_multiple_of(PAGE)]
+        let payloads = words + area::words(ranks) * APART;
+        [start, words, payloads, (payloads + area::payload_bytes(ranks)).next_multiple_of(PAGE)]
     }
 
     /// Offset and length of the payload of `rank`'s cell `cell`, which is below [`Shape::cells_per_rank`].
@@ -167,7 +168,8 @@ fn area_bytes(ranks: usize) -> usize {
         return 0;
     }
     let lines = (area::lines(ranks) * LINE_BYTES).next_multiple_of(APART);
-    (lines + area::words(ranks) * APART).next_multiple_of(PAGE) + ranks * area::cells(ranks) * CELL_BYTES
+    let payloads = lines + area::words(ranks) * APART;
+    (payloads + area::payload_bytes(ranks)).next_multiple_of(PAGE) + ranks * area::cells(ranks) * CELL_BYTES
 }
 
 impl Shape {

@@ -211,13 +211,14 @@ impl Segment {
     pub fn area(&self, number: usize) -> area::Memory {
         assert!(number < AREAS && self.layout.directory().is_some(), "an area of the layout");
         let ranks = self.layout.shape().ranks;
-        let [lines, words, cells] = self.layout.area(number);
+        let [lines, words, payloads, cells] = self.layout.area(number);
         let cell_count = ranks * area::cells(ranks);
         let cells_end = cells + cell_count * area::CELL_BYTES;
         assert!(cells_end <= self.layout.bytes(), "a part of the layout");
         area::Memory {
             lines: self.many(lines, area::lines(ranks)),
             words: self.many(words, area::words(ranks)),
+            payloads: self.base.wrapping_add(payloads) as usize,
             cells: self.base.wrapping_add(cells) as usize,
             cell_count,
         }

@@ -27,7 +27,7 @@ pub(super) fn payload(area: &mut NodeArea, owner: Owner, epoch: u64, bytes: usiz
         Owner::Member(member) if bytes > LINE_PAYLOAD => {
             crate::memory::of_line(area.cell(member, epoch), CELL_BYTES)
         }
-        _ => crate::memory::of_line(area.lines().payload(owner, epoch), LINE_PAYLOAD),
+        _ => crate::memory::of_line(area.lines().payload(owner, epoch, bytes), bytes),
     }
 }
 
@@ -35,7 +35,11 @@ pub(super) fn payload(area: &mut NodeArea, owner: Owner, epoch: u64, bytes: usiz
 /// changed.
 #[inline(always)]
 pub(super) fn has_room(area: &mut NodeArea, epoch: u64, bytes: usize) -> bool {
-    if bytes > LINE_PAYLOAD { area.has_cell(epoch) } else { area.has_room(epoch) }
+    if bytes > LINE_PAYLOAD {
+        area.has_cell(epoch) && area.has_room(epoch, 0)
+    } else {
+        area.has_room(epoch, bytes)
+    }
 }
 
 /// Writes `data` into a line and wakes whom it concerns. `false`: the line is still in use.
@@ -68,7 +72,7 @@ pub(super) fn expose(area: &mut NodeArea, epoch: u64, data: Data, wake: Wake) ->
 }
 
 fn announce(area: &mut NodeArea, owner: Owner, epoch: u64, words: &[u64], wake: Wake) -> bool {
-    if !area.has_room(epoch) {
+    if !area.has_room(epoch, 0) {
         return false;
     }
     area.lines().publish(owner, epoch, words);

@@ -33,7 +33,7 @@ fn round_trip(area: &mut NodeArea, epoch: u64) -> Option<Duration> {
     let own = area.own();
     let leads = own == Owner::Member(0);
     let other = Owner::Member(usize::from(leads));
-    if !soon(|| area.has_room(epoch)) {
+    if !soon(|| area.has_room(epoch, 0)) {
         return None;
     }
     let begun = Instant::now();
