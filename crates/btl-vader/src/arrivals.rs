@@ -10,7 +10,7 @@ use platform::futex;
 use shm::doorbell::Doorbell;
 use shm::fastbox::{self, Arrived, Item, Views};
 
-use crate::link::{Entry, Link};
+use crate::link::{BORROWED, Entry, Link};
 use crate::transport::Vader;
 
 /// Messages that one fastbox, or the queue, delivers before the next one is looked at. Going on with the same
@@ -22,12 +22,29 @@ const BURST: u32 = 16;
 pub(crate) struct Found {
     peer: Peer,
     views: Views<'static>,
-    /// The sender's place on the node, for a message in its fastbox; with [`CELL`], one in a cell of its.
+    /// The sender's place on the node, for a message in its fastbox; with [`CELL`], the cell that it is in.
     token: u64,
 }
 
 /// Marks a message in a cell: `CELL | owner << 32 | cell`.
 const CELL: u64 = 1 << 63;
+
+/// A cell, by its owner's place on the node.
+#[derive(Clone, Copy)]
+struct Place {
+    owner: u32,
+    cell: u32,
+}
+
+impl Place {
+    fn token(self) -> u64 {
+        CELL | u64::from(self.owner) << 32 | u64::from(self.cell)
+    }
+
+    fn of(token: u64) -> Place {
+        Place { owner: (token >> 32) as u32 & 0xFFFF, cell: token as u32 }
+    }
+}
 
 impl Found {
     /// What is found before the first message.
@@ -102,12 +119,33 @@ impl Vader {
         link.inbound.look_out(looks)
     }
 
-    /// As [`Vader::next_of_one_if`], for what is not whole in a slot, but in the data of the fastbox.
+    /// As [`Vader::next_of_one_if`], for what is not whole in a slot, but in the data of the fastbox or in a cell.
     #[inline(always)]
     pub(crate) fn longer_of_one_if<T: Take>(&mut self, local: u32, take: T) -> Option<T::Taken> {
         let link = self.links.get_mut(local as usize)?;
         let word = link.inbound.look()?;
-        longer_if(link, word, take)
+        self.longer_if(local, word, take)
+    }
+
+    #[inline(never)]
+    fn longer_if<T: Take>(&mut self, local: u32, word: Arrived, take: T) -> Option<T::Taken> {
+        let (views, cell) = match self.links[local as usize].inbound.open(word) {
+            Item::Message(views) => (views, None),
+            Item::Note(note) => {
+                let place = self.place(local, note);
+                (self.cell(local, place)?, Some(place))
+            }
+            Item::Corrupt => return None,
+        };
+        let taken = take.take(views.header, views.payload)?;
+        let link = &mut self.links[local as usize];
+        if link.inbound.advance() {
+            room(link.doorbell);
+        }
+        if let Some(place) = cell {
+            self.give_back_cell(place);
+        }
+        Some(taken)
     }
 
     /// The next message of the peer at `local`, if it sends by fastbox.
@@ -132,11 +170,12 @@ impl Vader {
                 self.found = Found { peer: link.peer, views, token: local as u64 };
                 true
             }
-            Item::Note(cell) => {
+            Item::Note(note) => {
                 if inbound.advance() {
                     room(link.doorbell);
                 }
-                self.open_cell(local as u32, cell)
+                let place = self.place(local as u32, note);
+                self.open_cell(local as u32, place)
             }
             Item::Corrupt => {
                 // Nothing more can be understood from that peer.
@@ -189,7 +228,7 @@ impl Vader {
     fn look_into_queue(&mut self) -> bool {
         while let Some(entry) = self.inbox.take() {
             let found = match Entry::decode(entry) {
-                Some(Entry::Cell { owner, cell }) => self.open_cell(owner, u64::from(cell)),
+                Some(Entry::Cell { owner, cell }) => self.open_cell(owner, Place { owner, cell }),
                 Some(Entry::Fastbox { sender, number }) => self.admit(sender, number),
                 None => false,
             };
@@ -201,23 +240,34 @@ impl Vader {
     }
 
     /// Opens a message in a cell; not when the reference or the content is not one that a sender makes.
-    fn open_cell(&mut self, owner: u32, cell: u64) -> bool {
-        let shape = self.segment.layout().shape();
-        let Some(link) = self.links.get(owner as usize) else { return false };
+    fn open_cell(&mut self, sender: u32, place: Place) -> bool {
+        let Some(link) = self.links.get(sender as usize) else { return false };
         let peer = link.peer;
-        if cell < shape.cells_per_rank() as u64 {
-            let (at, room) = self.segment.cell(owner as usize, cell as usize);
-            let head = &self.segment.cell_heads(owner as usize)[cell as usize];
-            if let Some((header, len)) = head.read(room) {
-                // SAFETY: `read` has checked the length against the cell's room; the segment stays mapped.
-                let payload = unsafe { PeerBytes::new(at, len) };
-                let token = CELL | u64::from(owner) << 32 | cell;
-                self.found = Found { peer, views: Views { header, payload }, token };
-                return true;
-            }
+        let Some(views) = self.cell(sender, place) else {
+            self.report(Event::PeerLost(peer));
+            return false;
+        };
+        self.found = Found { peer, views, token: place.token() };
+        true
+    }
+
+    /// Which cell a note of the peer at `sender` means.
+    fn place(&self, sender: u32, note: u64) -> Place {
+        let owner = if note & BORROWED != 0 { self.me } else { sender };
+        Place { owner, cell: note as u32 }
+    }
+
+    /// What the peer at `sender` has put into a cell.
+    fn cell(&self, sender: u32, place: Place) -> Option<Views<'static>> {
+        let Place { owner, cell } = place;
+        let head = self.segment.cell_heads(owner as usize).get(cell as usize)?;
+        if owner != sender && !head.is_borrowed() {
+            return None;
         }
-        self.report(Event::PeerLost(peer));
-        false
+        let (at, room) = self.segment.cell(owner as usize, cell as usize);
+        let (header, len) = head.read(room)?;
+        // SAFETY: `read` has checked the length against the cell's room; the segment stays mapped.
+        Some(Views { header, payload: unsafe { PeerBytes::new(at, len) } })
     }
 
     /// Begins to read our fastbox `number`, which `sender` has claimed; ignores announcements that cannot be.
@@ -239,7 +289,7 @@ impl Vader {
     pub(crate) fn give_back(&mut self, arrival: Arrival) {
         let token = arrival.token;
         if token & CELL != 0 {
-            self.give_back_cell(token);
+            self.give_back_cell(Place::of(token));
             return;
         }
         let link = &mut self.links[token as usize];
@@ -248,23 +298,27 @@ impl Vader {
         }
     }
 
+    /// Frees a cell. If it is a peer's, it may carry our next message to that peer.
     #[inline(never)]
-    fn give_back_cell(&self, token: u64) {
-        let (owner, cell) = ((token >> 32) as u32 & 0xFFFF, token as u32);
-        self.segment.cell_heads(owner as usize)[cell as usize].give_back();
-        room(self.links[owner as usize].doorbell);
-    }
-}
-
-#[inline(never)]
-fn longer_if<T: Take>(link: &mut Link, word: Arrived, take: T) -> Option<T::Taken> {
-    let inbound = &mut link.inbound;
-    let Item::Message(Views { header, payload }) = inbound.open(word) else { return None };
-    let taken = take.take(header, payload)?;
-    if inbound.advance() {
+    fn give_back_cell(&mut self, Place { owner, cell }: Place) {
+        self.segment.cell_heads(owner as usize)[cell as usize].free();
+        if owner == self.me {
+            return;
+        }
+        let link = &mut self.links[owner as usize];
         room(link.doorbell);
+        if link.outbound.is_open() {
+            let [small, large] = self.segment.layout().shape().cells;
+            let (borrowable, most) = match (cell as usize) < small {
+                true => (&mut link.borrowable[0], small),
+                false => (&mut link.borrowable[1], large),
+            };
+            if borrowable.len() == most {
+                borrowable.pop_front();
+            }
+            borrowable.push_back(cell);
+        }
     }
-    Some(taken)
 }
 
 /// Does what is best done while there is no message of the peer, if there is none.

@@ -186,6 +186,7 @@ fn link(segment: &Segment, node: &Attach, params: &VaderParams, local: usize, si
         doorbell: segment.doorbell(local),
         queue: segment.queue(local),
         inbound: fastbox::Receiver::closed(),
+        borrowable: Default::default(),
         until_fastbox: params.fastbox_threshold as u32,
         claimed: None,
         peer: node.local_peers[local],

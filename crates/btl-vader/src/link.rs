@@ -1,5 +1,7 @@
 //! What is kept for each process of the node.
 
+use std::collections::VecDeque;
+
 use btl::Peer;
 use shm::doorbell::Doorbell;
 use shm::fastbox;
@@ -18,6 +20,9 @@ pub(crate) struct Link {
     pub doorbell: &'static Doorbell,
     /// The peer's receive queue.
     pub queue: Queue<'static>,
+    /// Small and large cells of the peer that lately came with something from it, the oldest first; of each size at most
+    /// as many as there are.
+    pub borrowable: [VecDeque<u32>; 2],
     /// Messages until the peer gets a fastbox.
     pub until_fastbox: u32,
     /// A fastbox that was claimed and could not be announced yet.
@@ -34,6 +39,9 @@ pub(crate) struct Link {
 
 /// No place on this node.
 pub(crate) const NONE: u32 = u32::MAX;
+
+/// In a note through a fastbox, which names a cell: it is one of the receiver's, that the sender has borrowed.
+pub(crate) const BORROWED: u64 = 1 << 32;
 
 /// An entry of a receive queue.
 ///

@@ -19,9 +19,9 @@ mca::params! {
     pub struct VaderParams("btl_vader_") {
         /// Largest message that is copied through shared memory at once; longer ones are fetched by the receiver.
         eager_limit: mca::Size = "16k", unit "bytes", range 128 to 32768, alias "btl_sm_eager_limit";
-        /// Data part of a fastbox, rounded down to a power of two and to what the segment has room for; 0 chooses
-        /// it by the number of ranks on the node.
-        fastbox_size: mca::Size = "0", unit "bytes", range 0 to 262144;
+        /// Data part of a fastbox, rounded down to a power of two and to what the segment has room for. Messages up to
+        /// a quarter of it go through the fastbox; longer ones go in cells, which carry answers, too.
+        fastbox_size: mca::Size = "8k", unit "bytes", range 4096 to 262144;
         /// Most senders that a rank reads by fastbox; others share its receive queue.
         max_fastboxes: mca::Int = "32", range 0 to 256;
         /// Messages to a peer after which it gets a fastbox.
@@ -46,9 +46,7 @@ const CELLS: [usize; 2] = [32, 16];
 const JOINTS: usize = 64;
 /// Slots of a receive queue.
 const QUEUE: usize = 256;
-/// Data of all fastboxes of one receiver together, when their size is not given.
-const FASTBOX_BUDGET: usize = 256 << 10;
-/// Bounds of the data part of one fastbox, when its size is not given.
+/// Bounds of the data part of one fastbox.
 const FASTBOX_DATA: [usize; 2] = [4 << 10, 256 << 10];
 /// Slots of a fastbox: as many as stay in the first-level cache in both directions (see `shm::fastbox`).
 const FASTBOX_SLOTS: usize = 64;
@@ -72,11 +70,7 @@ impl VaderParams {
 
     fn wish(&self, ranks: usize) -> Layout {
         let fastboxes = (self.max_fastboxes as usize).min(ranks.saturating_sub(1));
-        let data = match self.fastbox_size {
-            0 => floor_power_of_two(FASTBOX_BUDGET / fastboxes.max(1)),
-            given => floor_power_of_two(given),
-        };
-        let data = data.clamp(FASTBOX_DATA[0], FASTBOX_DATA[1]);
+        let data = floor_power_of_two(self.fastbox_size).clamp(FASTBOX_DATA[0], FASTBOX_DATA[1]);
         Layout::new(Shape {
             ranks,
             fastboxes,

@@ -246,8 +246,46 @@ fn a_cell_is_not_reused_while_it_is_read() {
             let head = &heads[entry as usize - 1];
             let (header, len) = head.read(0).unwrap();
             assert_eq!((header.word(0), len), (number, 0));
-            head.give_back();
+            head.free();
         }
         sending.join().unwrap();
+    });
+}
+
+/// A cell that was read carries an answer, unless its owner has taken it again: one of both gets it.
+#[test]
+fn a_free_cell_is_borrowed_or_taken() {
+    use shm::cell::{CellHead, Pool};
+    model(|| {
+        let heads: &'static [CellHead] = Vec::leak((0..1).map(|_| CellHead::default()).collect());
+        let slots: &[queue::Slot] = Vec::leak((0..2).map(|_| queue::Slot::default()).collect());
+        let queue = Queue::new(slots, Box::leak(Box::default()));
+        let mut pool = Pool::new(heads);
+        assert_eq!(pool.take(), Some(0));
+        heads[0].fill(&[1], 0);
+        let answering = thread::spawn(move || {
+            let (header, _) = heads[0].read(0).unwrap();
+            assert_eq!(header.word(0), 1);
+            heads[0].free();
+            if heads[0].borrow() {
+                heads[0].fill(&[2], 0);
+                queue.publish(queue.claim().unwrap(), 1);
+                return true;
+            }
+            false
+        });
+        let taken = pool.take().is_some();
+        if taken {
+            heads[0].fill(&[3], 0);
+        }
+        let answered = answering.join().unwrap();
+        assert_ne!(answered, taken);
+        if answered {
+            assert_eq!(queue::Receiver::new(queue).take(), Some(1));
+            assert!(heads[0].is_borrowed());
+            assert_eq!(heads[0].read(0).unwrap().0.word(0), 2);
+            heads[0].free();
+            assert_eq!(pool.take(), Some(0));
+        }
     });
 }
