@@ -2,7 +2,7 @@
 //!
 //! In a single copy the kernel walks through the pages of both processes. With pages of 4 KiB that takes as long as the
 //! copy itself: two processes that exchange 1 MiB need 120 us, with pages of 2 MiB 70 us. So memory that has been moved
-//! often enough is put onto huge pages, once. That takes about as long as [`ENOUGH`] saves later on; memory that is
+//! often enough is put onto huge pages, once. That takes as long as two times [`ENOUGH`] save later on; memory that is
 //! used for less than that, or given back between, costs nothing but the counting.
 //!
 //! A huge page may reach beyond the buffer, over other memory of the same mapping. What that holds, and who shares it
@@ -16,7 +16,7 @@ use platform::huge::{self, Refusal};
 /// Shortest piece of memory that counts.
 const LEAST: usize = 16 << 10;
 /// Bytes moved within a huge page's range after which it is put onto one.
-const ENOUGH: usize = 32 << 20;
+const ENOUGH: usize = 16 << 20;
 /// Ranges that are counted at a time; others take their places.
 const RANGES: usize = 512;
 /// A system that needs longer than this for one huge page has to search for free memory; it is asked for no more.
