@@ -53,6 +53,7 @@ impl Loopback {
             get: true,
             put: true,
             min_rdma: EAGER + 1,
+            min_rdma_answer: EAGER + 1,
             max_get: usize::MAX,
             max_put: usize::MAX,
             get_align: 1,

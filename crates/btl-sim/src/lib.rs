@@ -59,6 +59,7 @@ impl Options {
             get: true,
             put: true,
             min_rdma: 4097,
+            min_rdma_answer: 4097,
             max_get: usize::MAX,
             max_put: usize::MAX,
             get_align: 1,

@@ -325,6 +325,7 @@ fn limits(params: &UgniParams, plan: &Plan) -> Limits {
         get: params.get_limit >= align,
         put: true,
         min_rdma: params.min_rdma_pipeline_size,
+        min_rdma_answer: params.min_rdma_pipeline_size,
         max_get: params.get_limit / align * align,
         max_put: params.rdma_pipeline_frag_size,
         get_align: align,

@@ -133,7 +133,7 @@ impl Vader {
             tables: Vec::new(),
             events: Default::default(),
             busy: false,
-            limits: limits(&layout, params, single_copy),
+            limits: limits(&layout, params, single_copy, cooperative),
             segment,
         })
     }
@@ -196,7 +196,12 @@ fn link(segment: &Segment, node: &Attach, params: &VaderParams, local: usize, si
     }
 }
 
-fn limits(layout: &shm::Layout, params: &VaderParams, single_copy: bool) -> Limits {
+/// Answers shorter than this go in fragments, where each process has a core of its own: cells go to and fro between the
+/// processors' caches. Measured in a ping-pong: 64 KiB at 15 instead of 6.6 GB/s, 256 KiB at 25 instead of 9. A stream in
+/// one direction goes faster copied once.
+const ANSWER: usize = 1 << 20;
+
+fn limits(layout: &shm::Layout, params: &VaderParams, single_copy: bool, own_cores: bool) -> Limits {
     let max_send = layout.shape().cell_bytes[1];
     let eager = params.eager_limit.min(max_send);
     Limits {
@@ -205,6 +210,7 @@ fn limits(layout: &shm::Layout, params: &VaderParams, single_copy: bool) -> Limi
         get: single_copy,
         put: single_copy,
         min_rdma: eager + 1,
+        min_rdma_answer: if own_cores { ANSWER.max(eager + 1) } else { eager + 1 },
         max_get: usize::MAX,
         max_put: usize::MAX,
         get_align: 1,

@@ -31,7 +31,7 @@ pub fn send(
     if send_longer_at_once(buf, count, datatype, dest, tag, comm) {
         return Ok(());
     }
-    send_mode(t, Mode::Standard, buf, count, datatype, dest, tag, comm)
+    send_mode(t, Mode::Blocking, buf, count, datatype, dest, tag, comm)
 }
 
 /// `MPI_Send`'s straight line: right arguments, a predefined type, a short message, room at the transport.
@@ -473,7 +473,7 @@ pub(crate) fn start_send(
     comm: abi::Comm,
 ) -> Result<Started> {
     let Some(to) = target(state.comms.get(comm)?, dest, tag)? else { return Ok(None) };
-    if let (Data::Contiguous(data), Mode::Standard) = (&data, mode)
+    if let (Data::Contiguous(data), Mode::Standard | Mode::Blocking) = (&data, mode)
         && state.ob1.send_now(&mut state.bml, &to, *data)
     {
         return Ok(None);

@@ -1,6 +1,6 @@
 //! The memory side of a message: where its bytes are taken from or poured into.
 
-use btl::{Btl, Busy, Limits, Peer};
+use btl::{Btl, Busy, Peer};
 use mem::{PeerBytes, PeerSpace, Sink, Source, UserMem};
 
 use crate::peers::PeerState;
@@ -98,28 +98,19 @@ impl Data {
         }
     }
 
-    /// Bytes from the beginning that go with the offer of a message: packed data need not wait for an answer.
-    pub(crate) fn head(&self, limits: &Limits) -> u64 {
-        match self {
-            Data::Contiguous(_) => 0,
-            Data::Typed(_) => self.fragment(limits.max_send).min(self.total()),
-        }
-    }
-
     /// Longest payload of one fragment of the message. Packed data goes in short ones, so that the receiver begins to
-    /// unpack early.
-    pub(crate) fn fragment(&self, max_send: usize) -> u64 {
-        match self {
-            Data::Contiguous(_) => max_send.max(1) as u64,
-            Data::Typed(stream) => {
-                let Cut { parts, least, most, .. } = Cut::of(stream.as_ref());
-                let fragment = match stream.total() {
-                    ..=LARGE => (stream.total() / parts).clamp(least, most),
-                    _ => LARGE_FRAGMENT,
-                };
-                fragment.min(max_send.max(1) as u64)
-            }
-        }
+    /// unpack early; so does an answer, for which that holds, too.
+    pub(crate) fn fragment(&self, max_send: usize, answer: bool) -> u64 {
+        let cut = match self {
+            Data::Contiguous(_) if !answer => return max_send.max(1) as u64,
+            Data::Contiguous(_) => COPIES,
+            Data::Typed(stream) => Cut::of(stream.as_ref()),
+        };
+        let fragment = match self.total() {
+            total @ ..=LARGE => (total / cut.parts).clamp(cut.least, cut.most),
+            _ => LARGE_FRAGMENT,
+        };
+        fragment.min(max_send.max(1) as u64)
     }
 
     /// Whether the buffer has several runs for which it pays to be copied one by one.

@@ -113,6 +113,8 @@ pub enum Mode {
     Synchronous,
     /// The receive is known to be posted: like standard.
     Ready,
+    /// Standard, by a caller that waits for its end.
+    Blocking,
 }
 
 /// Settings; the defaults are starting points that parameters override.

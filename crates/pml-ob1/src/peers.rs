@@ -30,6 +30,8 @@ pub(crate) struct PeerState {
     next_send: Place,
     /// Place of the next sequenced frame to take.
     pub expected: Place,
+    /// That of when [`PeerState::answers`] was asked last.
+    answered: Place,
     /// How the transport reaches it; [`Route::NONE`] until the peer is first sent to or heard of.
     pub route: Route,
     /// Gone for good.
@@ -55,6 +57,7 @@ impl Default for PeerState {
             eager: 0,
             next_send: Place::FIRST,
             expected: Place::FIRST,
+            answered: Place::FIRST,
             route: Route::NONE,
             lost: false,
             congested: false,
@@ -120,6 +123,11 @@ impl PeerState {
             self.route = btl.route(peer);
             self.refresh();
         }
+    }
+
+    /// Whether the peer has sent something since the last time this was asked.
+    pub fn answers(&mut self) -> bool {
+        std::mem::replace(&mut self.answered, self.expected) != self.expected
     }
 
     /// Allows `bytes` of payload: a half of it for short messages, which are counted and not measured.

@@ -87,6 +87,8 @@ pub(crate) struct Send {
     pub mode: Mode,
     pub data: Data,
     pub stage: SendStage,
+    /// See [`btl::Limits::min_rdma_answer`].
+    pub answer: bool,
     pub cancel: Cancel,
     /// Bytes that went with the offer.
     pub head: u64,

@@ -1,6 +1,6 @@
 //! Sending: the straight path, the first frame of each protocol, the receiver's answers.
 
-use btl::{Access, Asleep, Btl, Busy, Peer, RemoteKey, Route};
+use btl::{Access, Asleep, Btl, Busy, Limits, Peer, RemoteKey, Route};
 use mem::UserMem;
 
 use crate::data::Data;
@@ -119,7 +119,8 @@ impl Ob1 {
             waits = true;
         }
         let stage = SendStage::Queued;
-        let send = Send { to: *to, mode, data, stage, cancel: Cancel::No, exposed: None, head: 0 };
+        let answer = mode == Mode::Blocking && peer.answers();
+        let send = Send { to: *to, mode, data, stage, answer, cancel: Cancel::No, exposed: None, head: 0 };
         let id = self.insert(to.owner, State::Send(Box::new(send)))?;
         if waits || self.launch(btl, id).is_err() {
             self.enqueue(to.peer, Queued::First(id));
@@ -151,9 +152,7 @@ impl Ob1 {
             (false, _) => Body::Rendezvous(send.offer(btl, id)),
         };
         let payload = match body {
-            Body::Rendezvous(Rendezvous { exposed: None, .. }) if welcome => {
-                send.data.head(btl.limits(to.peer))
-            }
+            Body::Rendezvous(Rendezvous { exposed: None, .. }) if welcome => send.head(btl.limits(to.peer)),
             Body::Rendezvous(_) => 0,
             _ => total,
         };
@@ -250,13 +249,30 @@ impl Ob1 {
 }
 
 impl Send {
+    /// Whether the message is too short for zero copy.
+    fn goes_in_fragments(&self, limits: &Limits) -> bool {
+        let least = if self.answer { limits.min_rdma_answer } else { limits.min_rdma };
+        self.data.total() < least as u64
+    }
+
+    /// Bytes from the beginning that go with the offer: packed data, and a short answer, need not wait for the receiver's.
+    fn head(&self, limits: &Limits) -> u64 {
+        let early = self.data.contiguous().is_none() || self.answer && self.goes_in_fragments(limits);
+        if early { self.fragment(limits).min(self.data.total()) } else { 0 }
+    }
+
+    /// Longest payload of one fragment.
+    pub(crate) fn fragment(&self, limits: &Limits) -> u64 {
+        self.data.fragment(limits.max_send, self.answer)
+    }
+
     /// What the RTS says. Exposes the buffer if the receiver could get from it.
     fn offer<B: Btl>(&mut self, btl: &mut B, id: ReqId) -> Rendezvous {
         let total = self.data.total();
         let peer = self.to.peer;
         let mut offer = Rendezvous { total, sender: id.0, can_put: false, exposed: None };
         let limits = *btl.limits(peer);
-        if total < limits.min_rdma as u64 {
+        if self.goes_in_fragments(&limits) {
             return offer;
         }
         let Some(memory) = self.data.contiguous() else {

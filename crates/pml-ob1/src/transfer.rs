@@ -12,7 +12,7 @@ impl Ob1 {
         let Some(send) = sending(&mut self.requests, id) else { return };
         let SendStage::Streaming { receiver, mut next, end } = send.stage else { return };
         let peer = send.to.peer;
-        let max = send.data.fragment(btl.limits(peer).max_send);
+        let max = send.fragment(btl.limits(peer));
         for _ in 0..self.config.fragments_per_turn.max(1) {
             let len = (end - next).min(max);
             let header = Control::Frag { receiver, offset: next }.header();

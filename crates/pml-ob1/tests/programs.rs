@@ -60,12 +60,14 @@ enum Action {
 fn options(random: &mut Random) -> (Options, Config) {
     let ranks = 2 + random.below(4) as u32;
     let eager = [0, 8, 64, 500][random.below(4) as usize];
+    let min_rdma = [0, 100, 1000][random.below(3) as usize];
     let limits = Limits {
         eager,
         max_send: eager.max([1, 50, 500][random.below(3) as usize]),
         get: random.below(3) != 0,
         put: random.below(3) != 0,
-        min_rdma: [0, 100, 1000][random.below(3) as usize],
+        min_rdma,
+        min_rdma_answer: min_rdma + [0, 500][random.below(2) as usize],
         max_get: [8, 300, usize::MAX][random.below(3) as usize],
         max_put: [1, 300, usize::MAX][random.below(3) as usize],
         get_align: [1, 4, 8][random.below(3) as usize],
@@ -131,7 +133,7 @@ impl Run {
         let typed = random.below(3) == 0;
         let number = self.messages.len();
         let bytes = content(number, len);
-        let mode = [Mode::Standard, Mode::Standard, Mode::Synchronous, Mode::Ready][random.below(4) as usize];
+        let mode = [Mode::Standard, Mode::Blocking, Mode::Synchronous, Mode::Ready][random.below(4) as usize];
         self.messages.push(Message {
             to: SendTo { peer: Peer(at as u32), context, source: from as u32, tag, owner: number as u32 },
             from,
@@ -178,7 +180,7 @@ impl Run {
                 message.began = Some(self.sends_begun);
                 self.sends_begun += 1;
                 let rank = &mut self.world.ranks[message.from];
-                if let (Data::Contiguous(from), Mode::Standard) = (&data, message.mode)
+                if let (Data::Contiguous(from), Mode::Standard | Mode::Blocking) = (&data, message.mode)
                     && match self.random.below(3) {
                         0 => rank.ob1.send_now(&mut rank.port, &message.to, *from),
                         1 => rank.ob1.send_eager_now(&mut rank.port, &message.to, *from),
