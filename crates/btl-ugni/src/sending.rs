@@ -34,19 +34,14 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         }
         let ep = entry.messages;
         let len = payload.remaining();
+        let head = Head::send(self.own_number(), header, len);
+        if head.as_bytes().len() + len > self.plan.smsg_limit {
+            return self.send_by_get(connection, header, payload);
+        }
+        self.send_short(ep, head.as_bytes(), payload, NOBODY, wire::SEND)?;
         if self.plan.msgq {
-            let head = Head::send(self.own_number(), header, len);
-            if head.as_bytes().len() + len > self.plan.smsg_limit {
-                return self.send_by_get(connection, header, payload);
-            }
-            self.send_short(ep, head.as_bytes(), payload, NOBODY, wire::SEND)?;
             self.stats.msgq_sends += 1;
         } else {
-            let head = Head::send(None, header, len);
-            if head.as_bytes().len() + len > self.plan.smsg_limit {
-                return self.send_by_get(connection, header, payload);
-            }
-            self.send_short(ep, head.as_bytes(), payload, NOBODY, wire::SEND)?;
             self.stats.smsg_sends += 1;
         }
         self.stats.copies += u64::from(len > 0);

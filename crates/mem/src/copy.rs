@@ -7,8 +7,9 @@ const CALL_ABOVE: usize = 128;
 
 /// Copies `len` bytes.
 ///
-/// One word is moved at once; other lengths up to 32 bytes go through two overlapping fixed-size moves, up to 128 through a few of them, which the compiler
-/// turns into loads and stores: a short message must not pay for `memcpy`'s dispatch, nor for a call.
+/// One word is moved at once; other lengths up to 32 bytes go through two overlapping fixed-size moves, up to 128
+/// through a few of them, which the compiler turns into loads and stores: a short message must not pay for `memcpy`'s
+/// dispatch, nor for a call.
 ///
 /// # Safety
 /// `src` must be readable and `dst` writable for `len` bytes, and the two ranges must not overlap. Either may

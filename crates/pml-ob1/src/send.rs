@@ -69,7 +69,7 @@ impl Ob1 {
         }
         let Some(place) = peer.next_short() else { return false };
         let Some(allowance) = peer.allowance.checked_sub(data.len() + ENVELOPE) else { return false };
-        let header = [place.match_word(to.context), frame::envelope_word(to.source, to.tag)];
+        let header = Origin::new(to.context, to.source).match_header(place, to.tag);
         if btl.send_eager_on(peer.route, &header, &mut data).is_err() {
             return false;
         }

@@ -5,6 +5,7 @@ use btl::{Btl, Peer, Take};
 use mem::{PeerBytes, UserMem};
 
 use crate::frame::{self, Control, Place};
+use crate::peers::PeerState;
 use crate::request::{Done, ReqId};
 use crate::{Ob1, Pattern};
 
@@ -22,13 +23,7 @@ impl Ob1 {
         into: UserMem,
         status: Option<&mut Status>,
     ) -> Option<usize> {
-        if self.unexpected.len() != 0 || self.posted.len() != 0 {
-            return None;
-        }
-        let state = self.peers.get(pattern.peer?)?;
-        if state.has_parked {
-            return None;
-        }
+        let state = self.untouched(pattern.peer?)?;
         btl.receive_if(state.route, Exact { expected: &mut state.expected, pattern, into, status })
     }
 
@@ -58,11 +53,8 @@ impl Ob1 {
         into: UserMem,
         status: Option<&mut Status>,
     ) -> Option<usize> {
-        if self.unexpected.len() != 0 || self.posted.len() != 0 {
-            return None;
-        }
         let peer = pattern.peer?;
-        let state = self.peers.get(peer).filter(|state| !state.has_parked)?;
+        let state = self.untouched(peer)?;
         let mut waiting = None;
         let exact = Exact { expected: &mut state.expected, pattern, into, status };
         let len = btl.receive_longer_if(state.route, Whole { exact, waiting: &mut waiting })?;
@@ -70,6 +62,15 @@ impl Ob1 {
             self.control(btl, peer, Control::Ack { sender });
         }
         Some(len)
+    }
+
+    /// The peer, if its next message can be for nobody but the caller: none is kept, and no receive waits.
+    #[inline(always)]
+    fn untouched(&mut self, peer: Peer) -> Option<&mut PeerState> {
+        if self.unexpected.len() != 0 || self.posted.len() != 0 {
+            return None;
+        }
+        self.peers.get(peer).filter(|state| !state.has_parked)
     }
 
     /// As [`Ob1::recv_short`], for a message that came before someone asked for it and is kept here.
