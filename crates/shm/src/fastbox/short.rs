@@ -73,11 +73,15 @@ impl<'a> Receiver<'a> {
         prefetch(self.slot(self.stamp.wrapping_add(ONE)));
     }
 
-    /// Looks for the next message, of whatever kind, up to `looks` times; whether it has arrived. There is no pause
-    /// between two looks: it would delay the one that finds the message.
+    /// Looks for the next message, of whatever kind, up to `looks` times, with a pause after a look in vain; whether it has
+    /// arrived.
+    ///
+    /// Each look shares the line with the sender, who must get it back in order to write: looks without a pause come
+    /// between its stores. On a Zen 4 server, where a pause takes 26 ns, half a round trip takes 1.32 times as long as a
+    /// line from core to core, without pauses 1.55; with pauses of 9, 18, 35 and 52 ns 1.43, 1.35, 1.39 and 1.58.
     #[inline(always)]
     pub fn look_out(&self, looks: u32) -> bool {
-        (0..looks).any(|_| self.look().is_some())
+        look_repeatedly(looks, || self.look()).is_some()
     }
 
     /// Header and payload of the next message, if it has arrived in one slot with a header of the usual length, and no
@@ -99,7 +103,8 @@ impl<'a> Receiver<'a> {
         unsafe { Some((PeerBytes::new(body, HEADER), PeerBytes::new(body.add(HEADER), word as usize))) }
     }
 
-    /// As [`Receiver::peek_short`], looking for the message up to `looks` times. All but the look itself comes before it.
+    /// As [`Receiver::peek_short`], looking for the message as [`Receiver::look_out`] does. All but the looks themselves
+    /// comes before them.
     #[inline(always)]
     pub fn await_short(&self, looks: u32) -> Option<(PeerBytes<'a>, PeerBytes<'a>)> {
         if self.left == 0 {
@@ -107,9 +112,9 @@ impl<'a> Receiver<'a> {
         }
         let (slot, stamp) = (self.slot(self.stamp), self.stamp);
         let body = slot.body.with(|body| body.cast::<u8>());
-        // Pairs with the Release in `Sender::publish`. No pause between two looks, as in `look_out`.
-        let look = |_| Some(slot.word.load(Ordering::Acquire) ^ stamp).filter(|word| word >> VALID_BIT == 0);
-        let word = (0..looks).find_map(look)?;
+        // Pairs with the Release in `Sender::publish`.
+        let look = || Some(slot.word.load(Ordering::Acquire) ^ stamp).filter(|word| word >> VALID_BIT == 0);
+        let word = look_repeatedly(looks, look)?;
         if word > (BODY_BYTES - HEADER) as u64 {
             return None;
         }
@@ -124,4 +129,16 @@ impl<'a> Receiver<'a> {
         self.stamp = self.stamp.wrapping_add(ONE);
         self.left -= 1;
     }
+}
+
+/// What the first of up to `looks` looks finds, with a pause after each one in vain.
+#[inline(always)]
+fn look_repeatedly<T>(looks: u32, look: impl Fn() -> Option<T>) -> Option<T> {
+    (0..looks).find_map(|_| look().or_else(pause))
+}
+
+#[inline(always)]
+fn pause<T>() -> Option<T> {
+    core::hint::spin_loop();
+    None
 }
