@@ -8,6 +8,7 @@
 mod selection;
 
 use core::fmt;
+use core::ops::Range;
 
 pub use selection::{BtlParams, Selection};
 
@@ -387,6 +388,10 @@ impl Btl for Bml {
 
     fn expose_runs(&mut self, peer: Peer, runs: &[UserMem]) -> Result<RemoteKey, Refusal> {
         on_route!(self, peer, btl => btl.expose_runs(peer, runs))
+    }
+
+    fn expect_packing(&mut self, peer: Peer, bounds: Range<usize>, runs: u64) {
+        on_route!(self, peer, btl => btl.expect_packing(peer, bounds, runs))
     }
 
     fn get_runs(

@@ -5,9 +5,14 @@
 //! often enough is put onto huge pages, once. That takes as long as two times [`ENOUGH`] save later on; memory that is
 //! used for less than that, or given back between, costs nothing but the counting.
 //!
+//! Data that is packed from, or unpacked into, memory far apart is slow for another reason: every run may need an address
+//! translation that is not at hand any more. In a virtual machine that is a walk through two page tables. Measured on
+//! faces of 256 KiB that span 48 MiB: 3.8 GB/s instead of 2.9.
+//!
 //! A huge page may reach beyond the buffer, over other memory of the same mapping. What that holds, and who shares it
 //! after a fork, does not change.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use mem::UserMem;
@@ -17,6 +22,13 @@ use platform::huge::{self, Refusal};
 const LEAST: usize = 16 << 10;
 /// Bytes moved within a huge page's range after which it is put onto one.
 const ENOUGH: usize = 16 << 20;
+/// Shortest memory in which packed data counts; what is shorter has all its address translations at hand.
+const LEAST_SPAN: usize = 4 << 20;
+/// Bytes moved that one run on a page of its own counts for.
+const PAGE_VISIT: u64 = 256;
+const SMALL_PAGE: u64 = 4096;
+/// Most pages for each that holds a run: more might be untouched, and a huge page would fill them.
+const SPARSEST: u64 = 4;
 /// Ranges that are counted at a time; others take their places.
 const RANGES: usize = 512;
 /// A system that needs longer than this for one huge page has to search for free memory; it is asked for no more.
@@ -27,12 +39,12 @@ const PATIENCE: Duration = Duration::from_millis(20);
 pub(crate) struct HugePages {
     /// Bytes of a huge page, 0 where none are to be had.
     size: usize,
-    ranges: Box<[Range]>,
+    ranges: Box<[Counted]>,
 }
 
 /// Memory that one huge page could hold.
 #[derive(Debug, Clone, Copy, Default)]
-struct Range {
+struct Counted {
     /// Its address over the size of a huge page.
     number: usize,
     moved: usize,
@@ -45,21 +57,36 @@ impl HugePages {
     pub(crate) fn new(wanted: bool) -> HugePages {
         let size = wanted.then(huge::size).flatten().unwrap_or(0);
         let ranges = if size == 0 { 0 } else { RANGES };
-        HugePages { size, ranges: vec![Range::default(); ranges].into() }
+        HugePages { size, ranges: vec![Counted::default(); ranges].into() }
     }
 
     /// Counts memory that is about to be copied, from it or into it.
     #[inline]
     pub(crate) fn count(&mut self, memory: UserMem) {
         if self.size != 0 && memory.len() >= LEAST {
-            self.count_ranges(memory.address(), memory.address() + memory.len());
+            self.count_ranges(memory.address()..memory.address() + memory.len(), |bytes| bytes);
         }
     }
 
-    fn count_ranges(&mut self, start: usize, end: usize) {
-        let size = self.size;
+    /// Counts `runs` runs that are about to be packed or unpacked, somewhere in `bounds`.
+    #[inline]
+    pub(crate) fn count_packed(&mut self, bounds: Range<usize>, runs: u64) {
+        let span = bounds.len();
+        if self.size == 0 || !(LEAST_SPAN..=RANGES * self.size).contains(&span) {
+            return;
+        }
+        let pages = span as u64 / SMALL_PAGE;
+        let visited = runs.min(pages);
+        if visited * SPARSEST >= pages {
+            self.count_ranges(bounds, |bytes| (bytes as u64 * visited * PAGE_VISIT / span as u64) as usize);
+        }
+    }
+
+    /// Counts what of `bounds` lies in each range, in bytes, as so many moved as `worth` says.
+    fn count_ranges(&mut self, bounds: Range<usize>, worth: impl Fn(usize) -> usize) {
+        let (size, Range { start, end }) = (self.size, bounds);
         let due = (start / size..end.div_ceil(size)).filter(|&number| {
-            let moved = end.min((number + 1) * size) - start.max(number * size);
+            let moved = worth(end.min((number + 1) * size) - start.max(number * size));
             self.ranges[number % RANGES].add(number, moved)
         });
         // One at a time: the call that copies should not wait for all of them.
@@ -83,11 +110,11 @@ impl HugePages {
     }
 }
 
-impl Range {
+impl Counted {
     /// Counts `moved` bytes of range `number`; whether it is due for a huge page.
     fn add(&mut self, number: usize, moved: usize) -> bool {
         if self.number != number {
-            *self = Range { number, ..Range::default() };
+            *self = Counted { number, ..Counted::default() };
         }
         self.moved = self.moved.saturating_add(moved);
         self.moved >= ENOUGH && !self.settled
@@ -96,16 +123,31 @@ impl Range {
 
 #[cfg(test)]
 mod tests {
-    use super::{ENOUGH, Range};
+    use super::{Counted, ENOUGH, HugePages, RANGES};
+
+    const SIZE: usize = 2 << 20;
 
     #[test]
     fn a_range_is_due_after_enough_and_when_it_is_not_settled() {
-        let mut range = Range::default();
+        let mut range = Counted::default();
         assert!(!range.add(3, ENOUGH - 1));
         assert!(range.add(3, 1));
         assert!(range.add(3, 1));
         range.settled = true;
         assert!(!range.add(3, 1));
         assert!(!range.add(4, ENOUGH - 1), "another range in its place counts anew");
+    }
+
+    #[test]
+    fn packed_data_counts_by_the_pages_that_it_visits() {
+        let moved = |span: usize, runs| {
+            let mut pages = HugePages { size: SIZE, ranges: vec![Counted::default(); RANGES].into() };
+            pages.count_packed(SIZE..SIZE + span, runs);
+            [1, 2, 3].map(|range| pages.ranges[range].moved)
+        };
+        assert_eq!(moved(2 * SIZE, 1 << 20), [512 * 256, 512 * 256, 0], "every page");
+        assert_eq!(moved(5 * SIZE / 2, 320), [32_768, 32_768, 16_384], "every fourth page");
+        assert_eq!(moved(2 * SIZE, 255), [0; 3], "too few of them");
+        assert_eq!(moved(SIZE, 1 << 20), [0; 3], "too little memory");
     }
 }

@@ -31,7 +31,8 @@ mca::params! {
         /// Let sender and receiver of a long message copy it together.
         cooperative: mca::Bool = "true";
         /// Put memory that long messages are copied from or into again and again onto huge pages, as far as the system
-        /// has them. It may take up to one huge page more at either end of a buffer.
+        /// has them; so too what datatypes with holes are packed from and unpacked into. It may take up to one huge page
+        /// more at either end of a buffer.
         huge_pages: mca::Bool = "true";
         /// Piece in which long messages are copied, between two looks for other work.
         chunk: mca::Size = "128k", unit "bytes", range 4096 to 67108864;

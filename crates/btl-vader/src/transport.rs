@@ -1,6 +1,7 @@
 //! The transport's state, and how it answers to the contract.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use btl::{Access, Arrival, Asleep, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take};
 use mem::{Source, UserMem};
@@ -192,6 +193,10 @@ impl Btl for Vader {
 
     fn expose_runs(&mut self, peer: Peer, runs: &[UserMem]) -> Result<RemoteKey, Refusal> {
         self.make_key_of_runs(peer, runs)
+    }
+
+    fn expect_packing(&mut self, _peer: Peer, bounds: Range<usize>, runs: u64) {
+        self.huge_pages.count_packed(bounds, runs);
     }
 
     fn get_runs(

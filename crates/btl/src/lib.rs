@@ -27,6 +27,7 @@
 #![forbid(unsafe_code)]
 
 use mem::{PeerBytes, Source, UserMem};
+use std::ops::Range;
 
 /// A process of the job as transports know it: the index in this process's peer table (its world rank, for
 /// the processes of the same `MPI_COMM_WORLD`).
@@ -312,6 +313,10 @@ pub trait Btl {
     ) -> Result<(), Refusal> {
         Err(Refusal::Unfit)
     }
+
+    /// Announces that `runs` runs of memory within the addresses `bounds` are about to be packed for a message to `peer`,
+    /// or unpacked from one of its. A transport that knows how to make that faster next time may do so.
+    fn expect_packing(&mut self, _peer: Peer, _bounds: Range<usize>, _runs: u64) {}
 
     /// Whether `peer` asked its senders to hold back payload ([`Btl::advertise_congestion`]). One load of a
     /// line that is in the cache anyway.

@@ -5,6 +5,7 @@ use abi::{Address, Result};
 use datatype::{Convertor, Datatype, Run};
 use mem::{PeerBytes, PeerSpace, Sink, Source, UserMem};
 use pml_ob1::Stream;
+use std::ops::Range;
 
 /// Bytes that are unpacked while those behind them come over from the sender's core, where memory is this many times as
 /// long as what is packed. Measured on doubles with a step of 16: messages of 16 KiB take 0.88 of the time, of 256 KiB
@@ -77,6 +78,10 @@ impl Stream for TypedStream {
 
     fn mean_run(&self) -> u64 {
         if self.convertor.run_count() > MOST_RUNS { 0 } else { self.convertor.mean_run() }
+    }
+
+    fn spread(&self) -> (Range<usize>, u64) {
+        (self.convertor.bounds(), self.convertor.run_count())
     }
 
     fn runs(&self) -> Vec<UserMem> {

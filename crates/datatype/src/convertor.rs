@@ -5,6 +5,7 @@ use crate::layout::{Layout, Shape};
 use crate::packer::Packer;
 use crate::walk::{Sink, walk};
 use abi::Result;
+use std::ops::Range;
 
 /// One contiguous piece of a user buffer, laid out as the system's `struct iovec`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,6 +86,12 @@ impl Convertor {
         self.layout.hi.wrapping_sub(self.layout.lo) as u64
     }
 
+    /// The addresses from the lowest byte that the stream stands for to behind the highest.
+    pub fn bounds(&self) -> Range<usize> {
+        let at = |disp: i64| self.base.wrapping_add_signed(disp as isize);
+        at(self.layout.lo)..at(self.layout.hi)
+    }
+
     /// The address of the stream's first byte, if the whole stream is one contiguous piece.
     pub fn contiguous(&self) -> Option<*mut u8> {
         match self.layout.shape {
@@ -120,7 +127,7 @@ impl Convertor {
         let end = self.layout.size.min(self.position.saturating_add(len as u64));
         let moved = (end - self.position) as usize;
         // SAFETY: the walk hands the packer exactly `moved` bytes, all of them in the type map; see the callers.
-        let mut packer = unsafe { Packer::<PACK>::new(stream, &self.layout) };
+        let mut packer = unsafe { Packer::<PACK>::new(stream, &self.layout, end == self.layout.size) };
         walk(&self.layout, self.base, self.position, end, &mut packer);
         self.position = end;
         moved
@@ -179,7 +186,7 @@ unsafe fn transfer_all<const PACK: bool>(
 ) -> Result<()> {
     let run = |layout: &Layout| {
         // SAFETY: the walk hands the packer all bytes of the type map once; see the callers.
-        let mut packer = unsafe { Packer::<PACK>::new(stream, layout) };
+        let mut packer = unsafe { Packer::<PACK>::new(stream, layout, true) };
         walk(layout, base.expose_provenance(), 0, layout.size, &mut packer);
     };
     match count {

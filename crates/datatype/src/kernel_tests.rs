@@ -50,7 +50,18 @@ fn bytes_of(grid: Grid, mem: isize, stream: usize) -> impl Iterator<Item = (isiz
 /// One row of blocks that follow each other in the stream, from the origins of both sides.
 fn row(sides: &mut Sides, mem_step: isize, count: usize, len: usize) -> Grid {
     let (mem, stream) = sides.origins();
-    Grid { mem, mem_step, stream, stream_step: len, count, len, rows: 1, row_step: 0, touched: 0 }
+    Grid {
+        mem,
+        mem_step,
+        stream,
+        stream_step: len,
+        count,
+        len,
+        rows: 1,
+        row_step: 0,
+        touched: 0,
+        is_last: true,
+    }
 }
 
 fn grids<const PACK: bool>() {
@@ -85,11 +96,12 @@ fn grids_are_packed_and_unpacked() {
 }
 
 fn grids_asked_for<const PACK: bool>() {
-    for (len, mem_step) in [(4, 128), (8, 200), (32, -256), (100, 300)] {
-        for touched in [0, 1 << 20, 1 << 30] {
+    for (len, mem_step) in [(4, 128), (8, 100), (8, 200), (32, -256), (100, 300)] {
+        for (touched, is_last) in [(0, true), (1 << 20, true), (1 << 30, true), (1 << 30, false)] {
             for (rows, count, row_step) in [(1, 40, 0), (2, 40, 12_100), (7, 4, 3000)] {
                 let mut sides = Sides::new();
-                let blocks = Grid { rows, row_step, touched, ..row(&mut sides, mem_step, count, len) };
+                let blocks = row(&mut sides, mem_step, count, len);
+                let blocks = Grid { rows, row_step, touched, is_last, ..blocks };
                 // SAFETY: these rows of blocks at most 300 bytes apart lie within both sides.
                 unsafe { grid::<PACK>(blocks) };
                 let expected = Sides::new().moved::<PACK>(bytes_of(blocks, 0, 0));

@@ -24,16 +24,18 @@ pub(crate) struct Packer<const PACK: bool> {
     stream: *mut u8,
     /// See [`Grid::touched`].
     touched: u64,
+    /// See [`Grid::is_last`].
+    is_last: bool,
 }
 
 impl<const PACK: bool> Packer<PACK> {
     /// # Safety
     ///
-    /// For a part of `whole`. All memory that the packer is handed must be readable (to pack) or writable (to unpack), and `stream` valid for as
-    /// many bytes. The two must not overlap.
-    pub(crate) unsafe fn new(stream: *mut u8, whole: &Layout) -> Self {
+    /// For a part of `whole`, the last one or not. All memory that the packer is handed must be readable (to pack) or
+    /// writable (to unpack), and `stream` valid for as many bytes. The two must not overlap.
+    pub(crate) unsafe fn new(stream: *mut u8, whole: &Layout, is_last: bool) -> Self {
         let lines = whole.runs.saturating_mul(2 * CACHE_LINE);
-        Packer { stream, touched: lines.min(whole.hi.wrapping_sub(whole.lo) as u64) }
+        Packer { stream, touched: lines.min(whole.hi.wrapping_sub(whole.lo) as u64), is_last }
     }
 
     fn advance(&mut self, bytes: u64) {
@@ -52,6 +54,7 @@ impl<const PACK: bool> Packer<PACK> {
             rows: 1,
             row_step: 0,
             touched: self.touched,
+            is_last: self.is_last,
         }
     }
 

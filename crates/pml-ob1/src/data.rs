@@ -2,6 +2,7 @@
 
 use btl::{Btl, Busy, Peer};
 use mem::{PeerBytes, PeerSpace, Sink, Source, UserMem};
+use std::ops::Range;
 
 use crate::peers::PeerState;
 
@@ -44,6 +45,10 @@ pub trait Stream: Source + Sink + Send {
     /// Mean length in bytes of the runs of memory that the stream stands for; 0 where they cannot be listed.
     fn mean_run(&self) -> u64 {
         0
+    }
+    /// The addresses from the lowest of those runs to behind the highest, and how many there are, at most.
+    fn spread(&self) -> (Range<usize>, u64) {
+        (0..0, 0)
     }
     /// Those runs, in order.
     fn runs(&self) -> Vec<UserMem> {
@@ -125,6 +130,14 @@ impl Data {
         match self {
             Data::Typed(stream) if self.has_runs() => Some(stream.runs()),
             _ => None,
+        }
+    }
+
+    /// Tells the transport about memory that is packed for a message to `peer`, or unpacked from one of its.
+    pub(crate) fn announce<B: Btl>(&self, btl: &mut B, peer: Peer) {
+        if let Data::Typed(stream) = self {
+            let (bounds, runs) = stream.spread();
+            btl.expect_packing(peer, bounds, runs);
         }
     }
 

@@ -337,6 +337,7 @@ impl Ob1 {
                 self.control(btl, peer, Control::Cts { sender, receiver: id.0, accepted });
                 if let Some((_, receive)) = self.incoming(peer, id) {
                     receive.data.pour(0, head);
+                    receive.data.announce(btl, peer);
                 }
             }
         }

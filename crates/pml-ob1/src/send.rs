@@ -168,7 +168,12 @@ impl Ob1 {
                 self.finish(btl, id, Done::sent(to.owner));
             }
             Body::Sync { .. } => self.counts.sync_sends += 1,
-            _ => self.counts.offers += 1,
+            _ => {
+                self.counts.offers += 1;
+                if send.exposed.is_none() {
+                    send.data.announce(btl, to.peer);
+                }
+            }
         }
         Ok(())
     }
