@@ -16,7 +16,15 @@ pub struct NodeArea {
     me: usize,
     /// The next epoch.
     next: u64,
+    /// Has looked on since it made way.
+    has_looked: bool,
+    /// How often in a row that was or would have been of no use.
+    useless: u32,
 }
+
+/// How often in a row a process looks on for nothing; and after that only one time in so many.
+const USELESS: u32 = 4;
+const SELDOM: u32 = 32;
 
 /// Where an area is, as its first member tells the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,7 +56,15 @@ impl Vader {
         }
         let doorbells = members.iter().map(|&peer| self.doorbell_of(peer)).collect();
         let area = Area::new(self.segment.area(name.number), members.len(), index);
-        let held = NodeArea { area, entry, doorbells, me: index, next: name.base + 1 };
+        let held = NodeArea {
+            area,
+            entry,
+            doorbells,
+            me: index,
+            next: name.base + 1,
+            has_looked: false,
+            useless: 0,
+        };
         // Members that were faster may sleep already until this one enters.
         held.retire(name.base);
         Some(held)
@@ -145,6 +161,30 @@ impl NodeArea {
         }
     }
 
+    /// This process waits. Whether it had better look for the line of `awaited` for a while than make way: once between
+    /// two times that it makes way, and seldom after that was of no use several times. If so, the caller says what came of
+    /// it by [`NodeArea::looked_on`]; if not, it makes way.
+    pub fn may_look_on(&mut self, awaited: Option<usize>) -> bool {
+        self.area.wait_on(platform::processor::current());
+        let has_looked = std::mem::take(&mut self.has_looked);
+        let comes_next = !has_looked && awaited.is_some_and(|awaited| self.area.is_next_after(awaited));
+        self.useless += u32::from(comes_next);
+        comes_next && (self.useless <= USELESS || self.useless.is_multiple_of(SELDOM))
+    }
+
+    /// What came of looking on; if nothing, the process makes way now.
+    pub fn looked_on(&mut self, found: bool) {
+        self.has_looked = found;
+        if found {
+            self.useless = 0;
+        }
+    }
+
+    /// This process does not wait any more.
+    pub fn go_on(&self) {
+        self.area.go_on();
+    }
+
     /// Wakes a member if it sleeps; to be called after publishing.
     pub fn ring(&self, member: usize) {
         if let Some(doorbell) = self.doorbells.get(member) {
@@ -154,12 +194,13 @@ impl NodeArea {
 
     /// Wakes the members after this one that sleep.
     pub fn ring_after(&self) {
-        (self.me + 1..self.doorbells.len()).for_each(|member| self.ring(member));
+        crate::sending::ring_each(self.doorbells[self.me + 1..].iter().copied());
     }
 
     /// Wakes every member that sleeps.
     pub fn ring_all(&self) {
-        (0..self.doorbells.len()).filter(|&member| member != self.me).for_each(|member| self.ring(member));
+        let (before, after) = self.doorbells.split_at(self.me);
+        crate::sending::ring_each(before.iter().chain(&after[1..]).copied());
     }
 }
 

@@ -210,3 +210,8 @@ impl Vader {
 pub(crate) fn ring(doorbell: &Doorbell) {
     doorbell.ring(|word| futex::wake(word, i32::MAX));
 }
+
+/// Wakes the owners that sleep.
+pub(crate) fn ring_each(doorbells: impl Iterator<Item = &'static Doorbell> + Clone) {
+    Doorbell::ring_each(doorbells, |word| futex::wake(word, i32::MAX));
+}

@@ -9,6 +9,7 @@
 //! | [`huge`]       | `madvise(2)`, `MADV_COLLAPSE`                   | huge pages under buffers              |
 //! | [`image`]      | `dladdr(3)`                                     | finding the installation's own files  |
 //! | [`pidfd`]      | `pidfd_open(2)`, `poll(2)`                      | noticing that a peer is gone          |
+//! | [`processor`]  | `getcpu(2)`                                     | who shares a processor                |
 //! | [`ptracer`]    | `prctl(PR_SET_PTRACER)`                         | single copy under Yama                |
 //! | [`waiter`]     | `sched_yield(2)`                                | how long to spin before sleeping      |
 //! | [`xpmem`]      | `ioctl(2)` of `/dev/xpmem`                      | single copy without system calls      |
@@ -22,6 +23,7 @@ pub mod huge;
 pub mod image;
 pub mod membarrier;
 pub mod pidfd;
+pub mod processor;
 pub mod ptracer;
 pub mod waiter;
 pub mod xpmem;

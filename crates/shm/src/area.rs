@@ -5,8 +5,9 @@
 //!   lines       (ranks + 1) x LINES   epoch and up to SHORT bytes each; the last group is the gate
 //!   wanting     1                     a bit for each process that waits for room and may sleep
 //!   counters    DEPTH                 processes that arrived in an epoch
-//!   retired     ranks                 the last epoch that each process has finished with
-//!   payloads    (ranks + 1) x DEPTH   PAYLOAD bytes each, for lines with more than SHORT
+//!   members     ranks x 3             the last epoch that each has retired; where it runs and whether it waits (`turn`)
+//!   medium      (ranks + 1) x MEDIUM_DEPTH   MEDIUM bytes each, for lines with more than SHORT
+//!   payloads    (ranks + 1) x DEPTH   PAYLOAD bytes each, for lines with more than MEDIUM
 //!   cells       ranks x cells(ranks)  CELL_BYTES each, written by their owner before it publishes
 //! ```
 //!
@@ -18,6 +19,10 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 
 /// Payload bytes that lie in a line itself, beside its epoch.
 pub const SHORT: usize = 120;
+/// Payload bytes of a line, aside, if there are few: an odd number of cache lines.
+pub const MEDIUM: usize = 9 * 64;
+/// Such payloads of each line, used in turn; a power of two.
+pub const MEDIUM_DEPTH: usize = 64;
 /// Payload bytes of a line, aside: an odd number of cache lines, so that they spread over the sets of a cache.
 pub const PAYLOAD: usize = 65 * 64;
 /// Slots of each line, a power of two: calls by which a process may be ahead of the last one. Where ranks share
@@ -91,12 +96,12 @@ pub const fn lines(ranks: usize) -> usize {
 
 /// Bytes of the payloads aside of an area of `ranks` processes.
 pub const fn payload_bytes(ranks: usize) -> usize {
-    (ranks + 1) * DEPTH * PAYLOAD
+    (ranks + 1) * (MEDIUM_DEPTH * MEDIUM + DEPTH * PAYLOAD)
 }
 
-/// The wanting word, counters and retirement words of an area of `ranks` processes.
+/// The wanting word, counters, and words of each process of an area of `ranks` processes.
 pub const fn words(ranks: usize) -> usize {
-    RETIRED + ranks
+    MEMBERS + ranks * OF_MEMBER
 }
 
 /// Cells that each process has in an area for `ranks` processes.
@@ -119,7 +124,21 @@ const fn cells_of_each(all: usize, members: usize) -> usize {
 /// Where each kind of word begins.
 const WANTING: usize = 0;
 const COUNTERS: usize = 1;
-const RETIRED: usize = COUNTERS + DEPTH;
+const MEMBERS: usize = COUNTERS + DEPTH;
+
+/// Words of each member.
+const OF_MEMBER: usize = 3;
+
+/// What a word of a member tells.
+#[derive(Clone, Copy)]
+pub(crate) enum Tells {
+    /// The last epoch that it has finished with.
+    Retired,
+    /// The processor where it was when it waited last, plus one.
+    Processor,
+    /// Whether it waits.
+    Waiting,
+}
 
 const _: () = assert!(MOST_RANKS <= 64, "a process is a bit of the wanting word");
 
@@ -128,7 +147,7 @@ const _: () = assert!(MOST_RANKS <= 64, "a process is a bit of the wanting word"
 pub struct Memory {
     /// The members' lines, and the gate's.
     pub lines: &'static [Line],
-    /// The wanting word, counters and retirement words.
+    /// The wanting word, counters, and words of each process.
     pub words: &'static [Word],
     /// Address of the payloads aside.
     pub payloads: usize,
@@ -149,8 +168,8 @@ pub struct Area {
     cells: usize,
     /// Cells of each member.
     ring: usize,
-    members: usize,
-    me: usize,
+    pub(crate) members: usize,
+    pub(crate) me: usize,
     /// The smallest retired epoch seen so far.
     floor: u64,
     /// What is published beside each epoch, in the bits above [`EPOCH_BITS`].
@@ -200,15 +219,23 @@ impl Area {
         &self.lines[self.group(owner) * LINES + epoch as usize % LINES]
     }
 
+    pub(crate) fn word(&self, tells: Tells, member: usize) -> &'static AtomicU64 {
+        &self.words[MEMBERS + member * OF_MEMBER + tells as usize].0
+    }
+
     fn retired(&self, member: usize) -> u64 {
         // Acquire: pairs with the Release in `retire`; what the member read, it has read.
-        self.words[RETIRED + member].0.load(Ordering::Acquire)
+        self.word(Tells::Retired, member).load(Ordering::Acquire)
     }
 
     /// Whether the slots of `epoch` may be written, with so many bytes of payload: everyone has finished with what they
     /// held before.
     pub fn is_free(&mut self, epoch: u64, bytes: usize) -> bool {
-        let slots = if bytes <= SHORT { LINES } else { DEPTH };
+        let slots = match () {
+            () if bytes <= SHORT => LINES,
+            () if bytes <= MEDIUM => MEDIUM_DEPTH,
+            () => DEPTH,
+        };
         self.all_retired(epoch.saturating_sub(slots as u64))
     }
 
@@ -250,7 +277,12 @@ impl Area {
         if bytes <= SHORT {
             return (&raw const self.slot(owner, epoch).payload).expose_provenance();
         }
-        self.payloads + (self.group(owner) * DEPTH + epoch as usize % DEPTH) * PAYLOAD
+        let (group, epoch) = (self.group(owner), epoch as usize);
+        if bytes <= MEDIUM {
+            return self.payloads + (group * MEDIUM_DEPTH + epoch % MEDIUM_DEPTH) * MEDIUM;
+        }
+        let large = self.payloads + (self.members + 1) * MEDIUM_DEPTH * MEDIUM;
+        large + (group * DEPTH + epoch % DEPTH) * PAYLOAD
     }
 
     /// Whether a line carries `epoch`.
@@ -295,7 +327,7 @@ impl Area {
     pub fn retire(&self, epoch: u64) -> u64 {
         // SeqCst: the swap comes before the load, as in `want_room` the bit comes before the second look. So either
         // the bit is seen here or the epoch there. Releases what was read, as `retired` wants it.
-        self.words[RETIRED + self.me].0.swap(epoch, Ordering::SeqCst);
+        self.word(Tells::Retired, self.me).swap(epoch, Ordering::SeqCst);
         let wanting = &self.words[WANTING].0;
         if wanting.load(Ordering::SeqCst) == 0 { 0 } else { wanting.swap(0, Ordering::SeqCst) }
     }
@@ -311,13 +343,14 @@ impl Area {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
+pub(crate) mod tests {
     use super::{
-        Area, CELL_BYTES, CELLS, DEPTH, LINES, Line, MOST_RANKS, Memory, Owner, SHORT, Word, cells, lines,
-        words,
+        Area, CELL_BYTES, CELLS, DEPTH, LINES, Line, MEDIUM, MEDIUM_DEPTH, MOST_RANKS, Memory, Owner, SHORT,
+        Word, cells, lines, words,
     };
 
-    fn shared(ranks: usize) -> Memory {
+    /// Memory of its own for an area without payloads.
+    pub(crate) fn shared(ranks: usize) -> Memory {
         // SAFETY: all-zero is a valid line and a valid word.
         let line = || unsafe { core::mem::zeroed::<Line>() };
         // SAFETY: as above.
@@ -379,7 +412,8 @@ mod tests {
         let memory = shared(2);
         let mut one = Area::new(memory, 2, 0);
         let two = Area::new(memory, 2, 1);
-        for (round, (slots, bytes)) in [(LINES, SHORT), (DEPTH, SHORT + 1)].into_iter().enumerate() {
+        let classes = [(LINES, SHORT), (MEDIUM_DEPTH, MEDIUM), (DEPTH, MEDIUM + 1)];
+        for (round, (slots, bytes)) in classes.into_iter().enumerate() {
             let (before, last) = (round as u64, (round + slots) as u64);
             assert!(one.is_free(last, bytes));
             assert!(!one.is_free(last + 1, bytes));

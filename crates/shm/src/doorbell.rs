@@ -59,6 +59,14 @@ impl Doorbell {
         }
     }
 
+    /// Sender: as [`Doorbell::ring`] for each of `doorbells`, with one fence for all where owners asked for fences.
+    pub fn ring_each<'a>(doorbells: impl Iterator<Item = &'a Doorbell> + Clone, wake: impl Fn(usize)) {
+        if doorbells.clone().any(Doorbell::wants_ring) {
+            fence(Ordering::SeqCst);
+            doorbells.for_each(|doorbell| doorbell.ring_fenced(SLEEPING, &wake));
+        }
+    }
+
     /// Sender, after publishing: whether [`Doorbell::ring`] must be called, since the owner may sleep.
     #[inline(always)]
     pub fn wants_ring(&self) -> bool {
@@ -86,6 +94,12 @@ impl Doorbell {
     /// Wakes the owner if, after a full fence, all of `bits` are set.
     fn ring_if(&self, bits: u32, wake: impl FnOnce(usize)) {
         fence(Ordering::SeqCst);
+        self.ring_fenced(bits, wake);
+    }
+
+    /// As [`Doorbell::ring_if`], after the fence.
+    #[inline(always)]
+    fn ring_fenced(&self, bits: u32, wake: impl FnOnce(usize)) {
         let mut seen = self.word.load(Ordering::Relaxed);
         while seen & bits == bits {
             let rung = (seen & !(SLEEPING | WANTS_ROOM)).wrapping_add(COUNT);

@@ -29,6 +29,7 @@ mod mapping;
 pub mod queue;
 pub mod record;
 pub mod sync;
+mod turn;
 
 pub use layout::{Layout, Shape};
 #[cfg(not(loom))]

@@ -44,6 +44,9 @@ mca::params! {
         /// table has rules of their own; measured once for a communicator of two. 0: none are near. The same on all
         /// processes.
         near: mca::Int = "120", unit "nanoseconds", range 0 to 1000000;
+        /// How long a process looks for what one on another processor gives next before it makes way for the others on its
+        /// own, in small blocking collectives, where ranks share processors and the others wait as well. 0: not at all.
+        turn: mca::Int = "10", unit "microseconds", range 0 to 1000;
         /// Algorithm of `MPI_Barrier`, where a call can use it; empty: chosen by the table.
         barrier_algorithm: mca::Text = "";
         /// Children per node, radix or exchanges under way in algorithms of `MPI_Barrier`; -1: as the table says, 0: the
@@ -122,6 +125,8 @@ pub(crate) struct Tuned {
     pub online: bool,
     /// The longest time that a line takes between processes that are near each other.
     pub near: Duration,
+    /// How long to look on where a process comes next on a processor that it shares.
+    pub turn: Duration,
 }
 
 impl Tuned {
@@ -134,8 +139,9 @@ impl Tuned {
         let all = CollParams::read(values).map_err(|error| error.to_string())?;
         let (table, forced) = (table(&params.rules)?, prescribed(&params)?);
         let near = Duration::from_nanos(params.near as u64);
+        let turn = Duration::from_micros(params.turn as u64);
         let (reproducible, check, online) = (all.reproducible, all.check, params.online);
-        Ok(Tuned { table, forced, reproducible, check, online, near })
+        Ok(Tuned { table, forced, reproducible, check, online, near, turn })
     }
 
     /// As [`Tuned::select`], with the algorithm given.

@@ -1,6 +1,7 @@
 //! One publication by each process that has data, and what others take from it.
 
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 use abi::Address;
 use btl_vader::NodeArea;
@@ -8,6 +9,9 @@ use mem::UserMem;
 use shm::area::Owner;
 
 use super::super::area::{has_room, payload};
+
+/// Looks between two looks at the clock.
+const LOOKS: u32 = 8;
 
 /// What a process does in a collective.
 pub(super) struct Plan {
@@ -103,6 +107,30 @@ impl Exchange {
             self.area.retire(self.epoch);
         }
         seen
+    }
+
+    /// To be called after a look that found nothing, where processes share processors: looks on for at most `limit`, if this
+    /// process comes next; whether the exchange came to its end.
+    pub fn look_on(&mut self, limit: Duration) -> bool {
+        let awaited = (self.published && !self.plan.gate).then_some(self.next);
+        if !self.area.may_look_on(awaited) {
+            return false;
+        }
+        let began = Instant::now();
+        let mut found = false;
+        while !found && began.elapsed() < limit {
+            for _ in 0..LOOKS {
+                std::hint::spin_loop();
+                found = found || self.look();
+            }
+        }
+        self.area.looked_on(found);
+        found
+    }
+
+    /// This process does not wait any more.
+    pub fn go_on(&self) {
+        self.area.go_on();
     }
 
     /// Writes and publishes the own line; `false`: there is no room yet.

@@ -94,18 +94,32 @@ fn run(
 /// Waits for an exchange that needs more than some looks.
 #[inline(never)]
 fn wait(t: &mut Token, comm: abi::Comm, started: &mut Started, looks: u32) -> Result<()> {
-    let every = rounds_between_looks(&t.lock());
+    let (every, turn) = {
+        let state = t.lock();
+        let shares = state.params.waiting.shares_core();
+        (
+            rounds_between_looks(&state),
+            shares.then_some(state.params.tuned.turn).filter(|turn| !turn.is_zero()),
+        )
+    };
     let mut rounds = 0u32;
-    wait_for(t, |state| {
+    let result = wait_for(t, |state| {
         for _ in 0..looks {
             if started.exchange.look() {
                 return Some(Ok(()));
             }
         }
+        if turn.is_some_and(|turn| started.exchange.look_on(turn)) {
+            return Some(Ok(()));
+        }
         rounds += 1;
         let noted = started.noted.as_ref().filter(|_| rounds.is_multiple_of(every))?;
         state.disagreement(comm, noted).map(Err)
-    })
+    });
+    if turn.is_some() {
+        started.exchange.go_on();
+    }
+    result
 }
 
 /// What a call must know of its communicator.
