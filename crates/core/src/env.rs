@@ -140,7 +140,7 @@ fn drain(t: &mut Token) {
     }
     let _ = crate::buffer::flush(t, crate::buffer::Place::Process);
     // All ranks of the world stay until everyone has sent all it had: a rank that leaves can answer nobody.
-    let _ = crate::coll::blocking_barrier(t, abi::COMM_WORLD);
+    crate::coll::meet_to_finalize(t);
     wait_for(t, |state| (state.ob1.idle() && state.bml.is_flushed()).then_some(()));
     let mut state = t.lock();
     let State { bml, world: Some(world), .. } = &mut *state else { return };

@@ -20,6 +20,7 @@ use coll::{Coll, Root};
 use super::call::{Call, Reduction};
 use super::run::Running;
 use crate::comm::Comm;
+use crate::domain::Token;
 use crate::state::State;
 
 mca::choice! {
@@ -48,6 +49,22 @@ pub(super) struct Statement {
 
 /// One of the program's operations, less whether it commutes.
 const USER: u64 = 1 << 32;
+
+/// The key under which a process notes that it finalizes MPI: its only note that is not about a call.
+const FINALIZING: u64 = u64::MAX;
+
+/// What is known of a peer's part in a call.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Part {
+    /// It has called, as far as its notes go back, nothing yet.
+    None,
+    /// It has called this.
+    Call(Statement),
+    /// It finalizes MPI, where it waits for everyone, too.
+    Finalize,
+    /// It has finalized MPI without the others, and will never call.
+    Gone,
+}
 
 /// A call as the others find it.
 #[derive(Clone, Copy, Debug)]
@@ -178,35 +195,80 @@ impl State {
         Some(statement.note(self.bml.vader()?, comm.context, number))
     }
 
-    /// Looks whether a peer has made another call than the one noted; wakes all peers if so.
+    /// Looks whether a peer has made another call than the one noted, or will never call; wakes all peers if so.
     pub(super) fn disagreement(&self, comm: abi::Comm, noted: &Noted) -> Option<Error> {
         let (comm, vader) = (self.comm(comm).ok()?, self.bml.vader()?);
         let me = self.me();
-        let call_of = |peer: u32| match peer == me || vader.reaches(btl::Peer(peer)) {
-            true => vader.noted(btl::Peer(peer), noted.key).and_then(Statement::from_words),
-            false => None,
+        let part_of = |&peer: &u32| match peer == me || vader.reaches(btl::Peer(peer)) {
+            true => Part::of(vader, btl::Peer(peer), noted.key),
+            false => Part::None,
         };
-        let differs = |&peer: &u32| call_of(peer).filter(|other| *other != noted.statement);
-        let other = comm.peers.iter().find_map(differs)?;
-        let calls: Vec<_> = comm.peers.iter().map(|&peer| call_of(peer)).collect();
-        report(comm, &calls);
-        let others = comm.peers.iter().filter(|&&peer| peer != me && vader.reaches(btl::Peer(peer)));
+        let class = |part| match part {
+            Part::None => None,
+            Part::Call(other) if other == noted.statement => None,
+            Part::Call(other) => Some(noted.statement.difference(&other)),
+            Part::Finalize if noted.statement.coll == Coll::Barrier => None,
+            Part::Finalize | Part::Gone => Some(abi::ERR_OTHER),
+        };
+        let class = comm.peers.iter().map(part_of).find_map(class)?;
+        report(comm, &comm.peers.iter().map(part_of).collect::<Vec<_>>());
+        self.alert(comm);
+        Some(Error::new(class, "the processes of the communicator make different collective calls"))
+    }
+
+    /// Wakes the peers of a communicator that can read this process's notes.
+    fn alert(&self, comm: &Comm) {
+        let Some(vader) = self.bml.vader() else { return };
+        let others = comm.peers.iter().filter(|&&peer| peer != self.me() && vader.reaches(btl::Peer(peer)));
         others.for_each(|&peer| vader.alert(btl::Peer(peer)));
-        Some(Error::new(
-            noted.statement.difference(&other),
-            "the processes of the communicator make different collective calls",
-        ))
+    }
+}
+
+/// Waits in `MPI_Finalize` for all processes of the job. Should one of them do something else, the others learn that
+/// this one is gone.
+pub(crate) fn meet_to_finalize(t: &mut Token) {
+    let note = |t: &mut Token, gone| {
+        let state = t.lock();
+        let (Some(vader), Ok(world)) = (state.bml.vader(), state.comm(abi::COMM_WORLD)) else { return };
+        vader.note(FINALIZING, [u64::from(gone), 0, 0, 0]);
+        if gone {
+            state.alert(world);
+        }
+    };
+    note(t, false);
+    if super::barrier(t, super::Mode::Blocking, abi::COMM_WORLD).is_err() {
+        note(t, true);
+    }
+}
+
+impl Part {
+    /// The part of `peer` in the call that is noted under `key`.
+    fn of(vader: &Vader, peer: btl::Peer, key: u64) -> Part {
+        let finalizes = vader.noted(peer, FINALIZING);
+        let call = vader.noted(peer, key).and_then(Statement::from_words);
+        match (call, finalizes) {
+            (Some(Statement { coll: Coll::Barrier, .. }), Some(_)) => Part::Finalize,
+            (Some(call), _) => Part::Call(call),
+            (None, Some([1, ..])) => Part::Gone,
+            (None, _) => Part::None,
+        }
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Part::None => "has not called".to_string(),
+            Part::Call(statement) => format!("calls {}", statement.describe()),
+            Part::Finalize => "calls MPI_Finalize".to_string(),
+            Part::Gone => "has called MPI_Finalize".to_string(),
+        }
     }
 }
 
 /// Ranks that a message lists.
 const LISTED: usize = 16;
 
-fn report(comm: &Comm, calls: &[Option<Statement>]) {
-    let one = |(rank, call): (usize, &Option<Statement>)| match call {
-        Some(call) => format!("rank {rank} calls {}", call.describe()),
-        None => format!("rank {rank} has not called"),
-    };
+fn report(comm: &Comm, calls: &[Part]) {
+    let one = |(rank, part): (usize, &Part)| format!("rank {rank} {}", part.describe());
     let mut seen: Vec<String> = calls.iter().enumerate().take(LISTED).map(one).collect();
     if calls.len() > LISTED {
         seen.push(format!("and {} more", calls.len() - LISTED));

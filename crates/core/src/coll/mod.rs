@@ -35,7 +35,7 @@ pub use neighbour::*;
 pub use reductions::*;
 
 pub(crate) use area::share as share_area;
-pub(crate) use check::forget as forget_notes;
+pub(crate) use check::{forget as forget_notes, meet_to_finalize};
 pub(crate) use launch::{Callbacks, advance_all, run_callback, start_persistent};
 pub(crate) use params::{CollParams, Tuned, TunedParams};
 pub(crate) use run::Running;

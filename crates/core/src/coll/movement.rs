@@ -19,11 +19,6 @@ pub fn barrier(t: &mut Token, mode: Mode<'_>, comm: Comm) -> Result<()> {
     launch(t, mode, Coll::Barrier, comm, |_| Ok(()))
 }
 
-/// A blocking barrier for the library itself.
-pub(crate) fn blocking_barrier(t: &mut Token, comm: Comm) -> Result<()> {
-    barrier(t, Mode::Blocking, comm)
-}
-
 /// `MPI_Bcast`
 pub fn bcast(
     t: &mut Token,

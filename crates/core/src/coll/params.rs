@@ -26,7 +26,8 @@ mca::params! {
         reproducible: mca::Bool = "false";
         /// Whether processes that make different collective calls on a communicator get an error instead of a hang:
         /// by operation, order, root and bytes (`on`), also by type signatures and reduction operations (`full`),
-        /// or not (`off`). The same on all processes.
+        /// or not (`off`, which also lets calls pass whose send buffer lies in their receive buffer). The same on all
+        /// processes.
         check: Level = "on";
     }
 }

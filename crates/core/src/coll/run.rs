@@ -10,7 +10,7 @@ use pml_ob1::{Done, Ob1};
 
 use super::arguments::Arguments;
 use super::call::{Call, Reduction};
-use super::check::{Noted, Statement};
+use super::check::{Level, Noted, Statement};
 use super::exact::Exact;
 use super::launch::Callback;
 use super::online::{Attempt, Online};
@@ -87,7 +87,9 @@ impl Running {
         }
         let comm = state.comm(self.call.comm)?;
         fill(&mut Arguments::new(state, comm, &mut self.call))?;
-        self.call.check_disjoint()?;
+        if state.params.tuned.check != Level::Off {
+            self.call.check_disjoint()?;
+        }
         self.exact = match state.params.tuned.reproducible {
             true => Exact::over(state, comm, &mut self.call),
             false => None,
