@@ -88,7 +88,10 @@ unpack_upstream() { # FOLDER
         [ -n "$archive" ] || exit 1
         sum=$(sha256sum "$archive" | cut -d ' ' -f 1)
         sed -n '/^Checksums-Sha256:/,/^[A-Z]/p' ./*.dsc | grep -q "^ $sum " || exit 1
-        mkdir tree && tar -xf "$archive" -C tree --strip-components=1
+        mkdir tree && tar -xf "$archive" -C tree || exit 1
+        # Most archives hold one folder.
+        only=$(ls tree)
+        [ ! -d "tree/$only" ] || { mv tree outer && mv "outer/$only" tree && rmdir outer; }
     )
 }
 
