@@ -41,8 +41,14 @@ mca::params! {
 
 /// Payload of small and large cells. A large cell holds the longest message of one `send`.
 const CELL_BYTES: [usize; 2] = [8 << 10, 32 << 10];
-/// Cells of each size per rank.
-const CELLS: [usize; 2] = [32, 16];
+/// Cells of each size per rank, at most and at least, and how many the ranks of a node share in between.
+///
+/// A sender that goes round 1 MiB of cells fills what has left the receiver's second-level cache. Measured on a Zen 4
+/// server, 64 messages in one direction, 128 and 32 cells against 32 and 16: 8 KiB at 9.0 instead of 6.1 GB/s, doubles with
+/// a step of 2, 64 KiB 13.3 instead of 7.0 GB/s. Where ranks are many, less memory to begin with is worth more.
+const MOST_CELLS: [usize; 2] = [128, 32];
+const LEAST_CELLS: [usize; 2] = [32, 16];
+const NODE_CELLS: [usize; 2] = [512, 128];
 /// Joint copies that the memory of one rank takes part in at a time.
 const JOINTS: usize = 64;
 /// Slots of a receive queue.
@@ -78,7 +84,7 @@ impl VaderParams {
             slots: FASTBOX_SLOTS,
             blocks: data / BLOCK,
             queue: QUEUE,
-            cells: CELLS,
+            cells: cells(ranks, fastboxes),
             cell_bytes: CELL_BYTES,
             joints: JOINTS,
         })
@@ -92,13 +98,22 @@ fn floor_power_of_two(n: usize) -> usize {
     1 << n.max(1).ilog2()
 }
 
+/// Cells of each size per rank. Where not all senders have a fastbox, few cells keep each of them from filling the
+/// receive queue that they share.
+fn cells(ranks: usize, fastboxes: usize) -> [usize; 2] {
+    if fastboxes + 1 < ranks {
+        return LEAST_CELLS;
+    }
+    [0, 1].map(|size| (NODE_CELLS[size] / ranks.max(1)).clamp(LEAST_CELLS[size], MOST_CELLS[size]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{VaderParams, segment_bytes};
 
     #[test]
     fn segments_stay_small() {
-        assert!(segment_bytes(2) <= 12 << 20);
+        assert!(segment_bytes(2) <= 14 << 20);
         assert!(segment_bytes(32) <= 80 << 20);
         assert!(segment_bytes(128) <= 256 << 20);
     }
