@@ -68,7 +68,7 @@ pub struct Limits {
     /// Smallest message for which zero copy pays.
     pub min_rdma: usize,
     /// The same for an answer: a message to a peer that has sent something since the last such message, by a sender that
-    /// waits for its end. At least `min_rdma`.
+    /// waits for its end or, in synchronous mode, for the receiver. At least `min_rdma`.
     pub min_rdma_answer: usize,
     /// Largest length of one `get`; longer messages are fetched in several.
     pub max_get: usize,

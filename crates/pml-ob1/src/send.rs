@@ -62,11 +62,29 @@ impl Ob1 {
 
     /// As [`Ob1::send_now`], for messages up to the eager limit.
     #[inline]
-    pub fn send_eager_now<B: Btl>(&mut self, btl: &mut B, to: &SendTo, mut data: UserMem) -> bool {
+    pub fn send_eager_now<B: Btl>(&mut self, btl: &mut B, to: &SendTo, data: UserMem) -> bool {
+        self.peers.get(to.peer).is_some_and(|peer| data.len() < peer.open)
+            && self.send_whole_now(btl, to, data)
+    }
+
+    /// As [`Ob1::send_now`], for messages that must be copied in any case: a rendezvous would only copy them once more,
+    /// as long as they fit in one frame.
+    pub fn send_copied_now<B: Btl>(&mut self, btl: &mut B, to: &SendTo, data: UserMem) -> bool {
+        let most = btl.limits(to.peer).max_send;
         let Some(peer) = self.peers.get(to.peer) else { return false };
-        if data.len() >= peer.open {
-            return false;
+        if peer.open == 0 || data.len() > most {
+            return self.send_eager_now(btl, to, data);
         }
+        if peer.must_look(data.len() as u64) {
+            self.renew_allowance(btl, to.peer);
+        }
+        self.send_whole_now(btl, to, data)
+    }
+
+    /// Sends a message in one frame, if that can be done at once.
+    #[inline(always)]
+    fn send_whole_now<B: Btl>(&mut self, btl: &mut B, to: &SendTo, mut data: UserMem) -> bool {
+        let Some(peer) = self.peers.get(to.peer) else { return false };
         let Some(place) = peer.next_short() else { return false };
         let Some(allowance) = peer.allowance.checked_sub(data.len() + ENVELOPE) else { return false };
         let header = Origin::new(to.context, to.source).match_header(place, to.tag);
@@ -119,7 +137,7 @@ impl Ob1 {
             waits = true;
         }
         let stage = SendStage::Queued;
-        let answer = mode == Mode::Blocking && peer.answers();
+        let answer = matches!(mode, Mode::Blocking | Mode::Synchronous) && peer.answers();
         let send = Send { to: *to, mode, data, stage, answer, cancel: Cancel::No, exposed: None, head: 0 };
         let id = self.insert(to.owner, State::Send(Box::new(send)))?;
         if waits || self.launch(btl, id).is_err() {

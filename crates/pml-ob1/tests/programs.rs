@@ -181,9 +181,10 @@ impl Run {
                 self.sends_begun += 1;
                 let rank = &mut self.world.ranks[message.from];
                 if let (Data::Contiguous(from), Mode::Standard | Mode::Blocking) = (&data, message.mode)
-                    && match self.random.below(3) {
+                    && match self.random.below(4) {
                         0 => rank.ob1.send_now(&mut rank.port, &message.to, *from),
                         1 => rank.ob1.send_eager_now(&mut rank.port, &message.to, *from),
+                        2 => rank.ob1.send_copied_now(&mut rank.port, &message.to, *from),
                         _ => false,
                     }
                 {
