@@ -52,8 +52,8 @@ pub(crate) fn of_line(address: usize, len: usize) -> UserMem {
 
 /// `into = left op right` on `count` elements, at addresses of user buffers or of a collective's scratch memory.
 pub(crate) fn reduce(kernel: op::Kernel, into: Address, left: Address, right: Address, count: u64) {
-    // SAFETY: the three ranges are buffers of the call or its scratch, as long as the schedule says; `into` is
-    // `right` or overlaps neither (the promise of `coll::Port::reduce`).
+    // SAFETY: the three ranges are buffers of the call, its scratch or lines of its area, as long as the call or its
+    // schedule says; `into` is one of the others or overlaps neither (the promise of `coll::Port::reduce`).
     unsafe {
         kernel(left.0 as *const u8, right.0 as *const u8, into.0 as *mut u8, count as usize);
     }

@@ -178,6 +178,8 @@ pub struct Area {
 
 /// Bits of a line's first word that count epochs.
 const EPOCH_BITS: u32 = 48;
+/// Beside the epoch: behind its payload the line holds what [`Area::publish_more`] speaks of.
+const MORE: u64 = 1 << (EPOCH_BITS - 1);
 
 /// Bits of a counter that count members, of which there are at most [`MOST_RANKS`].
 const COUNT_BITS: u32 = 16;
@@ -270,6 +272,22 @@ impl Area {
         line.epoch.store(epoch | self.mark, Ordering::Release);
     }
 
+    /// As [`Area::publish`] without words, of a line of the own process behind whose payload lies more, for those who ask for
+    /// that; others see a line as any. The payload and what lies behind it fit [`SHORT`] bytes.
+    #[inline]
+    pub fn publish_more(&self, epoch: u64) {
+        // Release: pairs with the Acquire in `carries` and `carries_more`.
+        self.slot(Owner::Member(self.me), epoch).epoch.store(epoch | self.mark | MORE, Ordering::Release);
+    }
+
+    /// Whether a member's line carries `epoch`, and more behind its payload.
+    #[inline]
+    pub fn carries_more(&self, member: usize, epoch: u64) -> bool {
+        // Acquire: pairs with the Release in `publish_more`.
+        let line = self.slot(Owner::Member(member), epoch);
+        line.epoch.load(Ordering::Acquire) == epoch | self.mark | MORE
+    }
+
     /// Address of `bytes` bytes of payload of a line, at most [`PAYLOAD`]: to be written before [`Area::publish`] without
     /// words, to be read after [`Area::carries`], until the epoch is retired. Writer and reader say the same number.
     #[inline]
@@ -288,8 +306,8 @@ impl Area {
     /// Whether a line carries `epoch`.
     #[inline]
     pub fn carries(&self, owner: Owner, epoch: u64) -> bool {
-        // Acquire: pairs with the Release in `publish`.
-        self.slot(owner, epoch).epoch.load(Ordering::Acquire) == epoch | self.mark
+        // Acquire: pairs with the Release in `publish` and `publish_more`.
+        self.slot(owner, epoch).epoch.load(Ordering::Acquire) & !MORE == epoch | self.mark
     }
 
     /// The payload of a line, once it carries `epoch`: the words that fit `payload`.
@@ -394,6 +412,21 @@ pub(crate) mod tests {
                 });
             }
         });
+    }
+
+    #[test]
+    fn a_line_with_more_is_a_line_as_any() {
+        let memory = shared(2);
+        let (mut one, mut two) = (Area::new(memory, 2, 0), Area::new(memory, 2, 1));
+        one.set_mark(7);
+        two.set_mark(7);
+        one.publish(Owner::Member(0), 1, &[5]);
+        assert!(two.carries(Owner::Member(0), 1) && !two.carries_more(0, 1));
+        one.publish_more(2);
+        assert!(two.carries(Owner::Member(0), 2) && two.carries_more(0, 2));
+        assert!(!two.carries_more(0, 3) && !two.carries_more(1, 2));
+        two.set_mark(8);
+        assert!(!two.carries(Owner::Member(0), 2) && !two.carries_more(0, 2));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use mem::UserMem;
 use super::super::arguments::{IN_PLACE, reduction};
 use super::super::call::Reduction;
 use super::exchange::{Plan, Take, Tell};
+use super::prefix::{self, Prefix};
 use super::{Site, run};
 use crate::domain::Token;
 use crate::state::State;
@@ -199,7 +200,7 @@ pub(in super::super) fn scan(
     comm: Comm,
 ) -> Option<Result<()>> {
     run(t, Coll::Scan, comm, 0, |state, site| {
-        prefix(state, site, comm, (sendbuf, recvbuf), operation, site.rank as usize + 1)
+        combine_first(state, site, comm, (sendbuf, recvbuf), operation, site.rank as usize + 1)
     })
 }
 
@@ -212,13 +213,13 @@ pub(in super::super) fn exscan(
     comm: Comm,
 ) -> Option<Result<()>> {
     run(t, Coll::Exscan, comm, 0, |state, site| {
-        prefix(state, site, comm, (sendbuf, recvbuf), operation, site.rank as usize)
+        combine_first(state, site, comm, (sendbuf, recvbuf), operation, site.rank as usize)
     })
 }
 
 /// Combines what the first ranks have; those after the own one wait for its line.
 #[inline(always)]
-fn prefix(
+fn combine_first(
     state: &mut State,
     site: &Site,
     comm: Comm,
@@ -228,13 +229,17 @@ fn prefix(
 ) -> Option<(u64, Plan)> {
     let kernel = kernel(state, comm, op, datatype)?;
     let operands = Operands::of(sendbuf, recvbuf, count, datatype)?;
-    let take = match first {
-        0 => Take::Nothing,
-        _ => Take::Combined { kernel, offset: 0, count: count as u64, into: operands.into },
+    let Operands { own, into, in_place } = operands;
+    let (me, count) = (site.rank as usize, count as u64);
+    let (from, take) = match first {
+        _ if own.len() <= prefix::MOST => {
+            (0..me, Take::Prefix(Prefix { kernel, count, into, with_own: first > me }))
+        }
+        0 => (0..0, Take::Nothing),
+        _ => (0..first, Take::Combined { kernel, offset: 0, count, into }),
     };
     let tell = if site.rank + 1 < site.ranks { Tell::After } else { Tell::Nobody };
-    let Operands { own, in_place, .. } = operands;
-    Some((operands.bytes(), Plan { own, tell, in_place, ..Plan::take(own.len(), 0..first, take) }))
+    Some((own.len() as u64, Plan { own, tell, in_place, ..Plan::take(own.len(), from, take) }))
 }
 
 /// The buffers of a reduction.

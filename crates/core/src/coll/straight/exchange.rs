@@ -9,6 +9,7 @@ use mem::UserMem;
 use shm::area::Owner;
 
 use super::super::area::{has_room, payload};
+use super::prefix::Prefix;
 
 /// Looks between two looks at the clock.
 const LOOKS: u32 = 8;
@@ -63,14 +64,16 @@ pub(super) enum Take {
         count: u64,
         into: UserMem,
     },
+    /// What the members before combine to, see [`super::prefix`].
+    Prefix(Prefix),
 }
 
 /// An exchange on its way.
 pub(super) struct Exchange {
-    area: Box<NodeArea>,
-    epoch: u64,
-    plan: Plan,
-    published: bool,
+    pub(super) area: Box<NodeArea>,
+    pub(super) epoch: u64,
+    pub(super) plan: Plan,
+    pub(super) published: bool,
     /// The member whose line is awaited.
     next: usize,
 }
@@ -93,6 +96,9 @@ impl Exchange {
     /// Goes as far as it can; whether that is to the end.
     #[inline(always)]
     pub fn look(&mut self) -> bool {
+        if let Take::Prefix(prefix) = self.plan.take {
+            return self.look_back(prefix);
+        }
         if !self.published && !self.publish() {
             return false;
         }
@@ -186,7 +192,7 @@ impl Exchange {
     }
 
     #[inline(always)]
-    fn see_wanted(&mut self) -> bool {
+    pub(super) fn see_wanted(&mut self) -> bool {
         let own = self.area.own();
         while self.next < self.plan.from.end {
             let owner = Owner::Member(self.next);
@@ -208,6 +214,8 @@ impl Exchange {
                 into.write(payload(&mut self.area, Owner::Gate, self.epoch, into.len()).as_bytes());
             }
             Take::Shared { kernel, count, into } => self.combine(kernel, 0, count, into),
+            // Taken already.
+            Take::Prefix(_) => {}
         }
     }
 

@@ -12,6 +12,7 @@
 
 mod calls;
 mod exchange;
+mod prefix;
 mod reach;
 
 use abi::Result;
