@@ -4,6 +4,7 @@ use btl::Peer;
 use shm::area::{Area, Entry, Owner};
 use shm::doorbell::Doorbell;
 use shm::record;
+use shm::turn::Patience;
 
 use crate::transport::Vader;
 
@@ -16,15 +17,9 @@ pub struct NodeArea {
     me: usize,
     /// The next epoch.
     next: u64,
-    /// Has looked on since it made way.
-    has_looked: bool,
-    /// How often in a row that was or would have been of no use.
-    useless: u32,
+    /// How often it looks on while it waits.
+    patience: Patience,
 }
-
-/// How often in a row a process looks on for nothing; and after that only one time in so many.
-const USELESS: u32 = 4;
-const SELDOM: u32 = 32;
 
 /// Where an area is, as its first member tells the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,15 +51,8 @@ impl Vader {
         }
         let doorbells = members.iter().map(|&peer| self.doorbell_of(peer)).collect();
         let area = Area::new(self.segment.area(name.number), members.len(), index);
-        let held = NodeArea {
-            area,
-            entry,
-            doorbells,
-            me: index,
-            next: name.base + 1,
-            has_looked: false,
-            useless: 0,
-        };
+        let patience = Patience::default();
+        let held = NodeArea { area, entry, doorbells, me: index, next: name.base + 1, patience };
         // Members that were faster may sleep already until this one enters.
         held.retire(name.base);
         Some(held)
@@ -161,23 +149,17 @@ impl NodeArea {
         }
     }
 
-    /// This process waits. Whether it had better look for the line of `awaited` for a while than make way: once between
-    /// two times that it makes way, and seldom after that was of no use several times. If so, the caller says what came of
-    /// it by [`NodeArea::looked_on`]; if not, it makes way.
+    /// This process waits. Whether it had better look for the line of `awaited` for a while than make way, see
+    /// [`Patience::may_look_on`]. If so, the caller says what came of it by [`NodeArea::looked_on`].
     pub fn may_look_on(&mut self, awaited: Option<usize>) -> bool {
         self.area.wait_on(platform::processor::current());
-        let has_looked = std::mem::take(&mut self.has_looked);
-        let comes_next = !has_looked && awaited.is_some_and(|awaited| self.area.is_next_after(awaited));
-        self.useless += u32::from(comes_next);
-        comes_next && (self.useless <= USELESS || self.useless.is_multiple_of(SELDOM))
+        let NodeArea { area, patience, .. } = self;
+        patience.may_look_on(|| awaited.is_some_and(|awaited| area.is_next_after(awaited)))
     }
 
     /// What came of looking on; if nothing, the process makes way now.
     pub fn looked_on(&mut self, found: bool) {
-        self.has_looked = found;
-        if found {
-            self.useless = 0;
-        }
+        self.patience.looked_on(found);
     }
 
     /// This process does not wait any more.

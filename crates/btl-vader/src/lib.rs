@@ -33,6 +33,7 @@ mod scattered;
 mod sending;
 mod single_copy;
 mod transport;
+mod turn;
 
 pub use area::{AreaName, NodeArea};
 pub use attach::{Attach, Error};

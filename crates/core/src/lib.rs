@@ -39,6 +39,7 @@ mod stream;
 pub mod tool;
 pub mod topo;
 mod transport;
+mod turn;
 pub mod types;
 mod wait;
 

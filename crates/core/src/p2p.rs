@@ -278,8 +278,17 @@ fn await_short(t: &mut Token, pattern: &Pattern, data: &Data) -> Option<Done> {
     if !alone || pattern.peer.is_none() || pattern.tag < 0 {
         return None;
     }
-    let policy = state.params.waiting;
-    let mut waiter = Waiter::new(policy);
+    let shares = state.params.waiting.shares_core();
+    let done = look_for(state, pattern, into, shares);
+    if shares && done.is_some() {
+        state.went_on();
+    }
+    done
+}
+
+/// Looks for a message as long as it is worth spinning or making way. `None`: post it.
+fn look_for(state: &mut State, pattern: &Pattern, into: UserMem, shares: bool) -> Option<Done> {
+    let mut waiter = Waiter::new(state.params.waiting);
     loop {
         // Where ranks share a core, the sender needs it more than a second look does.
         let looks = if state.ob1.is_quiet() { state.looks() } else { 1 };
@@ -295,6 +304,13 @@ fn await_short(t: &mut Token, pattern: &Pattern, data: &Data) -> Option<Done> {
         let happened = state.progress();
         if let Some(done) = state.ob1.recv_now(&mut state.bml, pattern, into) {
             return Some(done);
+        }
+        if shares {
+            let awaited = |state: &State| pattern.peer.filter(|_| state.ob1.is_quiet());
+            let done = state.look_on(awaited, |state| state.ob1.recv_now(&mut state.bml, pattern, into));
+            if done.is_some() {
+                return done;
+            }
         }
         let offered = state.ob1.iprobe(pattern).is_some();
         if offered || !state.callbacks_idle() || !happened && waiter.idle() {

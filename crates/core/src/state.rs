@@ -47,6 +47,8 @@ pub(crate) struct State {
     pub sleepers: u32,
     /// Polls in a row (`MPI_Test`, `MPI_Iprobe`) that found nothing to do.
     pub fruitless_polls: u32,
+    /// Looking on for messages rather than making way.
+    pub turn: crate::turn::Turn,
     /// Datatypes by handle.
     pub types: Types,
     pub groups: Groups,
@@ -122,6 +124,7 @@ impl State {
             finalized: false,
             sleepers: 0,
             fruitless_polls: 0,
+            turn: Default::default(),
             types: Types::new(),
             groups: Groups::new(),
             ops: Ops::new(),

@@ -20,8 +20,10 @@
 //! which senders load anyway.
 
 use crate::sync::{AtomicU32, Ordering, fence};
+use crate::turn::Waiting;
 
-/// One cache line per rank, written rarely: the word, and the owner's wish about payload.
+/// One cache line per rank, written rarely: the word, and the owner's wish about payload. And one that is written by ranks
+/// which share processors and wait.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub struct Doorbell {
@@ -29,6 +31,7 @@ pub struct Doorbell {
     congested: AtomicU32,
     /// Fastboxes handed out by the owner so far; see the transport.
     claimed: AtomicU32,
+    waiting: Waiting,
 }
 
 const SLEEPING: u32 = 1;
@@ -40,7 +43,12 @@ const COUNT: u32 = 8;
 impl Default for Doorbell {
     /// A doorbell of which nobody was told yet.
     fn default() -> Doorbell {
-        Doorbell { word: AtomicU32::new(0), congested: AtomicU32::new(0), claimed: AtomicU32::new(0) }
+        Doorbell {
+            word: AtomicU32::new(0),
+            congested: AtomicU32::new(0),
+            claimed: AtomicU32::new(0),
+            waiting: Waiting::default(),
+        }
     }
 }
 
@@ -156,6 +164,11 @@ impl Doorbell {
         if self.word.load(Ordering::Relaxed) & SLEEPING != 0 {
             self.word.fetch_and(!(SLEEPING | WANTS_ROOM), Ordering::Relaxed);
         }
+    }
+
+    /// What the owner tells of whom it waits for.
+    pub fn waiting(&self) -> &Waiting {
+        &self.waiting
     }
 
     /// Whether the owner asked for less payload.

@@ -14,6 +14,7 @@
 //! | [`joint`]    | 1 ↔ 1             | chunks of a long message that both sides copy              |
 //! | [`record`]   | n → n             | what each process called last, for who waits too long      |
 //! | [`area`]     | n → n             | collectives of one node: lines, counters, cells            |
+//! | [`turn`]     | n → n             | who runs where and who waits, for whose turn comes next    |
 //!
 //! Peers are not trusted: every length, offset and index that another process can write is read once and
 //! checked before it is used; garbage in the segment loses messages and never memory safety.
@@ -29,7 +30,7 @@ mod mapping;
 pub mod queue;
 pub mod record;
 pub mod sync;
-mod turn;
+pub mod turn;
 
 pub use layout::{Layout, Shape};
 #[cfg(not(loom))]

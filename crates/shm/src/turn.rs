@@ -8,10 +8,114 @@
 //!   awaited line     of member 3, on another processor
 //!   this processor   5, 6, 7 make way at once;  4 looks on for a while: it comes next after 3
 //! ```
+//! So it is with messages. There nobody knows the order beforehand; but each tells whom it waits for ([`Waiting`]), and the
+//! one that went on last is where things move.
+//!
 //! What others say here is a hint; a wrong one costs time, nothing else.
 
 use crate::area::{Area, Tells};
-use crate::sync::Ordering;
+use crate::sync::{AtomicU32, Ordering};
+
+/// What a process that waits for a message and shares its processor tells the others of its node, in a line of its own. It is
+/// written after a look that found nothing, so that messages which are there cost nothing more.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct Waiting {
+    /// The processor, counted from 1; 0: never waited.
+    processor: AtomicU32,
+    /// The place on the node of the awaited process, counted from 1.
+    awaited: AtomicU32,
+    /// Of the first process of the node: the place of the one that went on last, counted from 1.
+    latest: AtomicU32,
+}
+
+impl Default for Waiting {
+    fn default() -> Waiting {
+        let none = || AtomicU32::new(0);
+        Waiting { processor: none(), awaited: none(), latest: none() }
+    }
+}
+
+impl Waiting {
+    /// Owner: waits on `processor` for the process at place `awaited`.
+    pub fn wait_on(&self, processor: u32, awaited: u32) {
+        let tell = |place: &AtomicU32, value: u32| {
+            // The others keep the line while nothing changes.
+            if place.load(Ordering::Relaxed) != value {
+                place.store(value, Ordering::Relaxed);
+            }
+        };
+        tell(&self.processor, processor.wrapping_add(1));
+        tell(&self.awaited, awaited.wrapping_add(1));
+    }
+
+    /// To the first process of the node: the one at `place` goes on, which had to wait.
+    pub fn tell_latest(&self, place: u32) {
+        self.latest.store(place.wrapping_add(1), Ordering::Relaxed);
+    }
+}
+
+/// Whether the process at place `me`, which waits for the one at place `awaited`, had better look on than make way: from it,
+/// one waits for another up to the one that went on last, and none of those before that is on this processor.
+///
+/// ```text
+///   processor    0    1    0    1    0
+///   process     10 ◄ 11 ◄ 12 ◄ 13 ◄ 14    each waits for the one to its left, 10 went on last:
+///                                         11 and 12 look on, 13 makes way for 11, 14 for 12
+/// ```
+pub fn is_next<'a>(me: u32, awaited: u32, of_node: u32, at: impl Fn(u32) -> Option<&'a Waiting>) -> bool {
+    let processor = |place: u32| at(place).map(|waiting| waiting.processor.load(Ordering::Relaxed));
+    let here = processor(me);
+    let latest = at(0).map_or(0, |first| first.latest.load(Ordering::Relaxed));
+    if latest == 0 || processor(awaited) == here {
+        return false;
+    }
+    let mut place = awaited;
+    for _ in 0..of_node {
+        if place == latest - 1 {
+            return true;
+        }
+        if processor(place) == here {
+            return false;
+        }
+        let Some(waiting) = at(place) else { return false };
+        place = waiting.awaited.load(Ordering::Relaxed).wrapping_sub(1);
+    }
+    false
+}
+
+/// How often a process looks on rather than makes way: once between two times that it makes way, and seldom after that was
+/// of no use several times.
+#[derive(Debug, Default)]
+pub struct Patience {
+    /// Has looked on since it made way.
+    has_looked: bool,
+    /// How often in a row that was or would have been of no use.
+    useless: u32,
+}
+
+/// How often in a row a process looks on for nothing; and after that only one time in so many.
+const USELESS: u32 = 4;
+const SELDOM: u32 = 32;
+
+impl Patience {
+    /// Whether a process that waits had better look on; `comes_next`: its turn is next. If so, the caller says what came of
+    /// it by [`Patience::looked_on`]; if not, it makes way.
+    pub fn may_look_on(&mut self, comes_next: impl FnOnce() -> bool) -> bool {
+        let has_looked = core::mem::take(&mut self.has_looked);
+        let comes_next = !has_looked && comes_next();
+        self.useless += u32::from(comes_next);
+        comes_next && (self.useless <= USELESS || self.useless.is_multiple_of(SELDOM))
+    }
+
+    /// What came of looking on; if nothing, the process makes way now.
+    pub fn looked_on(&mut self, found: bool) {
+        self.has_looked = found;
+        if found {
+            self.useless = 0;
+        }
+    }
+}
 
 impl Area {
     /// This member waits, on processor `processor`.
@@ -45,7 +149,60 @@ impl Area {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use super::{Patience, SELDOM, USELESS, Waiting, is_next};
     use crate::area::{Area, tests::shared};
+
+    /// Who looks on in a ring, where each waits for the one before it, by their processors and the one that went on last.
+    fn next_in_ring(processors: &[u32], latest: u32) -> Vec<u32> {
+        let count = processors.len() as u32;
+        let before = |place: u32| (place + count - 1) % count;
+        let waiting: Vec<Waiting> = processors.iter().map(|_| Waiting::default()).collect();
+        for (place, processor) in (0..).zip(processors) {
+            waiting[place as usize].wait_on(*processor, before(place));
+        }
+        waiting[0].tell_latest(latest);
+        let at = |place: u32| waiting.get(place as usize);
+        (0..count).filter(|&me| is_next(me, before(me), count, at)).collect()
+    }
+
+    #[test]
+    fn the_next_of_the_other_processor_looks_on_in_a_ring() {
+        assert_eq!(next_in_ring(&[0, 0, 0, 0, 1, 1, 1, 1], 1), [4]);
+        assert_eq!(next_in_ring(&[0, 0, 0, 0, 1, 1, 1, 1], 7), [0, 4]);
+        assert_eq!(next_in_ring(&[0, 1, 0, 1, 0, 1], 2), [3, 4]);
+        assert_eq!(next_in_ring(&[0, 0, 0], 1), []);
+    }
+
+    #[test]
+    fn nobody_looks_on_before_anybody_went_on() {
+        let waiting = [Waiting::default(), Waiting::default()];
+        waiting[0].wait_on(0, 1);
+        assert!(!is_next(0, 1, 2, |place| waiting.get(place as usize)));
+        // A place that no process has.
+        waiting[1].wait_on(1, 7);
+        assert!(!is_next(0, 1, 2, |place| waiting.get(place as usize)));
+        waiting[0].tell_latest(1);
+        assert!(is_next(0, 1, 2, |place| waiting.get(place as usize)));
+    }
+
+    #[test]
+    fn who_looks_on_for_nothing_does_so_seldom() {
+        let mut patience = Patience::default();
+        let looks = |patience: &mut Patience, found: bool| {
+            let looks = patience.may_look_on(|| true);
+            if looks {
+                patience.looked_on(found);
+            }
+            looks
+        };
+        let waits = USELESS + 10 * SELDOM;
+        assert_eq!((0..waits).filter(|_| looks(&mut patience, false)).count() as u32, USELESS + 10);
+        // After it was of use, the process makes way once and then looks on as at first.
+        while !looks(&mut patience, true) {}
+        assert!(!looks(&mut patience, false));
+        assert_eq!((0..USELESS).filter(|_| looks(&mut patience, false)).count() as u32, USELESS);
+        assert!(!patience.may_look_on(|| false));
+    }
 
     /// The members' areas, of which those of each group wait on a processor of their own.
     fn waiting(members: usize, groups: &[&[usize]]) -> Vec<Area> {

@@ -1,0 +1,33 @@
+//! Whose turn comes next among processes that share processors and wait for messages, see [`shm::turn`].
+
+use btl::Peer;
+use shm::turn::{Waiting, is_next};
+
+use crate::transport::Vader;
+
+impl Vader {
+    /// This process waits for a message of `peer`. Whether it had better look on for a while than make way; not if `peer` is
+    /// no other process of this node.
+    pub fn is_next_after(&self, peer: Peer) -> bool {
+        if !self.reaches(peer) {
+            return false;
+        }
+        let awaited = self.local_of[peer.0 as usize];
+        if let Some(own) = self.waiting(self.me) {
+            own.wait_on(platform::processor::current(), awaited);
+        }
+        is_next(self.me, awaited, self.links.len() as u32, |place| self.waiting(place))
+    }
+
+    /// This process goes on after it waited.
+    pub fn went_on(&self) {
+        if let Some(first) = self.waiting(0) {
+            first.tell_latest(self.me);
+        }
+    }
+
+    /// What the process at a place on the node tells.
+    fn waiting(&self, place: u32) -> Option<&'static Waiting> {
+        self.links.get(place as usize).map(|link| link.doorbell.waiting())
+    }
+}
