@@ -23,6 +23,25 @@ pub(crate) struct Turn {
 /// Looks between two looks at the clock.
 const LOOKS: u32 = 16;
 
+/// Looks again and again, for at most `limit` and as long as `worth` says; what `look` found.
+pub(crate) fn look_for<S, R>(
+    at: &mut S,
+    limit: Duration,
+    worth: impl Fn(&S) -> bool,
+    mut look: impl FnMut(&mut S) -> Option<R>,
+) -> Option<R> {
+    let began = Instant::now();
+    while began.elapsed() < limit && worth(at) {
+        for _ in 0..LOOKS {
+            std::hint::spin_loop();
+            if let Some(found) = look(at) {
+                return Some(found);
+            }
+        }
+    }
+    None
+}
+
 impl State {
     /// To be called where ranks share processors, after a look found nothing. Looks on for what `awaited` sends, if the turn
     /// of this process is next; what `look` found.
@@ -30,7 +49,7 @@ impl State {
     pub fn look_on<R>(
         &mut self,
         awaited: impl Fn(&State) -> Option<Peer>,
-        mut look: impl FnMut(&mut State) -> Option<R>,
+        look: impl FnMut(&mut State) -> Option<R>,
     ) -> Option<R> {
         let limit = Duration::from_micros(self.params.mpi.turn as u64);
         let is_next = |state: &State| match (state.bml.vader(), awaited(state)) {
@@ -45,16 +64,7 @@ impl State {
         if !self.turn.patience.may_look_on(|| comes_next) {
             return None;
         }
-        let began = Instant::now();
-        let mut found = None;
-        while found.is_none() && began.elapsed() < limit && is_next(self) {
-            for _ in 0..LOOKS {
-                if found.is_none() {
-                    std::hint::spin_loop();
-                    found = look(self);
-                }
-            }
-        }
+        let found = look_for(self, limit, is_next, look);
         self.turn.patience.looked_on(found.is_some());
         found
     }

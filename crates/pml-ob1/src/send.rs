@@ -5,9 +5,9 @@ use mem::UserMem;
 
 use crate::data::Data;
 use crate::frame::{self, Body, Exposed, Origin, Rendezvous, Sequenced};
-use crate::peers::{ENVELOPE, Queued};
+use crate::peers::{ENVELOPE, PeerState, Queued};
 use crate::request::{Cancel, Done, Pieces, ReqId, Send, SendStage, State};
-use crate::{Mode, Ob1, SendTo, sending};
+use crate::{Counters, Mode, Ob1, SendTo, sending};
 
 /// What [`Ob1::send_short`] did.
 #[must_use]
@@ -63,8 +63,8 @@ impl Ob1 {
     /// As [`Ob1::send_now`], for messages up to the eager limit.
     #[inline]
     pub fn send_eager_now<B: Btl>(&mut self, btl: &mut B, to: &SendTo, data: UserMem) -> bool {
-        self.peers.get(to.peer).is_some_and(|peer| data.len() < peer.open)
-            && self.send_whole_now(btl, to, data)
+        let Some(peer) = self.peers.get(to.peer) else { return false };
+        data.len() < peer.open && send_whole_now(peer, &mut self.counts, btl, to, data)
     }
 
     /// As [`Ob1::send_now`], for messages that must be copied in any case: a rendezvous would only copy them once more,
@@ -78,23 +78,8 @@ impl Ob1 {
         if peer.must_look(data.len() as u64) {
             self.renew_allowance(btl, to.peer);
         }
-        self.send_whole_now(btl, to, data)
-    }
-
-    /// Sends a message in one frame, if that can be done at once.
-    #[inline(always)]
-    fn send_whole_now<B: Btl>(&mut self, btl: &mut B, to: &SendTo, mut data: UserMem) -> bool {
-        let Some(peer) = self.peers.get(to.peer) else { return false };
-        let Some(place) = peer.next_short() else { return false };
-        let Some(allowance) = peer.allowance.checked_sub(data.len() + ENVELOPE) else { return false };
-        let header = Origin::new(to.context, to.source).match_header(place, to.tag);
-        if btl.send_eager_on(peer.route, &header, &mut data).is_err() {
-            return false;
-        }
-        peer.allowance = allowance;
-        peer.sent();
-        self.counts.eager_sends += 1;
-        true
+        let peer = self.peers.entry(to.peer);
+        send_whole_now(peer, &mut self.counts, btl, to, data)
     }
 
     /// Starts a send. `None`: it is complete already.
@@ -269,6 +254,27 @@ impl Ob1 {
         let owner = send.to.owner;
         self.finish(btl, id, Done::sent(owner));
     }
+}
+
+/// Sends a message in one frame, if that can be done at once.
+#[inline(always)]
+fn send_whole_now<B: Btl>(
+    peer: &mut PeerState,
+    counts: &mut Counters,
+    btl: &mut B,
+    to: &SendTo,
+    mut data: UserMem,
+) -> bool {
+    let Some(place) = peer.next_short() else { return false };
+    let Some(allowance) = peer.allowance.checked_sub(data.len() + ENVELOPE) else { return false };
+    let header = Origin::new(to.context, to.source).match_header(place, to.tag);
+    if btl.send_eager_on(peer.route, &header, &mut data).is_err() {
+        return false;
+    }
+    peer.allowance = allowance;
+    peer.sent();
+    counts.eager_sends += 1;
+    true
 }
 
 impl Send {

@@ -109,7 +109,8 @@ impl Call {
         if same && !is_neighbourhood(self.coll) && send.overlaps(recv) {
             return Err(Error::new(
                 abi::ERR_BUFFER,
-                "send and receive buffer are the same memory; MPI_IN_PLACE says that this is meant (coll_check=off lets it pass)",
+                "send and receive buffer are the same memory; MPI_IN_PLACE says that this is meant \
+                 (coll_check=off lets it pass)",
             ));
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! One publication by each process that has data, and what others take from it.
 
 use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use abi::Address;
 use btl_vader::NodeArea;
@@ -10,9 +10,6 @@ use shm::area::Owner;
 
 use super::super::area::{has_room, payload};
 use super::prefix::Prefix;
-
-/// Looks between two looks at the clock.
-const LOOKS: u32 = 8;
 
 /// What a process does in a collective.
 pub(super) struct Plan {
@@ -122,14 +119,7 @@ impl Exchange {
         if !self.area.may_look_on(awaited) {
             return false;
         }
-        let began = Instant::now();
-        let mut found = false;
-        while !found && began.elapsed() < limit {
-            for _ in 0..LOOKS {
-                std::hint::spin_loop();
-                found = found || self.look();
-            }
-        }
+        let found = crate::turn::look_for(self, limit, |_| true, |at| at.look().then_some(())).is_some();
         self.area.looked_on(found);
         found
     }
