@@ -25,6 +25,8 @@ static struct {
     const char *what; /* what to measure, for programs that can measure several things */
     int rank, ranks; /* of MPI_COMM_WORLD */
     int level;       /* of thread support; MPI_THREAD_SINGLE unless told before kernel_begin */
+    int paced;       /* whether the measured function times itself and leaves the seconds in `inside` */
+    double inside;
     int receives;    /* whether `in` holds the peer's `out` after the measured exchange on this rank */
     char *out, *in;  /* buffers of max + perturb bytes, on pages of their own */
 } k;
@@ -66,7 +68,7 @@ static inline void kernel_check(const char *buffer, size_t bytes)
             kernel_fail("checking received data", "a byte differs from what was sent");
 }
 
-/* Starts MPI and reads --min --max --factor --perturb --seconds --what; the arguments give their defaults. */
+/* Starts MPI and reads --min --max --factor --perturb --seconds --paced --what; the arguments give their defaults. */
 static inline void kernel_begin(int argc, char **argv, int least_ranks, size_t min, size_t max)
 {
     k.min = min;
@@ -91,6 +93,8 @@ static inline void kernel_begin(int argc, char **argv, int least_ranks, size_t m
             k.what = argv[i + 1];
         else if (strcmp(argv[i], "--perturb") == 0)
             k.perturb = strtoul(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--paced") == 0)
+            k.paced = atoi(argv[i + 1]);
         else if (strcmp(argv[i], "--seconds") == 0)
             k.seconds = atof(argv[i + 1]);
         else
@@ -117,7 +121,7 @@ static inline double kernel_time(body *run, size_t bytes, long iterations)
     MPI_Barrier(MPI_COMM_WORLD);
     double start = MPI_Wtime();
     run(bytes, iterations);
-    return MPI_Wtime() - start;
+    return k.paced ? k.inside : MPI_Wtime() - start;
 }
 
 /* Iterations that fill one block; the same on all ranks. */

@@ -12,8 +12,10 @@ use super::modes::{self, Mode};
 pub struct Arguments {
     #[command(flatten)]
     options: Options,
-    /// Which: barrier, bcast, reduce, allreduce, reduce_scatter, scan, gather, scatter, allgather, alltoall
-    /// [default: all]
+    /// Which: barrier, bcast, reduce, allreduce, reduce_scatter_block, scan, gather, scatter, allgather, alltoall
+    /// [default: these]; reduce_scatter, exscan, gatherv, scatterv, allgatherv, alltoallv, alltoallw,
+    /// neighbor_allgather, neighbor_alltoall; ibarrier, ibcast, ireduce, iallreduce, igather, iscatter, iallgather,
+    /// ialltoall
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     collectives: Vec<String>,
     /// Numbers of ranks; those beyond the processors show how ranks share them
@@ -28,12 +30,15 @@ pub struct Arguments {
     /// From each size to the next, a power of two
     #[arg(long, default_value_t = 2)]
     factor: u64,
+    /// A barrier before each call, and the mean of the ranks' times in it, as OSU's programs do it
+    #[arg(long)]
+    paced: bool,
 }
 
 /// Measures, prints the tables, writes what was asked for.
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let chosen = if arguments.collectives.is_empty() {
-        modes::COLLECTIVES.iter().collect()
+        modes::named(&modes::REGULAR.map(String::from), &modes::COLLECTIVES)?
     } else {
         modes::named(&arguments.collectives, &modes::COLLECTIVES)?
     };
@@ -41,14 +46,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         mode,
         ranks,
         of: None,
-        options: if mode.sized { sizes(arguments) } else { Vec::new() },
+        options: options(arguments, mode),
     };
     let subjects: Vec<Subject> =
         chosen.iter().flat_map(|mode| arguments.ranks.iter().map(|&ranks| subject(mode, ranks))).collect();
     campaign::run(&arguments.options, &subjects)
 }
 
-fn sizes(arguments: &Arguments) -> Vec<String> {
+fn options(arguments: &Arguments, mode: &Mode) -> Vec<String> {
     let limits = [("--min", arguments.min), ("--max", arguments.max), ("--factor", arguments.factor)];
-    limits.iter().flat_map(|(name, value)| [name.to_string(), value.to_string()]).collect()
+    let sizes = limits.iter().filter(|_| mode.sized);
+    let paced = [("--paced", 1)];
+    let all = sizes.chain(paced.iter().filter(|_| arguments.paced));
+    all.flat_map(|(name, value)| [name.to_string(), value.to_string()]).collect()
 }

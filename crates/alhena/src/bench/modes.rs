@@ -121,7 +121,7 @@ macro_rules! collectives {
             options: &["--what", $name],
             title: $title,
             views: &[as_printed("time", "time of one", "µs", false)],
-            sized: !matches!($name.as_bytes(), b"barrier"),
+            sized: !matches!($name.as_bytes(), b"barrier" | b"ibarrier"),
             pair: false,
         }),*];
     };
@@ -132,13 +132,44 @@ collectives! {
     "bcast" "MPI_Bcast";
     "reduce" "MPI_Reduce, sum of doubles";
     "allreduce" "MPI_Allreduce, sum of doubles";
-    "reduce_scatter" "MPI_Reduce_scatter_block, sum of doubles";
+    "reduce_scatter_block" "MPI_Reduce_scatter_block, sum of doubles";
     "scan" "MPI_Scan, sum of doubles";
     "gather" "MPI_Gather";
     "scatter" "MPI_Scatter";
     "allgather" "MPI_Allgather";
     "alltoall" "MPI_Alltoall";
+    "reduce_scatter" "MPI_Reduce_scatter, sum of doubles";
+    "exscan" "MPI_Exscan, sum of doubles";
+    "gatherv" "MPI_Gatherv";
+    "scatterv" "MPI_Scatterv";
+    "allgatherv" "MPI_Allgatherv";
+    "alltoallv" "MPI_Alltoallv";
+    "alltoallw" "MPI_Alltoallw";
+    "neighbor_allgather" "MPI_Neighbor_allgather, a ring";
+    "neighbor_alltoall" "MPI_Neighbor_alltoall, a ring";
+    "ibarrier" "MPI_Ibarrier and MPI_Wait";
+    "ibcast" "MPI_Ibcast and MPI_Wait";
+    "ireduce" "MPI_Ireduce and MPI_Wait, sum of doubles";
+    "iallreduce" "MPI_Iallreduce and MPI_Wait, sum of doubles";
+    "igather" "MPI_Igather and MPI_Wait";
+    "iscatter" "MPI_Iscatter and MPI_Wait";
+    "iallgather" "MPI_Iallgather and MPI_Wait";
+    "ialltoall" "MPI_Ialltoall and MPI_Wait";
 }
+
+/// The collectives that are measured when none are chosen: blocking, with equal blocks.
+pub const REGULAR: [&str; 10] = [
+    "barrier",
+    "bcast",
+    "reduce",
+    "allreduce",
+    "reduce_scatter_block",
+    "scan",
+    "gather",
+    "scatter",
+    "allgather",
+    "alltoall",
+];
 
 /// The loop of an ocean model's solver.
 pub static POP: Mode = Mode {

@@ -104,13 +104,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 /// The collectives and their measurements.
 fn chosen(arguments: &Arguments) -> Result<Vec<(Coll, &'static Mode)>, Error> {
     let modes = match arguments.collectives.as_slice() {
-        [] => modes::COLLECTIVES.iter().collect(),
+        [] => modes::named(&modes::REGULAR.map(String::from), &modes::COLLECTIVES)?,
         names => modes::named(names, &modes::COLLECTIVES)?,
     };
-    // The program times the variant with equal blocks.
-    let coll =
-        |name: &str| Coll::from_name(if name == "reduce_scatter" { "reduce_scatter_block" } else { name });
-    Ok(modes.into_iter().filter_map(|mode| coll(mode.name).map(|coll| (coll, mode))).collect())
+    Ok(modes.into_iter().filter_map(|mode| Coll::from_name(mode.name).map(|coll| (coll, mode))).collect())
 }
 
 /// For each size, in ascending order, the fastest way.
@@ -174,7 +171,11 @@ fn query(coll: Coll, ranks: u32, bytes: u64, crowded: bool) -> Query {
         coll,
         ranks,
         inter: false,
-        bytes: if coll == Coll::ReduceScatterBlock { bytes * u64::from(ranks) } else { bytes },
+        bytes: if matches!(coll, Coll::ReduceScatter | Coll::ReduceScatterBlock) {
+            bytes * u64::from(ranks)
+        } else {
+            bytes
+        },
         element: 8,
         commutative: true,
         dense: true,
