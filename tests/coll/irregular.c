@@ -180,7 +180,8 @@ static int test_alltoallw(const struct kind kinds[2], int in_place)
 
 int main(int argc, char **argv)
 {
-    static const int units[] = {0, 1, 300, 9000};
+    /* The longer ones make calls of which some blocks go through shared lines and others do not. */
+    static const int units[] = {0, 1, 300, 700, 3000, 9000};
     static const char *const calls[] = {"gatherv", "scatterv", "allgatherv", "alltoallv", "alltoallw"};
     struct kind kinds[2];
     int good[5], k, u, root, place;
@@ -190,11 +191,12 @@ int main(int argc, char **argv)
     for (mode = 0; mode < MODES; mode++) {
         for (k = 0; k < 5; k++)
             good[k] = 1;
-        for (u = 0; u < 4; u++) {
+        for (u = 0; u < (int)(sizeof units / sizeof units[0]); u++) {
             unit = units[u];
-            for (k = 0; k < 2; k++) {
-                type = kinds[k].type;
-                stride = kinds[k].stride;
+            /* The third time ranks differ in their types. */
+            for (k = 0; k < 3; k++) {
+                type = kinds[k < 2 ? k : rank % 2].type;
+                stride = kinds[k < 2 ? k : rank % 2].stride;
                 for (place = 0; place < 2; place++) {
                     for (root = 0; root < size; root++) {
                         good[0] &= test_gatherv(root, place);

@@ -43,8 +43,8 @@ pub struct Shape {
     pub send: Layout,
     /// The receive arguments (`MPI_Bcast`: the only ones).
     pub recv: Layout,
-    /// Packed bytes of one block, from whichever side is significant on this rank; for in-place v and w
-    /// exchanges the largest block.
+    /// Packed bytes of one block, from whichever side is significant on this rank; of the largest receive block of
+    /// v and w variants.
     pub packed: u64,
 }
 

@@ -55,7 +55,7 @@
 //! | gather, allgather | own block | one block of the result (gather: root only) | bytes of a block |
 //! | scatter | one block (root only) | own block | bytes of a block |
 //! | alltoall | one block | one block | bytes of a block |
-//! | v and w variants | own block, where single | own block, where single | largest receive block, if in place |
+//! | v and w variants | own block, where single | own block, where single | largest receive block, if any |
 //! | reduce, allreduce, scan, exscan | the vector | the vector, on every rank | |
 //! | reduce_scatter(_block) | one block (in place too) | one block | |
 //!

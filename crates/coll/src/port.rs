@@ -149,7 +149,8 @@ pub trait Port {
     }
 
     /// Reads from the buffer that `owner` exposed in `epoch`, whose line was observed before. `from` tells
-    /// offset and length relative to the exposed address; its `base` is the owner's and means nothing here.
+    /// offset and length relative to the exposed address; its `base` is the owner's and means nothing here. A block
+    /// stands for as many bytes from the start.
     fn get(&mut self, owner: u32, epoch: u64, from: &Region, into: &Region) -> Result<()> {
         let _ = (owner, epoch, from, into);
         Err(NO_AREA)

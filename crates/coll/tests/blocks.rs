@@ -3,6 +3,7 @@
 mod common;
 
 use coll::algorithms::hierarchical::movement;
+use coll::algorithms::node::{blocks, direct};
 use coll::algorithms::{allgather, alltoall, gather, neighbour, scatter};
 use coll::executor::{Block, Buffer, Call, Memory, Type};
 use coll::{Neighbours, Params, Shape, Topology};
@@ -41,6 +42,10 @@ impl Blocks {
         Blocks { buffer: Buffer::default(), blocks: vec![] }
     }
 
+    fn is_contiguous(&self) -> bool {
+        self.blocks.iter().all(|block| block.ty == Type::contiguous(block.ty.size))
+    }
+
     fn largest(&self) -> u64 {
         self.blocks.iter().map(|b| b.bytes() as u64).max().unwrap_or(0)
     }
@@ -67,7 +72,9 @@ fn data_between(from: usize, to: usize, seed: u64) -> Vec<u8> {
 }
 
 fn side(contents: impl Iterator<Item = Vec<u8>>, random: &mut Random) -> Blocks {
-    let typed: Vec<(Type, Vec<u8>)> = contents.map(|d| (type_for(d.len(), random), d)).collect();
+    let dense = random.chance();
+    let mut of = |data: &[u8]| if dense { Type::contiguous(1) } else { type_for(data.len(), random) };
+    let typed: Vec<(Type, Vec<u8>)> = contents.map(|d| (of(&d), d)).collect();
     Blocks::new(&typed, random)
 }
 
@@ -138,19 +145,20 @@ fn call_sending(schedule: coll::Schedule, data: &[u8], recv: Blocks) -> Call {
     call
 }
 
-fn check_allgather(name: &str, build: Build) {
+fn check_allgather(name: &str, nodes: bool, build: Build) {
     let mut random = Random(0xC2);
     for size in all_sizes() {
         let case = Case::random(size, &mut random);
         let data = |r: usize| data_between(r, 0, case.seed);
-        let node_of = place(size, &mut random);
+        let node_of = if nodes { place(size, &mut random) } else { vec![0; size] };
         let topology = Some(Topology { node_of: &node_of });
         let calls = (0..size).map(|r| {
-            let schedule = build(&Params { topology, ..case.params(r) });
             let initial = |i: usize| {
                 if case.in_place && i == r { data(r) } else { vec![FILL; data(i).len()] }
             };
             let recv = side((0..size).map(initial), &mut random);
+            let contiguous = recv.is_contiguous();
+            let schedule = build(&Params { topology, contiguous, ..case.params(r) });
             call_sending(schedule, &if case.in_place { vec![] } else { data(r) }, recv)
         });
         let calls = calls.collect();
@@ -164,10 +172,17 @@ fn check_allgather(name: &str, build: Build) {
 
 #[test]
 fn allgather_v() {
-    check_allgather("ring_v", allgather::ring_v);
-    check_allgather("linear_v", allgather::linear_v);
-    check_allgather("hierarchical", movement::allgather_v);
-    check_allgather("neighbour_exchange_v", allgather::neighbour_exchange_v);
+    check_allgather("ring_v", true, allgather::ring_v);
+    check_allgather("linear_v", true, allgather::linear_v);
+    check_allgather("hierarchical", true, movement::allgather_v);
+    check_allgather("neighbour_exchange_v", true, allgather::neighbour_exchange_v);
+}
+
+#[test]
+fn allgather_v_on_a_node() {
+    check_allgather("lines", false, blocks::allgather_all_v);
+    check_allgather("gate", false, blocks::allgather_gate_v);
+    check_allgather("direct", false, direct::allgather_v);
 }
 
 #[test]

@@ -244,9 +244,9 @@ fn prefixes_and_scattered_sums() {
             }
         }
         let scattered = [
-            (blocks::reduce_scatter_all as Build, case),
-            (blocks::reduce_scatter_gate, case),
-            (direct::reduce_scatter, without_holes(case)),
+            (blocks::reduce_scatter_block_all as Build, case),
+            (blocks::reduce_scatter_block_gate, case),
+            (direct::reduce_scatter_block, without_holes(case)),
         ];
         for (build, case) in scattered {
             let calls = (0..size).map(|r| {

@@ -2,7 +2,9 @@
 
 mod common;
 
+use coll::algorithms::node::{blocks, direct};
 use coll::algorithms::{allreduce, reduce, reduce_scatter, scan};
+use coll::executor::Type;
 use common::*;
 
 fn check_reduce(name: &str, build: Build) {
@@ -89,12 +91,12 @@ fn block_counts(case: &Case, equal: bool, random: &mut Random) -> Vec<usize> {
     (0..case.size).map(|_| if equal { count } else { random.below(6) as usize * count / 3 }).collect()
 }
 
-fn check_reduce_scatter(name: &str, ordered: bool, builds: [Build; 2]) {
+fn check_reduce_scatter(name: &str, adapt: fn(&mut Case), builds: [Build; 2]) {
     let mut random = Random(0xA13);
     for size in all_sizes() {
         for equal in [true, false] {
             let mut case = Case::random(size, &mut random);
-            case.commutative |= !ordered;
+            adapt(&mut case);
             let counts = block_counts(&case, equal, &mut random);
             let total: usize = counts.iter().sum();
             let calls = (0..size).map(|r| {
@@ -119,12 +121,18 @@ fn check_reduce_scatter(name: &str, ordered: bool, builds: [Build; 2]) {
 
 #[test]
 fn reduce_scatter_algorithms() {
-    check_reduce_scatter("ring", false, [reduce_scatter::ring_block, reduce_scatter::ring]);
+    let commutes = |case: &mut Case| case.commutative = true;
+    check_reduce_scatter("ring", commutes, [reduce_scatter::ring_block, reduce_scatter::ring]);
     let halving = [reduce_scatter::recursive_halving_block, reduce_scatter::recursive_halving];
-    check_reduce_scatter("recursive_halving", false, halving);
-    check_reduce_scatter("butterfly", true, [reduce_scatter::butterfly_block, reduce_scatter::butterfly]);
-    check_reduce_scatter("canonical", true, [reduce_scatter::canonical_block, reduce_scatter::canonical]);
-    check_reduce_scatter("linear", true, [reduce_scatter::linear_block, reduce_scatter::linear]);
+    check_reduce_scatter("recursive_halving", commutes, halving);
+    let any = |_: &mut Case| {};
+    check_reduce_scatter("butterfly", any, [reduce_scatter::butterfly_block, reduce_scatter::butterfly]);
+    check_reduce_scatter("canonical", any, [reduce_scatter::canonical_block, reduce_scatter::canonical]);
+    check_reduce_scatter("linear", any, [reduce_scatter::linear_block, reduce_scatter::linear]);
+    check_reduce_scatter("lines", any, [blocks::reduce_scatter_block_all, blocks::reduce_scatter_all]);
+    check_reduce_scatter("gate", any, [blocks::reduce_scatter_block_gate, blocks::reduce_scatter_gate]);
+    let dense = |case: &mut Case| case.ty = Type::contiguous(ELEMENT);
+    check_reduce_scatter("direct", dense, [direct::reduce_scatter_block, direct::reduce_scatter]);
 }
 
 fn check_scan(name: &str, inclusive: bool, build: Build) {

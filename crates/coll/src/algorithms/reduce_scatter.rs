@@ -24,6 +24,11 @@ impl Cut {
     pub(crate) fn run(self, buf: Buf, lo: u32, hi: u32) -> Ref {
         Ref::part(buf, lo, hi, self.0)
     }
+
+    /// As `Ref::den` counts them.
+    pub(crate) fn parts(self) -> u32 {
+        self.0
+    }
 }
 
 /// Where the whole contribution is, and the steps that bring the own block home.

@@ -109,7 +109,8 @@ const NODE_LINES: Needs = Needs { memory: Memory::LinesPerNode, ..PLAIN };
 const CELLS: Needs = Needs { memory: Memory::Cells, ..SEGMENTS };
 const CELLS_DENSE: Needs = Needs { dense: true, ..CELLS };
 const DIRECT: Needs = Needs { memory: Memory::Direct, ..PLAIN };
-const DIRECT_DENSE: Needs = Needs { dense: true, segments: true, ..DIRECT };
+const DIRECT_DENSE: Needs = Needs { dense: true, ..DIRECT };
+const DIRECT_SEGMENTS: Needs = Needs { segments: true, ..DIRECT_DENSE };
 
 macro_rules! algorithms {
     ($($coll:ident { $($name:literal $build:path: $needs:expr;)* })*) => {
@@ -195,6 +196,9 @@ algorithms! {
         "neighbour_exchange" allgather::neighbour_exchange_v: PLAIN;
         "linear" allgather::linear_v: PLAIN;
         "hierarchical" movement::allgather_v: PLAIN;
+        "lines_all" blocks::allgather_all_v: LINES;
+        "lines_gate" blocks::allgather_gate_v: LINES;
+        "direct" direct::allgather_v: DIRECT;
         "inter" inter::allgather_v: INTER;
     }
     Alltoall {
@@ -237,8 +241,8 @@ algorithms! {
         "lines_flat" lines::reduce_flat: LINES;
         "cells" cells::reduce: CELLS_DENSE;
         "cells_flat" cells::reduce_flat: CELLS_DENSE;
-        "direct" direct::reduce: DIRECT_DENSE;
-        "direct_flat" direct::reduce_flat: DIRECT_DENSE;
+        "direct" direct::reduce: DIRECT_SEGMENTS;
+        "direct_flat" direct::reduce_flat: DIRECT_SEGMENTS;
         "inter" inter::reduce: INTER_CANONICAL;
     }
     Allreduce {
@@ -255,7 +259,7 @@ algorithms! {
         "lines_gate" lines::allreduce_gate: LINES;
         "lines_tree" lines::allreduce_tree: LINES_FANOUT;
         "cells" cells::allreduce: CELLS_DENSE;
-        "direct" direct::allreduce: DIRECT_DENSE;
+        "direct" direct::allreduce: DIRECT_SEGMENTS;
         "inter" inter::allreduce: INTER_CANONICAL;
     }
     ReduceScatter {
@@ -265,6 +269,9 @@ algorithms! {
         "linear" reduce_scatter::linear: PLAIN;
         "canonical" reduce_scatter::canonical: CANONICAL;
         "hierarchical" reductions::reduce_scatter: PLAIN;
+        "lines_all" blocks::reduce_scatter_all: LINES;
+        "lines_gate" blocks::reduce_scatter_gate: LINES;
+        "direct" direct::reduce_scatter: DIRECT_DENSE;
         "inter" inter::reduce_scatter: INTER_CANONICAL;
     }
     ReduceScatterBlock {
@@ -274,9 +281,9 @@ algorithms! {
         "linear" reduce_scatter::linear_block: PLAIN;
         "canonical" reduce_scatter::canonical_block: CANONICAL;
         "hierarchical" reductions::reduce_scatter_block: PLAIN;
-        "lines_all" blocks::reduce_scatter_all: LINES;
-        "lines_gate" blocks::reduce_scatter_gate: LINES;
-        "direct" direct::reduce_scatter: DIRECT_DENSE;
+        "lines_all" blocks::reduce_scatter_block_all: LINES;
+        "lines_gate" blocks::reduce_scatter_block_gate: LINES;
+        "direct" direct::reduce_scatter_block: DIRECT_SEGMENTS;
         "inter" inter::reduce_scatter_block: INTER_CANONICAL;
     }
     Scan {

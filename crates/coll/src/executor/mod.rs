@@ -15,7 +15,7 @@ pub use memory::{Block, Buffer, Memory, Type};
 pub use network::Network;
 
 use crate::execution::{Execution, Shape, State};
-use crate::port::{Base, Port, Region, Side};
+use crate::port::{Base, Port, Region, Side, Ty};
 use crate::schedule::{Line, Peer, Schedule, Wake};
 use abi::Result;
 use std::collections::VecDeque;
@@ -312,16 +312,28 @@ impl Port for RankPort<'_> {
     fn expose(&mut self, epoch: u64, buf: &Region, _: Wake) -> Result<bool> {
         let (base, offset) = match *buf {
             Region::Span { base, offset, .. } => (base, offset),
+            Region::Block { side, index } => {
+                let base = if side == Side::Send { Base::Send } else { Base::Recv };
+                (base, self.memories[self.rank].block(side, index).offset)
+            }
             // An empty buffer, of which nobody reads.
-            _ => (Base::Arena, 0),
+            Region::Empty => (Base::Arena, 0),
         };
         Ok(self.area.expose(self.rank, epoch, base, offset))
     }
 
     fn get(&mut self, owner: u32, epoch: u64, from: &Region, into: &Region) -> Result<()> {
         let (peer, base, start) = self.area.exposed(self.node(), owner, epoch);
-        let Region::Span { ty, offset, count, .. } = *from else { return Ok(()) };
-        let remote = Region::Span { base, ty, offset: start + offset, count };
+        let remote = match *from {
+            Region::Empty => return Ok(()),
+            Region::Span { ty, offset, count, .. } => {
+                Region::Span { base, ty, offset: start + offset, count }
+            }
+            Region::Block { side, index } => {
+                let count = self.block_bytes(side, index);
+                Region::Span { base, ty: Ty::Byte, offset: start, count }
+            }
+        };
         let data = self.memories[peer].pack(&remote);
         self.write(into, &data);
         Ok(())

@@ -39,7 +39,7 @@ pub struct Query {
     /// An inter-communicator.
     pub inter: bool,
     /// Packed bytes. Bcast, reduce, allreduce, scans: of the vector. Gather, scatter, allgather, alltoall:
-    /// of one rank's block. Allgatherv: of the average block. Reduce-scatter: of the whole vector. Barrier,
+    /// of one rank's block. Allgatherv: of the largest block. Reduce-scatter: of the whole vector. Barrier,
     /// gatherv, scatterv, alltoallv, alltoallw and neighbourhoods, where not every rank could tell: 0.
     pub bytes: u64,
     /// Packed bytes of an element, for reductions.

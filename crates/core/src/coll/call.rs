@@ -82,8 +82,11 @@ impl Call {
     }
 
     pub fn shape(&self) -> Shape {
-        let side = if self.send.is_given() { &self.send } else { &self.recv };
-        Shape { send: self.send.layout, recv: self.recv.layout, packed: side.block_bytes() }
+        let packed = match self.send.is_given() && self.recv.blocks.is_empty() {
+            true => self.send.block_bytes(),
+            false => self.recv.block_bytes(),
+        };
+        Shape { send: self.send.layout, recv: self.recv.layout, packed }
     }
 
     pub fn commutative(&self) -> bool {
@@ -160,7 +163,7 @@ impl Buffer {
     }
 
     /// Packed bytes of a block; of the largest one where they differ.
-    fn block_bytes(&self) -> u64 {
+    pub fn block_bytes(&self) -> u64 {
         let irregular = self.blocks.iter().map(|block| block.bytes(&self.datatype)).max();
         irregular.unwrap_or(0).max(self.layout.bytes())
     }

@@ -7,6 +7,7 @@ use ffi::{Array, CountArray};
 use super::Mode;
 use super::arguments::{Displacements, Recv, Send};
 use super::launch::launch;
+use super::straight;
 use crate::domain::Token;
 
 /// `MPI_Gatherv`
@@ -74,6 +75,12 @@ pub fn allgatherv(
     recvtype: Datatype,
     comm: Comm,
 ) -> Result<()> {
+    if matches!(mode, Mode::Blocking) {
+        let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvtype));
+        if let Some(result) = straight::allgatherv(t, send, recv, (recvcounts, displs), comm) {
+            return result;
+        }
+    }
     launch(t, mode, Coll::Allgatherv, comm, |a| {
         if !a.in_place(sendbuf) {
             a.buffer(Send, sendbuf, sendcount, sendtype)?;

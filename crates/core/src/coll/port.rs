@@ -225,7 +225,11 @@ impl Port for CorePort<'_> {
     }
 
     fn get(&mut self, owner: u32, epoch: u64, from: &Region, into: &Region) -> Result<()> {
-        let &Region::Span { offset, .. } = from else { return Ok(()) };
+        let offset = match *from {
+            Region::Empty => return Ok(()),
+            Region::Span { offset, .. } => offset,
+            Region::Block { .. } => 0,
+        };
         let (data, peer) = (self.data(into)?, btl::Peer(self.wire.peers[owner as usize]));
         let (Some(area), Some(vader)) = (self.area.as_deref_mut(), self.bml.vader_mut()) else {
             return Err(super::area::NONE);

@@ -99,6 +99,11 @@ pub fn reduce_scatter(
     op: Op,
     comm: Comm,
 ) -> Result<()> {
+    if matches!(mode, Mode::Blocking)
+        && let Some(result) = straight::reduce_scatter(t, sendbuf, recvbuf, recvcounts, (datatype, op), comm)
+    {
+        return result;
+    }
     launch(t, mode, Coll::ReduceScatter, comm, |a| {
         let count = a.cut(recvcounts)?;
         a.operation(op, datatype)?;

@@ -210,10 +210,7 @@ fn bytes(call: &Call, ranks: u32) -> u64 {
             call.recv.layout.bytes()
         }
         Coll::ReduceScatterBlock => call.recv.layout.bytes().saturating_mul(u64::from(ranks)),
-        Coll::Allgatherv => {
-            let count: u64 = call.recv.blocks.iter().map(|block| block.count).sum();
-            count.saturating_mul(call.recv.layout.size) / u64::from(ranks)
-        }
+        Coll::Allgatherv => call.recv.block_bytes(),
         _ => 0,
     }
 }

@@ -9,6 +9,7 @@
 
 use super::Area;
 use super::lines::{emit_fold, mine, schedule};
+use crate::algorithms::reduce_scatter::{BY_COUNTS, Cut, EQUAL};
 use crate::builder::Builder;
 use crate::params::Params;
 use crate::schedule::{Buf, Line, Ref, Schedule, Wake};
@@ -78,21 +79,31 @@ pub fn scatter_flat(p: &Params) -> Schedule {
 ///  r → own line; lines 0 … n-1 → r
 /// ```
 pub fn allgather_all(p: &Params) -> Schedule {
-    allgather(p, false)
+    allgather(p, |i| block(Buf::Recv, i), false)
 }
 
 /// [`allgather_all`] at the gate.
 pub fn allgather_gate(p: &Params) -> Schedule {
-    allgather(p, true)
+    allgather(p, |i| block(Buf::Recv, i), true)
 }
 
-fn allgather(p: &Params, gate: bool) -> Schedule {
+/// [`allgather_all`] for blocks of different sizes.
+pub fn allgather_all_v(p: &Params) -> Schedule {
+    allgather(p, |i| Ref::block(Buf::RecvBlock, i), false)
+}
+
+/// [`allgather_all_v`] at the gate.
+pub fn allgather_gate_v(p: &Params) -> Schedule {
+    allgather(p, |i| Ref::block(Buf::RecvBlock, i), true)
+}
+
+fn allgather(p: &Params, place: impl Fn(u32) -> Ref, gate: bool) -> Schedule {
     schedule(p, |b, area| {
-        let own = if p.in_place { block(Buf::Recv, area.me) } else { Ref::all(Buf::Send) };
+        let own = if p.in_place { place(area.me) } else { Ref::all(Buf::Send) };
         emit_publish(b, area, own, gate);
-        b.copy(block(Buf::Recv, area.me), own);
+        b.copy(place(area.me), own);
         for i in area.others() {
-            b.await_line(area.round, Line::Of(i), block(Buf::Recv, i));
+            b.await_line(area.round, Line::Of(i), place(i));
         }
         area.round += 1;
     })
@@ -126,31 +137,40 @@ fn alltoall(p: &Params, gate: bool) -> Schedule {
     })
 }
 
-/// Reduce-scatter with equal blocks: everybody publishes its vector and combines its own block of all lines, in rank
-/// order.
+/// Reduce-scatter: everybody publishes its vector and combines its own block of all lines, in rank order.
 ///
 /// ```text
 ///  r → own line; block r of lines 0 … n-1 → r
 /// ```
 pub fn reduce_scatter_all(p: &Params) -> Schedule {
-    reduce_scatter(p, false)
+    reduce_scatter(p, BY_COUNTS, false)
 }
 
 /// [`reduce_scatter_all`] at the gate.
 pub fn reduce_scatter_gate(p: &Params) -> Schedule {
-    reduce_scatter(p, true)
+    reduce_scatter(p, BY_COUNTS, true)
 }
 
-fn reduce_scatter(p: &Params, gate: bool) -> Schedule {
+/// [`reduce_scatter_all`] for `MPI_Reduce_scatter_block`.
+pub fn reduce_scatter_block_all(p: &Params) -> Schedule {
+    reduce_scatter(p, EQUAL, false)
+}
+
+/// [`reduce_scatter_block_all`] at the gate.
+pub fn reduce_scatter_block_gate(p: &Params) -> Schedule {
+    reduce_scatter(p, EQUAL, true)
+}
+
+fn reduce_scatter(p: &Params, cut: Cut, gate: bool) -> Schedule {
     schedule(p, |b, area| {
         let mine = mine(p).buf;
         let (n, round) = (area.size, area.round);
-        emit_publish(b, area, Ref::blocks(mine, 0, n), gate);
+        emit_publish(b, area, cut.run(mine, 0, n), gate);
         let (line, sum) = (b.typed(), b.typed());
-        let own = block(mine, area.me);
+        let own = cut.run(mine, area.me, area.me + 1);
         let acc = own.at_start_of(if p.in_place { sum } else { Buf::Recv });
         emit_fold(b, area.me, 0..n, acc, own, |b, i, into| {
-            b.await_line(round, Line::Of(i), Ref::blocks(line, 0, n));
+            b.await_line(round, Line::Of(i), cut.run(line, 0, n));
             b.copy(into, own.within(line));
         });
         b.copy(own.at_start_of(Buf::Recv), acc);

@@ -4,6 +4,7 @@
 //! last round holds everybody until nobody reads its buffers any more.
 
 use super::Area;
+use crate::algorithms::reduce_scatter::{BY_COUNTS, Cut, EQUAL};
 use crate::builder::Builder;
 use crate::params::Params;
 use crate::schedule::{Buf, Line, Ref, Schedule, Wake};
@@ -132,6 +133,27 @@ pub fn allgather(p: &Params) -> Schedule {
     finish(b, area, unpack)
 }
 
+/// [`allgather`] for blocks of different sizes, which are packed and unpacked one by one.
+pub fn allgather_v(p: &Params) -> Schedule {
+    let mut b = Builder::new();
+    let mut area = Area::whole(p);
+    let me = area.me;
+    let place = |i: u32| Ref::block(Buf::RecvBlock, i);
+    let given = if p.in_place { place(me) } else { Ref::all(Buf::Send) };
+    let own = if p.contiguous { given } else { place(me).packed_at_start_of(b.packed()) };
+    b.copy(own, given);
+    let round = expose(&mut b, &mut area, own);
+    b.copy(place(me), given);
+    let arrival = (!p.contiguous).then(|| b.packed());
+    for i in area.others() {
+        let into = arrival.map_or(place(i), |packed| place(i).packed_at_start_of(packed));
+        b.await_line(round, Line::Of(i), Ref::SIGNAL);
+        b.get(round, i, place(i), into);
+        b.copy(place(i), into);
+    }
+    finish(b, area, None)
+}
+
 /// Alltoall: everybody reads its block from everybody's send buffer. In place, the blocks are set aside
 /// first.
 ///
@@ -230,23 +252,33 @@ pub fn reduce_flat(p: &Params) -> Schedule {
     b.finish()
 }
 
-/// Reduce-scatter with equal blocks: each rank reads its block of all vectors and combines them.
+/// Reduce-scatter: each rank reads its block of all vectors and combines them. Blocks of different sizes are not cut
+/// into segments.
 ///
 /// ```text
 ///  r: expose own vector; block r of ranks 0 … n-1 → result; meet
 /// ```
 pub fn reduce_scatter(p: &Params) -> Schedule {
+    emit_reduce_scatter(&Params { segments: 1, ..*p }, BY_COUNTS)
+}
+
+/// [`reduce_scatter`] for `MPI_Reduce_scatter_block`.
+pub fn reduce_scatter_block(p: &Params) -> Schedule {
+    emit_reduce_scatter(p, EQUAL)
+}
+
+fn emit_reduce_scatter(p: &Params, cut: Cut) -> Schedule {
     let mut b = Builder::new();
     let mut area = Area::whole(p);
     let (me, n) = (area.me, area.size);
     let mine = if p.in_place { Buf::Recv } else { Buf::Send };
     // In place, the result would lie where others still read.
     let result = if p.in_place { b.typed() } else { Buf::Recv };
-    let round = expose_and_meet(&mut b, &mut area, Ref::blocks(mine, 0, n));
+    let round = expose_and_meet(&mut b, &mut area, cut.run(mine, 0, n));
     let place = |piece: Ref| Ref { org: me * p.segments, ..piece.within(result) };
-    emit_slice(&mut b, p, round, mine, (me, 1), place, |_| {});
-    let block = Ref::all(Buf::Recv);
-    finish(b, area, p.in_place.then(|| (block, block.within(result))))
+    emit_slice(&mut b, p, round, mine, (me, cut.parts()), place, |_| {});
+    let block = cut.run(mine, me, me + 1);
+    finish(b, area, p.in_place.then(|| (block.at_start_of(Buf::Recv), block.at_start_of(result))))
 }
 
 /// Gather: the root reads everybody's block.

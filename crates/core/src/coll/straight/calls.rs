@@ -226,7 +226,7 @@ fn combine_first(
     (sendbuf, recvbuf): (Address, Address),
     (count, datatype, op): (Count, Datatype, Op),
     first: usize,
-) -> Option<(u64, Plan)> {
+) -> Option<(u64, Plan<'static>)> {
     let kernel = kernel(state, comm, op, datatype)?;
     let operands = Operands::of(sendbuf, recvbuf, count, datatype)?;
     let Operands { own, into, in_place } = operands;
@@ -266,12 +266,12 @@ impl Operands {
 
 impl Site {
     #[inline(always)]
-    fn is(&self, root: i32) -> bool {
+    pub(super) fn is(&self, root: i32) -> bool {
         self.rank == root as u32
     }
 
     #[inline(always)]
-    fn everyone(&self) -> std::ops::Range<usize> {
+    pub(super) fn everyone(&self) -> std::ops::Range<usize> {
         0..self.ranks as usize
     }
 
@@ -285,26 +285,26 @@ impl Site {
 
 /// A buffer argument that can be published.
 #[inline(always)]
-fn memory(address: Address, count: Count, datatype: Datatype) -> Option<UserMem> {
+pub(super) fn memory(address: Address, count: Count, datatype: Datatype) -> Option<UserMem> {
     crate::datatype::simple(address, count, datatype)
         .filter(|memory| memory.len() <= PAYLOAD && address != IN_PLACE)
 }
 
 /// `one`, unless it begins where `other` does.
 #[inline(always)]
-fn apart(one: UserMem, other: UserMem) -> Option<UserMem> {
+pub(super) fn apart(one: UserMem, other: UserMem) -> Option<UserMem> {
     (one.address() != other.address() || one.is_empty()).then_some(one)
 }
 
 /// The length of both.
 #[inline(always)]
-fn same(one: UserMem, other: UserMem) -> Option<usize> {
+pub(super) fn same(one: UserMem, other: UserMem) -> Option<usize> {
     (one.len() == other.len()).then_some(one.len())
 }
 
 /// The loop of a predefined operation.
 #[inline(always)]
-fn kernel(state: &mut State, comm: Comm, op: Op, datatype: Datatype) -> Option<op::Kernel> {
+pub(super) fn kernel(state: &mut State, comm: Comm, op: Op, datatype: Datatype) -> Option<op::Kernel> {
     match state.comms.find(comm)?.coll.straight.kernel {
         Some((known_op, known, kernel)) if known_op == op && known == datatype => Some(kernel),
         _ => look_up(state, comm, op, datatype),

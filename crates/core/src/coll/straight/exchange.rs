@@ -9,10 +9,11 @@ use mem::UserMem;
 use shm::area::Owner;
 
 use super::super::area::{has_room, payload};
+use super::parts::Parts;
 use super::prefix::Prefix;
 
 /// What a process does in a collective.
-pub(super) struct Plan {
+pub(super) struct Plan<'a> {
     /// The data that it has, for others or for itself; none of a process that only takes.
     pub own: UserMem,
     /// Who waits for it.
@@ -21,7 +22,7 @@ pub(super) struct Plan {
     pub line: usize,
     /// The processes whose lines are wanted.
     pub from: Range<usize>,
-    pub take: Take,
+    pub take: Take<'a>,
     /// Whoever comes last opens the gate for all, if the communicator has one.
     pub gate: bool,
     /// The result is in the buffer that `own` is.
@@ -40,7 +41,7 @@ pub(super) enum Tell {
 
 /// What is done with the lines wanted; `offset` is the first byte wanted of each.
 #[derive(Clone, Copy)]
-pub(super) enum Take {
+pub(super) enum Take<'a> {
     Nothing,
     /// Copied one after the other.
     Blocks {
@@ -48,6 +49,8 @@ pub(super) enum Take {
         bytes: usize,
         into: Address,
     },
+    /// All of each, copied to places of their own.
+    Parts(Parts<'a>),
     /// Combined in rank order; from a single line just copied.
     Combined {
         kernel: op::Kernel,
@@ -66,19 +69,19 @@ pub(super) enum Take {
 }
 
 /// An exchange on its way.
-pub(super) struct Exchange {
+pub(super) struct Exchange<'a> {
     pub(super) area: Box<NodeArea>,
     pub(super) epoch: u64,
-    pub(super) plan: Plan,
+    pub(super) plan: Plan<'a>,
     pub(super) published: bool,
     /// The member whose line is awaited.
     next: usize,
 }
 
-impl Exchange {
+impl<'a> Exchange<'a> {
     /// Takes the next epoch of an area.
     #[inline(always)]
-    pub fn new(mut area: Box<NodeArea>, mark: u16, plan: Plan) -> Exchange {
+    pub fn new(mut area: Box<NodeArea>, mark: u16, plan: Plan<'a>) -> Exchange<'a> {
         area.set_mark(mark);
         let epoch = area.take_epochs(1);
         Exchange { area, epoch, next: plan.from.start, plan, published: false }
@@ -199,6 +202,7 @@ impl Exchange {
         match self.plan.take {
             Take::Nothing => {}
             Take::Blocks { offset, bytes, into } => self.copy_blocks(offset, bytes, into),
+            Take::Parts(parts) => self.copy_parts(parts),
             Take::Combined { kernel, offset, count, into } => self.combine(kernel, offset, count, into),
             Take::Shared { into, .. } if self.plan.gate => {
                 into.write(payload(&mut self.area, Owner::Gate, self.epoch, into.len()).as_bytes());
@@ -219,6 +223,18 @@ impl Exchange {
                 to.write(line.part(offset, bytes).as_bytes());
             } else if !self.plan.in_place {
                 to.write(self.plan.own.part(offset, bytes).as_bytes());
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn copy_parts(&mut self, parts: Parts<'_>) {
+        for member in self.plan.from.clone() {
+            let (to, owner) = (parts.of(member), Owner::Member(member));
+            if owner != self.area.own() {
+                to.write(payload(&mut self.area, owner, self.epoch, to.len()).as_bytes());
+            } else if !self.plan.in_place {
+                to.write(self.plan.own.as_bytes());
             }
         }
     }
@@ -246,23 +262,23 @@ impl Exchange {
     }
 }
 
-impl Plan {
+impl<'a> Plan<'a> {
     /// Has data for others and wants none.
     #[inline(always)]
-    pub fn give(own: UserMem, tell: Tell) -> Plan {
+    pub fn give(own: UserMem, tell: Tell) -> Plan<'a> {
         let line = own.len();
         Plan { own, tell, line, from: 0..0, take: Take::Nothing, gate: false, in_place: false }
     }
 
     /// Wants data of some processes, who publish `line` bytes each, and has none for others.
     #[inline(always)]
-    pub fn take(line: usize, from: Range<usize>, take: Take) -> Plan {
+    pub fn take(line: usize, from: Range<usize>, take: Take<'a>) -> Plan<'a> {
         Plan { line, from, take, ..Plan::give(UserMem::EMPTY, Tell::Nobody) }
     }
 
     /// All have data for all.
     #[inline(always)]
-    pub fn meet(own: UserMem, from: Range<usize>, take: Take) -> Plan {
+    pub fn meet(own: UserMem, from: Range<usize>, take: Take<'a>) -> Plan<'a> {
         Plan { from, take, gate: true, ..Plan::give(own, Tell::All) }
     }
 }

@@ -12,6 +12,8 @@
 
 mod calls;
 mod exchange;
+mod irregular;
+mod parts;
 mod prefix;
 mod reach;
 
@@ -27,22 +29,28 @@ use crate::wait::wait_for;
 use exchange::{Exchange, Plan};
 
 pub(super) use calls::*;
+pub(super) use irregular::*;
 pub(super) use reach::Straight;
 
 /// How often to look before anything else is polled, where ranks have cores of their own.
 const LOOKS: u32 = 64;
 
 /// A collective on its way.
-struct Started {
-    exchange: Exchange,
+struct Started<'a> {
+    exchange: Exchange<'a>,
     noted: Option<Noted>,
 }
 
-impl Started {
+impl<'a> Started<'a> {
     /// Puts a call in its place in the communicator's sequence; `bytes` are those by which its algorithm is chosen.
     /// `None`: the call goes another way.
     #[inline(always)]
-    fn begin(state: &mut State, comm: abi::Comm, call: (Coll, u32, u64), plan: Plan) -> Option<Started> {
+    fn begin(
+        state: &mut State,
+        comm: abi::Comm,
+        call: (Coll, u32, u64),
+        plan: Plan<'a>,
+    ) -> Option<Started<'a>> {
         let (coll, root, bytes) = call;
         let State { comms, bml, params, .. } = state;
         let found = comms.get_mut(comm).ok()?;
@@ -60,12 +68,12 @@ impl Started {
 
 /// Runs a collective that `plan` describes, where it can go this way.
 #[inline(always)]
-fn run(
+fn run<'a>(
     t: &mut Token,
     coll: Coll,
     comm: abi::Comm,
     root: i32,
-    plan: impl FnOnce(&mut State, &Site) -> Option<(u64, Plan)>,
+    plan: impl FnOnce(&mut State, &Site) -> Option<(u64, Plan<'a>)>,
 ) -> Option<Result<()>> {
     let (mut started, looks) = {
         let mut state = t.lock();
@@ -94,7 +102,7 @@ fn run(
 
 /// Waits for an exchange that needs more than some looks.
 #[inline(never)]
-fn wait(t: &mut Token, comm: abi::Comm, started: &mut Started, looks: u32) -> Result<()> {
+fn wait(t: &mut Token, comm: abi::Comm, started: &mut Started<'_>, looks: u32) -> Result<()> {
     let (every, turn) = {
         let state = t.lock();
         let shares = state.params.waiting.shares_core();
@@ -152,7 +160,7 @@ impl Site {
 }
 
 impl State {
-    fn return_area(&mut self, comm: abi::Comm, exchange: Exchange) {
+    fn return_area(&mut self, comm: abi::Comm, exchange: Exchange<'_>) {
         if let Ok(comm) = self.comms.get_mut(comm) {
             comm.coll.area = Some(exchange.into_area());
         }

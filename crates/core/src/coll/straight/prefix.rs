@@ -33,7 +33,7 @@ pub(super) struct Prefix {
     pub with_own: bool,
 }
 
-impl Exchange {
+impl Exchange<'_> {
     /// Goes as far as it can; whether that is to the end.
     #[inline(always)]
     pub(super) fn look_back(&mut self, prefix: Prefix) -> bool {
