@@ -1,6 +1,6 @@
 //! From parts of a count to bytes of a buffer.
 
-use crate::port::{Base, Region, Side, Ty};
+use crate::port::{Base, Port, Region, Side, Ty};
 use crate::schedule::{Buf, IRREGULAR, Ref, RefId, Schedule};
 use abi::{Error, Result};
 
@@ -87,6 +87,8 @@ pub(crate) enum Place {
 pub(crate) struct Binding {
     places: Vec<Place>,
     units: [Unit; 6],
+    /// Packed bytes of an element of the send and of the receive type.
+    sizes: [u64; 2],
     scratch: [i64; SCRATCHES],
     prefix: Vec<u64>,
     pub(crate) arena_bytes: usize,
@@ -105,6 +107,7 @@ impl Binding {
         let effective = |l: &Layout| if l.size == 0 { 0 } else { l.count };
         let elements = |l: &Layout| Unit { count: effective(l), spacing: l.extent, mask: !0 };
         let bytes = |n| Unit { count: n, spacing: 1, mask: !(ALIGN - 1) };
+        self.sizes = [shape.send.size, shape.recv.size];
         self.units[SEND] = elements(&shape.send);
         self.units[RECV] = elements(&shape.recv);
         self.units[SEND_BYTES] = bytes(shape.send.bytes());
@@ -125,6 +128,17 @@ impl Binding {
         places.extend(schedule.refs.iter().map(|r| self.resolve(r, first_epoch)));
         self.places = places;
         Ok(())
+    }
+
+    /// Packed bytes of a region.
+    pub(crate) fn bytes(&self, region: &Region, port: &impl Port) -> u64 {
+        match *region {
+            Region::Empty => 0,
+            Region::Block { side, index } => port.block_bytes(side, index),
+            Region::Span { ty: Ty::Byte, count, .. } => count,
+            Region::Span { ty: Ty::Send, count, .. } => count * self.sizes[0],
+            Region::Span { ty: Ty::Recv, count, .. } => count * self.sizes[1],
+        }
     }
 
     /// What a reference is in this call.

@@ -1,6 +1,7 @@
 //! The small language in which algorithms write their schedules.
 
 use crate::params::Params;
+use crate::port::Side;
 use crate::schedule::{Buf, IRREGULAR, Line, Peer, Ref, RefId, Schedule, Scratch, Step, Wake};
 use std::collections::{HashMap, VecDeque};
 
@@ -134,6 +135,36 @@ impl Builder {
         self.note_round(round);
         let into = self.note(into);
         self.steps.push(Step::Await { round, line, into });
+    }
+
+    /// Emits steps that are taken if `data` has more than `limit` packed bytes.
+    pub(crate) fn if_longer(&mut self, data: Ref, limit: u32, emit: impl FnOnce(&mut Builder)) {
+        self.branch(data, limit, true, emit);
+    }
+
+    /// Emits steps that are taken if `data` has at most `limit` packed bytes.
+    pub(crate) fn unless_longer(&mut self, data: Ref, limit: u32, emit: impl FnOnce(&mut Builder)) {
+        self.branch(data, limit, false, emit);
+    }
+
+    fn branch(&mut self, data: Ref, limit: u32, longer: bool, emit: impl FnOnce(&mut Builder)) {
+        let data = self.note(data);
+        let at = self.steps.len();
+        self.steps.push(Step::Branch { data, limit, longer, otherwise: 0 });
+        emit(self);
+        let otherwise = self.steps.len() as u32;
+        self.steps[at] = Step::Branch { data, limit, longer, otherwise };
+    }
+
+    pub(crate) fn publish_parts(&mut self, round: u16, side: Side, limit: u32, wake: Wake) {
+        self.note_round(round);
+        self.steps.push(Step::PublishParts { round, side, limit, wake });
+    }
+
+    pub(crate) fn await_part(&mut self, round: u16, owner: u32, into: Ref) {
+        self.note_round(round);
+        let into = self.note(into);
+        self.steps.push(Step::AwaitPart { round, owner, into });
     }
 
     /// Emits `Arrive`; `last` writes the steps that only the last process takes.

@@ -261,6 +261,20 @@ fn perform<P: Port>(
             let into = region(binding, into, port, first).unwrap_or(&Region::Empty);
             return Ok(go_if(port.observe(line, epoch + u64::from(round), into)?));
         }
+        Step::Branch { data, limit, longer, otherwise } => {
+            let region = region(binding, data, port, first);
+            let bytes = region.map_or(0, |region| binding.bytes(region, port));
+            if (bytes > u64::from(limit)) != longer {
+                return Ok(Next::Jump(otherwise));
+            }
+        }
+        Step::PublishParts { round, side, limit, wake } => {
+            return Ok(go_if(port.publish_parts(epoch + u64::from(round), side, limit, wake)?));
+        }
+        Step::AwaitPart { round, owner, into } => {
+            let into = region(binding, into, port, first).unwrap_or(&Region::Empty);
+            return Ok(go_if(port.observe_part(owner, epoch + u64::from(round), into)?));
+        }
         Step::Arrive { round, otherwise } => {
             if !port.arrive(epoch + u64::from(round))? {
                 return Ok(Next::Jump(otherwise));

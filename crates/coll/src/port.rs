@@ -123,6 +123,22 @@ pub trait Port {
         Err(NO_AREA)
     }
 
+    /// As [`Port::publish`] of the own line, with a part for each other process of the area, in their order: the block of
+    /// `side` for it, or nothing, if that has more than `limit` packed bytes.
+    fn publish_parts(&mut self, epoch: u64, side: Side, limit: u32, wake: Wake) -> Result<bool> {
+        let _ = (epoch, side, limit, wake);
+        Err(NO_AREA)
+    }
+
+    /// If the line of `owner`, published in parts, carries `epoch`, copies the own part and says true.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TRUNCATE` if it has not the length of `into`.
+    fn observe_part(&mut self, owner: u32, epoch: u64, into: &Region) -> Result<bool> {
+        let _ = (owner, epoch, into);
+        Err(NO_AREA)
+    }
+
     /// Counts this process in for `epoch`; true for the last of the area's processes.
     fn arrive(&mut self, epoch: u64) -> Result<bool> {
         let _ = epoch;

@@ -5,6 +5,8 @@
 //! count; only the number of *segments*, which changes the list itself, belongs to the key under which a
 //! schedule is kept (see [`crate::Params::key`]).
 
+use crate::port::Side;
+
 /// A process as seen from the calling rank.
 ///
 /// In an intra-communicator: a rank. In an inter-communicator: a rank of the *remote* group, as in
@@ -228,6 +230,38 @@ pub enum Step {
         /// Which line.
         line: Line,
         /// Place of the payload, or a signal.
+        into: RefId,
+    },
+    /// Go on with the next step if `data` has more than `limit` packed bytes (`longer`), or has not (otherwise); else at
+    /// step `otherwise`.
+    Branch {
+        /// Data whose length decides.
+        data: RefId,
+        /// Packed bytes.
+        limit: u32,
+        /// Whether the next steps are for more bytes than that, or for at most so many.
+        longer: bool,
+        /// Index of the step at which all others continue.
+        otherwise: u32,
+    },
+    /// As `Publish` of the own line, with the blocks of at most `limit` bytes for all other processes of the area.
+    PublishParts {
+        /// Round within the schedule.
+        round: u16,
+        /// The side of the call whose blocks these are.
+        side: Side,
+        /// At most [`crate::shared::part_limit`].
+        limit: u32,
+        /// Who waits for it.
+        wake: Wake,
+    },
+    /// As `Await`, of the part for this process in a line that was published in parts.
+    AwaitPart {
+        /// Round within the schedule.
+        round: u16,
+        /// Node-local rank that published.
+        owner: u32,
+        /// Place of the part, which has its length.
         into: RefId,
     },
     /// Count this process in. The last one goes on with the next step, all others at step `otherwise`.

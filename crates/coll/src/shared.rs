@@ -23,6 +23,8 @@
 //!   A payload that is longer than the line goes into the own cell of `e`, which must be free, see *claim*.
 //! - **observe(line, e)** loads the slot's epoch with Acquire (pairs with the Release above); on `e` the
 //!   payload is copied out. It can never be newer than `e` while the reader has not retired `e`.
+//! - **publish_parts(e)** as publish: the payload is a part for each rank, one after the other, beside a table of where each
+//!   ends. **observe_part(line, e)** copies the reader's own part out.
 //! - **arrive(e)** adds 1 to counter `e % DEPTH` with AcqRel; whoever brings it to the number of ranks sets
 //!   it back to 0 and is last, if all ranks have made the same call.
 //! - **retire(e)** stores `e` into the own `retired` word with Release.
@@ -35,7 +37,8 @@
 //!   mapping.
 //!
 //! Whatever is read from the area is data of known length: nothing in it is used as an index, a length or a
-//! pointer of the reading process.
+//! pointer of the reading process. The table of parts tells a place within a payload; what it says is cut to that payload,
+//! and a part that has not the length which its reader expects is an error.
 //!
 //! **Sleeping.** Each publish names whom it concerns ([`crate::schedule::Wake`]); a port whose ranks sleep
 //! rings those doorbells.
@@ -45,9 +48,17 @@ pub const LINE_PAYLOAD: usize = 65 * 64;
 /// Payload bytes of a member's line: what is longer than [`LINE_PAYLOAD`] lies in its owner's cell of the epoch. The
 /// gate has no cell.
 pub const PAYLOAD: usize = CELL_BYTES;
+/// Ranks up to which a line may hold a part for each of them.
+pub const MOST_PARTS: usize = 32;
 /// Lines that each rank has at least, used in turn; a power of two. More where little lies in them.
 pub const DEPTH: usize = 16;
 /// Cells that each rank has at least; a power of two. A schedule is up to so many rounds ahead of what it has retired.
 pub const CELLS: usize = 4;
 /// Bytes of a cell.
 pub const CELL_BYTES: usize = 32 * 1024;
+
+/// Bytes up to which a block goes into its rank's line, where that has a part for each of so many ranks; the same on all
+/// ranks.
+pub const fn part_limit(ranks: u32) -> u32 {
+    PAYLOAD as u32 / if ranks == 0 { 1 } else { ranks }
+}

@@ -3,7 +3,7 @@
 mod common;
 
 use coll::algorithms::hierarchical::movement;
-use coll::algorithms::node::{blocks, direct};
+use coll::algorithms::node::{blocks, direct, parts};
 use coll::algorithms::{allgather, alltoall, gather, neighbour, scatter};
 use coll::executor::{Block, Buffer, Call, Memory, Type};
 use coll::{Neighbours, Params, Shape, Topology};
@@ -61,14 +61,19 @@ fn type_for(len: usize, random: &mut Random) -> Type {
     }
 }
 
-/// Elements of blocks that travel between a pair of ranks: 0 often.
-fn len_between(from: usize, to: usize, seed: u64) -> usize {
+/// Bytes of blocks that travel between a pair of `size` ranks: 0 often, and sometimes more than fits a line with blocks
+/// for all of them; of few ranks, more than fits a line at all.
+fn len_between(from: usize, to: usize, size: usize, seed: u64) -> usize {
+    let long = if size <= 8 { 40_000 } else { 600 };
     let mut random = Random((seed ^ (from * 131 + to) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-    random.pick(&[0, 0, 1, 4, 8, 24, 40])
+    random.pick(&[0, 0, 1, 4, 8, 24, 40, long])
 }
 
-fn data_between(from: usize, to: usize, seed: u64) -> Vec<u8> {
-    bytes(from, 5000 + to, len_between(from, to, seed))
+/// Ranks of which even the long blocks fit lines.
+const LINES: usize = 70;
+
+fn data_between(from: usize, to: usize, size: usize, seed: u64) -> Vec<u8> {
+    bytes(from, 5000 + to, len_between(from, to, size, seed))
 }
 
 fn side(contents: impl Iterator<Item = Vec<u8>>, random: &mut Random) -> Blocks {
@@ -105,7 +110,7 @@ fn check_alltoall(name: &str, build: Build) {
         let seed_of = |a: usize, b: usize| if case.in_place && a > b { (b, a) } else { (a, b) };
         let len = |from: usize, to: usize| {
             let (a, b) = seed_of(from, to);
-            len_between(a, b, seed)
+            len_between(a, b, size, seed)
         };
         let data = |from: usize, to: usize| bytes(from, 5000 + to, len(from, to));
         case.contiguous();
@@ -134,6 +139,8 @@ fn alltoall_v_and_w() {
     check_alltoall("linear_sync_v", alltoall::linear_sync_v);
     check_alltoall("scattered_v", alltoall::scattered_v);
     check_alltoall("pairwise_v", alltoall::pairwise_v);
+    check_alltoall("lines", parts::alltoall_all);
+    check_alltoall("gate", parts::alltoall_gate);
 }
 
 /// A call whose send side is one regular buffer of bytes.
@@ -149,7 +156,7 @@ fn check_allgather(name: &str, nodes: bool, build: Build) {
     let mut random = Random(0xC2);
     for size in all_sizes() {
         let case = Case::random(size, &mut random);
-        let data = |r: usize| data_between(r, 0, case.seed);
+        let data = |r: usize| data_between(r, 0, LINES, case.seed);
         let node_of = if nodes { place(size, &mut random) } else { vec![0; size] };
         let topology = Some(Topology { node_of: &node_of });
         let calls = (0..size).map(|r| {
@@ -185,43 +192,54 @@ fn allgather_v_on_a_node() {
     check_allgather("direct", false, direct::allgather_v);
 }
 
-#[test]
-fn gather_v_and_scatter_v() {
+fn check_gather(name: &str, build: Build) {
     let mut random = Random(0xC3);
     for size in all_sizes() {
         let case = Case::random(size, &mut random);
-        let data = |r: usize| data_between(r, 0, case.seed);
-        let params = |r: usize| Params { in_place: case.in_place && r == case.root, ..case.params(r) };
-        let gathers = (0..size).map(|r| {
-            let schedule = gather::linear_v(&params(r));
-            let initial = |i: usize| {
-                if case.in_place && i == r { data(r) } else { vec![FILL; data(i).len()] }
-            };
+        let data = |r: usize| data_between(r, 0, size, case.seed);
+        let calls = (0..size).map(|r| {
+            let in_place = case.in_place && r == case.root;
+            let initial = |i: usize| if in_place && i == r { data(r) } else { vec![FILL; data(i).len()] };
             let recv =
                 if r == case.root { side((0..size).map(initial), &mut random) } else { Blocks::none() };
-            call_sending(schedule, &if params(r).in_place { vec![] } else { data(r) }, recv)
+            let schedule = build(&Params { in_place, ..case.params(r) });
+            call_sending(schedule, &if in_place { vec![] } else { data(r) }, recv)
         });
-        let gathers = gathers.collect();
-        let root = &run(&case, &[], gathers)[case.root];
-        (0..size).for_each(|i| assert!(block(root, i) == data(i), "gather {i} {case:?}"));
+        let calls = calls.collect();
+        let root = &run(&case, &[], calls)[case.root];
+        (0..size).for_each(|i| assert!(block(root, i) == data(i), "{name}: block {i} {case:?}"));
+    }
+}
 
-        let scatters = (0..size).map(|r| {
-            let schedule = scatter::linear_v(&params(r));
+fn check_scatter(name: &str, build: Build) {
+    let mut random = Random(0xC5);
+    for size in all_sizes() {
+        let case = Case::random(size, &mut random);
+        let data = |r: usize| data_between(r, 0, size, case.seed);
+        let in_place = |r: usize| case.in_place && r == case.root;
+        let calls = (0..size).map(|r| {
             let send = if r == case.root { side((0..size).map(data), &mut random) } else { Blocks::none() };
+            let schedule = build(&Params { in_place: in_place(r), ..case.params(r) });
             let mut call = call_with(schedule, send, Blocks::none());
             let ty = Type::contiguous(1);
-            let len = if params(r).in_place { 0 } else { data(r).len() };
+            let len = if in_place(r) { 0 } else { data(r).len() };
             call.memory.recv = Buffer::new(ty, len, FILL);
             call.shape.recv = ty.layout(len as u64);
             call
         });
-        let scatters = scatters.collect();
-        for (r, m) in run(&case, &[], scatters).iter().enumerate() {
-            if !params(r).in_place {
-                assert!(m.recv.bytes == data(r), "scatter {r} {case:?}");
-            }
+        let calls = calls.collect();
+        for (r, m) in run(&case, &[], calls).iter().enumerate() {
+            assert!(in_place(r) || m.recv.bytes == data(r), "{name}: rank {r} {case:?}");
         }
     }
+}
+
+#[test]
+fn gather_v_and_scatter_v() {
+    check_gather("linear_v", gather::linear_v);
+    check_gather("lines", parts::gather_flat);
+    check_scatter("linear_v", scatter::linear_v);
+    check_scatter("lines", parts::scatter_flat);
 }
 
 /// Who is next to whom: for each rank its sources and destinations.
@@ -258,7 +276,7 @@ fn graph(size: usize, random: &mut Random) -> Lists {
 
 /// Data on the way from `rank` along its destination `i`.
 fn along(rank: usize, i: usize) -> Vec<u8> {
-    bytes(rank, 9000 + i, len_between(rank, i, 77))
+    bytes(rank, 9000 + i, len_between(rank, i, LINES, 77))
 }
 
 /// The destination index under which the sender of source `j` of `rank` knows that edge.

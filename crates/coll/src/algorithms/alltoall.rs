@@ -118,19 +118,30 @@ fn in_batches(p: &Params, blocks: Blocks, batch: u32) -> Schedule {
 ///  step s: r ↔ s - r (mod n), so that both sides name each other
 /// ```
 fn in_place(p: &Params, blocks: Blocks) -> Schedule {
-    let g = Group::own(p);
     let mut b = Builder::new();
+    emit_swaps(&mut b, Group::own(p), blocks.recv, |b, _, swap| swap(b));
+    b.finish()
+}
+
+/// The swaps of [`in_place`]; `each` emits the one of a block, if it likes.
+pub(crate) fn emit_swaps(
+    b: &mut Builder,
+    g: Group,
+    place: impl Fn(u32) -> Ref,
+    each: impl Fn(&mut Builder, Ref, &dyn Fn(&mut Builder)),
+) {
     let aside = b.packed();
     for step in 0..g.size {
         let partner = (step + g.size - g.me) % g.size;
         if partner != g.me {
-            let place = (blocks.recv)(partner);
+            let place = place(partner);
             let out = place.packed_at_start_of(aside);
-            b.copy(out, place);
-            b.exchange(g.peer(partner), out, g.peer(partner), place);
+            each(b, place, &|b| {
+                b.copy(out, place);
+                b.exchange(g.peer(partner), out, g.peer(partner), place);
+            });
         }
     }
-    b.finish()
 }
 
 /// Bruck with radix `fanout` (2 if unset): ⌈log_k n⌉ rounds of k-1 exchanges; every block travels by the

@@ -1,7 +1,7 @@
 //! Every algorithm by collective and name: what can be chosen, forced and measured.
 
 use super::hierarchical::{movement, reductions};
-use super::node::{blocks, cells, direct, lines};
+use super::node::{blocks, cells, direct, lines, parts};
 use super::*;
 use crate::params::{Coll, Params};
 use crate::schedule::Schedule;
@@ -37,6 +37,8 @@ pub enum Memory {
     None,
     /// Lines of one area for all ranks; at most [`crate::shared::PAYLOAD`] bytes for others from each rank.
     Lines,
+    /// Lines of one area for at most [`crate::shared::MOST_PARTS`] ranks, each with parts for all of them.
+    Parts,
     /// Lines of an area on each node; at most [`crate::shared::PAYLOAD`] bytes.
     LinesPerNode,
     /// Cells of one area for all ranks.
@@ -104,6 +106,7 @@ const INTER: Needs = Needs { inter: true, ..PLAIN };
 /// One algorithm for every count and root.
 const INTER_CANONICAL: Needs = Needs { canonical: true, ..INTER };
 const LINES: Needs = Needs { memory: Memory::Lines, ..PLAIN };
+const PARTS: Needs = Needs { memory: Memory::Parts, ..PLAIN };
 const LINES_FANOUT: Needs = Needs { memory: Memory::Lines, ..FANOUT };
 const NODE_LINES: Needs = Needs { memory: Memory::LinesPerNode, ..PLAIN };
 const CELLS: Needs = Needs { memory: Memory::Cells, ..SEGMENTS };
@@ -163,6 +166,7 @@ algorithms! {
     }
     Gatherv {
         "linear" gather::linear_v: PLAIN;
+        "lines_flat" parts::gather_flat: LINES;
         "inter" inter::gather_v: INTER;
     }
     Scatter {
@@ -176,6 +180,7 @@ algorithms! {
     }
     Scatterv {
         "linear" scatter::linear_v: PLAIN;
+        "lines_flat" parts::scatter_flat: PARTS;
         "inter" inter::scatter_v: INTER;
     }
     Allgather {
@@ -219,6 +224,8 @@ algorithms! {
         "linear_sync" alltoall::linear_sync_v: FANOUT;
         "scattered" alltoall::scattered_v: FANOUT;
         "pairwise" alltoall::pairwise_v: PLAIN;
+        "lines_all" parts::alltoall_all: PARTS;
+        "lines_gate" parts::alltoall_gate: PARTS;
         "inter" inter::alltoall_v: INTER;
     }
     Alltoallw {
@@ -226,6 +233,8 @@ algorithms! {
         "linear_sync" alltoall::linear_sync_v: FANOUT;
         "scattered" alltoall::scattered_v: FANOUT;
         "pairwise" alltoall::pairwise_v: PLAIN;
+        "lines_all" parts::alltoall_all: PARTS;
+        "lines_gate" parts::alltoall_gate: PARTS;
         "inter" inter::alltoall_v: INTER;
     }
     Reduce {

@@ -8,6 +8,8 @@ use crate::shared::{CELL_BYTES, CELLS, DEPTH, LINE_PAYLOAD, PAYLOAD};
 struct LineState {
     epoch: u64,
     payload: Vec<u8>,
+    /// Where each part of the payload ends, if it has parts.
+    ends: Vec<usize>,
     exposed: Option<(usize, Base, i64)>,
 }
 
@@ -24,7 +26,7 @@ struct Node {
 /// The shared areas of all nodes.
 pub struct Area {
     nodes: Vec<Node>,
-    place: Vec<(usize, u32)>,
+    place: Vec<(u32, u32)>,
 }
 
 impl Area {
@@ -34,7 +36,7 @@ impl Area {
         let mut place = Vec::new();
         let mut ranks: Vec<Vec<usize>> = vec![vec![]; count];
         for (rank, &node) in node_of.iter().enumerate() {
-            place.push((node as usize, ranks[node as usize].len() as u32));
+            place.push((node, ranks[node as usize].len() as u32));
             ranks[node as usize].push(rank);
         }
         let nodes = ranks.into_iter().map(|ranks| {
@@ -56,7 +58,7 @@ impl Area {
 
     fn of(&mut self, rank: usize) -> (&mut Node, usize) {
         let (node, index) = self.place[rank];
-        (&mut self.nodes[node], index as usize)
+        (&mut self.nodes[node as usize], index as usize)
     }
 
     pub(super) fn publish(&mut self, rank: usize, line: Line, epoch: u64, payload: &[u8]) -> bool {
@@ -65,12 +67,37 @@ impl Area {
         if payload.len() > LINE_PAYLOAD && !self.claim(rank, epoch) {
             return false;
         }
-        self.put(rank, line, epoch, LineState { epoch, payload: payload.to_vec(), exposed: None })
+        self.put(rank, line, epoch, LineState { epoch, payload: payload.to_vec(), ..LineState::default() })
+    }
+
+    pub(super) fn publish_parts(&mut self, rank: usize, epoch: u64, parts: &[Vec<u8>]) -> bool {
+        let published = self.publish(rank, Line::Of(self.index_of(rank)), epoch, &parts.concat());
+        let (node, index) = self.of(rank);
+        if published {
+            let lengths = parts.iter().map(Vec::len);
+            let ends = lengths.scan(0, |end, len| Some(std::mem::replace(end, *end + len) + len));
+            node.lines[index * DEPTH + epoch as usize % DEPTH].ends = ends.collect();
+        }
+        published
+    }
+
+    /// The part for `rank` of a line.
+    pub(super) fn observe_part(&self, rank: usize, owner: u32, epoch: u64) -> Option<Vec<u8>> {
+        let (node, index) = self.place[rank];
+        let payload = self.observe(node, Line::Of(owner), epoch)?;
+        let ends = &self.line(node, Line::Of(owner), epoch).ends;
+        let start = if index == 0 { 0 } else { ends[index as usize - 1] };
+        Some(payload[start..ends[index as usize]].to_vec())
+    }
+
+    /// Ranks on the node of `rank`.
+    pub(super) fn ranks_beside(&self, rank: usize) -> usize {
+        self.nodes[self.place[rank].0 as usize].ranks.len()
     }
 
     pub(super) fn expose(&mut self, rank: usize, epoch: u64, base: Base, offset: i64) -> bool {
         let own = Line::Of(self.index_of(rank));
-        let state = LineState { epoch, payload: vec![], exposed: Some((rank, base, offset)) };
+        let state = LineState { epoch, exposed: Some((rank, base, offset)), ..LineState::default() };
         self.put(rank, own, epoch, state)
     }
 

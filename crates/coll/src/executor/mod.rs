@@ -17,6 +17,7 @@ pub use network::Network;
 use crate::execution::{Execution, Shape, State};
 use crate::port::{Base, Port, Region, Side, Ty};
 use crate::schedule::{Line, Peer, Schedule, Wake};
+use crate::shared::part_limit;
 use abi::Result;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -293,6 +294,23 @@ impl Port for RankPort<'_> {
         if !matches!(into, Region::Empty) {
             self.write(into, &payload);
         }
+        Ok(true)
+    }
+
+    fn publish_parts(&mut self, epoch: u64, side: Side, limit: u32, _: Wake) -> Result<bool> {
+        assert!(limit <= part_limit(self.area.ranks_beside(self.rank) as u32), "all parts fit a line");
+        let part = |index| match self.block_bytes(side, index) {
+            bytes if bytes > u64::from(limit) || index == self.area.index_of(self.rank) => vec![],
+            _ => self.read(&Region::Block { side, index }),
+        };
+        let parts: Vec<_> = (0..self.area.ranks_beside(self.rank) as u32).map(part).collect();
+        Ok(self.area.publish_parts(self.rank, epoch, &parts))
+    }
+
+    fn observe_part(&mut self, owner: u32, epoch: u64, into: &Region) -> Result<bool> {
+        let Some(part) = self.area.observe_part(self.rank, owner, epoch) else { return Ok(false) };
+        assert_eq!(part.len(), self.read(into).len(), "a part has the length that its reader expects");
+        self.write(into, &part);
         Ok(true)
     }
 

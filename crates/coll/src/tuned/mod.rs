@@ -12,7 +12,7 @@ pub use rules::ParseError;
 use crate::algorithms::node::cells;
 use crate::algorithms::registry::{self, Algorithm, AlgorithmId, Memory};
 use crate::params::Coll;
-use crate::shared::{LINE_PAYLOAD, PAYLOAD};
+use crate::shared::{LINE_PAYLOAD, MOST_PARTS, PAYLOAD};
 use rules::Rule;
 
 /// Where the ranks of a communicator are and what they share; equal on all ranks.
@@ -152,6 +152,7 @@ pub fn can_use(algorithm: &Algorithm, query: &Query) -> bool {
         && match needs.memory {
             Memory::None => true,
             Memory::Lines => query.area && one_node && fits_line,
+            Memory::Parts => query.area && one_node && query.ranks as usize <= MOST_PARTS,
             Memory::LinesPerNode => query.area && fits_line,
             Memory::Cells => query.area && one_node && cell_segments(query) <= u64::from(MOST_SEGMENTS),
             Memory::Direct => query.area && one_node && query.direct,

@@ -52,16 +52,32 @@ pub(super) fn publish(area: &mut NodeArea, line: Line, epoch: u64, data: Data, w
         Line::Of(_) => area.own(),
         Line::Gate => Owner::Gate,
     };
-    let room = payload(area, owner, epoch, bytes);
+    fill(payload(area, owner, epoch, bytes).part(0, bytes), data);
+    announce(area, owner, epoch, &[], wake)
+}
+
+/// Writes all of `data` into room of that length.
+pub(super) fn fill(room: UserMem, data: Data) {
     match data {
         Data::Contiguous(memory) => {
             memory.copy_to(room);
         }
         Data::Typed(mut stream) => {
-            stream.fill(room.part(0, bytes).as_space());
+            stream.fill(room.as_space());
         }
     }
-    announce(area, owner, epoch, &[], wake)
+}
+
+/// Copies what a line holds into `data` of that length.
+pub(super) fn drain(line: UserMem, data: Data) {
+    match data {
+        Data::Contiguous(memory) => {
+            line.copy_to(memory);
+        }
+        Data::Typed(mut stream) => {
+            stream.drain(line.as_bytes());
+        }
+    }
 }
 
 /// Tells the others where a buffer of this process is. `false`: the line is still in use.
@@ -71,7 +87,8 @@ pub(super) fn expose(area: &mut NodeArea, epoch: u64, data: Data, wake: Wake) ->
     Ok(announce(area, own, epoch, &[memory.address() as u64, memory.len() as u64], wake))
 }
 
-fn announce(area: &mut NodeArea, owner: Owner, epoch: u64, words: &[u64], wake: Wake) -> bool {
+/// Publishes a line that begins with these words and wakes whom it concerns. `false`: the line is still in use.
+pub(super) fn announce(area: &mut NodeArea, owner: Owner, epoch: u64, words: &[u64], wake: Wake) -> bool {
     if !area.has_room(epoch, 0) {
         return false;
     }
@@ -100,15 +117,7 @@ pub(super) fn observe(
     }
     let data = into()?;
     let bytes = data.total() as usize;
-    let line = payload(area, owner, epoch, bytes);
-    match data {
-        Data::Contiguous(memory) => {
-            line.copy_to(memory);
-        }
-        Data::Typed(mut stream) => {
-            stream.drain(line.part(0, bytes).as_bytes());
-        }
-    }
+    drain(payload(area, owner, epoch, bytes).part(0, bytes), data);
     Ok(true)
 }
 

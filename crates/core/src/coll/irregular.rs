@@ -24,6 +24,13 @@ pub fn gatherv(
     root: i32,
     comm: Comm,
 ) -> Result<()> {
+    if matches!(mode, Mode::Blocking) {
+        let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvtype));
+        let result = straight::gatherv(t, send, recv, (recvcounts, displs), root, comm);
+        if let Some(result) = result {
+            return result;
+        }
+    }
     launch(t, mode, Coll::Gatherv, comm, |a| {
         a.root(root)?;
         if a.at_root() {
@@ -50,6 +57,13 @@ pub fn scatterv(
     root: i32,
     comm: Comm,
 ) -> Result<()> {
+    if matches!(mode, Mode::Blocking) {
+        let (send, recv) = ((sendbuf, sendtype), (recvbuf, recvcount, recvtype));
+        let result = straight::scatterv(t, send, (sendcounts, displs), recv, root, comm);
+        if let Some(result) = result {
+            return result;
+        }
+    }
     launch(t, mode, Coll::Scatterv, comm, |a| {
         a.root(root)?;
         if a.at_root() {
@@ -103,6 +117,14 @@ pub fn alltoallv(
     recvtype: Datatype,
     comm: Comm,
 ) -> Result<()> {
+    if matches!(mode, Mode::Blocking) {
+        let (send, recv) = ((sendbuf, sendtype), (recvbuf, recvtype));
+        let (given, wanted) = ((sendcounts, sdispls), (recvcounts, rdispls));
+        let result = straight::alltoallv(t, send, given, recv, wanted, comm);
+        if let Some(result) = result {
+            return result;
+        }
+    }
     launch(t, mode, Coll::Alltoallv, comm, |a| {
         if !a.in_place(sendbuf) {
             a.blocks(Send, sendbuf, sendcounts, sdispls, sendtype, a.peers())?;
@@ -125,6 +147,14 @@ pub fn alltoallw(
     recvtypes: Array<'_, Datatype>,
     comm: Comm,
 ) -> Result<()> {
+    if matches!(mode, Mode::Blocking) {
+        let (send, recv) = ((sendbuf, sendtypes), (recvbuf, recvtypes));
+        let (given, wanted) = ((sendcounts, sdispls), (recvcounts, rdispls));
+        let result = straight::alltoallw(t, send, given, recv, wanted, comm);
+        if let Some(result) = result {
+            return result;
+        }
+    }
     launch(t, mode, Coll::Alltoallw, comm, |a| {
         let n = a.peers();
         if !a.in_place(sendbuf) {

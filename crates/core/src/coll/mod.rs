@@ -23,6 +23,7 @@ mod movement;
 mod neighbour;
 mod online;
 mod params;
+mod parts;
 mod port;
 mod reductions;
 mod run;

@@ -62,8 +62,12 @@ mca::params! {
         bcast_fanout: mca::Int = "-1", range -1 to 65536;
         /// Algorithm of `MPI_Gather`, where a call can use it; empty: chosen by the table.
         gather_algorithm: mca::Text = "";
+        /// Algorithm of `MPI_Gatherv`, where a call can use it; empty: chosen by the table.
+        gatherv_algorithm: mca::Text = "";
         /// Algorithm of `MPI_Scatter`, where a call can use it; empty: chosen by the table.
         scatter_algorithm: mca::Text = "";
+        /// Algorithm of `MPI_Scatterv`, where a call can use it; empty: chosen by the table.
+        scatterv_algorithm: mca::Text = "";
         /// Algorithm of `MPI_Allgather`, where a call can use it; empty: chosen by the table.
         allgather_algorithm: mca::Text = "";
         /// Bytes per piece of pipelined algorithms of `MPI_Allgather`; -1: as the table says, 0: not cut.
@@ -186,6 +190,8 @@ fn prescribed(params: &TunedParams) -> Result<[Forced; Coll::ALL.len()], String>
         Scatter { algorithm scatter_algorithm }
         Allgather { algorithm allgather_algorithm, segment allgather_segment }
         Allgatherv { algorithm allgatherv_algorithm }
+        Gatherv { algorithm gatherv_algorithm }
+        Scatterv { algorithm scatterv_algorithm }
         Alltoall { algorithm alltoall_algorithm, fanout alltoall_fanout }
         Alltoallv { algorithm alltoallv_algorithm, fanout alltoallv_fanout }
         Alltoallw { algorithm alltoallw_algorithm, fanout alltoallw_fanout }

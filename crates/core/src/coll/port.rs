@@ -8,6 +8,7 @@ use coll::{Base, Peer, Port, Region, Side, Ty};
 use pml_ob1::{Data, Mode, Ob1, Pattern, ReqId, SendTo};
 
 use super::call::{Buffer, Call, Reduction};
+use super::parts::Parts;
 use crate::datatype::{TypeRef, packed};
 
 /// Who the processes of a call are and which messages are its own.
@@ -199,6 +200,25 @@ impl Port for CorePort<'_> {
     fn observe(&mut self, line: Line, epoch: u64, into: &Region) -> Result<bool> {
         let Some(area) = self.area.take() else { return Err(super::area::NONE) };
         let seen = super::area::observe(area, line, epoch, || self.data(into));
+        self.area = Some(area);
+        seen
+    }
+
+    fn publish_parts(&mut self, epoch: u64, side: Side, limit: u32, wake: Wake) -> Result<bool> {
+        let Some(area) = self.area.take() else { return Err(super::area::NONE) };
+        let bytes = |member: usize| match self.block_bytes(side, member as u32) {
+            bytes if bytes <= u64::from(limit) => bytes as usize,
+            _ => 0,
+        };
+        let block = |member: usize| self.data(&Region::Block { side, index: member as u32 });
+        let published = super::parts::publish(area, epoch, &Parts::of(area, bytes), wake, block);
+        self.area = Some(area);
+        published
+    }
+
+    fn observe_part(&mut self, owner: u32, epoch: u64, into: &Region) -> Result<bool> {
+        let Some(area) = self.area.take() else { return Err(super::area::NONE) };
+        let seen = super::parts::observe(area, owner as usize, epoch, || self.data(into));
         self.area = Some(area);
         seen
     }

@@ -21,8 +21,7 @@ fn emit_publish(b: &mut Builder, area: &Area, own: Ref, gate: bool) {
         return b.publish(round, area.own(), own, Wake::All);
     }
     b.publish(round, area.own(), own, Wake::Nobody);
-    b.arrive(round, |b| b.publish(round, Line::Gate, Ref::SIGNAL, Wake::All));
-    b.await_line(round, Line::Gate, Ref::SIGNAL);
+    area.emit_gate(b);
 }
 
 fn block(buf: Buf, i: u32) -> Ref {

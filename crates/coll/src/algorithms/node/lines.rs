@@ -71,9 +71,7 @@ pub(crate) fn emit_flat_barrier(b: &mut Builder, area: &mut Area, between: impl 
 /// ```
 pub fn barrier_gate(p: &Params) -> Schedule {
     schedule(p, |b, area| {
-        let round = area.round;
-        b.arrive(round, |b| b.publish(round, Line::Gate, Ref::SIGNAL, Wake::All));
-        b.await_line(round, Line::Gate, Ref::SIGNAL);
+        area.emit_gate(b);
         area.round += 1;
     })
 }

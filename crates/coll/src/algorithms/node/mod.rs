@@ -4,6 +4,7 @@
 //! | data per rank | module | what crosses between caches |
 //! |---|---|---|
 //! | up to 4 KiB, aside up to 32 KiB | [`lines`], [`blocks`] | what is published, a level |
+//! | blocks of different sizes: short ones | [`parts`] | what is published; long blocks of the same call are messages |
 //! | some cells | [`cells`] | each byte once into a cell, once out |
 //! | more | [`direct`] | each byte once, read from the user's buffer |
 //!
@@ -18,6 +19,7 @@ pub mod blocks;
 pub mod cells;
 pub mod direct;
 pub mod lines;
+pub mod parts;
 
 use crate::builder::Builder;
 use crate::params::Params;
@@ -53,6 +55,13 @@ impl Area {
             b.await_line(self.round, Line::Of(other), Ref::SIGNAL);
         }
         self.round += 1;
+    }
+
+    /// Waits until all have come to this round; whoever comes last lets all go on.
+    fn emit_gate(&self, b: &mut Builder) {
+        let round = self.round;
+        b.arrive(round, |b| b.publish(round, Line::Gate, Ref::SIGNAL, Wake::All));
+        b.await_line(round, Line::Gate, Ref::SIGNAL);
     }
 
     /// No line or cell so far is read any more by this rank.

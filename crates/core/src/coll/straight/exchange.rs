@@ -3,19 +3,22 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use abi::Address;
+use abi::{Address, Result};
 use btl_vader::NodeArea;
 use mem::UserMem;
 use shm::area::Owner;
 
 use super::super::area::{has_room, payload};
-use super::parts::Parts;
+use super::super::parts::{OTHER_LENGTH, Parts};
+use super::blocks::Blocks;
 use super::prefix::Prefix;
 
 /// What a process does in a collective.
 pub(super) struct Plan<'a> {
     /// The data that it has, for others or for itself; none of a process that only takes.
     pub own: UserMem,
+    /// What is published instead of `own`: a part for each process, among them `own` for this one.
+    pub parts: Option<Blocks<'a>>,
     /// Who waits for it.
     pub tell: Tell,
     /// Bytes of each line that is published.
@@ -50,7 +53,11 @@ pub(super) enum Take<'a> {
         into: Address,
     },
     /// All of each, copied to places of their own.
-    Parts(Parts<'a>),
+    Each(Blocks<'a>),
+    /// The part for this process in a single line.
+    Part(UserMem),
+    /// The part for this process in each, copied to places of their own.
+    PartOfEach(Blocks<'a>),
     /// Combined in rank order; from a single line just copied.
     Combined {
         kernel: op::Kernel,
@@ -76,6 +83,8 @@ pub(super) struct Exchange<'a> {
     pub(super) published: bool,
     /// The member whose line is awaited.
     next: usize,
+    /// A part was not as long as expected.
+    failed: bool,
 }
 
 impl<'a> Exchange<'a> {
@@ -84,7 +93,13 @@ impl<'a> Exchange<'a> {
     pub fn new(mut area: Box<NodeArea>, mark: u16, plan: Plan<'a>) -> Exchange<'a> {
         area.set_mark(mark);
         let epoch = area.take_epochs(1);
-        Exchange { area, epoch, next: plan.from.start, plan, published: false }
+        Exchange { area, epoch, next: plan.from.start, plan, published: false, failed: false }
+    }
+
+    /// How it ended.
+    #[inline(always)]
+    pub fn result(&self) -> Result<()> {
+        if self.failed { Err(OTHER_LENGTH) } else { Ok(()) }
     }
 
     /// The area, when all is over.
@@ -139,7 +154,13 @@ impl<'a> Exchange<'a> {
         let own = area.own();
         let combines = matches!(plan.take, Take::Combined { .. } | Take::Shared { .. });
         // In place, the result would be written over what is still wanted: the line keeps it.
-        if plan.tell != Tell::Nobody || plan.gate || plan.in_place && combines {
+        let parts = plan.parts.map(|blocks| (Parts::of(area, |member| blocks.of(member).len()), blocks));
+        if let Some((parts, blocks)) = &parts {
+            let Some(room) = parts.room(area, *epoch) else { return false };
+            for member in 0..area.members() {
+                parts.part(room, member).write(blocks.of(member).as_bytes());
+            }
+        } else if plan.tell != Tell::Nobody || plan.gate || plan.in_place && combines {
             if !has_room(area, *epoch, plan.line) {
                 return false;
             }
@@ -149,7 +170,7 @@ impl<'a> Exchange<'a> {
         }
         self.published = true;
         if plan.tell != Tell::Nobody {
-            area.lines().publish(own, *epoch, &[]);
+            area.lines().publish(own, *epoch, parts.as_ref().map_or(&[], |(parts, _)| parts.words()));
         }
         if plan.gate {
             if area.lines().arrive(*epoch) {
@@ -202,7 +223,9 @@ impl<'a> Exchange<'a> {
         match self.plan.take {
             Take::Nothing => {}
             Take::Blocks { offset, bytes, into } => self.copy_blocks(offset, bytes, into),
-            Take::Parts(parts) => self.copy_parts(parts),
+            Take::Each(blocks) => self.copy_each(blocks),
+            Take::Part(into) => self.take_parts(|_| into),
+            Take::PartOfEach(blocks) => self.take_parts(|member| blocks.of(member)),
             Take::Combined { kernel, offset, count, into } => self.combine(kernel, offset, count, into),
             Take::Shared { into, .. } if self.plan.gate => {
                 into.write(payload(&mut self.area, Owner::Gate, self.epoch, into.len()).as_bytes());
@@ -228,13 +251,32 @@ impl<'a> Exchange<'a> {
     }
 
     #[inline(always)]
-    fn copy_parts(&mut self, parts: Parts<'_>) {
+    fn copy_each(&mut self, blocks: Blocks<'_>) {
         for member in self.plan.from.clone() {
-            let (to, owner) = (parts.of(member), Owner::Member(member));
+            let (to, owner) = (blocks.of(member), Owner::Member(member));
             if owner != self.area.own() {
                 to.write(payload(&mut self.area, owner, self.epoch, to.len()).as_bytes());
             } else if !self.plan.in_place {
                 to.write(self.plan.own.as_bytes());
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn take_parts(&mut self, place: impl Fn(usize) -> UserMem) {
+        for member in self.plan.from.clone() {
+            let to = place(member);
+            if Owner::Member(member) == self.area.own() {
+                if !self.plan.in_place {
+                    to.write(self.plan.own.as_bytes());
+                }
+            } else {
+                match Parts::own_in(&mut self.area, member, self.epoch) {
+                    Some(part) if part.len() == to.len() => {
+                        to.write(part.as_bytes());
+                    }
+                    _ => self.failed = true,
+                }
             }
         }
     }
@@ -267,7 +309,7 @@ impl<'a> Plan<'a> {
     #[inline(always)]
     pub fn give(own: UserMem, tell: Tell) -> Plan<'a> {
         let line = own.len();
-        Plan { own, tell, line, from: 0..0, take: Take::Nothing, gate: false, in_place: false }
+        Plan { own, parts: None, tell, line, from: 0..0, take: Take::Nothing, gate: false, in_place: false }
     }
 
     /// Wants data of some processes, who publish `line` bytes each, and has none for others.

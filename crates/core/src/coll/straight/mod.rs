@@ -10,10 +10,10 @@
 //! one of them ([`reach`]) and the data is plain: predefined types and operations, right arguments. All else goes
 //! through the schedules of the same algorithms, and the two may meet in one call.
 
+mod blocks;
 mod calls;
 mod exchange;
 mod irregular;
-mod parts;
 mod prefix;
 mod reach;
 
@@ -88,14 +88,15 @@ fn run<'a>(
         let looks = if state.params.waiting.spin.is_zero() { 1 } else { LOOKS };
         for _ in 0..looks {
             if started.exchange.look() {
+                let result = started.exchange.result();
                 state.return_area(comm, started.exchange);
-                return Some(Ok(()));
+                return Some(result);
             }
             std::hint::spin_loop();
         }
         (started, looks)
     };
-    let result = wait(t, comm, &mut started, looks);
+    let result = wait(t, comm, &mut started, looks).and(started.exchange.result());
     t.lock().return_area(comm, started.exchange);
     Some(result)
 }

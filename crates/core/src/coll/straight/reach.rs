@@ -60,13 +60,17 @@ pub(super) fn learn(comm: &mut Comm, world: Option<&World>, tuned: &Tuned, coll:
     let reach = chosen.map_or(NOWHERE, |(algorithm, most)| match (coll, algorithm.get().name) {
         (_, "lines_all") => Reach { most: Some(most), gate: false },
         (_, "lines_gate") => Reach { most: Some(most), gate: true },
-        (Coll::Bcast | Coll::Reduce | Coll::Gather | Coll::Scatter, "lines_flat") => {
-            Reach { most: Some(most), gate: false }
-        }
+        (coll, "lines_flat") if is_one_deep(coll) => Reach { most: Some(most), gate: false },
         _ => NOWHERE,
     });
     comm.coll.straight.reaches[coll as usize] = Some(reach);
     reach
+}
+
+/// Whether one publication decides a collective by `lines_flat`.
+fn is_one_deep(coll: Coll) -> bool {
+    use Coll::{Bcast, Gather, Gatherv, Reduce, Scatter, Scatterv};
+    matches!(coll, Bcast | Reduce | Gather | Gatherv | Scatter | Scatterv)
 }
 
 const NOWHERE: Reach = Reach { most: None, gate: false };
