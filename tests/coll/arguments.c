@@ -20,8 +20,8 @@ int main(int argc, char **argv)
     int buffer[64] = {0}, result[64] = {0}, counts[16] = {0}, displs[16] = {0}, negative[16], ones[16], sum = 0, one = 1;
     MPI_Datatype pair, types[16];
     MPI_Request request;
-    MPI_Comm comm;
-    int r;
+    MPI_Comm comm, ring;
+    int r, periodic = 1;
     start(&argc, &argv);
     for (r = 0; r < 16; r++) {
         negative[r] = -1;
@@ -30,6 +30,8 @@ int main(int argc, char **argv)
     }
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Cart_create(comm, 1, &size, &periodic, 0, &ring);
+    MPI_Comm_set_errhandler(ring, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Type_contiguous(2, MPI_INT, &pair);
 
@@ -64,6 +66,10 @@ int main(int argc, char **argv)
     EXPECT(MPI_ERR_ARG, MPI_Alltoallw(buffer, counts, displs, NULL, result, counts, displs, types, comm));
     EXPECT(MPI_ERR_COMM, MPI_Barrier(MPI_COMM_NULL));
     EXPECT(MPI_ERR_TOPOLOGY, MPI_Neighbor_allgather(buffer, 1, MPI_INT, result, 1, MPI_INT, comm));
+    EXPECT(MPI_ERR_BUFFER, MPI_Neighbor_alltoall(MPI_IN_PLACE, 1, MPI_INT, result, 1, MPI_INT, ring));
+    EXPECT(MPI_ERR_BUFFER, MPI_Neighbor_alltoallv(buffer, ones, displs, MPI_INT, NULL, ones, displs, MPI_INT, ring));
+    EXPECT(MPI_ERR_COUNT, MPI_Neighbor_allgather(buffer, -1, MPI_INT, result, 1, MPI_INT, ring));
+    EXPECT(MPI_ERR_ARG, MPI_Neighbor_allgatherv(buffer, 1, MPI_INT, result, ones, NULL, MPI_INT, ring));
 
     /* Nothing of an empty block is looked at. */
     EXPECT(MPI_SUCCESS, MPI_Alltoallw(NULL, counts, displs, types, NULL, counts, displs, types, comm));
@@ -74,6 +80,7 @@ int main(int argc, char **argv)
     content &= sum == size;
     verdict(content, "bad arguments have their classes, and the communicator goes on");
     MPI_Type_free(&pair);
+    MPI_Comm_free(&ring);
     MPI_Comm_free(&comm);
     return finish();
 }

@@ -189,6 +189,39 @@ static int test_graph(const struct kind kinds[2])
     return good;
 }
 
+/* A ring in which each rank describes its data in its own way, call after call, with blocks around the length from which
+ * messages are offered first; with two ranks both neighbours are one process. */
+static int test_ways(void)
+{
+    static const int lengths[] = {1, 7, 1023, 1024, 1025, 1, 5000, 0, 3};
+    int periodic = 1, good = 1, call, up, down, most = 5000, *out = blank(2, most, 1), *all = blank(2, most, 1);
+    MPI_Comm ring;
+    MPI_Datatype one;
+    MPI_Type_contiguous(1, MPI_INT, &one);
+    MPI_Type_commit(&one);
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periodic, 0, &ring);
+    MPI_Cart_shift(ring, 0, 1, &down, &up);
+    for (call = 0; call < 300; call++) {
+        int n = lengths[call % 9], counts[2] = {n, n}, displs[2] = {n, 0};
+        MPI_Datatype type = (call + rank) % 3 ? MPI_INT : one;
+        put(out, n, 1, rank, call);
+        put(out + n, n, 1, rank, call + 1);
+        erase(all, 2, n, 1);
+        if (call % 2) {
+            MPI_Neighbor_alltoall(out, n, type, all, n, type, ring);
+            good &= holds(all, n, 1, down, call + 1) && holds(all + n, n, 1, up, call);
+        } else {
+            MPI_Neighbor_alltoallv(out, counts, displs, type, all, counts, displs, type, ring);
+            good &= holds(all + n, n, 1, down, call) && holds(all, n, 1, up, call + 1);
+        }
+    }
+    MPI_Comm_free(&ring);
+    MPI_Type_free(&one);
+    free(out);
+    free(all);
+    return good;
+}
+
 int main(int argc, char **argv)
 {
     static const int counts[] = {0, 1, 500, 20000};
@@ -219,6 +252,7 @@ int main(int argc, char **argv)
             verdict(good[k], name);
         }
     }
+    verdict(test_ways(), "neighbours that describe their data differently");
     if (size > 1)
         MPI_Comm_free(&inter);
     MPI_Type_free(&kinds[1].type);

@@ -35,6 +35,12 @@ static int differ(const char *what)
         MPI_Start(&request);
         return MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
+    if (strcmp(what, "neighbours") == 0) {
+        int periodic = 1;
+        MPI_Comm ring;
+        MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periodic, 0, &ring);
+        return odd ? MPI_Barrier(ring) : MPI_Neighbor_allgather(out, 1, MPI_INT, in, 1, MPI_INT, ring);
+    }
     if (strcmp(what, "types") == 0) /* full mode only: as many bytes of other types */
         return MPI_Allreduce(out, in, odd ? 4 : 2, odd ? MPI_FLOAT : MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     if (strcmp(what, "reduction") == 0) /* full mode only */

@@ -267,7 +267,7 @@ fn plain_recv(
 
 /// Looks for the message of a blocking receive without posting it, as long as it is worth spinning: what arrives
 /// then goes from the transport to the user in one step. `None`: post it.
-fn await_short(t: &mut Token, pattern: &Pattern, data: &Data) -> Option<Done> {
+pub(crate) fn await_short(t: &mut Token, pattern: &Pattern, data: &Data) -> Option<Done> {
     let Data::Contiguous(into) = *data else { return None };
     let alone = !t.multiple();
     let mut guard = t.lock();

@@ -78,11 +78,18 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::ProgramMissing { program, searched } => write!(
-                f,
-                "starting {program}: no such program\n  seen: nothing of that name in {searched}\n  \
-                 next: run `ls -l {program}`; a program in this directory is started as ./{program}"
-            ),
+            Error::ProgramMissing { program, searched } => {
+                write!(
+                    f,
+                    "starting {program}: no such program\n  seen: nothing of that name in {searched}\n  \
+                     next: run `ls -l {program}`"
+                )?;
+                // A name with a folder in it was not looked for elsewhere.
+                match program.contains('/') {
+                    true => Ok(()),
+                    false => write!(f, "; a program in this directory is started as ./{program}"),
+                }
+            }
             Error::NotExecutable { path, reason } => write!(
                 f,
                 "starting {0}: it cannot be executed\n  seen: {reason}\n  \

@@ -7,6 +7,7 @@ use ffi::{Array, CountArray};
 use super::Mode;
 use super::arguments::{Displacements, Recv, Send};
 use super::launch::launch;
+use super::straight;
 use crate::domain::Token;
 
 /// `MPI_Neighbor_allgather`
@@ -21,6 +22,12 @@ pub fn neighbor_allgather(
     recvtype: Datatype,
     comm: Comm,
 ) -> Result<()> {
+    let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
+    if matches!(mode, Mode::Blocking)
+        && let Some(result) = straight::neighbor_allgather(t, send, recv, comm)
+    {
+        return result;
+    }
     launch(t, mode, Coll::NeighborAllgather, comm, |a| {
         let (sources, destinations) = a.neighbours()?;
         a.buffer_if(destinations > 0, Send, sendbuf, sendcount, sendtype)?;
@@ -41,6 +48,12 @@ pub fn neighbor_allgatherv(
     recvtype: Datatype,
     comm: Comm,
 ) -> Result<()> {
+    let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvcounts, displs, recvtype));
+    if matches!(mode, Mode::Blocking)
+        && let Some(result) = straight::neighbor_allgatherv(t, send, recv, comm)
+    {
+        return result;
+    }
     launch(t, mode, Coll::NeighborAllgatherv, comm, |a| {
         let (sources, destinations) = a.neighbours()?;
         a.buffer_if(destinations > 0, Send, sendbuf, sendcount, sendtype)?;
@@ -60,6 +73,12 @@ pub fn neighbor_alltoall(
     recvtype: Datatype,
     comm: Comm,
 ) -> Result<()> {
+    let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
+    if matches!(mode, Mode::Blocking)
+        && let Some(result) = straight::neighbor_alltoall(t, send, recv, comm)
+    {
+        return result;
+    }
     launch(t, mode, Coll::NeighborAlltoall, comm, |a| {
         let (sources, destinations) = a.neighbours()?;
         a.buffer_if(destinations > 0, Send, sendbuf, sendcount, sendtype)?;
@@ -81,6 +100,12 @@ pub fn neighbor_alltoallv(
     recvtype: Datatype,
     comm: Comm,
 ) -> Result<()> {
+    let (send, recv) = ((sendbuf, sendcounts, sdispls, sendtype), (recvbuf, recvcounts, rdispls, recvtype));
+    if matches!(mode, Mode::Blocking)
+        && let Some(result) = straight::neighbor_alltoallv(t, send, recv, comm)
+    {
+        return result;
+    }
     launch(t, mode, Coll::NeighborAlltoallv, comm, |a| {
         let (sources, destinations) = a.neighbours()?;
         a.blocks(Send, sendbuf, sendcounts, sdispls, sendtype, destinations)?;

@@ -14,6 +14,7 @@ mod blocks;
 mod calls;
 mod exchange;
 mod irregular;
+mod neighbour;
 mod prefix;
 mod reach;
 
@@ -30,6 +31,7 @@ use exchange::{Exchange, Plan};
 
 pub(super) use calls::*;
 pub(super) use irregular::*;
+pub(super) use neighbour::*;
 pub(super) use reach::Straight;
 
 /// How often to look before anything else is polled, where ranks have cores of their own.

@@ -1,0 +1,226 @@
+//! Neighbourhood collectives of short plain blocks: a message to each destination, complete when it has left, then one
+//! from each source, looked for as a blocking receive does it.
+//!
+//! ```text
+//!   to all destinations ─► from the first source ─► from the next one …
+//!                          not there for long: posted, and waited for as a request
+//! ```
+//!
+//! The messages are those of the schedule (`coll::algorithms::neighbour`), in the same order, so that each process may go
+//! either way; empty blocks need none.
+
+use abi::{Address, Comm, Count, Datatype, Result};
+use coll::Coll;
+use ffi::CountArray;
+use mem::UserMem;
+use pml_ob1::{Data, Mode, Pattern, ReqId, SendTo};
+
+use super::super::arguments::IN_PLACE;
+use super::super::check::{Level, Noted, Statement, rounds_between_looks};
+use crate::comm::Comm as Communicator;
+use crate::domain::Token;
+use crate::state::State;
+use crate::topo::Topology;
+use crate::wait::wait_for;
+
+/// Bytes of a block up to which this way serves: longer ones may be offered, and an offer wants a posted receive.
+const MOST: usize = 4096;
+
+/// `MPI_Neighbor_allgather`
+pub(in super::super) fn neighbor_allgather(
+    t: &mut Token,
+    send: (Address, Count, Datatype),
+    recv: (Address, Count, Datatype),
+    comm: Comm,
+) -> Option<Result<()>> {
+    let (own, block) = (short(send)?, short(recv)?);
+    exchange(t, Coll::NeighborAllgather, comm, |_| Some(own), |i| Some(next(block, i)))
+}
+
+/// `MPI_Neighbor_alltoall`
+pub(in super::super) fn neighbor_alltoall(
+    t: &mut Token,
+    send: (Address, Count, Datatype),
+    recv: (Address, Count, Datatype),
+    comm: Comm,
+) -> Option<Result<()>> {
+    let (own, block) = (short(send)?, short(recv)?);
+    exchange(t, Coll::NeighborAlltoall, comm, |i| Some(next(own, i)), |i| Some(next(block, i)))
+}
+
+/// `MPI_Neighbor_allgatherv`
+pub(in super::super) fn neighbor_allgatherv(
+    t: &mut Token,
+    send: (Address, Count, Datatype),
+    recv: (Address, CountArray<'_>, CountArray<'_>, Datatype),
+    comm: Comm,
+) -> Option<Result<()>> {
+    let own = short(send)?;
+    exchange(t, Coll::NeighborAllgatherv, comm, |_| Some(own), |i| placed(&recv, i))
+}
+
+/// `MPI_Neighbor_alltoallv`
+pub(in super::super) fn neighbor_alltoallv(
+    t: &mut Token,
+    send: (Address, CountArray<'_>, CountArray<'_>, Datatype),
+    recv: (Address, CountArray<'_>, CountArray<'_>, Datatype),
+    comm: Comm,
+) -> Option<Result<()>> {
+    exchange(t, Coll::NeighborAlltoallv, comm, |i| placed(&send, i), |i| placed(&recv, i))
+}
+
+/// A block, if it is plain and short.
+#[inline(always)]
+fn short((address, count, datatype): (Address, Count, Datatype)) -> Option<UserMem> {
+    crate::datatype::simple_within(address, count, datatype, MOST).filter(|_| address != IN_PLACE)
+}
+
+/// The block that is `i` blocks of its length behind.
+#[inline(always)]
+fn next(block: UserMem, i: usize) -> UserMem {
+    crate::memory::of_user(Address(block.address() + i * block.len()), block.len())
+}
+
+/// Block `i` of an irregular buffer, if it is plain and short.
+#[inline(always)]
+fn placed(
+    &(address, counts, places, datatype): &(Address, CountArray<'_>, CountArray<'_>, Datatype),
+    i: usize,
+) -> Option<UserMem> {
+    let extent = i64::from(datatype::predefined_dense_size(datatype)?);
+    let at = |counts: CountArray<'_>| counts.first(i + 1).ok().map(|counts| counts.get(i));
+    let offset = at(places)?.checked_mul(extent)?;
+    short((Address(address.0.wrapping_add_signed(offset as isize)), at(counts)?, datatype))
+}
+
+/// An exchange with the neighbours, of which the messages have left.
+struct Sent {
+    tag: i32,
+    noted: Option<Noted>,
+    /// Messages that could not leave at once.
+    left: Vec<ReqId>,
+    sources: usize,
+}
+
+/// Sends to all destinations what `out` says and receives from all sources into what `into` says. `None`: nothing was done.
+fn exchange(
+    t: &mut Token,
+    coll: Coll,
+    comm: Comm,
+    out: impl Fn(usize) -> Option<UserMem>,
+    into: impl Fn(usize) -> Option<UserMem>,
+) -> Option<Result<()>> {
+    if t.multiple() {
+        return None;
+    }
+    let sent = send_to_all(&mut t.lock(), coll, comm, &out, &into)?;
+    Some(sent.and_then(|sent| receive_from_all(t, comm, sent, &into)))
+}
+
+fn send_to_all(
+    state: &mut State,
+    coll: Coll,
+    comm: Comm,
+    out: &impl Fn(usize) -> Option<UserMem>,
+    into: &impl Fn(usize) -> Option<UserMem>,
+) -> Option<Result<Sent>> {
+    let State { comms, ob1, bml, params, .. } = state;
+    let found = comms.get_mut(comm).ok().filter(|found| !found.coll.is_apart())?;
+    found.meet_neighbours();
+    let neighbours = found.coll.neighbours()?;
+    let (sources, destinations) = (neighbours.sources.len(), neighbours.destinations.len());
+    if !(0..destinations).all(|i| out(i).is_some()) || !(0..sources).all(|i| into(i).is_some()) {
+        return None;
+    }
+    let compared = params.tuned.check != Level::Off;
+    let statement = Statement::plain(coll, 0, 0);
+    let (number, tag) = found.coll.next_tag(if compared { statement.digest() } else { 0 });
+    let vader = bml.vader().filter(|_| compared);
+    let noted = vader.map(|vader| statement.note(vader, found.context, number));
+
+    let mut sent = Sent { tag, noted, left: Vec::new(), sources };
+    for i in 0..destinations {
+        // As in the schedule: what goes one way along a dimension comes from the other.
+        let i = if matches!(found.topology, Some(Topology::Cart(_))) { i ^ 1 } else { i };
+        let (Some(to), Some(data)) = (addressee(found, i, tag), out(i)) else { continue };
+        if data.is_empty() || ob1.send_now(bml, &to, data) {
+            continue;
+        }
+        match ob1.isend(bml, &to, Data::Contiguous(data), Mode::Standard) {
+            Ok(started) => sent.left.extend(started),
+            Err(error) => return Some(Err(error)),
+        }
+    }
+    Some(Ok(sent))
+}
+
+/// The destination numbered `i`, unless it is `MPI_PROC_NULL`.
+#[inline(always)]
+fn addressee(comm: &Communicator, i: usize, tag: i32) -> Option<SendTo> {
+    let rank = (*comm.coll.neighbours()?.destinations.get(i)?)?;
+    Some(SendTo {
+        peer: btl::Peer(comm.peers[rank as usize]),
+        context: comm.context | 1,
+        source: comm.rank,
+        tag,
+        owner: comm.handle.0 as u32,
+    })
+}
+
+/// What the source numbered `i` sends, unless it is `MPI_PROC_NULL`.
+#[inline(always)]
+fn awaited(comm: &Communicator, i: usize, tag: i32) -> Option<Pattern> {
+    let rank = comm.coll.neighbours()?.sources[i]?;
+    Some(Pattern {
+        context: comm.context | 1,
+        source: rank as i32,
+        tag,
+        peer: Some(btl::Peer(comm.peers[rank as usize])),
+        owner: comm.handle.0 as u32,
+    })
+}
+
+fn receive_from_all(
+    t: &mut Token,
+    comm: Comm,
+    sent: Sent,
+    into: &impl Fn(usize) -> Option<UserMem>,
+) -> Result<()> {
+    for i in 0..sent.sources {
+        let pattern = awaited(t.lock().comm(comm)?, i, sent.tag);
+        let (Some(pattern), Some(into)) = (pattern, into(i).filter(|into| !into.is_empty())) else {
+            continue;
+        };
+        let data = Data::Contiguous(into);
+        if let Some(done) = crate::p2p::await_short(t, &pattern, &data) {
+            crate::p2p::outcome(&done)?;
+            continue;
+        }
+        let id = {
+            let mut state = t.lock();
+            let State { ob1, bml, .. } = &mut *state;
+            ob1.irecv(bml, &pattern, data)?
+        };
+        finish(t, comm, id, sent.noted.as_ref())?;
+    }
+    sent.left.into_iter().try_for_each(|id| finish(t, comm, id, sent.noted.as_ref()))
+}
+
+/// Waits for a message, or for a process to have called something else.
+#[cold]
+fn finish(t: &mut Token, comm: Comm, id: ReqId, noted: Option<&Noted>) -> Result<()> {
+    let every = rounds_between_looks(&t.lock());
+    let mut rounds = 0u32;
+    wait_for(t, |state| {
+        if let Some(done) = state.take_awaited(id) {
+            return Some(crate::p2p::outcome(&done));
+        }
+        rounds += 1;
+        let noted = noted.filter(|_| rounds.is_multiple_of(every))?;
+        let error = state.disagreement(comm, noted)?;
+        let State { ob1, bml, .. } = state;
+        ob1.cancel(bml, id);
+        ob1.detach(id);
+        Some(Err(error))
+    })
+}
