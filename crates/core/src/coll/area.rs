@@ -10,6 +10,7 @@ use mem::UserMem;
 use pml_ob1::Data;
 use shm::area::Owner;
 
+use super::turns::Turns;
 use crate::comm::Comm;
 use crate::domain::Token;
 use crate::state::State;
@@ -165,6 +166,7 @@ impl State {
         let members: Vec<btl::Peer> = comm.peers.iter().map(|&peer| btl::Peer(peer)).collect();
         if members.len() > 1 {
             comm.coll.area = bml.vader().and_then(|vader| vader.area(name, &members, me)).map(Box::new);
+            comm.coll.turns = Turns::of(&comm.coll.area);
         }
     }
 

@@ -9,6 +9,7 @@ use super::Mode;
 use super::arguments::Arguments;
 use super::check::Level;
 use super::run::Running;
+use super::turns::await_turn;
 use crate::domain::Token;
 use crate::handle::RequestKey;
 use crate::op::Function;
@@ -42,11 +43,15 @@ pub(super) fn launch(
     fill: impl FnOnce(&mut Arguments<'_>) -> Result<()>,
 ) -> Result<()> {
     let blocking = matches!(mode, Mode::Blocking);
+    let start = mode.start();
+    if blocking {
+        await_turn(t, comm);
+    }
     let (mut running, vote, online) = {
         let mut guard = t.lock();
         let state = &mut *guard;
         let mut running = state.comms.get_mut(comm)?.coll.spare(coll, comm);
-        match running.set_up(state, coll, blocking, fill) {
+        match running.set_up(state, coll, start, fill) {
             Ok(()) => {
                 let vote = blocking && running.wants_vote(state.comm(comm)?);
                 (running, vote, blocking && state.params.tuned.online)
@@ -59,14 +64,14 @@ pub(super) fn launch(
     };
     if vote {
         super::area::vote_on_direct(t, comm)?;
-        running.choose(&mut t.lock(), blocking)?;
+        running.choose(&mut t.lock(), start)?;
     }
     if online {
         let query = running.signature().map(|signature| *signature.query());
         if let Some(query) = query
             && super::online::vote(t, comm, &query)?
         {
-            running.choose(&mut t.lock(), blocking)?;
+            running.choose(&mut t.lock(), start)?;
         }
     }
     go(t, mode, running)
@@ -78,7 +83,7 @@ fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
             let begun = {
                 let mut state = t.lock();
                 state.comms.get_mut(running.comm()).map(|comm| running.borrow_area(&mut comm.coll.area))?;
-                state.begin(&mut running)
+                state.number(&mut running).and_then(|()| running.begin())
             };
             match begun {
                 Ok(()) => complete(t, running),
@@ -90,9 +95,18 @@ fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
         }
         Mode::Nonblocking(request) => {
             let mut state = t.lock();
-            state.begin(&mut running)?;
+            state.number(&mut running)?;
+            let (comm, waits) = (running.comm(), running.wants_area());
+            if !waits {
+                running.begin()?;
+            }
             *request = state.add_composite(Composite::Collective(running))?;
-            activate(&mut state, *request);
+            let Some(RequestKey::Composite(key)) = RequestKey::of(*request) else { return Ok(()) };
+            match waits {
+                true => state.queue(comm, key)?,
+                false => state.active.push(key),
+            }
+            advance_all(&mut state);
             Ok(())
         }
         Mode::Persistent(request) => {
@@ -149,23 +163,22 @@ fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
 }
 
 impl State {
-    /// Gives a call the tag of its place in the communicator's sequence, lets the peers know what it is, and puts it
-    /// at its start.
-    fn begin(&mut self, running: &mut Running) -> Result<()> {
+    /// Gives a call the tag of its place in the communicator's sequence, and lets the peers know what it is.
+    fn number(&mut self, running: &mut Running) -> Result<()> {
         if self.params.tuned.check == Level::Off {
             running.set_tag(self.comms.get_mut(running.comm())?.coll.next_tag(0).1);
             running.set_noted(0, None);
-            return running.begin();
+            return Ok(());
         }
         let statement = running.statement(self, self.comm(running.comm())?);
         let digest = statement.digest();
         let (number, tag) = self.comms.get_mut(running.comm())?.coll.next_tag(digest);
         running.set_tag(tag);
         running.set_noted(digest, self.note(self.comm(running.comm())?, number, statement));
-        running.begin()
+        Ok(())
     }
 
-    /// As [`State::begin`], for all rounds of a persistent collective; none begins yet.
+    /// As [`State::number`], for all rounds of a persistent collective.
     fn prepare_persistent(&mut self, running: &mut Running) -> Result<()> {
         let compared = self.params.tuned.check != Level::Off;
         let found = self.comm(running.comm())?;
@@ -179,9 +192,12 @@ impl State {
 
     /// Keeps what a finished call has allocated for the next one.
     pub fn keep(&mut self, mut running: Box<Running>) {
-        let Ok(comm) = self.comms.get_mut(running.comm()) else { return };
-        running.return_area(&mut comm.coll.area);
-        if running.is_reusable() {
+        if let Some(area) = running.give_area() {
+            self.return_to(running.comm(), area);
+        }
+        if running.is_reusable()
+            && let Ok(comm) = self.comms.get_mut(running.comm())
+        {
             comm.coll.keep(running);
         }
     }
@@ -194,13 +210,6 @@ impl State {
     /// The next reduction that the program must do.
     pub fn next_callback(&mut self) -> Option<Callback> {
         self.callbacks.pop_front()
-    }
-}
-
-fn activate(state: &mut State, request: abi::Request) {
-    if let Some(RequestKey::Composite(key)) = RequestKey::of(request) {
-        state.active.push(key);
-        advance_all(state);
     }
 }
 
@@ -232,21 +241,38 @@ pub(crate) fn advance_all(state: &mut State) -> bool {
     if state.advances.is_multiple_of(super::check::rounds_between_looks(state)) {
         compare_all(state);
     }
-    let State { composites, ob1, bml, active, callbacks, .. } = state;
-    let before = (active.len(), callbacks.len());
-    let mut finished = Vec::new();
-    active.retain(|&key| {
-        let Some(running) = composites.get_mut(key).and_then(under_way) else { return false };
-        if let Some(callback) = running.advance(ob1, bml) {
-            callbacks.push_back(Callback { key: Some(key), ..callback });
+    let due = state.callbacks.len();
+    let (mut ended, mut at) = (false, 0);
+    // A call that ends may let another one begin, at the end of the list.
+    while let Some(&key) = state.active.get(at) {
+        if advance(state, key) {
+            state.active.remove(at);
+            ended = true;
+        } else {
+            at += 1;
         }
-        if running.is_complete() && running.orphaned {
-            finished.push(key);
-        }
-        !running.is_complete()
-    });
-    finished.into_iter().for_each(|key| drop(composites.remove(key)));
-    (active.len(), callbacks.len()) != before
+    }
+    ended || state.callbacks.len() != due
+}
+
+/// Advances a collective; whether it is over.
+fn advance(state: &mut State, key: u32) -> bool {
+    let State { composites, ob1, bml, callbacks, .. } = state;
+    let Some(running) = composites.get_mut(key).and_then(under_way) else { return true };
+    if let Some(callback) = running.advance(ob1, bml) {
+        callbacks.push_back(Callback { key: Some(key), ..callback });
+    }
+    if !running.is_complete() {
+        return false;
+    }
+    let (comm, orphaned) = (running.comm(), running.orphaned);
+    if let Some(area) = running.give_area() {
+        state.return_to(comm, area);
+    }
+    if orphaned {
+        drop(state.composites.remove(key));
+    }
+    true
 }
 
 /// Looks whether the peers have made other calls than the collectives in progress.

@@ -29,6 +29,7 @@ mod reductions;
 mod run;
 mod select;
 mod straight;
+mod turns;
 
 pub use irregular::*;
 pub use movement::*;
@@ -41,6 +42,7 @@ pub(crate) use launch::{Callbacks, advance_all, run_callback, start_persistent};
 pub(crate) use params::{CollParams, Tuned, TunedParams};
 pub(crate) use run::Running;
 pub(crate) use select::CollState;
+pub(crate) use turns::await_turn;
 
 /// How a collective call is completed.
 #[derive(Debug)]

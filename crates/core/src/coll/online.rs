@@ -118,6 +118,6 @@ pub(super) fn vote(t: &mut Token, comm: abi::Comm, query: &Query) -> Result<bool
     let mut state = t.lock();
     let coll = &mut state.comms.get_mut(comm)?.coll;
     coll.online.settle(query, &times);
-    coll.forget_choice(query);
+    coll.forget_choices();
     Ok(true)
 }

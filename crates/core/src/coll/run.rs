@@ -16,6 +16,7 @@ use super::launch::Callback;
 use super::online::{Attempt, Online};
 use super::port::{CorePort, InFlight, Wire};
 use super::select::Signature;
+use super::turns::Start;
 use crate::comm::Comm;
 use crate::state::State;
 
@@ -38,6 +39,8 @@ pub(crate) struct Running {
     exact: Option<Exact>,
     /// How the peers find this call, if calls are compared.
     noted: Option<Noted>,
+    /// What its lines are marked with.
+    mark: u16,
     /// Nobody will ask for the result.
     pub orphaned: bool,
 }
@@ -57,6 +60,7 @@ impl Running {
             attempt: None,
             exact: None,
             noted: None,
+            mark: 0,
             orphaned: false,
         }
     }
@@ -65,12 +69,11 @@ impl Running {
     pub fn of_words(state: &mut State, comm: abi::Comm, words: Address) -> Result<Box<Running>> {
         let mut running = Running::new(Coll::Allreduce, comm);
         running.call = Call::of_words(state, comm, words)?;
-        running.choose(state, false)?;
+        running.choose(state, Start::Persistent)?;
         Ok(Box::new(running))
     }
 
-    /// Takes the arguments of a call and finds its schedule; nothing has been sent yet. `ordered`: the calls of
-    /// this kind on the communicator run one after the other.
+    /// Takes the arguments of a call and finds its schedule; nothing has been sent yet.
     ///
     /// # Errors
     /// Those of the arguments. The value can be used for another call.
@@ -78,10 +81,12 @@ impl Running {
         &mut self,
         state: &mut State,
         coll: Coll,
-        ordered: bool,
+        start: Start,
         fill: impl FnOnce(&mut Arguments<'_>) -> Result<()>,
     ) -> Result<()> {
         self.call.reset(coll);
+        // It may wait for its turn before it begins.
+        self.ended = None;
         if super::select::is_neighbourhood(coll) {
             state.comms.get_mut(self.call.comm)?.meet_neighbours();
         }
@@ -94,17 +99,18 @@ impl Running {
             true => Exact::over(state, comm, &mut self.call),
             false => None,
         };
-        self.choose(state, ordered)
+        self.choose(state, start)
     }
 
-    pub(super) fn choose(&mut self, state: &mut State, ordered: bool) -> Result<()> {
+    pub(super) fn choose(&mut self, state: &mut State, start: Start) -> Result<()> {
         let State { comms, world, params, .. } = state;
         let comm = comms.get_mut(self.call.comm)?;
         self.wire.follow(comm);
         // Exact sums are the same however they are put together.
         let canonical = self.call.op.is_some() && params.tuned.reproducible && self.exact.is_none();
-        let signature = Signature::of(&self.call, comm, world.as_ref(), canonical, ordered);
-        if ordered
+        let signature =
+            Signature::of(&self.call, comm, world.as_ref(), canonical, start != Start::Persistent);
+        if start == Start::Blocking
             && params.tuned.online
             && let Some((attempt, choice)) = comm.coll.online.next(signature.query(), &params.tuned)
         {
@@ -182,12 +188,9 @@ impl Running {
         Statement::of(state, comm, &self.call, bytes)
     }
 
-    /// Marks the call's lines, and keeps how the peers find the call.
+    /// Keeps what the call's lines are to be marked with, and how the peers find the call.
     pub(super) fn set_noted(&mut self, digest: u16, noted: Option<Noted>) {
-        self.noted = noted;
-        if let Some(area) = &mut self.area {
-            area.set_mark(digest);
-        }
+        (self.mark, self.noted) = (digest, noted);
     }
 
     /// How the peers find this call.
@@ -201,9 +204,14 @@ impl Running {
         self.begin()
     }
 
+    /// Whether the schedule uses the communicator's area.
+    pub fn wants_area(&self) -> bool {
+        self.schedule.rounds() > 0
+    }
+
     /// Takes the communicator's area if the schedule uses it.
     pub fn borrow_area(&mut self, lender: &mut Option<Box<NodeArea>>) {
-        if self.schedule.rounds() > 0 {
+        if self.wants_area() {
             self.area = lender.take();
         }
     }
@@ -213,11 +221,9 @@ impl Running {
         self.area.is_some()
     }
 
-    /// Gives the area back.
-    pub fn return_area(&mut self, lender: &mut Option<Box<NodeArea>>) {
-        if self.area.is_some() {
-            *lender = self.area.take();
-        }
+    /// Gives back the area that it has borrowed.
+    pub fn give_area(&mut self) -> Option<Box<NodeArea>> {
+        self.area.take()
     }
 
     /// Puts the execution at its start.
@@ -232,7 +238,11 @@ impl Running {
         let counts = self.call.recv.blocks.iter().map(|block| block.count);
         let user = self.call.is_user_defined();
         let rounds = u64::from(self.schedule.rounds());
-        let epoch = self.area.as_mut().map_or(0, |area| area.take_epochs(rounds));
+        let mark = self.mark;
+        let epoch = self.area.as_mut().map_or(0, |area| {
+            area.set_mark(mark);
+            area.take_epochs(rounds)
+        });
         self.execution.start(&self.schedule, &self.call.shape(), counts, epoch, user)?;
         let lines = self.execution.arena_bytes().div_ceil(64);
         if self.arena.len() < lines {
@@ -267,6 +277,11 @@ impl Running {
             }
             Progress::UserReduce { left, inout } => callback(&port, &left, &inout),
         }
+    }
+
+    /// The call is over before it began.
+    pub(super) fn end(&mut self, result: Result<()>) {
+        self.ended = Some(result);
     }
 
     /// Ends the call with an error.

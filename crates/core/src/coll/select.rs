@@ -12,6 +12,7 @@ use super::online::Online;
 use super::params::Tuned;
 use super::run::Running;
 use super::straight::Straight;
+use super::turns::Turns;
 use crate::comm::Comm;
 use crate::state::World;
 use crate::topo::{Neighbours, Topology};
@@ -32,6 +33,8 @@ pub(crate) struct CollState {
     spares: Vec<Box<Running>>,
     /// Lines shared by the processes of a communicator on one node; lent to the call that uses them.
     pub area: Option<Box<NodeArea>>,
+    /// Whose turn in the area is next.
+    pub turns: Turns,
     /// Whether all processes that share the area can read each other's memory; `None` until they were asked.
     pub direct: Option<bool>,
     /// Whether the processors of both processes that share the area are near each other; asked at the same time.
@@ -40,6 +43,8 @@ pub(crate) struct CollState {
     pub straight: Straight,
     /// Choices by trial.
     pub online: Online,
+    /// How often they were settled; what was chosen before is chosen anew.
+    settled: u32,
     neighbours: Option<Neighbours>,
     placement: Option<Placement>,
 }
@@ -127,9 +132,9 @@ impl CollState {
         }
     }
 
-    /// The next call of that kind is chosen for anew.
-    pub fn forget_choice(&mut self, query: &Query) {
-        self.choices.retain(|(signature, _)| signature.query != *query);
+    /// Calls to come are chosen for anew, also where a call under way keeps what it had prepared.
+    pub fn forget_choices(&mut self) {
+        self.settled += 1;
     }
 
     /// The neighbours of the process, once a neighbourhood collective was called.
@@ -145,11 +150,13 @@ pub(super) struct Signature {
     root: Root,
     in_place: bool,
     contiguous: bool,
+    /// [`CollState::settled`].
+    settled: u32,
 }
 
 impl Signature {
     /// `canonical`: one association for every count, root and placement, which keeps to the order of ranks.
-    /// `ordered`: the call blocks, so that it runs after all calls of its kind before it.
+    /// `ordered`: all processes begin the call in the same place among the calls of the communicator.
     pub fn of(
         call: &Call,
         comm: &mut Comm,
@@ -170,11 +177,12 @@ impl Signature {
             canonical,
             dense: !reduction || call.recv.is_dense(),
             placement,
-            area: ordered && comm.coll.area.is_some(),
+            area: ordered && comm.coll.turns.has_area(),
             direct: comm.coll.direct == Some(true),
             near: comm.coll.near,
         };
-        Signature { query, root: call.root, in_place: call.in_place, contiguous: call.contiguous() }
+        let (in_place, contiguous) = (call.in_place, call.contiguous());
+        Signature { query, root: call.root, in_place, contiguous, settled: comm.coll.settled }
     }
 }
 
@@ -275,7 +283,7 @@ pub(super) fn build(
     signature: &Signature,
     choice: Choice,
 ) -> Result<Arc<Schedule>> {
-    let Signature { query, root, in_place, contiguous } = *signature;
+    let Signature { query, root, in_place, contiguous, .. } = *signature;
     let nodes = renumbered(nodes(comm, world));
     let neighbours = comm.coll.neighbours.as_ref();
     let params = Params {

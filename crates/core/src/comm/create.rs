@@ -278,6 +278,8 @@ pub fn free(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
     t.lock().comm(*comm)?;
     delete_all(t, Object::Comm(*comm))?;
     crate::buffer::flush(t, crate::buffer::Place::Comm(*comm))?;
+    // Those that wait for their turn in its area need it.
+    crate::coll::await_turn(t, *comm);
     let mut state = t.lock();
     if let Some(old) = state.comms.remove(*comm) {
         state.errhandlers.release(old.errhandler);

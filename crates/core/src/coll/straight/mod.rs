@@ -163,9 +163,8 @@ impl Site {
 }
 
 impl State {
+    #[inline(always)]
     fn return_area(&mut self, comm: abi::Comm, exchange: Exchange<'_>) {
-        if let Ok(comm) = self.comms.get_mut(comm) {
-            comm.coll.area = Some(exchange.into_area());
-        }
+        self.return_to(comm, exchange.into_area());
     }
 }

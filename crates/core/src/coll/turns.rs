@@ -1,0 +1,121 @@
+//! Whose turn it is in the area of a communicator.
+//!
+//! All processes start the collectives of a communicator in one order (MPI-5.0 section 6.14), but those that do not block
+//! may be under way together. One at a time has the area, in the order in which they were started: so all processes
+//! count epochs alike, whatever has ended on each of them.
+//!
+//! ```text
+//!   MPI_I… ──► area at home? ── yes ──► its epochs are taken, it runs ──► the area comes back ──┐
+//!                   │ no                     ▲                                                  │
+//!                   └──► waits in line ──────┴──────────────── who comes next ◄─────────────────┘
+//! ```
+//!
+//! A blocking call waits until the line is empty, and finds the area at home. Progress advances whoever has the area, so a
+//! call that is waited for comes to its turn even if nobody waits for those before it. What uses messages does not come here.
+
+use std::collections::VecDeque;
+
+use btl_vader::NodeArea;
+
+use super::Mode;
+use super::run::Running;
+use crate::domain::Token;
+use crate::request::Composite;
+use crate::state::State;
+use crate::wait::wait_for;
+
+/// The line of those who want an area.
+#[derive(Default)]
+pub(crate) struct Turns {
+    /// The communicator has an area, at home or lent.
+    has_area: bool,
+    /// Composite requests of calls that wait for it.
+    waiting: VecDeque<u32>,
+}
+
+/// Who starts a collective.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Start {
+    /// A blocking call: everything before it that uses the area is over.
+    Blocking,
+    /// A nonblocking call, whose turn in the area comes.
+    Nonblocking,
+    /// Later calls, in an order that is not the same on all processes.
+    Persistent,
+}
+
+impl Mode<'_> {
+    pub(super) fn start(&self) -> Start {
+        match self {
+            Mode::Blocking => Start::Blocking,
+            Mode::Nonblocking(_) => Start::Nonblocking,
+            Mode::Persistent(_) => Start::Persistent,
+        }
+    }
+}
+
+impl Turns {
+    /// Nobody waits for the area of a new communicator, if it has one.
+    pub fn of(area: &Option<Box<NodeArea>>) -> Turns {
+        Turns { has_area: area.is_some(), waiting: VecDeque::new() }
+    }
+
+    /// Whether the processes share an area: the same on all of them, at any time.
+    pub fn has_area(&self) -> bool {
+        self.has_area
+    }
+}
+
+/// Waits until the nonblocking calls that use the area of a communicator are over, as far as this process is concerned.
+pub(crate) fn await_turn(t: &mut Token, comm: abi::Comm) {
+    let is_lent = |state: &State| {
+        state.comm(comm).is_ok_and(|comm| comm.coll.turns.has_area && comm.coll.area.is_none())
+    };
+    if is_lent(&t.lock()) {
+        wait_for(t, |state| (!is_lent(state)).then_some(()));
+    }
+}
+
+impl State {
+    /// Puts a nonblocking call that uses the area in line, and begins it if its turn is now.
+    pub(super) fn queue(&mut self, comm: abi::Comm, key: u32) -> abi::Result<()> {
+        let coll = &mut self.comms.get_mut(comm)?.coll;
+        coll.turns.waiting.push_back(key);
+        if coll.area.is_some() {
+            self.hand_on(comm);
+        }
+        Ok(())
+    }
+
+    /// The area of a communicator comes back from the call that had it, or is dropped with a communicator that is gone.
+    #[inline(always)]
+    pub(super) fn return_to(&mut self, comm: abi::Comm, area: Box<NodeArea>) {
+        let Ok(found) = self.comms.get_mut(comm) else { return };
+        found.coll.area = Some(area);
+        if !found.coll.turns.waiting.is_empty() {
+            self.hand_on(comm);
+        }
+    }
+
+    /// Begins the call whose turn is next.
+    #[cold]
+    fn hand_on(&mut self, comm: abi::Comm) {
+        let State { comms, composites, active, .. } = self;
+        let Ok(found) = comms.get_mut(comm) else { return };
+        let Some(key) = found.coll.turns.waiting.pop_front() else { return };
+        if let Some(Composite::Collective(running)) = composites.get_mut(key) {
+            running.borrow_area(&mut found.coll.area);
+            running.begin_in_turn();
+            active.push(key);
+        }
+    }
+}
+
+impl Running {
+    /// Puts the execution at its start; if that fails, the call is over.
+    fn begin_in_turn(&mut self) {
+        if let Err(error) = self.begin() {
+            self.end(Err(error));
+        }
+    }
+}
