@@ -1,6 +1,8 @@
 //! What each collective's processes publish and take. `None` is the answer to whatever is unusual or wrong: the way
 //! through a schedule does it or says what is wrong.
 
+use std::ops::Range;
+
 use abi::{Address, Comm, Count, Datatype, Op, Result};
 use coll::Coll;
 use coll::shared::PAYLOAD;
@@ -13,6 +15,9 @@ use super::prefix::{self, Prefix};
 use super::{Site, run};
 use crate::domain::Token;
 use crate::state::State;
+
+/// Bytes of a block from which to copy two runs around it is faster than to copy it, too.
+const KEPT_FROM: usize = 256;
 
 /// `MPI_Barrier`
 pub(in super::super) fn barrier(t: &mut Token, comm: Comm) -> Option<Result<()>> {
@@ -84,7 +89,7 @@ pub(in super::super) fn scatter(
             return Some((block.len() as u64, Plan::take(site.blocks(block)?.len(), own, take)));
         }
         let block = memory(sendbuf, sendcount, sendtype)?;
-        let all = Plan::give(site.blocks(block)?, Tell::All);
+        let all = Plan { kept: site.kept(block), ..Plan::give(site.blocks(block)?, Tell::All) };
         if recvbuf == IN_PLACE {
             return Some((block.len() as u64, all));
         }
@@ -129,7 +134,7 @@ pub(in super::super) fn alltoall(
         let bytes = same(own, block)?;
         let take = Take::Blocks { offset: site.rank as usize * bytes, bytes, into: recvbuf };
         let plan = Plan::meet(site.blocks(own)?, site.everyone(), take);
-        Some((bytes as u64, Plan { in_place, ..plan }))
+        Some((bytes as u64, Plan { kept: site.kept(own), in_place, ..plan }))
     })
 }
 
@@ -271,8 +276,15 @@ impl Site {
     }
 
     #[inline(always)]
-    pub(super) fn everyone(&self) -> std::ops::Range<usize> {
+    pub(super) fn everyone(&self) -> Range<usize> {
         0..self.ranks as usize
+    }
+
+    /// Where the own one is among blocks that others take, if it is worth leaving out.
+    #[inline(always)]
+    fn kept(&self, first: UserMem) -> Range<usize> {
+        let start = self.rank as usize * first.len();
+        if first.len() < KEPT_FROM { 0..0 } else { start..start + first.len() }
     }
 
     /// The blocks of all ranks, of which this is the first.

@@ -19,6 +19,8 @@ pub(super) struct Plan<'a> {
     pub own: UserMem,
     /// What is published instead of `own`: a part for each process, among them `own` for this one.
     pub parts: Option<Blocks<'a>>,
+    /// The bytes of `own` that nobody else wants: they stay out of the line.
+    pub kept: Range<usize>,
     /// Who waits for it.
     pub tell: Tell,
     /// Bytes of each line that is published.
@@ -165,7 +167,14 @@ impl<'a> Exchange<'a> {
                 return false;
             }
             if !plan.own.is_empty() {
-                payload(area, own, *epoch, plan.line).write(plan.own.as_bytes());
+                let line = payload(area, own, *epoch, plan.line);
+                if plan.kept.is_empty() {
+                    line.write(plan.own.as_bytes());
+                } else {
+                    let (before, after) = (plan.kept.start, plan.own.len() - plan.kept.end);
+                    line.write(plan.own.part(0, before).as_bytes());
+                    line.part(plan.kept.end, after).write(plan.own.part(plan.kept.end, after).as_bytes());
+                }
             }
         }
         self.published = true;
@@ -309,7 +318,17 @@ impl<'a> Plan<'a> {
     #[inline(always)]
     pub fn give(own: UserMem, tell: Tell) -> Plan<'a> {
         let line = own.len();
-        Plan { own, parts: None, tell, line, from: 0..0, take: Take::Nothing, gate: false, in_place: false }
+        Plan {
+            own,
+            parts: None,
+            kept: 0..0,
+            tell,
+            line,
+            from: 0..0,
+            take: Take::Nothing,
+            gate: false,
+            in_place: false,
+        }
     }
 
     /// Wants data of some processes, who publish `line` bytes each, and has none for others.
