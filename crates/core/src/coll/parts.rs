@@ -135,13 +135,13 @@ pub(super) fn observe(
 ) -> Result<bool> {
     let Some(part) = Parts::own_in(area, member, epoch) else { return Ok(false) };
     let data = into()?;
-    if data.total() != part.len() as u64 {
-        return Err(OTHER_LENGTH);
+    if data.total() < part.len() as u64 {
+        return Err(TOO_LONG);
     }
     drain(part, data);
     Ok(true)
 }
 
-/// A block is not as long as its receiver says.
-pub(super) const OTHER_LENGTH: Error =
-    Error::new(abi::ERR_TRUNCATE, "a block of a collective has another length where it comes from");
+/// A block is longer than its receiver says. A shorter one is taken like a shorter message.
+pub(super) const TOO_LONG: Error =
+    Error::new(abi::ERR_TRUNCATE, "a block of a collective is longer where it comes from");

@@ -9,7 +9,7 @@ use mem::UserMem;
 use shm::area::Owner;
 
 use super::super::area::{has_room, payload};
-use super::super::parts::{OTHER_LENGTH, Parts};
+use super::super::parts::{Parts, TOO_LONG};
 use super::blocks::Blocks;
 use super::prefix::Prefix;
 
@@ -85,7 +85,7 @@ pub(super) struct Exchange<'a> {
     pub(super) published: bool,
     /// The member whose line is awaited.
     next: usize,
-    /// A part was not as long as expected.
+    /// A part was longer than expected.
     failed: bool,
 }
 
@@ -101,7 +101,7 @@ impl<'a> Exchange<'a> {
     /// How it ended.
     #[inline(always)]
     pub fn result(&self) -> Result<()> {
-        if self.failed { Err(OTHER_LENGTH) } else { Ok(()) }
+        if self.failed { Err(TOO_LONG) } else { Ok(()) }
     }
 
     /// The area, when all is over.
@@ -281,7 +281,7 @@ impl<'a> Exchange<'a> {
                 }
             } else {
                 match Parts::own_in(&mut self.area, member, self.epoch) {
-                    Some(part) if part.len() == to.len() => {
+                    Some(part) if part.len() <= to.len() => {
                         to.write(part.as_bytes());
                     }
                     _ => self.failed = true,
