@@ -53,7 +53,7 @@ pub const MOST_PARTS: usize = 32;
 /// Lines that each rank has at least, used in turn; a power of two. More where little lies in them.
 pub const DEPTH: usize = 16;
 /// Cells that each rank has at least; a power of two. A schedule is up to so many rounds ahead of what it has retired.
-pub const CELLS: usize = 4;
+pub const CELLS: usize = 8;
 /// Bytes of a cell.
 pub const CELL_BYTES: usize = 32 * 1024;
 

@@ -3,7 +3,7 @@
 mod common;
 
 use coll::Params;
-use coll::algorithms::node::{blocks, cells, direct, lines};
+use coll::algorithms::node::{blocks, cells, direct, gate, lines};
 use coll::executor::{Call, Type, World};
 use coll::shared::{LINE_PAYLOAD, PAYLOAD};
 use common::*;
@@ -32,6 +32,13 @@ fn adapt(mut case: Case, fits: Fits, random: &mut Random) -> Case {
         let least = cells::segments_for((case.count * ELEMENT) as u64, ELEMENT as u64) as u32;
         case.segments = least + random.below(3) as u32;
     }
+    case
+}
+
+/// As many segments as a block for each rank fills cells, or some more.
+fn vector_of_cells(mut case: Case, random: &mut Random) -> Case {
+    let vector = (case.size * case.count * ELEMENT) as u64;
+    case.segments = cells::segments_for(vector, ELEMENT as u64) as u32 + random.below(3) as u32;
     case
 }
 
@@ -174,6 +181,7 @@ fn exchanges() {
     check_exchange("alltoall gate", Fits::Line, true, blocks::alltoall_gate);
     check_exchange("allgather cells", Fits::Cells, false, cells::allgather);
     check_exchange("alltoall cells", Fits::Cells, true, cells::alltoall);
+    check_exchange("alltoall cells gate", Fits::Cells, true, gate::alltoall);
     check_exchange("allgather direct", Fits::Any, false, direct::allgather);
     check_exchange("alltoall direct", Fits::Any, true, direct::alltoall);
 }
@@ -247,6 +255,7 @@ fn prefixes_and_scattered_sums() {
             (blocks::reduce_scatter_block_all as Build, case),
             (blocks::reduce_scatter_block_gate, case),
             (direct::reduce_scatter_block, without_holes(case)),
+            (gate::reduce_scatter_block, vector_of_cells(in_cells, &mut random)),
         ];
         for (build, case) in scattered {
             let calls = (0..size).map(|r| {

@@ -66,7 +66,7 @@ fn every_call_gets_a_usable_algorithm() {
                         let choice = table.select(&query, &Forced::default());
                         let choice = choice.unwrap_or_else(|| panic!("nothing for {query:?}"));
                         assert!(can_use(choice.algorithm.get(), &query), "{query:?}");
-                        assert!((1..=1024).contains(&choice.segments), "{query:?} {choice:?}");
+                        assert!((1..=768).contains(&choice.segments), "{query:?} {choice:?}");
                     }
                 }
             }

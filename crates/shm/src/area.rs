@@ -21,8 +21,9 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 pub const SHORT: usize = 120;
 /// Payload bytes of a line, aside, if there are few: an odd number of cache lines.
 pub const MEDIUM: usize = 9 * 64;
-/// Such payloads of each line, used in turn; a power of two.
-pub const MEDIUM_DEPTH: usize = 64;
+/// Such payloads of each line, used in turn; a power of two. Half as many as there are lines: all of them together still fit
+/// the second-level caches.
+pub const MEDIUM_DEPTH: usize = 128;
 /// Payload bytes of a line, aside: an odd number of cache lines, so that they spread over the sets of a cache.
 pub const PAYLOAD: usize = 65 * 64;
 /// Slots of each line, a power of two: calls by which a process may be ahead of the last one. Where ranks share
@@ -31,11 +32,11 @@ pub const LINES: usize = 256;
 /// Payloads aside of each line, used in turn; a power of two.
 pub const DEPTH: usize = 16;
 /// Cells that each process has at least, and at most; powers of two.
-pub const CELLS: [usize; 2] = [4, 32];
+pub const CELLS: [usize; 2] = [8, 32];
 /// Cells of an area for few processes. A cell is best written again when those who read it have it no longer in their
 /// second-level caches: taking lines back from there costs several times what fetching them costs from the shared cache
 /// (1 MiB through a ring of 128 KiB: 150 us, of 512 KiB: 44 us).
-const AREA_CELLS: usize = 64;
+const AREA_CELLS: usize = 128;
 /// Bytes of a cell.
 pub const CELL_BYTES: usize = 32 << 10;
 /// Areas of a node. The first belongs to the communicator of all ranks.
@@ -249,7 +250,9 @@ impl Area {
     /// Address of a member's cell of `epoch`.
     pub fn cell(&self, member: usize, epoch: u64) -> usize {
         assert!(member < self.members, "a member's cell");
-        self.cells + (member * self.ring + epoch as usize % self.ring) * CELL_BYTES
+        // What the members fill in one epoch lies in different sets of a cache.
+        let place = (epoch as usize).wrapping_add(member) % self.ring;
+        self.cells + (member * self.ring + place) * CELL_BYTES
     }
 
     fn all_retired(&mut self, needed: u64) -> bool {
@@ -273,7 +276,8 @@ impl Area {
     }
 
     /// As [`Area::publish`] without words, of a line of the own process behind whose payload lies more, for those who ask for
-    /// that; others see a line as any. The payload and what lies behind it fit [`SHORT`] bytes.
+    /// that; others see a line as any. What lies behind it is payload to who asks for room ([`Area::is_free`]), and lies where a
+    /// payload as long as both does: aside, unless that fits [`SHORT`] bytes.
     #[inline]
     pub fn publish_more(&self, epoch: u64) {
         // Release: pairs with the Acquire in `carries` and `carries_more`.

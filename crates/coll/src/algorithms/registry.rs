@@ -1,7 +1,7 @@
 //! Every algorithm by collective and name: what can be chosen, forced and measured.
 
 use super::hierarchical::{movement, reductions};
-use super::node::{blocks, cells, direct, lines, parts};
+use super::node::{blocks, cells, direct, gate, lines, parts};
 use super::*;
 use crate::params::{Coll, Params};
 use crate::schedule::Schedule;
@@ -216,6 +216,7 @@ algorithms! {
         "lines_all" blocks::alltoall_all: LINES;
         "lines_gate" blocks::alltoall_gate: LINES;
         "cells" cells::alltoall: CELLS;
+        "cells_gate" gate::alltoall: CELLS;
         "direct" direct::alltoall: DIRECT;
         "inter" inter::alltoall: INTER;
     }
@@ -292,6 +293,7 @@ algorithms! {
         "hierarchical" reductions::reduce_scatter_block: PLAIN;
         "lines_all" blocks::reduce_scatter_block_all: LINES;
         "lines_gate" blocks::reduce_scatter_block_gate: LINES;
+        "cells_gate" gate::reduce_scatter_block: CELLS_DENSE;
         "direct" direct::reduce_scatter_block: DIRECT_SEGMENTS;
         "inter" inter::reduce_scatter_block: INTER_CANONICAL;
     }

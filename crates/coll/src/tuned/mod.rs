@@ -193,8 +193,8 @@ fn cell_segments(query: &Query) -> u64 {
     cells::segments_for(query.bytes, query.element.max(1))
 }
 
-/// Segments at most, so that schedules stay short.
-const MOST_SEGMENTS: u32 = 1024;
+/// Segments at most, so that schedules stay short; so many for each rank of an area are still rounds that 16 bits count.
+const MOST_SEGMENTS: u32 = 768;
 
 /// Rounds up to 1, 2, 3, 4, 6, 8, 12, 16, …: few classes of counts, so that few schedules are kept.
 fn segment_class(wanted: u64) -> u32 {

@@ -151,7 +151,7 @@ fn through_cells(p: &Params, gets_result: impl Fn(u32) -> bool) -> Schedule {
             }
             b.copy(Ref { org: 0, ..this.slices(i, i + 1) }.within(Buf::Recv), this.in_cell(i, i, i + 1));
         }
-        b.retire(this.round + 1);
+        b.retire(this.last_round);
     }
     b.finish()
 }
@@ -163,12 +163,17 @@ struct Sliced {
     segments: u32,
     n: u32,
     round: u16,
+    /// Two rounds would do. With more ranks twice as many leave half of the cells out, so that the others, which all read,
+    /// stay in caches: 32 KiB of eight ranks take a fifth longer through sixteen cells of each.
+    last_round: u16,
 }
 
 impl Sliced {
     fn new(p: &Params, segment: u32) -> Sliced {
         let mine = if p.in_place { Buf::Recv } else { Buf::Send };
-        Sliced { mine, segment, segments: p.segments, n: p.size, round: 2 * segment as u16 }
+        let rounds = if p.size > 2 { 4 } else { 2 };
+        let round = rounds * segment as u16;
+        Sliced { mine, segment, segments: p.segments, n: p.size, round, last_round: round + rounds - 1 }
     }
 
     /// Slices `lo..hi` of the own vector.

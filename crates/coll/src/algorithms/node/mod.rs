@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | up to 4 KiB, aside up to 32 KiB | [`lines`], [`blocks`] | what is published, a level |
 //! | blocks of different sizes: short ones | [`parts`] | what is published; long blocks of the same call are messages |
-//! | some cells | [`cells`] | each byte once into a cell, once out |
+//! | some cells | [`cells`], [`gate`] | each byte once into a cell, once out |
 //! | more | [`direct`] | each byte once, read from the user's buffer |
 //!
 //! Between processors that share a cache, cells of which enough take turns are the faster way for most of what two
@@ -18,6 +18,7 @@
 pub mod blocks;
 pub mod cells;
 pub mod direct;
+pub mod gate;
 pub mod lines;
 pub mod parts;
 

@@ -237,7 +237,7 @@ fn combine_first(
     let Operands { own, into, in_place } = operands;
     let (me, count) = (site.rank as usize, count as u64);
     let (from, take) = match first {
-        _ if own.len() <= prefix::MOST => {
+        _ if prefix::fits(own.len()) => {
             (0..me, Take::Prefix(Prefix { kernel, count, into, with_own: first > me }))
         }
         0 => (0..0, Take::Nothing),

@@ -15,13 +15,16 @@
 
 use abi::Address;
 use mem::UserMem;
-use shm::area::{Owner, SHORT};
+use shm::area::{MEDIUM, Owner, SHORT};
 
 use super::super::area::{has_room, payload};
 use super::exchange::{Exchange, Tell};
 
-/// The most bytes of data that go this way: a line has room for them twice.
-pub(super) const MOST: usize = SHORT / 2;
+/// Whether so many bytes of data go this way: there is room for them twice where a line of as many bytes has its payload.
+#[inline(always)]
+pub(super) fn fits(bytes: usize) -> bool {
+    2 * bytes <= SHORT || bytes > SHORT && 2 * bytes <= MEDIUM
+}
 
 /// What is wanted.
 #[derive(Clone, Copy)]
@@ -40,7 +43,7 @@ impl Exchange<'_> {
         if self.published {
             return self.look_further_back(prefix);
         }
-        if !has_room(&mut self.area, self.epoch, self.plan.line) {
+        if !has_room(&mut self.area, self.epoch, 2 * self.plan.line) {
             return false;
         }
         let me = self.plan.from.end;
