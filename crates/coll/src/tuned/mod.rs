@@ -54,7 +54,7 @@ pub struct Query {
     pub canonical: bool,
     /// Where the ranks are.
     pub placement: Placement,
-    /// A shared area exists on each node, and this call may use it (blocking and in order).
+    /// A shared area exists on each node, and this call may use it (not persistent: in the same order on all ranks).
     pub area: bool,
     /// Ranks of a node can read each other's memory.
     pub direct: bool,

@@ -170,6 +170,17 @@ impl State {
         }
     }
 
+    /// What all processes of a communicator can do, some of them can do too. How near two of them are may not be known.
+    fn inherit_vote(&mut self, comm: abi::Comm, of: abi::Comm) -> Result<()> {
+        let from = self.comm(of)?;
+        let (size, direct, near) = (from.size(), from.coll.direct, from.coll.near);
+        let part = self.comms.get_mut(comm)?;
+        if direct == Some(true) && (part.size() == size || part.size() > 2) {
+            (part.coll.direct, part.coll.near) = (direct, near);
+        }
+        Ok(())
+    }
+
     /// Whether all processes of an intra-communicator are on this node and could share an area.
     fn may_share(&self, comm: &Comm) -> bool {
         let Some(vader) = self.bml.vader() else { return false };
@@ -179,8 +190,9 @@ impl State {
     }
 }
 
-/// Gives a new communicator an area, if its processes are on one node and one is free. All of them call this.
-pub(crate) fn share(t: &mut Token, comm: abi::Comm) -> Result<()> {
+/// Gives a new communicator an area, if its processes are on one node and one is free. All of them call this, and all or
+/// none of them know an intra-communicator `of`, to which they belong.
+pub(crate) fn share(t: &mut Token, comm: abi::Comm, of: Option<abi::Comm>) -> Result<()> {
     let leads = {
         let state = t.lock();
         let found = state.comm(comm)?;
@@ -193,7 +205,11 @@ pub(crate) fn share(t: &mut Token, comm: abi::Comm) -> Result<()> {
     let mut words = claimed.map_or([0, 0], |name| [name.number as u64, name.base]);
     crate::comm::share_words(t, comm, 0, &mut words)?;
     if words[0] != 0 {
-        t.lock().open_area(comm, AreaName { number: words[0] as usize, base: words[1] });
+        let mut state = t.lock();
+        state.open_area(comm, AreaName { number: words[0] as usize, base: words[1] });
+        if let Some(of) = of {
+            state.inherit_vote(comm, of)?;
+        }
     }
     Ok(())
 }

@@ -236,6 +236,10 @@ pub(crate) fn meet_to_finalize(t: &mut Token) {
         }
     };
     note(t, false);
+    if let Ok(world) = t.lock().comms.get_mut(abi::COMM_WORLD) {
+        // Too late to ask who can read whose memory: nobody is going to.
+        world.coll.direct.get_or_insert(false);
+    }
     if super::barrier(t, super::Mode::Blocking, abi::COMM_WORLD).is_err() {
         note(t, true);
     }

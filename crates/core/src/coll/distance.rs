@@ -6,7 +6,7 @@
 //! ```
 //!
 //! What the system says of caches need not hold for virtual processors, so it is measured: once for a communicator of
-//! two, when it is first asked for by long data. The fastest round trip counts; the others were disturbed.
+//! two, by its first blocking call. The fastest round trip counts; the others were disturbed.
 
 use std::time::{Duration, Instant};
 

@@ -258,7 +258,9 @@ pub(crate) fn advance_all(state: &mut State) -> bool {
 /// Advances a collective; whether it is over.
 fn advance(state: &mut State, key: u32) -> bool {
     let State { composites, ob1, bml, callbacks, .. } = state;
-    let Some(running) = composites.get_mut(key).and_then(under_way) else { return true };
+    let Some(running) = composites.get_mut(key).and_then(under_way) else {
+        return state.advance_exchange(key);
+    };
     if let Some(callback) = running.advance(ob1, bml) {
         callbacks.push_back(Callback { key: Some(key), ..callback });
     }
@@ -279,12 +281,26 @@ fn advance(state: &mut State, key: u32) -> bool {
 #[cold]
 fn compare_all(state: &mut State) {
     for key in state.active.clone() {
-        let Some(running) = state.composites.get_mut(key).and_then(under_way) else { continue };
-        let (comm, noted) = (running.comm(), running.noted().copied());
+        let (comm, noted) = match state.composites.get_mut(key) {
+            Some(Composite::Exchange(later)) => (later.comm(), later.noted()),
+            other => match other.and_then(under_way) {
+                Some(running) => (running.comm(), running.noted().copied()),
+                None => continue,
+            },
+        };
         let Some(error) = noted.and_then(|noted| state.disagreement(comm, &noted)) else { continue };
         let State { composites, ob1, bml, .. } = &mut *state;
-        if let Some(running) = composites.get_mut(key).and_then(under_way) {
-            running.fail(error, ob1, bml);
+        match composites.get_mut(key) {
+            Some(Composite::Exchange(later)) => {
+                if let Some(area) = later.fail(error) {
+                    state.return_to(comm, area);
+                }
+            }
+            other => {
+                if let Some(running) = other.and_then(under_way) {
+                    running.fail(error, ob1, bml);
+                }
+            }
         }
     }
 }

@@ -8,6 +8,9 @@
 //!              └─ Port: its messages are point-to-point operations    (port.rs)
 //! ```
 //!
+//! Small plain data takes a shorter way (straight/). Who has the communicator's shared area, and who comes next, stands
+//! in turns.rs.
+//!
 //! Blocking, nonblocking and persistent calls differ in who advances the [`Running`]: the call itself, progress,
 //! or progress after each start. A communicator keeps finished ones, so that a repeated call allocates nothing.
 
@@ -42,6 +45,7 @@ pub(crate) use launch::{Callbacks, advance_all, run_callback, start_persistent};
 pub(crate) use params::{CollParams, Tuned, TunedParams};
 pub(crate) use run::Running;
 pub(crate) use select::CollState;
+pub(crate) use straight::{Later, finish as finish_exchange};
 pub(crate) use turns::await_turn;
 
 /// How a collective call is completed.

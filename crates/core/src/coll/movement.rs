@@ -10,10 +10,8 @@ use super::straight;
 use crate::domain::Token;
 
 /// `MPI_Barrier`
-pub fn barrier(t: &mut Token, mode: Mode<'_>, comm: Comm) -> Result<()> {
-    if matches!(mode, Mode::Blocking)
-        && let Some(result) = straight::barrier(t, comm)
-    {
+pub fn barrier(t: &mut Token, mut mode: Mode<'_>, comm: Comm) -> Result<()> {
+    if let Some(result) = straight::barrier(t, &mut mode, comm) {
         return result;
     }
     launch(t, mode, Coll::Barrier, comm, |_| Ok(()))
@@ -22,16 +20,14 @@ pub fn barrier(t: &mut Token, mode: Mode<'_>, comm: Comm) -> Result<()> {
 /// `MPI_Bcast`
 pub fn bcast(
     t: &mut Token,
-    mode: Mode<'_>,
+    mut mode: Mode<'_>,
     buffer: Address,
     count: Count,
     datatype: Datatype,
     root: i32,
     comm: Comm,
 ) -> Result<()> {
-    if matches!(mode, Mode::Blocking)
-        && let Some(result) = straight::bcast(t, buffer, count, datatype, root, comm)
-    {
+    if let Some(result) = straight::bcast(t, &mut mode, buffer, count, datatype, root, comm) {
         return result;
     }
     launch(t, mode, Coll::Bcast, comm, |a| {
@@ -43,7 +39,7 @@ pub fn bcast(
 /// `MPI_Gather`
 pub fn gather(
     t: &mut Token,
-    mode: Mode<'_>,
+    mut mode: Mode<'_>,
     sendbuf: Address,
     sendcount: Count,
     sendtype: Datatype,
@@ -54,9 +50,7 @@ pub fn gather(
     comm: Comm,
 ) -> Result<()> {
     let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
-    if matches!(mode, Mode::Blocking)
-        && let Some(result) = straight::gather(t, send, recv, root, comm)
-    {
+    if let Some(result) = straight::gather(t, &mut mode, send, recv, root, comm) {
         return result;
     }
     launch(t, mode, Coll::Gather, comm, |a| {
@@ -74,7 +68,7 @@ pub fn gather(
 /// `MPI_Scatter`
 pub fn scatter(
     t: &mut Token,
-    mode: Mode<'_>,
+    mut mode: Mode<'_>,
     sendbuf: Address,
     sendcount: Count,
     sendtype: Datatype,
@@ -85,9 +79,7 @@ pub fn scatter(
     comm: Comm,
 ) -> Result<()> {
     let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
-    if matches!(mode, Mode::Blocking)
-        && let Some(result) = straight::scatter(t, send, recv, root, comm)
-    {
+    if let Some(result) = straight::scatter(t, &mut mode, send, recv, root, comm) {
         return result;
     }
     launch(t, mode, Coll::Scatter, comm, |a| {
@@ -105,7 +97,7 @@ pub fn scatter(
 /// `MPI_Allgather`
 pub fn allgather(
     t: &mut Token,
-    mode: Mode<'_>,
+    mut mode: Mode<'_>,
     sendbuf: Address,
     sendcount: Count,
     sendtype: Datatype,
@@ -115,9 +107,7 @@ pub fn allgather(
     comm: Comm,
 ) -> Result<()> {
     let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
-    if matches!(mode, Mode::Blocking)
-        && let Some(result) = straight::allgather(t, send, recv, comm)
-    {
+    if let Some(result) = straight::allgather(t, &mut mode, send, recv, comm) {
         return result;
     }
     launch(t, mode, Coll::Allgather, comm, |a| {
@@ -131,7 +121,7 @@ pub fn allgather(
 /// `MPI_Alltoall`
 pub fn alltoall(
     t: &mut Token,
-    mode: Mode<'_>,
+    mut mode: Mode<'_>,
     sendbuf: Address,
     sendcount: Count,
     sendtype: Datatype,
@@ -141,9 +131,7 @@ pub fn alltoall(
     comm: Comm,
 ) -> Result<()> {
     let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
-    if matches!(mode, Mode::Blocking)
-        && let Some(result) = straight::alltoall(t, send, recv, comm)
-    {
+    if let Some(result) = straight::alltoall(t, &mut mode, send, recv, comm) {
         return result;
     }
     launch(t, mode, Coll::Alltoall, comm, |a| {

@@ -14,7 +14,7 @@ use crate::domain::Token;
 /// `MPI_Reduce`
 pub fn reduce(
     t: &mut Token,
-    mode: Mode<'_>,
+    mut mode: Mode<'_>,
     sendbuf: Address,
     recvbuf: Address,
     count: Count,
@@ -23,8 +23,7 @@ pub fn reduce(
     root: i32,
     comm: Comm,
 ) -> Result<()> {
-    if matches!(mode, Mode::Blocking)
-        && let Some(result) = straight::reduce(t, sendbuf, recvbuf, (count, datatype, op), root, comm)
+    if let Some(result) = straight::reduce(t, &mut mode, sendbuf, recvbuf, (count, datatype, op), root, comm)
     {
         return result;
     }
@@ -50,7 +49,7 @@ pub fn reduce(
 /// `MPI_Allreduce`
 pub fn allreduce(
     t: &mut Token,
-    mode: Mode<'_>,
+    mut mode: Mode<'_>,
     sendbuf: Address,
     recvbuf: Address,
     count: Count,
@@ -58,9 +57,7 @@ pub fn allreduce(
     op: Op,
     comm: Comm,
 ) -> Result<()> {
-    if matches!(mode, Mode::Blocking)
-        && let Some(result) = straight::allreduce(t, sendbuf, recvbuf, (count, datatype, op), comm)
-    {
+    if let Some(result) = straight::allreduce(t, &mut mode, sendbuf, recvbuf, (count, datatype, op), comm) {
         return result;
     }
     launch(t, mode, Coll::Allreduce, comm, |a| everywhere(a, sendbuf, recvbuf, count, datatype, op))
@@ -69,7 +66,7 @@ pub fn allreduce(
 /// `MPI_Reduce_scatter_block`
 pub fn reduce_scatter_block(
     t: &mut Token,
-    mode: Mode<'_>,
+    mut mode: Mode<'_>,
     sendbuf: Address,
     recvbuf: Address,
     recvcount: Count,
@@ -77,9 +74,8 @@ pub fn reduce_scatter_block(
     op: Op,
     comm: Comm,
 ) -> Result<()> {
-    if matches!(mode, Mode::Blocking)
-        && let Some(result) =
-            straight::reduce_scatter_block(t, sendbuf, recvbuf, (recvcount, datatype, op), comm)
+    if let Some(result) =
+        straight::reduce_scatter_block(t, &mut mode, sendbuf, recvbuf, (recvcount, datatype, op), comm)
     {
         return result;
     }
@@ -122,7 +118,7 @@ pub fn reduce_scatter(
 /// `MPI_Scan`
 pub fn scan(
     t: &mut Token,
-    mode: Mode<'_>,
+    mut mode: Mode<'_>,
     sendbuf: Address,
     recvbuf: Address,
     count: Count,
@@ -130,9 +126,7 @@ pub fn scan(
     op: Op,
     comm: Comm,
 ) -> Result<()> {
-    if matches!(mode, Mode::Blocking)
-        && let Some(result) = straight::scan(t, sendbuf, recvbuf, (count, datatype, op), comm)
-    {
+    if let Some(result) = straight::scan(t, &mut mode, sendbuf, recvbuf, (count, datatype, op), comm) {
         return result;
     }
     launch(t, mode, Coll::Scan, comm, |a| {
@@ -144,7 +138,7 @@ pub fn scan(
 /// `MPI_Exscan`
 pub fn exscan(
     t: &mut Token,
-    mode: Mode<'_>,
+    mut mode: Mode<'_>,
     sendbuf: Address,
     recvbuf: Address,
     count: Count,
@@ -152,9 +146,7 @@ pub fn exscan(
     op: Op,
     comm: Comm,
 ) -> Result<()> {
-    if matches!(mode, Mode::Blocking)
-        && let Some(result) = straight::exscan(t, sendbuf, recvbuf, (count, datatype, op), comm)
-    {
+    if let Some(result) = straight::exscan(t, &mut mode, sendbuf, recvbuf, (count, datatype, op), comm) {
         return result;
     }
     launch(t, mode, Coll::Exscan, comm, |a| {

@@ -203,12 +203,9 @@ impl Signature {
 
     /// Whether the processes should ask each other if they can read each other's memory.
     pub fn wants_vote(&self, comm: &Comm) -> bool {
-        self.query.area && comm.coll.direct.is_none() && self.query.bytes >= VOTE_FROM
+        self.query.area && comm.coll.direct.is_none()
     }
 }
-
-/// Bytes from which direct reads may pay; below, the vote would cost more than it could bring.
-pub(super) const VOTE_FROM: u64 = 8192;
 
 /// The bytes that [`Query::bytes`] wants: the same on every rank of the call.
 fn bytes(call: &Call, ranks: u32) -> u64 {

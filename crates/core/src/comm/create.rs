@@ -46,7 +46,7 @@ fn duplicate(t: &mut Token, comm: abi::Comm, info: Info, new: &mut abi::Comm) ->
     copy.attributes = attributes;
     *new = state.add_comm(copy)?;
     drop(state);
-    crate::coll::share_area(t, *new)
+    crate::coll::share_area(t, *new, Some(comm))
 }
 
 /// A communicator like `old` in all but context, hints and attributes.
@@ -89,7 +89,7 @@ pub fn create(t: &mut Token, comm: abi::Comm, group: abi::Group, new: &mut abi::
         _ => abi::COMM_NULL,
     };
     drop(state);
-    if *new == abi::COMM_NULL { Ok(()) } else { crate::coll::share_area(t, *new) }
+    if *new == abi::COMM_NULL { Ok(()) } else { crate::coll::share_area(t, *new, (!inter).then_some(comm)) }
 }
 
 /// `MPI_Comm_create_group`: collective over the group alone.
@@ -136,7 +136,7 @@ pub(crate) fn over_group(
     let mut comm = Comm::new(id?, group.clone(), rank, errhandler);
     comm.session = session;
     let new = t.lock().add_comm(comm)?;
-    crate::coll::share_area(t, new)?;
+    crate::coll::share_area(t, new, None)?;
     Ok(new)
 }
 
@@ -203,7 +203,7 @@ pub(crate) fn split_by(t: &mut Token, comm: abi::Comm, color: i32, key: i32) -> 
     part.session = old.session;
     let new = state.add_comm(part)?;
     drop(state);
-    crate::coll::share_area(t, new)?;
+    crate::coll::share_area(t, new, Some(comm))?;
     Ok(new)
 }
 

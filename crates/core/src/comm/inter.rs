@@ -231,5 +231,5 @@ pub fn merge(t: &mut Token, comm: abi::Comm, high: i32, new: &mut abi::Comm) -> 
     let rank = group.rank.unwrap_or(0);
     *new = state.add_comm(Comm::new(id, group, rank, errhandler))?;
     drop(state);
-    crate::coll::share_area(t, *new)
+    crate::coll::share_area(t, *new, None)
 }

@@ -11,7 +11,7 @@ use abi::{Error, Result, Status};
 use pml_ob1::{Done, ReqId};
 
 use crate::buffer::Place;
-use crate::coll::Running;
+use crate::coll::{Later, Running};
 use crate::comm::idup::Duplicate;
 use crate::domain::Token;
 use crate::grequest::Generalized;
@@ -42,6 +42,8 @@ pub(crate) enum Composite {
     },
     /// A nonblocking collective.
     Collective(Box<Running>),
+    /// One without schedule.
+    Exchange(Box<Later>),
     /// A communicator being duplicated; out for the moment in which it advances.
     Duplicate(Option<Box<Duplicate>>),
     /// A partitioned operation; out for the moment in which it advances.
@@ -196,6 +198,7 @@ impl Composite {
                 receive.is_none() && send.is_none()
             }
             Composite::Collective(running) => running.is_complete(),
+            Composite::Exchange(later) => later.is_complete(),
             Composite::Duplicate(duplicate) => duplicate.as_ref().is_some_and(|d| d.ended.is_some()),
             Composite::Partitioned(slot) => slot.as_mut().is_some_and(|partitioned| partitioned.advance(ob1)),
             Composite::Flush { drained, .. } => *drained,
@@ -210,6 +213,7 @@ impl Composite {
             Composite::Persistent(persistent) => persistent.outcome(),
             Composite::Partitioned(slot) => slot.as_ref().map_or(EMPTY, |partitioned| partitioned.outcome()),
             Composite::Collective(running) => running.outcome(),
+            Composite::Exchange(later) => later.outcome(),
             Composite::Duplicate(duplicate) => duplicate.as_ref().and_then(|d| d.ended).unwrap_or(EMPTY),
             Composite::Generalized(_) | Composite::Flush { .. } => EMPTY,
         }
@@ -279,6 +283,10 @@ impl State {
                 running.orphaned = true;
                 return Ok(None);
             }
+            Composite::Exchange(later) if !complete => {
+                later.orphaned = true;
+                return Ok(None);
+            }
             _ => {}
         }
         match composites.remove(key) {
@@ -288,6 +296,7 @@ impl State {
             Some(
                 Composite::Pair { .. }
                 | Composite::Collective(_)
+                | Composite::Exchange(_)
                 | Composite::Duplicate(_)
                 | Composite::Flush { .. }
                 | Composite::Immediate(_),

@@ -29,6 +29,12 @@ pub(super) fn wait_one(t: &mut Token, request: &mut abi::Request) -> Result<Opti
         *request = abi::REQUEST_NULL;
         return Ok(Some(done));
     }
+    if let (Some(RequestKey::Composite(key)), false) = (RequestKey::of(handle), known)
+        && let Some(done) = crate::coll::finish_exchange(t, key)
+    {
+        *request = abi::REQUEST_NULL;
+        return Ok(Some(done));
+    }
     let finished = wait_for(t, |state| state.take(handle).transpose())?;
     Ok(Some(conclude(t, request, finished)))
 }

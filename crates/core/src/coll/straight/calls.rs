@@ -12,7 +12,7 @@ use super::super::arguments::{IN_PLACE, reduction};
 use super::super::call::Reduction;
 use super::exchange::{Plan, Take, Tell};
 use super::prefix::{self, Prefix};
-use super::{Site, run};
+use super::{Mode, Site, run_as};
 use crate::domain::Token;
 use crate::state::State;
 
@@ -20,8 +20,8 @@ use crate::state::State;
 const KEPT_FROM: usize = 256;
 
 /// `MPI_Barrier`
-pub(in super::super) fn barrier(t: &mut Token, comm: Comm) -> Option<Result<()>> {
-    run(t, Coll::Barrier, comm, 0, |_, site| {
+pub(in super::super) fn barrier(t: &mut Token, mode: &mut Mode<'_>, comm: Comm) -> Option<Result<()>> {
+    run_as(t, mode, Coll::Barrier, comm, 0, |_, site| {
         let plan = match site.gate {
             true => Plan { gate: true, ..Plan::give(UserMem::EMPTY, Tell::Nobody) },
             false => Plan::meet(UserMem::EMPTY, site.everyone(), Take::Nothing),
@@ -33,13 +33,14 @@ pub(in super::super) fn barrier(t: &mut Token, comm: Comm) -> Option<Result<()>>
 /// `MPI_Bcast`
 pub(in super::super) fn bcast(
     t: &mut Token,
+    mode: &mut Mode<'_>,
     buffer: Address,
     count: Count,
     datatype: Datatype,
     root: i32,
     comm: Comm,
 ) -> Option<Result<()>> {
-    run(t, Coll::Bcast, comm, root, |_, site| {
+    run_as(t, mode, Coll::Bcast, comm, root, |_, site| {
         let data = memory(buffer, count, datatype)?;
         let plan = if site.is(root) {
             Plan::give(data, Tell::All)
@@ -54,12 +55,13 @@ pub(in super::super) fn bcast(
 /// `MPI_Gather`
 pub(in super::super) fn gather(
     t: &mut Token,
+    mode: &mut Mode<'_>,
     (sendbuf, sendcount, sendtype): (Address, Count, Datatype),
     (recvbuf, recvcount, recvtype): (Address, Count, Datatype),
     root: i32,
     comm: Comm,
 ) -> Option<Result<()>> {
-    run(t, Coll::Gather, comm, root, |_, site| {
+    run_as(t, mode, Coll::Gather, comm, root, |_, site| {
         if !site.is(root) {
             let own = memory(sendbuf, sendcount, sendtype)?;
             return Some((own.len() as u64, Plan::give(own, Tell::One(root as usize))));
@@ -75,12 +77,13 @@ pub(in super::super) fn gather(
 /// `MPI_Scatter`
 pub(in super::super) fn scatter(
     t: &mut Token,
+    mode: &mut Mode<'_>,
     (sendbuf, sendcount, sendtype): (Address, Count, Datatype),
     (recvbuf, recvcount, recvtype): (Address, Count, Datatype),
     root: i32,
     comm: Comm,
 ) -> Option<Result<()>> {
-    run(t, Coll::Scatter, comm, root, |_, site| {
+    run_as(t, mode, Coll::Scatter, comm, root, |_, site| {
         let own = root as usize..root as usize + 1;
         if !site.is(root) {
             let block = memory(recvbuf, recvcount, recvtype)?;
@@ -103,11 +106,12 @@ pub(in super::super) fn scatter(
 /// `MPI_Allgather`
 pub(in super::super) fn allgather(
     t: &mut Token,
+    mode: &mut Mode<'_>,
     (sendbuf, sendcount, sendtype): (Address, Count, Datatype),
     (recvbuf, recvcount, recvtype): (Address, Count, Datatype),
     comm: Comm,
 ) -> Option<Result<()>> {
-    run(t, Coll::Allgather, comm, 0, |_, site| {
+    run_as(t, mode, Coll::Allgather, comm, 0, |_, site| {
         let block = memory(recvbuf, recvcount, recvtype)?;
         let in_place = sendbuf == IN_PLACE;
         let own = if in_place {
@@ -123,11 +127,12 @@ pub(in super::super) fn allgather(
 /// `MPI_Alltoall`
 pub(in super::super) fn alltoall(
     t: &mut Token,
+    mode: &mut Mode<'_>,
     (sendbuf, sendcount, sendtype): (Address, Count, Datatype),
     (recvbuf, recvcount, recvtype): (Address, Count, Datatype),
     comm: Comm,
 ) -> Option<Result<()>> {
-    run(t, Coll::Alltoall, comm, 0, |_, site| {
+    run_as(t, mode, Coll::Alltoall, comm, 0, |_, site| {
         let block = memory(recvbuf, recvcount, recvtype)?;
         let in_place = sendbuf == IN_PLACE;
         let own = if in_place { block } else { apart(memory(sendbuf, sendcount, sendtype)?, block)? };
@@ -141,13 +146,14 @@ pub(in super::super) fn alltoall(
 /// `MPI_Reduce`
 pub(in super::super) fn reduce(
     t: &mut Token,
+    mode: &mut Mode<'_>,
     sendbuf: Address,
     recvbuf: Address,
     (count, datatype, op): (Count, Datatype, Op),
     root: i32,
     comm: Comm,
 ) -> Option<Result<()>> {
-    run(t, Coll::Reduce, comm, root, |state, site| {
+    run_as(t, mode, Coll::Reduce, comm, root, |state, site| {
         let kernel = kernel(state, comm, op, datatype)?;
         if !site.is(root) {
             let own = memory(sendbuf, count, datatype)?;
@@ -163,12 +169,13 @@ pub(in super::super) fn reduce(
 /// `MPI_Allreduce`
 pub(in super::super) fn allreduce(
     t: &mut Token,
+    mode: &mut Mode<'_>,
     sendbuf: Address,
     recvbuf: Address,
     (count, datatype, op): (Count, Datatype, Op),
     comm: Comm,
 ) -> Option<Result<()>> {
-    run(t, Coll::Allreduce, comm, 0, |state, site| {
+    run_as(t, mode, Coll::Allreduce, comm, 0, |state, site| {
         let kernel = kernel(state, comm, op, datatype)?;
         let operands = Operands::of(sendbuf, recvbuf, count, datatype)?;
         let take = Take::Shared { kernel, count: count as u64, into: operands.into };
@@ -180,12 +187,13 @@ pub(in super::super) fn allreduce(
 /// `MPI_Reduce_scatter_block`
 pub(in super::super) fn reduce_scatter_block(
     t: &mut Token,
+    mode: &mut Mode<'_>,
     sendbuf: Address,
     recvbuf: Address,
     (count, datatype, op): (Count, Datatype, Op),
     comm: Comm,
 ) -> Option<Result<()>> {
-    run(t, Coll::ReduceScatterBlock, comm, 0, |state, site| {
+    run_as(t, mode, Coll::ReduceScatterBlock, comm, 0, |state, site| {
         let kernel = kernel(state, comm, op, datatype)?;
         let operands = Operands::of(sendbuf, recvbuf, count, datatype)?;
         let (block, own) = (operands.own, site.blocks(operands.own)?);
@@ -199,12 +207,13 @@ pub(in super::super) fn reduce_scatter_block(
 /// `MPI_Scan`
 pub(in super::super) fn scan(
     t: &mut Token,
+    mode: &mut Mode<'_>,
     sendbuf: Address,
     recvbuf: Address,
     operation: (Count, Datatype, Op),
     comm: Comm,
 ) -> Option<Result<()>> {
-    run(t, Coll::Scan, comm, 0, |state, site| {
+    run_as(t, mode, Coll::Scan, comm, 0, |state, site| {
         combine_first(state, site, comm, (sendbuf, recvbuf), operation, site.rank as usize + 1)
     })
 }
@@ -212,12 +221,13 @@ pub(in super::super) fn scan(
 /// `MPI_Exscan`
 pub(in super::super) fn exscan(
     t: &mut Token,
+    mode: &mut Mode<'_>,
     sendbuf: Address,
     recvbuf: Address,
     operation: (Count, Datatype, Op),
     comm: Comm,
 ) -> Option<Result<()>> {
-    run(t, Coll::Exscan, comm, 0, |state, site| {
+    run_as(t, mode, Coll::Exscan, comm, 0, |state, site| {
         combine_first(state, site, comm, (sendbuf, recvbuf), operation, site.rank as usize)
     })
 }

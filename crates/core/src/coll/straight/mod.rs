@@ -1,4 +1,4 @@
-//! Small blocking collectives of processes that share an area, in one straight line: no schedule, no call object.
+//! Small collectives of processes that share an area, in one straight line: no schedule, no call object.
 //!
 //! ```text
 //!   whoever has data for others    write the own line ─► publish it ──┐
@@ -14,6 +14,7 @@ mod blocks;
 mod calls;
 mod exchange;
 mod irregular;
+mod later;
 mod neighbour;
 mod prefix;
 mod reach;
@@ -21,8 +22,8 @@ mod reach;
 use abi::Result;
 use coll::Coll;
 
+use super::Mode;
 use super::check::{Level, Noted, Statement, rounds_between_looks};
-use super::select::VOTE_FROM;
 use crate::comm::Comm;
 use crate::domain::Token;
 use crate::state::State;
@@ -31,6 +32,7 @@ use exchange::{Exchange, Plan};
 
 pub(super) use calls::*;
 pub(super) use irregular::*;
+pub(crate) use later::{Later, finish};
 pub(super) use neighbour::*;
 pub(super) use reach::Straight;
 
@@ -68,6 +70,13 @@ impl<'a> Started<'a> {
     }
 }
 
+/// How far a collective got within some looks.
+#[expect(clippy::large_enum_variant, reason = "it stays on the stack")]
+enum Begun<'a> {
+    Over(Result<()>),
+    Under(Started<'a>),
+}
+
 /// Runs a collective that `plan` describes, where it can go this way.
 #[inline(always)]
 fn run<'a>(
@@ -77,39 +86,86 @@ fn run<'a>(
     root: i32,
     plan: impl FnOnce(&mut State, &Site) -> Option<(u64, Plan<'a>)>,
 ) -> Option<Result<()>> {
-    let (mut started, looks) = {
-        let mut state = t.lock();
-        let site = Site::of(&mut state, coll, comm)?;
-        let root = u32::try_from(root).ok().filter(|&root| root < site.ranks)?;
-        let (bytes, mut plan) = plan(&mut state, &site)?;
-        if bytes > site.most || bytes >= VOTE_FROM && site.votes {
-            return None;
-        }
-        plan.gate &= site.gate;
-        let mut started = Started::begin(&mut state, comm, (coll, root, bytes), plan)?;
-        let looks = if state.params.waiting.spin.is_zero() { 1 } else { LOOKS };
-        for _ in 0..looks {
-            if started.exchange.look() {
-                let result = started.exchange.result();
-                state.return_area(comm, started.exchange);
-                return Some(result);
-            }
-            std::hint::spin_loop();
-        }
-        (started, looks)
+    let begun = begin(t, (coll, comm, root), LOOKS, plan)?;
+    Some(complete(t, comm, begun))
+}
+
+/// As [`run`], of a call that may be nonblocking.
+#[inline(always)]
+fn run_as(
+    t: &mut Token,
+    mode: &mut Mode<'_>,
+    coll: Coll,
+    comm: abi::Comm,
+    root: i32,
+    plan: impl FnOnce(&mut State, &Site) -> Option<(u64, Plan<'static>)>,
+) -> Option<Result<()>> {
+    let most = match mode {
+        Mode::Blocking => LOOKS,
+        Mode::Nonblocking(_) => later::LOOKS,
+        Mode::Persistent(_) => return None,
     };
-    let result = wait(t, comm, &mut started, looks).and(started.exchange.result());
+    let begun = begin(t, (coll, comm, root), most, plan)?;
+    Some(match mode {
+        Mode::Nonblocking(request) => later::leave(t, comm, begun, request),
+        _ => complete(t, comm, begun),
+    })
+}
+
+/// Begins a collective and looks at most so often how it goes.
+#[inline(always)]
+fn begin<'a>(
+    t: &mut Token,
+    (coll, comm, root): (Coll, abi::Comm, i32),
+    most: u32,
+    plan: impl FnOnce(&mut State, &Site) -> Option<(u64, Plan<'a>)>,
+) -> Option<Begun<'a>> {
+    let mut state = t.lock();
+    let site = Site::of(&mut state, coll, comm)?;
+    let root = u32::try_from(root).ok().filter(|&root| root < site.ranks)?;
+    let (bytes, mut plan) = plan(&mut state, &site)?;
+    if bytes > site.most {
+        return None;
+    }
+    plan.gate &= site.gate;
+    let mut started = Started::begin(&mut state, comm, (coll, root, bytes), plan)?;
+    for _ in 0..looks(&state, most) {
+        if started.exchange.look() {
+            let result = started.exchange.result();
+            state.return_area(comm, started.exchange);
+            return Some(Begun::Over(result));
+        }
+        std::hint::spin_loop();
+    }
+    Some(Begun::Under(started))
+}
+
+/// How often to look before something else is done, at most `most` times.
+#[inline(always)]
+fn looks(state: &State, most: u32) -> u32 {
+    if state.params.waiting.spin.is_zero() { 1 } else { most }
+}
+
+/// Brings a collective to its end.
+#[inline(always)]
+fn complete(t: &mut Token, comm: abi::Comm, begun: Begun<'_>) -> Result<()> {
+    let mut started = match begun {
+        Begun::Over(result) => return result,
+        Begun::Under(started) => started,
+    };
+    let result = wait(t, comm, &mut started).and(started.exchange.result());
     t.lock().return_area(comm, started.exchange);
-    Some(result)
+    result
 }
 
 /// Waits for an exchange that needs more than some looks.
 #[inline(never)]
-fn wait(t: &mut Token, comm: abi::Comm, started: &mut Started<'_>, looks: u32) -> Result<()> {
-    let (every, turn) = {
+fn wait(t: &mut Token, comm: abi::Comm, started: &mut Started<'_>) -> Result<()> {
+    let (looks, every, turn) = {
         let state = t.lock();
         let shares = state.params.waiting.shares_core();
         (
+            looks(&state, LOOKS),
             rounds_between_looks(&state),
             shares.then_some(state.params.tuned.turn).filter(|turn| !turn.is_zero()),
         )
@@ -142,8 +198,6 @@ struct Site {
     most: u64,
     /// There is a gate.
     gate: bool,
-    /// The processes have not asked each other yet if they can read each other's memory.
-    votes: bool,
 }
 
 impl Site {
@@ -152,13 +206,14 @@ impl Site {
         let State { comms, world, params, .. } = state;
         let found: &mut Comm = comms.get_mut(comm).ok()?;
         found.coll.area.as_ref()?;
+        // First the processes ask each other if they can read each other's memory.
+        found.coll.direct?;
         let reach = match found.coll.straight.known(coll) {
             Some(reach) => reach,
             None => reach::learn(found, world.as_ref(), &params.tuned, coll),
         };
         let most = reach.most?;
-        let votes = found.coll.direct.is_none();
-        Some(Site { rank: found.rank, ranks: found.size(), most, gate: reach.gate, votes })
+        Some(Site { rank: found.rank, ranks: found.size(), most, gate: reach.gate })
     }
 }
 
