@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
-use abi::{Address, Error, Result};
+use abi::{Address, Error, Result, Status};
 use coll::Coll;
+use pml_ob1::Done;
 
 use super::Mode;
 use super::arguments::Arguments;
@@ -160,6 +161,32 @@ fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
             }
         }
     }
+}
+
+/// Waits for the nonblocking collective of a request as a blocking call does, and drops it. `None`: it is over, waits for its
+/// turn or for a reduction of the program, or is none.
+pub(crate) fn finish(t: &mut Token, key: u32) -> Option<Done> {
+    if let Some(done) = super::straight::finish(t, key) {
+        return Some(done);
+    }
+    let (owner, running) = {
+        let mut state = t.lock();
+        match state.composites.get(key) {
+            Some(Composite::Collective(running)) if running.is_under_way() => {}
+            _ => return None,
+        }
+        state.active.retain(|&active| active != key);
+        let Some(Composite::Collective(running)) = state.composites.remove(key) else { return None };
+        (running.comm(), running)
+    };
+    let result = complete(t, running);
+    Some(done(owner, result))
+}
+
+/// What a finished collective leaves for its request.
+pub(super) fn done(comm: abi::Comm, result: Result<()>) -> Done {
+    let error = result.map_or_else(|error| error.class, |()| abi::SUCCESS);
+    Done { status: Status::EMPTY, error, owner: comm.0 as u32 }
 }
 
 impl State {

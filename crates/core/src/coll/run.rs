@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use abi::{Address, Error, Result, Status};
+use abi::{Address, Error, Result};
 use btl_vader::NodeArea;
-use coll::{Coll, Execution, Region, Schedule, State as Progress};
+use coll::{Coll, Execution, Region, Schedule, State as Progress, Waiting};
 use pml_ob1::{Done, Ob1};
 
 use super::arguments::Arguments;
@@ -226,6 +226,11 @@ impl Running {
         self.area.take()
     }
 
+    /// Whether it has begun, waits for peers and not for a reduction of the program.
+    pub fn is_under_way(&self) -> bool {
+        matches!(self.execution.waiting(), Waiting::Step(_))
+    }
+
     /// Puts the execution at its start.
     ///
     /// # Errors
@@ -309,8 +314,7 @@ impl Running {
 
     /// The result of a complete collective, for its request.
     pub fn outcome(&self) -> Done {
-        let error = self.result().map_or_else(|error| error.class, |()| abi::SUCCESS);
-        Done { status: Status::EMPTY, error, owner: self.wire.owner }
+        super::launch::done(self.call.comm, self.result())
     }
 
     /// Whether it can serve another call.

@@ -1,10 +1,11 @@
 //! Nonblocking collectives on the straight line. What is over within some looks leaves no request; of the rest the exchange
 //! is kept with the request, advanced by progress, and taken out again by `MPI_Wait`, which goes on as a blocking call does.
 
-use abi::{Error, Result, Status};
+use abi::{Error, Result};
 use btl_vader::NodeArea;
 use pml_ob1::Done;
 
+use super::super::launch::done;
 use super::{Begun, Noted, Started, complete};
 use crate::domain::Token;
 use crate::handle::RequestKey;
@@ -48,7 +49,7 @@ pub(super) fn leave(
 }
 
 /// Waits for the collective of a request, if it is one on a straight line and not over, and drops it; the result.
-pub(crate) fn finish(t: &mut Token, key: u32) -> Option<Done> {
+pub(in super::super) fn finish(t: &mut Token, key: u32) -> Option<Done> {
     let (comm, started) = {
         let mut state = t.lock();
         let Some(Composite::Exchange(later)) = state.composites.get_mut(key) else { return None };
@@ -98,11 +99,6 @@ impl Later {
     pub fn outcome(&self) -> Done {
         done(self.comm, self.result)
     }
-}
-
-fn done(comm: abi::Comm, result: Result<()>) -> Done {
-    let error = result.map_or_else(|error| error.class, |()| abi::SUCCESS);
-    Done { status: Status::EMPTY, error, owner: comm.0 as u32 }
 }
 
 impl State {
