@@ -78,6 +78,8 @@ pub(crate) enum Place {
     Void,
     /// A block of a v or w variant, whose size the port knows.
     Block { side: Side, index: u32 },
+    /// A piece of such a block, as long as a line.
+    Piece { side: Side, index: u32, piece: u16 },
     /// Packed scratch from `offset` on, for block `index` of the receive side.
     Aside { offset: i64, index: u32 },
 }
@@ -135,7 +137,7 @@ impl Binding {
         match *region {
             Region::Empty => 0,
             Region::Block { side, index } => port.block_bytes(side, index),
-            Region::Span { ty: Ty::Byte, count, .. } => count,
+            Region::Piece { bytes, .. } | Region::Span { ty: Ty::Byte, count: bytes, .. } => bytes,
             Region::Span { ty: Ty::Send, count, .. } => count * self.sizes[0],
             Region::Span { ty: Ty::Recv, count, .. } => count * self.sizes[1],
         }
@@ -198,6 +200,8 @@ impl Binding {
             Buf::Signal => return Place::Region(Region::Empty),
             Buf::SendBlock => return Place::Block { side: Side::Send, index: r.lo },
             Buf::RecvBlock => return Place::Block { side: Side::Recv, index: r.lo },
+            Buf::SendPiece(piece) => return Place::Piece { side: Side::Send, index: r.lo, piece },
+            Buf::RecvPiece(piece) => return Place::Piece { side: Side::Recv, index: r.lo, piece },
             Buf::PackedBlock(i) => return Place::Aside { offset: scratch(i), index: r.lo },
             Buf::Send => (SEND, Base::Send, Ty::Send, 0),
             Buf::Recv => (RECV, Base::Recv, Ty::Recv, 0),

@@ -220,7 +220,7 @@ impl Builder {
         if r.den == IRREGULAR {
             self.irregular = self.irregular.max(r.hi);
         }
-        let by_index = matches!(r.buf, Buf::SendBlock | Buf::RecvBlock | Buf::PackedBlock(_));
+        let by_index = r.buf.is_block();
         if r.den == 1 && !by_index {
             self.max_blocks = self.max_blocks.max(r.hi);
         }

@@ -4,6 +4,7 @@ use crate::binding::{Binding, Place};
 pub use crate::binding::{Layout, Shape};
 use crate::port::{Base, Port, Region, Side, Ty};
 use crate::schedule::{RefId, Schedule, Step};
+use crate::shared::PAYLOAD;
 use abi::{Error, Result};
 use std::sync::Arc;
 
@@ -190,6 +191,14 @@ fn region<'a, P: Port>(
         &Place::Aside { offset, index } if port.block_bytes(Side::Recv, index) > 0 => {
             let count = port.block_bytes(Side::Recv, index);
             *built = Region::Span { base: Base::Arena, ty: Ty::Byte, offset, count };
+        }
+        &Place::Piece { side, index, piece } => {
+            let offset = u64::from(piece) * PAYLOAD as u64;
+            let bytes = port.block_bytes(side, index).saturating_sub(offset).min(PAYLOAD as u64);
+            if bytes == 0 {
+                return None;
+            }
+            *built = Region::Piece { side, index, offset, bytes };
         }
         Place::Block { .. } | Place::Aside { .. } => return None,
     }

@@ -70,6 +70,17 @@ pub enum Region {
         /// Index into the arrays.
         index: u32,
     },
+    /// Some of the packed bytes of such a block: only published and observed.
+    Piece {
+        /// Send or receive arguments.
+        side: Side,
+        /// Index into the arrays.
+        index: u32,
+        /// The first of these bytes.
+        offset: u64,
+        /// How many they are.
+        bytes: u64,
+    },
 }
 
 /// Messages, local work and shared memory for one execution.

@@ -55,6 +55,10 @@ pub enum Buf {
     SendBlock,
     /// Block `lo` of the call's receive counts, displacements (and types).
     RecvBlock,
+    /// Piece `.0` of block `lo` of the send counts: as many of its packed bytes as a line holds.
+    SendPiece(u16),
+    /// Piece `.0` of block `lo` of the receive counts.
+    RecvPiece(u16),
     /// Scratch number `.0`, in elements of the receive type with its extent as spacing.
     Typed(u8),
     /// Scratch number `.0`, in bytes of packed data.
@@ -76,6 +80,14 @@ pub enum Buf {
         /// Round of the schedule, counted from 0.
         round: u16,
     },
+}
+
+impl Buf {
+    /// Whether a reference names a block of a v or w variant by its number, or something of its size.
+    pub(crate) const fn is_block(self) -> bool {
+        use Buf::{PackedBlock, RecvBlock, RecvPiece, SendBlock, SendPiece};
+        matches!(self, SendBlock | RecvBlock | SendPiece(_) | RecvPiece(_) | PackedBlock(_))
+    }
 }
 
 /// `Ref::den` of a span over irregular blocks laid end to end, bounded by their prefix sums.

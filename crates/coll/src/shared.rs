@@ -50,6 +50,8 @@ pub const LINE_PAYLOAD: usize = 65 * 64;
 pub const PAYLOAD: usize = CELL_BYTES;
 /// Ranks up to which a line may hold a part for each of them.
 pub const MOST_PARTS: usize = 32;
+/// Lines at most, one after the other, through which a block for one other rank goes that is too long for a part.
+pub const PIECES: u32 = 2;
 /// Lines that each rank has at least, used in turn; a power of two. More where little lies in them.
 pub const DEPTH: usize = 16;
 /// Cells that each rank has at least; a power of two. A schedule is up to so many rounds ahead of what it has retired.
@@ -57,8 +59,8 @@ pub const CELLS: usize = 8;
 /// Bytes of a cell.
 pub const CELL_BYTES: usize = 32 * 1024;
 
-/// Bytes up to which a block goes into its rank's line, where that has a part for each of so many ranks; the same on all
-/// ranks.
+/// Bytes up to which a block goes into its rank's line, where that has a part for each other one of so many ranks; the same
+/// on all of them.
 pub const fn part_limit(ranks: u32) -> u32 {
-    PAYLOAD as u32 / if ranks == 0 { 1 } else { ranks }
+    PAYLOAD as u32 / if ranks < 2 { 1 } else { ranks - 1 }
 }

@@ -62,11 +62,11 @@ fn type_for(len: usize, random: &mut Random) -> Type {
 }
 
 /// Bytes of blocks that travel between a pair of `size` ranks: 0 often, and sometimes more than fits a line with blocks
-/// for all of them; of few ranks, more than fits a line at all.
+/// for all of them; of few ranks, more than fits a line at all, or two.
 fn len_between(from: usize, to: usize, size: usize, seed: u64) -> usize {
-    let long = if size <= 8 { 40_000 } else { 600 };
+    let [long, longer] = if size <= 8 { [40_000, 70_000] } else { [600, 601] };
     let mut random = Random((seed ^ (from * 131 + to) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-    random.pick(&[0, 0, 1, 4, 8, 24, 40, long])
+    random.pick(&[0, 0, 1, 4, 8, 24, 40, long, longer])
 }
 
 /// Ranks of which even the long blocks fit lines.
@@ -152,11 +152,12 @@ fn call_sending(schedule: coll::Schedule, data: &[u8], recv: Blocks) -> Call {
     call
 }
 
-fn check_allgather(name: &str, nodes: bool, build: Build) {
+fn check_allgather(name: &str, nodes: bool, fits_lines: bool, build: Build) {
     let mut random = Random(0xC2);
     for size in all_sizes() {
         let case = Case::random(size, &mut random);
-        let data = |r: usize| data_between(r, 0, LINES, case.seed);
+        let ranks = if fits_lines { LINES } else { size };
+        let data = |r: usize| data_between(r, 0, ranks, case.seed);
         let node_of = if nodes { place(size, &mut random) } else { vec![0; size] };
         let topology = Some(Topology { node_of: &node_of });
         let calls = (0..size).map(|r| {
@@ -165,7 +166,7 @@ fn check_allgather(name: &str, nodes: bool, build: Build) {
             };
             let recv = side((0..size).map(initial), &mut random);
             let contiguous = recv.is_contiguous();
-            let schedule = build(&Params { topology, contiguous, ..case.params(r) });
+            let schedule = build(&Params { topology, contiguous, segments: 3, ..case.params(r) });
             call_sending(schedule, &if case.in_place { vec![] } else { data(r) }, recv)
         });
         let calls = calls.collect();
@@ -179,17 +180,18 @@ fn check_allgather(name: &str, nodes: bool, build: Build) {
 
 #[test]
 fn allgather_v() {
-    check_allgather("ring_v", true, allgather::ring_v);
-    check_allgather("linear_v", true, allgather::linear_v);
-    check_allgather("hierarchical", true, movement::allgather_v);
-    check_allgather("neighbour_exchange_v", true, allgather::neighbour_exchange_v);
+    check_allgather("ring_v", true, false, allgather::ring_v);
+    check_allgather("linear_v", true, false, allgather::linear_v);
+    check_allgather("hierarchical", true, false, movement::allgather_v);
+    check_allgather("neighbour_exchange_v", true, false, allgather::neighbour_exchange_v);
 }
 
 #[test]
 fn allgather_v_on_a_node() {
-    check_allgather("lines", false, blocks::allgather_all_v);
-    check_allgather("gate", false, blocks::allgather_gate_v);
-    check_allgather("direct", false, direct::allgather_v);
+    check_allgather("lines", false, true, blocks::allgather_all_v);
+    check_allgather("gate", false, true, blocks::allgather_gate_v);
+    check_allgather("direct", false, false, direct::allgather_v);
+    check_allgather("pieces", false, false, parts::allgather);
 }
 
 fn check_gather(name: &str, build: Build) {

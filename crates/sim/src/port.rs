@@ -40,7 +40,7 @@ impl Places {
                 let element = if ty == Ty::Byte { 1 } else { self.element };
                 Ok(whole.part(offset as usize, count as usize * element))
             }
-            Region::Block { .. } => Err(NO_BLOCKS),
+            Region::Block { .. } | Region::Piece { .. } => Err(NO_BLOCKS),
         }
     }
 }

@@ -203,6 +203,7 @@ algorithms! {
         "hierarchical" movement::allgather_v: PLAIN;
         "lines_all" blocks::allgather_all_v: LINES;
         "lines_gate" blocks::allgather_gate_v: LINES;
+        "cells" parts::allgather: CELLS;
         "direct" direct::allgather_v: DIRECT;
         "inter" inter::allgather_v: INTER;
     }

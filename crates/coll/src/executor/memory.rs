@@ -180,7 +180,7 @@ impl Memory {
         match *region {
             Region::Empty => (Base::Arena, Type::contiguous(1), 0, 0),
             Region::Span { base, ty, offset, count } => (base, self.type_of(ty), offset, count as usize),
-            Region::Block { side, index } => {
+            Region::Block { side, index } | Region::Piece { side, index, .. } => {
                 let block = self.block(side, index);
                 let base = if side == Side::Send { Base::Send } else { Base::Recv };
                 (base, block.ty, block.offset, block.count)

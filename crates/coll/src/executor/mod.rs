@@ -223,6 +223,10 @@ impl RankPort<'_> {
                 let cell = self.area.cell(self.node(), owner, epoch);
                 cell[offset as usize..][..count as usize * size].to_vec()
             }
+            Region::Piece { side, index, offset, bytes } => {
+                let block = self.read(&Region::Block { side, index });
+                block[offset as usize..][..bytes as usize].to_vec()
+            }
             _ => self.memories[self.rank].pack(region),
         }
     }
@@ -233,6 +237,12 @@ impl RankPort<'_> {
                 assert_eq!(owner, self.area.index_of(self.rank), "a rank writes only its own cells");
                 let node = self.node();
                 self.area.cell_mut(node, owner, epoch)[offset as usize..][..data.len()].copy_from_slice(data);
+            }
+            Region::Piece { side, index, offset, .. } => {
+                let block = Region::Block { side, index };
+                let mut whole = self.read(&block);
+                whole[offset as usize..][..data.len()].copy_from_slice(data);
+                self.write(&block, &whole);
             }
             _ => self.memories[self.rank].unpack(region, data),
         }
@@ -335,7 +345,7 @@ impl Port for RankPort<'_> {
                 (base, self.memories[self.rank].block(side, index).offset)
             }
             // An empty buffer, of which nobody reads.
-            Region::Empty => (Base::Arena, 0),
+            Region::Empty | Region::Piece { .. } => (Base::Arena, 0),
         };
         Ok(self.area.expose(self.rank, epoch, base, offset))
     }
@@ -343,7 +353,7 @@ impl Port for RankPort<'_> {
     fn get(&mut self, owner: u32, epoch: u64, from: &Region, into: &Region) -> Result<()> {
         let (peer, base, start) = self.area.exposed(self.node(), owner, epoch);
         let remote = match *from {
-            Region::Empty => return Ok(()),
+            Region::Empty | Region::Piece { .. } => return Ok(()),
             Region::Span { ty, offset, count, .. } => {
                 Region::Span { base, ty, offset: start + offset, count }
             }

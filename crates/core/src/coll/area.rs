@@ -43,9 +43,14 @@ pub(super) fn has_room(area: &mut NodeArea, epoch: u64, bytes: usize) -> bool {
     }
 }
 
-/// Writes `data` into a line and wakes whom it concerns. `false`: the line is still in use.
-pub(super) fn publish(area: &mut NodeArea, line: Line, epoch: u64, data: Data, wake: Wake) -> bool {
-    let bytes = data.total() as usize;
+/// Writes so many bytes of `data` into a line and wakes whom it concerns. `false`: the line is still in use.
+pub(super) fn publish(
+    area: &mut NodeArea,
+    line: Line,
+    epoch: u64,
+    (data, bytes): (Data, usize),
+    wake: Wake,
+) -> bool {
     if !has_room(area, epoch, bytes) {
         return false;
     }
@@ -102,12 +107,12 @@ pub(super) fn announce(area: &mut NodeArea, owner: Owner, epoch: u64, words: &[u
     true
 }
 
-/// Copies a line's payload into `data` once it carries `epoch`; whether it does.
+/// Copies so many bytes of a line's payload to where `into` says once it carries `epoch`; whether it does.
 pub(super) fn observe(
     area: &mut NodeArea,
     line: Line,
     epoch: u64,
-    into: impl FnOnce() -> Result<Data>,
+    into: impl FnOnce() -> Result<(Data, usize)>,
 ) -> Result<bool> {
     let owner = match line {
         Line::Of(member) => Owner::Member(member as usize),
@@ -116,8 +121,7 @@ pub(super) fn observe(
     if !area.lines().carries(owner, epoch) {
         return Ok(false);
     }
-    let data = into()?;
-    let bytes = data.total() as usize;
+    let (data, bytes) = into()?;
     drain(payload(area, owner, epoch, bytes).part(0, bytes), data);
     Ok(true)
 }

@@ -72,7 +72,7 @@ impl CorePort<'_> {
                 };
                 (Address(start.0.wrapping_add_signed(offset as isize)), datatype, count)
             }
-            Region::Block { side, index } => {
+            Region::Block { side, index } | Region::Piece { side, index, .. } => {
                 let buffer = self.buffer(side);
                 let block = &buffer.blocks[index as usize];
                 let address = Address(buffer.address.0.wrapping_add_signed(block.offset as isize));
@@ -86,6 +86,23 @@ impl CorePort<'_> {
     pub(super) fn data(&self, region: &Region) -> Result<Data> {
         let (address, datatype, count) = self.place(region);
         datatype.data(address, count as i64)
+    }
+
+    /// The data of a region from its first byte on, and how many bytes of it count.
+    fn span(&self, region: &Region) -> Result<(Data, usize)> {
+        let data = self.data(region)?;
+        let Region::Piece { offset, bytes, .. } = *region else {
+            let bytes = data.total() as usize;
+            return Ok((data, bytes));
+        };
+        let data = match data {
+            Data::Contiguous(memory) => Data::Contiguous(memory.part(offset as usize, bytes as usize)),
+            Data::Typed(mut stream) => {
+                stream.seek(offset);
+                Data::Typed(stream)
+            }
+        };
+        Ok((data, bytes as usize))
     }
 
     /// Where a region begins, and its count.
@@ -193,13 +210,13 @@ impl Port for CorePort<'_> {
     }
 
     fn publish(&mut self, line: Line, epoch: u64, from: &Region, wake: Wake) -> Result<bool> {
-        let data = self.data(from)?;
-        Ok(super::area::publish(self.area()?, line, epoch, data, wake))
+        let span = self.span(from)?;
+        Ok(super::area::publish(self.area()?, line, epoch, span, wake))
     }
 
     fn observe(&mut self, line: Line, epoch: u64, into: &Region) -> Result<bool> {
         let Some(area) = self.area.take() else { return Err(super::area::NONE) };
-        let seen = super::area::observe(area, line, epoch, || self.data(into));
+        let seen = super::area::observe(area, line, epoch, || self.span(into));
         self.area = Some(area);
         seen
     }
@@ -249,6 +266,7 @@ impl Port for CorePort<'_> {
             Region::Empty => return Ok(()),
             Region::Span { offset, .. } => offset,
             Region::Block { .. } => 0,
+            Region::Piece { offset, .. } => offset as i64,
         };
         let (data, peer) = (self.data(into)?, btl::Peer(self.wire.peers[owner as usize]));
         let (Some(area), Some(vader)) = (self.area.as_deref_mut(), self.bml.vader_mut()) else {

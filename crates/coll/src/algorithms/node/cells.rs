@@ -283,8 +283,9 @@ pub fn allgather(p: &Params) -> Schedule {
         let block = if p.in_place { Ref::blocks(Buf::Recv, me, me + 1) } else { Ref::all(Buf::Send) };
         b.copy(Ref::blocks(data, me, me + 1), block);
     }
-    exchange(&mut b, segments, |b, step| match step {
+    exchange(&mut b, 0, segments, |b, step| match step {
         Exchange::Fill(s) => {
+            b.claim(s as u16);
             let cell = own(s).at_start_of(Buf::CellBytes { owner: me as u16, round: s as u16 });
             b.copy(cell, own(s));
             b.publish(s as u16, area.own(), Ref::SIGNAL, Wake::All);
@@ -364,11 +365,12 @@ pub fn alltoall(p: &Params) -> Schedule {
     let cell = |of: Ref, owner: u32, round: u32| {
         of.at_start_of(Buf::CellBytes { owner: owner as u16, round: round as u16 })
     };
-    exchange(&mut b, segments * (n - 1), |b, step| match step {
+    exchange(&mut b, 0, segments * (n - 1), |b, step| match step {
         Exchange::Fill(round) => {
             let (distance, s) = (round / segments + 1, round % segments);
             let to = (me + distance) % n;
             let from = piece(source, to, s);
+            b.claim(round as u16);
             b.copy(cell(from, me, round), from);
             b.publish(round as u16, area.own(), Ref::SIGNAL, Wake::One(to));
             if distance == 1 {
@@ -392,23 +394,27 @@ pub fn alltoall(p: &Params) -> Schedule {
 }
 
 /// One half of a round.
-enum Exchange {
-    /// Fill the own cell.
+pub(super) enum Exchange {
+    /// Fill the own cell, once it is free.
     Fill(u32),
     /// Empty the others'.
     Empty(u32),
 }
 
-/// Rounds of an exchange through cells, filled [`AHEAD`] of being emptied.
-fn exchange(b: &mut Builder, rounds: u32, mut emit: impl FnMut(&mut Builder, Exchange)) {
+/// Rounds of an exchange through cells, filled [`AHEAD`] of being emptied; `first` is the one that is counted as 0.
+pub(super) fn exchange(
+    b: &mut Builder,
+    first: u16,
+    rounds: u32,
+    mut emit: impl FnMut(&mut Builder, Exchange),
+) {
     for step in 0..rounds + AHEAD {
         if step < rounds {
-            b.claim(step as u16);
             emit(b, Exchange::Fill(step));
         }
         if let Some(round) = step.checked_sub(AHEAD).filter(|&round| round < rounds) {
             emit(b, Exchange::Empty(round));
-            b.retire(round as u16);
+            b.retire(first + round as u16);
         }
     }
 }

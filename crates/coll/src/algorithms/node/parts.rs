@@ -3,18 +3,21 @@
 //!
 //! ```text
 //!  line of r    table │ for 0 │ for 1 │ … │ for n-1      the short ones; the table tells where each ends
-//!  messages                r → i, r → j, …               the others, at the same time
+//!  lines        for r+1 ║ for r+2 ║ …                    alltoall: those of up to PIECES lines, one after the other
+//!  messages     r → i, r → j, …                          the others, at the same time
 //! ```
 //!
 //! What a line holds for one rank alone, as in a gather, needs no table.
 
+use super::Area;
+use super::cells::{Exchange, exchange};
 use super::lines::schedule;
 use crate::algorithms::alltoall::emit_swaps;
-use crate::builder::Group;
+use crate::builder::{Builder, Group};
 use crate::params::Params;
 use crate::port::Side;
 use crate::schedule::{Buf, Line, Ref, Schedule, Wake};
-use crate::shared::{PAYLOAD, part_limit};
+use crate::shared::{PAYLOAD, PIECES, part_limit};
 
 fn send_block(i: u32) -> Ref {
     Ref::block(Buf::SendBlock, i)
@@ -84,7 +87,9 @@ pub fn scatter_flat(p: &Params) -> Schedule {
 /// Alltoall: everybody publishes its blocks and takes its own part of all lines.
 ///
 /// ```text
-///  r → own line, parts for 0 … n-1; part for r of lines 0 … n-1 → r;   r → message → i
+///  round 0              r → own line, parts for 0 … n-1; part for r of lines 0 … n-1 → r
+///  rounds of distance d r → own line, pieces of the block for r+d; line of r-d → r
+///  at the same time     r → message → i
 /// ```
 pub fn alltoall_all(p: &Params) -> Schedule {
     alltoall(p, false)
@@ -101,10 +106,10 @@ fn alltoall(p: &Params, gate: bool) -> Schedule {
         let mut long = vec![];
         if !p.in_place {
             for i in area.others() {
-                b.if_longer(recv_block(i), limit, |b| long.push(b.recv(g.peer(i), recv_block(i))));
+                b.if_longer(recv_block(i), LONGEST, |b| long.push(b.recv(g.peer(i), recv_block(i))));
             }
             for i in area.others() {
-                b.if_longer(send_block(i), limit, |b| long.push(b.send(g.peer(i), send_block(i))));
+                b.if_longer(send_block(i), LONGEST, |b| long.push(b.send(g.peer(i), send_block(i))));
             }
         }
         let side = if p.in_place { Side::Recv } else { Side::Send };
@@ -118,10 +123,70 @@ fn alltoall(p: &Params, gate: bool) -> Schedule {
         for i in area.others() {
             b.unless_longer(recv_block(i), limit, |b| b.await_part(round, i, recv_block(i)));
         }
-        b.wait_all(long);
         if p.in_place {
+            // What arrives would be written over what has not left yet.
             emit_swaps(b, g, recv_block, |b, place, swap| b.if_longer(place, limit, swap));
+        } else {
+            b.retire(round);
+            emit_pieces(b, area, limit);
         }
-        area.round += 1;
+        b.wait_all(long);
+        area.round = alltoall_rounds(area.size, p.in_place);
     })
+}
+
+/// Bytes up to which a block goes in pieces.
+const LONGEST: u32 = PIECES * PAYLOAD as u32;
+
+/// Rounds that an alltoall of so many ranks takes.
+pub const fn alltoall_rounds(ranks: u32, in_place: bool) -> u16 {
+    if in_place { 1 } else { 1 + (PIECES * (ranks - 1)) as u16 }
+}
+
+/// Blocks too long for parts and not too long for pieces.
+fn emit_pieces(b: &mut Builder, area: &Area, limit: u32) {
+    let (me, n, first) = (area.me, area.size, area.round + 1);
+    let of_round = |round: u32| (round / PIECES + 1, round % PIECES);
+    let if_there = |b: &mut Builder, block: Ref, piece: u32, emit: &dyn Fn(&mut Builder)| {
+        b.if_longer(block, limit.max(piece * PAYLOAD as u32), |b| b.unless_longer(block, LONGEST, emit));
+    };
+    exchange(b, first, PIECES * (n - 1), |b, step| match step {
+        Exchange::Fill(round) => {
+            let (distance, piece) = of_round(round);
+            let to = (me + distance) % n;
+            let from = Ref::block(Buf::SendPiece(piece as u16), to);
+            if_there(b, send_block(to), piece, &|b| {
+                b.publish(first + round as u16, area.own(), from, Wake::One(to));
+            });
+        }
+        Exchange::Empty(round) => {
+            let (distance, piece) = of_round(round);
+            let from = (me + n - distance) % n;
+            let into = Ref::block(Buf::RecvPiece(piece as u16), from);
+            if_there(b, recv_block(from), piece, &|b| {
+                b.await_line(first + round as u16, Line::Of(from), into);
+            });
+        }
+    });
+}
+
+/// Allgather, whose counts all know: every rank streams its block through its lines, all copy from all.
+///
+/// ```text
+///  round s   piece s of block r → line of r; lines 0 … n-1 of round s - AHEAD → that piece of all blocks
+/// ```
+pub fn allgather(p: &Params) -> Schedule {
+    let mut b = Builder::new();
+    let area = Area::whole(p);
+    let piece = |i: u32, s: u32| Ref::block(Buf::RecvPiece(s as u16), i);
+    if !p.in_place {
+        b.copy(recv_block(area.me), Ref::all(Buf::Send));
+    }
+    exchange(&mut b, 0, p.segments, |b, step| match step {
+        Exchange::Fill(s) => b.publish(s as u16, area.own(), piece(area.me, s), Wake::All),
+        Exchange::Empty(s) => {
+            area.others().for_each(|i| b.await_line(s as u16, Line::Of(i), piece(i, s)));
+        }
+    });
+    b.finish()
 }

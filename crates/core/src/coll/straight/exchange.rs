@@ -30,6 +30,8 @@ pub(super) struct Plan<'a> {
     pub take: Take<'a>,
     /// Whoever comes last opens the gate for all, if the communicator has one.
     pub gate: bool,
+    /// Epochs that the call takes, of which the first is for what is published here.
+    pub epochs: u64,
     /// The result is in the buffer that `own` is.
     pub in_place: bool,
 }
@@ -94,7 +96,7 @@ impl<'a> Exchange<'a> {
     #[inline(always)]
     pub fn new(mut area: Box<NodeArea>, mark: u16, plan: Plan<'a>) -> Exchange<'a> {
         area.set_mark(mark);
-        let epoch = area.take_epochs(1);
+        let epoch = area.take_epochs(plan.epochs);
         Exchange { area, epoch, next: plan.from.start, plan, published: false, failed: false }
     }
 
@@ -127,7 +129,7 @@ impl<'a> Exchange<'a> {
         };
         if seen {
             self.take();
-            self.area.retire(self.epoch);
+            self.area.retire(self.epoch + self.plan.epochs - 1);
         }
         seen
     }
@@ -327,6 +329,7 @@ impl<'a> Plan<'a> {
             from: 0..0,
             take: Take::Nothing,
             gate: false,
+            epochs: 1,
             in_place: false,
         }
     }

@@ -4,6 +4,7 @@
 
 use abi::{Address, Comm, Count, Datatype, Op, Result};
 use coll::Coll;
+use coll::algorithms::node::parts::alltoall_rounds;
 use coll::shared::{PAYLOAD, part_limit};
 use ffi::{Array, CountArray};
 
@@ -140,7 +141,8 @@ fn swap<'a>(site: &Site, send: Option<Blocks<'a>>, recv: Blocks<'a>) -> Option<P
     }
     same(own, place)?;
     let plan = Plan::meet(own, site.everyone(), Take::PartOfEach(recv));
-    Some(Plan { parts: Some(given), in_place: send.is_none(), ..plan })
+    let epochs = alltoall_rounds(site.ranks, send.is_none()).into();
+    Some(Plan { parts: Some(given), epochs, in_place: send.is_none(), ..plan })
 }
 
 /// `MPI_Reduce_scatter`
