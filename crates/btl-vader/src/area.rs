@@ -134,9 +134,9 @@ impl NodeArea {
 
     /// As [`NodeArea::has_room`], for the own cell.
     pub fn has_cell(&mut self, epoch: u64) -> bool {
-        self.area.is_cell_free(epoch) || {
+        self.area.take_cell(epoch) || {
             self.area.want_room();
-            self.area.is_cell_free(epoch)
+            self.area.take_cell(epoch)
         }
     }
 

@@ -28,8 +28,8 @@
 //! - **arrive(e)** adds 1 to counter `e % DEPTH` with AcqRel; whoever brings it to the number of ranks sets
 //!   it back to 0 and is last, if all ranks have made the same call.
 //! - **retire(e)** stores `e` into the own `retired` word with Release.
-//! - **claim(e)** says whether the own cell of `e` may be overwritten: every `retired` must be at least `e` less the
-//!   number of cells of each rank, which take turns.
+//! - **claim(e)** takes the own cell of `e`, if it may be overwritten: every `retired` must be at least the epoch for which it
+//!   was taken last. The cells of each rank take turns.
 //! - **cells** are written between a claim and a publish by their owner, read by others after they observed
 //!   that line. In [`crate::schedule::Step::Reduce`] a cell may be an operand; what a foreign process
 //!   scribbles there meanwhile changes values, nothing else.

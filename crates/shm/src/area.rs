@@ -173,6 +173,8 @@ pub struct Area {
     pub(crate) me: usize,
     /// The smallest retired epoch seen so far.
     floor: u64,
+    /// The epoch for which each own cell was written last.
+    written: [u64; CELLS[1]],
     /// What is published beside each epoch, in the bits above [`EPOCH_BITS`].
     mark: u64,
 }
@@ -202,7 +204,7 @@ impl Area {
         assert!(lines.len() >= self::lines(members) && words.len() >= self::words(members) && me < members);
         let ring = cells_of_each(cell_count, members);
         assert!(ring * members <= cell_count, "cells for every member");
-        Area { lines, words, payloads, cells, ring, members, me, floor: 0, mark: 0 }
+        Area { lines, words, payloads, cells, ring, members, me, floor: 0, written: [0; CELLS[1]], mark: 0 }
     }
 
     /// From now on lines are published with `mark`, and only those with the same one are seen: two calls that are
@@ -242,9 +244,15 @@ impl Area {
         self.all_retired(epoch.saturating_sub(slots as u64))
     }
 
-    /// Whether the own cell of `epoch` may be written.
-    pub fn is_cell_free(&mut self, epoch: u64) -> bool {
-        self.all_retired(epoch.saturating_sub(self.ring as u64))
+    /// Takes the own cell of `epoch`, if it may be written: everyone has finished with what it held before. Epochs that
+    /// leave their cells alone keep nobody waiting.
+    pub fn take_cell(&mut self, epoch: u64) -> bool {
+        let cell = epoch as usize % self.ring;
+        let free = self.written[cell] == epoch || self.all_retired(self.written[cell]);
+        if free {
+            self.written[cell] = epoch;
+        }
+        free
     }
 
     /// Address of a member's cell of `epoch`.
@@ -459,6 +467,22 @@ pub(crate) mod tests {
             assert_eq!(two.retire(before + 1), 0);
             assert!(one.is_free(last + 1, bytes));
         }
+    }
+
+    #[test]
+    fn a_cell_is_written_again_only_after_everyone_retired_what_it_held() {
+        let memory = shared(2);
+        let mut one = Area::new(memory, 2, 0);
+        let two = Area::new(memory, 2, 1);
+        let ring = one.ring as u64;
+        assert!(one.take_cell(1) && one.take_cell(1));
+        // Nothing was written in between.
+        assert!(one.take_cell(5 * ring));
+        assert!(!one.take_cell(6 * ring) && !one.take_cell(1 + ring));
+        assert_eq!((one.retire(5 * ring), two.retire(1)), (0, 0));
+        assert!(!one.take_cell(6 * ring) && one.take_cell(1 + ring));
+        assert_eq!(two.retire(5 * ring), 0);
+        assert!(one.take_cell(6 * ring));
     }
 
     #[test]
