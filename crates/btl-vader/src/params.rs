@@ -113,8 +113,8 @@ mod tests {
 
     #[test]
     fn segments_stay_small() {
-        assert!(segment_bytes(2) <= 14 << 20);
-        assert!(segment_bytes(32) <= 80 << 20);
+        assert!(segment_bytes(2) <= 15 << 20);
+        assert!(segment_bytes(32) <= 96 << 20);
         assert!(segment_bytes(128) <= 256 << 20);
     }
 
