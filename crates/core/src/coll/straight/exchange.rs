@@ -18,7 +18,7 @@ pub(super) struct Plan<'a> {
     /// The data that it has, for others or for itself; none of a process that only takes.
     pub own: UserMem,
     /// What is published instead of `own`: a part for each process, among them `own` for this one.
-    pub parts: Option<Blocks<'a>>,
+    pub parts: Option<&'a Blocks<'a>>,
     /// The bytes of `own` that nobody else wants: they stay out of the line.
     pub kept: Range<usize>,
     /// Who waits for it.
@@ -57,11 +57,11 @@ pub(super) enum Take<'a> {
         into: Address,
     },
     /// All of each, copied to places of their own.
-    Each(Blocks<'a>),
+    Each(&'a Blocks<'a>),
     /// The part for this process in a single line.
     Part(UserMem),
     /// The part for this process in each, copied to places of their own.
-    PartOfEach(Blocks<'a>),
+    PartOfEach(&'a Blocks<'a>),
     /// Combined in rank order; from a single line just copied.
     Combined {
         kernel: op::Kernel,
@@ -262,7 +262,7 @@ impl<'a> Exchange<'a> {
     }
 
     #[inline(always)]
-    fn copy_each(&mut self, blocks: Blocks<'_>) {
+    fn copy_each(&mut self, blocks: &Blocks<'_>) {
         for member in self.plan.from.clone() {
             let (to, owner) = (blocks.of(member), Owner::Member(member));
             if owner != self.area.own() {

@@ -24,12 +24,14 @@ pub(in super::super) fn gatherv(
     root: i32,
     comm: Comm,
 ) -> Option<Result<()>> {
-    run(t, Coll::Gatherv, comm, root, |_, site| {
+    let slot = &mut None;
+    run(t, Coll::Gatherv, comm, root, move |_, site| {
         if !site.is(root) {
             let own = memory(send.0, send.1, send.2)?;
             return Some((0, Plan::give(own, Tell::One(root as usize))));
         }
         let (blocks, _) = Blocks::new(recvbuf, counts, recvtype, site.up_to(PAYLOAD as u64))?;
+        let blocks = slot.insert(blocks);
         Some((0, Plan { tell: Tell::Nobody, gate: false, ..collect(site, send, blocks)? }))
     })
 }
@@ -42,9 +44,10 @@ pub(in super::super) fn allgatherv(
     counts: (CountArray<'_>, CountArray<'_>),
     comm: Comm,
 ) -> Option<Result<()>> {
-    run(t, Coll::Allgatherv, comm, 0, |_, site| {
+    let slot = &mut None;
+    run(t, Coll::Allgatherv, comm, 0, move |_, site| {
         let (blocks, longest) = Blocks::new(recvbuf, counts, recvtype, site.up_to(PAYLOAD as u64))?;
-        Some((longest, collect(site, send, blocks)?))
+        Some((longest, collect(site, send, slot.insert(blocks))?))
     })
 }
 
@@ -53,7 +56,7 @@ pub(in super::super) fn allgatherv(
 fn collect<'a>(
     site: &Site,
     (sendbuf, sendcount, sendtype): (Address, Count, Datatype),
-    blocks: Blocks<'a>,
+    blocks: &'a Blocks<'a>,
 ) -> Option<Plan<'a>> {
     let block = blocks.of(site.rank as usize);
     let in_place = sendbuf == IN_PLACE;
@@ -71,7 +74,8 @@ pub(in super::super) fn scatterv(
     root: i32,
     comm: Comm,
 ) -> Option<Result<()>> {
-    run(t, Coll::Scatterv, comm, root, |_, site| {
+    let slot = &mut None;
+    run(t, Coll::Scatterv, comm, root, move |_, site| {
         let limit = u64::from(part_limit(site.ranks));
         if !site.is(root) {
             let into = memory(recvbuf, recvcount, recvtype).filter(|into| into.len() as u64 <= limit)?;
@@ -80,7 +84,7 @@ pub(in super::super) fn scatterv(
         }
         let (blocks, _) = Blocks::new(sendbuf, counts, sendtype, site.up_to(limit))?;
         let own = blocks.of(site.rank as usize);
-        let all = Plan { parts: Some(blocks), ..Plan::give(own, Tell::All) };
+        let all = Plan { parts: Some(slot.insert(blocks)), ..Plan::give(own, Tell::All) };
         if recvbuf == IN_PLACE {
             return Some((0, all));
         }
@@ -100,14 +104,15 @@ pub(in super::super) fn alltoallv(
     recvcounts: (CountArray<'_>, CountArray<'_>),
     comm: Comm,
 ) -> Option<Result<()>> {
-    run(t, Coll::Alltoallv, comm, 0, |_, site| {
+    let slot = &mut None;
+    run(t, Coll::Alltoallv, comm, 0, move |_, site| {
         let short = site.up_to(part_limit(site.ranks).into());
         let (recv, _) = Blocks::new(recvbuf, recvcounts, recvtype, short)?;
         let send = match sendbuf == IN_PLACE {
             true => None,
             false => Some(Blocks::new(sendbuf, sendcounts, sendtype, short)?.0),
         };
-        Some((0, swap(site, send, recv)?))
+        Some((0, swap(site, slot.insert((send, recv)))?))
     })
 }
 
@@ -120,21 +125,22 @@ pub(in super::super) fn alltoallw<'a>(
     recvcounts: (CountArray<'a>, CountArray<'a>),
     comm: Comm,
 ) -> Option<Result<()>> {
-    run(t, Coll::Alltoallw, comm, 0, |_, site| {
+    let slot = &mut None;
+    run(t, Coll::Alltoallw, comm, 0, move |_, site| {
         let short = site.up_to(part_limit(site.ranks).into());
         let (recv, _) = Blocks::typed(recvbuf, recvcounts, recvtypes, short)?;
         let send = match sendbuf == IN_PLACE {
             true => None,
             false => Some(Blocks::typed(sendbuf, sendcounts, sendtypes, short)?.0),
         };
-        Some((0, swap(site, send, recv)?))
+        Some((0, swap(site, slot.insert((send, recv)))?))
     })
 }
 
 /// Meets all and takes what they have for this process; `send` is what it has for them, `None` if that is in place.
 #[inline(always)]
-fn swap<'a>(site: &Site, send: Option<Blocks<'a>>, recv: Blocks<'a>) -> Option<Plan<'a>> {
-    let (me, given) = (site.rank as usize, send.unwrap_or(recv));
+fn swap<'a>(site: &Site, (send, recv): &'a (Option<Blocks<'a>>, Blocks<'a>)) -> Option<Plan<'a>> {
+    let (me, given) = (site.rank as usize, send.as_ref().unwrap_or(recv));
     let (own, place) = (given.of(me), recv.of(me));
     if send.is_some() {
         apart(own, place)?;

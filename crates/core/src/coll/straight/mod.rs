@@ -72,7 +72,6 @@ impl<'a> Started<'a> {
 }
 
 /// How far a collective got within some looks.
-#[expect(clippy::large_enum_variant, reason = "it stays on the stack")]
 enum Begun<'a> {
     Over(Result<()>),
     Under(Started<'a>),
