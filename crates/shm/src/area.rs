@@ -302,11 +302,16 @@ impl Area {
 
     /// Address of `bytes` bytes of payload of a line, at most [`PAYLOAD`]: to be written before [`Area::publish`] without
     /// words, to be read after [`Area::carries`], until the epoch is retired. Writer and reader say the same number.
-    #[inline]
+    #[inline(always)]
     pub fn payload(&self, owner: Owner, epoch: u64, bytes: usize) -> usize {
         if bytes <= SHORT {
             return (&raw const self.slot(owner, epoch).payload).expose_provenance();
         }
+        self.payload_aside(owner, epoch, bytes)
+    }
+
+    #[inline]
+    fn payload_aside(&self, owner: Owner, epoch: u64, bytes: usize) -> usize {
         let (group, epoch) = (self.group(owner), epoch as usize);
         if bytes <= MEDIUM {
             return self.payloads + (group * MEDIUM_DEPTH + epoch % MEDIUM_DEPTH) * MEDIUM;

@@ -20,6 +20,7 @@ mod prefix;
 mod reach;
 
 use abi::Result;
+use btl_vader::NodeArea;
 use coll::Coll;
 
 use super::Mode;
@@ -46,29 +47,25 @@ struct Started<'a> {
     noted: Option<Noted>,
 }
 
-impl<'a> Started<'a> {
-    /// Puts a call in its place in the communicator's sequence; `bytes` are those by which its algorithm is chosen.
-    /// `None`: the call goes another way.
-    #[inline(always)]
-    fn begin(
-        state: &mut State,
-        comm: abi::Comm,
-        call: (Coll, u32, u64),
-        plan: Plan<'a>,
-    ) -> Option<Started<'a>> {
-        let (coll, root, bytes) = call;
-        let State { comms, bml, params, .. } = state;
-        let found = comms.get_mut(comm).ok()?;
-        let statement = Statement::plain(coll, root, bytes);
-        let digest = if params.tuned.check == Level::Off { 0 } else { statement.digest() };
-        let area = found.coll.area.take()?;
-        let (number, _) = found.coll.next_tag(digest);
-        let noted = match params.tuned.check {
-            Level::Off => None,
-            _ => bml.vader().map(|vader| statement.note(vader, found.context, number)),
-        };
-        Some(Started { exchange: Exchange::new(area, digest, plan), noted })
-    }
+/// Puts a call in its place in the communicator's sequence; `bytes` are those by which its algorithm is chosen. The area,
+/// what its lines are marked with, and how the peers find the call. `None`: the call goes another way.
+#[inline(always)]
+fn number(
+    state: &mut State,
+    comm: abi::Comm,
+    (coll, root, bytes): (Coll, u32, u64),
+) -> Option<(Box<NodeArea>, u16, Option<Noted>)> {
+    let State { comms, bml, params, .. } = state;
+    let found = comms.get_mut(comm).ok()?;
+    let statement = Statement::plain(coll, root, bytes);
+    let digest = if params.tuned.check == Level::Off { 0 } else { statement.digest() };
+    let area = found.coll.area.take()?;
+    let (number, _) = found.coll.next_tag(digest);
+    let noted = match params.tuned.check {
+        Level::Off => None,
+        _ => bml.vader().map(|vader| statement.note(vader, found.context, number)),
+    };
+    Some((area, digest, noted))
 }
 
 /// How far a collective got within some looks.
@@ -128,16 +125,18 @@ fn begin<'a>(
         return None;
     }
     plan.gate &= site.gate;
-    let mut started = Started::begin(&mut state, comm, (coll, root, bytes), plan)?;
+    let (area, mark, noted) = number(&mut state, comm, (coll, root, bytes))?;
+    // Made where it stays: moving it takes longer than the look that often suffices.
+    let mut exchange = Exchange::new(area, mark, plan);
     for _ in 0..looks(&state, most) {
-        if started.exchange.look() {
-            let result = started.exchange.result();
-            state.return_area(comm, started.exchange);
+        if exchange.look() {
+            let result = exchange.result();
+            state.return_area(comm, exchange);
             return Some(Begun::Over(result));
         }
         std::hint::spin_loop();
     }
-    Some(Begun::Under(started))
+    Some(Begun::Under(Started { exchange, noted }))
 }
 
 /// How often to look before something else is done, at most `most` times.
