@@ -20,6 +20,7 @@ use crate::state::State;
 const KEPT_FROM: usize = 256;
 
 /// `MPI_Barrier`
+#[inline(always)]
 pub(in super::super) fn barrier(t: &mut Token, mode: &mut Mode<'_>, comm: Comm) -> Option<Result<()>> {
     run_as(t, mode, Coll::Barrier, comm, 0, |_, site| {
         let plan = match site.gate {
@@ -31,6 +32,7 @@ pub(in super::super) fn barrier(t: &mut Token, mode: &mut Mode<'_>, comm: Comm) 
 }
 
 /// `MPI_Bcast`
+#[inline(always)]
 pub(in super::super) fn bcast(
     t: &mut Token,
     mode: &mut Mode<'_>,
@@ -53,6 +55,7 @@ pub(in super::super) fn bcast(
 }
 
 /// `MPI_Gather`
+#[inline(always)]
 pub(in super::super) fn gather(
     t: &mut Token,
     mode: &mut Mode<'_>,
@@ -75,6 +78,7 @@ pub(in super::super) fn gather(
 }
 
 /// `MPI_Scatter`
+#[inline(always)]
 pub(in super::super) fn scatter(
     t: &mut Token,
     mode: &mut Mode<'_>,
@@ -104,6 +108,7 @@ pub(in super::super) fn scatter(
 }
 
 /// `MPI_Allgather`
+#[inline(always)]
 pub(in super::super) fn allgather(
     t: &mut Token,
     mode: &mut Mode<'_>,
@@ -125,6 +130,7 @@ pub(in super::super) fn allgather(
 }
 
 /// `MPI_Alltoall`
+#[inline(always)]
 pub(in super::super) fn alltoall(
     t: &mut Token,
     mode: &mut Mode<'_>,
@@ -144,6 +150,7 @@ pub(in super::super) fn alltoall(
 }
 
 /// `MPI_Reduce`
+#[inline(always)]
 pub(in super::super) fn reduce(
     t: &mut Token,
     mode: &mut Mode<'_>,
@@ -167,6 +174,7 @@ pub(in super::super) fn reduce(
 }
 
 /// `MPI_Allreduce`
+#[inline(always)]
 pub(in super::super) fn allreduce(
     t: &mut Token,
     mode: &mut Mode<'_>,
@@ -185,6 +193,7 @@ pub(in super::super) fn allreduce(
 }
 
 /// `MPI_Reduce_scatter_block`
+#[inline(always)]
 pub(in super::super) fn reduce_scatter_block(
     t: &mut Token,
     mode: &mut Mode<'_>,
@@ -205,6 +214,7 @@ pub(in super::super) fn reduce_scatter_block(
 }
 
 /// `MPI_Scan`
+#[inline(always)]
 pub(in super::super) fn scan(
     t: &mut Token,
     mode: &mut Mode<'_>,
@@ -219,6 +229,7 @@ pub(in super::super) fn scan(
 }
 
 /// `MPI_Exscan`
+#[inline(always)]
 pub(in super::super) fn exscan(
     t: &mut Token,
     mode: &mut Mode<'_>,
