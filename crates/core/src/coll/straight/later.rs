@@ -6,10 +6,10 @@ use btl_vader::NodeArea;
 use pml_ob1::Done;
 
 use super::super::launch::done;
-use super::{Begun, Noted, Started, complete};
+use super::{Noted, Started, complete};
 use crate::domain::Token;
 use crate::handle::RequestKey;
-use crate::request::{Composite, SENT};
+use crate::request::Composite;
 use crate::state::State;
 
 /// Looks before a request is made, where ranks have cores of their own: about as long as a line takes to cross.
@@ -29,16 +29,9 @@ pub(crate) struct Later {
 pub(super) fn leave(
     t: &mut Token,
     comm: abi::Comm,
-    begun: Begun<'static>,
+    started: Started<'static>,
     request: &mut abi::Request,
 ) -> Result<()> {
-    let started = match begun {
-        Begun::Over(result) => {
-            *request = SENT;
-            return result;
-        }
-        Begun::Under(started) => started,
-    };
     let later = Later { comm, started: Some(started), result: Ok(()), orphaned: false };
     let mut state = t.lock();
     *request = state.add_composite(Composite::Exchange(Box::new(later)))?;
@@ -58,7 +51,7 @@ pub(in super::super) fn finish(t: &mut Token, key: u32) -> Option<Done> {
         state.active.retain(|&active| active != key);
         (comm, started)
     };
-    Some(done(comm, complete(t, comm, Begun::Under(started))))
+    Some(done(comm, complete(t, comm, started)))
 }
 
 impl Later {

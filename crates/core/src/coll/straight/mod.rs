@@ -27,6 +27,7 @@ use super::Mode;
 use super::check::{Level, Noted, Statement, rounds_between_looks};
 use crate::comm::Comm;
 use crate::domain::Token;
+use crate::request::SENT;
 use crate::state::State;
 use crate::wait::wait_for;
 use exchange::{Exchange, Plan};
@@ -68,12 +69,6 @@ fn number(
     Some((area, digest, noted))
 }
 
-/// How far a collective got within some looks.
-enum Begun<'a> {
-    Over(Result<()>),
-    Under(Started<'a>),
-}
-
 /// Runs a collective that `plan` describes, where it can go this way.
 #[inline(always)]
 fn run<'a>(
@@ -83,8 +78,7 @@ fn run<'a>(
     root: i32,
     plan: impl FnOnce(&mut State, &Site) -> Option<(u64, Plan<'a>)>,
 ) -> Option<Result<()>> {
-    let begun = begin(t, (coll, comm, root), LOOKS, plan)?;
-    Some(complete(t, comm, begun))
+    begin(t, (coll, comm, root), LOOKS, plan, |t, started| complete(t, comm, started))
 }
 
 /// As [`run`], of a call that may be nonblocking.
@@ -102,41 +96,52 @@ fn run_as(
         Mode::Nonblocking(_) => later::LOOKS,
         Mode::Persistent(_) => return None,
     };
-    let begun = begin(t, (coll, comm, root), most, plan)?;
-    Some(match mode {
-        Mode::Nonblocking(request) => later::leave(t, comm, begun, request),
-        _ => complete(t, comm, begun),
-    })
+    let mut left = false;
+    let result = begin(t, (coll, comm, root), most, plan, |t, started| match mode {
+        Mode::Nonblocking(request) => {
+            left = true;
+            later::leave(t, comm, started, request)
+        }
+        _ => complete(t, comm, started),
+    });
+    if let (Mode::Nonblocking(request), false, Some(_)) = (mode, left, &result) {
+        **request = SENT;
+    }
+    result
 }
 
-/// Begins a collective and looks at most so often how it goes.
+/// Begins a collective and looks at most so often how it goes; `go_on` does the rest. A call that is over within the looks
+/// comes out here, without being moved: that would take longer than the looks.
 #[inline(always)]
 fn begin<'a>(
     t: &mut Token,
     (coll, comm, root): (Coll, abi::Comm, i32),
     most: u32,
     plan: impl FnOnce(&mut State, &Site) -> Option<(u64, Plan<'a>)>,
-) -> Option<Begun<'a>> {
-    let mut state = t.lock();
-    let site = Site::of(&mut state, coll, comm)?;
-    let root = u32::try_from(root).ok().filter(|&root| root < site.ranks)?;
-    let (bytes, mut plan) = plan(&mut state, &site)?;
-    if bytes > site.most {
-        return None;
-    }
-    plan.gate &= site.gate;
-    let (area, mark, noted) = number(&mut state, comm, (coll, root, bytes))?;
-    // Made where it stays: moving it takes longer than the look that often suffices.
-    let mut exchange = Exchange::new(area, mark, plan);
-    for _ in 0..looks(&state, most) {
-        if exchange.look() {
-            let result = exchange.result();
-            state.return_area(comm, exchange);
-            return Some(Begun::Over(result));
+    go_on: impl FnOnce(&mut Token, Started<'a>) -> Result<()>,
+) -> Option<Result<()>> {
+    let started = {
+        let mut state = t.lock();
+        let site = Site::of(&mut state, coll, comm)?;
+        let root = u32::try_from(root).ok().filter(|&root| root < site.ranks)?;
+        let (bytes, mut plan) = plan(&mut state, &site)?;
+        if bytes > site.most {
+            return None;
         }
-        std::hint::spin_loop();
-    }
-    Some(Begun::Under(Started { exchange, noted }))
+        plan.gate &= site.gate;
+        let (area, mark, noted) = number(&mut state, comm, (coll, root, bytes))?;
+        let mut exchange = Exchange::new(area, mark, plan);
+        for _ in 0..looks(&state, most) {
+            if exchange.look() {
+                let result = exchange.result();
+                state.return_area(comm, exchange);
+                return Some(result);
+            }
+            std::hint::spin_loop();
+        }
+        Started { exchange, noted }
+    };
+    Some(go_on(t, started))
 }
 
 /// How often to look before something else is done, at most `most` times.
@@ -146,12 +151,8 @@ fn looks(state: &State, most: u32) -> u32 {
 }
 
 /// Brings a collective to its end.
-#[inline(always)]
-fn complete(t: &mut Token, comm: abi::Comm, begun: Begun<'_>) -> Result<()> {
-    let mut started = match begun {
-        Begun::Over(result) => return result,
-        Begun::Under(started) => started,
-    };
+#[inline(never)]
+fn complete(t: &mut Token, comm: abi::Comm, mut started: Started<'_>) -> Result<()> {
     let result = wait(t, comm, &mut started).and(started.exchange.result());
     t.lock().return_area(comm, started.exchange);
     result
