@@ -74,6 +74,11 @@ pub(super) struct Noted {
 }
 
 impl Noted {
+    /// What the call's lines are marked with.
+    pub fn digest(&self) -> u16 {
+        self.statement.digest()
+    }
+
     /// Notes the call where peers may look for it.
     #[inline(always)]
     pub fn write(&self, vader: &Vader) {

@@ -194,14 +194,14 @@ impl State {
     fn number(&mut self, running: &mut Running) -> Result<()> {
         if self.params.tuned.check == Level::Off {
             running.set_tag(self.comms.get_mut(running.comm())?.coll.next_tag(0).1);
-            running.set_noted(0, None);
+            running.set_noted(None);
             return Ok(());
         }
         let statement = running.statement(self, self.comm(running.comm())?);
         let digest = statement.digest();
         let (number, tag) = self.comms.get_mut(running.comm())?.coll.next_tag(digest);
         running.set_tag(tag);
-        running.set_noted(digest, self.note(self.comm(running.comm())?, number, statement));
+        running.set_noted(self.note(self.comm(running.comm())?, number, statement));
         Ok(())
     }
 
@@ -213,7 +213,7 @@ impl State {
         let (digest, context) = (statement.map_or(0, |statement| statement.digest()), found.context);
         let (number, tag) = self.comms.get_mut(running.comm())?.coll.next_persistent_tag(digest);
         running.set_tag(tag);
-        running.set_noted(digest, statement.map(|statement| statement.under(context, number)));
+        running.set_noted(statement.map(|statement| statement.under(context, number)));
         Ok(())
     }
 

@@ -48,9 +48,9 @@ pub fn neighbor_allgatherv(
     recvtype: Datatype,
     comm: Comm,
 ) -> Result<()> {
-    let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvcounts, displs, recvtype));
+    let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvtype));
     if matches!(mode, Mode::Blocking)
-        && let Some(result) = straight::neighbor_allgatherv(t, send, recv, comm)
+        && let Some(result) = straight::neighbor_allgatherv(t, send, recv, (recvcounts, displs), comm)
     {
         return result;
     }
@@ -100,11 +100,12 @@ pub fn neighbor_alltoallv(
     recvtype: Datatype,
     comm: Comm,
 ) -> Result<()> {
-    let (send, recv) = ((sendbuf, sendcounts, sdispls, sendtype), (recvbuf, recvcounts, rdispls, recvtype));
-    if matches!(mode, Mode::Blocking)
-        && let Some(result) = straight::neighbor_alltoallv(t, send, recv, comm)
-    {
-        return result;
+    if matches!(mode, Mode::Blocking) {
+        let (send, recv) = ((sendbuf, sendtype), (recvbuf, recvtype));
+        let (given, wanted) = ((sendcounts, sdispls), (recvcounts, rdispls));
+        if let Some(result) = straight::neighbor_alltoallv(t, send, given, recv, wanted, comm) {
+            return result;
+        }
     }
     launch(t, mode, Coll::NeighborAlltoallv, comm, |a| {
         let (sources, destinations) = a.neighbours()?;

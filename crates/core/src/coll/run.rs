@@ -39,8 +39,6 @@ pub(crate) struct Running {
     exact: Option<Exact>,
     /// How the peers find this call, if calls are compared.
     noted: Option<Noted>,
-    /// What its lines are marked with.
-    mark: u16,
     /// Nobody will ask for the result.
     pub orphaned: bool,
 }
@@ -60,7 +58,6 @@ impl Running {
             attempt: None,
             exact: None,
             noted: None,
-            mark: 0,
             orphaned: false,
         }
     }
@@ -188,9 +185,9 @@ impl Running {
         Statement::of(state, comm, &self.call, bytes)
     }
 
-    /// Keeps what the call's lines are to be marked with, and how the peers find the call.
-    pub(super) fn set_noted(&mut self, digest: u16, noted: Option<Noted>) {
-        (self.mark, self.noted) = (digest, noted);
+    /// Keeps how the peers find the call.
+    pub(super) fn set_noted(&mut self, noted: Option<Noted>) {
+        self.noted = noted;
     }
 
     /// How the peers find this call.
@@ -243,7 +240,8 @@ impl Running {
         let counts = self.call.recv.blocks.iter().map(|block| block.count);
         let user = self.call.is_user_defined();
         let rounds = u64::from(self.schedule.rounds());
-        let mark = self.mark;
+        // Where there is an area there are notes, if calls are compared.
+        let mark = self.noted.map_or(0, |noted| noted.digest());
         let epoch = self.area.as_mut().map_or(0, |area| {
             area.set_mark(mark);
             area.take_epochs(rounds)

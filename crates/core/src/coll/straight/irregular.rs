@@ -104,16 +104,9 @@ pub(in super::super) fn alltoallv(
     recvcounts: (CountArray<'_>, CountArray<'_>),
     comm: Comm,
 ) -> Option<Result<()>> {
-    let slot = &mut None;
-    run(t, Coll::Alltoallv, comm, 0, move |_, site| {
-        let short = site.up_to(part_limit(site.ranks).into());
-        let (recv, _) = Blocks::new(recvbuf, recvcounts, recvtype, short)?;
-        let send = match sendbuf == IN_PLACE {
-            true => None,
-            false => Some(Blocks::new(sendbuf, sendcounts, sendtype, short)?.0),
-        };
-        Some((0, swap(site, slot.insert((send, recv)))?))
-    })
+    let send = |short| Blocks::new(sendbuf, sendcounts, sendtype, short);
+    let recv = |short| Blocks::new(recvbuf, recvcounts, recvtype, short);
+    swap(t, Coll::Alltoallv, comm, (sendbuf != IN_PLACE).then_some(send), recv)
 }
 
 /// `MPI_Alltoallw`
@@ -125,30 +118,40 @@ pub(in super::super) fn alltoallw<'a>(
     recvcounts: (CountArray<'a>, CountArray<'a>),
     comm: Comm,
 ) -> Option<Result<()>> {
-    let slot = &mut None;
-    run(t, Coll::Alltoallw, comm, 0, move |_, site| {
-        let short = site.up_to(part_limit(site.ranks).into());
-        let (recv, _) = Blocks::typed(recvbuf, recvcounts, recvtypes, short)?;
-        let send = match sendbuf == IN_PLACE {
-            true => None,
-            false => Some(Blocks::typed(sendbuf, sendcounts, sendtypes, short)?.0),
-        };
-        Some((0, swap(site, slot.insert((send, recv)))?))
-    })
+    let send = |short| Blocks::typed(sendbuf, sendcounts, sendtypes, short);
+    let recv = |short| Blocks::typed(recvbuf, recvcounts, recvtypes, short);
+    swap(t, Coll::Alltoallw, comm, (sendbuf != IN_PLACE).then_some(send), recv)
 }
 
-/// Meets all and takes what they have for this process; `send` is what it has for them, `None` if that is in place.
+/// Meets all and takes what they have for this process; `send` is what it has for them, `None` if that is in place. Both
+/// are asked for so many blocks of at most so many bytes.
 #[inline(always)]
-fn swap<'a>(site: &Site, (send, recv): &'a (Option<Blocks<'a>>, Blocks<'a>)) -> Option<Plan<'a>> {
-    let (me, given) = (site.rank as usize, send.as_ref().unwrap_or(recv));
-    let (own, place) = (given.of(me), recv.of(me));
-    if send.is_some() {
-        apart(own, place)?;
-    }
-    same(own, place)?;
-    let plan = Plan::meet(own, site.everyone(), Take::PartOfEach(recv));
-    let epochs = alltoall_rounds(site.ranks, send.is_none()).into();
-    Some(Plan { parts: Some(given), epochs, in_place: send.is_none(), ..plan })
+fn swap<'a>(
+    t: &mut Token,
+    coll: Coll,
+    comm: Comm,
+    send: Option<impl FnOnce((usize, u64)) -> Option<(Blocks<'a>, u64)>>,
+    recv: impl FnOnce((usize, u64)) -> Option<(Blocks<'a>, u64)>,
+) -> Option<Result<()>> {
+    let slot = &mut None;
+    run(t, coll, comm, 0, move |_, site| {
+        let short = site.up_to(part_limit(site.ranks).into());
+        let (recv, _) = recv(short)?;
+        let send = match send {
+            None => None,
+            Some(send) => Some(send(short)?.0),
+        };
+        let (send, recv) = &*slot.insert((send, recv));
+        let (me, given) = (site.rank as usize, send.as_ref().unwrap_or(recv));
+        let (own, place) = (given.of(me), recv.of(me));
+        if send.is_some() {
+            apart(own, place)?;
+        }
+        same(own, place)?;
+        let plan = Plan::meet(own, site.everyone(), Take::PartOfEach(recv));
+        let epochs = alltoall_rounds(site.ranks, send.is_none()).into();
+        Some((0, Plan { parts: Some(given), epochs, in_place: send.is_none(), ..plan }))
+    })
 }
 
 /// `MPI_Reduce_scatter`

@@ -20,7 +20,6 @@ mod prefix;
 mod reach;
 
 use abi::Result;
-use btl_vader::NodeArea;
 use coll::Coll;
 
 use super::Mode;
@@ -48,25 +47,26 @@ struct Started<'a> {
     noted: Option<Noted>,
 }
 
-/// Puts a call in its place in the communicator's sequence; `bytes` are those by which its algorithm is chosen. The area,
-/// what its lines are marked with, and how the peers find the call. `None`: the call goes another way.
+/// A call's place in the communicator's sequence.
+struct Numbered {
+    /// The tag of its messages.
+    tag: i32,
+    /// What its lines are marked with.
+    mark: u16,
+    /// How the peers find it.
+    noted: Option<Noted>,
+}
+
+/// Puts a call in its place in the communicator's sequence, and lets the peers know what it is.
 #[inline(always)]
-fn number(
-    state: &mut State,
-    comm: abi::Comm,
-    (coll, root, bytes): (Coll, u32, u64),
-) -> Option<(Box<NodeArea>, u16, Option<Noted>)> {
-    let State { comms, bml, params, .. } = state;
-    let found = comms.get_mut(comm).ok()?;
-    let statement = Statement::plain(coll, root, bytes);
-    let digest = if params.tuned.check == Level::Off { 0 } else { statement.digest() };
-    let area = found.coll.area.take()?;
-    let (number, _) = found.coll.next_tag(digest);
-    let noted = match params.tuned.check {
+fn number(found: &mut Comm, bml: &bml::Bml, check: Level, statement: Statement) -> Numbered {
+    let mark = if check == Level::Off { 0 } else { statement.digest() };
+    let (number, tag) = found.coll.next_tag(mark);
+    let noted = match check {
         Level::Off => None,
         _ => bml.vader().map(|vader| statement.note(vader, found.context, number)),
     };
-    Some((area, digest, noted))
+    Numbered { tag, mark, noted }
 }
 
 /// Runs a collective that `plan` describes, where it can go this way.
@@ -129,7 +129,11 @@ fn begin<'a>(
             return None;
         }
         plan.gate &= site.gate;
-        let (area, mark, noted) = number(&mut state, comm, (coll, root, bytes))?;
+        let State { comms, bml, params, .. } = &mut *state;
+        let found = comms.get_mut(comm).ok()?;
+        let area = found.coll.area.take()?;
+        let Numbered { mark, noted, .. } =
+            number(found, bml, params.tuned.check, Statement::plain(coll, root, bytes));
         let mut exchange = Exchange::new(area, mark, plan);
         for _ in 0..looks(&state, most) {
             if exchange.look() {

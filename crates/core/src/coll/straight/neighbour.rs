@@ -16,7 +16,9 @@ use mem::UserMem;
 use pml_ob1::{Data, Mode, Pattern, ReqId, SendTo};
 
 use super::super::arguments::IN_PLACE;
-use super::super::check::{Level, Noted, Statement, rounds_between_looks};
+use super::super::check::{Noted, Statement, rounds_between_looks};
+use super::blocks::Blocks;
+use super::{Numbered, number};
 use crate::comm::Comm as Communicator;
 use crate::domain::Token;
 use crate::state::State;
@@ -34,7 +36,7 @@ pub(in super::super) fn neighbor_allgather(
     comm: Comm,
 ) -> Option<Result<()>> {
     let (own, block) = (short(send)?, short(recv)?);
-    exchange(t, Coll::NeighborAllgather, comm, |_| Some(own), |i| Some(next(block, i)))
+    exchange(t, Coll::NeighborAllgather, comm, |_| own, |i| next(block, i))
 }
 
 /// `MPI_Neighbor_alltoall`
@@ -45,28 +47,35 @@ pub(in super::super) fn neighbor_alltoall(
     comm: Comm,
 ) -> Option<Result<()>> {
     let (own, block) = (short(send)?, short(recv)?);
-    exchange(t, Coll::NeighborAlltoall, comm, |i| Some(next(own, i)), |i| Some(next(block, i)))
+    exchange(t, Coll::NeighborAlltoall, comm, |i| next(own, i), |i| next(block, i))
 }
 
 /// `MPI_Neighbor_allgatherv`
 pub(in super::super) fn neighbor_allgatherv(
     t: &mut Token,
     send: (Address, Count, Datatype),
-    recv: (Address, CountArray<'_>, CountArray<'_>, Datatype),
+    (recvbuf, recvtype): (Address, Datatype),
+    counts: (CountArray<'_>, CountArray<'_>),
     comm: Comm,
 ) -> Option<Result<()>> {
-    let own = short(send)?;
-    exchange(t, Coll::NeighborAllgatherv, comm, |_| Some(own), |i| placed(&recv, i))
+    let (own, [sources, _]) = (short(send)?, neighbours(&mut t.lock(), comm)?);
+    let (blocks, _) = Blocks::new(recvbuf, counts, recvtype, (sources, MOST as u64))?;
+    exchange(t, Coll::NeighborAllgatherv, comm, |_| own, |i| blocks.of(i))
 }
 
 /// `MPI_Neighbor_alltoallv`
 pub(in super::super) fn neighbor_alltoallv(
     t: &mut Token,
-    send: (Address, CountArray<'_>, CountArray<'_>, Datatype),
-    recv: (Address, CountArray<'_>, CountArray<'_>, Datatype),
+    (sendbuf, sendtype): (Address, Datatype),
+    sendcounts: (CountArray<'_>, CountArray<'_>),
+    (recvbuf, recvtype): (Address, Datatype),
+    recvcounts: (CountArray<'_>, CountArray<'_>),
     comm: Comm,
 ) -> Option<Result<()>> {
-    exchange(t, Coll::NeighborAlltoallv, comm, |i| placed(&send, i), |i| placed(&recv, i))
+    let [sources, destinations] = neighbours(&mut t.lock(), comm)?;
+    let (out, _) = Blocks::new(sendbuf, sendcounts, sendtype, (destinations, MOST as u64))?;
+    let (into, _) = Blocks::new(recvbuf, recvcounts, recvtype, (sources, MOST as u64))?;
+    exchange(t, Coll::NeighborAlltoallv, comm, |i| out.of(i), |i| into.of(i))
 }
 
 /// A block, if it is plain and short.
@@ -81,16 +90,13 @@ fn next(block: UserMem, i: usize) -> UserMem {
     crate::memory::of_user(Address(block.address() + i * block.len()), block.len())
 }
 
-/// Block `i` of an irregular buffer, if it is plain and short.
+/// The numbers of sources and destinations, in a topology.
 #[inline(always)]
-fn placed(
-    &(address, counts, places, datatype): &(Address, CountArray<'_>, CountArray<'_>, Datatype),
-    i: usize,
-) -> Option<UserMem> {
-    let extent = i64::from(datatype::predefined_dense_size(datatype)?);
-    let at = |counts: CountArray<'_>| counts.first(i + 1).ok().map(|counts| counts.get(i));
-    let offset = at(places)?.checked_mul(extent)?;
-    short((Address(address.0.wrapping_add_signed(offset as isize)), at(counts)?, datatype))
+fn neighbours(state: &mut State, comm: Comm) -> Option<[usize; 2]> {
+    let found = state.comms.get_mut(comm).ok()?;
+    found.meet_neighbours();
+    let neighbours = found.coll.neighbours()?;
+    Some([neighbours.sources.len(), neighbours.destinations.len()])
 }
 
 /// An exchange with the neighbours, of which the messages have left.
@@ -107,42 +113,32 @@ fn exchange(
     t: &mut Token,
     coll: Coll,
     comm: Comm,
-    out: impl Fn(usize) -> Option<UserMem>,
-    into: impl Fn(usize) -> Option<UserMem>,
+    out: impl Fn(usize) -> UserMem,
+    into: impl Fn(usize) -> UserMem,
 ) -> Option<Result<()>> {
     if t.multiple() {
         return None;
     }
-    let sent = send_to_all(&mut t.lock(), coll, comm, &out, &into)?;
-    Some(sent.and_then(|sent| receive_from_all(t, comm, sent, &into)))
+    let sent = send_to_all(&mut t.lock(), coll, comm, out)?;
+    Some(sent.and_then(|sent| receive_from_all(t, comm, sent, into)))
 }
 
 fn send_to_all(
     state: &mut State,
     coll: Coll,
     comm: Comm,
-    out: &impl Fn(usize) -> Option<UserMem>,
-    into: &impl Fn(usize) -> Option<UserMem>,
+    out: impl Fn(usize) -> UserMem,
 ) -> Option<Result<Sent>> {
+    let [sources, destinations] = neighbours(state, comm)?;
     let State { comms, ob1, bml, params, .. } = state;
     let found = comms.get_mut(comm).ok().filter(|found| !found.coll.is_apart())?;
-    found.meet_neighbours();
-    let neighbours = found.coll.neighbours()?;
-    let (sources, destinations) = (neighbours.sources.len(), neighbours.destinations.len());
-    if !(0..destinations).all(|i| out(i).is_some()) || !(0..sources).all(|i| into(i).is_some()) {
-        return None;
-    }
-    let compared = params.tuned.check != Level::Off;
-    let statement = Statement::plain(coll, 0, 0);
-    let (number, tag) = found.coll.next_tag(if compared { statement.digest() } else { 0 });
-    let vader = bml.vader().filter(|_| compared);
-    let noted = vader.map(|vader| statement.note(vader, found.context, number));
-
+    let Numbered { tag, noted, .. } = number(found, bml, params.tuned.check, Statement::plain(coll, 0, 0));
     let mut sent = Sent { tag, noted, left: Vec::new(), sources };
     for i in 0..destinations {
         // As in the schedule: what goes one way along a dimension comes from the other.
         let i = if matches!(found.topology, Some(Topology::Cart(_))) { i ^ 1 } else { i };
-        let (Some(to), Some(data)) = (addressee(found, i, tag), out(i)) else { continue };
+        let Some(to) = addressee(found, i, tag) else { continue };
+        let data = out(i);
         if data.is_empty() || ob1.send_now(bml, &to, data) {
             continue;
         }
@@ -180,17 +176,14 @@ fn awaited(comm: &Communicator, i: usize, tag: i32) -> Option<Pattern> {
     })
 }
 
-fn receive_from_all(
-    t: &mut Token,
-    comm: Comm,
-    sent: Sent,
-    into: &impl Fn(usize) -> Option<UserMem>,
-) -> Result<()> {
+fn receive_from_all(t: &mut Token, comm: Comm, sent: Sent, into: impl Fn(usize) -> UserMem) -> Result<()> {
     for i in 0..sent.sources {
         let pattern = awaited(t.lock().comm(comm)?, i, sent.tag);
-        let (Some(pattern), Some(into)) = (pattern, into(i).filter(|into| !into.is_empty())) else {
+        let Some(pattern) = pattern else { continue };
+        let into = into(i);
+        if into.is_empty() {
             continue;
-        };
+        }
         let data = Data::Contiguous(into);
         if let Some(done) = crate::p2p::await_short(t, &pattern, &data) {
             crate::p2p::outcome(&done)?;
