@@ -12,7 +12,9 @@ use core::ops::Range;
 
 pub use selection::{BtlParams, Selection};
 
-use btl::{Access, Arrival, Asleep, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take};
+use btl::{
+    Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take,
+};
 use btl_self::Loopback;
 use btl_ugni::Ugni;
 use btl_vader::Vader;
@@ -223,85 +225,6 @@ impl Btl for Bml {
         on_route!(self, peer, btl => btl.send(peer, header, payload))
     }
 
-    /// All routes but that of this process to itself are vader's or, where there is no vader, Gemini's; every other peer is
-    /// reached the long way.
-    fn route(&self, peer: Peer) -> Route {
-        match (&self.vader, &self.gemini, self.reached(peer)) {
-            (_, _, Reached::Itself) => TO_ITSELF,
-            (Some(vader), _, Reached::Vader) => vader.route(peer),
-            (None, Some(gemini), Reached::Gemini) => gemini.route(peer),
-            _ => Route::NONE,
-        }
-    }
-
-    /// For vader only: a call of another transport would have the straight line keep its arguments in memory.
-    #[inline(always)]
-    fn send_on<S: Source>(&mut self, route: Route, header: &[u64], payload: &mut S) -> Result<Asleep, Busy> {
-        self.vader.as_mut().ok_or(Busy)?.send_on(route, header, payload)
-    }
-
-    fn finds_room(&mut self, route: Route) -> bool {
-        self.vader.as_mut().is_some_and(|vader| vader.finds_room(route))
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn wake(&mut self, route: Route) {
-        if let Some(vader) = &mut self.vader {
-            vader.wake(route);
-        }
-    }
-
-    #[inline]
-    fn send_eager_on<S: Source>(
-        &mut self,
-        route: Route,
-        header: &[u64],
-        payload: &mut S,
-    ) -> Result<(), Busy> {
-        match &mut self.vader {
-            _ if route == TO_ITSELF => self.loopback.send_eager_on(route, header, payload),
-            Some(vader) => vader.send_eager_on(route, header, payload),
-            None => self.send_by_gemini(route, header, payload).map(drop),
-        }
-    }
-
-    /// For vader only, as [`Bml::send_on`].
-    #[inline(always)]
-    fn receive_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
-        self.vader.as_mut()?.receive_if(route, take)
-    }
-
-    /// Receives by vader only, as [`Bml::send_on`] sends. What Gemini brings meanwhile is for [`Btl::receive_longer_if`].
-    #[inline(always)]
-    fn receive_within<T: Take>(&mut self, route: Route, looks: u32, take: T) -> Option<T::Taken> {
-        let Some(vader) = &mut self.vader else {
-            if route != TO_ITSELF {
-                self.look_out_by_gemini(route, looks);
-            }
-            return None;
-        };
-        vader.receive_within(route, looks, take)
-    }
-
-    #[inline(always)]
-    fn look_out(&mut self, route: Route, looks: u32) -> bool {
-        match &mut self.vader {
-            _ if route == TO_ITSELF => self.loopback.look_out(route, looks),
-            Some(vader) => vader.look_out(route, looks),
-            None => self.look_out_by_gemini(route, looks),
-        }
-    }
-
-    #[inline(always)]
-    fn receive_longer_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
-        match &mut self.vader {
-            _ if route == TO_ITSELF => self.loopback.receive_longer_if(route, take),
-            Some(vader) => vader.receive_longer_if(route, take),
-            None => self.gemini.as_mut()?.receive_if(route, take),
-        }
-    }
-
     #[inline(always)]
     fn next_arrival(&mut self) -> Option<Arrival> {
         // Messages to oneself take turns with the others, and cost nothing while there are none.
@@ -452,6 +375,87 @@ impl Btl for Bml {
                     gemini.disarm();
                 }
             }
+        }
+    }
+}
+
+impl FastPath for Bml {
+    /// All routes but that of this process to itself are vader's or, where there is no vader, Gemini's; every other peer is
+    /// reached the long way.
+    fn route(&self, peer: Peer) -> Route {
+        match (&self.vader, &self.gemini, self.reached(peer)) {
+            (_, _, Reached::Itself) => TO_ITSELF,
+            (Some(vader), _, Reached::Vader) => vader.route(peer),
+            (None, Some(gemini), Reached::Gemini) => gemini.route(peer),
+            _ => Route::NONE,
+        }
+    }
+
+    /// For vader only: a call of another transport would have the straight line keep its arguments in memory.
+    #[inline(always)]
+    fn send_on<S: Source>(&mut self, route: Route, header: &[u64], payload: &mut S) -> Result<Asleep, Busy> {
+        self.vader.as_mut().ok_or(Busy)?.send_on(route, header, payload)
+    }
+
+    fn finds_room(&mut self, route: Route) -> bool {
+        self.vader.as_mut().is_some_and(|vader| vader.finds_room(route))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake(&mut self, route: Route) {
+        if let Some(vader) = &mut self.vader {
+            vader.wake(route);
+        }
+    }
+
+    #[inline]
+    fn send_eager_on<S: Source>(
+        &mut self,
+        route: Route,
+        header: &[u64],
+        payload: &mut S,
+    ) -> Result<(), Busy> {
+        match &mut self.vader {
+            _ if route == TO_ITSELF => self.loopback.send_eager_on(route, header, payload),
+            Some(vader) => vader.send_eager_on(route, header, payload),
+            None => self.send_by_gemini(route, header, payload).map(drop),
+        }
+    }
+
+    /// For vader only, as [`Bml::send_on`].
+    #[inline(always)]
+    fn receive_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
+        self.vader.as_mut()?.receive_if(route, take)
+    }
+
+    /// Receives by vader only, as [`Bml::send_on`] sends. What Gemini brings meanwhile is for [`FastPath::receive_longer_if`].
+    #[inline(always)]
+    fn receive_within<T: Take>(&mut self, route: Route, looks: u32, take: T) -> Option<T::Taken> {
+        let Some(vader) = &mut self.vader else {
+            if route != TO_ITSELF {
+                self.look_out_by_gemini(route, looks);
+            }
+            return None;
+        };
+        vader.receive_within(route, looks, take)
+    }
+
+    #[inline(always)]
+    fn look_out(&mut self, route: Route, looks: u32) -> bool {
+        match &mut self.vader {
+            _ if route == TO_ITSELF => self.loopback.look_out(route, looks),
+            Some(vader) => vader.look_out(route, looks),
+            None => self.look_out_by_gemini(route, looks),
+        }
+    }
+
+    #[inline(always)]
+    fn receive_longer_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
+        match &mut self.vader {
+            _ if route == TO_ITSELF => self.loopback.receive_longer_if(route, take),
+            Some(vader) => vader.receive_longer_if(route, take),
+            None => self.gemini.as_mut()?.receive_if(route, take),
         }
     }
 }

@@ -8,7 +8,9 @@ mod runs;
 
 use std::collections::VecDeque;
 
-use btl::{Access, Arrival, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take};
+use btl::{
+    Access, Arrival, Btl, Busy, Event, FastPath, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take,
+};
 use mem::{Source, UserMem};
 use parcel::Parcel;
 use runs::Exposed;
@@ -148,32 +150,6 @@ impl Btl for Loopback {
         Ok(())
     }
 
-    fn send_eager_on<S: Source>(
-        &mut self,
-        _route: Route,
-        header: &[u64],
-        payload: &mut S,
-    ) -> Result<(), Busy> {
-        self.send(self.me, header, payload)
-    }
-
-    fn look_out(&mut self, _route: Route, _looks: u32) -> bool {
-        !self.waiting.is_empty()
-    }
-
-    fn receive_longer_if<T: Take>(&mut self, _route: Route, take: T) -> Option<T::Taken> {
-        // SAFETY: the parcel stays the first one, untouched, until the message is taken and its views are of no more use.
-        let (header, payload) = unsafe { self.waiting.front()?.views() };
-        if self.is_lent {
-            return None;
-        }
-        let taken = take.take(header, payload)?;
-        if let Some(parcel) = self.waiting.pop_front() {
-            self.spare(parcel);
-        }
-        Some(taken)
-    }
-
     fn next_arrival(&mut self) -> Option<Arrival> {
         if self.is_lent {
             return None;
@@ -279,5 +255,33 @@ impl Btl for Loopback {
 
     fn disarm(&mut self) {
         self.doorbell.disarm();
+    }
+}
+
+impl FastPath for Loopback {
+    fn send_eager_on<S: Source>(
+        &mut self,
+        _route: Route,
+        header: &[u64],
+        payload: &mut S,
+    ) -> Result<(), Busy> {
+        self.send(self.me, header, payload)
+    }
+
+    fn look_out(&mut self, _route: Route, _looks: u32) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    fn receive_longer_if<T: Take>(&mut self, _route: Route, take: T) -> Option<T::Taken> {
+        // SAFETY: the parcel stays the first one, untouched, until the message is taken and its views are of no more use.
+        let (header, payload) = unsafe { self.waiting.front()?.views() };
+        if self.is_lent {
+            return None;
+        }
+        let taken = take.take(header, payload)?;
+        if let Some(parcel) = self.waiting.pop_front() {
+            self.spare(parcel);
+        }
+        Some(taken)
     }
 }

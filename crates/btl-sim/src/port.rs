@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use btl::{
-    Access, Arrival, Asleep, Btl, Busy, Event, Limits, MAX_HEADER_WORDS, Peer, Refusal, RemoteKey, Route,
-    SHORT, Sleep, Take,
+    Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, MAX_HEADER_WORDS, Peer, Refusal, RemoteKey,
+    Route, SHORT, Sleep, Take,
 };
 use mem::{PeerBytes, PeerSpace, Source, UserMem};
 
@@ -131,47 +131,6 @@ impl Btl for Port {
         self.take_from(peer.0).map(|(_, arrival)| arrival)
     }
 
-    fn route(&self, peer: Peer) -> Route {
-        Route(peer.0)
-    }
-
-    fn send_on<S: Source>(&mut self, route: Route, header: &[u64], payload: &mut S) -> Result<Asleep, Busy> {
-        if payload.remaining() > SHORT.min(self.limits.eager).min(self.limits.max_send) {
-            return Err(Busy);
-        }
-        self.send_eager_on(route, header, payload).map(|()| Asleep(false))
-    }
-
-    fn send_eager_on<S: Source>(
-        &mut self,
-        route: Route,
-        header: &[u64],
-        payload: &mut S,
-    ) -> Result<(), Busy> {
-        if route == Route::NONE { Err(Busy) } else { self.send(Peer(route.0), header, payload) }
-    }
-
-    fn receive_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
-        if route == Route::NONE {
-            return None;
-        }
-        let (path, arrival) = self.take_from(route.0)?;
-        let taken = take.take(arrival.header, arrival.payload);
-        let packet = self.held.take()?;
-        if taken.is_none() {
-            self.state.borrow_mut().path(route.0, self.rank, path).push_front(packet);
-        }
-        taken
-    }
-
-    fn receive_longer_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
-        self.receive_if(route, take)
-    }
-
-    fn look_out(&mut self, route: Route, _looks: u32) -> bool {
-        route != Route::NONE
-    }
-
     fn release(&mut self, _: Arrival) {
         assert!(self.held.take().is_some(), "no arrival is out");
     }
@@ -244,4 +203,47 @@ impl Btl for Port {
     }
 
     fn disarm(&mut self) {}
+}
+
+impl FastPath for Port {
+    fn route(&self, peer: Peer) -> Route {
+        Route(peer.0)
+    }
+
+    fn send_on<S: Source>(&mut self, route: Route, header: &[u64], payload: &mut S) -> Result<Asleep, Busy> {
+        if payload.remaining() > SHORT.min(self.limits.eager).min(self.limits.max_send) {
+            return Err(Busy);
+        }
+        self.send_eager_on(route, header, payload).map(|()| Asleep(false))
+    }
+
+    fn send_eager_on<S: Source>(
+        &mut self,
+        route: Route,
+        header: &[u64],
+        payload: &mut S,
+    ) -> Result<(), Busy> {
+        if route == Route::NONE { Err(Busy) } else { self.send(Peer(route.0), header, payload) }
+    }
+
+    fn receive_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
+        if route == Route::NONE {
+            return None;
+        }
+        let (path, arrival) = self.take_from(route.0)?;
+        let taken = take.take(arrival.header, arrival.payload);
+        let packet = self.held.take()?;
+        if taken.is_none() {
+            self.state.borrow_mut().path(route.0, self.rank, path).push_front(packet);
+        }
+        taken
+    }
+
+    fn receive_longer_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
+        self.receive_if(route, take)
+    }
+
+    fn look_out(&mut self, route: Route, _looks: u32) -> bool {
+        route != Route::NONE
+    }
 }

@@ -11,7 +11,9 @@ use crate::peers::PeerAddress;
 use crate::quota::Quota;
 use crate::rdma::Transfer;
 use crate::stats::Stats;
-use btl::{Access, Arrival, Asleep, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take};
+use btl::{
+    Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take,
+};
 use core::fmt;
 use gni::{
     Clock, Cq, Gni, JobResource, MemFlags, MemHandle, MsgqMessage, ResourceUse, SmsgAttr, SmsgType, Time,
@@ -358,40 +360,6 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
         self.next_message(connection)
     }
 
-    /// A route is the peer's number.
-    fn route(&self, peer: Peer) -> Route {
-        Route(peer.0)
-    }
-
-    /// The NIC rings the peer.
-    #[inline]
-    fn send_on<S: Source>(&mut self, route: Route, header: &[u64], payload: &mut S) -> Result<Asleep, Busy> {
-        self.send_message(Peer(route.0), header, payload).map(|()| Asleep(false))
-    }
-
-    #[inline]
-    fn send_eager_on<S: Source>(
-        &mut self,
-        route: Route,
-        header: &[u64],
-        payload: &mut S,
-    ) -> Result<(), Busy> {
-        self.send_message(Peer(route.0), header, payload)
-    }
-
-    #[inline]
-    fn receive_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
-        self.take_message(self.connections.of(Peer(route.0))?, take)
-    }
-
-    /// Whoever only looks here takes no turns, so that some are taken before the looks.
-    #[inline]
-    fn look_out(&mut self, route: Route, looks: u32) -> bool {
-        let Some(connection) = self.connections.of(Peer(route.0)) else { return false };
-        self.take_turn_among_looks();
-        self.has_message(connection, looks)
-    }
-
     #[inline]
     fn release(&mut self, arrival: Arrival) {
         self.release_token(Token::unpack(arrival.token));
@@ -462,5 +430,41 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
 
     fn disarm(&mut self) {
         self.nic.disarm();
+    }
+}
+
+impl<N: Gni, C: Clock> FastPath for Ugni<N, C> {
+    /// A route is the peer's number.
+    fn route(&self, peer: Peer) -> Route {
+        Route(peer.0)
+    }
+
+    /// The NIC rings the peer.
+    #[inline]
+    fn send_on<S: Source>(&mut self, route: Route, header: &[u64], payload: &mut S) -> Result<Asleep, Busy> {
+        self.send_message(Peer(route.0), header, payload).map(|()| Asleep(false))
+    }
+
+    #[inline]
+    fn send_eager_on<S: Source>(
+        &mut self,
+        route: Route,
+        header: &[u64],
+        payload: &mut S,
+    ) -> Result<(), Busy> {
+        self.send_message(Peer(route.0), header, payload)
+    }
+
+    #[inline]
+    fn receive_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
+        self.take_message(self.connections.of(Peer(route.0))?, take)
+    }
+
+    /// Whoever only looks here takes no turns, so that some are taken before the looks.
+    #[inline]
+    fn look_out(&mut self, route: Route, looks: u32) -> bool {
+        let Some(connection) = self.connections.of(Peer(route.0)) else { return false };
+        self.take_turn_among_looks();
+        self.has_message(connection, looks)
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use btl::{Access, Arrival, Asleep, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take};
+use btl::{
+    Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take,
+};
 use mem::{Source, UserMem};
 use shm::cell::Pool;
 use shm::doorbell::Doorbell;
@@ -108,56 +110,6 @@ impl Btl for Vader {
         self.send_message(peer, header, payload)
     }
 
-    /// A peer's place on the node.
-    fn route(&self, peer: Peer) -> Route {
-        if self.reaches(peer) { Route(self.local_of[peer.0 as usize]) } else { Route::NONE }
-    }
-
-    #[inline(always)]
-    fn send_on<S: Source>(&mut self, route: Route, header: &[u64], payload: &mut S) -> Result<Asleep, Busy> {
-        self.send_at_once(route.0, header, payload)
-    }
-
-    fn finds_room(&mut self, route: Route) -> bool {
-        self.links.get_mut(route.0 as usize).is_some_and(|link| link.outbound.finds_room())
-    }
-
-    fn wake(&mut self, route: Route) {
-        if let Some(link) = self.links.get(route.0 as usize) {
-            ring(link.doorbell);
-        }
-    }
-
-    #[inline]
-    fn send_eager_on<S: Source>(
-        &mut self,
-        route: Route,
-        header: &[u64],
-        payload: &mut S,
-    ) -> Result<(), Busy> {
-        self.send_longer_at_once(route.0, header, payload)
-    }
-
-    #[inline(always)]
-    fn receive_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
-        self.next_of_one_if(route.0, take)
-    }
-
-    #[inline(always)]
-    fn receive_within<T: Take>(&mut self, route: Route, looks: u32, take: T) -> Option<T::Taken> {
-        self.next_of_one_within(route.0, looks, take)
-    }
-
-    #[inline(always)]
-    fn look_out(&mut self, route: Route, looks: u32) -> bool {
-        self.look_out_for_one(route.0, looks)
-    }
-
-    #[inline(always)]
-    fn receive_longer_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
-        self.longer_of_one_if(route.0, take)
-    }
-
     #[inline(always)]
     fn next_arrival(&mut self) -> Option<Arrival> {
         self.next_of_all()
@@ -258,5 +210,57 @@ impl Btl for Vader {
     fn disarm(&mut self) {
         self.room_was_missing = false;
         self.doorbell.disarm();
+    }
+}
+
+impl FastPath for Vader {
+    /// A peer's place on the node.
+    fn route(&self, peer: Peer) -> Route {
+        if self.reaches(peer) { Route(self.local_of[peer.0 as usize]) } else { Route::NONE }
+    }
+
+    #[inline(always)]
+    fn send_on<S: Source>(&mut self, route: Route, header: &[u64], payload: &mut S) -> Result<Asleep, Busy> {
+        self.send_at_once(route.0, header, payload)
+    }
+
+    fn finds_room(&mut self, route: Route) -> bool {
+        self.links.get_mut(route.0 as usize).is_some_and(|link| link.outbound.finds_room())
+    }
+
+    fn wake(&mut self, route: Route) {
+        if let Some(link) = self.links.get(route.0 as usize) {
+            ring(link.doorbell);
+        }
+    }
+
+    #[inline]
+    fn send_eager_on<S: Source>(
+        &mut self,
+        route: Route,
+        header: &[u64],
+        payload: &mut S,
+    ) -> Result<(), Busy> {
+        self.send_longer_at_once(route.0, header, payload)
+    }
+
+    #[inline(always)]
+    fn receive_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
+        self.next_of_one_if(route.0, take)
+    }
+
+    #[inline(always)]
+    fn receive_within<T: Take>(&mut self, route: Route, looks: u32, take: T) -> Option<T::Taken> {
+        self.next_of_one_within(route.0, looks, take)
+    }
+
+    #[inline(always)]
+    fn look_out(&mut self, route: Route, looks: u32) -> bool {
+        self.look_out_for_one(route.0, looks)
+    }
+
+    #[inline(always)]
+    fn receive_longer_if<T: Take>(&mut self, route: Route, take: T) -> Option<T::Taken> {
+        self.longer_of_one_if(route.0, take)
     }
 }

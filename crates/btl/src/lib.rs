@@ -6,6 +6,14 @@
 //! protocol code above needs no lock, clock or global, and the same code runs over real transports, over the
 //! aggregate of several (`bml`) and over simulated ones on virtual time.
 //!
+//! # Who takes what arrives
+//!
+//! Message layers, windows, files and connections share the transports of a process. The first byte of a frame's header
+//! and the highest byte of a cookie name a [`Class`]. Transports carry both and read neither. One owner calls [`poll`]
+//! with its [`Receiver`], which hands each arrival and each end of a get or put to the taker of its class and counts what
+//! nobody takes ([`Strays`]). A lost peer concerns all classes. The frames of all classes but the message layer's, which
+//! has flow control of its own, are bounded by [`Credits`].
+//!
 //! # What a transport promises
 //!
 //! * **Delivery.** A message whose [`Btl::send`] returned `Ok` arrives once, whole and unchanged, unless an
@@ -22,9 +30,20 @@
 //! * **Progress.** Work is done inside calls of this trait only. A transport that needs a helper thread says
 //!   so in its documentation and stops it when the rank enters MPI.
 //! * **Waiting.** [`Btl::arm`] announces that the owner is about to sleep; see there.
+//! * **Fast verbs.** [`FastPath`] is optional: its methods may do nothing.
 //!
 //! No method blocks. No method allocates on its straight path.
 #![forbid(unsafe_code)]
+
+mod class;
+mod credits;
+mod fast_path;
+mod poll;
+
+pub use class::{Class, Stray, Strays};
+pub use credits::{Credits, Dishonest};
+pub use fast_path::{Asleep, FastPath, Route, SHORT, Take};
+pub use poll::{Bounds, Receiver, poll};
 
 use mem::{PeerBytes, Source, UserMem};
 use std::ops::Range;
@@ -36,10 +55,6 @@ pub struct Peer(pub u32);
 
 /// Most header words (8 bytes each) that a message may carry.
 pub const MAX_HEADER_WORDS: usize = 8;
-
-/// Most payload bytes of a message that [`Btl::send_on`] takes, where the eager limit is not lower still: what two cache
-/// lines hold beside a word of the transport and a header of two words.
-pub const SHORT: usize = 104;
 
 /// Nothing was taken; try again later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,7 +111,7 @@ pub enum Access {
 pub struct Arrival {
     /// Who sent it, as the transport knows it (not as the message claims).
     pub peer: Peer,
-    /// The PML's header.
+    /// The header, as it was sent; its first byte names the [`Class`].
     pub header: PeerBytes<'static>,
     /// The payload, whole.
     pub payload: PeerBytes<'static>,
@@ -124,33 +139,6 @@ pub struct Sleep {
     pub expected: u32,
 }
 
-/// Where a transport reaches a peer, found out once ([`Btl::route`]) and kept by the owner, so that the straight
-/// path of a short message does not look it up again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Route(pub u32);
-
-impl Route {
-    /// Leads nowhere: [`Btl::send_on`] is [`Busy`], [`Btl::receive_if`] finds nothing.
-    pub const NONE: Route = Route(u32::MAX);
-}
-
-/// Whether the peer of a [`Btl::send_on`] seems to sleep, so that the caller must [`Btl::wake`] it.
-#[must_use]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Asleep(pub bool);
-
-/// What is done with a message that [`Btl::receive_if`] shows. A trait of one method and not a closure, because
-/// methods can be inlined by attribute.
-pub trait Take {
-    /// What comes of it.
-    type Taken;
-    /// Whether the message after this one is likely to be wanted, too.
-    const MORE: bool = false;
-
-    /// Takes the message, or leaves it where it is.
-    fn take(self, header: PeerBytes<'_>, payload: PeerBytes<'_>) -> Option<Self::Taken>;
-}
-
 /// A byte transfer layer; see the module's documentation for the promises.
 pub trait Btl {
     /// The limits towards `peer`; constant while the peer lives.
@@ -175,75 +163,6 @@ pub trait Btl {
     /// source. May return `None` although [`Btl::next_arrival`] would find one.
     fn next_arrival_from(&mut self, peer: Peer) -> Option<Arrival>;
 
-    /// Where `peer` is reached; constant while the peer lives.
-    fn route(&self, _peer: Peer) -> Route {
-        Route::NONE
-    }
-
-    /// As [`Btl::send`], to the peer that `route` leads to, for messages so short that it takes a few stores: at
-    /// most [`SHORT`] bytes of payload. Waking the peer is left to the caller, who by then has nothing to remember.
-    ///
-    /// # Errors
-    /// [`Busy`]; nothing was taken from `payload`. `send` may succeed all the same.
-    #[inline(always)]
-    fn send_on<S: Source>(
-        &mut self,
-        _route: Route,
-        _header: &[u64],
-        _payload: &mut S,
-    ) -> Result<Asleep, Busy> {
-        Err(Busy)
-    }
-
-    /// Whether a [`Btl::send_on`] that was [`Busy`] for want of room, as far as was known, would now succeed.
-    fn finds_room(&mut self, _route: Route) -> bool {
-        false
-    }
-
-    /// Wakes the peer that `route` leads to, after a [`Btl::send_on`] that found it asleep.
-    fn wake(&mut self, _route: Route) {}
-
-    /// As [`Btl::send`], to the peer that `route` leads to, of up to [`Limits::eager`] bytes, if it can be written
-    /// straight to where the peer looks.
-    ///
-    /// # Errors
-    /// [`Busy`]; nothing was taken from `payload`. `send` may succeed all the same.
-    fn send_eager_on<S: Source>(
-        &mut self,
-        _route: Route,
-        _header: &[u64],
-        _payload: &mut S,
-    ) -> Result<(), Busy> {
-        Err(Busy)
-    }
-
-    /// Shows the next message on `route`, if it can be seen at once and is short, to `take`, and gives its memory
-    /// back if that takes it; if not, the message stays the next one. No arrival may be out. May find nothing
-    /// although [`Btl::next_arrival_from`] would.
-    #[inline(always)]
-    fn receive_if<T: Take>(&mut self, _route: Route, _take: T) -> Option<T::Taken> {
-        None
-    }
-
-    /// As [`Btl::receive_if`], looking for the message up to `looks` times in a row, without giving way. Whatever can be
-    /// done before the message comes is done then.
-    #[inline(always)]
-    fn receive_within<T: Take>(&mut self, route: Route, _looks: u32, take: T) -> Option<T::Taken> {
-        self.receive_if(route, take)
-    }
-
-    /// Looks for the next message on `route`, short or not, up to `looks` times in a row, without giving way; whether
-    /// it is there.
-    #[inline(always)]
-    fn look_out(&mut self, _route: Route, _looks: u32) -> bool {
-        false
-    }
-
-    /// As [`Btl::receive_if`], for messages that are not short.
-    fn receive_longer_if<T: Take>(&mut self, _route: Route, _take: T) -> Option<T::Taken> {
-        None
-    }
-
     /// Gives an arrival's memory back to the transport.
     fn release(&mut self, arrival: Arrival);
 
@@ -260,7 +179,7 @@ pub trait Btl {
     fn conceal(&mut self, peer: Peer, key: RemoteKey);
 
     /// Fetches `local.len()` bytes from `offset` of the memory that `peer` exposed as `key`, into `local`.
-    /// Completion is reported with `cookie`.
+    /// Completion is reported with `cookie`, whose highest byte names the [`Class`] that asks.
     ///
     /// # Errors
     /// [`Refusal`]; nothing was begun.

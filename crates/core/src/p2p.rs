@@ -4,7 +4,7 @@
 //! from there to the user's buffer. Everything else goes through `start_send` and `start_recv`.
 
 use abi::{Address, Count, Datatype, Error, Result, Status};
-use btl::{Btl, Route};
+use btl::{FastPath, Route};
 use mem::UserMem;
 use platform::waiter::Waiter;
 use pml_ob1::{Data, Done, Mode, Pattern, ReqId, SendTo, Sent};

@@ -15,7 +15,7 @@
 //!               ◄────────────── CANCEL_ACK 0
 //! ```
 
-use btl::{Btl, Busy, Peer};
+use btl::{Busy, FastPath, Peer};
 
 use crate::frame::{Body, Control, Envelope, Sequenced};
 use crate::peers::Queued;
@@ -25,7 +25,7 @@ use crate::{Ob1, sending};
 impl Ob1 {
     /// Asks for the end of a request. It completes in any case: with the cancelled mark, or as if this had
     /// not been called.
-    pub fn cancel<B: Btl>(&mut self, btl: &mut B, id: ReqId) {
+    pub fn cancel<B: FastPath>(&mut self, btl: &mut B, id: ReqId) {
         let Some(request) = self.requests.get_mut(id.0) else { return };
         let owner = request.owner;
         match &mut request.state {
@@ -49,7 +49,7 @@ impl Ob1 {
     }
 
     /// Sends CANCEL.
-    pub(crate) fn ask_to_cancel<B: Btl>(&mut self, btl: &mut B, id: ReqId) -> Result<(), Busy> {
+    pub(crate) fn ask_to_cancel<B: FastPath>(&mut self, btl: &mut B, id: ReqId) -> Result<(), Busy> {
         let Some(send) = sending(&mut self.requests, id) else { return Ok(()) };
         let peer = self.peers.entry(send.to.peer);
         let body = Body::Cancel { sender: id.0 };
@@ -60,7 +60,13 @@ impl Ob1 {
     }
 
     /// CANCEL: a sender wants its message back.
-    pub(crate) fn on_cancel<B: Btl>(&mut self, btl: &mut B, peer: Peer, envelope: Envelope, sender: u32) {
+    pub(crate) fn on_cancel<B: FastPath>(
+        &mut self,
+        btl: &mut B,
+        peer: Peer,
+        envelope: Envelope,
+        sender: u32,
+    ) {
         let message = self
             .unexpected
             .find_of_sender(&envelope, peer, sender)
@@ -73,7 +79,7 @@ impl Ob1 {
     }
 
     /// CANCEL_ACK: the receiver has decided.
-    pub(crate) fn on_cancel_ack<B: Btl>(&mut self, btl: &mut B, peer: Peer, id: ReqId, cancelled: bool) {
+    pub(crate) fn on_cancel_ack<B: FastPath>(&mut self, btl: &mut B, peer: Peer, id: ReqId, cancelled: bool) {
         let asked = sending(&mut self.requests, id)
             .filter(|send| send.to.peer == peer && send.cancel == Cancel::Asked);
         let Some(send) = asked else {

@@ -1,6 +1,7 @@
 //! The frames that two processes exchange: layouts, writing and reading.
 //!
-//! All words are 64 bits, native byte order; bit 0 is the lowest. Word 0 begins with the kind in every frame.
+//! All words are 64 bits, native byte order; bit 0 is the lowest. Word 0 begins with the kind in every frame; all kinds are
+//! of the class [`Class::Pml`].
 //!
 //! Sequenced frames. What MPI orders: one number series per pair of processes and direction.
 //!
@@ -47,7 +48,7 @@
 //!          └────────────────────────────────────┘
 //! ```
 
-use btl::{Btl, Busy, MAX_HEADER_WORDS, Peer, RemoteKey};
+use btl::{Btl, Busy, Class, MAX_HEADER_WORDS, Peer, RemoteKey};
 use mem::{PeerBytes, UserMem};
 
 /// What a message is matched by. In a receive, source and tag may be the wildcards, which are negative;
@@ -145,17 +146,17 @@ pub enum Control {
 /// Sequence numbers wrap here.
 pub const SEQUENCES: u32 = 1 << 24;
 
-const MATCH: u8 = 1;
-const SYNC: u8 = 2;
-const RTS: u8 = 3;
-const CANCEL: u8 = 4;
-const CTS: u8 = 5;
-const RTR: u8 = 6;
-const FRAG: u8 = 7;
-const ACK: u8 = 8;
-const FIN: u8 = 9;
-const CANCEL_ACK: u8 = 10;
-const CONGESTION: u8 = 11;
+const MATCH: u8 = Class::Pml.byte(1);
+const SYNC: u8 = Class::Pml.byte(2);
+const RTS: u8 = Class::Pml.byte(3);
+const CANCEL: u8 = Class::Pml.byte(4);
+const CTS: u8 = Class::Pml.byte(5);
+const RTR: u8 = Class::Pml.byte(6);
+const FRAG: u8 = Class::Pml.byte(7);
+const ACK: u8 = Class::Pml.byte(8);
+const FIN: u8 = Class::Pml.byte(9);
+const CANCEL_ACK: u8 = Class::Pml.byte(10);
+const CONGESTION: u8 = Class::Pml.byte(11);
 
 const HAS_KEY: u64 = 1 << 32;
 const CAN_PUT: u64 = 1 << 33;

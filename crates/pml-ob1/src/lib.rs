@@ -58,7 +58,7 @@ mod unexpected;
 use std::collections::VecDeque;
 
 use abi::{Error, Status};
-use btl::{Btl, Peer};
+use btl::{FastPath, Peer};
 use slab::Slab;
 
 pub use crate::data::{Data, Stream};
@@ -318,7 +318,7 @@ impl Ob1 {
     }
 
     /// Ends a request: what it exposed is concealed, its buffer is no longer touched, its result can be had.
-    fn finish<B: Btl>(&mut self, btl: &mut B, id: ReqId, done: Done) {
+    fn finish<B: FastPath>(&mut self, btl: &mut B, id: ReqId, done: Done) {
         let Some(request) = self.requests.get_mut(id.0) else { return };
         if let Some((peer, exposed)) = request.state.transfer() {
             self.unfinished -= 1;

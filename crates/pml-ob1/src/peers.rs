@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use btl::{Btl, Peer, Route};
+use btl::{FastPath, Peer, Route};
 
 use crate::frame::{Control, Place, Sequenced};
 use crate::payload::Payload;
@@ -116,7 +116,7 @@ impl Peers {
 
 impl PeerState {
     /// Learns route and eager limit, once.
-    pub fn learn<B: Btl>(&mut self, btl: &B, peer: Peer) {
+    pub fn learn<B: FastPath>(&mut self, btl: &B, peer: Peer) {
         if self.eager == 0 {
             let limits = btl.limits(peer);
             self.eager = limits.eager.min(limits.max_send).saturating_add(1);

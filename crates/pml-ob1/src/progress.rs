@@ -1,6 +1,6 @@
 //! Progress: arrivals, events, what waits for room, congestion, lost peers.
 
-use btl::{Arrival, Btl, Event, Peer};
+use btl::{Arrival, Bounds, Event, FastPath, Peer, Receiver};
 use mem::PeerBytes;
 
 use crate::Ob1;
@@ -21,30 +21,39 @@ pub(crate) struct Congestion {
     by_frames: bool,
 }
 
-/// Most events taken from the transport, and most waiting items sent per peer, in one turn.
-const EVENTS_PER_TURN: usize = 32;
+/// Most waiting items sent per peer in one turn.
 const WAITING_PER_TURN: usize = 64;
 
-impl Ob1 {
-    /// Takes what has arrived, goes on with transfers, and sends what waits for room: a bounded amount of each.
-    /// Returns how many things happened; 0 means that calling again at once is of no use.
-    pub fn progress<B: Btl>(&mut self, btl: &mut B) -> usize {
-        let mut happened = 0;
-        let awaited = self.awaits_messages();
-        for _ in 0..self.config.arrivals_per_turn {
-            let Some(arrival) = btl.next_arrival() else { break };
-            self.accept(btl, arrival);
-            happened += 1;
-            if awaited && !self.awaits_messages() {
-                // What comes now is unexpected, and better off with the transport until someone asks for it.
-                break;
+impl<B: FastPath> Receiver<B> for Ob1 {
+    fn accept(&mut self, btl: &mut B, arrival: &Arrival) {
+        let Arrival { peer, header, payload, .. } = *arrival;
+        if let Some((sequence, envelope)) = frame::plain(header) {
+            if !self.accept_awaited(peer, sequence, &envelope, payload) {
+                self.on_sequenced(btl, peer, Sequenced { sequence, envelope, body: Body::Eager }, payload);
             }
+            return;
         }
-        for _ in 0..EVENTS_PER_TURN {
-            let Some(event) = btl.next_event() else { break };
-            self.on_event(btl, event);
-            happened += 1;
+        match Frame::parse(header, payload.len()) {
+            Some(Frame::Sequenced(frame)) => self.on_sequenced(btl, peer, frame, payload),
+            Some(Frame::Control(control)) => self.on_control(btl, peer, control, payload),
+            None => self.counts.bad_frames += 1,
         }
+    }
+
+    fn on_event(&mut self, btl: &mut B, event: Event) {
+        match event {
+            Event::Done(cookie) => self.piece_over(btl, cookie, false),
+            Event::Failed(cookie) => self.piece_over(btl, cookie, true),
+            Event::PeerLost(peer) => self.peer_lost(btl, peer),
+        }
+    }
+
+    fn awaits(&self) -> bool {
+        self.awaits_messages()
+    }
+
+    fn advance(&mut self, btl: &mut B) -> usize {
+        let mut happened = 0;
         if !self.waiting.is_empty() {
             happened += self.send_waiting(btl);
         }
@@ -52,6 +61,14 @@ impl Ob1 {
             happened += self.take_turns(btl);
         }
         happened
+    }
+}
+
+impl Ob1 {
+    /// Polls a transport that nobody else receives from; see [`btl::poll`].
+    pub fn progress<B: FastPath>(&mut self, btl: &mut B) -> usize {
+        let bounds = Bounds { arrivals: self.config.arrivals_per_turn, ..Bounds::USUAL };
+        btl::poll(btl, self, bounds)
     }
 
     /// Whether there are receives without a message, or requests that wait for an answer.
@@ -62,24 +79,6 @@ impl Ob1 {
     /// A lost peer, each once, for the owner to act on.
     pub fn next_lost(&mut self) -> Option<Peer> {
         self.lost.pop()
-    }
-
-    /// Treats one arrival and gives it back.
-    pub(crate) fn accept<B: Btl>(&mut self, btl: &mut B, arrival: Arrival) {
-        let Arrival { peer, header, payload, .. } = arrival;
-        if let Some((sequence, envelope)) = frame::plain(header) {
-            if !self.accept_awaited(peer, sequence, &envelope, payload) {
-                self.on_sequenced(btl, peer, Sequenced { sequence, envelope, body: Body::Eager }, payload);
-            }
-            btl.release(arrival);
-            return;
-        }
-        match Frame::parse(header, payload.len()) {
-            Some(Frame::Sequenced(frame)) => self.on_sequenced(btl, peer, frame, payload),
-            Some(Frame::Control(control)) => self.on_control(btl, peer, control, payload),
-            None => self.counts.bad_frames += 1,
-        }
-        btl.release(arrival);
     }
 
     /// Treats an eager message that is the next in its order and has its receive: the short way for a program
@@ -102,7 +101,13 @@ impl Ob1 {
         true
     }
 
-    fn on_sequenced<B: Btl>(&mut self, btl: &mut B, peer: Peer, frame: Sequenced, payload: PeerBytes<'_>) {
+    fn on_sequenced<B: FastPath>(
+        &mut self,
+        btl: &mut B,
+        peer: Peer,
+        frame: Sequenced,
+        payload: PeerBytes<'_>,
+    ) {
         let state = self.peers.entry(peer);
         state.learn(btl, peer);
         let ahead = state.expected.to(frame.sequence);
@@ -130,7 +135,7 @@ impl Ob1 {
 
     /// Treats the parked frames whose turn has come.
     #[cold]
-    pub(crate) fn resume_parked<B: Btl>(&mut self, btl: &mut B, peer: Peer) {
+    pub(crate) fn resume_parked<B: FastPath>(&mut self, btl: &mut B, peer: Peer) {
         while let Some((frame, payload)) = self.peers.entry(peer).unpark() {
             let state = self.peers.entry(peer);
             state.expected.advance();
@@ -140,7 +145,7 @@ impl Ob1 {
     }
 
     /// A sequenced frame whose turn it is.
-    fn in_order<B: Btl>(&mut self, btl: &mut B, peer: Peer, frame: Sequenced, payload: PeerBytes<'_>) {
+    fn in_order<B: FastPath>(&mut self, btl: &mut B, peer: Peer, frame: Sequenced, payload: PeerBytes<'_>) {
         let Sequenced { envelope, body, .. } = frame;
         if let Body::Cancel { sender } = body {
             self.on_cancel(btl, peer, envelope, sender);
@@ -159,7 +164,7 @@ impl Ob1 {
         }
     }
 
-    fn on_control<B: Btl>(&mut self, btl: &mut B, peer: Peer, control: Control, payload: PeerBytes<'_>) {
+    fn on_control<B: FastPath>(&mut self, btl: &mut B, peer: Peer, control: Control, payload: PeerBytes<'_>) {
         match control {
             Control::Ack { sender } => self.on_ack(btl, peer, ReqId(sender)),
             Control::Fin { receiver } => self.on_fin(btl, peer, ReqId(receiver)),
@@ -184,16 +189,8 @@ impl Ob1 {
         }
     }
 
-    fn on_event<B: Btl>(&mut self, btl: &mut B, event: Event) {
-        match event {
-            Event::Done(cookie) => self.piece_over(btl, cookie, false),
-            Event::Failed(cookie) => self.piece_over(btl, cookie, true),
-            Event::PeerLost(peer) => self.peer_lost(btl, peer),
-        }
-    }
-
     /// Sends a control frame, now or when there is room.
-    pub(crate) fn control<B: Btl>(&mut self, btl: &mut B, peer: Peer, control: Control) {
+    pub(crate) fn control<B: FastPath>(&mut self, btl: &mut B, peer: Peer, control: Control) {
         let state = self.peers.entry(peer);
         if state.lost {
             return;
@@ -211,7 +208,7 @@ impl Ob1 {
     }
 
     #[cold]
-    fn send_waiting<B: Btl>(&mut self, btl: &mut B) -> usize {
+    fn send_waiting<B: FastPath>(&mut self, btl: &mut B) -> usize {
         let mut sent = 0;
         let mut index = 0;
         while let Some(&peer) = self.waiting.get(index) {
@@ -234,7 +231,7 @@ impl Ob1 {
     }
 
     /// Sends what waits longest for room at `peer`. `false`: nothing does, or there is none.
-    fn send_first_waiting<B: Btl>(&mut self, btl: &mut B, peer: Peer) -> bool {
+    fn send_first_waiting<B: FastPath>(&mut self, btl: &mut B, peer: Peer) -> bool {
         let sent = match self.peers.entry(peer).front() {
             None => return false,
             Some(Queued::Control(control)) => control.header().send(btl, peer),
@@ -248,7 +245,7 @@ impl Ob1 {
     }
 
     /// Gives each transfer that wants one a turn.
-    fn take_turns<B: Btl>(&mut self, btl: &mut B) -> usize {
+    fn take_turns<B: FastPath>(&mut self, btl: &mut B) -> usize {
         let turns = self.work.len();
         for _ in 0..turns {
             let Some(id) = self.work.pop_front() else { break };
@@ -265,7 +262,7 @@ impl Ob1 {
     }
 
     /// Kept payload grew, by a message of `peer`: congestion begins at half of the cap.
-    fn note_kept<B: Btl>(&mut self, btl: &mut B, peer: Peer) {
+    fn note_kept<B: FastPath>(&mut self, btl: &mut B, peer: Peer) {
         let bytes = self.unexpected.bytes();
         self.counts.unexpected_bytes_peak = self.counts.unexpected_bytes_peak.max(bytes);
         if !self.congestion.on {
@@ -286,21 +283,21 @@ impl Ob1 {
     }
 
     /// Gives kept payload back: congestion ends at a quarter of the cap.
-    pub(crate) fn give_back<B: Btl>(&mut self, btl: &mut B, body: &Body, payload: Payload) {
+    pub(crate) fn give_back<B: FastPath>(&mut self, btl: &mut B, body: &Body, payload: Payload) {
         self.unexpected.give_back(body, payload);
         self.check_congestion(btl);
     }
 
     /// To be called when less payload is kept than before.
     #[inline(always)]
-    pub(crate) fn check_congestion<B: Btl>(&mut self, btl: &mut B) {
+    pub(crate) fn check_congestion<B: FastPath>(&mut self, btl: &mut B) {
         if self.congestion.on && self.unexpected.bytes() <= self.config.unexpected_cap / 4 {
             self.end_congestion(btl);
         }
     }
 
     #[cold]
-    fn end_congestion<B: Btl>(&mut self, btl: &mut B) {
+    fn end_congestion<B: FastPath>(&mut self, btl: &mut B) {
         self.congestion.on = false;
         self.congestion.epoch = self.congestion.epoch.wrapping_add(1);
         let epoch = self.congestion.epoch;
@@ -314,7 +311,7 @@ impl Ob1 {
 
     /// `peer` is gone: what depends on it ends with `ERR_PROC_ABORTED`. Whole messages from it can still be
     /// received.
-    pub fn peer_lost<B: Btl>(&mut self, btl: &mut B, peer: Peer) {
+    pub fn peer_lost<B: FastPath>(&mut self, btl: &mut B, peer: Peer) {
         let state = self.peers.entry(peer);
         if state.lost {
             return;

@@ -1,13 +1,13 @@
 //! Receiving: posting, probing, and what happens when a message meets its receive.
 
 use abi::Status;
-use btl::{Access, Arrival, Btl, Peer, Take};
+use btl::{Access, Arrival, FastPath, Peer, Receiver, Take};
 use mem::{PeerBytes, UserMem};
 
 use crate::data::Data;
 use crate::frame::{self, Body, Control, Envelope, Frame, Place, Rendezvous, Sequenced};
 use crate::posted::Posted;
-use crate::request::{Done, MessageId, Pieces, Post, Receive, ReceiveStage, ReqId, State};
+use crate::request::{Done, MessageId, Pieces, Post, Receive, ReceiveStage, ReqId, SERIALS, State};
 use crate::unexpected::Message;
 use crate::{Ob1, Pattern, Requests, status_of};
 
@@ -18,7 +18,7 @@ impl Ob1 {
     /// A program that posts one receive after the other looks at the transport here, so that messages that come
     /// meanwhile do not pile up there.
     #[inline]
-    pub fn irecv_now<B: Btl>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<ReqId> {
+    pub fn irecv_now<B: FastPath>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<ReqId> {
         if self.unexpected.len() != 0 || self.requests.is_full() {
             return None;
         }
@@ -44,7 +44,7 @@ impl Ob1 {
 
     /// Lets posted receives have messages of `peer` that are here, as long as the next one belongs to one of them.
     #[inline]
-    fn receive_awaited<B: Btl>(&mut self, btl: &mut B, peer: Peer) -> Look {
+    fn receive_awaited<B: FastPath>(&mut self, btl: &mut B, peer: Peer) -> Look {
         let Ob1 { peers, posted, requests, .. } = self;
         let Some(state) = peers.get(peer).filter(|state| !state.has_parked) else { return Look::Other };
         let (mut any, mut other) = (false, false);
@@ -71,7 +71,7 @@ impl Ob1 {
     /// The result of a complete request, whose name is free from then on. A receive that waits for a known process
     /// gets a few looks at what that sends before this gives up.
     #[inline]
-    pub fn take_awaited<B: Btl>(&mut self, btl: &mut B, id: ReqId, looks: u32) -> Option<Done> {
+    pub fn take_awaited<B: FastPath>(&mut self, btl: &mut B, id: ReqId, looks: u32) -> Option<Done> {
         let peer = match &self.requests.get(id.0)?.state {
             State::Done(_) => return self.take(id),
             State::Posted(Post { peer: Some(peer), .. }) => *peer,
@@ -106,7 +106,7 @@ impl Ob1 {
     /// Takes the oldest unexpected message that matches, else has one look at the transport: a message that is the
     /// next in its order and belongs to this receive is copied from the transport's memory to the user's; any
     /// other is treated as [`Ob1::progress`] would.
-    pub fn recv_now<B: Btl>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<Done> {
+    pub fn recv_now<B: FastPath>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<Done> {
         if pattern.tag >= 0
             && let Some(len) = self
                 .recv_short(btl, pattern, into, None)
@@ -126,7 +126,8 @@ impl Ob1 {
             None => btl.next_arrival()?,
         };
         let Some((envelope, waiting)) = self.is_next_for(&arrival, pattern) else {
-            self.accept(btl, arrival);
+            self.accept(btl, &arrival);
+            btl.release(arrival);
             return match self.recv_unexpected(btl, pattern, into) {
                 Oldest::Received(done) => Some(done),
                 Oldest::None | Oldest::Offer => None,
@@ -168,7 +169,7 @@ impl Ob1 {
     }
 
     /// Receives the oldest unexpected message that matches, if it came with its payload.
-    fn recv_unexpected<B: Btl>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Oldest {
+    fn recv_unexpected<B: FastPath>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Oldest {
         let Some(node) = self.unexpected.find(&pattern.envelope()) else { return Oldest::None };
         if matches!(self.unexpected.get(node), Some(Message { body: Body::Rendezvous(_), .. })) {
             return Oldest::Offer;
@@ -188,7 +189,7 @@ impl Ob1 {
     ///
     /// # Errors
     /// `ERR_NO_MEM` when all request names are in use; nothing was begun.
-    pub fn irecv<B: Btl>(&mut self, btl: &mut B, pattern: &Pattern, into: Data) -> abi::Result<ReqId> {
+    pub fn irecv<B: FastPath>(&mut self, btl: &mut B, pattern: &Pattern, into: Data) -> abi::Result<ReqId> {
         let envelope = pattern.envelope();
         if let Some(node) = self.unexpected.find(&envelope) {
             return self.receive_unexpected(btl, node, pattern.owner, into);
@@ -232,7 +233,7 @@ impl Ob1 {
     /// # Errors
     /// `ERR_REQUEST` when there is no such message; `ERR_NO_MEM` when all request names are in use. The message
     /// is still there then.
-    pub fn imrecv<B: Btl>(
+    pub fn imrecv<B: FastPath>(
         &mut self,
         btl: &mut B,
         message: MessageId,
@@ -247,7 +248,7 @@ impl Ob1 {
         Ok(id)
     }
 
-    fn receive_unexpected<B: Btl>(
+    fn receive_unexpected<B: FastPath>(
         &mut self,
         btl: &mut B,
         node: u32,
@@ -266,7 +267,7 @@ impl Ob1 {
     }
 
     /// A message meets its receive, which is queued no more.
-    pub(crate) fn deliver<B: Btl>(
+    pub(crate) fn deliver<B: FastPath>(
         &mut self,
         btl: &mut B,
         id: ReqId,
@@ -287,7 +288,7 @@ impl Ob1 {
 
     /// Starts the transfer of an offered message: by get, put or fragments, in this order of liking. `head`, the
     /// beginning that came with the offer, is stored while the sender prepares what follows it.
-    fn begin<B: Btl>(
+    fn begin<B: FastPath>(
         &mut self,
         btl: &mut B,
         id: ReqId,
@@ -311,7 +312,7 @@ impl Ob1 {
             self.finish(btl, id, Done::received(&envelope, accepted, total, owner));
             return self.control(btl, peer, Control::Ack { sender });
         }
-        self.serial = self.serial.wrapping_add(1);
+        self.serial = self.serial.wrapping_add(1) % SERIALS;
         let memory = post.data.contiguous().map(|memory| memory.part(0, accepted as usize));
         let stage = match memory {
             _ if !head.is_empty() => None,
@@ -344,7 +345,7 @@ impl Ob1 {
     }
 
     /// FRAG: a piece of a message.
-    pub(crate) fn on_frag<B: Btl>(
+    pub(crate) fn on_frag<B: FastPath>(
         &mut self,
         btl: &mut B,
         peer: Peer,
@@ -371,7 +372,7 @@ impl Ob1 {
     }
 
     /// FIN: all is put.
-    pub(crate) fn on_fin<B: Btl>(&mut self, btl: &mut B, peer: Peer, id: ReqId) {
+    pub(crate) fn on_fin<B: FastPath>(&mut self, btl: &mut B, peer: Peer, id: ReqId) {
         let Some((owner, receive)) = self.incoming(peer, id).filter(|(_, receive)| receive.is_exposed())
         else {
             self.counts.bad_frames += 1;
@@ -456,7 +457,7 @@ enum Oldest {
 }
 
 /// How `memory` would be filled by get, if sender, transport and alignment allow that.
-fn plan_get<B: Btl>(
+fn plan_get<B: FastPath>(
     btl: &mut B,
     peer: Peer,
     memory: UserMem,
@@ -477,7 +478,7 @@ fn plan_get<B: Btl>(
 }
 
 /// How a buffer in several runs would be filled by get: if it is wholly filled, and sender and transport allow that.
-fn plan_get_runs<B: Btl>(
+fn plan_get_runs<B: FastPath>(
     btl: &mut B,
     peer: Peer,
     data: &Data,
@@ -494,7 +495,12 @@ fn plan_get_runs<B: Btl>(
 }
 
 /// How `memory` would be filled by put, if sender and transport allow that.
-fn plan_put<B: Btl>(btl: &mut B, peer: Peer, memory: UserMem, offer: &Rendezvous) -> Option<ReceiveStage> {
+fn plan_put<B: FastPath>(
+    btl: &mut B,
+    peer: Peer,
+    memory: UserMem,
+    offer: &Rendezvous,
+) -> Option<ReceiveStage> {
     let limits = btl.limits(peer);
     if !offer.can_put || !limits.put || memory.len() < limits.min_rdma {
         return None;

@@ -1,7 +1,7 @@
 //! What is remembered of a send or receive from its start until its owner has seen the result.
 
 use abi::Status;
-use btl::{Peer, RemoteKey};
+use btl::{Class, Peer, RemoteKey};
 
 use crate::data::Data;
 use crate::frame::{Envelope, Rendezvous};
@@ -184,11 +184,14 @@ pub(crate) struct Pieces {
 impl Pieces {
     /// The cookie of this transfer's pieces; [`split_cookie`] is the way back.
     pub fn cookie(&self, id: ReqId) -> u64 {
-        (self.serial as u64) << 32 | id.0 as u64
+        Class::Pml.cookie((self.serial as u64) << 32 | id.0 as u64)
     }
 }
 
+/// Serial numbers wrap here: a cookie's highest byte names the class.
+pub(crate) const SERIALS: u32 = 1 << 24;
+
 /// The request and serial number in a cookie.
 pub(crate) fn split_cookie(cookie: u64) -> (ReqId, u32) {
-    (ReqId(cookie as u32), (cookie >> 32) as u32)
+    (ReqId(cookie as u32), (cookie >> 32) as u32 % SERIALS)
 }

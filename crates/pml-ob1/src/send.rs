@@ -1,12 +1,12 @@
 //! Sending: the straight path, the first frame of each protocol, the receiver's answers.
 
-use btl::{Access, Asleep, Btl, Busy, Limits, Peer, RemoteKey, Route};
+use btl::{Access, Asleep, Busy, FastPath, Limits, Peer, RemoteKey, Route};
 use mem::UserMem;
 
 use crate::data::Data;
 use crate::frame::{self, Body, Exposed, Origin, Rendezvous, Sequenced};
 use crate::peers::{ENVELOPE, PeerState, Queued};
-use crate::request::{Cancel, Done, Pieces, ReqId, Send, SendStage, State};
+use crate::request::{Cancel, Done, Pieces, ReqId, SERIALS, Send, SendStage, State};
 use crate::{Counters, Mode, Ob1, SendTo, sending};
 
 /// What [`Ob1::send_short`] did.
@@ -15,9 +15,9 @@ use crate::{Counters, Mode, Ob1, SendTo, sending};
 pub enum Sent {
     /// The message is sent.
     Awake,
-    /// The message is sent. The receiver seems to sleep: [`Btl::wake`] is to be called with this.
+    /// The message is sent. The receiver seems to sleep: [`FastPath::wake`] is to be called with this.
     Asleep(Route),
-    /// Nothing was done; there is no room as far as is known, and [`Btl::finds_room`] may know better.
+    /// Nothing was done; there is no room as far as is known, and [`FastPath::finds_room`] may know better.
     Full(Route),
     /// Nothing was done.
     Refused,
@@ -27,7 +27,7 @@ impl Ob1 {
     /// Sends a short message at once. `false`: nothing was done, use [`Ob1::isend`]; the message is long, payload
     /// is unwelcome, there is no room, others wait for room, or the peer's allowance must be renewed.
     #[inline]
-    pub fn send_now<B: Btl>(&mut self, btl: &mut B, to: &SendTo, data: UserMem) -> bool {
+    pub fn send_now<B: FastPath>(&mut self, btl: &mut B, to: &SendTo, data: UserMem) -> bool {
         match self.send_short(btl, to.peer, Origin::new(to.context, to.source), to.tag, data) {
             Sent::Awake => true,
             Sent::Asleep(route) => {
@@ -40,7 +40,7 @@ impl Ob1 {
 
     /// As [`Ob1::send_now`], but that what is rare is left to the caller, who by then has nothing to remember.
     #[inline(always)]
-    pub fn send_short<B: Btl>(
+    pub fn send_short<B: FastPath>(
         &mut self,
         btl: &mut B,
         to: Peer,
@@ -62,14 +62,14 @@ impl Ob1 {
 
     /// As [`Ob1::send_now`], for messages up to the eager limit.
     #[inline]
-    pub fn send_eager_now<B: Btl>(&mut self, btl: &mut B, to: &SendTo, data: UserMem) -> bool {
+    pub fn send_eager_now<B: FastPath>(&mut self, btl: &mut B, to: &SendTo, data: UserMem) -> bool {
         let Some(peer) = self.peers.get(to.peer) else { return false };
         data.len() < peer.open && send_whole_now(peer, &mut self.counts, btl, to, data)
     }
 
     /// As [`Ob1::send_now`], for messages that must be copied in any case: a rendezvous would only copy them once more,
     /// as long as they fit in one frame.
-    pub fn send_copied_now<B: Btl>(&mut self, btl: &mut B, to: &SendTo, data: UserMem) -> bool {
+    pub fn send_copied_now<B: FastPath>(&mut self, btl: &mut B, to: &SendTo, data: UserMem) -> bool {
         let most = btl.limits(to.peer).max_send;
         let Some(peer) = self.peers.get(to.peer) else { return false };
         if peer.open == 0 || data.len() > most {
@@ -86,7 +86,7 @@ impl Ob1 {
     ///
     /// # Errors
     /// `ERR_NO_MEM` when all request names are in use; nothing was begun.
-    pub fn isend<B: Btl>(
+    pub fn isend<B: FastPath>(
         &mut self,
         btl: &mut B,
         to: &SendTo,
@@ -133,7 +133,7 @@ impl Ob1 {
 
     /// Looks at what has arrived, then allows the peer's share of payload before the next look; none while payload
     /// is unwelcome there. A process that only sends would otherwise never learn that.
-    fn renew_allowance<B: Btl>(&mut self, btl: &mut B, peer: Peer) {
+    fn renew_allowance<B: FastPath>(&mut self, btl: &mut B, peer: Peer) {
         self.progress(btl);
         let allowance = if btl.congested(peer) { 0 } else { self.config.allowance() };
         self.peers.entry(peer).allow(allowance);
@@ -141,7 +141,7 @@ impl Ob1 {
 
     /// Sends the first frame of a queued send. The protocol is chosen here, as late as can be, since the peer may
     /// have become congested while the message waited.
-    pub(crate) fn launch<B: Btl>(&mut self, btl: &mut B, id: ReqId) -> Result<(), Busy> {
+    pub(crate) fn launch<B: FastPath>(&mut self, btl: &mut B, id: ReqId) -> Result<(), Busy> {
         let Some(send) = sending(&mut self.requests, id) else { return Ok(()) };
         let to = send.to;
         let total = send.data.total();
@@ -182,7 +182,7 @@ impl Ob1 {
     }
 
     /// ACK: the receiver has all it wants.
-    pub(crate) fn on_ack<B: Btl>(&mut self, btl: &mut B, peer: Peer, id: ReqId) {
+    pub(crate) fn on_ack<B: FastPath>(&mut self, btl: &mut B, peer: Peer, id: ReqId) {
         match self.offered(peer, id) {
             Some(_) => self.finish_send(btl, id),
             None => self.counts.bad_frames += 1,
@@ -190,7 +190,7 @@ impl Ob1 {
     }
 
     /// CTS: the receiver wants `accepted` bytes as fragments of its request `receiver`.
-    pub(crate) fn on_cts<B: Btl>(
+    pub(crate) fn on_cts<B: FastPath>(
         &mut self,
         btl: &mut B,
         peer: Peer,
@@ -212,7 +212,7 @@ impl Ob1 {
     }
 
     /// RTR: the receiver wants `accepted` bytes put into its memory `key`.
-    pub(crate) fn on_rtr<B: Btl>(
+    pub(crate) fn on_rtr<B: FastPath>(
         &mut self,
         btl: &mut B,
         peer: Peer,
@@ -221,7 +221,7 @@ impl Ob1 {
         accepted: u64,
         key: RemoteKey,
     ) {
-        self.serial = self.serial.wrapping_add(1);
+        self.serial = self.serial.wrapping_add(1) % SERIALS;
         let serial = self.serial;
         let Some(send) = self.offered(peer, id) else {
             self.counts.bad_frames += 1;
@@ -245,7 +245,7 @@ impl Ob1 {
     }
 
     /// Completes a send, or leaves that to the outstanding answer to its cancellation.
-    pub(crate) fn finish_send<B: Btl>(&mut self, btl: &mut B, id: ReqId) {
+    pub(crate) fn finish_send<B: FastPath>(&mut self, btl: &mut B, id: ReqId) {
         let Some(send) = sending(&mut self.requests, id) else { return };
         if send.cancel == Cancel::Asked {
             send.stage = SendStage::Finished;
@@ -258,7 +258,7 @@ impl Ob1 {
 
 /// Sends a message in one frame, if that can be done at once.
 #[inline(always)]
-fn send_whole_now<B: Btl>(
+fn send_whole_now<B: FastPath>(
     peer: &mut PeerState,
     counts: &mut Counters,
     btl: &mut B,
@@ -296,7 +296,7 @@ impl Send {
     }
 
     /// What the RTS says. Exposes the buffer if the receiver could get from it.
-    fn offer<B: Btl>(&mut self, btl: &mut B, id: ReqId) -> Rendezvous {
+    fn offer<B: FastPath>(&mut self, btl: &mut B, id: ReqId) -> Rendezvous {
         let total = self.data.total();
         let peer = self.to.peer;
         let mut offer = Rendezvous { total, sender: id.0, can_put: false, exposed: None };

@@ -1,7 +1,7 @@
 //! Receiving on the straight path: what is here, next in its order and named exactly needs no request.
 
 use abi::Status;
-use btl::{Btl, Peer, Take};
+use btl::{FastPath, Peer, Take};
 use mem::{PeerBytes, UserMem};
 
 use crate::frame::{self, Control, Place};
@@ -16,7 +16,7 @@ impl Ob1 {
     ///
     /// The status is filled here, since who fills it later must remember what with.
     #[inline(always)]
-    pub fn recv_short<B: Btl>(
+    pub fn recv_short<B: FastPath>(
         &mut self,
         btl: &mut B,
         pattern: &Pattern,
@@ -29,7 +29,7 @@ impl Ob1 {
 
     /// As [`Ob1::recv_short`], looking for the message up to `looks` times in a row if there is nothing else to look at.
     #[inline(always)]
-    pub fn recv_within<B: Btl>(
+    pub fn recv_within<B: FastPath>(
         &mut self,
         btl: &mut B,
         pattern: &Pattern,
@@ -46,7 +46,7 @@ impl Ob1 {
     }
 
     /// As [`Ob1::recv_short`], for messages that are not short, and those of synchronous mode.
-    pub fn recv_longer<B: Btl>(
+    pub fn recv_longer<B: FastPath>(
         &mut self,
         btl: &mut B,
         pattern: &Pattern,
@@ -74,7 +74,7 @@ impl Ob1 {
     }
 
     /// As [`Ob1::recv_short`], for a message that came before someone asked for it and is kept here.
-    pub fn recv_kept<B: Btl>(
+    pub fn recv_kept<B: FastPath>(
         &mut self,
         btl: &mut B,
         pattern: &Pattern,
@@ -93,7 +93,7 @@ impl Ob1 {
     }
 
     /// The result of a send in synchronous mode whose receiver's answer is the next message of `peer`.
-    pub(crate) fn take_acknowledged<B: Btl>(
+    pub(crate) fn take_acknowledged<B: FastPath>(
         &mut self,
         btl: &mut B,
         id: ReqId,

@@ -1,6 +1,6 @@
 //! Moving the payload of a rendezvous: fragments, puts, gets, and the way back from the latter two to the first.
 
-use btl::{Btl, Refusal};
+use btl::{FastPath, Refusal};
 
 use crate::frame::Control;
 use crate::request::{Done, Pieces, ReceiveStage, ReqId, SendStage, State, split_cookie};
@@ -8,7 +8,7 @@ use crate::{Ob1, sending};
 
 impl Ob1 {
     /// Sends the next fragments of a message: a few, then others have their turn.
-    pub(crate) fn stream<B: Btl>(&mut self, btl: &mut B, id: ReqId) {
+    pub(crate) fn stream<B: FastPath>(&mut self, btl: &mut B, id: ReqId) {
         let Some(send) = sending(&mut self.requests, id) else { return };
         let SendStage::Streaming { receiver, mut next, end } = send.stage else { return };
         let peer = send.to.peer;
@@ -30,7 +30,7 @@ impl Ob1 {
     }
 
     /// Starts the next puts of a message; at the end tells the receiver.
-    pub(crate) fn put<B: Btl>(&mut self, btl: &mut B, id: ReqId) {
+    pub(crate) fn put<B: FastPath>(&mut self, btl: &mut B, id: ReqId) {
         let Some(send) = sending(&mut self.requests, id) else { return };
         let SendStage::Putting { receiver, key, mut pieces } = send.stage else { return };
         let peer = send.to.peer;
@@ -58,7 +58,7 @@ impl Ob1 {
     }
 
     /// Starts the next gets of a message; at the end tells the sender.
-    pub(crate) fn get<B: Btl>(&mut self, btl: &mut B, id: ReqId) {
+    pub(crate) fn get<B: FastPath>(&mut self, btl: &mut B, id: ReqId) {
         let Some(request) = self.requests.get_mut(id.0) else { return };
         let State::Receive(receive) = &mut request.state else { return };
         let ReceiveStage::Getting { key, tail, mut pieces } = receive.stage else { return };
@@ -96,7 +96,7 @@ impl Ob1 {
     }
 
     /// A get or put is over. An event of a request that is gone, with its peer, is ignored.
-    pub(crate) fn piece_over<B: Btl>(&mut self, btl: &mut B, cookie: u64, failed: bool) {
+    pub(crate) fn piece_over<B: FastPath>(&mut self, btl: &mut B, cookie: u64, failed: bool) {
         let (id, serial) = split_cookie(cookie);
         let Some(request) = self.requests.get_mut(id.0) else { return };
         let pieces = match &mut request.state {

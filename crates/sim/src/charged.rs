@@ -1,7 +1,7 @@
 //! The transport, with the time that the software above the NIC takes.
 
 use crate::software::SoftwareCosts;
-use btl::{Access, Arrival, Btl, Busy, Event, Limits, Peer, Refusal, RemoteKey, Sleep};
+use btl::{Access, Arrival, Btl, Busy, Event, FastPath, Limits, Peer, Refusal, RemoteKey, Sleep};
 use btl_ugni::Ugni;
 use gni::Time;
 use gni_timed::{RankClock, TimedNic};
@@ -134,3 +134,6 @@ impl Btl for Charged {
         self.ugni.disarm();
     }
 }
+
+/// What the fast verbs cost is not known.
+impl FastPath for Charged {}
