@@ -1,0 +1,19 @@
+//! Who may touch the library's state, and how threads wait for each other's work: protocols without the state.
+//!
+//! ```text
+//!   lock      one thread at a time: two words where only one thread calls MPI, a mutex where several may
+//!   threads   who polls, who is parked, who sleeps on the doorbell; kept under that lock
+//!   wait      the one loop of a wait: poll, yield, park or sleep, inherit the role of the poller
+//! ```
+//! Everything is generic over the owner of the state ([`Host`]), so that loom runs these very functions with two
+//! threads of a process, a sender of another process and a thread that cancels (`tests/loom.rs`).
+#![forbid(unsafe_code)]
+
+mod lock;
+mod sync;
+mod threads;
+mod wait;
+
+pub use lock::{Exclusive, Held, Lock, Mode, Twice};
+pub use threads::{Parked, Threads, Wakes};
+pub use wait::{Host, How, wait, wait_until};

@@ -1,0 +1,248 @@
+//! The loop of a wait.
+//!
+//! ```text
+//!        ┌─► lock ─► ready? ── yes ──► hand on the role, unlock, wake who waits for what was done meanwhile ─► over
+//!        │             │ no
+//!        │             ├── another thread polls ──► park: spin on the own word, sleep there ──────┐
+//!        │             ├── progress ─► something happened: once more                              │
+//!        │             ├── a call of the program is due ─► unlock, make it                        │
+//!        │             └── nothing for a while ─► arm, poll once more, unlock, sleep on the doorbell
+//!        └────────────────────────────────────────────────────────────────────────────────────────┘
+//! ```
+//! No lock is held while asleep. A transport that has room again, or a descriptor that is ready, ends the sleep as a
+//! message does (`btl::Btl::arm`).
+
+use std::time::Instant;
+
+use platform::waiter::{Policy, Waiter};
+
+use crate::sync::{Arc, AtomicU32, yield_now};
+use crate::threads::{Parked, Threads};
+
+/// The owner of the state that a wait is about, as one thread sees it.
+pub trait Host {
+    /// What the lock protects.
+    type State;
+    /// What a parked thread waits for.
+    type Interest;
+    /// What to sleep on.
+    type Armed;
+
+    /// Runs `f` with the state locked; afterwards, with the lock given back, wakes the threads that [`Threads::news`]
+    /// names.
+    fn with<R>(&mut self, f: impl FnOnce(&mut Self::State) -> R) -> R;
+    /// Whether no other thread is after the lock, so that it may be kept between polls.
+    fn is_alone(&self) -> bool;
+    /// Whether another thread waits for the lock right now.
+    fn is_wanted(&self) -> bool;
+    /// The waiting threads.
+    fn threads(state: &mut Self::State) -> &mut Threads<Self::Interest>;
+    /// Advances everything once; whether anything happened, of which it has told [`Threads::changed`].
+    fn progress(state: &mut Self::State) -> bool;
+    /// Whether a call of the program is due, which is made with the state unlocked.
+    fn call_is_due(state: &Self::State) -> bool;
+    /// Makes that call, if there is one.
+    fn call(&mut self);
+    /// Whether something wants another turn soon, so that nobody may sleep.
+    fn wants_turn(state: &Self::State) -> bool;
+    /// Announces a sleep; `None`: there is nothing to sleep on.
+    fn arm(state: &mut Self::State) -> Option<Self::Armed>;
+    /// Takes the announcement back.
+    fn disarm(state: &mut Self::State);
+    /// Sleeps on what was armed, until it is rung, `deadline` passes, or for no reason.
+    fn sleep(&self, armed: Self::Armed, deadline: Option<Instant>);
+    /// Sleeps while `word` has `value`, until it is woken, `deadline` passes, or for no reason.
+    fn sleep_parked(&self, word: &AtomicU32, value: u32, deadline: Option<Instant>);
+}
+
+/// How a thread waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum How<I> {
+    /// What it waits for comes by anybody's progress, and is announced: another thread may poll for it.
+    Parked(I),
+    /// Only its own polling moves what it waits for.
+    Active,
+}
+
+/// Waits until `ready` gives a result, making progress meanwhile.
+#[inline]
+pub fn wait<H: Host, R>(
+    host: &mut H,
+    policy: Policy,
+    how: How<H::Interest>,
+    ready: impl FnMut(&mut H::State) -> Option<R>,
+) -> R
+where
+    H::Interest: Clone,
+{
+    match wait_until(host, policy, how, None, ready) {
+        Some(result) => result,
+        None => unreachable!("a wait without a deadline ends with a result"),
+    }
+}
+
+/// What one stretch under the lock came to.
+enum Step<I, R> {
+    Over(R),
+    Park(Arc<Parked<I>>),
+    Call,
+    Idle,
+}
+
+/// As [`wait`], until `deadline` at the latest; `None`: it passed.
+#[inline]
+pub fn wait_until<H: Host, R>(
+    host: &mut H,
+    policy: Policy,
+    how: How<H::Interest>,
+    deadline: Option<Instant>,
+    mut ready: impl FnMut(&mut H::State) -> Option<R>,
+) -> Option<R>
+where
+    H::Interest: Clone,
+{
+    let mut waiter = Waiter::new(policy);
+    let mut role = false;
+    let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+    loop {
+        let alone = host.is_alone();
+        let step = host.with(|state| {
+            loop {
+                if let Some(result) = ready(state) {
+                    H::threads(state).leave(&mut role);
+                    return Step::Over(result);
+                }
+                if let (How::Parked(interest), false) = (&how, role) {
+                    let threads = H::threads(state);
+                    role = threads.take_role();
+                    if !role {
+                        return Step::Park(threads.park(interest.clone()));
+                    }
+                }
+                if H::progress(state) {
+                    waiter.restart();
+                } else if !alone || H::call_is_due(state) || waiter.idle() {
+                    break;
+                }
+                if !alone {
+                    // What was completed is announced when the lock is given back.
+                    break;
+                }
+            }
+            if H::call_is_due(state) {
+                // The program's function may take long: another thread polls meanwhile.
+                H::threads(state).leave(&mut role);
+                return Step::Call;
+            }
+            Step::Idle
+        });
+        match step {
+            Step::Over(result) => return Some(result),
+            Step::Park(parked) => {
+                park(host, &parked, policy, deadline);
+                if is_late() {
+                    return host.with(|state| give_up::<H, R>(state, &mut role, &mut ready, Some(&parked)));
+                }
+            }
+            Step::Call => host.call(),
+            Step::Idle if !alone && !waiter.idle() => {
+                if host.is_wanted() {
+                    yield_now();
+                }
+            }
+            Step::Idle => {
+                if let Some(result) = sleep(host, &mut role, deadline, &mut ready) {
+                    return Some(result);
+                }
+                if is_late() {
+                    return host.with(|state| give_up::<H, R>(state, &mut role, &mut ready, None));
+                }
+                waiter.restart();
+            }
+        }
+    }
+}
+
+/// The deadline has passed: looks once more, and leaves nothing behind.
+#[cold]
+fn give_up<H: Host, R>(
+    state: &mut H::State,
+    role: &mut bool,
+    ready: &mut impl FnMut(&mut H::State) -> Option<R>,
+    parked: Option<&Arc<Parked<H::Interest>>>,
+) -> Option<R> {
+    let result = ready(state);
+    let threads = H::threads(state);
+    if let Some(parked) = parked {
+        threads.forget(parked);
+    }
+    threads.leave(role);
+    result
+}
+
+/// Part of the time that a poller spins after which a parked thread sleeps: it has a core of its own less often.
+const SHORTER: u32 = 16;
+
+/// Waits until another thread wakes this one.
+fn park<H: Host>(host: &H, parked: &Parked<H::Interest>, policy: Policy, deadline: Option<Instant>) {
+    let mut waiter = Waiter::new(Policy { spin: policy.spin / SHORTER, ..policy });
+    while !parked.is_woken() {
+        if waiter.idle() {
+            return parked.sleep(deadline, |word, value| host.sleep_parked(word, value, deadline));
+        }
+    }
+}
+
+/// Sleeps until somebody rings, unless something is there after all; the result, if it came meanwhile.
+fn sleep<H: Host, R>(
+    host: &mut H,
+    role: &mut bool,
+    deadline: Option<Instant>,
+    ready: &mut impl FnMut(&mut H::State) -> Option<R>,
+) -> Option<R> {
+    enum Nap<A, R> {
+        Over(R),
+        Again,
+        Nothing,
+        Sleep(A),
+    }
+    let nap = host.with(|state| {
+        let armed = if H::wants_turn(state) { None } else { H::arm(state) };
+        let Some(armed) = armed else { return Nap::Nothing };
+        H::threads(state).falls_asleep();
+        // The poll between arming and sleeping: whatever was sent before the word changed is seen here.
+        let happened = H::progress(state);
+        let result = ready(state);
+        if !happened && result.is_none() && !H::call_is_due(state) && !H::wants_turn(state) {
+            return Nap::Sleep(armed);
+        }
+        wake_up::<H>(state);
+        match result {
+            Some(result) => {
+                H::threads(state).leave(role);
+                Nap::Over(result)
+            }
+            None => Nap::Again,
+        }
+    });
+    match nap {
+        Nap::Over(result) => Some(result),
+        Nap::Again => None,
+        Nap::Nothing => {
+            yield_now();
+            None
+        }
+        Nap::Sleep(armed) => {
+            host.sleep(armed, deadline);
+            host.with(wake_up::<H>);
+            None
+        }
+    }
+}
+
+/// This thread no longer sleeps on the doorbell; others may.
+fn wake_up<H: Host>(state: &mut H::State) {
+    if H::threads(state).wakes_up() {
+        H::disarm(state);
+    }
+}
