@@ -7,7 +7,8 @@ use btl::{Btl, Peer};
 use btl_sim::{Net, Options, Port};
 use libfuzzer_sys::fuzz_target;
 use mem::UserMem;
-use pml_ob1::{Config, Data, Mode, Ob1, Pattern, ReqId, SendTo};
+use pml::{Data, Mode, Pattern, ReqId, SendTo};
+use pml_ob1::{Config, Ob1};
 
 const ROGUE: Peer = Peer(0);
 const VICTIM: Peer = Peer(1);

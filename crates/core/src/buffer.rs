@@ -6,7 +6,8 @@
 
 use abi::{Address, Count, Datatype, Error, Result};
 use ffi::CountMut;
-use pml_ob1::{Data, Mode, Ob1, ReqId};
+use pml::{Data, Mode, ReqId};
+use pml_ob1::Ob1;
 
 use crate::datatype::packed;
 use crate::domain::Token;

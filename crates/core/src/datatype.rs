@@ -7,7 +7,7 @@ use std::sync::Arc;
 use abi::{Address, Count, Error, Result};
 use datatype::Datatype;
 use mem::UserMem;
-use pml_ob1::Data;
+use pml::Data;
 
 use crate::attr::Attributes;
 use crate::handle::{self, Kind, Objects};

@@ -2,7 +2,7 @@
 
 use abi::{Address, Error, Result, Status};
 use ffi::{GrequestCancelFunction as Cancel, GrequestFreeFunction as Free, GrequestQueryFunction as Query};
-use pml_ob1::Done;
+use pml::Done;
 
 use crate::domain::Token;
 use crate::handle::RequestKey;

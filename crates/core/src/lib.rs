@@ -45,4 +45,4 @@ mod wait;
 
 pub use domain::{Attempt, Token, enter, enter_any};
 pub use errhandler::{On, Raised, raise};
-pub use pml_ob1::Mode as SendMode;
+pub use pml::Mode as SendMode;

@@ -7,7 +7,7 @@ use abi::{Address, Count, Datatype, Error, Result, Status};
 use btl::{FastPath, Route};
 use mem::UserMem;
 use platform::waiter::Waiter;
-use pml_ob1::{Data, Done, Mode, Pattern, ReqId, SendTo, Sent};
+use pml::{Data, Done, Mode, Pattern, ReqId, SendTo, Sent};
 
 use crate::comm::Comm;
 use crate::domain::{Attempt, Token, enter_plain};
@@ -312,7 +312,7 @@ fn look_for(state: &mut State, pattern: &Pattern, into: UserMem, shares: bool) -
                 return done;
             }
         }
-        let offered = state.ob1.iprobe(pattern).is_some();
+        let offered = state.ob1.iprobe(&mut state.bml, pattern).is_some();
         if offered || !state.callbacks_idle() || !happened && waiter.idle() {
             return None;
         }

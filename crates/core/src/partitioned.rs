@@ -13,7 +13,8 @@
 //! The two sides may cut the same bytes into different numbers of partitions.
 
 use abi::{Address, Count, Datatype, Error, Result};
-use pml_ob1::{Data, Done, Mode, Ob1, Pattern, ReqId, SendTo};
+use pml::{Data, Done, Mode, Pattern, ReqId, SendTo};
+use pml_ob1::Ob1;
 
 use crate::comm::Comm;
 use crate::datatype::TypeRef;

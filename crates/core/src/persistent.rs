@@ -1,7 +1,8 @@
 //! Persistent point-to-point requests (MPI-5.0 section 3.9) and `MPI_Isendrecv`.
 
 use abi::{Address, Count, Datatype, Error, Result, Status};
-use pml_ob1::{Data, Done, Mode, Ob1, ReqId};
+use pml::{Data, Done, Mode, ReqId};
+use pml_ob1::Ob1;
 
 use crate::coll::Running;
 use crate::datatype::{TypeRef, packed};

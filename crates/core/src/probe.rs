@@ -1,7 +1,7 @@
 //! Probe and matched probe (MPI-5.0 section 3.8).
 
 use abi::{Address, Count, Datatype, Error, Result, Status};
-use pml_ob1::{Done, MessageId, ReqId};
+use pml::{Done, MessageId, Pattern, ReqId};
 
 use crate::domain::Token;
 use crate::handle::{self, Kind, Objects, RequestKey};
@@ -31,7 +31,7 @@ pub fn probe(
     let pattern = pattern(t.lock().comm(comm)?, source, tag)?;
     let found = match pattern {
         None => Status::PROC_NULL,
-        Some(pattern) => wait_for(t, |state| state.ob1.iprobe(&pattern)),
+        Some(pattern) => wait_for(t, |state| state.iprobe(&pattern)),
     };
     if let Some(status) = status {
         status.fill(&found);
@@ -52,10 +52,10 @@ pub fn iprobe(
     let found = match pattern {
         None => Some(Status::PROC_NULL),
         Some(pattern) => {
-            let found = t.lock().ob1.iprobe(&pattern);
+            let found = t.lock().iprobe(&pattern);
             found.or_else(|| {
                 poll(t);
-                t.lock().ob1.iprobe(&pattern)
+                t.lock().iprobe(&pattern)
             })
         }
     };
@@ -79,7 +79,7 @@ pub fn mprobe(
     let Some(pattern) = pattern else {
         return no_proc(message, status);
     };
-    let found = wait_for(t, |state| state.ob1.improbe(&pattern).transpose())?;
+    let found = wait_for(t, |state| state.improbe(&pattern).transpose())?;
     hold(&mut t.lock(), found, comm, message, status)
 }
 
@@ -99,10 +99,10 @@ pub fn improbe(
     let Some(pattern) = pattern else {
         return no_proc(message, status);
     };
-    let mut found = t.lock().ob1.improbe(&pattern)?;
+    let mut found = t.lock().improbe(&pattern)?;
     if found.is_none() {
         poll(t);
-        found = t.lock().ob1.improbe(&pattern)?;
+        found = t.lock().improbe(&pattern)?;
     }
     match found {
         Some(found) => hold(&mut t.lock(), found, comm, message, status),
@@ -111,6 +111,16 @@ pub fn improbe(
             *message = abi::MESSAGE_NULL;
             Ok(())
         }
+    }
+}
+
+impl State {
+    fn iprobe(&mut self, pattern: &Pattern) -> Option<Status> {
+        self.ob1.iprobe(&mut self.bml, pattern)
+    }
+
+    fn improbe(&mut self, pattern: &Pattern) -> Result<Option<(MessageId, Status)>> {
+        self.ob1.improbe(&mut self.bml, pattern)
     }
 }
 

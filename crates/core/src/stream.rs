@@ -4,7 +4,7 @@
 use abi::{Address, Result};
 use datatype::{Convertor, Datatype, Run};
 use mem::{PeerBytes, PeerSpace, Sink, Source, UserMem};
-use pml_ob1::Stream;
+use pml::Stream;
 use std::ops::Range;
 
 /// Bytes that are unpacked while those behind them come over from the sender's core, where memory is this many times as

@@ -6,7 +6,7 @@
 
 use btl::Btl;
 use platform::waiter::Waiter;
-use pml_ob1::{Done, ReqId};
+use pml::{Done, ReqId};
 
 use crate::domain::{Guard, Token};
 use crate::state::State;
@@ -59,6 +59,12 @@ impl State {
     #[inline(always)]
     pub fn looks(&self) -> u32 {
         if self.params.waiting.spin.is_zero() { 1 } else { LOOKS }
+    }
+
+    /// Whether the message layer must be advanced although nothing arrives.
+    #[inline]
+    fn is_blocked(&self) -> bool {
+        self.ob1.waits_for_room() || self.ob1.needs_turn()
     }
 
     /// The result of a request of the PML, if it is complete or becomes so by some looks at its sender.
@@ -160,7 +166,7 @@ fn sleep<R>(t: &mut Token, ready: &mut impl FnMut(&mut State) -> Option<R>) -> O
     let armed = {
         let mut state = t.lock();
         // Room at a transport is announced by nobody: whoever waits for it keeps looking.
-        let armed = if state.ob1.is_blocked() { None } else { state.bml.arm() };
+        let armed = if state.is_blocked() { None } else { state.bml.arm() };
         let Some(armed) = armed else {
             drop(state);
             std::thread::yield_now();
@@ -169,7 +175,7 @@ fn sleep<R>(t: &mut Token, ready: &mut impl FnMut(&mut State) -> Option<R>) -> O
         // The look between arming and sleeping: whatever was sent before the word changed is seen here.
         let happened = state.progress();
         let result = ready(&mut state);
-        if happened || result.is_some() || !state.callbacks_idle() || state.ob1.is_blocked() {
+        if happened || result.is_some() || !state.callbacks_idle() || state.is_blocked() {
             state.bml.disarm();
             wake_others(&mut state);
             return result;

@@ -16,10 +16,11 @@
 //! ```
 
 use btl::{Busy, FastPath, Peer};
+use pml::{Done, Envelope, ReqId};
 
-use crate::frame::{Body, Control, Envelope, Sequenced};
+use crate::frame::{Body, Control, Sequenced};
 use crate::peers::Queued;
-use crate::request::{Cancel, Done, ReqId, SendStage, State};
+use crate::request::{Cancel, SendStage, State};
 use crate::{Ob1, sending};
 
 impl Ob1 {

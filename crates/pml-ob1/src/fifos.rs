@@ -17,7 +17,8 @@
 //! Programs use the same envelope over and over: the chain used last is looked at before the table, and stays
 //! there when it runs empty. It is the only one that may be empty.
 
-use crate::frame::Envelope;
+use pml::Envelope;
+
 use crate::pool::{NONE, Pool};
 
 pub(crate) struct Fifos<const INDEX_BITS: u32> {

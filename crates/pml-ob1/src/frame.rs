@@ -50,18 +50,7 @@
 
 use btl::{Btl, Busy, Class, MAX_HEADER_WORDS, Peer, RemoteKey};
 use mem::{PeerBytes, UserMem};
-
-/// What a message is matched by. In a receive, source and tag may be the wildcards, which are negative;
-/// in a message neither is.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Envelope {
-    /// Context of the communicator.
-    pub context: u32,
-    /// Rank of the sender in the communicator.
-    pub source: i32,
-    /// Tag.
-    pub tag: i32,
-}
+use pml::{Envelope, Origin};
 
 /// A frame as read from a peer: every field is in its range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -161,29 +150,6 @@ const CONGESTION: u8 = Class::Pml.byte(11);
 const HAS_KEY: u64 = 1 << 32;
 const CAN_PUT: u64 = 1 << 33;
 
-/// What a communicator contributes to the header of its messages, in the places that it has there.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Origin {
-    /// The upper half of word 0.
-    context: u64,
-    /// The lower half of word 1.
-    source: u64,
-}
-
-impl Origin {
-    /// Of messages in `context` from `source`, the sender's rank as the receiver sees it, which is below `2^31`.
-    #[inline(always)]
-    pub const fn new(context: u32, source: u32) -> Origin {
-        Origin { context: (context as u64) << 32, source: source as u64 }
-    }
-
-    /// The header of the MATCH frame at `place`.
-    #[inline(always)]
-    pub(crate) fn match_header(self, place: Place, tag: i32) -> [u64; 2] {
-        [self.context | u64::from(place.0), u64::from(tag as u32) << 32 | self.source]
-    }
-}
-
 /// A place in the number series of a pair of processes, kept as word 0 of a MATCH frame has it in its lower half.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place(u32);
@@ -214,6 +180,12 @@ impl Place {
     #[inline(always)]
     pub fn advance(&mut self) {
         *self = self.plus(1);
+    }
+
+    /// The header of the MATCH frame here.
+    #[inline(always)]
+    pub fn match_header(self, origin: Origin, tag: i32) -> [u64; 2] {
+        [origin.context_above() | u64::from(self.0), u64::from(tag as u32) << 32 | origin.source_below()]
     }
 
     /// Word 0 of the MATCH frame here.

@@ -39,10 +39,11 @@
 #![forbid(unsafe_code)]
 
 mod cancel;
-mod data;
+mod cut;
+mod fast_path;
 mod fifos;
 pub mod frame;
-mod notice;
+mod layer;
 mod payload;
 mod peers;
 mod pool;
@@ -51,7 +52,6 @@ mod progress;
 mod receive;
 mod request;
 mod send;
-mod straight;
 mod transfer;
 mod unexpected;
 
@@ -59,63 +59,14 @@ use std::collections::VecDeque;
 
 use abi::{Error, Status};
 use btl::{FastPath, Peer};
+use pml::{Counters, Done, GENERATION_BITS, INDEX_BITS, Notice, Notices, ReqId};
 use slab::Slab;
 
-pub use crate::data::{Data, Stream};
-use crate::frame::Envelope;
-pub use crate::frame::Origin;
-pub use crate::notice::Notice;
-use crate::notice::Notices;
 use crate::peers::Peers;
 use crate::posted::Posted;
 use crate::progress::Congestion;
-pub use crate::request::{Done, MessageId, ReqId};
-use crate::request::{GENERATION_BITS, REQUEST_INDEX_BITS, Request, Send, State};
-pub use crate::send::Sent;
+use crate::request::{Request, Send, State};
 use crate::unexpected::Unexpected;
-
-/// Where a message goes, and what it is matched by there.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SendTo {
-    /// The process.
-    pub peer: Peer,
-    /// Context of the communicator.
-    pub context: u32,
-    /// Rank of this process in the communicator, as the receiver sees it; below `2^31`.
-    pub source: u32,
-    /// Tag, not negative.
-    pub tag: i32,
-    /// Opaque; handed back in [`Done`].
-    pub owner: u32,
-}
-
-/// What a receive or probe matches.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pattern {
-    /// Context of the communicator.
-    pub context: u32,
-    /// Rank of the sender in the communicator, or `ANY_SOURCE`.
-    pub source: i32,
-    /// Tag, or `ANY_TAG`.
-    pub tag: i32,
-    /// The process behind `source`, if that is one.
-    pub peer: Option<Peer>,
-    /// Opaque; handed back in [`Done`].
-    pub owner: u32,
-}
-
-/// Send modes (MPI-5.0 section 3.4). Buffered mode is a standard send of a copy, made above.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
-    /// Complete when the buffer may be used again.
-    Standard,
-    /// Complete when, in addition, the receive has begun.
-    Synchronous,
-    /// The receive is known to be posted: like standard.
-    Ready,
-    /// Standard, by a caller that waits for its end.
-    Blocking,
-}
 
 /// Settings; the defaults are starting points that parameters override.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -159,39 +110,6 @@ impl Config {
 const LEAST_ALLOWANCE: u64 = 8 << 10;
 const MOST_ALLOWANCE: u64 = 512 << 10;
 
-/// What happened so far and what is queued now; the source of performance variables.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
-    /// Messages sent eagerly.
-    pub eager_sends: u64,
-    /// Messages sent eagerly in synchronous mode.
-    pub sync_sends: u64,
-    /// Messages offered by rendezvous.
-    pub offers: u64,
-    /// Messages fetched by get.
-    pub gets: u64,
-    /// Messages stored by put.
-    pub puts: u64,
-    /// Messages sent as fragments.
-    pub copies: u64,
-    /// Messages whose get or put failed, so that they went as fragments.
-    pub fallbacks: u64,
-    /// Messages that arrived before their receive.
-    pub unexpected_arrivals: u64,
-    /// Frames that overtook others.
-    pub parked_arrivals: u64,
-    /// Frames dropped because no honest peer sends them.
-    pub bad_frames: u64,
-    /// Most bytes of kept payload at any time.
-    pub unexpected_bytes_peak: u64,
-    /// Bytes of kept payload now.
-    pub unexpected_bytes: u64,
-    /// Messages without a receive now.
-    pub unexpected_length: u64,
-    /// Receives without a message now.
-    pub posted_length: u64,
-}
-
 /// Matching and protocols of one process; see the module's documentation.
 pub struct Ob1 {
     peers: Peers,
@@ -200,7 +118,7 @@ pub struct Ob1 {
     requests: Requests,
     counts: Counters,
     /// Messages claimed by matched probes: their names among the unexpected.
-    claimed: Slab<u32, REQUEST_INDEX_BITS, GENERATION_BITS>,
+    claimed: Slab<u32, INDEX_BITS, GENERATION_BITS>,
     /// Peers for which something waits for room.
     waiting: Vec<Peer>,
     /// Transfers that want another turn.
@@ -216,7 +134,7 @@ pub struct Ob1 {
     config: Config,
 }
 
-type Requests = Slab<Request, REQUEST_INDEX_BITS, GENERATION_BITS>;
+type Requests = Slab<Request, INDEX_BITS, GENERATION_BITS>;
 
 impl Ob1 {
     /// A machine with nothing to do.
@@ -277,10 +195,14 @@ impl Ob1 {
         self.unfinished == 0 && self.waiting.is_empty() && self.work.is_empty()
     }
 
-    /// Whether something waits for room at a transport or for another turn, so that the owner must keep calling
-    /// [`Ob1::progress`]: no arrival announces the room.
-    pub fn is_blocked(&self) -> bool {
-        !self.waiting.is_empty() || !self.work.is_empty()
+    /// Whether something waits for room at a transport.
+    pub fn waits_for_room(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Whether a transfer wants another turn, so that the owner must keep calling [`Ob1::progress`].
+    pub fn needs_turn(&self) -> bool {
+        !self.work.is_empty()
     }
 
     /// Whether there is nothing but what may arrive: no request at work, nothing kept, nothing waiting. Who waits
@@ -303,6 +225,22 @@ impl Ob1 {
     /// Begins the record of [`Counters::unexpected_bytes_peak`] anew, at what is kept now.
     pub fn restart_peak(&mut self) {
         self.counts.unexpected_bytes_peak = self.unexpected.bytes();
+    }
+
+    /// Sets whether notices are wanted of messages that arrive before their receive.
+    pub fn note_unexpected(&mut self, wanted: bool) {
+        self.notices.want(wanted);
+    }
+
+    /// Whether [`Ob1::next_notice`] has something to give.
+    #[inline]
+    pub fn has_notices(&self) -> bool {
+        !self.notices.is_empty()
+    }
+
+    /// Takes the oldest notice.
+    pub fn next_notice(&mut self) -> Option<Notice> {
+        self.notices.take()
     }
 
     fn insert(&mut self, owner: u32, state: State) -> abi::Result<ReqId> {
@@ -330,18 +268,6 @@ impl Ob1 {
         if request.detached {
             self.requests.remove(id.0);
         }
-    }
-}
-
-impl SendTo {
-    fn envelope(&self) -> Envelope {
-        Envelope { context: self.context, source: self.source as i32, tag: self.tag }
-    }
-}
-
-impl Pattern {
-    fn envelope(&self) -> Envelope {
-        Envelope { context: self.context, source: self.source, tag: self.tag }
     }
 }
 

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use btl::{FastPath, Peer, Route};
+use pml::ReqId;
 
 use crate::frame::{Control, Place, Sequenced};
 use crate::payload::Payload;
-use crate::request::ReqId;
 
 /// The peer table. Records are made on first use: a process talks to few of many.
 pub(crate) struct Peers {

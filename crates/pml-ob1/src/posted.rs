@@ -4,12 +4,12 @@
 //! envelopes that could have been asked for; of the oldest of each, the one posted first wins (MPI-5.0
 //! section 3.5). Shapes that nobody posted are skipped, so that a program without wildcards pays one look.
 
+use pml::{Envelope, INDEX_BITS};
+
 use crate::fifos::Fifos;
-use crate::frame::Envelope;
-use crate::request::REQUEST_INDEX_BITS;
 
 pub(crate) struct Posted {
-    queues: Fifos<REQUEST_INDEX_BITS>,
+    queues: Fifos<INDEX_BITS>,
     /// Receives waiting, by shape of their envelope.
     count: [u32; SHAPES],
     /// Those with a wildcard.

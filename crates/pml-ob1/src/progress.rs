@@ -2,13 +2,14 @@
 
 use btl::{Arrival, Bounds, Event, FastPath, Peer, Receiver};
 use mem::PeerBytes;
+use pml::{Done, Envelope, ReqId};
 
 use crate::Ob1;
-use crate::frame::{self, Body, Control, Envelope, Frame, SEQUENCES, Sequenced};
+use crate::frame::{self, Body, Control, Frame, SEQUENCES, Sequenced};
 use crate::payload::Payload;
 use crate::peers::Queued;
 use crate::receive::deliver_eager;
-use crate::request::{Done, ReqId, State};
+use crate::request::State;
 
 /// Whether, and how, we told senders that payload is unwelcome.
 #[derive(Default)]
@@ -156,7 +157,7 @@ impl Ob1 {
                 Body::Rendezvous(offer) => offer.total,
                 _ => payload.len() as u64,
             };
-            self.notices.take(&envelope, bytes);
+            self.notices.add(&envelope, bytes);
             let kept = self.unexpected.keep(&body, payload);
             self.unexpected.push(peer, envelope, body, kept);
             self.counts.unexpected_arrivals += 1;

@@ -3,13 +3,14 @@
 use abi::Status;
 use btl::{Access, Arrival, FastPath, Peer, Receiver, Take};
 use mem::{PeerBytes, UserMem};
+use pml::{Data, Done, Envelope, MessageId, Pattern, ReqId};
 
-use crate::data::Data;
-use crate::frame::{self, Body, Control, Envelope, Frame, Place, Rendezvous, Sequenced};
+use crate::cut::Cutting;
+use crate::frame::{self, Body, Control, Frame, Place, Rendezvous, Sequenced};
 use crate::posted::Posted;
-use crate::request::{Done, MessageId, Pieces, Post, Receive, ReceiveStage, ReqId, SERIALS, State};
+use crate::request::{Pieces, Post, Receive, ReceiveStage, SERIALS, State};
 use crate::unexpected::Message;
-use crate::{Ob1, Pattern, Requests, status_of};
+use crate::{Ob1, Requests, status_of};
 
 impl Ob1 {
     /// Starts a receive without wildcards: takes its message, if that is here and in order, else queues it. `None`:
@@ -155,10 +156,7 @@ impl Ob1 {
             },
         };
         let state = self.peers.get(arrival.peer)?;
-        let matches = envelope.context == pattern.context
-            && (pattern.source == envelope.source || pattern.source == abi::ANY_SOURCE)
-            && (pattern.tag == envelope.tag || pattern.tag == abi::ANY_TAG);
-        if !matches || sequence != state.expected.number() || state.has_parked {
+        if !pattern.matches(&envelope) || sequence != state.expected.number() || state.has_parked {
             return None;
         }
         if self.posted.len() != 0 && self.posted.find(&envelope).is_some() {
@@ -207,7 +205,7 @@ impl Ob1 {
 
     /// The status of the message that a receive with this pattern would get. Looks at what was taken from the
     /// transport so far; call [`Ob1::progress`] first.
-    pub fn iprobe(&mut self, pattern: &Pattern) -> Option<Status> {
+    pub fn iprobe<B: FastPath>(&mut self, _btl: &mut B, pattern: &Pattern) -> Option<Status> {
         let node = self.unexpected.find(&pattern.envelope())?;
         self.unexpected.get(node).map(status_of)
     }
@@ -216,7 +214,11 @@ impl Ob1 {
     ///
     /// # Errors
     /// `ERR_NO_MEM` when all message names are in use; nothing was claimed.
-    pub fn improbe(&mut self, pattern: &Pattern) -> abi::Result<Option<(MessageId, Status)>> {
+    pub fn improbe<B: FastPath>(
+        &mut self,
+        _btl: &mut B,
+        pattern: &Pattern,
+    ) -> abi::Result<Option<(MessageId, Status)>> {
         let Some(node) = self.unexpected.find(&pattern.envelope()) else { return Ok(None) };
         let Some(status) = self.unexpected.get(node).map(status_of) else { return Ok(None) };
         match self.claimed.insert(node) {

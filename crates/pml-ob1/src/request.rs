@@ -1,56 +1,9 @@
 //! What is remembered of a send or receive from its start until its owner has seen the result.
 
-use abi::Status;
 use btl::{Class, Peer, RemoteKey};
+use pml::{Data, Done, Envelope, Mode, ReqId, SendTo};
 
-use crate::data::Data;
-use crate::frame::{Envelope, Rendezvous};
-use crate::{Mode, SendTo};
-
-/// Names a request: the key of a slab, 23 bits of index and 6 of generation.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct ReqId(pub u32);
-
-/// Names a message that a matched probe claimed: a slab key like [`ReqId`], in a series of its own.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct MessageId(pub u32);
-
-pub(crate) const REQUEST_INDEX_BITS: u32 = 23;
-pub(crate) const GENERATION_BITS: u32 = 6;
-
-/// How an operation ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Done {
-    /// Of a receive: source, tag and bytes stored. Of a send: empty but for the cancelled mark.
-    pub status: Status,
-    /// `SUCCESS`, `ERR_TRUNCATE`, or `ERR_PROC_ABORTED` when the peer is gone.
-    pub error: i32,
-    /// As given to the operation.
-    pub owner: u32,
-}
-
-impl Done {
-    pub(crate) const fn sent(owner: u32) -> Done {
-        Done { status: Status::EMPTY, error: abi::SUCCESS, owner }
-    }
-
-    pub(crate) const fn cancelled(owner: u32) -> Done {
-        let mut status = Status::EMPTY;
-        status.set_cancelled(true);
-        Done { status, error: abi::SUCCESS, owner }
-    }
-
-    pub(crate) const fn lost(owner: u32) -> Done {
-        Done { status: Status::EMPTY, error: abi::ERR_PROC_ABORTED, owner }
-    }
-
-    /// A receive that stored `stored` bytes of a message of `total`.
-    #[inline(always)]
-    pub(crate) const fn received(envelope: &Envelope, stored: u64, total: u64, owner: u32) -> Done {
-        let error = if total > stored { abi::ERR_TRUNCATE } else { abi::SUCCESS };
-        Done { status: Status::new(envelope.source, envelope.tag, stored), error, owner }
-    }
-}
+use crate::frame::Rendezvous;
 
 pub(crate) struct Request {
     pub owner: u32,

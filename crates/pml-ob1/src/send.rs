@@ -1,27 +1,14 @@
 //! Sending: the straight path, the first frame of each protocol, the receiver's answers.
 
-use btl::{Access, Asleep, Busy, FastPath, Limits, Peer, RemoteKey, Route};
+use btl::{Access, Asleep, Busy, FastPath, Limits, Peer, RemoteKey};
 use mem::UserMem;
+use pml::{Counters, Data, Done, Mode, Origin, ReqId, SendTo, Sent};
 
-use crate::data::Data;
-use crate::frame::{self, Body, Exposed, Origin, Rendezvous, Sequenced};
+use crate::cut::Cutting;
+use crate::frame::{self, Body, Exposed, Rendezvous, Sequenced};
 use crate::peers::{ENVELOPE, PeerState, Queued};
-use crate::request::{Cancel, Done, Pieces, ReqId, SERIALS, Send, SendStage, State};
-use crate::{Counters, Mode, Ob1, SendTo, sending};
-
-/// What [`Ob1::send_short`] did.
-#[must_use]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sent {
-    /// The message is sent.
-    Awake,
-    /// The message is sent. The receiver seems to sleep: [`FastPath::wake`] is to be called with this.
-    Asleep(Route),
-    /// Nothing was done; there is no room as far as is known, and [`FastPath::finds_room`] may know better.
-    Full(Route),
-    /// Nothing was done.
-    Refused,
-}
+use crate::request::{Cancel, Pieces, SERIALS, Send, SendStage, State};
+use crate::{Ob1, sending};
 
 impl Ob1 {
     /// Sends a short message at once. `false`: nothing was done, use [`Ob1::isend`]; the message is long, payload
@@ -50,7 +37,7 @@ impl Ob1 {
     ) -> Sent {
         let Some(peer) = self.peers.get(to) else { return Sent::Refused };
         let Some(place) = peer.next_short() else { return Sent::Refused };
-        match btl.send_on(peer.route, &origin.match_header(place, tag), &mut data) {
+        match btl.send_on(peer.route, &place.match_header(origin, tag), &mut data) {
             Err(Busy) => Sent::Full(peer.route),
             Ok(Asleep(asleep)) => {
                 peer.sent_short();
@@ -267,7 +254,7 @@ fn send_whole_now<B: FastPath>(
 ) -> bool {
     let Some(place) = peer.next_short() else { return false };
     let Some(allowance) = peer.allowance.checked_sub(data.len() + ENVELOPE) else { return false };
-    let header = Origin::new(to.context, to.source).match_header(place, to.tag);
+    let header = place.match_header(Origin::new(to.context, to.source), to.tag);
     if btl.send_eager_on(peer.route, &header, &mut data).is_err() {
         return false;
     }

@@ -1,9 +1,11 @@
 //! Moving the payload of a rendezvous: fragments, puts, gets, and the way back from the latter two to the first.
 
 use btl::{FastPath, Refusal};
+use pml::{Done, ReqId};
 
+use crate::cut::Cutting;
 use crate::frame::Control;
-use crate::request::{Done, Pieces, ReceiveStage, ReqId, SendStage, State, split_cookie};
+use crate::request::{Pieces, ReceiveStage, SendStage, State, split_cookie};
 use crate::{Ob1, sending};
 
 impl Ob1 {

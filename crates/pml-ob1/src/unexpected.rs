@@ -6,9 +6,10 @@
 
 use btl::Peer;
 use mem::{PeerBytes, UserMem};
+use pml::Envelope;
 
 use crate::fifos::Fifos;
-use crate::frame::{Body, Envelope};
+use crate::frame::Body;
 use crate::payload::{Buffers, Payload};
 use crate::pool::Pool;
 use crate::posted::{SHAPES, generalise, shape};

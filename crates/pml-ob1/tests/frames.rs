@@ -5,8 +5,9 @@ mod support;
 use btl::{Btl, Peer, RemoteKey};
 use btl_sim::{Options, Port};
 use mem::{PeerBytes, UserMem};
-use pml_ob1::frame::{Body, Control, Envelope, Exposed, Frame, Header, Rendezvous, SEQUENCES, Sequenced};
-use pml_ob1::{Mode, ReqId};
+use pml::Envelope;
+use pml::{Mode, ReqId};
+use pml_ob1::frame::{Body, Control, Exposed, Frame, Header, Rendezvous, SEQUENCES, Sequenced};
 use proptest::prelude::*;
 use support::*;
 
@@ -183,12 +184,12 @@ impl Attack {
             Act::Words(words, len) => self.write(&words, len),
             Act::Send(len, synchronous) => {
                 let mode = if synchronous { Mode::Synchronous } else { Mode::Standard };
-                let data = pml_ob1::Data::Contiguous(self.buffer(len));
+                let data = pml::Data::Contiguous(self.buffer(len));
                 let id = self.world.ranks[VICTIM as usize].isend(&to(ROGUE, 1, 1), data, mode);
                 self.requests.extend(id);
             }
             Act::Receive(len, source) => {
-                let data = pml_ob1::Data::Contiguous(self.buffer(len));
+                let data = pml::Data::Contiguous(self.buffer(len));
                 let mut pattern = from(source, abi::ANY_TAG);
                 pattern.peer = (source >= 0).then_some(Peer(ROGUE));
                 self.requests.push(self.world.ranks[VICTIM as usize].irecv(&pattern, data));

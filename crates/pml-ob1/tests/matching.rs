@@ -4,7 +4,7 @@ mod support;
 
 use btl::Peer;
 use btl_sim::Options;
-use pml_ob1::{Done, MessageId, Mode, Pattern, ReqId, SendTo};
+use pml::{Done, MessageId, Mode, Pattern, ReqId, SendTo};
 use proptest::prelude::*;
 use support::*;
 
@@ -186,7 +186,7 @@ impl Machine {
                 }
             }
             Step::Probe(wanted) => {
-                let status = self.world.ranks[RECEIVER].ob1.iprobe(&wanted.pattern());
+                let status = self.world.ranks[RECEIVER].iprobe(&wanted.pattern());
                 let found = model.find(&wanted).map(|place| model.unexpected[place]);
                 assert_eq!(
                     status.map(|status| (status.source, status.tag, status.bytes())),
@@ -194,7 +194,7 @@ impl Machine {
                 );
             }
             Step::MatchedProbe(wanted) => {
-                let claimed = self.world.ranks[RECEIVER].ob1.improbe(&wanted.pattern()).unwrap();
+                let claimed = self.world.ranks[RECEIVER].improbe(&wanted.pattern()).unwrap();
                 let found = model.find(&wanted).map(|place| model.unexpected.remove(place));
                 assert_eq!(claimed.is_some(), found.is_some());
                 self.claimed.extend(claimed.map(|(id, _)| id).zip(found));

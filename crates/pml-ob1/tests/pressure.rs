@@ -4,7 +4,8 @@ mod support;
 
 use btl::Peer;
 use btl_sim::Options;
-use pml_ob1::{Config, Mode, ReqId};
+use pml::{Mode, ReqId};
+use pml_ob1::Config;
 use support::*;
 
 /// A legal program never deadlocks for want of buffers: the receiver wants the last message first.

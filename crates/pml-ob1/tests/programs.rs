@@ -4,7 +4,8 @@ mod support;
 
 use btl::{Limits, Peer};
 use btl_sim::{Options, Random};
-use pml_ob1::{Config, Data, Done, Mode, Pattern, ReqId, SendTo};
+use pml::{Data, Done, Mode, Pattern, ReqId, SendTo};
+use pml_ob1::Config;
 use proptest::prelude::*;
 use support::*;
 
@@ -281,7 +282,7 @@ impl Run {
                     let owner = self.receives.len() as u32;
                     let (source, tag) = (abi::ANY_SOURCE, abi::ANY_TAG);
                     let pattern = Pattern { context, source, tag, peer: None, owner };
-                    if self.world.ranks[rank].ob1.iprobe(&pattern).is_some() {
+                    if self.world.ranks[rank].iprobe(&pattern).is_some() {
                         self.add_receive(rank, pattern, 3000, false, false);
                         self.start(Action::Receive(self.receives.len() - 1));
                         found = true;

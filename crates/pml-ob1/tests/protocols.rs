@@ -3,7 +3,7 @@
 mod support;
 
 use btl_sim::Options;
-use pml_ob1::{Counters, Mode};
+use pml::{Counters, Mode};
 use support::*;
 
 const LENGTHS: [usize; 10] = [0, 1, 8, 63, 4096, 4097, 32768, 32771, 100_003, 300_000];
@@ -249,11 +249,11 @@ fn a_probe_shows_what_a_receive_would_get() {
     world.ranks[1].isend(&to(2, 1, 4), contiguous(&mut short), Mode::Standard);
     world.settle();
     let receiver = &mut world.ranks[2];
-    let first = receiver.ob1.iprobe(&from(-1, -2)).unwrap();
+    let first = receiver.iprobe(&from(-1, -2)).unwrap();
     assert_eq!((first.source, first.tag, first.bytes()), (0, 3, 20_000));
-    let (message, status) = receiver.ob1.improbe(&from(-1, -2)).unwrap().unwrap();
+    let (message, status) = receiver.improbe(&from(-1, -2)).unwrap().unwrap();
     assert_eq!(status, first);
-    let next = receiver.ob1.iprobe(&from(-1, -2)).unwrap();
+    let next = receiver.iprobe(&from(-1, -2)).unwrap();
     assert_eq!((next.source, next.tag, next.bytes()), (1, 4, 5));
     let mut sinks = [vec![0; 20_000], vec![0; 5]];
     let [first, second] = &mut sinks;

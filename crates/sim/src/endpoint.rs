@@ -6,7 +6,8 @@ use btl::Peer;
 use gni::Time;
 use gni_timed::RankClock;
 use mem::UserMem;
-use pml_ob1::{Data, Mode, Ob1, Pattern, ReqId, SendTo};
+use pml::{Data, Mode, Pattern, ReqId, SendTo};
+use pml_ob1::Ob1;
 
 /// The context of all messages here: one communicator.
 const CONTEXT: u32 = 0;
@@ -77,6 +78,6 @@ impl Endpoint {
 
     /// Whether something is under way that no event of the NIC may announce the end of.
     pub(crate) fn needs_polling(&self) -> bool {
-        self.ob1.is_blocked() || !self.btl.ugni().is_idle()
+        self.ob1.waits_for_room() || self.ob1.needs_turn() || !self.btl.ugni().is_idle()
     }
 }

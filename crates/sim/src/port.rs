@@ -4,7 +4,7 @@ use crate::endpoint::Endpoint;
 use abi::{Error, Result};
 use coll::{Base, Peer, Port, Region, Side, Ty};
 use mem::{PeerBytes, UserMem};
-use pml_ob1::ReqId;
+use pml::ReqId;
 
 /// Where a call's buffers are. Elements lie side by side.
 #[derive(Clone, Copy, Debug)]

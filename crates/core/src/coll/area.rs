@@ -7,7 +7,7 @@ use coll::schedule::{Line, Wake};
 use coll::shared::{CELL_BYTES, LINE_PAYLOAD};
 use coll::tuned::Placement;
 use mem::UserMem;
-use pml_ob1::Data;
+use pml::Data;
 use shm::area::Owner;
 
 use super::turns::Turns;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use abi::{Address, Error, Result, Status};
 use coll::Coll;
-use pml_ob1::Done;
+use pml::Done;
 
 use super::Mode;
 use super::arguments::Arguments;

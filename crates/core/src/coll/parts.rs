@@ -10,7 +10,7 @@ use btl_vader::NodeArea;
 use coll::schedule::Wake;
 use coll::shared::{MOST_PARTS, PAYLOAD};
 use mem::UserMem;
-use pml_ob1::Data;
+use pml::Data;
 use shm::area::{Owner, SHORT};
 
 use super::area::{announce, drain, fill, has_room, payload};

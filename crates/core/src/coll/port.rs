@@ -5,7 +5,8 @@ use bml::Bml;
 use btl_vader::NodeArea;
 use coll::schedule::{Line, Wake};
 use coll::{Base, Peer, Port, Region, Side, Ty};
-use pml_ob1::{Data, Mode, Ob1, Pattern, ReqId, SendTo};
+use pml::{Data, Mode, Pattern, ReqId, SendTo};
+use pml_ob1::Ob1;
 
 use super::call::{Buffer, Call, Reduction};
 use super::parts::Parts;

@@ -6,7 +6,8 @@ use std::time::Instant;
 use abi::{Address, Error, Result};
 use btl_vader::NodeArea;
 use coll::{Coll, Execution, Region, Schedule, State as Progress, Waiting};
-use pml_ob1::{Done, Ob1};
+use pml::Done;
+use pml_ob1::Ob1;
 
 use super::arguments::Arguments;
 use super::call::{Call, Reduction};

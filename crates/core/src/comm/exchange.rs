@@ -2,7 +2,7 @@
 //! words between the leaders of two groups.
 
 use abi::{Address, Datatype, Result};
-use pml_ob1::{Data, Mode};
+use pml::{Data, Mode};
 
 use crate::coll::{Mode as Completion, allgather, allreduce, bcast};
 use crate::domain::Token;

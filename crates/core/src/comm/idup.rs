@@ -10,7 +10,7 @@
 //! second time everyone brings the larger of that and its own.
 
 use abi::{Address, Result};
-use pml_ob1::Done;
+use pml::Done;
 
 use super::Comm;
 use super::contexts::Party;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pml_ob1::Origin;
+use pml::Origin;
 
 use super::Comm;
 

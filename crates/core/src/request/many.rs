@@ -1,7 +1,7 @@
 //! Waiting for several requests and testing them (MPI-5.0 section 3.7.5).
 
 use abi::{Error, Result, Status};
-use pml_ob1::{Done, ReqId};
+use pml::{Done, ReqId};
 
 use super::wait::{conclude, failed, first_or_after_progress, give, wait_one};
 use super::{EMPTY, Finished, SENT};

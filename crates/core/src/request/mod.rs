@@ -8,7 +8,7 @@ mod status;
 mod wait;
 
 use abi::{Error, Result, Status};
-use pml_ob1::{Done, ReqId};
+use pml::{Done, ReqId};
 
 use crate::buffer::Place;
 use crate::coll::{Later, Running};

@@ -1,7 +1,7 @@
 //! Asking for a request's status without taking its result (MPI-5.0 section 3.7.6).
 
 use abi::{Result, Status};
-use pml_ob1::Done;
+use pml::Done;
 
 use super::EMPTY;
 use super::wait::give;

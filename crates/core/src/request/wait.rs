@@ -1,7 +1,7 @@
 //! Waiting for one request and testing it.
 
 use abi::{Result, Status};
-use pml_ob1::{Done, ReqId};
+use pml::{Done, ReqId};
 
 use super::{EMPTY, Finished, SENT, UNKNOWN};
 use crate::domain::Token;

@@ -17,6 +17,8 @@ use slab::Slab;
 use super::{NO_HANDLE, at};
 use crate::domain::Token;
 use crate::info::Info;
+use pml::Notice;
+
 use crate::state::State;
 
 /// What an event says, in this order: how a field is called, and whether it is an `int` or an `MPI_Count`.
@@ -177,8 +179,8 @@ pub(super) fn now() -> i64 {
 impl State {
     /// Raises the events of the message layer that were noted since the last time.
     fn collect_notices(&mut self) {
-        while let Some(notice) = self.ob1.next_notice() {
-            let values = [i64::from(notice.source), i64::from(notice.tag), notice.bytes as i64];
+        while let Some(Notice { envelope, bytes }) = self.ob1.next_notice() {
+            let values = [i64::from(envelope.source), i64::from(envelope.tag), bytes as i64];
             self.tools.events.raise(UNEXPECTED, values);
         }
     }

@@ -5,7 +5,8 @@ use abi::Status;
 use btl::Peer;
 use btl_sim::{Net, Options, Port};
 use mem::{PeerBytes, PeerSpace, Sink, Source, UserMem};
-use pml_ob1::{Config, Data, Done, Mode, Ob1, Pattern, ReqId, SendTo, Stream};
+use pml::{Data, Done, MessageId, Mode, Pattern, ReqId, SendTo, Stream};
+use pml_ob1::{Config, Ob1};
 
 /// A machine and its transport.
 pub struct Rank {
@@ -85,6 +86,14 @@ impl Rank {
             return Some(Done { status, error: abi::SUCCESS, owner: pattern.owner });
         }
         self.ob1.recv_now(&mut self.port, pattern, into)
+    }
+
+    pub fn iprobe(&mut self, pattern: &Pattern) -> Option<Status> {
+        self.ob1.iprobe(&mut self.port, pattern)
+    }
+
+    pub fn improbe(&mut self, pattern: &Pattern) -> abi::Result<Option<(MessageId, Status)>> {
+        self.ob1.improbe(&mut self.port, pattern)
     }
 
     pub fn irecv_now(&mut self, pattern: &Pattern, into: UserMem) -> Option<ReqId> {

@@ -7,7 +7,7 @@ use crate::port::{Places, RankPort};
 use abi::Result;
 use coll::{Execution, Layout, Schedule, Shape, State};
 use mem::PeerBytes;
-use pml_ob1::ReqId;
+use pml::ReqId;
 use std::sync::Arc;
 
 /// Calls before time is taken.

@@ -3,7 +3,7 @@
 use crate::cluster::{Program, Step};
 use crate::endpoint::Endpoint;
 use abi::Result;
-use pml_ob1::ReqId;
+use pml::ReqId;
 
 /// Exchanges a message with each peer that it is given.
 #[derive(Clone, Debug, Default)]

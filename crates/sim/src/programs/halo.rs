@@ -10,7 +10,7 @@ use super::{Timed, is_painted, paint};
 use crate::cluster::{Program, Step};
 use crate::endpoint::Endpoint;
 use abi::Result;
-use pml_ob1::ReqId;
+use pml::ReqId;
 
 /// Exchanges before time is taken.
 const WARM_UP: u32 = 1;

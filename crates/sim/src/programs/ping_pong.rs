@@ -5,7 +5,7 @@ use crate::cluster::{Program, Step};
 use crate::endpoint::Endpoint;
 use abi::Result;
 use mem::UserMem;
-use pml_ob1::ReqId;
+use pml::ReqId;
 
 /// Round trips that make connections and fill pools before time is taken.
 const WARM_UP: u32 = 3;

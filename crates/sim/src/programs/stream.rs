@@ -5,7 +5,7 @@ use crate::cluster::{Program, Step};
 use crate::endpoint::Endpoint;
 use abi::Result;
 use mem::UserMem;
-use pml_ob1::ReqId;
+use pml::ReqId;
 
 /// Windows before time is taken.
 const WARM_UP: u32 = 1;

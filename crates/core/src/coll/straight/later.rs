@@ -3,7 +3,7 @@
 
 use abi::{Error, Result};
 use btl_vader::NodeArea;
-use pml_ob1::Done;
+use pml::Done;
 
 use super::super::launch::done;
 use super::{Noted, Started, complete};

@@ -13,7 +13,7 @@ use abi::{Address, Comm, Count, Datatype, Result};
 use coll::Coll;
 use ffi::CountArray;
 use mem::UserMem;
-use pml_ob1::{Data, Mode, Pattern, ReqId, SendTo};
+use pml::{Data, Mode, Pattern, ReqId, SendTo};
 
 use super::super::arguments::IN_PLACE;
 use super::super::check::{Noted, Statement, rounds_between_looks};

@@ -3,11 +3,11 @@
 use abi::Status;
 use btl::{FastPath, Peer, Take};
 use mem::{PeerBytes, UserMem};
+use pml::{Done, Pattern, ReqId};
 
+use crate::Ob1;
 use crate::frame::{self, Control, Place};
 use crate::peers::PeerState;
-use crate::request::{Done, ReqId};
-use crate::{Ob1, Pattern};
 
 impl Ob1 {
     /// Receives a short message that `pattern` names exactly and that is the next from its sender: no wildcard,
@@ -100,7 +100,7 @@ impl Ob1 {
         peer: Peer,
         looks: u32,
     ) -> Option<Done> {
-        let alone = self.unfinished == 1 && !self.is_blocked();
+        let alone = self.unfinished == 1 && self.waiting.is_empty() && self.work.is_empty();
         let route = self.peers.get(peer)?.route;
         if !btl.look_out(route, if alone { looks } else { 1 }) {
             return None;

@@ -1,0 +1,112 @@
+//! What the engine calls.
+
+use abi::{Result, Status};
+use btl::{Btl, Peer, Receiver};
+use mem::UserMem;
+
+use crate::{Counters, Data, Done, MessageId, Mode, Notice, Pattern, ReqId, SendTo};
+
+/// A message layer over the transport `B`; see the module's documentation for the promises.
+///
+/// The engine holds layers in an enum and calls their own methods, which the implementation of this trait names. The
+/// trait is what they have in common: the conformance suite runs on it.
+pub trait MessageLayer<B: Btl>: Receiver<B> {
+    /// Starts a send. `None`: it is complete already, and the buffer is free.
+    ///
+    /// # Errors
+    /// `ERR_NO_MEM` when all request names are in use; nothing was begun.
+    fn isend(&mut self, btl: &mut B, to: &SendTo, data: Data, mode: Mode) -> Result<Option<ReqId>>;
+
+    /// Starts a receive: takes the oldest message that matches, if one is kept, else waits for one behind all receives
+    /// posted before.
+    ///
+    /// # Errors
+    /// `ERR_NO_MEM` when all request names are in use; nothing was begun.
+    fn irecv(&mut self, btl: &mut B, pattern: &Pattern, into: Data) -> Result<ReqId>;
+
+    /// Receives a message that is here with its payload, without a request. `None`: nothing was stored. The message may
+    /// have come as an offer, which only [`MessageLayer::irecv`] can accept: a caller that tries again in a loop stops
+    /// as soon as [`MessageLayer::iprobe`] finds something.
+    fn recv_now(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<Done>;
+
+    /// The status of the message that a receive with this pattern would get. Knows what was taken from the transport so
+    /// far; the engine polls first.
+    fn iprobe(&mut self, btl: &mut B, pattern: &Pattern) -> Option<Status>;
+
+    /// As [`MessageLayer::iprobe`], and claims the message for [`MessageLayer::imrecv`].
+    ///
+    /// # Errors
+    /// `ERR_NO_MEM` when all message names are in use; nothing was claimed.
+    fn improbe(&mut self, btl: &mut B, pattern: &Pattern) -> Result<Option<(MessageId, Status)>>;
+
+    /// Receives a claimed message, whose name is free from then on.
+    ///
+    /// # Errors
+    /// `ERR_REQUEST` when there is no such message; `ERR_NO_MEM` when all request names are in use. The message is still
+    /// there then.
+    fn imrecv(&mut self, btl: &mut B, message: MessageId, owner: u32, into: Data) -> Result<ReqId>;
+
+    /// Asks for the end of an operation. It completes in any case: with the cancelled mark, or as if this had not been
+    /// called. For a send that was offered the receiver decides, so the request may stay active for a while. No effect on
+    /// a request that is complete.
+    fn cancel(&mut self, btl: &mut B, id: ReqId);
+
+    /// The engine gives the request up (`MPI_Request_free`): it runs to its end and disappears. Its name is free from
+    /// then on as far as the caller is concerned.
+    fn detach(&mut self, id: ReqId);
+
+    /// The result of a complete request; `None` while it is active, or if there is no such request.
+    fn poll(&self, id: ReqId) -> Option<&Done>;
+
+    /// Whether the request is complete; `None` if there is no such request.
+    fn is_complete(&self, id: ReqId) -> Option<bool>;
+
+    /// As [`MessageLayer::poll`]; frees the name of a complete request.
+    fn take(&mut self, id: ReqId) -> Option<Done>;
+
+    /// As [`MessageLayer::take`], for a caller that waits: where the operation waits for a known process, its messages are
+    /// polled for up to `polls` times.
+    fn take_awaited(&mut self, btl: &mut B, id: ReqId, polls: u32) -> Option<Done>;
+
+    /// Polls a transport that nobody else receives from; see [`btl::poll`]. An engine with other takers of frames polls
+    /// with a receiver of its own, which hands this layer the frames of [`btl::Class::Pml`].
+    fn progress(&mut self, btl: &mut B) -> usize;
+
+    /// `peer` is gone: what depends on it ends with `ERR_PROC_ABORTED`. Messages from it that are whole here can still
+    /// be received.
+    fn peer_lost(&mut self, btl: &mut B, peer: Peer);
+
+    /// A lost peer, each once, for the engine to act on.
+    fn next_lost(&mut self) -> Option<Peer>;
+
+    /// Whether nothing is under way that a peer may still depend on: sends, transfers, answers. Receives without a
+    /// message do not count.
+    fn idle(&self) -> bool;
+
+    /// Whether only an arrival can change anything: nothing is under way, no receive waits, no message is kept. A
+    /// caller that waits for one message then need not advance anything else for a while.
+    fn is_quiet(&self) -> bool;
+
+    /// Whether something waits for room at the transport. The engine calls [`Receiver::advance`] again when there is
+    /// room; it may sleep until then where the transport announces that.
+    fn waits_for_room(&self) -> bool;
+
+    /// Whether a transfer was interrupted so that others have their turn: the engine calls
+    /// [`Receiver::advance`] again before it sleeps.
+    fn needs_turn(&self) -> bool;
+
+    /// Counts since the start, and the present lengths of queues.
+    fn counters(&self) -> Counters;
+
+    /// Begins the record of [`Counters::unexpected_bytes_peak`] anew, at what is kept now.
+    fn restart_peak(&mut self);
+
+    /// Sets whether notices of messages without a receive are wanted.
+    fn note_unexpected(&mut self, wanted: bool);
+
+    /// Whether [`MessageLayer::next_notice`] has something to give.
+    fn has_notices(&self) -> bool;
+
+    /// Takes the oldest notice.
+    fn next_notice(&mut self) -> Option<Notice>;
+}

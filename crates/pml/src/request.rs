@@ -1,0 +1,58 @@
+//! Names and results of operations.
+
+use abi::Status;
+
+use crate::Envelope;
+
+/// Bits of a name's index: `2^23` operations can be under way.
+pub const INDEX_BITS: u32 = 23;
+
+/// Bits of a name's generation, above the index. A free slot is reused after all others, so a name comes back only
+/// after `2^6` uses of its slot: a stale name is an error and not somebody else's operation.
+pub const GENERATION_BITS: u32 = 6;
+
+/// Names an operation from its start until [`crate::MessageLayer::take`]: index and generation, within 29 bits. The
+/// engine makes a request handle of it by adding bits above, so there is no second object.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ReqId(pub u32);
+
+/// Names a message that a matched probe claimed; as [`ReqId`], in a series of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct MessageId(pub u32);
+
+/// How an operation ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Done {
+    /// Of a receive: source, tag and bytes stored. Of a send: empty but for the cancelled mark.
+    pub status: Status,
+    /// `SUCCESS`, `ERR_TRUNCATE`, or `ERR_PROC_ABORTED` when the peer is gone.
+    pub error: i32,
+    /// As given to the operation.
+    pub owner: u32,
+}
+
+impl Done {
+    /// A send whose buffer is free.
+    pub const fn sent(owner: u32) -> Done {
+        Done { status: Status::EMPTY, error: abi::SUCCESS, owner }
+    }
+
+    /// An operation that did not take place because it was cancelled.
+    pub const fn cancelled(owner: u32) -> Done {
+        let mut status = Status::EMPTY;
+        status.set_cancelled(true);
+        Done { status, error: abi::SUCCESS, owner }
+    }
+
+    /// An operation whose peer is gone.
+    pub const fn lost(owner: u32) -> Done {
+        Done { status: Status::EMPTY, error: abi::ERR_PROC_ABORTED, owner }
+    }
+
+    /// A receive that stored `stored` bytes of a message of `total`.
+    #[inline(always)]
+    pub const fn received(message: &Envelope, stored: u64, total: u64, owner: u32) -> Done {
+        let error = if total > stored { abi::ERR_TRUNCATE } else { abi::SUCCESS };
+        Done { status: Status::new(message.source, message.tag, stored), error, owner }
+    }
+}
