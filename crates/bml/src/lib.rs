@@ -13,7 +13,8 @@ use core::ops::Range;
 pub use selection::{BtlParams, Selection};
 
 use btl::{
-    Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take,
+    Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Route,
+    Sleep, Take,
 };
 use btl_self::Loopback;
 use btl_ugni::Ugni;
@@ -268,6 +269,14 @@ impl Btl for Bml {
             None if self.gemini.is_some() => self.next_event_of_gemini(),
             None if self.loopback.has_work() => self.loopback.next_event(),
             event => event,
+        }
+    }
+
+    fn loss(&self, peer: Peer) -> Loss {
+        match self.reached(peer) {
+            Reached::Itself => self.loopback.loss(peer),
+            Reached::Vader => self.vader.as_ref().expect(IN_TABLE).loss(peer),
+            Reached::Gemini => self.gemini.as_ref().expect(IN_TABLE).loss(peer),
         }
     }
 

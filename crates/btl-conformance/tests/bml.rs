@@ -72,11 +72,12 @@ fn a_peer_elsewhere_is_named() {
 /// Transports over NICs of this host, with what their owners sleep on; the last rank is on a node of its own.
 fn geminis(doorbells: Vec<Option<SharedDoorbell>>) -> Vec<Gemini> {
     static JOBS: AtomicU32 = AtomicU32::new(0);
-    let key = JobKey::for_job(std::process::id() * 1000 + JOBS.fetch_add(1, Ordering::Relaxed));
+    let job = std::process::id() * 1000 + JOBS.fetch_add(1, Ordering::Relaxed);
+    let key = JobKey::for_job(job);
     let ranks = doorbells.len() as u32;
     let nic = |(rank, doorbell)| {
-        let (pe, config) =
-            (PeAddr(u32::from(rank + 1 == ranks)), HostConfig { doorbell, ..HostConfig::default() });
+        let pe = PeAddr(u32::from(rank + 1 == ranks));
+        let config = HostConfig { job, doorbell, ..HostConfig::default() };
         host::attach(pe, InstId(rank), key, Modes::default(), NicConfig::default(), config)
             .expect("attaching")
     };

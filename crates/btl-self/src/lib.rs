@@ -9,7 +9,7 @@ mod runs;
 use std::collections::VecDeque;
 
 use btl::{
-    Access, Arrival, Btl, Busy, Event, FastPath, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take,
+    Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Route, Sleep, Take,
 };
 use mem::{Source, UserMem};
 use parcel::Parcel;
@@ -173,6 +173,10 @@ impl Btl for Loopback {
 
     fn next_event(&mut self) -> Option<Event> {
         self.events.pop_front()
+    }
+
+    fn loss(&self, _peer: Peer) -> Loss {
+        Loss { seen: "a process does not lose itself".into(), advice: "and report this".into() }
     }
 
     fn expose(&mut self, _peer: Peer, memory: UserMem, _access: Access) -> Result<RemoteKey, Refusal> {

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use btl::{
-    Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, MAX_HEADER_WORDS, Peer, Refusal, RemoteKey,
-    Route, SHORT, Sleep, Take,
+    Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Loss, MAX_HEADER_WORDS, Peer, Refusal,
+    RemoteKey, Route, SHORT, Sleep, Take,
 };
 use mem::{PeerBytes, PeerSpace, Source, UserMem};
 
@@ -142,6 +142,10 @@ impl Btl for Port {
             state.run_transfer(self.rank);
         }
         state.events[self.rank as usize].pop_front()
+    }
+
+    fn loss(&self, _peer: Peer) -> Loss {
+        Loss { seen: "the simulation killed it".into(), advice: "and at the test".into() }
     }
 
     fn expose(&mut self, peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {

@@ -12,7 +12,8 @@ use crate::quota::Quota;
 use crate::rdma::Transfer;
 use crate::stats::Stats;
 use btl::{
-    Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take,
+    Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Route,
+    Sleep, Take,
 };
 use core::fmt;
 use gni::{
@@ -371,6 +372,17 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
             self.take_controls();
         }
         self.events.pop_front()
+    }
+
+    fn loss(&self, _peer: Peer) -> Loss {
+        Loss {
+            seen: "its Gemini NIC gave no answer, however often it was asked; its process has ended, or the network \
+                   between the two is cut"
+                .into(),
+            advice: "and at the network; for more patience: --mca btl_ugni_rdma_max_retries and \
+                     btl_ugni_smsg_max_retries"
+                .into(),
+        }
     }
 
     fn expose(&mut self, peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {

@@ -78,9 +78,10 @@ fn in_process(ranks: u32, params: &UgniParams, faults: &str) -> Local {
 /// `nodes` is how many nodes the ranks are spread over.
 fn on_host(ranks: u32, nodes: u32, params: &UgniParams, reach: Reach) -> Host {
     static JOBS: AtomicU32 = AtomicU32::new(0);
-    let key = JobKey::for_job(std::process::id() * 1000 + JOBS.fetch_add(1, Ordering::Relaxed));
-    let config =
-        HostConfig { reach, listen: true, addresses: vec![[127, 0, 0, 1].into()], ..HostConfig::default() };
+    let job = std::process::id() * 1000 + JOBS.fetch_add(1, Ordering::Relaxed);
+    let key = JobKey::for_job(job);
+    let addresses = vec![[127, 0, 0, 1].into()];
+    let config = HostConfig { reach, job, listen: true, addresses, ..HostConfig::default() };
     let nic = |rank: u32| {
         let config = config.clone();
         host::attach(PeAddr(rank % nodes), InstId(rank), key, Modes::default(), NicConfig::default(), config)

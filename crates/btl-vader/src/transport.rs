@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use btl::{
-    Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Peer, Refusal, RemoteKey, Route, Sleep, Take,
+    Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Route,
+    Sleep, Take,
 };
 use mem::{Source, UserMem};
 use shm::cell::Pool;
@@ -128,6 +129,16 @@ impl Btl for Vader {
     #[inline(always)]
     fn next_event(&mut self) -> Option<Event> {
         if self.busy { self.work() } else { None }
+    }
+
+    fn loss(&self, _peer: Peer) -> Loss {
+        Loss {
+            seen:
+                "its process is gone, or its part of the node's shared memory holds what no rank writes there"
+                    .into(),
+            advice: "and, if it still runs, for stores beyond its own memory: run it under a memory checker"
+                .into(),
+        }
     }
 
     fn expose(&mut self, peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {

@@ -130,6 +130,16 @@ pub enum Event {
     PeerLost(Peer),
 }
 
+/// Why nothing more comes from or reaches a peer, in the words of the transport that gave it up: main clauses without
+/// an end mark, for the user.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Loss {
+    /// What the transport observed.
+    pub seen: String,
+    /// What the user can do beside reading what the peer wrote last. It goes on from "look at what rank 1 wrote last, ".
+    pub advice: String,
+}
+
 /// What to sleep on; see [`Btl::arm`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sleep {
@@ -168,6 +178,9 @@ pub trait Btl {
 
     /// Advances the transport's own work (copy engines, completions, connections) and reports one event.
     fn next_event(&mut self) -> Option<Event>;
+
+    /// Why `peer` was given up, asked for after [`Event::PeerLost`] and rarely, so words may be made for it.
+    fn loss(&self, peer: Peer) -> Loss;
 
     /// Makes `memory` reachable for `peer` until [`Btl::conceal`].
     ///

@@ -1,6 +1,6 @@
 //! What happens when a transport gives a peer up.
 
-use btl::Peer;
+use btl::{Btl, Loss, Peer};
 
 use crate::errhandler::Handler;
 use crate::state::State;
@@ -17,12 +17,11 @@ impl State {
         else {
             return;
         };
+        let Loss { seen, advice } = self.bml.loss(peer);
         let message = format!(
             "alhena: rank {}: rank {} is lost: messages to it do not arrive any more\n\
-             alhena: seen: its Gemini NIC gave no answer, however often it was asked; its process has ended, or the \
-             network between the two is cut\n\
-             alhena: look at what rank {} wrote last and at the network; for more patience: --mca \
-             btl_ugni_rdma_max_retries and btl_ugni_smsg_max_retries",
+             alhena: seen: {seen}\n\
+             alhena: look at what rank {} wrote last, {advice}",
             world.job.rank, peer.0, peer.0
         );
         eprintln!("{message}");

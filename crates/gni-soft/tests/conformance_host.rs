@@ -66,19 +66,25 @@ impl Rig for HostRig {
                 ..defaults
             },
             reach: self.reach,
+            secret: 0x1234_5678_9abc_def0_0fed_cba9_8765_4321,
             listen: true,
             addresses: vec![std::net::Ipv4Addr::LOCALHOST],
             pinned: self.pinned && common::can_pin(),
             ..HostConfig::default()
         };
-        let job = JobKey::for_job(fresh_job());
-        let other = if wanted.stranger { JobKey::for_job(fresh_job()) } else { job };
+        let job = fresh_job();
+        let other = if wanted.stranger { fresh_job() } else { job };
         let faulty =
             NicConfig { faults: FaultPlan::parse(wanted.faults).expect("a plan"), ..NicConfig::default() };
         let pe = PeAddr(if wanted.same_node { 5 } else { 6 });
-        let a = host::attach(PeAddr(5), InstId(10), job, wanted.modes, faulty, config.clone());
-        let b = host::attach(pe, InstId(11), other, wanted.modes, NicConfig::default(), config);
-        Some((a.expect("attaching"), b.expect("attaching")))
+        let attach = |(pe, inst), job, nic| {
+            let config = HostConfig { job, ..config.clone() };
+            host::attach(pe, inst, JobKey::for_job(job), wanted.modes, nic, config).expect("attaching")
+        };
+        Some((
+            attach((PeAddr(5), InstId(10)), job, faulty),
+            attach((pe, InstId(11)), other, NicConfig::default()),
+        ))
     }
 
     fn pause(&mut self, step: Time) -> Time {

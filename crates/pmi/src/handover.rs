@@ -3,13 +3,15 @@
 //!
 //! ```text
 //!   host (lowest local rank)                         guest
-//!    │ ◄──────────── nonce, place ───────────────────  │   host checks user and nonce, notes the pid
-//!    │   … until all guests are there                  │   (SO_PEERCRED: the kernel's word)
-//!    │ ── pids of all local ranks; descriptor ──────►  │   guest checks the pid of the host likewise
+//!    │                                                 │   guest checks the user of the host, host that of the
+//!    │ ◄──────────── nonce, place ───────────────────  │   guest (SO_PEERCRED: the kernel's word), then the nonce;
+//!    │   … until all guests are there                  │   both note the other's pid
+//!    │ ── pids of all local ranks; descriptor ──────►  │
 //! ```
 //!
 //! The socket's name and the nonce are random and travel through the launcher's key-value space, which only
-//! ranks of the job can read. A stranger who connects is dropped.
+//! ranks of the job can read. A stranger who connects is dropped; nothing is read from another user's process, and
+//! nothing sent to it.
 
 use std::io::{self, Read, Write};
 use std::mem;
@@ -22,8 +24,8 @@ use crate::segment::Segment;
 use crate::{Error, scm};
 
 const STEP: &str = "MPI_Init: shared memory of this node";
-/// Bytes of a guest's greeting: nonce and place among the local ranks.
-const GREETING: usize = 16 + 4;
+/// Bytes of a guest's hello: nonce and place among the local ranks.
+const HELLO: usize = 16 + 4;
 /// A stranger that connects and stays silent holds the host up for this long at most.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -58,10 +60,11 @@ impl Card {
             .address()
             .and_then(|address| UnixStream::connect_addr(&address))
             .map_err(Error::io("MPI_Init: connecting to the lowest rank of this node"))?;
-        let mut greeting = [0; GREETING];
-        greeting[..16].copy_from_slice(&self.nonce.to_le_bytes());
-        greeting[16..].copy_from_slice(&(place as u32).to_le_bytes());
-        stream.write_all(&greeting).map_err(Error::io(STEP))?;
+        let host = peer_of_same_user(&stream).map_err(Error::io(STEP))?;
+        let mut hello = [0; HELLO];
+        hello[..16].copy_from_slice(&self.nonce.to_le_bytes());
+        hello[16..].copy_from_slice(&(place as u32).to_le_bytes());
+        stream.write_all(&hello).map_err(Error::io(STEP))?;
 
         let mut message = vec![0; local_size * 4];
         let first = scm::receive(stream.as_fd(), &mut message).map_err(Error::io(STEP))?;
@@ -69,7 +72,7 @@ impl Card {
         stream.read_exact(&mut message[first.bytes..]).map_err(|_| Error::Lost { step: STEP })?;
         let mut pids: Vec<i32> =
             message.chunks_exact(4).map(|b| i32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
-        pids[0] = peer(&stream).map_err(Error::io(STEP))?.pid;
+        pids[0] = host;
         pids[place] = std::process::id() as i32;
         Ok((pids, Segment { fd, bytes: self.bytes }))
     }
@@ -123,21 +126,19 @@ impl Host {
 
     /// The place and pid of a guest that proves to belong to this job; `None` for anybody else.
     fn admit(&self, mut stream: &UnixStream, pids: &[i32]) -> Option<(usize, i32)> {
+        let pid = peer_of_same_user(stream).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
-        let mut greeting = [0; GREETING];
-        stream.read_exact(&mut greeting).ok()?;
-        let (nonce, place) = greeting.split_first_chunk::<16>()?;
+        let mut hello = [0; HELLO];
+        stream.read_exact(&mut hello).ok()?;
+        let (nonce, place) = hello.split_first_chunk::<16>()?;
         let place = u32::from_le_bytes(place.try_into().ok()?) as usize;
-        let credentials = peer(stream).ok()?;
-        // SAFETY: getuid has no arguments and cannot fail.
-        let same_user = credentials.uid == unsafe { libc::getuid() };
-        let known = u128::from_le_bytes(*nonce) == self.card.nonce && same_user;
-        (known && pids.get(place) == Some(&0)).then_some((place, credentials.pid))
+        let known = u128::from_le_bytes(*nonce) == self.card.nonce;
+        (known && pids.get(place) == Some(&0)).then_some((place, pid))
     }
 }
 
-/// Who is at the other end, by the kernel's word.
-fn peer(stream: &UnixStream) -> io::Result<libc::ucred> {
+/// Process id at the other end, if it runs as this user, by the kernel's word.
+fn peer_of_same_user(stream: &UnixStream) -> io::Result<i32> {
     let mut credentials = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut length = mem::size_of::<libc::ucred>() as libc::socklen_t;
     // SAFETY: `credentials` is writable and `length` holds its size.
@@ -150,7 +151,14 @@ fn peer(stream: &UnixStream) -> io::Result<libc::ucred> {
             &raw mut length,
         )
     };
-    if rc == 0 { Ok(credentials) } else { Err(io::Error::last_os_error()) }
+    if rc != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: geteuid has no arguments and cannot fail.
+    if credentials.uid != unsafe { libc::geteuid() } {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    Ok(credentials.pid)
 }
 
 #[cfg(test)]
@@ -182,6 +190,48 @@ mod tests {
         std::fs::File::from(segment.fd).write_all_at(b"hello", 0).unwrap();
         assert_eq!(pids, vec![std::process::id() as i32; 3]);
         assert!(guests.into_iter().all(|guest| guest.join().unwrap()));
+    }
+
+    /// Runs `work` as another user, who only this thread becomes; `None` where that is not allowed.
+    fn as_other_user<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> Option<R> {
+        let thread = thread::spawn(|| {
+            // SAFETY: the bare system call changes this thread alone; it takes plain values.
+            let changed = unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) };
+            (changed == 0).then(work)
+        });
+        thread.join().unwrap()
+    }
+
+    #[test]
+    fn nothing_is_read_from_another_user() {
+        let host = Host::new(1 << 20).unwrap();
+        let card = host.card().clone();
+        let (about, nonce) = (host.card().address().unwrap(), card.nonce.to_le_bytes());
+        let caller = as_other_user(move || {
+            let mut stream = UnixStream::connect_addr(&about).unwrap();
+            stream.write_all(&nonce).unwrap();
+            stream.write_all(&1u32.to_le_bytes()).unwrap();
+            stream
+        });
+        let Some(mut caller) = caller else { return };
+        let (stream, _) = host.listener.accept().unwrap();
+        assert_eq!(host.admit(&stream, &[1, 0]), None);
+        drop(stream);
+        // A socket that is closed with bytes not read resets the connection.
+        let seen = caller.read(&mut [0]).map_err(|error| error.kind());
+        assert_eq!(seen, Err(io::ErrorKind::ConnectionReset));
+    }
+
+    #[test]
+    fn nothing_is_sent_to_another_user() {
+        let card = Card { name: crate::random().unwrap(), nonce: 5, bytes: 1 };
+        let about = card.address().unwrap();
+        let Some(listener) = as_other_user(move || UnixListener::bind_addr(&about).unwrap()) else { return };
+        let guest = thread::spawn(move || card.fetch(1, 2).is_err());
+        let (mut stream, _) = listener.accept().unwrap();
+        assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+        drop(stream);
+        assert!(guest.join().unwrap());
     }
 
     #[test]

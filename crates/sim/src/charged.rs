@@ -1,7 +1,7 @@
 //! The transport, with the time that the software above the NIC takes.
 
 use crate::software::SoftwareCosts;
-use btl::{Access, Arrival, Btl, Busy, Event, FastPath, Limits, Peer, Refusal, RemoteKey, Sleep};
+use btl::{Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Sleep};
 use btl_ugni::Ugni;
 use gni::Time;
 use gni_timed::{RankClock, TimedNic};
@@ -82,6 +82,10 @@ impl Btl for Charged {
             self.spend(self.costs.pml_event);
         }
         event
+    }
+
+    fn loss(&self, peer: Peer) -> Loss {
+        self.ugni.loss(peer)
     }
 
     fn expose(&mut self, peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {

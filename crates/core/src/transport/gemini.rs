@@ -71,6 +71,10 @@ pub(super) fn attach(
             Reach::Socket => host::Reach::Socket,
             Reach::Tcp => host::Reach::Tcp,
         },
+        // The key is made of the number's other half.
+        job: (job.job_id >> 32) as u32,
+        secret: secret().map_err(|error| error.to_string())?,
+        report: Some(|text| eprintln!("alhena: {}", text.replace('\n', "\nalhena: "))),
         listen: several_nodes || gni.listen || gni.reach == Reach::Tcp,
         doorbell,
         guard_pid: job.guard_pid,
@@ -122,6 +126,11 @@ fn is_tuned(params: &Params) -> bool {
 fn given_pe() -> Option<PeAddr> {
     let list = std::env::var("PMI_GNI_LOC_ADDR").ok()?;
     list.split(':').next()?.parse().ok().map(PeAddr)
+}
+
+/// A number that nobody can guess.
+fn secret() -> Result<u128, pmi::Error> {
+    Ok(u128::from(pmi::random()?) << 64 | u128::from(pmi::random()?))
 }
 
 fn key(rank: u32) -> String {

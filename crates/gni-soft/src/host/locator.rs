@@ -7,19 +7,25 @@ use std::os::linux::fs::MetadataExt;
 
 /// Addresses that fit into a locator.
 const ADDRESSES: usize = 8;
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
-const _: () = assert!(12 + ADDRESSES * 4 <= 64 && PE_BITS <= 32);
+/// Bytes before the addresses.
+const HEAD: usize = 28;
+
+const _: () = assert!(HEAD + ADDRESSES * 4 <= 64 && PE_BITS <= 32);
 
 /// ```text
-///   0        1        2..4      4..12      12 ...
-///   version  count    port      host       count IPv4 addresses
+///   0        1        2..4      4..12      12..28     28 ...
+///   version  count    port      host       secret     count IPv4 addresses
 /// ```
+/// It travels through the launcher's key space alone, which nobody but the job reads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Locator {
     /// Equal for processes that can meet by abstract socket names: one boot, one network namespace.
     pub(super) host: u64,
     pub(super) port: u16,
+    /// What a caller over TCP must know.
+    pub(super) secret: u128,
     pub(super) addresses: Vec<Ipv4Addr>,
 }
 
@@ -29,19 +35,21 @@ impl Locator {
         let mut bytes = vec![VERSION, count as u8];
         bytes.extend(self.port.to_be_bytes());
         bytes.extend(self.host.to_be_bytes());
+        bytes.extend(self.secret.to_be_bytes());
         bytes.extend(self.addresses[..count].iter().flat_map(Ipv4Addr::octets));
         bytes
     }
 
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Locator> {
-        let (head, rest) = bytes.split_first_chunk::<12>()?;
+        let (head, rest) = bytes.split_first_chunk::<HEAD>()?;
         let (addresses, []) = rest.as_chunks::<4>() else { return None };
         if head[0] != VERSION || usize::from(head[1]) != addresses.len() || addresses.len() > ADDRESSES {
             return None;
         }
         let host = u64::from_be_bytes(head[4..12].try_into().ok()?);
+        let secret = u128::from_be_bytes(head[12..28].try_into().ok()?);
         let addresses = addresses.iter().map(|&octets| octets.into()).collect();
-        Some(Locator { host, port: u16::from_be_bytes([head[2], head[3]]), addresses })
+        Some(Locator { host, port: u16::from_be_bytes([head[2], head[3]]), secret, addresses })
     }
 
     /// The address to try: one in a network that this host is in too, else the first.
@@ -97,7 +105,8 @@ mod tests {
 
     #[test]
     fn locators_survive_the_wire() {
-        let locator = Locator { host: host(), port: 40_000, addresses: own_addresses() };
+        let locator =
+            Locator { host: host(), port: 40_000, secret: 1 << 127 | 5, addresses: own_addresses() };
         assert_eq!(Locator::from_bytes(&locator.to_bytes()), Some(locator.clone()));
         assert!(locator.to_bytes().len() <= 64);
         assert_eq!(Locator::from_bytes(&locator.to_bytes()[1..]), None);
@@ -108,7 +117,7 @@ mod tests {
     fn a_near_address_is_preferred() {
         let far = Ipv4Addr::new(10, 0, 0, 1);
         let near = Ipv4Addr::new(192, 168, 7, 2);
-        let locator = Locator { host: 0, port: 1, addresses: vec![far, near] };
+        let locator = Locator { host: 0, port: 1, secret: 0, addresses: vec![far, near] };
         assert_eq!(locator.address(&[Ipv4Addr::new(192, 168, 7, 9)]).unwrap().ip(), near);
         assert_eq!(locator.address(&[]).unwrap().ip(), far);
     }

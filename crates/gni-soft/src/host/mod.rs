@@ -8,9 +8,10 @@
 //!   other host   everything by the owner's service over TCP
 //! ```
 //!
-//! NICs find each other by abstract socket names made of the job's key and the NIC's address, so that nothing
+//! NICs find each other by abstract socket names made of a number of the job and the NIC's address, so that nothing
 //! is left behind, and get each other's memory files as messages (SCM_RIGHTS). The kernel vouches for the
-//! process id on the other side, a number read from its memory for its being the right one.
+//! process id and the user on the other side, a number read from its memory for its being the right one. Over TCP a
+//! caller shows the random number that stands in the called NIC's locator.
 //!
 //! Each NIC has one thread, its *service*: it gives out memory files, does for initiators what they cannot do
 //! themselves, reads the responses of other services and notices the end of peer processes. It sleeps in
@@ -28,6 +29,7 @@ mod peer;
 mod service;
 mod shared;
 mod sockets;
+mod strangers;
 mod submission;
 mod wire;
 
@@ -70,6 +72,12 @@ pub struct HostConfig {
     pub limits: NodeLimits,
     /// Which ways to peers to use.
     pub reach: Reach,
+    /// Names the job on its hosts, whose users can all read it: no key, and none of its bits.
+    pub job: u32,
+    /// What callers over TCP must know to be admitted: random. Peers get it with the locator.
+    pub secret: u128,
+    /// Takes a report on the first stranger who calls at the NIC's sockets, to be printed.
+    pub report: Option<fn(&str)>,
     /// Whether to listen for peers of other hosts.
     pub listen: bool,
     /// IPv4 addresses to tell peers; empty: those of the interfaces that are up.
@@ -142,11 +150,11 @@ pub fn attach(
     if !key.is_user() {
         return Err(AttachError::Refused(Error::Permission));
     }
-    let listener = listen(key, pe, inst)?;
-    let (node_listener, node) = join_node(key, pe, inst)?;
+    let listener = listen(host.job, pe, inst)?;
+    let (node_listener, node) = join_node(host.job, key, pe, inst)?;
     let pins = host.pinned.then(Pins::new).transpose();
     let pins = pins.map_err(|error| AttachError::System("preparing to hold pages by io_uring", error))?;
-    let own = Own::new((pe, inst, key), node, host.doorbell.clone(), pins)
+    let own = Own::new((host.job, pe, inst, key), node, host.doorbell.clone(), pins)
         .map_err(|error| AttachError::System("making the segment that peers map", error))?;
     let dedicated_fma = modes.has(Modes::FMA_DEDICATED);
     if dedicated_fma {
@@ -163,15 +171,15 @@ pub fn attach(
     let locator = own_locator(&host, tcp.as_ref());
     let own = Arc::new(own);
     let listeners = Listeners { nic: listener, node: node_listener, tcp };
-    let service = Service::start(Arc::clone(&own), listeners)
+    let service = Service::start(Arc::clone(&own), listeners, (host.secret, host.report))
         .map_err(|error| AttachError::System("starting the service thread", error))?;
     let fabric = HostNic::new(own, host, service, locator, (nonce, dedicated_fma));
     Ok(SoftNic::new(fabric, modes, nic))
 }
 
 /// Takes the NIC's name; a name that is taken means that the instance is attached.
-fn listen(key: JobKey, pe: PeAddr, inst: InstId) -> Result<UnixListener, AttachError> {
-    let bound = sockets::nic_name(key, pe, inst).and_then(|name| UnixListener::bind_addr(&name));
+fn listen(job: u32, pe: PeAddr, inst: InstId) -> Result<UnixListener, AttachError> {
+    let bound = sockets::nic_name(job, pe, inst).and_then(|name| UnixListener::bind_addr(&name));
     let listener = bound.map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => AttachError::Refused(Error::InvalidState),
         _ => AttachError::System("taking the NIC's socket name", error),
@@ -196,10 +204,15 @@ type Node = (OwnedFd, NodeSegment);
 ///
 /// The one that takes the name makes the segment. Should it end before its node's other ranks, they keep what
 /// they have mapped, and a rank that comes later begins a new segment, with counts of its own.
-fn join_node(key: JobKey, pe: PeAddr, inst: InstId) -> Result<(Option<UnixListener>, Node), AttachError> {
+fn join_node(
+    job: u32,
+    key: JobKey,
+    pe: PeAddr,
+    inst: InstId,
+) -> Result<(Option<UnixListener>, Node), AttachError> {
     let failed = |error| AttachError::System("joining the node's other ranks", error);
-    let name = sockets::node_name(key, pe).map_err(failed)?;
-    let hello = Hello { purpose: Purpose::Node, key, pe, inst };
+    let name = sockets::node_name(job, pe).map_err(failed)?;
+    let hello = Hello { purpose: Purpose::Node, key, pe, inst, secret: 0 };
     loop {
         match UnixListener::bind_addr(&name) {
             Ok(listener) => {
@@ -242,5 +255,5 @@ fn publish_nonce(own: &Own) -> Box<u64> {
 fn own_locator(host: &HostConfig, tcp: Option<&TcpListener>) -> Locator {
     let port = tcp.and_then(|tcp| tcp.local_addr().ok()).map_or(0, |address| address.port());
     let addresses = if host.addresses.is_empty() { locator::own_addresses() } else { host.addresses.clone() };
-    Locator { host: locator::host(), port, addresses }
+    Locator { host: locator::host(), port, secret: host.secret, addresses }
 }

@@ -7,8 +7,8 @@ use super::locator::Locator;
 use super::own::{Own, ring_bytes, ring_in};
 use super::peer::{Mapped, Peer};
 use super::service::{Service, Watched};
-use super::sockets::{Stream, connect_tcp, nic_name, uninterrupted};
-use super::wire::{Ask, Hello, Purpose, Request, packet_of, packet_words};
+use super::sockets::{Stream, connect_tcp, uninterrupted};
+use super::wire::{Ask, Purpose, Request, packet_of, packet_words};
 use super::{HostConfig, Reach};
 use crate::fabric::{
     Arrived, Fabric, Landed, Packet, PeerIndex, Registration, Submit, Tx, Undeliverable, Window,
@@ -138,8 +138,8 @@ impl HostNic {
     fn open_link(&self, who: Who) -> Option<Arc<Link>> {
         let stream = self.connect(who).ok()?;
         let link = Link::new(stream).ok()?;
-        let hello = Hello { purpose: Purpose::Data, key: self.own.key, pe: self.own.pe, inst: self.own.inst };
-        link.begin(&hello.to_bytes());
+        let secret = self.known.get(&who).map_or(0, |locator| locator.secret);
+        link.begin(&self.own.hello(Purpose::Data, secret).to_bytes());
         let link = Arc::new(link);
         self.service.add_link(Arc::clone(&link));
         Some(link)
@@ -147,7 +147,7 @@ impl HostNic {
 
     fn connect(&self, who: Who) -> io::Result<Stream> {
         if self.may_be_here(who) {
-            let name = nic_name(self.own.key, who.0, who.1)?;
+            let name = self.own.name_of(who)?;
             let stream = uninterrupted(|| UnixStream::connect_addr(&name))?;
             (&stream).flush()?;
             return Ok(Stream::Unix(stream));

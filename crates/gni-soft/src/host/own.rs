@@ -4,7 +4,8 @@
 use super::core_segment::CoreSegment;
 use super::link::Ended;
 use super::node_segment::{NodeSegment, SLOTS};
-use super::wire::{Ask, Request, packet_of};
+use super::sockets::{fetch_file, nic_name};
+use super::wire::{Ask, Hello, Purpose, Request, packet_of};
 use crate::access::{self, Want};
 use crate::fabric::{LOST_EVENT, Registration};
 use crate::mailbox;
@@ -18,6 +19,7 @@ use shm::doorbell::Doorbell;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::SocketAddr as UnixAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A doorbell in a memory file that peers may map, a page of it.
@@ -35,6 +37,8 @@ pub struct SharedDoorbell {
 pub(super) const SHARED_QUEUE: u32 = super::core_segment::QUEUES as u32 - 1;
 
 pub(super) struct Own {
+    /// Names the job in socket names.
+    job: u32,
     pub(super) pe: PeAddr,
     pub(super) inst: InstId,
     pub(super) key: JobKey,
@@ -83,7 +87,7 @@ pub(super) fn ring_bytes(entries: usize) -> usize {
 
 impl Own {
     pub(super) fn new(
-        (pe, inst, key): (PeAddr, InstId, JobKey),
+        (job, pe, inst, key): (u32, PeAddr, InstId, JobKey),
         (node_file, node): (OwnedFd, NodeSegment),
         elsewhere: Option<SharedDoorbell>,
         pins: Option<Pins>,
@@ -93,6 +97,7 @@ impl Own {
             core.set_doorbell(shared.offset);
         }
         Ok(Own {
+            job,
             pe,
             inst,
             key,
@@ -106,6 +111,23 @@ impl Own {
             ended: Mutex::default(),
             ended_count: AtomicUsize::new(0),
         })
+    }
+
+    // ---- meeting peers ----
+
+    /// The name of a NIC of this host.
+    pub(super) fn name_of(&self, who: (PeAddr, InstId)) -> io::Result<UnixAddr> {
+        nic_name(self.job, who.0, who.1)
+    }
+
+    /// What this NIC says first to a NIC that is to do something; `secret` is what that one's locator says.
+    pub(super) fn hello(&self, purpose: Purpose, secret: u128) -> Hello {
+        Hello { purpose, key: self.key, pe: self.pe, inst: self.inst, secret }
+    }
+
+    /// Asks a NIC of this host for a memory file. Returns it with the process id of that NIC's owner.
+    pub(super) fn ask_for_file(&self, who: (PeAddr, InstId), purpose: Purpose) -> io::Result<(OwnedFd, i32)> {
+        fetch_file(&self.name_of(who)?, &self.hello(purpose, 0))
     }
 
     // ---- waking ----

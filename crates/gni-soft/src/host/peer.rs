@@ -4,8 +4,7 @@ use super::core_segment::{CoreSegment, Seen};
 use super::lane::Lane;
 use super::link::Link;
 use super::own::{Own, push_or_lose, ring, ring_in};
-use super::sockets::{fetch_file, nic_name};
-use super::wire::{Hello, Purpose};
+use super::wire::Purpose;
 use crate::access::{self, Want};
 use crate::mailbox;
 use crate::mapping::{Mapping, PAGE};
@@ -71,8 +70,7 @@ struct Target {
 impl Mapped {
     /// Meets the NIC `who` of this host.
     pub(super) fn meet(own: &Own, who: (PeAddr, InstId)) -> io::Result<Mapped> {
-        let hello = Hello { purpose: Purpose::Core, key: own.key, pe: own.pe, inst: own.inst };
-        let (file, pid) = fetch_file(&nic_name(own.key, who.0, who.1)?, &hello)?;
+        let (file, pid) = own.ask_for_file(who, Purpose::Core)?;
         let core = CoreSegment::map(&file)?;
         let elsewhere = core.doorbell_elsewhere().map(|at| doorbell_page(own, who, at)).transpose()?;
         let single_copy = reads_nonce(&core, pid);
@@ -131,8 +129,7 @@ impl Mapped {
     /// A block of the peer, mapped when first needed.
     fn block(&mut self, own: &Own, who: (PeAddr, InstId), number: u32) -> Option<&Arc<Mapping>> {
         let entry = self.blocks.entry(number).or_insert_with(|| {
-            let hello = Hello { purpose: Purpose::Block(number), key: own.key, pe: own.pe, inst: own.inst };
-            let (file, _) = fetch_file(&nic_name(own.key, who.0, who.1).ok()?, &hello).ok()?;
+            let (file, _) = own.ask_for_file(who, Purpose::Block(number)).ok()?;
             Mapping::of(&file, 1).ok().map(Arc::new)
         });
         entry.as_ref()
@@ -456,8 +453,7 @@ fn doorbell_page(own: &Own, who: (PeAddr, InstId), offset: u64) -> io::Result<(M
     if !at.is_multiple_of(align_of::<Doorbell>()) {
         return Err(io::ErrorKind::InvalidData.into());
     }
-    let hello = Hello { purpose: Purpose::Doorbell, key: own.key, pe: own.pe, inst: own.inst };
-    let (file, _) = fetch_file(&nic_name(own.key, who.0, who.1)?, &hello)?;
+    let (file, _) = own.ask_for_file(who, Purpose::Doorbell)?;
     Ok((Mapping::page(&file, offset - at as u64)?, at))
 }
 

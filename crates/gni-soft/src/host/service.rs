@@ -6,8 +6,9 @@
 
 use super::link::{Link, flush, split_response};
 use super::own::{Own, lock};
-use super::sockets::{Stream, accept_unix, read_hello, send_file};
-use super::wire::{Purpose, REQUEST, Request, Response};
+use super::sockets::{Stream, accept_tcp, accept_unix, send_file};
+use super::strangers::{Refused, Strangers};
+use super::wire::{Hello, Purpose, REQUEST, Request, Response};
 use core::sync::atomic::{AtomicBool, Ordering};
 use gni::HwStatus;
 use platform::pidfd::Pidfd;
@@ -18,12 +19,15 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// With links to other services, the thread looks this often for requests that wait for a response, and wakes the
 /// rank so that it looks at their deadlines.
 const TICK_MS: i32 = 500;
 /// Bytes read from a connection at a time.
 const GULP: usize = 256 << 10;
+/// Callers accepted in a row, before those accepted already are heard.
+const CALLERS: usize = 64;
 
 /// A peer process whose end is to be noticed.
 pub(super) struct Watched {
@@ -55,7 +59,12 @@ pub(super) struct Listeners {
 }
 
 impl Service {
-    pub(super) fn start(own: Arc<Own>, listeners: Listeners) -> io::Result<Service> {
+    /// `secret` is what callers over TCP must know; `report` takes a line about the first stranger.
+    pub(super) fn start(
+        own: Arc<Own>,
+        listeners: Listeners,
+        (secret, report): (u128, Option<fn(&str)>),
+    ) -> io::Result<Service> {
         // SAFETY: no pointers.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
         if fd < 0 {
@@ -69,6 +78,9 @@ impl Service {
             listeners,
             orders: Arc::clone(&orders),
             bell: Arc::clone(&bell),
+            secret,
+            strangers: Strangers::new(report),
+            rests_until: None,
             incoming: Vec::new(),
             links: Vec::new(),
             watched: Vec::new(),
@@ -113,6 +125,11 @@ struct Worker {
     listeners: Listeners,
     orders: Arc<Mutex<Orders>>,
     bell: Arc<File>,
+    /// What callers over TCP must know.
+    secret: u128,
+    strangers: Strangers,
+    /// Until when no caller is accepted, for want of descriptors.
+    rests_until: Option<Instant>,
     incoming: Vec<Incoming>,
     links: Vec<(Arc<Link>, Vec<u8>)>,
     watched: Vec<Watched>,
@@ -135,7 +152,9 @@ impl Worker {
             if self.take_orders() {
                 return;
             }
-            self.accept();
+            let now = Instant::now();
+            self.accept(now);
+            self.hear(now);
             let own = &self.own;
             self.incoming.retain_mut(|incoming| incoming.turn(own));
             self.links.retain_mut(|(link, input)| turn_link(link, input, own));
@@ -157,14 +176,23 @@ impl Worker {
             events: if output { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN },
             revents: 0,
         };
-        let mut entries = vec![entry(self.bell.as_fd(), false), entry(self.listeners.nic.as_fd(), false)];
-        entries.extend(self.listeners.node.iter().map(|node| entry(node.as_fd(), false)));
-        entries.extend(self.listeners.tcp.iter().map(|tcp| entry(tcp.as_fd(), false)));
+        let mut entries = vec![entry(self.bell.as_fd(), false)];
+        if self.rests_until.is_none() {
+            entries.push(entry(self.listeners.nic.as_fd(), false));
+            entries.extend(self.listeners.node.iter().map(|node| entry(node.as_fd(), false)));
+            entries.extend(self.listeners.tcp.iter().map(|tcp| entry(tcp.as_fd(), false)));
+        }
+        entries.extend(self.strangers.streams().map(|stream| entry(stream.as_fd(), false)));
         entries.extend(self.incoming.iter().map(|i| entry(i.stream.as_fd(), !i.output.is_empty())));
         entries.extend(self.links.iter().map(|(link, _)| entry(link.stream.as_fd(), link.has_output())));
         entries.extend(self.watched.iter().map(|watched| entry(watched.process.as_fd(), false)));
         // The rank begins requests without telling, so wherever there is a link one may have begun to wait.
-        let timeout = if self.links.is_empty() { -1 } else { TICK_MS };
+        let tick = (!self.links.is_empty()).then_some(TICK_MS);
+        let now = Instant::now();
+        let until = [self.strangers.deadline(), self.rests_until].into_iter().flatten().min();
+        // Rounded up: one that sleeps too short would only sleep again.
+        let left = until.map(|until| until.saturating_duration_since(now).as_millis() as i32 + 1);
+        let timeout = [tick, left].into_iter().flatten().min().unwrap_or(-1);
         // SAFETY: the entries are valid and as many as said.
         let ready = unsafe { libc::poll(entries.as_mut_ptr(), entries.len() as _, timeout) };
         if ready == 0 && self.links.iter().any(|(link, _)| link.is_waiting()) {
@@ -180,51 +208,89 @@ impl Worker {
         orders.stop
     }
 
-    fn accept(&mut self) {
-        while let Some(stream) = accept_unix(&self.listeners.nic) {
-            self.greet(stream);
+    /// Takes callers, some at a time. Without descriptors for more, silent callers make room; else the others wait.
+    fn accept(&mut self, now: Instant) {
+        self.rests_until = self.rests_until.filter(|&until| now < until);
+        if self.rests_until.is_some() {
+            return;
         }
-        while let Some(stream) = self.listeners.node.as_ref().and_then(accept_unix) {
-            self.greet(stream);
-        }
-        while let Some(Ok((stream, _))) = self.listeners.tcp.as_ref().map(TcpListener::accept) {
-            if stream.set_nodelay(true).is_ok() {
-                self.greet(Stream::Tcp(stream));
+        for _ in 0..CALLERS {
+            match self.next_caller() {
+                Ok(None) => return,
+                Ok(Some(stream)) => self.keep(stream, now),
+                Err(_) if self.strangers.give_one_up() => {}
+                Err(_) => {
+                    self.rests_until = Some(now + Duration::from_millis(TICK_MS as u64));
+                    return;
+                }
             }
         }
     }
 
-    /// Hears what a caller wants; files are sent at once. A caller of another job hears nothing.
-    fn greet(&mut self, mut stream: Stream) {
-        let Ok(hello) = read_hello(&mut stream) else { return };
-        if hello.key != self.own.key {
-            return;
+    fn next_caller(&self) -> io::Result<Option<Stream>> {
+        if let Some(stream) = accept_unix(&self.listeners.nic)? {
+            return Ok(Some(stream));
         }
-        let block;
-        let file = match hello.purpose {
-            Purpose::Core => self.own.core_file.as_fd(),
-            Purpose::Node => self.own.node_file.as_fd(),
-            Purpose::Doorbell => {
-                let Some(file) = self.own.doorbell_file() else { return };
-                file
-            }
-            Purpose::Block(number) => {
-                let Some((file, _)) = self.own.block(number) else { return };
-                block = file;
-                block.as_fd()
-            }
-            Purpose::Data => {
-                if stream.set_nonblocking().is_ok() {
-                    self.incoming.push(Incoming { stream, input: Vec::new(), output: Vec::new() });
-                }
-                return;
-            }
-        };
-        if let Stream::Unix(unix) = &stream {
-            // A caller that has gone away needs no file.
-            let _ = send_file(unix, file);
+        if let Some(node) = &self.listeners.node
+            && let Some(stream) = accept_unix(node)?
+        {
+            return Ok(Some(stream));
+        }
+        self.listeners.tcp.as_ref().map_or(Ok(None), accept_tcp)
+    }
+
+    /// Has a caller wait until its hello is there. Another user's is not read.
+    fn keep(&mut self, stream: Stream, now: Instant) {
+        if stream.is_of_other_user() {
+            self.strangers.turn_away(&stream, format_args!("it is another user's"));
+        } else if stream.prepare().is_ok() {
+            self.strangers.add(stream, now);
         }
     }
+
+    /// Does what callers want who have said it; files are sent at once. A caller of another job is told nothing.
+    fn hear(&mut self, now: Instant) {
+        let Worker { own, secret, strangers, incoming, .. } = self;
+        strangers.hear(now, |stream, hello| admit(own, *secret, incoming, stream, hello));
+    }
+}
+
+/// Serves a caller, if its hello shows that it is of the job.
+fn admit(
+    own: &Own,
+    secret: u128,
+    incoming: &mut Vec<Incoming>,
+    stream: Stream,
+    hello: &Hello,
+) -> Result<(), Refused> {
+    let unix = match stream {
+        Stream::Tcp(_) if hello.secret != secret => {
+            return Err(Refused { stream, why: "it did not know the number that this NIC gave its peers" });
+        }
+        _ if hello.key != own.key => return Err(Refused { stream, why: "it is of another job" }),
+        _ if hello.purpose == Purpose::Data => {
+            incoming.push(Incoming { stream, input: Vec::new(), output: Vec::new() });
+            return Ok(());
+        }
+        Stream::Tcp(_) => return Err(Refused { stream, why: "it wanted a file by TCP" }),
+        Stream::Unix(unix) => unix,
+    };
+    let block;
+    let file = match hello.purpose {
+        Purpose::Core => Some(own.core_file.as_fd()),
+        Purpose::Node => Some(own.node_file.as_fd()),
+        Purpose::Doorbell => own.doorbell_file(),
+        Purpose::Block(number) => {
+            block = own.block(number);
+            block.as_ref().map(|(file, _)| file.as_fd())
+        }
+        Purpose::Data => None,
+    };
+    if let Some(file) = file {
+        // A caller that has gone away needs no file.
+        let _ = send_file(&unix, file);
+    }
+    Ok(())
 }
 
 /// Reads what a connection has into `input`; `false`: it is closed or broken.

@@ -1,10 +1,10 @@
 //! Sockets: names, descriptors as messages, connections that do not block.
 
-use super::wire::{HELLO, Hello};
+use super::wire::Hello;
 use core::mem::zeroed;
-use gni::{InstId, JobKey, PeAddr};
+use gni::{InstId, PeAddr};
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr as UnixAddr, UnixListener, UnixStream};
@@ -14,15 +14,14 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Abstract name of a NIC's service: nothing in the file system, gone with its owner, one name space per
-/// network namespace.
-pub(super) fn nic_name(key: JobKey, pe: PeAddr, inst: InstId) -> io::Result<UnixAddr> {
-    let name = format!("alhena-gni/{}.{:08x}/{}/{}", key.ptag.0, key.cookie.0, pe.0, inst.0);
-    UnixAddr::from_abstract_name(name)
+/// network namespace. Every user can read it, so the job's key is not in it.
+pub(super) fn nic_name(job: u32, pe: PeAddr, inst: InstId) -> io::Result<UnixAddr> {
+    UnixAddr::from_abstract_name(format!("alhena-gni/{job:08x}/{}/{}", pe.0, inst.0))
 }
 
 /// Abstract name under which one of a node's NICs gives out the node's segment.
-pub(super) fn node_name(key: JobKey, pe: PeAddr) -> io::Result<UnixAddr> {
-    UnixAddr::from_abstract_name(format!("alhena-gni/{}.{:08x}/{}/node", key.ptag.0, key.cookie.0, pe.0))
+pub(super) fn node_name(job: u32, pe: PeAddr) -> io::Result<UnixAddr> {
+    UnixAddr::from_abstract_name(format!("alhena-gni/{job:08x}/{}/node", pe.0))
 }
 
 /// Repeats a call that was interrupted: io_uring interrupts its own thread to say that a copy is done.
@@ -65,17 +64,6 @@ fn peer_of_same_user(stream: &UnixStream) -> io::Result<i32> {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     Ok(credentials.pid)
-}
-
-/// Reads the hello of a connection just accepted, and checks a local caller's user.
-pub(super) fn read_hello(stream: &mut Stream) -> io::Result<Hello> {
-    stream.set_patience(PATIENCE)?;
-    if let Stream::Unix(unix) = stream {
-        peer_of_same_user(unix)?;
-    }
-    let mut bytes = [0; HELLO];
-    stream.read_exact(&mut bytes)?;
-    Hello::from_bytes(&bytes).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 /// Room for one descriptor as ancillary data, aligned as the kernel wants it.
@@ -160,10 +148,26 @@ impl Stream {
         }
     }
 
-    fn set_patience(&self, patience: Duration) -> io::Result<()> {
+    /// Has a connection just accepted never block.
+    pub(super) fn prepare(&self) -> io::Result<()> {
+        if let Stream::Tcp(stream) = self {
+            stream.set_nodelay(true)?;
+        }
+        self.set_nonblocking()
+    }
+
+    /// Whether it comes from another user's process, as the kernel sees it.
+    pub(super) fn is_of_other_user(&self) -> bool {
+        matches!(self, Stream::Unix(stream) if peer_of_same_user(stream).is_err())
+    }
+
+    /// Where the other side is, for people.
+    pub(super) fn caller(&self) -> String {
         match self {
-            Stream::Unix(stream) => stream.set_read_timeout(Some(patience)),
-            Stream::Tcp(stream) => stream.set_read_timeout(Some(patience)),
+            Stream::Unix(_) => "a process of this host".into(),
+            Stream::Tcp(stream) => {
+                stream.peer_addr().map_or_else(|_| "by TCP".into(), |address| address.to_string())
+            }
         }
     }
 
@@ -183,13 +187,6 @@ impl Stream {
             Stream::Tcp(stream) => (&*stream).write(from),
         };
         would_block(written)
-    }
-
-    fn read_exact(&mut self, into: &mut [u8]) -> io::Result<()> {
-        match self {
-            Stream::Unix(stream) => stream.read_exact(into),
-            Stream::Tcp(stream) => stream.read_exact(into),
-        }
     }
 }
 
@@ -240,7 +237,28 @@ pub(super) fn connect_tcp(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Takes the next connection of a listener that does not block.
-pub(super) fn accept_unix(listener: &UnixListener) -> Option<Stream> {
-    listener.accept().ok().map(|(stream, _)| Stream::Unix(stream))
+/// Takes the next connection of a listener that does not block; `None`: there is none.
+pub(super) fn accept_unix(listener: &UnixListener) -> io::Result<Option<Stream>> {
+    accepted(listener.accept().map(|(stream, _)| Stream::Unix(stream)))
+}
+
+/// As [`accept_unix`], of callers over TCP.
+pub(super) fn accept_tcp(listener: &TcpListener) -> io::Result<Option<Stream>> {
+    accepted(listener.accept().map(|(stream, _)| Stream::Tcp(stream)))
+}
+
+fn accepted(stream: io::Result<Stream>) -> io::Result<Option<Stream>> {
+    match stream {
+        Ok(stream) => Ok(Some(stream)),
+        // None, or one that has gone already: the next poll tells of the one after it.
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
+            ) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
 }

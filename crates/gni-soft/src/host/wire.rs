@@ -5,7 +5,7 @@ use crate::fabric::{Packet, PacketKind};
 use gni::{Amo, Cookie, HwStatus, InstId, JobKey, MemHandle, MsgqAttr, PeAddr, Ptag};
 
 /// Length in bytes of a [`Hello`].
-pub(super) const HELLO: usize = 32;
+pub(super) const HELLO: usize = 48;
 /// Length in bytes of a request's head.
 pub(super) const REQUEST: usize = 72;
 /// Length in bytes of a response's head.
@@ -13,7 +13,8 @@ pub(super) const RESPONSE: usize = 16;
 /// Longest data of one request or response.
 pub(super) const MOST: usize = 1 << 20;
 
-const MAGIC: u64 = 0x616c_6865_6e61_4731;
+/// Also the version of what follows.
+const MAGIC: u64 = 0x616c_6865_6e61_4732;
 
 /// The first bytes on a connection: who calls, and what for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +23,8 @@ pub(super) struct Hello {
     pub(super) key: JobKey,
     pub(super) pe: PeAddr,
     pub(super) inst: InstId,
+    /// What the called NIC's locator says, if the caller knows it: over TCP it proves that the caller is of the job.
+    pub(super) secret: u128,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +58,13 @@ impl Hello {
         bytes[20..24].copy_from_slice(&self.pe.0.to_ne_bytes());
         bytes[24..28].copy_from_slice(&self.inst.0.to_ne_bytes());
         bytes[28] = self.key.ptag.0;
+        bytes[32..].copy_from_slice(&self.secret.to_ne_bytes());
         bytes
+    }
+
+    /// Whether a hello can begin with these bytes.
+    pub(super) fn can_begin_with(bytes: &[u8]) -> bool {
+        bytes.iter().zip(MAGIC.to_ne_bytes()).all(|(&byte, right)| byte == right)
     }
 
     pub(super) fn from_bytes(bytes: &[u8; HELLO]) -> Option<Hello> {
@@ -71,7 +80,8 @@ impl Hello {
             _ => return None,
         };
         let key = JobKey { ptag: Ptag(bytes[28]), cookie: Cookie(cookie) };
-        (magic == MAGIC).then_some(Hello { purpose, key, pe: PeAddr(pe), inst: InstId(inst) })
+        let secret = u128::from_ne_bytes(*bytes[32..].first_chunk()?);
+        (magic == MAGIC).then_some(Hello { purpose, key, pe: PeAddr(pe), inst: InstId(inst), secret })
     }
 }
 
@@ -302,7 +312,8 @@ mod tests {
         let response = Response { id: u32::MAX, status: HwStatus::HostData, data: 8 };
         assert_eq!(Response::from_bytes(&response.to_bytes()), Some(response));
         let key = JobKey::for_job(5);
-        let hello = Hello { purpose: Purpose::Block(9), key, pe: PeAddr(1), inst: InstId(2) };
+        let secret = u128::MAX / 3;
+        let hello = Hello { purpose: Purpose::Block(9), key, pe: PeAddr(1), inst: InstId(2), secret };
         assert_eq!(Hello::from_bytes(&hello.to_bytes()), Some(hello));
         assert_eq!(Hello::from_bytes(&[0; HELLO]), None);
     }
