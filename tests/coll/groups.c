@@ -102,6 +102,29 @@ static int test_unrooted(void)
     return good;
 }
 
+/* A group that has nothing for the other says so with no elements, or with elements of no bytes. */
+static int test_nothing(int side, int which)
+{
+    int good = 1, r, gives = rank % 2 != side, empty = local_rank % 2 == which;
+    int *one = blank(1, count, 1), *all = blank(size, count, 1);
+    MPI_Datatype none;
+    MPI_Type_contiguous(0, MPI_INT, &none);
+    MPI_Type_commit(&none);
+    put(one, count, 1, rank, 0);
+    RUN(mode, erase(all, size, count, 1), Allgather, allgather, one, gives ? count : empty ? 5 : 0,
+        !gives && empty ? none : MPI_INT, all, gives ? 0 : count, MPI_INT, inter);
+    for (r = 0; r < remote_size && !gives; r++)
+        good &= holds(all + r * count, count, 1, remote_world(r), 0);
+    good &= !gives || untouched(all, size * count, 1);
+    RUN(mode, erase(all, size, count, 1), Alltoall, alltoall, one, gives ? 0 : empty ? 5 : 0,
+        !gives && empty ? none : MPI_INT, all, 0, MPI_INT, inter);
+    good &= untouched(all, size * count, 1);
+    MPI_Type_free(&none);
+    free(one);
+    free(all);
+    return good;
+}
+
 /* A ring in one dimension of a grid, and a grid dimension of one process: both neighbours are the process itself. */
 static int test_cartesian(void)
 {
@@ -243,7 +266,7 @@ int main(int argc, char **argv)
                 for (root = 0; root < (size + 1 - side) / 2; root++)
                     good[0] &= test_rooted(side, root);
             if (size > 1)
-                good[1] &= test_unrooted();
+                good[1] &= test_unrooted() && test_nothing(0, 0) && test_nothing(1, 1) && test_nothing(0, 1) && test_nothing(1, 0);
             good[2] &= test_cartesian();
             good[3] &= test_graph(kinds);
         }

@@ -129,6 +129,7 @@ impl<'a> Arguments<'a> {
         let handle = datatype;
         let datatype = self.state.types.resolve(handle)?;
         let buffer = self.side(side);
+        buffer.given = true;
         buffer.handle = handle;
         buffer.layout = datatype.layout(count);
         buffer.datatype = datatype;
@@ -157,6 +158,7 @@ impl<'a> Arguments<'a> {
             buffer.blocks.push(Block { count: checked_count(count)?, offset, datatype: None });
         }
         check_address(address, buffer.has_elements(), datatype)?;
+        buffer.given = true;
         buffer.address = address;
         buffer.layout = resolved.layout(0);
         buffer.datatype = resolved;
@@ -189,6 +191,7 @@ impl<'a> Arguments<'a> {
             let offset = displacements.at(index, n)?;
             buffer.blocks.push(Block { count, offset, datatype: Some(datatype) });
         }
+        buffer.given = true;
         buffer.address = address;
         Ok(())
     }

@@ -27,6 +27,8 @@ pub(crate) struct Buffer {
     /// The argument behind `datatype`; not of v and w variants.
     pub handle: Datatype,
     pub layout: Layout,
+    /// The argument is significant on this process, even if it says that there is no data.
+    pub given: bool,
     /// For v and w variants, and the receive counts of `MPI_Reduce_scatter`; empty otherwise.
     pub blocks: Vec<Block>,
 }
@@ -57,6 +59,7 @@ impl Call {
             datatype: TypeRef::Dense(0),
             handle: abi::DATATYPE_NULL,
             layout: Layout::default(),
+            given: false,
             blocks: Vec::new(),
         };
         Call {
@@ -82,7 +85,7 @@ impl Call {
     }
 
     pub fn shape(&self) -> Shape {
-        let packed = match self.send.is_given() && self.recv.blocks.is_empty() {
+        let packed = match self.send.given && self.recv.blocks.is_empty() {
             true => self.send.block_bytes(),
             false => self.recv.block_bytes(),
         };
@@ -131,17 +134,17 @@ impl Buffer {
         self.datatype = TypeRef::Dense(0);
         self.handle = abi::DATATYPE_NULL;
         self.layout = Layout::default();
+        self.given = false;
         self.blocks.clear();
     }
 
-    /// Whether the argument is significant and has data.
-    pub fn is_given(&self) -> bool {
-        self.layout.size != 0 || !self.blocks.is_empty()
-    }
-
-    /// Whether elements follow each other without holes.
+    /// Whether elements, each from its origin on, are one run of bytes in the order in which they are packed. Sizes do not
+    /// tell: an element may have a hole as long as what lies behind its extent, or its parts in another order.
     pub fn is_dense(&self) -> bool {
-        self.layout.extent == self.layout.size as i64 && self.layout.true_lb == 0
+        match &self.datatype {
+            TypeRef::Dense(_) => true,
+            TypeRef::Derived(datatype) => datatype.is_contiguous_for(2) && datatype.true_lb() == 0,
+        }
     }
 
     /// Whether a block of this buffer and one of another at the same address begin with the same byte.

@@ -178,7 +178,7 @@ fn signature(state: &State, call: &Call) -> Option<u64> {
     let buffer = match call.coll {
         Coll::Bcast | Coll::Reduce | Coll::Allreduce | Coll::Scan | Coll::Exscan => &call.recv,
         Coll::ReduceScatter | Coll::ReduceScatterBlock => &call.recv,
-        Coll::Gather | Coll::Scatter | Coll::Allgather | Coll::Alltoall if call.send.is_given() => &call.send,
+        Coll::Gather | Coll::Scatter | Coll::Allgather | Coll::Alltoall if call.send.given => &call.send,
         Coll::Gather | Coll::Scatter | Coll::Allgather | Coll::Alltoall => &call.recv,
         _ => return None,
     };

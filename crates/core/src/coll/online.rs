@@ -7,7 +7,9 @@
 //! ```
 //!
 //! Blocking calls come in the same order on all processes, so each knows from its own count which candidate is due and
-//! when the vote is.
+//! when the vote is. Hence only calls are counted that all processes see alike and bring here: not those of
+//! inter-communicators, whose groups may bring different amounts of data, nor those with nothing to choose, of which a
+//! process may go a shorter way.
 
 use std::time::Duration;
 
@@ -52,7 +54,7 @@ pub(super) struct Attempt {
 impl Online {
     /// What the next call of a kind should try; `None` if it is settled, due for the vote, or not tried.
     pub(super) fn next(&mut self, query: &Query, tuned: &Tuned) -> Option<(Attempt, Choice)> {
-        if self.voting {
+        if self.voting || !has_choice(query) {
             return None;
         }
         let index = match self.trials.iter().position(|trial| trial.query == *query) {
@@ -98,6 +100,12 @@ impl Online {
         let fastest = times.iter().zip(&trial.candidates).min_by_key(|(time, _)| **time);
         trial.winner = fastest.map(|(_, &choice)| choice);
     }
+}
+
+/// Whether several algorithms can be tried, on all processes the same.
+fn has_choice(query: &Query) -> bool {
+    !query.inter
+        && registry::of(query.coll).filter(|(_, algorithm)| can_use(algorithm, query)).nth(1).is_some()
 }
 
 impl Trial {

@@ -177,7 +177,7 @@ impl Signature {
             canonical,
             dense: !reduction || call.recv.is_dense(),
             placement,
-            area: ordered && comm.coll.turns.has_area(),
+            area: ordered && comm.coll.turns.has_area() && !is_neighbourhood(call.coll),
             direct: comm.coll.direct == Some(true),
             near: comm.coll.near,
         };
@@ -326,7 +326,8 @@ fn renumbered(nodes: Vec<u32>) -> Vec<u32> {
     nodes.into_iter().map(number).collect()
 }
 
-/// Whether a collective is one among neighbours in a topology.
+/// Whether a collective is one among neighbours in a topology. Each process goes its own way through it, with messages alone:
+/// it must not depend on that whether the processes ask each other something.
 pub(super) fn is_neighbourhood(coll: Coll) -> bool {
     matches!(
         coll,
@@ -343,6 +344,21 @@ impl Comm {
     pub(super) fn meet_neighbours(&mut self) {
         if self.coll.neighbours.is_none() {
             self.coll.neighbours = self.topology.as_ref().map(|topology| topology.neighbours(self.rank));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coll::Coll;
+    use coll::algorithms::registry::{Memory, of};
+
+    use super::is_neighbourhood;
+
+    #[test]
+    fn neighbours_share_no_area() {
+        for coll in Coll::ALL.into_iter().filter(|&coll| is_neighbourhood(coll)) {
+            assert!(of(coll).all(|(_, algorithm)| algorithm.needs.memory == Memory::None), "{}", coll.name());
         }
     }
 }
