@@ -21,8 +21,8 @@ pub use one_sided::{
 };
 pub use pattern::{fill, verify};
 pub use waiting::{
-    a_message_after_arm_wakes, a_sleeping_pair_talks, arm_notices_what_is_there, congestion_is_seen_by_peers,
-    room_ends_a_sleep,
+    a_blocked_sender_sleeps, a_message_after_arm_wakes, a_sleeping_pair_talks, arm_notices_what_is_there,
+    congestion_is_seen_by_peers, room_before_a_sleep_is_not_missed, room_ends_a_sleep,
 };
 pub use world::World;
 
@@ -46,6 +46,9 @@ macro_rules! suite {
             arm_notices_what_is_there
             a_message_after_arm_wakes
             a_sleeping_pair_talks
+            room_ends_a_sleep
+            room_before_a_sleep_is_not_missed
+            a_blocked_sender_sleeps
         );
     };
     (@ $make:path: $($check:ident)*) => {

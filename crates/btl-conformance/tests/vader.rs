@@ -134,14 +134,6 @@ mod beyond {
     use btl::{Btl, Peer};
     use mem::UserMem;
 
-    #[test]
-    fn room_ends_a_sleep() {
-        for (count, max_fastboxes) in [(2, 32), (6, 2), (3, 0)] {
-            let params = VaderParams { max_fastboxes, ..VaderParams::default() };
-            btl_conformance::room_ends_a_sleep(World { ends: common::attach_all(count, &params) });
-        }
-    }
-
     /// Messages of all sizes stay in order: through the queue, across the change to a fastbox, by slot and by cell.
     #[test]
     fn order_is_kept_per_peer() {

@@ -63,6 +63,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         let sent = self.send_message(peer, header, payload);
         if sent.is_err() {
             self.stats.busy += 1;
+            self.refused = true;
             if let Some(connection) = self.connections.of(peer) {
                 self.connections.get_mut(connection).stalled = true;
             }

@@ -75,6 +75,8 @@ pub struct Ugni<N: Gni, C: Clock> {
     pub(crate) messages_out: u32,
     /// Transfers whose entry has not been taken.
     pub(crate) transfers_out: u32,
+    /// Something was refused with `Busy` since the last `arm`.
+    pub(crate) refused: bool,
     /// Counts calls that looked for messages of one peer alone.
     lookouts: u32,
     /// When to look for peers to be probed.
@@ -197,6 +199,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             events: VecDeque::new(),
             messages_out: 0,
             transfers_out: 0,
+            refused: false,
             lookouts: 0,
             next_probe: Time::START,
             stats,
@@ -386,7 +389,9 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
     }
 
     fn expose(&mut self, peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {
-        let exposed = self.expose_memory(memory, access)?;
+        let exposed = self.expose_memory(memory, access);
+        self.refused |= exposed == Err(Refusal::Busy);
+        let exposed = exposed?;
         self.count_exposure(peer, 1);
         Ok(exposed)
     }
@@ -405,7 +410,9 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
         offset: u64,
         cookie: u64,
     ) -> Result<(), Refusal> {
-        self.begin_get(peer, local, key, offset, cookie)
+        let begun = self.begin_get(peer, local, key, offset, cookie);
+        self.refused |= begun == Err(Refusal::Busy);
+        begun
     }
 
     fn put(
@@ -416,7 +423,9 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
         offset: u64,
         cookie: u64,
     ) -> Result<(), Refusal> {
-        self.begin_put(peer, local, key, offset, cookie)
+        let begun = self.begin_put(peer, local, key, offset, cookie);
+        self.refused |= begun == Err(Refusal::Busy);
+        begun
     }
 
     #[inline(always)]
@@ -433,11 +442,13 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
         false
     }
 
+    /// After a refusal there is no sleep: the peer that has the room may be gone, which only probes find out, and these
+    /// need turns.
     fn arm(&mut self) -> Option<Sleep> {
-        if !self.is_quiet() {
+        if core::mem::take(&mut self.refused) || !self.is_quiet() {
             return None;
         }
-        self.nic.arm().map(|armed| Sleep { word: armed.word, expected: armed.expected })
+        self.nic.arm().map(|armed| Sleep::Word { address: armed.word, expected: armed.expected })
     }
 
     fn disarm(&mut self) {

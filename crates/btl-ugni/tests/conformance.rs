@@ -126,7 +126,7 @@ macro_rules! awake {
 /// once.
 macro_rules! by_socket {
     ($make:path) => {
-        btl_conformance::suite!(@ $make: a_sleeping_pair_talks many_senders_are_served_fairly);
+        btl_conformance::suite!(@ $make: a_sleeping_pair_talks a_blocked_sender_sleeps many_senders_are_served_fairly);
         no_hurry!($make);
     };
 }
@@ -153,6 +153,8 @@ macro_rules! no_hurry {
             congestion_is_seen_by_peers
             arm_notices_what_is_there
             a_message_after_arm_wakes
+            room_ends_a_sleep
+            room_before_a_sleep_is_not_missed
         );
     };
 }

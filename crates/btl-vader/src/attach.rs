@@ -121,6 +121,7 @@ impl Vader {
             doorbell: segment.doorbell(me),
             room_was_missing: false,
             queue_was_full: false,
+            cell_was_missing: [false; 2],
             cells: [Pool::new(&heads[..small]), Pool::new(&heads[small..])],
             _nonce: single_copy::publish_identity(&segment, me),
             mapped,

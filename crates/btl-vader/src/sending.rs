@@ -100,7 +100,6 @@ impl Vader {
         };
         match sent {
             Ok(()) => {
-                self.queue_was_full = false;
                 let link = &mut self.links[local];
                 link.sent += len as u64;
                 ring(link.doorbell);
@@ -196,13 +195,23 @@ impl Vader {
     /// A free cell for `len` bytes, and the pool it is from; a small one if it suffices and there is one.
     fn take_cell(&mut self, len: usize) -> Option<(usize, u32)> {
         let shape = self.segment.layout().shape();
-        let [small, _] = &mut self.cells;
-        if len <= shape.cell_bytes[0]
-            && let Some(cell) = small.take()
-        {
-            return Some((0, cell));
+        let [small, large] = &mut self.cells;
+        if len <= shape.cell_bytes[0] {
+            if let Some(cell) = small.take() {
+                return Some((0, cell));
+            }
+            self.cell_was_missing[0] = true;
         }
-        self.cells[1].take().map(|cell| (1, shape.cells[0] as u32 + cell))
+        let cell = large.take();
+        self.cell_was_missing[1] |= cell.is_none();
+        cell.map(|cell| (1, shape.cells[0] as u32 + cell))
+    }
+
+    /// Whether a cell that a send since the last call lacked is free after all. To be called after arming: a cell that is
+    /// given back later rings.
+    pub(crate) fn finds_missed_cell(&mut self) -> bool {
+        let missing = std::mem::take(&mut self.cell_was_missing);
+        missing.iter().zip(&self.cells).any(|(&missing, pool)| missing && pool.has_free())
     }
 }
 

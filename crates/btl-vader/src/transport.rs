@@ -41,10 +41,12 @@ pub struct Vader {
     pub(crate) found: Found,
     pub(crate) inbox: queue::Receiver<'static>,
     pub(crate) doorbell: &'static Doorbell,
-    /// A send since the last sleep found a full fastbox or no cell: who gives such back will ring.
+    /// A send since the last `arm` found a full fastbox or no cell: the peer that gives such back will ring.
     pub(crate) room_was_missing: bool,
-    /// A send found a full receive queue. Nobody tells when it is not any more: no sleep until a send succeeds.
+    /// A send since the last `arm` found a full receive queue.
     pub(crate) queue_was_full: bool,
+    /// A send since the last `arm` found no cell of this pool, of which it tried only a few.
+    pub(crate) cell_was_missing: [bool; 2],
     /// Our cells, small and large.
     pub(crate) cells: [Pool<'static>; 2],
     /// The number by which peers know that our pid is ours. They read it at its published address.
@@ -208,18 +210,23 @@ impl Btl for Vader {
         if !self.events.is_empty() || !self.copies.is_empty() || self.offers.has_work() {
             return None;
         }
-        if self.queue_was_full {
+        // Nobody rings when a receive queue has room again.
+        if std::mem::take(&mut self.queue_was_full) {
             return None;
         }
-        let expected = match self.room_was_missing {
-            true => self.doorbell.arm_for_room(platform::membarrier::barrier)?,
-            false => self.doorbell.arm(platform::membarrier::barrier)?,
+        let barrier = platform::membarrier::barrier;
+        let expected = match std::mem::take(&mut self.room_was_missing) {
+            true => self.doorbell.arm_for_room(barrier)?,
+            false => self.doorbell.arm(barrier)?,
         };
-        Some(Sleep { word: self.doorbell.address(), expected })
+        if self.finds_missed_cell() {
+            self.doorbell.disarm();
+            return None;
+        }
+        Some(Sleep::Word { address: self.doorbell.address(), expected })
     }
 
     fn disarm(&mut self) {
-        self.room_was_missing = false;
         self.doorbell.disarm();
     }
 }

@@ -21,7 +21,7 @@
 //!   transport has several paths; the layer above numbers what must stay in order.
 //! * **Copies.** `send` has taken header and payload when it returns `Ok`; the caller's memory is free at once.
 //! * **Back-pressure.** `send` may answer [`Busy`]: nothing was taken. The caller keeps the message, goes on,
-//!   and tries again after a later [`Btl::next_arrival`] or [`Btl::next_event`] call.
+//!   and tries again after a later [`Btl::next_arrival`] or [`Btl::next_event`] call. Room ends a sleep ([`Btl::arm`]).
 //! * **Zero copy.** [`Btl::expose`] makes memory reachable for one peer's [`Btl::get`] or [`Btl::put`]. The
 //!   memory must stay valid until [`Btl::conceal`]. A get or put is over when its [`Event::Done`] or
 //!   [`Event::Failed`] was reported, and not before.
@@ -47,6 +47,7 @@ pub use poll::{Bounds, Receiver, poll};
 
 use mem::{PeerBytes, Source, UserMem};
 use std::ops::Range;
+use std::os::fd::RawFd;
 
 /// A process of the job as transports know it: the index in this process's peer table (its world rank, for
 /// the processes of the same `MPI_COMM_WORLD`).
@@ -142,11 +143,16 @@ pub struct Loss {
 
 /// What to sleep on; see [`Btl::arm`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sleep {
-    /// Address of the futex word, in memory that stays mapped as long as the library is initialised.
-    pub word: usize,
-    /// The value the word has while nobody rang.
-    pub expected: u32,
+pub enum Sleep {
+    /// A futex word. Everything that ends the sleep changes it and wakes who waits on it.
+    Word {
+        /// Its address, in memory that stays mapped as long as the library is initialised.
+        address: usize,
+        /// The value it has while nobody rang.
+        expected: u32,
+    },
+    /// The transport's [`Btl::descriptor`], which becomes readable.
+    Descriptor,
 }
 
 /// A byte transfer layer; see the module's documentation for the promises.
@@ -266,12 +272,33 @@ pub trait Btl {
 
     /// Announces that the owner is going to sleep, and says on what.
     ///
-    /// The order of events that makes a lost wake-up impossible: `arm`; then one more look at everything that
-    /// could have arrived; then, if there was nothing, sleep on the returned word with all locks released;
-    /// finally [`Btl::disarm`]. A sender that publishes a message after `arm` changes the word and wakes.
-    /// `None`: this transport has nothing to sleep on, the owner must keep polling.
+    /// ```text
+    ///   owner                                          whoever sends, or makes room
+    ///   poll: nothing happened
+    ///   arm
+    ///   poll: nothing happened  (else disarm)          publish
+    ///   sleep, no lock held                            sleeping? ring
+    ///   disarm
+    /// ```
+    /// In this order no wake-up is lost: either the poll after `arm` sees what was published, or its publisher sees that
+    /// the owner sleeps. `None`: nothing to sleep on, or work that nobody announces. The owner keeps polling then, and
+    /// does not disarm.
+    ///
+    /// *What ends the sleep.* A message, an event, and room: if anything was refused with [`Busy`] or [`Refusal::Busy`] since
+    /// the last `arm`, the sleep ends when the owner should try again. The owner has tried all that waits for room since it
+    /// last slept. A transport where nobody announces the room answers `None`. Refusals of [`FastPath`] do not count, since
+    /// `send` may succeed all the same.
+    ///
+    /// *Threads.* Several threads of the owner may be armed, and sleep, at the same time. A ring wakes all of them.
     fn arm(&mut self) -> Option<Sleep>;
 
-    /// Ends what [`Btl::arm`] began.
+    /// Ends what [`Btl::arm`] began: nobody rings any more. Where several threads sleep, the last of them to wake disarms.
     fn disarm(&mut self);
+
+    /// A descriptor that is readable while there is something to do here, or room again after [`Busy`], for transports
+    /// that wait for the kernel; level-triggered, as that of an epoll instance, and the same as long as the transport
+    /// lives. The owner may sleep on it only between [`Btl::arm`] and [`Btl::disarm`], and reads nothing from it.
+    fn descriptor(&self) -> Option<RawFd> {
+        None
+    }
 }

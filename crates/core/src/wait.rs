@@ -167,7 +167,7 @@ fn sleep<R>(t: &mut Token, ready: &mut impl FnMut(&mut State) -> Option<R>) -> O
         let mut state = t.lock();
         // Room at a transport is announced by nobody: whoever waits for it keeps looking.
         let armed = if state.is_blocked() { None } else { state.bml.arm() };
-        let Some(armed) = armed else {
+        let Some(btl::Sleep::Word { address, expected }) = armed else {
             drop(state);
             std::thread::yield_now();
             return None;
@@ -181,9 +181,9 @@ fn sleep<R>(t: &mut Token, ready: &mut impl FnMut(&mut State) -> Option<R>) -> O
             return result;
         }
         state.sleepers += 1;
-        armed
+        (address, expected)
     };
-    platform::futex::wait(armed.word, armed.expected);
+    platform::futex::wait(armed.0, armed.1);
     let mut state = t.lock();
     state.sleepers -= 1;
     state.bml.disarm();

@@ -7,6 +7,7 @@
 //! | [`clock`]      | `clock_gettime(2)`                              | `MPI_Wtime`                           |
 //! | [`cma`]        | `process_vm_readv(2)`, `process_vm_writev(2)`   | single copy between processes         |
 //! | [`huge`]       | `madvise(2)`, `MADV_COLLAPSE`                   | huge pages under buffers              |
+//! | [`descriptor`] | `poll(2)`                                       | sleeping on a descriptor              |
 //! | [`image`]      | `dladdr(3)`                                     | finding the installation's own files  |
 //! | [`pidfd`]      | `pidfd_open(2)`, `poll(2)`                      | noticing that a peer is gone          |
 //! | [`processor`]  | `getcpu(2)`                                     | who shares a processor                |
@@ -18,6 +19,7 @@
 
 pub mod clock;
 pub mod cma;
+pub mod descriptor;
 pub mod futex;
 pub mod huge;
 pub mod image;

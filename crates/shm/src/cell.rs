@@ -139,6 +139,11 @@ impl<'a> Pool<'a> {
         None
     }
 
+    /// Whether any cell is free, of all and not only of those that [`Pool::take`] tries.
+    pub fn has_free(&self) -> bool {
+        self.heads.iter().any(|head| head.state.load(Ordering::Relaxed) == FREE)
+    }
+
     /// Takes back the cell that [`Pool::take`] returned last, which was not sent after all.
     pub fn untake(&mut self) {
         if let Some(&cell) = self.round.back() {

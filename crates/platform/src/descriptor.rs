@@ -1,0 +1,30 @@
+//! Sleeping on a descriptor.
+
+use std::os::fd::RawFd;
+use std::time::Duration;
+
+/// Sleeps until `fd` is readable, `limit` passes, or a signal comes. Whether it is readable.
+///
+/// A number that is no open descriptor counts as readable, so that its user finds out.
+pub fn wait_readable(fd: RawFd, limit: Option<Duration>) -> bool {
+    let millis = limit.map_or(-1, |limit| i32::try_from(limit.as_millis()).unwrap_or(i32::MAX));
+    let mut entry = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one entry, which lives during the call.
+    unsafe { libc::poll(&mut entry, 1, millis) == 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wait_readable;
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+    use std::time::Duration;
+
+    #[test]
+    fn a_pipe_is_readable_when_something_is_in_it() {
+        let (reader, mut writer) = std::io::pipe().expect("a pipe");
+        assert!(!wait_readable(reader.as_raw_fd(), Some(Duration::ZERO)));
+        writer.write_all(b"x").expect("room");
+        assert!(wait_readable(reader.as_raw_fd(), None));
+    }
+}
