@@ -1,0 +1,80 @@
+//! The suite on ob1, over simulated networks of several kinds.
+
+use btl_sim::{Net, Options, Port};
+use pml_conformance::World;
+use pml_ob1::{Config, Ob1};
+
+fn world(options: Options, config: Config) -> World<Ob1, Port> {
+    let net = Net::new(options);
+    World::new((0..options.ranks).map(|rank| (Ob1::new(config), net.port(rank))).collect())
+}
+
+/// One path, room enough, get and put.
+mod kind {
+    use super::*;
+
+    fn make(ranks: u32, seed: u64) -> World<Ob1, Port> {
+        world(Options { seed, ..Options::new(ranks) }, Config::new(ranks))
+    }
+
+    pml_conformance::suite!(make);
+}
+
+/// Messages overtake each other; sends, gets, puts and exposures are refused; gets and puts fail.
+mod unpleasant {
+    use super::*;
+
+    fn make(ranks: u32, seed: u64) -> World<Ob1, Port> {
+        let options = Options {
+            seed,
+            paths: 3,
+            slots: 4,
+            busy: 20,
+            unfit: 20,
+            failing: 20,
+            late: 30,
+            ..Options::new(ranks)
+        };
+        world(options, Config::new(ranks))
+    }
+
+    pml_conformance::suite!(make);
+}
+
+/// Neither get nor put, short frames, and so little memory for what has no receive that senders are told to hold back.
+mod narrow {
+    use super::*;
+
+    fn make(ranks: u32, seed: u64) -> World<Ob1, Port> {
+        let mut options = Options {
+            seed,
+            paths: 2,
+            slots: 2,
+            busy: 10,
+            congestion_word: seed.is_multiple_of(2),
+            ..Options::new(ranks)
+        };
+        options.limits.get = false;
+        options.limits.put = false;
+        options.limits.eager = 1024;
+        options.limits.max_send = 2048;
+        world(options, Config { unexpected_cap: 16 << 10, ..Config::new(ranks) })
+    }
+
+    pml_conformance::suite!(make);
+}
+
+/// Gets of aligned pieces only.
+mod aligned {
+    use super::*;
+
+    fn make(ranks: u32, seed: u64) -> World<Ob1, Port> {
+        let mut options = Options { seed, paths: 2, busy: 10, late: 20, ..Options::new(ranks) };
+        options.limits.put = false;
+        options.limits.get_align = 4;
+        options.limits.max_get = 30_000;
+        world(options, Config::new(ranks))
+    }
+
+    pml_conformance::suite!(make);
+}
