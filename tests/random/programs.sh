@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 
 # What today's library is known to fail at; both are empty once it is mended.
-known_steps=idup,neighbours,interleaved
+known_steps=idup
 known_parameters=coll_tuned_online
 
 compile() { # NAME
