@@ -126,7 +126,7 @@ pub(crate) fn start(state: &mut State, data: Data, dest: i32, tag: i32, comm: ab
             return Ok(());
         }
     }
-    let packed = packed(data);
+    let packed = packed(data)?;
     let charge = packed.len() as Count + Count::from(abi::BSEND_OVERHEAD);
     let has_room = |state: &mut State| {
         state.with_pool(place, |pool, ob1| {

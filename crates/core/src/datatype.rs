@@ -201,16 +201,18 @@ fn derived(datatype: &Arc<Datatype>, buf: Address, count: Count) -> Result<Data>
 }
 
 /// All bytes of a buffer, in pack order.
-pub(crate) fn packed(data: Data) -> Vec<u8> {
-    use mem::Source;
+///
+/// # Errors
+/// `MPI_ERR_NO_MEM`.
+pub(crate) fn packed(data: Data) -> Result<Vec<u8>> {
+    let mut bytes = crate::memory::zeroed(data.total() as usize)?;
     match data {
-        Data::Contiguous(memory) => memory.as_bytes().to_vec(),
-        Data::Typed(mut stream) => {
-            let mut bytes = vec![0; Source::remaining(&*stream)];
-            stream.fill(mem::PeerSpace::of(&mut bytes));
-            bytes
+        Data::Contiguous(memory) => {
+            memory.as_bytes().copy_to(&mut bytes);
         }
+        Data::Typed(mut stream) => stream.fill(mem::PeerSpace::of(&mut bytes)),
     }
+    Ok(bytes)
 }
 
 impl State {

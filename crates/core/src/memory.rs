@@ -1,11 +1,45 @@
 //! Where the promise of the MPI caller about its buffers becomes a view of memory.
 #![allow(unsafe_code)]
 
-use abi::{Address, Result};
+use std::alloc::Layout;
+
+use abi::{Address, Error, Result};
 use datatype::Datatype;
 use mem::UserMem;
 
 use crate::datatype::Items;
+
+/// What is said where the library wants to keep a copy of as much data as the program names.
+pub(crate) const NO_MEMORY: Error =
+    Error::new(abi::ERR_NO_MEM, "the system has no memory for a copy of the data");
+
+/// Bytes of the library's own, zero.
+///
+/// # Errors
+/// `MPI_ERR_NO_MEM`.
+pub(crate) fn zeroed(len: usize) -> Result<Vec<u8>> {
+    if len == 0 {
+        return Ok(Vec::new());
+    }
+    let layout = Layout::array::<u8>(len).map_err(|_| NO_MEMORY)?;
+    // SAFETY: the layout has a size.
+    let start = unsafe { std::alloc::alloc_zeroed(layout) };
+    if start.is_null() {
+        return Err(NO_MEMORY);
+    }
+    // SAFETY: the allocator of vectors gave `len` bytes with their alignment, and all are zero.
+    Ok(unsafe { Vec::from_raw_parts(start, len, len) })
+}
+
+/// Gives a vector of the library's own another length.
+///
+/// # Errors
+/// `MPI_ERR_NO_MEM`.
+pub(crate) fn resize<T: Clone + Default>(vector: &mut Vec<T>, len: usize) -> Result<()> {
+    vector.try_reserve_exact(len.saturating_sub(vector.len())).map_err(|_| NO_MEMORY)?;
+    vector.resize(len, T::default());
+    Ok(())
+}
 
 /// The bytes of a buffer argument.
 ///

@@ -463,7 +463,7 @@ pub fn sendrecv_replace(
     comm: abi::Comm,
     status: Option<&mut Status>,
 ) -> Result<()> {
-    let packed = t.lock().data(buf, count, datatype).map(crate::datatype::packed)?;
+    let packed = t.lock().data(buf, count, datatype).and_then(crate::datatype::packed)?;
     sendrecv(
         t,
         Address(packed.as_ptr() as usize),

@@ -16,7 +16,7 @@ use abi::{Address, Count, Datatype, Error, Result};
 use pml::{Data, Done, Mode, Pattern, ReqId, SendTo};
 use pml_ob1::Ob1;
 
-use crate::comm::Comm;
+use crate::comm::{Comm, Held};
 use crate::datatype::TypeRef;
 use crate::domain::Token;
 use crate::handle::RequestKey;
@@ -42,6 +42,11 @@ pub(crate) struct Partitioned {
     active: bool,
     done: Done,
     owner: u32,
+    #[expect(
+        dead_code,
+        reason = "keeps the communicator's context ids from others while the channel uses them"
+    )]
+    held: Held,
 }
 
 enum Side {
@@ -189,7 +194,7 @@ impl Receiver {
         let whole = match self.datatype.data(self.buffer, self.count)? {
             Data::Contiguous(memory) => memory,
             Data::Typed(_) => {
-                self.staging.resize(room as usize, 0);
+                crate::memory::resize(&mut self.staging, room as usize)?;
                 of_vec_mut(&mut self.staging)
             }
         };
@@ -327,10 +332,10 @@ impl State {
         comm: abi::Comm,
         request: &mut abi::Request,
     ) -> Result<()> {
-        let owner = comm.0 as u32;
+        let (owner, held) = (comm.0 as u32, self.hold(comm)?);
         let done = Done { owner, ..EMPTY };
         let partitioned =
-            Partitioned { side, partitions: partitions as u64, bytes, active: false, done, owner };
+            Partitioned { side, partitions: partitions as u64, bytes, active: false, done, owner, held };
         *request = self.add_composite(Composite::Partitioned(Some(Box::new(partitioned))))?;
         Ok(())
     }

@@ -5,6 +5,7 @@ use pml::{Data, Done, Mode, ReqId};
 use pml_ob1::Ob1;
 
 use crate::coll::Running;
+use crate::comm::Held;
 use crate::datatype::{TypeRef, packed};
 use crate::domain::Token;
 use crate::handle::RequestKey;
@@ -28,6 +29,8 @@ pub(crate) struct Persistent {
     kind: Kind,
     active: Active,
     last: Done,
+    /// The communicator, which the program may free before it starts the operation.
+    held: Held,
 }
 
 enum Kind {
@@ -42,7 +45,6 @@ struct Arguments {
     datatype: TypeRef,
     rank: i32,
     tag: i32,
-    comm: abi::Comm,
 }
 
 enum Active {
@@ -58,8 +60,8 @@ const EMPTY: Done = Done { status: Status::EMPTY, error: abi::SUCCESS, owner: 0 
 
 impl Persistent {
     /// A persistent collective, not started.
-    pub fn collective(running: Box<Running>) -> Persistent {
-        Persistent { kind: Kind::Collective(running), active: Active::No, last: EMPTY }
+    pub fn collective(running: Box<Running>, held: Held) -> Persistent {
+        Persistent { kind: Kind::Collective(running), active: Active::No, last: EMPTY, held }
     }
 
     pub fn is_active(&self) -> bool {
@@ -77,6 +79,7 @@ impl Persistent {
     /// Starts a collective; `None` if this is none.
     pub fn start_collective(&mut self) -> Option<Result<()>> {
         let Kind::Collective(running) = &mut self.kind else { return None };
+        running.move_to(self.held.comm());
         let begun = running.begin();
         if begun.is_ok() {
             self.active = Active::Collective;
@@ -159,9 +162,10 @@ pub fn init(
     }
     state.data(buf, count, datatype)?;
     let datatype = state.types.resolve(datatype)?;
-    let arguments = Arguments { buf, count, datatype, rank, tag, comm };
+    let arguments = Arguments { buf, count, datatype, rank, tag };
     let kind = Kind::PointToPoint { operation, arguments };
-    let persistent = Persistent { kind, active: Active::No, last: EMPTY };
+    let held = state.hold(comm)?;
+    let persistent = Persistent { kind, active: Active::No, last: EMPTY, held };
     *request = state.add_composite(Composite::Persistent(Box::new(persistent)))?;
     Ok(())
 }
@@ -186,18 +190,19 @@ fn start_one(t: &mut Token, request: abi::Request) -> Result<()> {
         Some(Composite::Partitioned(_)) => return crate::partitioned::start(state, key),
         _ => return Err(not),
     };
+    let comm = persistent.held.comm();
     let (operation, a) = match &mut persistent.kind {
         Kind::PointToPoint { operation, arguments } => (*operation, arguments.clone()),
         Kind::Collective(_) => return crate::coll::start_persistent(state, key),
     };
     let data = a.datatype.data(a.buf, a.count)?;
     let started = match operation {
-        Operation::Send(mode) => start_send(state, mode, data, a.rank, a.tag, a.comm)?,
+        Operation::Send(mode) => start_send(state, mode, data, a.rank, a.tag, comm)?,
         Operation::Buffered => {
-            crate::buffer::start(state, data, a.rank, a.tag, a.comm)?;
+            crate::buffer::start(state, data, a.rank, a.tag, comm)?;
             None
         }
-        Operation::Receive => start_recv(state, data, a.rank, a.tag, a.comm)?,
+        Operation::Receive => start_recv(state, data, a.rank, a.tag, comm)?,
     };
     let Some(Composite::Persistent(persistent)) = state.composites.get_mut(key) else { return Err(not) };
     persistent.active = started.map_or(Active::Complete, Active::Pml);
@@ -250,7 +255,7 @@ pub fn isendrecv_replace(
 ) -> Result<()> {
     let mut state = t.lock();
     target(state.comm(comm)?, dest, sendtag)?;
-    let kept = state.data(buf, count, datatype).map(packed)?;
+    let kept = state.data(buf, count, datatype).and_then(packed)?;
     let incoming = state.data(buf, count, datatype)?;
     let receive = start_recv(&mut state, incoming, source, recvtag, comm)?;
     let outgoing = Data::Contiguous(crate::memory::of_vec(&kept));

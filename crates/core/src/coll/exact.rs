@@ -15,6 +15,7 @@ use coll::{Coll, Root};
 use super::call::{Call, Reduction};
 use crate::comm::Comm;
 use crate::datatype::TypeRef;
+use crate::memory::NO_MEMORY;
 use crate::state::State;
 
 /// A call whose buffers were exchanged for buffers of exact sums.
@@ -33,17 +34,26 @@ pub(super) struct Exact {
 
 impl Exact {
     /// Exchanges the buffers of a call that is a sum of floating-point numbers; `None` for all others.
-    pub fn over(state: &State, comm: &Comm, call: &mut Call) -> Option<Exact> {
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM`.
+    pub fn over(state: &State, comm: &Comm, call: &mut Call) -> Result<Option<Exact>> {
         let is_sum = matches!(call.op, Some(Reduction::Kernel(_))) && call.predefined == abi::SUM;
         if !is_sum || comm.is_inter() {
-            return None;
+            return Ok(None);
         }
-        let datatype = element(state, call.recv.handle)?;
-        let (size, kernel) =
-            (op::reproducible::size(datatype).ok()?, op::reproducible::kernel(datatype).ok()?);
+        let Some(datatype) = element(state, call.recv.handle) else { return Ok(None) };
+        let (Ok(size), Ok(kernel)) = (op::reproducible::size(datatype), op::reproducible::kernel(datatype))
+        else {
+            return Ok(None);
+        };
         let parts = if call.coll == Coll::ReduceScatterBlock { comm.size() as usize } else { 1 };
         let vector = call.recv.layout.count as usize;
-        let count = vector.checked_mul(parts)?;
+        let words = |count: usize| count.checked_mul(size / 8).ok_or(NO_MEMORY);
+        let count = vector.checked_mul(parts).ok_or(NO_MEMORY)?;
+        let (mut terms, mut sums) = (Vec::new(), Vec::new());
+        crate::memory::resize(&mut terms, words(count)?)?;
+        crate::memory::resize(&mut sums, words(vector)?)?;
         let mut exact = Exact {
             datatype,
             input: if call.in_place { call.recv.address } else { call.send.address },
@@ -53,8 +63,8 @@ impl Exact {
                 _ => vector,
             }),
             count,
-            terms: vec![0; count.checked_mul(size / 8)?],
-            sums: vec![0; vector.checked_mul(size / 8)?],
+            terms,
+            sums,
         };
         call.op = Some(Reduction::Kernel(kernel));
         call.in_place = false;
@@ -64,7 +74,7 @@ impl Exact {
             buffer.datatype = of_sums.clone();
             buffer.address = crate::memory::exposed(words);
         }
-        Some(exact)
+        Ok(Some(exact))
     }
 
     /// Takes what the process contributes.

@@ -114,7 +114,8 @@ fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
             let mut state = t.lock();
             // Persistent collectives are initialised in the same order everywhere, but started in any.
             state.prepare_persistent(&mut running)?;
-            let persistent = Persistent::collective(running);
+            let held = state.hold(running.comm())?;
+            let persistent = Persistent::collective(running, held);
             *request = state.add_composite(Composite::Persistent(Box::new(persistent)))?;
             Ok(())
         }
@@ -134,7 +135,11 @@ fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
         let due = wait_for(t, |state| {
             for look in 0..looks {
                 let due = running.advance(&mut state.ob1, &mut state.bml);
-                if due.is_some() || running.is_complete() {
+                if running.is_complete() {
+                    state.take_area_of(&mut running);
+                    return Some(None);
+                }
+                if due.is_some() {
                     return Some(due);
                 }
                 if look > 0 {
@@ -143,7 +148,10 @@ fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
             }
             rounds += 1;
             let disagrees = rounds.is_multiple_of(every) && running.compare(state).is_err();
-            disagrees.then_some(None)
+            disagrees.then(|| {
+                state.take_area_of(&mut running);
+                None
+            })
         });
         match due {
             Some(callback) => {
@@ -217,11 +225,17 @@ impl State {
         Ok(())
     }
 
-    /// Keeps what a finished call has allocated for the next one.
-    pub fn keep(&mut self, mut running: Box<Running>) {
+    /// Hands the area on that a finished call has borrowed: under the same lock under which it ended, so that whoever is woken
+    /// by its end and waits for the area finds it.
+    fn take_area_of(&mut self, running: &mut Running) {
         if let Some(area) = running.give_area() {
             self.return_to(running.comm(), area);
         }
+    }
+
+    /// Keeps what a finished call has allocated for the next one.
+    pub fn keep(&mut self, mut running: Box<Running>) {
+        self.take_area_of(&mut running);
         if running.is_reusable()
             && let Ok(comm) = self.comms.get_mut(running.comm())
         {

@@ -191,7 +191,7 @@ impl Port for CorePort<'_> {
                 from.fill(into.part(0, len).as_space());
             }
             (from @ Data::Typed(_), Data::Typed(mut into)) => {
-                into.drain(mem::PeerBytes::of(&packed(from)));
+                into.drain(mem::PeerBytes::of(&packed(from)?));
             }
         }
         Ok(())

@@ -94,7 +94,7 @@ impl Running {
             self.call.check_disjoint()?;
         }
         self.exact = match state.params.tuned.reproducible {
-            true => Exact::over(state, comm, &mut self.call),
+            true => Exact::over(state, comm, &mut self.call)?,
             false => None,
         };
         self.choose(state, start)
@@ -250,7 +250,7 @@ impl Running {
         self.execution.start(&self.schedule, &self.call.shape(), counts, epoch, user)?;
         let lines = self.execution.arena_bytes().div_ceil(64);
         if self.arena.len() < lines {
-            self.arena.resize(lines, [0; 8]);
+            crate::memory::resize(&mut self.arena, lines)?;
         }
         Ok(())
     }

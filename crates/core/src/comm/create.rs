@@ -38,15 +38,16 @@ pub fn dup_with_info(t: &mut Token, comm: abi::Comm, info: abi::Info, new: &mut 
 /// Makes the duplicate; the null handle stays if an attribute's copy function fails.
 fn duplicate(t: &mut Token, comm: abi::Comm, info: Info, new: &mut abi::Comm) -> Result<()> {
     let count = t.lock().comm(comm)?.context_ids();
-    let id = agree(t, comm, count)?;
     *new = abi::COMM_NULL;
-    let attributes = copy_all(t, Object::Comm(comm))?;
-    let mut state = t.lock();
-    let mut copy = copy_of(state.comm(comm)?, id, info);
-    copy.attributes = attributes;
-    *new = state.add_comm(copy)?;
-    drop(state);
-    crate::coll::share_area(t, *new, Some(comm))
+    *new = make(t, comm, count, |t, id| {
+        let copy = copy_of(t.lock().comm(comm)?, id, info);
+        let copy = open(t, copy, Some(comm))?;
+        // Last, so that the other processes, whose functions may succeed, do not wait for this one.
+        let attributes = copy_all(t, Object::Comm(comm)).inspect_err(|_| close(t, copy))?;
+        t.lock().comms.get_mut(copy)?.attributes = attributes;
+        Ok(copy)
+    })?;
+    Ok(())
 }
 
 /// A communicator like `old` in all but context, hints and attributes.
@@ -72,24 +73,28 @@ pub fn create(t: &mut Token, comm: abi::Comm, group: abi::Group, new: &mut abi::
         }
         group
     };
-    let id = agree(t, comm, 2)?;
-    let inter = t.lock().comm(comm)?.is_inter();
-    let remote = if inter { Some(super::inter::swap_groups(t, comm, &group)?) } else { None };
-    let mut state = t.lock();
-    let old = state.comm(comm)?;
-    *new = match group.rank {
-        Some(rank) if remote.as_ref().is_none_or(|remote| remote.size() > 0) => {
-            let mut comm = Comm::new(id, group, rank, old.errhandler);
-            comm.session = old.session;
-            if let Some(remote) = remote {
-                comm.make_inter(remote, id + 1);
-            }
-            state.add_comm(comm)?
-        }
-        _ => abi::COMM_NULL,
+    let (inter, count) = {
+        let state = t.lock();
+        let comm = state.comm(comm)?;
+        (comm.is_inter(), comm.context_ids())
     };
-    drop(state);
-    if *new == abi::COMM_NULL { Ok(()) } else { crate::coll::share_area(t, *new, (!inter).then_some(comm)) }
+    *new = make(t, comm, count, |t, id| {
+        let remote = if inter { Some(super::inter::swap_groups(t, comm, &group)?) } else { None };
+        let faces_someone = remote.as_ref().is_none_or(|remote| remote.size() > 0);
+        let Some(rank) = group.rank.filter(|_| faces_someone) else { return Ok(abi::COMM_NULL) };
+        let part = {
+            let state = t.lock();
+            let old = state.comm(comm)?;
+            let mut part = Comm::new(id, group, rank, old.errhandler);
+            part.session = old.session;
+            if let Some(remote) = remote {
+                part.make_inter(remote, id + 1);
+            }
+            part
+        };
+        open(t, part, (!inter).then_some(comm))
+    })?;
+    Ok(())
 }
 
 /// `MPI_Comm_create_group`: collective over the group alone.
@@ -133,11 +138,11 @@ pub(crate) fn over_group(
     let rehearsal = t.lock().comms.add(rehearsal)?;
     let id = agree(t, rehearsal, 1);
     t.lock().comms.remove(rehearsal);
-    let mut comm = Comm::new(id?, group.clone(), rank, errhandler);
-    comm.session = session;
-    let new = t.lock().add_comm(comm)?;
-    crate::coll::share_area(t, new, None)?;
-    Ok(new)
+    make_under(t, id?, 1, |t, id| {
+        let mut comm = Comm::new(id, group.clone(), rank, errhandler);
+        comm.session = session;
+        open(t, comm, None)
+    })
 }
 
 /// `MPI_Comm_create_from_group`
@@ -189,22 +194,22 @@ pub(crate) fn split_by(t: &mut Token, comm: abi::Comm, color: i32, key: i32) -> 
         return super::inter::split(t, comm, color, key);
     }
     let all = gather_words(t, comm, &[color as u32 as u64, key as u32 as u64])?;
-    let id = agree(t, comm, 1)?;
-    let mut state = t.lock();
-    if color == abi::UNDEFINED {
-        state.contexts.release(id, 1);
-        return Ok(abi::COMM_NULL);
-    }
-    let old = state.comm(comm)?;
-    let peers = chosen(&all, color, old.group.members());
-    let group = Arc::new(Group::new(peers, state.me()));
-    let rank = group.rank.unwrap_or(0);
-    let mut part = Comm::new(id as u32, group, rank, old.errhandler);
-    part.session = old.session;
-    let new = state.add_comm(part)?;
-    drop(state);
-    crate::coll::share_area(t, new, Some(comm))?;
-    Ok(new)
+    make(t, comm, 1, |t, id| {
+        if color == abi::UNDEFINED {
+            return Ok(abi::COMM_NULL);
+        }
+        let part = {
+            let state = t.lock();
+            let old = state.comm(comm)?;
+            let peers = chosen(&all, color, old.group.members());
+            let group = Arc::new(Group::new(peers, state.me()));
+            let rank = group.rank.unwrap_or(0);
+            let mut part = Comm::new(id, group, rank, old.errhandler);
+            part.session = old.session;
+            part
+        };
+        open(t, part, Some(comm))
+    })
 }
 
 /// The members of one colour, ordered by key and then by old rank. `words` holds the colour and key of each.
@@ -270,7 +275,7 @@ fn unguided(t: &mut Token, comm: abi::Comm, split_type: i32, key: i32, info: abi
 }
 
 /// `MPI_Comm_free`: the attributes' callbacks run first; messages on the way find their requests without the
-/// communicator.
+/// communicator, and requests that need it keep it.
 pub fn free(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
     if matches!(*comm, abi::COMM_WORLD | abi::COMM_SELF) {
         return Err(Error::new(abi::ERR_COMM, "a predefined communicator cannot be freed"));
@@ -281,12 +286,8 @@ pub fn free(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
     // Those that wait for their turn in its area need it.
     crate::coll::await_turn(t, *comm);
     let mut state = t.lock();
-    if let Some(old) = state.comms.remove(*comm) {
-        state.errhandlers.release(old.errhandler);
-        crate::coll::forget_notes(&state, old.context);
-        state.contexts.release(old.context >> 1, old.context_ids());
-        state.tools.events.raise(COMM_FREED, [comm.0 as i64, old.size() as i64, 0]);
-    }
+    state.reap_retired();
+    state.retire(*comm)?;
     *comm = abi::COMM_NULL;
     Ok(())
 }
@@ -297,10 +298,49 @@ pub fn disconnect(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
     free(t, comm)
 }
 
+/// Makes a communicator under `count` context ids that the members of `comm` agree on.
+pub(super) fn make(
+    t: &mut Token,
+    comm: abi::Comm,
+    count: u32,
+    body: impl FnOnce(&mut Token, u32) -> Result<abi::Comm>,
+) -> Result<abi::Comm> {
+    let id = agree(t, comm, count)?;
+    make_under(t, id, count, body)
+}
+
+/// Makes a communicator under reserved ids, which are free again if there is none on this process in the end.
+pub(super) fn make_under(
+    t: &mut Token,
+    id: u32,
+    count: u32,
+    body: impl FnOnce(&mut Token, u32) -> Result<abi::Comm>,
+) -> Result<abi::Comm> {
+    let made = body(t, id);
+    if !matches!(made, Ok(new) if new != abi::COMM_NULL) {
+        t.lock().contexts.release(id, count);
+    }
+    made
+}
+
+/// Puts a new communicator into the table and gives it an area if it can have one; as [`crate::coll::share_area`], to be
+/// called by all its processes.
+pub(super) fn open(t: &mut Token, comm: Comm, of: Option<abi::Comm>) -> Result<abi::Comm> {
+    let new = t.lock().add_comm(comm)?;
+    crate::coll::share_area(t, new, of).inspect_err(|_| close(t, new))?;
+    Ok(new)
+}
+
+/// Takes a communicator out of the table that the program has not seen.
+fn close(t: &mut Token, comm: abi::Comm) {
+    t.lock().remove_comm(comm);
+}
+
 /// `count` consecutive context ids that nobody in the communicator uses, reserved for the new one.
-pub(super) fn agree(t: &mut Token, comm: abi::Comm, count: u32) -> Result<u32> {
+fn agree(t: &mut Token, comm: abi::Comm, count: u32) -> Result<u32> {
     let (inter, over) = {
-        let state = t.lock();
+        let mut state = t.lock();
+        state.reap_retired();
         let comm = state.comm(comm)?;
         (comm.is_inter(), comm.context)
     };
@@ -314,15 +354,16 @@ pub(super) fn agree(t: &mut Token, comm: abi::Comm, count: u32) -> Result<u32> {
         let vote = u64::from(free);
         // The inverted vote makes the largest value mean "somebody cannot".
         let agreed = match inter {
-            true => super::inter::largest_of_both(t, comm, 1 - vote)? == 0,
-            false => smallest(t, comm, vote)? == 1,
+            true => super::inter::largest_of_both(t, comm, 1 - vote).map(|cannot| cannot == 0),
+            false => smallest(t, comm, vote).map(|can| can == 1),
         };
-        if agreed {
+        if agreed == Ok(true) {
             return Ok(id);
         }
         if free {
             t.lock().contexts.release(id, count);
         }
+        agreed?;
         party.failures += 1;
     }
 }
@@ -361,6 +402,15 @@ impl State {
         let handle = self.comms.add(comm)?;
         self.tools.events.raise(COMM_CREATED, [handle.0 as i64, size, 0]);
         Ok(handle)
+    }
+
+    /// Takes a communicator out, whose context ids stay reserved.
+    pub(super) fn remove_comm(&mut self, comm: abi::Comm) -> Option<Box<Comm>> {
+        let old = self.comms.remove(comm)?;
+        self.errhandlers.release(old.errhandler);
+        crate::coll::forget_notes(self, old.context);
+        self.tools.events.raise(COMM_FREED, [comm.0 as i64, old.size() as i64, 0]);
+        Some(old)
     }
 
     /// The part that hints ask for (MPI-5.0 section 7.4.2): what shares a type of hardware, or a process set.

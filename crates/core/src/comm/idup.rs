@@ -12,8 +12,8 @@
 use abi::{Address, Result};
 use pml::Done;
 
-use super::Comm;
 use super::contexts::Party;
+use super::{Comm, Held};
 use crate::attr::{Object, copy_all};
 use crate::coll::Running;
 use crate::domain::Token;
@@ -25,7 +25,7 @@ use crate::state::State;
 
 /// A duplicate on its way.
 pub(crate) struct Duplicate {
-    parent: abi::Comm,
+    parent: Held,
     new: abi::Comm,
     /// Context ids that the duplicate needs.
     count: u32,
@@ -86,6 +86,7 @@ fn start(
 ) -> Result<()> {
     let attributes = copy_all(t, Object::Comm(comm))?;
     let mut state = t.lock();
+    let parent = state.hold(comm)?;
     let mut copy = super::create::copy_of(state.comm(comm)?, 0, info);
     copy.attributes = attributes;
     *new = state.add_comm(copy)?;
@@ -99,7 +100,7 @@ fn start(
     let address: Address = exposed(&mut words);
     let running = Running::of_words(&mut state, comm, address)?;
     let mut duplicate = Duplicate {
-        parent: comm,
+        parent,
         new: *new,
         count,
         step: Step::Propose,
@@ -147,7 +148,7 @@ impl Duplicate {
             self.ask(state, heard.max(mine))?;
             return Ok(true);
         }
-        self.rounds = rounds(state.comm(self.parent)?);
+        self.rounds = rounds(state.comm(self.parent.comm())?);
         match self.step {
             Step::Propose => {
                 let id = self.party.candidate(heard as u32);
@@ -157,7 +158,7 @@ impl Duplicate {
             }
             Step::Vote { id, .. } if heard == 0 => {
                 state.comms.get_mut(self.new)?.set_context_id(id);
-                self.ended = Some(Done { owner: self.parent.0 as u32, ..crate::request::EMPTY });
+                self.ended = Some(Done { owner: self.parent.comm().0 as u32, ..crate::request::EMPTY });
             }
             Step::Vote { id, free } => {
                 if free {
@@ -184,7 +185,7 @@ pub(crate) fn advance_all(state: &mut State) -> bool {
             Ok(moved) => happened |= moved,
             Err(error) => {
                 let failed = Done { error: error.class, ..crate::request::EMPTY };
-                duplicate.ended = Some(Done { owner: duplicate.parent.0 as u32, ..failed });
+                duplicate.ended = Some(Done { owner: duplicate.parent.comm().0 as u32, ..failed });
             }
         }
         let over = duplicate.ended.is_some();

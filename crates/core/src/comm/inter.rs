@@ -7,7 +7,7 @@ use abi::{Error, Result};
 
 use super::Comm;
 use super::contexts::MEETING;
-use super::create::{agree, chosen, over_group, string_tag};
+use super::create::{chosen, make, make_under, open, over_group, string_tag};
 use super::exchange::{gather_words, largest, share_words, swap_words};
 use crate::domain::Token;
 use crate::errhandler::Handler;
@@ -44,9 +44,11 @@ pub fn create(
         return Err(Error::new(abi::ERR_COMM, "the two groups overlap"));
     }
     let id = meeting.agree(t, 2)?;
-    let mut comm = Comm::new(id, group, rank, errhandler);
-    comm.make_inter(remote, id + 1);
-    *new = t.lock().add_comm(comm)?;
+    *new = make_under(t, id, 2, |t, id| {
+        let mut comm = Comm::new(id, group, rank, errhandler);
+        comm.make_inter(remote, id + 1);
+        open(t, comm, None)
+    })?;
     Ok(())
 }
 
@@ -124,12 +126,14 @@ impl Meeting {
             let mine = u64::from(t.lock().contexts.propose(count));
             let id = self.largest(t, mine)?;
             let free = t.lock().contexts.reserve(id as u32, count);
-            if self.largest(t, u64::from(!free))? == 0 {
+            let agreed = self.largest(t, u64::from(!free)).map(|cannot| cannot == 0);
+            if agreed == Ok(true) {
                 return Ok(id as u32);
             }
             if free {
                 t.lock().contexts.release(id as u32, count);
             }
+            agreed?;
         }
     }
 
@@ -188,14 +192,18 @@ pub(super) fn swap_groups(t: &mut Token, comm: abi::Comm, group: &Group) -> Resu
 
 /// `MPI_Comm_split` of an inter-communicator: the parts of one colour on both sides face each other.
 pub(super) fn split(t: &mut Token, comm: abi::Comm, color: i32, key: i32) -> Result<abi::Comm> {
-    let id = agree(t, comm, 2)?;
+    make(t, comm, 2, |t, id| part(t, comm, (color, key), id))
+}
+
+/// This process's part of a split, if it gets one.
+fn part(t: &mut Token, comm: abi::Comm, (color, key): (i32, i32), id: u32) -> Result<abi::Comm> {
     let words = [color as u32 as u64, key as u32 as u64];
     let ours = with_local(t, comm, |t, local| gather_words(t, local, &words))??;
     let remote = t.lock().comm(comm)?.remote.clone();
     let remote = remote.ok_or(Error::new(abi::ERR_COMM, "the communicator is not an inter-communicator"))?;
     let mut theirs = vec![0; 2 * remote.size() as usize];
     swap_all(t, comm, &ours, &mut theirs)?;
-    let mut state = t.lock();
+    let state = t.lock();
     let old = state.comm(comm)?;
     let (me, errhandler) = (state.me(), old.errhandler);
     let group = Arc::new(Group::new(chosen(&ours, color, old.group.members()), me));
@@ -206,17 +214,22 @@ pub(super) fn split(t: &mut Token, comm: abi::Comm, color: i32, key: i32) -> Res
     let rank = group.rank.unwrap_or(0);
     let mut part = Comm::new(id, group, rank, errhandler);
     part.make_inter(remote, id + 1);
-    state.add_comm(part)
+    drop(state);
+    open(t, part, None)
 }
 
 /// `MPI_Intercomm_merge`: the group that says `high` comes second; on a tie the one whose first process has the
 /// smaller number goes first.
 pub fn merge(t: &mut Token, comm: abi::Comm, high: i32, new: &mut abi::Comm) -> Result<()> {
-    let id = agree(t, comm, 1)?;
+    *new = make(t, comm, 1, |t, id| merged(t, comm, high, id))?;
+    Ok(())
+}
+
+fn merged(t: &mut Token, comm: abi::Comm, high: i32, id: u32) -> Result<abi::Comm> {
     let mut theirs = [0];
     let ours = u64::from(high != 0);
     swap_all(t, comm, &[ours], &mut theirs)?;
-    let mut state = t.lock();
+    let state = t.lock();
     let old = state.comm(comm)?;
     let remote = old.remote.clone().ok_or(Error::new(abi::ERR_COMM, "not an inter-communicator"))?;
     let (mine, other) = (old.group.members(), remote.members());
@@ -229,7 +242,6 @@ pub fn merge(t: &mut Token, comm: abi::Comm, high: i32, new: &mut abi::Comm) -> 
     let errhandler: Handler = old.errhandler;
     let group = Arc::new(Group::new(peers.into(), state.me()));
     let rank = group.rank.unwrap_or(0);
-    *new = state.add_comm(Comm::new(id, group, rank, errhandler))?;
     drop(state);
-    crate::coll::share_area(t, *new, None)
+    open(t, Comm::new(id, group, rank, errhandler), None)
 }

@@ -3,6 +3,7 @@
 pub(crate) mod contexts;
 mod create;
 mod exchange;
+mod held;
 pub(crate) mod hints;
 pub(crate) mod idup;
 mod inter;
@@ -22,6 +23,7 @@ use crate::topo::Topology;
 
 pub use create::*;
 pub(crate) use exchange::{gather_words, share_words, smallest};
+pub(crate) use held::Held;
 pub use idup::{idup, idup_with_info};
 pub use inter::{
     create as intercomm_create, create_from_groups as intercomm_create_from_groups, merge as intercomm_merge,
@@ -63,6 +65,8 @@ pub(crate) struct Comm {
     pub duplicates: u32,
     /// The session that the communicator comes from; `None` in the world model.
     pub session: Option<abi::Session>,
+    /// What its requests hold, once there was one that outlives the program's handle.
+    held: Option<Held>,
 }
 
 impl Comm {
@@ -87,6 +91,7 @@ impl Comm {
             partition_tag: 0,
             duplicates: 0,
             session: None,
+            held: None,
         }
     }
 
@@ -109,12 +114,14 @@ pub(crate) struct Comms {
     /// Whether communicators have lines of their own.
     straight: bool,
     slab: Objects<Box<Comm>>,
+    /// Those that the program has freed and requests hold.
+    retired: Vec<abi::Comm>,
 }
 
 impl Comms {
     pub fn new() -> Comms {
         let lines = [Line::none(), Line::none()];
-        Comms { builtin: [None, None], lines, straight: true, slab: Objects::new() }
+        Comms { builtin: [None, None], lines, straight: true, slab: Objects::new(), retired: Vec::new() }
     }
 
     /// Has communicators have no lines, so that calls find out early that there is no straight way to any rank. To be

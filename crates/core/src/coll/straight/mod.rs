@@ -156,15 +156,7 @@ fn looks(state: &State, most: u32) -> u32 {
 
 /// Brings a collective to its end.
 #[inline(never)]
-fn complete(t: &mut Token, comm: abi::Comm, mut started: Started<'_>) -> Result<()> {
-    let result = wait(t, comm, &mut started).and(started.exchange.result());
-    t.lock().return_area(comm, started.exchange);
-    result
-}
-
-/// Waits for an exchange that needs more than some looks.
-#[inline(never)]
-fn wait(t: &mut Token, comm: abi::Comm, started: &mut Started<'_>) -> Result<()> {
+fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>) -> Result<()> {
     let (looks, every, turn) = {
         let state = t.lock();
         let shares = state.params.waiting.shares_core();
@@ -175,23 +167,25 @@ fn wait(t: &mut Token, comm: abi::Comm, started: &mut Started<'_>) -> Result<()>
         )
     };
     let mut rounds = 0u32;
-    let result = wait_for(t, |state| {
-        for _ in 0..looks {
-            if started.exchange.look() {
-                return Some(Ok(()));
+    let mut started = Some(started);
+    wait_for(t, |state| {
+        let Started { exchange, noted } = started.as_mut()?;
+        let over = (0..looks).any(|_| exchange.look()) || turn.is_some_and(|turn| exchange.look_on(turn));
+        let result = match over {
+            true => exchange.result(),
+            false => {
+                rounds += 1;
+                let noted = noted.as_ref().filter(|_| rounds.is_multiple_of(every))?;
+                Err(state.disagreement(comm, noted)?)
             }
+        };
+        if turn.is_some() {
+            exchange.go_on();
         }
-        if turn.is_some_and(|turn| started.exchange.look_on(turn)) {
-            return Some(Ok(()));
-        }
-        rounds += 1;
-        let noted = started.noted.as_ref().filter(|_| rounds.is_multiple_of(every))?;
-        state.disagreement(comm, noted).map(Err)
-    });
-    if turn.is_some() {
-        started.exchange.go_on();
-    }
-    result
+        // Under the lock under which the exchange ended: whoever is woken by that and waits for the area finds it.
+        started.take().into_iter().for_each(|started| state.return_area(comm, started.exchange));
+        Some(result)
+    })
 }
 
 /// What a call must know of its communicator.
