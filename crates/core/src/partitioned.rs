@@ -13,6 +13,7 @@
 //! The two sides may cut the same bytes into different numbers of partitions.
 
 use abi::{Address, Count, Datatype, Error, Result};
+use bml::Bml;
 use pml::{Data, Done, Mode, Pattern, ReqId, SendTo};
 use pml_ob1::Ob1;
 
@@ -40,6 +41,8 @@ pub(crate) struct Partitioned {
     /// Packed bytes of each.
     bytes: u64,
     active: bool,
+    /// The program has freed the request.
+    given_up: bool,
     done: Done,
     owner: u32,
     #[expect(
@@ -96,6 +99,9 @@ impl Partitioned {
 
     /// Looks at the parts; an inactive request counts as complete.
     pub fn advance(&mut self, ob1: &mut Ob1) -> bool {
+        if self.given_up {
+            return self.is_drained(ob1);
+        }
         if !self.active {
             return true;
         }
@@ -126,18 +132,35 @@ impl Partitioned {
         self.done
     }
 
-    /// The request object goes; messages in flight find their own way.
-    pub fn release(self: Box<Self>, state: &mut State) {
-        let ids: Vec<ReqId> = match self.side {
+    /// The program freed the request: nothing more is started, and what no peer has part in ends at once. The memory that
+    /// the library lends to messages under way stays until [`Partitioned::advance`] says that all are over.
+    pub fn give_up(&mut self, ob1: &mut Ob1, bml: &mut Bml) {
+        self.given_up = true;
+        let ids: Vec<ReqId> = match &self.side {
             Side::Nobody => Vec::new(),
-            Side::Send(sender) => sender.sends.into_iter().chain(sender.setup).collect(),
+            Side::Send(sender) => sender.sends.iter().copied().chain(sender.setup).collect(),
             Side::Receive(receiver) => {
-                receiver.receives.into_iter().flatten().chain(receiver.setup).collect()
+                receiver.receives.iter().flatten().copied().chain(receiver.setup).collect()
             }
         };
         for id in ids {
-            state.ob1.cancel(&mut state.bml, id);
-            state.ob1.detach(id);
+            ob1.cancel(bml, id);
+        }
+    }
+
+    /// Whether no message of this side is under way.
+    fn is_drained(&mut self, ob1: &mut Ob1) -> bool {
+        match &mut self.side {
+            Side::Nobody => true,
+            Side::Send(sender) => {
+                sender.reap(ob1, &mut self.done);
+                sender.setup.is_none() && sender.sends.is_empty()
+            }
+            Side::Receive(receiver) => {
+                receiver.reap(ob1, &mut self.done);
+                receiver.setup = receiver.setup.filter(|&id| ob1.take(id).is_none());
+                receiver.setup.is_none() && receiver.receives.iter().all(Option::is_none)
+            }
         }
     }
 }
@@ -334,8 +357,16 @@ impl State {
     ) -> Result<()> {
         let (owner, held) = (comm.0 as u32, self.hold(comm)?);
         let done = Done { owner, ..EMPTY };
-        let partitioned =
-            Partitioned { side, partitions: partitions as u64, bytes, active: false, done, owner, held };
+        let partitioned = Partitioned {
+            side,
+            partitions: partitions as u64,
+            bytes,
+            active: false,
+            given_up: false,
+            done,
+            owner,
+            held,
+        };
         *request = self.add_composite(Composite::Partitioned(Some(Box::new(partitioned))))?;
         Ok(())
     }
@@ -380,7 +411,10 @@ pub(crate) fn advance_all(state: &mut State) -> bool {
         let Some(Composite::Partitioned(slot)) = state.composites.get_mut(key) else { continue };
         let Some(mut partitioned) = slot.take() else { continue };
         let room = partitioned.partitions * partitioned.bytes;
-        if let Side::Receive(receiver) = &mut partitioned.side {
+        let given_up = partitioned.given_up;
+        if let Side::Receive(receiver) = &mut partitioned.side
+            && !given_up
+        {
             if let Some(done) = receiver.setup.and_then(|id| state.ob1.take(id)) {
                 receiver.setup = None;
                 partitioned.done.error = done.error;

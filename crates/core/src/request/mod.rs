@@ -261,8 +261,11 @@ pub(crate) fn reap_orphans(state: &mut State) {
 
 impl State {
     fn free_composite(&mut self, key: u32) -> Result<Option<Generalized>> {
-        let State { composites, ob1, .. } = self;
+        let State { composites, ob1, bml, .. } = self;
         let composite = composites.get_mut(key).ok_or(UNKNOWN)?;
+        if let Composite::Partitioned(Some(partitioned)) = composite {
+            partitioned.give_up(ob1, bml);
+        }
         let complete = composite.advance(ob1);
         match composite {
             Composite::Immediate(_) => return Ok(None),
@@ -271,7 +274,7 @@ impl State {
                 generalized.orphaned = true;
                 return Ok(None);
             }
-            Composite::Pair { .. } if !complete => {
+            Composite::Pair { .. } | Composite::Partitioned(_) if !complete => {
                 self.orphans.push(key);
                 return Ok(None);
             }
@@ -292,13 +295,13 @@ impl State {
         match composites.remove(key) {
             Some(Composite::Generalized(generalized)) => return Ok(Some(generalized)),
             Some(Composite::Persistent(persistent)) => (*persistent).release(self),
-            Some(Composite::Partitioned(slot)) => slot.into_iter().for_each(|p| p.release(self)),
             Some(
                 Composite::Pair { .. }
                 | Composite::Collective(_)
                 | Composite::Exchange(_)
                 | Composite::Duplicate(_)
                 | Composite::Flush { .. }
+                | Composite::Partitioned(_)
                 | Composite::Immediate(_),
             )
             | None => {}
