@@ -176,10 +176,9 @@ impl Bml {
         }
     }
 
-    /// Ends the sleep of all threads of this process that sleep on what [`Btl::arm`] gave them, also of those
-    /// that are about to: for a thread that has completed what another one waits for.
-    pub fn wake_sleepers(&self) {
-        self.loopback.doorbell().wake_own(|word| platform::futex::wake(word, i32::MAX));
+    /// What the threads of this process sleep on, whatever transports there are.
+    pub fn doorbell(&self) -> &'static Doorbell {
+        self.loopback.doorbell()
     }
 
     #[inline(always)]

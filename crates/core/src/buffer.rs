@@ -5,6 +5,7 @@
 //! when the standard's model says so, and no later. The attached memory itself is never touched.
 
 use abi::{Address, Count, Datatype, Error, Result};
+use engine::Progress;
 use ffi::CountMut;
 use pml::{Data, Mode, ReqId};
 use pml_ob1::Ob1;

@@ -7,11 +7,12 @@ use ffi::StrOut;
 
 use crate::alloc::RegisteredPool;
 use crate::comm::{Comm, hints};
-use crate::domain::{Phase, Token, phase, set_phase};
+use crate::domain::{DOMAIN, Mode, Token, mode};
+use crate::facts::FACTS;
 use crate::group::Group;
 use crate::info::Info;
 use crate::state::{State, World};
-use crate::wait::wait_for;
+use crate::wait::wait_actively;
 
 /// `MPI_Init`
 pub fn init(t: &mut Token) -> Result<()> {
@@ -22,13 +23,14 @@ pub fn init(t: &mut Token) -> Result<()> {
 pub fn init_thread(t: &mut Token, required: i32, provided: &mut i32) -> Result<()> {
     let levels = [abi::THREAD_SINGLE, abi::THREAD_FUNNELED, abi::THREAD_SERIALIZED];
     let level = levels.into_iter().find(|&level| required <= level).unwrap_or(abi::THREAD_MULTIPLE);
-    if t.lock().initialized {
+    if FACTS.is_initialized() {
         return Err(Error::new(abi::ERR_OTHER, "MPI_Init was called twice"));
     }
     *provided = start(t, level)?;
     let mut state = t.lock();
     state.make_world_comms();
-    state.initialized = true;
+    drop(state);
+    FACTS.initialize();
     Ok(())
 }
 
@@ -37,23 +39,16 @@ pub(crate) fn start(t: &mut Token, level: i32) -> Result<i32> {
     if t.lock().world.is_none() {
         join(t);
     }
-    let mut state = t.lock();
-    let Some(world) = &mut state.world else {
-        return Err(Error::new(abi::ERR_INTERN, "the process has joined no job"));
-    };
-    // The level only ever rises: a lock that other threads rely on must stay.
-    world.thread_level = world.thread_level.max(level);
-    let level = world.thread_level;
-    drop(state);
-    if phase() == Phase::After {
-        let mut state = t.lock();
-        if let Some(world) = &mut state.world {
-            // Should the launcher be gone, it learns of nothing any more.
-            let _ = world.job.resumed();
-        }
+    if mode() == Mode::After
+        && let Some(world) = &mut t.lock().world
+    {
+        // Should the launcher be gone, it learns of nothing any more.
+        let _ = world.job.resumed();
     }
-    let running = if level == abi::THREAD_MULTIPLE { Phase::RunningMultiple } else { Phase::Running };
-    set_phase(t, running);
+    // The level only ever rises: a lock that other threads rely on must stay.
+    let level = FACTS.raise_level(level);
+    let running = if level == abi::THREAD_MULTIPLE { Mode::Multiple } else { Mode::Running };
+    DOMAIN.set_mode(running, level <= abi::THREAD_FUNNELED && FACTS.is_main_thread());
     Ok(level)
 }
 
@@ -76,12 +71,10 @@ fn join(t: &mut Token) {
     state.infos.env = with_memory_kinds(job.info.iter().cloned().collect());
     state.memory_kinds = hints::kinds_for(state.infos.env.get(hints::KINDS));
     let peers: Arc<[u32]> = (0..job.size).collect();
-    state.world = Some(World {
-        group: Arc::new(Group::new(peers, job.rank)),
-        job,
-        thread_level: abi::THREAD_SINGLE,
-        main_thread: std::thread::current().id(),
-    });
+    let abort = job.abort();
+    state.world = Some(World { group: Arc::new(Group::new(peers, job.rank)), job });
+    drop(state);
+    FACTS.join(abort);
 }
 
 impl State {
@@ -110,17 +103,14 @@ impl State {
 /// `MPI_Finalize`: the attributes of `MPI_COMM_SELF` go first, so that a library can hang its own finalization
 /// there (MPI-5.0 section 11.2.4).
 pub fn finalize(t: &mut Token) -> Result<()> {
-    {
-        let state = t.lock();
-        if !state.initialized || state.finalized {
-            return Err(Error::new(abi::ERR_OTHER, "MPI_Finalize was called without MPI_Init or twice"));
-        }
+    if !FACTS.is_initialized() || FACTS.is_finalized() {
+        return Err(Error::new(abi::ERR_OTHER, "MPI_Finalize was called without MPI_Init or twice"));
     }
     crate::attr::delete_all(t, crate::attr::Object::Comm(abi::COMM_SELF))?;
     crate::attr::delete_all(t, crate::attr::Object::Comm(abi::COMM_WORLD))?;
     drain(t);
     let mut state = t.lock();
-    state.finalized = true;
+    FACTS.finalize();
     state.comms.remove(abi::COMM_WORLD);
     state.comms.remove(abi::COMM_SELF);
     let last = state.sessions.is_empty();
@@ -141,7 +131,7 @@ fn drain(t: &mut Token) {
     let _ = crate::buffer::flush(t, crate::buffer::Place::Process);
     // All ranks of the world stay until everyone has sent all it had: a rank that leaves can answer nobody.
     crate::coll::meet_to_finalize(t);
-    wait_for(t, |state| (state.ob1.idle() && state.bml.is_flushed()).then_some(()));
+    wait_actively(t, |state| (state.ob1.idle() && state.bml.is_flushed()).then_some(()));
     let mut state = t.lock();
     let State { bml, world: Some(world), .. } = &mut *state else { return };
     if bml.gemini().is_some() {
@@ -153,7 +143,7 @@ fn drain(t: &mut Token) {
 
 /// The last user of MPI is gone: tells the launcher, so that the process may exit.
 pub(crate) fn leave(t: &mut Token) {
-    set_phase(t, Phase::After);
+    DOMAIN.set_mode(Mode::After, false);
     if let Some(world) = &mut t.lock().world {
         // The launcher may be gone already; then nobody needs to know.
         let _ = world.job.finalized();
@@ -161,50 +151,41 @@ pub(crate) fn leave(t: &mut Token) {
 }
 
 /// `MPI_Initialized`
-pub fn initialized(t: &mut Token, flag: &mut i32) -> Result<()> {
-    *flag = i32::from(t.lock().initialized);
+pub fn initialized(_t: &mut Token, flag: &mut i32) -> Result<()> {
+    *flag = i32::from(FACTS.is_initialized());
     Ok(())
 }
 
 /// `MPI_Finalized`
-pub fn finalized(t: &mut Token, flag: &mut i32) -> Result<()> {
-    *flag = i32::from(t.lock().finalized);
+pub fn finalized(_t: &mut Token, flag: &mut i32) -> Result<()> {
+    *flag = i32::from(FACTS.is_finalized());
     Ok(())
 }
 
 /// `MPI_Query_thread`
-pub fn query_thread(t: &mut Token, provided: &mut i32) -> Result<()> {
-    *provided = t.lock().world.as_ref().map_or(abi::THREAD_SINGLE, |world| world.thread_level);
+pub fn query_thread(_t: &mut Token, provided: &mut i32) -> Result<()> {
+    *provided = FACTS.level();
     Ok(())
 }
 
 /// `MPI_Is_thread_main`
-pub fn is_thread_main(t: &mut Token, flag: &mut i32) -> Result<()> {
-    let main = t.lock().world.as_ref().map(|world| world.main_thread);
-    *flag = i32::from(main == Some(std::thread::current().id()));
+pub fn is_thread_main(_t: &mut Token, flag: &mut i32) -> Result<()> {
+    *flag = i32::from(FACTS.is_main_thread());
     Ok(())
 }
 
-/// `MPI_Abort`: ends the whole job, whatever the communicator.
+/// `MPI_Abort`: ends the whole job, whatever the communicator. Also from a signal handler, which may have interrupted the
+/// thread that has the state: then the communicator is not looked at.
 pub fn abort(t: &mut Token, comm: abi::Comm, code: i32) -> Result<()> {
-    t.lock().comm(comm)?;
-    abort_with(t, code, &format!("alhena: MPI_Abort was called with error code {code}"))
+    if let Some(state) = t.try_lock() {
+        state.comm(comm)?;
+    }
+    abort_with(code, format_args!("alhena: MPI_Abort was called with error code {code}"))
 }
 
 /// Ends the job with a message.
-pub(crate) fn abort_with(t: &mut Token, code: i32, message: &str) -> ! {
-    let world = t.lock().world.take();
-    match world {
-        Some(mut world) => {
-            let message = message.replacen("alhena:", &format!("alhena: rank {}:", world.job.rank), 1);
-            eprintln!("{message}");
-            world.job.abort(code, &message)
-        }
-        None => {
-            eprintln!("{message}");
-            std::process::exit(if code == 0 { 1 } else { code })
-        }
-    }
+pub(crate) fn abort_with(code: i32, message: std::fmt::Arguments<'_>) -> ! {
+    FACTS.abort().run(code, message)
 }
 
 /// Ends a process that cannot even start, with the three lines of the failed step.

@@ -2,7 +2,7 @@
 
 use abi::{Error, Result};
 
-use crate::domain::{Phase, Token, enter_any, phase};
+use crate::domain::{Mode, Token, enter_any, mode};
 use crate::handle::{self, Kind, Objects};
 use crate::params::InitialErrhandler;
 
@@ -266,13 +266,13 @@ fn fatal(mut token: Token, on: On, error: Error, function: &'static str) -> ! {
          alhena: the error handler is MPI_ERRORS_ARE_FATAL, so the job ends; set MPI_ERRORS_RETURN to handle it",
         error.what
     );
-    crate::env::abort_with(&mut token, exit_code(error.class), &message)
+    crate::env::abort_with(exit_code(error.class), format_args!("{message}"))
 }
 
 /// An exit code that says "failed" whatever the class is.
 fn exit_code(class: i32) -> i32 {
-    match phase() {
-        Phase::Before | Phase::After => 1,
+    match mode() {
+        Mode::Before | Mode::After => 1,
         _ => class.clamp(1, 255),
     }
 }

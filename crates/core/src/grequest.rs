@@ -63,6 +63,8 @@ pub fn complete(t: &mut Token, request: abi::Request) -> Result<()> {
     let Some(RequestKey::Composite(key)) = RequestKey::of(request) else { return Err(not) };
     let orphan = {
         let mut state = t.lock();
+        // Another thread may wait for this very request.
+        state.threads.changed();
         let Some(Composite::Generalized(generalized)) = state.composites.get_mut(key) else {
             return Err(not);
         };
@@ -79,7 +81,5 @@ pub fn complete(t: &mut Token, request: abi::Request) -> Result<()> {
     if let Some(orphan) = orphan {
         orphan.free(t);
     }
-    // Another thread may be asleep on this very request.
-    crate::wait::notify(t);
     Ok(())
 }

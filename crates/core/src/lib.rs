@@ -17,6 +17,7 @@ mod domain;
 pub mod env;
 pub mod errcode;
 pub mod errhandler;
+mod facts;
 pub mod grequest;
 pub mod group;
 mod handle;

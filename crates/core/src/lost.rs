@@ -13,18 +13,16 @@ impl State {
     pub fn peer_lost(&mut self, peer: Peer) {
         let handler =
             self.comms.find(abi::COMM_WORLD).map_or(self.errhandlers.initial, |comm| comm.errhandler);
-        let Some(world) = self.world.as_mut().filter(|_| matches!(handler, Handler::Fatal | Handler::Abort))
-        else {
+        if self.world.is_none() || !matches!(handler, Handler::Fatal | Handler::Abort) {
             return;
-        };
+        }
         let Loss { seen, advice } = self.bml.loss(peer);
         let message = format!(
-            "alhena: rank {}: rank {} is lost: messages to it do not arrive any more\n\
+            "alhena: rank {} is lost: messages to it do not arrive any more\n\
              alhena: seen: {seen}\n\
              alhena: look at what rank {} wrote last, {advice}",
-            world.job.rank, peer.0, peer.0
+            peer.0, peer.0
         );
-        eprintln!("{message}");
-        world.job.abort(1, &message)
+        crate::env::abort_with(1, format_args!("{message}"))
     }
 }

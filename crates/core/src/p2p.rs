@@ -5,15 +5,16 @@
 
 use abi::{Address, Count, Datatype, Error, Result, Status};
 use btl::{FastPath, Route};
+use engine::Progress;
 use mem::UserMem;
 use platform::waiter::Waiter;
 use pml::{Data, Done, Mode, Pattern, ReqId, SendTo, Sent};
 
 use crate::comm::Comm;
-use crate::domain::{Attempt, Token, enter_plain};
+use crate::domain::{Attempt, DOMAIN, Token, enter_plain};
 use crate::handle::RequestKey;
 use crate::state::State;
-use crate::wait::wait_for;
+use crate::wait::wait_for_request;
 
 /// What a start gives: nothing to wait for, or a request of the PML.
 pub(crate) type Started = Option<ReqId>;
@@ -291,8 +292,8 @@ fn look_for(state: &mut State, pattern: &Pattern, into: UserMem, shares: bool) -
     let mut waiter = Waiter::new(state.params.waiting);
     loop {
         // Where ranks share a core, the sender needs it more than a second look does.
-        let looks = if state.ob1.is_quiet() { state.looks() } else { 1 };
-        for _ in 0..looks {
+        let polls = if state.ob1.is_quiet() { state.polls() } else { 1 };
+        for _ in 0..polls {
             if let Some(done) = state.ob1.recv_now(&mut state.bml, pattern, into) {
                 return Some(done);
             }
@@ -313,7 +314,7 @@ fn look_for(state: &mut State, pattern: &Pattern, into: UserMem, shares: bool) -
             }
         }
         let offered = state.ob1.iprobe(&mut state.bml, pattern).is_some();
-        if offered || !state.callbacks_idle() || !happened && waiter.idle() {
+        if offered || state.call_is_due() || !DOMAIN.is_plain() || !happened && waiter.idle() {
             return None;
         }
     }
@@ -563,7 +564,7 @@ pub(crate) fn pattern(comm: &Comm, source: i32, tag: i32) -> Result<Option<Patte
 /// Waits for a request of the PML and frees it.
 #[inline]
 pub(crate) fn finish(t: &mut Token, id: ReqId) -> Done {
-    wait_for(t, |state| state.take_awaited(id))
+    wait_for_request(t, id, |state| state.take_awaited(id))
 }
 
 /// The error of a finished operation.

@@ -451,6 +451,8 @@ fn with<R>(
     };
     let mut partitioned = slot.take().ok_or(NOT_PARTITIONED)?;
     let result = f(&mut state, &mut partitioned);
+    // The last partition completes a send that another thread may wait for.
+    state.threads.changed();
     if let Some(Composite::Partitioned(slot)) = state.composites.get_mut(key) {
         *slot = Some(partitioned);
     }

@@ -274,7 +274,7 @@ impl State {
     ///
     /// # Errors
     /// `MPI_ERR_OTHER` when 2^23 requests exist.
-    pub fn add_composite(&mut self, composite: Composite) -> Result<abi::Request> {
+    pub(crate) fn add_composite(&mut self, composite: Composite) -> Result<abi::Request> {
         let key = self
             .composites
             .insert(composite)

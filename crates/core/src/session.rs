@@ -9,6 +9,7 @@ use crate::buffer::BufferPool;
 use crate::comm::hints;
 use crate::domain::Token;
 use crate::errhandler::{Handler, Target};
+use crate::facts::FACTS;
 use crate::handle::{self, Kind, Objects};
 use crate::info::Info;
 
@@ -96,11 +97,11 @@ pub fn finalize(t: &mut Token, session: &mut abi::Session) -> Result<()> {
         let key = handle::key(Kind::Session, session.0).ok_or(INVALID)?;
         let old = state.sessions.slab.remove(key).ok_or(INVALID)?;
         state.errhandlers.release(old.errhandler);
-        state.sessions.is_empty() && (!state.initialized || state.finalized)
+        state.sessions.is_empty() && (!FACTS.is_initialized() || FACTS.is_finalized())
     };
     *session = abi::SESSION_NULL;
     if last {
-        crate::wait::wait_for(t, |state| state.ob1.idle().then_some(()));
+        crate::wait::wait_actively(t, |state| state.ob1.idle().then_some(()));
         crate::env::leave(t);
     }
     Ok(())

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bml::Bml;
+use engine::{Interest, Threads};
 use pml_ob1::Ob1;
 use slab::Slab;
 
@@ -22,63 +23,61 @@ use crate::request::Composite;
 use crate::session::Sessions;
 
 /// Everything behind the guard.
-pub(crate) struct State {
+pub struct State {
     /// The transports.
-    pub bml: Bml,
+    pub(crate) bml: Bml,
     /// Matching and protocols over them.
-    pub ob1: Ob1,
+    pub(crate) ob1: Ob1,
     /// Communicators by handle.
-    pub comms: Comms,
+    pub(crate) comms: Comms,
     /// Requests that are more than one point-to-point operation.
-    pub composites: Slab<Composite, 23, 6>,
+    pub(crate) composites: Slab<Composite, 23, 6>,
     /// Composite requests that progress must advance.
-    pub active: Vec<u32>,
+    pub(crate) active: Vec<u32>,
     /// How often they were advanced.
-    pub advances: u32,
+    pub(crate) advances: u32,
     /// Duplicates of communicators on their way (`MPI_Comm_idup`).
-    pub duplicates: Vec<u32>,
+    pub(crate) duplicates: Vec<u32>,
     /// Composite requests that the program freed before they were complete.
-    pub orphans: Vec<u32>,
+    pub(crate) orphans: Vec<u32>,
     /// Partitioned receives that wait for their setup.
-    pub partitioned: Vec<u32>,
+    pub(crate) partitioned: Vec<u32>,
     /// Reductions that the program must do before a collective can go on.
-    pub callbacks: crate::coll::Callbacks,
-    /// Threads asleep on this process's doorbell.
-    pub sleepers: u32,
+    pub(crate) callbacks: crate::coll::Callbacks,
+    /// The threads of this process that wait.
+    pub(crate) threads: Threads<Interest>,
+    /// Changes of the message layer of which those threads know.
+    pub(crate) seen_changes: u32,
     /// Polls in a row (`MPI_Test`, `MPI_Iprobe`) that found nothing to do.
-    pub fruitless_polls: u32,
+    pub(crate) fruitless_polls: u32,
     /// Looking on for messages rather than making way.
-    pub turn: crate::turn::Turn,
+    pub(crate) turn: crate::turn::Turn,
     /// Datatypes by handle.
-    pub types: Types,
-    pub groups: Groups,
-    pub ops: Ops,
-    pub infos: Infos,
-    pub errhandlers: Errhandlers,
-    pub errors: ErrorTable,
-    pub keyvals: Keyvals,
-    pub sessions: Sessions,
+    pub(crate) types: Types,
+    pub(crate) groups: Groups,
+    pub(crate) ops: Ops,
+    pub(crate) infos: Infos,
+    pub(crate) errhandlers: Errhandlers,
+    pub(crate) errors: ErrorTable,
+    pub(crate) keyvals: Keyvals,
+    pub(crate) sessions: Sessions,
     /// Messages matched by `MPI_Mprobe`, until received.
-    pub messages: crate::probe::Messages,
+    pub(crate) messages: crate::probe::Messages,
     /// Buffers attached by the deprecated-free, process-wide calls.
-    pub buffer: BufferPool,
+    pub(crate) buffer: BufferPool,
     /// What `MPI_Alloc_mem` gives out where a transport registers memory.
-    pub pool: RegisteredPool,
-    /// `MPI_Init` was called.
-    pub initialized: bool,
-    /// `MPI_Finalize` was called.
-    pub finalized: bool,
+    pub(crate) pool: RegisteredPool,
     /// What only an initialised library has.
-    pub world: Option<World>,
-    pub params: Params,
+    pub(crate) world: Option<World>,
+    pub(crate) params: Params,
     /// What the tool interface was asked for.
-    pub tools: crate::tool::Tools,
+    pub(crate) tools: crate::tool::Tools,
     /// The kinds of memory that the program may use, as it is told.
-    pub memory_kinds: String,
+    pub(crate) memory_kinds: String,
     /// Context ids in use.
-    pub contexts: Contexts,
+    pub(crate) contexts: Contexts,
     /// Answers to `MPI_Comm_get_attr` for the predefined keys, kept where pointers to them stay valid.
-    pub predefined: Box<Predefined>,
+    pub(crate) predefined: Box<Predefined>,
 }
 
 /// The process's place in its job.
@@ -86,10 +85,6 @@ pub(crate) struct World {
     pub job: pmi::Job,
     /// All processes of the job, in rank order.
     pub group: Arc<crate::group::Group>,
-    /// The level that initialisation provided.
-    pub thread_level: i32,
-    /// The thread that initialised MPI.
-    pub main_thread: std::thread::ThreadId,
 }
 
 /// Values of predefined attributes (MPI-5.0 section 11.1.2); C sees pointers to them.
@@ -120,9 +115,8 @@ impl State {
             duplicates: Vec::new(),
             callbacks: Default::default(),
             pool: RegisteredPool::new(params.rcache.pages()),
-            initialized: false,
-            finalized: false,
-            sleepers: 0,
+            threads: Threads::default(),
+            seen_changes: 0,
             fruitless_polls: 0,
             turn: Default::default(),
             types: Types::new(),
@@ -154,7 +148,7 @@ impl State {
 
     /// The communicator behind a handle.
     #[inline(always)]
-    pub fn comm(&self, handle: abi::Comm) -> abi::Result<&Comm> {
+    pub(crate) fn comm(&self, handle: abi::Comm) -> abi::Result<&Comm> {
         self.comms.get(handle)
     }
 }

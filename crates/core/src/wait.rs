@@ -1,23 +1,79 @@
-//! Progress, and waiting that costs nothing.
-//!
-//! A waiting rank polls briefly, yields a bounded number of times when there are more ranks than processors,
-//! then announces that it sleeps, looks once more, and sleeps until a sender rings (see `btl::Btl::arm`). The
-//! state is unlocked while it sleeps.
+//! What the engine asks of the state: progress, whom to wake, what is due with the state unlocked.
 
-use btl::Btl;
-use platform::waiter::Waiter;
+use btl::{Btl, Sleep};
+use engine::{Domain, How, Interest, News, Owner, Progress, Threads};
+use platform::waiter::Policy;
 use pml::{Done, ReqId};
 
-use crate::domain::{Guard, Token};
+use crate::domain::{DOMAIN, Token};
 use crate::state::State;
 
-impl State {
+impl Owner for State {
+    fn domain() -> &'static Domain<State> {
+        &DOMAIN
+    }
+
+    fn create() -> State {
+        State::new()
+    }
+
+    fn news(&mut self) -> Option<News> {
+        let State { threads, ob1, bml, seen_changes, .. } = self;
+        if !threads.is_awaited() {
+            return None;
+        }
+        if std::mem::replace(seen_changes, ob1.changes()) != ob1.changes() {
+            threads.changed();
+        }
+        let over = |interest: &Interest| match *interest {
+            Interest::Request(id) => ob1.is_complete(id) != Some(false),
+            Interest::Change => true,
+        };
+        threads.news(over).map(|wakes| News { wakes, doorbell: bml.doorbell() })
+    }
+}
+
+impl Progress for State {
+    #[inline(always)]
+    fn threads(&mut self) -> &mut Threads<Interest> {
+        &mut self.threads
+    }
+
+    fn policy(&self) -> Policy {
+        self.params.waiting
+    }
+
     /// Advances everything once; whether anything happened.
     #[inline]
-    pub fn progress(&mut self) -> bool {
+    fn progress(&mut self) -> bool {
         if self.tools.timers == 0 { self.advance() } else { self.advance_timed() }
     }
 
+    fn call_is_due(&self) -> bool {
+        !self.callbacks.is_empty()
+    }
+
+    fn call(t: &mut Token) {
+        let callback = t.lock().callbacks.pop_front();
+        if let Some(callback) = callback {
+            crate::coll::run_callback(t, callback);
+        }
+    }
+
+    fn wants_turn(&self) -> bool {
+        self.ob1.needs_turn()
+    }
+
+    fn arm(&mut self) -> Option<Sleep> {
+        self.bml.arm()
+    }
+
+    fn disarm(&mut self) {
+        self.bml.disarm();
+    }
+}
+
+impl State {
     /// As [`State::progress`], while a tool measures the time that it takes.
     #[cold]
     fn advance_timed(&mut self) -> bool {
@@ -46,146 +102,90 @@ impl State {
         if !self.duplicates.is_empty() {
             happened |= crate::comm::idup::advance_all(self);
         }
+        if happened {
+            self.threads.changed();
+        }
         happened
     }
 }
 
-/// Looks at the slot of the process that is waited for between two looks at everything.
-const LOOKS: u32 = 32;
+/// Polls the slot of the process that is waited for between two polls of everything.
+const POLLS: u32 = 32;
 
 impl State {
-    /// Looks at one process between two looks at everything. Where ranks share a core, the sender needs it more
-    /// than a second look does.
+    /// How often one process is polled between two polls of everything. Where ranks share a core, the sender needs it
+    /// more than a second poll does.
     #[inline(always)]
-    pub fn looks(&self) -> u32 {
-        if self.params.waiting.spin.is_zero() { 1 } else { LOOKS }
+    pub fn polls(&self) -> u32 {
+        if self.params.waiting.spin.is_zero() { 1 } else { POLLS }
     }
 
-    /// Whether the message layer must be advanced although nothing arrives.
-    #[inline]
-    fn is_blocked(&self) -> bool {
-        self.ob1.waits_for_room() || self.ob1.needs_turn()
-    }
-
-    /// The result of a request of the PML, if it is complete or becomes so by some looks at its sender.
+    /// The result of a request of the PML, if it is complete or becomes so by some polls of its sender.
     #[inline]
     pub fn take_awaited(&mut self, id: ReqId) -> Option<Done> {
-        let looks = self.looks();
-        self.ob1.take_awaited(&mut self.bml, id, looks)
+        let polls = self.polls();
+        self.ob1.take_awaited(&mut self.bml, id, polls)
     }
 }
 
-/// Waits until `ready` gives a result, making progress meanwhile.
+/// Waits until `ready` gives a result that anybody's progress may bring, making progress meanwhile.
 #[inline]
-pub(crate) fn wait_for<R>(t: &mut Token, mut ready: impl FnMut(&mut State) -> Option<R>) -> R {
-    let multiple = t.multiple();
-    let mut waiter = Waiter::new(t.lock().params.waiting);
-    loop {
-        let callback = {
-            let mut state = t.lock();
-            loop {
-                if let Some(result) = ready(&mut state) {
-                    wake_others(&mut state);
-                    let events = crate::tool::are_due(&state);
-                    drop(state);
-                    if events {
-                        crate::tool::deliver(t);
-                    }
-                    return result;
-                }
-                if state.progress() {
-                    waiter.restart();
-                } else if multiple || !state.callbacks_idle() || waiter.idle() {
-                    break;
-                }
-            }
-            state.next_callback()
-        };
-        match callback {
-            Some(callback) => crate::coll::run_callback(t, callback),
-            // Other threads get the lock between polls.
-            None if multiple && !waiter.idle() => {}
-            None => {
-                if let Some(result) = sleep(t, &mut ready) {
-                    return result;
-                }
-                waiter.restart();
-            }
-        }
-    }
+pub(crate) fn wait_for<R>(t: &mut Token, ready: impl FnMut(&mut State) -> Option<R>) -> R {
+    wait(t, How::Parked(Interest::Change), ready)
 }
 
-/// Polls in a row that find nothing, after which a program that polls gives way on an oversubscribed node: a loop
+/// As [`wait_for`], for the end of a request of the message layer.
+#[inline]
+pub(crate) fn wait_for_request<R>(t: &mut Token, id: ReqId, ready: impl FnMut(&mut State) -> Option<R>) -> R {
+    wait(t, How::Parked(Interest::Request(id)), ready)
+}
+
+/// As [`wait_for`], for what only `ready` itself moves forward.
+#[inline]
+pub(crate) fn wait_actively<R>(t: &mut Token, ready: impl FnMut(&mut State) -> Option<R>) -> R {
+    wait(t, How::Active, ready)
+}
+
+/// Waits, then delivers to tools what happened meanwhile.
+#[inline(always)]
+fn wait<R>(t: &mut Token, how: How<Interest>, mut ready: impl FnMut(&mut State) -> Option<R>) -> R {
+    let mut events = false;
+    let result = engine::wait(t, how, |state: &mut State| {
+        let result = ready(state);
+        if result.is_some() {
+            events = crate::tool::are_due(state);
+        }
+        result
+    });
+    if events {
+        crate::tool::deliver(t);
+    }
+    result
+}
+
+/// Polls in a row that find nothing, after which a program that polls yields on an oversubscribed node: a loop
 /// around `MPI_Iprobe` or `MPI_Test` would otherwise hold the core that the awaited rank needs.
 const FRUITLESS_POLLS: u32 = 3;
 
 /// Makes progress once, runs callbacks that became due, and returns.
 pub(crate) fn poll(t: &mut Token) {
-    let (callback, gives_way, events) = {
+    let (due, yields, events) = {
         let mut state = t.lock();
         if state.progress() {
             state.fruitless_polls = 0;
-            wake_others(&mut state);
         } else {
             state.fruitless_polls = state.fruitless_polls.saturating_add(1);
         }
-        let gives_way = state.fruitless_polls > FRUITLESS_POLLS && state.params.waiting.shares_core();
-        (state.next_callback(), gives_way, crate::tool::are_due(&state))
+        let yields = state.fruitless_polls > FRUITLESS_POLLS && state.params.waiting.shares_core();
+        (state.call_is_due(), yields, crate::tool::are_due(&state))
     };
-    if gives_way {
+    if yields {
         std::thread::yield_now();
     }
-    if let Some(callback) = callback {
-        crate::coll::run_callback(t, callback);
+    if due {
+        State::call(t);
     }
     if events {
         crate::tool::deliver(t);
     }
-}
-
-/// Wakes threads that sleep on something that a message does not announce.
-pub(crate) fn notify(t: &mut Token) {
-    wake_others(&mut t.lock());
-}
-
-/// Threads that sleep must see what this thread's progress completed.
-#[inline(always)]
-fn wake_others(state: &mut Guard<'_>) {
-    if state.sleepers > 0 {
-        ring_ourselves(state);
-    }
-}
-
-#[cold]
-fn ring_ourselves(state: &mut Guard<'_>) {
-    state.bml.wake_sleepers();
-}
-
-/// Sleeps until somebody rings, unless something is there after all; the result, if it came meanwhile.
-fn sleep<R>(t: &mut Token, ready: &mut impl FnMut(&mut State) -> Option<R>) -> Option<R> {
-    let armed = {
-        let mut state = t.lock();
-        // Room at a transport is announced by nobody: whoever waits for it keeps looking.
-        let armed = if state.is_blocked() { None } else { state.bml.arm() };
-        let Some(btl::Sleep::Word { address, expected }) = armed else {
-            drop(state);
-            std::thread::yield_now();
-            return None;
-        };
-        // The look between arming and sleeping: whatever was sent before the word changed is seen here.
-        let happened = state.progress();
-        let result = ready(&mut state);
-        if happened || result.is_some() || !state.callbacks_idle() || state.is_blocked() {
-            state.bml.disarm();
-            wake_others(&mut state);
-            return result;
-        }
-        state.sleepers += 1;
-        (address, expected)
-    };
-    platform::futex::wait(armed.0, armed.1);
-    let mut state = t.lock();
-    state.sleepers -= 1;
-    state.bml.disarm();
-    None
 }

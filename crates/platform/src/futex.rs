@@ -3,24 +3,30 @@
 //! The futexes are shared ones (no `FUTEX_PRIVATE_FLAG`): waiter and waker are different processes.
 
 use core::ptr;
+use core::time::Duration;
 
 /// Sleeps until the word at `address` is woken, unless it no longer holds `expected`.
 ///
 /// Returns on a wake-up, when the value differs, on a signal, and spuriously; the caller looks again at what it
 /// waits for. The kernel only reads the word, and an address that is not mapped makes the call return at once.
 pub fn wait(address: usize, expected: u32) {
+    wait_until(address, expected, ptr::null());
+}
+
+/// As [`wait`], for at most `limit`.
+pub fn wait_for(address: usize, expected: u32, limit: Duration) {
+    let limit = libc::timespec {
+        tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(limit.subsec_nanos()),
+    };
+    wait_until(address, expected, &limit);
+}
+
+fn wait_until(address: usize, expected: u32, limit: *const libc::timespec) {
     // SAFETY: FUTEX_WAIT reads the word through the kernel's checked accessors and writes nothing; the timeout
-    // is null (none), the two last arguments are unused.
+    // is null (none) or readable during the call, the two last arguments are unused.
     unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            address,
-            libc::FUTEX_WAIT,
-            expected,
-            ptr::null::<libc::timespec>(),
-            ptr::null::<u32>(),
-            0,
-        );
+        libc::syscall(libc::SYS_futex, address, libc::FUTEX_WAIT, expected, limit, ptr::null::<u32>(), 0);
     }
 }
 
@@ -49,6 +55,12 @@ mod tests {
         let word = AtomicU32::new(1);
         super::wait(word.as_ptr() as usize, 0);
         super::wait(8, 0);
+    }
+
+    #[test]
+    fn a_sleep_with_a_limit_ends_by_itself() {
+        let word = AtomicU32::new(0);
+        super::wait_for(word.as_ptr() as usize, 0, core::time::Duration::from_millis(1));
     }
 
     #[test]

@@ -12,6 +12,7 @@
 //! | [`pidfd`]      | `pidfd_open(2)`, `poll(2)`                      | noticing that a peer is gone          |
 //! | [`processor`]  | `getcpu(2)`                                     | who shares a processor                |
 //! | [`ptracer`]    | `prctl(PR_SET_PTRACER)`                         | single copy under Yama                |
+//! | [`thread`]     | `pthread_self(3)`                               | which thread calls                    |
 //! | [`waiter`]     | `sched_yield(2)`                                | how long to spin before sleeping      |
 //! | [`xpmem`]      | `ioctl(2)` of `/dev/xpmem`                      | single copy without system calls      |
 //!
@@ -27,5 +28,6 @@ pub mod membarrier;
 pub mod pidfd;
 pub mod processor;
 pub mod ptracer;
+pub mod thread;
 pub mod waiter;
 pub mod xpmem;

@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     if job.rank + 1 == job.size {
         match word {
             "exit" => std::process::exit(number),
-            "abort" => job.abort(number, "the last rank was told to abort"),
+            "abort" => job.abort().run(number, format_args!("the last rank was told to abort")),
             // SAFETY: raise takes a number and is always callable.
             "die" => drop(unsafe { libc::raise(number) }),
             _ => {}

@@ -1,8 +1,9 @@
 //! A rank's membership in its job, and what it can ask its launcher for.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use crate::Error;
+use crate::abort::Abort;
 use crate::connection::Connection;
 use crate::segment::Segment;
 use crate::welcome::STATE;
@@ -145,19 +146,10 @@ impl Job {
         }
     }
 
-    /// `MPI_Abort`: has the launcher end all ranks and report `code` and `message`; ends this process too.
-    /// What the C library still buffers for stdout is written first.
-    pub fn abort(&mut self, code: i32, message: &str) -> ! {
-        if let Service::Server(server) = &mut self.service {
-            let text = format!("cmd=abort exitcode={code} message={}\n", escape(message));
-            // The process ends anyway; without a launcher to tell there is nobody to report to either.
-            let _ = server.connection.send("MPI_Abort", &text);
-        }
-        // SAFETY: fflush(NULL) flushes all output streams and _exit ends the process; both take plain values.
-        unsafe {
-            libc::fflush(std::ptr::null_mut());
-            libc::_exit(exit_status(code))
-        }
+    /// What `MPI_Abort` needs to end the job.
+    pub fn abort(&self) -> Abort {
+        let launcher = self.connection_fd().map_or(-1, |fd| fd.as_raw_fd());
+        Abort { launcher, rank: Some(self.rank) }
     }
 
     /// The launcher's connection, to be watched by a progress engine: it becomes readable when the

@@ -13,6 +13,7 @@
 //! [`mapping`], [`welcome`], [`scm`], [`segment`]. This crate ends in the MPI library, so it needs nothing
 //! but std and libc, starts no thread and opens no network socket unless `PMI_PORT` asks for one.
 
+mod abort;
 mod affinity;
 mod connection;
 mod error;
@@ -28,6 +29,7 @@ pub mod told;
 pub mod welcome;
 pub mod wire;
 
+pub use abort::Abort;
 pub use error::Error;
 pub use job::{Job, exit_status};
 pub use launcher::ALLOW_SINGLETON;

@@ -121,19 +121,26 @@ pub fn escape(value: &str) -> Cow<'_, str> {
     if value.bytes().all(is_plain) {
         return Cow::Borrowed(value);
     }
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
     let mut out = String::with_capacity(value.len() + 16);
     for c in value.chars() {
         match u8::try_from(c) {
-            Ok(b) if c.is_ascii() && !is_plain(b) => {
-                out.push('%');
-                out.push(char::from(HEX[usize::from(b >> 4)]));
-                out.push(char::from(HEX[usize::from(b & 15)]));
+            Ok(b) if c.is_ascii() => {
+                let (escaped, len) = escape_byte(b);
+                out.extend(escaped[..len].iter().map(|&b| char::from(b)));
             }
             _ => out.push(c),
         }
     }
     Cow::Owned(out)
+}
+
+/// One byte as [`escape`] writes it, and how many bytes that takes.
+pub(crate) fn escape_byte(byte: u8) -> ([u8; 3], usize) {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    if is_plain(byte) {
+        return ([byte, 0, 0], 1);
+    }
+    ([b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]], 3)
 }
 
 /// Undoes [`escape`]. A `%` that starts no escape stays as it is, so plain text of other programs survives.

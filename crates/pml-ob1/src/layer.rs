@@ -87,6 +87,10 @@ impl<B: FastPath> MessageLayer<B> for Ob1 {
         Ob1::needs_turn(self)
     }
 
+    fn changes(&self) -> u32 {
+        Ob1::changes(self)
+    }
+
     fn counters(&self) -> Counters {
         Ob1::counters(self)
     }

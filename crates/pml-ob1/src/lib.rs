@@ -125,6 +125,8 @@ pub struct Ob1 {
     work: VecDeque<ReqId>,
     /// Requests that the peer has part in and that are not complete.
     unfinished: usize,
+    /// See [`Ob1::changes`].
+    changes: u32,
     congestion: Congestion,
     /// Of the last one-sided transfer.
     serial: u32,
@@ -149,6 +151,7 @@ impl Ob1 {
             waiting: Vec::new(),
             work: VecDeque::new(),
             unfinished: 0,
+            changes: 0,
             congestion: Congestion::default(),
             serial: 0,
             lost: Vec::new(),
@@ -205,6 +208,11 @@ impl Ob1 {
         !self.work.is_empty()
     }
 
+    /// How often something happened that a thread may wait for; see [`pml::MessageLayer::changes`].
+    pub fn changes(&self) -> u32 {
+        self.changes
+    }
+
     /// Whether there is nothing but what may arrive: no request at work, nothing kept, nothing waiting. Who waits
     /// for one message then need not look at anything else for a while.
     #[inline]
@@ -257,6 +265,7 @@ impl Ob1 {
 
     /// Ends a request: what it exposed is concealed, its buffer is no longer touched, its result can be had.
     fn finish<B: FastPath>(&mut self, btl: &mut B, id: ReqId, done: Done) {
+        self.changes = self.changes.wrapping_add(1);
         let Some(request) = self.requests.get_mut(id.0) else { return };
         if let Some((peer, exposed)) = request.state.transfer() {
             self.unfinished -= 1;

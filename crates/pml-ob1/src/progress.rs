@@ -28,6 +28,7 @@ const WAITING_PER_TURN: usize = 64;
 impl<B: FastPath> Receiver<B> for Ob1 {
     fn accept(&mut self, btl: &mut B, arrival: &Arrival) {
         let Arrival { peer, header, payload, .. } = *arrival;
+        self.changes = self.changes.wrapping_add(1);
         if let Some((sequence, envelope)) = frame::plain(header) {
             if !self.accept_awaited(peer, sequence, &envelope, payload) {
                 self.on_sequenced(btl, peer, Sequenced { sequence, envelope, body: Body::Eager }, payload);
@@ -42,6 +43,7 @@ impl<B: FastPath> Receiver<B> for Ob1 {
     }
 
     fn on_event(&mut self, btl: &mut B, event: Event) {
+        self.changes = self.changes.wrapping_add(1);
         match event {
             Event::Done(cookie) => self.piece_over(btl, cookie, false),
             Event::Failed(cookie) => self.piece_over(btl, cookie, true),

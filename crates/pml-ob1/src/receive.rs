@@ -62,6 +62,8 @@ impl Ob1 {
             }
             any = true;
         }
+        // Among what was received may be what another thread waits for.
+        self.changes = self.changes.wrapping_add(any.into());
         match (any, other) {
             (true, _) => Look::Received,
             (false, true) => Look::Other,

@@ -95,6 +95,9 @@ pub trait MessageLayer<B: Btl>: Receiver<B> {
     /// [`Receiver::advance`] again before it sleeps.
     fn needs_turn(&self) -> bool;
 
+    /// How often something happened that a thread may wait for: an arrival, an event, the end of a request. Wraps.
+    fn changes(&self) -> u32;
+
     /// Counts since the start, and the present lengths of queues.
     fn counters(&self) -> Counters;
 

@@ -173,23 +173,35 @@ impl Lock {
                 mutex
             }
         };
-        // Relaxed: the word changes under the mutex only.
-        let revoked = self.mode.load(Ordering::Relaxed) == Mode::Running as u32;
-        if revoked {
-            self.revoke();
+        let revoked = self.close_plain();
+        while revoked && self.is_held() {
+            yield_now();
         }
         Exclusive { lock: self, revoked, _mutex: mutex }
     }
 
-    /// Closes the plain way and waits until nobody is on it.
-    #[cold]
-    fn revoke(&self) {
-        self.mode.store(Mode::Running as u32 | REVOKED, Ordering::Relaxed);
-        heavy_fence();
-        // Acquire: what the thread on the plain way wrote is visible.
-        while self.held.load(Ordering::Acquire) != 0 {
-            yield_now();
+    /// As [`Lock::exclusive`], if nobody has the state.
+    pub fn try_exclusive(&self) -> Option<Exclusive<'_>> {
+        let mutex = self.exclusive.try_lock().ok()?;
+        let exclusive = Exclusive { lock: self, revoked: self.close_plain(), _mutex: mutex };
+        if self.is_held() { None } else { Some(exclusive) }
+    }
+
+    /// Closes the plain way to those who come; whether it was open.
+    fn close_plain(&self) -> bool {
+        // Relaxed: the word changes under the mutex only.
+        let open = self.mode.load(Ordering::Relaxed) == Mode::Running as u32;
+        if open {
+            self.mode.store(Mode::Running as u32 | REVOKED, Ordering::Relaxed);
+            heavy_fence();
         }
+        open
+    }
+
+    /// Whether a thread is on the plain way.
+    fn is_held(&self) -> bool {
+        // Acquire: what the thread on the plain way wrote is visible.
+        self.held.load(Ordering::Acquire) != 0
     }
 
     /// Keeps the plain way closed from the next [`Exclusive`] on, until [`Lock::unpin`]: for a thread that comes again and

@@ -32,9 +32,9 @@ pub trait Host {
     /// names.
     fn with<R>(&mut self, f: impl FnOnce(&mut Self::State) -> R) -> R;
     /// Whether no other thread is after the lock, so that it may be kept between polls.
-    fn is_alone(&self) -> bool;
+    fn is_alone() -> bool;
     /// Whether another thread waits for the lock right now.
-    fn is_wanted(&self) -> bool;
+    fn is_wanted() -> bool;
     /// The waiting threads.
     fn threads(state: &mut Self::State) -> &mut Threads<Self::Interest>;
     /// Advances everything once; whether anything happened, of which it has told [`Threads::changed`].
@@ -86,7 +86,12 @@ enum Step<I, R> {
     Over(R),
     Park(Arc<Parked<I>>),
     Call,
-    Idle,
+    /// Polled once.
+    Polled {
+        happened: bool,
+    },
+    /// Polled as long as that is worth while.
+    Nothing,
 }
 
 /// As [`wait`], until `deadline` at the latest; `None`: it passed.
@@ -105,7 +110,6 @@ where
     let mut role = false;
     let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
     loop {
-        let alone = host.is_alone();
         let step = host.with(|state| {
             loop {
                 if let Some(result) = ready(state) {
@@ -119,22 +123,24 @@ where
                         return Step::Park(threads.park(interest.clone()));
                     }
                 }
-                if H::progress(state) {
+                let happened = H::progress(state);
+                if happened {
                     waiter.restart();
-                } else if !alone || H::call_is_due(state) || waiter.idle() {
+                }
+                if H::call_is_due(state) {
                     break;
                 }
-                if !alone {
-                    // What was completed is announced when the lock is given back.
-                    break;
+                if !H::is_alone() {
+                    // What was completed is announced when the lock is given back, and others get it.
+                    return Step::Polled { happened };
+                }
+                if !happened && waiter.idle() {
+                    return Step::Nothing;
                 }
             }
-            if H::call_is_due(state) {
-                // The program's function may take long: another thread polls meanwhile.
-                H::threads(state).leave(&mut role);
-                return Step::Call;
-            }
-            Step::Idle
+            // The program's function may take long: another thread polls meanwhile.
+            H::threads(state).leave(&mut role);
+            Step::Call
         });
         match step {
             Step::Over(result) => return Some(result),
@@ -145,12 +151,12 @@ where
                 }
             }
             Step::Call => host.call(),
-            Step::Idle if !alone && !waiter.idle() => {
-                if host.is_wanted() {
+            Step::Polled { happened } if happened || !waiter.idle() => {
+                if H::is_wanted() {
                     yield_now();
                 }
             }
-            Step::Idle => {
+            Step::Polled { .. } | Step::Nothing => {
                 if let Some(result) = sleep(host, &mut role, deadline, &mut ready) {
                     return Some(result);
                 }

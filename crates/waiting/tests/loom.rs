@@ -125,11 +125,11 @@ impl Host for Thread {
         result
     }
 
-    fn is_alone(&self) -> bool {
+    fn is_alone() -> bool {
         false
     }
 
-    fn is_wanted(&self) -> bool {
+    fn is_wanted() -> bool {
         false
     }
 

@@ -17,7 +17,7 @@ use crate::op::Function;
 use crate::persistent::Persistent;
 use crate::request::Composite;
 use crate::state::State;
-use crate::wait::wait_for;
+use crate::wait::wait_actively;
 
 /// A reduction that the program must do, outside the lock.
 pub(crate) struct Callback {
@@ -132,7 +132,7 @@ fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
     let every = super::check::rounds_between_looks(&t.lock());
     let mut rounds = 0u32;
     loop {
-        let due = wait_for(t, |state| {
+        let due = wait_actively(t, |state| {
             for look in 0..looks {
                 let due = running.advance(&mut state.ob1, &mut state.bml);
                 if running.is_complete() {
@@ -234,23 +234,13 @@ impl State {
     }
 
     /// Keeps what a finished call has allocated for the next one.
-    pub fn keep(&mut self, mut running: Box<Running>) {
+    pub(crate) fn keep(&mut self, mut running: Box<Running>) {
         self.take_area_of(&mut running);
         if running.is_reusable()
             && let Ok(comm) = self.comms.get_mut(running.comm())
         {
             comm.coll.keep(running);
         }
-    }
-
-    /// Whether no reduction of the program is due.
-    pub fn callbacks_idle(&self) -> bool {
-        self.callbacks.is_empty()
-    }
-
-    /// The next reduction that the program must do.
-    pub fn next_callback(&mut self) -> Option<Callback> {
-        self.callbacks.pop_front()
     }
 }
 
@@ -292,6 +282,9 @@ pub(crate) fn advance_all(state: &mut State) -> bool {
         } else {
             at += 1;
         }
+    }
+    if ended {
+        state.threads.changed();
     }
     ended || state.callbacks.len() != due
 }

@@ -92,6 +92,7 @@ impl State {
     pub(super) fn return_to(&mut self, comm: abi::Comm, area: Box<NodeArea>) {
         let Ok(found) = self.comms.get_mut(comm) else { return };
         found.coll.area = Some(area);
+        self.threads.changed();
         if !found.coll.turns.waiting.is_empty() {
             self.hand_on(comm);
         }

@@ -31,7 +31,7 @@ impl State {
     ///
     /// # Errors
     /// `MPI_ERR_COMM`.
-    pub fn hold(&mut self, comm: abi::Comm) -> Result<Held> {
+    pub(crate) fn hold(&mut self, comm: abi::Comm) -> Result<Held> {
         let found = self.comms.get_mut(comm)?;
         Ok(found.held.get_or_insert_with(|| Held(Arc::new(AtomicUsize::new(comm.0)))).clone())
     }

@@ -7,7 +7,7 @@ use super::{EMPTY, Finished, SENT, UNKNOWN};
 use crate::domain::Token;
 use crate::handle::RequestKey;
 use crate::state::State;
-use crate::wait::{poll, wait_for};
+use crate::wait::{poll, wait_for, wait_for_request};
 
 /// Waits for one request and takes its result; `None` for a null request.
 pub(super) fn wait_one(t: &mut Token, request: &mut abi::Request) -> Result<Option<Done>> {
@@ -22,7 +22,7 @@ pub(super) fn wait_one(t: &mut Token, request: &mut abi::Request) -> Result<Opti
     let known = t.lock().is_complete(handle)?;
     if let (Some(RequestKey::Pml(key)), false) = (RequestKey::of(handle), known) {
         let id = ReqId(key);
-        let done = wait_for(t, |state| match state.take_awaited(id) {
+        let done = wait_for_request(t, id, |state| match state.take_awaited(id) {
             Some(done) => Some(Ok(done)),
             None => state.ob1.is_complete(id).is_none().then_some(Err(UNKNOWN)),
         })?;

@@ -8,7 +8,7 @@ use mca::{Bool, Int, Kind, Level, Param, Scope, Size, Type, Values};
 
 use super::enumeration::enum_of;
 use super::{NO_HANDLE, NO_NAME, REGISTRY, at, memory, open, put};
-use crate::domain::{Phase, Token, phase};
+use crate::domain::{Mode, Token, mode};
 use crate::memory::{of_user, of_vec};
 
 /// Room for the value of a variable of characters, with its NUL.
@@ -148,7 +148,7 @@ pub fn cvar_write(t: &mut Token, handle: TCvarHandle, buf: Address) -> Result<()
     if param.scope == Scope::Constant {
         return Err(Error::new(abi::T_ERR_CVAR_SET_NEVER, "the variable cannot be changed"));
     }
-    if phase() != Phase::Before {
+    if mode() != Mode::Before {
         return Err(Error::new(abi::T_ERR_CVAR_SET_NOT_NOW, "values are taken when MPI is initialised"));
     }
     let text = decode(param, buf)?;

@@ -28,7 +28,7 @@ use crate::comm::Comm;
 use crate::domain::Token;
 use crate::request::SENT;
 use crate::state::State;
-use crate::wait::wait_for;
+use crate::wait::wait_actively;
 use exchange::{Exchange, Plan};
 
 pub(super) use calls::*;
@@ -168,7 +168,7 @@ fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>) -> Result<()> 
     };
     let mut rounds = 0u32;
     let mut started = Some(started);
-    wait_for(t, |state| {
+    wait_actively(t, |state| {
         let Started { exchange, noted } = started.as_mut()?;
         let over = (0..looks).any(|_| exchange.look()) || turn.is_some_and(|turn| exchange.look_on(turn));
         let result = match over {

@@ -23,7 +23,7 @@ use crate::comm::Comm as Communicator;
 use crate::domain::Token;
 use crate::state::State;
 use crate::topo::Topology;
-use crate::wait::wait_for;
+use crate::wait::wait_actively;
 
 /// Bytes of a block up to which this way serves: longer ones may be offered, and an offer wants a posted receive.
 const MOST: usize = 4096;
@@ -204,7 +204,7 @@ fn receive_from_all(t: &mut Token, comm: Comm, sent: Sent, into: impl Fn(usize) 
 fn finish(t: &mut Token, comm: Comm, id: ReqId, noted: Option<&Noted>) -> Result<()> {
     let every = rounds_between_looks(&t.lock());
     let mut rounds = 0u32;
-    wait_for(t, |state| {
+    wait_actively(t, |state| {
         if let Some(done) = state.take_awaited(id) {
             return Some(crate::p2p::outcome(&done));
         }

@@ -1,0 +1,146 @@
+//! Waiting on the library's state: [`waiting`]'s loop with the engine's lock, progress and doorbell.
+
+use std::time::Instant;
+
+use btl::Sleep;
+use platform::waiter::Policy;
+use pml::ReqId;
+use waiting::{Host, How, Mode, Threads};
+
+use crate::domain::{Owner, Token};
+
+/// What a parked thread waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Interest {
+    /// The end of a request of the message layer.
+    Request(ReqId),
+    /// Something that may come of any change.
+    Change,
+}
+
+/// What waiting needs of the state.
+pub trait Progress: Owner {
+    /// The waiting threads.
+    fn threads(&mut self) -> &mut Threads<Interest>;
+    /// How waits spend their time.
+    fn policy(&self) -> Policy;
+    /// Advances everything once; whether anything happened, of which it has told [`Threads::changed`].
+    fn progress(&mut self) -> bool;
+    /// Whether a call of the program is due, which is made with the state unlocked.
+    fn call_is_due(&self) -> bool;
+    /// Makes that call, if there is one.
+    fn call(token: &mut Token<Self>);
+    /// Whether something wants another turn soon, so that nobody may sleep.
+    fn wants_turn(&self) -> bool;
+    /// Announces a sleep; see `btl::Btl::arm`.
+    fn arm(&mut self) -> Option<Sleep>;
+    /// Takes the announcement back.
+    fn disarm(&mut self);
+}
+
+impl<S: Progress> Host for Token<S> {
+    type State = S;
+    type Interest = Interest;
+    type Armed = Sleep;
+
+    #[inline(always)]
+    fn with<R>(&mut self, f: impl FnOnce(&mut S) -> R) -> R {
+        f(&mut self.lock())
+    }
+
+    #[inline(always)]
+    fn is_alone() -> bool {
+        // By whatever way this thread has the state: where the plain way is open, no other thread asks for it.
+        S::domain().lock().is_plain()
+    }
+
+    fn is_wanted() -> bool {
+        S::domain().lock().is_wanted()
+    }
+
+    #[inline(always)]
+    fn threads(state: &mut S) -> &mut Threads<Interest> {
+        state.threads()
+    }
+
+    #[inline(always)]
+    fn progress(state: &mut S) -> bool {
+        state.progress()
+    }
+
+    #[inline(always)]
+    fn call_is_due(state: &S) -> bool {
+        state.call_is_due()
+    }
+
+    fn call(&mut self) {
+        S::call(self);
+    }
+
+    fn wants_turn(state: &S) -> bool {
+        state.wants_turn()
+    }
+
+    fn arm(state: &mut S) -> Option<Sleep> {
+        state.arm()
+    }
+
+    fn disarm(state: &mut S) {
+        state.disarm();
+    }
+
+    fn sleep(&self, armed: Sleep, deadline: Option<Instant>) {
+        match armed {
+            Sleep::Word { address, expected } => sleep_on(address, expected, deadline),
+            // No transport of today sleeps on a descriptor alone.
+            Sleep::Descriptor => std::thread::yield_now(),
+        }
+    }
+
+    fn sleep_parked(&self, word: &std::sync::atomic::AtomicU32, value: u32, deadline: Option<Instant>) {
+        sleep_on(word.as_ptr() as usize, value, deadline);
+    }
+}
+
+/// Sleeps on a futex word until it is woken or `deadline` passes.
+fn sleep_on(word: usize, value: u32, deadline: Option<Instant>) {
+    match deadline {
+        None => platform::futex::wait(word, value),
+        Some(deadline) => {
+            platform::futex::wait_for(word, value, deadline.saturating_duration_since(Instant::now()));
+        }
+    }
+}
+
+/// Waits until `ready` gives a result, making progress meanwhile.
+#[inline]
+pub fn wait<S: Progress, R>(
+    t: &mut Token<S>,
+    how: How<Interest>,
+    ready: impl FnMut(&mut S) -> Option<R>,
+) -> R {
+    let _pin = Pin::<S>::of(t);
+    let policy = t.lock().policy();
+    waiting::wait(t, policy, how, ready)
+}
+
+/// Keeps all threads on the mutex while one waits that may call MPI beside the one of the program, so that each wakes the
+/// other.
+struct Pin<S: Owner>(std::marker::PhantomData<S>);
+
+impl<S: Owner> Pin<S> {
+    #[inline(always)]
+    fn of(token: &Token<S>) -> Option<Pin<S>> {
+        if token.one_thread || S::domain().mode() != Mode::Running {
+            return None;
+        }
+        S::domain().lock().pin();
+        Some(Pin(std::marker::PhantomData))
+    }
+}
+
+impl<S: Owner> Drop for Pin<S> {
+    fn drop(&mut self) {
+        S::domain().lock().unpin();
+    }
+}

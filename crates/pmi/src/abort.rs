@@ -1,0 +1,133 @@
+//! Ending the job at once: without locks and without memory from the heap, so that a signal handler may do it, whatever it
+//! has interrupted.
+
+use std::fmt::{self, Write};
+use std::os::fd::RawFd;
+
+use crate::job::exit_status;
+use crate::wire::escape_byte;
+
+/// What ending the job needs. Plain data, so that it can be read without a lock.
+#[derive(Clone, Copy, Debug)]
+pub struct Abort {
+    /// The launcher's connection, which stays open as long as the process lives; -1: there is none.
+    pub(crate) launcher: RawFd,
+    /// Rank of this process in `MPI_COMM_WORLD`, if it has joined a job.
+    pub(crate) rank: Option<u32>,
+}
+
+/// Most bytes of a message that are kept.
+const ROOM: usize = 3072;
+
+/// Text in memory of its own; what does not fit is left out.
+struct Text {
+    bytes: [u8; ROOM],
+    len: usize,
+}
+
+impl Text {
+    const fn new() -> Text {
+        Text { bytes: [0; ROOM], len: 0 }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        let taken = bytes.len().min(ROOM - self.len);
+        self.bytes[self.len..self.len + taken].copy_from_slice(&bytes[..taken]);
+        self.len += taken;
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.push(text.as_bytes());
+        Ok(())
+    }
+}
+
+/// The first line names the rank behind this word.
+const OURS: &str = "alhena:";
+
+impl Abort {
+    /// That of a process that has joined no job.
+    pub const ALONE: Abort = Abort { launcher: -1, rank: None };
+
+    /// Writes `message` to stderr, has the launcher end all ranks and report `code` and the message, and ends this
+    /// process. What the C library still buffers for stdout is written first; if a signal has interrupted that very
+    /// library, the process ends all the same, two seconds later.
+    pub fn run(&self, code: i32, message: fmt::Arguments<'_>) -> ! {
+        let mut plain = Text::new();
+        // `Text` takes what fits and never fails.
+        let _ = plain.write_fmt(message);
+        let mut said = Text::new();
+        match (self.rank, plain.bytes().strip_prefix(OURS.as_bytes())) {
+            (Some(rank), Some(rest)) => {
+                let _ = write!(said, "{OURS} rank {rank}:");
+                said.push(rest);
+            }
+            _ => said.push(plain.bytes()),
+        }
+        let shown = said.bytes().len();
+        said.push(b"\n");
+        let to_stderr = |bytes: &[u8]| {
+            // SAFETY: the bytes are readable for their length; a closed descriptor gives an error.
+            unsafe { libc::write(libc::STDERR_FILENO, bytes.as_ptr().cast(), bytes.len()) }
+        };
+        write_all(said.bytes(), to_stderr);
+        if self.launcher >= 0 {
+            let mut command = Text::new();
+            let _ = write!(command, "cmd=abort exitcode={code} message=");
+            for &byte in &said.bytes()[..shown] {
+                let (escaped, len) = escape_byte(byte);
+                // The newline that ends the command must fit.
+                if command.len + len < ROOM {
+                    command.push(&escaped[..len]);
+                }
+            }
+            command.push(b"\n");
+            // The process ends anyway; without a launcher to tell there is nobody to report to either.
+            let to_launcher = |bytes: &[u8]| {
+                // SAFETY: as above. A launcher that is gone raises no signal.
+                unsafe { libc::send(self.launcher, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) }
+            };
+            write_all(command.bytes(), to_launcher);
+        }
+        // SAFETY: plain values; SIGALRM's default action ends the process should fflush wait for a lock that the
+        // interrupted code holds. fflush(NULL) flushes all output streams, _exit ends the process.
+        unsafe {
+            libc::signal(libc::SIGALRM, libc::SIG_DFL);
+            libc::alarm(2);
+            libc::fflush(std::ptr::null_mut());
+            libc::_exit(exit_status(code))
+        }
+    }
+}
+
+/// Writes all of `bytes` by `write`, as far as that takes them.
+fn write_all(mut bytes: &[u8], write: impl Fn(&[u8]) -> isize) {
+    while !bytes.is_empty() {
+        let written = write(bytes);
+        match usize::try_from(written) {
+            Ok(written) => bytes = &bytes[written.min(bytes.len())..],
+            Err(_) if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_takes_what_fits() {
+        let mut text = Text::new();
+        text.push(&[b'a'; ROOM - 1]);
+        let _ = write!(text, "bc");
+        assert_eq!(text.bytes().len(), ROOM);
+        assert_eq!(text.bytes()[ROOM - 1], b'b');
+    }
+}
