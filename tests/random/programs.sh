@@ -1,20 +1,31 @@
 # Read by run and by tests/apps/random: how the random programs are built and run. Expects here, prefix and work.
 # shellcheck shell=bash
 
-# What today's library is known to fail at; both are empty once it is mended.
-known_steps=idup
-known_parameters=coll_tuned_online
+# Steps and parameters that today's library is known to fail at, separated by commas; all: programs of threads are left
+# out as a whole.
+known_steps=
+known_threads=all
+known_parameters=
+
+sources_of() { # NAME
+    case $1 in
+    threads) echo threads ;;
+    *) echo main layout area jobs families messages exchange collectives reductions ;;
+    esac
+}
 
 compile() { # NAME
-    "$prefix/bin/mpicc" -O1 -Wall -Wextra -Wno-stringop-overread -Wno-stringop-overflow \
-        "$here"/{main,layout,area,jobs,families,messages,exchange,collectives,reductions}.c -o "$work/$1" || {
-        echo "FAIL random programs: do not compile"
+    # shellcheck disable=SC2046
+    "$prefix/bin/mpicc" -O1 -pthread -Wall -Wextra -Wno-stringop-overread -Wno-stringop-overflow \
+        $(printf "$here/%s.c " $(sources_of "$1")) -o "$work/$1" || {
+        echo "FAIL random programs: $1 does not compile"
         return 1
     }
 }
 
 hunt() { # NAME HUNT-ARGUMENT…
-    local name=$1; shift
-    nice "$here/hunt" --prefix "$prefix" --program "$work/$name" --avoid "$known_parameters" "$@" -- \
-        ${known_steps:+"without=$known_steps"}
+    local name=$1 known=$known_steps more=(); shift
+    [ "$name" != threads ] || known=$known_threads more=(--threads)
+    nice "$here/hunt" --prefix "$prefix" --program "$work/$name" --avoid "$known_parameters" "${more[@]}" "$@" -- \
+        ${known:+"without=$known"}
 }
