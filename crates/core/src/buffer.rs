@@ -5,15 +5,15 @@
 //! when the standard's model says so, and no later. The attached memory itself is never touched.
 
 use abi::{Address, Count, Datatype, Error, Result};
-use engine::Progress;
+use engine::{Afterlife, Operation, Progress};
 use ffi::CountMut;
-use pml::{Data, Mode, ReqId};
+use pml::{Data, Done, Mode, ReqId};
 use pml_ob1::Ob1;
 
 use crate::datatype::packed;
 use crate::domain::Token;
 use crate::p2p::target;
-use crate::request::Composite;
+use crate::request::EMPTY;
 use crate::state::State;
 use crate::wait::wait_for;
 
@@ -240,7 +240,32 @@ pub fn iflush(t: &mut Token, place: Place, request: &mut abi::Request) -> Result
     *request = if state.is_drained(place)? {
         crate::request::SENT
     } else {
-        state.add_composite(Composite::Flush { place, drained: false })?
+        state.add_request(Flush { place, result: Ok(()) })?
     };
     Ok(())
+}
+
+/// Waits for the messages of a buffer.
+struct Flush {
+    place: Place,
+    result: Result<()>,
+}
+
+impl Operation<State> for Flush {
+    fn is_over(&mut self, state: &mut State) -> bool {
+        state.is_drained(self.place).unwrap_or_else(|error| {
+            // The communicator or session went with its buffer.
+            self.result = Err(error);
+            true
+        })
+    }
+
+    fn outcome(&self) -> Done {
+        Done { error: self.result.map_or_else(|error| error.class, |()| abi::SUCCESS), ..EMPTY }
+    }
+
+    /// Nobody else depends on it.
+    fn give_up(&mut self, _state: &mut State) -> Afterlife {
+        Afterlife::Gone
+    }
 }

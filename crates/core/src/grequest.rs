@@ -1,12 +1,14 @@
 //! Generalized requests (MPI-5.0 section 13.2): the program completes them; its functions fill the status.
 
 use abi::{Address, Error, Result, Status};
+use engine::Afterlife;
 use ffi::{GrequestCancelFunction as Cancel, GrequestFreeFunction as Free, GrequestQueryFunction as Query};
 use pml::Done;
 
 use crate::domain::Token;
 use crate::handle::RequestKey;
-use crate::request::Composite;
+use crate::request::EMPTY;
+use crate::state::State;
 
 /// A generalized request. Plain data: the functions and the state belong to the program.
 #[derive(Clone)]
@@ -43,6 +45,26 @@ impl Generalized {
     }
 }
 
+impl engine::Operation<State> for Generalized {
+    fn is_over(&mut self, _state: &mut State) -> bool {
+        self.complete
+    }
+
+    /// The program's function gives the status.
+    fn outcome(&self) -> Done {
+        EMPTY
+    }
+
+    /// The functions still have to run once the program completes the request.
+    fn give_up(&mut self, _state: &mut State) -> Afterlife {
+        if self.complete {
+            return Afterlife::Gone;
+        }
+        self.orphaned = true;
+        Afterlife::Stays
+    }
+}
+
 /// `MPI_Grequest_start`
 pub fn start(
     t: &mut Token,
@@ -53,28 +75,26 @@ pub fn start(
     request: &mut abi::Request,
 ) -> Result<()> {
     let generalized = Generalized { query, free, cancel, extra_state, complete: false, orphaned: false };
-    *request = t.lock().add_composite(Composite::Generalized(generalized))?;
+    *request = t.lock().add_request(generalized)?;
     Ok(())
 }
 
 /// `MPI_Grequest_complete`
 pub fn complete(t: &mut Token, request: abi::Request) -> Result<()> {
     let not = Error::new(abi::ERR_REQUEST, "the handle names no active generalized request");
-    let Some(RequestKey::Composite(key)) = RequestKey::of(request) else { return Err(not) };
+    let Some(RequestKey::Operation(key)) = RequestKey::of(request) else { return Err(not) };
     let orphan = {
         let mut state = t.lock();
         // Another thread may wait for this very request.
         state.threads.changed();
-        let Some(Composite::Generalized(generalized)) = state.composites.get_mut(key) else {
-            return Err(not);
-        };
+        let generalized = state.requests.get_as::<Generalized>(key).ok_or(not)?;
         if generalized.complete {
             return Err(Error::new(abi::ERR_REQUEST, "the generalized request is complete already"));
         }
         generalized.complete = true;
         let orphan = generalized.orphaned.then(|| generalized.clone());
         if orphan.is_some() {
-            state.composites.remove(key);
+            drop(state.requests.remove(key));
         }
         orphan
     };

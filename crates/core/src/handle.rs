@@ -45,7 +45,7 @@ pub(crate) const fn key(kind: Kind, value: usize) -> Option<u32> {
 }
 
 const REQUEST: usize = 1 << 30;
-const COMPOSITE: usize = 1 << 29;
+const OPERATION: usize = 1 << 29;
 
 /// Where a request lives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,7 +53,7 @@ pub(crate) enum RequestKey {
     /// A point-to-point operation, held by the PML.
     Pml(u32),
     /// Anything else: persistent, generalized, collective, partitioned.
-    Composite(u32),
+    Operation(u32),
 }
 
 impl RequestKey {
@@ -61,7 +61,7 @@ impl RequestKey {
     pub(crate) const fn handle(self) -> abi::Request {
         abi::Request(match self {
             RequestKey::Pml(key) => REQUEST | key as usize,
-            RequestKey::Composite(key) => REQUEST | COMPOSITE | key as usize,
+            RequestKey::Operation(key) => REQUEST | OPERATION | key as usize,
         })
     }
 
@@ -70,7 +70,7 @@ impl RequestKey {
         if handle.0 >> 30 != 1 {
             return None;
         }
-        let key = (handle.0 & (COMPOSITE - 1)) as u32;
-        Some(if handle.0 & COMPOSITE == 0 { RequestKey::Pml(key) } else { RequestKey::Composite(key) })
+        let key = (handle.0 & (OPERATION - 1)) as u32;
+        Some(if handle.0 & OPERATION == 0 { RequestKey::Pml(key) } else { RequestKey::Operation(key) })
     }
 }

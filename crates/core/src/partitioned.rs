@@ -13,7 +13,7 @@
 //! The two sides may cut the same bytes into different numbers of partitions.
 
 use abi::{Address, Count, Datatype, Error, Result};
-use bml::Bml;
+use engine::{Afterlife, Fate, Operation, Turn};
 use pml::{Data, Done, Mode, Pattern, ReqId, SendTo};
 use pml_ob1::Ob1;
 
@@ -23,7 +23,7 @@ use crate::domain::Token;
 use crate::handle::RequestKey;
 use crate::memory::{of_vec_mut, of_words};
 use crate::p2p::{pattern, target};
-use crate::request::{Composite, EMPTY};
+use crate::request::EMPTY;
 use crate::state::State;
 
 /// Partitioned messages travel in the library's context, where these bits of the source tell them from all else.
@@ -93,48 +93,9 @@ struct Receiver {
 }
 
 impl Partitioned {
-    pub fn is_active(&self) -> bool {
-        self.active
-    }
-
-    /// Looks at the parts; an inactive request counts as complete.
-    pub fn advance(&mut self, ob1: &mut Ob1) -> bool {
-        if self.given_up {
-            return self.is_drained(ob1);
-        }
-        if !self.active {
-            return true;
-        }
-        match &mut self.side {
-            Side::Nobody => true,
-            Side::Send(sender) => {
-                sender.reap(ob1, &mut self.done);
-                sender.setup.is_none() && sender.sends.is_empty() && sender.ready.iter().all(|&ready| ready)
-            }
-            Side::Receive(receiver) => {
-                receiver.reap(ob1, &mut self.done);
-                receiver.posted && receiver.receives.iter().all(Option::is_none)
-            }
-        }
-    }
-
-    pub fn deactivate(&mut self) -> Done {
-        if self.active
-            && let Side::Receive(receiver) = &mut self.side
-        {
-            receiver.unpack();
-        }
-        self.active = false;
-        std::mem::replace(&mut self.done, Done { owner: self.owner, ..EMPTY })
-    }
-
-    pub fn outcome(&self) -> Done {
-        self.done
-    }
-
     /// The program freed the request: nothing more is started, and what no peer has part in ends at once. The memory that
-    /// the library lends to messages under way stays until [`Partitioned::advance`] says that all are over.
-    pub fn give_up(&mut self, ob1: &mut Ob1, bml: &mut Bml) {
+    /// the library lends to messages under way stays until all are over.
+    fn end_messages(&mut self, state: &mut State) {
         self.given_up = true;
         let ids: Vec<ReqId> = match &self.side {
             Side::Nobody => Vec::new(),
@@ -144,7 +105,7 @@ impl Partitioned {
             }
         };
         for id in ids {
-            ob1.cancel(bml, id);
+            state.ob1.cancel(&mut state.bml, id);
         }
     }
 
@@ -162,6 +123,77 @@ impl Partitioned {
                 receiver.setup.is_none() && receiver.receives.iter().all(Option::is_none)
             }
         }
+    }
+
+    /// Posts the receives once the sender's setup is there.
+    fn set_up(&mut self, state: &mut State) -> Turn {
+        let room = self.partitions * self.bytes;
+        let Side::Receive(receiver) = &mut self.side else { return Turn::Rest };
+        if self.given_up || receiver.posted {
+            return Turn::Rest;
+        }
+        if let Some(done) = receiver.setup.and_then(|id| state.ob1.take(id)) {
+            receiver.setup = None;
+            self.done.error = done.error;
+        }
+        if receiver.setup.is_some() {
+            return Turn::Idle;
+        }
+        if let Err(error) = receiver.post(state, room) {
+            self.done.error = error.class;
+            receiver.posted = true;
+        }
+        Turn::Rest
+    }
+}
+
+impl Operation<State> for Partitioned {
+    fn is_over(&mut self, state: &mut State) -> bool {
+        if self.given_up {
+            return self.is_drained(&mut state.ob1);
+        }
+        if !self.active {
+            return true;
+        }
+        match &mut self.side {
+            Side::Nobody => true,
+            Side::Send(sender) => {
+                sender.reap(&mut state.ob1, &mut self.done);
+                sender.setup.is_none() && sender.sends.is_empty() && sender.ready.iter().all(|&ready| ready)
+            }
+            Side::Receive(receiver) => {
+                receiver.reap(&mut state.ob1, &mut self.done);
+                receiver.posted && receiver.receives.iter().all(Option::is_none)
+            }
+        }
+    }
+
+    fn is_active(&self) -> bool {
+        self.active
+    }
+
+    fn outcome(&self) -> Done {
+        self.done
+    }
+
+    fn advance(&mut self, state: &mut State, _key: u32) -> Turn {
+        self.set_up(state)
+    }
+
+    /// The request can be started again.
+    fn conclude(&mut self) -> (Done, Fate) {
+        if self.active
+            && let Side::Receive(receiver) = &mut self.side
+        {
+            receiver.unpack();
+        }
+        self.active = false;
+        (std::mem::replace(&mut self.done, Done { owner: self.owner, ..EMPTY }), Fate::Inactive)
+    }
+
+    fn give_up(&mut self, state: &mut State) -> Afterlife {
+        self.end_messages(state);
+        if self.is_over(state) { Afterlife::Gone } else { Afterlife::UntilOver { register: true } }
     }
 }
 
@@ -367,7 +399,7 @@ impl State {
             owner,
             held,
         };
-        *request = self.add_composite(Composite::Partitioned(Some(Box::new(partitioned))))?;
+        *request = self.add_request(partitioned)?;
         Ok(())
     }
 }
@@ -383,9 +415,7 @@ impl Comm {
 
 /// `MPI_Start` on a partitioned request.
 pub(crate) fn start(state: &mut State, key: u32) -> Result<()> {
-    let Some(Composite::Partitioned(Some(partitioned))) = state.composites.get_mut(key) else {
-        return Err(NOT_PARTITIONED);
-    };
+    let partitioned = state.requests.get_as::<Partitioned>(key).ok_or(NOT_PARTITIONED)?;
     if partitioned.active {
         return Err(Error::new(abi::ERR_REQUEST, "the partitioned request is active already"));
     }
@@ -396,67 +426,26 @@ pub(crate) fn start(state: &mut State, key: u32) -> Result<()> {
         Side::Receive(receiver) => {
             receiver.posted = false;
             receiver.receives.clear();
-            state.partitioned.push(key);
-            advance_all(state);
+            state.requests.register(key);
+            engine::advance_all(state);
         }
     }
     Ok(())
 }
 
-/// Posts the receives of channels whose setup has come; whether any has.
-pub(crate) fn advance_all(state: &mut State) -> bool {
-    let mut happened = false;
-    for key in std::mem::take(&mut state.partitioned) {
-        // Taken out while it posts, since that needs the rest of the state.
-        let Some(Composite::Partitioned(slot)) = state.composites.get_mut(key) else { continue };
-        let Some(mut partitioned) = slot.take() else { continue };
-        let room = partitioned.partitions * partitioned.bytes;
-        let given_up = partitioned.given_up;
-        if let Side::Receive(receiver) = &mut partitioned.side
-            && !given_up
-        {
-            if let Some(done) = receiver.setup.and_then(|id| state.ob1.take(id)) {
-                receiver.setup = None;
-                partitioned.done.error = done.error;
-            }
-            if receiver.setup.is_some() {
-                state.partitioned.push(key);
-            } else {
-                happened = true;
-                if let Err(error) = receiver.post(state, room) {
-                    partitioned.done.error = error.class;
-                    receiver.posted = true;
-                }
-            }
-        }
-        if let Some(Composite::Partitioned(slot)) = state.composites.get_mut(key) {
-            *slot = Some(partitioned);
-        }
-    }
-    happened
-}
-
 const NOT_PARTITIONED: Error = Error::new(abi::ERR_REQUEST, "the handle names no partitioned request");
 
-/// Runs `f` on a partitioned request, taken out so that it can use the rest of the state.
+/// Runs `f` on a partitioned request and the rest of the state.
 fn with<R>(
     t: &mut Token,
     request: abi::Request,
     f: impl FnOnce(&mut State, &mut Partitioned) -> Result<R>,
 ) -> Result<R> {
-    let Some(RequestKey::Composite(key)) = RequestKey::of(request) else { return Err(NOT_PARTITIONED) };
+    let Some(RequestKey::Operation(key)) = RequestKey::of(request) else { return Err(NOT_PARTITIONED) };
     let mut state = t.lock();
-    let Some(Composite::Partitioned(slot)) = state.composites.get_mut(key) else {
-        return Err(NOT_PARTITIONED);
-    };
-    let mut partitioned = slot.take().ok_or(NOT_PARTITIONED)?;
-    let result = f(&mut state, &mut partitioned);
     // The last partition completes a send that another thread may wait for.
     state.threads.changed();
-    if let Some(Composite::Partitioned(slot)) = state.composites.get_mut(key) {
-        *slot = Some(partitioned);
-    }
-    result
+    engine::with_as(&mut *state, key, |partitioned, state| f(state, partitioned)).ok_or(NOT_PARTITIONED)?
 }
 
 /// `MPI_Pready`: the partition leaves now.

@@ -1,8 +1,8 @@
 //! Persistent point-to-point requests (MPI-5.0 section 3.9) and `MPI_Isendrecv`.
 
 use abi::{Address, Count, Datatype, Error, Result, Status};
+use engine::{Afterlife, Fate, Turn};
 use pml::{Data, Done, Mode, ReqId};
-use pml_ob1::Ob1;
 
 use crate::coll::Running;
 use crate::comm::Held;
@@ -10,7 +10,8 @@ use crate::datatype::{TypeRef, packed};
 use crate::domain::Token;
 use crate::handle::RequestKey;
 use crate::p2p::{pattern, proc_null, start_recv, start_send, target};
-use crate::request::Composite;
+use crate::partitioned::Partitioned;
+use crate::request::Pair;
 use crate::state::State;
 
 /// What `MPI_Start` starts.
@@ -68,14 +69,6 @@ impl Persistent {
         !matches!(self.active, Active::No)
     }
 
-    /// The PML's request in flight, if there is one.
-    pub fn active_pml(&self) -> Option<ReqId> {
-        match self.active {
-            Active::Pml(id) => Some(id),
-            _ => None,
-        }
-    }
-
     /// Starts a collective; `None` if this is none.
     pub fn start_collective(&mut self) -> Option<Result<()>> {
         let Kind::Collective(running) = &mut self.kind else { return None };
@@ -94,12 +87,13 @@ impl Persistent {
             _ => None,
         }
     }
+}
 
-    /// Looks whether the operation is over; an inactive request counts as complete.
-    pub fn advance(&mut self, ob1: &mut Ob1) -> bool {
+impl engine::Operation<State> for Persistent {
+    fn is_over(&mut self, state: &mut State) -> bool {
         match (&self.active, &self.kind) {
             (Active::No | Active::Complete, _) => true,
-            (Active::Pml(id), _) => match ob1.take(*id) {
+            (Active::Pml(id), _) => match state.ob1.take(*id) {
                 Some(done) => {
                     self.last = done;
                     self.active = Active::Complete;
@@ -119,26 +113,41 @@ impl Persistent {
         }
     }
 
-    /// Takes the result; the request can be started again.
-    pub fn deactivate(&mut self) -> Done {
-        self.active = Active::No;
-        std::mem::replace(&mut self.last, EMPTY)
+    fn is_active(&self) -> bool {
+        Persistent::is_active(self)
     }
 
-    pub fn outcome(&self) -> Done {
+    fn outcome(&self) -> Done {
         self.last
     }
 
-    /// The request object goes; an operation in flight completes on its own.
-    pub fn release(self, state: &mut State) {
-        match self.kind {
-            Kind::PointToPoint { .. } => {
-                if let Active::Pml(id) = self.active {
-                    state.ob1.detach(id);
-                }
-            }
-            Kind::Collective(running) => drop(running),
+    fn advance(&mut self, state: &mut State, key: u32) -> Turn {
+        match self.running() {
+            Some(running) => running.go_on(state, key),
+            None => Turn::Rest,
         }
+    }
+
+    /// The request can be started again.
+    fn conclude(&mut self) -> (Done, Fate) {
+        self.active = Active::No;
+        (std::mem::replace(&mut self.last, EMPTY), Fate::Inactive)
+    }
+
+    fn cancel(&mut self, state: &mut State) -> Result<()> {
+        if let Active::Pml(id) = self.active {
+            state.ob1.cancel(&mut state.bml, id);
+        }
+        Ok(())
+    }
+
+    /// An operation in flight completes on its own.
+    fn give_up(&mut self, state: &mut State) -> Afterlife {
+        if let Active::Pml(id) = self.active {
+            state.ob1.detach(id);
+            return Afterlife::Gone;
+        }
+        if self.is_over(state) { Afterlife::Gone } else { Afterlife::UntilOver { register: true } }
     }
 }
 
@@ -166,7 +175,7 @@ pub fn init(
     let kind = Kind::PointToPoint { operation, arguments };
     let held = state.hold(comm)?;
     let persistent = Persistent { kind, active: Active::No, last: EMPTY, held };
-    *request = state.add_composite(Composite::Persistent(Box::new(persistent)))?;
+    *request = state.add_request(persistent)?;
     Ok(())
 }
 
@@ -182,14 +191,13 @@ pub fn startall(t: &mut Token, requests: &mut [abi::Request]) -> Result<()> {
 
 fn start_one(t: &mut Token, request: abi::Request) -> Result<()> {
     let not = Error::new(abi::ERR_REQUEST, "the handle names no inactive persistent request");
-    let Some(RequestKey::Composite(key)) = RequestKey::of(request) else { return Err(not) };
+    let Some(RequestKey::Operation(key)) = RequestKey::of(request) else { return Err(not) };
     let mut guard = t.lock();
     let state = &mut *guard;
-    let persistent = match state.composites.get_mut(key) {
-        Some(Composite::Persistent(persistent)) if !persistent.is_active() => persistent,
-        Some(Composite::Partitioned(_)) => return crate::partitioned::start(state, key),
-        _ => return Err(not),
-    };
+    if state.requests.get_as::<Partitioned>(key).is_some() {
+        return crate::partitioned::start(state, key);
+    }
+    let persistent = state.requests.get_as::<Persistent>(key).filter(|it| !it.is_active()).ok_or(not)?;
     let comm = persistent.held.comm();
     let (operation, a) = match &mut persistent.kind {
         Kind::PointToPoint { operation, arguments } => (*operation, arguments.clone()),
@@ -204,7 +212,7 @@ fn start_one(t: &mut Token, request: abi::Request) -> Result<()> {
         }
         Operation::Receive => start_recv(state, data, a.rank, a.tag, comm)?,
     };
-    let Some(Composite::Persistent(persistent)) = state.composites.get_mut(key) else { return Err(not) };
+    let persistent = state.requests.get_as::<Persistent>(key).ok_or(not)?;
     persistent.active = started.map_or(Active::Complete, Active::Pml);
     if started.is_none() {
         persistent.last = if operation == Operation::Receive { proc_null() } else { EMPTY };
@@ -235,7 +243,7 @@ pub fn isendrecv(
     let incoming = state.data(recvbuf, recvcount, recvtype)?;
     let receive = start_recv(&mut state, incoming, source, recvtag, comm)?;
     let send = start_send(&mut state, Mode::Standard, outgoing, dest, sendtag, comm)?;
-    *request = state.add_composite(pair(receive, send, Vec::new()))?;
+    *request = state.add_request(Pair::new(receive, send, Vec::new()))?;
     Ok(())
 }
 
@@ -260,25 +268,16 @@ pub fn isendrecv_replace(
     let receive = start_recv(&mut state, incoming, source, recvtag, comm)?;
     let outgoing = Data::Contiguous(crate::memory::of_vec(&kept));
     let send = start_send(&mut state, Mode::Standard, outgoing, dest, sendtag, comm)?;
-    *request = state.add_composite(pair(receive, send, kept))?;
+    *request = state.add_request(Pair::new(receive, send, kept))?;
     Ok(())
 }
 
-fn pair(receive: Option<ReqId>, send: Option<ReqId>, kept: Vec<u8>) -> Composite {
-    let received = if receive.is_some() { EMPTY } else { proc_null() };
-    Composite::Pair { receive, send, received, kept }
-}
-
 impl State {
-    /// Stores a composite request and gives its handle.
+    /// Stores an operation and gives its handle.
     ///
     /// # Errors
     /// `MPI_ERR_OTHER` when 2^23 requests exist.
-    pub(crate) fn add_composite(&mut self, composite: Composite) -> Result<abi::Request> {
-        let key = self
-            .composites
-            .insert(composite)
-            .map_err(|_| Error::new(abi::ERR_OTHER, "more than 2^23 requests exist"))?;
-        Ok(RequestKey::Composite(key).handle())
+    pub(crate) fn add_request(&mut self, operation: impl engine::Operation<State>) -> Result<abi::Request> {
+        self.requests.add(operation).map(|key| RequestKey::Operation(key).handle())
     }
 }

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use bml::Bml;
-use engine::{Interest, Threads};
+use engine::{Interest, Requests, Threads};
 use pml_ob1::Ob1;
-use slab::Slab;
 
 use crate::alloc::RegisteredPool;
 use crate::attr::Keyvals;
@@ -19,7 +18,6 @@ use crate::group::Groups;
 use crate::info::Infos;
 use crate::op::Ops;
 use crate::params::Params;
-use crate::request::Composite;
 use crate::session::Sessions;
 
 /// Everything behind the guard.
@@ -30,18 +28,8 @@ pub struct State {
     pub(crate) ob1: Ob1,
     /// Communicators by handle.
     pub(crate) comms: Comms,
-    /// Requests that are more than one point-to-point operation.
-    pub(crate) composites: Slab<Composite, 23, 6>,
-    /// Composite requests that progress must advance.
-    pub(crate) active: Vec<u32>,
-    /// How often they were advanced.
-    pub(crate) advances: u32,
-    /// Duplicates of communicators on their way (`MPI_Comm_idup`).
-    pub(crate) duplicates: Vec<u32>,
-    /// Composite requests that the program freed before they were complete.
-    pub(crate) orphans: Vec<u32>,
-    /// Partitioned receives that wait for their setup.
-    pub(crate) partitioned: Vec<u32>,
+    /// Requests that are more than one point-to-point operation, and the registry of what must be advanced.
+    pub(crate) requests: Requests<State>,
     /// Reductions that the program must do before a collective can go on.
     pub(crate) callbacks: crate::coll::Callbacks,
     /// The threads of this process that wait.
@@ -107,12 +95,7 @@ impl State {
             bml: Bml::solo(),
             ob1: Ob1::new(pml_ob1::Config::new(1)),
             comms: Comms::new(),
-            composites: crate::request::composites(),
-            active: Vec::new(),
-            advances: 0,
-            orphans: Vec::new(),
-            partitioned: Vec::new(),
-            duplicates: Vec::new(),
+            requests: crate::request::requests(),
             callbacks: Default::default(),
             pool: RegisteredPool::new(params.rcache.pages()),
             threads: Threads::default(),

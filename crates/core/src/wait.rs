@@ -1,7 +1,7 @@
 //! What the engine asks of the state: progress, whom to wake, what is due with the state unlocked.
 
 use btl::{Btl, Sleep};
-use engine::{Domain, How, Interest, News, Owner, Progress, Threads};
+use engine::{Domain, How, Interest, News, Owner, Progress, Requesting, Requests, Threads};
 use platform::waiter::Policy;
 use pml::{Done, ReqId};
 
@@ -73,6 +73,12 @@ impl Progress for State {
     }
 }
 
+impl Requesting for State {
+    fn requests(&mut self) -> &mut Requests<State> {
+        &mut self.requests
+    }
+}
+
 impl State {
     /// As [`State::progress`], while a tool measures the time that it takes.
     #[cold]
@@ -90,17 +96,8 @@ impl State {
         if let Some(peer) = ob1.next_lost() {
             self.peer_lost(peer);
         }
-        if !self.active.is_empty() {
-            happened |= crate::coll::advance_all(self);
-        }
-        if !self.orphans.is_empty() {
-            crate::request::reap_orphans(self);
-        }
-        if !self.partitioned.is_empty() {
-            happened |= crate::partitioned::advance_all(self);
-        }
-        if !self.duplicates.is_empty() {
-            happened |= crate::comm::idup::advance_all(self);
+        if self.requests.has_work() {
+            happened |= engine::advance_all(self);
         }
         if happened {
             self.threads.changed();

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use abi::{Address, Error, Result, Status};
 use coll::Coll;
+use engine::{Afterlife, Operation, Turn, advance_all};
 use pml::Done;
 
 use super::Mode;
@@ -15,7 +16,6 @@ use crate::domain::Token;
 use crate::handle::RequestKey;
 use crate::op::Function;
 use crate::persistent::Persistent;
-use crate::request::Composite;
 use crate::state::State;
 use crate::wait::wait_actively;
 
@@ -101,13 +101,13 @@ fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
             if !waits {
                 running.begin()?;
             }
-            *request = state.add_composite(Composite::Collective(running))?;
-            let Some(RequestKey::Composite(key)) = RequestKey::of(*request) else { return Ok(()) };
+            let key = state.requests.add_boxed(running)?;
+            *request = RequestKey::Operation(key).handle();
             match waits {
                 true => state.queue(comm, key)?,
-                false => state.active.push(key),
+                false => state.requests.register(key),
             }
-            advance_all(&mut state);
+            advance_all(&mut *state);
             Ok(())
         }
         Mode::Persistent(request) => {
@@ -116,7 +116,7 @@ fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
             state.prepare_persistent(&mut running)?;
             let held = state.hold(running.comm())?;
             let persistent = Persistent::collective(running, held);
-            *request = state.add_composite(Composite::Persistent(Box::new(persistent)))?;
+            *request = state.add_request(persistent)?;
             Ok(())
         }
     }
@@ -179,12 +179,8 @@ pub(crate) fn finish(t: &mut Token, key: u32) -> Option<Done> {
     }
     let (owner, running) = {
         let mut state = t.lock();
-        match state.composites.get(key) {
-            Some(Composite::Collective(running)) if running.is_under_way() => {}
-            _ => return None,
-        }
-        state.active.retain(|&active| active != key);
-        let Some(Composite::Collective(running)) = state.composites.remove(key) else { return None };
+        state.requests.get_as::<Running>(key).filter(|running| running.is_under_way())?;
+        let running = state.requests.remove_as::<Running>(key)?;
         (running.comm(), running)
     };
     let result = complete(t, running);
@@ -247,106 +243,72 @@ impl State {
 /// Starts a persistent collective again.
 pub(crate) fn start_persistent(state: &mut State, key: u32) -> Result<()> {
     let unknown = Error::new(abi::ERR_REQUEST, "the handle names no persistent collective");
-    let Some(Composite::Persistent(persistent)) = state.composites.get_mut(key) else { return Err(unknown) };
+    let persistent = state.requests.get_as::<Persistent>(key).ok_or(unknown)?;
     persistent.start_collective().ok_or(unknown)??;
     if let (Some(noted), Some(vader)) = (persistent.running().and_then(|it| it.noted()), state.bml.vader()) {
         noted.write(vader);
     }
-    state.active.push(key);
+    state.requests.register(key);
     advance_all(state);
     Ok(())
 }
 
-/// The collective of a request, while it runs.
-fn under_way(composite: &mut Composite) -> Option<&mut Running> {
-    match composite {
-        Composite::Collective(running) => Some(running),
-        Composite::Persistent(persistent) => persistent.running(),
-        _ => None,
-    }
-}
-
-/// Advances every collective in progress; whether one of them ended or needs its callback.
-pub(crate) fn advance_all(state: &mut State) -> bool {
-    state.advances = state.advances.wrapping_add(1);
-    if state.advances.is_multiple_of(super::check::rounds_between_looks(state)) {
-        compare_all(state);
-    }
-    let due = state.callbacks.len();
-    let (mut ended, mut at) = (false, 0);
-    // A call that ends may let another one begin, at the end of the list.
-    while let Some(&key) = state.active.get(at) {
-        if advance(state, key) {
-            state.active.remove(at);
-            ended = true;
-        } else {
-            at += 1;
+impl Running {
+    /// Goes on with the call of request `key`, by progress.
+    pub(crate) fn go_on(&mut self, state: &mut State, key: u32) -> Turn {
+        let callback = self.advance(&mut state.ob1, &mut state.bml);
+        let due = callback.is_some();
+        state.callbacks.extend(callback.map(|callback| Callback { key: Some(key), ..callback }));
+        if !self.is_complete() && self.compares_now(super::check::rounds_between_looks(state)) {
+            // A call that differs from the peers' ends with the error.
+            let _ = self.compare(state);
+        }
+        match (self.is_complete(), due) {
+            (true, _) => {
+                state.take_area_of(self);
+                Turn::Rest
+            }
+            (false, true) => Turn::Moved,
+            (false, false) => Turn::Idle,
         }
     }
-    if ended {
-        state.threads.changed();
-    }
-    ended || state.callbacks.len() != due
 }
 
-/// Advances a collective; whether it is over.
-fn advance(state: &mut State, key: u32) -> bool {
-    let State { composites, ob1, bml, callbacks, .. } = state;
-    let Some(running) = composites.get_mut(key).and_then(under_way) else {
-        return state.advance_exchange(key);
-    };
-    if let Some(callback) = running.advance(ob1, bml) {
-        callbacks.push_back(Callback { key: Some(key), ..callback });
+impl Operation<State> for Running {
+    fn is_over(&mut self, _state: &mut State) -> bool {
+        self.is_complete()
     }
-    if !running.is_complete() {
-        return false;
-    }
-    let (comm, orphaned) = (running.comm(), running.orphaned);
-    if let Some(area) = running.give_area() {
-        state.return_to(comm, area);
-    }
-    if orphaned {
-        drop(state.composites.remove(key));
-    }
-    true
-}
 
-/// Looks whether the peers have made other calls than the collectives in progress.
-#[cold]
-fn compare_all(state: &mut State) {
-    for key in state.active.clone() {
-        let (comm, noted) = match state.composites.get_mut(key) {
-            Some(Composite::Exchange(later)) => (later.comm(), later.noted()),
-            other => match other.and_then(under_way) {
-                Some(running) => (running.comm(), running.noted().copied()),
-                None => continue,
-            },
-        };
-        let Some(error) = noted.and_then(|noted| state.disagreement(comm, &noted)) else { continue };
-        let State { composites, ob1, bml, .. } = &mut *state;
-        match composites.get_mut(key) {
-            Some(Composite::Exchange(later)) => {
-                if let Some(area) = later.fail(error) {
-                    state.return_to(comm, area);
-                }
-            }
-            other => {
-                if let Some(running) = other.and_then(under_way) {
-                    running.fail(error, ob1, bml);
-                }
-            }
-        }
+    fn outcome(&self) -> Done {
+        done(self.comm(), self.result())
+    }
+
+    fn advance(&mut self, state: &mut State, key: u32) -> Turn {
+        self.go_on(state, key)
+    }
+
+    fn recycle(self: Box<Self>, state: &mut State) {
+        state.keep(self);
+    }
+
+    /// Progress advances it, or will when its turn in the area comes.
+    fn give_up(&mut self, _state: &mut State) -> Afterlife {
+        if self.is_complete() { Afterlife::Gone } else { Afterlife::UntilOver { register: false } }
     }
 }
 
 /// Does a reduction that progress came across, and lets its collective go on.
 pub(crate) fn run_callback(t: &mut Token, callback: Callback) {
     callback.call(t);
-    let mut state = t.lock();
-    let composite = callback.key.and_then(|key| state.composites.get_mut(key));
-    let Some(running) = composite.and_then(under_way) else { return };
-    running.reduced();
-    advance_all(&mut state);
+    let mut guard = t.lock();
+    let state = &mut *guard;
+    let Some(key) = callback.key else { return };
+    if let Some(running) = state.requests.get_as::<Running>(key) {
+        running.reduced();
+    } else if let Some(running) = state.requests.get_as::<Persistent>(key).and_then(Persistent::running) {
+        running.reduced();
+    }
+    advance_all(state);
 }
 
 impl Callback {

@@ -41,11 +41,10 @@ pub use reductions::*;
 
 pub(crate) use area::share as share_area;
 pub(crate) use check::{forget as forget_notes, meet_to_finalize};
-pub(crate) use launch::{Callbacks, advance_all, finish, run_callback, start_persistent};
+pub(crate) use launch::{Callbacks, finish, run_callback, start_persistent};
 pub(crate) use params::{CollParams, Tuned, TunedParams};
 pub(crate) use run::Running;
 pub(crate) use select::CollState;
-pub(crate) use straight::Later;
 pub(crate) use turns::await_turn;
 
 /// How a collective call is completed.

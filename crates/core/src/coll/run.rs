@@ -40,8 +40,8 @@ pub(crate) struct Running {
     exact: Option<Exact>,
     /// How the peers find this call, if calls are compared.
     noted: Option<Noted>,
-    /// Nobody will ask for the result.
-    pub orphaned: bool,
+    /// How often progress has advanced it.
+    rounds: u32,
 }
 
 impl Running {
@@ -59,7 +59,7 @@ impl Running {
             attempt: None,
             exact: None,
             noted: None,
-            orphaned: false,
+            rounds: 0,
         }
     }
 
@@ -309,6 +309,13 @@ impl Running {
     /// The result, if it is complete.
     pub fn result(&self) -> Result<()> {
         self.ended.unwrap_or(Ok(()))
+    }
+
+    /// To be asked each time that progress advances the call: whether it is to be compared with the peers' now, as it is
+    /// every `every` times.
+    pub(super) fn compares_now(&mut self, every: u32) -> bool {
+        self.rounds = self.rounds.wrapping_add(1);
+        self.rounds.is_multiple_of(every)
     }
 
     /// The result of a complete collective, for its request.

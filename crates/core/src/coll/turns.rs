@@ -20,7 +20,6 @@ use btl_vader::NodeArea;
 use super::Mode;
 use super::run::Running;
 use crate::domain::Token;
-use crate::request::Composite;
 use crate::state::State;
 use crate::wait::wait_for;
 
@@ -29,7 +28,7 @@ use crate::wait::wait_for;
 pub(crate) struct Turns {
     /// The communicator has an area, at home or lent.
     has_area: bool,
-    /// Composite requests of calls that wait for it.
+    /// Requests of calls that wait for it.
     waiting: VecDeque<u32>,
 }
 
@@ -101,13 +100,13 @@ impl State {
     /// Begins the call whose turn is next.
     #[cold]
     fn hand_on(&mut self, comm: abi::Comm) {
-        let State { comms, composites, active, .. } = self;
+        let State { comms, requests, .. } = self;
         let Ok(found) = comms.get_mut(comm) else { return };
         let Some(key) = found.coll.turns.waiting.pop_front() else { return };
-        if let Some(Composite::Collective(running)) = composites.get_mut(key) {
+        if let Some(running) = requests.get_as::<Running>(key) {
             running.borrow_area(&mut found.coll.area);
             running.begin_in_turn();
-            active.push(key);
+            requests.register(key);
         }
     }
 }

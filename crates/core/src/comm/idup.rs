@@ -10,6 +10,7 @@
 //! second time everyone brings the larger of that and its own.
 
 use abi::{Address, Result};
+use engine::{Operation, Turn};
 use pml::Done;
 
 use super::contexts::Party;
@@ -20,7 +21,7 @@ use crate::domain::Token;
 use crate::handle::RequestKey;
 use crate::info::Info;
 use crate::memory::exposed;
-use crate::request::Composite;
+use crate::request::EMPTY;
 use crate::state::State;
 
 /// A duplicate on its way.
@@ -38,9 +39,7 @@ pub(crate) struct Duplicate {
     rounds: u32,
     tag: i32,
     /// The result, when it is there.
-    pub ended: Option<Done>,
-    /// The handle was freed.
-    pub orphaned: bool,
+    ended: Option<Done>,
 }
 
 #[derive(Clone, Copy)]
@@ -110,13 +109,11 @@ fn start(
         rounds,
         tag,
         ended: None,
-        orphaned: false,
     };
     duplicate.ask(&mut state, proposal)?;
-    *request = state.add_composite(Composite::Duplicate(Some(Box::new(duplicate))))?;
-    if let Some(RequestKey::Composite(key)) = RequestKey::of(*request) {
-        state.duplicates.push(key);
-    }
+    let key = state.requests.add(duplicate)?;
+    state.requests.register(key);
+    *request = RequestKey::Operation(key).handle();
     Ok(())
 }
 
@@ -136,7 +133,7 @@ impl Duplicate {
     }
 
     /// Takes the next step if the allreduce is over; whether anything happened.
-    fn advance(&mut self, state: &mut State) -> Result<bool> {
+    fn take_step(&mut self, state: &mut State) -> Result<bool> {
         self.running.step(&mut state.ob1, &mut state.bml);
         if !self.running.is_complete() {
             return Ok(false);
@@ -158,7 +155,7 @@ impl Duplicate {
             }
             Step::Vote { id, .. } if heard == 0 => {
                 state.comms.get_mut(self.new)?.set_context_id(id);
-                self.ended = Some(Done { owner: self.parent.comm().0 as u32, ..crate::request::EMPTY });
+                self.ended = Some(Done { owner: self.parent.comm().0 as u32, ..EMPTY });
             }
             Step::Vote { id, free } => {
                 if free {
@@ -174,31 +171,25 @@ impl Duplicate {
     }
 }
 
-/// Advances every duplicate on its way; whether anything happened.
-pub(crate) fn advance_all(state: &mut State) -> bool {
-    let mut happened = false;
-    for key in std::mem::take(&mut state.duplicates) {
-        // Taken out while it advances, since that needs the rest of the state.
-        let Some(Composite::Duplicate(slot)) = state.composites.get_mut(key) else { continue };
-        let Some(mut duplicate) = slot.take() else { continue };
-        match duplicate.advance(state) {
-            Ok(moved) => happened |= moved,
-            Err(error) => {
-                let failed = Done { error: error.class, ..crate::request::EMPTY };
-                duplicate.ended = Some(Done { owner: duplicate.parent.comm().0 as u32, ..failed });
-            }
-        }
-        let over = duplicate.ended.is_some();
-        if over && duplicate.orphaned {
-            state.composites.remove(key);
-            continue;
-        }
-        if let Some(Composite::Duplicate(slot)) = state.composites.get_mut(key) {
-            *slot = Some(duplicate);
-        }
-        if !over {
-            state.duplicates.push(key);
+impl Operation<State> for Duplicate {
+    fn is_over(&mut self, _state: &mut State) -> bool {
+        self.ended.is_some()
+    }
+
+    fn outcome(&self) -> Done {
+        self.ended.unwrap_or(EMPTY)
+    }
+
+    fn advance(&mut self, state: &mut State, _key: u32) -> Turn {
+        let moved = self.take_step(state).unwrap_or_else(|error| {
+            let owner = self.parent.comm().0 as u32;
+            self.ended = Some(Done { error: error.class, owner, ..EMPTY });
+            true
+        });
+        match moved {
+            _ if self.ended.is_some() => Turn::Rest,
+            true => Turn::Moved,
+            false => Turn::Idle,
         }
     }
-    happened
 }

@@ -29,7 +29,7 @@ pub(super) fn wait_one(t: &mut Token, request: &mut abi::Request) -> Result<Opti
         *request = abi::REQUEST_NULL;
         return Ok(Some(done));
     }
-    if let (Some(RequestKey::Composite(key)), false) = (RequestKey::of(handle), known)
+    if let (Some(RequestKey::Operation(key)), false) = (RequestKey::of(handle), known)
         && let Some(done) = crate::coll::finish(t, key)
     {
         *request = abi::REQUEST_NULL;

@@ -1,15 +1,15 @@
 //! Nonblocking collectives on the straight line. What is over within some looks leaves no request; of the rest the exchange
 //! is kept with the request, advanced by progress, and taken out again by `MPI_Wait`, which goes on as a blocking call does.
 
-use abi::{Error, Result};
-use btl_vader::NodeArea;
+use abi::Result;
+use engine::{Afterlife, Operation, Turn};
 use pml::Done;
 
+use super::super::check::rounds_between_looks;
 use super::super::launch::done;
-use super::{Noted, Started, complete};
+use super::{Started, complete};
 use crate::domain::Token;
 use crate::handle::RequestKey;
-use crate::request::Composite;
 use crate::state::State;
 
 /// Looks before a request is made, where ranks have cores of their own: about as long as a line takes to cross.
@@ -21,8 +21,8 @@ pub(crate) struct Later {
     /// The exchange, until it is over.
     started: Option<Started<'static>>,
     result: Result<()>,
-    /// Nobody will ask for the result.
-    pub orphaned: bool,
+    /// How often it was advanced.
+    rounds: u32,
 }
 
 /// What is left of a collective that has begun, as a request.
@@ -32,12 +32,11 @@ pub(super) fn leave(
     started: Started<'static>,
     request: &mut abi::Request,
 ) -> Result<()> {
-    let later = Later { comm, started: Some(started), result: Ok(()), orphaned: false };
+    let later = Later { comm, started: Some(started), result: Ok(()), rounds: 0 };
     let mut state = t.lock();
-    *request = state.add_composite(Composite::Exchange(Box::new(later)))?;
-    if let Some(RequestKey::Composite(key)) = RequestKey::of(*request) {
-        state.active.push(key);
-    }
+    let key = state.requests.add(later)?;
+    state.requests.register(key);
+    *request = RequestKey::Operation(key).handle();
     Ok(())
 }
 
@@ -45,68 +44,50 @@ pub(super) fn leave(
 pub(in super::super) fn finish(t: &mut Token, key: u32) -> Option<Done> {
     let (comm, started) = {
         let mut state = t.lock();
-        let Some(Composite::Exchange(later)) = state.composites.get_mut(key) else { return None };
+        let later = state.requests.get_as::<Later>(key)?;
         let (comm, started) = (later.comm, later.started.take()?);
-        state.composites.remove(key);
-        state.active.retain(|&active| active != key);
+        drop(state.requests.remove(key));
         (comm, started)
     };
     Some(done(comm, complete(t, comm, started)))
 }
 
 impl Later {
-    pub fn comm(&self) -> abi::Comm {
-        self.comm
-    }
-
-    /// How the peers find this call, while it is under way.
-    pub(in super::super) fn noted(&self) -> Option<Noted> {
-        self.started.as_ref()?.noted
-    }
-
-    pub fn is_complete(&self) -> bool {
-        self.started.is_none()
-    }
-
-    /// Goes as far as it can; the area, if that is to the end.
-    pub fn advance(&mut self) -> Option<Box<NodeArea>> {
-        let exchange = &mut self.started.as_mut()?.exchange;
-        if !exchange.look() {
-            return None;
+    /// Ends the call; the communicator gets its area back.
+    fn end(&mut self, state: &mut State, result: Result<()>) -> Turn {
+        self.result = result;
+        if let Some(started) = self.started.take() {
+            state.return_to(self.comm, started.exchange.into_area());
         }
-        self.result = exchange.result();
-        self.end()
-    }
-
-    /// Ends the call with an error; the area, if it was under way.
-    pub fn fail(&mut self, error: Error) -> Option<Box<NodeArea>> {
-        self.result = Err(error);
-        self.end()
-    }
-
-    fn end(&mut self) -> Option<Box<NodeArea>> {
-        self.started.take().map(|started| started.exchange.into_area())
-    }
-
-    /// The result of a complete collective, for its request.
-    pub fn outcome(&self) -> Done {
-        done(self.comm, self.result)
+        Turn::Rest
     }
 }
 
-impl State {
-    /// Looks for what a collective on a straight line awaits; whether it is over.
-    pub(in super::super) fn advance_exchange(&mut self, key: u32) -> bool {
-        let Some(Composite::Exchange(later)) = self.composites.get_mut(key) else { return true };
-        let comm = later.comm;
-        let area = later.advance();
-        let (over, orphaned) = (later.is_complete(), later.orphaned);
-        if let Some(area) = area {
-            self.return_to(comm, area);
+impl Operation<State> for Later {
+    fn is_over(&mut self, _state: &mut State) -> bool {
+        self.started.is_none()
+    }
+
+    fn outcome(&self) -> Done {
+        done(self.comm, self.result)
+    }
+
+    fn advance(&mut self, state: &mut State, _key: u32) -> Turn {
+        let Some(started) = &mut self.started else { return Turn::Rest };
+        if started.exchange.look() {
+            let result = started.exchange.result();
+            return self.end(state, result);
         }
-        if over && orphaned {
-            self.composites.remove(key);
+        self.rounds = self.rounds.wrapping_add(1);
+        let compared = self.rounds.is_multiple_of(rounds_between_looks(state));
+        match started.noted.filter(|_| compared).and_then(|noted| state.disagreement(self.comm, &noted)) {
+            Some(error) => self.end(state, Err(error)),
+            None => Turn::Idle,
         }
-        over
+    }
+
+    /// Progress advances it in any case.
+    fn give_up(&mut self, state: &mut State) -> Afterlife {
+        if self.is_over(state) { Afterlife::Gone } else { Afterlife::UntilOver { register: false } }
     }
 }

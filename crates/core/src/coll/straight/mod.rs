@@ -33,7 +33,6 @@ use exchange::{Exchange, Plan};
 
 pub(super) use calls::*;
 pub(super) use irregular::*;
-pub(crate) use later::Later;
 pub(super) use later::finish;
 pub(super) use neighbour::*;
 pub(super) use reach::Straight;

@@ -1,0 +1,268 @@
+//! Requests that are more than one operation of the message layer, and the one registry of what must be advanced.
+//!
+//! ```text
+//!   a call ──► Requests::add ──► a handle of the program
+//!                 │ register: it has work
+//!                 ▼
+//!   progress ──► advance_all ──► Operation::advance ──► Rest: nothing more to do here ──► out of the registry
+//! ```
+//! The engine does not know what an operation is: schedules, partitioned setups, duplicates of communicators and whatever
+//! comes later are entries of one list. An operation is out of its slot while one of its functions runs, so that it may use
+//! the whole state.
+
+use std::any::Any;
+
+use abi::{Error, Result};
+use pml::Done;
+use slab::Slab;
+
+use crate::wait::Progress;
+
+/// What a request stands for.
+pub trait Operation<S>: Any {
+    /// Whether the request is complete, or inactive.
+    fn is_over(&mut self, state: &mut S) -> bool;
+
+    /// The result of a complete request.
+    fn outcome(&self) -> Done;
+
+    /// Whether the request is active; only those that are started again are ever not.
+    fn is_active(&self) -> bool {
+        true
+    }
+
+    /// Goes on with a registered operation. `key` is its own.
+    fn advance(&mut self, state: &mut S, _key: u32) -> Turn {
+        if self.is_over(state) { Turn::Rest } else { Turn::Idle }
+    }
+
+    /// The program takes the result of the complete request.
+    fn conclude(&mut self) -> (Done, Fate) {
+        (self.outcome(), Fate::Removed)
+    }
+
+    /// The operation after [`Operation::conclude`] has said that it is removed.
+    fn recycle(self: Box<Self>, _state: &mut S) {}
+
+    /// `MPI_Cancel`
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` for operations that cannot be cancelled.
+    fn cancel(&mut self, _state: &mut S) -> Result<()> {
+        Err(Error::new(abi::ERR_REQUEST, "a request of this kind cannot be cancelled"))
+    }
+
+    /// `MPI_Request_free`
+    fn give_up(&mut self, state: &mut S) -> Afterlife {
+        if self.is_over(state) { Afterlife::Gone } else { Afterlife::UntilOver { register: true } }
+    }
+}
+
+/// What came of advancing an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// Nothing happened.
+    Idle,
+    /// Something happened.
+    Moved,
+    /// Something happened, and progress has nothing more to do for it.
+    Rest,
+}
+
+/// What becomes of a request when its result is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It is gone.
+    Removed,
+    /// It stays under its handle, inactive.
+    Inactive,
+    /// The handle is gone from the program, and serves others.
+    Shared,
+}
+
+/// What becomes of a request that the program frees.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Afterlife {
+    /// It is gone at once.
+    Gone,
+    /// It stays until it is over. `register`: progress advances it from now on, if it does not already.
+    UntilOver { register: bool },
+    /// It stays as it is.
+    Stays,
+}
+
+/// A state that has requests.
+pub trait Requesting: Progress {
+    /// They.
+    fn requests(&mut self) -> &mut Requests<Self>;
+}
+
+/// The requests of a process.
+pub struct Requests<S> {
+    slots: Slab<Slot<S>, 23, 6>,
+    /// Keys of the operations that have work.
+    registered: Vec<u32>,
+}
+
+struct Slot<S> {
+    /// `None` while one of its functions runs.
+    operation: Option<Box<dyn Operation<S>>>,
+    registered: bool,
+    /// The program has freed it.
+    orphaned: bool,
+}
+
+impl<S: 'static> Requests<S> {
+    /// None.
+    pub const fn new() -> Requests<S> {
+        Requests { slots: Slab::new(), registered: Vec::new() }
+    }
+
+    /// Stores an operation; its key.
+    ///
+    /// # Errors
+    /// `MPI_ERR_OTHER` when 2^23 requests exist.
+    pub fn add(&mut self, operation: impl Operation<S>) -> Result<u32> {
+        self.add_boxed(Box::new(operation))
+    }
+
+    /// As [`Requests::add`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn add_boxed(&mut self, operation: Box<dyn Operation<S>>) -> Result<u32> {
+        let slot = Slot { operation: Some(operation), registered: false, orphaned: false };
+        self.slots.insert(slot).map_err(|_| Error::new(abi::ERR_OTHER, "more than 2^23 requests exist"))
+    }
+
+    /// Progress must advance the operation from now on.
+    pub fn register(&mut self, key: u32) {
+        if let Some(slot) = self.slots.get_mut(key)
+            && !std::mem::replace(&mut slot.registered, true)
+        {
+            self.registered.push(key);
+        }
+    }
+
+    /// Whether progress has anything to advance.
+    #[inline(always)]
+    pub fn has_work(&self) -> bool {
+        !self.registered.is_empty()
+    }
+
+    /// The operation behind a key.
+    pub fn get(&self, key: u32) -> Option<&dyn Operation<S>> {
+        self.slots.get(key)?.operation.as_deref()
+    }
+
+    /// As [`Requests::get`], to change it.
+    pub fn get_mut(&mut self, key: u32) -> Option<&mut (dyn Operation<S> + 'static)> {
+        self.slots.get_mut(key)?.operation.as_deref_mut()
+    }
+
+    /// The operation behind a key, if it is a `T`.
+    pub fn get_as<T: Operation<S>>(&mut self, key: u32) -> Option<&mut T> {
+        (self.get_mut(key)? as &mut dyn Any).downcast_mut()
+    }
+
+    /// Takes an operation out for good.
+    pub fn remove(&mut self, key: u32) -> Option<Box<dyn Operation<S>>> {
+        let slot = self.slots.remove(key)?;
+        if slot.registered {
+            self.registered.retain(|&registered| registered != key);
+        }
+        slot.operation
+    }
+
+    /// As [`Requests::remove`], if the operation is a `T`.
+    pub fn remove_as<T: Operation<S>>(&mut self, key: u32) -> Option<Box<T>> {
+        self.get_as::<T>(key)?;
+        (self.remove(key)? as Box<dyn Any>).downcast().ok()
+    }
+
+    /// The program has freed the request.
+    pub fn free(&mut self, key: u32, afterlife: Afterlife) {
+        match afterlife {
+            Afterlife::Gone => drop(self.remove(key)),
+            Afterlife::UntilOver { register } => {
+                if let Some(slot) = self.slots.get_mut(key) {
+                    slot.orphaned = true;
+                }
+                if register {
+                    self.register(key);
+                }
+            }
+            Afterlife::Stays => {}
+        }
+    }
+}
+
+impl<S: 'static> Default for Requests<S> {
+    fn default() -> Requests<S> {
+        Requests::new()
+    }
+}
+
+/// Runs `f` on an operation and the rest of the state; `None`: there is no such request.
+pub fn with<S: Requesting, R>(
+    state: &mut S,
+    key: u32,
+    f: impl FnOnce(&mut dyn Operation<S>, &mut S) -> R,
+) -> Option<R> {
+    let mut operation = state.requests().slots.get_mut(key)?.operation.take()?;
+    let result = f(&mut *operation, state);
+    if let Some(slot) = state.requests().slots.get_mut(key) {
+        slot.operation = Some(operation);
+    }
+    Some(result)
+}
+
+/// As [`with`], if the operation is a `T`.
+pub fn with_as<S: Requesting, T: Operation<S>, R>(
+    state: &mut S,
+    key: u32,
+    f: impl FnOnce(&mut T, &mut S) -> R,
+) -> Option<R> {
+    state.requests().get_as::<T>(key)?;
+    with(state, key, |operation, state| {
+        let operation = (operation as &mut dyn Any).downcast_mut::<T>();
+        operation.map(|operation| f(operation, state))
+    })?
+}
+
+/// Advances every registered operation once; whether anything happened.
+pub fn advance_all<S: Requesting>(state: &mut S) -> bool {
+    let (mut happened, mut at) = (false, 0);
+    // An operation that ends may let another one begin, at the end of the list.
+    while let Some(&key) = state.requests().registered.get(at) {
+        let orphaned = state.requests().slots.get(key).is_some_and(|slot| slot.orphaned);
+        let turn = with(state, key, |operation, state| match operation.advance(state, key) {
+            turn if !orphaned => turn,
+            _ if operation.is_over(state) => Turn::Rest,
+            turn => {
+                if turn == Turn::Idle {
+                    Turn::Idle
+                } else {
+                    Turn::Moved
+                }
+            }
+        });
+        happened |= turn.is_some_and(|turn| turn != Turn::Idle);
+        if matches!(turn, Some(Turn::Idle | Turn::Moved)) {
+            at += 1;
+            continue;
+        }
+        let requests = state.requests();
+        requests.registered.remove(at);
+        if let Some(slot) = requests.slots.get_mut(key) {
+            slot.registered = false;
+        }
+        if orphaned {
+            requests.slots.remove(key);
+        }
+    }
+    if happened {
+        state.threads().changed();
+    }
+    happened
+}
