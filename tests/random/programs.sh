@@ -4,7 +4,7 @@
 # Steps and parameters that today's library is known to fail at, separated by commas; all: programs of threads are left
 # out as a whole.
 known_steps=
-known_threads=all
+known_threads=
 known_parameters=
 
 sources_of() { # NAME

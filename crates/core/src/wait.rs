@@ -18,11 +18,11 @@ impl Owner for State {
     }
 
     fn news(&mut self) -> Option<News> {
-        let State { threads, ob1, bml, seen_changes, .. } = self;
+        let State { threads, requests, ob1, bml, seen_changes, .. } = self;
         if !threads.is_awaited() {
             return None;
         }
-        if std::mem::replace(seen_changes, ob1.changes()) != ob1.changes() {
+        if requests.has_grown() | (std::mem::replace(seen_changes, ob1.changes()) != ob1.changes()) {
             threads.changed();
         }
         let over = |interest: &Interest| match *interest {

@@ -102,6 +102,8 @@ pub struct Requests<S> {
     slots: Slab<Slot<S>, 23, 6>,
     /// Keys of the operations that have work.
     registered: Vec<u32>,
+    /// One was registered since [`Requests::has_grown`] was asked.
+    grown: bool,
 }
 
 struct Slot<S> {
@@ -115,7 +117,7 @@ struct Slot<S> {
 impl<S: 'static> Requests<S> {
     /// None.
     pub const fn new() -> Requests<S> {
-        Requests { slots: Slab::new(), registered: Vec::new() }
+        Requests { slots: Slab::new(), registered: Vec::new(), grown: false }
     }
 
     /// Stores an operation; its key.
@@ -141,7 +143,14 @@ impl<S: 'static> Requests<S> {
             && !std::mem::replace(&mut slot.registered, true)
         {
             self.registered.push(key);
+            self.grown = true;
         }
+    }
+
+    /// Whether an operation was registered since this was asked last: a thread that sleeps and polls for others does not
+    /// know of it.
+    pub fn has_grown(&mut self) -> bool {
+        std::mem::take(&mut self.grown)
     }
 
     /// Whether progress has anything to advance.

@@ -257,6 +257,7 @@ impl Ob1 {
         match self.requests.insert(request) {
             Ok(key) => {
                 self.unfinished += counted;
+                self.changes = self.changes.wrapping_add(counted as u32);
                 Ok(ReqId(key))
             }
             Err(_) => Err(Error::new(abi::ERR_NO_MEM, "2^23 requests are in use, which is all there are")),

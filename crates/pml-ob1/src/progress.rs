@@ -205,6 +205,7 @@ impl Ob1 {
 
     /// Lets `item` wait for room at the transport.
     pub(crate) fn enqueue(&mut self, peer: Peer, item: Queued) {
+        self.changes = self.changes.wrapping_add(1);
         if self.peers.entry(peer).enqueue(item) {
             self.waiting.push(peer);
         }

@@ -329,6 +329,7 @@ impl Ob1 {
         let receive = Receive { peer, envelope, offer, accepted, data: post.data, stage };
         request.state = State::Receive(Box::new(receive));
         self.unfinished += 1;
+        self.changes = self.changes.wrapping_add(1);
         match stage {
             ReceiveStage::Getting { .. } => {
                 self.counts.gets += 1;

@@ -95,7 +95,8 @@ pub trait MessageLayer<B: Btl>: Receiver<B> {
     /// [`Receiver::advance`] again before it sleeps.
     fn needs_turn(&self) -> bool;
 
-    /// How often something happened that a thread may wait for: an arrival, an event, the end of a request. Wraps.
+    /// How often something happened that another thread may wait for, or must poll for although it sleeps: an arrival, an
+    /// event, the begin of a transfer, the end of a request, want of room. Wraps.
     fn changes(&self) -> u32;
 
     /// Counts since the start, and the present lengths of queues.
