@@ -10,12 +10,12 @@
 //!     membarrier, or a fence of its own     load word; not sleeping: done
 //!   look at everything once more            clear sleeping and count up, in one step
 //!   futex wait while the word is unchanged  futex wake
-//!   clear sleeping
+//!   clear sleeping, if no other thread is armed
 //! ```
 //! Either the sender sees the bit, or the owner's last look sees the message: no wake-up is lost. The waker
 //! changes the very word the sleeper waits on, so a wake-up between the last look and the sleep is not lost
 //! either. Several threads of the owner may sleep: each arms anew, so that no value comes back, and a ring wakes
-//! all of them. An owner that could not send, for want of room at the receiver or of cells, says so when it arms;
+//! all of them. The bit is cleared by the last that wakes: the others would take it from one that has armed since. An owner that could not send, for want of room at the receiver or of cells, says so when it arms;
 //! who gives room back rings for it in the same way. An owner that cannot or does not want to issue membarrier asks for fences by a bit in the same word,
 //! which senders load anyway.
 
@@ -134,8 +134,8 @@ impl Doorbell {
         let armed = self.count_up(bits);
         fence(Ordering::SeqCst);
         if armed & NEEDS_FENCE == 0 && !barrier() {
+            // Another thread may be armed, so the bit stays; at worst a sender wakes nobody.
             self.ask_for_fences();
-            self.disarm();
             return None;
         }
         Some(armed)
@@ -159,7 +159,7 @@ impl Doorbell {
         }
     }
 
-    /// Owner: is awake again.
+    /// Owner: none of its threads sleeps any more, or is about to. The owner counts them.
     pub fn disarm(&self) {
         if self.word.load(Ordering::Relaxed) & SLEEPING != 0 {
             self.word.fetch_and(!(SLEEPING | WANTS_ROOM), Ordering::Relaxed);

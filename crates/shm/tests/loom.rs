@@ -214,6 +214,58 @@ fn doorbell_wakes_threads_of_its_owner() {
     });
 }
 
+/// Two threads of the owner sleep, each for a message of its own. The first that wakes must not end the announcement of
+/// the other, which may have armed again: the owner counts them, and the last disarms.
+#[test]
+fn doorbell_rings_for_two_sleeping_threads() {
+    model(|| {
+        let bell = Arc::new(Doorbell::default());
+        let futex = Arc::new(Futex::default());
+        let sleepers = Arc::new(Mutex::new(0u32));
+        let arrived = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
+        bell.ask_for_fences();
+        let sender = {
+            let (bell, futex, arrived) = (bell.clone(), futex.clone(), arrived.clone());
+            thread::spawn(move || {
+                for flag in arrived.iter() {
+                    flag.store(1, Ordering::Release);
+                    bell.ring(|_| futex.wake());
+                }
+            })
+        };
+        let waiter = |which: usize| {
+            let (bell, futex, sleepers, arrived) =
+                (bell.clone(), futex.clone(), sleepers.clone(), arrived.clone());
+            move || {
+                loop {
+                    let expected = {
+                        let mut sleepers = sleepers.lock().unwrap();
+                        let expected = bell.arm(|| true).unwrap();
+                        if arrived[which].load(Ordering::Acquire) == 1 {
+                            if *sleepers == 0 {
+                                bell.disarm();
+                            }
+                            return;
+                        }
+                        *sleepers += 1;
+                        expected
+                    };
+                    futex.wait(&bell, expected);
+                    let mut sleepers = sleepers.lock().unwrap();
+                    *sleepers -= 1;
+                    if *sleepers == 0 {
+                        bell.disarm();
+                    }
+                }
+            }
+        };
+        let other = thread::spawn(waiter(0));
+        waiter(1)();
+        other.join().unwrap();
+        sender.join().unwrap();
+    });
+}
+
 /// A cell goes to a receiver and back; the owner does not fill it while it is read.
 #[test]
 fn a_cell_is_not_reused_while_it_is_read() {
