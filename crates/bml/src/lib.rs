@@ -1,14 +1,16 @@
 //! The route table: which transport reaches which peer.
 //!
-//! A record rather than a layer. The table is filled once, when the job is known; afterwards a send is one
-//! predictable `match` on the peer's route and the transport's own code, inlined. To add a transport: a variant
-//! of [`Reached`], a field of [`Bml`], and a line in each `match` below.
+//! A record rather than a layer. Each peer has a route of one byte, found out when it is added; afterwards a send is one
+//! predictable `match` on it and the transport's own code, inlined. To add a transport: a line in [`transports!`], a field
+//! of [`Bml`], an argument of [`Bml::new`].
 #![forbid(unsafe_code)]
 
 mod selection;
+mod slot;
 
 use core::fmt;
 use core::ops::Range;
+use std::os::fd::RawFd;
 
 pub use selection::{BtlParams, Selection};
 
@@ -24,16 +26,71 @@ use gni_soft::SoftNic;
 use gni_soft::host::HostNic;
 use mem::{Source, UserMem};
 use shm::doorbell::Doorbell;
+use slot::Slot;
 
-/// How a peer is reached.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Reached {
-    /// It is this process.
-    Itself,
-    /// It is on this node.
-    Vader,
-    /// By Gemini, wherever it is.
-    Gemini,
+/// Hands the list of transports to the macro `$then`, after its own arguments: the variant of [`Reached`] and the field of
+/// [`Bml`]. Where several reach a peer, the first is its route.
+macro_rules! transports {
+    ($then:ident $args:tt) => {
+        $then! { $args
+            Itself loopback,
+            Vader vader,
+            Gemini gemini,
+        }
+    };
+}
+
+macro_rules! declare {
+    (() $($name:ident $field:ident,)*) => {
+        /// How a peer is reached.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        enum Reached {
+            $($name),*
+        }
+
+        impl Reached {
+            const ALL: &[Reached] = &[$(Reached::$name),*];
+        }
+    };
+}
+transports!(declare());
+
+/// Evaluates `$call` with `$btl` bound to the transport `$which`, as `$get` gives it.
+macro_rules! on {
+    ($bml:ident.$get:ident($which:expr), $btl:ident => $call:expr) => {
+        transports!(on_one($bml, $get, $which, $btl, $call))
+    };
+}
+macro_rules! on_one {
+    (($bml:ident, $get:ident, $which:expr, $btl:ident, $call:expr) $($name:ident $field:ident,)*) => {
+        match $which {
+            $(Reached::$name => {
+                let $btl = $bml.$field.$get();
+                $call
+            })*
+        }
+    };
+}
+
+/// The first transport that reaches `$peer`.
+macro_rules! first_that_reaches {
+    (($bml:ident, $peer:expr) $($name:ident $field:ident,)*) => {
+        None$(.or_else(|| $bml.$field.there().filter(|btl| btl.reaches($peer)).map(|_| Reached::$name)))*
+    };
+}
+
+/// Evaluates `$call` with `$btl` bound to each transport that is there, in turn.
+macro_rules! on_each {
+    ($bml:ident.$there:ident(), $btl:ident => $call:expr) => {
+        transports!(on_every($bml, $there, $btl, $call))
+    };
+}
+macro_rules! on_every {
+    (($bml:ident, $there:ident, $btl:ident, $call:expr) $($name:ident $field:ident,)*) => {
+        $(if let Some($btl) = $bml.$field.$there() {
+            $call;
+        })*
+    };
 }
 
 /// The route of a process to itself. No other transport has such a place.
@@ -45,15 +102,16 @@ pub type Gemini = Ugni<SoftNic<HostNic>, fn() -> Time>;
 /// All transports of a process behind one table.
 #[derive(Debug)]
 pub struct Bml {
-    routes: Box<[Reached]>,
+    /// By peer; grows with them.
+    routes: Vec<Reached>,
     loopback: Loopback,
     /// In place, so that the straight line finds its links at a fixed address.
     vader: Option<Vader>,
     gemini: Option<Box<Gemini>>,
-    /// Whether Gemini is asked before vader for the next arrival; they take turns.
-    gemini_first: bool,
-    /// Whose turn it is to be asked first for an arrival.
-    loopback_first: bool,
+    /// Whether there are transports beside the loopback and vader.
+    is_mixed: bool,
+    /// Counts turns: the transports take turns in being asked first.
+    turn: usize,
 }
 
 /// Payload that this process moved, in bytes.
@@ -95,18 +153,13 @@ impl Bml {
         if !platform::membarrier::register() {
             doorbell.ask_for_fences();
         }
-        Bml {
-            routes: [Reached::Itself].into(),
-            loopback: Loopback::new(Peer(0), doorbell),
-            vader: None,
-            gemini: None,
-            gemini_first: false,
-            loopback_first: false,
-        }
+        let loopback = Loopback::new(Peer(0), doorbell);
+        let routes = vec![Reached::Itself];
+        Bml { routes, loopback, vader: None, gemini: None, is_mixed: false, turn: 0 }
     }
 
-    /// The table of process `me` of `size` processes: those of its node are reached by `vader` where there is one,
-    /// all others by `gemini`. Where both are there, they sleep on one doorbell.
+    /// The table of process `me` of `size` processes. Each is reached by the first transport that reaches it, and all
+    /// transports with a doorbell share one.
     ///
     /// # Errors
     /// [`Unreachable`]: the first peer that nothing reaches.
@@ -116,26 +169,35 @@ impl Bml {
         vader: Option<Vader>,
         gemini: Option<Gemini>,
     ) -> Result<Bml, Unreachable> {
-        let route = |peer: Peer| match peer {
-            _ if peer == me => Ok(Reached::Itself),
-            _ if vader.as_ref().is_some_and(|vader| vader.reaches(peer)) => Ok(Reached::Vader),
-            _ if gemini.is_some() => Ok(Reached::Gemini),
-            _ => Err(Unreachable(peer)),
-        };
-        let routes = (0..size as u32).map(|peer| route(Peer(peer))).collect::<Result<_, _>>()?;
         let doorbell = match (&vader, &gemini) {
             (Some(vader), _) => vader.doorbell(),
             (None, Some(gemini)) => gemini.nic().fabric().lasting_doorbell(),
+            (None, None) if size > 1 => return Err(Unreachable(Peer(u32::from(me.0 == 0)))),
             (None, None) => return Ok(Bml::solo()),
         };
-        Ok(Bml {
-            routes,
-            loopback: Loopback::new(me, doorbell),
-            vader,
-            gemini: gemini.map(Box::new),
-            gemini_first: false,
-            loopback_first: false,
-        })
+        let loopback = Loopback::new(me, doorbell);
+        let (gemini, routes) = (gemini.map(Box::new), Vec::with_capacity(size));
+        let mut bml = Bml { routes, loopback, vader, gemini, is_mixed: false, turn: 0 };
+        let fast = 1 + usize::from(bml.vader.is_some());
+        let mut all = 0;
+        on_each!(bml.there(), _btl => all += 1);
+        bml.is_mixed = all > fast;
+        for _ in 0..size {
+            bml.add_peer()?;
+        }
+        Ok(bml)
+    }
+
+    /// Adds the next peer, which a transport reaches: one of this process's job, or one that was met later and that the
+    /// transport has learned of.
+    ///
+    /// # Errors
+    /// [`Unreachable`]; nothing was added.
+    pub fn add_peer(&mut self) -> Result<Peer, Unreachable> {
+        let peer = Peer(self.routes.len() as u32);
+        let route: Option<Reached> = transports!(first_that_reaches(self, peer));
+        self.routes.push(route.ok_or(Unreachable(peer))?);
+        Ok(peer)
     }
 
     /// The transport of this node's processes, for what they share beyond messages.
@@ -153,9 +215,12 @@ impl Bml {
         self.gemini.as_deref_mut()
     }
 
-    /// Whether nothing that was sent still depends on this process's work.
-    pub fn is_flushed(&self) -> bool {
-        self.gemini.as_ref().is_none_or(|gemini| gemini.is_flushed())
+    /// The descriptors of the transports that have one. Where there are some, the owner sleeps on them beside the word
+    /// that [`Btl::arm`] gives.
+    pub fn descriptors(&self) -> Vec<RawFd> {
+        let mut descriptors = Vec::new();
+        on_each!(self.there(), btl => descriptors.extend(btl.descriptor()));
+        descriptors
     }
 
     /// As [`Bml::vader`], to reach into other processes' memory.
@@ -188,56 +253,40 @@ impl Bml {
 }
 
 /// Evaluates `$call` with `$btl` bound to the transport of `$peer`.
-macro_rules! on_route {
-    ($bml:ident, $peer:ident, $btl:ident => $call:expr) => {
-        match $bml.reached($peer) {
-            Reached::Itself => {
-                let $btl = &mut $bml.loopback;
-                $call
-            }
-            Reached::Vader => {
-                let $btl = $bml.vader.as_mut().expect(IN_TABLE);
-                $call
-            }
-            Reached::Gemini => {
-                let $btl = $bml.gemini.as_mut().expect(IN_TABLE);
-                $call
-            }
-        }
+macro_rules! by_route {
+    ($bml:ident.$get:ident($peer:expr), $btl:ident => $call:expr) => {
+        on!($bml.$get($bml.reached($peer)), $btl => $call)
     };
 }
 
-/// Why a route's transport is there.
-const IN_TABLE: &str = "the table names a transport only if there is one";
-
 impl Btl for Bml {
+    fn reaches(&self, peer: Peer) -> bool {
+        (peer.0 as usize) < self.routes.len()
+    }
+
     #[inline(always)]
     fn limits(&self, peer: Peer) -> &Limits {
-        match self.reached(peer) {
-            Reached::Itself => self.loopback.limits(peer),
-            Reached::Vader => self.vader.as_ref().expect(IN_TABLE).limits(peer),
-            Reached::Gemini => self.gemini.as_ref().expect(IN_TABLE).limits(peer),
-        }
+        by_route!(self.routed(peer), btl => btl.limits(peer))
     }
 
     #[inline(always)]
     fn send<S: Source>(&mut self, peer: Peer, header: &[u64], payload: &mut S) -> Result<(), Busy> {
-        on_route!(self, peer, btl => btl.send(peer, header, payload))
+        by_route!(self.routed_mut(peer), btl => btl.send(peer, header, payload))
     }
 
     #[inline(always)]
     fn next_arrival(&mut self) -> Option<Arrival> {
+        if self.is_mixed {
+            return self.next_of_all();
+        }
         // Messages to oneself take turns with the others, and cost nothing while there are none.
         if self.loopback.has_work() {
-            self.loopback_first = !self.loopback_first;
-            if self.loopback_first
+            self.turn = self.turn.wrapping_add(1);
+            if self.turn.is_multiple_of(2)
                 && let Some(arrival) = self.loopback.next_arrival()
             {
                 return Some(arrival);
             }
-        }
-        if self.gemini.is_some() {
-            return self.next_of_both();
         }
         if let Some(vader) = &mut self.vader
             && let Some(arrival) = vader.next_arrival()
@@ -249,42 +298,38 @@ impl Btl for Bml {
 
     #[inline(always)]
     fn next_arrival_from(&mut self, peer: Peer) -> Option<Arrival> {
-        on_route!(self, peer, btl => btl.next_arrival_from(peer))
+        by_route!(self.routed_mut(peer), btl => btl.next_arrival_from(peer))
     }
 
     #[inline(always)]
     fn release(&mut self, arrival: Arrival) {
         let peer = arrival.peer;
-        on_route!(self, peer, btl => btl.release(arrival))
+        by_route!(self.routed_mut(peer), btl => btl.release(arrival))
     }
 
     #[inline(always)]
     fn next_event(&mut self) -> Option<Event> {
-        let event = match &mut self.vader {
-            Some(vader) => vader.next_event(),
-            None => None,
-        };
-        match event {
-            None if self.gemini.is_some() => self.next_event_of_gemini(),
-            None if self.loopback.has_work() => self.loopback.next_event(),
-            event => event,
+        if self.is_mixed {
+            return self.next_event_of_all();
         }
+        if let Some(vader) = &mut self.vader
+            && let Some(event) = vader.next_event()
+        {
+            return Some(event);
+        }
+        if self.loopback.has_work() { self.loopback.next_event() } else { None }
     }
 
     fn loss(&self, peer: Peer) -> Loss {
-        match self.reached(peer) {
-            Reached::Itself => self.loopback.loss(peer),
-            Reached::Vader => self.vader.as_ref().expect(IN_TABLE).loss(peer),
-            Reached::Gemini => self.gemini.as_ref().expect(IN_TABLE).loss(peer),
-        }
+        by_route!(self.routed(peer), btl => btl.loss(peer))
     }
 
     fn expose(&mut self, peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {
-        on_route!(self, peer, btl => btl.expose(peer, memory, access))
+        by_route!(self.routed_mut(peer), btl => btl.expose(peer, memory, access))
     }
 
     fn conceal(&mut self, peer: Peer, key: RemoteKey) {
-        on_route!(self, peer, btl => btl.conceal(peer, key));
+        by_route!(self.routed_mut(peer), btl => btl.conceal(peer, key));
     }
 
     fn get(
@@ -295,7 +340,7 @@ impl Btl for Bml {
         offset: u64,
         cookie: u64,
     ) -> Result<(), Refusal> {
-        on_route!(self, peer, btl => btl.get(peer, local, key, offset, cookie))
+        by_route!(self.routed_mut(peer), btl => btl.get(peer, local, key, offset, cookie))
     }
 
     fn put(
@@ -306,23 +351,19 @@ impl Btl for Bml {
         offset: u64,
         cookie: u64,
     ) -> Result<(), Refusal> {
-        on_route!(self, peer, btl => btl.put(peer, local, key, offset, cookie))
+        by_route!(self.routed_mut(peer), btl => btl.put(peer, local, key, offset, cookie))
     }
 
     fn takes_runs(&self, peer: Peer) -> bool {
-        match self.reached(peer) {
-            Reached::Itself => self.loopback.takes_runs(peer),
-            Reached::Vader => self.vader.as_ref().expect(IN_TABLE).takes_runs(peer),
-            Reached::Gemini => self.gemini.as_ref().expect(IN_TABLE).takes_runs(peer),
-        }
+        by_route!(self.routed(peer), btl => btl.takes_runs(peer))
     }
 
     fn expose_runs(&mut self, peer: Peer, runs: &[UserMem]) -> Result<RemoteKey, Refusal> {
-        on_route!(self, peer, btl => btl.expose_runs(peer, runs))
+        by_route!(self.routed_mut(peer), btl => btl.expose_runs(peer, runs))
     }
 
     fn expect_packing(&mut self, peer: Peer, bounds: Range<usize>, runs: u64) {
-        on_route!(self, peer, btl => btl.expect_packing(peer, bounds, runs))
+        by_route!(self.routed_mut(peer), btl => btl.expect_packing(peer, bounds, runs))
     }
 
     fn get_runs(
@@ -332,58 +373,52 @@ impl Btl for Bml {
         key: &RemoteKey,
         cookie: u64,
     ) -> Result<(), Refusal> {
-        on_route!(self, peer, btl => btl.get_runs(peer, local, key, cookie))
+        by_route!(self.routed_mut(peer), btl => btl.get_runs(peer, local, key, cookie))
     }
 
     #[inline(always)]
     fn congested(&self, peer: Peer) -> bool {
-        match self.reached(peer) {
-            Reached::Itself => self.loopback.congested(peer),
-            Reached::Vader => self.vader.as_ref().expect(IN_TABLE).congested(peer),
-            Reached::Gemini => false,
-        }
+        by_route!(self.routed(peer), btl => btl.congested(peer))
     }
 
     fn is_full(&self, peer: Peer) -> bool {
-        self.reached(peer) == Reached::Gemini && self.gemini.as_ref().expect(IN_TABLE).is_full(peer)
+        by_route!(self.routed(peer), btl => btl.is_full(peer))
     }
 
+    fn is_flushed(&self) -> bool {
+        let mut flushed = true;
+        on_each!(self.there(), btl => flushed &= btl.is_flushed());
+        flushed
+    }
+
+    /// Where one transport has no such word, the layer above tells its peers, and those that see another's word hear it
+    /// twice.
     fn advertise_congestion(&mut self, on: bool) -> bool {
-        // Gemini has no such word; the layer above tells its peers, and those that see vader's word hear it twice.
-        self.vader.as_mut().is_none_or(|vader| vader.advertise_congestion(on)) && self.gemini.is_none()
+        let mut seen_by_all = true;
+        on_each!(self.there_mut(), btl => seen_by_all &= btl.advertise_congestion(on));
+        seen_by_all
     }
 
+    /// All doorbells are one word, which has the value of the transport that armed last. The loopback rings it, too, and
+    /// arms only where no other transport does.
     fn arm(&mut self) -> Option<Sleep> {
-        // The loopback rings the doorbell that the others sleep on.
-        match (&mut self.vader, &mut self.gemini) {
-            _ if self.loopback.has_work() => None,
-            (Some(vader), None) => vader.arm(),
-            (None, Some(gemini)) => gemini.arm(),
-            (Some(vader), Some(gemini)) => {
-                vader.arm()?;
-                // It is the same word, and has the value of the last who armed.
-                let armed = gemini.arm();
-                if armed.is_none() {
-                    vader.disarm();
-                }
-                armed
-            }
-            (None, None) => self.loopback.arm(),
+        if self.loopback.has_work() {
+            return None;
         }
+        let mut sleep = Sleep::Descriptor;
+        for &which in Reached::ALL.iter().filter(|&&which| which != Reached::Itself) {
+            let armed = on!(self.there_mut(which), btl => btl.map(|btl| btl.arm()));
+            match armed {
+                Some(Some(word @ Sleep::Word { .. })) => sleep = word,
+                Some(None) => return None,
+                Some(Some(Sleep::Descriptor)) | None => {}
+            }
+        }
+        if sleep == Sleep::Descriptor { self.loopback.arm() } else { Some(sleep) }
     }
 
     fn disarm(&mut self) {
-        match (&mut self.vader, &mut self.gemini) {
-            (None, None) => self.loopback.disarm(),
-            (vader, gemini) => {
-                if let Some(vader) = vader {
-                    vader.disarm();
-                }
-                if let Some(gemini) = gemini {
-                    gemini.disarm();
-                }
-            }
-        }
+        on_each!(self.there_mut(), btl => btl.disarm());
     }
 }
 
@@ -468,7 +503,7 @@ impl FastPath for Bml {
     }
 }
 
-/// Out of the straight line, which is vader's.
+/// Off the fast path, which is vader's.
 impl Bml {
     #[inline(never)]
     fn send_by_gemini<S: Source>(
@@ -486,21 +521,20 @@ impl Bml {
     }
 
     #[inline(never)]
-    fn next_of_both(&mut self) -> Option<Arrival> {
-        let Bml { vader, gemini, gemini_first, .. } = self;
-        *gemini_first = !*gemini_first;
-        let by_vader = |vader: &mut Option<Vader>| vader.as_mut()?.next_arrival();
-        let by_gemini = |gemini: &mut Option<Box<Gemini>>| gemini.as_mut()?.next_arrival();
-        let arrival = match gemini_first {
-            true => by_gemini(gemini).or_else(|| by_vader(vader)),
-            false => by_vader(vader).or_else(|| by_gemini(gemini)),
-        };
-        arrival.or_else(|| if self.loopback.has_work() { self.loopback.next_arrival() } else { None })
+    fn next_of_all(&mut self) -> Option<Arrival> {
+        self.turn = self.turn.wrapping_add(1);
+        self.in_turn().find_map(|which| on!(self.there_mut(which), btl => btl?.next_arrival()))
     }
 
     #[inline(never)]
-    fn next_event_of_gemini(&mut self) -> Option<Event> {
-        let event = self.gemini.as_mut()?.next_event();
-        event.or_else(|| if self.loopback.has_work() { self.loopback.next_event() } else { None })
+    fn next_event_of_all(&mut self) -> Option<Event> {
+        self.in_turn().find_map(|which| on!(self.there_mut(which), btl => btl?.next_event()))
+    }
+
+    /// All transports, beginning with the one whose turn it is.
+    fn in_turn(&self) -> impl Iterator<Item = Reached> + use<> {
+        let count = Reached::ALL.len();
+        let first = self.turn % count;
+        (first..first + count).map(move |place| Reached::ALL[place % count])
     }
 }

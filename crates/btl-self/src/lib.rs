@@ -134,6 +134,10 @@ fn slab_key(key: &RemoteKey) -> Option<u32> {
 }
 
 impl Btl for Loopback {
+    fn reaches(&self, peer: Peer) -> bool {
+        peer == self.me
+    }
+
     fn limits(&self, _peer: Peer) -> &Limits {
         &self.limits
     }

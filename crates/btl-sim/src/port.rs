@@ -93,6 +93,10 @@ impl State {
 }
 
 impl Btl for Port {
+    fn reaches(&self, peer: Peer) -> bool {
+        peer.0 < self.state.borrow().options.ranks
+    }
+
     fn limits(&self, _: Peer) -> &Limits {
         &self.limits
     }

@@ -231,11 +231,6 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         self.frags.is_empty() && self.transfers.is_empty() && self.wanting.is_empty() && self.is_quiet()
     }
 
-    /// Whether, in addition, all that was sent has arrived: this process may stop making progress.
-    pub fn is_flushed(&self) -> bool {
-        self.is_idle() && self.messages_out == 0 && self.transfers_out == 0
-    }
-
     /// Whether nothing needs turns of ours.
     fn is_quiet(&self) -> bool {
         self.again.is_empty()
@@ -339,6 +334,10 @@ fn limits(params: &UgniParams, plan: &Plan) -> Limits {
 }
 
 impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
+    fn reaches(&self, peer: Peer) -> bool {
+        (peer.0 as usize) < self.job.peers.len()
+    }
+
     #[inline(always)]
     fn limits(&self, _peer: Peer) -> &Limits {
         &self.limits
@@ -436,6 +435,11 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
     /// The queue of what has left has an entry for every message on its way.
     fn is_full(&self, _peer: Peer) -> bool {
         self.messages_out >= self.params.local_cq_size as u32
+    }
+
+    /// Whether nothing is under way and all that was sent has arrived: this process may stop making progress.
+    fn is_flushed(&self) -> bool {
+        self.is_idle() && self.messages_out == 0 && self.transfers_out == 0
     }
 
     fn advertise_congestion(&mut self, _on: bool) -> bool {

@@ -103,6 +103,10 @@ impl Vader {
 }
 
 impl Btl for Vader {
+    fn reaches(&self, peer: Peer) -> bool {
+        Vader::reaches(self, peer)
+    }
+
     #[inline(always)]
     fn limits(&self, _peer: Peer) -> &Limits {
         &self.limits
@@ -220,7 +224,7 @@ impl Btl for Vader {
             false => self.doorbell.arm(barrier)?,
         };
         if self.finds_missed_cell() {
-            self.doorbell.disarm();
+            // Another thread may be armed, so the announcement stays; at worst a sender wakes nobody.
             return None;
         }
         Some(Sleep::Word { address: self.doorbell.address(), expected })

@@ -157,6 +157,9 @@ pub enum Sleep {
 
 /// A byte transfer layer; see the module's documentation for the promises.
 pub trait Btl {
+    /// Whether this transport leads to `peer`. All other methods are called for such peers only.
+    fn reaches(&self, peer: Peer) -> bool;
+
     /// The limits towards `peer`; constant while the peer lives.
     fn limits(&self, peer: Peer) -> &Limits;
 
@@ -266,6 +269,11 @@ pub trait Btl {
         false
     }
 
+    /// Whether nothing that was sent still depends on this process's work.
+    fn is_flushed(&self) -> bool {
+        true
+    }
+
     /// Tells all peers whether this process still wants eager payload. Returns `false` where the transport
     /// has no such word; the layer above then sends messages of its own.
     fn advertise_congestion(&mut self, on: bool) -> bool;
@@ -282,7 +290,7 @@ pub trait Btl {
     /// ```
     /// In this order no wake-up is lost: either the poll after `arm` sees what was published, or its publisher sees that
     /// the owner sleeps. `None`: nothing to sleep on, or work that nobody announces. The owner keeps polling then, and
-    /// does not disarm.
+    /// does not disarm; an announcement that is not taken back costs a sender one wake-up in vain, no more.
     ///
     /// *What ends the sleep.* A message, an event, and room: if anything was refused with [`Busy`] or [`Refusal::Busy`] since
     /// the last `arm`, the sleep ends when the owner should try again. The owner has tried all that waits for room since it

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use abi::{Error, Result};
+use btl::Btl;
 use ffi::StrOut;
 
 use crate::alloc::RegisteredPool;

@@ -44,6 +44,14 @@ impl Charged {
 const INLINE_HEAD: usize = 4;
 
 impl Btl for Charged {
+    fn reaches(&self, peer: Peer) -> bool {
+        self.ugni.reaches(peer)
+    }
+
+    fn is_flushed(&self) -> bool {
+        self.ugni.is_flushed()
+    }
+
     fn limits(&self, peer: Peer) -> &Limits {
         self.ugni.limits(peer)
     }

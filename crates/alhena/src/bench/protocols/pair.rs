@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use btl::Peer;
+use btl::{Btl, Peer};
 use btl_ugni::{Job, PeerAddress, SetupError, Stats, Ugni, UgniParams};
 use gni::{Gni, InstId, JobKey, Modes, PeAddr, Time};
 use gni_soft::inproc::{InProc, World, WorldConfig};
