@@ -248,21 +248,22 @@ impl Ob1 {
         sent.is_ok()
     }
 
-    /// Gives each transfer that wants one a turn.
+    /// Gives each transfer that wants one a turn. Returns 0 if the transport refused all of them.
     fn take_turns<B: FastPath>(&mut self, btl: &mut B) -> usize {
         let turns = self.work.len();
+        let mut moved = 0;
         for _ in 0..turns {
             let Some(id) = self.work.pop_front() else { break };
             match self.requests.get(id.0).map(|request| &request.state) {
                 Some(State::Send(_)) => {
-                    self.stream(btl, id);
+                    moved += usize::from(self.stream(btl, id));
                     self.put(btl, id);
                 }
                 Some(State::Receive(_)) => self.get(btl, id),
                 _ => {}
             }
         }
-        turns - self.work.len().min(turns)
+        moved + turns - self.work.len().min(turns)
     }
 
     /// Kept payload grew, by a message of `peer`: congestion begins at half of the cap.

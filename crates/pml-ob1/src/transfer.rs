@@ -9,11 +9,11 @@ use crate::request::{Pieces, ReceiveStage, SendStage, State, split_cookie};
 use crate::{Ob1, sending};
 
 impl Ob1 {
-    /// Sends the next fragments of a message: a few, then others have their turn.
-    pub(crate) fn stream<B: FastPath>(&mut self, btl: &mut B, id: ReqId) {
-        let Some(send) = sending(&mut self.requests, id) else { return };
-        let SendStage::Streaming { receiver, mut next, end } = send.stage else { return };
-        let peer = send.to.peer;
+    /// Sends the next fragments of a message: a few, then others have their turn. Whether the transport took any.
+    pub(crate) fn stream<B: FastPath>(&mut self, btl: &mut B, id: ReqId) -> bool {
+        let Some(send) = sending(&mut self.requests, id) else { return false };
+        let SendStage::Streaming { receiver, mut next, end } = send.stage else { return false };
+        let (peer, before) = (send.to.peer, next);
         let max = send.fragment(btl.limits(peer));
         for _ in 0..self.config.fragments_per_turn.max(1) {
             let len = (end - next).min(max);
@@ -29,6 +29,7 @@ impl Ob1 {
             send.stage = SendStage::Streaming { receiver, next, end };
             self.work.push_back(id);
         }
+        next > before
     }
 
     /// Starts the next puts of a message; at the end tells the receiver.

@@ -194,3 +194,27 @@ fn what_a_lost_peer_had_sent_whole_can_be_received() {
     let offer = world.ranks[1].irecv(&from(0, 2), contiguous(&mut sink));
     assert_eq!(world.ranks[1].ob1.take(offer).unwrap().error, abi::ERR_PROC_ABORTED);
 }
+
+/// A turn that moves fragments says so. An owner sleeps after a turn in which nothing happened, and no room ends the sleep of
+/// one that was not refused.
+#[test]
+fn a_turn_that_moves_fragments_counts() {
+    let plain = Options::new(2);
+    let limits = btl::Limits { get: false, put: false, max_send: 4096, ..plain.limits };
+    let mut world = World::plain(Options { limits, ..plain });
+    let mut source = content(5, 400_000);
+    let mut sink = vec![0; source.len()];
+    let [sender, receiver] = &mut world.ranks[..] else { panic!("two ranks") };
+    let received = receiver.irecv(&from(0, 1), contiguous(&mut sink));
+    let sent = sender.isend(&to(1, 0, 1), contiguous(&mut source), Mode::Standard).expect("by rendezvous");
+    receiver.progress();
+    while sender.ob1.poll(sent).is_none() {
+        assert!(sender.progress() > 0, "there is room for every fragment");
+    }
+    world.settle();
+    for (rank, id) in [(0, sent), (1, received)] {
+        assert!(world.ranks[rank].ob1.take(id).is_some());
+    }
+    assert!(sink == source);
+    world.assert_clean();
+}
