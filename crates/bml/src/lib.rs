@@ -200,9 +200,9 @@ impl Bml {
         Ok(peer)
     }
 
-    /// The transport of this node's processes, for what they share beyond messages.
-    pub fn vader(&self) -> Option<&Vader> {
-        self.vader.as_ref()
+    /// Whether the fast verbs lead anywhere: they are vader's.
+    pub fn has_fast_verbs(&self) -> bool {
+        self.vader.is_some()
     }
 
     /// The transport over Gemini, for what it counts.
@@ -221,11 +221,6 @@ impl Bml {
         let mut descriptors = Vec::new();
         on_each!(self.there(), btl => descriptors.extend(btl.descriptor()));
         descriptors
-    }
-
-    /// As [`Bml::vader`], to reach into other processes' memory.
-    pub fn vader_mut(&mut self) -> Option<&mut Vader> {
-        self.vader.as_mut()
     }
 
     /// Payload moved so far, by transport.

@@ -11,6 +11,7 @@ use gni::{InstId, JobKey, Modes, PeAddr, Time};
 use gni_soft::NicConfig;
 use gni_soft::host::{self, HostConfig, SharedDoorbell};
 use mem::UserMem;
+use node::Node;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -37,16 +38,16 @@ mod mixed {
     use super::*;
     /// Two ranks of one node, which share memory and sleep on doorbells there, and one of another node of this host.
     fn world() -> World<Bml> {
-        let (bytes, params) = (segment_bytes(2), VaderParams::default());
-        let file = Arc::new(common::memory_file(bytes));
-        let attach = |index| Vader::attach(common::node(&file, bytes, index, 2), &params).unwrap();
-        let vaders: Vec<_> = (0..2).map(attach).map(Some).chain([None]).collect();
-        let shared = |vader: &Vader| SharedDoorbell {
-            doorbell: vader.doorbell(),
+        let params = VaderParams::default();
+        let file = Arc::new(common::memory_file(segment_bytes(2)));
+        let nodes: Vec<_> = (0..2).map(|index| common::node(&file, &params, index, 2)).collect();
+        let shared = |node: &Arc<Node>| SharedDoorbell {
+            doorbell: node.doorbell(),
             file: Arc::clone(&file),
-            offset: vader.doorbell_offset(),
+            offset: node.doorbell_offset(),
         };
-        let geminis = geminis(vaders.iter().map(|vader| vader.as_ref().map(shared)).collect());
+        let geminis = geminis(nodes.iter().map(shared).map(Some).chain([None]).collect());
+        let vaders = nodes.into_iter().map(|node| Some(Vader::new(node, &params))).chain([None]);
         let table = |((index, gemini), vader)| Bml::new(Peer(index), 3, vader, Some(gemini)).unwrap();
         met(World { ends: (0..).zip(geminis).zip(vaders).map(table).collect() })
     }

@@ -3,7 +3,8 @@
 mod common;
 
 use btl_conformance::World;
-use btl_vader::{SingleCopy, Vader, VaderParams};
+use btl_vader::{Vader, VaderParams};
+use node::{Node, NodeParams, SingleCopy};
 
 mod a_pair {
     use super::*;
@@ -35,9 +36,11 @@ mod few_fastboxes {
 mod only_cells {
     use super::*;
     fn world() -> World<Vader> {
-        let single_copy_mechanism = SingleCopy::Off;
-        let params = VaderParams { max_fastboxes: 0, single_copy_mechanism, ..VaderParams::default() };
-        World { ends: common::attach_all(3, &params) }
+        let params = VaderParams { max_fastboxes: 0, ..VaderParams::default() };
+        let off = NodeParams { single_copy_mechanism: SingleCopy::Off, ..NodeParams::default() };
+        let fd = common::memory_file(btl_vader::segment_bytes(3));
+        let node = |index| Node::attach(common::place(&fd, &params, index, 3), &off).unwrap();
+        World { ends: (0..3).map(|index| Vader::new(node(index), &params)).collect() }
     }
     btl_conformance::suite!(world);
 }
@@ -79,15 +82,18 @@ mod mapped {
         }
     }
 
-    fn ends(count: usize, device: &SameProcess) -> Vec<Vader> {
-        let params = VaderParams::default();
-        let bytes = btl_vader::segment_bytes(count);
-        let fd = common::memory_file(bytes);
+    fn nodes(count: usize, device: &SameProcess) -> Vec<Arc<Node>> {
+        let (params, fd) = (VaderParams::default(), common::memory_file(btl_vader::segment_bytes(count)));
         let attach = |index| {
-            let node = common::node(&fd, bytes, index, count);
-            Vader::attach_with(node, &params, Some(Box::new(device.clone()))).unwrap()
+            let place = common::place(&fd, &params, index, count);
+            Node::attach_with(place, &NodeParams::default(), Some(Box::new(device.clone()))).unwrap()
         };
         (0..count).map(attach).collect()
+    }
+
+    fn ends(count: usize, device: &SameProcess) -> Vec<Vader> {
+        let end = |node| Vader::new(node, &VaderParams::default());
+        nodes(count, device).into_iter().map(end).collect()
     }
 
     fn world() -> World<Vader> {
@@ -122,8 +128,8 @@ mod mapped {
     #[test]
     fn a_refusal_falls_back() {
         let device = SameProcess { refuses: true, ..SameProcess::default() };
-        let mut ends = ends(2, &device);
-        assert!(ends[0].can_read(Peer(1)));
+        let nodes = nodes(2, &device);
+        assert!(nodes[0].can_read(Peer(1)));
         assert_eq!(device.attached.load(Ordering::Relaxed), 0);
     }
 }

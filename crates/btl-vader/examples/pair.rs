@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use btl::{Access, Btl, Event, Peer, RemoteKey};
-use btl_vader::{Attach, Vader, VaderParams, segment_bytes};
+use btl_vader::{Vader, VaderParams, segment_bytes};
 use mem::UserMem;
+use node::{Attach, Node, NodeParams};
 
 const ROUNDS: usize = 9;
 const WINDOW: usize = 64;
@@ -277,17 +278,19 @@ fn start() -> Pair {
     let pids = if first { vec![parent, child] } else { vec![parent, std::process::id() as i32] };
     pin(usize::from(!first));
     platform::ptracer::allow(if first { child } else { parent });
-    let node = Attach {
+    let values = mca::Values::from_variables(std::env::vars());
+    let params = VaderParams::read(&values).expect("parameters");
+    let place = Attach {
         fd,
-        bytes,
+        layout: params.layout(2, bytes),
         local_index: usize::from(!first),
         local_peers: vec![Peer(0), Peer(1)],
         pids,
         oversubscribed: false,
         guard_pid: None,
     };
-    let params = VaderParams::read(&mca::Values::from_variables(std::env::vars())).expect("parameters");
-    let vader = Vader::attach(node, &params).expect("attached");
+    let node = Node::attach(place, &NodeParams::read(&values).expect("parameters")).expect("attached");
+    let vader = Vader::new(node, &params);
     let (mine, theirs) = if first { (to_child[1], to_parent[0]) } else { (to_parent[1], to_child[0]) };
     // SAFETY: one byte each way: both have attached.
     unsafe {

@@ -6,14 +6,12 @@
 
 use btl::{Access, Peer};
 use mem::UserMem;
+use node::{Node, Process, Runs, Way, ring};
 use platform::cma;
 use platform::pidfd::Pidfd;
 use shm::joint::{Control, GENERATIONS, Generation, Job};
 
-use crate::mapped::Mapped;
-use crate::scattered::{self, Runs, TABLE, Way};
-use crate::sending::ring;
-use crate::single_copy::{Process, Reach};
+use crate::single_copy::TABLE;
 use crate::transport::Vader;
 
 /// Exposed memory that its owner may help to copy.
@@ -110,16 +108,12 @@ impl Vader {
         for offer in open {
             let control = &controls[offer.index as usize];
             let Some(job) = control.job(offer.generation) else { continue };
-            let Some(Reach::Proven(pid)) = self.links.get(offer.receiver as usize).map(|link| link.reach)
-            else {
-                continue;
-            };
+            let Some(process) = self.node.reached(offer.receiver) else { continue };
             if !offer.allows(&job) {
                 continue;
             }
             let Some(chunk) = control.claim(offer.generation, job.chunks()) else { continue };
-            let process = Process { local: offer.receiver, pid };
-            match offer.push(process, &mut self.mapped, &job, chunk) {
+            match offer.push(&self.node, process, &job, chunk) {
                 Ok(()) => {
                     offer.pushed += 1;
                     control.pushed(offer.generation, offer.pushed);
@@ -144,25 +138,18 @@ impl Offer {
         within && job.receiver == self.receiver && job.chunk > 0
     }
 
-    fn push(
-        &mut self,
-        process: Process,
-        mapped: &mut Option<Mapped>,
-        job: &Job,
-        chunk: u64,
-    ) -> Result<(), cma::Failure> {
+    fn push(&mut self, node: &Node, process: Process, job: &Job, chunk: u64) -> Result<(), cma::Failure> {
         let (start, len) = job.part(chunk);
         if let Exposed::One(memory) = self.memory
             && job.target & TABLE == 0
         {
             let part = memory.part((job.offset + start) as usize, len as usize);
-            return process.copy(mapped, job.target.wrapping_add(start), part, Access::Write);
+            return node.copy(process, job.target.wrapping_add(start), part, Access::Write);
         }
-        let pid = process.pid;
         if self.target.as_ref().is_none_or(|(address, _)| *address != job.target) {
             let runs = match job.target & TABLE {
                 0 => Runs::one(job.target, job.len),
-                _ => Runs::fetch(pid, job.target & !TABLE).map_err(|_| cma::Failure::Fault)?,
+                _ => node.fetch_runs(process, job.target & !TABLE).map_err(|_| cma::Failure::Fault)?,
             };
             self.target = Some((job.target, runs));
         }
@@ -178,7 +165,7 @@ impl Offer {
         };
         // SAFETY: the memory's constructor vouches that each run may be read until it is concealed, which ends the
         // offer.
-        unsafe { scattered::copy(pid, Way::Push, (ours, job.offset + start), (theirs, start), len) }
+        unsafe { node.copy_runs(process, Way::Push, (ours, job.offset + start), (theirs, start), len) }
     }
 }
 

@@ -19,24 +19,19 @@
 //! fastbox. So the messages from one peer arrive in the order in which they were sent: this transport promises
 //! more than the contract asks.
 //!
+//! The mapping, the doorbells and the ways into other processes' memory are the [`Node`](node::Node)'s, on which this
+//! transport stands.
+//!
 //! No helper thread, no signal handler; a forked child does not have the mapping.
 
-mod area;
 mod arrivals;
 mod attach;
-mod huge_pages;
 mod joint_copy;
 mod link;
-mod mapped;
 mod params;
-mod scattered;
 mod sending;
 mod single_copy;
 mod transport;
-mod turn;
 
-pub use area::{AreaName, NodeArea};
-pub use attach::{Attach, Error};
-pub use params::{SingleCopy, VaderParams, segment_bytes};
-pub use shm::record::WORDS as NOTE_WORDS;
+pub use params::{VaderParams, segment_bytes};
 pub use transport::Vader;

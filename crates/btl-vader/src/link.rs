@@ -7,8 +7,6 @@ use shm::doorbell::Doorbell;
 use shm::fastbox;
 use shm::queue::Queue;
 
-use crate::single_copy::Reach;
-
 /// One peer, as this process sees it.
 #[derive(Debug)]
 pub(crate) struct Link {
@@ -29,16 +27,11 @@ pub(crate) struct Link {
     pub claimed: Option<u32>,
     /// The peer's name above.
     pub peer: Peer,
-    /// Whether and how its memory can be reached.
-    pub reach: Reach,
     /// Copies from it that are to be made alone, since lately memory of ours was on offer at the same time.
     pub alone: u8,
     /// Payload sent to it, in bytes.
     pub sent: u64,
 }
-
-/// No place on this node.
-pub(crate) const NONE: u32 = u32::MAX;
 
 /// In a note through a fastbox, which names a cell: it is one of the receiver's, that the sender has borrowed.
 pub(crate) const BORROWED: u64 = 1 << 32;

@@ -2,18 +2,6 @@
 
 use shm::{Layout, Shape};
 
-mca::choice! {
-    /// How memory of another process is reached without an intermediate copy.
-    pub enum SingleCopy {
-        /// `process_vm_readv` and `process_vm_writev`.
-        Cma = "cma",
-        /// Mapped by `/dev/xpmem`, where that is there, or else as `cma`.
-        Xpmem = "xpmem",
-        /// Not at all: long messages go through shared memory in fragments.
-        Off = "none",
-    }
-}
-
 mca::params! {
     /// Parameters of the shared-memory transport.
     pub struct VaderParams("btl_vader_") {
@@ -26,14 +14,8 @@ mca::params! {
         max_fastboxes: mca::Int = "32", range 0 to 256;
         /// Messages to a peer after which it gets a fastbox.
         fastbox_threshold: mca::Int = "4", range 0 to 1000000, alias "btl_sm_fbox_threshold";
-        /// How long messages cross without an intermediate copy.
-        single_copy_mechanism: SingleCopy = "cma", alias "btl_sm_single_copy_mechanism";
         /// Let sender and receiver of a long message copy it together.
         cooperative: mca::Bool = "true";
-        /// Put memory that long messages are copied from or into again and again onto huge pages, as far as the system
-        /// has them; so too what datatypes with holes are packed from and unpacked into. It may take up to one huge page
-        /// more at either end of a buffer.
-        huge_pages: mca::Bool = "true";
         /// Piece in which long messages are copied, between two looks for other work.
         chunk: mca::Size = "128k", unit "bytes", range 4096 to 67108864;
     }
@@ -110,6 +92,7 @@ fn cells(ranks: usize, fastboxes: usize) -> [usize; 2] {
 #[cfg(test)]
 mod tests {
     use super::{VaderParams, segment_bytes};
+    use shm::{Layout, Shape};
 
     #[test]
     fn segments_stay_small() {
@@ -127,6 +110,7 @@ mod tests {
             let layout = params.layout(ranks, segment_bytes(ranks));
             assert!(layout.bytes() as u64 <= segment_bytes(ranks));
             assert!(layout.shape().blocks.is_power_of_two());
+            assert!(Layout::new(Shape::without_messages(ranks)).bytes() < layout.bytes());
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use btl::{Asleep, Busy, Peer};
 use mem::{PeerSpace, Source};
-use platform::futex;
-use shm::doorbell::Doorbell;
+use node::ring;
 use shm::fastbox;
 
 use crate::link::{BORROWED, Entry};
@@ -213,14 +212,4 @@ impl Vader {
         let missing = std::mem::take(&mut self.cell_was_missing);
         missing.iter().zip(&self.cells).any(|(&missing, pool)| missing && pool.has_free())
     }
-}
-
-#[inline(always)]
-pub(crate) fn ring(doorbell: &Doorbell) {
-    doorbell.ring(|word| futex::wake(word, i32::MAX));
-}
-
-/// Wakes the owners that sleep.
-pub(crate) fn ring_each(doorbells: impl Iterator<Item = &'static Doorbell> + Clone) {
-    Doorbell::ring_each(doorbells, |word| futex::wake(word, i32::MAX));
 }

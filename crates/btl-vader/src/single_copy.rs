@@ -2,34 +2,20 @@
 //!
 //! A key is `[address, length, offer]` in the memory of the process that exposed it; nothing is registered. The
 //! offer names a control block by which the owner helps (see [`crate::joint_copy`]), or is 0. For memory in several runs
-//! the address is that of a table (see [`crate::scattered`]). Before
-//! the first copy the pair is tried out: each process publishes a random number and its address, and only a
-//! process id whose memory holds that number there is believed. A refusal, at once or later, is final for the
-//! pair, and the layer above uses another protocol.
+//! the address is that of a table ([`node::Runs`]). The node says whose memory can be reached; where it refuses, the
+//! layer above uses another protocol.
 
 use btl::{Access, Event, Peer, Refusal, RemoteKey};
 use mem::UserMem;
+use node::{MOST_RUNS, Node, Process, Runs, Way};
 use platform::cma;
-use shm::Segment;
 use shm::joint::Job;
-use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::Ordering;
 
 use crate::joint_copy::{Exposed, Share, Step};
-use crate::mapped::Mapped;
-use crate::scattered::{self, MOST_RUNS, Runs, TABLE, Way};
 use crate::transport::Vader;
 
-/// What is known about a peer's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reach {
-    /// Not tried yet; the supposed process id.
-    Untried(i32),
-    /// Reached by this process id.
-    Proven(i32),
-    /// Cannot be reached.
-    Refused,
-}
+/// Set in an address that is that of a table. No user address of a process has this bit.
+pub(crate) const TABLE: u64 = 1 << 63;
 
 /// A get or put under way.
 #[derive(Debug)]
@@ -41,37 +27,6 @@ pub(crate) struct Copy {
     len: usize,
     done: usize,
     cookie: u64,
-}
-
-/// A process of this node whose memory is reached.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Process {
-    /// Its place on the node.
-    pub local: u32,
-    pub pid: i32,
-}
-
-impl Process {
-    /// Copies between `memory` and `remote` of the process: through what is mapped, or by the kernel.
-    pub(crate) fn copy(
-        self,
-        mapped: &mut Option<Mapped>,
-        remote: u64,
-        memory: UserMem,
-        access: Access,
-    ) -> Result<(), cma::Failure> {
-        if let Some(mapped) = mapped.as_mut().filter(|mapped| mapped.reaches(self.local)) {
-            return mapped.copy(self.local, remote, memory, access);
-        }
-        let here = memory.address() as *mut u8;
-        // SAFETY: the memory's constructor vouches that it may be read and written until the copy is reported.
-        unsafe {
-            match access {
-                Access::Read => cma::read(self.pid, remote, here, memory.len()),
-                Access::Write => cma::write(self.pid, remote, here, memory.len()),
-            }
-        }
-    }
 }
 
 /// From where to where.
@@ -104,62 +59,10 @@ const CHUNKS_ALONE: usize = 32;
 /// has enough to pull. What is pushed would also leave the cache of the process that reads it again and again.
 const ALONE_AFTERWARDS: u8 = 16;
 
-/// Publishes a random number of our own at a stable address, by which peers know us.
-pub(crate) fn publish_identity(segment: &Segment, me: usize) -> Box<u64> {
-    let nonce = Box::new(RandomState::new().hash_one(me) | 1);
-    let identity = segment.identity(me);
-    identity.nonce.store(*nonce, Ordering::Relaxed);
-    // Pairs with the Acquire in `prove`.
-    identity.address.store(&raw const *nonce as u64, Ordering::Release);
-    nonce
-}
-
-/// Whether `pid` is the process that published `rank`'s identity, and lets us read its memory.
-fn prove(segment: &Segment, rank: usize, pid: i32) -> bool {
-    let identity = segment.identity(rank);
-    let address = identity.address.load(Ordering::Acquire);
-    let expected = identity.nonce.load(Ordering::Relaxed);
-    let mut found = 0u64;
-    // SAFETY: `found` holds eight bytes.
-    let read = unsafe { cma::read(pid, address, (&raw mut found).cast(), 8) };
-    read.is_ok() && found == expected && expected != 0
-}
-
 impl Vader {
-    /// The process id by which `peer`'s memory can be reached, if it can.
-    fn reach(&mut self, peer: Peer) -> Option<i32> {
-        let local = self.local_of[peer.0 as usize] as usize;
-        let link = &mut self.links[local];
-        if let Reach::Untried(pid) = link.reach {
-            let met = self.mapped.as_mut().is_some_and(|mapped| mapped.meet(&self.segment, local))
-                || prove(&self.segment, local, pid);
-            link.reach = if met { Reach::Proven(pid) } else { Reach::Refused };
-        }
-        match link.reach {
-            Reach::Proven(pid) => Some(pid),
-            _ => None,
-        }
-    }
-
-    /// Whether this process can read `peer`'s memory; tried out the first time.
-    pub fn can_read(&mut self, peer: Peer) -> bool {
-        self.reach(peer).is_some()
-    }
-
-    /// Copies from `remote` in `peer`'s memory into `memory`, at once.
-    ///
-    /// # Errors
-    /// [`Refusal::Unfit`]: the peer cannot be read, or not there.
-    pub fn read(&mut self, peer: Peer, remote: u64, memory: UserMem) -> Result<(), Refusal> {
-        self.huge_pages.count(memory);
-        let pid = self.reach(peer).ok_or(Refusal::Unfit)?;
-        let process = Process { local: self.local_of[peer.0 as usize], pid };
-        process.copy(&mut self.mapped, remote, memory, Access::Read).map_err(|_| Refusal::Unfit)
-    }
-
-    /// Peers are about to read this memory.
-    pub fn expect_reads(&mut self, memory: UserMem) {
-        self.huge_pages.count(memory);
+    /// The process of `peer`, if its memory can be reached.
+    fn reach(&self, peer: Peer) -> Result<Process, Refusal> {
+        self.node.reach(self.local_of[peer.0 as usize]).ok_or(Refusal::Unfit)
     }
 
     pub(crate) fn make_key(
@@ -168,9 +71,9 @@ impl Vader {
         memory: UserMem,
         access: Access,
     ) -> Result<RemoteKey, Refusal> {
-        self.huge_pages.count(memory);
+        self.node.expect_copies(memory);
         // What we may do with the peer's memory, it may do with ours: same user, same rules.
-        self.reach(peer).ok_or(Refusal::Unfit)?;
+        self.reach(peer)?;
         let receiver = self.local_of[peer.0 as usize];
         let exposed = || Exposed::One(memory);
         let offer =
@@ -180,7 +83,7 @@ impl Vader {
     }
 
     pub(crate) fn make_key_of_runs(&mut self, peer: Peer, runs: &[UserMem]) -> Result<RemoteKey, Refusal> {
-        self.reach(peer).ok_or(Refusal::Unfit)?;
+        self.reach(peer)?;
         if runs.len() > MOST_RUNS {
             return Err(Refusal::Unfit);
         }
@@ -211,14 +114,14 @@ impl Vader {
         offset: u64,
         cookie: u64,
     ) -> Result<(), Refusal> {
-        let pid = self.reach(peer).ok_or(Refusal::Unfit)?;
+        let process = self.reach(peer)?;
         let [address, exposed, offer] = key.0;
         let ours = Runs::of(runs);
         let len = ours.len();
         let end = offset.checked_add(len).filter(|&end| end <= exposed).ok_or(Refusal::Unfit)?;
         let theirs = match address & TABLE {
             0 => Runs::one(address, exposed),
-            _ => Runs::fetch(pid, address & !TABLE)?,
+            _ => self.node.fetch_runs(process, address & !TABLE)?,
         };
         if runs.len() > MOST_RUNS || theirs.len() < end {
             return Err(Refusal::Unfit);
@@ -232,15 +135,14 @@ impl Vader {
             }
         };
         let what = What::Scattered(Box::new(Scattered { ours, _table: table, theirs, offset }));
-        self.start(peer, pid, what, len as usize, cookie, Some((offer, target, offset)));
+        self.start((peer, process), what, len as usize, cookie, Some((offer, target, offset)));
         Ok(())
     }
 
     /// Queues a copy; `help` is the owner's offer, where it is to write to, and the first byte wanted.
     fn start(
         &mut self,
-        peer: Peer,
-        pid: i32,
+        (peer, process): (Peer, Process),
         what: What,
         len: usize,
         cookie: u64,
@@ -252,8 +154,6 @@ impl Vader {
             let chunk = self.chunk.min((len / 2).next_multiple_of(4096)) as u64;
             self.share(peer, offer, Job { target, offset, len: len as u64, chunk, receiver: self.me })
         });
-        let local = self.local_of[peer.0 as usize];
-        let process = Process { local, pid };
         self.copies.push_back(Copy { share, process, what, len, done: 0, cookie });
         self.busy = true;
     }
@@ -267,8 +167,8 @@ impl Vader {
         cookie: u64,
         access: Access,
     ) -> Result<(), Refusal> {
-        let pid = self.reach(peer).ok_or(Refusal::Unfit)?;
-        self.huge_pages.count(memory);
+        let process = self.reach(peer)?;
+        self.node.expect_copies(memory);
         let [address, exposed, offer] = key.0;
         let end = offset.checked_add(memory.len() as u64).ok_or(Refusal::Unfit)?;
         if end > exposed {
@@ -283,7 +183,7 @@ impl Vader {
         }
         let what = What::Plain { remote: address.wrapping_add(offset), memory, access };
         let help = (access == Access::Read).then_some((offer, memory.address() as u64, offset));
-        self.start(peer, pid, what, memory.len(), cookie, help);
+        self.start((peer, process), what, memory.len(), cookie, help);
         Ok(())
     }
 
@@ -304,14 +204,14 @@ impl Vader {
 
     fn advance_copy(&mut self) -> Option<Event> {
         let mut copy = self.copies.pop_front()?;
-        let link = &mut self.links[copy.process.local as usize];
+        let link = &mut self.links[copy.process.place() as usize];
         if !self.offers.is_empty() {
             link.alone = ALONE_AFTERWARDS;
         }
         let share = copy.share.take().filter(|share| share.is_open() || link.alone == 0);
         let outcome = match share {
             Some(share) => self.advance_together(&mut copy, share),
-            None => copy.advance(&mut self.mapped, self.chunk * CHUNKS_ALONE),
+            None => copy.advance(&self.node, self.chunk * CHUNKS_ALONE),
         };
         match outcome {
             Ok(false) => {
@@ -320,14 +220,14 @@ impl Vader {
             }
             Ok(true) => {
                 self.copied += copy.len as u64;
-                let link = &mut self.links[copy.process.local as usize];
+                let link = &mut self.links[copy.process.place() as usize];
                 link.alone = link.alone.saturating_sub(1);
                 Some(Event::Done(copy.cookie))
             }
             Err(failure) => {
-                let link = &mut self.links[copy.process.local as usize];
+                let link = &mut self.links[copy.process.place() as usize];
                 match failure {
-                    cma::Failure::Refused => link.reach = Reach::Refused,
+                    cma::Failure::Refused => self.node.refuse(copy.process),
                     cma::Failure::Gone => {
                         let lost = Event::PeerLost(link.peer);
                         self.report(lost);
@@ -341,15 +241,15 @@ impl Vader {
 
     /// One step of a joint copy; whether it was the last.
     fn advance_together(&mut self, copy: &mut Copy, mut share: Share) -> Result<bool, cma::Failure> {
-        match share.step(copy.process.pid, || self.wake_owner(copy.process.local)) {
+        match share.step(copy.process.pid(), || self.wake_owner(copy.process.place())) {
             Step::Done => return Ok(true),
             Step::Ended => return Err(cma::Failure::Fault),
             Step::Lost => return Err(cma::Failure::Gone),
             Step::Wait => {}
             Step::Pull(chunk) => {
                 let (start, len) = share.part(chunk);
-                if let Err(failure) = copy.move_part(&mut self.mapped, start, len) {
-                    share.give_up(copy.process.pid);
+                if let Err(failure) = copy.move_part(&self.node, start, len) {
+                    share.give_up(copy.process.pid());
                     return Err(failure);
                 }
                 share.pulled();
@@ -362,25 +262,25 @@ impl Vader {
 
 impl Copy {
     /// Moves at most `chunk` bytes; whether that was the last of them.
-    fn advance(&mut self, mapped: &mut Option<Mapped>, chunk: usize) -> Result<bool, cma::Failure> {
+    fn advance(&mut self, node: &Node, chunk: usize) -> Result<bool, cma::Failure> {
         let len = chunk.min(self.len - self.done);
-        self.move_part(mapped, self.done, len)?;
+        self.move_part(node, self.done, len)?;
         self.done += len;
         Ok(self.done == self.len)
     }
 
     /// Moves `len` bytes from `start` on.
-    fn move_part(&self, mapped: &mut Option<Mapped>, start: usize, len: usize) -> Result<(), cma::Failure> {
+    fn move_part(&self, node: &Node, start: usize, len: usize) -> Result<(), cma::Failure> {
         match &self.what {
             What::Plain { remote, memory, access } => {
                 let remote = remote.wrapping_add(start as u64);
-                self.process.copy(mapped, remote, memory.part(start, len), *access)
+                node.copy(self.process, remote, memory.part(start, len), *access)
             }
             What::Scattered(scattered) => {
                 let Scattered { ours, theirs, offset, .. } = scattered.as_ref();
                 let (ours, theirs) = ((ours, start as u64), (theirs, offset + start as u64));
                 // SAFETY: the memory's constructor vouches that each run may be written until the copy is reported.
-                unsafe { scattered::copy(self.process.pid, Way::Pull, ours, theirs, len as u64) }
+                unsafe { node.copy_runs(self.process, Way::Pull, ours, theirs, len as u64) }
             }
         }
     }

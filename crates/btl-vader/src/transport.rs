@@ -2,29 +2,28 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
 use btl::{
     Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Route,
     Sleep, Take,
 };
 use mem::{Source, UserMem};
+use node::{NOWHERE, Node, ring};
 use shm::cell::Pool;
 use shm::doorbell::Doorbell;
 use shm::{Segment, queue};
 
 use crate::arrivals::Found;
-use crate::huge_pages::HugePages;
 use crate::joint_copy::Offers;
-use crate::link::{Link, NONE};
-use crate::mapped::Mapped;
-use crate::sending::ring;
+use crate::link::Link;
 use crate::single_copy::Copy;
 
-/// One process's end of the shared-memory transport; see [`Vader::attach`].
+/// One process's end of the shared-memory transport; see [`Vader::new`].
 #[derive(Debug)]
 pub struct Vader {
-    /// Place on the node of each peer by its index above; `NONE` for peers elsewhere.
-    pub(crate) local_of: Box<[u32]>,
+    /// Place on the node of each peer by its index above; the node's own table.
+    pub(crate) local_of: Arc<[u32]>,
     /// By place on the node; our own one is there and unused.
     pub(crate) links: Box<[Link]>,
     /// Our place on the node.
@@ -49,12 +48,6 @@ pub struct Vader {
     pub(crate) cell_was_missing: [bool; 2],
     /// Our cells, small and large.
     pub(crate) cells: [Pool<'static>; 2],
-    /// The number by which peers know that our pid is ours. They read it at its published address.
-    pub(crate) _nonce: Box<u64>,
-    /// Peers' memory that is mapped here, where xpmem is used.
-    pub(crate) mapped: Option<Mapped>,
-    /// What long messages are copied from and into.
-    pub(crate) huge_pages: HugePages,
     /// Single copies under way.
     pub(crate) copies: VecDeque<Copy>,
     /// Bytes of them that are moved at once.
@@ -71,23 +64,20 @@ pub struct Vader {
     /// Payload of all single copies that were reported, in bytes.
     pub(crate) copied: u64,
     pub(crate) limits: Limits,
+    /// The node's, at hand.
     pub(crate) segment: Segment,
+    pub(crate) node: Arc<Node>,
 }
 
 impl Vader {
     /// Whether `peer` is another process of this node.
     pub fn reaches(&self, peer: Peer) -> bool {
-        self.local_of.get(peer.0 as usize).is_some_and(|&local| local != NONE && local != self.me)
+        self.local_of.get(peer.0 as usize).is_some_and(|&local| local != NOWHERE && local != self.me)
     }
 
-    /// What this process sleeps on, for transports that share it.
+    /// What this process sleeps on.
     pub fn doorbell(&self) -> &'static Doorbell {
         self.doorbell
-    }
-
-    /// Where in the node's segment this process's doorbell is, in bytes.
-    pub fn doorbell_offset(&self) -> u64 {
-        (self.segment.layout().doorbells() + self.me as usize * size_of::<Doorbell>()) as u64
     }
 
     /// Payload sent so far through shared memory, and payload fetched from or stored into peers' memory, in bytes.
@@ -157,7 +147,7 @@ impl Btl for Vader {
 
     fn takes_runs(&self, peer: Peer) -> bool {
         // What is mapped is reached without the kernel, which runs need.
-        self.limits(peer).get && self.mapped.is_none()
+        self.limits(peer).get && !self.node.maps_peers()
     }
 
     fn expose_runs(&mut self, peer: Peer, runs: &[UserMem]) -> Result<RemoteKey, Refusal> {
@@ -165,7 +155,7 @@ impl Btl for Vader {
     }
 
     fn expect_packing(&mut self, _peer: Peer, bounds: Range<usize>, runs: u64) {
-        self.huge_pages.count_packed(bounds, runs);
+        self.node.expect_packing(bounds, runs);
     }
 
     fn get_runs(

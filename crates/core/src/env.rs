@@ -13,6 +13,7 @@ use crate::facts::FACTS;
 use crate::group::Group;
 use crate::info::Info;
 use crate::state::{State, World};
+use crate::transport::Opened;
 use crate::wait::wait_actively;
 
 /// `MPI_Init`
@@ -59,11 +60,12 @@ fn join(t: &mut Token) {
     if job.rank == 0 && !job.is_native() {
         state.params.report_unknown();
     }
-    let (bml, ob1) = crate::transport::open(&mut job, &state.params).unwrap_or_else(|error| give_up(&error));
-    if bml.vader().is_none() {
+    let Opened { node, bml, ob1 } =
+        crate::transport::open(&mut job, &state.params).unwrap_or_else(|error| give_up(&error));
+    if !bml.has_fast_verbs() {
         state.comms.without_lines();
     }
-    (state.bml, state.ob1) = (bml, ob1);
+    (state.node, state.bml, state.ob1) = (node, bml, ob1);
     state.pool = RegisteredPool::new(state.params.rcache.pages());
     state.params.settle(job.oversubscribed);
     state.errhandlers.initial = state.params.mpi.initial_errhandler.into();

@@ -41,6 +41,7 @@ pub(crate) const ROOMS: &[(&str, &[mca::Param])] = &[
     ("btl", bml::BtlParams::PARAMS),
     ("btl_ugni", btl_ugni::UgniParams::PARAMS),
     ("btl_vader", btl_vader::VaderParams::PARAMS),
+    ("btl_vader", node::NodeParams::PARAMS),
     ("coll", crate::coll::CollParams::PARAMS),
     ("coll_tuned", crate::coll::TunedParams::PARAMS),
     ("gni", crate::transport::GniParams::PARAMS),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bml::Bml;
 use engine::{Interest, Requests, Threads};
+use node::Node;
 use pml_ob1::Ob1;
 
 use crate::alloc::RegisteredPool;
@@ -22,6 +23,8 @@ use crate::session::Sessions;
 
 /// Everything behind the guard.
 pub struct State {
+    /// What this process shares with those of its node, whatever carries their messages.
+    pub(crate) node: Option<Arc<Node>>,
     /// The transports.
     pub(crate) bml: Bml,
     /// Matching and protocols over them.
@@ -92,6 +95,7 @@ impl State {
     pub fn new() -> State {
         let params = Params::read();
         State {
+            node: None,
             bml: Bml::solo(),
             ob1: Ob1::new(pml_ob1::Config::new(1)),
             comms: Comms::new(),

@@ -52,8 +52,8 @@ impl State {
         look: impl FnMut(&mut State) -> Option<R>,
     ) -> Option<R> {
         let limit = Duration::from_micros(self.params.mpi.turn as u64);
-        let is_next = |state: &State| match (state.bml.vader(), awaited(state)) {
-            (Some(vader), Some(peer)) => vader.is_next_after(peer),
+        let is_next = |state: &State| match (&state.node, awaited(state)) {
+            (Some(node), Some(peer)) => node.is_next_after(peer),
             _ => false,
         };
         if limit.is_zero() {
@@ -72,9 +72,9 @@ impl State {
     /// To be called where ranks share processors, when a wait is over.
     pub fn went_on(&mut self) {
         if std::mem::take(&mut self.turn.waits)
-            && let Some(vader) = self.bml.vader()
+            && let Some(node) = &self.node
         {
-            vader.went_on();
+            node.went_on();
         }
     }
 }

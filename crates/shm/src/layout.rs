@@ -173,6 +173,20 @@ fn area_bytes(ranks: usize) -> usize {
 }
 
 impl Shape {
+    /// The sizes for `ranks` ranks that share everything but messages.
+    pub fn without_messages(ranks: usize) -> Shape {
+        Shape {
+            ranks,
+            fastboxes: 0,
+            slots: 0,
+            blocks: 0,
+            queue: 0,
+            cells: [0; 2],
+            cell_bytes: [0; 2],
+            joints: 0,
+        }
+    }
+
     /// Cells of one owner, of both sizes.
     pub fn cells_per_rank(&self) -> usize {
         self.cells[0] + self.cells[1]

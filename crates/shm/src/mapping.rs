@@ -71,7 +71,7 @@ pub struct Identity {
 }
 
 /// The mapped segment. It stays mapped until the process ends: views of it are `'static`.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Segment {
     base: *mut u8,
     layout: Layout,

@@ -1,9 +1,11 @@
 //! A node made of one process: several attachments to one memory file.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
 
 use btl::Peer;
-use btl_vader::{Attach, Vader, VaderParams, segment_bytes};
+use btl_vader::{Vader, VaderParams, segment_bytes};
+use node::{Attach, Node, NodeParams};
 
 /// A memory file of `bytes` zeros, which does not shrink.
 pub fn memory_file(bytes: u64) -> OwnedFd {
@@ -17,10 +19,10 @@ pub fn memory_file(bytes: u64) -> OwnedFd {
 }
 
 /// What process `index` of `count`, all with this process's id, attaches with.
-pub fn node(fd: &OwnedFd, bytes: u64, index: usize, count: usize) -> Attach {
+pub fn place(fd: &OwnedFd, params: &VaderParams, index: usize, count: usize) -> Attach {
     Attach {
         fd: fd.try_clone().unwrap(),
-        bytes,
+        layout: params.layout(count, segment_bytes(count)),
         local_index: index,
         local_peers: (0..count as u32).map(Peer).collect(),
         pids: vec![std::process::id() as i32; count],
@@ -29,9 +31,13 @@ pub fn node(fd: &OwnedFd, bytes: u64, index: usize, count: usize) -> Attach {
     }
 }
 
+/// Process `index` of `count` on one segment.
+pub fn node(fd: &OwnedFd, params: &VaderParams, index: usize, count: usize) -> Arc<Node> {
+    Node::attach(place(fd, params, index, count), &NodeParams::default()).unwrap()
+}
+
 /// `count` endpoints with `params` on one segment.
 pub fn attach_all(count: usize, params: &VaderParams) -> Vec<Vader> {
-    let bytes = segment_bytes(count);
-    let fd = memory_file(bytes);
-    (0..count).map(|index| Vader::attach(node(&fd, bytes, index, count), params).unwrap()).collect()
+    let fd = memory_file(segment_bytes(count));
+    (0..count).map(|index| Vader::new(node(&fd, params, index, count), params)).collect()
 }

@@ -2,11 +2,11 @@
 //! lines of the node's segment.
 
 use abi::{Error, Result};
-use btl_vader::{AreaName, NodeArea, Vader};
 use coll::schedule::{Line, Wake};
 use coll::shared::{CELL_BYTES, LINE_PAYLOAD};
 use coll::tuned::Placement;
 use mem::UserMem;
+use node::{AreaName, NodeArea};
 use pml::Data;
 use shm::area::Owner;
 
@@ -129,7 +129,6 @@ pub(super) fn observe(
 /// Copies from the buffer that `owner` exposed, `offset` bytes from its start, what fits `into`.
 pub(super) fn get(
     area: &mut NodeArea,
-    vader: &mut Vader,
     (owner, peer): (u32, btl::Peer),
     epoch: u64,
     offset: i64,
@@ -149,7 +148,7 @@ pub(super) fn get(
         ));
     }
     let refused = Error::new(abi::ERR_OTHER, "the memory of a process of this node cannot be read any more");
-    vader.read(peer, address.wrapping_add_signed(offset), into).map_err(|_| refused)
+    area.node().read(peer, address.wrapping_add_signed(offset), into).map_err(|_| refused)
 }
 
 const NOT_ONE_RUN: Error = Error::new(abi::ERR_INTERN, "a buffer with holes was to be read directly");
@@ -165,11 +164,12 @@ impl State {
 
     fn open_area(&mut self, comm: abi::Comm, name: AreaName) {
         let me = btl::Peer(self.me());
-        let State { comms, bml, .. } = self;
+        let State { comms, node, params, .. } = self;
         let Ok(comm) = comms.get_mut(comm) else { return };
+        let node = node.as_ref().filter(|_| params.tuned.areas);
         let members: Vec<btl::Peer> = comm.peers.iter().map(|&peer| btl::Peer(peer)).collect();
         if members.len() > 1 {
-            comm.coll.area = bml.vader().and_then(|vader| vader.area(name, &members, me)).map(Box::new);
+            comm.coll.area = node.and_then(|node| node.area(name, &members, me)).map(Box::new);
             comm.coll.turns = Turns::of(&comm.coll.area);
         }
     }
@@ -187,9 +187,9 @@ impl State {
 
     /// Whether all processes of an intra-communicator are on this node and could share an area.
     fn may_share(&self, comm: &Comm) -> bool {
-        let Some(vader) = self.bml.vader() else { return false };
+        let Some(node) = self.node.as_ref().filter(|_| self.params.tuned.areas) else { return false };
         let me = self.me();
-        let here = |&peer: &u32| peer == me || vader.reaches(btl::Peer(peer));
+        let here = |&peer: &u32| peer == me || node.reaches(btl::Peer(peer));
         !comm.is_inter() && comm.size() > 1 && comm.peers.iter().all(here)
     }
 }
@@ -205,7 +205,7 @@ pub(crate) fn share(t: &mut Token, comm: abi::Comm, of: Option<abi::Comm>) -> Re
         }
         (found.rank == 0).then(|| found.size())
     };
-    let claimed = leads.and_then(|size| t.lock().bml.vader().and_then(|vader| vader.claim_area(size)));
+    let claimed = leads.and_then(|size| t.lock().node.as_ref().and_then(|node| node.claim_area(size)));
     let mut words = claimed.map_or([0, 0], |name| [name.number as u64, name.base]);
     crate::comm::share_words(t, comm, 0, &mut words)?;
     if words[0] != 0 {
@@ -224,13 +224,12 @@ pub(super) fn vote_on_direct(t: &mut Token, comm: abi::Comm) -> Result<()> {
     let able = {
         let mut state = t.lock();
         let me = state.me();
-        let State { comms, bml, .. } = &mut *state;
+        let State { comms, node, .. } = &mut *state;
         let found = comms.get_mut(comm)?;
         // Until the vote is over nothing is read directly, the vote itself included.
         found.coll.direct = Some(false);
-        bml.vader_mut().is_some_and(|vader| {
-            found.peers.iter().all(|&peer| peer == me || vader.can_read(btl::Peer(peer)))
-        })
+        node.as_ref()
+            .is_some_and(|node| found.peers.iter().all(|&peer| peer == me || node.can_read(btl::Peer(peer))))
     };
     let all_able = crate::comm::smallest(t, comm, u64::from(able))? == 1;
     let near = is_near(&mut t.lock(), comm)?;

@@ -14,8 +14,8 @@
 //! differ from theirs still never take each other's data.
 
 use abi::{Error, Result};
-use btl_vader::{NOTE_WORDS as WORDS, Vader};
 use coll::{Coll, Root};
+use node::{CALL_WORDS as WORDS, Node};
 
 use super::call::{Call, Reduction};
 use super::run::Running;
@@ -81,8 +81,8 @@ impl Noted {
 
     /// Notes the call where peers may look for it.
     #[inline(always)]
-    pub fn write(&self, vader: &Vader) {
-        vader.note(self.key, self.statement.words());
+    pub fn write(&self, node: &Node) {
+        node.log_call(self.key, self.statement.words());
     }
 }
 
@@ -120,9 +120,9 @@ impl Statement {
 
     /// Notes the call numbered `number` on a communicator, where peers may look for it.
     #[inline(always)]
-    pub fn note(self, vader: &Vader, context: u32, number: i32) -> Noted {
+    pub fn note(self, node: &Node, context: u32, number: i32) -> Noted {
         let noted = self.under(context, number);
-        noted.write(vader);
+        noted.write(node);
         noted
     }
 
@@ -197,15 +197,15 @@ fn operation(call: &Call) -> u64 {
 impl State {
     /// Notes a call that is about to begin, where peers may look for it.
     pub(super) fn note(&self, comm: &Comm, number: i32, statement: Statement) -> Option<Noted> {
-        Some(statement.note(self.bml.vader()?, comm.context, number))
+        Some(statement.note(self.node.as_deref()?, comm.context, number))
     }
 
     /// Looks whether a peer has made another call than the one noted, or will never call; wakes all peers if so.
     pub(super) fn disagreement(&self, comm: abi::Comm, noted: &Noted) -> Option<Error> {
-        let (comm, vader) = (self.comm(comm).ok()?, self.bml.vader()?);
+        let (comm, node) = (self.comm(comm).ok()?, self.node.as_deref()?);
         let me = self.me();
-        let part_of = |&peer: &u32| match peer == me || vader.reaches(btl::Peer(peer)) {
-            true => Part::of(vader, btl::Peer(peer), noted.key),
+        let part_of = |&peer: &u32| match peer == me || node.reaches(btl::Peer(peer)) {
+            true => Part::of(node, btl::Peer(peer), noted.key),
             false => Part::None,
         };
         let class = |part| match part {
@@ -223,9 +223,9 @@ impl State {
 
     /// Wakes the peers of a communicator that can read this process's notes.
     fn alert(&self, comm: &Comm) {
-        let Some(vader) = self.bml.vader() else { return };
-        let others = comm.peers.iter().filter(|&&peer| peer != self.me() && vader.reaches(btl::Peer(peer)));
-        others.for_each(|&peer| vader.alert(btl::Peer(peer)));
+        let Some(node) = &self.node else { return };
+        let others = comm.peers.iter().filter(|&&peer| peer != self.me() && node.reaches(btl::Peer(peer)));
+        others.for_each(|&peer| node.alert(btl::Peer(peer)));
     }
 }
 
@@ -234,8 +234,8 @@ impl State {
 pub(crate) fn meet_to_finalize(t: &mut Token) {
     let note = |t: &mut Token, gone| {
         let state = t.lock();
-        let (Some(vader), Ok(world)) = (state.bml.vader(), state.comm(abi::COMM_WORLD)) else { return };
-        vader.note(FINALIZING, [u64::from(gone), 0, 0, 0]);
+        let (Some(node), Ok(world)) = (&state.node, state.comm(abi::COMM_WORLD)) else { return };
+        node.log_call(FINALIZING, [u64::from(gone), 0, 0, 0]);
         if gone {
             state.alert(world);
         }
@@ -252,9 +252,9 @@ pub(crate) fn meet_to_finalize(t: &mut Token) {
 
 impl Part {
     /// The part of `peer` in the call that is noted under `key`.
-    fn of(vader: &Vader, peer: btl::Peer, key: u64) -> Part {
-        let finalizes = vader.noted(peer, FINALIZING);
-        let call = vader.noted(peer, key).and_then(Statement::from_words);
+    fn of(node: &Node, peer: btl::Peer, key: u64) -> Part {
+        let finalizes = node.logged_call(peer, FINALIZING);
+        let call = node.logged_call(peer, key).and_then(Statement::from_words);
         match (call, finalizes) {
             (Some(Statement { coll: Coll::Barrier, .. }), Some(_)) => Part::Finalize,
             (Some(call), _) => Part::Call(call),
@@ -293,8 +293,8 @@ fn report(comm: &Comm, calls: &[Part]) {
 
 /// Forgets the notes on a communicator, whose context another one may get.
 pub(crate) fn forget(state: &State, context: u32) {
-    if let Some(vader) = state.bml.vader() {
-        vader.forget_notes(|key| (key >> 32) as u32 == context);
+    if let Some(node) = &state.node {
+        node.forget_calls(|key| (key >> 32) as u32 == context);
     }
 }
 

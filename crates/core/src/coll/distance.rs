@@ -10,7 +10,7 @@
 
 use std::time::{Duration, Instant};
 
-use btl_vader::NodeArea;
+use node::NodeArea;
 use shm::area::Owner;
 
 /// Round trips that are timed.

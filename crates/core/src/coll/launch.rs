@@ -245,8 +245,8 @@ pub(crate) fn start_persistent(state: &mut State, key: u32) -> Result<()> {
     let unknown = Error::new(abi::ERR_REQUEST, "the handle names no persistent collective");
     let persistent = state.requests.get_as::<Persistent>(key).ok_or(unknown)?;
     persistent.start_collective().ok_or(unknown)??;
-    if let (Some(noted), Some(vader)) = (persistent.running().and_then(|it| it.noted()), state.bml.vader()) {
-        noted.write(vader);
+    if let (Some(noted), Some(node)) = (persistent.running().and_then(|it| it.noted()), &state.node) {
+        noted.write(node);
     }
     state.requests.register(key);
     advance_all(state);

@@ -29,6 +29,9 @@ mca::params! {
         /// or not (`off`, which also lets calls pass whose send buffer lies in their receive buffer). The same on all
         /// processes.
         check: Level = "on";
+        /// Collectives of processes of one node go through the node's shared memory, whatever transports carry messages;
+        /// if not, through messages.
+        areas: mca::Bool = "true", scope AllEq;
     }
 }
 
@@ -126,6 +129,8 @@ pub(crate) struct Tuned {
     pub reproducible: bool,
     /// How closely calls are compared.
     pub check: Level,
+    /// Collectives of one node go through its shared memory.
+    pub areas: bool,
     /// Algorithms are chosen by trial.
     pub online: bool,
     /// The longest time that a line takes between processes that are near each other.
@@ -145,8 +150,8 @@ impl Tuned {
         let (table, forced) = (table(&params.rules)?, prescribed(&params)?);
         let near = Duration::from_nanos(params.near as u64);
         let turn = Duration::from_micros(params.turn as u64);
-        let (reproducible, check, online) = (all.reproducible, all.check, params.online);
-        Ok(Tuned { table, forced, reproducible, check, online, near, turn })
+        let (reproducible, check, areas, online) = (all.reproducible, all.check, all.areas, params.online);
+        Ok(Tuned { table, forced, reproducible, check, areas, online, near, turn })
     }
 
     /// As [`Tuned::select`], with the algorithm given.

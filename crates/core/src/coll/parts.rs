@@ -6,10 +6,10 @@
 //! ```
 
 use abi::{Error, Result};
-use btl_vader::NodeArea;
 use coll::schedule::Wake;
 use coll::shared::{MOST_PARTS, PAYLOAD};
 use mem::UserMem;
+use node::NodeArea;
 use pml::Data;
 use shm::area::{Owner, SHORT};
 

@@ -2,9 +2,9 @@
 
 use abi::{Address, Error, Result};
 use bml::Bml;
-use btl_vader::NodeArea;
 use coll::schedule::{Line, Wake};
 use coll::{Base, Peer, Port, Region, Side, Ty};
+use node::NodeArea;
 use pml::{Data, Mode, Pattern, ReqId, SendTo};
 use pml_ob1::Ob1;
 
@@ -256,10 +256,11 @@ impl Port for CorePort<'_> {
 
     fn expose(&mut self, epoch: u64, buf: &Region, wake: Wake) -> Result<bool> {
         let data = self.data(buf)?;
-        if let (Data::Contiguous(memory), Some(vader)) = (&data, self.bml.vader_mut()) {
-            vader.expect_reads(*memory);
+        let area = self.area()?;
+        if let Data::Contiguous(memory) = &data {
+            area.node().expect_copies(*memory);
         }
-        super::area::expose(self.area()?, epoch, data, wake)
+        super::area::expose(area, epoch, data, wake)
     }
 
     fn get(&mut self, owner: u32, epoch: u64, from: &Region, into: &Region) -> Result<()> {
@@ -270,9 +271,6 @@ impl Port for CorePort<'_> {
             Region::Piece { offset, .. } => offset as i64,
         };
         let (data, peer) = (self.data(into)?, btl::Peer(self.wire.peers[owner as usize]));
-        let (Some(area), Some(vader)) = (self.area.as_deref_mut(), self.bml.vader_mut()) else {
-            return Err(super::area::NONE);
-        };
-        super::area::get(area, vader, (owner, peer), epoch, offset, data)
+        super::area::get(self.area()?, (owner, peer), epoch, offset, data)
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use abi::{Address, Error, Result};
-use btl_vader::NodeArea;
 use coll::{Coll, Execution, Region, Schedule, State as Progress, Waiting};
+use node::NodeArea;
 use pml::Done;
 use pml_ob1::Ob1;
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use abi::{Error, Result};
-use btl_vader::NodeArea;
 use coll::tuned::{Choice, Placement, Query};
 use coll::{Coll, Key, Params, Root, Schedule};
+use node::NodeArea;
 
 use super::call::Call;
 use super::online::Online;

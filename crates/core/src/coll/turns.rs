@@ -15,7 +15,7 @@
 
 use std::collections::VecDeque;
 
-use btl_vader::NodeArea;
+use node::NodeArea;
 
 use super::Mode;
 use super::run::Running;

@@ -19,7 +19,10 @@ const MORE_ROOMS: [&str; 2] = ["pml_ob1", "btl_self"];
 
 static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let more = MORE_ROOMS.into_iter().filter(|name| ROOMS.iter().all(|(room, _)| room != name));
-    ROOMS.iter().map(|(room, _)| *room).chain(more).collect()
+    let mut names: Vec<_> = ROOMS.iter().map(|(room, _)| *room).chain(more).collect();
+    // Parameters of one name may stand in several crates.
+    names.dedup();
+    names
 });
 
 /// The room, if any, that something of this name belongs to.

@@ -45,7 +45,7 @@ mca::params! {
 }
 
 /// Attaches this process's NIC and puts its address, which the others see after the next fence. With `doorbell`, it
-/// rings that one, vader's, on which this process then sleeps.
+/// rings that one, the node's, on which this process then sleeps.
 ///
 /// # Errors
 /// The lines to print.

@@ -1,9 +1,11 @@
 //! Opens the transports of a job.
 //!
 //! ```text
-//!   vader: map the node's shared memory ─┐                       ┌─ Gemini: learn all addresses
+//!   map the node's shared memory ────────┐                       ┌─ Gemini: learn all addresses
 //!   Gemini: attach a NIC, put its address ┴─ fence of the job ───┴─ the route table
 //! ```
+//!
+//! The node is there whatever the parameter `btl` says of vader: collectives use it without messages.
 
 mod gemini;
 mod registered;
@@ -13,9 +15,11 @@ use std::sync::Arc;
 
 use bml::{Bml, BtlParams, Selection};
 use btl::Peer;
-use btl_vader::{Attach, Vader, VaderParams};
+use btl_vader::{Vader, VaderParams};
 use gni_soft::host::SharedDoorbell;
+use node::{Attach, Node, NodeParams};
 use pml_ob1::{Config, Ob1};
+use shm::{Layout, Shape};
 
 use crate::params::Params;
 
@@ -25,30 +29,42 @@ pub(crate) use registered::RcacheParams;
 /// Attempts of an eager send to find room, about a microsecond in all, where the receiver has its own core.
 const PATIENCE: u32 = 32;
 
-/// The transports that reach every process of the job, and the message layer over them. Takes the job's shared
-/// segment.
+/// What leads from this process to the others.
+pub(crate) struct Opened {
+    /// What it shares with those of its node, if they have a segment.
+    pub node: Option<Arc<Node>>,
+    /// The transports that reach every process of the job.
+    pub bml: Bml,
+    /// The message layer over them.
+    pub ob1: Ob1,
+}
+
+/// Opens all that leads to the other processes of the job. Takes the job's shared segment.
 ///
 /// # Errors
 /// The three lines to print.
-pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<(Bml, Ob1), String> {
+pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String> {
     let ob1 = Ob1::new(Config {
         unexpected_cap: params.mpi.unexpected_cap as u64,
         patience: if job.oversubscribed { 0 } else { PATIENCE },
         ..Config::new(job.size)
     });
     if job.size == 1 && job.segment.is_none() {
-        return Ok((Bml::solo(), ob1));
+        return Ok(Opened { node: None, bml: Bml::solo(), ob1 });
     }
     let Selection { vader, ugni } = BtlParams::read(&params.values).map_err(|error| error.to_string())?.btl;
+    let vader = vader && job.segment.is_some();
+    if !vader && !ugni && job.size > 1 {
+        return Err(unreachable(job));
+    }
+    let params_of_vader = VaderParams::read(&params.values).map_err(|error| error.to_string())?;
     // Gemini gives the file out, so that also peers beyond the node ring the doorbell in it.
     let file = job.segment.as_ref().filter(|_| ugni).map(|segment| segment.fd.try_clone()).transpose();
     let file = file.map_err(|error| error.to_string())?;
-    let vader = if vader { attach_vader(job, params)? } else { None };
-    let doorbell = vader.as_ref().zip(file).map(|(vader, file)| shared_doorbell(vader, file));
+    let node = attach_node(job, params, vader.then_some(&params_of_vader))?;
+    let doorbell = node.as_ref().zip(file).map(|(node, file)| shared_doorbell(node, file));
     let nic = if ugni { Some(gemini::attach(job, params, doorbell)?) } else { None };
-    if vader.is_none() && nic.is_none() && job.size > 1 {
-        return Err(unreachable(job));
-    }
+    let vader = node.as_ref().filter(|_| vader).map(|node| Vader::new(Arc::clone(node), &params_of_vader));
     job.fence().map_err(|error| error.to_string())?;
     let gemini = nic.map(|nic| gemini::open(nic, job, params)).transpose()?;
     if gemini.as_ref().is_some_and(|gemini| gemini.plan().msgq) {
@@ -56,28 +72,37 @@ pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<(Bml, Ob1), St
         job.fence().map_err(|error| error.to_string())?;
     }
     let bml = Bml::new(Peer(job.rank), job.size as usize, vader, gemini);
-    Ok((bml.map_err(|error| format!("alhena: {error}"))?, ob1))
+    Ok(Opened { node, bml: bml.map_err(|error| format!("alhena: {error}"))?, ob1 })
 }
 
-/// The transport between the processes of this node, if they have a segment.
-fn attach_vader(job: &mut pmi::Job, params: &Params) -> Result<Option<Vader>, String> {
+/// What the processes of this node share, if they have a segment: laid out for messages, too, where vader has
+/// parameters.
+fn attach_node(
+    job: &mut pmi::Job,
+    params: &Params,
+    vader: Option<&VaderParams>,
+) -> Result<Option<Arc<Node>>, String> {
     let Some(segment) = job.segment.take() else { return Ok(None) };
-    let vader = VaderParams::read(&params.values).map_err(|error| error.to_string())?;
+    let ranks = job.local_ranks.len();
     let attach = Attach {
         fd: segment.fd,
-        bytes: segment.bytes,
+        layout: match vader {
+            Some(vader) => vader.layout(ranks, segment.bytes),
+            None => Layout::new(Shape::without_messages(ranks)),
+        },
         local_index: job.local_ranks.iter().position(|&rank| rank == job.rank).unwrap_or(0),
         local_peers: job.local_ranks.iter().map(|&rank| Peer(rank)).collect(),
         pids: job.local_pids.clone(),
         oversubscribed: job.oversubscribed,
         guard_pid: job.guard_pid,
     };
-    Vader::attach(attach, &vader).map(Some).map_err(|error| error.to_string())
+    let params = NodeParams::read(&params.values).map_err(|error| error.to_string())?;
+    Node::attach(attach, &params).map(Some).map_err(|error| error.to_string())
 }
 
 /// What this process sleeps on, in the node's segment, whose file is `file`.
-fn shared_doorbell(vader: &Vader, file: OwnedFd) -> SharedDoorbell {
-    SharedDoorbell { doorbell: vader.doorbell(), file: Arc::new(file), offset: vader.doorbell_offset() }
+fn shared_doorbell(node: &Node, file: OwnedFd) -> SharedDoorbell {
+    SharedDoorbell { doorbell: node.doorbell(), file: Arc::new(file), offset: node.doorbell_offset() }
 }
 
 /// Nothing leads to the others: there is no shared memory, or it may not be used.

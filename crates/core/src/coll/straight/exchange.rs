@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::time::Duration;
 
 use abi::{Address, Result};
-use btl_vader::NodeArea;
 use mem::UserMem;
+use node::NodeArea;
 use shm::area::Owner;
 
 use super::super::area::{has_room, payload};

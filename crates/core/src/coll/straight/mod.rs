@@ -58,12 +58,12 @@ struct Numbered {
 
 /// Puts a call in its place in the communicator's sequence, and lets the peers know what it is.
 #[inline(always)]
-fn number(found: &mut Comm, bml: &bml::Bml, check: Level, statement: Statement) -> Numbered {
+fn number(found: &mut Comm, node: Option<&node::Node>, check: Level, statement: Statement) -> Numbered {
     let mark = if check == Level::Off { 0 } else { statement.digest() };
     let (number, tag) = found.coll.next_tag(mark);
     let noted = match check {
         Level::Off => None,
-        _ => bml.vader().map(|vader| statement.note(vader, found.context, number)),
+        _ => node.map(|node| statement.note(node, found.context, number)),
     };
     Numbered { tag, mark, noted }
 }
@@ -128,11 +128,11 @@ fn begin<'a>(
             return None;
         }
         plan.gate &= site.gate;
-        let State { comms, bml, params, .. } = &mut *state;
+        let State { comms, node, params, .. } = &mut *state;
         let found = comms.get_mut(comm).ok()?;
         let area = found.coll.area.take()?;
         let Numbered { mark, noted, .. } =
-            number(found, bml, params.tuned.check, Statement::plain(coll, root, bytes));
+            number(found, node.as_deref(), params.tuned.check, Statement::plain(coll, root, bytes));
         let mut exchange = Exchange::new(area, mark, plan);
         for _ in 0..looks(&state, most) {
             if exchange.look() {

@@ -130,9 +130,10 @@ fn send_to_all(
     out: impl Fn(usize) -> UserMem,
 ) -> Option<Result<Sent>> {
     let [sources, destinations] = neighbours(state, comm)?;
-    let State { comms, ob1, bml, params, .. } = state;
+    let State { comms, ob1, bml, node, params, .. } = state;
     let found = comms.get_mut(comm).ok().filter(|found| !found.coll.is_apart())?;
-    let Numbered { tag, noted, .. } = number(found, bml, params.tuned.check, Statement::plain(coll, 0, 0));
+    let statement = Statement::plain(coll, 0, 0);
+    let Numbered { tag, noted, .. } = number(found, node.as_deref(), params.tuned.check, statement);
     let mut sent = Sent { tag, noted, left: Vec::new(), sources };
     for i in 0..destinations {
         // As in the schedule: what goes one way along a dimension comes from the other.

@@ -13,6 +13,8 @@
 //! after a fork, does not change.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use mem::UserMem;
@@ -38,8 +40,8 @@ const PATIENCE: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(crate) struct HugePages {
     /// Bytes of a huge page, 0 where none are to be had.
-    size: usize,
-    ranges: Box<[Counted]>,
+    size: AtomicUsize,
+    ranges: Mutex<Box<[Counted]>>,
 }
 
 /// Memory that one huge page could hold.
@@ -57,55 +59,68 @@ impl HugePages {
     pub(crate) fn new(wanted: bool) -> HugePages {
         let size = wanted.then(huge::size).flatten().unwrap_or(0);
         let ranges = if size == 0 { 0 } else { RANGES };
-        HugePages { size, ranges: vec![Counted::default(); ranges].into() }
+        HugePages { size: size.into(), ranges: Mutex::new(vec![Counted::default(); ranges].into()) }
+    }
+
+    fn size(&self) -> usize {
+        self.size.load(Ordering::Relaxed)
     }
 
     /// Counts memory that is about to be copied, from it or into it.
     #[inline]
-    pub(crate) fn count(&mut self, memory: UserMem) {
-        if self.size != 0 && memory.len() >= LEAST {
-            self.count_ranges(memory.address()..memory.address() + memory.len(), |bytes| bytes);
+    pub(crate) fn count(&self, memory: UserMem) {
+        if memory.len() >= LEAST {
+            self.count_ranges(self.size(), memory.address()..memory.address() + memory.len(), |bytes| bytes);
         }
     }
 
     /// Counts `runs` runs that are about to be packed or unpacked, somewhere in `bounds`.
     #[inline]
-    pub(crate) fn count_packed(&mut self, bounds: Range<usize>, runs: u64) {
-        let span = bounds.len();
-        if self.size == 0 || !(LEAST_SPAN..=RANGES * self.size).contains(&span) {
+    pub(crate) fn count_packed(&self, bounds: Range<usize>, runs: u64) {
+        let (span, size) = (bounds.len(), self.size());
+        if !(LEAST_SPAN..=RANGES * size).contains(&span) {
             return;
         }
         let pages = span as u64 / SMALL_PAGE;
         let visited = runs.min(pages);
         if visited * SPARSEST >= pages {
-            self.count_ranges(bounds, |bytes| (bytes as u64 * visited * PAGE_VISIT / span as u64) as usize);
+            let worth = |bytes| (bytes as u64 * visited * PAGE_VISIT / span as u64) as usize;
+            self.count_ranges(size, bounds, worth);
         }
     }
 
     /// Counts what of `bounds` lies in each range, in bytes, as so many moved as `worth` says.
-    fn count_ranges(&mut self, bounds: Range<usize>, worth: impl Fn(usize) -> usize) {
-        let (size, Range { start, end }) = (self.size, bounds);
+    fn count_ranges(&self, size: usize, bounds: Range<usize>, worth: impl Fn(usize) -> usize) {
+        let Range { start, end } = bounds;
+        if size == 0 {
+            return;
+        }
+        let mut ranges = self.ranges.lock().unwrap_or_else(PoisonError::into_inner);
         let due = (start / size..end.div_ceil(size)).filter(|&number| {
             let moved = worth(end.min((number + 1) * size) - start.max(number * size));
-            self.ranges[number % RANGES].add(number, moved)
+            ranges[number % RANGES].add(number, moved)
         });
         // One at a time: the call that copies should not wait for all of them.
         if let Some(number) = due.reduce(|first, _| first) {
-            self.settle(number);
+            self.settle((number, size), &mut ranges[number % RANGES]);
         }
     }
 
-    fn settle(&mut self, number: usize) {
+    fn settle(&self, (number, size): (usize, usize), range: &mut Counted) {
         let begun = Instant::now();
-        let outcome = huge::collapse(number * self.size, self.size);
-        let range = &mut self.ranges[number % RANGES];
-        match outcome {
-            Ok(()) | Err(Refusal::Unfit) => range.settled = true,
-            Err(Refusal::Busy) => range.moved = 0,
-            Err(Refusal::Lacking) => self.size = 0,
-        }
-        if begun.elapsed() > PATIENCE {
-            self.size = 0;
+        let lacking = match huge::collapse(number * size, size) {
+            Ok(()) | Err(Refusal::Unfit) => {
+                range.settled = true;
+                false
+            }
+            Err(Refusal::Busy) => {
+                range.moved = 0;
+                false
+            }
+            Err(Refusal::Lacking) => true,
+        };
+        if lacking || begun.elapsed() > PATIENCE {
+            self.size.store(0, Ordering::Relaxed);
         }
     }
 }
@@ -123,7 +138,7 @@ impl Counted {
 
 #[cfg(test)]
 mod tests {
-    use super::{Counted, ENOUGH, HugePages, RANGES};
+    use super::{Counted, ENOUGH, HugePages, Mutex, RANGES};
 
     const SIZE: usize = 2 << 20;
 
@@ -141,9 +156,11 @@ mod tests {
     #[test]
     fn packed_data_counts_by_the_pages_that_it_visits() {
         let moved = |span: usize, runs| {
-            let mut pages = HugePages { size: SIZE, ranges: vec![Counted::default(); RANGES].into() };
+            let ranges = Mutex::new(vec![Counted::default(); RANGES].into());
+            let pages = HugePages { size: SIZE.into(), ranges };
             pages.count_packed(SIZE..SIZE + span, runs);
-            [1, 2, 3].map(|range| pages.ranges[range].moved)
+            let ranges = pages.ranges.into_inner().expect("no other thread");
+            [1, 2, 3].map(|range| ranges[range].moved)
         };
         assert_eq!(moved(2 * SIZE, 1 << 20), [512 * 256, 512 * 256, 0], "every page");
         assert_eq!(moved(5 * SIZE / 2, 320), [32_768, 32_768, 16_384], "every fourth page");

@@ -1,12 +1,13 @@
-//! Areas for collectives among processes of this node: the shared lines, and the doorbells of who may sleep.
+//! Areas for collectives among processes of this node: the shared lines, and the doorbells of those that may sleep.
+
+use std::sync::Arc;
 
 use btl::Peer;
 use shm::area::{Area, Entry, Owner};
 use shm::doorbell::Doorbell;
-use shm::record;
 use shm::turn::Patience;
 
-use crate::transport::Vader;
+use crate::{Node, ring, ring_each};
 
 /// An area that some processes of the node hold together.
 #[derive(Debug)]
@@ -19,6 +20,7 @@ pub struct NodeArea {
     next: u64,
     /// How often it looks on while it waits.
     patience: Patience,
+    node: Arc<Node>,
 }
 
 /// Where an area is, as its first member tells the others.
@@ -30,9 +32,9 @@ pub struct AreaName {
     pub base: u64,
 }
 
-impl Vader {
+impl Node {
     /// Takes a free area for `members` processes. One of them calls this and tells the others; the area of all
-    /// ranks of the node is the first and needs no claim, see [`Vader::area`].
+    /// ranks of the node is the first and needs no claim, see [`Node::area`].
     pub fn claim_area(&self, members: u32) -> Option<AreaName> {
         let directory = self.segment.area_directory().iter().enumerate().skip(1);
         directory
@@ -42,55 +44,30 @@ impl Vader {
 
     /// The area by its name, for `members`, this process among them; `None` if one is not on this node, or
     /// there are too many ranks for areas.
-    pub fn area(&self, name: AreaName, members: &[Peer], me: Peer) -> Option<NodeArea> {
+    pub fn area(self: &Arc<Self>, name: AreaName, members: &[Peer], me: Peer) -> Option<NodeArea> {
         let entry = self.segment.area_directory().get(name.number)?;
         let all_here = members.iter().all(|&peer| peer == me || self.reaches(peer));
         let index = members.iter().position(|&peer| peer == me)?;
-        if !all_here || members.len() > self.links.len() {
+        if !all_here || members.len() > self.members.len() {
             return None;
         }
         let doorbells = members.iter().map(|&peer| self.doorbell_of(peer)).collect();
         let area = Area::new(self.segment.area(name.number), members.len(), index);
         let patience = Patience::default();
-        let held = NodeArea { area, entry, doorbells, me: index, next: name.base + 1, patience };
+        let node = Arc::clone(self);
+        let held = NodeArea { area, entry, doorbells, me: index, next: name.base + 1, patience, node };
         // Members that were faster may sleep already until this one enters.
         held.retire(name.base);
         Some(held)
     }
-
-    /// Notes what this process calls, under a key that the peers of the call know.
-    pub fn note(&self, key: u64, words: [u64; record::WORDS]) {
-        self.segment.records(self.me as usize)[place(key)].write(key, words);
-    }
-
-    /// What `peer` of this node noted under that key, if that is not too long ago.
-    pub fn noted(&self, peer: Peer, key: u64) -> Option<[u64; record::WORDS]> {
-        let local = self.local_of[peer.0 as usize] as usize;
-        self.segment.records(local)[place(key)].read(key)
-    }
-
-    /// Drops this process's notes whose keys `is_past` names.
-    pub fn forget_notes(&self, is_past: impl Fn(u64) -> bool) {
-        self.segment.records(self.me as usize).iter().for_each(|record| record.forget(&is_past));
-    }
-
-    /// Wakes `peer` of this node if it sleeps, so that it looks at the notes.
-    pub fn alert(&self, peer: Peer) {
-        crate::sending::ring(self.doorbell_of(peer));
-    }
-
-    /// What `peer`, which is of this node, sleeps on.
-    pub fn doorbell_of(&self, peer: Peer) -> &'static Doorbell {
-        self.links[self.local_of[peer.0 as usize] as usize].doorbell
-    }
-}
-
-/// Where notes of a key are; those of consecutive keys do not take each other's place.
-fn place(key: u64) -> usize {
-    (key ^ key >> 32) as usize % record::KEPT
 }
 
 impl NodeArea {
+    /// The node that its members are on.
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
     /// Takes the next `count` epochs; the first of them.
     pub fn take_epochs(&mut self, count: u64) -> u64 {
         let first = self.next;
@@ -170,19 +147,19 @@ impl NodeArea {
     /// Wakes a member if it sleeps; to be called after publishing.
     pub fn ring(&self, member: usize) {
         if let Some(doorbell) = self.doorbells.get(member) {
-            crate::sending::ring(doorbell);
+            ring(doorbell);
         }
     }
 
     /// Wakes the members after this one that sleep.
     pub fn ring_after(&self) {
-        crate::sending::ring_each(self.doorbells[self.me + 1..].iter().copied());
+        ring_each(self.doorbells[self.me + 1..].iter().copied());
     }
 
     /// Wakes every member that sleeps.
     pub fn ring_all(&self) {
         let (before, after) = self.doorbells.split_at(self.me);
-        crate::sending::ring_each(before.iter().chain(&after[1..]).copied());
+        ring_each(before.iter().chain(&after[1..]).copied());
     }
 }
 

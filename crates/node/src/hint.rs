@@ -1,22 +1,20 @@
-//! Whose turn comes next among processes that share processors and wait for messages, see [`shm::turn`].
+//! Scheduling hints: whose turn comes next among processes that share processors and wait for messages, see
+//! [`shm::turn`].
 
 use btl::Peer;
 use shm::turn::{Waiting, is_next};
 
-use crate::transport::Vader;
+use crate::Node;
 
-impl Vader {
+impl Node {
     /// This process waits for a message of `peer`. Whether it had better look on for a while than make way; not if `peer` is
     /// no other process of this node.
     pub fn is_next_after(&self, peer: Peer) -> bool {
-        if !self.reaches(peer) {
-            return false;
-        }
-        let awaited = self.local_of[peer.0 as usize];
+        let Some(awaited) = self.place_of(peer).filter(|&place| place != self.me) else { return false };
         if let Some(own) = self.waiting(self.me) {
             own.wait_on(platform::processor::current(), awaited);
         }
-        is_next(self.me, awaited, self.links.len() as u32, |place| self.waiting(place))
+        is_next(self.me, awaited, self.members.len() as u32, |place| self.waiting(place))
     }
 
     /// This process goes on after it waited.
@@ -28,6 +26,6 @@ impl Vader {
 
     /// What the process at a place on the node tells.
     fn waiting(&self, place: u32) -> Option<&'static Waiting> {
-        self.links.get(place as usize).map(|link| link.doorbell.waiting())
+        ((place as usize) < self.members.len()).then(|| self.segment.doorbell(place as usize).waiting())
     }
 }

@@ -1,7 +1,7 @@
-//! Memory in several runs, on either side of a single copy.
+//! Memory in several runs, on either side of a direct copy.
 //!
-//! The owner writes a table of its runs into memory of its own and names the table instead of the memory; who wants the
-//! bytes reads the table first. So a copy between two buffers full of holes still moves every byte once:
+//! The owner writes a table of its runs into memory of its own and names the table instead of the memory; a process that wants
+//! the bytes reads the table first. So a copy between two buffers full of holes still moves every byte once:
 //!
 //! ```text
 //!   exposed runs      |aaaa|   |bb|      |cccccc|          table: 3, (at, 4), (at, 2), (at, 6)
@@ -13,14 +13,14 @@ use btl::Refusal;
 use mem::UserMem;
 use platform::cma::{self, Piece};
 
-/// Set in an address that is that of a table. No user address of a process has this bit.
-pub(crate) const TABLE: u64 = 1 << 63;
+/// All runs together are shorter than this.
+const TOO_LONG: u64 = 1 << 63;
 /// Most runs of one buffer; beyond, packing is as good.
-pub(crate) const MOST_RUNS: usize = 1 << 16;
+pub const MOST_RUNS: usize = 1 << 16;
 
 /// Runs of memory, ours or a peer's, in the order of the message.
 #[derive(Debug)]
-pub(crate) struct Runs {
+pub struct Runs {
     /// Address of each run.
     starts: Vec<u64>,
     /// Where each run ends, in bytes from the beginning of the message.
@@ -42,7 +42,7 @@ impl Runs {
     fn collect(runs: impl Iterator<Item = (u64, u64)>) -> Option<Runs> {
         let (mut starts, mut ends, mut end) = (Vec::new(), Vec::new(), 0u64);
         for (start, len) in runs {
-            end = end.checked_add(len).filter(|&end| end < TABLE)?;
+            end = end.checked_add(len).filter(|&end| end < TOO_LONG)?;
             starts.push(start);
             ends.push(end);
         }
@@ -54,7 +54,12 @@ impl Runs {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// The table that a peer reads by [`Runs::fetch`]. It must stay where it is as long as a key names it.
+    /// Whether there is no byte.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The table that a peer reads by [`Node::fetch_runs`](crate::Node::fetch_runs). It must stay where it is as long as a key names it.
     pub fn table(&self) -> Box<[u64]> {
         let runs = (0..self.starts.len()).flat_map(|i| [self.starts[i], self.ends[i] - self.begin(i)]);
         std::iter::once(self.starts.len() as u64).chain(runs).collect()
@@ -64,7 +69,7 @@ impl Runs {
     ///
     /// # Errors
     /// [`Refusal::Unfit`] when it cannot be read or is no table.
-    pub fn fetch(pid: i32, address: u64) -> Result<Runs, Refusal> {
+    pub(crate) fn fetch(pid: i32, address: u64) -> Result<Runs, Refusal> {
         let mut count = [0u64];
         read_words(pid, address, &mut count)?;
         let count = usize::try_from(count[0]).ok().filter(|count| (1..=MOST_RUNS).contains(count));
@@ -99,7 +104,7 @@ fn read_words(pid: i32, address: u64, into: &mut [u64]) -> Result<(), Refusal> {
 
 /// Which way a copy goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
+pub enum Way {
     /// From the peer's memory to ours.
     Pull,
     /// From ours to the peer's.

@@ -1,0 +1,36 @@
+//! The call log: what each process called last, kept in the segment and read only by those that wait too long.
+
+use btl::Peer;
+use shm::record;
+
+use crate::{Node, ring};
+
+pub use shm::record::WORDS as CALL_WORDS;
+
+impl Node {
+    /// Logs what this process calls, under a key that the peers of the call know.
+    #[inline(always)]
+    pub fn log_call(&self, key: u64, words: [u64; CALL_WORDS]) {
+        self.segment.records(self.me as usize)[slot(key)].write(key, words);
+    }
+
+    /// What `peer` logged under that key, if that is not too long ago; `None` also if it is not of this node.
+    pub fn logged_call(&self, peer: Peer, key: u64) -> Option<[u64; CALL_WORDS]> {
+        self.segment.records(self.place_of(peer)? as usize)[slot(key)].read(key)
+    }
+
+    /// Drops those of this process's calls whose keys `is_past` names.
+    pub fn forget_calls(&self, is_past: impl Fn(u64) -> bool) {
+        self.segment.records(self.me as usize).iter().for_each(|record| record.forget(&is_past));
+    }
+
+    /// Wakes `peer` of this node if it sleeps, so that it reads the call log.
+    pub fn alert(&self, peer: Peer) {
+        ring(self.doorbell_of(peer));
+    }
+}
+
+/// Where calls of a key are; those of consecutive keys do not take each other's place.
+fn slot(key: u64) -> usize {
+    (key ^ key >> 32) as usize % record::KEPT
+}

@@ -1,0 +1,35 @@
+//! Doorbells: what each process of the node sleeps on.
+
+use btl::Peer;
+use platform::futex;
+use shm::doorbell::Doorbell;
+
+use crate::Node;
+
+impl Node {
+    /// What this process sleeps on, for transports that share it.
+    pub fn doorbell(&self) -> &'static Doorbell {
+        self.segment.doorbell(self.me as usize)
+    }
+
+    /// Where in the segment's file this process's doorbell is, in bytes.
+    pub fn doorbell_offset(&self) -> u64 {
+        (self.segment.layout().doorbells() + self.me as usize * size_of::<Doorbell>()) as u64
+    }
+
+    /// What `peer`, which is of this node, sleeps on.
+    pub fn doorbell_of(&self, peer: Peer) -> &'static Doorbell {
+        self.segment.doorbell(self.places[peer.0 as usize] as usize)
+    }
+}
+
+/// Wakes the owner if it sleeps; to be called after publishing.
+#[inline(always)]
+pub fn ring(doorbell: &Doorbell) {
+    doorbell.ring(|word| futex::wake(word, i32::MAX));
+}
+
+/// Wakes the owners that sleep.
+pub fn ring_each(doorbells: impl Iterator<Item = &'static Doorbell> + Clone) {
+    Doorbell::ring_each(doorbells, |word| futex::wake(word, i32::MAX));
+}
