@@ -103,6 +103,7 @@ impl Node {
             me: me as u32,
             places: index_peers(&node.local_peers),
             members: node.local_peers.into(),
+            pids: node.pids.into(),
             oversubscribed: node.oversubscribed,
             huge_pages: HugePages::new(params.huge_pages && single_copy),
         }))

@@ -13,6 +13,8 @@
 //! | `reach`      | direct reads and writes of another process's memory, once it has proven whose it is |
 //! | `runs`       | the same for memory in several runs                                       |
 //! | `mapped`     | the same through xpmem                                                    |
+//! | `descriptors` | descriptors that one process offers and others take                        |
+//! | `segments`   | memory made later, beside the segment ([`SharedSegment`])                 |
 //! | `huge_pages` | huge pages under memory that is copied again and again                    |
 //!
 //! The transport `btl-vader` stands on it and adds fastboxes, receive queues and cells; collectives use it
@@ -25,6 +27,7 @@
 mod area;
 mod attach;
 mod call_log;
+mod descriptors;
 mod doorbells;
 mod hint;
 mod huge_pages;
@@ -32,6 +35,7 @@ mod mapped;
 mod params;
 mod reach;
 mod runs;
+mod segments;
 
 use std::sync::Arc;
 
@@ -42,10 +46,12 @@ use shm::Segment;
 pub use area::{AreaName, NodeArea};
 pub use attach::{Attach, Error};
 pub use call_log::CALL_WORDS;
+pub use descriptors::{DescriptorTicket, Offer, TakeError};
 pub use doorbells::{ring, ring_each};
 pub use params::{NodeParams, SingleCopy};
 pub use reach::Process;
 pub use runs::{MOST_RUNS, Runs, Way};
+pub use segments::{SegmentTicket, SharedSegment};
 
 use huge_pages::HugePages;
 use mapped::Mapped;
@@ -64,6 +70,8 @@ pub struct Node {
     members: Box<[Peer]>,
     /// Place of each peer by its index above; [`NOWHERE`] for peers elsewhere.
     places: Arc<[u32]>,
+    /// Their process ids, as the kernel told them; empty where they are unknown.
+    pids: Box<[i32]>,
     oversubscribed: bool,
     /// What is known about the others' memory.
     reaches: Reaches,

@@ -9,9 +9,11 @@
 //! | [`huge`]       | `madvise(2)`, `MADV_COLLAPSE`                   | huge pages under buffers              |
 //! | [`descriptor`] | `poll(2)`                                       | sleeping on a descriptor              |
 //! | [`image`]      | `dladdr(3)`                                     | finding the installation's own files  |
-//! | [`pidfd`]      | `pidfd_open(2)`, `poll(2)`                      | noticing that a peer is gone          |
+//! | [`memory_file`] | `memfd_create(2)`, `fallocate(2)`, seals       | memory that processes share           |
+//! | [`pidfd`]      | `pidfd_open(2)`, `pidfd_getfd(2)`, `poll(2)`    | noticing that a peer is gone, its descriptors |
 //! | [`processor`]  | `getcpu(2)`                                     | who shares a processor                |
 //! | [`ptracer`]    | `prctl(PR_SET_PTRACER)`                         | single copy under Yama                |
+//! | [`random`]     | `getrandom(2)`                                  | secrets by which processes know each other |
 //! | [`thread`]     | `pthread_self(3)`                               | which thread calls                    |
 //! | [`waiter`]     | `sched_yield(2)`                                | how long to spin before sleeping      |
 //! | [`xpmem`]      | `ioctl(2)` of `/dev/xpmem`                      | single copy without system calls      |
@@ -25,9 +27,11 @@ pub mod futex;
 pub mod huge;
 pub mod image;
 pub mod membarrier;
+pub mod memory_file;
 pub mod pidfd;
 pub mod processor;
 pub mod ptracer;
+pub mod random;
 pub mod thread;
 pub mod waiter;
 pub mod xpmem;

@@ -1,7 +1,9 @@
-//! A process handle that shows its death and is not fooled by a reused pid.
+//! A process handle that shows its death and is not fooled by a reused pid, and the descriptors of such a process.
 
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
 
 /// A handle on a process.
 #[derive(Debug)]
@@ -28,6 +30,38 @@ impl Pidfd {
         // SAFETY: one valid entry; a timeout of 0 does not block.
         unsafe { libc::poll(&mut poll, 1, 0) == 1 }
     }
+}
+
+impl Pidfd {
+    /// A descriptor of our own for what the process has open under this number (close-on-exec, as the kernel always does).
+    /// The kernel allows it where it allows to read the process's memory.
+    ///
+    /// # Errors
+    /// The system's: not allowed, nothing open there, the process is gone, or a kernel without the call.
+    pub fn take(&self, number: i32) -> io::Result<OwnedFd> {
+        // SAFETY: no pointers are passed.
+        let fd = unsafe { libc::syscall(libc::SYS_pidfd_getfd, self.0.as_raw_fd(), number, 0) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has just given us this descriptor; nobody else owns it.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+    }
+}
+
+/// Opens the regular file that process `pid` has open under this number, to read and write. The kernel allows more of this
+/// than of [`Pidfd::take`]: Yama does not forbid it.
+///
+/// # Errors
+/// The system's, and `InvalidInput` for what is no regular file: opening a pipe or a device may do something.
+pub fn reopen_file(pid: i32, number: i32) -> io::Result<OwnedFd> {
+    let place = format!("/proc/{pid}/fd/{number}");
+    let named = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(place)?;
+    if !named.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let same = format!("/proc/self/fd/{}", named.as_raw_fd());
+    OpenOptions::new().read(true).write(true).open(same).map(File::into)
 }
 
 /// For polling: readable when the process has ended.

@@ -20,7 +20,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::Duration;
 
-use crate::segment::Segment;
+use crate::Segment;
 use crate::{Error, scm};
 
 const STEP: &str = "MPI_Init: shared memory of this node";

@@ -3,9 +3,9 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use crate::Error;
+use crate::Segment;
 use crate::abort::Abort;
 use crate::connection::Connection;
-use crate::segment::Segment;
 use crate::welcome::STATE;
 use crate::wire::{MAX_KEY, MAX_VALUE, escape, unescape};
 

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! The launcher's side (`crates/rte`) uses the same modules for the format of messages: [`wire`],
-//! [`mapping`], [`welcome`], [`scm`], [`segment`]. This crate ends in the MPI library, so it needs nothing
-//! but std and libc, starts no thread and opens no network socket unless `PMI_PORT` asks for one.
+//! [`mapping`], [`welcome`], [`scm`]. This crate ends in the MPI library, so it needs nothing
+//! but std, libc and `platform`, starts no thread and opens no network socket unless `PMI_PORT` asks for one.
 
 mod abort;
 mod affinity;
@@ -23,7 +23,6 @@ mod launcher;
 pub mod mapping;
 mod native;
 pub mod scm;
-pub mod segment;
 mod standard;
 pub mod told;
 pub mod welcome;
@@ -34,7 +33,7 @@ pub use error::Error;
 pub use job::{Job, exit_status};
 pub use launcher::ALLOW_SINGLETON;
 pub use native::kvs_name;
-pub use segment::Segment;
+pub use platform::memory_file::MemoryFile as Segment;
 pub use standard::SegmentBytes;
 
 /// Joins the job that this process was started for; a process that no launcher started is rank 0 of 1.
@@ -56,12 +55,5 @@ pub fn attach(segment_bytes: SegmentBytes) -> Result<Job, Error> {
 
 /// A random number from the system.
 pub fn random() -> Result<u64, Error> {
-    let mut bytes = [0u8; 8];
-    // SAFETY: the buffer is writable for the 8 bytes asked for; requests this short are never cut short.
-    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    if got == bytes.len() as isize {
-        Ok(u64::from_ne_bytes(bytes))
-    } else {
-        Err(Error::Io { step: "getrandom", source: std::io::Error::last_os_error() })
-    }
+    platform::random::number().map_err(|source| Error::Io { step: "getrandom", source })
 }

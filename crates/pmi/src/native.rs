@@ -2,9 +2,9 @@
 
 use std::env;
 
+use crate::Segment;
 use crate::connection::{Connection, socket_inode};
 use crate::job::{Job, Server, Service};
-use crate::segment::Segment;
 use crate::welcome::{HELLO, MAX_BODY, PROTOCOL, VARIABLE, WELCOME, Welcome};
 use crate::wire::unescape;
 use crate::{Error, launcher};

@@ -29,9 +29,13 @@ mod layout;
 mod mapping;
 pub mod queue;
 pub mod record;
+#[cfg(not(loom))]
+mod shared;
 pub mod sync;
 pub mod turn;
 
 pub use layout::{Layout, Shape};
 #[cfg(not(loom))]
 pub use mapping::{MapError, Segment};
+#[cfg(not(loom))]
+pub use shared::SharedMemory;

@@ -113,7 +113,7 @@ impl fmt::Display for MapError {
             ),
             MapError::System(call, error) => write!(
                 f,
-                "mapping the node's shared segment failed\n{call}: {error}\nfree memory or raise its limit (ulimit -v)"
+                "mapping memory that processes of this node share failed\n{call}: {error}\nfree memory or raise its limit (ulimit -v)"
             ),
         }
     }
@@ -247,7 +247,7 @@ fn file_bytes(file: BorrowedFd<'_>) -> Result<u64, MapError> {
     Ok(stat.st_size as u64)
 }
 
-fn map_shared(file: BorrowedFd<'_>, bytes: usize) -> Result<*mut u8, MapError> {
+pub(crate) fn map_shared(file: BorrowedFd<'_>, bytes: usize) -> Result<*mut u8, MapError> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: a new mapping at an address of the kernel's choice disturbs nothing.
     let base = unsafe {

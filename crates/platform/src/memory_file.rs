@@ -1,8 +1,9 @@
-//! The shared memory of a node: one anonymous file per node and job.
+//! Memory that processes share: anonymous files of fixed size.
 //!
 //! Nothing to clean up, no `/dev/shm` limit, no name anybody could guess. The order of steps matters:
 //! pages are allocated before anyone maps the file (a missing page would be a SIGBUS later), and the file
-//! is sealed before it is handed out, so that no rank can shrink it under the others.
+//! is sealed before it is handed out, so that no process can shrink it under the others. A process that gets such a
+//! file from another one checks both ([`MemoryFile::adopt`]).
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -12,16 +13,19 @@ const STEP: u64 = 8 << 20;
 
 /// A memfd of known size. The descriptor is close-on-exec.
 #[derive(Debug)]
-pub struct Segment {
+pub struct MemoryFile {
     /// The file.
     pub fd: OwnedFd,
     /// Its size in bytes.
     pub bytes: u64,
 }
 
-impl Segment {
-    /// A new file of zero size; [`Segment::allocate_step`] gives it its `bytes`.
-    pub fn create(bytes: u64) -> io::Result<Segment> {
+impl MemoryFile {
+    /// A new file of zero size; [`MemoryFile::allocate_step`] gives it its `bytes`.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn create(bytes: u64) -> io::Result<MemoryFile> {
         // SAFETY: the name is a NUL-terminated literal.
         let fd = unsafe {
             libc::memfd_create(c"alhena-segment".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING)
@@ -31,11 +35,14 @@ impl Segment {
         }
         // SAFETY: the call above returned a new descriptor that nobody else owns.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        Ok(Segment { fd, bytes })
+        Ok(MemoryFile { fd, bytes })
     }
 
     /// Allocates the pages from byte `from` on, a few MiB at most. Returns where the next step begins;
-    /// the file is complete when that is [`Segment::bytes`].
+    /// the file is complete when that is [`MemoryFile::bytes`].
+    ///
+    /// # Errors
+    /// The system's: no memory, or the user's quota.
     pub fn allocate_step(&self, from: u64) -> io::Result<u64> {
         let length = STEP.min(self.bytes - from);
         let (offset, length) = (from as libc::off_t, length as libc::off_t);
@@ -50,6 +57,9 @@ impl Segment {
     }
 
     /// Allocates all pages and seals the file.
+    ///
+    /// # Errors
+    /// As [`MemoryFile::allocate_step`].
     pub fn allocate(&self) -> io::Result<()> {
         let mut done = 0;
         while done < self.bytes {
@@ -59,15 +69,43 @@ impl Segment {
     }
 
     /// Forbids for good to change the size or the seals.
+    ///
+    /// # Errors
+    /// The system's.
     pub fn seal(&self) -> io::Result<()> {
-        let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
         // SAFETY: plain numbers and an open descriptor.
-        match unsafe { libc::fcntl(self.fd.as_raw_fd(), libc::F_ADD_SEALS, seals) } {
+        match unsafe { libc::fcntl(self.fd.as_raw_fd(), libc::F_ADD_SEALS, SEALS) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
     }
+
+    /// The file behind a descriptor that another process gave, if its size can change no more; its size is read, not
+    /// believed.
+    ///
+    /// # Errors
+    /// `InvalidData`: it is no memory file, or not sealed. Else the system's.
+    pub fn adopt(fd: OwnedFd) -> io::Result<MemoryFile> {
+        // SAFETY: an open descriptor.
+        let seals = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) };
+        if seals < 0 {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no memory file"));
+        }
+        if seals & SEALS != SEALS {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "its size could change"));
+        }
+        // SAFETY: `stat` is plain data that the call fills.
+        let mut stat: libc::stat = unsafe { core::mem::zeroed() };
+        // SAFETY: an open descriptor and a valid place for the answer.
+        if unsafe { libc::fstat(fd.as_raw_fd(), &mut stat) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(MemoryFile { fd, bytes: stat.st_size as u64 })
+    }
 }
+
+/// Size and seals stay as they are.
+const SEALS: i32 = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
 #[cfg(test)]
 mod tests {
@@ -76,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_sealed_segment_has_its_pages_and_keeps_its_size() {
-        let segment = Segment::create(20 << 20).unwrap();
+        let segment = MemoryFile::create(20 << 20).unwrap();
         segment.allocate().unwrap();
         let file = File::from(segment.fd.try_clone().unwrap());
         let metadata = file.metadata().unwrap();
@@ -85,5 +123,15 @@ mod tests {
         assert!(file.set_len(4096).is_err());
         assert!(file.set_len(40 << 20).is_err());
         assert!(segment.seal().is_err());
+        assert_eq!(MemoryFile::adopt(segment.fd).unwrap().bytes, 20 << 20);
+    }
+
+    #[test]
+    fn only_sealed_memory_is_adopted() {
+        let open = MemoryFile::create(4096).unwrap();
+        open.allocate_step(0).unwrap();
+        assert_eq!(MemoryFile::adopt(open.fd).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        let no_memory = OwnedFd::from(File::open("/proc/self/exe").unwrap());
+        assert_eq!(MemoryFile::adopt(no_memory).unwrap_err().kind(), io::ErrorKind::InvalidData);
     }
 }

@@ -1,0 +1,14 @@
+//! Random numbers that nobody can guess.
+
+use std::io;
+
+/// A number of the system's generator.
+///
+/// # Errors
+/// The system's: a kernel without the call.
+pub fn number() -> io::Result<u64> {
+    let mut bytes = [0u8; 8];
+    // SAFETY: the buffer is writable for the 8 bytes asked for; requests this short are never cut short.
+    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    if got == bytes.len() as isize { Ok(u64::from_ne_bytes(bytes)) } else { Err(io::Error::last_os_error()) }
+}

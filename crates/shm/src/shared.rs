@@ -1,0 +1,60 @@
+//! Memory that processes share beside the node's segment, and may let go again.
+
+use platform::memory_file::MemoryFile;
+use std::os::fd::AsFd;
+
+use crate::mapping::{MapError, map_shared};
+use crate::sync::AtomicU64;
+
+/// A memory file, mapped as long as this lives.
+#[derive(Debug)]
+pub struct SharedMemory {
+    base: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: the base address is constant, and what it points to is only handed out as atomics or raw.
+unsafe impl Send for SharedMemory {}
+// SAFETY: as above.
+unsafe impl Sync for SharedMemory {}
+
+impl SharedMemory {
+    /// Maps all of `file`. A forked child does not have the mapping.
+    ///
+    /// # Errors
+    /// [`MapError`].
+    pub fn map(file: &MemoryFile) -> Result<SharedMemory, MapError> {
+        let bytes = file.bytes as usize;
+        Ok(SharedMemory { base: map_shared(file.fd.as_fd(), bytes)?, bytes })
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> usize {
+        self.base as usize
+    }
+
+    /// Bytes.
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether there is no byte.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// The first `count` words.
+    pub fn words(&self, count: usize) -> &[AtomicU64] {
+        assert!(count <= self.bytes / size_of::<AtomicU64>(), "words within the memory");
+        // SAFETY: the range lies within the mapping, which is page-aligned and lives as long as `self`; the file cannot
+        // shrink (`MemoryFile::create` and `adopt` see to that); any bits are a valid word, which peers may change.
+        unsafe { core::slice::from_raw_parts(self.base.cast(), count) }
+    }
+}
+
+impl Drop for SharedMemory {
+    fn drop(&mut self) {
+        // SAFETY: the range is the mapping that `map` has made; nothing borrowed from `self` is left.
+        unsafe { libc::munmap(self.base.cast(), self.bytes) };
+    }
+}
