@@ -123,7 +123,7 @@ pub(crate) fn start(state: &mut State, data: Data, dest: i32, tag: i32, comm: ab
     let Some(to) = to else { return Ok(()) };
     if let Data::Contiguous(data) = &data {
         let State { ob1, bml, .. } = state;
-        if ob1.send_now(bml, &to, *data) || ob1.send_copied_now(bml, &to, *data) {
+        if ob1.send_copied_now(bml, &to, *data) {
             return Ok(());
         }
     }

@@ -1,6 +1,6 @@
 //! Blocking and nonblocking point-to-point communication (MPI-5.0 sections 3.2, 3.4, 3.7 and 3.11).
 //!
-//! `send` and `recv` are the library's hot path: one straight line from the arguments to the peer's memory, or
+//! `send` and `recv` are the library's hot path: one fast path, from the arguments to the peer's memory, or
 //! from there to the user's buffer. Everything else goes through `start_send` and `start_recv`.
 
 use abi::{Address, Count, Datatype, Error, Result, Status};
@@ -19,7 +19,7 @@ use crate::wait::wait_for_request;
 /// What a start gives: nothing to wait for, or a request of the PML.
 pub(crate) type Started = Option<ReqId>;
 
-/// `MPI_Send`, all but the straight line.
+/// `MPI_Send`, all but the fast path.
 pub fn send(
     t: &mut Token,
     buf: Address,
@@ -29,13 +29,10 @@ pub fn send(
     tag: i32,
     comm: abi::Comm,
 ) -> Result<()> {
-    if send_longer_at_once(buf, count, datatype, dest, tag, comm) {
-        return Ok(());
-    }
     send_mode(t, Mode::Blocking, buf, count, datatype, dest, tag, comm)
 }
 
-/// `MPI_Send`'s straight line: right arguments, a predefined type, a short message, room at the transport.
+/// `MPI_Send`'s fast path: right arguments, a predefined type, a short message, room at the transport.
 /// [`Attempt::NOTHING`]: whatever is unusual is found out and treated by [`send`].
 #[inline(always)]
 pub fn send_at_once(
@@ -71,7 +68,7 @@ pub fn send_at_once(
     }
 }
 
-/// Wakes the receiver of a message. Enters anew, so that the straight line has ended; the result is hidden from the
+/// Wakes the receiver of a message. Enters anew, so that the fast path has ended; the result is hidden from the
 /// compiler for the reason that `PlainGuard::give_up` has.
 #[cold]
 #[inline(never)]
@@ -88,23 +85,6 @@ fn wake(route: Route) -> Attempt {
 fn look_for_room(route: Route) -> Attempt {
     let found = enter_plain().is_some_and(|mut guard| guard.bml.finds_room(route));
     std::hint::black_box(if found { Attempt::AGAIN } else { Attempt::NOTHING })
-}
-
-/// The second straight line, up to the eager limit. Not part of the first one, which it would make slower.
-#[inline(never)]
-fn send_longer_at_once(
-    buf: Address,
-    count: Count,
-    datatype: Datatype,
-    dest: i32,
-    tag: i32,
-    comm: abi::Comm,
-) -> bool {
-    let Some(mut guard) = enter_plain() else { return false };
-    let State { comms, ob1, bml, .. } = &mut *guard;
-    let Some(to) = comms.find(comm).and_then(|comm| addressee(comm, dest, tag)) else { return false };
-    let Some(data) = crate::datatype::simple(buf, count, datatype) else { return false };
-    ob1.send_eager_now(bml, &to, data)
 }
 
 /// `MPI_Ssend`
@@ -145,18 +125,13 @@ fn send_mode(
     tag: i32,
     comm: abi::Comm,
 ) -> Result<()> {
-    let started = {
-        let mut state = t.lock();
-        let data = state.data(buf, count, datatype)?;
-        start_send(&mut state, mode, data, dest, tag, comm)?
-    };
-    match started {
+    match start_call(t, mode, buf, count, datatype, dest, tag, comm)? {
         None => Ok(()),
         Some(id) => outcome(&finish(t, id)),
     }
 }
 
-/// `MPI_Recv`, all but the straight lines.
+/// `MPI_Recv`, all but the fast paths.
 #[allow(clippy::too_many_arguments, reason = "the arguments of the MPI call")]
 pub fn recv(
     t: &mut Token,
@@ -194,7 +169,7 @@ fn receive(t: &mut Token, checked: Option<(Pattern, Data)>) -> Result<Done> {
     Ok(finish(t, id))
 }
 
-/// `MPI_Recv`'s straight line: right arguments, no wildcard, a predefined type, a short message that is here and fits.
+/// `MPI_Recv`'s fast path: right arguments, no wildcard, a predefined type, a short message that is here and fits.
 /// [`Attempt::NOTHING`]: [`recv`] finds out why.
 #[inline(always)]
 pub fn recv_at_once(
@@ -216,7 +191,7 @@ pub fn recv_at_once(
     }
 }
 
-/// `MPI_Recv`'s second straight line: a message that came before it was asked for, a short one that comes while a rank with
+/// `MPI_Recv`'s second fast path: a message that came before it was asked for, a short one that comes while a rank with
 /// a core of its own looks for it, and one that is here and not short. Not part of the first one, which would have to keep
 /// all that this one needs afterwards; here that happens before the message comes.
 #[inline(always)]
@@ -244,7 +219,7 @@ pub fn recv_soon(
     if taken.is_some() { Attempt::DONE } else { Attempt::NOTHING }
 }
 
-/// Looks for a message in `MPI_Recv`'s second straight line: some microseconds.
+/// Looks for a message in `MPI_Recv`'s second fast path: some microseconds.
 const LOOKS_AT_ONCE: u32 = 300;
 
 /// The checked arguments of a receive, if these are right and plain and name one sender.
@@ -320,7 +295,7 @@ fn look_for(state: &mut State, pattern: &Pattern, into: UserMem, shares: bool) -
     }
 }
 
-/// `MPI_Isend`'s straight line: [`send_at_once`], after which nothing is left to wait for.
+/// `MPI_Isend`'s fast path: [`send_at_once`], after which nothing is left to wait for.
 #[inline(always)]
 pub fn isend_at_once(
     buf: Address,
@@ -352,18 +327,12 @@ pub fn isend(
     comm: abi::Comm,
     request: &mut abi::Request,
 ) -> Result<()> {
-    if mode == Mode::Standard && send_longer_at_once(buf, count, datatype, dest, tag, comm) {
-        *request = crate::request::SENT;
-        return Ok(());
-    }
-    let mut state = t.lock();
-    let data = state.data(buf, count, datatype)?;
-    let started = start_send(&mut state, mode, data, dest, tag, comm)?;
+    let started = start_call(t, mode, buf, count, datatype, dest, tag, comm)?;
     *request = handle(started, crate::request::SENT);
     Ok(())
 }
 
-/// `MPI_Irecv`'s straight line: right arguments, no wildcard, a predefined type, nothing unexpected.
+/// `MPI_Irecv`'s fast path: right arguments, no wildcard, a predefined type, nothing unexpected.
 #[inline(always)]
 pub fn irecv_at_once(
     buf: Address,
@@ -383,7 +352,7 @@ pub fn irecv_at_once(
     Attempt::DONE
 }
 
-/// `MPI_Irecv`, all but the straight line.
+/// `MPI_Irecv`, all but the fast path.
 #[inline]
 #[allow(clippy::too_many_arguments, reason = "the arguments of the MPI call")]
 pub fn irecv(
@@ -429,7 +398,7 @@ pub fn sendrecv(
     let from = pattern(state.comm(comm)?, source, recvtag)?;
     let sent_at_once = match (&to, &outgoing) {
         (None, _) => true,
-        (Some(to), Data::Contiguous(data)) => state.ob1.send_eager_now(&mut state.bml, to, *data),
+        (Some(to), Data::Contiguous(data)) => state.ob1.send_now(&mut state.bml, to, *data),
         _ => false,
     };
     let (done, sent) = if sent_at_once {
@@ -482,6 +451,34 @@ pub fn sendrecv_replace(
     )
 }
 
+/// Starts a send with the arguments of a call; `None` when it is over already. The usual case, right arguments and a
+/// predefined type below `MPI_THREAD_MULTIPLE`, takes less work.
+#[inline(always)]
+#[allow(clippy::too_many_arguments, reason = "the arguments of the MPI call")]
+fn start_call(
+    t: &mut Token,
+    mode: Mode,
+    buf: Address,
+    count: Count,
+    datatype: Datatype,
+    dest: i32,
+    tag: i32,
+    comm: abi::Comm,
+) -> Result<Started> {
+    if let Some(mut guard) = enter_plain() {
+        let State { comms, ob1, bml, .. } = &mut *guard;
+        if let Some(to) = comms.find(comm).and_then(|comm| addressee(comm, dest, tag))
+            && let Some(data) = crate::datatype::simple(buf, count, datatype)
+        {
+            let sent = mode != Mode::Synchronous && ob1.send_now(bml, &to, data);
+            return if sent { Ok(None) } else { ob1.begin_send(bml, &to, Data::Contiguous(data), mode) };
+        }
+    }
+    let mut state = t.lock();
+    let data = state.data(buf, count, datatype)?;
+    start_send(&mut state, mode, data, dest, tag, comm)
+}
+
 /// Starts a send; `None` when it is over already.
 #[inline]
 pub(crate) fn start_send(
@@ -493,11 +490,6 @@ pub(crate) fn start_send(
     comm: abi::Comm,
 ) -> Result<Started> {
     let Some(to) = target(state.comms.get(comm)?, dest, tag)? else { return Ok(None) };
-    if let (Data::Contiguous(data), Mode::Standard | Mode::Blocking) = (&data, mode)
-        && state.ob1.send_now(&mut state.bml, &to, *data)
-    {
-        return Ok(None);
-    }
     state.ob1.isend(&mut state.bml, &to, data, mode)
 }
 

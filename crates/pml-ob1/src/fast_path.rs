@@ -1,4 +1,4 @@
-//! Receiving on the straight path: what is here, next in its order and named exactly needs no request.
+//! Receiving on the fast path: what is here, next in its order and named exactly needs no request.
 
 use abi::Status;
 use btl::{FastPath, Peer, Take};
@@ -6,8 +6,8 @@ use mem::{PeerBytes, UserMem};
 use pml::{Done, Pattern, ReqId};
 
 use crate::Ob1;
-use crate::frame::{self, Control, Place};
-use crate::peers::PeerState;
+use crate::frame::{self, Control};
+use crate::turn::{Exact, Turn};
 
 impl Ob1 {
     /// Receives a short message that `pattern` names exactly and that is the next from its sender: no wildcard,
@@ -23,11 +23,11 @@ impl Ob1 {
         into: UserMem,
         status: Option<&mut Status>,
     ) -> Option<usize> {
-        let state = self.untouched(pattern.peer?)?;
-        btl.receive_if(state.route, Exact { expected: &mut state.expected, pattern, into, status })
+        let turn = self.untouched(pattern.peer?)?;
+        btl.receive_if(turn.route, Plain { turn, pattern, into, status })
     }
 
-    /// As [`Ob1::recv_short`], looking for the message up to `looks` times in a row if there is nothing else to look at.
+    /// As [`Ob1::recv_short`], polling up to `polls` times in a row if there is nothing else to poll.
     #[inline(always)]
     pub fn recv_within<B: FastPath>(
         &mut self,
@@ -35,14 +35,13 @@ impl Ob1 {
         pattern: &Pattern,
         into: UserMem,
         status: Option<&mut Status>,
-        looks: u32,
+        polls: u32,
     ) -> Option<usize> {
         if !self.is_quiet() {
             return None;
         }
-        let state = self.peers.get(pattern.peer?).filter(|state| !state.has_parked)?;
-        let exact = Exact { expected: &mut state.expected, pattern, into, status };
-        btl.receive_within(state.route, looks, exact)
+        let turn = self.peers.get(pattern.peer?)?.turn()?;
+        btl.receive_within(turn.route, polls, Plain { turn, pattern, into, status })
     }
 
     /// As [`Ob1::recv_short`], for messages that are not short, and those of synchronous mode.
@@ -54,10 +53,10 @@ impl Ob1 {
         status: Option<&mut Status>,
     ) -> Option<usize> {
         let peer = pattern.peer?;
-        let state = self.untouched(peer)?;
+        let turn = self.untouched(peer)?;
         let mut waiting = None;
-        let exact = Exact { expected: &mut state.expected, pattern, into, status };
-        let len = btl.receive_longer_if(state.route, Whole { exact, waiting: &mut waiting })?;
+        let plain = Plain { turn, pattern, into, status };
+        let len = btl.receive_longer_if(plain.turn.route, Whole { plain, waiting: &mut waiting })?;
         if let Some(sender) = waiting {
             self.control(btl, peer, Control::Ack { sender });
         }
@@ -66,11 +65,11 @@ impl Ob1 {
 
     /// The peer, if its next message can be for nobody but the caller: none is kept, and no receive waits.
     #[inline(always)]
-    fn untouched(&mut self, peer: Peer) -> Option<&mut PeerState> {
+    fn untouched(&mut self, peer: Peer) -> Option<Turn<'_>> {
         if self.unexpected.len() != 0 || self.posted.len() != 0 {
             return None;
         }
-        self.peers.get(peer).filter(|state| !state.has_parked)
+        self.peers.get(peer)?.turn()
     }
 
     /// As [`Ob1::recv_short`], for a message that came before someone asked for it and is kept here.
@@ -98,11 +97,11 @@ impl Ob1 {
         btl: &mut B,
         id: ReqId,
         peer: Peer,
-        looks: u32,
+        polls: u32,
     ) -> Option<Done> {
-        let alone = self.unfinished == 1 && self.waiting.is_empty() && self.work.is_empty();
+        let alone = self.unfinished == 1 && !self.waits_for_room() && !self.needs_turn();
         let route = self.peers.get(peer)?.route;
-        if !btl.look_out(route, if alone { looks } else { 1 }) {
+        if !btl.look_out(route, if alone { polls } else { 1 }) {
             return None;
         }
         btl.receive_longer_if(route, Answer(id))?;
@@ -111,49 +110,42 @@ impl Ob1 {
     }
 }
 
-/// Takes a plain eager message that is the next in its order, has exactly this envelope and fits.
-struct Exact<'a> {
-    expected: &'a mut Place,
+/// Takes a message of standard mode that is for one receive without wildcards and fits.
+struct Plain<'a> {
+    turn: Turn<'a>,
     pattern: &'a Pattern,
     into: UserMem,
     status: Option<&'a mut Status>,
 }
 
-impl Take for Exact<'_> {
+impl Take for Plain<'_> {
     type Taken = usize;
 
     #[inline(always)]
     fn take(self, header: PeerBytes<'_>, payload: PeerBytes<'_>) -> Option<usize> {
-        if header.len() != 16 {
-            return None;
-        }
-        self.take_words([header.word(0), header.word(1)], payload)
+        self.take_words(frame::plain(header)?, payload)
     }
 }
 
-impl Exact<'_> {
+impl Plain<'_> {
     /// Takes a message whose header, as that of a MATCH frame, is `words`.
     #[inline(always)]
-    fn take_words(self, words: [u64; 2], payload: PeerBytes<'_>) -> Option<usize> {
-        let Pattern { context, source, tag, .. } = *self.pattern;
-        if words[0] != self.expected.match_word(context)
-            || words[1] != frame::envelope_word(source as u32, tag)
-            || payload.len() > self.into.len()
-        {
+    fn take_words(mut self, words: [u64; 2], payload: PeerBytes<'_>) -> Option<usize> {
+        if payload.len() > self.into.len() {
             return None;
         }
-        self.expected.advance();
+        self.turn.take(words, Exact(self.pattern))?;
         self.into.write(payload);
         if let Some(status) = self.status {
-            status.fill(&Status::new(source, tag, payload.len() as u64));
+            status.fill(&Status::new(self.pattern.source, self.pattern.tag, payload.len() as u64));
         }
         Some(payload.len())
     }
 }
 
-/// As [`Exact`], of either mode.
+/// As [`Plain`], of either mode.
 struct Whole<'a> {
-    exact: Exact<'a>,
+    plain: Plain<'a>,
     /// The request with which the sender waits, in synchronous mode.
     waiting: &'a mut Option<u32>,
 }
@@ -163,7 +155,7 @@ impl Take for Whole<'_> {
 
     fn take(self, header: PeerBytes<'_>, payload: PeerBytes<'_>) -> Option<usize> {
         let (words, waiting) = frame::eager(header)?;
-        let len = self.exact.take_words(words, payload)?;
+        let len = self.plain.take_words(words, payload)?;
         *self.waiting = waiting;
         Some(len)
     }

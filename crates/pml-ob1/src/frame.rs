@@ -188,6 +188,13 @@ impl Place {
         [origin.context_above() | u64::from(self.0), u64::from(tag as u32) << 32 | origin.source_below()]
     }
 
+    /// The envelope of the MATCH frame with this header, if it is the one here.
+    #[inline(always)]
+    pub fn envelope_here(self, words: [u64; 2]) -> Option<Envelope> {
+        let envelope = envelope_of(words);
+        (words[0] as u32 == self.0 && envelope.source >= 0 && envelope.tag >= 0).then_some(envelope)
+    }
+
     /// Word 0 of the MATCH frame here.
     #[inline(always)]
     pub fn match_word(self, context: u32) -> u64 {
@@ -301,18 +308,16 @@ impl Frame {
     }
 }
 
-/// Sequence number and envelope of a frame, if it is a MATCH: a short way to what [`Frame::parse`] would say of
-/// most frames.
+/// The header of a MATCH frame, if its length is right: nothing of it is checked.
 #[inline(always)]
-pub(crate) fn plain(header: PeerBytes<'_>) -> Option<(u32, Envelope)> {
-    if header.len() != 16 {
-        return None;
-    }
-    let (start, label) = (header.word(0), header.word(1));
-    let envelope =
-        Envelope { context: (start >> 32) as u32, source: label as i32, tag: (label >> 32) as i32 };
-    let valid = start as u8 == MATCH && envelope.source >= 0 && envelope.tag >= 0;
-    valid.then_some((start as u32 >> 8, envelope))
+pub(crate) fn plain(header: PeerBytes<'_>) -> Option<[u64; 2]> {
+    (header.len() == 16).then(|| [header.word(0), header.word(1)])
+}
+
+/// What the first two words of a sequenced frame say that it is matched by.
+#[inline(always)]
+const fn envelope_of(words: [u64; 2]) -> Envelope {
+    Envelope { context: (words[0] >> 32) as u32, source: words[1] as i32, tag: (words[1] >> 32) as i32 }
 }
 
 /// The header of a frame that has its whole payload, as a MATCH frame would have it; and in synchronous mode the request
@@ -337,10 +342,8 @@ pub(crate) fn acknowledged(header: PeerBytes<'_>) -> Option<u32> {
 
 impl Sequenced {
     fn parse(start: u64, header: PeerBytes<'_>) -> Option<Sequenced> {
-        let envelope = header.word(1);
-        let context = (start >> 32) as u32;
         let sequence = start as u32 >> 8;
-        let envelope = Envelope { context, source: envelope as u32 as i32, tag: (envelope >> 32) as i32 };
+        let envelope = envelope_of([start, header.word(1)]);
         if envelope.source < 0 || envelope.tag < 0 {
             return None;
         }

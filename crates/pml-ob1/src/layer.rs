@@ -15,6 +15,10 @@ impl<B: FastPath> MessageLayer<B> for Ob1 {
         Ob1::isend(self, btl, to, data, mode)
     }
 
+    fn begin_send(&mut self, btl: &mut B, to: &SendTo, data: Data, mode: Mode) -> Result<Option<ReqId>> {
+        Ob1::begin_send(self, btl, to, data, mode)
+    }
+
     fn irecv(&mut self, btl: &mut B, pattern: &Pattern, into: Data) -> Result<ReqId> {
         Ob1::irecv(self, btl, pattern, into)
     }
@@ -120,7 +124,7 @@ impl<B: FastPath> FastMessages<B> for Ob1 {
 
     #[inline(always)]
     fn send_now(&mut self, btl: &mut B, to: &SendTo, data: UserMem) -> bool {
-        Ob1::send_now(self, btl, to, data) || Ob1::send_eager_now(self, btl, to, data)
+        Ob1::send_now(self, btl, to, data)
     }
 
     #[inline(always)]

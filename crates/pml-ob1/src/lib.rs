@@ -34,7 +34,7 @@
 //! **Distrust.** Every frame is read by [`frame::Frame::parse`], and names only requests that exist, are with that
 //! very peer and expect it; anything else is dropped and counted in [`Counters::bad_frames`].
 //!
-//! **Memory.** The straight path allocates nothing. A request takes a slot of a slab; unexpected payload,
+//! **Memory.** The fast path allocates nothing. A request takes a slot of a slab; unexpected payload,
 //! buffers that are used again.
 #![forbid(unsafe_code)]
 
@@ -53,6 +53,7 @@ mod receive;
 mod request;
 mod send;
 mod transfer;
+mod turn;
 mod unexpected;
 
 use std::collections::VecDeque;
@@ -123,6 +124,8 @@ pub struct Ob1 {
     waiting: Vec<Peer>,
     /// Transfers that want another turn.
     work: VecDeque<ReqId>,
+    /// Transfers that the transport has refused for the moment.
+    refused: VecDeque<ReqId>,
     /// Requests that the peer has part in and that are not complete.
     unfinished: usize,
     /// See [`Ob1::changes`].
@@ -150,6 +153,7 @@ impl Ob1 {
             claimed: Slab::new(),
             waiting: Vec::new(),
             work: VecDeque::new(),
+            refused: VecDeque::new(),
             unfinished: 0,
             changes: 0,
             congestion: Congestion::default(),
@@ -195,15 +199,15 @@ impl Ob1 {
     /// Whether nothing is under way that a peer may still depend on: sends, transfers, answers. Receives
     /// without a message do not count.
     pub fn idle(&self) -> bool {
-        self.unfinished == 0 && self.waiting.is_empty() && self.work.is_empty()
+        self.unfinished == 0 && !self.waits_for_room() && !self.needs_turn()
     }
 
-    /// Whether something waits for room at a transport.
+    /// Whether a transport has refused something for the moment, a message, a get or a put. It ends a sleep when there is room.
     pub fn waits_for_room(&self) -> bool {
-        !self.waiting.is_empty()
+        !self.waiting.is_empty() || !self.refused.is_empty()
     }
 
-    /// Whether a transfer wants another turn, so that the owner must keep calling [`Ob1::progress`].
+    /// Whether a transfer wants another turn, because it yielded to others: the owner must keep calling [`Ob1::progress`].
     pub fn needs_turn(&self) -> bool {
         !self.work.is_empty()
     }

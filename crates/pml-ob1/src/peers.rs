@@ -17,12 +17,12 @@ pub(crate) struct Peers {
 #[derive(Clone)]
 #[repr(align(64))]
 pub(crate) struct PeerState {
-    /// Place of the sequenced frame before which the sender looks whether payload is welcome: until then short messages
+    /// Place of the sequenced frame before which the sender polls whether payload is welcome: until then short messages
     /// are sent at once. The next one while nothing may be sent at once.
     until: Place,
     /// One more than the longest payload that may be sent eagerly at once; 0 when nothing may.
     pub open: usize,
-    /// Bytes that may still be sent eagerly, beside the short messages, before the sender looks.
+    /// Bytes that may still be sent eagerly, beside the short messages, before the sender polls.
     pub allowance: usize,
     /// One more than the eager limit; 0 until the peer is first sent to or heard of.
     eager: usize,
@@ -114,7 +114,28 @@ impl Peers {
     }
 }
 
+/// How a message can leave at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    /// In a few stores.
+    Short,
+    /// In one frame.
+    Eager,
+    /// Not at once: it is too long for one frame, payload is unwelcome, others wait, or the peer is not known yet.
+    Later,
+}
+
 impl PeerState {
+    /// How a message of one run of `len` bytes can leave at once.
+    #[inline(always)]
+    pub fn way(&self, len: usize) -> Way {
+        match len {
+            _ if len >= self.open => Way::Later,
+            ..=btl::SHORT => Way::Short,
+            _ => Way::Eager,
+        }
+    }
+
     /// Learns route and eager limit, once.
     pub fn learn<B: FastPath>(&mut self, btl: &B, peer: Peer) {
         if self.eager == 0 {
@@ -169,7 +190,7 @@ impl PeerState {
     }
 
     /// Whether an allowance is used up: that for payload by a message of `len` bytes, or that for short ones.
-    pub fn must_look(&self, len: u64) -> bool {
+    pub fn must_poll(&self, len: u64) -> bool {
         let short_of = (self.allowance as u64) < len.saturating_add(ENVELOPE as u64);
         short_of || self.next_short().is_none() && self.open != 0
     }

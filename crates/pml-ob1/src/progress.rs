@@ -2,12 +2,12 @@
 
 use btl::{Arrival, Bounds, Event, FastPath, Peer, Receiver};
 use mem::PeerBytes;
-use pml::{Done, Envelope, ReqId};
+use pml::{Done, ReqId};
 
 use crate::Ob1;
 use crate::frame::{self, Body, Control, Frame, SEQUENCES, Sequenced};
 use crate::payload::Payload;
-use crate::peers::Queued;
+use crate::peers::{PeerState, Queued};
 use crate::receive::deliver_eager;
 use crate::request::State;
 
@@ -29,10 +29,7 @@ impl<B: FastPath> Receiver<B> for Ob1 {
     fn accept(&mut self, btl: &mut B, arrival: &Arrival) {
         let Arrival { peer, header, payload, .. } = *arrival;
         self.changes = self.changes.wrapping_add(1);
-        if let Some((sequence, envelope)) = frame::plain(header) {
-            if !self.accept_awaited(peer, sequence, &envelope, payload) {
-                self.on_sequenced(btl, peer, Sequenced { sequence, envelope, body: Body::Eager }, payload);
-            }
+        if self.accept_awaited(peer, header, payload) {
             return;
         }
         match Frame::parse(header, payload.len()) {
@@ -60,7 +57,7 @@ impl<B: FastPath> Receiver<B> for Ob1 {
         if !self.waiting.is_empty() {
             happened += self.send_waiting(btl);
         }
-        if !self.work.is_empty() {
+        if !self.work.is_empty() || !self.refused.is_empty() {
             happened += self.take_turns(btl);
         }
         happened
@@ -84,23 +81,14 @@ impl Ob1 {
         self.lost.pop()
     }
 
-    /// Treats an eager message that is the next in its order and has its receive: the short way for a program
-    /// that posts its receives in time. `false`: nothing was done.
+    /// Treats an eager message that is the next in its order and has its receive: the fast path of a program that posts
+    /// its receives in time. `false`: nothing was done.
     #[inline]
-    fn accept_awaited(
-        &mut self,
-        peer: Peer,
-        sequence: u32,
-        envelope: &Envelope,
-        payload: PeerBytes<'_>,
-    ) -> bool {
-        let Some(state) = self.peers.get(peer) else { return false };
-        if sequence != state.expected.number() || state.has_parked {
-            return false;
-        }
-        let Some(key) = self.posted.take(envelope) else { return false };
-        state.expected.advance();
-        deliver_eager(&mut self.requests, ReqId(key), envelope, payload);
+    fn accept_awaited(&mut self, peer: Peer, header: PeerBytes<'_>, payload: PeerBytes<'_>) -> bool {
+        let Some(mut turn) = self.peers.get(peer).and_then(PeerState::turn) else { return false };
+        let Some(words) = frame::plain(header) else { return false };
+        let Some((key, envelope)) = turn.take(words, &mut self.posted) else { return false };
+        deliver_eager(&mut self.requests, ReqId(key), &envelope, payload);
         true
     }
 
@@ -248,12 +236,14 @@ impl Ob1 {
         sent.is_ok()
     }
 
-    /// Gives each transfer that wants one a turn. Returns 0 if the transport refused all of them.
+    /// Gives each transfer that wants one a turn, first those that were refused. Returns 0 if the transport refused all of
+    /// them.
     fn take_turns<B: FastPath>(&mut self, btl: &mut B) -> usize {
-        let turns = self.work.len();
+        let (refused, others) = (self.refused.len(), self.work.len());
         let mut moved = 0;
-        for _ in 0..turns {
-            let Some(id) = self.work.pop_front() else { break };
+        for turn in 0..refused + others {
+            let queue = if turn < refused { &mut self.refused } else { &mut self.work };
+            let Some(id) = queue.pop_front() else { break };
             match self.requests.get(id.0).map(|request| &request.state) {
                 Some(State::Send(_)) => {
                     moved += usize::from(self.stream(btl, id));
@@ -263,7 +253,7 @@ impl Ob1 {
                 _ => {}
             }
         }
-        moved + turns - self.work.len().min(turns)
+        moved + (refused + others).saturating_sub(self.refused.len() + self.work.len())
     }
 
     /// Kept payload grew, by a message of `peer`: congestion begins at half of the cap.

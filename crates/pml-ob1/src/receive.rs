@@ -6,9 +6,11 @@ use mem::{PeerBytes, UserMem};
 use pml::{Data, Done, Envelope, MessageId, Pattern, ReqId};
 
 use crate::cut::Cutting;
-use crate::frame::{self, Body, Control, Frame, Place, Rendezvous, Sequenced};
+use crate::frame::{self, Body, Control, Rendezvous};
+use crate::peers::PeerState;
 use crate::posted::Posted;
 use crate::request::{Pieces, Post, Receive, ReceiveStage, SERIALS, State};
+use crate::turn::{Behind, Turn};
 use crate::unexpected::Message;
 use crate::{Ob1, Requests, status_of};
 
@@ -16,7 +18,7 @@ impl Ob1 {
     /// Starts a receive without wildcards: takes its message, if that is here and in order, else queues it. `None`:
     /// nothing was begun, use [`Ob1::irecv`].
     ///
-    /// A program that posts one receive after the other looks at the transport here, so that messages that come
+    /// A program that posts one receive after the other polls the transport here, so that messages that come
     /// meanwhile do not pile up there.
     #[inline]
     pub fn irecv_now<B: FastPath>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<ReqId> {
@@ -45,18 +47,18 @@ impl Ob1 {
 
     /// Lets posted receives have messages of `peer` that are here, as long as the next one belongs to one of them.
     #[inline]
-    fn receive_awaited<B: FastPath>(&mut self, btl: &mut B, peer: Peer) -> Look {
+    fn receive_awaited<B: FastPath>(&mut self, btl: &mut B, peer: Peer) -> Poll {
         let Ob1 { peers, posted, requests, .. } = self;
-        let Some(state) = peers.get(peer).filter(|state| !state.has_parked) else { return Look::Other };
+        let Some(mut turn) = peers.get(peer).and_then(PeerState::turn) else { return Poll::Other };
         let (mut any, mut other) = (false, false);
         while posted.len() != 0 {
-            let awaited = Awaited { expected: &mut state.expected, posted, requests, other: &mut other };
-            if btl.receive_if(state.route, awaited).is_none() {
+            let awaited = Awaited { turn: turn.again(), posted, requests, other: &mut other };
+            if btl.receive_if(awaited.turn.route, awaited).is_none() {
                 if other {
                     break;
                 }
-                let awaited = Awaited { expected: &mut state.expected, posted, requests, other: &mut other };
-                if btl.receive_longer_if(state.route, awaited).is_none() {
+                let awaited = Awaited { turn: turn.again(), posted, requests, other: &mut other };
+                if btl.receive_longer_if(awaited.turn.route, awaited).is_none() {
                     break;
                 }
             }
@@ -65,37 +67,37 @@ impl Ob1 {
         // Among what was received may be what another thread waits for.
         self.changes = self.changes.wrapping_add(any.into());
         match (any, other) {
-            (true, _) => Look::Received,
-            (false, true) => Look::Other,
-            (false, false) => Look::Nothing,
+            (true, _) => Poll::Received,
+            (false, true) => Poll::Other,
+            (false, false) => Poll::Nothing,
         }
     }
 
     /// The result of a complete request, whose name is free from then on. A receive that waits for a known process
-    /// gets a few looks at what that sends before this gives up.
+    /// gets a few polls of what that sends before this gives up.
     #[inline]
-    pub fn take_awaited<B: FastPath>(&mut self, btl: &mut B, id: ReqId, looks: u32) -> Option<Done> {
+    pub fn take_awaited<B: FastPath>(&mut self, btl: &mut B, id: ReqId, polls: u32) -> Option<Done> {
         let peer = match &self.requests.get(id.0)?.state {
             State::Done(_) => return self.take(id),
             State::Posted(Post { peer: Some(peer), .. }) => *peer,
             State::Send(send) if send.awaits_ack() => {
                 let peer = send.to.peer;
-                return self.take_acknowledged(btl, id, peer, looks);
+                return self.take_acknowledged(btl, id, peer, polls);
             }
             _ => return None,
         };
-        let looks = if self.idle() { looks } else { 1 };
-        for _ in 0..looks {
+        let polls = if self.idle() { polls } else { 1 };
+        for _ in 0..polls {
             match self.receive_awaited(btl, peer) {
-                Look::Nothing => {}
-                Look::Received => {
+                Poll::Nothing => {}
+                Poll::Received => {
                     let done = self.take(id);
                     if done.is_some() {
                         return done;
                     }
                 }
                 // An offer, perhaps of this very message: not to be kept waiting.
-                Look::Other => return None,
+                Poll::Other => return None,
             }
             core::hint::spin_loop();
         }
@@ -106,7 +108,7 @@ impl Ob1 {
     /// an offer, which only [`Ob1::irecv`] can accept: a caller that tries again in a loop stops as soon as
     /// [`Ob1::iprobe`] finds something.
     ///
-    /// Takes the oldest unexpected message that matches, else has one look at the transport: a message that is the
+    /// Takes the oldest unexpected message that matches, else polls the transport once: a message that is the
     /// next in its order and belongs to this receive is copied from the transport's memory to the user's; any
     /// other is treated as [`Ob1::progress`] would.
     pub fn recv_now<B: FastPath>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<Done> {
@@ -145,27 +147,12 @@ impl Ob1 {
         Some(Done::received(&envelope, stored as u64, total as u64, pattern.owner))
     }
 
-    /// The envelope of an arrival that is an eager message, the next in its order, and for `pattern` rather than for a
-    /// posted receive; it counts as taken then. With it the sender's request, in synchronous mode.
+    /// The envelope of an arrival that belongs to `pattern`; it counts as taken then. With it the sender's request, in
+    /// synchronous mode.
     fn is_next_for(&mut self, arrival: &Arrival, pattern: &Pattern) -> Option<(Envelope, Option<u32>)> {
-        let (sequence, envelope, waiting) = match frame::plain(arrival.header) {
-            Some((sequence, envelope)) => (sequence, envelope, None),
-            None => match Frame::parse(arrival.header, arrival.payload.len())? {
-                Frame::Sequenced(Sequenced { sequence, envelope, body: Body::Sync { sender } }) => {
-                    (sequence, envelope, Some(sender))
-                }
-                _ => return None,
-            },
-        };
-        let state = self.peers.get(arrival.peer)?;
-        if !pattern.matches(&envelope) || sequence != state.expected.number() || state.has_parked {
-            return None;
-        }
-        if self.posted.len() != 0 && self.posted.find(&envelope).is_some() {
-            return None;
-        }
-        state.expected.advance();
-        Some((envelope, waiting))
+        let (words, waiting) = frame::eager(arrival.header)?;
+        let mut turn = self.peers.get(arrival.peer)?.turn()?;
+        turn.take(words, Behind(&self.posted, pattern)).map(|envelope| (envelope, waiting))
     }
 
     /// Receives the oldest unexpected message that matches, if it came with its payload.
@@ -416,9 +403,9 @@ pub(crate) fn deliver_eager(requests: &mut Requests, id: ReqId, envelope: &Envel
     }
 }
 
-/// Takes a plain eager message that is the next in its order and has a receive waiting.
+/// Takes a message of standard mode that belongs to a posted receive.
 struct Awaited<'a> {
-    expected: &'a mut Place,
+    turn: Turn<'a>,
     posted: &'a mut Posted,
     requests: &'a mut Requests,
     /// Set when there is something else.
@@ -430,21 +417,19 @@ impl Take for Awaited<'_> {
     const MORE: bool = true;
 
     #[inline(always)]
-    fn take(self, header: PeerBytes<'_>, payload: PeerBytes<'_>) -> Option<()> {
-        let next = frame::plain(header).filter(|(sequence, _)| *sequence == self.expected.number());
-        let awaited = next.and_then(|(_, envelope)| self.posted.take(&envelope).map(|key| (key, envelope)));
-        let Some((key, envelope)) = awaited else {
+    fn take(mut self, header: PeerBytes<'_>, payload: PeerBytes<'_>) -> Option<()> {
+        let taken = frame::plain(header).and_then(|words| self.turn.take(words, self.posted));
+        let Some((key, envelope)) = taken else {
             *self.other = true;
             return None;
         };
-        self.expected.advance();
         deliver_eager(self.requests, ReqId(key), &envelope, payload);
         Some(())
     }
 }
 
 /// What [`Ob1::receive_awaited`] found.
-enum Look {
+enum Poll {
     /// Messages for posted receives, which have them now.
     Received,
     /// Something that is not for a posted receive, or for the full treatment.

@@ -1,4 +1,4 @@
-//! Sending: the straight path, the first frame of each protocol, the receiver's answers.
+//! Sending: the fast path, the first frame of each protocol, the receiver's answers.
 
 use btl::{Access, Asleep, Busy, FastPath, Limits, Peer, RemoteKey};
 use mem::UserMem;
@@ -6,26 +6,40 @@ use pml::{Counters, Data, Done, Mode, Origin, ReqId, SendTo, Sent};
 
 use crate::cut::Cutting;
 use crate::frame::{self, Body, Exposed, Rendezvous, Sequenced};
-use crate::peers::{ENVELOPE, PeerState, Queued};
+use crate::peers::{ENVELOPE, PeerState, Queued, Way};
 use crate::request::{Cancel, Pieces, SERIALS, Send, SendStage, State};
 use crate::{Ob1, sending};
 
 impl Ob1 {
-    /// Sends a short message at once. `false`: nothing was done, use [`Ob1::isend`]; the message is long, payload
+    /// Sends a message in one frame at once. `false`: nothing was done, use [`Ob1::isend`]; the message is long, payload
     /// is unwelcome, there is no room, others wait for room, or the peer's allowance must be renewed.
-    #[inline]
+    ///
+    /// The length decides, once, which way is tried.
+    #[inline(always)]
     pub fn send_now<B: FastPath>(&mut self, btl: &mut B, to: &SendTo, data: UserMem) -> bool {
-        match self.send_short(btl, to.peer, Origin::new(to.context, to.source), to.tag, data) {
-            Sent::Awake => true,
-            Sent::Asleep(route) => {
-                btl.wake(route);
-                true
+        let Some(peer) = self.peers.get(to.peer) else { return false };
+        match peer.way(data.len()) {
+            Way::Later => false,
+            Way::Eager => send_whole_now(peer, &mut self.counts, btl, to, data),
+            Way::Short => {
+                match self.send_short(btl, to.peer, Origin::new(to.context, to.source), to.tag, data) {
+                    Sent::Awake => true,
+                    Sent::Asleep(route) => {
+                        btl.wake(route);
+                        true
+                    }
+                    Sent::Refused => false,
+                    Sent::Full(_) => {
+                        let peer = self.peers.entry(to.peer);
+                        send_whole_now(peer, &mut self.counts, btl, to, data)
+                    }
+                }
             }
-            Sent::Full(_) | Sent::Refused => false,
         }
     }
 
-    /// As [`Ob1::send_now`], but that what is rare is left to the caller, who by then has nothing to remember.
+    /// As [`Ob1::send_now`] of at most [`btl::SHORT`] bytes, but that what is rare is left to the caller, who by then has
+    /// nothing to remember.
     #[inline(always)]
     pub fn send_short<B: FastPath>(
         &mut self,
@@ -47,26 +61,22 @@ impl Ob1 {
         }
     }
 
-    /// As [`Ob1::send_now`], for messages up to the eager limit.
-    #[inline]
-    pub fn send_eager_now<B: FastPath>(&mut self, btl: &mut B, to: &SendTo, data: UserMem) -> bool {
-        let Some(peer) = self.peers.get(to.peer) else { return false };
-        data.len() < peer.open && send_whole_now(peer, &mut self.counts, btl, to, data)
-    }
-
     /// As [`Ob1::send_now`], for messages that must be copied in any case: a rendezvous would only copy them once more,
     /// as long as they fit in one frame.
     pub fn send_copied_now<B: FastPath>(&mut self, btl: &mut B, to: &SendTo, data: UserMem) -> bool {
         let most = btl.limits(to.peer).max_send;
         let Some(peer) = self.peers.get(to.peer) else { return false };
         if peer.open == 0 || data.len() > most {
-            return self.send_eager_now(btl, to, data);
+            return false;
         }
-        if peer.must_look(data.len() as u64) {
+        if peer.must_poll(data.len() as u64) {
             self.renew_allowance(btl, to.peer);
         }
         let peer = self.peers.entry(to.peer);
-        send_whole_now(peer, &mut self.counts, btl, to, data)
+        match peer.way(data.len()) {
+            Way::Later => send_whole_now(peer, &mut self.counts, btl, to, data),
+            Way::Short | Way::Eager => self.send_now(btl, to, data),
+        }
     }
 
     /// Starts a send. `None`: it is complete already.
@@ -77,15 +87,35 @@ impl Ob1 {
         &mut self,
         btl: &mut B,
         to: &SendTo,
+        data: Data,
+        mode: Mode,
+    ) -> abi::Result<Option<ReqId>> {
+        if let (Data::Contiguous(memory), false) = (&data, mode == Mode::Synchronous)
+            && self.send_now(btl, to, *memory)
+        {
+            return Ok(None);
+        }
+        self.begin_send(btl, to, data, mode)
+    }
+
+    /// As [`Ob1::isend`], of what [`Ob1::send_now`] refused or does not send.
+    ///
+    /// # Errors
+    /// As those of [`Ob1::isend`].
+    #[inline(never)]
+    pub fn begin_send<B: FastPath>(
+        &mut self,
+        btl: &mut B,
+        to: &SendTo,
         mut data: Data,
         mode: Mode,
     ) -> abi::Result<Option<ReqId>> {
         let total = data.total();
         let peer = self.peers.entry(to.peer);
-        // What is offered anyway needs no allowance, and the offer must not wait for the work that a look may find: where
+        // What is offered anyway needs no allowance, and the offer must not wait for the work that a poll may find: where
         // both sides send at once, one would copy while the other one waits.
         let offered = data.contiguous().is_some() && peer.is_beyond_eager(total);
-        if !offered && peer.must_look(total) {
+        if !offered && peer.must_poll(total) {
             self.renew_allowance(btl, to.peer);
         }
         let peer = self.peers.entry(to.peer);
@@ -118,7 +148,7 @@ impl Ob1 {
         Ok(Some(id))
     }
 
-    /// Looks at what has arrived, then allows the peer's share of payload before the next look; none while payload
+    /// Polls for what has arrived, then allows the peer's share of payload before the next poll; none while payload
     /// is unwelcome there. A process that only sends would otherwise never learn that.
     fn renew_allowance<B: FastPath>(&mut self, btl: &mut B, peer: Peer) {
         self.progress(btl);

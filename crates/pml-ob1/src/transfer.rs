@@ -15,10 +15,15 @@ impl Ob1 {
         let SendStage::Streaming { receiver, mut next, end } = send.stage else { return false };
         let (peer, before) = (send.to.peer, next);
         let max = send.fragment(btl.limits(peer));
+        let mut refused = false;
         for _ in 0..self.config.fragments_per_turn.max(1) {
             let len = (end - next).min(max);
             let header = Control::Frag { receiver, offset: next }.header();
-            if len == 0 || send.data.send_part(btl, peer, header.words(), next, len as usize).is_err() {
+            if len == 0 {
+                break;
+            }
+            refused = send.data.send_part(btl, peer, header.words(), next, len as usize).is_err();
+            if refused {
                 break;
             }
             next += len;
@@ -27,7 +32,8 @@ impl Ob1 {
             self.finish_send(btl, id);
         } else {
             send.stage = SendStage::Streaming { receiver, next, end };
-            self.work.push_back(id);
+            let queue = if refused { &mut self.refused } else { &mut self.work };
+            queue.push_back(id);
         }
         next > before
     }
@@ -47,7 +53,7 @@ impl Ob1 {
         send.stage = SendStage::Putting { receiver, key, pieces };
         match pieces.outlook() {
             Outlook::Flying => {}
-            Outlook::Stuck => self.work.push_back(id),
+            Outlook::Refused => self.refused.push_back(id),
             Outlook::Complete => {
                 self.finish_send(btl, id);
                 self.control(btl, peer, Control::Fin { receiver });
@@ -80,7 +86,7 @@ impl Ob1 {
         let sender = receive.offer.sender;
         match pieces.outlook() {
             Outlook::Flying => {}
-            Outlook::Stuck => self.work.push_back(id),
+            Outlook::Refused => self.refused.push_back(id),
             Outlook::Complete => {
                 let rest = (receive.accepted - pieces.end).min(8) as usize;
                 receive.data.pour(pieces.end, mem::PeerBytes::of(&tail[8 - rest..]));
@@ -130,8 +136,8 @@ impl Ob1 {
 enum Outlook {
     /// Some piece's end will be reported.
     Flying,
-    /// Nothing is under way and nothing could be started: try again.
-    Stuck,
+    /// Nothing is under way, and the transport had no resources to start anything: try again.
+    Refused,
     Complete,
     /// Nothing is under way, and a piece failed.
     Failed,
@@ -162,7 +168,7 @@ impl Pieces {
             (1.., _) => Outlook::Flying,
             (0, true) => Outlook::Failed,
             (0, false) if self.next == self.end => Outlook::Complete,
-            (0, false) => Outlook::Stuck,
+            (0, false) => Outlook::Refused,
         }
     }
 }

@@ -182,10 +182,9 @@ impl Run {
                 self.sends_begun += 1;
                 let rank = &mut self.world.ranks[message.from];
                 if let (Data::Contiguous(from), Mode::Standard | Mode::Blocking) = (&data, message.mode)
-                    && match self.random.below(4) {
+                    && match self.random.below(3) {
                         0 => rank.ob1.send_now(&mut rank.port, &message.to, *from),
-                        1 => rank.ob1.send_eager_now(&mut rank.port, &message.to, *from),
-                        2 => rank.ob1.send_copied_now(&mut rank.port, &message.to, *from),
+                        1 => rank.ob1.send_copied_now(&mut rank.port, &message.to, *from),
                         _ => false,
                     }
                 {
@@ -256,7 +255,7 @@ impl Run {
     fn execute(&mut self) {
         while self.programs.iter().any(|program| !program.is_empty()) {
             let rank = self.random.below(self.programs.len() as u64) as usize;
-            match self.random.below(4) {
+            match self.random.below(3) {
                 0 | 1 => {
                     self.world.ranks[rank].progress();
                 }

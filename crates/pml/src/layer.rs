@@ -17,6 +17,12 @@ pub trait MessageLayer<B: Btl>: Receiver<B> {
     /// `ERR_NO_MEM` when all request names are in use; nothing was begun.
     fn isend(&mut self, btl: &mut B, to: &SendTo, data: Data, mode: Mode) -> Result<Option<ReqId>>;
 
+    /// As [`MessageLayer::isend`], for a caller that has tried [`crate::FastMessages::send_now`].
+    ///
+    /// # Errors
+    /// As those of [`MessageLayer::isend`].
+    fn begin_send(&mut self, btl: &mut B, to: &SendTo, data: Data, mode: Mode) -> Result<Option<ReqId>>;
+
     /// Starts a receive: takes the oldest message that matches, if one is kept, else waits for one behind all receives
     /// posted before.
     ///
@@ -91,8 +97,8 @@ pub trait MessageLayer<B: Btl>: Receiver<B> {
     /// room; it may sleep until then where the transport announces that.
     fn waits_for_room(&self) -> bool;
 
-    /// Whether a transfer was interrupted so that others have their turn: the engine calls
-    /// [`Receiver::advance`] again before it sleeps.
+    /// Whether a transfer yielded so that others have their turn: the engine calls [`Receiver::advance`] again before it
+    /// sleeps.
     fn needs_turn(&self) -> bool;
 
     /// How often something happened that another thread may wait for, or must poll for although it sleeps: an arrival, an

@@ -144,11 +144,6 @@ impl Port for CorePort<'_> {
             owner: self.wire.owner,
         };
         let data = self.data(from)?;
-        if let Data::Contiguous(memory) = data
-            && self.ob1.send_now(self.bml, &to, memory)
-        {
-            return Ok(None);
-        }
         self.ob1.isend(self.bml, &to, data, Mode::Standard)
     }
 

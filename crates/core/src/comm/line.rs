@@ -1,4 +1,4 @@
-//! What the straight lines of point-to-point calls want to know of a communicator, in the form in which they want it.
+//! What the fast paths of point-to-point calls want to know of a communicator, in the form in which they want it.
 
 use std::sync::Arc;
 

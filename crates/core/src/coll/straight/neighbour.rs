@@ -140,7 +140,7 @@ fn send_to_all(
         let i = if matches!(found.topology, Some(Topology::Cart(_))) { i ^ 1 } else { i };
         let Some(to) = addressee(found, i, tag) else { continue };
         let data = out(i);
-        if data.is_empty() || ob1.send_now(bml, &to, data) {
+        if data.is_empty() {
             continue;
         }
         match ob1.isend(bml, &to, Data::Contiguous(data), Mode::Standard) {
