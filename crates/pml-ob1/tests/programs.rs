@@ -255,7 +255,7 @@ impl Run {
     fn execute(&mut self) {
         while self.programs.iter().any(|program| !program.is_empty()) {
             let rank = self.random.below(self.programs.len() as u64) as usize;
-            match self.random.below(3) {
+            match self.random.below(4) {
                 0 | 1 => {
                     self.world.ranks[rank].progress();
                 }
