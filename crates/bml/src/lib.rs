@@ -19,6 +19,7 @@ use btl::{
     Sleep, Take,
 };
 use btl_self::Loopback;
+use btl_tcp::Tcp;
 use btl_ugni::Ugni;
 use btl_vader::Vader;
 use gni::Time;
@@ -36,6 +37,7 @@ macro_rules! transports {
             Itself loopback,
             Vader vader,
             Gemini gemini,
+            Tcp tcp,
         }
     };
 }
@@ -108,6 +110,7 @@ pub struct Bml {
     /// In place, so that the straight line finds its links at a fixed address.
     vader: Option<Vader>,
     gemini: Option<Box<Gemini>>,
+    tcp: Option<Box<Tcp>>,
     /// Whether there are transports beside the loopback and vader.
     is_mixed: bool,
     /// Counts turns: the transports take turns in being asked first.
@@ -127,6 +130,8 @@ pub struct Traffic {
     pub gemini_sent: u64,
     /// Fetched from or stored into other processes' memory over Gemini.
     pub gemini_moved: u64,
+    /// Sent over TCP.
+    pub tcp_sent: u64,
 }
 
 /// A peer that no transport reaches.
@@ -138,7 +143,7 @@ impl fmt::Display for Unreachable {
         write!(
             f,
             "choosing a transport for rank {} failed\nit is on another node, and the parameter btl allows none that \
-             reaches it there\nstart all ranks on one node, or allow Gemini: mpiexec --mca btl self,vader,ugni",
+             reaches it there\nstart all ranks on one node, or allow a network: mpiexec --mca btl self,vader,tcp",
             self.0.0
         )
     }
@@ -149,13 +154,9 @@ impl std::error::Error for Unreachable {}
 impl Bml {
     /// The table of a process that is alone: [`Peer`] 0 is itself.
     pub fn solo() -> Bml {
-        let doorbell: &'static Doorbell = Box::leak(Box::default());
-        if !platform::membarrier::register() {
-            doorbell.ask_for_fences();
-        }
-        let loopback = Loopback::new(Peer(0), doorbell);
+        let loopback = Loopback::new(Peer(0), own_doorbell());
         let routes = vec![Reached::Itself];
-        Bml { routes, loopback, vader: None, gemini: None, is_mixed: false, turn: 0 }
+        Bml { routes, loopback, vader: None, gemini: None, tcp: None, is_mixed: false, turn: 0 }
     }
 
     /// The table of process `me` of `size` processes. Each is reached by the first transport that reaches it, and all
@@ -168,16 +169,18 @@ impl Bml {
         size: usize,
         vader: Option<Vader>,
         gemini: Option<Gemini>,
+        tcp: Option<Tcp>,
     ) -> Result<Bml, Unreachable> {
         let doorbell = match (&vader, &gemini) {
             (Some(vader), _) => vader.doorbell(),
             (None, Some(gemini)) => gemini.nic().fabric().lasting_doorbell(),
+            (None, None) if tcp.is_some() => own_doorbell(),
             (None, None) if size > 1 => return Err(Unreachable(Peer(u32::from(me.0 == 0)))),
             (None, None) => return Ok(Bml::solo()),
         };
         let loopback = Loopback::new(me, doorbell);
-        let (gemini, routes) = (gemini.map(Box::new), Vec::with_capacity(size));
-        let mut bml = Bml { routes, loopback, vader, gemini, is_mixed: false, turn: 0 };
+        let (gemini, tcp, routes) = (gemini.map(Box::new), tcp.map(Box::new), Vec::with_capacity(size));
+        let mut bml = Bml { routes, loopback, vader, gemini, tcp, is_mixed: false, turn: 0 };
         let fast = 1 + usize::from(bml.vader.is_some());
         let mut all = 0;
         on_each!(bml.there(), _btl => all += 1);
@@ -215,6 +218,11 @@ impl Bml {
         self.gemini.as_deref_mut()
     }
 
+    /// Whether processes must stay until all of them have sent what they had: one that is gone answers nothing.
+    pub fn ends_together(&self) -> bool {
+        self.gemini.is_some() || self.tcp.is_some()
+    }
+
     /// The descriptors of the transports that have one. Where there are some, the owner sleeps on them beside the word
     /// that [`Btl::arm`] gives.
     pub fn descriptors(&self) -> Vec<RawFd> {
@@ -233,6 +241,7 @@ impl Bml {
             copied,
             gemini_sent: gemini.map_or(0, |stats| stats.copied_bytes),
             gemini_moved: gemini.map_or(0, |stats| stats.direct_bytes),
+            tcp_sent: self.tcp.as_ref().map_or(0, |tcp| tcp.bytes_sent()),
         }
     }
 
@@ -245,6 +254,15 @@ impl Bml {
     fn reached(&self, peer: Peer) -> Reached {
         self.routes[peer.0 as usize]
     }
+}
+
+/// What a process sleeps on that no other process rings.
+fn own_doorbell() -> &'static Doorbell {
+    let doorbell: &'static Doorbell = Box::leak(Box::default());
+    if !platform::membarrier::register() {
+        doorbell.ask_for_fences();
+    }
+    doorbell
 }
 
 /// Evaluates `$call` with `$btl` bound to the transport of `$peer`.

@@ -7,10 +7,12 @@ pub struct Selection {
     pub vader: bool,
     /// Over Gemini.
     pub ugni: bool,
+    /// Over TCP.
+    pub tcp: bool,
 }
 
 /// The names that the parameter accepts.
-const NAMES: &[&str] = &["self", "vader", "sm", "ugni"];
+const NAMES: &[&str] = &["self", "vader", "sm", "ugni", "tcp"];
 
 impl mca::Type for Selection {
     type Value = Selection;
@@ -21,8 +23,8 @@ impl mca::Type for Selection {
         // Open MPI calls its shared memory transport "sm"; leaving out either name leaves it out.
         let exclusive = text.trim_start().starts_with('^');
         let vader = if exclusive { chosen[1] && chosen[2] } else { chosen[1] || chosen[2] };
-        // Gemini only where it is asked for: it takes memory, sockets and a thread.
-        Some(Selection { vader, ugni: chosen[3] && !exclusive })
+        // Networks only where they are asked for: Gemini takes memory, sockets and a thread, TCP a port.
+        Some(Selection { vader, ugni: chosen[3] && !exclusive, tcp: chosen[4] && !exclusive })
     }
 }
 
@@ -30,7 +32,7 @@ mca::params! {
     /// The choice of transports.
     pub struct BtlParams("") {
         /// Transports that may carry messages, separated by commas: self (a rank to itself; always used), vader or
-        /// sm (ranks of one node), ugni (Gemini, in software: all ranks; those of the node only without vader).
+        /// sm (ranks of one node), ugni (Gemini, in software) or tcp: all ranks; those of the node only without vader.
         /// `^vader` allows all defaults but that.
         btl: Selection = "self,vader", scope AllEq;
     }
@@ -43,12 +45,13 @@ mod tests {
 
     #[test]
     fn transports_are_chosen_by_name() {
-        let chosen = |text| Selection::parse(text).map(|Selection { vader, ugni }| (vader, ugni));
-        assert_eq!(chosen("self,ugni"), Some((false, true)));
-        assert_eq!(chosen("sm,self,ugni"), Some((true, true)));
-        assert_eq!(chosen("^ugni"), Some((true, false)));
-        assert_eq!(chosen("^sm"), Some((false, false)));
-        assert_eq!(chosen("self,tcp"), None);
-        assert_eq!(BtlParams::default().btl, Selection { vader: true, ugni: false });
+        let chosen = |text| Selection::parse(text).map(|Selection { vader, ugni, tcp }| (vader, ugni, tcp));
+        assert_eq!(chosen("self,ugni"), Some((false, true, false)));
+        assert_eq!(chosen("sm,self,ugni"), Some((true, true, false)));
+        assert_eq!(chosen("^ugni"), Some((true, false, false)));
+        assert_eq!(chosen("^sm"), Some((false, false, false)));
+        assert_eq!(chosen("self,tcp"), Some((false, false, true)));
+        assert_eq!(chosen("self,ofi"), None);
+        assert_eq!(BtlParams::default().btl, Selection { vader: true, ugni: false, tcp: false });
     }
 }

@@ -18,9 +18,19 @@ pub(crate) struct Got {
     pub payload: Vec<u8>,
 }
 
-/// Calls without progress after which a check gives up. Nothing here waits for time: an endpoint that has work
-/// to do does it in its calls.
+/// Calls without progress after which a check gives up. An endpoint that has work to do does it in its calls.
 const PATIENCE: usize = 100_000;
+/// Calls after which a check leaves the processor to the kernel between two calls: a network has timers of its own.
+const BRISK: usize = 10_000;
+
+/// Numbers the calls that a check makes until something happens.
+fn calls() -> impl Iterator<Item = usize> {
+    (0..PATIENCE).inspect(|&call| {
+        if call > BRISK {
+            std::thread::sleep(std::time::Duration::from_micros(20));
+        }
+    })
+}
 
 impl<B: Btl> World<B> {
     /// The receiver's index in checks between two: the last endpoint. The sender is the first.
@@ -47,7 +57,7 @@ impl<B: Btl> World<B> {
         payload: &[u8],
         got: &mut impl FnMut(Got),
     ) {
-        for _ in 0..PATIENCE {
+        for _ in calls() {
             if self.try_send(from, to, header, payload) {
                 return;
             }
@@ -61,7 +71,7 @@ impl<B: Btl> World<B> {
 
     /// The next message at `at`.
     pub(crate) fn receive(&mut self, at: usize) -> Got {
-        for _ in 0..PATIENCE {
+        for _ in calls() {
             if let Some(message) = take(&mut self.ends[at]) {
                 return message;
             }
@@ -72,7 +82,7 @@ impl<B: Btl> World<B> {
 
     /// Lets all endpoints work until `at` reports an event.
     pub(crate) fn event(&mut self, at: usize) -> Event {
-        for _ in 0..PATIENCE {
+        for _ in calls() {
             if let Some(event) = self.ends[at].next_event() {
                 return event;
             }

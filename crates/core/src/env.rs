@@ -137,8 +137,8 @@ fn drain(t: &mut Token) {
     wait_actively(t, |state| (state.ob1.idle() && state.bml.is_flushed()).then_some(()));
     let mut state = t.lock();
     let State { bml, world: Some(world), .. } = &mut *state else { return };
-    if bml.gemini().is_some() {
-        // A NIC whose process has ended acknowledges nothing: all have to be done before the first one goes. Should
+    if bml.ends_together() {
+        // A NIC whose process has ended acknowledges nothing, and its connections are gone: all have to be done before the first one goes. Should
         // the launcher be gone, so is the job.
         let _ = world.job.fence();
     }

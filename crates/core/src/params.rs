@@ -39,6 +39,7 @@ mca::params! {
 pub(crate) const ROOMS: &[(&str, &[mca::Param])] = &[
     ("mpi", MpiParams::PARAMS),
     ("btl", bml::BtlParams::PARAMS),
+    ("btl_tcp", btl_tcp::TcpParams::PARAMS),
     ("btl_ugni", btl_ugni::UgniParams::PARAMS),
     ("btl_vader", btl_vader::VaderParams::PARAMS),
     ("btl_vader", node::NodeParams::PARAMS),

@@ -6,13 +6,11 @@ use std::ffi::OsString;
 
 use crate::options::JobOptions;
 
-/// Open MPI's names that concern its launcher or networks between hosts: nothing to do on one host.
-const WITHOUT_EFFECT: [&str; 12] = [
+/// Open MPI's names that concern its launcher: nothing to do on one host.
+const WITHOUT_EFFECT: [&str; 10] = [
     "plm_rsh_agent",
     "plm_rsh_args",
     "plm_rsh_no_tree_spawn",
-    "btl_tcp_if_include",
-    "btl_tcp_if_exclude",
     "oob_tcp_if_include",
     "oob_tcp_if_exclude",
     "orte_keep_fqdn_hostnames",

@@ -2,18 +2,21 @@
 //!
 //! | module         | calls                                           | used for                              |
 //! |----------------|-------------------------------------------------|---------------------------------------|
-//! | [`futex`]      | `futex(2)`, never PRIVATE                       | sleeping on a doorbell in shared memory |
-//! | [`membarrier`] | `membarrier(2)`, global expedited               | senders that pay no fence             |
 //! | [`clock`]      | `clock_gettime(2)`                              | `MPI_Wtime`                           |
 //! | [`cma`]        | `process_vm_readv(2)`, `process_vm_writev(2)`   | single copy between processes         |
-//! | [`huge`]       | `madvise(2)`, `MADV_COLLAPSE`                   | huge pages under buffers              |
 //! | [`descriptor`] | `poll(2)`                                       | sleeping on a descriptor              |
+//! | [`epoll`]      | `epoll_wait(2)`                                 | many descriptors behind one           |
+//! | [`futex`]      | `futex(2)`, never PRIVATE                       | sleeping on a doorbell in shared memory |
+//! | [`huge`]       | `madvise(2)`, `MADV_COLLAPSE`                   | huge pages under buffers              |
 //! | [`image`]      | `dladdr(3)`                                     | finding the installation's own files  |
+//! | [`interfaces`] | `getifaddrs(3)`                                 | where this host can be reached        |
+//! | [`membarrier`] | `membarrier(2)`, expedited                      | senders that pay no fence             |
 //! | [`memory_file`] | `memfd_create(2)`, `fallocate(2)`, seals       | memory that processes share           |
 //! | [`pidfd`]      | `pidfd_open(2)`, `pidfd_getfd(2)`, `poll(2)`    | noticing that a peer is gone, its descriptors |
 //! | [`processor`]  | `getcpu(2)`                                     | who shares a processor                |
 //! | [`ptracer`]    | `prctl(PR_SET_PTRACER)`                         | single copy under Yama                |
 //! | [`random`]     | `getrandom(2)`                                  | secrets by which processes know each other |
+//! | [`tcp`]        | `connect(2)`, `listen(2)`                       | connections that never block          |
 //! | [`thread`]     | `pthread_self(3)`                               | which thread calls                    |
 //! | [`waiter`]     | `sched_yield(2)`                                | how long to spin before sleeping      |
 //! | [`xpmem`]      | `ioctl(2)` of `/dev/xpmem`                      | single copy without system calls      |
@@ -23,15 +26,18 @@
 pub mod clock;
 pub mod cma;
 pub mod descriptor;
+pub mod epoll;
 pub mod futex;
 pub mod huge;
 pub mod image;
+pub mod interfaces;
 pub mod membarrier;
 pub mod memory_file;
 pub mod pidfd;
 pub mod processor;
 pub mod ptracer;
 pub mod random;
+pub mod tcp;
 pub mod thread;
 pub mod waiter;
 pub mod xpmem;

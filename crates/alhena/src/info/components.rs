@@ -14,7 +14,7 @@ pub struct Component {
 }
 
 /// All components, by framework.
-pub const COMPONENTS: [Component; 5] = [
+pub const COMPONENTS: [Component; 6] = [
     Component {
         framework: "pml",
         name: "ob1",
@@ -30,6 +30,11 @@ pub const COMPONENTS: [Component; 5] = [
         framework: "btl",
         name: "ugni",
         description: "Gemini, in software: mailboxes, Eager GET, GET and PUT, Put Fallback; by --mca btl self,ugni",
+    },
+    Component {
+        framework: "btl",
+        name: "tcp",
+        description: "TCP, between hosts and within one; eager and fragments; by --mca btl self,vader,tcp",
     },
     Component {
         framework: "launcher",

@@ -69,7 +69,7 @@ const fn variable(name: &'static str, quantity: Quantity, description: &'static 
 }
 
 /// All performance variables; the index of one is its number.
-pub(super) static VARIABLES: [Variable; 21] = [
+pub(super) static VARIABLES: [Variable; 22] = [
     variable(
         "mpi_progress_time",
         Quantity::Time(|state| state.tools.progress_time),
@@ -176,4 +176,5 @@ pub(super) static VARIABLES: [Variable; 21] = [
         Quantity::Sum(|state| state.bml.traffic().gemini_moved),
         "Payload of messages that this process fetched from or stored into other processes' memory over Gemini",
     ),
+    variable("btl_tcp_bytes", Quantity::Sum(|state| state.bml.traffic().tcp_sent), "Payload sent over TCP"),
 ];

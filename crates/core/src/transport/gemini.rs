@@ -73,8 +73,8 @@ pub(super) fn attach(
         },
         // The key is made of the number's other half.
         job: (job.job_id >> 32) as u32,
-        secret: secret().map_err(|error| error.to_string())?,
-        report: Some(|text| eprintln!("alhena: {}", text.replace('\n', "\nalhena: "))),
+        secret: super::random().map_err(|error| error.to_string())?,
+        report: Some(super::report),
         listen: several_nodes || gni.listen || gni.reach == Reach::Tcp,
         doorbell,
         guard_pid: job.guard_pid,
@@ -126,11 +126,6 @@ fn is_tuned(params: &Params) -> bool {
 fn given_pe() -> Option<PeAddr> {
     let list = std::env::var("PMI_GNI_LOC_ADDR").ok()?;
     list.split(':').next()?.parse().ok().map(PeAddr)
-}
-
-/// A number that nobody can guess.
-fn secret() -> Result<u128, pmi::Error> {
-    Ok(u128::from(pmi::random()?) << 64 | u128::from(pmi::random()?))
 }
 
 fn key(rank: u32) -> String {

@@ -1,14 +1,16 @@
 //! Opens the transports of a job.
 //!
 //! ```text
-//!   map the node's shared memory ────────┐                       ┌─ Gemini: learn all addresses
-//!   Gemini: attach a NIC, put its address ┴─ fence of the job ───┴─ the route table
+//!   map the node's shared memory ──────────┐                       ┌─ Gemini, TCP: learn all addresses
+//!   Gemini: attach a NIC, put its address ─┼─ fence of the job ────┴─ the route table
+//!   TCP: listen, put the addresses ────────┘
 //! ```
 //!
 //! The node is there whatever the parameter `btl` says of vader: collectives use it without messages.
 
 mod gemini;
 mod registered;
+mod tcp;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -52,9 +54,10 @@ pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String
     if job.size == 1 && job.segment.is_none() {
         return Ok(Opened { node: None, bml: Bml::solo(), ob1 });
     }
-    let Selection { vader, ugni } = BtlParams::read(&params.values).map_err(|error| error.to_string())?.btl;
+    let Selection { vader, ugni, tcp } =
+        BtlParams::read(&params.values).map_err(|error| error.to_string())?.btl;
     let vader = vader && job.segment.is_some();
-    if !vader && !ugni && job.size > 1 {
+    if !vader && !ugni && !tcp && job.size > 1 {
         return Err(unreachable(job));
     }
     let params_of_vader = VaderParams::read(&params.values).map_err(|error| error.to_string())?;
@@ -65,14 +68,26 @@ pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String
     let doorbell = node.as_ref().zip(file).map(|(node, file)| shared_doorbell(node, file));
     let nic = if ugni { Some(gemini::attach(job, params, doorbell)?) } else { None };
     let vader = node.as_ref().filter(|_| vader).map(|node| Vader::new(Arc::clone(node), &params_of_vader));
+    let listening = if tcp { Some(tcp::listen(job, params)?) } else { None };
     job.fence().map_err(|error| error.to_string())?;
     let gemini = nic.map(|nic| gemini::open(nic, job, params)).transpose()?;
     if gemini.as_ref().is_some_and(|gemini| gemini.plan().msgq) {
         // Nobody may send to a shared queue that its owner has not joined.
         job.fence().map_err(|error| error.to_string())?;
     }
-    let bml = Bml::new(Peer(job.rank), job.size as usize, vader, gemini);
+    let tcp = listening.map(|listening| tcp::open(listening, job, params)).transpose()?;
+    let bml = Bml::new(Peer(job.rank), job.size as usize, vader, gemini, tcp);
     Ok(Opened { node, bml: bml.map_err(|error| format!("alhena: {error}"))?, ob1 })
+}
+
+/// A number that nobody can guess.
+fn random() -> Result<u128, pmi::Error> {
+    Ok(u128::from(pmi::random()?) << 64 | u128::from(pmi::random()?))
+}
+
+/// Prints what a transport reports about strangers at its ports.
+fn report(text: &str) {
+    eprintln!("alhena: {}", text.replace('\n', "\nalhena: "));
 }
 
 /// What the processes of this node share, if they have a segment: laid out for messages, too, where vader has
@@ -114,7 +129,7 @@ fn unreachable(job: &pmi::Job) -> String {
     format!(
         "alhena: rank {} cannot reach the other {} ranks of its job\n\
          alhena: seen: {seen}\n\
-         alhena: start all ranks on one node with Alhena's own mpiexec, or allow Gemini: --mca btl self,vader,ugni",
+         alhena: start all ranks on one node with Alhena's own mpiexec, or allow a network: --mca btl self,vader,tcp",
         job.rank,
         job.size - 1,
     )

@@ -2,7 +2,7 @@
 
 use gni::limits::PE_BITS;
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::os::linux::fs::MetadataExt;
 
 /// Addresses that fit into a locator.
@@ -71,30 +71,12 @@ pub(super) fn host() -> u64 {
 
 /// IPv4 addresses of this host's interfaces that are up, the loopback only when there is no other.
 pub(super) fn own_addresses() -> Vec<Ipv4Addr> {
-    let mut list = core::ptr::null_mut();
-    // SAFETY: the place for the list is valid.
-    if unsafe { libc::getifaddrs(&mut list) } != 0 {
-        return vec![Ipv4Addr::LOCALHOST];
-    }
-    let mut found = Vec::new();
-    let mut at = list;
-    while !at.is_null() {
-        // SAFETY: `at` walks the list that getifaddrs made, until its null end.
-        let interface = unsafe { &*at };
-        at = interface.ifa_next;
-        let up = interface.ifa_flags & libc::IFF_UP as u32 != 0;
-        let address = interface.ifa_addr;
-        // SAFETY: an address, where present, begins with its family.
-        if !up || address.is_null() || i32::from(unsafe { (*address).sa_family }) != libc::AF_INET {
-            continue;
-        }
-        // SAFETY: an address of this family is a `sockaddr_in`.
-        let inet = unsafe { address.cast::<libc::sockaddr_in>().read_unaligned() };
-        found.push(Ipv4Addr::from(inet.sin_addr.s_addr.to_ne_bytes()));
-    }
-    // SAFETY: exactly what getifaddrs returned, and no longer used.
-    unsafe { libc::freeifaddrs(list) };
-    let others: Vec<Ipv4Addr> = found.iter().copied().filter(|address| !address.is_loopback()).collect();
+    let found = platform::interfaces::addresses().unwrap_or_default();
+    let others = found.iter().filter_map(|interface| match interface.address {
+        IpAddr::V4(address) if !address.is_loopback() => Some(address),
+        _ => None,
+    });
+    let others: Vec<Ipv4Addr> = others.collect();
     if others.is_empty() { vec![Ipv4Addr::LOCALHOST] } else { others }
 }
 

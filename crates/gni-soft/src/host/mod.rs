@@ -29,7 +29,6 @@ mod peer;
 mod service;
 mod shared;
 mod sockets;
-mod strangers;
 mod submission;
 mod wire;
 

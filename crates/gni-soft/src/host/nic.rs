@@ -7,7 +7,7 @@ use super::locator::Locator;
 use super::own::{Own, ring_bytes, ring_in};
 use super::peer::{Mapped, Peer};
 use super::service::{Service, Watched};
-use super::sockets::{Stream, connect_tcp, uninterrupted};
+use super::sockets::{Stream, uninterrupted};
 use super::wire::{Ask, Purpose, Request, packet_of, packet_words};
 use super::{HostConfig, Reach};
 use crate::fabric::{
@@ -154,7 +154,7 @@ impl HostNic {
         }
         let locator = self.known.get(&who).ok_or(io::ErrorKind::NotFound)?;
         let address = locator.address(&self.own_addresses).ok_or(io::ErrorKind::NotFound)?;
-        connect_tcp(address).map(Stream::Tcp)
+        platform::tcp::connect(address).map(Stream::Tcp)
     }
 
     /// The link to a peer, opened when first needed.

@@ -7,7 +7,6 @@
 use super::link::{Link, flush, split_response};
 use super::own::{Own, lock};
 use super::sockets::{Stream, accept_tcp, accept_unix, send_file};
-use super::strangers::{Refused, Strangers};
 use super::wire::{Hello, Purpose, REQUEST, Request, Response};
 use core::sync::atomic::{AtomicBool, Ordering};
 use gni::HwStatus;
@@ -20,6 +19,7 @@ use std::os::unix::net::UnixListener;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use strangers::{Caller, Refused, Strangers};
 
 /// With links to other services, the thread looks this often for requests that wait for a response, and wakes the
 /// rank so that it looks at their deadlines.
@@ -79,7 +79,7 @@ impl Service {
             orders: Arc::clone(&orders),
             bell: Arc::clone(&bell),
             secret,
-            strangers: Strangers::new(report),
+            strangers: Strangers::new("the Gemini NIC", report),
             rests_until: None,
             incoming: Vec::new(),
             links: Vec::new(),
@@ -127,7 +127,7 @@ struct Worker {
     bell: Arc<File>,
     /// What callers over TCP must know.
     secret: u128,
-    strangers: Strangers,
+    strangers: Strangers<Stream, Hello>,
     /// Until when no caller is accepted, for want of descriptors.
     rests_until: Option<Instant>,
     incoming: Vec<Incoming>,
@@ -182,7 +182,7 @@ impl Worker {
             entries.extend(self.listeners.node.iter().map(|node| entry(node.as_fd(), false)));
             entries.extend(self.listeners.tcp.iter().map(|tcp| entry(tcp.as_fd(), false)));
         }
-        entries.extend(self.strangers.streams().map(|stream| entry(stream.as_fd(), false)));
+        entries.extend(self.strangers.callers().map(|stream| entry(stream.as_fd(), false)));
         entries.extend(self.incoming.iter().map(|i| entry(i.stream.as_fd(), !i.output.is_empty())));
         entries.extend(self.links.iter().map(|(link, _)| entry(link.stream.as_fd(), link.has_output())));
         entries.extend(self.watched.iter().map(|watched| entry(watched.process.as_fd(), false)));
@@ -262,17 +262,22 @@ fn admit(
     incoming: &mut Vec<Incoming>,
     stream: Stream,
     hello: &Hello,
-) -> Result<(), Refused> {
+) -> Result<(), Refused<Stream>> {
     let unix = match stream {
         Stream::Tcp(_) if hello.secret != secret => {
-            return Err(Refused { stream, why: "it did not know the number that this NIC gave its peers" });
+            return Err(Refused {
+                caller: stream,
+                why: Some("it did not know the number that this NIC gave its peers"),
+            });
         }
-        _ if hello.key != own.key => return Err(Refused { stream, why: "it is of another job" }),
+        _ if hello.key != own.key => {
+            return Err(Refused { caller: stream, why: Some("it is of another job") });
+        }
         _ if hello.purpose == Purpose::Data => {
             incoming.push(Incoming { stream, input: Vec::new(), output: Vec::new() });
             return Ok(());
         }
-        Stream::Tcp(_) => return Err(Refused { stream, why: "it wanted a file by TCP" }),
+        Stream::Tcp(_) => return Err(Refused { caller: stream, why: Some("it wanted a file by TCP") }),
         Stream::Unix(unix) => unix,
     };
     let block;

@@ -4,11 +4,12 @@ use super::wire::Hello;
 use core::mem::zeroed;
 use gni::{InstId, PeAddr};
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr as UnixAddr, UnixListener, UnixStream};
 use std::time::Duration;
+use strangers::Caller;
 
 /// How long a peer may take to answer a question that is asked with a call.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -161,25 +162,6 @@ impl Stream {
         matches!(self, Stream::Unix(stream) if peer_of_same_user(stream).is_err())
     }
 
-    /// Where the other side is, for people.
-    pub(super) fn caller(&self) -> String {
-        match self {
-            Stream::Unix(_) => "a process of this host".into(),
-            Stream::Tcp(stream) => {
-                stream.peer_addr().map_or_else(|_| "by TCP".into(), |address| address.to_string())
-            }
-        }
-    }
-
-    /// Reads what is there; `Ok(None)`: nothing now. `Ok(Some(0))`: the other side has closed.
-    pub(super) fn read_some(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
-        let read = match self {
-            Stream::Unix(stream) => (&*stream).read(into),
-            Stream::Tcp(stream) => (&*stream).read(into),
-        };
-        would_block(read)
-    }
-
     /// Writes what there is room for; `Ok(None)`: no room now.
     pub(super) fn write_some(&self, from: &[u8]) -> io::Result<Option<usize>> {
         let written = match self {
@@ -187,6 +169,25 @@ impl Stream {
             Stream::Tcp(stream) => (&*stream).write(from),
         };
         would_block(written)
+    }
+}
+
+impl Caller for Stream {
+    fn read_some(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        let read = match self {
+            Stream::Unix(stream) => (&*stream).read(into),
+            Stream::Tcp(stream) => (&*stream).read(into),
+        };
+        would_block(read)
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Stream::Unix(_) => "a process of this host".into(),
+            Stream::Tcp(stream) => {
+                stream.peer_addr().map_or_else(|_| "by TCP".into(), |address| address.to_string())
+            }
+        }
     }
 }
 
@@ -209,32 +210,6 @@ fn would_block(done: io::Result<usize>) -> io::Result<Option<usize>> {
         Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-/// Begins a TCP connection without waiting for it.
-pub(super) fn connect_tcp(address: SocketAddr) -> io::Result<TcpStream> {
-    let SocketAddr::V4(address) = address else { return Err(io::ErrorKind::Unsupported.into()) };
-    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: no pointers.
-    let fd = unsafe { libc::socket(libc::AF_INET, kind, 0) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel has just given us this descriptor.
-    let stream = unsafe { TcpStream::from_raw_fd(fd) };
-    // SAFETY: plain data.
-    let mut to: libc::sockaddr_in = unsafe { zeroed() };
-    to.sin_family = libc::AF_INET as _;
-    to.sin_port = address.port().to_be();
-    to.sin_addr.s_addr = u32::from_ne_bytes(address.ip().octets());
-    // SAFETY: the address is of the family and length given.
-    let begun = unsafe { libc::connect(fd, (&raw const to).cast(), size_of::<libc::sockaddr_in>() as _) };
-    let error = io::Error::last_os_error();
-    if begun != 0 && error.raw_os_error() != Some(libc::EINPROGRESS) {
-        return Err(error);
-    }
-    stream.set_nodelay(true)?;
-    Ok(stream)
 }
 
 /// Takes the next connection of a listener that does not block; `None`: there is none.

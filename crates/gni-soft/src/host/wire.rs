@@ -61,13 +61,17 @@ impl Hello {
         bytes[32..].copy_from_slice(&self.secret.to_ne_bytes());
         bytes
     }
+}
 
-    /// Whether a hello can begin with these bytes.
-    pub(super) fn can_begin_with(bytes: &[u8]) -> bool {
+impl strangers::Hello for Hello {
+    const BYTES: usize = HELLO;
+
+    fn can_begin_with(bytes: &[u8]) -> bool {
         bytes.iter().zip(MAGIC.to_ne_bytes()).all(|(&byte, right)| byte == right)
     }
 
-    pub(super) fn from_bytes(bytes: &[u8; HELLO]) -> Option<Hello> {
+    fn from_bytes(bytes: &[u8]) -> Option<Hello> {
+        let bytes: &[u8; HELLO] = bytes.try_into().ok()?;
         let mut read = Reader(bytes);
         let (magic, purpose, argument) = (read.long()?, read.word()?, read.word()?);
         let (cookie, pe, inst) = (read.word()?, read.word()?, read.word()?);
@@ -286,6 +290,7 @@ pub(super) fn packet_of(words: &[u64; PACKET_WORDS]) -> Option<Packet> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use strangers::Hello as _;
 
     #[test]
     fn heads_survive_the_wire() {

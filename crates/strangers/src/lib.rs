@@ -4,10 +4,14 @@
 //! read as their bytes come and never waited for. A caller has [`PATIENCE`] for its hello. At most [`MOST`] callers are
 //! kept; one more replaces the one that has been silent for longest. The first caller that is turned away is reported,
 //! and no other.
+//!
+//! No sockets here: a [`Caller`] is read without blocking by whatever it is, and the time is an argument.
+#![forbid(unsafe_code)]
 
-use super::sockets::Stream;
-use super::wire::{HELLO, Hello};
 use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
 /// How long a caller may take for its hello. Those who belong to the job send it as soon as they are connected.
@@ -17,89 +21,121 @@ const MOST: usize = 256;
 /// Bytes of a wrong hello that are shown.
 const SHOWN: usize = 16;
 
-pub(super) struct Strangers {
-    /// The oldest first.
-    waiting: VecDeque<Stranger>,
-    /// Takes the report; `None` once it was made.
-    report: Option<fn(&str)>,
+/// The connection of a caller.
+pub trait Caller {
+    /// Reads what is there; `Ok(None)`: nothing now. `Ok(Some(0))`: the other side has closed.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    fn read_some(&self, into: &mut [u8]) -> io::Result<Option<usize>>;
+
+    /// Where the other side is, for people.
+    fn name(&self) -> String;
 }
 
-struct Stranger {
-    stream: Stream,
-    hello: [u8; HELLO],
+/// What a caller must say first.
+pub trait Hello: Sized {
+    /// Its length in bytes, at most [`LONGEST`].
+    const BYTES: usize;
+
+    /// Whether a hello can begin with these bytes.
+    fn can_begin_with(bytes: &[u8]) -> bool;
+
+    /// The hello that these [`Hello::BYTES`] bytes are, if they are one.
+    fn from_bytes(bytes: &[u8]) -> Option<Self>;
+}
+
+/// Bytes of the longest hello.
+pub const LONGEST: usize = 64;
+
+/// The callers at the sockets of one owner.
+#[derive(Debug)]
+pub struct Strangers<C, H> {
+    /// The oldest first.
+    waiting: VecDeque<Stranger<C>>,
+    /// Whose sockets these are, for people.
+    called: &'static str,
+    /// Takes the report; `None` once it was made.
+    report: Option<fn(&str)>,
+    hello: PhantomData<fn() -> H>,
+}
+
+#[derive(Debug)]
+struct Stranger<C> {
+    caller: C,
+    hello: [u8; LONGEST],
     read: usize,
     since: Instant,
 }
 
 /// What a caller has said so far.
-enum Heard {
+enum Heard<H> {
     NotAll,
-    Hello(Hello),
+    Hello(H),
     Nonsense(String),
 }
 
-impl Strangers {
-    pub(super) fn new(report: Option<fn(&str)>) -> Strangers {
-        Strangers { waiting: VecDeque::new(), report }
+impl<C: Caller, H: Hello> Strangers<C, H> {
+    /// For the sockets of `called`; `report` takes the lines about the first caller that is turned away.
+    pub fn new(called: &'static str, report: Option<fn(&str)>) -> Strangers<C, H> {
+        const { assert!(H::BYTES <= LONGEST) };
+        Strangers { waiting: VecDeque::new(), called, report, hello: PhantomData }
     }
 
     /// A caller that was accepted at `now`.
-    pub(super) fn add(&mut self, stream: Stream, now: Instant) {
+    pub fn add(&mut self, caller: C, now: Instant) {
         if self.waiting.len() == MOST {
             self.give_one_up();
         }
-        self.waiting.push_back(Stranger { stream, hello: [0; HELLO], read: 0, since: now });
+        self.waiting.push_back(Stranger { caller, hello: [0; LONGEST], read: 0, since: now });
     }
 
     /// Gives up the caller that has been silent for longest, which frees a descriptor; `false`: there is none.
-    pub(super) fn give_one_up(&mut self) -> bool {
+    pub fn give_one_up(&mut self) -> bool {
         let Some(oldest) = self.waiting.pop_front() else { return false };
         let others = self.waiting.len();
-        self.turn_away(&oldest.stream, format_args!("it sent no hello, like {others} other callers"));
+        self.turn_away(&oldest.caller, format_args!("it sent no hello, like {others} other callers"));
         true
     }
 
     /// Reads what has come by `now`, and gives each whole hello to `admit`, which answers why it admits its caller
     /// not, if so.
-    pub(super) fn hear(
-        &mut self,
-        now: Instant,
-        mut admit: impl FnMut(Stream, &Hello) -> Result<(), Refused>,
-    ) {
+    pub fn hear(&mut self, now: Instant, mut admit: impl FnMut(C, &H) -> Result<(), Refused<C>>) {
         for _ in 0..self.waiting.len() {
             let Some(mut stranger) = self.waiting.pop_front() else { return };
-            match stranger.read() {
+            match stranger.read::<H>() {
                 Heard::NotAll if now.duration_since(stranger.since) < PATIENCE => {
                     self.waiting.push_back(stranger);
                 }
                 Heard::NotAll => {
-                    self.turn_away(&stranger.stream, format_args!("it sent no hello for {PATIENCE:?}"));
+                    self.turn_away(&stranger.caller, format_args!("it sent no hello for {PATIENCE:?}"));
                 }
-                Heard::Nonsense(seen) => self.turn_away(&stranger.stream, format_args!("{seen}")),
+                Heard::Nonsense(seen) => self.turn_away(&stranger.caller, format_args!("{seen}")),
                 Heard::Hello(hello) => {
-                    if let Err(Refused { stream, why }) = admit(stranger.stream, &hello) {
-                        self.turn_away(&stream, format_args!("{why}"));
+                    if let Err(Refused { caller, why: Some(why) }) = admit(stranger.caller, &hello) {
+                        self.turn_away(&caller, format_args!("{why}"));
                     }
                 }
             }
         }
     }
 
-    /// What to sleep on, and when the first caller's time is over.
-    pub(super) fn streams(&self) -> impl Iterator<Item = &Stream> {
-        self.waiting.iter().map(|stranger| &stranger.stream)
+    /// What to sleep on.
+    pub fn callers(&self) -> impl Iterator<Item = &C> {
+        self.waiting.iter().map(|stranger| &stranger.caller)
     }
 
-    pub(super) fn deadline(&self) -> Option<Instant> {
+    /// When the first caller's time is over.
+    pub fn deadline(&self) -> Option<Instant> {
         self.waiting.front().map(|oldest| oldest.since + PATIENCE)
     }
 
     /// Reports a caller that is turned away, the first time.
-    pub(super) fn turn_away(&mut self, stream: &Stream, seen: std::fmt::Arguments<'_>) {
+    pub fn turn_away(&mut self, caller: &C, seen: fmt::Arguments<'_>) {
         if let Some(report) = self.report.take() {
-            let caller = stream.caller();
+            let (called, name) = (self.called, caller.name());
             report(&format!(
-                "a stranger called at the Gemini NIC: {caller}: {seen}\n\
+                "a stranger called at {called}: {name}: {seen}\n\
                  it was turned away, the job goes on, and further strangers are not reported\n\
                  if strangers reach the ports of a job, look at the network's port scanners and firewall"
             ));
@@ -108,15 +144,18 @@ impl Strangers {
 }
 
 /// A caller that is not admitted.
-pub(super) struct Refused {
-    pub(super) stream: Stream,
-    pub(super) why: &'static str,
+#[derive(Debug)]
+pub struct Refused<C> {
+    /// The caller.
+    pub caller: C,
+    /// Why it is not: "it is of another job". `None`: it is no stranger, and not reported.
+    pub why: Option<&'static str>,
 }
 
-impl Stranger {
-    fn read(&mut self) -> Heard {
-        while self.read < HELLO {
-            match self.stream.read_some(&mut self.hello[self.read..]) {
+impl<C: Caller> Stranger<C> {
+    fn read<H: Hello>(&mut self) -> Heard<H> {
+        while self.read < H::BYTES {
+            match self.caller.read_some(&mut self.hello[self.read..H::BYTES]) {
                 Ok(None) => return Heard::NotAll,
                 Ok(Some(0)) | Err(_) if self.read == 0 => {
                     return Heard::Nonsense("it closed the connection without a hello".into());
@@ -125,14 +164,14 @@ impl Stranger {
                 Ok(Some(bytes)) => self.read += bytes,
             }
             // What begins otherwise need not be waited for.
-            if !Hello::can_begin_with(&self.hello[..self.read]) {
+            if !H::can_begin_with(&self.hello[..self.read]) {
                 return self.nonsense();
             }
         }
-        Hello::from_bytes(&self.hello).map_or_else(|| self.nonsense(), Heard::Hello)
+        H::from_bytes(&self.hello[..H::BYTES]).map_or_else(|| self.nonsense(), Heard::Hello)
     }
 
-    fn nonsense(&self) -> Heard {
+    fn nonsense<H>(&self) -> Heard<H> {
         let shown = self.hello[..self.read.min(SHOWN)].escape_ascii();
         Heard::Nonsense(format!("it sent \"{shown}\", which begins no hello"))
     }
@@ -141,24 +180,56 @@ impl Stranger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::wire::Purpose;
-    use gni::{InstId, JobKey, PeAddr};
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    fn pair() -> (UnixStream, Stream) {
+    const HELLO: usize = 20;
+
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    struct Words([u8; HELLO]);
+
+    impl Hello for Words {
+        const BYTES: usize = HELLO;
+
+        fn can_begin_with(bytes: &[u8]) -> bool {
+            bytes.iter().zip(b"hello").all(|(byte, right)| byte == right)
+        }
+
+        fn from_bytes(bytes: &[u8]) -> Option<Words> {
+            Some(Words(bytes.try_into().ok()?))
+        }
+    }
+
+    impl Caller for UnixStream {
+        fn read_some(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
+            let mut stream = self;
+            match stream.read(into) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+                read => read.map(Some),
+            }
+        }
+
+        fn name(&self) -> String {
+            "a test".into()
+        }
+    }
+
+    fn pair() -> (UnixStream, UnixStream) {
         let (caller, ours) = UnixStream::pair().unwrap();
         ours.set_nonblocking(true).unwrap();
-        (caller, Stream::Unix(ours))
+        (caller, ours)
     }
 
-    fn hello() -> Hello {
-        let key = JobKey::for_job(7);
-        Hello { purpose: Purpose::Data, key, pe: PeAddr(1), inst: InstId(2), secret: 3 }
+    fn hello() -> Words {
+        Words(*b"hello, i am rank one")
     }
 
-    fn heard(strangers: &mut Strangers, now: Instant) -> Vec<Hello> {
+    fn nobody(report: Option<fn(&str)>) -> Strangers<UnixStream, Words> {
+        Strangers::new("the test", report)
+    }
+
+    fn heard(strangers: &mut Strangers<UnixStream, Words>, now: Instant) -> Vec<Words> {
         let mut all = Vec::new();
         strangers.hear(now, |_, hello| {
             all.push(*hello);
@@ -169,11 +240,11 @@ mod tests {
 
     #[test]
     fn a_hello_is_read_as_its_bytes_come() {
-        let mut strangers = Strangers::new(None);
+        let mut strangers = nobody(None);
         let (mut caller, stream) = pair();
         let now = Instant::now();
         strangers.add(stream, now);
-        for (at, byte) in hello().to_bytes().into_iter().enumerate() {
+        for (at, byte) in hello().0.into_iter().enumerate() {
             assert!(heard(&mut strangers, now).is_empty(), "after {at} bytes");
             caller.write_all(&[byte]).unwrap();
         }
@@ -183,15 +254,15 @@ mod tests {
 
     #[test]
     fn silence_ends_at_the_deadline() {
-        let mut strangers = Strangers::new(None);
+        let mut strangers = nobody(None);
         let (mut caller, stream) = pair();
         let now = Instant::now();
         strangers.add(stream, now);
         assert!(heard(&mut strangers, now + PATIENCE / 2).is_empty());
-        assert_eq!(strangers.streams().count(), 1);
+        assert_eq!(strangers.callers().count(), 1);
         let deadline = strangers.deadline().unwrap();
         assert!(heard(&mut strangers, deadline).is_empty());
-        assert_eq!(strangers.streams().count(), 0);
+        assert_eq!(strangers.callers().count(), 0);
         assert_eq!(caller.read(&mut [0]).unwrap(), 0);
     }
 
@@ -202,7 +273,7 @@ mod tests {
             assert!(text.contains("no hello"), "{text}");
             REPORTS.fetch_add(1, Ordering::Relaxed);
         };
-        let mut strangers = Strangers::new(Some(report));
+        let mut strangers = nobody(Some(report));
         let now = Instant::now();
         let mut callers = Vec::new();
         for _ in 0..MOST + 100 {
@@ -210,24 +281,24 @@ mod tests {
             callers.push(caller);
             strangers.add(stream, now);
         }
-        assert_eq!(strangers.streams().count(), MOST);
+        assert_eq!(strangers.callers().count(), MOST);
         let (mut caller, stream) = pair();
         strangers.add(stream, now);
-        caller.write_all(&hello().to_bytes()).unwrap();
+        caller.write_all(&hello().0).unwrap();
         assert_eq!(heard(&mut strangers, now), [hello()]);
         assert_eq!(REPORTS.load(Ordering::Relaxed), 1);
     }
 
     #[test]
     fn nonsense_is_turned_away_at_once() {
-        let mut strangers = Strangers::new(None);
+        let mut strangers = nobody(None);
         let now = Instant::now();
         for words in [&b"G"[..], b"GET / HTTP/1.1\r\n\r\n", &[0; HELLO], &[0xff; 4 * HELLO]] {
             let (mut caller, stream) = pair();
             caller.write_all(words).unwrap();
             strangers.add(stream, now);
             assert!(heard(&mut strangers, now).is_empty());
-            assert_eq!(strangers.streams().count(), 0, "{words:?}");
+            assert_eq!(strangers.callers().count(), 0, "{words:?}");
         }
     }
 }

@@ -1,0 +1,270 @@
+//! Frames: how messages lie in the stream of bytes of a connection.
+//!
+//! ```text
+//!   0               4               6       8                  8 + 8 * words
+//!   payload bytes   header words    kind    header words …     payload …
+//! ```
+//!
+//! The first frame of the process that connected is of kind "confirmed" and has nothing else: it says that this
+//! connection, of several that may have been tried, is the one. All others are messages.
+
+use btl::MAX_HEADER_WORDS;
+use mem::{PeerSpace, Source};
+
+/// Bytes before the header words.
+pub(crate) const HEAD: usize = 8;
+/// Bytes of a frame beside its payload, at most.
+pub(crate) const OVERHEAD: usize = HEAD + 8 * MAX_HEADER_WORDS;
+
+const MESSAGE: u16 = 0;
+const CONFIRMED: u16 = 1;
+
+/// The frame that confirms a connection.
+pub(crate) const CONFIRM: [u8; HEAD] = {
+    let mut head = [0; HEAD];
+    let kind = CONFIRMED.to_ne_bytes();
+    head[6] = kind[0];
+    head[7] = kind[1];
+    head
+};
+
+/// The bytes are no frame of a peer that keeps to the protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Broken;
+
+/// Where the parts of the first frame lie: the header, then the payload, from byte [`HEAD`] on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Extent {
+    pub(crate) header: usize,
+    pub(crate) payload: usize,
+}
+
+impl Extent {
+    pub(crate) fn whole(self) -> usize {
+        HEAD + self.header + self.payload
+    }
+}
+
+/// The extent of the frame that begins with `bytes`, as soon as its head is there; the rest may be missing.
+///
+/// # Errors
+/// It is no message, or longer than `most` bytes of payload.
+pub(crate) fn extent(bytes: &[u8], most: usize) -> Result<Option<Extent>, Broken> {
+    let Some(head) = bytes.first_chunk::<HEAD>() else { return Ok(None) };
+    let payload = u32::from_ne_bytes([head[0], head[1], head[2], head[3]]) as usize;
+    let words = usize::from(u16::from_ne_bytes([head[4], head[5]]));
+    let kind = u16::from_ne_bytes([head[6], head[7]]);
+    if kind != MESSAGE || words > MAX_HEADER_WORDS || payload > most {
+        return Err(Broken);
+    }
+    Ok(Some(Extent { header: words * 8, payload }))
+}
+
+/// A message in the stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Message<'a> {
+    pub(crate) header: &'a [u8],
+    pub(crate) payload: &'a [u8],
+}
+
+/// Bytes that arrived on a connection and were not taken yet.
+#[derive(Debug, Default)]
+pub(crate) struct Input {
+    bytes: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+/// Bytes that are read at a time, if no frame is longer.
+const GULP: usize = 64 << 10;
+
+impl Input {
+    /// Room for what is read next: at least what the first frame, of at most `most` bytes of payload, lacks. Moves what
+    /// is there, so no view of it may be in use.
+    pub(crate) fn room(&mut self, most: usize) -> &mut [u8] {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        }
+        let needed = match extent(self.waiting(), most) {
+            Ok(Some(extent)) => extent.whole().max(GULP),
+            _ => GULP,
+        };
+        if self.start + needed > self.bytes.len() || self.end == self.bytes.len() {
+            self.bytes.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+            if needed > self.bytes.len() {
+                self.bytes.resize(needed, 0);
+            }
+        }
+        &mut self.bytes[self.end..]
+    }
+
+    /// `count` bytes were read into the room.
+    pub(crate) fn filled(&mut self, count: usize) {
+        self.end = (self.end + count).min(self.bytes.len());
+    }
+
+    fn waiting(&self) -> &[u8] {
+        &self.bytes[self.start..self.end]
+    }
+
+    /// The first message, if it is whole.
+    ///
+    /// # Errors
+    /// As [`extent`].
+    pub(crate) fn first(&self, most: usize) -> Result<Option<Message<'_>>, Broken> {
+        let waiting = self.waiting();
+        let Some(extent) = extent(waiting, most)? else { return Ok(None) };
+        let Some(whole) = waiting.get(HEAD..extent.whole()) else { return Ok(None) };
+        let (header, payload) = whole.split_at(extent.header);
+        Ok(Some(Message { header, payload }))
+    }
+
+    /// The first message, of `bytes` bytes of header and payload, is over.
+    pub(crate) fn consume(&mut self, bytes: usize) {
+        self.start = (self.start + HEAD + bytes).min(self.end);
+    }
+}
+
+/// Bytes that a connection has not taken yet.
+#[derive(Debug, Default)]
+pub(crate) struct Output {
+    bytes: Vec<u8>,
+    sent: usize,
+}
+
+/// Memory that is kept while nothing waits.
+const KEPT: usize = 256 << 10;
+
+impl Output {
+    pub(crate) fn waiting(&self) -> &[u8] {
+        &self.bytes[self.sent..]
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sent == self.bytes.len()
+    }
+
+    /// Adds a message: `header` of at most [`MAX_HEADER_WORDS`] words, and all of `payload`.
+    pub(crate) fn add<S: Source>(&mut self, header: &[u64], payload: &mut S) {
+        let len = payload.remaining();
+        self.bytes.extend((len as u32).to_ne_bytes());
+        self.bytes.extend((header.len() as u16).to_ne_bytes());
+        self.bytes.extend(MESSAGE.to_ne_bytes());
+        self.bytes.extend(header.iter().flat_map(|word| word.to_ne_bytes()));
+        let start = self.bytes.len();
+        self.bytes.resize(start + len, 0);
+        payload.fill(PeerSpace::of(&mut self.bytes[start..]));
+    }
+
+    /// The first `count` bytes are on their way.
+    pub(crate) fn sent(&mut self, count: usize) {
+        self.sent = (self.sent + count).min(self.bytes.len());
+        if self.is_empty() {
+            self.sent = 0;
+            self.bytes.clear();
+            self.bytes.shrink_to(KEPT);
+        } else if self.sent > self.bytes.len() / 2 {
+            self.bytes.drain(..self.sent);
+            self.sent = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mem::UserMem;
+    use proptest::prelude::*;
+
+    const MOST: usize = 100_000;
+
+    #[allow(unsafe_code, reason = "a view of a test's bytes")]
+    fn add(output: &mut Output, header: &[u64], payload: &mut [u8]) {
+        // SAFETY: the payload outlives the call that uses it.
+        output.add(header, &mut unsafe { UserMem::of(payload) });
+    }
+
+    /// Moves bytes from `output` to `input` in pieces, and collects the messages that come whole.
+    fn carry(
+        output: &mut Output,
+        input: &mut Input,
+        pieces: &mut impl Iterator<Item = usize>,
+    ) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let mut got = Vec::new();
+        while !output.is_empty() {
+            let room = input.room(MOST);
+            let count = pieces.next().unwrap_or(usize::MAX).clamp(1, room.len()).min(output.waiting().len());
+            room[..count].copy_from_slice(&output.waiting()[..count]);
+            input.filled(count);
+            output.sent(count);
+            while let Some(Message { header, payload }) = input.first(MOST).expect("frames") {
+                got.push((header.to_vec(), payload.to_vec()));
+                let bytes = header.len() + payload.len();
+                input.consume(bytes);
+            }
+        }
+        got
+    }
+
+    proptest! {
+        /// However the stream is cut, the messages come out as they went in.
+        #[test]
+        fn messages_survive_any_cut(
+            messages in proptest::collection::vec((proptest::collection::vec(any::<u64>(), 0..=8), 0..MOST), 1..20),
+            pieces in proptest::collection::vec(1usize..200_000, 0..200),
+        ) {
+            let (mut output, mut input) = (Output::default(), Input::default());
+            let mut expected = Vec::new();
+            for (seed, (header, len)) in messages.iter().enumerate() {
+                let mut payload: Vec<u8> = (0..*len).map(|i| (i * 7 + seed) as u8).collect();
+                add(&mut output, header, &mut payload);
+                expected.push((header.iter().flat_map(|word| word.to_ne_bytes()).collect(), payload));
+            }
+            let got = carry(&mut output, &mut input, &mut pieces.into_iter());
+            prop_assert_eq!(got, expected);
+            prop_assert!(input.waiting().is_empty());
+        }
+
+        /// Rubbish is refused or taken for messages within the bounds; nothing panics, nothing grows beyond a frame.
+        #[test]
+        fn rubbish_stays_within_bounds(bytes in proptest::collection::vec(any::<u8>(), 0..3000), small in any::<bool>()) {
+            let mut bytes = bytes;
+            if small {
+                // Mostly lengths that are allowed.
+                bytes.iter_mut().skip(1).step_by(3).for_each(|byte| *byte = 0);
+            }
+            let mut input = Input::default();
+            for piece in bytes.chunks(17) {
+                let room = input.room(MOST);
+                room[..piece.len()].copy_from_slice(piece);
+                input.filled(piece.len());
+                loop {
+                    match input.first(MOST) {
+                        Ok(Some(Message { header, payload })) => {
+                            prop_assert!(header.len() <= 64 && payload.len() <= MOST);
+                            let bytes = header.len() + payload.len();
+                            input.consume(bytes);
+                        }
+                        Ok(None) => break,
+                        Err(Broken) => return Ok(()),
+                    }
+                }
+            }
+            prop_assert!(input.bytes.len() <= MOST + OVERHEAD + GULP);
+        }
+    }
+
+    #[test]
+    fn heads_are_checked() {
+        let head = |payload: u32, words: u16, kind: u16| {
+            [&payload.to_ne_bytes()[..], &words.to_ne_bytes(), &kind.to_ne_bytes()].concat()
+        };
+        assert_eq!(extent(&head(10, 2, 0), 10), Ok(Some(Extent { header: 16, payload: 10 })));
+        for wrong in [head(11, 2, 0), head(10, 9, 0), head(10, 2, 2), head(0, 0, 1), head(u32::MAX, 0, 0)] {
+            assert_eq!(extent(&wrong, 10), Err(Broken));
+        }
+        assert_eq!(extent(&CONFIRM[..7], 10), Ok(None));
+        assert_eq!(extent(&CONFIRM, 10), Err(Broken));
+    }
+}

@@ -1,0 +1,31 @@
+//! The transport over TCP, between hosts and, where asked for, within one.
+//!
+//! ```text
+//!   send ──► frame ──► the peer's output, and at once the socket ──► … ──► the peer's input ──► arrival
+//!            [length | words | kind][header][payload]                       64 KiB a read, several frames
+//! ```
+//!
+//! * **Connections** are made when the first message asks for one, one for each pair of processes ([`pair`]), to the
+//!   address that answers ([`hello`], [`card`]).
+//! * **Nothing blocks.** What a socket does not take waits in the peer's output; when that is full, [`btl::Busy`].
+//!   Who does not receive is not read from: TCP holds its peers back.
+//! * **No one-sided verbs**: memory cannot be exposed, so the layer above sends large messages in fragments.
+//! * **One descriptor**, an epoll set with all sockets, is readable when there is something to do ([`btl::Btl::descriptor`]).
+//! * **Strangers** who reach the port are turned away, after a hello that is none, or none at all (crate `strangers`).
+//! * **A broken connection ends the peer**: what it had sent whole still arrives, then [`btl::Event::PeerLost`].
+//!
+//! [`pair`], [`hello`], [`frame`] and [`card`] hold no sockets; property tests feed them. [`network`] has the sockets.
+#![deny(unsafe_code)]
+
+mod card;
+mod frame;
+mod hello;
+mod network;
+mod pair;
+mod params;
+mod transport;
+
+pub use card::Card;
+pub use hello::JobProof;
+pub use params::TcpParams;
+pub use transport::{Listening, SetupError, Tcp};

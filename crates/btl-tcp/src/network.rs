@@ -1,0 +1,219 @@
+//! The sockets of a process: connections by number, in one epoll set.
+
+use crate::card::Card;
+use crate::frame::CONFIRM;
+use crate::hello::{BYTES, Hello, JobProof, Verdict};
+use crate::pair::Wires;
+use core::fmt;
+use platform::epoll::Epoll;
+use slab::Slab;
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use strangers::Caller;
+
+/// A socket in the set.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    stream: TcpStream,
+    set: Arc<Epoll>,
+}
+
+impl Socket {
+    /// Puts a stream that does not block into the set, as `token`; with `room`, while there is room to write.
+    pub(crate) fn new(stream: TcpStream, set: &Arc<Epoll>, token: u64, room: bool) -> io::Result<Socket> {
+        set.add(stream.as_fd(), token, room)?;
+        Ok(Socket { stream, set: Arc::clone(set) })
+    }
+
+    pub(crate) fn report(&self, token: u64, room: bool) {
+        // Can only fail for want of kernel memory, which does not grow by this.
+        let _ = self.set.change(self.stream.as_fd(), token, room);
+    }
+
+    /// Whether a connection that was begun stands now; why not, if it failed.
+    pub(crate) fn stands(&self) -> io::Result<bool> {
+        if let Some(error) = self.stream.take_error()? {
+            return Err(error);
+        }
+        Ok(self.stream.peer_addr().is_ok())
+    }
+
+    /// Writes what there is room for; `Ok(0)`: no room now.
+    pub(crate) fn write_some(&self, bytes: &[u8]) -> io::Result<usize> {
+        match (&self.stream).write(bytes) {
+            Err(error) if is_passing(&error) => Ok(0),
+            written => written,
+        }
+    }
+
+    /// Sends a few bytes to a socket whose buffer is empty. Where that fails, the connection breaks.
+    fn write_word(&self, bytes: &[u8]) {
+        if !matches!(self.write_some(bytes), Ok(written) if written == bytes.len()) {
+            // Shows as the end of the connection when it is read.
+            let _ = self.stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Caller for Socket {
+    fn read_some(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        match (&self.stream).read(into) {
+            Err(error) if is_passing(&error) => Ok(None),
+            read => read.map(Some),
+        }
+    }
+
+    fn name(&self) -> String {
+        self.stream.peer_addr().map_or_else(|_| "by TCP".into(), |address| address.to_string())
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        // A forked child may keep the socket open, and the set would go on reporting it.
+        self.set.remove(self.stream.as_fd());
+    }
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// What a connection is for its pair.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    /// We have begun it, and it does not stand yet.
+    Begun,
+    /// We have said hello over it.
+    Asked(Hello),
+    /// The peer has.
+    Candidate,
+    /// It is the one.
+    Open,
+}
+
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) socket: Socket,
+    pub(crate) peer: u32,
+    /// The address at the other end, for people.
+    place: String,
+    pub(crate) role: Role,
+    /// The hello that came over it.
+    heard: Option<Hello>,
+    /// An answer or confirmation as far as it has come.
+    word: [u8; BYTES],
+    read: usize,
+}
+
+impl Link {
+    /// Reads a word of `len` bytes; `Ok(None)`: not all of it is there.
+    pub(crate) fn read_word(&mut self, len: usize) -> io::Result<Option<&[u8]>> {
+        while self.read < len {
+            match self.socket.read_some(&mut self.word[self.read..len])? {
+                None => return Ok(None),
+                Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Some(bytes) => self.read += bytes,
+            }
+        }
+        Ok(Some(&self.word[..len]))
+    }
+}
+
+/// All connections of a process, and what it needs to make one.
+#[derive(Debug)]
+pub(crate) struct Network {
+    pub(crate) set: Arc<Epoll>,
+    pub(crate) links: Slab<Link, 20, 12>,
+    pub(crate) me: u32,
+    pub(crate) job: JobProof,
+    /// Where each process of the job is.
+    pub(crate) cards: Box<[Card]>,
+    /// The addresses of this one.
+    pub(crate) own: Vec<IpAddr>,
+    /// Makes the next nonce.
+    pub(crate) nonce: u64,
+}
+
+impl Network {
+    fn begin(&mut self, peer: u32, place: usize) -> io::Result<u32> {
+        let address = self.place(peer, place);
+        let stream = platform::tcp::connect(address)?;
+        // The number is known once the link is in the slab.
+        let socket = Socket::new(stream, &self.set, 0, true)?;
+        self.enter(socket, (peer, address.to_string()), Role::Begun, None)
+    }
+
+    /// Takes a socket whose caller has said `hello`.
+    pub(crate) fn take_caller(&mut self, socket: Socket, hello: Hello) -> io::Result<u32> {
+        let place = socket.name();
+        self.enter(socket, (hello.from, place), Role::Candidate, Some(hello))
+    }
+
+    fn enter(
+        &mut self,
+        socket: Socket,
+        (peer, place): (u32, String),
+        role: Role,
+        heard: Option<Hello>,
+    ) -> io::Result<u32> {
+        // A connection that does not stand yet shows by its room that it does.
+        let room = role == Role::Begun;
+        let link = Link { socket, peer, place, role, heard, word: [0; BYTES], read: 0 };
+        let wire = self.links.insert(link).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        self.links.get(wire).inspect(|link| link.socket.report(wire.into(), room));
+        Ok(wire)
+    }
+
+    /// Where to call a peer, at this one of its addresses.
+    fn place(&self, peer: u32, place: usize) -> SocketAddr {
+        self.cards[peer as usize].places(&self.own)[place]
+    }
+
+    /// What happened on a connection, for people.
+    pub(crate) fn happened(&self, wire: u32, what: &dyn fmt::Display) -> String {
+        let place = self.links.get(wire).map_or("", |link| &link.place);
+        format!("{place}: {what}")
+    }
+}
+
+impl Wires for Network {
+    fn connect(&mut self, peer: u32, place: usize) -> Result<u32, String> {
+        self.begin(peer, place).map_err(|error| {
+            let address = self.place(peer, place);
+            format!("{address}: {error}")
+        })
+    }
+
+    fn hello(&mut self, wire: u32) {
+        // Any sequence of numbers that differ will do: what proves anything is the key.
+        self.nonce = self.nonce.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        let (job, from, nonce) = (self.job, self.me, self.nonce);
+        if let Some(link) = self.links.get_mut(wire) {
+            let hello = Hello { job, from, to: link.peer, nonce, verdict: None };
+            link.role = Role::Asked(hello);
+            link.socket.write_word(&hello.to_bytes());
+            link.socket.report(wire.into(), false);
+        }
+    }
+
+    fn answer(&mut self, wire: u32, verdict: Verdict) {
+        if let Some(link) = self.links.get(wire)
+            && let Some(hello) = link.heard
+        {
+            link.socket.write_word(&hello.answer(verdict).to_bytes());
+        }
+    }
+
+    fn confirm(&mut self, wire: u32) {
+        if let Some(link) = self.links.get(wire) {
+            link.socket.write_word(&CONFIRM);
+        }
+    }
+
+    fn close(&mut self, wire: u32) {
+        self.links.remove(wire);
+    }
+}

@@ -1,0 +1,258 @@
+//! How two processes come to one connection. No sockets and no clock here: [`Wires`] acts, and the time is told.
+//!
+//! ```text
+//!   the process that wants to send                        the other one
+//!     connects to an address, and after some patience
+//!     to the next one, too
+//!     ── hello ────────────────────────────────────────►  keeps the caller as a candidate
+//!     ◄──────────────────────────────────── accepted ──
+//!     takes this connection, closes its others
+//!     ── confirmed, frames … ──────────────────────────►  takes this candidate, drops the others
+//! ```
+//!
+//! Nobody knows which of a peer's addresses lead to it: a bridge that exists in both hosts leads to oneself, a firewall
+//! swallows what is sent. So an address is right once a hello was answered over it. A process that computes answers
+//! nothing, so silence means little: an attempt ends only when its connection breaks.
+//!
+//! Where both connect at once, both see the other's hello while their own is on its way. **The connection of the lower
+//! rank wins**: the lower one answers "yield", the higher one accepts and gives its own attempts up. An attempt that has
+//! sent no hello yet is known to nobody, so its owner gives it up for a caller, whatever its rank.
+
+use crate::hello::Verdict;
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+/// How long a process that yielded waits for the other's connection, and one whose attempts failed for the next round.
+const REST: Duration = Duration::from_millis(500);
+/// Candidates that are kept: as many as a peer has addresses.
+const MOST_CANDIDATES: usize = 16;
+
+/// What a [`Pair`] has done to connections, which it names by numbers that [`Wires`] gives out.
+pub(crate) trait Wires {
+    /// Begins to connect to the peer's address `place`; the connection, or why there is none.
+    fn connect(&mut self, peer: u32, place: usize) -> Result<u32, String>;
+    /// Sends a hello.
+    fn hello(&mut self, wire: u32);
+    /// Answers the hello that came over a wire.
+    fn answer(&mut self, wire: u32, verdict: Verdict);
+    /// Says that this connection is the one.
+    fn confirm(&mut self, wire: u32);
+    /// Closes it.
+    fn close(&mut self, wire: u32);
+}
+
+/// How often and how long to try.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// After this the next address is tried, too.
+    pub(crate) address: Duration,
+    /// Rounds of attempts that may all fail.
+    pub(crate) rounds: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    /// Nothing is known of the peer's wish, and we have none.
+    Idle,
+    /// Attempts are under way.
+    Connecting,
+    /// It is the peer's turn, or nobody's, until then.
+    Resting(Instant),
+    /// This is the connection.
+    Open(u32),
+    /// Given up.
+    Lost,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Attempt {
+    wire: u32,
+    said_hello: bool,
+}
+
+/// One side of a pair of processes.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    me: u32,
+    peer: u32,
+    /// Addresses of the peer.
+    places: usize,
+    patience: Patience,
+    state: State,
+    attempts: Vec<Attempt>,
+    candidates: Vec<u32>,
+    /// The address to try next in this round, and when.
+    next: (usize, Instant),
+    failed_rounds: u32,
+    /// Why the attempts of the last round failed.
+    failures: String,
+}
+
+impl Pair {
+    pub(crate) fn new(me: u32, peer: u32, places: usize, patience: Patience, now: Instant) -> Pair {
+        Pair {
+            me,
+            peer,
+            places,
+            patience,
+            state: State::Idle,
+            attempts: Vec::new(),
+            candidates: Vec::new(),
+            next: (0, now),
+            failed_rounds: 0,
+            failures: String::new(),
+        }
+    }
+
+    pub(crate) fn state(&self) -> State {
+        self.state
+    }
+
+    /// Why the peer was given up while connecting.
+    pub(crate) fn failures(&self) -> &str {
+        &self.failures
+    }
+
+    /// There is something to send.
+    pub(crate) fn want(&mut self, now: Instant, wires: &mut impl Wires) {
+        if self.state == State::Idle && self.candidates.is_empty() {
+            self.begin(now, wires);
+        }
+    }
+
+    fn begin(&mut self, now: Instant, wires: &mut impl Wires) {
+        self.state = State::Connecting;
+        self.failures.clear();
+        self.next = (0, now);
+        self.tick(now, false, wires);
+    }
+
+    /// Does what is due; `wanted`: there is something to send.
+    pub(crate) fn tick(&mut self, now: Instant, wanted: bool, wires: &mut impl Wires) {
+        match self.state {
+            State::Resting(until) if now >= until => {
+                self.state = State::Idle;
+                if wanted {
+                    self.want(now, wires);
+                }
+            }
+            State::Connecting => {
+                while self.next.0 < self.places && (self.attempts.is_empty() || now >= self.next.1) {
+                    let place = self.next.0;
+                    self.next = (place + 1, now + self.patience.address);
+                    match wires.connect(self.peer, place) {
+                        Ok(wire) => self.attempts.push(Attempt { wire, said_hello: false }),
+                        Err(why) => self.note(&why),
+                    }
+                }
+                if self.attempts.is_empty() {
+                    self.failed_rounds += 1;
+                    let lost = self.failed_rounds >= self.patience.rounds;
+                    self.state = if lost { State::Lost } else { State::Resting(now + REST) };
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn note(&mut self, why: &str) {
+        let separator = if self.failures.is_empty() { "" } else { "; " };
+        // Writing to a string cannot fail.
+        let _ = write!(self.failures, "{separator}{why}");
+    }
+
+    /// The connection of an attempt stands.
+    pub(crate) fn connected(&mut self, wire: u32, wires: &mut impl Wires) {
+        if let Some(attempt) =
+            self.attempts.iter_mut().find(|attempt| attempt.wire == wire && !attempt.said_hello)
+        {
+            attempt.said_hello = true;
+            wires.hello(wire);
+        }
+    }
+
+    /// The hello of an attempt was answered.
+    pub(crate) fn answered(&mut self, wire: u32, verdict: Verdict, now: Instant, wires: &mut impl Wires) {
+        if !self.attempts.iter().any(|attempt| attempt.wire == wire) {
+            return;
+        }
+        match verdict {
+            Verdict::Accepted => {
+                self.attempts.retain(|attempt| attempt.wire != wire);
+                self.close_attempts(wires);
+                self.state = State::Open(wire);
+                wires.confirm(wire);
+            }
+            Verdict::Yield => {
+                self.close_attempts(wires);
+                self.state = State::Resting(now + REST);
+            }
+        }
+    }
+
+    /// A connection is broken, for this reason. Whether it was the one.
+    pub(crate) fn broke(
+        &mut self,
+        wire: u32,
+        why: &str,
+        now: Instant,
+        wanted: bool,
+        wires: &mut impl Wires,
+    ) -> bool {
+        if self.state == State::Open(wire) {
+            self.note(why);
+            self.state = State::Lost;
+            return true;
+        }
+        if let Some(at) = self.attempts.iter().position(|attempt| attempt.wire == wire) {
+            self.attempts.remove(at);
+            self.note(why);
+            self.tick(now, wanted, wires);
+        } else if let Some(at) = self.candidates.iter().position(|&candidate| candidate == wire) {
+            self.candidates.remove(at);
+            if wanted {
+                self.want(now, wires);
+            }
+        }
+        false
+    }
+
+    /// The peer calls by a connection of its own; whether it is kept.
+    pub(crate) fn called(&mut self, wire: u32, wires: &mut impl Wires) -> bool {
+        let ours_is_known = self.attempts.iter().any(|attempt| attempt.said_hello);
+        let accepts = match self.state {
+            State::Idle | State::Resting(_) => true,
+            State::Connecting => !ours_is_known || self.me > self.peer,
+            State::Open(_) | State::Lost => false,
+        };
+        if !accepts {
+            wires.answer(wire, Verdict::Yield);
+            return false;
+        }
+        self.close_attempts(wires);
+        self.state = State::Idle;
+        if self.candidates.len() == MOST_CANDIDATES {
+            wires.close(self.candidates.remove(0));
+        }
+        self.candidates.push(wire);
+        wires.answer(wire, Verdict::Accepted);
+        true
+    }
+
+    /// The peer says that this candidate is the connection.
+    pub(crate) fn confirmed(&mut self, wire: u32, wires: &mut impl Wires) {
+        if self.candidates.contains(&wire) {
+            self.candidates.retain(|&candidate| candidate != wire);
+            self.candidates.drain(..).for_each(|other| wires.close(other));
+            self.state = State::Open(wire);
+        }
+    }
+
+    fn close_attempts(&mut self, wires: &mut impl Wires) {
+        self.attempts.drain(..).for_each(|attempt| wires.close(attempt.wire));
+    }
+}
+
+#[cfg(test)]
+#[path = "pair_tests.rs"]
+mod tests;

@@ -1,0 +1,21 @@
+//! The transport's parameters.
+
+mca::params! {
+    /// Parameters of the transport over TCP.
+    pub struct TcpParams("btl_tcp_") {
+        /// Largest message that is sent without asking the receiver first.
+        eager_limit: mca::Size = "64K", unit "bytes", range 0 to 134217728, scope AllEq, level Tuner;
+        /// Largest payload of one frame: longer messages go in fragments of this size.
+        max_send_size: mca::Size = "128K", unit "bytes", range 1024 to 134217728, scope AllEq, level Tuner;
+        /// Bytes for one peer that wait in the process when its socket is full, before senders are told to come later.
+        out_buffer: mca::Size = "256K", unit "bytes", range 0 to 1073741824, level Tuner;
+        /// Networks to use alone, separated by commas: names of interfaces (eth0) or networks (10.0.0.0/8).
+        if_include: mca::Text = "";
+        /// Networks not to use, likewise; only where btl_tcp_if_include is empty.
+        if_exclude: mca::Text = "";
+        /// How long a peer may leave an address unanswered before its next one is tried, too.
+        connect_patience_ms: mca::Int = "1000", unit "milliseconds", range 1 to 600000, level Tuner;
+        /// How often all addresses of a peer are tried before it is given up, where each of them fails.
+        connect_rounds: mca::Int = "20", range 1 to 1000000, level Tuner;
+    }
+}

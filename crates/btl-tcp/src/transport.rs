@@ -1,0 +1,620 @@
+//! The transport: conversations with peers, and the contract's calls.
+
+use crate::card::{Card, offered};
+use crate::frame::{self, CONFIRM, Input, Message, OVERHEAD, Output};
+use crate::hello::{self, Hello, JobProof};
+use crate::network::{Network, Role, Socket};
+use crate::pair::{Pair, Patience, State};
+use crate::params::TcpParams;
+use btl::{Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Sleep};
+use core::fmt;
+use mem::{PeerBytes, Source, UserMem};
+use platform::epoll::{Epoll, Ready};
+use slab::Slab;
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, TcpListener};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use strangers::{Caller as _, Refused, Strangers};
+
+/// Tokens of the epoll set that are no connection's number.
+const LISTENER: u64 = u64::MAX;
+const STRANGER: u64 = u64::MAX - 1;
+/// Callers accepted in a row, before those accepted already are heard.
+const CALLERS: usize = 64;
+/// Arrivals in a row, before peers are polled whose messages have not been read yet.
+const ARRIVALS: u32 = 16;
+
+/// Why the transport cannot be set up.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// The parameters leave no address, or name what is none.
+    Addresses(String),
+    /// A system call failed.
+    System(&'static str, io::Error),
+}
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SetupError::Addresses(seen) => write!(
+                f,
+                "choosing the addresses of this process for TCP failed\n{seen}\nset btl_tcp_if_include or \
+                 btl_tcp_if_exclude to names of interfaces or networks of this host: ip address"
+            ),
+            SetupError::System(step, error) => write!(
+                f,
+                "setting up the transport over TCP failed: {step}\n{error}\nlook at the limit for open files: ulimit -n"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for SetupError {}
+
+/// A transport whose peers are not known yet.
+#[derive(Debug)]
+pub struct Listening {
+    listener: TcpListener,
+    set: Arc<Epoll>,
+    own: Vec<IpAddr>,
+    port: u16,
+}
+
+impl Listening {
+    /// Listens on a free port.
+    ///
+    /// # Errors
+    /// [`SetupError`].
+    pub fn new(params: &TcpParams) -> Result<Listening, SetupError> {
+        let system = |step| move |error| SetupError::System(step, error);
+        let all = platform::interfaces::addresses().map_err(system("listing the network interfaces"))?;
+        let own = offered(&all, &params.if_include, &params.if_exclude).map_err(SetupError::Addresses)?;
+        let listener = platform::tcp::listen().map_err(system("listening on a port"))?;
+        let port = listener.local_addr().map_err(system("listening on a port"))?.port();
+        let set = Arc::new(Epoll::new().map_err(system("making an epoll set"))?);
+        set.add(listener.as_fd(), LISTENER, false).map_err(system("making an epoll set"))?;
+        Ok(Listening { listener, set, own, port })
+    }
+
+    /// What the peers must know.
+    pub fn card(&self) -> Card {
+        Card::new(self.port, self.own.clone())
+    }
+
+    /// The transport of process `me` of a job whose processes have these cards. `report` takes the lines about the first
+    /// stranger who calls.
+    pub fn open(
+        self,
+        me: Peer,
+        job: JobProof,
+        cards: Box<[Card]>,
+        params: &TcpParams,
+        report: Option<fn(&str)>,
+    ) -> Tcp {
+        let peers = cards.iter().map(|_| None).collect();
+        let max_send = params.max_send_size;
+        Tcp {
+            limits: Limits {
+                eager: params.eager_limit.min(max_send),
+                max_send,
+                get: false,
+                put: false,
+                min_rdma: usize::MAX,
+                min_rdma_answer: usize::MAX,
+                max_get: 0,
+                max_put: 0,
+                get_align: 1,
+            },
+            out_buffer: params.out_buffer,
+            patience: Patience {
+                address: Duration::from_millis(params.connect_patience_ms as u64),
+                rounds: params.connect_rounds as u32,
+            },
+            network: Network {
+                set: self.set,
+                links: Slab::new(),
+                me: me.0,
+                job,
+                cards,
+                own: self.own,
+                nonce: job.id ^ u64::from(me.0) << 32 ^ u64::from(self.port),
+            },
+            listener: self.listener,
+            strangers: Strangers::new("the TCP transport", report),
+            peers,
+            unsettled: Vec::new(),
+            ready: VecDeque::new(),
+            lent: None,
+            events: VecDeque::new(),
+            polled: false,
+            arrivals: 0,
+            bytes_sent: 0,
+            reported: Vec::new(),
+        }
+    }
+}
+
+/// The transport of one process. See the crate's documentation.
+#[derive(Debug)]
+pub struct Tcp {
+    limits: Limits,
+    out_buffer: usize,
+    patience: Patience,
+    network: Network,
+    listener: TcpListener,
+    strangers: Strangers<Socket, Hello>,
+    /// By peer; made when one is first spoken to.
+    peers: Box<[Option<Box<Conversation>>]>,
+    /// Peers with which a connection is being made.
+    unsettled: Vec<u32>,
+    /// Peers of which a whole message may be there, those served longest ago first.
+    ready: VecDeque<u32>,
+    /// The message that is out: whose, and its bytes of header and payload.
+    lent: Option<(u32, usize)>,
+    events: VecDeque<Event>,
+    /// Whether the sockets were polled since the last event was asked for.
+    polled: bool,
+    arrivals: u32,
+    bytes_sent: u64,
+    /// What the set reported; kept for its memory.
+    reported: Vec<Ready>,
+}
+
+/// A peer that was spoken to.
+#[derive(Debug)]
+struct Conversation {
+    pair: Pair,
+    input: Input,
+    output: Output,
+    /// It is in `unsettled`.
+    is_unsettled: bool,
+    /// It is in `ready`.
+    is_ready: bool,
+    /// Its socket is full: the set reports room.
+    awaits_room: bool,
+    /// Why its connection is over, while messages that came before that are still here.
+    ending: Option<String>,
+    /// Why it is lost.
+    loss: Option<String>,
+}
+
+impl Tcp {
+    /// Payload sent so far, in bytes.
+    pub fn bytes_sent(&self) -> u64 {
+        self.bytes_sent
+    }
+
+    fn conversation(&mut self, at: u32) -> &mut Conversation {
+        let Tcp { peers, network, patience, .. } = self;
+        peers[at as usize].get_or_insert_with(|| {
+            let places = network.cards[at as usize].addresses.len();
+            Box::new(Conversation {
+                pair: Pair::new(network.me, at, places, *patience, Instant::now()),
+                input: Input::default(),
+                output: Output::default(),
+                is_unsettled: false,
+                is_ready: false,
+                awaits_room: false,
+                ending: None,
+                loss: None,
+            })
+        })
+    }
+
+    /// Lets `act` work on a pair, then does what follows from the pair's new state.
+    fn with_pair<R>(&mut self, at: u32, act: impl FnOnce(&mut Pair, &mut Network, bool) -> R) -> R {
+        self.conversation(at);
+        let conversation = self.peers[at as usize].as_mut().expect("made above");
+        let before = conversation.pair.state();
+        let wanted = !conversation.output.is_empty();
+        let result = act(&mut conversation.pair, &mut self.network, wanted);
+        let state = conversation.pair.state();
+        if matches!(state, State::Connecting | State::Resting(_)) && !conversation.is_unsettled {
+            conversation.is_unsettled = true;
+            self.unsettled.push(at);
+        }
+        match state {
+            State::Open(wire) if state != before => {
+                if let Some(link) = self.network.links.get_mut(wire) {
+                    link.role = Role::Open;
+                }
+                self.flush(at);
+            }
+            State::Lost if state != before => {
+                let failures = conversation.pair.failures().to_owned();
+                self.lose(at, failures);
+            }
+            _ => {}
+        }
+        result
+    }
+
+    // ---- the sockets ----
+
+    /// Does what the sockets are ready for, and what is due.
+    fn poll(&mut self) {
+        self.polled = true;
+        self.arrivals = 0;
+        let mut somebody_speaks = false;
+        let mut reported = core::mem::take(&mut self.reported);
+        self.network.set.poll(&mut reported);
+        for ready in &reported {
+            match ready.token {
+                LISTENER => self.accept(),
+                STRANGER => somebody_speaks = true,
+                wire => self.serve(wire as u32, *ready),
+            }
+        }
+        self.reported = reported;
+        if somebody_speaks || self.strangers.deadline().is_some_and(|until| until <= Instant::now()) {
+            self.hear();
+        }
+        if !self.unsettled.is_empty() {
+            self.tick();
+        }
+    }
+
+    fn tick(&mut self) {
+        let now = Instant::now();
+        for at in core::mem::take(&mut self.unsettled) {
+            self.conversation(at).is_unsettled = false;
+            self.with_pair(at, |pair, network, wanted| pair.tick(now, wanted, network));
+        }
+    }
+
+    /// Takes callers, some at a time. Without descriptors for more, silent callers make room; else the others wait.
+    fn accept(&mut self) {
+        for _ in 0..CALLERS {
+            match self.listener.accept() {
+                Ok((stream, _)) => {
+                    let prepared = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
+                    let socket =
+                        prepared.and_then(|()| Socket::new(stream, &self.network.set, STRANGER, false));
+                    // A caller that has gone already is none.
+                    socket.into_iter().for_each(|socket| self.strangers.add(socket, Instant::now()));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) if self.strangers.give_one_up() => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Hears the callers, and takes those of the job for candidates.
+    fn hear(&mut self) {
+        let Network { me, job, cards, .. } = &self.network;
+        let size = cards.len() as u32;
+        let mut callers = Vec::new();
+        self.strangers.hear(Instant::now(), |caller, hello| {
+            let why = match hello {
+                _ if hello.job != *job => Some("it is of another job"),
+                // It tries the addresses of another process, of which this one leads here.
+                _ if hello.to != *me => None,
+                _ if hello.verdict.is_some() || hello.from == *me || hello.from >= size => {
+                    Some("it is of this job, and no process of it")
+                }
+                _ => {
+                    callers.push((caller, *hello));
+                    return Ok(());
+                }
+            };
+            Err(Refused { caller, why })
+        });
+        for (socket, hello) in callers {
+            let Ok(wire) = self.network.take_caller(socket, hello) else { continue };
+            if !self.with_pair(hello.from, |pair, network, _| pair.called(wire, network)) {
+                self.network.links.remove(wire);
+            }
+        }
+    }
+
+    /// Goes on with a connection that is ready.
+    fn serve(&mut self, wire: u32, ready: Ready) {
+        let Some(link) = self.network.links.get_mut(wire) else { return };
+        let at = link.peer;
+        let done: io::Result<()> = match link.role {
+            Role::Begun => match link.socket.stands() {
+                Ok(true) => {
+                    self.with_pair(at, |pair, network, _| pair.connected(wire, network));
+                    Ok(())
+                }
+                Ok(false) => Ok(()),
+                Err(error) => Err(error),
+            },
+            Role::Asked(asked) => match link.read_word(hello::BYTES) {
+                Ok(Some(answer)) => {
+                    let answer = <Hello as strangers::Hello>::from_bytes(answer);
+                    match answer.and_then(|answer| answer.verdict_on(&asked)) {
+                        Some(verdict) => {
+                            let now = Instant::now();
+                            self.with_pair(at, |pair, network, _| pair.answered(wire, verdict, now, network));
+                            Ok(())
+                        }
+                        None => Err(io::Error::other("another process answered")),
+                    }
+                }
+                Ok(None) => Ok(()),
+                Err(error) => Err(error),
+            },
+            Role::Candidate => match link.read_word(CONFIRM.len()) {
+                Ok(Some(word)) if word == CONFIRM => {
+                    self.with_pair(at, |pair, network, _| pair.confirmed(wire, network));
+                    Ok(())
+                }
+                Ok(Some(_)) => Err(io::ErrorKind::InvalidData.into()),
+                Ok(None) => Ok(()),
+                Err(error) => Err(error),
+            },
+            Role::Open => {
+                if ready.writable {
+                    self.flush(at);
+                }
+                if ready.readable {
+                    self.read(at);
+                }
+                return;
+            }
+        };
+        if let Err(error) = done {
+            let why = self.network.happened(wire, &error);
+            self.network.links.remove(wire);
+            let now = Instant::now();
+            self.with_pair(at, |pair, network, wanted| pair.broke(wire, &why, now, wanted, network));
+        }
+    }
+
+    /// The socket of the connection with a peer, if there is one.
+    fn socket_of<'a>(conversation: &Conversation, network: &'a Network) -> Option<(u32, &'a Socket)> {
+        let State::Open(wire) = conversation.pair.state() else { return None };
+        network.links.get(wire).map(|link| (wire, &link.socket))
+    }
+
+    /// Writes what waits for a peer, as far as there is room.
+    fn flush(&mut self, at: u32) {
+        let Some(conversation) = &mut self.peers[at as usize] else { return };
+        let Some((wire, socket)) = Tcp::socket_of(conversation, &self.network) else { return };
+        while !conversation.output.is_empty() {
+            match socket.write_some(conversation.output.waiting()) {
+                Ok(0) => break,
+                Ok(written) => conversation.output.sent(written),
+                // The end of the connection, which reading tells after all that came before it.
+                Err(_) => conversation.output = Output::default(),
+            }
+        }
+        let awaits_room = !conversation.output.is_empty();
+        if awaits_room != conversation.awaits_room {
+            conversation.awaits_room = awaits_room;
+            socket.report(wire.into(), awaits_room);
+        }
+    }
+
+    /// Writes what waits for a peer or, without a connection, works on having one.
+    fn make_room(&mut self, at: u32) {
+        if let State::Open(_) = self.conversation(at).pair.state() {
+            return self.flush(at);
+        }
+        let now = Instant::now();
+        self.with_pair(at, |pair, network, _| pair.want(now, network));
+        self.poll();
+    }
+
+    /// Reads once from a peer's socket, unless a message of it is still to be taken.
+    fn read(&mut self, at: u32) {
+        let Some(conversation) = &mut self.peers[at as usize] else { return };
+        let is_lent = self.lent.is_some_and(|(peer, _)| peer == at);
+        if conversation.is_ready || is_lent {
+            return;
+        }
+        let Some((_, socket)) = Tcp::socket_of(conversation, &self.network) else { return };
+        let most = self.limits.max_send;
+        match socket.read_some(conversation.input.room(most)) {
+            Ok(None) => return,
+            Ok(Some(0)) => conversation.ending = Some("it closed the connection".into()),
+            Err(error) => conversation.ending = Some(format!("the connection broke: {error}")),
+            Ok(Some(bytes)) => conversation.input.filled(bytes),
+        }
+        self.settle(at);
+    }
+
+    /// Sees whether a message of a peer is there, or nothing more will be.
+    fn settle(&mut self, at: u32) {
+        let most = self.limits.max_send;
+        let Some(conversation) = &mut self.peers[at as usize] else { return };
+        match conversation.input.first(most) {
+            Ok(Some(_)) => {
+                if !conversation.is_ready {
+                    conversation.is_ready = true;
+                    self.ready.push_back(at);
+                }
+            }
+            Ok(None) => {
+                if let Some(why) = conversation.ending.take() {
+                    self.end(at, &why);
+                }
+            }
+            Err(frame::Broken) => self.end(at, "it sent what is no message"),
+        }
+    }
+
+    /// The connection with a peer is over.
+    fn end(&mut self, at: u32, why: &str) {
+        let Some(conversation) = &self.peers[at as usize] else { return };
+        let State::Open(wire) = conversation.pair.state() else { return };
+        let why = self.network.happened(wire, &why);
+        self.network.links.remove(wire);
+        self.with_pair(at, |pair, network, wanted| {
+            pair.broke(wire, &why, Instant::now(), wanted, network);
+        });
+    }
+
+    fn lose(&mut self, at: u32, why: String) {
+        let conversation = self.conversation(at);
+        conversation.loss = Some(why);
+        conversation.output = Output::default();
+        conversation.input = Input::default();
+        self.events.push_back(Event::PeerLost(Peer(at)));
+    }
+
+    // ---- arrivals ----
+
+    /// Hands out the first message of a peer, if it is whole.
+    #[allow(unsafe_code, reason = "views of bytes that stay where they are until they are given back")]
+    fn lend(&mut self, at: u32) -> Option<Arrival> {
+        let most = self.limits.max_send;
+        let Message { header, payload } = self.peers[at as usize].as_ref()?.input.first(most).ok()??;
+        self.lent = Some((at, header.len() + payload.len()));
+        // SAFETY: the input of a peer whose message is out is neither read into nor moved (`read`, `lose` after `settle`).
+        let (header, payload) = unsafe {
+            (PeerBytes::new(header.as_ptr(), header.len()), PeerBytes::new(payload.as_ptr(), payload.len()))
+        };
+        Some(Arrival { peer: Peer(at), header, payload, token: 0 })
+    }
+}
+
+impl Btl for Tcp {
+    fn reaches(&self, peer: Peer) -> bool {
+        peer.0 != self.network.me && (peer.0 as usize) < self.peers.len()
+    }
+
+    fn limits(&self, _peer: Peer) -> &Limits {
+        &self.limits
+    }
+
+    fn send<S: Source>(&mut self, peer: Peer, header: &[u64], payload: &mut S) -> Result<(), Busy> {
+        let at = peer.0;
+        let frame = OVERHEAD + payload.remaining();
+        let most = self.out_buffer;
+        let is_too_much = |waiting: usize| waiting > 0 && waiting + frame > most;
+        if is_too_much(self.conversation(at).output.waiting().len()) {
+            self.make_room(at);
+        }
+        let conversation = self.conversation(at);
+        if conversation.loss.is_some() || is_too_much(conversation.output.waiting().len()) {
+            return Err(Busy);
+        }
+        let bytes = payload.remaining() as u64;
+        conversation.output.add(header, payload);
+        // Where the set reports room, there is none yet.
+        let awaits_room = conversation.awaits_room;
+        self.bytes_sent += bytes;
+        if !awaits_room {
+            self.make_room(at);
+        }
+        Ok(())
+    }
+
+    fn next_arrival(&mut self) -> Option<Arrival> {
+        if self.lent.is_some() {
+            return None;
+        }
+        self.arrivals += 1;
+        if self.ready.is_empty() || self.arrivals > ARRIVALS {
+            self.poll();
+        }
+        while let Some(at) = self.ready.pop_front() {
+            self.conversation(at).is_ready = false;
+            if let Some(arrival) = self.lend(at) {
+                return Some(arrival);
+            }
+        }
+        None
+    }
+
+    fn next_arrival_from(&mut self, peer: Peer) -> Option<Arrival> {
+        if self.lent.is_some() {
+            return None;
+        }
+        if let Some(arrival) = self.lend(peer.0) {
+            return Some(arrival);
+        }
+        match self.conversation(peer.0).pair.state() {
+            State::Open(_) => self.read(peer.0),
+            _ => self.poll(),
+        }
+        self.lend(peer.0)
+    }
+
+    fn release(&mut self, arrival: Arrival) {
+        let Some((at, bytes)) = self.lent.take() else { return };
+        debug_assert_eq!(arrival.peer, Peer(at));
+        self.conversation(at).input.consume(bytes);
+        self.settle(at);
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
+        // Who asks for arrivals and events in turns has the sockets polled once for both.
+        if self.events.is_empty() && !core::mem::take(&mut self.polled) {
+            self.poll();
+            self.polled = false;
+        }
+        // What a lost peer had sent before comes first.
+        self.events.pop_front()
+    }
+
+    fn loss(&self, peer: Peer) -> Loss {
+        let seen = self.peers[peer.0 as usize].as_ref().and_then(|conversation| conversation.loss.as_deref());
+        Loss {
+            seen: format!("no TCP connection with it: {}", seen.unwrap_or("none was wanted")),
+            advice: "and at the network between the two hosts; --mca btl_tcp_if_include chooses the addresses that \
+                     are tried, btl_tcp_connect_rounds how often"
+                .into(),
+        }
+    }
+
+    fn expose(&mut self, _peer: Peer, _memory: UserMem, _access: Access) -> Result<RemoteKey, Refusal> {
+        Err(Refusal::Unfit)
+    }
+
+    fn conceal(&mut self, _peer: Peer, _key: RemoteKey) {}
+
+    fn get(
+        &mut self,
+        _peer: Peer,
+        _local: UserMem,
+        _key: &RemoteKey,
+        _offset: u64,
+        _cookie: u64,
+    ) -> Result<(), Refusal> {
+        Err(Refusal::Unfit)
+    }
+
+    fn put(
+        &mut self,
+        _peer: Peer,
+        _local: UserMem,
+        _key: &RemoteKey,
+        _offset: u64,
+        _cookie: u64,
+    ) -> Result<(), Refusal> {
+        Err(Refusal::Unfit)
+    }
+
+    fn congested(&self, _peer: Peer) -> bool {
+        false
+    }
+
+    fn is_flushed(&self) -> bool {
+        self.peers.iter().flatten().all(|conversation| conversation.output.is_empty())
+    }
+
+    fn advertise_congestion(&mut self, _on: bool) -> bool {
+        false
+    }
+
+    /// There is no word to sleep on: the sockets' descriptor is.
+    fn arm(&mut self) -> Option<Sleep> {
+        None
+    }
+
+    fn disarm(&mut self) {}
+
+    fn descriptor(&self) -> Option<RawFd> {
+        Some(self.network.set.as_fd().as_raw_fd())
+    }
+}
+
+impl FastPath for Tcp {}

@@ -1,0 +1,57 @@
+//! Opens the transport over TCP: a port, and a card with it put before the job's fence; those of the others, and the job's
+//! key, read after it.
+
+use btl::Peer;
+use btl_tcp::{Card, JobProof, Listening, Tcp, TcpParams};
+
+use super::{random, report};
+use crate::params::Params;
+
+/// Under this name rank 0 puts the key that connections show.
+const KEY: &str = "alhena-tcp-key";
+
+/// Listens and puts this process's card, which the others see after the next fence.
+///
+/// # Errors
+/// The lines to print.
+pub(super) fn listen(job: &mut pmi::Job, params: &Params) -> Result<Listening, String> {
+    let tcp = TcpParams::read(&params.values).map_err(|error| error.to_string())?;
+    let listening = Listening::new(&tcp).map_err(|error| format!("alhena: {error}"))?;
+    if job.rank == 0 {
+        let key = random().map_err(|error| error.to_string())?;
+        job.put(KEY, &format!("{key:032x}")).map_err(|error| error.to_string())?;
+    }
+    job.put(&key(job.rank), &listening.card().encode()).map_err(|error| error.to_string())?;
+    Ok(listening)
+}
+
+/// The transport, all of whose peers have put their cards.
+///
+/// # Errors
+/// The lines to print.
+pub(super) fn open(listening: Listening, job: &mut pmi::Job, params: &Params) -> Result<Tcp, String> {
+    let tcp = TcpParams::read(&params.values).map_err(|error| error.to_string())?;
+    let text = job.get(KEY).map_err(|error| error.to_string())?.unwrap_or_default();
+    let proof = u128::from_str_radix(&text, 16).map(|key| JobProof { id: job.job_id, key });
+    let proof = proof.map_err(|_| missing(job, 0, "the job's key"))?;
+    let cards = (0..job.size).map(|rank| card_of(job, rank)).collect::<Result<_, _>>()?;
+    Ok(listening.open(Peer(job.rank), proof, cards, &tcp, Some(report)))
+}
+
+fn key(rank: u32) -> String {
+    format!("alhena-tcp-{rank}")
+}
+
+fn card_of(job: &mut pmi::Job, rank: u32) -> Result<Card, String> {
+    let text = job.get(&key(rank)).map_err(|error| error.to_string())?;
+    text.and_then(|text| Card::parse(&text)).ok_or_else(|| missing(job, rank, "its TCP address"))
+}
+
+fn missing(job: &pmi::Job, rank: u32, what: &str) -> String {
+    format!(
+        "alhena: rank {} has no way to rank {rank}\n\
+         alhena: seen: it did not say {what}\n\
+         alhena: give all ranks the same transports: mpiexec --mca btl self,vader,tcp for the whole job",
+        job.rank
+    )
+}

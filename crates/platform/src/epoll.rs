@@ -1,0 +1,121 @@
+//! Many descriptors behind one.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// A set of descriptors; it is readable itself while one of them is ready.
+#[derive(Debug)]
+pub struct Epoll(OwnedFd);
+
+/// A descriptor that is ready, by the token under which it is watched. One that is broken is both.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ready {
+    /// Names the descriptor.
+    pub token: u64,
+    /// There is something to read, or the end.
+    pub readable: bool,
+    /// There is room to write.
+    pub writable: bool,
+}
+
+/// Descriptors that one [`Epoll::poll`] reports at most.
+pub const MOST_READY: usize = 64;
+
+impl Epoll {
+    /// An empty set.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn new() -> io::Result<Epoll> {
+        // SAFETY: no pointers.
+        let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has just given us this descriptor.
+        Ok(Epoll(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Reports `fd` as `token` while it is readable, and with `room` while it is writable.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn add(&self, fd: BorrowedFd<'_>, token: u64, room: bool) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_ADD, fd, token, room)
+    }
+
+    /// Changes what [`Epoll::add`] said.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn change(&self, fd: BorrowedFd<'_>, token: u64, room: bool) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_MOD, fd, token, room)
+    }
+
+    /// Reports `fd` no longer. Closing it is not enough where a forked child has it, too.
+    pub fn remove(&self, fd: BorrowedFd<'_>) {
+        // Fails only for a descriptor that is not in the set.
+        let _ = self.control(libc::EPOLL_CTL_DEL, fd, 0, false);
+    }
+
+    fn control(&self, what: i32, fd: BorrowedFd<'_>, token: u64, room: bool) -> io::Result<()> {
+        let events = if room { libc::EPOLLIN | libc::EPOLLOUT } else { libc::EPOLLIN };
+        let mut event = libc::epoll_event { events: events as u32, u64: token };
+        // SAFETY: the event is valid for the call, both descriptors are open.
+        let rc = unsafe { libc::epoll_ctl(self.0.as_raw_fd(), what, fd.as_raw_fd(), &mut event) };
+        if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Replaces `ready` by the descriptors that are ready now, without waiting for one.
+    pub fn poll(&self, ready: &mut Vec<Ready>) {
+        ready.clear();
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; MOST_READY];
+        // SAFETY: room for as many events as said; a timeout of 0 does not block.
+        let count =
+            unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), MOST_READY as i32, 0) };
+        let broken = libc::EPOLLERR | libc::EPOLLHUP;
+        // An interruption is as good as nothing: the next call sees the same.
+        ready.extend(events.iter().take(count.max(0) as usize).map(|event| {
+            let events = event.events as i32;
+            Ready {
+                token: event.u64,
+                readable: events & (libc::EPOLLIN | broken) != 0,
+                writable: events & (libc::EPOLLOUT | broken) != 0,
+            }
+        }));
+    }
+}
+
+/// To sleep on: readable while a descriptor of the set is ready.
+impl AsFd for Epoll {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Epoll, Ready};
+    use std::io::Write;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn what_is_ready_is_reported_until_it_is_removed() {
+        let set = Epoll::new().unwrap();
+        let (mut writer, reader) = UnixStream::pair().unwrap();
+        set.add(reader.as_fd(), 7, false).unwrap();
+        let mut ready = Vec::new();
+        set.poll(&mut ready);
+        assert_eq!(ready, []);
+        writer.write_all(b"x").unwrap();
+        set.poll(&mut ready);
+        assert_eq!(ready, [Ready { token: 7, readable: true, writable: false }]);
+        set.change(reader.as_fd(), 8, true).unwrap();
+        set.poll(&mut ready);
+        assert_eq!(ready, [Ready { token: 8, readable: true, writable: true }]);
+        set.remove(reader.as_fd());
+        set.poll(&mut ready);
+        assert_eq!(ready, []);
+    }
+}

@@ -1,0 +1,84 @@
+//! TCP sockets that never block, in the two calls for which the standard library has only blocking ones.
+
+use core::mem::zeroed;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, FromRawFd};
+
+/// Begins a connection to `address` without waiting for it: the stream becomes writable once it stands, or
+/// `take_error` says why it does not. Its small messages are sent at once (TCP_NODELAY).
+///
+/// # Errors
+/// The system's, for instance that no route leads there.
+pub fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+    let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: no pointers.
+    let fd = unsafe { libc::socket(family, kind, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just given us this descriptor.
+    let stream = unsafe { TcpStream::from_raw_fd(fd) };
+    stream.set_nodelay(true)?;
+    let begun = match address {
+        SocketAddr::V4(address) => {
+            // SAFETY: plain data.
+            let mut to: libc::sockaddr_in = unsafe { zeroed() };
+            to.sin_family = libc::AF_INET as _;
+            to.sin_port = address.port().to_be();
+            to.sin_addr.s_addr = u32::from_ne_bytes(address.ip().octets());
+            // SAFETY: the address is of the family and length given.
+            unsafe { libc::connect(fd, (&raw const to).cast(), size_of_val(&to) as _) }
+        }
+        SocketAddr::V6(address) => {
+            // SAFETY: plain data.
+            let mut to: libc::sockaddr_in6 = unsafe { zeroed() };
+            to.sin6_family = libc::AF_INET6 as _;
+            to.sin6_port = address.port().to_be();
+            to.sin6_addr.s6_addr = address.ip().octets();
+            to.sin6_scope_id = address.scope_id();
+            // SAFETY: the address is of the family and length given.
+            unsafe { libc::connect(fd, (&raw const to).cast(), size_of_val(&to) as _) }
+        }
+    };
+    let error = io::Error::last_os_error();
+    if begun != 0 && error.raw_os_error() != Some(libc::EINPROGRESS) {
+        return Err(error);
+    }
+    Ok(stream)
+}
+
+/// Listens on a free port of all addresses, of both families where the host has both, without blocking.
+///
+/// # Errors
+/// The system's.
+pub fn listen() -> io::Result<TcpListener> {
+    let both = TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0));
+    let listener = both.or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)))?;
+    listener.set_nonblocking(true)?;
+    // All peers may call at once, before the owner accepts one; the system cuts this to its own limit.
+    // SAFETY: no pointers; the socket listens already, so only the length of its queue changes.
+    if unsafe { libc::listen(listener.as_raw_fd(), i32::MAX) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(listener)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{connect, listen};
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    #[test]
+    fn what_connects_is_accepted() {
+        let listener = listen().unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+        let stream = connect(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port)).unwrap();
+        assert!(stream.nodelay().unwrap());
+        listener.set_nonblocking(false).unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        assert_eq!(accepted.peer_addr().unwrap().port(), stream.local_addr().unwrap().port());
+    }
+}
