@@ -1,5 +1,7 @@
 //! Waiting: congestion, arming, and sleep in earnest.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use btl::{Btl, Peer, Sleep};
 use platform::{descriptor, futex};
 
@@ -138,6 +140,7 @@ pub fn a_blocked_sender_sleeps<B: Btl + Send>(mut world: World<B>) {
         return;
     }
     let (left, right) = world.ends.split_at_mut(last);
+    let received = &AtomicBool::new(false);
     std::thread::scope(|scope| {
         let (sender, receiver) = (&mut left[0], &mut right[0]);
         scope.spawn(move || {
@@ -148,12 +151,21 @@ pub fn a_blocked_sender_sleeps<B: Btl + Send>(mut world: World<B>) {
                 }
                 receive_asleep(receiver, |seed, payload| verify(seed, 0, payload));
             }
+            received.store(true, Ordering::Release);
         });
         let max = sender.limits(Peer(last as u32)).max_send;
         for number in 0..MESSAGES {
             let len = (number as usize * 7919)
                 % [40, 300, 5000, max].map(|bound| bound.min(max))[number as usize / 8 % 4];
             send_asleep(sender, Peer(last as u32), number, &mut fill(number, len));
+        }
+        // What a transport has taken may still need its sender's turns to leave.
+        while !received.load(Ordering::Acquire) {
+            assert_eq!(sender.next_event(), None);
+            if let Some(arrival) = sender.next_arrival() {
+                sender.release(arrival);
+            }
+            std::thread::yield_now();
         }
     });
 }
