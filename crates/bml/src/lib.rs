@@ -447,7 +447,7 @@ impl FastPath for Bml {
         }
     }
 
-    /// For vader only: a call of another transport would have the straight line keep its arguments in memory.
+    /// For vader only: a call of another transport would have the fast path keep its arguments in memory.
     #[inline(always)]
     fn send_on<S: Source>(&mut self, route: Route, header: &[u64], payload: &mut S) -> Result<Asleep, Busy> {
         self.vader.as_mut().ok_or(Busy)?.send_on(route, header, payload)

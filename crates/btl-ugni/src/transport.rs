@@ -487,7 +487,7 @@ impl<N: Gni, C: Clock> FastPath for Ugni<N, C> {
         self.take_message(self.connections.of(Peer(route.0))?, take)
     }
 
-    /// Whoever only looks here takes no turns, so that some are taken before the looks.
+    /// A caller that only polls here takes no turns, so that some are taken before the polls.
     #[inline]
     fn look_out(&mut self, route: Route, looks: u32) -> bool {
         let Some(connection) = self.connections.of(Peer(route.0)) else { return false };

@@ -290,7 +290,7 @@ pub trait Btl {
     /// ```
     /// In this order no wake-up is lost: either the poll after `arm` sees what was published, or its publisher sees that
     /// the owner sleeps. `None`: nothing to sleep on, or work that nobody announces. The owner keeps polling then, and
-    /// does not disarm; an announcement that is not taken back costs a sender one wake-up in vain, no more.
+    /// does not disarm; an announcement that is not taken back costs a sender one needless wake-up, no more.
     ///
     /// *What ends the sleep.* A message, an event, and room: if anything was refused with [`Busy`] or [`Refusal::Busy`] since
     /// the last `arm`, the sleep ends when the owner should try again. The owner has tried all that waits for room since it

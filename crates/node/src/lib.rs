@@ -19,7 +19,7 @@
 //!
 //! The transport `btl-vader` stands on it and adds fastboxes, receive queues and cells; collectives use it
 //! directly, also where no message goes through shared memory. All of it takes `&self`: a process has one node, and
-//! whoever needs it holds an `Arc`.
+//! each user holds an `Arc`.
 //!
 //! Peers are not trusted: what they write into the segment, and what a system call reads of them, is checked before it
 //! is used.

@@ -7,8 +7,8 @@
 //!             sleeps on the same doorbell
 //! ```
 //! [`Threads`] is kept under the lock of the state. Whatever completes an operation says so by [`Threads::changed`]; the
-//! thread that has done it wakes the others when it gives the lock back ([`Threads::news`]). So no completion, whoever
-//! makes it, leaves a thread asleep that waits for it.
+//! thread that has done it wakes the others when it gives the lock back ([`Threads::news`]). So no completion, by whichever
+//! thread, leaves a thread asleep that waits for it.
 
 use std::time::Instant;
 

@@ -221,7 +221,7 @@ impl State {
         Ok(())
     }
 
-    /// Hands the area on that a finished call has borrowed: under the same lock under which it ended, so that whoever is woken
+    /// Hands the area on that a finished call has borrowed: under the same lock under which it ended, so that the thread that is woken
     /// by its end and waits for the area finds it.
     fn take_area_of(&mut self, running: &mut Running) {
         if let Some(area) = running.give_area() {

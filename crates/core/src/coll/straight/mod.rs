@@ -181,7 +181,7 @@ fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>) -> Result<()> 
         if turn.is_some() {
             exchange.go_on();
         }
-        // Under the lock under which the exchange ended: whoever is woken by that and waits for the area finds it.
+        // Under the lock under which the exchange ended: the thread that is woken by that and waits for the area finds it.
         started.take().into_iter().for_each(|started| state.return_area(comm, started.exchange));
         Some(result)
     })
