@@ -62,7 +62,7 @@ impl Errhandlers {
     }
 
     /// What a handle stands for, when it is to be set on a `target`.
-    fn resolve(&self, handle: abi::Errhandler, target: Target) -> Result<Handler> {
+    pub fn resolve(&self, handle: abi::Errhandler, target: Target) -> Result<Handler> {
         match handle {
             abi::ERRORS_ARE_FATAL => return Ok(Handler::Fatal),
             abi::ERRORS_ABORT => return Ok(Handler::Abort),
@@ -100,7 +100,7 @@ impl Errhandlers {
 
 const INVALID: Error = Error::new(abi::ERR_ERRHANDLER, "the handle names no error handler");
 
-fn handle_of(handler: Handler) -> abi::Errhandler {
+pub(crate) fn handle_of(handler: Handler) -> abi::Errhandler {
     match handler {
         Handler::Fatal => abi::ERRORS_ARE_FATAL,
         Handler::Abort => abi::ERRORS_ABORT,
@@ -224,7 +224,7 @@ pub enum Raised {
 #[cold]
 pub fn raise(on: On, error: Error, function: &'static str) -> Raised {
     let mut token = enter_any();
-    let on = if error.on == abi::Comm(0) { on } else { On::Comm(error.on) };
+    let on = if error.on == abi::Comm(0) { on } else { owner(error.on.0) };
     let (handler, handle) = find(&mut token, on);
     // A handler that the program called itself was no failure of the call (MPI-5.0 section 9.6).
     let returns = if error.what == CALLED { abi::SUCCESS } else { error.class };
@@ -235,14 +235,21 @@ pub fn raise(on: On, error: Error, function: &'static str) -> Raised {
     }
 }
 
+/// The object of a request, by the value of its handle.
+fn owner(handle: usize) -> On {
+    match handle::key(Kind::File, handle) {
+        Some(_) => On::File(abi::File(handle)),
+        None => On::Comm(abi::Comm(handle)),
+    }
+}
+
 fn find(token: &mut Token, on: On) -> (Handler, usize) {
     let state = token.lock();
     let own = match on {
         On::Comm(comm) => state.comm(comm).ok().map(|c| (c.errhandler, comm.0)),
         On::Session(session) => state.sessions.get(session).ok().map(|s| (s.errhandler, session.0)),
         On::Win(_) => None,
-        // MPI-5.0 section 14.7: files return their errors unless told otherwise.
-        On::File(file) => Some((Handler::Return, file.0)),
+        On::File(file) => Some(crate::file::handler_of(&state, file)),
         On::SelfComm => None,
     };
     own.or_else(|| state.comm(abi::COMM_SELF).ok().map(|c| (c.errhandler, abi::COMM_SELF.0)))
@@ -290,7 +297,7 @@ pub fn call_session(t: &mut Token, session: abi::Session, code: i32) -> Result<(
 }
 
 /// `Err` brings the code to the handler; [`raise`] knows it by [`CALLED`].
-fn called(code: i32) -> Result<()> {
+pub(crate) fn called(code: i32) -> Result<()> {
     if code == abi::SUCCESS { Ok(()) } else { Err(Error::new(code, CALLED)) }
 }
 

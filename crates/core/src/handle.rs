@@ -21,6 +21,7 @@ pub(crate) enum Kind {
     Errhandler = 6,
     Session = 7,
     Message = 8,
+    File = 10,
 }
 
 /// Index bits of every slab of objects other than requests.

@@ -31,6 +31,11 @@ impl Info {
         other.entries.iter().for_each(|(key, value)| self.set(key, value));
     }
 
+    /// The entries in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.entries.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
     fn remove(&mut self, key: &str) -> bool {
         let before = self.entries.len();
         self.entries.retain(|(k, _)| k != key);

@@ -18,6 +18,7 @@ pub mod env;
 pub mod errcode;
 pub mod errhandler;
 mod facts;
+pub mod file;
 pub mod grequest;
 pub mod group;
 mod handle;

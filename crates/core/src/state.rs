@@ -15,6 +15,7 @@ use crate::comm::{Comm, Comms};
 use crate::datatype::Types;
 use crate::errcode::ErrorTable;
 use crate::errhandler::Errhandlers;
+use crate::file::Files;
 use crate::group::Groups;
 use crate::info::Infos;
 use crate::op::Ops;
@@ -52,6 +53,8 @@ pub struct State {
     pub(crate) errors: ErrorTable,
     pub(crate) keyvals: Keyvals,
     pub(crate) sessions: Sessions,
+    /// Open files.
+    pub(crate) files: Files,
     /// Messages matched by `MPI_Mprobe`, until received.
     pub(crate) messages: crate::probe::Messages,
     /// Buffers attached by the deprecated-free, process-wide calls.
@@ -114,6 +117,7 @@ impl State {
             errors: ErrorTable::new(),
             keyvals: Keyvals::new(),
             sessions: Sessions::new(),
+            files: Files::new(),
             messages: crate::probe::Messages::new(),
             buffer: BufferPool::default(),
             world: None,

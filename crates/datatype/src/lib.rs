@@ -33,6 +33,7 @@ mod packer;
 mod predefined;
 mod signature;
 mod tables;
+mod tiles;
 mod walk;
 
 pub use basic::{
@@ -45,3 +46,4 @@ pub use convertor::{Convertor, Run, pack, transfer, unpack};
 pub use datatype::{Datatype, as_int, count_of, total_size};
 pub use external::{external_size, pack_external, unpack_external};
 pub use signature::Signature;
+pub use tiles::Tiles;

@@ -135,6 +135,14 @@ impl<'a> PeerSpace<'a> {
         self.len == 0
     }
 
+    /// `len` bytes from `offset`, cut to what exists; nobody uses the whole meanwhile.
+    pub fn part(&self, offset: usize, len: usize) -> PeerSpace<'_> {
+        let offset = offset.min(self.len);
+        let len = len.min(self.len - offset);
+        // SAFETY: `offset <= self.len`, so the pointer stays within or one past the range.
+        PeerSpace { ptr: unsafe { self.ptr.add(offset) }, len, lifetime: PhantomData }
+    }
+
     /// The first byte's address, for pack kernels and the kernel's copy calls.
     #[inline(always)]
     pub const fn as_mut_ptr(&self) -> *mut u8 {

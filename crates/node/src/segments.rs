@@ -12,7 +12,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use btl::Peer;
 use platform::memory_file::MemoryFile;
@@ -80,6 +80,12 @@ impl SharedSegment {
     /// Where the memory is in this process, a multiple of a page.
     pub fn address(&self) -> usize {
         self.memory.address() + HEAD
+    }
+
+    /// A word of the memory, if it has that many.
+    pub fn word(&self, index: usize) -> Option<&AtomicU64> {
+        let index = HEAD / 8 + index;
+        (index < self.memory.len() / 8).then(|| &self.memory.words(index + 1)[index])
     }
 
     /// Bytes, a multiple of a page.
@@ -162,8 +168,9 @@ mod tests {
         Owner::new(pid, Pidfd::open(pid).unwrap())
     }
 
-    fn word(segment: &SharedSegment) -> &std::sync::atomic::AtomicU64 {
-        &segment.memory.words(HEAD / 8 + 1)[HEAD / 8]
+    fn word(segment: &SharedSegment) -> &AtomicU64 {
+        assert!(segment.word(segment.len() / 8 - 1).is_some() && segment.word(segment.len() / 8).is_none());
+        segment.word(0).unwrap()
     }
 
     #[test]

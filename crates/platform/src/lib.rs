@@ -6,6 +6,7 @@
 //! | [`cma`]        | `process_vm_readv(2)`, `process_vm_writev(2)`   | single copy between processes         |
 //! | [`descriptor`] | `poll(2)`                                       | sleeping on a descriptor              |
 //! | [`epoll`]      | `epoll_wait(2)`                                 | many descriptors behind one           |
+//! | [`file`]         | `pread(2)`, `fallocate(2)`, `fstatfs(2)`, `fcntl(2)` | files at positions, their locks |
 //! | [`futex`]      | `futex(2)`, never PRIVATE                       | sleeping on a doorbell in shared memory |
 //! | [`huge`]       | `madvise(2)`, `MADV_COLLAPSE`                   | huge pages under buffers              |
 //! | [`image`]      | `dladdr(3)`                                     | finding the installation's own files  |
@@ -27,6 +28,7 @@ pub mod clock;
 pub mod cma;
 pub mod descriptor;
 pub mod epoll;
+pub mod file;
 pub mod futex;
 pub mod huge;
 pub mod image;

@@ -35,6 +35,19 @@ pub fn dup_with_info(t: &mut Token, comm: abi::Comm, info: abi::Info, new: &mut 
     duplicate(t, comm, info, new)
 }
 
+/// A communicator of the same processes for the library's own use: nobody else knows its context. Attributes, hints, topology and
+/// error handler stay with the original.
+pub(crate) fn private_copy(t: &mut Token, comm: abi::Comm) -> Result<abi::Comm> {
+    make(t, comm, 1, |t, id| {
+        let copy = {
+            let state = t.lock();
+            let old = state.comm(comm)?;
+            Comm::new(id, old.group.clone(), old.rank, Handler::Return)
+        };
+        open(t, copy, Some(comm))
+    })
+}
+
 /// Makes the duplicate; the null handle stays if an attribute's copy function fails.
 fn duplicate(t: &mut Token, comm: abi::Comm, info: Info, new: &mut abi::Comm) -> Result<()> {
     let count = t.lock().comm(comm)?.context_ids();

@@ -30,7 +30,7 @@ pub(crate) fn gather_words(t: &mut Token, comm: abi::Comm, values: &[u64]) -> Re
 }
 
 /// The largest of every rank's values.
-pub(super) fn largest(t: &mut Token, comm: abi::Comm, value: u64) -> Result<u64> {
+pub(crate) fn largest(t: &mut Token, comm: abi::Comm, value: u64) -> Result<u64> {
     reduced(t, comm, value, abi::MAX)
 }
 

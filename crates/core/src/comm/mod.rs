@@ -22,7 +22,7 @@ use crate::handle::{self, Kind, Objects};
 use crate::topo::Topology;
 
 pub use create::*;
-pub(crate) use exchange::{gather_words, share_words, smallest};
+pub(crate) use exchange::{gather_words, largest, share_words, smallest};
 pub(crate) use held::Held;
 pub use idup::{idup, idup_with_info};
 pub use inter::{

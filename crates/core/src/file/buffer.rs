@@ -1,0 +1,45 @@
+//! The memory of an access, as `io` wants it.
+
+use io::Memory;
+use mem::{PeerBytes, PeerSpace, UserMem};
+use pml::Data;
+
+/// Where the bytes of an access come from or go to.
+pub(crate) enum Buffer {
+    /// The program's memory.
+    User(Data),
+}
+
+impl Memory for Buffer {
+    fn total(&self) -> u64 {
+        match self {
+            Buffer::User(data) => data.total(),
+        }
+    }
+
+    fn contiguous(&self) -> Option<UserMem> {
+        match self {
+            Buffer::User(data) => data.contiguous(),
+        }
+    }
+
+    fn pack(&mut self, position: u64, into: PeerSpace<'_>) {
+        match self {
+            Buffer::User(Data::Contiguous(memory)) => {
+                into.write(memory.part(position as usize, into.len()).as_bytes());
+            }
+            Buffer::User(Data::Typed(stream)) => {
+                stream.seek(position);
+                stream.fill(into);
+            }
+        }
+    }
+
+    fn unpack(&mut self, position: u64, from: PeerBytes<'_>) {
+        match self {
+            Buffer::User(data) => {
+                data.pour(position, from);
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Files (MPI-5.0 chapter 14): the objects, and what the functions of the standard do with the crate `io`.
+//!
+//! ```text
+//!   open ──► File: a private duplicate of the communicator, the driver, the view, two pointers, the hints
+//!              │
+//!   data access ──► Transfer: arguments checked, position taken, memory and view joined
+//!              ├─ blocking: runs at once, with the state unlocked                              (access)
+//!              ├─ nonblocking: an operation that progress advances, a block at a time          (access)
+//!              └─ collective: an operation that talks to the others; one at a time of a file   (collective)
+//! ```
+//!
+//! A collective function agrees on its error: all processes return one, whoever failed.
+
+mod access;
+mod buffer;
+mod handle;
+mod open;
+mod query;
+mod shared;
+mod view;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use abi::{Error, Result};
+use datatype::Datatype;
+use io::{Choice, Hints, Posix, Tuning, View};
+
+use crate::comm::largest;
+use crate::domain::Token;
+use crate::errhandler::Handler;
+use crate::handle::{Kind, Objects, key, make};
+use crate::state::State;
+
+pub use access::{blocking, nonblocking};
+pub use handle::{call_errhandler, get_errhandler, set_errhandler};
+pub use io::Direction;
+pub use open::{close, delete, open};
+pub use query::*;
+pub use shared::{get_position_shared, seek_shared};
+pub use view::*;
+
+pub(crate) use handle::handler_of;
+
+/// Where an access begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pointer {
+    /// At an offset that the call gives, in etypes.
+    At(i64),
+    /// At the process's own pointer, which moves.
+    Individual,
+    /// At the pointer that all processes share, which moves. In collective calls: in the order of ranks.
+    Shared,
+}
+
+/// An open file.
+pub(crate) struct File {
+    /// The processes that opened it, in a context that nobody else uses.
+    pub comm: abi::Comm,
+    pub storage: Arc<Posix>,
+    pub path: PathBuf,
+    pub amode: i32,
+    pub view: Arc<View>,
+    /// What the view was made of, as the program gave it.
+    pub etype: Arc<Datatype>,
+    pub filetype: Arc<Datatype>,
+    pub displacement: i64,
+    /// The individual pointer, in etypes.
+    pub offset: i64,
+    pub shared: shared::SharedPointer,
+    pub atomic: bool,
+    pub errhandler: Handler,
+    pub hints: Hints,
+    /// This process has written since the last synchronisation.
+    pub written: Arc<AtomicBool>,
+}
+
+impl File {
+    /// How independent accesses move their bytes.
+    pub fn tuning(&self) -> Tuning {
+        let Hints { ds_read, ds_write, read_window, write_window, .. } = self.hints;
+        let readable = self.storage.is_readable();
+        Tuning {
+            read_window: if ds_read == Choice::Disable { 0 } else { read_window },
+            read_always: ds_read == Choice::Enable,
+            write_window: if ds_write == Choice::Enable && readable { write_window } else { 0 },
+            // Windows that others write back must not overtake what is written here.
+            locked: self.atomic || (ds_write == Choice::Enable && readable),
+        }
+    }
+
+    pub fn is_sequential(&self) -> bool {
+        self.amode & abi::MODE_SEQUENTIAL != 0
+    }
+
+    /// Refuses what a file opened with `MPI_MODE_SEQUENTIAL` does not allow.
+    pub fn refuse_sequential(&self) -> Result<()> {
+        match self.is_sequential() {
+            true => Err(Error::new(
+                abi::ERR_UNSUPPORTED_OPERATION,
+                "the file was opened with MPI_MODE_SEQUENTIAL",
+            )),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Files by handle.
+pub(crate) struct Files {
+    slab: Objects<File>,
+    /// What files start with: the handler of `MPI_FILE_NULL`.
+    pub initial: Handler,
+    pub pages: shared::Pages,
+}
+
+const INVALID: Error = Error::new(abi::ERR_FILE, "the handle names no open file");
+
+impl Files {
+    pub fn new() -> Files {
+        Files { slab: Objects::new(), initial: Handler::Return, pages: shared::Pages::default() }
+    }
+
+    /// The file that `handle` names.
+    ///
+    /// # Errors
+    /// `MPI_ERR_FILE`.
+    pub fn get(&self, handle: abi::File) -> Result<&File> {
+        key(Kind::File, handle.0).and_then(|key| self.slab.get(key)).ok_or(INVALID)
+    }
+
+    /// As [`Files::get`], to change it.
+    pub fn get_mut(&mut self, handle: abi::File) -> Result<&mut File> {
+        key(Kind::File, handle.0).and_then(|key| self.slab.get_mut(key)).ok_or(INVALID)
+    }
+
+    fn add(&mut self, file: File) -> Result<abi::File> {
+        let key = self
+            .slab
+            .insert(file)
+            .map_err(|_| Error::new(abi::ERR_OTHER, "more than 2^20 files are open"))?;
+        Ok(abi::File(make(Kind::File, key)))
+    }
+
+    fn remove(&mut self, handle: abi::File) -> Result<File> {
+        key(Kind::File, handle.0).and_then(|key| self.slab.remove(key)).ok_or(INVALID)
+    }
+}
+
+impl State {
+    pub(crate) fn file(&self, handle: abi::File) -> Result<&File> {
+        self.files.get(handle)
+    }
+}
+
+/// An error of the system, with what was tried.
+pub(crate) fn failed(what: &'static str) -> impl FnOnce(std::io::Error) -> Error {
+    move |error| Error::new(io::class_of(&error), what)
+}
+
+/// All processes of a file's communicator have an error if one of them has.
+fn agree<T>(t: &mut Token, comm: abi::Comm, mine: Result<T>) -> Result<T> {
+    let class = mine.as_ref().err().map_or(0, |error| error.class as u64);
+    match (mine, largest(t, comm, class)?) {
+        (Ok(value), 0) => Ok(value),
+        (Ok(_), class) => Err(elsewhere(class)),
+        (Err(error), _) => Err(error),
+    }
+}
+
+/// The error that another process had.
+fn elsewhere(class: u64) -> Error {
+    let class = i32::try_from(class).ok().filter(|&class| class > 0).unwrap_or(abi::ERR_OTHER);
+    Error::new(class, "the operation failed on another process")
+}

@@ -1,0 +1,258 @@
+//! Opening, closing and deleting files (MPI-5.0 sections 14.2.1 to 14.2.3).
+//!
+//! ```text
+//!   rank 0                                   the others
+//!   modes, hints  ◄──── compared ────►       modes, hints
+//!   opens; makes the file, and the shared pointer's word
+//!   class, device, inode, word ────────────► open what exists; the same file?
+//!            ◄──── one agreement on the error ────►
+//! ```
+
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use abi::{Error, Result};
+use datatype::Datatype;
+use io::{Hints, How, Posix, View};
+
+use super::query::added;
+use super::shared::{SharedPointer, WORDS};
+use super::{File, agree, elsewhere, failed};
+use crate::comm::{gather_words, private_copy, share_words};
+use crate::domain::Token;
+use crate::info::Info;
+
+const OPEN_FAILED: &str = "the system could not open the file";
+
+/// `MPI_File_open`
+pub fn open(
+    t: &mut Token,
+    comm: abi::Comm,
+    filename: &CStr,
+    amode: i32,
+    info: abi::Info,
+    fh: &mut abi::File,
+) -> Result<()> {
+    *fh = abi::FILE_NULL;
+    let given = {
+        let state = t.lock();
+        let found = state.comm(comm)?;
+        if found.is_inter() {
+            return Err(Error::new(abi::ERR_COMM, "files cannot be opened by an inter-communicator"));
+        }
+        state.infos.hints(info)
+    };
+    // What one process alone has wrong must not leave the others waiting.
+    let own = given.and_then(|given| check_mode(amode).map(|()| given));
+    let mut duplicate = private_copy(t, comm)?;
+    match open_on(t, duplicate, path_of(filename), amode, own) {
+        Ok(file) => {
+            *fh = t.lock().files.add(file)?;
+            Ok(())
+        }
+        Err(error) => {
+            crate::comm::free(t, &mut duplicate)?;
+            Err(error)
+        }
+    }
+}
+
+/// Exactly one way of access, and only combinations that section 14.2.1 allows.
+fn check_mode(amode: i32) -> Result<()> {
+    let has = |bits: i32| amode & bits != 0;
+    let access = amode & (abi::MODE_RDONLY | abi::MODE_RDWR | abi::MODE_WRONLY);
+    let others = abi::MODE_CREATE
+        | abi::MODE_EXCL
+        | abi::MODE_DELETE_ON_CLOSE
+        | abi::MODE_UNIQUE_OPEN
+        | abi::MODE_SEQUENTIAL
+        | abi::MODE_APPEND;
+    let wrong = if access.count_ones() != 1 {
+        "exactly one of MPI_MODE_RDONLY, MPI_MODE_RDWR and MPI_MODE_WRONLY must be given"
+    } else if amode & !(access | others) != 0 {
+        "the mode has unknown bits"
+    } else if has(abi::MODE_RDONLY) && has(abi::MODE_CREATE | abi::MODE_EXCL) {
+        "MPI_MODE_CREATE and MPI_MODE_EXCL need a file that is written"
+    } else if has(abi::MODE_RDWR) && has(abi::MODE_SEQUENTIAL) {
+        "MPI_MODE_SEQUENTIAL and MPI_MODE_RDWR exclude each other"
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(abi::ERR_AMODE, wrong))
+}
+
+/// The path in a file name, without the prefix that names a kind of file system.
+fn path_of(name: &CStr) -> PathBuf {
+    let bytes = name.to_bytes();
+    let prefixes: [&[u8]; 3] = [b"ufs:", b"nfs:", b"lustre:"];
+    let path = prefixes.iter().find_map(|&prefix| bytes.strip_prefix(prefix)).unwrap_or(bytes);
+    Path::new(OsStr::from_bytes(path)).to_owned()
+}
+
+/// Opens the file on all processes of `comm` or on none.
+fn open_on(t: &mut Token, comm: abi::Comm, path: PathBuf, amode: i32, own: Result<Info>) -> Result<File> {
+    let (size, rank) = {
+        let state = t.lock();
+        let comm = state.comm(comm)?;
+        (comm.size(), comm.rank)
+    };
+    let own = own.map(|info| added(&Hints::new(u64::from(size)), &info, u64::from(size)));
+    let hints = alike(t, comm, amode, own)?;
+    let (storage, shared) = if size == 1 {
+        (opened(&path, amode, &hints, true)?, SharedPointer::alone())
+    } else {
+        open_together(t, comm, rank, &path, amode, &hints)?
+    };
+    let byte = Datatype::predefined(abi::BYTE).ok_or(Error::new(abi::ERR_INTERN, "MPI_BYTE is missing"))?;
+    let offset = if amode & abi::MODE_APPEND != 0 {
+        let size = agree(t, comm, storage.size().map_err(failed("the size of the file is not known")))?;
+        if rank == 0 {
+            shared.set(size as i64);
+        }
+        crate::coll::barrier(t, crate::coll::Mode::Blocking, comm)?;
+        size as i64
+    } else {
+        0
+    };
+    let mut state = t.lock();
+    let initial = state.files.initial;
+    let errhandler = state.errhandlers.acquire(initial);
+    Ok(File {
+        comm,
+        storage: Arc::new(storage),
+        path,
+        amode,
+        view: Arc::new(View::of_bytes(byte)),
+        etype: byte.clone(),
+        filetype: byte.clone(),
+        displacement: 0,
+        offset,
+        shared,
+        atomic: false,
+        errhandler,
+        hints,
+        written: Arc::new(AtomicBool::new(false)),
+    })
+}
+
+/// Compares what must be the same on all processes.
+///
+/// # Errors
+/// `MPI_ERR_NOT_SAME`, or what one of them has found wrong before.
+fn alike(t: &mut Token, comm: abi::Comm, amode: i32, own: Result<Hints>) -> Result<Hints> {
+    let class = own.as_ref().err().map_or(0, |error| error.class as u64);
+    let digest = own.as_ref().map_or(0, Hints::digest);
+    let all = gather_words(t, comm, &[class, amode as u64, digest])?;
+    let hints = own?;
+    if let Some(rank) = all.chunks(3).find(|rank| rank[0] != 0) {
+        return Err(elsewhere(rank[0]));
+    }
+    if all.chunks(3).any(|rank| rank[1] != amode as u64) {
+        return Err(Error::new(abi::ERR_NOT_SAME, "the processes give different modes"));
+    }
+    if all.chunks(3).any(|rank| rank[2] != digest) {
+        return Err(Error::new(
+            abi::ERR_NOT_SAME,
+            "the processes give different values for hints on collective access",
+        ));
+    }
+    Ok(hints)
+}
+
+fn opened(path: &Path, amode: i32, hints: &Hints, first: bool) -> Result<Posix> {
+    let has = |bits: i32| amode & bits != 0;
+    let how = How {
+        read: has(abi::MODE_RDONLY | abi::MODE_RDWR),
+        write: has(abi::MODE_RDWR | abi::MODE_WRONLY),
+        create: first && has(abi::MODE_CREATE),
+        exclusive: first && has(abi::MODE_EXCL),
+        permissions: hints.permissions.unwrap_or(0o666),
+    };
+    Posix::open(path, how).map_err(failed(OPEN_FAILED))
+}
+
+/// Rank 0 opens first, the others what it has opened.
+fn open_together(
+    t: &mut Token,
+    comm: abi::Comm,
+    rank: u32,
+    path: &Path,
+    amode: i32,
+    hints: &Hints,
+) -> Result<(Posix, SharedPointer)> {
+    let mut words = [0u64; 3 + WORDS];
+    let mut mine = None;
+    if rank == 0 {
+        match opened(path, amode, hints, true) {
+            Ok(storage) => {
+                words[1..3].copy_from_slice(&storage.identity());
+                let pointer = SharedPointer::create(t, comm);
+                words[3..].copy_from_slice(&pointer.words());
+                mine = Some((storage, pointer));
+            }
+            Err(error) => words[0] = error.class as u64,
+        }
+    }
+    share_words(t, comm, 0, &mut words)?;
+    if words[0] != 0 {
+        return Err(Error::new(elsewhere(words[0]).class, OPEN_FAILED));
+    }
+    let mine = match mine {
+        Some(mine) => Ok(mine),
+        None => opened(path, amode, hints, false).and_then(|storage| {
+            if storage.identity() != words[1..3] && t.lock().shares_host(comm) {
+                return Err(Error::new(abi::ERR_NOT_SAME, "the processes name different files"));
+            }
+            let pointer = SharedPointer::open(t, comm, &words[3..]);
+            Ok((storage, pointer))
+        }),
+    };
+    let (storage, mut pointer) = agree(t, comm, mine)?;
+    // One process that cannot reach the word has all do without.
+    let reached = crate::comm::smallest(t, comm, u64::from(pointer.is_there()))?;
+    if reached == 0 {
+        pointer = SharedPointer::Absent;
+    }
+    Ok((storage, pointer))
+}
+
+/// `MPI_File_close`: what was written is on the device when it returns.
+pub fn close(t: &mut Token, fh: &mut abi::File) -> Result<()> {
+    let comm = t.lock().file(*fh)?.comm;
+    let mut file = t.lock().files.remove(*fh)?;
+    *fh = abi::FILE_NULL;
+    let synced = match file.written.load(Ordering::Relaxed) && file.amode & abi::MODE_DELETE_ON_CLOSE == 0 {
+        true => file.storage.sync().map_err(failed("the system could not write the file to its device")),
+        false => Ok(()),
+    };
+    let File { storage, .. } = file;
+    // Operations that the program has left behind keep it open until they are over.
+    drop(storage);
+    let closed = agree(t, comm, synced);
+    let deleted = match file.amode & abi::MODE_DELETE_ON_CLOSE {
+        0 => Ok(()),
+        _ => delete_once(t, comm, &file.path),
+    };
+    t.lock().files.pages.give_back(&file.shared);
+    t.lock().errhandlers.release(file.errhandler);
+    crate::comm::free(t, &mut file.comm)?;
+    closed.and(deleted)
+}
+
+fn delete_once(t: &mut Token, comm: abi::Comm, path: &Path) -> Result<()> {
+    let first = t.lock().comm(comm)?.rank == 0;
+    let done = match first {
+        true => std::fs::remove_file(path).map_err(failed("the system could not delete the file")),
+        false => Ok(()),
+    };
+    agree(t, comm, done)
+}
+
+/// `MPI_File_delete`
+pub fn delete(t: &mut Token, filename: &CStr, info: abi::Info) -> Result<()> {
+    t.lock().infos.hints(info)?;
+    std::fs::remove_file(path_of(filename)).map_err(failed("the system could not delete the file"))
+}

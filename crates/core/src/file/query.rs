@@ -1,0 +1,166 @@
+//! Sizes, modes, hints and synchronisation (MPI-5.0 sections 14.2.4 to 14.2.8, 14.6.1).
+
+use std::sync::atomic::Ordering;
+
+use abi::{Error, Result};
+
+use super::{agree, elsewhere, failed};
+use crate::coll::{Mode, barrier};
+use crate::comm::gather_words;
+use crate::domain::Token;
+use crate::info::Info;
+
+/// `MPI_File_get_amode`
+pub fn get_amode(t: &mut Token, fh: abi::File, amode: &mut i32) -> Result<()> {
+    *amode = t.lock().file(fh)?.amode;
+    Ok(())
+}
+
+/// `MPI_File_get_group`
+pub fn get_group(t: &mut Token, fh: abi::File, group: &mut abi::Group) -> Result<()> {
+    let mut state = t.lock();
+    let comm = state.file(fh)?.comm;
+    let members = state.comm(comm)?.group.clone();
+    *group = state.groups.add(members)?;
+    Ok(())
+}
+
+/// `MPI_File_get_size`, in bytes.
+pub fn get_size(t: &mut Token, fh: abi::File, size: &mut i64) -> Result<()> {
+    let storage = t.lock().file(fh)?.storage.clone();
+    *size = storage.size().map_err(failed("the size of the file is not known"))? as i64;
+    Ok(())
+}
+
+/// `MPI_File_set_size`: by rank 0, when all have come.
+pub fn set_size(t: &mut Token, fh: abi::File, size: i64) -> Result<()> {
+    resize(t, fh, size, |storage, size| storage.set_size(size))
+}
+
+/// `MPI_File_preallocate`
+pub fn preallocate(t: &mut Token, fh: abi::File, size: i64) -> Result<()> {
+    resize(t, fh, size, |storage, size| storage.allocate(size))
+}
+
+fn resize(
+    t: &mut Token,
+    fh: abi::File,
+    size: i64,
+    change: impl FnOnce(&io::Posix, u64) -> std::io::Result<()>,
+) -> Result<()> {
+    let (comm, storage, allowed) = {
+        let state = t.lock();
+        let file = state.file(fh)?;
+        let allowed = match u64::try_from(size) {
+            Err(_) => Err(Error::new(abi::ERR_ARG, "the size is negative")),
+            Ok(_) if file.amode & abi::MODE_RDONLY != 0 => {
+                Err(Error::new(abi::ERR_READ_ONLY, "the file was opened with MPI_MODE_RDONLY"))
+            }
+            Ok(size) => file.refuse_sequential().map(|()| size),
+        };
+        (file.comm, file.storage.clone(), allowed)
+    };
+    let bytes = same(t, comm, allowed, &[size as u64])?;
+    let first = t.lock().comm(comm)?.rank == 0;
+    let done = match first {
+        true => change(&storage, bytes).map_err(failed("the system could not change the size of the file")),
+        false => Ok(()),
+    };
+    agree(t, comm, done)
+}
+
+/// Gives `mine` if all processes have a value and say the same `words`; who comes here waits for all.
+///
+/// # Errors
+/// What one of them had; `MPI_ERR_NOT_SAME`.
+pub(super) fn same<T>(t: &mut Token, comm: abi::Comm, mine: Result<T>, words: &[u64]) -> Result<T> {
+    let class = mine.as_ref().err().map_or(0, |error| error.class as u64);
+    let own: Vec<u64> = [class].iter().chain(words).copied().collect();
+    let all = gather_words(t, comm, &own)?;
+    let value = mine?;
+    if let Some(rank) = all.chunks(own.len()).find(|rank| rank[0] != 0) {
+        return Err(elsewhere(rank[0]));
+    }
+    if all.chunks(own.len()).any(|rank| rank[1..] != *words) {
+        return Err(Error::new(abi::ERR_NOT_SAME, "the processes give different arguments"));
+    }
+    Ok(value)
+}
+
+/// `MPI_File_get_info`: every hint, with the value in force.
+pub fn get_info(t: &mut Token, fh: abi::File, info: &mut abi::Info) -> Result<()> {
+    let mut state = t.lock();
+    let file = state.file(fh)?;
+    let mut hints: Info = file.hints.list().into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    let name = file.path.to_string_lossy();
+    if name.len() < abi::MAX_INFO_VAL as usize {
+        hints.set("filename", &name);
+    }
+    let processes = state.comm(file.comm)?.size();
+    hints.set("nb_proc", &processes.to_string());
+    *info = state.infos.add(hints)?;
+    Ok(())
+}
+
+/// `MPI_File_set_info`: collective; hints on collective access must be the same everywhere.
+pub fn set_info(t: &mut Token, fh: abi::File, info: abi::Info) -> Result<()> {
+    let (comm, hints) = {
+        let state = t.lock();
+        let file = state.file(fh)?;
+        let processes = u64::from(state.comm(file.comm)?.size());
+        let hints = state.infos.hints(info).map(|info| added(&file.hints, &info, processes));
+        (file.comm, hints)
+    };
+    let digest = hints.as_ref().map_or(0, io::Hints::digest);
+    let hints = same(t, comm, hints, &[digest])?;
+    t.lock().files.get_mut(fh)?.hints = hints;
+    Ok(())
+}
+
+/// The hints that a call on an open file adds to those in force.
+pub(super) fn added(old: &io::Hints, info: &Info, processes: u64) -> io::Hints {
+    let mut hints = old.clone();
+    info.iter().for_each(|(key, value)| hints.take(key, value, processes));
+    hints
+}
+
+/// `MPI_File_sync`
+pub fn sync(t: &mut Token, fh: abi::File) -> Result<()> {
+    let (comm, storage, written) = {
+        let state = t.lock();
+        let file = state.file(fh)?;
+        (file.comm, file.storage.clone(), file.written.clone())
+    };
+    let done = match written.swap(false, Ordering::Relaxed) {
+        true => storage.sync().map_err(failed("the system could not write the file to its device")),
+        false => Ok(()),
+    };
+    agree(t, comm, done)
+}
+
+/// `MPI_File_set_atomicity`
+pub fn set_atomicity(t: &mut Token, fh: abi::File, flag: i32) -> Result<()> {
+    let (comm, storage) = {
+        let state = t.lock();
+        let file = state.file(fh)?;
+        (file.comm, file.storage.clone())
+    };
+    let able = match flag {
+        0 => Ok(()),
+        _ => storage.try_locks().map_err(|_| {
+            Error::new(
+                abi::ERR_UNSUPPORTED_OPERATION,
+                "the file system has no locks, which atomic mode needs",
+            )
+        }),
+    };
+    same(t, comm, able, &[u64::from(flag != 0)])?;
+    t.lock().files.get_mut(fh)?.atomic = flag != 0;
+    barrier(t, Mode::Blocking, comm)
+}
+
+/// `MPI_File_get_atomicity`
+pub fn get_atomicity(t: &mut Token, fh: abi::File, flag: &mut i32) -> Result<()> {
+    *flag = i32::from(t.lock().file(fh)?.atomic);
+    Ok(())
+}

@@ -1,0 +1,218 @@
+//! The pointer that all processes of a file share (MPI-5.0 section 14.4.4): a word in memory that they share.
+//!
+//! Where the processes of a file are on one node, rank 0 lends a word of a page that it shares with them; the page serves
+//! all files that it is rank 0 of, so opening a file costs no system call for it. Nothing is left behind.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use abi::{Error, Result};
+use btl::Peer;
+use node::{SegmentTicket, SharedSegment};
+
+use super::{File, elsewhere};
+use crate::comm::gather_words;
+use crate::domain::Token;
+use crate::state::State;
+
+/// Words by which a process finds the pointer that another one has made.
+pub(crate) const WORDS: usize = 6;
+
+/// Words on a page.
+const EACH: usize = 512;
+
+/// Where the shared pointer of a file is.
+#[derive(Clone)]
+pub(crate) enum SharedPointer {
+    /// One process has the file open.
+    Alone(Arc<AtomicU64>),
+    /// A word of a page that they share; `mine`: this process lends it.
+    Node { page: Arc<SharedSegment>, index: usize, mine: bool },
+    /// The processes share no memory.
+    Absent,
+}
+
+/// Pages of shared pointers.
+#[derive(Default)]
+pub(crate) struct Pages {
+    /// The pages that this process lends words of.
+    own: Vec<Own>,
+    /// Those of others, by what names them.
+    others: HashMap<[u64; 4], Arc<SharedSegment>>,
+}
+
+struct Own {
+    page: Arc<SharedSegment>,
+    free: Vec<usize>,
+}
+
+impl Pages {
+    /// A word that no file has.
+    fn lend(&mut self) -> std::io::Result<SharedPointer> {
+        if self.own.iter().all(|own| own.free.is_empty()) {
+            let page = Arc::new(SharedSegment::create(EACH * 8)?);
+            self.own.push(Own { page, free: (0..EACH).rev().collect() });
+        }
+        let found = self.own.iter_mut().find_map(|own| Some((own.free.pop()?, own.page.clone())));
+        let Some((index, page)) = found else { return Ok(SharedPointer::Absent) };
+        Ok(SharedPointer::Node { page, index, mine: true })
+    }
+
+    /// Takes a word back whose file is closed.
+    pub fn give_back(&mut self, pointer: &SharedPointer) {
+        if let SharedPointer::Node { page, index, mine: true } = pointer
+            && let Some(own) = self.own.iter_mut().find(|own| Arc::ptr_eq(&own.page, page))
+        {
+            own.free.push(*index);
+        }
+    }
+}
+
+impl State {
+    /// Whether all processes of a communicator are on this host.
+    pub(crate) fn shares_host(&self, comm: abi::Comm) -> bool {
+        let Ok(comm) = self.comm(comm) else { return false };
+        let here = |&peer: &u32| self.node.as_ref().is_some_and(|node| node.place_of(Peer(peer)).is_some());
+        comm.size() == 1 || comm.group.members().iter().all(here)
+    }
+}
+
+impl SharedPointer {
+    /// For a file that one process opens.
+    pub fn alone() -> SharedPointer {
+        SharedPointer::Alone(Arc::default())
+    }
+
+    /// Made by rank 0, for all.
+    pub fn create(t: &mut Token, comm: abi::Comm) -> SharedPointer {
+        let mut state = t.lock();
+        if !state.shares_host(comm) {
+            return SharedPointer::Absent;
+        }
+        let pointer = state.files.pages.lend().unwrap_or(SharedPointer::Absent);
+        pointer.set(0);
+        pointer
+    }
+
+    /// What the others find it by.
+    pub fn words(&self) -> [u64; WORDS] {
+        let mut words = [0; WORDS];
+        if let SharedPointer::Node { page, index, .. } = self
+            && let Some(ticket) = page.ticket()
+        {
+            words[0] = 1;
+            words[1] = *index as u64;
+            words[2..].copy_from_slice(&ticket.words());
+        }
+        words
+    }
+
+    /// The one that rank 0 has made.
+    pub fn open(t: &mut Token, comm: abi::Comm, words: &[u64]) -> SharedPointer {
+        let (Some(&index), Some(&ticket)) = (words.get(1), words.last_chunk::<4>()) else {
+            return SharedPointer::Absent;
+        };
+        let index = index as usize;
+        if words[0] != 1 || index >= EACH {
+            return SharedPointer::Absent;
+        }
+        let mut state = t.lock();
+        let page = match state.files.pages.others.get(&ticket) {
+            Some(page) => Some(page.clone()),
+            None => state.map_page(comm, ticket),
+        };
+        page.map_or(SharedPointer::Absent, |page| SharedPointer::Node { page, index, mine: false })
+    }
+
+    pub fn is_there(&self) -> bool {
+        !matches!(self, SharedPointer::Absent)
+    }
+
+    fn word(&self) -> Option<&AtomicU64> {
+        match self {
+            SharedPointer::Alone(word) => Some(word),
+            SharedPointer::Node { page, index, .. } => page.word(*index),
+            SharedPointer::Absent => None,
+        }
+    }
+
+    /// Puts it somewhere, in etypes.
+    pub fn set(&self, offset: i64) {
+        if let Some(word) = self.word() {
+            word.store(offset as u64, Ordering::Release);
+        }
+    }
+
+    /// Where it is.
+    ///
+    /// # Errors
+    /// `MPI_ERR_UNSUPPORTED_OPERATION` if the processes share no memory.
+    pub fn get(&self) -> Result<i64> {
+        Ok(self.word().ok_or(ABSENT)?.load(Ordering::Acquire) as i64)
+    }
+
+    /// Moves it by so many etypes; where it was.
+    ///
+    /// # Errors
+    /// As [`SharedPointer::get`].
+    pub fn take(&self, etypes: i64) -> Result<i64> {
+        Ok(self.word().ok_or(ABSENT)?.fetch_add(etypes as u64, Ordering::AcqRel) as i64)
+    }
+}
+
+const ABSENT: Error = Error::new(
+    abi::ERR_UNSUPPORTED_OPERATION,
+    "shared file pointers need processes that share memory, and these are on different hosts",
+);
+
+impl State {
+    /// Maps the page that rank 0 of `comm` lends words of.
+    fn map_page(&mut self, comm: abi::Comm, ticket: [u64; 4]) -> Option<Arc<SharedSegment>> {
+        let first = *self.comm(comm).ok()?.group.members().first()?;
+        let known = SegmentTicket::from_words(ticket)?;
+        let page = Arc::new(self.node.as_ref()?.map_segment(Peer(first), &known).ok()?);
+        self.files.pages.others.insert(ticket, page.clone());
+        Some(page)
+    }
+}
+
+/// `MPI_File_seek_shared`
+pub fn seek_shared(t: &mut Token, fh: abi::File, offset: i64, whence: i32) -> Result<()> {
+    let (comm, target) = {
+        let state = t.lock();
+        let file = state.file(fh)?;
+        let target = file.refuse_sequential().and_then(|()| target_of(file, offset, whence));
+        (file.comm, target)
+    };
+    let class = target.as_ref().err().map_or(0, |error| error.class as u64);
+    let all = gather_words(t, comm, &[class, offset as u64, whence as u64])?;
+    let target = target?;
+    if let Some(rank) = all.chunks(3).find(|rank| rank[0] != 0) {
+        return Err(elsewhere(rank[0]));
+    }
+    if all.chunks(3).any(|rank| rank[1..] != all[1..3]) {
+        return Err(Error::new(abi::ERR_NOT_SAME, "the processes give different offsets"));
+    }
+    {
+        let state = t.lock();
+        if state.comm(comm)?.rank == 0 {
+            state.file(fh)?.shared.set(target);
+        }
+    }
+    crate::coll::barrier(t, crate::coll::Mode::Blocking, comm)
+}
+
+fn target_of(file: &File, offset: i64, whence: i32) -> Result<i64> {
+    let now = file.shared.get()?;
+    super::view::sought(file, now, offset, whence)
+}
+
+/// `MPI_File_get_position_shared`
+pub fn get_position_shared(t: &mut Token, fh: abi::File, offset: &mut i64) -> Result<()> {
+    let state = t.lock();
+    let file = state.file(fh)?;
+    file.refuse_sequential()?;
+    *offset = file.shared.get()?;
+    Ok(())
+}

@@ -1,0 +1,358 @@
+//! Independent access: bytes between one process's memory and a file, through a view.
+//!
+//! ```text
+//!   memory   ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓      one run, or packed into and out of a staging buffer
+//!             │   │   │   │
+//!   view     ▓▓▓ ▓▓▓ ▓▓▓ ▓▓▓           one run: one system call
+//!             │   │   │   │            pieces: a call each, or one for all (sieving): a window of the file is read
+//!   file   ..▓▓▓.▓▓▓.▓▓▓.▓▓▓..         whole; to write, changed and written back, under a lock
+//! ```
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use mem::{PeerBytes, PeerSpace, UserMem};
+
+use crate::storage::{Moved, Storage, read_fully, write_fully};
+use crate::view::View;
+
+/// The memory of an access, as a stream of bytes.
+pub trait Memory {
+    /// Its length.
+    fn total(&self) -> u64;
+    /// The memory, where it is one run.
+    fn contiguous(&self) -> Option<UserMem>;
+    /// Copies from the stream at `position` to all of `into`.
+    fn pack(&mut self, position: u64, into: PeerSpace<'_>);
+    /// Copies `from` into the stream at `position`.
+    fn unpack(&mut self, position: u64, from: PeerBytes<'_>);
+}
+
+/// Which way the bytes go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// From the file to memory.
+    Read,
+    /// From memory to the file.
+    Write,
+}
+
+/// How pieces are moved; see [`crate::Hints`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tuning {
+    /// Bytes of a window of the file that is read for the pieces in it; 0: pieces are read one by one.
+    pub read_window: u64,
+    /// Whether windows are read where pieces fill less than a quarter of them.
+    pub read_always: bool,
+    /// Bytes of a window that is read, changed and written back; 0: pieces are written one by one.
+    pub write_window: u64,
+    /// All that is done takes locks: other processes use the same bytes meanwhile.
+    pub locked: bool,
+}
+
+/// Bytes that are packed before they are written; with what they are packed from they stay in a second-level cache.
+const STAGE: usize = 512 << 10;
+
+/// One access on its way.
+#[derive(Debug)]
+pub struct Access {
+    view: Arc<View>,
+    direction: Direction,
+    /// Position in the view of the first byte.
+    first: u64,
+    total: u64,
+    done: u64,
+    ended: bool,
+    tuning: Tuning,
+    /// Packed bytes.
+    stage: Vec<u8>,
+    /// Bytes of the file.
+    window: Vec<u8>,
+}
+
+impl Access {
+    /// An access of `total` bytes from position `first` of a view on.
+    pub fn new(view: Arc<View>, direction: Direction, first: u64, total: u64, tuning: Tuning) -> Access {
+        let (stage, window) = (Vec::new(), Vec::new());
+        Access { view, direction, first, total, done: 0, ended: total == 0, tuning, stage, window }
+    }
+
+    /// Bytes moved so far, from the first on without a gap.
+    pub fn done(&self) -> u64 {
+        self.done
+    }
+
+    /// Whether all is moved that can be.
+    pub fn is_over(&self) -> bool {
+        self.ended
+    }
+
+    /// Whether [`Access::run`] keeps others out.
+    pub fn takes_locks(&self) -> bool {
+        self.tuning.locked
+    }
+
+    /// Moves all.
+    ///
+    /// # Errors
+    /// The system's. What [`Access::done`] counts was moved; the access is over.
+    pub fn run(&mut self, storage: &dyn Storage, memory: &mut dyn Memory) -> io::Result<()> {
+        if !self.tuning.locked || self.ended {
+            return self.run_unlocked(storage, memory);
+        }
+        let range = self.view.span(&(self.first..self.first + self.total));
+        storage.lock(range.clone(), self.direction == Direction::Write)?;
+        let result = self.run_unlocked(storage, memory);
+        let unlocked = storage.unlock(range);
+        result.and(unlocked)
+    }
+
+    fn run_unlocked(&mut self, storage: &dyn Storage, memory: &mut dyn Memory) -> io::Result<()> {
+        while !self.ended {
+            self.step(storage, memory, u64::MAX)?;
+        }
+        Ok(())
+    }
+
+    /// Moves some `most` bytes. Takes no lock.
+    ///
+    /// # Errors
+    /// As [`Access::run`].
+    pub fn step(&mut self, storage: &dyn Storage, memory: &mut dyn Memory, most: u64) -> io::Result<()> {
+        if self.ended {
+            return Ok(());
+        }
+        let chunk = (self.total - self.done).min(most.max(1));
+        let moved = match (self.view.contiguous(), self.direction) {
+            (Some(start), Direction::Write) => self.write_run(storage, memory, start, chunk),
+            (Some(start), Direction::Read) => self.read_run(storage, memory, start, chunk),
+            (None, Direction::Write) => self.write_pieces(storage, memory, chunk),
+            (None, Direction::Read) => self.read_pieces(storage, memory, chunk),
+        }
+        .unwrap_or_else(|error| Moved { bytes: 0, error: Some(error) });
+        self.done += moved.bytes;
+        self.ended |= self.done == self.total || moved.error.is_some();
+        moved.error.map_or(Ok(()), Err)
+    }
+
+    fn write_run(
+        &mut self,
+        storage: &dyn Storage,
+        memory: &mut dyn Memory,
+        start: u64,
+        chunk: u64,
+    ) -> io::Result<Moved> {
+        let place = start + self.first + self.done;
+        if let Some(run) = memory.contiguous() {
+            let bytes = run.part(self.done as usize, chunk as usize);
+            return Ok(write_fully(storage, bytes.as_bytes(), place));
+        }
+        let stage = staged(&mut self.stage, chunk)?;
+        memory.pack(self.done, PeerSpace::of(stage));
+        Ok(write_fully(storage, PeerBytes::of(stage), place))
+    }
+
+    fn read_run(
+        &mut self,
+        storage: &dyn Storage,
+        memory: &mut dyn Memory,
+        start: u64,
+        chunk: u64,
+    ) -> io::Result<Moved> {
+        let place = start + self.first + self.done;
+        let (moved, asked) = match memory.contiguous() {
+            Some(run) => {
+                let room = run.part(self.done as usize, chunk as usize);
+                (read_fully(storage, &room.as_space(), place), room.len())
+            }
+            None => {
+                let stage = staged(&mut self.stage, chunk)?;
+                let moved = read_fully(storage, &PeerSpace::of(stage), place);
+                memory.unpack(self.done, PeerBytes::of(&stage[..moved.bytes as usize]));
+                (moved, stage.len())
+            }
+        };
+        self.ended = moved.bytes < asked as u64;
+        Ok(moved)
+    }
+
+    fn write_pieces(
+        &mut self,
+        storage: &dyn Storage,
+        memory: &mut dyn Memory,
+        chunk: u64,
+    ) -> io::Result<Moved> {
+        let from = self.first + self.done;
+        if self.tuning.write_window > 0 && self.view.is_ascending() {
+            return self.write_window(storage, memory, from, chunk);
+        }
+        let Some(run) = memory.contiguous() else {
+            let stage = staged(&mut self.stage, chunk)?;
+            memory.pack(self.done, PeerSpace::of(stage));
+            return Ok(write_each(&self.view, storage, from, PeerBytes::of(stage)));
+        };
+        let bytes = run.part(self.done as usize, chunk as usize);
+        Ok(write_each(&self.view, storage, from, bytes.as_bytes()))
+    }
+
+    /// Reads a window of the file, changes it and writes it back, all under a lock.
+    fn write_window(
+        &mut self,
+        storage: &dyn Storage,
+        memory: &mut dyn Memory,
+        from: u64,
+        chunk: u64,
+    ) -> io::Result<Moved> {
+        let positions = self.window_from(from, chunk.min(STAGE as u64), self.tuning.write_window);
+        let span = self.view.span(&positions);
+        let stage = staged(&mut self.stage, positions.end - positions.start)?;
+        memory.pack(self.done, PeerSpace::of(stage));
+        let bytes = PeerBytes::of(stage);
+        if span.end - span.start == bytes.len() as u64 {
+            return Ok(write_fully(storage, bytes, span.start));
+        }
+        if !self.tuning.locked {
+            storage.lock(span.clone(), true)?;
+        }
+        let written = change(&self.view, storage, &mut self.window, positions, span.clone(), bytes);
+        let unlocked = if self.tuning.locked { Ok(()) } else { storage.unlock(span) };
+        let mut moved = written?;
+        moved.error = moved.error.or(unlocked.err());
+        Ok(moved)
+    }
+
+    fn read_pieces(
+        &mut self,
+        storage: &dyn Storage,
+        memory: &mut dyn Memory,
+        chunk: u64,
+    ) -> io::Result<Moved> {
+        let from = self.first + self.done;
+        if self.sieves() {
+            return self.read_window(storage, memory, from, chunk);
+        }
+        let (moved, asked) = match memory.contiguous() {
+            Some(run) => {
+                let room = run.part(self.done as usize, chunk as usize);
+                (read_each(&self.view, storage, from, &room.as_space()), room.len())
+            }
+            None => {
+                let stage = staged(&mut self.stage, chunk)?;
+                let moved = read_each(&self.view, storage, from, &PeerSpace::of(stage));
+                memory.unpack(self.done, PeerBytes::of(&stage[..moved.bytes as usize]));
+                (moved, stage.len())
+            }
+        };
+        self.ended = moved.bytes < asked as u64;
+        Ok(moved)
+    }
+
+    /// Whether windows are read: several pieces, and holes no longer than three times the data, unless asked for.
+    fn sieves(&self) -> bool {
+        let (runs, data, extent) = self.view.density();
+        let mean = data / runs.max(1);
+        let dense = self.tuning.read_always || (extent / 4 <= data && mean < MOST_PIECE);
+        self.tuning.read_window > 0 && self.view.is_ascending() && dense
+    }
+
+    fn read_window(
+        &mut self,
+        storage: &dyn Storage,
+        memory: &mut dyn Memory,
+        from: u64,
+        chunk: u64,
+    ) -> io::Result<Moved> {
+        let positions = self.window_from(from, chunk, self.tuning.read_window);
+        let span = self.view.span(&positions);
+        resize(&mut self.window, (span.end - span.start) as usize)?;
+        let mut moved = read_fully(storage, &PeerSpace::of(&mut self.window), span.start);
+        let there = self.view.position_at(span.start + moved.bytes).clamp(positions.start, positions.end);
+        let window = &self.window[..moved.bytes as usize];
+        moved.bytes = there - positions.start;
+        self.ended = there < positions.end;
+        let complete = match memory.contiguous() {
+            Some(run) => {
+                let room = run.part(self.done as usize, moved.bytes as usize);
+                self.view.gather(positions.start..there, window, span.start, room.as_space())
+            }
+            None => {
+                resize(&mut self.stage, moved.bytes as usize)?;
+                let room = PeerSpace::of(&mut self.stage);
+                let complete = self.view.gather(positions.start..there, window, span.start, room);
+                memory.unpack(self.done, PeerBytes::of(&self.stage));
+                complete
+            }
+        };
+        assert!(complete, "the positions lie in the window that was read for them");
+        Ok(moved)
+    }
+
+    /// As many positions as lie in a window of the file, at least one.
+    fn window_from(&self, from: u64, most: u64, window: u64) -> Range<u64> {
+        let end = self.view.position_at(self.view.place_of(from).saturating_add(window));
+        from..end.min(from + most).max(from + 1)
+    }
+}
+
+/// Pieces from this length on are read by themselves: a system call costs less than the holes.
+const MOST_PIECE: u64 = 16 << 10;
+
+/// Writes the changed window of the file that holds `span`: what of it exists is read first.
+pub(crate) fn change(
+    view: &View,
+    storage: &dyn Storage,
+    window: &mut Vec<u8>,
+    positions: Range<u64>,
+    span: Range<u64>,
+    bytes: PeerBytes<'_>,
+) -> io::Result<Moved> {
+    resize(window, (span.end - span.start) as usize)?;
+    let there = read_fully(storage, &PeerSpace::of(window), span.start);
+    if let Some(error) = there.error {
+        return Err(error);
+    }
+    window[there.bytes as usize..].fill(0);
+    let complete = view.scatter(positions.clone(), bytes, window, span.start);
+    assert!(complete, "the positions lie in the window that was read for them");
+    let mut moved = write_fully(storage, PeerBytes::of(window), span.start);
+    let behind = view.position_at(span.start + moved.bytes).clamp(positions.start, positions.end);
+    moved.bytes = behind - positions.start;
+    Ok(moved)
+}
+
+/// Writes the pieces of a view from a position on, one by one.
+fn write_each(view: &View, storage: &dyn Storage, from: u64, bytes: PeerBytes<'_>) -> Moved {
+    let mut all = Moved::default();
+    view.for_each(from..from + bytes.len() as u64, |place, len| {
+        let moved = write_fully(storage, bytes.part(all.bytes as usize, len as usize), place);
+        all.bytes += moved.bytes;
+        all.error = moved.error;
+        all.error.is_none()
+    });
+    all
+}
+
+/// Reads them.
+fn read_each(view: &View, storage: &dyn Storage, from: u64, room: &PeerSpace<'_>) -> Moved {
+    let mut all = Moved::default();
+    view.for_each(from..from + room.len() as u64, |place, len| {
+        let moved = read_fully(storage, &room.part(all.bytes as usize, len as usize), place);
+        all.bytes += moved.bytes;
+        all.error = moved.error;
+        moved.bytes == len && all.error.is_none()
+    });
+    all
+}
+
+/// Room for packed bytes, for at most `bytes` of them.
+fn staged(stage: &mut Vec<u8>, bytes: u64) -> io::Result<&mut [u8]> {
+    resize(stage, bytes.min(STAGE as u64) as usize)?;
+    Ok(stage)
+}
+
+pub(crate) fn resize(buffer: &mut Vec<u8>, len: usize) -> io::Result<()> {
+    buffer.try_reserve(len.saturating_sub(buffer.len())).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    buffer.resize(len, 0);
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! Hints (MPI-5.0 section 14.2.8), by their reserved names and by those that programs use with other libraries.
+
+/// When something is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Choice {
+    /// Always, if possible.
+    Enable,
+    /// Never.
+    Disable,
+    /// Where it pays.
+    Automatic,
+}
+
+impl Choice {
+    fn parse(text: &str) -> Option<Choice> {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "enable" | "true" => Some(Choice::Enable),
+            "disable" | "false" => Some(Choice::Disable),
+            "automatic" => Some(Choice::Automatic),
+            _ => None,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Choice::Enable => "enable",
+            Choice::Disable => "disable",
+            Choice::Automatic => "automatic",
+        }
+    }
+}
+
+/// The hints in force for a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hints {
+    /// Processes that access the file in collective calls (`cb_nodes`).
+    pub cb_nodes: u64,
+    /// Bytes that each of them has at a time (`cb_buffer_size`).
+    pub cb_buffer_size: u64,
+    /// Collective buffering of reads (`romio_cb_read`, `collective_buffering`).
+    pub cb_read: Choice,
+    /// Of writes.
+    pub cb_write: Choice,
+    /// Sieving of independent reads (`romio_ds_read`).
+    pub ds_read: Choice,
+    /// Of independent writes; they take locks then.
+    pub ds_write: Choice,
+    /// Bytes of a window of the file for sieving reads (`ind_rd_buffer_size`).
+    pub read_window: u64,
+    /// For sieving writes (`ind_wr_buffer_size`).
+    pub write_window: u64,
+    /// Permissions of a file that is made (`file_perm`, octal).
+    pub permissions: Option<u32>,
+    /// `access_style`, kept as it was given.
+    pub access_style: Option<String>,
+}
+
+const MIB: u64 = 1 << 20;
+/// Largest buffer that a hint may ask for.
+const MOST: u64 = 1 << 30;
+
+impl Hints {
+    /// What is in force without hints, with `processes` that have the file open.
+    pub fn new(processes: u64) -> Hints {
+        Hints {
+            cb_nodes: processes.min(default_aggregators(processes)),
+            cb_buffer_size: 4 * MIB,
+            cb_read: Choice::Automatic,
+            cb_write: Choice::Automatic,
+            ds_read: Choice::Automatic,
+            ds_write: Choice::Disable,
+            read_window: 4 * MIB,
+            write_window: MIB / 2,
+            permissions: None,
+            access_style: None,
+        }
+    }
+
+    /// Takes a hint over, if it is one that is known and has a value that can be.
+    pub fn take(&mut self, key: &str, value: &str, processes: u64) {
+        let bytes = || value.trim().parse::<u64>().ok().filter(|bytes| (1..=MOST).contains(bytes));
+        let choice = Choice::parse(value);
+        match key {
+            "cb_nodes" => {
+                let nodes = value.trim().parse::<u64>().ok().filter(|&nodes| nodes > 0);
+                self.cb_nodes = nodes.map_or(self.cb_nodes, |nodes| nodes.min(processes));
+            }
+            "cb_buffer_size" => self.cb_buffer_size = bytes().unwrap_or(self.cb_buffer_size),
+            "collective_buffering" => {
+                self.cb_read = choice.unwrap_or(self.cb_read);
+                self.cb_write = choice.unwrap_or(self.cb_write);
+            }
+            "romio_cb_read" => self.cb_read = choice.unwrap_or(self.cb_read),
+            "romio_cb_write" => self.cb_write = choice.unwrap_or(self.cb_write),
+            "romio_ds_read" => self.ds_read = choice.unwrap_or(self.ds_read),
+            "romio_ds_write" => {
+                // Read-modify-write by itself never pays here; only a program that asks for it gets it.
+                self.ds_write = choice.filter(|&choice| choice != Choice::Automatic).unwrap_or(self.ds_write);
+            }
+            "ind_rd_buffer_size" => self.read_window = bytes().unwrap_or(self.read_window),
+            "ind_wr_buffer_size" => self.write_window = bytes().unwrap_or(self.write_window),
+            "file_perm" => {
+                self.permissions = u32::from_str_radix(value.trim(), 8).ok().filter(|&mode| mode <= 0o7777)
+            }
+            "access_style" => self.access_style = Some(value.to_owned()),
+            _ => {}
+        }
+    }
+
+    /// Every hint with the value in force, under all of its names.
+    pub fn list(&self) -> Vec<(&'static str, String)> {
+        let buffering = match (self.cb_read, self.cb_write) {
+            (Choice::Disable, Choice::Disable) => "false",
+            _ => "true",
+        };
+        let mut all = vec![
+            ("cb_nodes", self.cb_nodes.to_string()),
+            ("cb_buffer_size", self.cb_buffer_size.to_string()),
+            ("collective_buffering", buffering.to_owned()),
+            ("romio_cb_read", self.cb_read.word().to_owned()),
+            ("romio_cb_write", self.cb_write.word().to_owned()),
+            ("romio_ds_read", self.ds_read.word().to_owned()),
+            ("romio_ds_write", self.ds_write.word().to_owned()),
+            ("ind_rd_buffer_size", self.read_window.to_string()),
+            ("ind_wr_buffer_size", self.write_window.to_string()),
+        ];
+        all.extend(self.permissions.map(|mode| ("file_perm", format!("{mode:o}"))));
+        all.extend(self.access_style.clone().map(|style| ("access_style", style)));
+        all
+    }
+
+    /// What must be the same on all processes, as a number that differs where one of them does.
+    pub fn digest(&self) -> u64 {
+        let words = [
+            self.cb_nodes,
+            self.cb_buffer_size,
+            self.cb_read as u64,
+            self.cb_write as u64,
+            self.ds_write as u64,
+        ];
+        words
+            .iter()
+            .fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3))
+    }
+}
+
+/// One aggregator for four processes, and two at least.
+fn default_aggregators(processes: u64) -> u64 {
+    (processes / 4).max(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_that_make_no_sense_change_nothing() {
+        let mut hints = Hints::new(4);
+        let before = hints.clone();
+        for (key, value) in [
+            ("cb_nodes", "0"),
+            ("cb_nodes", "many"),
+            ("cb_buffer_size", "-1"),
+            ("romio_ds_write", "perhaps"),
+            ("no_such", "1"),
+        ] {
+            hints.take(key, value, 4);
+        }
+        assert_eq!(hints, before);
+        hints.take("cb_nodes", "100", 4);
+        hints.take("romio_ds_write", "enable", 4);
+        assert_eq!((hints.cb_nodes, hints.ds_write), (4, Choice::Enable));
+        assert_ne!(hints.digest(), before.digest());
+    }
+}

@@ -1,0 +1,186 @@
+//! The driver for files that the kernel knows.
+#![allow(unsafe_code)]
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::ops::Range;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use mem::{PeerBytes, PeerSpace};
+use platform::file::{self, FileSystem};
+
+use crate::storage::Storage;
+
+/// What kind of file system a file is on, as far as that matters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// All processes that see it are on this host.
+    Local,
+    /// Other hosts may see it, with caches of their own.
+    Nfs,
+    /// A parallel file system that keeps the caches of hosts coherent.
+    Lustre,
+}
+
+/// An open file.
+#[derive(Debug)]
+pub struct Posix {
+    file: File,
+    readable: bool,
+    kind: Kind,
+    block: u64,
+    /// Device and inode.
+    identity: [u64; 2],
+}
+
+/// How a file is to be opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct How {
+    /// For reading.
+    pub read: bool,
+    /// For writing.
+    pub write: bool,
+    /// It is made if it does not exist.
+    pub create: bool,
+    /// It must not exist.
+    pub exclusive: bool,
+    /// Permissions of a file that is made, before the process's mask is applied.
+    pub permissions: u32,
+}
+
+const NFS: i64 = 0x6969;
+const LUSTRE: i64 = 0x0bd0_0bd0;
+/// A file system's block, where it does not say one that could be right.
+const USUAL_BLOCK: u64 = 4096;
+
+impl Posix {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn open(path: &Path, how: How) -> io::Result<Posix> {
+        let mut options = OpenOptions::new();
+        options.read(how.read).write(how.write).mode(how.permissions);
+        // Creating needs no right to write (open(2)), but the library has it that way; such a mode is refused before.
+        options.create(how.create && !how.exclusive).create_new(how.create && how.exclusive);
+        // Changing windows of a file takes reading them, which the system may not allow.
+        let readable = options.clone().read(true).open(path);
+        let (file, readable) = match readable {
+            Err(error) if !how.read && error.kind() == io::ErrorKind::PermissionDenied => {
+                (options.open(path)?, false)
+            }
+            opened => (opened?, true),
+        };
+        let found = file.metadata()?;
+        if found.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::IsADirectory));
+        }
+        let FileSystem { magic, block } = file::file_system(file.as_fd())?;
+        let kind = match magic {
+            NFS => Kind::Nfs,
+            LUSTRE => Kind::Lustre,
+            _ => Kind::Local,
+        };
+        let block = if block.is_power_of_two() { block } else { USUAL_BLOCK };
+        Ok(Posix { file, readable, kind, block, identity: [found.dev(), found.ino()] })
+    }
+
+    /// Whether it can be read: also a file that is opened for writing can, if the system allows it.
+    pub fn is_readable(&self) -> bool {
+        self.readable
+    }
+
+    /// What kind of file system the file is on.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Bytes of a block of the file system, a power of two.
+    pub fn block(&self) -> u64 {
+        self.block
+    }
+
+    /// What tells the file from all others of this host.
+    pub fn identity(&self) -> [u64; 2] {
+        self.identity
+    }
+
+    /// Bytes in the file.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn size(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    /// Cuts the file, or has it grow by zeros.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn set_size(&self, bytes: u64) -> io::Result<()> {
+        self.file.set_len(bytes)
+    }
+
+    /// Has the file system keep room for the first `bytes` bytes; the file grows to them. Where the file system keeps none,
+    /// the file grows.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn allocate(&self, bytes: u64) -> io::Result<()> {
+        match file::allocate(self.file.as_fd(), bytes) {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                if self.size()? < bytes {
+                    self.set_size(bytes)
+                } else {
+                    Ok(())
+                }
+            }
+            done => done,
+        }
+    }
+
+    /// Whether the file system has locks.
+    ///
+    /// # Errors
+    /// The system's: it has none.
+    pub fn try_locks(&self) -> io::Result<()> {
+        // The last byte that a file can have, for reading: nobody is kept out.
+        let range = (1 << 62)..(1 << 62) + 1;
+        file::lock(self.file.as_fd(), range.clone(), !self.readable)?;
+        file::unlock(self.file.as_fd(), range)
+    }
+
+    /// Waits until all that was written is on the device.
+    ///
+    /// # Errors
+    /// The system's; what was written earlier may have failed only now.
+    pub fn sync(&self) -> io::Result<()> {
+        match self.file.sync_all() {
+            // What is no file on a device, such as a pipe, has nothing to wait for.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            done => done,
+        }
+    }
+}
+
+impl Storage for Posix {
+    fn read(&self, into: PeerSpace<'_>, at: u64) -> io::Result<usize> {
+        // SAFETY: the space is writable for its length by its constructor's promise.
+        unsafe { file::read_at(self.file.as_fd(), into.as_mut_ptr() as usize, into.len(), at) }
+    }
+
+    fn write(&self, from: PeerBytes<'_>, at: u64) -> io::Result<usize> {
+        // SAFETY: the bytes are readable for their length by their constructor's promise.
+        unsafe { file::write_at(self.file.as_fd(), from.as_ptr() as usize, from.len(), at) }
+    }
+
+    fn lock(&self, range: Range<u64>, exclusive: bool) -> io::Result<()> {
+        file::lock(self.file.as_fd(), range, exclusive)
+    }
+
+    fn unlock(&self, range: Range<u64>) -> io::Result<()> {
+        file::unlock(self.file.as_fd(), range)
+    }
+}

@@ -1,0 +1,126 @@
+//! File views (MPI-5.0 section 14.3).
+
+use std::ops::Range;
+
+use abi::{Error, Result};
+use datatype::{Datatype, Tiles};
+use mem::{PeerBytes, PeerSpace};
+
+/// Which bytes of a file a process sees, in which order. A *position* counts the bytes of the view, an *offset* its etypes,
+/// and a *place* the bytes of the file.
+#[derive(Clone, Debug)]
+pub struct View {
+    displacement: u64,
+    tiles: Tiles,
+    etype_size: u64,
+}
+
+impl View {
+    /// The view that a file has when it is opened: all of its bytes.
+    pub fn of_bytes(byte: &Datatype) -> View {
+        View { displacement: 0, tiles: Tiles::new(byte), etype_size: 1 }
+    }
+
+    /// A view by types as they are in the file.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG`: a displacement below 0, a filetype that is not made of etypes or reaches below its own origin.
+    pub fn new(displacement: i64, etype: &Datatype, filetype: &Datatype) -> Result<View> {
+        let displacement = u64::try_from(displacement)
+            .map_err(|_| Error::new(abi::ERR_ARG, "the displacement of the view is negative"))?;
+        let tiles = Tiles::new(filetype);
+        let whole = match etype.size() {
+            0 => filetype.size() == 0,
+            size => filetype.size().is_multiple_of(size),
+        };
+        if !whole {
+            return Err(Error::new(abi::ERR_ARG, "the filetype is not made of whole etypes"));
+        }
+        if tiles.lowest() < 0 || tiles.extent() < 0 {
+            return Err(Error::new(abi::ERR_ARG, "a displacement of the filetype is negative"));
+        }
+        Ok(View { displacement, tiles, etype_size: etype.size() })
+    }
+
+    /// Bytes of an etype in the file.
+    pub fn etype_size(&self) -> u64 {
+        self.etype_size
+    }
+
+    /// The position of an offset.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG`: below 0, or behind all bytes that a file can have. A view without data has offset 0 only.
+    pub fn position_of(&self, offset: i64) -> Result<u64> {
+        let behind = Error::new(abi::ERR_ARG, "the offset lies behind the end of the view");
+        let offset = u64::try_from(offset).map_err(|_| Error::new(abi::ERR_ARG, "the offset is negative"))?;
+        let position = offset.checked_mul(self.etype_size).ok_or(behind)?;
+        let exists = position <= self.tiles.positions() && (self.etype_size > 0 || offset == 0);
+        if exists { Ok(position) } else { Err(behind) }
+    }
+
+    /// Where the view's bytes lie if they are one run, from the first on.
+    pub fn contiguous(&self) -> Option<u64> {
+        self.tiles.contiguous().map(|offset| self.displacement + offset as u64)
+    }
+
+    /// Whether each byte lies behind all those before it in the view.
+    pub fn is_ascending(&self) -> bool {
+        self.tiles.is_ascending()
+    }
+
+    /// The place of the byte at `position`. Behind the last byte of a view, where there is none, the displacement.
+    pub fn place_of(&self, position: u64) -> u64 {
+        self.displacement + self.tiles.offset_of(position).unwrap_or(0) as u64
+    }
+
+    /// How many bytes of the view lie below `place`, where the view ascends.
+    pub fn position_at(&self, place: u64) -> u64 {
+        let below = place.saturating_sub(self.displacement);
+        self.tiles.position_at(i64::try_from(below).unwrap_or(i64::MAX))
+    }
+
+    /// How many etypes of the view begin below `place`: the offset that `MPI_SEEK_END` means in a file of so many bytes.
+    pub fn offset_at(&self, place: u64) -> i64 {
+        match self.etype_size {
+            0 => 0,
+            size => self.position_at(place).div_ceil(size) as i64,
+        }
+    }
+
+    /// From the place of the first of some positions to behind that of the last; empty for none.
+    pub fn span(&self, positions: &Range<u64>) -> Range<u64> {
+        if positions.is_empty() {
+            return 0..0;
+        }
+        if self.tiles.is_ascending() {
+            return self.place_of(positions.start)..self.place_of(positions.end - 1) + 1;
+        }
+        let (mut low, mut high) = (u64::MAX, 0);
+        self.for_each(positions.clone(), |place, len| {
+            (low, high) = (low.min(place), high.max(place + len));
+            true
+        });
+        low..high
+    }
+
+    /// Gives the pieces of the file at some positions, in order, by place and length, until `f` says false.
+    pub fn for_each(&self, positions: Range<u64>, mut f: impl FnMut(u64, u64) -> bool) {
+        self.tiles.for_each(positions, |offset, len| f(self.displacement.wrapping_add_signed(offset), len));
+    }
+
+    /// Copies the bytes at some positions from `window`, the file's bytes from place `at` on, to a stream of that length.
+    pub fn gather(&self, positions: Range<u64>, window: &[u8], at: u64, stream: PeerSpace<'_>) -> bool {
+        self.tiles.gather(positions, window, at.wrapping_sub(self.displacement) as i64, stream)
+    }
+
+    /// The way back.
+    pub fn scatter(&self, positions: Range<u64>, stream: PeerBytes<'_>, window: &mut [u8], at: u64) -> bool {
+        self.tiles.scatter(positions, stream, window, at.wrapping_sub(self.displacement) as i64)
+    }
+
+    /// Contiguous pieces in an item of the view, and its bytes of data and of file.
+    pub fn density(&self) -> (u64, u64, u64) {
+        (self.tiles.runs(), self.tiles.size(), self.tiles.extent() as u64)
+    }
+}

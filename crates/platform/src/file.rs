@@ -1,0 +1,117 @@
+//! Files at positions: what the standard library does only for slices, and what it does not do.
+
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Most bytes that the kernel moves in one call.
+const MOST: usize = 0x7fff_f000;
+
+/// Reads at most `len` bytes from byte `at` of a file; how many came, 0 at its end.
+///
+/// # Errors
+/// The system's, an interruption included.
+///
+/// # Safety
+/// `address` is writable for `len` bytes.
+pub unsafe fn read_at(fd: BorrowedFd<'_>, address: usize, len: usize, at: u64) -> io::Result<usize> {
+    let at = i64::try_from(at).map_err(|_| io::Error::from_raw_os_error(libc::EOVERFLOW))?;
+    // SAFETY: the caller's promise.
+    let moved = unsafe { libc::pread64(fd.as_raw_fd(), address as *mut libc::c_void, len.min(MOST), at) };
+    usize::try_from(moved).map_err(|_| io::Error::last_os_error())
+}
+
+/// Writes at most `len` bytes to byte `at` of a file; how many went.
+///
+/// # Errors
+/// The system's, an interruption included.
+///
+/// # Safety
+/// `address` is readable for `len` bytes.
+pub unsafe fn write_at(fd: BorrowedFd<'_>, address: usize, len: usize, at: u64) -> io::Result<usize> {
+    let at = i64::try_from(at).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
+    // SAFETY: the caller's promise.
+    let moved = unsafe { libc::pwrite64(fd.as_raw_fd(), address as *const libc::c_void, len.min(MOST), at) };
+    usize::try_from(moved).map_err(|_| io::Error::last_os_error())
+}
+
+/// Has the file system keep room for the first `bytes` bytes of a file, which grows to them; what is there stays.
+///
+/// # Errors
+/// The system's: no room, or a file system that keeps none (`EOPNOTSUPP`).
+pub fn allocate(fd: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
+    let bytes = i64::try_from(bytes).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
+    loop {
+        // SAFETY: plain numbers and an open descriptor.
+        if bytes == 0 || unsafe { libc::fallocate64(fd.as_raw_fd(), 0, 0, bytes) } == 0 {
+            return Ok(());
+        }
+        match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::Interrupted => {}
+            error => return Err(error),
+        }
+    }
+}
+
+/// What a file system says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileSystem {
+    /// Its number: `f_type` of statfs(2).
+    pub magic: i64,
+    /// Its block in bytes.
+    pub block: u64,
+}
+
+/// The file system on which an open file is.
+///
+/// # Errors
+/// The system's.
+pub fn file_system(fd: BorrowedFd<'_>) -> io::Result<FileSystem> {
+    // SAFETY: all of the structure's fields are plain numbers, for which zero is a value.
+    let mut found: libc::statfs64 = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is ours and as long as the call expects.
+    match unsafe { libc::fstatfs64(fd.as_raw_fd(), &mut found) } {
+        0 => {
+            Ok(FileSystem { magic: found.f_type as i64, block: u64::try_from(found.f_bsize).unwrap_or(4096) })
+        }
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Waits for a lock on a range of bytes that belongs to the open file description: it excludes those of other
+/// openings, in this process and in others, and goes with the description's last close.
+///
+/// # Errors
+/// The system's: file systems without locks give `ENOLCK`, `EOPNOTSUPP` or `EINVAL`.
+pub fn lock(fd: BorrowedFd<'_>, range: Range<u64>, exclusive: bool) -> io::Result<()> {
+    set_lock(fd, range, if exclusive { libc::F_WRLCK } else { libc::F_RDLCK })
+}
+
+/// Gives a lock back.
+///
+/// # Errors
+/// The system's.
+pub fn unlock(fd: BorrowedFd<'_>, range: Range<u64>) -> io::Result<()> {
+    set_lock(fd, range, libc::F_UNLCK)
+}
+
+fn set_lock(fd: BorrowedFd<'_>, range: Range<u64>, kind: i32) -> io::Result<()> {
+    let too_far = || io::Error::from_raw_os_error(libc::EOVERFLOW);
+    let start = i64::try_from(range.start).map_err(|_| too_far())?;
+    let length = i64::try_from(range.end - range.start).map_err(|_| too_far())?;
+    // SAFETY: all of the structure's fields are plain numbers, for which zero is a value.
+    let mut lock: libc::flock64 = unsafe { std::mem::zeroed() };
+    lock.l_type = kind as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    (lock.l_start, lock.l_len) = (start, length);
+    loop {
+        // SAFETY: the structure is ours and of the type that the command takes.
+        if length == 0 || unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_SETLKW, &lock) } == 0 {
+            return Ok(());
+        }
+        match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::Interrupted => {}
+            error => return Err(error),
+        }
+    }
+}

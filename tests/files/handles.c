@@ -1,0 +1,262 @@
+/* Opening, modes, pointers, sizes, error handlers (MPI-5.0 sections 14.2, 14.4.3, 14.7). */
+#include "files.h"
+
+static int called;
+static MPI_File told;
+static int told_class;
+
+static void handler(MPI_File *file, int *code, ...)
+{
+    called++;
+    told = *file;
+    told_class = class_of(*code);
+}
+
+static void comm_handler(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm, (void)code;
+    called += 1000;
+}
+
+static int mode(int amode)
+{
+    MPI_File f = MPI_FILE_NULL;
+    int code = MPI_File_open(MPI_COMM_WORLD, path, amode, MPI_INFO_NULL, &f);
+    if (code == MPI_SUCCESS)
+        MPI_File_close(&f);
+    return class_of(code);
+}
+
+static void modes(void)
+{
+    MPI_File_delete(path, MPI_INFO_NULL);
+    MPI_Barrier(MPI_COMM_WORLD);
+    all_eq(mode(MPI_MODE_RDONLY), MPI_ERR_NO_SUCH_FILE, "a missing file is no such file");
+    all_eq(mode(MPI_MODE_RDONLY | MPI_MODE_RDWR), MPI_ERR_AMODE, "two ways of access are none");
+    all_eq(mode(MPI_MODE_CREATE), MPI_ERR_AMODE, "no way of access is none");
+    all_eq(mode(MPI_MODE_CREATE | MPI_MODE_RDONLY), MPI_ERR_AMODE, "reading creates nothing");
+    all_eq(mode(MPI_MODE_EXCL | MPI_MODE_RDONLY), MPI_ERR_AMODE, "reading excludes nothing");
+    all_eq(mode(MPI_MODE_SEQUENTIAL | MPI_MODE_RDWR), MPI_ERR_AMODE, "sequential files are read or written");
+    all_eq(mode(RW | MPI_MODE_EXCL), MPI_SUCCESS, "an exclusive file is made once");
+    all_eq(mode(RW | MPI_MODE_EXCL), MPI_ERR_FILE_EXISTS, "an exclusive file is not made twice");
+    if (size > 1)
+        all_eq(mode(rank ? MPI_MODE_RDWR : MPI_MODE_RDONLY), MPI_ERR_NOT_SAME, "different modes are noticed");
+    all_eq(mode(RW | MPI_MODE_DELETE_ON_CLOSE), MPI_SUCCESS, "a file that goes with its close");
+    all_eq(access(path, F_OK), -1, "has gone");
+    char name[4200];
+    memset(name, 'x', sizeof name);
+    name[4000] = 0;
+    MPI_File f = (MPI_File)1;
+    all_eq(class_of(MPI_File_open(MPI_COMM_WORLD, name, RW, MPI_INFO_NULL, &f)), MPI_ERR_BAD_FILE, "a name of 4,000 bytes");
+    all_eq(f == MPI_FILE_NULL, 1, "no handle comes of it");
+    all_eq(class_of(MPI_File_open(MPI_COMM_WORLD, "/no/such/directory/x", RW, MPI_INFO_NULL, &f)), MPI_ERR_NO_SUCH_FILE, "a missing directory");
+    all_eq(class_of(MPI_File_open(MPI_COMM_WORLD, "/", MPI_MODE_RDONLY, MPI_INFO_NULL, &f)), MPI_ERR_BAD_FILE, "a directory is no file");
+    char here[4096];
+    if (getcwd(here, sizeof here) && chdir(path[0] == '/' ? "/tmp" : ".") == 0) {
+        all_eq(class_of(MPI_File_open(MPI_COMM_WORLD, "q", RW | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &f)), MPI_SUCCESS, "a name of one letter");
+        MPI_File_close(&f);
+        all_eq(chdir(here), 0, "back");
+    }
+    snprintf(name, sizeof name, "ufs:%s", path);
+    all_eq(class_of(MPI_File_open(MPI_COMM_WORLD, name, RW, MPI_INFO_NULL, &f)), MPI_SUCCESS, "a prefix names a kind of file system");
+    MPI_File_close(&f);
+    all_eq(access(path, F_OK), 0, "and is no part of the name");
+}
+
+static void refusals(void)
+{
+    char byte = 'x';
+    MPI_Offset offset;
+    MPI_File f = opened(MPI_MODE_CREATE | MPI_MODE_WRONLY);
+    all_eq(class_of(MPI_File_read_at(f, 0, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE)), MPI_ERR_ACCESS, "a file for writing is not read");
+    all_eq(class_of(MPI_File_write_at(f, -1, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE)), MPI_ERR_ARG, "no offset is negative");
+    all_eq(class_of(MPI_File_write_at(f, 0, &byte, -1, MPI_BYTE, MPI_STATUS_IGNORE)), MPI_ERR_COUNT, "no count is negative");
+    all_eq(class_of(MPI_File_write_at(f, 0, NULL, 1, MPI_BYTE, MPI_STATUS_IGNORE)), MPI_ERR_BUFFER, "no buffer is null");
+    all_eq(class_of(MPI_File_write_at(f, 0, &byte, 1, MPI_DATATYPE_NULL, MPI_STATUS_IGNORE)), MPI_ERR_TYPE, "no type is null");
+    all_eq(class_of(MPI_File_seek(f, 0, 77)), MPI_ERR_ARG, "no such way to seek");
+    all_eq(class_of(MPI_File_seek(f, -1, MPI_SEEK_SET)), MPI_ERR_ARG, "not before the begin");
+    MPI_File_close(&f);
+    f = opened(MPI_MODE_RDONLY);
+    all_eq(class_of(MPI_File_write_at(f, 0, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE)), MPI_ERR_READ_ONLY, "a file for reading is not written");
+    all_eq(class_of(MPI_File_set_size(f, 0)), MPI_ERR_READ_ONLY, "nor cut");
+    MPI_File_close(&f);
+    f = opened(MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL);
+    all_eq(class_of(MPI_File_write_at(f, 0, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE)), MPI_ERR_UNSUPPORTED_OPERATION, "sequential: no offsets");
+    all_eq(class_of(MPI_File_write(f, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE)), MPI_ERR_UNSUPPORTED_OPERATION, "sequential: no individual pointer");
+    all_eq(class_of(MPI_File_seek_shared(f, 0, MPI_SEEK_SET)), MPI_ERR_UNSUPPORTED_OPERATION, "sequential: no seeking");
+    all_eq(class_of(MPI_File_get_position_shared(f, &offset)), MPI_ERR_UNSUPPORTED_OPERATION, "sequential: no position");
+    all_eq(class_of(MPI_File_set_size(f, 10)), MPI_ERR_UNSUPPORTED_OPERATION, "sequential: no size");
+    all_eq(class_of(MPI_File_preallocate(f, 10)), MPI_ERR_UNSUPPORTED_OPERATION, "sequential: no preallocation");
+    MPI_File_close(&f);
+    MPI_File stale = f;
+    all_eq(class_of(MPI_File_get_amode(stale, &(int){0})), MPI_ERR_FILE, "no file is null");
+    all_eq(class_of(MPI_File_get_amode((MPI_File)MPI_COMM_WORLD, &(int){0})), MPI_ERR_FILE, "no file is a communicator");
+}
+
+static void pointers(void)
+{
+    MPI_Offset offset;
+    MPI_Status status;
+    char text[16] = "0123456789abcdef", back[16];
+    MPI_File_delete(path, MPI_INFO_NULL);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_File f = opened(RW);
+    if (rank == 0)
+        MPI_File_write(f, text, 16, MPI_BYTE, &status);
+    else
+        MPI_File_seek(f, 16, MPI_SEEK_CUR);
+    MPI_File_get_position(f, &offset);
+    all_eq(offset, 16, "the individual pointer moves by what is written");
+    MPI_File_sync(f);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_File_sync(f);
+    MPI_File_seek(f, -10, MPI_SEEK_END);
+    memset(back, 0, 16);
+    all_eq(MPI_File_read(f, back, 16, MPI_BYTE, &status), MPI_SUCCESS, "a read across the end is no error");
+    all_eq(bytes_of(&status), 10, "and tells what it has read");
+    all_eq(memcmp(back, text + 6, 10) == 0 && back[10] == 0, 1, "and reads that");
+    MPI_File_get_position(f, &offset);
+    all_eq(offset, 22, "the pointer has moved by what was asked for");
+    MPI_File_read_at(f, 1000, back, 16, MPI_BYTE, &status);
+    all_eq(bytes_of(&status), 0, "nothing is behind the end");
+    MPI_Request request;
+    MPI_File_seek(f, 0, MPI_SEEK_SET);
+    MPI_File_iread(f, back, 8, MPI_BYTE, &request);
+    MPI_File_get_position(f, &offset);
+    all_eq(offset, 8, "a nonblocking read moves the pointer when it starts");
+    MPI_Wait(&request, &status);
+    all_eq(bytes_of(&status) == 8 && memcmp(back, text, 8) == 0, 1, "and reads");
+    int amode;
+    MPI_File_get_amode(f, &amode);
+    all_eq(amode, RW, "the mode is as it was given");
+    MPI_Group group, world;
+    MPI_File_get_group(f, &group);
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    int same;
+    MPI_Group_compare(group, world, &same);
+    all_eq(same, MPI_IDENT, "the group is that of the communicator");
+    MPI_Group_free(&group), MPI_Group_free(&world);
+    all_eq(MPI_File_set_size(f, 100), MPI_SUCCESS, "the size is set");
+    MPI_File_get_size(f, &offset);
+    all_eq(offset, 100, "to what was asked");
+    if (size > 1)
+        all_eq(class_of(MPI_File_set_size(f, 100 + rank)), MPI_ERR_NOT_SAME, "different sizes are noticed");
+    MPI_File_preallocate(f, 50);
+    MPI_File_get_size(f, &offset);
+    all_eq(offset, 100, "preallocation cuts nothing");
+    MPI_File_preallocate(f, 200);
+    MPI_File_get_size(f, &offset);
+    all_eq(offset, 200, "preallocation makes a file longer");
+    MPI_File_close(&f);
+    f = opened(MPI_MODE_RDWR | MPI_MODE_APPEND);
+    MPI_File_get_position(f, &offset);
+    all_eq(offset, 200, "appending begins at the end");
+    MPI_File_get_position_shared(f, &offset);
+    all_eq(offset, 200, "with both pointers");
+    MPI_File_close(&f);
+    f = opened(MPI_MODE_RDWR);
+    all_eq(MPI_File_write_at(f, ((MPI_Offset)1 << 40) + rank, text, 1, MPI_BYTE, &status), MPI_SUCCESS, "offsets above 2^40");
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_File_read_at(f, ((MPI_Offset)1 << 40) - 2, back, 16, MPI_BYTE, &status);
+    all_eq(bytes_of(&status), 2 + size, "have data where it was written");
+    MPI_File_close(&f);
+}
+
+static void handlers(void)
+{
+    MPI_Errhandler mine, got;
+    MPI_File f;
+    MPI_File_get_errhandler(MPI_FILE_NULL, &got);
+    all_eq(got == MPI_ERRORS_RETURN, 1, "files return their errors");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    all_eq(class_of(MPI_File_delete("/tmp/no/such/file", MPI_INFO_NULL)), MPI_ERR_NO_SUCH_FILE, "deleting what is missing");
+    MPI_Errhandler by_comm;
+    MPI_Comm_create_errhandler(comm_handler, &by_comm);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, by_comm);
+    MPI_File_create_errhandler(handler, &mine);
+    MPI_File_set_errhandler(MPI_FILE_NULL, mine);
+    MPI_File_open(MPI_COMM_WORLD, "/no/such/directory/x", RW, MPI_INFO_NULL, &f);
+    all_eq(called == 1 && told == MPI_FILE_NULL && told_class == MPI_ERR_NO_SUCH_FILE, 1, "opening reports to the handler of MPI_FILE_NULL");
+    f = opened(RW);
+    MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN);
+    MPI_File_seek(f, -5, MPI_SEEK_SET);
+    all_eq(called == 2 && told == f && told_class == MPI_ERR_ARG, 1, "a file inherits that handler");
+    MPI_File_get_errhandler(f, &got);
+    all_eq(got == mine, 1, "and knows it");
+    MPI_Errhandler_free(&got);
+    MPI_Errhandler_free(&mine);
+    MPI_File_call_errhandler(f, MPI_ERR_QUOTA);
+    all_eq(called == 3 && told_class == MPI_ERR_QUOTA, 1, "the program calls it");
+    all_eq(class_of(MPI_File_set_errhandler(f, by_comm)), MPI_ERR_ARG, "a handler of communicators does not fit");
+    MPI_File_set_errhandler(f, MPI_ERRORS_RETURN);
+    all_eq(class_of(MPI_File_seek(f, -5, MPI_SEEK_SET)), MPI_ERR_ARG, "a file returns its errors again");
+    all_eq(called, 4, "with no handler called");
+    MPI_File_close(&f);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Errhandler_free(&by_comm);
+}
+
+static void hints(void)
+{
+    MPI_Info info, used;
+    char value[MPI_MAX_INFO_VAL];
+    int there;
+    MPI_File f;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "cb_nodes", "1");
+    MPI_Info_set(info, "romio_ds_write", "enable");
+    MPI_Info_set(info, "no_such_hint", "1");
+    MPI_File_open(MPI_COMM_WORLD, path, RW, info, &f);
+    MPI_File_get_info(f, &used);
+    MPI_Info_get(used, "cb_nodes", MPI_MAX_INFO_VAL - 1, value, &there);
+    all_eq(there && !strcmp(value, "1"), 1, "a hint is in force");
+    MPI_Info_get(used, "romio_ds_write", MPI_MAX_INFO_VAL - 1, value, &there);
+    all_eq(there && !strcmp(value, "enable"), 1, "so is an alias");
+    MPI_Info_get(used, "no_such_hint", MPI_MAX_INFO_VAL - 1, value, &there);
+    all_eq(there, 0, "an unknown one is dropped");
+    MPI_Info_get(used, "filename", MPI_MAX_INFO_VAL - 1, value, &there);
+    all_eq(there && !strcmp(value, path), 1, "the name of the file is told");
+    MPI_Info_free(&used);
+    if (size > 1) {
+        MPI_Info_set(info, "cb_nodes", rank ? "1" : "2");
+        all_eq(class_of(MPI_File_set_info(f, info)), MPI_ERR_NOT_SAME, "hints on collective access are the same everywhere");
+    }
+    MPI_Info_free(&info);
+    MPI_File_close(&f);
+}
+
+/* Descriptors of this process. */
+static int descriptors(void)
+{
+    int open_ones = 0;
+    for (int i = 0; i < 1024; i++)
+        open_ones += fcntl(i, F_GETFD) >= 0;
+    return open_ones;
+}
+
+static void cycles(int times)
+{
+    MPI_File f = opened(RW);
+    MPI_File_close(&f);
+    int before = descriptors();
+    for (int i = 0; i < times; i++) {
+        f = opened(RW);
+        MPI_File_set_view(f, 8 * i, MPI_INT, MPI_INT, "native", MPI_INFO_NULL);
+        MPI_File_close(&f);
+    }
+    all_eq(descriptors(), before, "opening and closing leaves no descriptor");
+}
+
+int main(int argc, char **argv)
+{
+    start(&argc, &argv, "handles");
+    modes();
+    refusals();
+    pointers();
+    handlers();
+    hints();
+    cycles(argc > 2 ? atoi(argv[2]) : 500);
+    if (rank == 0)
+        unlink(path);
+    return finish();
+}
