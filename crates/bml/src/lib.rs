@@ -10,10 +10,12 @@ mod slot;
 
 use core::fmt;
 use core::ops::Range;
-use std::os::fd::RawFd;
+use std::io;
+use std::os::fd::BorrowedFd;
 
 pub use selection::{BtlParams, Selection};
 
+use bell::Bell;
 use btl::{
     Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Route,
     Sleep, Take,
@@ -107,6 +109,7 @@ pub struct Bml {
     /// By peer; grows with them.
     routes: Vec<Reached>,
     loopback: Loopback,
+    bell: Bell,
     /// In place, so that the straight line finds its links at a fixed address.
     vader: Option<Vader>,
     gemini: Option<Box<Gemini>>,
@@ -134,6 +137,46 @@ pub struct Traffic {
     pub tcp_sent: u64,
 }
 
+/// What the processes of a node ring when they have something for this process.
+#[derive(Clone, Copy, Debug)]
+pub struct AtNode {
+    /// This process's doorbell in the node's segment.
+    pub doorbell: &'static Doorbell,
+    /// Whether there are other processes on the node.
+    pub shared: bool,
+}
+
+/// Why there is no table.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// Nothing reaches a peer.
+    Unreachable(Unreachable),
+    /// The transports' descriptors cannot be slept on.
+    Sleeping(io::Error),
+}
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SetupError::Unreachable(unreachable) => unreachable.fmt(f),
+            SetupError::Sleeping(error) => write!(
+                f,
+                "making an epoll set of the transports' descriptors failed\n{error}\nlook at the limit for open files: \
+                 ulimit -n"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for SetupError {}
+
+impl From<Unreachable> for SetupError {
+    fn from(unreachable: Unreachable) -> SetupError {
+        SetupError::Unreachable(unreachable)
+    }
+}
+
 /// A peer that no transport reaches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unreachable(pub Peer);
@@ -154,33 +197,37 @@ impl std::error::Error for Unreachable {}
 impl Bml {
     /// The table of a process that is alone: [`Peer`] 0 is itself.
     pub fn solo() -> Bml {
-        let loopback = Loopback::new(Peer(0), own_doorbell());
+        let bell = Bell::of(own_doorbell());
+        let loopback = Loopback::new(Peer(0), bell);
         let routes = vec![Reached::Itself];
-        Bml { routes, loopback, vader: None, gemini: None, tcp: None, is_mixed: false, turn: 0 }
+        Bml { routes, loopback, bell, vader: None, gemini: None, tcp: None, is_mixed: false, turn: 0 }
     }
 
-    /// The table of process `me` of `size` processes. Each is reached by the first transport that reaches it, and all
-    /// transports with a doorbell share one.
+    /// The table of process `me` of `size` processes. Each is reached by the first transport that reaches it. There is one
+    /// doorbell: that of the node, which areas ring even if no transport does, or a transport's, or else one of its own.
     ///
     /// # Errors
-    /// [`Unreachable`]: the first peer that nothing reaches.
+    /// [`SetupError`]; [`Unreachable`] names the first peer that nothing reaches.
     pub fn new(
         me: Peer,
         size: usize,
+        node: Option<AtNode>,
         vader: Option<Vader>,
         gemini: Option<Gemini>,
         tcp: Option<Tcp>,
-    ) -> Result<Bml, Unreachable> {
-        let doorbell = match (&vader, &gemini) {
-            (Some(vader), _) => vader.doorbell(),
-            (None, Some(gemini)) => gemini.nic().fabric().lasting_doorbell(),
-            (None, None) if tcp.is_some() => own_doorbell(),
-            (None, None) if size > 1 => return Err(Unreachable(Peer(u32::from(me.0 == 0)))),
-            (None, None) => return Ok(Bml::solo()),
+    ) -> Result<Bml, SetupError> {
+        let (doorbell, shared) = match (&node, &vader, &gemini) {
+            // Gemini's own thread rings, too.
+            (Some(node), _, gemini) => (node.doorbell, node.shared || gemini.is_some()),
+            (None, Some(vader), _) => (vader.doorbell(), true),
+            (None, None, Some(gemini)) => (gemini.nic().fabric().lasting_doorbell(), true),
+            (None, None, None) => (own_doorbell(), false),
         };
-        let loopback = Loopback::new(me, doorbell);
+        let descriptors: Vec<BorrowedFd<'_>> = tcp.iter().filter_map(Btl::descriptor).collect();
+        let bell = Bell::new(doorbell, shared, &descriptors).map_err(SetupError::Sleeping)?;
+        let loopback = Loopback::new(me, bell);
         let (gemini, tcp, routes) = (gemini.map(Box::new), tcp.map(Box::new), Vec::with_capacity(size));
-        let mut bml = Bml { routes, loopback, vader, gemini, tcp, is_mixed: false, turn: 0 };
+        let mut bml = Bml { routes, loopback, bell, vader, gemini, tcp, is_mixed: false, turn: 0 };
         let fast = 1 + usize::from(bml.vader.is_some());
         let mut all = 0;
         on_each!(bml.there(), _btl => all += 1);
@@ -223,14 +270,6 @@ impl Bml {
         self.gemini.is_some() || self.tcp.is_some()
     }
 
-    /// The descriptors of the transports that have one. Where there are some, the owner sleeps on them beside the word
-    /// that [`Btl::arm`] gives.
-    pub fn descriptors(&self) -> Vec<RawFd> {
-        let mut descriptors = Vec::new();
-        on_each!(self.there(), btl => descriptors.extend(btl.descriptor()));
-        descriptors
-    }
-
     /// Payload moved so far, by transport.
     pub fn traffic(&self) -> Traffic {
         let (sent, copied) = self.vader.as_ref().map_or((0, 0), |vader| vader.traffic());
@@ -246,8 +285,8 @@ impl Bml {
     }
 
     /// What the threads of this process sleep on, whatever transports there are.
-    pub fn doorbell(&self) -> &'static Doorbell {
-        self.loopback.doorbell()
+    pub fn bell(&self) -> Bell {
+        self.bell
     }
 
     #[inline(always)]
@@ -413,25 +452,27 @@ impl Btl for Bml {
     }
 
     /// All doorbells are one word, which has the value of the transport that armed last. The loopback rings it, too, and
-    /// arms only where no other transport does.
+    /// arms only where no other transport does. Descriptors are slept on as [`bell`] says.
     fn arm(&mut self) -> Option<Sleep> {
         if self.loopback.has_work() {
             return None;
         }
-        let mut sleep = Sleep::Descriptor;
+        let mut word = None;
         for &which in Reached::ALL.iter().filter(|&&which| which != Reached::Itself) {
             let armed = on!(self.there_mut(which), btl => btl.map(|btl| btl.arm()));
             match armed {
-                Some(Some(word @ Sleep::Word { .. })) => sleep = word,
+                Some(Some(armed @ Sleep::Word { .. })) => word = Some(armed),
                 Some(None) => return None,
-                Some(Some(Sleep::Descriptor)) | None => {}
+                Some(Some(Sleep::Descriptor(_))) | None => {}
             }
         }
-        if sleep == Sleep::Descriptor { self.loopback.arm() } else { Some(sleep) }
+        let word = word.or_else(|| self.loopback.arm())?;
+        self.bell.arm(word)
     }
 
     fn disarm(&mut self) {
         on_each!(self.there_mut(), btl => btl.disarm());
+        self.bell.disarm();
     }
 }
 

@@ -9,13 +9,10 @@ use crate::world::{World, take, view};
 use crate::{fill, verify};
 
 /// Sleeps as the owner of `end` does after arming it. Without a wake-up this never ends.
-fn sleep_on<B: Btl>(end: &B, sleep: Sleep) {
+fn sleep_on(sleep: Sleep) {
     match sleep {
         Sleep::Word { address, expected } => futex::wait(address, expected),
-        Sleep::Descriptor => {
-            let fd = end.descriptor().expect("a sleep on a descriptor needs one");
-            while !descriptor::wait_readable(fd, None) {}
-        }
+        Sleep::Descriptor(fd) => while !descriptor::wait_readable(fd, None) {},
     }
 }
 
@@ -52,7 +49,7 @@ pub fn a_message_after_arm_wakes<B: Btl>(mut world: World<B>) {
         }
         world.send(0, at, &[round], b"wake up", &mut |_| {});
         if let Some(sleep) = sleep {
-            sleep_on(&world.ends[at], sleep);
+            sleep_on(sleep);
             world.ends[at].disarm();
         }
         assert_eq!(world.receive(at).header, [round]);
@@ -72,7 +69,7 @@ pub fn room_ends_a_sleep<B: Btl>(mut world: World<B>) {
         while take(&mut world.ends[at]).is_some() {}
         if let Some(sleep) = sleep {
             if refused {
-                sleep_on(&world.ends[0], sleep);
+                sleep_on(sleep);
             }
             world.ends[0].disarm();
         }
@@ -101,7 +98,7 @@ pub fn room_before_a_sleep_is_not_missed<B: Btl>(mut world: World<B>) {
         if !sent && let Some(sleep) = world.ends[0].arm() {
             sent = world.try_send(0, fast, &[7], &payload);
             if !sent {
-                sleep_on(&world.ends[0], sleep);
+                sleep_on(sleep);
             }
             world.ends[0].disarm();
         }
@@ -181,7 +178,7 @@ fn send_asleep<B: Btl>(end: &mut B, peer: Peer, number: u64, payload: &mut [u8])
         };
         let sent = send(end);
         if !sent && end.next_event().is_none() && end.next_arrival().is_none() {
-            sleep_on(end, sleep);
+            sleep_on(sleep);
         }
         end.disarm();
         if sent {
@@ -234,7 +231,7 @@ fn receive_asleep<B: Btl>(end: &mut B, check: impl Fn(u64, &[u8])) {
         let got = take(end);
         if let Some(sleep) = sleep {
             if got.is_none() {
-                sleep_on(end, sleep);
+                sleep_on(sleep);
             }
             end.disarm();
         }

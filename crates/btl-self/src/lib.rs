@@ -8,13 +8,13 @@ mod runs;
 
 use std::collections::VecDeque;
 
+use bell::Bell;
 use btl::{
     Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Route, Sleep, Take,
 };
 use mem::{Source, UserMem};
 use parcel::Parcel;
 use runs::Exposed;
-use shm::doorbell::Doorbell;
 use slab::Slab;
 
 /// One process's loopback.
@@ -31,7 +31,7 @@ pub struct Loopback {
     spare: Vec<Parcel>,
     events: VecDeque<Event>,
     exposed: Slab<Exposed, 20, 12>,
-    doorbell: &'static Doorbell,
+    bell: Bell,
     /// Payload moved so far, in bytes.
     moved: u64,
 }
@@ -46,9 +46,9 @@ const MOST_WAITING: usize = 1024;
 const MOST_SPARE: usize = 16;
 
 impl Loopback {
-    /// The loopback of the process that is called `me` above. `doorbell` is what the process sleeps on when it
+    /// The loopback of the process that is called `me` above. `bell` is what the process sleeps on when it
     /// waits for its other transports, too.
-    pub fn new(me: Peer, doorbell: &'static Doorbell) -> Loopback {
+    pub fn new(me: Peer, bell: Bell) -> Loopback {
         let limits = Limits {
             eager: EAGER,
             max_send: MAX_SEND,
@@ -69,7 +69,7 @@ impl Loopback {
             spare: Vec::new(),
             events: VecDeque::new(),
             exposed: Slab::new(),
-            doorbell,
+            bell,
             moved: 0,
         }
     }
@@ -85,14 +85,9 @@ impl Loopback {
         self.moved
     }
 
-    /// What this process sleeps on.
-    pub fn doorbell(&self) -> &'static Doorbell {
-        self.doorbell
-    }
-
     fn ring(&self) {
         // A thread of this process may be asleep while another one sends.
-        self.doorbell.ring(|word| platform::futex::wake(word, i32::MAX));
+        self.bell.ring();
     }
 
     /// Keeps a parcel's memory for another one.
@@ -258,12 +253,13 @@ impl Btl for Loopback {
         if self.has_work() {
             return None;
         }
-        let expected = self.doorbell.arm(platform::membarrier::barrier)?;
-        Some(Sleep::Word { address: self.doorbell.address(), expected })
+        let doorbell = self.bell.doorbell();
+        let expected = doorbell.arm(platform::membarrier::barrier)?;
+        Some(Sleep::Word { address: doorbell.address(), expected })
     }
 
     fn disarm(&mut self) {
-        self.doorbell.disarm();
+        self.bell.doorbell().disarm();
     }
 }
 

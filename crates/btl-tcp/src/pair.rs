@@ -155,6 +155,15 @@ impl Pair {
         }
     }
 
+    /// When [`Pair::tick`] has something to do that no connection reports.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        match self.state {
+            State::Resting(until) => Some(until),
+            State::Connecting if self.next.0 < self.places => Some(self.next.1),
+            _ => None,
+        }
+    }
+
     fn note(&mut self, why: &str) {
         let separator = if self.failures.is_empty() { "" } else { "; " };
         // Writing to a string cannot fail.

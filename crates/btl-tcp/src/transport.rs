@@ -10,11 +10,12 @@ use btl::{Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refus
 use core::fmt;
 use mem::{PeerBytes, Source, UserMem};
 use platform::epoll::{Epoll, Ready};
+use platform::timer::Timer;
 use slab::Slab;
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, TcpListener};
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use strangers::{Caller as _, Refused, Strangers};
@@ -22,6 +23,7 @@ use strangers::{Caller as _, Refused, Strangers};
 /// Tokens of the epoll set that are no connection's number.
 const LISTENER: u64 = u64::MAX;
 const STRANGER: u64 = u64::MAX - 1;
+const TIMER: u64 = u64::MAX - 2;
 /// Callers accepted in a row, before those accepted already are heard.
 const CALLERS: usize = 64;
 /// Arrivals in a row, before peers are polled whose messages have not been read yet.
@@ -60,6 +62,7 @@ impl std::error::Error for SetupError {}
 pub struct Listening {
     listener: TcpListener,
     set: Arc<Epoll>,
+    timer: Timer,
     own: Vec<IpAddr>,
     port: u16,
 }
@@ -77,7 +80,9 @@ impl Listening {
         let port = listener.local_addr().map_err(system("listening on a port"))?.port();
         let set = Arc::new(Epoll::new().map_err(system("making an epoll set"))?);
         set.add(listener.as_fd(), LISTENER, false).map_err(system("making an epoll set"))?;
-        Ok(Listening { listener, set, own, port })
+        let timer = Timer::new().map_err(system("making a timer"))?;
+        set.add(timer.as_fd(), TIMER, false).map_err(system("making an epoll set"))?;
+        Ok(Listening { listener, set, timer, own, port })
     }
 
     /// What the peers must know.
@@ -124,6 +129,8 @@ impl Listening {
                 nonce: job.id ^ u64::from(me.0) << 32 ^ u64::from(self.port),
             },
             listener: self.listener,
+            timer: self.timer,
+            timer_at: None,
             strangers: Strangers::new("the TCP transport", report),
             peers,
             unsettled: Vec::new(),
@@ -146,6 +153,10 @@ pub struct Tcp {
     patience: Patience,
     network: Network,
     listener: TcpListener,
+    /// Ends a sleep when something is due that no socket reports.
+    timer: Timer,
+    /// What it is set to.
+    timer_at: Option<Instant>,
     strangers: Strangers<Socket, Hello>,
     /// By peer; made when one is first spoken to.
     peers: Box<[Option<Box<Conversation>>]>,
@@ -246,6 +257,7 @@ impl Tcp {
             match ready.token {
                 LISTENER => self.accept(),
                 STRANGER => somebody_speaks = true,
+                TIMER => self.set_timer(None),
                 wire => self.serve(wire as u32, *ready),
             }
         }
@@ -264,6 +276,19 @@ impl Tcp {
             self.conversation(at).is_unsettled = false;
             self.with_pair(at, |pair, network, wanted| pair.tick(now, wanted, network));
         }
+    }
+
+    fn set_timer(&mut self, at: Option<Instant>) {
+        if self.timer_at != at {
+            self.timer_at = at;
+            self.timer.set(at);
+        }
+    }
+
+    /// When something is due that no socket reports.
+    fn deadline(&self) -> Option<Instant> {
+        let pairs = self.unsettled.iter().filter_map(|&at| self.peers[at as usize].as_ref()?.pair.deadline());
+        pairs.chain(self.strangers.deadline()).min()
     }
 
     /// Takes callers, some at a time. Without descriptors for more, silent callers make room; else the others wait.
@@ -605,15 +630,20 @@ impl Btl for Tcp {
         false
     }
 
-    /// There is no word to sleep on: the sockets' descriptor is.
+    /// Room is reported by the set: what was refused waits behind output that a socket has not taken, or for a connection
+    /// in the making.
     fn arm(&mut self) -> Option<Sleep> {
-        None
+        if !self.ready.is_empty() || !self.events.is_empty() || self.lent.is_some() {
+            return None;
+        }
+        self.set_timer(self.deadline());
+        Some(Sleep::Descriptor(self.network.set.as_fd().as_raw_fd()))
     }
 
     fn disarm(&mut self) {}
 
-    fn descriptor(&self) -> Option<RawFd> {
-        Some(self.network.set.as_fd().as_raw_fd())
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.network.set.as_fd())
     }
 }
 

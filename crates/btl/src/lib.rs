@@ -47,7 +47,7 @@ pub use poll::{Bounds, Receiver, poll};
 
 use mem::{PeerBytes, Source, UserMem};
 use std::ops::Range;
-use std::os::fd::RawFd;
+use std::os::fd::{BorrowedFd, RawFd};
 
 /// A process of the job as transports know it: the index in this process's peer table (its world rank, for
 /// the processes of the same `MPI_COMM_WORLD`).
@@ -151,8 +151,8 @@ pub enum Sleep {
         /// The value it has while nobody rang.
         expected: u32,
     },
-    /// The transport's [`Btl::descriptor`], which becomes readable.
-    Descriptor,
+    /// A descriptor that becomes readable; open as long as the library is initialised.
+    Descriptor(RawFd),
 }
 
 /// A byte transfer layer; see the module's documentation for the promises.
@@ -306,7 +306,7 @@ pub trait Btl {
     /// A descriptor that is readable while there is something to do here, or room again after [`Busy`], for transports
     /// that wait for the kernel; level-triggered, as that of an epoll instance, and the same as long as the transport
     /// lives. The owner may sleep on it only between [`Btl::arm`] and [`Btl::disarm`], and reads nothing from it.
-    fn descriptor(&self) -> Option<RawFd> {
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 }

@@ -29,7 +29,7 @@ impl Owner for State {
             Interest::Request(id) => ob1.is_complete(id) != Some(false),
             Interest::Change => true,
         };
-        threads.news(over).map(|wakes| News { wakes, doorbell: bml.doorbell() })
+        threads.news(over).map(|wakes| News { wakes, bell: bml.bell() })
     }
 }
 

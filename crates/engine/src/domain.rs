@@ -14,7 +14,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use abi::{Error, Result};
-use shm::doorbell::Doorbell;
+use bell::Bell;
 use waiting::{Exclusive, Held, Lock, Mode, Twice, Wakes};
 
 use crate::wait::Interest;
@@ -36,13 +36,13 @@ pub struct News {
     /// Who.
     pub wakes: Wakes<Interest>,
     /// What threads of this process sleep on that are not parked.
-    pub doorbell: &'static Doorbell,
+    pub bell: Bell,
 }
 
 impl News {
     fn announce(self) {
         if self.wakes.doorbell {
-            self.doorbell.wake_own(|word| platform::futex::wake(word, i32::MAX));
+            self.bell.wake_own();
         }
         self.wakes.run(|word| platform::futex::wake(word.as_ptr() as usize, 1));
     }

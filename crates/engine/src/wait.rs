@@ -92,8 +92,10 @@ impl<S: Progress> Host for Token<S> {
     fn sleep(&self, armed: Sleep, deadline: Option<Instant>) {
         match armed {
             Sleep::Word { address, expected } => sleep_on(address, expected, deadline),
-            // No transport of today sleeps on a descriptor alone.
-            Sleep::Descriptor => std::thread::yield_now(),
+            Sleep::Descriptor(fd) => {
+                let limit = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+                platform::descriptor::wait_readable(fd, limit);
+            }
         }
     }
 

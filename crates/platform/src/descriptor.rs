@@ -7,10 +7,14 @@ use std::time::Duration;
 ///
 /// A number that is no open descriptor counts as readable, so that its user finds out.
 pub fn wait_readable(fd: RawFd, limit: Option<Duration>) -> bool {
-    let millis = limit.map_or(-1, |limit| i32::try_from(limit.as_millis()).unwrap_or(i32::MAX));
+    let limit = limit.map(|limit| libc::timespec {
+        tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(limit.subsec_nanos()),
+    });
+    let limit = limit.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
     let mut entry = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one entry, which lives during the call.
-    unsafe { libc::poll(&mut entry, 1, millis) == 1 }
+    // SAFETY: one entry and the limit, if any, live during the call; no signal mask is given.
+    unsafe { libc::ppoll(&mut entry, 1, limit, core::ptr::null()) == 1 }
 }
 
 #[cfg(test)]

@@ -52,6 +52,15 @@ impl Epoll {
         self.control(libc::EPOLL_CTL_MOD, fd, token, room)
     }
 
+    /// Reports `fd` as `token` the next time that it is readable, be that now, and then no more until this is called again.
+    /// It was added before.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn report_once(&self, fd: BorrowedFd<'_>, token: u64) -> io::Result<()> {
+        self.set(libc::EPOLL_CTL_MOD, fd, token, libc::EPOLLIN | libc::EPOLLONESHOT)
+    }
+
     /// Reports `fd` no longer. Closing it is not enough where a forked child has it, too.
     pub fn remove(&self, fd: BorrowedFd<'_>) {
         // Fails only for a descriptor that is not in the set.
@@ -59,7 +68,10 @@ impl Epoll {
     }
 
     fn control(&self, what: i32, fd: BorrowedFd<'_>, token: u64, room: bool) -> io::Result<()> {
-        let events = if room { libc::EPOLLIN | libc::EPOLLOUT } else { libc::EPOLLIN };
+        self.set(what, fd, token, if room { libc::EPOLLIN | libc::EPOLLOUT } else { libc::EPOLLIN })
+    }
+
+    fn set(&self, what: i32, fd: BorrowedFd<'_>, token: u64, events: i32) -> io::Result<()> {
         let mut event = libc::epoll_event { events: events as u32, u64: token };
         // SAFETY: the event is valid for the call, both descriptors are open.
         let rc = unsafe { libc::epoll_ctl(self.0.as_raw_fd(), what, fd.as_raw_fd(), &mut event) };
@@ -68,11 +80,20 @@ impl Epoll {
 
     /// Replaces `ready` by the descriptors that are ready now, without waiting for one.
     pub fn poll(&self, ready: &mut Vec<Ready>) {
+        self.poll_for(ready, 0);
+    }
+
+    /// As [`Epoll::poll`], asleep until one is ready or a signal comes.
+    pub fn wait(&self, ready: &mut Vec<Ready>) {
+        self.poll_for(ready, -1);
+    }
+
+    fn poll_for(&self, ready: &mut Vec<Ready>, millis: i32) {
         ready.clear();
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; MOST_READY];
-        // SAFETY: room for as many events as said; a timeout of 0 does not block.
+        // SAFETY: room for as many events as said.
         let count =
-            unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), MOST_READY as i32, 0) };
+            unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), MOST_READY as i32, millis) };
         let broken = libc::EPOLLERR | libc::EPOLLHUP;
         // An interruption is as good as nothing: the next call sees the same.
         ready.extend(events.iter().take(count.max(0) as usize).map(|event| {
@@ -114,6 +135,12 @@ mod tests {
         set.change(reader.as_fd(), 8, true).unwrap();
         set.poll(&mut ready);
         assert_eq!(ready, [Ready { token: 8, readable: true, writable: true }]);
+        set.report_once(reader.as_fd(), 9).unwrap();
+        set.wait(&mut ready);
+        assert_eq!(ready, [Ready { token: 9, readable: true, writable: false }]);
+        set.poll(&mut ready);
+        assert_eq!(ready, []);
+        set.change(reader.as_fd(), 8, true).unwrap();
         set.remove(reader.as_fd());
         set.poll(&mut ready);
         assert_eq!(ready, []);

@@ -4,8 +4,9 @@
 //! |----------------|-------------------------------------------------|---------------------------------------|
 //! | [`clock`]      | `clock_gettime(2)`                              | `MPI_Wtime`                           |
 //! | [`cma`]        | `process_vm_readv(2)`, `process_vm_writev(2)`   | single copy between processes         |
-//! | [`descriptor`] | `poll(2)`                                       | sleeping on a descriptor              |
+//! | [`descriptor`] | `ppoll(2)`                                      | sleeping on a descriptor              |
 //! | [`epoll`]      | `epoll_wait(2)`                                 | many descriptors behind one           |
+//! | [`eventfd`]    | `eventfd(2)`                                    | ringing a thread that sleeps on descriptors |
 //! | [`file`]         | `pread(2)`, `fallocate(2)`, `fstatfs(2)`, `fcntl(2)` | files at positions, their locks |
 //! | [`futex`]      | `futex(2)`, never PRIVATE                       | sleeping on a doorbell in shared memory |
 //! | [`huge`]       | `madvise(2)`, `MADV_COLLAPSE`                   | huge pages under buffers              |
@@ -18,7 +19,8 @@
 //! | [`ptracer`]    | `prctl(PR_SET_PTRACER)`                         | single copy under Yama                |
 //! | [`random`]     | `getrandom(2)`                                  | secrets by which processes know each other |
 //! | [`tcp`]        | `connect(2)`, `listen(2)`                       | connections that never block          |
-//! | [`thread`]     | `pthread_self(3)`                               | which thread calls                    |
+//! | [`thread`]     | `pthread_self(3)`, `pthread_sigmask(3)`         | which thread calls; threads of the library |
+//! | [`timer`]      | `timerfd_create(2)`                             | a time among descriptors              |
 //! | [`waiter`]     | `sched_yield(2)`                                | how long to spin before sleeping      |
 //! | [`xpmem`]      | `ioctl(2)` of `/dev/xpmem`                      | single copy without system calls      |
 //!
@@ -28,6 +30,7 @@ pub mod clock;
 pub mod cma;
 pub mod descriptor;
 pub mod epoll;
+pub mod eventfd;
 pub mod file;
 pub mod futex;
 pub mod huge;
@@ -41,5 +44,6 @@ pub mod ptracer;
 pub mod random;
 pub mod tcp;
 pub mod thread;
+pub mod timer;
 pub mod waiter;
 pub mod xpmem;

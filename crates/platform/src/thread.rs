@@ -1,10 +1,36 @@
-//! Which thread calls.
+//! Which thread calls, and threads of the library.
 
 /// A number that no other thread of the process has while this one lives; never 0.
 pub fn current() -> usize {
     // SAFETY: pthread_self has no precondition and cannot fail.
     unsafe { libc::pthread_self() as usize }
 }
+
+/// Runs `start` with all signals blocked, so that a thread started by it never runs the program's handlers.
+pub fn without_signals<T>(start: impl FnOnce() -> T) -> T {
+    // SAFETY: both sets are plain data that the calls fill; the mask is put back as it was.
+    unsafe {
+        let mut all: libc::sigset_t = core::mem::zeroed();
+        let mut before: libc::sigset_t = core::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let started = start();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, core::ptr::null_mut());
+        started
+    }
+}
+
+/// Starts a thread of the library's own, which takes no signals and ends with the process or before.
+///
+/// # Errors
+/// The system's.
+pub fn start(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    let builder = std::thread::Builder::new().name(name.into()).stack_size(STACK);
+    without_signals(|| builder.spawn(body)).map(drop)
+}
+
+/// Stack of a thread that [`start`] starts, in bytes; touched only as far as it is used.
+const STACK: usize = 1 << 20;
 
 #[cfg(test)]
 mod tests {

@@ -65,7 +65,7 @@ impl Monitor {
         let thread = {
             let shared = Arc::clone(&shared);
             let builder = std::thread::Builder::new().name("rcache".into()).stack_size(STACK);
-            uffd::without_signals(|| builder.spawn(move || shared.run())).map_err(Refused)?
+            platform::thread::without_signals(|| builder.spawn(move || shared.run())).map_err(Refused)?
         };
         Ok(Monitor { shared, free: Mutex::new((0..SLOTS as u32).rev().collect()), thread: Some(thread) })
     }

@@ -191,17 +191,3 @@ pub(crate) fn wait(first: BorrowedFd<'_>, second: BorrowedFd<'_>) -> (bool, bool
     unsafe { libc::poll(fds.as_mut_ptr(), 2, -1) };
     (fds[0].revents != 0, fds[1].revents != 0)
 }
-
-/// Runs `start` with all signals blocked, so that a thread started by it never runs the program's handlers.
-pub(crate) fn without_signals<T>(start: impl FnOnce() -> T) -> T {
-    // SAFETY: both sets are plain data that the calls fill; the mask is put back as it was.
-    unsafe {
-        let mut all: libc::sigset_t = core::mem::zeroed();
-        let mut before: libc::sigset_t = core::mem::zeroed();
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-        let started = start();
-        libc::pthread_sigmask(libc::SIG_SETMASK, &before, core::ptr::null_mut());
-        started
-    }
-}

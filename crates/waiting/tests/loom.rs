@@ -45,11 +45,37 @@ impl Futex {
     }
 }
 
+/// An eventfd in a set that several threads poll: readable from the signal until it is drained, for all of them.
+#[derive(Default)]
+struct EventFd {
+    rung: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl EventFd {
+    fn wait(&self) {
+        let mut rung = self.rung.lock().unwrap();
+        while !*rung {
+            rung = self.changed.wait(rung).unwrap();
+        }
+        drop(rung);
+        // One that wakes and sleeps again, while another that was woken has not run yet, finds the descriptor readable.
+        thread::yield_now();
+    }
+
+    fn set(&self, on: bool) {
+        *self.rung.lock().unwrap() = on;
+        self.changed.notify_all();
+    }
+}
+
 /// A process: two operations, each completed by a message or by another thread.
 struct Process {
     state: Mutex<State>,
     bell: Doorbell,
     bell_futex: Futex,
+    /// Slept on in place of the doorbell's word, as crate `bell` does where transports have descriptors.
+    rung: Option<EventFd>,
     parked_futex: Futex,
     /// What the sender has published, by operation.
     arrived: [AtomicU32; 2],
@@ -65,11 +91,25 @@ struct State {
 #[derive(Clone)]
 struct Thread(Arc<Process>);
 
+impl Process {
+    fn wake(&self) {
+        match &self.rung {
+            Some(rung) => rung.set(true),
+            None => self.bell_futex.wake(),
+        }
+    }
+}
+
 fn process() -> Thread {
+    process_that_sleeps_on(None)
+}
+
+fn process_that_sleeps_on(rung: Option<EventFd>) -> Thread {
     let process = Arc::new(Process {
         state: Mutex::default(),
         bell: Doorbell::default(),
         bell_futex: Futex::default(),
+        rung,
         parked_futex: Futex::default(),
         arrived: [AtomicU32::new(0), AtomicU32::new(0)],
     });
@@ -97,7 +137,7 @@ impl Thread {
     /// Another process sends a message.
     fn send(&self, operation: usize) {
         self.0.arrived[operation].store(1, Ordering::Release);
-        self.0.bell.ring(|_| self.0.bell_futex.wake());
+        self.0.bell.ring(|_| self.0.wake());
     }
 
     fn close(self) {
@@ -118,7 +158,7 @@ impl Host for Thread {
         drop(state);
         if let Some(wakes) = wakes {
             if wakes.doorbell {
-                self.0.bell.wake_own(|_| self.0.bell_futex.wake());
+                self.0.bell.wake_own(|_| self.0.wake());
             }
             wakes.run(|_| self.0.parked_futex.wake());
         }
@@ -168,11 +208,18 @@ impl Host for Thread {
     }
 
     fn disarm(state: &mut State) {
-        state.process.as_ref().unwrap().bell.disarm();
+        let process = state.process.as_ref().unwrap();
+        process.bell.disarm();
+        if let Some(rung) = &process.rung {
+            rung.set(false);
+        }
     }
 
     fn sleep(&self, armed: u32, _: Option<Instant>) {
-        self.0.bell_futex.wait(|| self.0.bell.current() == armed);
+        match &self.0.rung {
+            Some(rung) => rung.wait(),
+            None => self.0.bell_futex.wait(|| self.0.bell.current() == armed),
+        }
     }
 
     fn sleep_parked(&self, word: &AtomicU32, value: u32, _: Option<Instant>) {
@@ -246,6 +293,25 @@ fn the_role_of_the_poller_is_inherited() {
 fn active_threads_share_the_doorbell() {
     model(2, || {
         let mut me = process();
+        let mut other = me.clone();
+        let other = thread::spawn(move || other.wait(How::Active, 1));
+        let mut third = me.clone();
+        let third = thread::spawn(move || {
+            third.send(0);
+            third.complete(1);
+        });
+        me.wait(How::Active, 0);
+        other.join().unwrap();
+        third.join().unwrap();
+        me.close();
+    });
+}
+
+/// The same on descriptors, of which the eventfd wakes both, in whatever order they wake and sleep again.
+#[test]
+fn active_threads_share_the_descriptors() {
+    model(2, || {
+        let mut me = process_that_sleeps_on(Some(EventFd::default()));
         let mut other = me.clone();
         let other = thread::spawn(move || other.wait(How::Active, 1));
         let mut third = me.clone();

@@ -15,7 +15,7 @@ mod tcp;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use bml::{Bml, BtlParams, Selection};
+use bml::{AtNode, Bml, BtlParams, Selection};
 use btl::Peer;
 use btl_vader::{Vader, VaderParams};
 use gni_soft::host::SharedDoorbell;
@@ -76,7 +76,9 @@ pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String
         job.fence().map_err(|error| error.to_string())?;
     }
     let tcp = listening.map(|listening| tcp::open(listening, job, params)).transpose()?;
-    let bml = Bml::new(Peer(job.rank), job.size as usize, vader, gemini, tcp);
+    let at_node =
+        node.as_ref().map(|node| AtNode { doorbell: node.doorbell(), shared: node.members().len() > 1 });
+    let bml = Bml::new(Peer(job.rank), job.size as usize, at_node, vader, gemini, tcp);
     Ok(Opened { node, bml: bml.map_err(|error| format!("alhena: {error}"))?, ob1 })
 }
 
