@@ -3,7 +3,7 @@
 //! The input is a script: one byte says what happens next, the following ones are its operands.
 #![no_main]
 
-use btl::{Btl, Peer};
+use btl::{Alone, Bounds, Btl, Peer};
 use btl_sim::{Net, Options, Port};
 use libfuzzer_sys::fuzz_target;
 use mem::UserMem;
@@ -28,6 +28,10 @@ impl Victim {
         let buffer = self.buffers.last_mut().expect("just pushed");
         // SAFETY: buffers live, and stay where they are, until the machine is dropped.
         unsafe { UserMem::of(&mut buffer[..len]) }
+    }
+
+    fn progress(&mut self) {
+        btl::poll(&mut Alone(&mut self.port, &mut self.ob1), Bounds::USUAL);
     }
 
     fn send(&mut self, len: usize, mode: Mode) {
@@ -98,17 +102,17 @@ fuzz_target!(|script: &[u8]| {
                 victim.receive(len, tag.max(abi::ANY_TAG));
             }
             _ => {
-                victim.ob1.progress(&mut victim.port);
+                victim.progress();
             }
         }
     }
     for _ in 0..20 {
-        victim.ob1.progress(&mut victim.port);
+        victim.progress();
     }
     // The end of the peer ends everything that depends on it.
     net.kill(ROGUE.0);
     for _ in 0..20 {
-        victim.ob1.progress(&mut victim.port);
+        victim.progress();
     }
     for id in std::mem::take(&mut victim.requests) {
         assert!(victim.ob1.take(id).is_some(), "a request outlived its peer");

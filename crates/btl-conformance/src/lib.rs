@@ -5,12 +5,16 @@
 //! blocks; the last checks use a thread per endpoint.
 #![deny(unsafe_code)]
 
+mod active;
 mod messages;
 mod one_sided;
 mod pattern;
 mod waiting;
 mod world;
 
+pub use crate::active::{
+    active_messages_are_bounded, active_messages_are_ordered_and_answered, active_messages_end_a_sleep,
+};
 pub use messages::{
     a_stream_of_mixed_sizes_arrives_once, back_pressure_is_temporary, every_size_arrives,
     headers_of_every_length_arrive, limits_are_consistent, many_senders_are_served_fairly,
@@ -49,6 +53,9 @@ macro_rules! suite {
             room_ends_a_sleep
             room_before_a_sleep_is_not_missed
             a_blocked_sender_sleeps
+            active_messages_are_ordered_and_answered
+            active_messages_are_bounded
+            active_messages_end_a_sleep
         );
     };
     (@ $make:path: $($check:ident)*) => {

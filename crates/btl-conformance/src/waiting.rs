@@ -9,7 +9,7 @@ use crate::world::{World, take, view};
 use crate::{fill, verify};
 
 /// Sleeps as the owner of `end` does after arming it. Without a wake-up this never ends.
-fn sleep_on(sleep: Sleep) {
+pub(crate) fn sleep_on(sleep: Sleep) {
     match sleep {
         Sleep::Word { address, expected } => futex::wait(address, expected),
         Sleep::Descriptor(fd) => while !descriptor::wait_readable(fd, None) {},

@@ -24,7 +24,7 @@ const PATIENCE: usize = 100_000;
 const BRISK: usize = 10_000;
 
 /// Numbers the calls that a check makes until something happens.
-fn calls() -> impl Iterator<Item = usize> {
+pub(crate) fn calls() -> impl Iterator<Item = usize> {
     (0..PATIENCE).inspect(|&call| {
         if call > BRISK {
             std::thread::sleep(std::time::Duration::from_micros(20));

@@ -126,7 +126,8 @@ macro_rules! awake {
 /// once.
 macro_rules! by_socket {
     ($make:path) => {
-        btl_conformance::suite!(@ $make: a_sleeping_pair_talks a_blocked_sender_sleeps many_senders_are_served_fairly);
+        btl_conformance::suite!(@ $make:
+            a_sleeping_pair_talks a_blocked_sender_sleeps active_messages_end_a_sleep many_senders_are_served_fairly);
         no_hurry!($make);
     };
 }
@@ -155,6 +156,8 @@ macro_rules! no_hurry {
             a_message_after_arm_wakes
             room_ends_a_sleep
             room_before_a_sleep_is_not_missed
+            active_messages_are_ordered_and_answered
+            active_messages_are_bounded
         );
     };
 }

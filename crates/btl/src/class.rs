@@ -58,6 +58,9 @@ impl Class {
         }
     }
 
+    /// As many as a byte can name.
+    pub const COUNT: usize = 1 << (u8::BITS - KIND_BITS);
+
     /// The class of a frame with this header; `None` also for a frame without a header.
     #[inline(always)]
     pub fn of(header: PeerBytes<'_>) -> Option<Class> {
@@ -68,6 +71,12 @@ impl Class {
     #[inline(always)]
     pub const fn cookie(self, cookie: u64) -> u64 {
         (self.byte(0) as u64) << COOKIE | cookie & ((1 << COOKIE) - 1)
+    }
+
+    /// What a cookie of this class says to it.
+    #[inline(always)]
+    pub const fn own(self, cookie: u64) -> u64 {
+        cookie & ((1 << COOKIE) - 1)
     }
 
     /// The class that a cookie names.
@@ -155,7 +164,7 @@ mod tests {
                 assert_eq!(Class::of_byte(class.byte(kind)), Some(class));
             }
             assert_eq!(Class::of_cookie(class.cookie(u64::MAX)), Some(class));
-            assert_eq!(class.cookie(77) << 8 >> 8, 77);
+            assert_eq!(class.own(class.cookie(77)), 77);
         }
         let known = (0..=u8::MAX).filter(|&byte| Class::of_byte(byte).is_some()).count();
         assert_eq!(known, CLASSES.len() * Class::KINDS as usize);

@@ -2,10 +2,9 @@
 
 use crate::{Arrival, Btl, Event};
 
-/// Takes what a transport brings: a message layer, or the owner of several takers, which tells frames and events apart by
-/// their [`Class`](crate::Class). No method blocks.
+/// Takes what a transport brings: a message layer, for one. No method blocks.
 pub trait Receiver<B: Btl> {
-    /// Takes one arrival, whose views are valid during the call; [`poll`] releases it afterwards. May send; must not ask
+    /// Takes one arrival, whose views are valid during the call; the caller releases it afterwards. May send; must not ask
     /// for arrivals.
     fn accept(&mut self, btl: &mut B, arrival: &Arrival);
 
@@ -18,6 +17,56 @@ pub trait Receiver<B: Btl> {
 
     /// Goes on with what waits for room or for another turn, a bounded amount; how many things happened.
     fn advance(&mut self, btl: &mut B) -> usize;
+}
+
+/// Has a transport and those who take what it brings: the owner of several, who tells frames and events apart by their
+/// [`Class`](crate::Class), or a transport that one [`Receiver`] has for itself ([`Alone`]).
+pub trait Hub {
+    /// The transport.
+    type Btl: Btl;
+
+    /// It.
+    fn btl(&mut self) -> &mut Self::Btl;
+
+    /// As [`Receiver::accept`].
+    fn accept(&mut self, arrival: &Arrival);
+
+    /// As [`Receiver::on_event`].
+    fn on_event(&mut self, event: Event);
+
+    /// As [`Receiver::awaits`].
+    fn awaits(&self) -> bool;
+
+    /// As [`Receiver::advance`].
+    fn advance(&mut self) -> usize;
+}
+
+/// A transport that one receiver has for itself.
+#[derive(Debug)]
+pub struct Alone<'a, B, R>(pub &'a mut B, pub &'a mut R);
+
+impl<B: Btl, R: Receiver<B>> Hub for Alone<'_, B, R> {
+    type Btl = B;
+
+    fn btl(&mut self) -> &mut B {
+        self.0
+    }
+
+    fn accept(&mut self, arrival: &Arrival) {
+        self.1.accept(self.0, arrival);
+    }
+
+    fn on_event(&mut self, event: Event) {
+        self.1.on_event(self.0, event);
+    }
+
+    fn awaits(&self) -> bool {
+        self.1.awaits()
+    }
+
+    fn advance(&mut self) -> usize {
+        self.1.advance(self.0)
+    }
 }
 
 /// How much one [`poll`] takes.
@@ -34,25 +83,25 @@ impl Bounds {
     pub const USUAL: Bounds = Bounds { arrivals: 32, events: 32 };
 }
 
-/// Hands arrivals and events of `btl` to `receiver` and lets that go on: a bounded amount of each. Returns how many things
+/// Hands arrivals and events to their takers and lets those go on: a bounded amount of each. Returns how many things
 /// happened; 0 means that calling again at once is of no use.
 #[inline]
-pub fn poll<B: Btl, R: Receiver<B>>(btl: &mut B, receiver: &mut R, bounds: Bounds) -> usize {
+pub fn poll<H: Hub>(hub: &mut H, bounds: Bounds) -> usize {
     let mut happened = 0;
-    let awaited = receiver.awaits();
+    let awaited = hub.awaits();
     for _ in 0..bounds.arrivals {
-        let Some(arrival) = btl.next_arrival() else { break };
-        receiver.accept(btl, &arrival);
-        btl.release(arrival);
+        let Some(arrival) = hub.btl().next_arrival() else { break };
+        hub.accept(&arrival);
+        hub.btl().release(arrival);
         happened += 1;
-        if awaited && !receiver.awaits() {
+        if awaited && !hub.awaits() {
             break;
         }
     }
     for _ in 0..bounds.events {
-        let Some(event) = btl.next_event() else { break };
-        receiver.on_event(btl, event);
+        let Some(event) = hub.btl().next_event() else { break };
+        hub.on_event(event);
         happened += 1;
     }
-    happened + receiver.advance(btl)
+    happened + hub.advance()
 }

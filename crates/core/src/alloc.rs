@@ -33,8 +33,8 @@ pub fn alloc_mem(t: &mut Token, size: Aint, info: abi::Info, base: &mut Address)
     let hints = state.infos.hints(info)?;
     let asked = hints.get("mpi_minimum_memory_alignment").and_then(|text| text.trim().parse().ok());
     let alignment = asked.filter(|bytes: &usize| bytes.is_power_of_two()).unwrap_or(1).max(ALIGNMENT);
-    let State { bml, pool, .. } = &mut *state;
-    if let Some(gemini) = bml.gemini_mut() {
+    let State { p2p, pool, .. } = &mut *state;
+    if let Some(gemini) = p2p.bml.gemini_mut() {
         *base = Address(pool.alloc(&mut Registered(gemini), size, alignment).ok_or(NO_MEMORY)?);
         return Ok(());
     }
@@ -56,8 +56,8 @@ const NO_MEMORY: Error = Error::new(abi::ERR_NO_MEM, "the system has no memory o
 /// `MPI_Free_mem`
 pub fn free_mem(t: &mut Token, base: Address) -> Result<()> {
     let mut state = t.lock();
-    let State { bml, pool, .. } = &mut *state;
-    if bml.gemini_mut().is_some_and(|gemini| pool.free(&mut Registered(gemini), base.0)) {
+    let State { p2p, pool, .. } = &mut *state;
+    if p2p.bml.gemini_mut().is_some_and(|gemini| pool.free(&mut Registered(gemini), base.0)) {
         return Ok(());
     }
     drop(state);

@@ -5,10 +5,10 @@
 //! when the standard's model says so, and no later. The attached memory itself is never touched.
 
 use abi::{Address, Count, Datatype, Error, Result};
+use engine::P2p;
 use engine::{Afterlife, Operation, Progress};
 use ffi::CountMut;
 use pml::{Data, Done, Mode, ReqId};
-use pml_ob1::Ob1;
 
 use crate::datatype::packed;
 use crate::domain::Token;
@@ -54,8 +54,8 @@ impl BufferPool {
         self.attached.is_some()
     }
 
-    fn reap(&mut self, ob1: &mut Ob1) {
-        self.pending.retain(|pending| ob1.take(pending.id).is_none());
+    fn reap(&mut self, p2p: &mut P2p) {
+        self.pending.retain(|pending| p2p.take(pending.id).is_none());
     }
 
     fn room_for(&self, bytes: Count) -> bool {
@@ -70,8 +70,8 @@ impl BufferPool {
     }
 
     /// Whether every message has left.
-    pub fn drained(&mut self, ob1: &mut Ob1) -> bool {
-        self.reap(ob1);
+    pub fn drained(&mut self, p2p: &mut P2p) -> bool {
+        self.reap(p2p);
         self.pending.is_empty()
     }
 }
@@ -100,16 +100,16 @@ impl State {
         Ok(Place::Process)
     }
 
-    fn with_pool<R>(&mut self, place: Place, f: impl FnOnce(&mut BufferPool, &mut Ob1) -> R) -> Result<R> {
+    fn with_pool<R>(&mut self, place: Place, f: impl FnOnce(&mut BufferPool, &mut P2p) -> R) -> Result<R> {
         let mut pool = std::mem::take(self.pool(place)?);
-        let result = f(&mut pool, &mut self.ob1);
+        let result = f(&mut pool, &mut self.p2p);
         *self.pool(place)? = pool;
         Ok(result)
     }
 
     /// Whether every message of a buffer has left.
     pub fn is_drained(&mut self, place: Place) -> Result<bool> {
-        self.with_pool(place, |pool, ob1| pool.drained(ob1))
+        self.with_pool(place, |pool, p2p| pool.drained(p2p))
     }
 }
 
@@ -121,17 +121,16 @@ pub(crate) fn start(state: &mut State, data: Data, dest: i32, tag: i32, comm: ab
         return Err(Error::new(abi::ERR_BUFFER, "no buffer is attached for buffered sends"));
     }
     let Some(to) = to else { return Ok(()) };
-    if let Data::Contiguous(data) = &data {
-        let State { ob1, bml, .. } = state;
-        if ob1.send_copied_now(bml, &to, *data) {
-            return Ok(());
-        }
+    if let Data::Contiguous(data) = &data
+        && engine::send_copied_now(state, &to, *data)
+    {
+        return Ok(());
     }
     let packed = packed(data)?;
     let charge = packed.len() as Count + Count::from(abi::BSEND_OVERHEAD);
     let has_room = |state: &mut State| {
-        state.with_pool(place, |pool, ob1| {
-            pool.reap(ob1);
+        state.with_pool(place, |pool, p2p| {
+            pool.reap(p2p);
             pool.room_for(packed.len() as Count)
         })
     };
@@ -144,7 +143,7 @@ pub(crate) fn start(state: &mut State, data: Data, dest: i32, tag: i32, comm: ab
         return Err(Error::new(abi::ERR_BUFFER, "the attached buffer has no room for the message"));
     }
     let from = Data::Contiguous(crate::memory::of_vec(&packed));
-    if let Some(id) = state.ob1.isend(&mut state.bml, &to, from, Mode::Standard)? {
+    if let Some(id) = engine::isend(state, &to, from, Mode::Standard)? {
         state.pool(place)?.pending.push(Pending { id, charge, data: packed });
     }
     Ok(())

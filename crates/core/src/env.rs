@@ -60,12 +60,12 @@ fn join(t: &mut Token) {
     if job.rank == 0 && !job.is_native() {
         state.params.report_unknown();
     }
-    let Opened { node, bml, ob1 } =
+    let Opened { node, p2p } =
         crate::transport::open(&mut job, &state.params).unwrap_or_else(|error| give_up(&error));
-    if !bml.has_fast_verbs() {
+    if !p2p.bml.has_fast_verbs() {
         state.comms.without_lines();
     }
-    (state.node, state.bml, state.ob1) = (node, bml, ob1);
+    (state.node, state.p2p) = (node, p2p);
     state.pool = RegisteredPool::new(state.params.rcache.pages());
     state.params.settle(job.oversubscribed);
     state.errhandlers.initial = state.params.mpi.initial_errhandler.into();
@@ -134,10 +134,10 @@ fn drain(t: &mut Token) {
     let _ = crate::buffer::flush(t, crate::buffer::Place::Process);
     // All ranks of the world stay until everyone has sent all it had: a rank that leaves can answer nobody.
     crate::coll::meet_to_finalize(t);
-    wait_actively(t, |state| (state.ob1.idle() && state.bml.is_flushed()).then_some(()));
+    wait_actively(t, |state| (state.p2p.idle() && state.p2p.bml.is_flushed()).then_some(()));
     let mut state = t.lock();
-    let State { bml, world: Some(world), .. } = &mut *state else { return };
-    if bml.ends_together() {
+    let State { p2p, world: Some(world), .. } = &mut *state else { return };
+    if p2p.bml.ends_together() {
         // A NIC whose process has ended acknowledges nothing, and its connections are gone: all have to be done before the first one goes. Should
         // the launcher be gone, so is the job.
         let _ = world.job.fence();

@@ -44,7 +44,7 @@ pub fn send_at_once(
     comm: abi::Comm,
 ) -> Attempt {
     let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
-    let State { comms, ob1, bml, .. } = &mut *guard;
+    let State { comms, p2p, .. } = &mut *guard;
     // First, since the compiler would make one test of this and that of the rank, which takes longer.
     if tag < 0 {
         return guard.give_up();
@@ -54,7 +54,7 @@ pub fn send_at_once(
     let Some(data) = crate::datatype::simple_within(buf, count, datatype, btl::SHORT) else {
         return guard.give_up();
     };
-    match ob1.send_short(bml, btl::Peer(peer), line.origin, tag, data) {
+    match p2p.send_short(btl::Peer(peer), line.origin, tag, data) {
         Sent::Awake => Attempt::DONE,
         Sent::Refused => guard.give_up(),
         Sent::Asleep(route) => {
@@ -74,7 +74,7 @@ pub fn send_at_once(
 #[inline(never)]
 fn wake(route: Route) -> Attempt {
     if let Some(mut guard) = enter_plain() {
-        guard.bml.wake(route);
+        guard.p2p.bml.wake(route);
     }
     std::hint::black_box(Attempt::DONE)
 }
@@ -83,7 +83,7 @@ fn wake(route: Route) -> Attempt {
 #[cold]
 #[inline(never)]
 fn look_for_room(route: Route) -> Attempt {
-    let found = enter_plain().is_some_and(|mut guard| guard.bml.finds_room(route));
+    let found = enter_plain().is_some_and(|mut guard| guard.p2p.bml.finds_room(route));
     std::hint::black_box(if found { Attempt::AGAIN } else { Attempt::NOTHING })
 }
 
@@ -164,7 +164,7 @@ fn receive(t: &mut Token, checked: Option<(Pattern, Data)>) -> Result<Done> {
     let id = {
         let mut guard = t.lock();
         let state = &mut *guard;
-        state.ob1.irecv(&mut state.bml, &pattern, data)?
+        state.p2p.irecv(&pattern, data)?
     };
     Ok(finish(t, id))
 }
@@ -184,8 +184,8 @@ pub fn recv_at_once(
     let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
     let plain = plain_recv(&guard, buf, count, datatype, source, tag, comm);
     let Some((pattern, into)) = plain else { return guard.give_up() };
-    let State { ob1, bml, .. } = &mut *guard;
-    match ob1.recv_short(bml, &pattern, into, status) {
+    let State { p2p, .. } = &mut *guard;
+    match p2p.recv_short(&pattern, into, status) {
         None => guard.give_up(),
         Some(_) => Attempt::DONE,
     }
@@ -207,15 +207,15 @@ pub fn recv_soon(
     let Some(mut guard) = enter_plain() else { return Attempt::NOTHING };
     let plain = plain_recv(&guard, buf, count, datatype, source, tag, comm);
     let Some((pattern, into)) = plain else { return Attempt::NOTHING };
-    let State { ob1, bml, params, .. } = &mut *guard;
+    let State { p2p, params, .. } = &mut *guard;
     let looks = if params.waiting.shares_core() { 1 } else { LOOKS_AT_ONCE };
     // Not in one chain with the others: what follows a chain would be done between the message and the return.
-    if ob1.recv_within(bml, &pattern, into, status.as_deref_mut(), looks).is_some() {
+    if p2p.recv_within(&pattern, into, status.as_deref_mut(), looks).is_some() {
         return Attempt::DONE;
     }
-    let taken = ob1
-        .recv_kept(bml, &pattern, into, status.as_deref_mut())
-        .or_else(|| ob1.recv_longer(bml, &pattern, into, status));
+    let taken = p2p
+        .recv_kept(&pattern, into, status.as_deref_mut())
+        .or_else(|| p2p.recv_longer(&pattern, into, status));
     if taken.is_some() { Attempt::DONE } else { Attempt::NOTHING }
 }
 
@@ -248,7 +248,7 @@ pub(crate) fn await_short(t: &mut Token, pattern: &Pattern, data: &Data) -> Opti
     let alone = !t.multiple();
     let mut guard = t.lock();
     let state = &mut *guard;
-    if let Some(done) = state.ob1.recv_now(&mut state.bml, pattern, into) {
+    if let Some(done) = engine::recv_now(state, pattern, into) {
         return Some(done);
     }
     if !alone || pattern.peer.is_none() || pattern.tag < 0 {
@@ -267,28 +267,28 @@ fn look_for(state: &mut State, pattern: &Pattern, into: UserMem, shares: bool) -
     let mut waiter = Waiter::new(state.params.waiting);
     loop {
         // Where ranks share a core, the sender needs it more than a second look does.
-        let polls = if state.ob1.is_quiet() { state.polls() } else { 1 };
+        let polls = if state.p2p.is_quiet() { state.polls() } else { 1 };
         for _ in 0..polls {
-            if let Some(done) = state.ob1.recv_now(&mut state.bml, pattern, into) {
+            if let Some(done) = engine::recv_now(state, pattern, into) {
                 return Some(done);
             }
-            if !state.ob1.is_quiet() {
+            if !state.p2p.is_quiet() {
                 break;
             }
             std::hint::spin_loop();
         }
         let happened = state.progress();
-        if let Some(done) = state.ob1.recv_now(&mut state.bml, pattern, into) {
+        if let Some(done) = engine::recv_now(state, pattern, into) {
             return Some(done);
         }
         if shares {
-            let awaited = |state: &State| pattern.peer.filter(|_| state.ob1.is_quiet());
-            let done = state.look_on(awaited, |state| state.ob1.recv_now(&mut state.bml, pattern, into));
+            let awaited = |state: &State| pattern.peer.filter(|_| state.p2p.is_quiet());
+            let done = state.look_on(awaited, |state| engine::recv_now(state, pattern, into));
             if done.is_some() {
                 return done;
             }
         }
-        let offered = state.ob1.iprobe(&mut state.bml, pattern).is_some();
+        let offered = state.p2p.iprobe(pattern).is_some();
         if offered || state.call_is_due() || !DOMAIN.is_plain() || !happened && waiter.idle() {
             return None;
         }
@@ -346,8 +346,8 @@ pub fn irecv_at_once(
     let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
     let plain = plain_recv(&guard, buf, count, datatype, source, tag, comm);
     let Some((pattern, into)) = plain else { return guard.give_up() };
-    let State { ob1, bml, .. } = &mut *guard;
-    let Some(id) = ob1.irecv_now(bml, &pattern, into) else { return guard.give_up() };
+    let State { p2p, .. } = &mut *guard;
+    let Some(id) = p2p.irecv_now(&pattern, into) else { return guard.give_up() };
     *request = RequestKey::Pml(id.0).handle();
     Attempt::DONE
 }
@@ -398,7 +398,7 @@ pub fn sendrecv(
     let from = pattern(state.comm(comm)?, source, recvtag)?;
     let sent_at_once = match (&to, &outgoing) {
         (None, _) => true,
-        (Some(to), Data::Contiguous(data)) => state.ob1.send_now(&mut state.bml, to, *data),
+        (Some(to), Data::Contiguous(data)) => state.p2p.send_now(to, *data),
         _ => false,
     };
     let (done, sent) = if sent_at_once {
@@ -406,7 +406,7 @@ pub fn sendrecv(
         drop(guard);
         (receive(t, from.map(|from| (from, incoming)))?, None)
     } else {
-        let received = from.map(|from| state.ob1.irecv(&mut state.bml, &from, incoming)).transpose()?;
+        let received = from.map(|from| state.p2p.irecv(&from, incoming)).transpose()?;
         let sent = start_send(state, Mode::Standard, outgoing, dest, sendtag, comm)?;
         drop(guard);
         let sent = sent.map(|id| finish(t, id));
@@ -466,12 +466,15 @@ fn start_call(
     comm: abi::Comm,
 ) -> Result<Started> {
     if let Some(mut guard) = enter_plain() {
-        let State { comms, ob1, bml, .. } = &mut *guard;
+        let State { comms, p2p, .. } = &mut *guard;
         if let Some(to) = comms.find(comm).and_then(|comm| addressee(comm, dest, tag))
             && let Some(data) = crate::datatype::simple(buf, count, datatype)
         {
-            let sent = mode != Mode::Synchronous && ob1.send_now(bml, &to, data);
-            return if sent { Ok(None) } else { ob1.begin_send(bml, &to, Data::Contiguous(data), mode) };
+            let sent = mode != Mode::Synchronous && p2p.send_now(&to, data);
+            if sent {
+                return Ok(None);
+            }
+            return engine::begin_send(&mut *guard, &to, Data::Contiguous(data), mode);
         }
     }
     let mut state = t.lock();
@@ -490,7 +493,7 @@ pub(crate) fn start_send(
     comm: abi::Comm,
 ) -> Result<Started> {
     let Some(to) = target(state.comms.get(comm)?, dest, tag)? else { return Ok(None) };
-    state.ob1.isend(&mut state.bml, &to, data, mode)
+    engine::isend(state, &to, data, mode)
 }
 
 /// Starts a receive; `None` when the source is `MPI_PROC_NULL`.
@@ -504,11 +507,11 @@ pub(crate) fn start_recv(
 ) -> Result<Started> {
     let Some(pattern) = pattern(state.comms.get(comm)?, source, tag)? else { return Ok(None) };
     if let (Data::Contiguous(into), true) = (&data, tag >= 0)
-        && let Some(id) = state.ob1.irecv_now(&mut state.bml, &pattern, *into)
+        && let Some(id) = state.p2p.irecv_now(&pattern, *into)
     {
         return Ok(Some(id));
     }
-    state.ob1.irecv(&mut state.bml, &pattern, data).map(Some)
+    state.p2p.irecv(&pattern, data).map(Some)
 }
 
 /// Checks a destination and a tag; `None` for `MPI_PROC_NULL`.

@@ -13,9 +13,9 @@
 //! The two sides may cut the same bytes into different numbers of partitions.
 
 use abi::{Address, Count, Datatype, Error, Result};
+use engine::P2p;
 use engine::{Afterlife, Fate, Operation, Turn};
 use pml::{Data, Done, Mode, Pattern, ReqId, SendTo};
-use pml_ob1::Ob1;
 
 use crate::comm::{Comm, Held};
 use crate::datatype::TypeRef;
@@ -105,21 +105,21 @@ impl Partitioned {
             }
         };
         for id in ids {
-            state.ob1.cancel(&mut state.bml, id);
+            state.p2p.cancel(id);
         }
     }
 
     /// Whether no message of this side is under way.
-    fn is_drained(&mut self, ob1: &mut Ob1) -> bool {
+    fn is_drained(&mut self, p2p: &mut P2p) -> bool {
         match &mut self.side {
             Side::Nobody => true,
             Side::Send(sender) => {
-                sender.reap(ob1, &mut self.done);
+                sender.reap(p2p, &mut self.done);
                 sender.setup.is_none() && sender.sends.is_empty()
             }
             Side::Receive(receiver) => {
-                receiver.reap(ob1, &mut self.done);
-                receiver.setup = receiver.setup.filter(|&id| ob1.take(id).is_none());
+                receiver.reap(p2p, &mut self.done);
+                receiver.setup = receiver.setup.filter(|&id| p2p.take(id).is_none());
                 receiver.setup.is_none() && receiver.receives.iter().all(Option::is_none)
             }
         }
@@ -132,7 +132,7 @@ impl Partitioned {
         if self.given_up || receiver.posted {
             return Turn::Rest;
         }
-        if let Some(done) = receiver.setup.and_then(|id| state.ob1.take(id)) {
+        if let Some(done) = receiver.setup.and_then(|id| state.p2p.take(id)) {
             receiver.setup = None;
             self.done.error = done.error;
         }
@@ -150,7 +150,7 @@ impl Partitioned {
 impl Operation<State> for Partitioned {
     fn is_over(&mut self, state: &mut State) -> bool {
         if self.given_up {
-            return self.is_drained(&mut state.ob1);
+            return self.is_drained(&mut state.p2p);
         }
         if !self.active {
             return true;
@@ -158,11 +158,11 @@ impl Operation<State> for Partitioned {
         match &mut self.side {
             Side::Nobody => true,
             Side::Send(sender) => {
-                sender.reap(&mut state.ob1, &mut self.done);
+                sender.reap(&mut state.p2p, &mut self.done);
                 sender.setup.is_none() && sender.sends.is_empty() && sender.ready.iter().all(|&ready| ready)
             }
             Side::Receive(receiver) => {
-                receiver.reap(&mut state.ob1, &mut self.done);
+                receiver.reap(&mut state.p2p, &mut self.done);
                 receiver.posted && receiver.receives.iter().all(Option::is_none)
             }
         }
@@ -198,8 +198,8 @@ impl Operation<State> for Partitioned {
 }
 
 impl Sender {
-    fn reap(&mut self, ob1: &mut Ob1, done: &mut Done) {
-        let mut take = |id: ReqId| match ob1.take(id) {
+    fn reap(&mut self, p2p: &mut P2p, done: &mut Done) {
+        let mut take = |id: ReqId| match p2p.take(id) {
             Some(sent) => {
                 done.error = done.error.max(sent.error);
                 true
@@ -214,9 +214,9 @@ impl Sender {
 }
 
 impl Receiver {
-    fn reap(&mut self, ob1: &mut Ob1, done: &mut Done) {
+    fn reap(&mut self, p2p: &mut P2p, done: &mut Done) {
         for slot in &mut self.receives {
-            if let Some(received) = slot.and_then(|id| ob1.take(id)) {
+            if let Some(received) = slot.and_then(|id| p2p.take(id)) {
                 done.error = done.error.max(received.error);
                 done.status.source = self.from.source;
                 done.status.tag = self.from.tag;
@@ -258,7 +258,7 @@ impl Receiver {
             let source = (self.source | PARTITION) as i32;
             let from = Pattern { tag: tag as i32, source, context: self.from.context | 1, ..self.from };
             let into = Data::Contiguous(whole.part((partition * bytes) as usize, bytes as usize));
-            self.receives.push(Some(state.ob1.irecv(&mut state.bml, &from, into)?));
+            self.receives.push(Some(state.p2p.irecv(&from, into)?));
         }
         self.posted = true;
         Ok(())
@@ -293,7 +293,7 @@ pub fn psend_init(
             let mut words: Box<[u64]> = Box::new([u64::from(cut), bytes, u64::from(first_tag)]);
             let setup = SendTo { context: to.context | 1, source: to.source | SETUP, ..to };
             let data = Data::Contiguous(of_words(&mut words));
-            let setup = state.ob1.isend(&mut state.bml, &setup, data, Mode::Standard)?;
+            let setup = engine::isend(state, &setup, data, Mode::Standard)?;
             let (ready, sends) = (vec![false; cut as usize], Vec::new());
             let buffer = buf;
             Side::Send(Sender {
@@ -341,7 +341,7 @@ pub fn precv_init(
             let mut words: Box<[u64]> = Box::new([0; SETUP_WORDS]);
             let setup = Pattern { context: from.context | 1, source: (source | SETUP) as i32, ..from };
             let into = Data::Contiguous(of_words(&mut words));
-            let setup = Some(state.ob1.irecv(&mut state.bml, &setup, into)?);
+            let setup = Some(state.p2p.irecv(&setup, into)?);
             Side::Receive(Receiver {
                 from,
                 source,
@@ -484,7 +484,7 @@ fn ready(state: &mut State, partitioned: &mut Partitioned, partition: i32) -> Re
     let (context, source) = (sender.to.context | 1, sender.to.source | PARTITION);
     let to = SendTo { tag: tag as i32, context, source, ..sender.to };
     let data = sender.datatype.data(at, sender.count)?;
-    if let Some(id) = state.ob1.isend(&mut state.bml, &to, data, Mode::Standard)? {
+    if let Some(id) = engine::isend(state, &to, data, Mode::Standard)? {
         sender.sends.push(id);
     }
     Ok(())
@@ -506,7 +506,7 @@ pub fn parrived(t: &mut Token, request: abi::Request, partition: i32, flag: &mut
             Side::Send(_) => return Err(Error::new(abi::ERR_REQUEST, "the request is a send")),
             _ => return Ok(true),
         };
-        receiver.reap(&mut state.ob1, &mut partitioned.done);
+        receiver.reap(&mut state.p2p, &mut partitioned.done);
         let (_, cut) = receiver.cut();
         if !receiver.posted {
             return Ok(false);

@@ -93,7 +93,7 @@ impl engine::Operation<State> for Persistent {
     fn is_over(&mut self, state: &mut State) -> bool {
         match (&self.active, &self.kind) {
             (Active::No | Active::Complete, _) => true,
-            (Active::Pml(id), _) => match state.ob1.take(*id) {
+            (Active::Pml(id), _) => match state.p2p.take(*id) {
                 Some(done) => {
                     self.last = done;
                     self.active = Active::Complete;
@@ -136,7 +136,7 @@ impl engine::Operation<State> for Persistent {
 
     fn cancel(&mut self, state: &mut State) -> Result<()> {
         if let Active::Pml(id) = self.active {
-            state.ob1.cancel(&mut state.bml, id);
+            state.p2p.cancel(id);
         }
         Ok(())
     }
@@ -144,7 +144,7 @@ impl engine::Operation<State> for Persistent {
     /// An operation in flight completes on its own.
     fn give_up(&mut self, state: &mut State) -> Afterlife {
         if let Active::Pml(id) = self.active {
-            state.ob1.detach(id);
+            state.p2p.detach(id);
             return Afterlife::Gone;
         }
         if self.is_over(state) { Afterlife::Gone } else { Afterlife::UntilOver { register: true } }

@@ -116,11 +116,11 @@ pub fn improbe(
 
 impl State {
     fn iprobe(&mut self, pattern: &Pattern) -> Option<Status> {
-        self.ob1.iprobe(&mut self.bml, pattern)
+        self.p2p.iprobe(pattern)
     }
 
     fn improbe(&mut self, pattern: &Pattern) -> Result<Option<(MessageId, Status)>> {
-        self.ob1.improbe(&mut self.bml, pattern)
+        self.p2p.improbe(pattern)
     }
 }
 
@@ -202,6 +202,6 @@ fn start(
     let into = state.data(buf, count, datatype)?;
     state.messages.slab.remove(key);
     *message = abi::MESSAGE_NULL;
-    let request = state.ob1.imrecv(&mut state.bml, id, comm.0 as u32, into)?;
+    let request = state.p2p.imrecv(id, comm.0 as u32, into)?;
     Ok(Some((request, comm)))
 }

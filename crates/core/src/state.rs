@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use bml::Bml;
-use engine::{Interest, Requests, Threads};
+use engine::{Classes, Interest, P2p, Requests, Threads};
 use node::Node;
-use pml_ob1::Ob1;
 
 use crate::alloc::RegisteredPool;
 use crate::attr::Keyvals;
@@ -26,10 +24,10 @@ use crate::session::Sessions;
 pub struct State {
     /// What this process shares with those of its node, whatever carries their messages.
     pub(crate) node: Option<Arc<Node>>,
-    /// The transports.
-    pub(crate) bml: Bml,
-    /// Matching and protocols over them.
-    pub(crate) ob1: Ob1,
+    /// The way to other processes: transports, the message layer, active messages.
+    pub(crate) p2p: P2p,
+    /// Who takes frames beside the message layer.
+    pub(crate) classes: Classes<State>,
     /// Communicators by handle.
     pub(crate) comms: Comms,
     /// Requests that are more than one point-to-point operation, and the registry of what must be advanced.
@@ -99,8 +97,8 @@ impl State {
         let params = Params::read();
         State {
             node: None,
-            bml: Bml::solo(),
-            ob1: Ob1::new(pml_ob1::Config::new(1)),
+            p2p: crate::transport::alone(),
+            classes: crate::transport::classes(),
             comms: Comms::new(),
             requests: crate::request::requests(),
             callbacks: Default::default(),

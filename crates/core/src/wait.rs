@@ -1,7 +1,10 @@
 //! What the engine asks of the state: progress, whom to wake, what is due with the state unlocked.
 
+use bml::Bml;
 use btl::{Btl, Sleep};
-use engine::{Domain, How, Interest, News, Owner, Progress, Requesting, Requests, Threads};
+use engine::{
+    Classes, Domain, How, Interest, Linked, News, Owner, P2p, Progress, Requesting, Requests, Threads,
+};
 use platform::waiter::Policy;
 use pml::{Done, ReqId};
 
@@ -18,18 +21,18 @@ impl Owner for State {
     }
 
     fn news(&mut self) -> Option<News> {
-        let State { threads, requests, ob1, bml, seen_changes, .. } = self;
+        let State { threads, requests, p2p, seen_changes, .. } = self;
         if !threads.is_awaited() {
             return None;
         }
-        if requests.has_grown() | (std::mem::replace(seen_changes, ob1.changes()) != ob1.changes()) {
+        if requests.has_grown() | (std::mem::replace(seen_changes, p2p.changes()) != p2p.changes()) {
             threads.changed();
         }
         let over = |interest: &Interest| match *interest {
-            Interest::Request(id) => ob1.is_complete(id) != Some(false),
+            Interest::Request(id) => p2p.is_complete(id) != Some(false),
             Interest::Change => true,
         };
-        threads.news(over).map(|wakes| News { wakes, bell: bml.bell() })
+        threads.news(over).map(|wakes| News { wakes, bell: p2p.bml.bell() })
     }
 }
 
@@ -61,15 +64,33 @@ impl Progress for State {
     }
 
     fn wants_turn(&self) -> bool {
-        self.ob1.needs_turn()
+        self.p2p.needs_turn()
     }
 
     fn arm(&mut self) -> Option<Sleep> {
-        self.bml.arm()
+        self.p2p.bml.arm()
     }
 
     fn disarm(&mut self) {
-        self.bml.disarm();
+        self.p2p.bml.disarm();
+    }
+}
+
+impl Linked for State {
+    type Btl = Bml;
+
+    #[inline(always)]
+    fn p2p(&mut self) -> &mut P2p {
+        &mut self.p2p
+    }
+
+    #[inline(always)]
+    fn links(&self) -> &P2p {
+        &self.p2p
+    }
+
+    fn classes(&self) -> &Classes<State> {
+        &self.classes
     }
 }
 
@@ -91,9 +112,8 @@ impl State {
 
     #[inline]
     fn advance(&mut self) -> bool {
-        let State { ob1, bml, .. } = self;
-        let mut happened = ob1.progress(bml) > 0;
-        if let Some(peer) = ob1.next_lost() {
+        let mut happened = engine::poll(self) > 0;
+        if let Some(peer) = self.p2p.next_lost() {
             self.peer_lost(peer);
         }
         if self.requests.has_work() {
@@ -121,7 +141,7 @@ impl State {
     #[inline]
     pub fn take_awaited(&mut self, id: ReqId) -> Option<Done> {
         let polls = self.polls();
-        self.ob1.take_awaited(&mut self.bml, id, polls)
+        self.p2p.take_awaited(id, polls)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use crate::copy_bytes;
+use crate::{Source, UserMem, copy_bytes};
 
 /// Readable bytes that a peer may still be changing. Only raw copies are made of them, and what is decided on
 /// is read once into a local first.
@@ -97,6 +97,23 @@ impl<'a> PeerBytes<'a> {
             copy.set_len(self.len);
         }
         copy
+    }
+}
+
+/// Bytes that are ours, or that still lie at a transport, on their way to a peer.
+impl Source for PeerBytes<'_> {
+    fn remaining(&self) -> usize {
+        self.len
+    }
+
+    fn fill(&mut self, space: PeerSpace<'_>) {
+        let taken = space.len().min(self.len);
+        space.write(self.part(0, taken));
+        *self = self.part(taken, self.len - taken);
+    }
+
+    fn contiguous(&self) -> Option<UserMem> {
+        None
     }
 }
 

@@ -1,7 +1,7 @@
 //! Processes to try, and buffers that outlive what is done with them.
 
 use abi::Status;
-use btl::{Btl, Peer};
+use btl::{Alone, Bounds, Btl, Peer};
 use mem::UserMem;
 use pml::{Data, Done, FastMessages, Mode, Pattern, ReqId, SendTo};
 
@@ -106,6 +106,9 @@ impl<L: FastMessages<B>, B: Btl> World<L, B> {
     }
 
     pub(crate) fn isend(&mut self, from: usize, to: &SendTo, data: Data, mode: Mode) -> Option<ReqId> {
+        if self.layer(from).needs_poll(to.peer, &data, false) {
+            self.progress(from);
+        }
         let (layer, btl) = self.end(from);
         layer.isend(btl, to, data, mode).expect("names of requests are left")
     }
@@ -129,6 +132,21 @@ impl<L: FastMessages<B>, B: Btl> World<L, B> {
         Receive { at, id: self.irecv(at, pattern, data), buffer }
     }
 
+    /// Receives without a request, polling the transport once, as a blocking receive does.
+    pub(crate) fn recv_now(&mut self, at: usize, pattern: &Pattern, into: UserMem) -> Option<Done> {
+        let (layer, btl) = self.end(at);
+        if let Some(done) = layer.recv_now(btl, pattern, into) {
+            return Some(done);
+        }
+        let arrival = match pattern.peer {
+            Some(peer) => btl.next_arrival_from(peer)?,
+            None => btl.next_arrival()?,
+        };
+        let done = layer.accept_for(btl, &arrival, pattern, into);
+        btl.release(arrival);
+        done
+    }
+
     pub(crate) fn iprobe(&mut self, at: usize, pattern: &Pattern) -> Option<Status> {
         let (layer, btl) = self.end(at);
         layer.iprobe(btl, pattern)
@@ -142,7 +160,7 @@ impl<L: FastMessages<B>, B: Btl> World<L, B> {
     /// Lets a process make progress once; how many things happened.
     pub(crate) fn progress(&mut self, at: usize) -> usize {
         let (layer, btl) = self.end(at);
-        layer.progress(btl)
+        btl::poll(&mut Alone(btl, layer), Bounds::USUAL)
     }
 
     /// Lets every process make progress once; whether anything happened.

@@ -1,7 +1,7 @@
 //! The contract of a message layer, as this one keeps it.
 
 use abi::{Result, Status};
-use btl::{FastPath, Peer};
+use btl::{Arrival, FastPath, Peer};
 use mem::UserMem;
 use pml::{
     Counters, Data, Done, FastMessages, MessageId, MessageLayer, Mode, Notice, Origin, Pattern, ReqId,
@@ -19,12 +19,26 @@ impl<B: FastPath> MessageLayer<B> for Ob1 {
         Ob1::begin_send(self, btl, to, data, mode)
     }
 
+    fn needs_poll(&mut self, to: Peer, data: &Data, copied: bool) -> bool {
+        Ob1::needs_poll(self, to, data, copied)
+    }
+
     fn irecv(&mut self, btl: &mut B, pattern: &Pattern, into: Data) -> Result<ReqId> {
         Ob1::irecv(self, btl, pattern, into)
     }
 
     fn recv_now(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<Done> {
         Ob1::recv_now(self, btl, pattern, into)
+    }
+
+    fn accept_for(
+        &mut self,
+        btl: &mut B,
+        arrival: &Arrival,
+        pattern: &Pattern,
+        into: UserMem,
+    ) -> Option<Done> {
+        Ob1::accept_for(self, btl, arrival, pattern, into)
     }
 
     fn iprobe(&mut self, btl: &mut B, pattern: &Pattern) -> Option<Status> {
@@ -61,10 +75,6 @@ impl<B: FastPath> MessageLayer<B> for Ob1 {
 
     fn take_awaited(&mut self, btl: &mut B, id: ReqId, polls: u32) -> Option<Done> {
         Ob1::take_awaited(self, btl, id, polls)
-    }
-
-    fn progress(&mut self, btl: &mut B) -> usize {
-        Ob1::progress(self, btl)
     }
 
     fn peer_lost(&mut self, btl: &mut B, peer: Peer) {
@@ -125,6 +135,10 @@ impl<B: FastPath> FastMessages<B> for Ob1 {
     #[inline(always)]
     fn send_now(&mut self, btl: &mut B, to: &SendTo, data: UserMem) -> bool {
         Ob1::send_now(self, btl, to, data)
+    }
+
+    fn send_copied_now(&mut self, btl: &mut B, to: &SendTo, data: UserMem) -> bool {
+        Ob1::send_copied_now(self, btl, to, data)
     }
 
     #[inline(always)]

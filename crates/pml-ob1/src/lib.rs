@@ -2,7 +2,7 @@
 //! any byte transfer layer.
 //!
 //! A machine without clock, thread, socket or global: [`Ob1`] changes only inside its calls, each of which is
-//! lent the transport. The blocking calls of MPI are loops of its owner around [`Ob1::progress`].
+//! lent the transport. It never asks for arrivals: its owner polls the transport ([`btl::poll`]) and hands them over.
 //!
 //! ```text
 //!   payload               sender                          receiver          complete for the sender
@@ -76,8 +76,6 @@ pub struct Config {
     pub peers: u32,
     /// Cap in bytes on kept payload of messages without a receive.
     pub unexpected_cap: u64,
-    /// Most messages that one [`Ob1::progress`] takes from the transport.
-    pub arrivals_per_turn: u32,
     /// Most fragments of one message that are sent before others have their turn.
     pub fragments_per_turn: u32,
     /// Most gets or puts of one message under way at a time.
@@ -90,14 +88,7 @@ pub struct Config {
 impl Config {
     /// The defaults, for a job of `peers` processes.
     pub const fn new(peers: u32) -> Config {
-        Config {
-            peers,
-            unexpected_cap: 64 << 20,
-            arrivals_per_turn: 32,
-            fragments_per_turn: 8,
-            pieces_in_flight: 4,
-            patience: 0,
-        }
+        Config { peers, unexpected_cap: 64 << 20, fragments_per_turn: 8, pieces_in_flight: 4, patience: 0 }
     }
 
     /// Bytes that may be sent to a peer between two looks at whether payload is welcome there: all peers together
@@ -207,7 +198,7 @@ impl Ob1 {
         !self.waiting.is_empty() || !self.refused.is_empty()
     }
 
-    /// Whether a transfer wants another turn, because it yielded to others: the owner must keep calling [`Ob1::progress`].
+    /// Whether a transfer wants another turn, because it yielded to others: the owner must keep calling [`Receiver::advance`](btl::Receiver::advance).
     pub fn needs_turn(&self) -> bool {
         !self.work.is_empty()
     }

@@ -190,7 +190,7 @@ impl PeerState {
     }
 
     /// Whether an allowance is used up: that for payload by a message of `len` bytes, or that for short ones.
-    pub fn must_poll(&self, len: u64) -> bool {
+    pub fn needs_allowance(&self, len: u64) -> bool {
         let short_of = (self.allowance as u64) < len.saturating_add(ENVELOPE as u64);
         short_of || self.next_short().is_none() && self.open != 0
     }

@@ -1,6 +1,6 @@
 //! Progress: arrivals, events, what waits for room, congestion, lost peers.
 
-use btl::{Arrival, Bounds, Event, FastPath, Peer, Receiver};
+use btl::{Arrival, Event, FastPath, Peer, Receiver};
 use mem::PeerBytes;
 use pml::{Done, ReqId};
 
@@ -65,12 +65,6 @@ impl<B: FastPath> Receiver<B> for Ob1 {
 }
 
 impl Ob1 {
-    /// Polls a transport that nobody else receives from; see [`btl::poll`].
-    pub fn progress<B: FastPath>(&mut self, btl: &mut B) -> usize {
-        let bounds = Bounds { arrivals: self.config.arrivals_per_turn, ..Bounds::USUAL };
-        btl::poll(btl, self, bounds)
-    }
-
     /// Whether there are receives without a message, or requests that wait for an answer.
     fn awaits_messages(&self) -> bool {
         self.posted.len() != 0 || self.unfinished != 0

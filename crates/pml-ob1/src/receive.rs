@@ -104,13 +104,9 @@ impl Ob1 {
         None
     }
 
-    /// Receives a message that is here with its payload. `None`: nothing was stored. The message may have come as
-    /// an offer, which only [`Ob1::irecv`] can accept: a caller that tries again in a loop stops as soon as
-    /// [`Ob1::iprobe`] finds something.
-    ///
-    /// Takes the oldest unexpected message that matches, else polls the transport once: a message that is the
-    /// next in its order and belongs to this receive is copied from the transport's memory to the user's; any
-    /// other is treated as [`Ob1::progress`] would.
+    /// Receives a message that is kept with its payload, or that the fast verbs find. `None`: nothing was stored. The
+    /// message may have come as an offer, which only [`Ob1::irecv`] can accept: a caller that tries again in a loop stops as
+    /// soon as [`Ob1::iprobe`] finds something.
     pub fn recv_now<B: FastPath>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<Done> {
         if pattern.tag >= 0
             && let Some(len) = self
@@ -119,49 +115,53 @@ impl Ob1 {
         {
             return Some(Done::received(&pattern.envelope(), len as u64, len as u64, pattern.owner));
         }
-        if self.unexpected.len() != 0 {
-            match self.recv_unexpected(btl, pattern, into) {
-                Oldest::None => {}
-                Oldest::Offer => return None,
-                Oldest::Received(done) => return Some(done),
-            }
-        }
-        let arrival = match pattern.peer {
-            Some(peer) => btl.next_arrival_from(peer)?,
-            None => btl.next_arrival()?,
+        if self.unexpected.len() == 0 { None } else { self.recv_unexpected(btl, pattern, into) }
+    }
+
+    /// Takes an arrival as [`Receiver::accept`] does, while a receive without a request wants a message that matches
+    /// `pattern`: it is copied from the transport's memory to the user's if it is that message, and the next in its order.
+    pub fn accept_for<B: FastPath>(
+        &mut self,
+        btl: &mut B,
+        arrival: &Arrival,
+        pattern: &Pattern,
+        into: UserMem,
+    ) -> Option<Done> {
+        let Some((envelope, waiting)) = self.is_next_for(arrival, pattern) else {
+            self.accept(btl, arrival);
+            return self.recv_unexpected(btl, pattern, into);
         };
-        let Some((envelope, waiting)) = self.is_next_for(&arrival, pattern) else {
-            self.accept(btl, &arrival);
-            btl.release(arrival);
-            return match self.recv_unexpected(btl, pattern, into) {
-                Oldest::Received(done) => Some(done),
-                Oldest::None | Oldest::Offer => None,
-            };
-        };
-        let (peer, total) = (arrival.peer, arrival.payload.len());
         let stored = into.write(arrival.payload);
-        btl.release(arrival);
         if let Some(sender) = waiting {
-            self.control(btl, peer, Control::Ack { sender });
+            self.control(btl, arrival.peer, Control::Ack { sender });
         }
-        Some(Done::received(&envelope, stored as u64, total as u64, pattern.owner))
+        Some(Done::received(&envelope, stored as u64, arrival.payload.len() as u64, pattern.owner))
     }
 
     /// The envelope of an arrival that belongs to `pattern`; it counts as taken then. With it the sender's request, in
     /// synchronous mode.
     fn is_next_for(&mut self, arrival: &Arrival, pattern: &Pattern) -> Option<(Envelope, Option<u32>)> {
         let (words, waiting) = frame::eager(arrival.header)?;
+        // A kept message that matches is older.
+        if self.unexpected.len() != 0 && self.unexpected.find(&pattern.envelope()).is_some() {
+            return None;
+        }
         let mut turn = self.peers.get(arrival.peer)?.turn()?;
         turn.take(words, Behind(&self.posted, pattern)).map(|envelope| (envelope, waiting))
     }
 
     /// Receives the oldest unexpected message that matches, if it came with its payload.
-    fn recv_unexpected<B: FastPath>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Oldest {
-        let Some(node) = self.unexpected.find(&pattern.envelope()) else { return Oldest::None };
+    fn recv_unexpected<B: FastPath>(
+        &mut self,
+        btl: &mut B,
+        pattern: &Pattern,
+        into: UserMem,
+    ) -> Option<Done> {
+        let node = self.unexpected.find(&pattern.envelope())?;
         if matches!(self.unexpected.get(node), Some(Message { body: Body::Rendezvous(_), .. })) {
-            return Oldest::Offer;
+            return None;
         }
-        let Some(message) = self.unexpected.take(node) else { return Oldest::None };
+        let message = self.unexpected.take(node)?;
         let payload = message.payload.bytes();
         let stored = into.write(payload) as u64;
         let done = Done::received(&message.envelope, stored, payload.len() as u64, pattern.owner);
@@ -169,7 +169,7 @@ impl Ob1 {
         if let Body::Sync { sender } = message.body {
             self.control(btl, message.peer, Control::Ack { sender });
         }
-        Oldest::Received(done)
+        Some(done)
     }
 
     /// Starts a receive.
@@ -193,7 +193,7 @@ impl Ob1 {
     }
 
     /// The status of the message that a receive with this pattern would get. Looks at what was taken from the
-    /// transport so far; call [`Ob1::progress`] first.
+    /// transport so far; poll it first.
     pub fn iprobe<B: FastPath>(&mut self, _btl: &mut B, pattern: &Pattern) -> Option<Status> {
         let node = self.unexpected.find(&pattern.envelope())?;
         self.unexpected.get(node).map(status_of)
@@ -435,15 +435,6 @@ enum Poll {
     /// Something that is not for a posted receive, or for the full treatment.
     Other,
     Nothing,
-}
-
-/// What [`Ob1::recv_unexpected`] found.
-enum Oldest {
-    /// No message that matches.
-    None,
-    /// One whose payload is still with the sender; it stays where it is.
-    Offer,
-    Received(Done),
 }
 
 /// How `memory` would be filled by get, if sender, transport and alignment allow that.

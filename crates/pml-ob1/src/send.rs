@@ -69,7 +69,7 @@ impl Ob1 {
         if peer.open == 0 || data.len() > most {
             return false;
         }
-        if peer.must_poll(data.len() as u64) {
+        if peer.needs_allowance(data.len() as u64) {
             self.renew_allowance(btl, to.peer);
         }
         let peer = self.peers.entry(to.peer);
@@ -111,11 +111,7 @@ impl Ob1 {
         mode: Mode,
     ) -> abi::Result<Option<ReqId>> {
         let total = data.total();
-        let peer = self.peers.entry(to.peer);
-        // What is offered anyway needs no allowance, and the offer must not wait for the work that a poll may find: where
-        // both sides send at once, one would copy while the other one waits.
-        let offered = data.contiguous().is_some() && peer.is_beyond_eager(total);
-        if !offered && peer.must_poll(total) {
+        if self.needs_poll(to.peer, &data, false) {
             self.renew_allowance(btl, to.peer);
         }
         let peer = self.peers.entry(to.peer);
@@ -148,10 +144,21 @@ impl Ob1 {
         Ok(Some(id))
     }
 
-    /// Polls for what has arrived, then allows the peer's share of payload before the next poll; none while payload
-    /// is unwelcome there. A process that only sends would otherwise never learn that.
+    /// Whether the owner should poll before it sends this: an allowance for the peer is used up, which is renewed then. A
+    /// process that only sends would otherwise never learn that payload is unwelcome there.
+    ///
+    /// `copied`: by [`Ob1::send_copied_now`].
+    pub fn needs_poll(&mut self, to: Peer, data: &Data, copied: bool) -> bool {
+        let total = data.total();
+        let peer = self.peers.entry(to);
+        // What is offered anyway needs no allowance, and the offer must not wait for the work that a poll may find: where
+        // both sides send at once, one would copy while the other one waits.
+        let offered = !copied && data.contiguous().is_some() && peer.is_beyond_eager(total);
+        !offered && peer.needs_allowance(total)
+    }
+
+    /// Allows the peer's share of payload before the next poll; none while payload is unwelcome there.
     fn renew_allowance<B: FastPath>(&mut self, btl: &mut B, peer: Peer) {
-        self.progress(btl);
         let allowance = if btl.congested(peer) { 0 } else { self.config.allowance() };
         self.peers.entry(peer).allow(allowance);
     }

@@ -6,7 +6,7 @@
 //! 3. no older receive matches it, and the one at hand does (a [`Claim`]).
 //!
 //! [`Turn::take`] says so, and counts the frame as taken. What does not follow the rule is treated by
-//! [`Ob1::progress`](crate::Ob1::progress).
+//! [`Receiver::accept`](btl::Receiver::accept).
 
 use btl::Route;
 use pml::{Envelope, Pattern};

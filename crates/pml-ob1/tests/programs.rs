@@ -87,7 +87,6 @@ fn options(random: &mut Random) -> (Options, Config) {
     };
     let config = Config {
         unexpected_cap: [0, 500, 1 << 20][random.below(3) as usize],
-        arrivals_per_turn: 1 + random.below(8) as u32,
         fragments_per_turn: 1 + random.below(4) as u32,
         pieces_in_flight: 1 + random.below(4) as u32,
         ..Config::new(if random.below(2) == 0 { ranks } else { 0 })
@@ -105,8 +104,12 @@ impl Run {
         let mut random = Random::new(seed);
         let (options, config) = options(&mut random);
         let ranks = options.ranks as usize;
+        let mut world = World::new(options, config);
+        for rank in &mut world.ranks {
+            rank.bounds.arrivals = 1 + random.below(8) as u32;
+        }
         let mut run = Run {
-            world: World::new(options, config),
+            world,
             random,
             messages: Vec::new(),
             receives: Vec::new(),

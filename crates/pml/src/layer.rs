@@ -1,7 +1,7 @@
 //! What the engine calls.
 
 use abi::{Result, Status};
-use btl::{Btl, Peer, Receiver};
+use btl::{Arrival, Btl, Peer, Receiver};
 use mem::UserMem;
 
 use crate::{Counters, Data, Done, MessageId, Mode, Notice, Pattern, ReqId, SendTo};
@@ -23,6 +23,11 @@ pub trait MessageLayer<B: Btl>: Receiver<B> {
     /// As those of [`MessageLayer::isend`].
     fn begin_send(&mut self, btl: &mut B, to: &SendTo, data: Data, mode: Mode) -> Result<Option<ReqId>>;
 
+    /// Whether the engine should poll before it starts this send. A layer that is not polled sends all the same, but the
+    /// receiver's memory is bounded only if its owner polls now and then.
+    /// `copied`: by [`crate::FastMessages::send_copied_now`].
+    fn needs_poll(&mut self, to: Peer, data: &Data, copied: bool) -> bool;
+
     /// Starts a receive: takes the oldest message that matches, if one is kept, else waits for one behind all receives
     /// posted before.
     ///
@@ -30,10 +35,20 @@ pub trait MessageLayer<B: Btl>: Receiver<B> {
     /// `ERR_NO_MEM` when all request names are in use; nothing was begun.
     fn irecv(&mut self, btl: &mut B, pattern: &Pattern, into: Data) -> Result<ReqId>;
 
-    /// Receives a message that is here with its payload, without a request. `None`: nothing was stored. The message may
+    /// Receives a message that is kept with its payload, without a request. `None`: nothing was stored. The message may
     /// have come as an offer, which only [`MessageLayer::irecv`] can accept: a caller that tries again in a loop stops
     /// as soon as [`MessageLayer::iprobe`] finds something.
     fn recv_now(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<Done>;
+
+    /// As [`Receiver::accept`] of a frame of the layer, while a receive without a request wants a message that matches
+    /// `pattern`. If that is here with its payload after this, it is received, with one copy if it is this very frame.
+    fn accept_for(
+        &mut self,
+        btl: &mut B,
+        arrival: &Arrival,
+        pattern: &Pattern,
+        into: UserMem,
+    ) -> Option<Done>;
 
     /// The status of the message that a receive with this pattern would get. Knows what was taken from the transport so
     /// far; the engine polls first.
@@ -73,10 +88,6 @@ pub trait MessageLayer<B: Btl>: Receiver<B> {
     /// As [`MessageLayer::take`], for a caller that waits: where the operation waits for a known process, its messages are
     /// polled for up to `polls` times.
     fn take_awaited(&mut self, btl: &mut B, id: ReqId, polls: u32) -> Option<Done>;
-
-    /// Polls a transport that nobody else receives from; see [`btl::poll`]. An engine with other takers of frames polls
-    /// with a receiver of its own, which hands this layer the frames of [`btl::Class::Pml`].
-    fn progress(&mut self, btl: &mut B) -> usize;
 
     /// `peer` is gone: what depends on it ends with `ERR_PROC_ABORTED`. Messages from it that are whole here can still
     /// be received.

@@ -2,7 +2,7 @@
 
 use crate::charged::Charged;
 use abi::Result;
-use btl::Peer;
+use btl::{Alone, Bounds, Peer};
 use gni::Time;
 use gni_timed::RankClock;
 use mem::UserMem;
@@ -53,7 +53,11 @@ impl Endpoint {
     /// As [`Ob1::isend`].
     pub fn isend(&mut self, to: u32, tag: i32, from: UserMem) -> Result<Option<ReqId>> {
         let to = SendTo { peer: Peer(to), context: CONTEXT, source: self.rank, tag, owner: 0 };
-        self.ob1.isend(&mut self.btl, &to, Data::Contiguous(from), Mode::Standard)
+        let data = Data::Contiguous(from);
+        if self.ob1.needs_poll(to.peer, &data, false) {
+            self.progress();
+        }
+        self.ob1.isend(&mut self.btl, &to, data, Mode::Standard)
     }
 
     /// Starts to receive.
@@ -73,7 +77,7 @@ impl Endpoint {
 
     /// One turn of the message layer; how many things happened.
     pub(crate) fn progress(&mut self) -> usize {
-        self.ob1.progress(&mut self.btl)
+        btl::poll(&mut Alone(&mut self.btl, &mut self.ob1), Bounds::USUAL)
     }
 
     /// Whether something is under way that no event of the NIC may announce the end of.

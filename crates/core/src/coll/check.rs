@@ -310,7 +310,7 @@ impl Running {
         match self.noted().and_then(|noted| state.disagreement(self.comm(), noted)) {
             None => Ok(()),
             Some(error) => {
-                self.fail(error, &mut state.ob1, &mut state.bml);
+                self.fail(error, &mut state.p2p);
                 Err(error)
             }
         }

@@ -108,6 +108,7 @@ fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
                 false => state.requests.register(key),
             }
             advance_all(&mut *state);
+            engine::poll_if_due(&mut *state);
             Ok(())
         }
         Mode::Persistent(request) => {
@@ -134,7 +135,8 @@ fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
     loop {
         let due = wait_actively(t, |state| {
             for look in 0..looks {
-                let due = running.advance(&mut state.ob1, &mut state.bml);
+                let due = running.advance(&mut state.p2p);
+                engine::poll_if_due(state);
                 if running.is_complete() {
                     state.take_area_of(&mut running);
                     return Some(None);
@@ -256,7 +258,7 @@ pub(crate) fn start_persistent(state: &mut State, key: u32) -> Result<()> {
 impl Running {
     /// Goes on with the call of request `key`, by progress.
     pub(crate) fn go_on(&mut self, state: &mut State, key: u32) -> Turn {
-        let callback = self.advance(&mut state.ob1, &mut state.bml);
+        let callback = self.advance(&mut state.p2p);
         let due = callback.is_some();
         state.callbacks.extend(callback.map(|callback| Callback { key: Some(key), ..callback }));
         if !self.is_complete() && self.compares_now(super::check::rounds_between_looks(state)) {

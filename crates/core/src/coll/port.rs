@@ -1,12 +1,11 @@
 //! The port of a collective's schedule: its messages are point-to-point operations in a context of their own.
 
 use abi::{Address, Error, Result};
-use bml::Bml;
 use coll::schedule::{Line, Wake};
 use coll::{Base, Peer, Port, Region, Side, Ty};
+use engine::P2p;
 use node::NodeArea;
 use pml::{Data, Mode, Pattern, ReqId, SendTo};
-use pml_ob1::Ob1;
 
 use super::call::{Buffer, Call, Reduction};
 use super::parts::Parts;
@@ -34,8 +33,7 @@ pub(super) struct Wire {
 
 /// The surroundings of one call.
 pub(super) struct CorePort<'a> {
-    pub ob1: &'a mut Ob1,
-    pub bml: &'a mut Bml,
+    pub p2p: &'a mut P2p,
     pub wire: &'a Wire,
     pub call: &'a Call,
     /// Scratch memory of the execution.
@@ -144,7 +142,7 @@ impl Port for CorePort<'_> {
             owner: self.wire.owner,
         };
         let data = self.data(from)?;
-        self.ob1.isend(self.bml, &to, data, Mode::Standard)
+        self.p2p.isend(&to, data, Mode::Standard)
     }
 
     fn irecv(&mut self, peer: Peer, into: &Region) -> Result<Option<InFlight>> {
@@ -157,11 +155,11 @@ impl Port for CorePort<'_> {
             owner: self.wire.owner,
         };
         let data = self.data(into)?;
-        self.ob1.irecv(self.bml, &pattern, data).map(Some)
+        self.p2p.irecv(&pattern, data).map(Some)
     }
 
     fn test(&mut self, op: InFlight) -> Result<bool> {
-        match self.ob1.take(op) {
+        match self.p2p.take(op) {
             None => Ok(false),
             Some(done) => crate::p2p::outcome(&done).map(|()| true),
         }

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use abi::{Address, Error, Result};
 use coll::{Coll, Execution, Region, Schedule, State as Progress, Waiting};
+use engine::P2p;
 use node::NodeArea;
 use pml::Done;
-use pml_ob1::Ob1;
 
 use super::arguments::Arguments;
 use super::call::{Call, Reduction};
@@ -256,19 +256,19 @@ impl Running {
     }
 
     /// Runs as far as possible; for reductions that are not the program's.
-    pub fn step(&mut self, ob1: &mut Ob1, bml: &mut bml::Bml) {
+    pub fn step(&mut self, p2p: &mut P2p) {
         // A predefined operation has no callback.
-        let _ = self.advance(ob1, bml);
+        let _ = self.advance(p2p);
     }
 
     /// Runs as far as possible; a callback that is due now.
-    pub fn advance(&mut self, ob1: &mut Ob1, bml: &mut bml::Bml) -> Option<Callback> {
+    pub fn advance(&mut self, p2p: &mut P2p) -> Option<Callback> {
         if self.ended.is_some() {
             return None;
         }
         let arena = Address(self.arena.as_mut_ptr() as usize);
         let area = self.area.as_deref_mut();
-        let mut port = CorePort { ob1, bml, wire: &self.wire, call: &self.call, arena, area };
+        let mut port = CorePort { p2p, wire: &self.wire, call: &self.call, arena, area };
         match self.execution.advance(&mut port) {
             Progress::Pending => None,
             Progress::Done => {
@@ -276,7 +276,7 @@ impl Running {
                 None
             }
             Progress::Failed(error) => {
-                self.fail(error, ob1, bml);
+                self.fail(error, p2p);
                 None
             }
             Progress::UserReduce { left, inout } => callback(&port, &left, &inout),
@@ -289,10 +289,10 @@ impl Running {
     }
 
     /// Ends the call with an error.
-    pub fn fail(&mut self, error: Error, ob1: &mut Ob1, bml: &mut bml::Bml) {
+    pub fn fail(&mut self, error: Error, p2p: &mut P2p) {
         for id in self.execution.in_flight() {
-            ob1.cancel(bml, id);
-            ob1.detach(id);
+            p2p.cancel(id);
+            p2p.detach(id);
         }
         self.ended = Some(Err(error));
     }

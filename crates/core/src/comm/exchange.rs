@@ -72,8 +72,8 @@ pub(super) fn swap_words(
         from.context |= 1;
         let room = Data::Contiguous(crate::memory::of_words(answer));
         let data = Data::Contiguous(crate::memory::of_words(words));
-        let received = state.ob1.irecv(&mut state.bml, &from, room)?;
-        (received, state.ob1.isend(&mut state.bml, &to, data, Mode::Standard)?)
+        let received = state.p2p.irecv(&from, room)?;
+        (received, engine::isend(state, &to, data, Mode::Standard)?)
     };
     if let Some(id) = sent {
         outcome(&finish(t, id))?;

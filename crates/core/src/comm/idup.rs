@@ -128,13 +128,13 @@ impl Duplicate {
         let tag = self.tag;
         self.tag = tag & !(TAGS_EACH as i32 - 1) | (tag + 1) & (TAGS_EACH as i32 - 1);
         self.running.begin_apart(tag)?;
-        self.running.step(&mut state.ob1, &mut state.bml);
+        self.running.step(&mut state.p2p);
         Ok(())
     }
 
     /// Takes the next step if the allreduce is over; whether anything happened.
     fn take_step(&mut self, state: &mut State) -> Result<bool> {
-        self.running.step(&mut state.ob1, &mut state.bml);
+        self.running.step(&mut state.p2p);
         if !self.running.is_complete() {
             return Ok(false);
         }

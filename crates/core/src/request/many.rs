@@ -116,7 +116,7 @@ impl State {
         let Some(RequestKey::Pml(key)) = RequestKey::of(handle) else { return Plain::Other };
         match self.take_awaited(ReqId(key)) {
             Some(done) => Plain::Done(done),
-            None if self.ob1.is_complete(ReqId(key)).is_some() => Plain::Active,
+            None if self.p2p.is_complete(ReqId(key)).is_some() => Plain::Active,
             None => Plain::Other,
         }
     }

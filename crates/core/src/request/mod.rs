@@ -56,7 +56,7 @@ impl State {
     /// `MPI_ERR_REQUEST`.
     pub fn is_complete(&mut self, handle: abi::Request) -> Result<bool> {
         match RequestKey::of(handle).ok_or(UNKNOWN)? {
-            RequestKey::Pml(key) => self.ob1.is_complete(ReqId(key)).ok_or(UNKNOWN),
+            RequestKey::Pml(key) => self.p2p.is_complete(ReqId(key)).ok_or(UNKNOWN),
             RequestKey::Operation(key) => with(self, key, |it, state| it.is_over(state)).ok_or(UNKNOWN),
         }
     }
@@ -67,7 +67,7 @@ impl State {
             return Ok(true);
         }
         match RequestKey::of(handle).ok_or(UNKNOWN)? {
-            RequestKey::Pml(key) => self.ob1.is_complete(ReqId(key)).map(|_| false).ok_or(UNKNOWN),
+            RequestKey::Pml(key) => self.p2p.is_complete(ReqId(key)).map(|_| false).ok_or(UNKNOWN),
             RequestKey::Operation(key) => Ok(!self.requests.get(key).ok_or(UNKNOWN)?.is_active()),
         }
     }
@@ -75,7 +75,7 @@ impl State {
     /// The status of a complete request, left in place.
     fn peek(&mut self, handle: abi::Request) -> Result<Finished> {
         let done = match RequestKey::of(handle).ok_or(UNKNOWN)? {
-            RequestKey::Pml(key) => *self.ob1.poll(ReqId(key)).ok_or(UNKNOWN)?,
+            RequestKey::Pml(key) => *self.p2p.poll(ReqId(key)).ok_or(UNKNOWN)?,
             RequestKey::Operation(key) => {
                 let generalized = self.requests.get_as::<Generalized>(key).cloned();
                 let done = self.requests.get(key).ok_or(UNKNOWN)?.outcome();
@@ -89,7 +89,7 @@ impl State {
     fn take(&mut self, handle: abi::Request) -> Result<Option<Finished>> {
         match RequestKey::of(handle).ok_or(UNKNOWN)? {
             RequestKey::Pml(key) => {
-                let done = self.ob1.take(ReqId(key));
+                let done = self.p2p.take(ReqId(key));
                 Ok(done.map(|done| Finished { done, gone: true, generalized: None }))
             }
             RequestKey::Operation(key) => self.take_operation(key),
@@ -124,8 +124,8 @@ pub fn free(t: &mut Token, request: &mut abi::Request) -> Result<()> {
         let mut state = t.lock();
         match RequestKey::of(*request).ok_or(UNKNOWN)? {
             RequestKey::Pml(key) => {
-                state.ob1.is_complete(ReqId(key)).ok_or(UNKNOWN)?;
-                state.ob1.detach(ReqId(key));
+                state.p2p.is_complete(ReqId(key)).ok_or(UNKNOWN)?;
+                state.p2p.detach(ReqId(key));
                 None
             }
             RequestKey::Operation(key) => {
@@ -153,8 +153,8 @@ pub fn cancel(t: &mut Token, request: &mut abi::Request) -> Result<()> {
         let state = &mut *guard;
         match RequestKey::of(handle).ok_or(UNKNOWN)? {
             RequestKey::Pml(key) => {
-                state.ob1.is_complete(ReqId(key)).ok_or(UNKNOWN)?;
-                state.ob1.cancel(&mut state.bml, ReqId(key));
+                state.p2p.is_complete(ReqId(key)).ok_or(UNKNOWN)?;
+                state.p2p.cancel(ReqId(key));
                 None
             }
             RequestKey::Operation(key) => match state.requests.get_as::<Generalized>(key).cloned() {

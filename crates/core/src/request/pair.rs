@@ -26,11 +26,11 @@ impl Pair {
 
 impl Operation<State> for Pair {
     fn is_over(&mut self, state: &mut State) -> bool {
-        if let Some(done) = self.receive.and_then(|id| state.ob1.take(id)) {
+        if let Some(done) = self.receive.and_then(|id| state.p2p.take(id)) {
             self.received = done;
             self.receive = None;
         }
-        if let Some(done) = self.send.and_then(|id| state.ob1.take(id)) {
+        if let Some(done) = self.send.and_then(|id| state.p2p.take(id)) {
             if self.received.error == abi::SUCCESS {
                 self.received.error = done.error;
             }

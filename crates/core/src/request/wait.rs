@@ -24,7 +24,7 @@ pub(super) fn wait_one(t: &mut Token, request: &mut abi::Request) -> Result<Opti
         let id = ReqId(key);
         let done = wait_for_request(t, id, |state| match state.take_awaited(id) {
             Some(done) => Some(Ok(done)),
-            None => state.ob1.is_complete(id).is_none().then_some(Err(UNKNOWN)),
+            None => state.p2p.is_complete(id).is_none().then_some(Err(UNKNOWN)),
         })?;
         *request = abi::REQUEST_NULL;
         return Ok(Some(done));

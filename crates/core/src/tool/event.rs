@@ -311,6 +311,6 @@ impl crate::state::State {
     /// Settles what is watched for, after registrations changed.
     fn settle_events(&mut self) {
         self.tools.events.settle();
-        self.ob1.note_unexpected(self.tools.events.wants(UNEXPECTED));
+        self.p2p.note_unexpected(self.tools.events.wants(UNEXPECTED));
     }
 }

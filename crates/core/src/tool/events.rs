@@ -179,7 +179,7 @@ pub(super) fn now() -> i64 {
 impl State {
     /// Raises the events of the message layer that were noted since the last time.
     fn collect_notices(&mut self) {
-        while let Some(Notice { envelope, bytes }) = self.ob1.next_notice() {
+        while let Some(Notice { envelope, bytes }) = self.p2p.next_notice() {
             let values = [i64::from(envelope.source), i64::from(envelope.tag), bytes as i64];
             self.tools.events.raise(UNEXPECTED, values);
         }
@@ -189,7 +189,7 @@ impl State {
 /// Whether [`deliver`] has anything to do.
 #[inline]
 pub(crate) fn are_due(state: &State) -> bool {
-    state.tools.events.are_due() || state.ob1.has_notices()
+    state.tools.events.are_due() || state.p2p.has_notices()
 }
 
 /// Calls the callbacks of all events so far. Takes the token: they may call MPI.

@@ -301,7 +301,7 @@ impl State {
             for handle in self.tools.pvars.handles.iter_mut().map(|(_, handle)| handle).filter(others) {
                 handle.total = handle.total.max(highest);
             }
-            self.ob1.restart_peak();
+            self.p2p.restart_peak();
         }
         let now = quantity.now(self);
         if let Some(handle) = self.tools.pvars.handles.get_mut(key) {

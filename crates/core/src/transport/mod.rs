@@ -18,12 +18,14 @@ use std::sync::Arc;
 use bml::{AtNode, Bml, BtlParams, Selection};
 use btl::Peer;
 use btl_vader::{Vader, VaderParams};
+use engine::{Classes, Layer, P2p};
 use gni_soft::host::SharedDoorbell;
 use node::{Attach, Node, NodeParams};
 use pml_ob1::{Config, Ob1};
 use shm::{Layout, Shape};
 
 use crate::params::Params;
+use crate::state::State;
 
 pub(crate) use gemini::GniParams;
 pub(crate) use registered::RcacheParams;
@@ -35,10 +37,18 @@ const PATIENCE: u32 = 32;
 pub(crate) struct Opened {
     /// What it shares with those of its node, if they have a segment.
     pub node: Option<Arc<Node>>,
-    /// The transports that reach every process of the job.
-    pub bml: Bml,
-    /// The message layer over them.
-    pub ob1: Ob1,
+    /// The way to every process of the job.
+    pub p2p: P2p,
+}
+
+/// The way of a process that is alone.
+pub(crate) fn alone() -> P2p {
+    P2p::new(Bml::solo(), Layer::Ob1(Ob1::new(Config::new(1))))
+}
+
+/// Who takes frames beside the message layer: one line each.
+pub(crate) fn classes() -> Classes<State> {
+    Classes::new()
 }
 
 /// Opens all that leads to the other processes of the job. Takes the job's shared segment.
@@ -46,13 +56,13 @@ pub(crate) struct Opened {
 /// # Errors
 /// The three lines to print.
 pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String> {
-    let ob1 = Ob1::new(Config {
+    let layer = Layer::Ob1(Ob1::new(Config {
         unexpected_cap: params.mpi.unexpected_cap as u64,
         patience: if job.oversubscribed { 0 } else { PATIENCE },
         ..Config::new(job.size)
-    });
+    }));
     if job.size == 1 && job.segment.is_none() {
-        return Ok(Opened { node: None, bml: Bml::solo(), ob1 });
+        return Ok(Opened { node: None, p2p: P2p::new(Bml::solo(), layer) });
     }
     let Selection { vader, ugni, tcp } =
         BtlParams::read(&params.values).map_err(|error| error.to_string())?.btl;
@@ -79,7 +89,8 @@ pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String
     let at_node =
         node.as_ref().map(|node| AtNode { doorbell: node.doorbell(), shared: node.members().len() > 1 });
     let bml = Bml::new(Peer(job.rank), job.size as usize, at_node, vader, gemini, tcp);
-    Ok(Opened { node, bml: bml.map_err(|error| format!("alhena: {error}"))?, ob1 })
+    let bml = bml.map_err(|error| format!("alhena: {error}"))?;
+    Ok(Opened { node, p2p: P2p::new(bml, layer) })
 }
 
 /// A number that nobody can guess.

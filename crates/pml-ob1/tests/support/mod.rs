@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test program uses a part")]
 
 use abi::Status;
-use btl::Peer;
+use btl::{Alone, Bounds, Btl, Peer};
 use btl_sim::{Net, Options, Port};
 use mem::{PeerBytes, PeerSpace, Sink, Source, UserMem};
 use pml::{Data, Done, MessageId, Mode, Pattern, ReqId, SendTo, Stream};
@@ -13,6 +13,8 @@ pub struct Rank {
     pub ob1: Ob1,
     pub port: Port,
     pub number: u32,
+    /// What one poll takes.
+    pub bounds: Bounds,
 }
 
 pub struct World {
@@ -24,7 +26,12 @@ impl World {
     pub fn new(options: Options, config: Config) -> World {
         let net = Net::new(options);
         let ranks = (0..options.ranks)
-            .map(|number| Rank { ob1: Ob1::new(config), port: net.port(number), number })
+            .map(|number| Rank {
+                ob1: Ob1::new(config),
+                port: net.port(number),
+                number,
+                bounds: Bounds::USUAL,
+            })
             .collect();
         World { net, ranks }
     }
@@ -65,10 +72,13 @@ impl World {
 
 impl Rank {
     pub fn progress(&mut self) -> usize {
-        self.ob1.progress(&mut self.port)
+        btl::poll(&mut Alone(&mut self.port, &mut self.ob1), self.bounds)
     }
 
     pub fn isend(&mut self, to: &SendTo, data: Data, mode: Mode) -> Option<ReqId> {
+        if self.ob1.needs_poll(to.peer, &data, false) {
+            self.progress();
+        }
         self.ob1.isend(&mut self.port, to, data, mode).unwrap()
     }
 
@@ -85,7 +95,16 @@ impl Rank {
         {
             return Some(Done { status, error: abi::SUCCESS, owner: pattern.owner });
         }
-        self.ob1.recv_now(&mut self.port, pattern, into)
+        if let Some(done) = self.ob1.recv_now(&mut self.port, pattern, into) {
+            return Some(done);
+        }
+        let arrival = match pattern.peer {
+            Some(peer) => self.port.next_arrival_from(peer)?,
+            None => self.port.next_arrival()?,
+        };
+        let done = self.ob1.accept_for(&mut self.port, &arrival, pattern, into);
+        self.port.release(arrival);
+        done
     }
 
     pub fn iprobe(&mut self, pattern: &Pattern) -> Option<Status> {

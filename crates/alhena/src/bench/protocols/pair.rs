@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use btl::{Btl, Peer};
+use btl::{Alone, Bounds, Btl, Peer};
 use btl_ugni::{Job, PeerAddress, SetupError, Stats, Ugni, UgniParams};
 use gni::{Gni, InstId, JobKey, Modes, PeAddr, Time};
 use gni_soft::inproc::{InProc, World, WorldConfig};
@@ -117,8 +117,9 @@ fn exchange([sender, receiver]: &mut [End; 2], send: UserMem, receive: UserMem) 
         request.is_none_or(complete) && end.ob1.idle() && end.ugni.is_flushed()
     };
     while !is_over(sender, sent) || !is_over(receiver, received) {
-        sender.ob1.progress(&mut sender.ugni);
-        receiver.ob1.progress(&mut receiver.ugni);
+        for end in [&mut *sender, &mut *receiver] {
+            btl::poll(&mut Alone(&mut end.ugni, &mut end.ob1), Bounds::USUAL);
+        }
     }
     for (end, request) in [(sender, sent), (receiver, received)] {
         request.and_then(|id| end.ob1.take(id));

@@ -130,7 +130,7 @@ fn send_to_all(
     out: impl Fn(usize) -> UserMem,
 ) -> Option<Result<Sent>> {
     let [sources, destinations] = neighbours(state, comm)?;
-    let State { comms, ob1, bml, node, params, .. } = state;
+    let State { comms, p2p, node, params, .. } = state;
     let found = comms.get_mut(comm).ok().filter(|found| !found.coll.is_apart())?;
     let statement = Statement::plain(coll, 0, 0);
     let Numbered { tag, noted, .. } = number(found, node.as_deref(), params.tuned.check, statement);
@@ -143,11 +143,12 @@ fn send_to_all(
         if data.is_empty() {
             continue;
         }
-        match ob1.isend(bml, &to, Data::Contiguous(data), Mode::Standard) {
+        match p2p.isend(&to, Data::Contiguous(data), Mode::Standard) {
             Ok(started) => sent.left.extend(started),
             Err(error) => return Some(Err(error)),
         }
     }
+    engine::poll_if_due(state);
     Some(Ok(sent))
 }
 
@@ -192,8 +193,8 @@ fn receive_from_all(t: &mut Token, comm: Comm, sent: Sent, into: impl Fn(usize) 
         }
         let id = {
             let mut state = t.lock();
-            let State { ob1, bml, .. } = &mut *state;
-            ob1.irecv(bml, &pattern, data)?
+            let State { p2p, .. } = &mut *state;
+            p2p.irecv(&pattern, data)?
         };
         finish(t, comm, id, sent.noted.as_ref())?;
     }
@@ -212,9 +213,9 @@ fn finish(t: &mut Token, comm: Comm, id: ReqId, noted: Option<&Noted>) -> Result
         rounds += 1;
         let noted = noted.filter(|_| rounds.is_multiple_of(every))?;
         let error = state.disagreement(comm, noted)?;
-        let State { ob1, bml, .. } = state;
-        ob1.cancel(bml, id);
-        ob1.detach(id);
+        let State { p2p, .. } = state;
+        p2p.cancel(id);
+        p2p.detach(id);
         Some(Err(error))
     })
 }
