@@ -117,10 +117,17 @@ impl Types {
 
 /// What a buffer argument holds.
 pub(crate) struct Items<'a> {
-    pub datatype: &'a Datatype,
+    pub datatype: &'a Arc<Datatype>,
     pub count: u64,
     /// Bytes in pack order.
     pub len: usize,
+}
+
+impl Items<'_> {
+    /// The datatype, in a form that outlives its handle.
+    pub fn shared(&self) -> Arc<Datatype> {
+        self.datatype.clone()
+    }
 }
 
 /// A datatype in use by an operation.

@@ -150,6 +150,22 @@ pub(crate) fn pack_external(datatype: &Datatype, count: u64, buf: Address, out: 
     unsafe { datatype::pack_external(datatype, count, from, to, out.len() as u64) }
 }
 
+/// As [`unpack_external`], as far as the bytes go; returns those that the program's memory got.
+///
+/// # Errors
+/// As `datatype::unpack_external_part`.
+pub(crate) fn unpack_external_part(
+    packed: UserMem,
+    datatype: &Datatype,
+    count: u64,
+    buf: Address,
+) -> Result<u64> {
+    let (from, to) = (packed.address() as *const u8, buf.0 as *mut u8);
+    // SAFETY: the caller of MPI vouches for the buffer, see `of_user`; the bytes are the library's.
+    let parts = unsafe { datatype::unpack_external_part(from, packed.len() as u64, datatype, count, to) };
+    parts.map(|(_, converted)| converted)
+}
+
 /// Converts external32 bytes to a buffer argument; returns the bytes consumed.
 ///
 /// # Errors

@@ -80,10 +80,29 @@ pub unsafe fn unpack_external(
     count: u64,
     base: *mut u8,
 ) -> Result<u64> {
-    let size = external_size(datatype, count)?;
-    if size > len {
+    if external_size(datatype, count)? > len {
         return Err(NO_DATA);
     }
+    // SAFETY: the caller's promise.
+    unsafe { unpack_external_part(src, len, datatype, count, base) }.map(|(consumed, _)| consumed)
+}
+
+/// As [`unpack_external`], where the bytes may end before the items do: as many whole basic elements are converted as there
+/// are. Returns the bytes consumed and those that they are in memory.
+///
+/// Errors: `MPI_ERR_ARG` on overflow.
+///
+/// # Safety
+///
+/// As [`unpack_external`].
+pub unsafe fn unpack_external_part(
+    src: *const u8,
+    len: u64,
+    datatype: &Datatype,
+    count: u64,
+    base: *mut u8,
+) -> Result<(u64, u64)> {
+    let size = external_size(datatype, count)?.min(len);
     let mut done = 0;
     let mut external = Reader::new(|buffer: &mut [u8]| {
         let step = buffer.len().min(size as usize - done);
@@ -98,13 +117,18 @@ pub unsafe fn unpack_external(
         // SAFETY: the bytes are as many as they are.
         unsafe { items.unpack(bytes.as_ptr(), bytes.len()) };
     });
-    convert(&datatype.shared_signature().repeated(count)?, |basic, n| {
-        let from = external.take(n * basic.external_size() as usize);
-        codec::decode(basic, from, native.give(n * basic.size() as usize));
-        Ok(())
-    })?;
+    let (mut consumed, mut converted) = (0, 0);
+    let whole = convert(&datatype.shared_signature().repeated(count)?, |basic, asked| {
+        let n = (asked as u64).min((size - consumed) / basic.external_size());
+        let from = external.take(n as usize * basic.external_size() as usize);
+        codec::decode(basic, from, native.give(n as usize * basic.size() as usize));
+        consumed += n * basic.external_size();
+        converted += n * basic.size();
+        if n < asked as u64 { Err(NO_DATA) } else { Ok(()) }
+    });
+    debug_assert!(whole.is_ok() || consumed + 32 > size, "the end of the bytes is the only reason to stop");
     native.flush();
-    Ok(size)
+    Ok((consumed, converted))
 }
 
 /// Calls `step` for the elements of a signature in order, a few equal ones at a time.

@@ -78,6 +78,32 @@ impl Access {
         Access { view, direction, first, total, done: 0, ended: total == 0, tuning, stage, window }
     }
 
+    /// Has it begin at another position than was known when it was made; nothing was moved yet.
+    pub fn begin_at(&mut self, first: u64) {
+        self.first = first;
+    }
+
+    /// The places of the file from the first byte to behind the last; empty for no bytes.
+    pub fn span(&self) -> Range<u64> {
+        self.view.span(&self.positions())
+    }
+
+    /// The positions of all its bytes.
+    pub fn positions(&self) -> Range<u64> {
+        self.first..self.first + self.total
+    }
+
+    /// The view.
+    pub fn view(&self) -> &Arc<View> {
+        &self.view
+    }
+
+    /// What was moved by others than [`Access::run`]: bytes from the first on; it is over.
+    pub fn settle(&mut self, done: u64) {
+        self.done = done.min(self.total);
+        self.ended = true;
+    }
+
     /// Bytes moved so far, from the first on without a gap.
     pub fn done(&self) -> u64 {
         self.done
@@ -101,7 +127,7 @@ impl Access {
         if !self.tuning.locked || self.ended {
             return self.run_unlocked(storage, memory);
         }
-        let range = self.view.span(&(self.first..self.first + self.total));
+        let range = self.span();
         storage.lock(range.clone(), self.direction == Direction::Write)?;
         let result = self.run_unlocked(storage, memory);
         let unlocked = storage.unlock(range);

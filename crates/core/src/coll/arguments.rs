@@ -263,6 +263,23 @@ impl Call {
     }
 }
 
+impl Call {
+    /// Every rank's `len` words at `words` into those at `all`, in rank order.
+    pub fn gathering(
+        state: &State,
+        comm: abi::Comm,
+        words: Address,
+        len: Count,
+        all: Address,
+    ) -> Result<Call> {
+        let mut call = Call::new(Coll::Allgather, comm);
+        let mut arguments = Arguments::new(state, state.comm(comm)?, &mut call);
+        arguments.buffer(Send, words, len, abi::UINT64_T)?;
+        arguments.buffer(Recv, all, len, abi::UINT64_T)?;
+        Ok(call)
+    }
+}
+
 const FAR: Error = Error::new(abi::ERR_ARG, "a displacement or a sum of counts exceeds 63 bits");
 
 fn checked_count(count: Count) -> Result<u64> {

@@ -71,6 +71,20 @@ impl Running {
         Ok(Box::new(running))
     }
 
+    /// The gathering of every rank's `len` words at `words` into those at `all`, for the library itself.
+    pub fn gathering(
+        state: &mut State,
+        comm: abi::Comm,
+        words: Address,
+        len: i64,
+        all: Address,
+    ) -> Result<Box<Running>> {
+        let mut running = Running::new(Coll::Allgather, comm);
+        running.call = Call::gathering(state, comm, words, len, all)?;
+        running.choose(state, Start::Persistent)?;
+        Ok(Box::new(running))
+    }
+
     /// Takes the arguments of a call and finds its schedule; nothing has been sent yet.
     ///
     /// # Errors

@@ -9,6 +9,8 @@ use io::{Access, Direction, Memory, Posix};
 use pml::Done;
 
 use super::buffer::Buffer;
+use super::collective::Collective;
+use super::datarep::Conversion;
 use super::{File, Pointer, failed};
 use crate::domain::Token;
 use crate::handle::RequestKey;
@@ -17,11 +19,17 @@ use crate::state::State;
 /// One data access: where, and from or to what memory.
 pub(crate) struct Transfer {
     file: abi::File,
-    storage: Arc<Posix>,
+    pub storage: Arc<Posix>,
     written: Arc<AtomicBool>,
-    direction: Direction,
-    access: Access,
-    buffer: Buffer,
+    pub direction: Direction,
+    pub access: Access,
+    pub buffer: Buffer,
+    /// Between memory and the representation in the file, where they differ.
+    conversion: Option<Conversion>,
+    /// Bytes of the program's memory that a conversion has filled or read.
+    converted: Option<u64>,
+    /// All bytes that can be are here, and the program must convert them; how they came.
+    due: Option<Result<()>>,
     /// How it ended, once it has.
     ended: Option<Result<()>>,
 }
@@ -42,13 +50,50 @@ impl Transfer {
     /// # Errors
     /// Those of the arguments; no pointer has moved.
     pub fn prepare(t: &mut Token, fh: abi::File, request: Request) -> Result<Transfer> {
-        let mut state = t.lock();
+        Transfer::prepared(t, fh, request, |file, bytes| file.take_position(request.pointer, bytes))
+    }
+
+    /// As [`Transfer::prepare`], for an access in the order of ranks, whose place is not known yet.
+    pub fn prepare_ordered(t: &mut Token, fh: abi::File, request: Request) -> Result<Transfer> {
+        Transfer::prepared(t, fh, request, |file, bytes| {
+            file.shared.get()?;
+            file.etypes_of(bytes).map(|_| 0)
+        })
+    }
+
+    fn prepared(
+        t: &mut Token,
+        fh: abi::File,
+        request: Request,
+        position: impl FnOnce(&mut File, u64) -> Result<u64>,
+    ) -> Result<Transfer> {
         let Request { direction, pointer, buf, count, datatype } = request;
-        state.file(fh)?.allow(direction, pointer)?;
-        let data = state.data(buf, count, datatype)?;
-        let bytes = data.total();
+        let foreign = {
+            let state = t.lock();
+            let file = state.file(fh)?;
+            file.allow(direction, pointer)?;
+            match file.representation.is_native() {
+                true => None,
+                false => {
+                    Some((file.representation.clone(), state.types.items(buf, count, datatype)?.shared()))
+                }
+            }
+        };
+        let (buffer, conversion) = match foreign {
+            None => (Buffer::User(t.lock().data(buf, count, datatype)?), None),
+            Some((representation, shared)) => {
+                let (conversion, mut staged) =
+                    Conversion::new(t, representation, buf, count, shared, datatype)?;
+                if direction == Direction::Write {
+                    conversion.encode(t, &mut staged)?;
+                }
+                (Buffer::Staged(staged), Some(conversion))
+            }
+        };
+        let bytes = buffer.total();
+        let mut state = t.lock();
         let file = state.files.get_mut(fh)?;
-        let position = file.take_position(pointer, bytes)?;
+        let position = position(file, bytes)?;
         let access = Access::new(file.view.clone(), direction, position, bytes, file.tuning());
         Ok(Transfer {
             file: fh,
@@ -56,9 +101,27 @@ impl Transfer {
             written: file.written.clone(),
             direction,
             access,
-            buffer: Buffer::User(data),
+            buffer,
+            conversion,
+            converted: None,
+            due: None,
             ended: None,
         })
+    }
+
+    /// Has an ordered access begin at an offset, in etypes.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG`: behind the end of the view.
+    pub fn begin_at(&mut self, offset: i64) -> Result<()> {
+        let position = self.access.view().position_of(offset)?;
+        self.access.begin_at(position);
+        Ok(())
+    }
+
+    /// Etypes of the view that it moves.
+    pub fn etypes(&self) -> u64 {
+        self.buffer.total().checked_div(self.access.view().etype_size()).unwrap_or(0)
     }
 
     /// Moves all bytes.
@@ -68,21 +131,81 @@ impl Transfer {
     }
 
     fn end(&mut self, moved: std::io::Result<()>) {
-        if self.direction == Direction::Write && self.access.done() > 0 {
-            self.written.store(true, Ordering::Relaxed);
-        }
-        self.ended = Some(moved.map_err(failed(match self.direction {
+        let moved = moved.map_err(failed(match self.direction {
             Direction::Read => "the system could not read the file",
             Direction::Write => "the system could not write the file",
-        })));
+        }));
+        self.end_with(moved);
+    }
+
+    /// All bytes that can be were moved, by whatever way.
+    pub fn end_with(&mut self, moved: Result<()>) {
+        let done = self.access.done() as usize;
+        if self.direction == Direction::Write && done > 0 {
+            self.written.store(true, Ordering::Relaxed);
+        }
+        let (Some(conversion), Buffer::Staged(staged)) = (&self.conversion, &mut self.buffer) else {
+            self.ended = Some(moved);
+            return;
+        };
+        match self.direction {
+            Direction::Write => {
+                self.converted = Some(conversion.in_memory(done as u64));
+                self.ended = Some(moved);
+            }
+            Direction::Read if conversion.calls_program() => self.due = Some(moved),
+            Direction::Read => {
+                self.ended = Some(match conversion.decode_unaided(&mut staged[..done]) {
+                    Ok(bytes) => {
+                        self.converted = Some(bytes);
+                        moved
+                    }
+                    Err(error) => Err(error),
+                })
+            }
+        }
+    }
+
+    /// Has the program convert what was read, if that is due.
+    pub fn deliver(&mut self, t: &mut Token) {
+        if let Some(due) = self.take_due() {
+            let delivered = due.run(t);
+            self.delivered(delivered);
+        }
+    }
+
+    /// What the program must do before the access is over.
+    pub fn take_due(&mut self) -> Option<Due> {
+        let moved = self.due.take()?;
+        let conversion = self.conversion.take()?;
+        let Buffer::Staged(staged) = &mut self.buffer else { return None };
+        let mut staged = std::mem::take(staged);
+        staged.truncate(self.access.done() as usize);
+        Some(Due { conversion, staged, moved })
+    }
+
+    /// The program has done it.
+    pub fn delivered(&mut self, (bytes, result): (u64, Result<()>)) {
+        self.converted = Some(bytes);
+        self.ended = Some(result);
     }
 
     /// Moves some bytes.
-    fn step(&mut self) {
+    pub fn step(&mut self) {
         let moved = self.access.step(&*self.storage, &mut self.buffer, STEP);
         if moved.is_err() || self.access.is_over() {
             self.end(moved);
         }
+    }
+
+    /// Whether the program must convert what was read.
+    pub fn is_due(&self) -> bool {
+        self.due.is_some()
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&self) -> bool {
+        self.ended.is_some()
     }
 
     /// What the call returns, once it is over.
@@ -92,7 +215,51 @@ impl Transfer {
 
     /// What is in the status.
     pub fn status(&self) -> Status {
-        Status::new(abi::ANY_SOURCE, abi::ANY_TAG, self.access.done())
+        let bytes = self.converted.unwrap_or(self.access.done());
+        Status::new(abi::ANY_SOURCE, abi::ANY_TAG, bytes)
+    }
+}
+
+/// A conversion that the program does.
+pub(crate) struct Due {
+    conversion: Conversion,
+    staged: Vec<u8>,
+    moved: Result<()>,
+}
+
+impl Due {
+    /// Has it done; the bytes that it has filled, and what came of the access.
+    pub fn run(mut self, t: &mut Token) -> (u64, Result<()>) {
+        match self.conversion.decode(t, &mut self.staged) {
+            Ok(bytes) => (bytes, self.moved),
+            Err(error) => (0, Err(error)),
+        }
+    }
+}
+
+/// Has the program convert what a nonblocking access has read, if one waits for that.
+pub(crate) fn convert_due(t: &mut Token) {
+    let due = {
+        let mut state = t.lock();
+        let Some(key) = state.files.conversions.pop_front() else { return };
+        state.transfer(key).and_then(Transfer::take_due).map(|due| (key, due))
+    };
+    let Some((key, due)) = due else { return };
+    let delivered = due.run(t);
+    let mut state = t.lock();
+    state.threads.changed();
+    if let Some(transfer) = state.transfer(key) {
+        transfer.delivered(delivered);
+    }
+}
+
+impl State {
+    /// The access of a request.
+    fn transfer(&mut self, key: u32) -> Option<&mut Transfer> {
+        if self.requests.get_as::<Collective>(key).is_some() {
+            return self.requests.get_as::<Collective>(key)?.transfer();
+        }
+        self.requests.get_as::<Transfer>(key)
     }
 }
 
@@ -163,6 +330,7 @@ pub fn blocking(
 ) -> Result<()> {
     let mut transfer = Transfer::prepare(t, fh, Request { direction, pointer, buf, count, datatype })?;
     transfer.run();
+    transfer.deliver(t);
     if let Some(status) = status {
         status.fill(&transfer.status());
     }
@@ -184,6 +352,7 @@ pub fn nonblocking(
     let short = transfer.buffer.total() <= AT_ONCE;
     if short || transfer.access.takes_locks() {
         transfer.run();
+        transfer.deliver(t);
     }
     let over = transfer.ended.is_some();
     let mut state = t.lock();
@@ -205,9 +374,16 @@ impl Operation<State> for Transfer {
         Done { status: self.status(), error, owner: self.file.0 as u32 }
     }
 
-    fn advance(&mut self, _state: &mut State, _key: u32) -> Turn {
-        if self.ended.is_none() {
+    fn advance(&mut self, state: &mut State, key: u32) -> Turn {
+        if self.ended.is_none() && self.due.is_none() {
             self.step();
+            if self.due.is_some() {
+                state.files.conversions.push_back(key);
+                return Turn::Moved;
+            }
+        }
+        if self.due.is_some() {
+            return Turn::Idle;
         }
         if self.ended.is_some() { Turn::Rest } else { Turn::Moved }
     }

@@ -8,18 +8,22 @@ use pml::Data;
 pub(crate) enum Buffer {
     /// The program's memory.
     User(Data),
+    /// Bytes as they are in the file, where that is another representation.
+    Staged(Vec<u8>),
 }
 
 impl Memory for Buffer {
     fn total(&self) -> u64 {
         match self {
             Buffer::User(data) => data.total(),
+            Buffer::Staged(bytes) => bytes.len() as u64,
         }
     }
 
     fn contiguous(&self) -> Option<UserMem> {
         match self {
             Buffer::User(data) => data.contiguous(),
+            Buffer::Staged(_) => None,
         }
     }
 
@@ -32,6 +36,9 @@ impl Memory for Buffer {
                 stream.seek(position);
                 stream.fill(into);
             }
+            Buffer::Staged(bytes) => {
+                into.write(PeerBytes::of(bytes).part(position as usize, into.len()));
+            }
         }
     }
 
@@ -39,6 +46,9 @@ impl Memory for Buffer {
         match self {
             Buffer::User(data) => {
                 data.pour(position, from);
+            }
+            Buffer::Staged(bytes) => {
+                PeerSpace::of(bytes).part(position as usize, from.len()).write(from);
             }
         }
     }

@@ -13,12 +13,15 @@
 
 mod access;
 mod buffer;
+mod collective;
+mod datarep;
 mod handle;
 mod open;
 mod query;
 mod shared;
 mod view;
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -34,6 +37,8 @@ use crate::handle::{Kind, Objects, key, make};
 use crate::state::State;
 
 pub use access::{blocking, nonblocking};
+pub use collective::{Call, begin, collective, end, nonblocking_collective};
+pub use datarep::{register, register_large};
 pub use handle::{call_errhandler, get_errhandler, set_errhandler};
 pub use io::Direction;
 pub use open::{close, delete, open};
@@ -41,6 +46,7 @@ pub use query::*;
 pub use shared::{get_position_shared, seek_shared};
 pub use view::*;
 
+pub(crate) use access::convert_due;
 pub(crate) use handle::handler_of;
 
 /// Where an access begins.
@@ -66,6 +72,8 @@ pub(crate) struct File {
     pub etype: Arc<Datatype>,
     pub filetype: Arc<Datatype>,
     pub displacement: i64,
+    /// How data are represented in the file.
+    pub representation: datarep::Representation,
     /// The individual pointer, in etypes.
     pub offset: i64,
     pub shared: shared::SharedPointer,
@@ -74,6 +82,7 @@ pub(crate) struct File {
     pub hints: Hints,
     /// This process has written since the last synchronisation.
     pub written: Arc<AtomicBool>,
+    pub collectives: collective::Collectives,
 }
 
 impl File {
@@ -112,13 +121,22 @@ pub(crate) struct Files {
     /// What files start with: the handler of `MPI_FILE_NULL`.
     pub initial: Handler,
     pub pages: shared::Pages,
+    pub datareps: datarep::Datareps,
+    /// Nonblocking accesses whose data the program must convert.
+    pub conversions: VecDeque<u32>,
 }
 
 const INVALID: Error = Error::new(abi::ERR_FILE, "the handle names no open file");
 
 impl Files {
     pub fn new() -> Files {
-        Files { slab: Objects::new(), initial: Handler::Return, pages: shared::Pages::default() }
+        Files {
+            slab: Objects::new(),
+            initial: Handler::Return,
+            pages: shared::Pages::default(),
+            datareps: Default::default(),
+            conversions: VecDeque::new(),
+        }
     }
 
     /// The file that `handle` names.

@@ -18,6 +18,7 @@ use abi::{Error, Result};
 use datatype::Datatype;
 use io::{Hints, How, Posix, View};
 
+use super::datarep::Representation;
 use super::query::added;
 use super::shared::{SharedPointer, WORDS};
 use super::{File, agree, elsewhere, failed};
@@ -129,12 +130,14 @@ fn open_on(t: &mut Token, comm: abi::Comm, path: PathBuf, amode: i32, own: Resul
         etype: byte.clone(),
         filetype: byte.clone(),
         displacement: 0,
+        representation: Representation::Native,
         offset,
         shared,
         atomic: false,
         errhandler,
         hints,
         written: Arc::new(AtomicBool::new(false)),
+        collectives: Default::default(),
     })
 }
 

@@ -8,10 +8,12 @@ use datatype::Datatype;
 use ffi::StrOut;
 use io::View;
 
+use super::datarep::Representation;
 use super::query::{added, same};
 use super::{File, failed};
 use crate::coll::{Mode, barrier};
 use crate::domain::Token;
+use crate::state::State;
 
 /// `MPI_File_set_view`
 pub fn set_view(
@@ -23,34 +25,64 @@ pub fn set_view(
     datarep: &CStr,
     info: abi::Info,
 ) -> Result<()> {
-    let (comm, new) = {
+    let (comm, given) = {
         let state = t.lock();
         let file = state.file(fh)?;
-        let processes = u64::from(state.comm(file.comm)?.size());
-        let types =
-            committed(&state.types, etype).and_then(|etype| Ok((etype, committed(&state.types, filetype)?)));
-        let new = types.and_then(|(etype, filetype)| {
-            native(datarep)?;
-            let disp = displacement(file, disp)?;
-            let view = View::new(disp, &etype, &filetype)?;
-            let hints = added(&file.hints, &state.infos.hints(info)?, processes);
-            Ok((disp, etype, filetype, view, hints))
-        });
-        (file.comm, new)
+        (file.comm, Given::of(&state, file, disp, etype, filetype, datarep, info))
     };
-    let (extent, digest) = new.as_ref().map_or((0, 0), |new| (new.1.extent() as u64, new.4.digest()));
-    let (disp, etype, filetype, view, hints) = same(t, comm, new, &[extent, digest])?;
+    let new = given.and_then(|given| {
+        let there = given.representation.of(t, &given.etype)?;
+        let filetype = given.representation.of(t, &given.filetype)?;
+        let view = View::new(given.displacement, &there, &filetype)?;
+        Ok((given, there.extent() as u64, view))
+    });
+    let words = match &new {
+        Ok((given, extent, _)) => [*extent, given.hints.digest(), given.representation.digest()],
+        Err(_) => [0; 3],
+    };
+    let (given, _, view) = same(t, comm, new, &words)?;
     {
         let mut state = t.lock();
         let first = state.comm(comm)?.rank == 0;
         let file = state.files.get_mut(fh)?;
-        (file.displacement, file.etype, file.filetype) = (disp, etype, filetype);
-        (file.view, file.hints, file.offset) = (Arc::new(view), hints, 0);
+        (file.displacement, file.etype, file.filetype) = (given.displacement, given.etype, given.filetype);
+        (file.hints, file.representation) = (given.hints, given.representation);
+        (file.view, file.offset) = (Arc::new(view), 0);
         if first {
             file.shared.set(0);
         }
     }
     barrier(t, Mode::Blocking, comm)
+}
+
+/// The arguments of a new view, found right.
+struct Given {
+    displacement: i64,
+    etype: Arc<Datatype>,
+    filetype: Arc<Datatype>,
+    representation: Representation,
+    hints: io::Hints,
+}
+
+impl Given {
+    fn of(
+        state: &State,
+        file: &File,
+        disp: i64,
+        etype: abi::Datatype,
+        filetype: abi::Datatype,
+        datarep: &CStr,
+        info: abi::Info,
+    ) -> Result<Given> {
+        let processes = u64::from(state.comm(file.comm)?.size());
+        Ok(Given {
+            etype: committed(&state.types, etype)?,
+            filetype: committed(&state.types, filetype)?,
+            representation: state.files.datareps.find(datarep)?,
+            displacement: displacement(file, disp)?,
+            hints: added(&file.hints, &state.infos.hints(info)?, processes),
+        })
+    }
 }
 
 fn committed(types: &crate::datatype::Types, handle: abi::Datatype) -> Result<Arc<Datatype>> {
@@ -59,13 +91,6 @@ fn committed(types: &crate::datatype::Types, handle: abi::Datatype) -> Result<Ar
         return Err(Error::new(abi::ERR_TYPE, "the datatype is not committed"));
     }
     Ok(datatype.clone())
-}
-
-fn native(datarep: &CStr) -> Result<()> {
-    match datarep.to_bytes() {
-        b"native" | b"internal" => Ok(()),
-        _ => Err(Error::new(abi::ERR_UNSUPPORTED_DATAREP, "the data representation is not known")),
-    }
 }
 
 /// Where the view begins, in bytes of the file.
@@ -99,7 +124,7 @@ pub fn get_view(
     let file = state.file(fh)?;
     let types = (file.etype.clone(), file.filetype.clone());
     *disp = file.displacement;
-    datarep.set("native");
+    datarep.set(file.representation.name());
     *etype = state.types.add(types.0)?;
     *filetype = state.types.add(types.1)?;
     Ok(())
@@ -154,8 +179,10 @@ pub fn get_type_extent(
     datatype: abi::Datatype,
     extent: &mut i64,
 ) -> Result<()> {
-    let state = t.lock();
-    state.file(fh)?;
-    *extent = state.types.get(datatype)?.extent();
+    let (representation, datatype) = {
+        let state = t.lock();
+        (state.file(fh)?.representation.clone(), state.types.get(datatype)?.clone())
+    };
+    *extent = representation.of(t, &datatype)?.extent();
     Ok(())
 }

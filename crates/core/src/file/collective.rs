@@ -1,0 +1,486 @@
+//! Collective data access (MPI-5.0 sections 14.4.2 to 14.4.5).
+//!
+//! ```text
+//!   every rank:  error? bytes, first and last place ──► gathered by all
+//!                  │ somebody has an error: nobody moves anything
+//!                  │ ordered: rank 0 moves the shared pointer by all bytes, each begins behind the ranks before it
+//!                  ▼
+//!                each rank moves its own bytes
+//!                  ▼
+//!   one agreement on the error
+//! ```
+//!
+//! A blocking call does this in its own time, with the state unlocked while bytes move. Nonblocking and split calls are an
+//! operation that progress advances; those of one file run one after the other, in the order in which they were started, and
+//! a blocking call comes after them. So all processes take the same way.
+
+use std::collections::VecDeque;
+
+use abi::{Address, Count, Error, Result, Status};
+use engine::{Afterlife, Operation, Turn};
+use io::Direction;
+use pml::Done;
+
+use super::access::{Request, Transfer};
+use super::{Pointer, elsewhere};
+use crate::coll::Running;
+use crate::comm::{Held, gather_words, largest, share_words};
+use crate::domain::Token;
+use crate::handle::RequestKey;
+use crate::memory::exposed;
+use crate::state::State;
+use crate::wait::wait_for;
+
+/// The collective calls of a file that are under way.
+#[derive(Default)]
+pub(crate) struct Collectives {
+    /// Operations in the order of their starts; the first one runs.
+    queue: VecDeque<u32>,
+    /// A split collective between its begin and its end.
+    split: Option<Split>,
+    /// Tells the messages of an operation from those of others.
+    number: u32,
+}
+
+struct Split {
+    call: Call,
+    buf: Address,
+    request: abi::Request,
+}
+
+/// Which split collective a begin or an end belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "named as the functions are")]
+pub enum Call {
+    ReadAll,
+    ReadAtAll,
+    ReadOrdered,
+    WriteAll,
+    WriteAtAll,
+    WriteOrdered,
+}
+
+impl Call {
+    fn direction(self) -> Direction {
+        match self {
+            Call::ReadAll | Call::ReadAtAll | Call::ReadOrdered => Direction::Read,
+            Call::WriteAll | Call::WriteAtAll | Call::WriteOrdered => Direction::Write,
+        }
+    }
+}
+
+/// What each rank says of its part.
+const WORDS: usize = 2;
+
+/// One process's part of a collective access.
+struct Part {
+    comm: abi::Comm,
+    rank: usize,
+    ordered: bool,
+    transfer: Result<Transfer>,
+}
+
+impl Part {
+    /// What this process has wrong must not leave the others waiting: it takes part, with an error.
+    ///
+    /// # Errors
+    /// `MPI_ERR_FILE`; `MPI_ERR_IO` while a split collective of the file is under way.
+    fn prepare(t: &mut Token, fh: abi::File, request: Request) -> Result<Part> {
+        let (comm, rank) = {
+            let state = t.lock();
+            let file = state.file(fh)?;
+            if file.collectives.split.is_some() {
+                return Err(UNDER_WAY);
+            }
+            (file.comm, state.comm(file.comm)?.rank as usize)
+        };
+        let ordered = request.pointer == Pointer::Shared;
+        let transfer = match ordered {
+            true => Transfer::prepare_ordered(t, fh, request),
+            false => Transfer::prepare(t, fh, request),
+        };
+        Ok(Part { comm, rank, ordered, transfer })
+    }
+
+    /// What the others must know.
+    fn words(&self) -> [u64; WORDS] {
+        match &self.transfer {
+            Ok(transfer) => [0, transfer.etypes()],
+            Err(error) => [error.class as u64, 0],
+        }
+    }
+
+    /// Takes what all ranks have said.
+    ///
+    /// # Errors
+    /// Somebody's: nothing is to be moved.
+    fn hear(&self, all: &[u64]) -> Result<()> {
+        self.transfer.as_ref().map_err(|&error| error)?;
+        match all.chunks(WORDS).find(|rank| rank[0] != 0) {
+            Some(rank) => Err(elsewhere(rank[0])),
+            None => Ok(()),
+        }
+    }
+
+    /// Moves the shared pointer for all ranks, by rank 0; where it was, one more than that, or 0 and an error.
+    fn move_pointer(&self, state: &State, fh: abi::File, all: &[u64]) -> (u64, Result<()>) {
+        if self.rank != 0 {
+            return (0, Ok(()));
+        }
+        let moved = etypes(all).and_then(|etypes| {
+            let file = state.file(fh)?;
+            let end = file.shared.get()?.checked_add(etypes);
+            file.view.position_of(end.ok_or(FAR)?)?;
+            file.shared.take(etypes)
+        });
+        match moved {
+            Ok(base) => (base as u64 + 1, Ok(())),
+            Err(error) => (0, Err(error)),
+        }
+    }
+
+    /// Begins behind the ranks before this one.
+    fn take_place(&mut self, heard: u64, all: &[u64]) -> Result<()> {
+        let base = heard.checked_sub(1).ok_or(FAR)? as i64;
+        let before = etypes(&all[..self.rank * WORDS])?;
+        match &mut self.transfer {
+            Ok(transfer) => transfer.begin_at(base.checked_add(before).ok_or(FAR)?),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn status(&self) -> Status {
+        self.transfer.as_ref().map_or(Status::EMPTY, Transfer::status)
+    }
+}
+
+/// The sum of what ranks have said of their etypes.
+fn etypes(all: &[u64]) -> Result<i64> {
+    let sum = all.chunks(WORDS).try_fold(0i64, |sum, rank| sum.checked_add(i64::try_from(rank[1]).ok()?));
+    sum.ok_or(FAR)
+}
+
+const FAR: Error = Error::new(abi::ERR_ARG, "the shared pointer would lie behind the end of the view");
+const UNDER_WAY: Error = Error::new(abi::ERR_IO, "a split collective access of the file has not ended");
+
+/// `MPI_File_read_all`, `MPI_File_write_at_all`, `MPI_File_read_ordered` …
+pub fn collective(
+    t: &mut Token,
+    direction: Direction,
+    pointer: Pointer,
+    fh: abi::File,
+    buf: Address,
+    count: Count,
+    datatype: abi::Datatype,
+    status: Option<&mut Status>,
+) -> Result<()> {
+    let mut part = Part::prepare(t, fh, Request { direction, pointer, buf, count, datatype })?;
+    wait_for(t, |state| match state.file(fh) {
+        Ok(file) => file.collectives.queue.is_empty().then_some(()),
+        Err(_) => Some(()),
+    });
+    let all = gather_words(t, part.comm, &part.words())?;
+    let mine = move_own(t, fh, &mut part, &all);
+    let class = mine.err().map_or(0, |error| error.class as u64);
+    let agreed = largest(t, part.comm, class)?;
+    if let Some(status) = status {
+        status.fill(&part.status());
+    }
+    mine.and(if agreed == 0 { Ok(()) } else { Err(elsewhere(agreed)) })
+}
+
+/// What this process moves in a blocking call.
+fn move_own(t: &mut Token, fh: abi::File, part: &mut Part, all: &[u64]) -> Result<()> {
+    part.hear(all)?;
+    if part.ordered {
+        let (word, moved) = part.move_pointer(&t.lock(), fh, all);
+        let mut word = [word];
+        share_words(t, part.comm, 0, &mut word)?;
+        moved?;
+        part.take_place(word[0], all)?;
+    }
+    let Ok(transfer) = &mut part.transfer else { return Ok(()) };
+    transfer.run();
+    transfer.deliver(t);
+    transfer.result()
+}
+
+/// `MPI_File_iread_all`, `MPI_File_iwrite_at_all` …
+pub fn nonblocking_collective(
+    t: &mut Token,
+    direction: Direction,
+    pointer: Pointer,
+    fh: abi::File,
+    buf: Address,
+    count: Count,
+    datatype: abi::Datatype,
+    request: &mut abi::Request,
+) -> Result<()> {
+    let part = Part::prepare(t, fh, Request { direction, pointer, buf, count, datatype })?;
+    *request = start(&mut t.lock(), fh, part)?;
+    Ok(())
+}
+
+/// `MPI_File_read_all_begin` …
+pub fn begin(
+    t: &mut Token,
+    call: Call,
+    pointer: Pointer,
+    fh: abi::File,
+    buf: Address,
+    count: Count,
+    datatype: abi::Datatype,
+) -> Result<()> {
+    let direction = call.direction();
+    let part = Part::prepare(t, fh, Request { direction, pointer, buf, count, datatype })?;
+    let mut state = t.lock();
+    let request = start(&mut state, fh, part)?;
+    state.files.get_mut(fh)?.collectives.split = Some(Split { call, buf, request });
+    Ok(())
+}
+
+/// `MPI_File_read_all_end` …
+pub fn end(
+    t: &mut Token,
+    call: Call,
+    fh: abi::File,
+    buf: Address,
+    status: Option<&mut Status>,
+) -> Result<()> {
+    let mut request = {
+        let mut state = t.lock();
+        let split = &mut state.files.get_mut(fh)?.collectives.split;
+        match split {
+            None => return Err(Error::new(abi::ERR_IO, "no split collective access of the file has begun")),
+            Some(begun) if begun.call != call => {
+                return Err(Error::new(abi::ERR_IO, "another split collective access of the file has begun"));
+            }
+            Some(begun) if begun.buf != buf => {
+                return Err(Error::new(
+                    abi::ERR_BUFFER,
+                    "the split collective access began with another buffer",
+                ));
+            }
+            Some(begun) => {
+                let request = begun.request;
+                *split = None;
+                request
+            }
+        }
+    };
+    crate::request::wait(t, &mut request, status)
+}
+
+/// A collective access that progress advances.
+pub(super) struct Collective {
+    file: abi::File,
+    part: Part,
+    step: Step,
+    /// What this process says, and behind it what all say.
+    words: Box<[u64]>,
+    /// What the others are asked at the moment.
+    running: Option<Box<Running>>,
+    /// The first error of this process.
+    mine: Result<()>,
+    ended: Option<Result<()>>,
+    number: u32,
+    /// The program has been asked to convert what was read.
+    waits: bool,
+    #[expect(dead_code, reason = "keeps the communicator until the operation is over")]
+    held: Held,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Gather,
+    Place,
+    Move,
+    Agree,
+}
+
+/// Tags of what an operation asks all processes: above those of ordinary collectives.
+const TAGS: u32 = 3 << 29;
+
+fn start(state: &mut State, fh: abi::File, part: Part) -> Result<abi::Request> {
+    let comm = part.comm;
+    let size = state.comm(comm)?.size() as usize;
+    let held = state.hold(comm)?;
+    let file = state.files.get_mut(fh)?;
+    file.collectives.number = file.collectives.number.wrapping_add(1);
+    let number = file.collectives.number;
+    let operation = Collective {
+        file: fh,
+        part,
+        step: Step::Gather,
+        words: vec![0; WORDS * (size + 1)].into(),
+        running: None,
+        mine: Ok(()),
+        ended: None,
+        number,
+        waits: false,
+        held,
+    };
+    let key = state.requests.add(operation)?;
+    let queue = &mut state.files.get_mut(fh)?.collectives.queue;
+    queue.push_back(key);
+    if queue.len() == 1 {
+        state.requests.register(key);
+        engine::advance_all(state);
+    }
+    Ok(RequestKey::Operation(key).handle())
+}
+
+impl Collective {
+    /// This process's part, if its arguments were right.
+    pub fn transfer(&mut self) -> Option<&mut Transfer> {
+        self.part.transfer.as_mut().ok()
+    }
+
+    /// Takes steps until something has to be waited for; whether any was taken.
+    fn go_on(&mut self, state: &mut State, key: u32) -> Result<bool> {
+        let mut moved = false;
+        while self.ended.is_none() {
+            if !self.take_step(state, key)? {
+                return Ok(moved);
+            }
+            moved = true;
+            if self.step == Step::Move {
+                return Ok(!self.waits);
+            }
+        }
+        Ok(true)
+    }
+
+    fn take_step(&mut self, state: &mut State, key: u32) -> Result<bool> {
+        if self.step == Step::Move {
+            self.move_some(state, key);
+            return Ok(true);
+        }
+        if self.running.is_none() {
+            self.ask(state)?;
+        }
+        let Some(running) = &mut self.running else { return Ok(false) };
+        running.step(&mut state.p2p);
+        if !running.is_complete() {
+            return Ok(false);
+        }
+        running.result()?;
+        self.running = None;
+        self.take_answer();
+        Ok(true)
+    }
+
+    /// Asks all processes what the present step needs.
+    fn ask(&mut self, state: &mut State) -> Result<()> {
+        let comm = self.part.comm;
+        if self.step == Step::Gather {
+            let words = self.part.words();
+            self.words[..WORDS].copy_from_slice(&words);
+        } else {
+            self.words[0] = match self.step {
+                Step::Place => {
+                    let (word, moved) = self.part.move_pointer(state, self.file, &self.words[WORDS..]);
+                    self.mine = self.mine.and(moved);
+                    word
+                }
+                _ => self.mine.err().map_or(0, |error| error.class as u64),
+            };
+        }
+        let own = exposed(&mut self.words);
+        let mut running = match self.step {
+            Step::Gather => Running::gathering(state, comm, own, WORDS as i64, Address(own.0 + 8 * WORDS))?,
+            _ => Running::of_words(state, comm, own)?,
+        };
+        let asked = 4 * self.number + self.step as u32;
+        running.begin_apart((TAGS | asked & ((1 << 29) - 1)) as i32)?;
+        self.running = Some(running);
+        Ok(())
+    }
+
+    /// Goes on with the answer.
+    fn take_answer(&mut self) {
+        self.step = match self.step {
+            Step::Gather => {
+                self.mine = self.part.hear(&self.words[WORDS..]);
+                match (self.mine, self.part.ordered) {
+                    // Everybody knows of the error already.
+                    (Err(error), _) => {
+                        self.ended = Some(Err(error));
+                        Step::Agree
+                    }
+                    (Ok(()), true) => Step::Place,
+                    (Ok(()), false) => Step::Move,
+                }
+            }
+            Step::Place => {
+                let heard = self.words[1];
+                let placed = self.part.take_place(heard, &self.words[WORDS..]);
+                self.mine = self.mine.and(placed);
+                if self.mine.is_ok() { Step::Move } else { Step::Agree }
+            }
+            Step::Move | Step::Agree => {
+                let agreed = if self.words[1] == 0 { Ok(()) } else { Err(elsewhere(self.words[1])) };
+                self.ended = Some(self.mine.and(agreed));
+                Step::Agree
+            }
+        };
+    }
+
+    fn move_some(&mut self, state: &mut State, key: u32) {
+        if let Ok(transfer) = &mut self.part.transfer {
+            if self.waits {
+                // The program converts what was read.
+            } else if transfer.access.takes_locks() {
+                transfer.run();
+            } else {
+                transfer.step();
+            }
+            if transfer.is_due() && !std::mem::replace(&mut self.waits, true) {
+                state.files.conversions.push_back(key);
+            }
+            if !transfer.has_ended() {
+                return;
+            }
+            self.mine = transfer.result();
+        }
+        self.step = Step::Agree;
+    }
+
+    /// The next collective access of the file begins.
+    fn hand_on(&self, state: &mut State) {
+        let Ok(file) = state.files.get_mut(self.file) else { return };
+        file.collectives.queue.pop_front();
+        if let Some(&next) = file.collectives.queue.front() {
+            state.requests.register(next);
+        }
+    }
+}
+
+impl Operation<State> for Collective {
+    fn is_over(&mut self, _state: &mut State) -> bool {
+        self.ended.is_some()
+    }
+
+    fn outcome(&self) -> Done {
+        let result = self.ended.unwrap_or(Ok(()));
+        let error = result.map_or_else(|error| error.class, |()| abi::SUCCESS);
+        Done { status: self.part.status(), error, owner: self.file.0 as u32 }
+    }
+
+    fn advance(&mut self, state: &mut State, key: u32) -> Turn {
+        let moved = self.go_on(state, key).unwrap_or_else(|error| {
+            self.ended = Some(Err(error));
+            true
+        });
+        if self.ended.is_some() {
+            self.hand_on(state);
+            return Turn::Rest;
+        }
+        if moved { Turn::Moved } else { Turn::Idle }
+    }
+
+    /// It is in the registry, or will be when its turn comes.
+    fn give_up(&mut self, _state: &mut State) -> Afterlife {
+        if self.ended.is_some() { Afterlife::Gone } else { Afterlife::UntilOver { register: false } }
+    }
+}
