@@ -51,6 +51,13 @@ pub(crate) fn start(t: &mut Token, level: i32) -> Result<i32> {
     let level = FACTS.raise_level(level);
     let running = if level == abi::THREAD_MULTIPLE { Mode::Multiple } else { Mode::Running };
     DOMAIN.set_mode(running, level <= abi::THREAD_FUNNELED && FACTS.is_main_thread());
+    let wants_helper = {
+        let state = t.lock();
+        state.params.mpi.async_progress && !state.threads.has_stand_in()
+    };
+    if wants_helper {
+        engine::need_progress(t)?;
+    }
     Ok(level)
 }
 
@@ -146,6 +153,7 @@ fn drain(t: &mut Token) {
 
 /// The last user of MPI is gone: tells the launcher, so that the process may exit.
 pub(crate) fn leave(t: &mut Token) {
+    engine::end_outside(t);
     DOMAIN.set_mode(Mode::After, false);
     if let Some(world) = &mut t.lock().world {
         // The launcher may be gone already; then nobody needs to know.

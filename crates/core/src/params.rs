@@ -32,6 +32,9 @@ mca::params! {
         unexpected_cap: mca::Size = "64M", unit "bytes", range 65536 to 1099511627776;
         /// Let waiting ranks yield and sleep early, as if there were more ranks than processors.
         yield_when_idle: mca::Bool = "false";
+        /// Answer peers also while the program computes, by a thread of the library that makes progress then. All calls take
+        /// a lock meanwhile, and a program that never computes for long gains nothing. What cannot do without asks for it itself.
+        async_progress: mca::Bool = "false";
     }
 }
 

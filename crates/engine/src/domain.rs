@@ -11,12 +11,13 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::sync::Once;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use abi::{Error, Result};
 use bell::Bell;
 use waiting::{Exclusive, Held, Lock, Mode, Twice, Wakes};
 
+use crate::outside::Workers;
 use crate::wait::Interest;
 
 /// The state behind the guard, as the engine sees it.
@@ -54,6 +55,9 @@ pub struct Domain<S> {
     create: Once,
     /// The only thread that may call MPI, as [`platform::thread::current`] names it; 0: there may be several.
     only: AtomicUsize,
+    /// How often threads other than the stand-in have had the state by the mutex. Written under the mutex.
+    visits: AtomicU32,
+    workers: Workers,
     state: UnsafeCell<MaybeUninit<S>>,
 }
 
@@ -69,6 +73,8 @@ impl<S> Domain<S> {
             lock: Lock::new(),
             create: Once::new(),
             only: AtomicUsize::new(0),
+            visits: AtomicU32::new(0),
+            workers: Workers::new(),
             state: UnsafeCell::new(MaybeUninit::uninit()),
         }
     }
@@ -82,6 +88,15 @@ impl<S> Domain<S> {
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
         self.lock.is_plain()
+    }
+
+    /// How often threads other than the stand-in have had the state by the mutex.
+    pub(crate) fn visits(&self) -> u32 {
+        self.visits.load(Relaxed)
+    }
+
+    pub(crate) fn workers(&self) -> &Workers {
+        &self.workers
     }
 
     /// The lock alone.
@@ -129,9 +144,19 @@ impl<S> std::fmt::Debug for Domain<S> {
 /// Proof that the calling thread is inside MPI and holds nothing locked.
 #[derive(Debug)]
 pub struct Token<S> {
-    /// The thread level lets no other thread make the call that this token was given for.
-    pub(crate) one_thread: bool,
+    caller: Caller,
     marker: PhantomData<*mut S>,
+}
+
+/// Who has a token.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Caller {
+    /// The thread level lets no other thread make the call that the token was given for.
+    Only,
+    /// One of several threads.
+    Any,
+    /// The thread that makes progress while the program is away.
+    StandIn,
 }
 
 /// Enters MPI where it must be initialised and not finalized.
@@ -141,7 +166,7 @@ pub struct Token<S> {
 #[inline(always)]
 pub fn enter<S: Owner>() -> Result<Token<S>> {
     if S::domain().lock.is_running() {
-        Ok(Token { one_thread: true, marker: PhantomData })
+        Ok(Token { caller: Caller::Only, marker: PhantomData })
     } else {
         Err(outside(S::domain().mode()))
     }
@@ -167,8 +192,8 @@ pub fn enter_any<S: Owner>() -> Token<S> {
         // other source of tokens, `enter`, needs a mode that is set after creation).
         unsafe { (*domain.state.get()).write(S::create()) };
     });
-    let one_thread = domain.only.load(Relaxed) == platform::thread::current();
-    Token { one_thread, marker: PhantomData }
+    let only = domain.only.load(Relaxed) == platform::thread::current();
+    Token { caller: if only { Caller::Only } else { Caller::Any }, marker: PhantomData }
 }
 
 /// Enters MPI and locks the state by the plain way: initialised, below `MPI_THREAD_MULTIPLE`, and nobody else inside. For
@@ -184,19 +209,35 @@ pub fn enter_plain<S: Owner>() -> Option<PlainGuard<S>> {
 }
 
 impl<S: Owner> Token<S> {
+    /// The token of a thread of the library, which was started by one that had a token.
+    pub(crate) fn of(caller: Caller) -> Token<S> {
+        Token { caller, marker: PhantomData }
+    }
+
+    /// Whether the thread level lets no other thread make this call.
+    #[inline(always)]
+    pub(crate) fn is_only(&self) -> bool {
+        self.caller == Caller::Only
+    }
+
     /// Whether other threads may be inside MPI at the same time.
     #[inline(always)]
     pub fn multiple(&self) -> bool {
-        !(self.one_thread && S::domain().lock.is_plain())
+        !(self.is_only() && S::domain().lock.is_plain())
     }
 
     /// Locks the state for as long as the guard lives.
     #[inline(always)]
     pub fn lock(&mut self) -> Guard<'_, S> {
         let domain = S::domain();
-        let exclusive = match domain.lock.lock(self.one_thread) {
+        let exclusive = match domain.lock.lock(self.is_only()) {
             Ok(Held::Plain) => None,
-            Ok(Held::Exclusive(exclusive)) => Some(exclusive),
+            Ok(Held::Exclusive(exclusive)) => {
+                if self.caller != Caller::StandIn {
+                    domain.visits.store(domain.visits().wrapping_add(1), Relaxed);
+                }
+                Some(exclusive)
+            }
             Err(Twice) => entered_twice(),
         };
         // SAFETY: the lock was taken, which the guard gives back when it is dropped; a token exists.

@@ -3,6 +3,7 @@
 //! * [`Domain`], [`Token`], [`Guard`]: who may touch the state, and when.
 //! * [`Requests`], [`Operation`], [`advance_all`]: requests, and the registry of what must be advanced.
 //! * [`wait`]: waiting, with one thread that polls for all.
+//! * [`need_progress`], [`run_apart`]: work outside MPI, by threads of the library.
 //! * [`P2p`], [`Layer`]: the way to other processes: transports, the message layer over them, active messages.
 //! * [`poll`], [`Classes`], [`Taker`]: the one place that polls, and who takes which frames.
 //!
@@ -59,6 +60,7 @@
 
 mod classes;
 mod domain;
+mod outside;
 mod p2p;
 mod requests;
 mod wait;
@@ -66,6 +68,7 @@ mod wait;
 pub use active::{Active, Head, MAX_WORDS, Message, Refused};
 pub use classes::{Classes, Linked, Taker, begin_send, isend, poll, poll_if_due, recv_now, send_copied_now};
 pub use domain::{Attempt, Domain, Guard, News, Owner, PlainGuard, Token, enter, enter_any, enter_plain};
+pub use outside::{end_outside, need_progress, release_progress, run_apart};
 pub use p2p::{Layer, P2p};
 pub use requests::{Afterlife, Fate, Operation, Requesting, Requests, Turn, advance_all, with, with_as};
 pub use wait::{Interest, Progress, wait};

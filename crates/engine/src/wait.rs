@@ -58,6 +58,10 @@ impl<S: Progress> Host for Token<S> {
         S::domain().lock().is_wanted()
     }
 
+    fn visits(&self) -> u32 {
+        S::domain().visits()
+    }
+
     #[inline(always)]
     fn threads(state: &mut S) -> &mut Threads<Interest> {
         state.threads()
@@ -133,7 +137,7 @@ struct Pin<S: Owner>(std::marker::PhantomData<S>);
 impl<S: Owner> Pin<S> {
     #[inline(always)]
     fn of(token: &Token<S>) -> Option<Pin<S>> {
-        if token.one_thread || S::domain().mode() != Mode::Running {
+        if token.is_only() || S::domain().mode() != Mode::Running {
             return None;
         }
         S::domain().lock().pin();

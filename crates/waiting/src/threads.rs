@@ -5,6 +5,7 @@
 //!   parked    sleeps on its own word; woken when what it waits for may be there, or to take over the role
 //!   active    waits for something that only its own polling moves (a blocking collective): polls beside the poller, and
 //!             sleeps on the same doorbell
+//!   stand-in  makes progress while no thread of the program is inside MPI, as long as somebody needs that
 //! ```
 //! [`Threads`] is kept under the lock of the state. Whatever completes an operation says so by [`Threads::changed`]; the
 //! thread that has done it wakes the others when it gives the lock back ([`Threads::news`]). So no completion, by whichever
@@ -62,11 +63,32 @@ pub struct Threads<I> {
     changed: bool,
     /// A thread is to take over the role.
     handed_on: bool,
+    stand_in: StandIn,
+}
+
+/// The thread that makes progress while the program is away.
+#[derive(Debug, Default)]
+struct StandIn {
+    /// Reasons for it to be there.
+    needs: u32,
+    /// It runs, or is about to.
+    runs: bool,
+    /// Where it sleeps, and whether the program's leaving wakes it.
+    stands_by: Option<(Arc<Parked<()>>, bool)>,
+    /// It is to be woken wherever it sleeps, since nobody needs it any more.
+    recalled: bool,
 }
 
 impl<I> Default for Threads<I> {
     fn default() -> Threads<I> {
-        Threads { polled: false, parked: Vec::new(), asleep: 0, changed: false, handed_on: false }
+        Threads {
+            polled: false,
+            parked: Vec::new(),
+            asleep: 0,
+            changed: false,
+            handed_on: false,
+            stand_in: StandIn::default(),
+        }
     }
 }
 
@@ -75,6 +97,7 @@ impl<I> Default for Threads<I> {
 #[must_use]
 pub struct Wakes<I> {
     parked: Vec<Arc<Parked<I>>>,
+    stand_in: Option<Arc<Parked<()>>>,
     /// The threads that sleep on the doorbell, too.
     pub doorbell: bool,
 }
@@ -83,6 +106,9 @@ impl<I> Wakes<I> {
     /// Wakes the parked threads, by `wake(word)`.
     pub fn run(self, wake: impl Fn(&AtomicU32)) {
         for parked in self.parked {
+            parked.wake(&wake);
+        }
+        if let Some(parked) = self.stand_in {
             parked.wake(&wake);
         }
     }
@@ -98,7 +124,7 @@ impl<I> Threads<I> {
     /// Whether other threads wait at all: if not, nobody need be told of changes.
     #[inline(always)]
     pub fn is_awaited(&self) -> bool {
-        !self.parked.is_empty() || self.asleep != 0
+        !self.parked.is_empty() || self.asleep != 0 || self.stand_in.stands_by.is_some()
     }
 
     /// To be called before the lock is given back where several threads may wait: who is to be woken. `over`: whether what
@@ -124,7 +150,16 @@ impl<I> Threads<I> {
         if handed_on && parked.is_empty() && !self.parked.is_empty() {
             parked.push(self.parked.remove(0));
         }
-        Wakes { parked, doorbell: changed && self.asleep != 0 }
+        let recalled = std::mem::take(&mut self.stand_in.recalled);
+        let relieved = recalled || (handed_on && parked.is_empty() && self.awaits_leave());
+        let stands_by = self.stand_in.stands_by.as_ref().filter(|_| relieved);
+        let stand_in = stands_by.map(|(parked, _)| Arc::clone(parked));
+        Wakes { parked, stand_in, doorbell: changed && self.asleep != 0 }
+    }
+
+    /// Whether the stand-in sleeps until the program leaves.
+    fn awaits_leave(&self) -> bool {
+        matches!(self.stand_in.stands_by, Some((_, true)))
     }
 
     /// Takes the role of the poller, if it is free.
@@ -137,7 +172,7 @@ impl<I> Threads<I> {
         if std::mem::take(role) {
             self.polled = false;
         }
-        self.handed_on |= !self.polled && !self.parked.is_empty();
+        self.handed_on |= !self.polled && (!self.parked.is_empty() || self.awaits_leave());
     }
 
     pub(crate) fn park(&mut self, interest: I) -> Arc<Parked<I>> {
@@ -150,6 +185,58 @@ impl<I> Threads<I> {
     /// that on.
     pub(crate) fn forget(&mut self, parked: &Arc<Parked<I>>) {
         self.parked.retain(|other| !Arc::ptr_eq(other, parked));
+    }
+
+    /// Somebody needs progress while the program is away; whether the stand-in is to be started.
+    pub fn need(&mut self) -> bool {
+        self.stand_in.needs += 1;
+        !std::mem::replace(&mut self.stand_in.runs, true)
+    }
+
+    /// Takes one [`Threads::need`] back. The last one ends the stand-in.
+    pub fn release(&mut self) {
+        self.stand_in.needs = self.stand_in.needs.saturating_sub(1);
+        if !self.is_needed() {
+            // As a change it wakes the doorbell's sleepers, too.
+            (self.stand_in.recalled, self.changed) = (true, true);
+        }
+    }
+
+    /// Whether somebody needs progress while the program is away.
+    pub fn is_needed(&self) -> bool {
+        self.stand_in.needs != 0
+    }
+
+    /// Whether a stand-in runs, or is about to.
+    pub fn has_stand_in(&self) -> bool {
+        self.stand_in.runs
+    }
+
+    /// Asked by the stand-in, or for one that could not be started: whether it is over.
+    pub fn ends_stand_in(&mut self) -> bool {
+        self.stand_in.runs = self.is_needed();
+        !self.stand_in.runs
+    }
+
+    /// Whether a thread has the role of the poller.
+    pub(crate) fn is_polled(&self) -> bool {
+        self.polled
+    }
+
+    /// Whether a thread sleeps on the doorbell.
+    pub(crate) fn sleeps(&self) -> bool {
+        self.asleep != 0
+    }
+
+    /// Where the stand-in sleeps. `on_leave`: until the program leaves.
+    pub(crate) fn stand_by(&mut self, on_leave: bool) -> Arc<Parked<()>> {
+        let parked = Arc::new(Parked { word: AtomicU32::new(WAITS), interest: () });
+        self.stand_in.stands_by = Some((parked.clone(), on_leave));
+        parked
+    }
+
+    pub(crate) fn stands_by_no_more(&mut self) {
+        self.stand_in.stands_by = None;
     }
 
     /// A thread is about to sleep on the doorbell.

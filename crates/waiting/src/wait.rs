@@ -35,6 +35,8 @@ pub trait Host {
     fn is_alone() -> bool;
     /// Whether another thread waits for the lock right now.
     fn is_wanted() -> bool;
+    /// Counts how often threads other than the stand-in have had the state by the mutex.
+    fn visits(&self) -> u32;
     /// The waiting threads.
     fn threads(state: &mut Self::State) -> &mut Threads<Self::Interest>;
     /// Advances everything once; whether anything happened, of which it has told [`Threads::changed`].
@@ -247,7 +249,7 @@ fn sleep<H: Host, R>(
 }
 
 /// This thread no longer sleeps on the doorbell; others may.
-fn wake_up<H: Host>(state: &mut H::State) {
+pub(crate) fn wake_up<H: Host>(state: &mut H::State) {
     if H::threads(state).wakes_up() {
         H::disarm(state);
     }

@@ -13,7 +13,7 @@ use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 use platform::waiter::Policy;
 use shm::doorbell::Doorbell;
-use waiting::{Held, Host, How, Lock, Mode, Threads, wait};
+use waiting::{Held, Host, How, Lock, Mode, Threads, stand_in, wait};
 
 /// Runs `body` in all interleavings with at most `switches` involuntary switches, which bounds the time.
 fn model(switches: usize, body: impl Fn() + Sync + Send + 'static) {
@@ -79,6 +79,10 @@ struct Process {
     parked_futex: Futex,
     /// What the sender has published, by operation.
     arrived: [AtomicU32; 2],
+    /// Where a thread of the program sleeps outside MPI, until operation 1 is complete.
+    outside: Futex,
+    answered: AtomicU32,
+    visits: AtomicU32,
 }
 
 #[derive(Default)]
@@ -89,7 +93,13 @@ struct State {
 }
 
 #[derive(Clone)]
-struct Thread(Arc<Process>);
+struct Thread(Arc<Process>, Who);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Who {
+    Program,
+    StandIn,
+}
 
 impl Process {
     fn wake(&self) {
@@ -112,11 +122,14 @@ fn process_that_sleeps_on(rung: Option<EventFd>) -> Thread {
         rung,
         parked_futex: Futex::default(),
         arrived: [AtomicU32::new(0), AtomicU32::new(0)],
+        outside: Futex::default(),
+        answered: AtomicU32::new(0),
+        visits: AtomicU32::new(0),
     });
     // The senders execute fences here; membarrier is by its definition the same, ordered by the sleeper instead.
     process.bell.ask_for_fences();
     process.state.lock().unwrap().process = Some(process.clone());
-    Thread(process)
+    Thread(process, Who::Program)
 }
 
 impl Thread {
@@ -152,6 +165,9 @@ impl Host for Thread {
 
     fn with<R>(&mut self, f: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.0.state.lock().unwrap();
+        if self.1 == Who::Program {
+            self.0.visits.fetch_add(1, Ordering::Relaxed);
+        }
         let result = f(&mut state);
         let complete = state.complete;
         let wakes = state.threads.news(|&operation| complete[operation]);
@@ -173,6 +189,10 @@ impl Host for Thread {
         false
     }
 
+    fn visits(&self) -> u32 {
+        self.0.visits.load(Ordering::Relaxed)
+    }
+
     fn threads(state: &mut State) -> &mut Threads<usize> {
         &mut state.threads
     }
@@ -188,6 +208,9 @@ impl Host for Thread {
         }
         if happened {
             state.threads.changed();
+        }
+        if state.complete[1] && process.answered.swap(1, Ordering::SeqCst) == 0 {
+            process.outside.wake();
         }
         happened
     }
@@ -324,6 +347,30 @@ fn active_threads_share_the_descriptors() {
         third.join().unwrap();
         me.close();
     });
+}
+
+/// The program waits, then computes until the stand-in has answered for it, and dismisses that.
+#[test]
+fn the_stand_in_answers_while_the_program_computes() {
+    for rung in [false, true] {
+        model(2, move || {
+            let mut me = process_that_sleeps_on(rung.then(EventFd::default));
+            me.with(|state| assert!(state.threads.need()));
+            let mut other = Thread(me.0.clone(), Who::StandIn);
+            let other = thread::spawn(move || stand_in(&mut other));
+            let sender = me.clone();
+            let sender = thread::spawn(move || {
+                sender.send(0);
+                sender.send(1);
+            });
+            me.wait(How::Parked(0), 0);
+            me.0.outside.wait(|| me.0.answered.load(Ordering::SeqCst) == 0);
+            me.with(|state| state.threads.release());
+            other.join().unwrap();
+            sender.join().unwrap();
+            me.close();
+        });
+    }
 }
 
 /// The thread that comes by the plain way and one that revokes it are never inside together, and the way opens again.

@@ -1,0 +1,169 @@
+//! Work outside MPI: progress while the program computes, and calls that block, on threads of the library.
+//!
+//! ```text
+//!   need_progress    the helper thread makes progress where no thread of the program does (`waiting::stand_in`)
+//!   run_apart        a worker runs what blocks, then tells the state
+//! ```
+//! They are different threads, since the helper must answer peers while a file is being read. Both take no signals, sleep
+//! in the kernel, and are there only while somebody needs them; until then nothing of this costs anything. While the helper
+//! is there, all threads use the mutex of the state, at any thread level.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use abi::{Error, Result};
+
+use crate::domain::{Caller, Token};
+use crate::wait::Progress;
+
+/// Workers at most: calls that block at the same time.
+const MOST_WORKERS: usize = 4;
+
+type Work = Box<dyn FnOnce() + Send>;
+
+/// What workers share; part of a domain.
+pub(crate) struct Workers {
+    queue: Mutex<Queue>,
+    changed: Condvar,
+}
+
+struct Queue {
+    work: VecDeque<Work>,
+    /// Threads there are, and those of them that wait for work.
+    workers: usize,
+    idle: usize,
+    /// Workers end when there is no work.
+    closing: bool,
+}
+
+impl Workers {
+    pub(crate) const fn new() -> Workers {
+        let queue = Queue { work: VecDeque::new(), workers: 0, idle: 0, closing: false };
+        Workers { queue: Mutex::new(queue), changed: Condvar::new() }
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// # Errors
+    /// No thread can be started; nothing was queued.
+    fn add(&'static self, work: Work) -> std::io::Result<()> {
+        let mut queue = self.queue();
+        queue.closing = false;
+        if queue.idle <= queue.work.len() && queue.workers < MOST_WORKERS {
+            let started = platform::thread::start("alhena-work", || self.run());
+            match started {
+                Ok(()) => queue.workers += 1,
+                // Those that there are will come to it.
+                Err(_) if queue.workers > 0 => {}
+                Err(error) => return Err(error),
+            }
+        }
+        queue.work.push_back(work);
+        drop(queue);
+        // One that closes may wait, too.
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// A worker.
+    fn run(&self) {
+        let mut queue = self.queue();
+        loop {
+            if let Some(work) = queue.work.pop_front() {
+                drop(queue);
+                work();
+                queue = self.queue();
+            } else if queue.closing {
+                queue.workers -= 1;
+                return self.changed.notify_all();
+            } else {
+                queue.idle += 1;
+                queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                queue.idle -= 1;
+            }
+        }
+    }
+
+    /// Waits until all work is done and no worker is left.
+    fn close(&self) {
+        let mut queue = self.queue();
+        queue.closing = true;
+        self.changed.notify_all();
+        while queue.workers > 0 {
+            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// Somebody needs progress also while no thread of the program is inside MPI: a window that peers reach by messages, a file,
+/// a transport. Counted: each needs a [`release_progress`] of its own. Not to be called with the state locked.
+///
+/// The helper makes no calls of the program (reduction functions, callbacks); they wait until the program comes.
+///
+/// # Errors
+/// `MPI_ERR_NO_MEM`: the thread cannot be started.
+pub fn need_progress<S: Progress>(t: &mut Token<S>) -> Result<()> {
+    S::domain().lock().pin();
+    if !t.lock().threads().need() {
+        return Ok(());
+    }
+    let helper = || waiting::stand_in(&mut Token::<S>::of(Caller::StandIn));
+    platform::thread::start("alhena-help", helper).map_err(|_| {
+        let mut state = t.lock();
+        state.threads().release();
+        state.threads().ends_stand_in();
+        drop(state);
+        S::domain().lock().unpin();
+        Error::new(
+            abi::ERR_NO_MEM,
+            "the thread that makes progress while the program computes cannot be started",
+        )
+    })
+}
+
+/// Takes one [`need_progress`] back.
+pub fn release_progress<S: Progress>(t: &mut Token<S>) {
+    t.lock().threads().release();
+    S::domain().lock().unpin();
+}
+
+/// Runs `work`, which may block, on a thread of the library, and then `done` with its result and the locked state, where it
+/// completes the operation. Threads that wait are woken as after any completion. Items start in the order in which they
+/// come, some at the same time, and end in any. Not to be called with the state locked.
+///
+/// Neither function may call the program or wait for progress. The caller keeps what they refer to alive, the library
+/// initialised among it, until `done` has run.
+///
+/// # Errors
+/// `MPI_ERR_NO_MEM`: no thread can be started; neither function will run.
+pub fn run_apart<S: Progress, R>(
+    _t: &mut Token<S>,
+    work: impl FnOnce() -> R + Send + 'static,
+    done: impl FnOnce(&mut S, R) + Send + 'static,
+) -> Result<()> {
+    let work = move || {
+        let result = work();
+        let mut t = Token::<S>::of(Caller::Any);
+        let mut state = t.lock();
+        done(&mut state, result);
+        state.threads().changed();
+    };
+    S::domain()
+        .workers()
+        .add(Box::new(work))
+        .map_err(|_| Error::new(abi::ERR_NO_MEM, "the thread that makes calls which block cannot be started"))
+}
+
+/// Ends the library's threads, before it is finalized: whoever needed them needs them no more.
+pub fn end_outside<S: Progress>(t: &mut Token<S>) {
+    S::domain().workers().close();
+    while t.lock().threads().is_needed() {
+        release_progress(t);
+    }
+    // The helper was woken and ends.
+    while t.lock().threads().has_stand_in() {
+        std::thread::yield_now();
+    }
+}

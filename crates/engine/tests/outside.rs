@@ -1,0 +1,137 @@
+//! The engine's threads around a state that is a counter: what blocks is run apart and wakes who waits, and the helper makes
+//! progress while nobody else does.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use bell::Bell;
+use btl::Sleep;
+use engine::{Domain, How, Interest, Mode, News, Owner, Progress, Threads, Token, enter_any};
+use platform::waiter::Policy;
+
+#[derive(Default)]
+struct Counter {
+    threads: Threads<Interest>,
+    done: u32,
+    /// Of what others have published.
+    seen: u32,
+}
+
+static DOMAIN: Domain<Counter> = Domain::new();
+static PUBLISHED: AtomicU32 = AtomicU32::new(0);
+static SEEN: AtomicU32 = AtomicU32::new(0);
+
+fn bell() -> Bell {
+    static BELL: OnceLock<Bell> = OnceLock::new();
+    *BELL.get_or_init(|| {
+        let bell = Bell::of(Box::leak(Box::default()));
+        bell.doorbell().ask_for_fences();
+        bell
+    })
+}
+
+impl Owner for Counter {
+    fn domain() -> &'static Domain<Counter> {
+        &DOMAIN
+    }
+
+    fn create() -> Counter {
+        Counter::default()
+    }
+
+    fn news(&mut self) -> Option<News> {
+        self.threads.news(|_| true).map(|wakes| News { wakes, bell: bell() })
+    }
+}
+
+impl Progress for Counter {
+    fn threads(&mut self) -> &mut Threads<Interest> {
+        &mut self.threads
+    }
+
+    fn policy(&self) -> Policy {
+        Policy { spin: Duration::ZERO, yields: 0 }
+    }
+
+    fn progress(&mut self) -> bool {
+        let published = PUBLISHED.load(Ordering::Acquire);
+        let happened = std::mem::replace(&mut self.seen, published) != published;
+        if happened {
+            SEEN.store(published, Ordering::Release);
+            self.threads.changed();
+        }
+        happened
+    }
+
+    fn call_is_due(&self) -> bool {
+        false
+    }
+
+    fn call(_: &mut Token<Counter>) {}
+
+    fn wants_turn(&self) -> bool {
+        false
+    }
+
+    fn arm(&mut self) -> Option<Sleep> {
+        let doorbell = bell().doorbell();
+        let expected = doorbell.arm(platform::membarrier::barrier)?;
+        Some(Sleep::Word { address: doorbell.address(), expected })
+    }
+
+    fn disarm(&mut self) {
+        bell().doorbell().disarm();
+    }
+}
+
+fn publish(number: u32) {
+    PUBLISHED.store(number, Ordering::Release);
+    bell().ring();
+}
+
+/// What blocks ends while the program sleeps in a wait, by whichever of two ways it waits.
+fn works_apart(t: &mut Token<Counter>) {
+    let hows = [How::Active, How::Parked(Interest::Change)];
+    for (round, how) in (1..).zip(hows.into_iter().cycle().take(100)) {
+        for item in 0..8 {
+            let work = move || std::thread::sleep(Duration::from_micros(item * 20));
+            engine::run_apart(t, work, |state: &mut Counter, ()| state.done += 1).unwrap();
+        }
+        engine::wait(t, how, |state: &mut Counter| (state.done == round * 8).then_some(()));
+    }
+}
+
+/// The helper sees what comes while the program computes, and leaves alone what comes after it was released.
+fn is_helped(t: &mut Token<Counter>) {
+    for round in 1..=100 {
+        engine::need_progress(t).unwrap();
+        engine::need_progress(t).unwrap();
+        engine::release_progress(t);
+        publish(round);
+        while SEEN.load(Ordering::Acquire) != round {
+            std::thread::yield_now();
+        }
+        if round % 2 == 0 {
+            engine::release_progress(t);
+        } else {
+            engine::end_outside(t);
+            assert!(DOMAIN.is_plain(), "the lock is as before");
+        }
+    }
+    engine::end_outside(t);
+    publish(1000);
+    std::thread::sleep(Duration::from_millis(20));
+    assert_eq!(SEEN.load(Ordering::Acquire), 100);
+}
+
+/// One test, since there is one state.
+#[test]
+fn threads_of_the_library_work_while_the_program_is_elsewhere() {
+    // Creates the state.
+    enter_any::<Counter>();
+    DOMAIN.set_mode(Mode::Running, true);
+    let mut t = enter_any::<Counter>();
+    works_apart(&mut t);
+    is_helped(&mut t);
+}
