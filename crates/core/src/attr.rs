@@ -28,6 +28,8 @@ pub enum Object {
     Comm(abi::Comm),
     /// A datatype.
     Datatype(abi::Datatype),
+    /// A window.
+    Win(abi::Win),
 }
 
 impl Object {
@@ -35,6 +37,7 @@ impl Object {
         match self {
             Object::Comm(_) => Holder::Comm,
             Object::Datatype(_) => Holder::Datatype,
+            Object::Win(_) => Holder::Win,
         }
     }
 
@@ -42,6 +45,7 @@ impl Object {
         match self {
             Object::Comm(comm) => comm.0,
             Object::Datatype(datatype) => datatype.0,
+            Object::Win(win) => win.0,
         }
     }
 }
@@ -117,6 +121,7 @@ impl State {
         match object {
             Object::Comm(comm) => Ok(&mut self.comms.get_mut(comm)?.attributes),
             Object::Datatype(datatype) => self.types.attributes(datatype),
+            Object::Win(win) => Ok(&mut self.windows.get_mut(win)?.attributes),
         }
     }
 }
@@ -188,6 +193,12 @@ pub fn get(t: &mut Token, object: Object, keyval: i32, value: &mut Address, flag
         if let Some(found) = found {
             *value = found;
         }
+        return Ok(());
+    }
+    if let Object::Win(win) = object
+        && let Some(found) = crate::win::predefined_attribute(state.windows.get(win)?, keyval)
+    {
+        (*flag, *value) = (1, found);
         return Ok(());
     }
     state.attributes(object)?;

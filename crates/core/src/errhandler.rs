@@ -177,6 +177,25 @@ pub fn get_session(t: &mut Token, session: abi::Session, errhandler: &mut abi::E
     Ok(())
 }
 
+/// `MPI_Win_set_errhandler`
+pub fn set_win(t: &mut Token, win: abi::Win, errhandler: abi::Errhandler) -> Result<()> {
+    let mut state = t.lock();
+    state.windows.get(win)?;
+    let handler = state.errhandlers.resolve(errhandler, Target::Win)?;
+    let handler = state.errhandlers.acquire(handler);
+    let old = std::mem::replace(&mut state.windows.get_mut(win)?.errhandler, handler);
+    state.errhandlers.release(old);
+    Ok(())
+}
+
+/// `MPI_Win_get_errhandler`: a new reference, to be freed.
+pub fn get_win(t: &mut Token, win: abi::Win, errhandler: &mut abi::Errhandler) -> Result<()> {
+    let mut state = t.lock();
+    let handler = state.windows.get(win)?.errhandler;
+    *errhandler = handle_of(state.errhandlers.acquire(handler));
+    Ok(())
+}
+
 /// The handler that an object is made with; `MPI_ERRHANDLER_NULL` stands for the initial one.
 pub(crate) fn initial(t: &mut Token, errhandler: abi::Errhandler, target: Target) -> Result<Handler> {
     let mut state = t.lock();
@@ -248,7 +267,7 @@ fn find(token: &mut Token, on: On) -> (Handler, usize) {
     let own = match on {
         On::Comm(comm) => state.comm(comm).ok().map(|c| (c.errhandler, comm.0)),
         On::Session(session) => state.sessions.get(session).ok().map(|s| (s.errhandler, session.0)),
-        On::Win(_) => None,
+        On::Win(win) => state.windows.get(win).ok().map(|w| (w.errhandler, win.0)),
         On::File(file) => Some(crate::file::handler_of(&state, file)),
         On::SelfComm => None,
     };
@@ -264,6 +283,10 @@ fn fatal(mut token: Token, on: On, error: Error, function: &'static str) -> ! {
         On::Comm(comm) => match token.lock().comm(comm) {
             Ok(comm) if !comm.name.is_empty() => format!(" on communicator \"{}\"", comm.name),
             _ => String::new(),
+        },
+        On::Win(win) => match token.lock().windows.get(win) {
+            Ok(window) if !window.name.is_empty() => format!(" on window \"{}\"", window.name),
+            _ => " on a window".to_owned(),
         },
         _ => String::new(),
     };
@@ -287,6 +310,12 @@ fn exit_code(class: i32) -> i32 {
 /// `MPI_Comm_call_errhandler`: `Err` takes the road that every error takes.
 pub fn call_comm(t: &mut Token, comm: abi::Comm, code: i32) -> Result<()> {
     t.lock().comm(comm)?;
+    called(code)
+}
+
+/// `MPI_Win_call_errhandler`
+pub fn call_win(t: &mut Token, win: abi::Win, code: i32) -> Result<()> {
+    t.lock().windows.get(win)?;
     called(code)
 }
 

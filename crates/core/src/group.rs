@@ -36,7 +36,7 @@ impl Group {
     }
 
     /// Rank of each member, for translating many.
-    fn index(&self) -> HashMap<u32, i32> {
+    pub fn index(&self) -> HashMap<u32, i32> {
         self.peers.iter().enumerate().map(|(rank, &peer)| (peer, rank as i32)).collect()
     }
 

@@ -21,6 +21,8 @@ pub(crate) enum Kind {
     Errhandler = 6,
     Session = 7,
     Message = 8,
+    /// Its key is the context id of the window's own communicator.
+    Win = 9,
     File = 10,
 }
 

@@ -44,6 +44,7 @@ mod transport;
 mod turn;
 pub mod types;
 mod wait;
+pub mod win;
 
 pub use domain::{Attempt, Token, enter, enter_any};
 pub use errhandler::{On, Raised, raise};

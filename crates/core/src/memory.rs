@@ -6,6 +6,7 @@ use std::alloc::Layout;
 use abi::{Address, Error, Result};
 use datatype::Datatype;
 use mem::UserMem;
+use osc::{Element, Side};
 
 use crate::datatype::Items;
 
@@ -174,4 +175,54 @@ pub(crate) fn unpack_external(packed: UserMem, datatype: &Datatype, count: u64, 
     let (from, to) = (packed.address() as *const u8, buf.0 as *mut u8);
     // SAFETY: the caller of MPI vouches for both buffers, see `of_user`.
     unsafe { datatype::unpack_external(from, packed.len() as u64, datatype, count, to) }
+}
+
+/// The data of one side of a one-sided operation. At the target the address is one in its window, of which nothing is read or
+/// written before the bounds were checked.
+///
+/// # Errors
+/// `MPI_ERR_ARG` when the data does not fit 63 bits.
+pub(crate) fn side(items: &Items<'_>, buf: Address) -> Result<Side> {
+    // SAFETY: at the origin the caller of MPI vouches for the buffer, see `of_user`. At the target `Window::aim` gives out only
+    // what lies in the memory that the program has given or gets for the window, which it keeps until the window is freed.
+    unsafe { Side::new(items.datatype, items.count, buf.0) }
+}
+
+/// A copy of some bytes of a buffer or a window.
+pub(crate) fn read_at(memory: UserMem) -> Vec<u8> {
+    memory.as_bytes().to_vec()
+}
+
+/// Combines the elements of `target`, a run in mapped memory of a window, with those of `origin`, and fetches what they were.
+///
+/// # Errors
+/// As [`osc::accumulate`].
+pub(crate) fn combine_at(
+    element: &Element,
+    op: abi::Op,
+    target: UserMem,
+    origin: Option<UserMem>,
+    result: Option<UserMem>,
+) -> Result<()> {
+    assert!(element.is_atomic_at(target.address()), "an address that fits the elements");
+    let count = target.len() / element.size;
+    let from = origin.map_or(std::ptr::null(), |memory| memory.address() as *const u8);
+    let into = result.map(|memory| memory.address() as *mut u8);
+    // SAFETY: the target is mapped, and was checked to be of the window; the caller of MPI vouches for the other buffers. Only
+    // `MPI_NO_OP` comes without an origin.
+    unsafe { osc::accumulate(element, op, target.address(), from, into, count) }
+}
+
+/// Replaces the element of `target`, in mapped memory of a window, by `origin` if it is equal to `compare`; fetches what it was.
+pub(crate) fn compare_at(
+    element: &Element,
+    target: UserMem,
+    origin: UserMem,
+    compare: UserMem,
+    result: UserMem,
+) {
+    assert!(element.is_atomic_at(target.address()), "an address that fits the element");
+    let (from, with) = (origin.address() as *const u8, compare.address() as *const u8);
+    // SAFETY: as in `combine_at`.
+    unsafe { osc::compare_and_swap(element, target.address(), from, with, result.address() as *mut u8) };
 }

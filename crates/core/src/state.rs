@@ -53,6 +53,8 @@ pub struct State {
     pub(crate) sessions: Sessions,
     /// Open files.
     pub(crate) files: Files,
+    /// Windows by handle.
+    pub(crate) windows: crate::win::Windows,
     /// Messages matched by `MPI_Mprobe`, until received.
     pub(crate) messages: crate::probe::Messages,
     /// Buffers attached by the deprecated-free, process-wide calls.
@@ -116,6 +118,7 @@ impl State {
             keyvals: Keyvals::new(),
             sessions: Sessions::new(),
             files: Files::new(),
+            windows: Default::default(),
             messages: crate::probe::Messages::new(),
             buffer: BufferPool::default(),
             world: None,

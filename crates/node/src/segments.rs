@@ -88,6 +88,11 @@ impl SharedSegment {
         (index < self.memory.len() / 8).then(|| &self.memory.words(index + 1)[index])
     }
 
+    /// The first `count` words.
+    pub fn words(&self, count: usize) -> &[AtomicU64] {
+        &self.memory.words(HEAD / 8 + count)[HEAD / 8..]
+    }
+
     /// Bytes, a multiple of a page.
     pub fn len(&self) -> usize {
         self.memory.len() - HEAD

@@ -6,8 +6,9 @@
 
 use std::collections::BTreeSet;
 
-/// Largest id: one bit of a message's context tells the library's own messages from the program's.
-const MAX: u32 = (1 << 31) - 2;
+/// Largest id. One bit of a message's context tells the library's own messages from the program's; and the handle of a window has
+/// room for an id ([`crate::handle`]).
+const MAX: u32 = (1 << 26) - 2;
 /// Ids of `MPI_COMM_WORLD` and `MPI_COMM_SELF` lie below.
 const FIRST: u32 = 2;
 

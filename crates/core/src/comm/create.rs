@@ -336,6 +336,27 @@ pub(super) fn make_under(
     made
 }
 
+/// A communicator of the library's own with the processes of `comm`, and its context id. It has no area, and tools do not see it.
+pub(crate) fn inner(t: &mut Token, comm: abi::Comm) -> Result<(abi::Comm, u32)> {
+    let id = agree(t, comm, 1)?;
+    let mut state = t.lock();
+    let (group, rank) = state.comm(comm).map(|comm| (comm.group.clone(), comm.rank))?;
+    let inner = state.comms.add(Comm::new(id, group, rank, Handler::Return));
+    if inner.is_err() {
+        state.contexts.release(id, 1);
+    }
+    Ok((inner?, id))
+}
+
+/// Frees what [`inner`] has made.
+pub(crate) fn free_inner(t: &mut Token, inner: abi::Comm) {
+    let mut state = t.lock();
+    if let Some(comm) = state.comms.remove(inner) {
+        crate::coll::forget_notes(&mut state, comm.context);
+        state.contexts.release(comm.context >> 1, 1);
+    }
+}
+
 /// Puts a new communicator into the table and gives it an area if it can have one; as [`crate::coll::share_area`], to be
 /// called by all its processes.
 pub(super) fn open(t: &mut Token, comm: Comm, of: Option<abi::Comm>) -> Result<abi::Comm> {

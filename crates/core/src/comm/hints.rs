@@ -17,7 +17,7 @@ const ASSERTIONS: [&str; 5] = [
 /// The kinds of memory that may be used: the answer to what was asked for.
 pub(crate) const KINDS: &str = "mpi_memory_alloc_kinds";
 /// The promise to use no other kinds.
-const ONLY_KINDS: &str = "mpi_assert_memory_alloc_kinds";
+pub(crate) const ONLY_KINDS: &str = "mpi_assert_memory_alloc_kinds";
 /// How memory of MPI may have been allocated.
 const RESTRICTORS: [&str; 3] = ["alloc_mem", "win_allocate", "win_allocate_shared"];
 
@@ -28,7 +28,7 @@ pub(crate) fn take(into: &mut Info, hints: &Info) {
             into.set(name, value);
         }
     }
-    if let Some(kinds) = hints.get(ONLY_KINDS).filter(|kinds| kinds.split(',').all(is_known)) {
+    if let Some(kinds) = hints.get(ONLY_KINDS).filter(|kinds| are_known_kinds(kinds)) {
         into.set(ONLY_KINDS, kinds);
     }
 }
@@ -62,6 +62,11 @@ pub(crate) fn kinds_for(requested: Option<&str>) -> String {
         }
     }
     kinds.join(",")
+}
+
+/// Whether all kinds of memory of a list are known.
+pub(crate) fn are_known_kinds(list: &str) -> bool {
+    list.split(',').all(is_known)
 }
 
 fn is_known(kind: &str) -> bool {

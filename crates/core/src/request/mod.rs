@@ -30,12 +30,16 @@ pub(crate) const SENT: abi::Request = RequestKey::Operation(0).handle();
 /// The handle of a receive from `MPI_PROC_NULL`.
 pub(crate) const RECEIVED_NOTHING: abi::Request = RequestKey::Operation(1).handle();
 
-/// The store of requests, with the two immediate ones at their keys.
+/// The handle of a one-sided operation that was over when its call returned.
+pub(crate) const ACCESSED: abi::Request = RequestKey::Operation(2).handle();
+
+/// The store of requests, with the immediate ones at their keys.
 pub(crate) fn requests() -> Requests<State> {
     let mut requests = Requests::new();
-    for status in [Status::EMPTY, Status::PROC_NULL] {
+    let immediate = [(Status::EMPTY, true), (Status::PROC_NULL, true), (Status::EMPTY, false)];
+    for (status, may_be_cancelled) in immediate {
         // An empty store has room.
-        let _ = requests.add(Immediate(status));
+        let _ = requests.add(Immediate { status, may_be_cancelled });
     }
     requests
 }

@@ -1,0 +1,96 @@
+//! Which memory an operation means, and whether it may: all that is wrong with it is found out at the origin.
+
+use std::sync::Arc;
+
+use abi::{Address, Count, Datatype, Error, Result};
+use node::{Node, Process};
+use osc::Side;
+
+use super::Window;
+use crate::datatype::Types;
+use crate::memory::side;
+
+/// The target of an operation as a call names it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Aim {
+    pub rank: i32,
+    pub disp: abi::Aint,
+    pub count: Count,
+    pub datatype: Datatype,
+    /// The call returns a request, so the epoch has to be one of a lock.
+    pub request: bool,
+}
+
+/// Where the memory of a target is.
+pub(super) enum Reach {
+    /// In this process: its own, or mapped.
+    Here,
+    /// In another process of the node, for the system to copy.
+    Direct(Arc<Node>, Process),
+}
+
+/// What is said if the target's memory does not hold the data.
+const RANGE: Error =
+    Error::new(abi::ERR_RMA_RANGE, "the operation reaches beyond the memory that the target exposes");
+
+/// An address for data that is not looked at.
+const SOMEWHERE: Address = Address(64);
+
+impl Window {
+    /// The rank that an operation means and the data at its target, checked; `None`: there is nothing to do, since the target is
+    /// `MPI_PROC_NULL`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RANK`, `MPI_ERR_RMA_SYNC`, `MPI_ERR_COUNT`, `MPI_ERR_TYPE`, `MPI_ERR_DISP`, `MPI_ERR_RMA_RANGE`.
+    pub(super) fn aim(&mut self, types: &Types, aim: &Aim) -> Result<Option<(u32, Side)>> {
+        if aim.rank == abi::PROC_NULL {
+            return Ok(None);
+        }
+        let rank = self.check_rank(aim.rank)?;
+        if aim.request {
+            self.epochs.passive(rank)?;
+        }
+        self.epochs.access(rank)?;
+        let items = types.items(SOMEWHERE, aim.count, aim.datatype)?;
+        let target = self.targets[rank as usize];
+        if self.facts.flavor == abi::WIN_FLAVOR_DYNAMIC {
+            let data = side(&items, Address(aim.disp as usize))?;
+            self.check_regions(rank, &data)?;
+            return Ok(Some((rank, data)));
+        }
+        let disp = u64::try_from(aim.disp)
+            .map_err(|_| Error::new(abi::ERR_DISP, "the target displacement is negative"))?;
+        let start = disp.checked_mul(target.unit).ok_or(RANGE)?;
+        let base = target.base.wrapping_add(start as usize);
+        let data = side(&items, Address(base))?;
+        if !data.is_empty() {
+            let (lowest, span) = data.span();
+            // The displacement of the lowest byte, as the datatype has it: exact, since it fits 64 bits.
+            let first = i128::from(start) + i128::from(lowest.wrapping_sub(base) as i64);
+            if first < 0 || first + i128::from(span) > i128::from(target.size) {
+                return Err(RANGE);
+            }
+        }
+        Ok(Some((rank, data)))
+    }
+
+    /// Where the memory of a rank is.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_RANGE` if the system does not let this process reach it any more.
+    pub(super) fn reach(&self, rank: u32) -> Result<Reach> {
+        if self.mapped || rank == self.rank {
+            return Ok(Reach::Here);
+        }
+        let peer = btl::Peer(self.group.members()[rank as usize]);
+        let found = self.node.as_ref().and_then(|node| {
+            let process = node.place_of(peer).and_then(|place| node.reach(place))?;
+            Some(Reach::Direct(node.clone(), process))
+        });
+        found.ok_or(Error::new(abi::ERR_RMA_RANGE, "the memory of the target cannot be reached any more"))
+    }
+}
+
+/// What is said if the two sides do not fit together.
+pub(super) const UNEQUAL: Error =
+    Error::new(abi::ERR_TYPE, "the data at the origin and at the target differ in length");

@@ -1,0 +1,392 @@
+//! Accumulates (MPI-5.0 sections 12.3.3 and 12.3.4).
+//!
+//! ```text
+//!   elements of 1, 2, 4, 8 bytes at a fitting address, in memory that is mapped     atomic operations of the processor
+//!   all others                                                                      on a copy, under the target's lock
+//! ```
+//! Type and address alone decide, so that all processes combine one location the same way, the target itself included.
+
+use abi::{Address, Aint, Count, Datatype, Error, Op, Result};
+use osc::{Direct, Element, Side, View};
+
+use super::Window;
+use super::access::{Aim, Reach, UNEQUAL};
+use crate::domain::Token;
+use crate::memory::{combine_at, compare_at, read_at, side};
+use crate::request::ACCESSED;
+use crate::state::State;
+
+/// A buffer argument.
+type Buffer = (Address, Count, Datatype);
+
+/// `MPI_Accumulate`
+pub fn accumulate(
+    t: &mut Token,
+    origin: Address,
+    origin_count: Count,
+    origin_type: Datatype,
+    rank: i32,
+    disp: Aint,
+    count: Count,
+    datatype: Datatype,
+    op: Op,
+    win: abi::Win,
+) -> Result<()> {
+    let aim = Aim { rank, disp, count, datatype, request: false };
+    combine(t, (origin, origin_count, origin_type), None, &aim, op, win)
+}
+
+/// `MPI_Raccumulate`
+pub fn raccumulate(
+    t: &mut Token,
+    origin: Address,
+    origin_count: Count,
+    origin_type: Datatype,
+    rank: i32,
+    disp: Aint,
+    count: Count,
+    datatype: Datatype,
+    op: Op,
+    win: abi::Win,
+    request: &mut abi::Request,
+) -> Result<()> {
+    let aim = Aim { rank, disp, count, datatype, request: true };
+    combine(t, (origin, origin_count, origin_type), None, &aim, op, win)?;
+    *request = ACCESSED;
+    Ok(())
+}
+
+/// `MPI_Get_accumulate`
+pub fn get_accumulate(
+    t: &mut Token,
+    origin: Address,
+    origin_count: Count,
+    origin_type: Datatype,
+    result: Address,
+    result_count: Count,
+    result_type: Datatype,
+    rank: i32,
+    disp: Aint,
+    count: Count,
+    datatype: Datatype,
+    op: Op,
+    win: abi::Win,
+) -> Result<()> {
+    let aim = Aim { rank, disp, count, datatype, request: false };
+    let result = Some((result, result_count, result_type));
+    combine(t, (origin, origin_count, origin_type), result, &aim, op, win)
+}
+
+/// `MPI_Rget_accumulate`
+pub fn rget_accumulate(
+    t: &mut Token,
+    origin: Address,
+    origin_count: Count,
+    origin_type: Datatype,
+    result: Address,
+    result_count: Count,
+    result_type: Datatype,
+    rank: i32,
+    disp: Aint,
+    count: Count,
+    datatype: Datatype,
+    op: Op,
+    win: abi::Win,
+    request: &mut abi::Request,
+) -> Result<()> {
+    let aim = Aim { rank, disp, count, datatype, request: true };
+    let result = Some((result, result_count, result_type));
+    combine(t, (origin, origin_count, origin_type), result, &aim, op, win)?;
+    *request = ACCESSED;
+    Ok(())
+}
+
+/// `MPI_Fetch_and_op`: one element of a predefined type.
+pub fn fetch_and_op(
+    t: &mut Token,
+    origin: Address,
+    result: Address,
+    datatype: Datatype,
+    rank: i32,
+    disp: Aint,
+    op: Op,
+    win: abi::Win,
+) -> Result<()> {
+    if !t.lock().types.get(datatype)?.is_predefined() {
+        return Err(Error::new(abi::ERR_TYPE, "the datatype is not a predefined one"));
+    }
+    let aim = Aim { rank, disp, count: 1, datatype, request: false };
+    combine(t, (origin, 1, datatype), Some((result, 1, datatype)), &aim, op, win)
+}
+
+fn combine(
+    t: &mut Token,
+    origin: Buffer,
+    result: Option<Buffer>,
+    aim: &Aim,
+    op: Op,
+    win: abi::Win,
+) -> Result<()> {
+    let mut guard = t.lock();
+    let State { types, windows, .. } = &mut *guard;
+    let window = windows.get_mut(win)?;
+    check_op(op, result.is_some())?;
+    let Some((rank, target)) = window.aim(types, aim)? else { return Ok(()) };
+    let side_of = |(address, count, datatype): Buffer| side(&types.items(address, count, datatype)?, address);
+    // The origin of MPI_NO_OP is not looked at.
+    let origin = if op == abi::NO_OP { None } else { Some(side_of(origin)?) };
+    let result = result.map(side_of).transpose()?;
+    let unequal = |side: &Option<Side>| side.as_ref().is_some_and(|side| side.len() != target.len());
+    if unequal(&origin) || unequal(&result) {
+        return Err(UNEQUAL);
+    }
+    if target.is_empty() {
+        return Ok(());
+    }
+    let element = Element::of(types.get(aim.datatype)?)?;
+    element.kernel(op)?;
+    Combination { window, rank, element, op, target }.run(origin, result)
+}
+
+/// # Errors
+/// `MPI_ERR_OP`
+fn check_op(op: Op, fetches: bool) -> Result<()> {
+    if !op::is_predefined(op) {
+        return Err(Error::new(abi::ERR_OP, "an accumulate takes predefined operations only"));
+    }
+    if op == abi::NO_OP && !fetches {
+        return Err(Error::new(abi::ERR_OP, "MPI_NO_OP is for accumulates that fetch"));
+    }
+    Ok(())
+}
+
+/// An accumulate whose arguments are right.
+struct Combination<'a> {
+    window: &'a Window,
+    rank: u32,
+    element: Element,
+    op: Op,
+    target: Side,
+}
+
+/// Bytes that are combined under a lock at a time.
+const PIECE: usize = 64 << 10;
+
+impl Combination<'_> {
+    fn run(mut self, origin: Option<Side>, result: Option<Side>) -> Result<()> {
+        let incoming = origin.map(Contiguous::from);
+        let mut fetched = result.map(Results::new);
+        let reach = self.window.reach(self.rank)?;
+        let is_word = self.element.dense && matches!(self.element.size, 1 | 2 | 4 | 8);
+        if self.window.mapped && is_word {
+            self.by_element(incoming.as_ref(), fetched.as_mut())?;
+        } else {
+            self.by_piece(&reach, incoming.as_ref(), fetched.as_mut())?;
+        }
+        if let Some(fetched) = fetched {
+            fetched.deliver();
+        }
+        Ok(())
+    }
+
+    /// By atomic operations, run by run.
+    fn by_element(&self, incoming: Option<&Contiguous>, mut fetched: Option<&mut Results>) -> Result<()> {
+        let (mut position, mut outcome) = (0, Ok(()));
+        self.target.runs(|run| {
+            let from = incoming.map(|incoming| incoming.memory().part(position, run.len()));
+            let into = fetched.as_mut().map(|fetched| fetched.memory().part(position, run.len()));
+            outcome = if self.element.is_atomic_at(run.address()) {
+                combine_at(&self.element, self.op, run, from, into)
+            } else {
+                self.locked(|| {
+                    let mut present = read_at(run);
+                    if let Some(into) = into {
+                        into.write(mem::PeerBytes::of(&present));
+                    }
+                    if let Some(from) = from {
+                        osc::combine(&self.element, self.op, &mut present, &read_at(from))?;
+                        run.write(mem::PeerBytes::of(&present));
+                    }
+                    Ok(())
+                })
+            };
+            position += run.len();
+            outcome.is_ok()
+        });
+        outcome
+    }
+
+    /// On copies under the target's lock.
+    fn by_piece(
+        &mut self,
+        reach: &Reach,
+        incoming: Option<&Contiguous>,
+        mut fetched: Option<&mut Results>,
+    ) -> Result<()> {
+        let size = PIECE / self.element.size * self.element.size;
+        let len = self.target.len();
+        for position in (0..len).step_by(size) {
+            let part = (position as usize, (len - position).min(size as u64) as usize);
+            let mut present = vec![0u8; part.1];
+            let from = incoming.map(|incoming| read_at(incoming.memory().part(part.0, part.1)));
+            let (window, rank) = (self.window, self.rank);
+            locked(window.control.view(), rank, || {
+                read(reach, &mut self.target, position, &mut present)?;
+                if let Some(fetched) = fetched.as_mut() {
+                    fetched.memory().part(part.0, part.1).write(mem::PeerBytes::of(&present));
+                }
+                if let Some(from) = &from {
+                    osc::combine(&self.element, self.op, &mut present, from)?;
+                    write(reach, &mut self.target, position, &mut present)?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn locked<R>(&self, work: impl FnOnce() -> R) -> R {
+        locked(self.window.control.view(), self.rank, work)
+    }
+}
+
+/// Runs `work` while no other process combines elements of the rank's memory under its lock.
+fn locked<R>(view: View<'_>, rank: u32, work: impl FnOnce() -> R) -> R {
+    let sleep = |word: &std::sync::atomic::AtomicU64, value: u64| {
+        // The lower half of a little-endian word, which is all that ever changes.
+        platform::futex::wait(word.as_ptr() as usize, value as u32);
+    };
+    let _locked = view.lock_elements(rank, sleep, |word| platform::futex::wake(word.as_ptr() as usize, 1));
+    work()
+}
+
+fn read(reach: &Reach, target: &mut Side, position: u64, bytes: &mut [u8]) -> Result<()> {
+    match reach {
+        Reach::Here => {
+            target.read(position, bytes);
+            Ok(())
+        }
+        Reach::Direct(node, process) => Direct { node, process: *process }.read_part(target, position, bytes),
+    }
+}
+
+fn write(reach: &Reach, target: &mut Side, position: u64, bytes: &mut [u8]) -> Result<()> {
+    match reach {
+        Reach::Here => {
+            target.write(position, bytes);
+            Ok(())
+        }
+        Reach::Direct(node, process) => {
+            Direct { node, process: *process }.write_part(target, position, bytes)
+        }
+    }
+}
+
+/// The data of an origin in one run: the program's, or a copy.
+enum Contiguous {
+    Users(mem::UserMem),
+    Copy(Vec<u8>),
+}
+
+impl From<Side> for Contiguous {
+    fn from(mut side: Side) -> Contiguous {
+        if let Side::Run(memory) = side {
+            return Contiguous::Users(memory);
+        }
+        let mut copy = vec![0; side.len() as usize];
+        side.read(0, &mut copy);
+        Contiguous::Copy(copy)
+    }
+}
+
+impl Contiguous {
+    fn memory(&self) -> mem::UserMem {
+        match self {
+            Contiguous::Users(memory) => *memory,
+            Contiguous::Copy(copy) => crate::memory::of_vec(copy),
+        }
+    }
+}
+
+/// Where fetched data goes, and a copy where that is not one run.
+struct Results {
+    side: Side,
+    copy: Vec<u8>,
+}
+
+impl Results {
+    fn new(side: Side) -> Results {
+        let bytes = if matches!(side, Side::Run(_)) { 0 } else { side.len() as usize };
+        Results { side, copy: vec![0; bytes] }
+    }
+
+    fn memory(&mut self) -> mem::UserMem {
+        match self.side {
+            Side::Run(memory) => memory,
+            Side::Typed(_) => crate::memory::of_vec_mut(&mut self.copy),
+        }
+    }
+
+    fn deliver(mut self) {
+        if let Side::Typed(_) = self.side {
+            self.side.write(0, &self.copy);
+        }
+    }
+}
+
+/// `MPI_Compare_and_swap`: one element of an integer, a logical or a byte type.
+pub fn compare_and_swap(
+    t: &mut Token,
+    origin: Address,
+    compare: Address,
+    result: Address,
+    datatype: Datatype,
+    rank: i32,
+    disp: Aint,
+    win: abi::Win,
+) -> Result<()> {
+    let mut guard = t.lock();
+    let State { types, windows, .. } = &mut *guard;
+    let window = windows.get_mut(win)?;
+    let element = comparable(types.get(datatype)?)?;
+    let aim = Aim { rank, disp, count: 1, datatype, request: false };
+    let Some((rank, mut target)) = window.aim(types, &aim)? else { return Ok(()) };
+    let run = |address: Address| match side(&types.items(address, 1, datatype)?, address)? {
+        Side::Run(memory) => Ok(memory),
+        Side::Typed(_) => Err(NOT_COMPARABLE),
+    };
+    let (origin, compare, result) = (run(origin)?, run(compare)?, run(result)?);
+    if let (Side::Run(place), true) = (&target, window.mapped)
+        && element.is_atomic_at(place.address())
+    {
+        compare_at(&element, *place, origin, compare, result);
+        return Ok(());
+    }
+    let reach = window.reach(rank)?;
+    let (origin, compare) = (read_at(origin), read_at(compare));
+    let mut present = vec![0u8; element.size];
+    locked(window.control.view(), rank, || {
+        read(&reach, &mut target, 0, &mut present)?;
+        result.write(mem::PeerBytes::of(&present));
+        if osc::compare(&mut present, &origin, &compare) {
+            write(&reach, &mut target, 0, &mut present)?;
+        }
+        Ok(())
+    })
+}
+
+const NOT_COMPARABLE: Error =
+    Error::new(abi::ERR_TYPE, "the datatype is no predefined integer, logical or byte type");
+
+/// # Errors
+/// `MPI_ERR_TYPE`
+fn comparable(datatype: &datatype::Datatype) -> Result<Element> {
+    use datatype::Kind;
+    let kind = datatype.basic().map(datatype::Basic::kind).ok_or(NOT_COMPARABLE)?;
+    match kind {
+        Kind::Signed | Kind::Unsigned | Kind::Logical | Kind::Bytes | Kind::Character => {
+            Element::of(datatype)
+        }
+        _ => Err(NOT_COMPARABLE),
+    }
+}

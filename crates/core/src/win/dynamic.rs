@@ -1,0 +1,59 @@
+//! Memory attached to dynamic windows (MPI-5.0 section 12.2.4).
+
+use abi::{Address, Aint, Error, Result};
+use osc::{Direct, Regions, Side};
+
+use super::Window;
+use super::access::Reach;
+use crate::domain::Token;
+
+const RANGE: Error =
+    Error::new(abi::ERR_RMA_RANGE, "the operation reaches memory that the target has not attached");
+
+/// `MPI_Win_attach`
+pub fn attach(t: &mut Token, win: abi::Win, base: Address, size: Aint) -> Result<()> {
+    let size = u64::try_from(size).map_err(|_| Error::new(abi::ERR_SIZE, "the size is negative"))?;
+    change(t, win, |regions| regions.attach(base.0 as u64, size))
+}
+
+/// `MPI_Win_detach`
+pub fn detach(t: &mut Token, win: abi::Win, base: Address) -> Result<()> {
+    change(t, win, |regions| regions.detach(base.0 as u64))
+}
+
+fn change(t: &mut Token, win: abi::Win, change: impl FnOnce(&mut Regions) -> Result<()>) -> Result<()> {
+    let mut state = t.lock();
+    let window = state.windows.get_mut(win)?;
+    let rank = window.rank;
+    let Window { regions, control, .. } = window;
+    let not_dynamic = Error::new(abi::ERR_RMA_FLAVOR, "only dynamic windows have memory attached");
+    let regions = regions.get_mut(rank as usize).ok_or(not_dynamic)?;
+    regions.conceal(control.view(), rank);
+    let changed = change(regions);
+    regions.publish(control.view(), rank);
+    changed
+}
+
+impl Window {
+    /// Whether all of the data is attached at its target.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_RANGE`
+    pub(super) fn check_regions(&mut self, rank: u32, data: &Side) -> Result<()> {
+        if rank != self.rank {
+            let reach = self.reach(rank)?;
+            let Window { regions, control, .. } = self;
+            let Reach::Direct(node, process) = reach else { return Err(RANGE) };
+            let direct = Direct { node: &node, process };
+            while !regions[rank as usize]
+                .refresh(control.view(), rank, |address, words| direct.read_words(address, words))?
+            {
+                // The target changes its regions, which takes it no longer than a few stores.
+                std::thread::yield_now();
+            }
+        }
+        let regions = &self.regions[rank as usize];
+        let covered = data.runs(|run| regions.cover(run.address() as u64, run.len() as u64));
+        if covered || data.is_empty() { Ok(()) } else { Err(RANGE) }
+    }
+}

@@ -1,0 +1,100 @@
+//! Hints of windows (MPI-5.0 section 12.2.1).
+
+use crate::comm::hints::{KINDS, ONLY_KINDS, are_known_kinds};
+use crate::info::Info;
+
+/// Hints that are true or false, and what they are if nobody gives them.
+const FLAGS: [&str; 4] = ["no_locks", "same_size", "same_disp_unit", "alloc_shared_noncontig"];
+const ORDERING: &str = "accumulate_ordering";
+const ORDERS: [&str; 4] = ["rar", "raw", "war", "waw"];
+const OPERATIONS: &str = "accumulate_ops";
+const GRANULARITY: &str = "mpi_accumulate_granularity";
+const ALIGNMENT: &str = "mpi_minimum_memory_alignment";
+
+/// In [`flags`]: the memory of a shared window need not be contiguous.
+pub(super) const NONCONTIGUOUS: u64 = 1;
+
+/// Largest alignment in bytes that memory has which all processes map: a page.
+const LARGEST_ALIGNMENT: u64 = 4096;
+
+/// Those of `hints` that creation must know of, for all processes.
+pub(super) fn flags(hints: &Info) -> u64 {
+    if hints.get("alloc_shared_noncontig") == Some("true") { NONCONTIGUOUS } else { 0 }
+}
+
+/// Takes those of `hints` that are known and make sense.
+pub(super) fn take(into: &mut Info, hints: &Info) {
+    for name in FLAGS {
+        if let Some(value @ ("true" | "false")) = hints.get(name) {
+            into.set(name, value);
+        }
+    }
+    if let Some(order) = hints.get(ORDERING) {
+        let orders: Vec<&str> = order.split(',').map(str::trim).collect();
+        if orders == ["none"] || orders.iter().all(|order| ORDERS.contains(order)) {
+            into.set(ORDERING, &orders.join(","));
+        }
+    }
+    if let Some(value @ ("same_op" | "same_op_no_op")) = hints.get(OPERATIONS) {
+        into.set(OPERATIONS, value);
+    }
+    if let Some(bytes) = hints.get(GRANULARITY).and_then(|text| text.trim().parse::<u64>().ok()) {
+        into.set(GRANULARITY, &bytes.to_string());
+    }
+    let alignment = hints.get(ALIGNMENT).and_then(|text| text.trim().parse::<u64>().ok());
+    if let Some(bytes) = alignment.filter(|bytes| bytes.is_power_of_two() && *bytes <= LARGEST_ALIGNMENT) {
+        into.set(ALIGNMENT, &bytes.to_string());
+    }
+    if let Some(kinds) = hints.get(ONLY_KINDS).filter(|kinds| are_known_kinds(kinds)) {
+        into.set(ONLY_KINDS, kinds);
+    }
+}
+
+/// Those of `hints` that are known and make sense.
+pub(super) fn known(hints: &Info) -> Info {
+    let mut known = Info::default();
+    take(&mut known, hints);
+    known
+}
+
+/// All hints in force, with those that were never given. `flavor` decides what the memory's alignment is.
+pub(super) fn in_force(own: &Info, kinds: &str, flavor: i32) -> Info {
+    let mut all = Info::default();
+    for name in FLAGS {
+        all.set(name, "false");
+    }
+    all.set(ORDERING, &ORDERS.join(","));
+    all.set(OPERATIONS, "same_op_no_op");
+    all.set(GRANULARITY, "0");
+    if matches!(flavor, abi::WIN_FLAVOR_ALLOCATE | abi::WIN_FLAVOR_SHARED) {
+        all.set(ALIGNMENT, &LARGEST_ALIGNMENT.to_string());
+    }
+    all.merge(own);
+    all.set(KINDS, kinds);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(entries: &[(&str, &str)]) -> Info {
+        entries.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
+    }
+
+    #[test]
+    fn a_hint_without_sense_keeps_its_old_value() {
+        let mut hints = info(&[("accumulate_ordering", "none")]);
+        take(
+            &mut hints,
+            &info(&[("accumulate_ordering", "rar,sometimes"), ("no_locks", "perhaps"), ("other", "1")]),
+        );
+        assert_eq!(hints, info(&[("accumulate_ordering", "none")]));
+        take(&mut hints, &info(&[("accumulate_ordering", "rar, waw"), ("no_locks", "true")]));
+        let shown = in_force(&hints, "system,mpi", abi::WIN_FLAVOR_CREATE);
+        assert_eq!(shown.get("accumulate_ordering"), Some("rar,waw"));
+        assert_eq!(shown.get("no_locks"), Some("true"));
+        assert_eq!(shown.get("accumulate_ops"), Some("same_op_no_op"));
+        assert_eq!(shown.get("same_size"), Some("false"));
+    }
+}

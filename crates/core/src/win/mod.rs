@@ -1,0 +1,164 @@
+//! Windows (MPI-5.0 chapter 12): the table, and what a window is.
+//!
+//! ```text
+//!   create   the processes agree on a handle, exchange sizes and map one segment      (create.rs, hints.rs)
+//!   sync     fence, post and start, locks, flush                                      (sync.rs, locks.rs)
+//!   access   which memory an operation means, checked at the origin                   (access.rs)
+//!   move     put and get                       combine   accumulates                  (movement.rs, combine.rs)
+//! ```
+//! What needs no handle and no waiting is the crate `osc`. On a node every operation is done when its call returns: it copies from
+//! and to memory that both processes map, or has the kernel copy. So a flush is a fence instruction.
+
+mod access;
+mod combine;
+mod create;
+mod dynamic;
+mod hints;
+mod locks;
+mod movement;
+mod query;
+mod sync;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use abi::{Error, Result};
+use node::Node;
+use osc::{Announced, Control, Epochs, Exposure, Regions};
+use shm::doorbell::Doorbell;
+
+use crate::attr::Attributes;
+use crate::errhandler::Handler;
+use crate::group::Group;
+use crate::handle::{self, Kind};
+
+pub use combine::{accumulate, compare_and_swap, fetch_and_op, get_accumulate, raccumulate, rget_accumulate};
+pub use create::{allocate, allocate_shared, create, create_dynamic, free};
+pub use dynamic::{attach, detach};
+pub use locks::{lock, lock_all, unlock, unlock_all};
+pub use movement::{get, put, rget, rput};
+pub(crate) use query::predefined_attribute;
+pub use query::{get_group, get_info, get_name, set_info, set_name, shared_query};
+pub use sync::{
+    complete, fence, flush, flush_all, flush_local, flush_local_all, post, start, sync, test, wait,
+};
+
+/// A window, as one of its processes has it.
+pub(crate) struct Window {
+    /// The library's own communicator of the processes of the window.
+    pub comm: abi::Comm,
+    pub group: Arc<Group>,
+    /// This process's rank.
+    pub rank: u32,
+    pub facts: Box<Facts>,
+    pub node: Option<Arc<Node>>,
+    /// The words that the processes share, and the memory of the window where the library has made it.
+    pub control: Arc<Control>,
+    /// What each rank sleeps on.
+    pub doorbells: Arc<[Option<&'static Doorbell>]>,
+    pub targets: Box<[Target]>,
+    /// Whether this process maps the memory of all ranks.
+    pub mapped: bool,
+    pub epochs: Epochs,
+    pub exposure: Exposure,
+    pub announced: Announced,
+    /// Regions by rank, of a dynamic window.
+    pub regions: Box<[Regions]>,
+    pub errhandler: Handler,
+    pub attributes: Attributes,
+    pub name: String,
+    pub info: crate::info::Info,
+}
+
+/// The memory of a rank.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    /// Its address: in this process if the memory is mapped or its own, else in the target.
+    pub base: usize,
+    /// Bytes.
+    pub size: u64,
+    /// Bytes of a displacement.
+    pub unit: u64,
+}
+
+/// What the predefined attributes of a window point to (MPI-5.0 section 12.2.6).
+#[derive(Debug)]
+pub(crate) struct Facts {
+    pub base: usize,
+    pub size: abi::Aint,
+    pub disp_unit: i32,
+    pub flavor: i32,
+    pub model: i32,
+}
+
+impl Window {
+    /// Wakes a rank that sleeps; to be called after a change that it may wait for.
+    pub fn ring(&self, rank: u32) {
+        ring(&self.doorbells, rank);
+    }
+
+    pub fn ranks(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// # Errors
+    /// `MPI_ERR_RANK`
+    pub fn check_rank(&self, rank: i32) -> Result<u32> {
+        let found = u32::try_from(rank).ok().filter(|&rank| (rank as usize) < self.ranks());
+        found.ok_or(Error::new(abi::ERR_RANK, "the window has no such rank"))
+    }
+}
+
+/// As [`Window::ring`].
+pub(crate) fn ring(doorbells: &[Option<&'static Doorbell>], rank: u32) {
+    if let Some(Some(doorbell)) = doorbells.get(rank as usize) {
+        node::ring(doorbell);
+    }
+}
+
+/// All windows, by the number in their handle, which all processes of a window agree on.
+#[derive(Default)]
+pub(crate) struct Windows {
+    table: HashMap<u32, Box<Window>>,
+    /// Locks of any window that this process holds.
+    pub held: usize,
+}
+
+const BAD: Error = Error::new(abi::ERR_WIN, "the handle names no window (never created, or freed)");
+
+impl Windows {
+    /// # Errors
+    /// `MPI_ERR_WIN`
+    #[inline]
+    pub fn get(&self, win: abi::Win) -> Result<&Window> {
+        let window = handle::key(Kind::Win, win.0).and_then(|key| self.table.get(&key));
+        window.map(Box::as_ref).ok_or(BAD)
+    }
+
+    /// # Errors
+    /// As [`Windows::get`].
+    #[inline]
+    pub fn get_mut(&mut self, win: abi::Win) -> Result<&mut Window> {
+        let window = handle::key(Kind::Win, win.0).and_then(|key| self.table.get_mut(&key));
+        window.map(Box::as_mut).ok_or(BAD)
+    }
+
+    fn add(&mut self, key: u32, window: Window) {
+        self.table.insert(key, Box::new(window));
+    }
+
+    fn remove(&mut self, win: abi::Win) -> Option<Box<Window>> {
+        self.table.remove(&handle::key(Kind::Win, win.0)?)
+    }
+}
+
+/// Whether `assert` has only bits of `known`.
+///
+/// # Errors
+/// `MPI_ERR_ASSERT`
+fn check_assert(assert: i32, known: i32) -> Result<()> {
+    if assert & !known == 0 {
+        return Ok(());
+    }
+    Err(Error::new(abi::ERR_ASSERT, "the call does not know this assertion"))
+}

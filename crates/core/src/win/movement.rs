@@ -1,0 +1,114 @@
+//! Put and get (MPI-5.0 sections 12.3.1, 12.3.2 and 12.3.5).
+
+use abi::{Address, Aint, Count, Datatype, Result};
+use osc::Direct;
+
+use super::access::{Aim, Reach, UNEQUAL};
+use crate::domain::Token;
+use crate::memory::side;
+use crate::request::ACCESSED;
+use crate::state::State;
+
+/// Which way data goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Put,
+    Get,
+}
+
+/// `MPI_Put`
+pub fn put(
+    t: &mut Token,
+    origin: Address,
+    origin_count: Count,
+    origin_type: Datatype,
+    rank: i32,
+    disp: Aint,
+    count: Count,
+    datatype: Datatype,
+    win: abi::Win,
+) -> Result<()> {
+    let aim = Aim { rank, disp, count, datatype, request: false };
+    copy(t, Way::Put, (origin, origin_count, origin_type), &aim, win)
+}
+
+/// `MPI_Get`
+pub fn get(
+    t: &mut Token,
+    origin: Address,
+    origin_count: Count,
+    origin_type: Datatype,
+    rank: i32,
+    disp: Aint,
+    count: Count,
+    datatype: Datatype,
+    win: abi::Win,
+) -> Result<()> {
+    let aim = Aim { rank, disp, count, datatype, request: false };
+    copy(t, Way::Get, (origin, origin_count, origin_type), &aim, win)
+}
+
+/// `MPI_Rput`
+pub fn rput(
+    t: &mut Token,
+    origin: Address,
+    origin_count: Count,
+    origin_type: Datatype,
+    rank: i32,
+    disp: Aint,
+    count: Count,
+    datatype: Datatype,
+    win: abi::Win,
+    request: &mut abi::Request,
+) -> Result<()> {
+    let aim = Aim { rank, disp, count, datatype, request: true };
+    copy(t, Way::Put, (origin, origin_count, origin_type), &aim, win)?;
+    *request = ACCESSED;
+    Ok(())
+}
+
+/// `MPI_Rget`
+pub fn rget(
+    t: &mut Token,
+    origin: Address,
+    origin_count: Count,
+    origin_type: Datatype,
+    rank: i32,
+    disp: Aint,
+    count: Count,
+    datatype: Datatype,
+    win: abi::Win,
+    request: &mut abi::Request,
+) -> Result<()> {
+    let aim = Aim { rank, disp, count, datatype, request: true };
+    copy(t, Way::Get, (origin, origin_count, origin_type), &aim, win)?;
+    *request = ACCESSED;
+    Ok(())
+}
+
+fn copy(
+    t: &mut Token,
+    way: Way,
+    (address, count, datatype): (Address, Count, Datatype),
+    aim: &Aim,
+    win: abi::Win,
+) -> Result<()> {
+    let mut guard = t.lock();
+    let State { types, windows, .. } = &mut *guard;
+    let window = windows.get_mut(win)?;
+    let Some((rank, target)) = window.aim(types, aim)? else { return Ok(()) };
+    let origin = side(&types.items(address, count, datatype)?, address)?;
+    if origin.len() != target.len() {
+        return Err(UNEQUAL);
+    }
+    if origin.is_empty() {
+        return Ok(());
+    }
+    match (window.reach(rank)?, way) {
+        (Reach::Here, Way::Put) => origin.copy_to(target),
+        (Reach::Here, Way::Get) => target.copy_to(origin),
+        (Reach::Direct(node, process), Way::Put) => Direct { node: &node, process }.put(origin, &target)?,
+        (Reach::Direct(node, process), Way::Get) => Direct { node: &node, process }.get(origin, &target)?,
+    }
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! Questions about windows: groups, names, hints, memory that is shared, predefined attributes.
+
+use std::ffi::CStr;
+
+use abi::{Address, Aint, Error, Result};
+use ffi::{CountMut, StrOut};
+
+use super::{Window, hints};
+use crate::domain::Token;
+
+/// `MPI_Win_get_group`
+pub fn get_group(t: &mut Token, win: abi::Win, group: &mut abi::Group) -> Result<()> {
+    let mut state = t.lock();
+    let found = state.windows.get(win)?.group.clone();
+    *group = state.groups.add(found)?;
+    Ok(())
+}
+
+/// `MPI_Win_set_name`
+pub fn set_name(t: &mut Token, win: abi::Win, name: &CStr) -> Result<()> {
+    t.lock().windows.get_mut(win)?.name = crate::comm::object_name(name);
+    Ok(())
+}
+
+/// `MPI_Win_get_name`; the null handle has a name too (MPI-5.0 section 7.8).
+pub fn get_name(t: &mut Token, win: abi::Win, mut name: StrOut<'_>) -> Result<()> {
+    if win == abi::WIN_NULL {
+        name.set("MPI_WIN_NULL");
+        return Ok(());
+    }
+    name.set(&t.lock().windows.get(win)?.name);
+    Ok(())
+}
+
+/// `MPI_Win_get_info`
+pub fn get_info(t: &mut Token, win: abi::Win, info: &mut abi::Info) -> Result<()> {
+    let mut state = t.lock();
+    let window = state.windows.get(win)?;
+    let all = hints::in_force(&window.info, &state.memory_kinds, window.facts.flavor);
+    *info = state.infos.add(all)?;
+    Ok(())
+}
+
+/// `MPI_Win_set_info`
+pub fn set_info(t: &mut Token, win: abi::Win, info: abi::Info) -> Result<()> {
+    let mut state = t.lock();
+    let given = state.infos.hints(info)?;
+    hints::take(&mut state.windows.get_mut(win)?.info, &given);
+    Ok(())
+}
+
+/// `MPI_Win_shared_query`, `MPI_Win_shared_query_c`: size 0 means that loads and stores do not reach the memory.
+pub fn shared_query(
+    t: &mut Token,
+    win: abi::Win,
+    rank: i32,
+    size: &mut Aint,
+    mut disp_unit: CountMut<'_>,
+    base: &mut Address,
+) -> Result<()> {
+    let state = t.lock();
+    let window = state.windows.get(win)?;
+    if window.facts.flavor == abi::WIN_FLAVOR_DYNAMIC {
+        return Err(Error::new(abi::ERR_RMA_FLAVOR, "the window is a dynamic one"));
+    }
+    let rank = if rank == abi::PROC_NULL { window.first_reachable() } else { window.check_rank(rank)? };
+    let target = window.targets[rank as usize];
+    let reachable = window.is_reachable(rank);
+    *size = if reachable { target.size as Aint } else { 0 };
+    *base = Address(if reachable { target.base } else { 0 });
+    disp_unit.set(target.unit as i64);
+    Ok(())
+}
+
+impl Window {
+    /// Whether loads and stores of this process reach the rank's memory.
+    fn is_reachable(&self, rank: u32) -> bool {
+        self.mapped || rank == self.rank
+    }
+
+    /// The lowest rank whose memory loads and stores reach and which has some.
+    fn first_reachable(&self) -> u32 {
+        let has_some = |rank: &u32| self.targets[*rank as usize].size > 0 && self.is_reachable(*rank);
+        (0..self.ranks() as u32).find(has_some).unwrap_or(self.rank)
+    }
+}
+
+/// A predefined attribute of a window: what `MPI_Win_get_attr` gives for the key (MPI-5.0 section 12.2.6).
+pub(crate) fn predefined_attribute(window: &Window, keyval: i32) -> Option<Address> {
+    let facts = &window.facts;
+    let address = match keyval {
+        abi::WIN_BASE => facts.base,
+        abi::WIN_SIZE => (&raw const facts.size).expose_provenance(),
+        abi::WIN_DISP_UNIT => (&raw const facts.disp_unit).expose_provenance(),
+        abi::WIN_CREATE_FLAVOR => (&raw const facts.flavor).expose_provenance(),
+        abi::WIN_MODEL => (&raw const facts.model).expose_provenance(),
+        _ => return None,
+    };
+    Some(Address(address))
+}

@@ -1,0 +1,191 @@
+//! Fences, general active target synchronisation and flushes (MPI-5.0 sections 12.5.1, 12.5.2 and 12.5.4).
+
+use std::sync::atomic::{Ordering, fence as memory_fence};
+
+use abi::{Error, Result};
+use osc::Exposure;
+
+use super::{Window, check_assert};
+use crate::domain::Token;
+use crate::group::Group;
+use crate::wait::{poll, wait_actively};
+
+/// Windows of more ranks than this have a table made to find the ranks of a group.
+const FEW: usize = 64;
+
+/// `MPI_Win_fence`. Whatever the assertion, all processes meet: an operation that follows may not come before its target's fence.
+pub fn fence(t: &mut Token, assert: i32, win: abi::Win) -> Result<()> {
+    check_assert(assert, abi::MODE_NOSTORE | abi::MODE_NOPUT | abi::MODE_NOPRECEDE | abi::MODE_NOSUCCEED)?;
+    t.lock().windows.get_mut(win)?.epochs.fence(assert & abi::MODE_NOSUCCEED == 0)?;
+    meet(t, win)
+}
+
+/// Waits for all processes of a window.
+pub(super) fn meet(t: &mut Token, win: abi::Win) -> Result<()> {
+    let (control, goal) = {
+        let state = t.lock();
+        let window = state.windows.get(win)?;
+        let (goal, last) = window.control.view().arrive();
+        if last {
+            node::ring_each(window.doorbells.iter().flatten().copied());
+            return Ok(());
+        }
+        (window.control.clone(), goal)
+    };
+    wait_actively(t, |_| control.view().is_open(goal).then_some(()));
+    Ok(())
+}
+
+impl Window {
+    /// The ranks of the processes of `group`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_GROUP` if one is not of the window.
+    fn ranks_of(&self, group: &Group) -> Result<Box<[u32]>> {
+        const STRANGER: Error =
+            Error::new(abi::ERR_GROUP, "the group has a process that is not of the window");
+        let members = self.group.members();
+        if members.len() <= FEW || group.size() <= 1 {
+            let rank = |peer: &u32| members.iter().position(|member| member == peer).map(|rank| rank as u32);
+            return group.members().iter().map(|peer| rank(peer).ok_or(STRANGER)).collect();
+        }
+        let index = self.group.index();
+        group.members().iter().map(|peer| index.get(peer).map(|&rank| rank as u32).ok_or(STRANGER)).collect()
+    }
+}
+
+/// `MPI_Win_post`
+pub fn post(t: &mut Token, group: abi::Group, assert: i32, win: abi::Win) -> Result<()> {
+    check_assert(assert, abi::MODE_NOCHECK | abi::MODE_NOSTORE | abi::MODE_NOPUT)?;
+    let mut state = t.lock();
+    let group = state.groups.get(group)?;
+    let window = state.windows.get_mut(win)?;
+    let ranks = window.ranks_of(&group)?;
+    window.epochs.post()?;
+    window.exposure.post(window.control.view(), window.rank, &ranks);
+    ranks.iter().for_each(|&rank| window.ring(rank));
+    Ok(())
+}
+
+/// `MPI_Win_start`: waits for the posts, unless the program promises that they were called.
+pub fn start(t: &mut Token, group: abi::Group, assert: i32, win: abi::Win) -> Result<()> {
+    check_assert(assert, abi::MODE_NOCHECK)?;
+    let ranks = {
+        let mut state = t.lock();
+        let group = state.groups.get(group)?;
+        let window = state.windows.get_mut(win)?;
+        let ranks = window.ranks_of(&group)?;
+        window.epochs.may_start()?;
+        window.exposure.start(&ranks);
+        if assert & abi::MODE_NOCHECK != 0 || window.is_posted(&ranks) {
+            window.epochs.start(ranks);
+            return Ok(());
+        }
+        ranks
+    };
+    wait_actively(t, |state| match state.windows.get(win) {
+        Err(error) => Some(Err(error)),
+        Ok(window) => window.is_posted(&ranks).then_some(Ok(())),
+    })?;
+    t.lock().windows.get_mut(win)?.epochs.start(ranks);
+    Ok(())
+}
+
+impl Window {
+    fn is_posted(&self, ranks: &[u32]) -> bool {
+        self.exposure.is_posted(self.control.view(), self.rank, ranks)
+    }
+
+    fn is_complete(&self) -> bool {
+        self.exposure.is_complete(self.control.view(), self.rank)
+    }
+}
+
+/// `MPI_Win_complete`
+pub fn complete(t: &mut Token, win: abi::Win) -> Result<()> {
+    let mut state = t.lock();
+    let window = state.windows.get_mut(win)?;
+    let ranks = window.epochs.complete()?;
+    memory_fence(Ordering::SeqCst);
+    for &rank in &ranks {
+        Exposure::complete(window.control.view(), rank);
+        window.ring(rank);
+    }
+    Ok(())
+}
+
+/// `MPI_Win_wait`
+pub fn wait(t: &mut Token, win: abi::Win) -> Result<()> {
+    {
+        let mut state = t.lock();
+        let window = state.windows.get_mut(win)?;
+        window.epochs.may_wait()?;
+        if window.is_complete() {
+            window.epochs.waited();
+            return Ok(());
+        }
+    }
+    wait_actively(t, |state| match state.windows.get_mut(win) {
+        Err(error) => Some(Err(error)),
+        Ok(window) => window.is_complete().then(|| {
+            window.epochs.waited();
+            Ok(())
+        }),
+    })
+}
+
+/// `MPI_Win_test`
+pub fn test(t: &mut Token, win: abi::Win, flag: &mut i32) -> Result<()> {
+    let complete = |t: &mut Token| {
+        let mut state = t.lock();
+        let window = state.windows.get_mut(win)?;
+        window.epochs.may_wait()?;
+        let complete = window.is_complete();
+        if complete {
+            window.epochs.waited();
+        }
+        Ok(complete)
+    };
+    let mut found = complete(t)?;
+    if !found {
+        poll(t);
+        found = complete(t)?;
+    }
+    *flag = i32::from(found);
+    Ok(())
+}
+
+/// `MPI_Win_flush`: operations are done when their call returns, so that only their order is left.
+pub fn flush(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
+    let state = t.lock();
+    let window = state.windows.get(win)?;
+    if rank != abi::PROC_NULL {
+        window.epochs.passive(window.check_rank(rank)?)?;
+    }
+    memory_fence(Ordering::SeqCst);
+    Ok(())
+}
+
+/// `MPI_Win_flush_all`
+pub fn flush_all(t: &mut Token, win: abi::Win) -> Result<()> {
+    t.lock().windows.get(win)?.epochs.any_passive()?;
+    memory_fence(Ordering::SeqCst);
+    Ok(())
+}
+
+/// `MPI_Win_flush_local`
+pub fn flush_local(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
+    flush(t, rank, win)
+}
+
+/// `MPI_Win_flush_local_all`
+pub fn flush_local_all(t: &mut Token, win: abi::Win) -> Result<()> {
+    flush_all(t, win)
+}
+
+/// `MPI_Win_sync`: loads and stores before it come before those after it.
+pub fn sync(t: &mut Token, win: abi::Win) -> Result<()> {
+    t.lock().windows.get(win)?;
+    memory_fence(Ordering::SeqCst);
+    Ok(())
+}

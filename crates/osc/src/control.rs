@@ -1,0 +1,266 @@
+//! The words that the processes of a window share.
+//!
+//! ```text
+//!   |<-- 2 lines: group -->|<- line: barrier ->|<-- waiters of group -->|<-- block of rank 0 -->|<-- block of rank 1 …
+//!     word, turnstile        arrivals             a bit for each rank       lock word, turnstile, accumulate lock, completed,
+//!                                                                           version, table, length of regions | waiters | posts
+//! ```
+//! A line is 128 bytes, since processors fetch two cache lines of 64 bytes at once. The words that lockers of one target use are
+//! in one line.
+
+use shm::sync::{AtomicU64, Ordering};
+
+/// Words of a line.
+const LINE: usize = 16;
+
+const GROUP: usize = 0;
+const GROUP_TURNSTILE: usize = 1;
+const ARRIVALS: usize = LINE;
+const GROUP_WAITERS: usize = 2 * LINE;
+
+const LOCK: usize = 0;
+const TURNSTILE: usize = 1;
+const ACCUMULATE: usize = 2;
+const COMPLETED: usize = 3;
+const REGIONS: usize = 4;
+const WAITERS: usize = 8;
+
+/// Words of a window of so many ranks.
+pub const fn words_for(ranks: usize) -> usize {
+    block(ranks, ranks)
+}
+
+/// Words that hold a bit for each rank.
+const fn bits(ranks: usize) -> usize {
+    ranks.div_ceil(64)
+}
+
+/// Where the posts begin in a rank's block.
+const fn posts(ranks: usize) -> usize {
+    (WAITERS + bits(ranks)).next_multiple_of(LINE)
+}
+
+/// Where the block of `rank` begins.
+const fn block(ranks: usize, rank: usize) -> usize {
+    let size = (posts(ranks) + ranks).next_multiple_of(LINE);
+    (GROUP_WAITERS + bits(ranks)).next_multiple_of(LINE) + rank * size
+}
+
+/// The shared words of a window, with their meaning.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    words: &'a [AtomicU64],
+    ranks: usize,
+}
+
+impl<'a> View<'a> {
+    /// The view of [`words_for`]`(ranks)` words, all of them zero at first.
+    pub fn new(words: &'a [AtomicU64], ranks: usize) -> View<'a> {
+        assert!(words.len() >= words_for(ranks), "words for all ranks");
+        View { words, ranks }
+    }
+
+    /// Ranks of the window.
+    pub fn ranks(self) -> usize {
+        self.ranks
+    }
+
+    pub(crate) fn group(self) -> &'a AtomicU64 {
+        &self.words[GROUP]
+    }
+
+    pub(crate) fn group_turnstile(self) -> Turnstile<'a> {
+        Turnstile(&self.words[GROUP_TURNSTILE])
+    }
+
+    pub(crate) fn group_waiters(self) -> Waiters<'a> {
+        Waiters(&self.words[GROUP_WAITERS..][..bits(self.ranks)])
+    }
+
+    pub(crate) fn arrivals(self) -> &'a AtomicU64 {
+        &self.words[ARRIVALS]
+    }
+
+    fn of(self, rank: u32) -> &'a [AtomicU64] {
+        assert!((rank as usize) < self.ranks, "a rank of the window");
+        &self.words[block(self.ranks, rank as usize)..block(self.ranks, rank as usize + 1)]
+    }
+
+    pub(crate) fn lock(self, rank: u32) -> &'a AtomicU64 {
+        &self.of(rank)[LOCK]
+    }
+
+    pub(crate) fn turnstile(self, rank: u32) -> Turnstile<'a> {
+        Turnstile(&self.of(rank)[TURNSTILE])
+    }
+
+    pub(crate) fn waiters(self, rank: u32) -> Waiters<'a> {
+        Waiters(&self.of(rank)[WAITERS..][..bits(self.ranks)])
+    }
+
+    /// The lock under which elements of the rank's memory are combined that have no atomic operation of the processor.
+    pub(crate) fn accumulate_lock(self, rank: u32) -> &'a AtomicU64 {
+        &self.of(rank)[ACCUMULATE]
+    }
+
+    /// How often an origin has completed its access to the rank.
+    pub(crate) fn completed(self, rank: u32) -> &'a AtomicU64 {
+        &self.of(rank)[COMPLETED]
+    }
+
+    /// How often `target` has posted for `origin`; in the origin's block, since it polls.
+    pub(crate) fn posts(self, origin: u32, target: u32) -> &'a AtomicU64 {
+        &self.of(origin)[posts(self.ranks) + target as usize]
+    }
+
+    /// Version, address and length of the table of regions that the rank has attached.
+    pub(crate) fn regions(self, rank: u32) -> [&'a AtomicU64; 3] {
+        let block = self.of(rank);
+        [0, 1, 2].map(|word| &block[REGIONS + word])
+    }
+}
+
+/// A queue of numbered tickets: those that join are let through in that order.
+///
+/// ```text
+///   63 ............ 32   31 ............ 0
+///   next ticket           ticket whose turn it is
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turnstile<'a>(&'a AtomicU64);
+
+impl Turnstile<'_> {
+    /// Whether nobody waits here.
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        let word = self.0.load(Ordering::SeqCst);
+        (word >> 32) as u32 == word as u32
+    }
+
+    /// Takes a ticket.
+    pub fn join(self) -> u32 {
+        // The upper half wraps around and carries into nothing.
+        (self.0.fetch_add(1 << 32, Ordering::SeqCst) >> 32) as u32
+    }
+
+    pub fn is_turn(self, ticket: u32) -> bool {
+        self.0.load(Ordering::SeqCst) as u32 == ticket
+    }
+
+    /// The holder of the ticket whose turn it is lets the next one through.
+    pub fn leave(self) {
+        let next = |word: u64| Some(word & !u64::from(u32::MAX) | u64::from((word as u32).wrapping_add(1)));
+        // The update always gives a value, so it never fails.
+        let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next);
+    }
+}
+
+/// A bit for each rank that waits for a change of some word.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiters<'a>(&'a [AtomicU64]);
+
+impl Waiters<'_> {
+    pub fn announce(self, rank: u32) {
+        self.0[rank as usize / 64].fetch_or(1 << (rank % 64), Ordering::SeqCst);
+    }
+
+    pub fn withdraw(self, rank: u32) {
+        self.0[rank as usize / 64].fetch_and(!(1 << (rank % 64)), Ordering::SeqCst);
+    }
+
+    /// Calls `ring` with each rank that waits; to be called after the change.
+    #[inline]
+    pub fn ring(self, ring: &mut impl FnMut(u32)) {
+        for (index, word) in self.0.iter().enumerate() {
+            let mut waiting = word.load(Ordering::SeqCst);
+            while waiting != 0 {
+                ring(index as u32 * 64 + waiting.trailing_zeros());
+                waiting &= waiting - 1;
+            }
+        }
+    }
+}
+
+/// The shared words of a window in memory that its processes share.
+#[cfg(not(loom))]
+#[derive(Debug)]
+pub struct Control {
+    segment: node::SharedSegment,
+    ranks: usize,
+}
+
+#[cfg(not(loom))]
+impl Control {
+    /// Bytes that the words of so many ranks take at the beginning of a segment; a multiple of a page.
+    pub fn bytes(ranks: usize) -> usize {
+        (words_for(ranks) * size_of::<u64>()).next_multiple_of(4096)
+    }
+
+    /// The words at the beginning of `segment`; `None` if it is too short for them.
+    pub fn new(segment: node::SharedSegment, ranks: usize) -> Option<Control> {
+        (segment.len() >= Control::bytes(ranks)).then_some(Control { segment, ranks })
+    }
+
+    /// The words.
+    #[inline]
+    pub fn view(&self) -> View<'_> {
+        View { words: self.segment.words(words_for(self.ranks)), ranks: self.ranks }
+    }
+
+    /// Where the memory behind the words is in this process, and how many bytes it has.
+    pub fn memory(&self) -> (usize, usize) {
+        let words = Control::bytes(self.ranks);
+        (self.segment.address() + words, self.segment.len() - words)
+    }
+
+    /// Nobody else can map the segment from now on.
+    pub fn withdraw(&mut self) {
+        self.segment.withdraw();
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_different_meaning_are_different() {
+        for ranks in [1, 2, 63, 64, 65, 130] {
+            let words: Vec<AtomicU64> = (0..words_for(ranks)).map(|_| AtomicU64::new(0)).collect();
+            let view = View::new(&words, ranks);
+            let all = ranks as u32;
+            view.group().fetch_add(1, Ordering::SeqCst);
+            view.group_turnstile().0.fetch_add(1, Ordering::SeqCst);
+            view.arrivals().fetch_add(1, Ordering::SeqCst);
+            view.group_waiters().announce(all - 1);
+            for rank in 0..all {
+                view.lock(rank).fetch_add(1, Ordering::SeqCst);
+                view.turnstile(rank).0.fetch_add(1, Ordering::SeqCst);
+                view.accumulate_lock(rank).fetch_add(1, Ordering::SeqCst);
+                view.completed(rank).fetch_add(1, Ordering::SeqCst);
+                view.regions(rank).iter().for_each(|word| drop(word.fetch_add(1, Ordering::SeqCst)));
+                (0..all).for_each(|target| drop(view.posts(rank, target).fetch_add(1, Ordering::SeqCst)));
+                view.waiters(rank).announce(all - 1);
+            }
+            let bit = 1 << ((all - 1) % 64);
+            assert!(words.iter().all(|word| [0, 1, bit].contains(&word.load(Ordering::SeqCst))));
+            let set = words.iter().filter(|word| word.load(Ordering::SeqCst) != 0).count();
+            assert_eq!(set, 4 + ranks * (8 + ranks));
+        }
+    }
+
+    #[test]
+    fn a_turnstile_counts_on_after_its_last_number() {
+        let word = AtomicU64::new(u64::MAX);
+        let turnstile = Turnstile(&word);
+        assert!(turnstile.is_empty());
+        let (first, second) = (turnstile.join(), turnstile.join());
+        assert_eq!((first, second), (u32::MAX, 0));
+        assert!(turnstile.is_turn(first) && !turnstile.is_turn(second));
+        turnstile.leave();
+        assert!(turnstile.is_turn(second) && !turnstile.is_empty());
+        turnstile.leave();
+        assert!(turnstile.is_empty());
+    }
+}

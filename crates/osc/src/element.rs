@@ -1,0 +1,100 @@
+//! What the elements of an accumulate are (MPI-5.0 section 12.3.4), and what makes them atomic.
+
+use abi::{Error, Op, Result};
+use datatype::{Basic, Datatype, Kind, NAMED_PAIRS};
+use op::Kernel;
+
+/// The elements of the target of an accumulate: predefined types all alike.
+#[derive(Clone, Copy, Debug)]
+pub struct Element {
+    /// The named type.
+    pub handle: abi::Datatype,
+    /// Bytes in pack order.
+    pub size: usize,
+    /// Whether the elements of an array are back to back.
+    pub dense: bool,
+    kind: Option<Kind>,
+}
+
+/// How an element at a fitting address is combined at one stroke.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Action {
+    Load,
+    Swap,
+    Add,
+    And,
+    Or,
+    Xor,
+    /// Until no other process has changed the element meanwhile.
+    Exchange(Kernel),
+}
+
+const MIXED: Error = Error::new(abi::ERR_TYPE, "the elements of the datatype are not of one predefined type");
+
+impl Element {
+    /// The elements of `datatype`, which has some.
+    ///
+    /// # Errors
+    /// `MPI_ERR_TYPE` for types that mix several predefined ones.
+    pub fn of(datatype: &Datatype) -> Result<Element> {
+        if let Some(leaf) = pair_of(datatype) {
+            return Ok(leaf);
+        }
+        datatype.signature().homogeneous().map(Element::basic).ok_or(MIXED)
+    }
+
+    fn basic(basic: Basic) -> Element {
+        Element { handle: basic.handle(), size: basic.size() as usize, dense: true, kind: Some(basic.kind()) }
+    }
+
+    /// The loop that combines elements in memory, extents apart.
+    ///
+    /// # Errors
+    /// As [`op::kernel`].
+    pub fn kernel(&self, op: Op) -> Result<Kernel> {
+        op::kernel(op, self.handle)
+    }
+
+    /// Whether elements at `address` are combined by atomic operations of the processor. That depends on the type and the address
+    /// alone, so that all processes take the same way for the same element.
+    #[inline]
+    pub fn is_atomic_at(&self, address: usize) -> bool {
+        self.dense && matches!(self.size, 1 | 2 | 4 | 8) && address.is_multiple_of(self.size)
+    }
+
+    /// What to do with each such element.
+    ///
+    /// # Errors
+    /// As [`op::kernel`].
+    pub(crate) fn action(&self, op: Op) -> Result<Action> {
+        let is_integer =
+            matches!(self.kind, Some(Kind::Signed | Kind::Unsigned | Kind::Bytes | Kind::Character));
+        let kernel = self.kernel(op)?;
+        Ok(match op {
+            abi::NO_OP => Action::Load,
+            abi::REPLACE => Action::Swap,
+            abi::SUM if is_integer => Action::Add,
+            abi::BAND if is_integer => Action::And,
+            abi::BOR if is_integer => Action::Or,
+            abi::BXOR if is_integer => Action::Xor,
+            _ => Action::Exchange(kernel),
+        })
+    }
+}
+
+/// The pair type that `datatype` is made of, if it is made of one.
+fn pair_of(datatype: &Datatype) -> Option<Element> {
+    let mut leaf = datatype;
+    while !leaf.is_predefined() {
+        leaf = leaf.contents().datatypes.first()?;
+    }
+    let (value, index) = leaf.pair()?;
+    let named = NAMED_PAIRS.iter().find(|pair| pair.value == value && pair.index == index)?;
+    let (all, one) = (datatype.signature(), leaf.signature());
+    let count = all.elements() / one.elements();
+    if one.hash_of(count) != all.hash() {
+        return None;
+    }
+    let dense = leaf.size() == leaf.extent() as u64;
+    Some(Element { handle: named.handle, size: leaf.size() as usize, dense, kind: None })
+}

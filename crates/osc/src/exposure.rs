@@ -1,0 +1,131 @@
+//! General active target synchronisation and the barrier of a fence (MPI-5.0 sections 12.5.1 and 12.5.2), over shared counters.
+//!
+//! ```text
+//!   target                            origin
+//!   post:  posts[origin] += 1  ─────► start:     waits until posts[target] has grown
+//!   wait:  waits until completed      puts, gets, accumulates
+//!          has grown by the group ◄── complete:  completed[target] += 1
+//! ```
+//! Each counter only ever grows. An origin cannot complete its next access before the next post, so one counter of completions is
+//! enough for a target.
+
+use shm::sync::Ordering;
+
+use crate::control::View;
+
+/// What one process remembers of its posts and starts.
+#[derive(Debug)]
+pub struct Exposure {
+    /// Accesses that were started so far, by target.
+    started: Box<[u64]>,
+    /// Completions to be seen before the present exposure is over.
+    expected: u64,
+}
+
+impl Exposure {
+    /// Of a process of a window of so many ranks.
+    pub fn new(ranks: usize) -> Exposure {
+        Exposure { started: vec![0; ranks].into(), expected: 0 }
+    }
+
+    /// Rank `me` exposes its window to the ranks of `group`, which are to be rung afterwards.
+    pub fn post(&mut self, view: View<'_>, me: u32, group: &[u32]) {
+        for &origin in group {
+            // Release: what this process has stored before is seen by the origin, which loads with Acquire in `is_posted`.
+            view.posts(origin, me).fetch_add(1, Ordering::Release);
+        }
+        self.expected = self.expected.wrapping_add(group.len() as u64);
+    }
+
+    /// Begins one more access to each rank of `group`.
+    pub fn start(&mut self, group: &[u32]) {
+        for &target in group {
+            let started = &mut self.started[target as usize];
+            *started = started.wrapping_add(1);
+        }
+    }
+
+    /// Whether every rank of `group` has posted for the access that was started last.
+    pub fn is_posted(&self, view: View<'_>, me: u32, group: &[u32]) -> bool {
+        group.iter().all(|&target| {
+            let posts = view.posts(me, target).load(Ordering::Acquire);
+            // The difference is small, also after the counters have wrapped.
+            posts.wrapping_sub(self.started[target as usize]) as i64 >= 0
+        })
+    }
+
+    /// This process has done with `target`, which is to be rung afterwards.
+    pub fn complete(view: View<'_>, target: u32) {
+        // Release: what was written in the access is seen by the target, which loads with Acquire in `is_complete`.
+        view.completed(target).fetch_add(1, Ordering::Release);
+    }
+
+    /// Whether all origins have completed their access to rank `me`.
+    pub fn is_complete(&self, view: View<'_>, me: u32) -> bool {
+        view.completed(me).load(Ordering::Acquire).wrapping_sub(self.expected) as i64 >= 0
+    }
+}
+
+impl View<'_> {
+    /// Enters the barrier of all ranks. The number for [`View::is_open`], and whether this was the last rank, which is to ring
+    /// the others.
+    pub fn arrive(self) -> (u64, bool) {
+        let ranks = self.ranks() as u64;
+        let arrived = self.arrivals().fetch_add(1, Ordering::AcqRel);
+        let goal = (arrived / ranks + 1) * ranks;
+        (goal, arrived + 1 == goal)
+    }
+
+    /// Whether all ranks have entered.
+    #[inline]
+    pub fn is_open(self, goal: u64) -> bool {
+        self.arrivals().load(Ordering::Acquire) >= goal
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::words_for;
+    use shm::sync::AtomicU64;
+
+    #[test]
+    fn an_access_waits_for_its_own_post_and_an_exposure_for_its_own_completions() {
+        let words: Vec<AtomicU64> = (0..words_for(3)).map(|_| AtomicU64::new(0)).collect();
+        let view = View::new(&words, 3);
+        let (mut origin, mut target) = (Exposure::new(3), Exposure::new(3));
+        for _ in 0..3 {
+            target.post(view, 2, &[0]);
+            assert!(!target.is_complete(view, 2));
+            origin.start(&[2]);
+            assert!(origin.is_posted(view, 0, &[2]));
+            origin.start(&[1, 2]);
+            assert!(!origin.is_posted(view, 0, &[1, 2]), "there is no second post");
+            target.post(view, 2, &[0]);
+            let mut other = Exposure::new(3);
+            other.expected = origin.started[1] - 1;
+            other.post(view, 1, &[0]);
+            assert!(origin.is_posted(view, 0, &[1, 2]));
+            Exposure::complete(view, 2);
+            assert!(!target.is_complete(view, 2), "one of two");
+            Exposure::complete(view, 2);
+            assert!(target.is_complete(view, 2));
+        }
+        target.post(view, 2, &[]);
+        assert!(target.is_complete(view, 2), "nobody is to complete");
+    }
+
+    #[test]
+    fn a_barrier_opens_for_all_at_once_and_again() {
+        let words: Vec<AtomicU64> = (0..words_for(3)).map(|_| AtomicU64::new(0)).collect();
+        let view = View::new(&words, 3);
+        for _ in 0..3 {
+            let (goal, last) = view.arrive();
+            assert!(!last && !view.is_open(goal));
+            assert_eq!(view.arrive(), (goal, false));
+            assert_eq!(view.arrive(), (goal, true));
+            assert!(view.is_open(goal));
+        }
+    }
+}

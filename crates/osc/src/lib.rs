@@ -1,0 +1,46 @@
+//! One-sided communication (MPI-5.0 chapter 12) without handles and without waiting.
+//!
+//! ```text
+//!   epochs      what a process may do with a window right now; decides the error class of a wrong call
+//!   control     the words of a window that all its processes share: locks, counters, a barrier
+//!   locks       shared and exclusive locks of one target, and of all targets at once, over these words
+//!   exposure    post, start, complete, wait, and the barrier of a fence, over these words
+//!   side        the data of one side of an operation: a buffer, a count and a datatype
+//!   element     what the elements of an accumulate are, and which way makes them atomic
+//!   accumulate  accumulates by atomic operations of the processor
+//!   packed      accumulates on packed data under a lock, for elements that have no such operation
+//!   regions     the memory that a process has attached to a dynamic window
+//!   direct      put and get by the kernel, for memory that this process does not map
+//! ```
+//!
+//! Nothing here waits: who cannot go on yet is told so and polls again, and the caller decides how to spend the time between.
+//! Locks and counters are generic over one module's atomics ([`shm::sync`]), so that loom runs them.
+//!
+//! The words are shared with other processes. A peer that breaks the rules can take locks that it does not have and let others
+//! wait; no word is used as an index or as a length.
+
+mod accumulate;
+mod control;
+#[cfg(not(loom))]
+mod direct;
+mod element;
+mod epochs;
+mod exposure;
+mod locks;
+mod packed;
+mod regions;
+mod side;
+
+pub use accumulate::{accumulate, compare_and_swap};
+#[cfg(not(loom))]
+pub use control::Control;
+pub use control::{View, words_for};
+#[cfg(not(loom))]
+pub use direct::Direct;
+pub use element::Element;
+pub use epochs::{Epochs, Passive};
+pub use exposure::Exposure;
+pub use locks::{Acquire, Announced, Wish, release_all, release_exclusive, release_shared};
+pub use packed::{Locked, combine, compare};
+pub use regions::Regions;
+pub use side::Side;
