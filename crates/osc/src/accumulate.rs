@@ -69,10 +69,10 @@ macro_rules! width {
         ) {
             const SIZE: usize = size_of::<$word>();
             for i in 0..count {
+                let at = std::ptr::with_exposed_provenance_mut::<$word>(target + i * SIZE);
                 // SAFETY: the element lies in mapped memory and is aligned; all processes use atomic operations here, and
                 // what the program itself does with it meanwhile is a race of bytes of memory shared with other processes.
-                let place =
-                    unsafe { $atomic::from_ptr(std::ptr::with_exposed_provenance_mut(target + i * SIZE)) };
+                let place = unsafe { $atomic::from_ptr(at) };
                 // SAFETY: the caller's promise; not read for `MPI_NO_OP`.
                 let operand = || unsafe { origin.add(i * SIZE).cast::<$word>().read_unaligned() };
                 let old = match action {

@@ -352,7 +352,7 @@ pub(crate) fn inner(t: &mut Token, comm: abi::Comm) -> Result<(abi::Comm, u32)> 
 pub(crate) fn free_inner(t: &mut Token, inner: abi::Comm) {
     let mut state = t.lock();
     if let Some(comm) = state.comms.remove(inner) {
-        crate::coll::forget_notes(&mut state, comm.context);
+        crate::coll::forget_notes(&state, comm.context);
         state.contexts.release(comm.context >> 1, 1);
     }
 }

@@ -94,14 +94,14 @@ fn make(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, win: &mut a
         return Err(Error::new(abi::ERR_COMM, "the communicator is an inter-communicator"));
     }
     let (inner, id) = inner(t, comm)?;
-    let made = agree(t, part, info, inner).and_then(|window| {
+    let made = agree(t, part, info, inner).map(|window| {
         let handle = abi::Win(handle::make(Kind::Win, id));
         let base = Address(window.facts.base);
         let mut state = t.lock();
         state.errhandlers.acquire(window.errhandler);
         state.windows.add(id, window);
         *win = handle;
-        Ok(base)
+        base
     });
     if made.is_err() {
         free_inner(t, inner);

@@ -63,7 +63,7 @@ pub fn shared_query(
     if window.facts.flavor == abi::WIN_FLAVOR_DYNAMIC {
         return Err(Error::new(abi::ERR_RMA_FLAVOR, "the window is a dynamic one"));
     }
-    let rank = if rank == abi::PROC_NULL { window.first_reachable() } else { window.check_rank(rank)? };
+    let rank = if rank == abi::PROC_NULL { window.first_with_memory() } else { window.check_rank(rank)? };
     let target = window.targets[rank as usize];
     let reachable = window.is_reachable(rank);
     *size = if reachable { target.size as Aint } else { 0 };
@@ -78,10 +78,9 @@ impl Window {
         self.mapped || rank == self.rank
     }
 
-    /// The lowest rank whose memory loads and stores reach and which has some.
-    fn first_reachable(&self) -> u32 {
-        let has_some = |rank: &u32| self.targets[*rank as usize].size > 0 && self.is_reachable(*rank);
-        (0..self.ranks() as u32).find(has_some).unwrap_or(self.rank)
+    /// The lowest rank that has memory in the window; this one if none has.
+    fn first_with_memory(&self) -> u32 {
+        self.targets.iter().position(|target| target.size > 0).map_or(self.rank, |rank| rank as u32)
     }
 }
 

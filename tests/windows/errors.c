@@ -1,0 +1,166 @@
+/* Wrong calls: the right error class, and a window that works afterwards (MPI-5.0 section 12.6). */
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include "windows.h"
+
+static int rank, size;
+static MPI_Win win;
+static int *mine;
+
+static void expect(int code, int class, const char *what)
+{
+    check(class_of(code) == class, "%s: class %d, expected %d", what, class_of(code), class);
+}
+
+static void add(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)type;
+    for (int i = 0; i < *count; i++)
+        ((int *)inout)[i] += ((int *)in)[i];
+}
+
+/* The window still moves data. */
+static void works(const char *after)
+{
+    int number = rank, seen = -1;
+
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, (rank + 1) % size, 0, win);
+    MPI_Put(&number, 1, MPI_INT, (rank + 1) % size, 0, 1, MPI_INT, win);
+    MPI_Win_flush((rank + 1) % size, win);
+    MPI_Get(&seen, 1, MPI_INT, (rank + 1) % size, 0, 1, MPI_INT, win);
+    MPI_Win_unlock((rank + 1) % size, win);
+    check(seen == rank, "the window works after %s", after);
+}
+
+int main(int argc, char **argv)
+{
+    int x = 1, y = 2, z = 3, next;
+    MPI_Op op;
+    MPI_Request request;
+    MPI_Datatype mixed, types[2] = {MPI_INT, MPI_DOUBLE}, open;
+    MPI_Aint places[2] = {0, 8};
+    int lengths[2] = {1, 1};
+    MPI_Win other;
+    MPI_Group world, self;
+    MPI_Aint bytes;
+    int unit;
+    void *base;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    next = (rank + 1) % size;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Comm_group(MPI_COMM_SELF, &self);
+    MPI_Op_create(add, 1, &op);
+
+    /* Creation raises its errors on the communicator, in all processes. */
+    expect(MPI_Win_allocate(-1, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &other), MPI_ERR_SIZE, "negative size");
+    expect(MPI_Win_allocate(8, 0, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &other), MPI_ERR_DISP, "unit 0");
+    expect(MPI_Win_allocate(rank == 0 ? -1 : 8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &other),
+           rank == 0 ? MPI_ERR_SIZE : MPI_ERR_OTHER, "a size that is negative in one process");
+    expect(MPI_Win_allocate((MPI_Aint)1 << 60, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &other), MPI_ERR_NO_MEM,
+           "more memory than there is");
+    expect(MPI_Win_create(NULL, 8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &other), MPI_ERR_BASE, "no memory");
+
+    MPI_Win_allocate(4 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    memset(mine, 0, 4 * sizeof(int));
+
+    expect(MPI_Put(&x, 1, MPI_INT, next, 0, 1, MPI_INT, win), MPI_ERR_RMA_SYNC, "put outside of an epoch");
+    expect(MPI_Win_unlock(next, win), MPI_ERR_RMA_SYNC, "unlock without a lock");
+    expect(MPI_Win_unlock_all(win), MPI_ERR_RMA_SYNC, "unlock_all without a lock");
+    expect(MPI_Win_flush(next, win), MPI_ERR_RMA_SYNC, "flush outside of an epoch");
+    expect(MPI_Win_flush_all(win), MPI_ERR_RMA_SYNC, "flush_all outside of an epoch");
+    expect(MPI_Win_complete(win), MPI_ERR_RMA_SYNC, "complete without start");
+    expect(MPI_Win_wait(win), MPI_ERR_RMA_SYNC, "wait without post");
+    expect(MPI_Win_test(win, &x), MPI_ERR_RMA_SYNC, "test without post");
+    expect(MPI_Win_lock(12345, next, 0, win), MPI_ERR_LOCKTYPE, "lock type");
+    expect(MPI_Win_lock(MPI_LOCK_SHARED, size, 0, win), MPI_ERR_RANK, "lock of no rank");
+    expect(MPI_Win_lock(MPI_LOCK_SHARED, next, MPI_MODE_NOPUT, win), MPI_ERR_ASSERT, "assertion of another call");
+    expect(MPI_Win_fence(MPI_MODE_NOCHECK, win), MPI_ERR_ASSERT, "assertion of another call, fence");
+    works("epoch errors");
+
+    MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win);
+    expect(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win), MPI_ERR_RMA_SYNC, "two locks of one target");
+    expect(MPI_Win_lock_all(0, win), MPI_ERR_RMA_SYNC, "lock_all with a lock");
+    expect(MPI_Win_fence(0, win), MPI_ERR_RMA_SYNC, "fence with a lock");
+    expect(MPI_Win_start(world, 0, win), MPI_ERR_RMA_SYNC, "start with a lock");
+    expect(MPI_Win_free(&win), MPI_ERR_RMA_SYNC, "free with a lock");
+    expect(MPI_Put(&x, 1, MPI_INT, next, -1, 1, MPI_INT, win), MPI_ERR_DISP, "negative displacement");
+    expect(MPI_Put(&x, 1, MPI_INT, next, 4, 1, MPI_INT, win), MPI_ERR_RMA_RANGE, "behind the end");
+    expect(MPI_Put(&x, 1, MPI_INT, next, (MPI_Aint)1 << 62, 1, MPI_INT, win), MPI_ERR_RMA_RANGE, "far behind the end");
+    expect(MPI_Put(&x, -1, MPI_INT, next, 0, 1, MPI_INT, win), MPI_ERR_COUNT, "negative count");
+    expect(MPI_Put(NULL, 1, MPI_INT, next, 0, 1, MPI_INT, win), MPI_ERR_BUFFER, "no buffer");
+    expect(MPI_Put(&x, 1, MPI_INT, size, 0, 1, MPI_INT, win), MPI_ERR_RANK, "no such rank");
+    expect(MPI_Put(&x, 1, MPI_DATATYPE_NULL, next, 0, 1, MPI_INT, win), MPI_ERR_TYPE, "no datatype");
+    expect(MPI_Put(&x, 1, MPI_INT, MPI_PROC_NULL, 0, 1, MPI_INT, win), MPI_SUCCESS, "put to MPI_PROC_NULL");
+    expect(MPI_Put(&x, 0, MPI_INT, next, 0, 0, MPI_INT, win), MPI_SUCCESS, "put of nothing");
+    expect(MPI_Accumulate(&x, 1, MPI_INT, next, 0, 1, MPI_INT, op, win), MPI_ERR_OP, "operation of the program");
+    expect(MPI_Accumulate(&x, 1, MPI_FLOAT, next, 0, 1, MPI_FLOAT, MPI_BAND, win), MPI_ERR_OP, "operation on floats");
+    expect(MPI_Accumulate(&x, 1, MPI_INT, next, 0, 1, MPI_INT, MPI_NO_OP, win), MPI_ERR_OP, "accumulate of MPI_NO_OP");
+    MPI_Type_create_struct(2, lengths, places, types, &mixed);
+    expect(MPI_Accumulate(&x, 1, mixed, next, 0, 1, mixed, MPI_SUM, win), MPI_ERR_TYPE, "not committed");
+    MPI_Type_commit(&mixed);
+    expect(MPI_Accumulate(&x, 1, mixed, next, 0, 1, mixed, MPI_SUM, win), MPI_ERR_TYPE, "mixed elements");
+    expect(MPI_Fetch_and_op(&x, &y, mixed, next, 0, MPI_SUM, win), MPI_ERR_TYPE, "fetch_and_op of a derived type");
+    expect(MPI_Compare_and_swap(&x, &y, &z, MPI_FLOAT, next, 0, win), MPI_ERR_TYPE, "compare_and_swap of floats");
+    MPI_Type_vector(2, 1, 3, MPI_INT, &open);
+    MPI_Type_commit(&open);
+    expect(MPI_Get(mine, 2, MPI_INT, next, 1, 1, open, win), MPI_ERR_RMA_RANGE, "a type with a hole over the end");
+    MPI_Type_free(&open);
+    MPI_Type_free(&mixed);
+    MPI_Win_unlock(next, win);
+    works("errors of operations");
+
+    expect(MPI_Rput(&x, 1, MPI_INT, next, 0, 1, MPI_INT, win, &request), MPI_ERR_RMA_SYNC, "rput outside of an epoch");
+    MPI_Win_fence(0, win);
+    expect(MPI_Rput(&x, 1, MPI_INT, next, 0, 1, MPI_INT, win, &request), MPI_ERR_RMA_SYNC, "rput after a fence");
+    MPI_Put(&rank, 1, MPI_INT, next, 0, 1, MPI_INT, win);
+    expect(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win), MPI_ERR_RMA_SYNC, "lock before the fence that completes");
+    MPI_Win_fence(0, win);
+    check(mine[0] == (rank + size - 1) % size, "the put before the error arrived");
+    works("errors between fences");
+
+    MPI_Win_post(self, 0, win);
+    MPI_Win_start(self, 0, win);
+    expect(MPI_Win_post(self, 0, win), MPI_ERR_RMA_SYNC, "two posts");
+    expect(MPI_Win_start(self, 0, win), MPI_ERR_RMA_SYNC, "two starts");
+    expect(MPI_Win_free(&win), MPI_ERR_RMA_SYNC, "free in an epoch");
+    if (size > 1)
+        expect(MPI_Put(&x, 1, MPI_INT, next, 0, 1, MPI_INT, win), MPI_ERR_RMA_SYNC, "put to a rank that was not started");
+    MPI_Win_complete(win);
+    MPI_Win_wait(win);
+    works("errors between post and wait");
+
+    MPI_Win_lock_all(0, win);
+    MPI_Rput(&x, 1, MPI_INT, next, 0, 1, MPI_INT, win, &request);
+    {
+        MPI_Request copy = request;
+
+        MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+        expect(MPI_Cancel(&copy), MPI_ERR_REQUEST, "cancel of a one-sided request");
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Win_unlock_all(win);
+
+    expect(MPI_Win_attach(win, &x, sizeof x), MPI_ERR_RMA_FLAVOR, "attach to an allocated window");
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &other);
+    MPI_Win_set_errhandler(other, MPI_ERRORS_RETURN);
+    expect(MPI_Win_shared_query(other, 0, &bytes, &unit, &base), MPI_ERR_RMA_FLAVOR, "shared_query of a dynamic window");
+    MPI_Win_attach(other, mine, 4 * sizeof(int));
+    expect(MPI_Win_attach(other, mine + 1, 4), MPI_ERR_RMA_ATTACH, "attach of what is attached");
+    MPI_Win_detach(other, mine);
+    expect(MPI_Win_detach(other, mine), MPI_ERR_BASE, "detach of what is not attached");
+    MPI_Win_free(&other);
+    expect(MPI_Win_fence(0, other), MPI_ERR_WIN, "the null handle");
+    works("all errors");
+    MPI_Win_free(&win);
+    MPI_Op_free(&op);
+    MPI_Group_free(&world);
+    MPI_Group_free(&self);
+    return finish();
+}
