@@ -13,6 +13,7 @@
 //! | [`image`]      | `dladdr(3)`                                     | finding the installation's own files  |
 //! | [`interfaces`] | `getifaddrs(3)`                                 | where this host can be reached        |
 //! | [`membarrier`] | `membarrier(2)`, expedited                      | senders that pay no fence             |
+//! | [`memory`]     | `/proc/meminfo`, control groups                 | how much may still be allocated       |
 //! | [`memory_file`] | `memfd_create(2)`, `fallocate(2)`, seals       | memory that processes share           |
 //! | [`pidfd`]      | `pidfd_open(2)`, `pidfd_getfd(2)`, `poll(2)`    | noticing that a peer is gone, its descriptors |
 //! | [`processor`]  | `getcpu(2)`                                     | who shares a processor                |
@@ -37,6 +38,7 @@ pub mod huge;
 pub mod image;
 pub mod interfaces;
 pub mod membarrier;
+pub mod memory;
 pub mod memory_file;
 pub mod pidfd;
 pub mod processor;

@@ -8,8 +8,15 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+use crate::memory;
+
 /// Bytes allocated per system call: small enough that the creator can look at other things in between.
 const STEP: u64 = 8 << 20;
+
+/// Bytes after which the system is asked anew how much memory it has.
+const ASK_AFTER: u64 = 256 << 20;
+/// One part in so many of the system's memory is left to others.
+const RESERVE: u64 = 16;
 
 /// A memfd of known size. The descriptor is close-on-exec.
 #[derive(Debug)]
@@ -56,13 +63,21 @@ impl MemoryFile {
         Ok(from + length as u64)
     }
 
-    /// Allocates all pages and seals the file.
+    /// Allocates all pages and seals the file. The system would rather end processes than refuse pages, so it is asked for what it
+    /// has before each few hundred MiB.
     ///
     /// # Errors
-    /// As [`MemoryFile::allocate_step`].
+    /// As [`MemoryFile::allocate_step`], and `OutOfMemory` if the system has less than is left to allocate.
     pub fn allocate(&self) -> io::Result<()> {
-        let mut done = 0;
+        let (mut done, mut asked_at) = (0, 0);
         while done < self.bytes {
+            let left = self.bytes - done;
+            if done >= asked_at && left > STEP / 8 {
+                if memory::available().is_some_and(|available| left > available - available / RESERVE) {
+                    return Err(io::ErrorKind::OutOfMemory.into());
+                }
+                asked_at = done + ASK_AFTER;
+            }
             done = self.allocate_step(done)?;
         }
         self.seal()
