@@ -31,9 +31,8 @@ impl MemoryFile {
     /// A new file of zero size; [`MemoryFile::allocate_step`] gives it its `bytes`.
     ///
     /// # Errors
-    /// `ENOMEM`: the machine has less memory than that. Else the system's.
+    /// The system's.
     pub fn create(bytes: u64) -> io::Result<MemoryFile> {
-        require(bytes)?;
         // SAFETY: the name is a NUL-terminated literal.
         let fd = unsafe {
             libc::memfd_create(c"alhena-segment".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING)
@@ -50,12 +49,9 @@ impl MemoryFile {
     /// the file is complete when that is [`MemoryFile::bytes`].
     ///
     /// # Errors
-    /// No memory, or the user's quota.
+    /// The system's: no memory, or the user's quota.
     pub fn allocate_step(&self, from: u64) -> io::Result<u64> {
         let length = STEP.min(self.bytes - from);
-        if length == STEP {
-            require(RESERVE + length)?;
-        }
         let (offset, length) = (from as libc::off_t, length as libc::off_t);
         // SAFETY: plain numbers and an open descriptor.
         if length > 0 && unsafe { libc::fallocate(self.fd.as_raw_fd(), 0, offset, length) } != 0 {
@@ -123,46 +119,11 @@ impl MemoryFile {
     }
 }
 
-/// Bytes that an allocation of several steps leaves to everybody else.
-const RESERVE: u64 = 64 << 20;
-
-/// `ENOMEM` unless so much memory is free or can be freed. Nothing limits the size of a memory file: the kernel gives out the
-/// last page and then ends processes, this one or others.
-fn require(bytes: u64) -> io::Result<()> {
-    if bytes < STEP {
-        return Ok(());
-    }
-    match std::fs::read_to_string("/proc/meminfo").ok().as_deref().and_then(available) {
-        Some(available) if available < bytes => Err(io::Error::from_raw_os_error(libc::ENOMEM)),
-        _ => Ok(()),
-    }
-}
-
-/// Bytes that `/proc/meminfo` says are available.
-fn available(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
-}
-
 /// Size and seals stay as they are.
 const SEALS: i32 = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
 #[cfg(test)]
 mod tests {
-    #[test]
-    fn more_than_the_machine_has_is_refused_before_anything_is_allocated() {
-        let error = super::MemoryFile::create(1 << 60).unwrap_err();
-        assert_eq!(error.raw_os_error(), Some(libc::ENOMEM));
-    }
-
-    #[test]
-    fn the_kernels_words_for_what_is_available() {
-        let text = "MemTotal:       24683520 kB\nMemFree:  1 kB\nMemAvailable:   23812096 kB\n";
-        assert_eq!(super::available(text), Some(23812096 * 1024));
-        assert_eq!(super::available("MemTotal: 1 kB"), None);
-    }
-
     use super::*;
     use std::fs::File;
 
