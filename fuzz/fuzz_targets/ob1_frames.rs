@@ -7,7 +7,7 @@ use btl::{Alone, Bounds, Btl, Peer};
 use btl_sim::{Net, Options, Port};
 use libfuzzer_sys::fuzz_target;
 use mem::UserMem;
-use pml::{Data, Mode, Pattern, ReqId, SendTo};
+use pml::{Data, LayerState, Mode, Pattern, Receives, ReqId, SendTo, Sends};
 use pml_ob1::{Config, Ob1};
 
 const ROGUE: Peer = Peer(0);

@@ -6,9 +6,9 @@ use crate::hello::{self, Hello, JobProof};
 use crate::network::{Network, Role, Socket};
 use crate::pair::{Pair, Patience, State};
 use crate::params::TcpParams;
-use btl::{Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Sleep};
+use btl::{Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Sleep};
 use core::fmt;
-use mem::{PeerBytes, Source, UserMem};
+use mem::{PeerBytes, Source};
 use platform::epoll::{Epoll, Ready};
 use platform::timer::Timer;
 use slab::Slab;
@@ -588,34 +588,6 @@ impl Btl for Tcp {
                      are tried, btl_tcp_connect_rounds how often"
                 .into(),
         }
-    }
-
-    fn expose(&mut self, _peer: Peer, _memory: UserMem, _access: Access) -> Result<RemoteKey, Refusal> {
-        Err(Refusal::Unfit)
-    }
-
-    fn conceal(&mut self, _peer: Peer, _key: RemoteKey) {}
-
-    fn get(
-        &mut self,
-        _peer: Peer,
-        _local: UserMem,
-        _key: &RemoteKey,
-        _offset: u64,
-        _cookie: u64,
-    ) -> Result<(), Refusal> {
-        Err(Refusal::Unfit)
-    }
-
-    fn put(
-        &mut self,
-        _peer: Peer,
-        _local: UserMem,
-        _key: &RemoteKey,
-        _offset: u64,
-        _cookie: u64,
-    ) -> Result<(), Refusal> {
-        Err(Refusal::Unfit)
     }
 
     fn congested(&self, _peer: Peer) -> bool {

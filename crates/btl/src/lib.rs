@@ -191,14 +191,17 @@ pub trait Btl {
     /// Why `peer` was given up, asked for after [`Event::PeerLost`] and rarely, so words may be made for it.
     fn loss(&self, peer: Peer) -> Loss;
 
-    /// Makes `memory` reachable for `peer` until [`Btl::conceal`].
+    /// Makes `memory` reachable for `peer` until [`Btl::conceal`]. A transport without zero copy leaves this and the next
+    /// three as they are.
     ///
     /// # Errors
     /// [`Refusal::Busy`] when registrations are used up, [`Refusal::Unfit`] when this pair has no zero copy.
-    fn expose(&mut self, peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal>;
+    fn expose(&mut self, _peer: Peer, _memory: UserMem, _access: Access) -> Result<RemoteKey, Refusal> {
+        Err(Refusal::Unfit)
+    }
 
     /// Ends what [`Btl::expose`] began; idempotent for keys already concealed.
-    fn conceal(&mut self, peer: Peer, key: RemoteKey);
+    fn conceal(&mut self, _peer: Peer, _key: RemoteKey) {}
 
     /// Fetches `local.len()` bytes from `offset` of the memory that `peer` exposed as `key`, into `local`.
     /// Completion is reported with `cookie`, whose highest byte names the [`Class`] that asks.
@@ -207,12 +210,14 @@ pub trait Btl {
     /// [`Refusal`]; nothing was begun.
     fn get(
         &mut self,
-        peer: Peer,
-        local: UserMem,
-        key: &RemoteKey,
-        offset: u64,
-        cookie: u64,
-    ) -> Result<(), Refusal>;
+        _peer: Peer,
+        _local: UserMem,
+        _key: &RemoteKey,
+        _offset: u64,
+        _cookie: u64,
+    ) -> Result<(), Refusal> {
+        Err(Refusal::Unfit)
+    }
 
     /// Stores `local` at `offset` of the memory that `peer` exposed as `key`; otherwise as [`Btl::get`].
     ///
@@ -220,12 +225,14 @@ pub trait Btl {
     /// [`Refusal`]; nothing was begun.
     fn put(
         &mut self,
-        peer: Peer,
-        local: UserMem,
-        key: &RemoteKey,
-        offset: u64,
-        cookie: u64,
-    ) -> Result<(), Refusal>;
+        _peer: Peer,
+        _local: UserMem,
+        _key: &RemoteKey,
+        _offset: u64,
+        _cookie: u64,
+    ) -> Result<(), Refusal> {
+        Err(Refusal::Unfit)
+    }
 
     /// Whether this transport takes memory in several runs for one-sided access by and of `peer`: whether
     /// [`Btl::expose_runs`] and [`Btl::get_runs`] may succeed.

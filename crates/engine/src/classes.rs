@@ -10,7 +10,7 @@ use abi::Result;
 use active::{Brought, Message};
 use btl::{Arrival, Bounds, Btl, Class, Event, FastPath, Hub, Peer, Receiver};
 use mem::UserMem;
-use pml::{Data, Done, Mode, Pattern, ReqId, SendTo};
+use pml::{Data, Done, Mode, Pattern, Receives, ReqId, SendTo};
 
 use crate::p2p::{P2p, on_layer};
 use crate::wait::Progress;
@@ -161,7 +161,7 @@ pub fn send_copied_now<S: Linked>(state: &mut S, to: &SendTo, data: UserMem) -> 
 }
 
 /// Receives a message that is here with its payload, without a request; polls for one arrival if none is kept. `None`:
-/// nothing was stored. What else arrives goes to its taker. See [`pml::MessageLayer::recv_now`] for offers.
+/// nothing was stored. What else arrives goes to its taker. See [`pml::Receives::recv_now`] for offers.
 #[inline]
 pub fn recv_now<S: Linked>(state: &mut S, pattern: &Pattern, into: UserMem) -> Option<Done> {
     let p2p = state.p2p();

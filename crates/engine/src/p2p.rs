@@ -5,7 +5,10 @@ use active::{Active, Head, Refused};
 use bml::Bml;
 use btl::{FastPath, Peer, Strays};
 use mem::{Source, UserMem};
-use pml::{Counters, Data, Done, MessageId, Mode, Notice, Origin, Pattern, ReqId, SendTo, Sent};
+use pml::{
+    Counters, Data, Done, FastMessages, LayerState, MessageId, MessageLayer, Mode, Notice, Origin, Pattern,
+    Receives, ReqId, SendTo, Sends, Sent,
+};
 use pml_ob1::Ob1;
 
 /// The message layers that there are; a process has one. To add one: a variant, an arm of [`on_layer!`].
@@ -85,7 +88,7 @@ impl<B: FastPath> P2p<B> {
 
 /// The calls of the message layer; see [`pml::MessageLayer`] and [`pml::FastMessages`].
 impl<B: FastPath> P2p<B> {
-    /// See [`pml::MessageLayer::isend`]: for a caller that has not the whole state, and so cannot poll before, as
+    /// See [`pml::Sends::isend`]: for a caller that has not the whole state, and so cannot poll before, as
     /// [`crate::isend`] does; it calls [`crate::poll_if_due`] when it has.
     ///
     /// # Errors
@@ -103,7 +106,7 @@ impl<B: FastPath> P2p<B> {
         on_layer!(&mut self.layer, layer => layer.needs_poll(to, data, copied))
     }
 
-    /// See [`pml::MessageLayer::irecv`].
+    /// See [`pml::Receives::irecv`].
     ///
     /// # Errors
     /// As there.
@@ -111,17 +114,17 @@ impl<B: FastPath> P2p<B> {
         on_layer!(&mut self.layer, layer => layer.irecv(&mut self.bml, pattern, into))
     }
 
-    /// See [`pml::MessageLayer::recv_now`]. [`crate::recv_now`] polls, too.
+    /// See [`pml::Receives::recv_now`]. [`crate::recv_now`] polls, too.
     pub fn recv_now(&mut self, pattern: &Pattern, into: UserMem) -> Option<Done> {
         on_layer!(&mut self.layer, layer => layer.recv_now(&mut self.bml, pattern, into))
     }
 
-    /// See [`pml::MessageLayer::iprobe`].
+    /// See [`pml::Receives::iprobe`].
     pub fn iprobe(&mut self, pattern: &Pattern) -> Option<Status> {
         on_layer!(&mut self.layer, layer => layer.iprobe(&mut self.bml, pattern))
     }
 
-    /// See [`pml::MessageLayer::improbe`].
+    /// See [`pml::Receives::improbe`].
     ///
     /// # Errors
     /// As there.
@@ -129,7 +132,7 @@ impl<B: FastPath> P2p<B> {
         on_layer!(&mut self.layer, layer => layer.improbe(&mut self.bml, pattern))
     }
 
-    /// See [`pml::MessageLayer::imrecv`].
+    /// See [`pml::Receives::imrecv`].
     ///
     /// # Errors
     /// As there.
@@ -142,78 +145,78 @@ impl<B: FastPath> P2p<B> {
         on_layer!(&mut self.layer, layer => layer.cancel(&mut self.bml, id));
     }
 
-    /// See [`pml::MessageLayer::detach`].
+    /// See [`pml::LayerState::detach`].
     pub fn detach(&mut self, id: ReqId) {
         on_layer!(&mut self.layer, layer => layer.detach(id));
     }
 
-    /// See [`pml::MessageLayer::poll`].
+    /// See [`pml::LayerState::poll`].
     #[inline]
     pub fn poll(&self, id: ReqId) -> Option<&Done> {
         on_layer!(&self.layer, layer => layer.poll(id))
     }
 
-    /// See [`pml::MessageLayer::is_complete`].
+    /// See [`pml::LayerState::is_complete`].
     #[inline]
     pub fn is_complete(&self, id: ReqId) -> Option<bool> {
         on_layer!(&self.layer, layer => layer.is_complete(id))
     }
 
-    /// See [`pml::MessageLayer::take`].
+    /// See [`pml::LayerState::take`].
     #[inline]
     pub fn take(&mut self, id: ReqId) -> Option<Done> {
         on_layer!(&mut self.layer, layer => layer.take(id))
     }
 
-    /// See [`pml::MessageLayer::take_awaited`].
+    /// See [`pml::Receives::take_awaited`].
     #[inline]
     pub fn take_awaited(&mut self, id: ReqId, polls: u32) -> Option<Done> {
         on_layer!(&mut self.layer, layer => layer.take_awaited(&mut self.bml, id, polls))
     }
 
-    /// See [`pml::MessageLayer::next_lost`].
+    /// See [`pml::LayerState::next_lost`].
     pub fn next_lost(&mut self) -> Option<Peer> {
         on_layer!(&mut self.layer, layer => layer.next_lost())
     }
 
-    /// See [`pml::MessageLayer::is_quiet`].
+    /// See [`pml::LayerState::is_quiet`].
     #[inline]
     pub fn is_quiet(&self) -> bool {
         on_layer!(&self.layer, layer => layer.is_quiet())
     }
 
-    /// See [`pml::MessageLayer::needs_turn`].
+    /// See [`pml::LayerState::needs_turn`].
     pub fn needs_turn(&self) -> bool {
         on_layer!(&self.layer, layer => layer.needs_turn())
     }
 
-    /// See [`pml::MessageLayer::changes`].
+    /// See [`pml::LayerState::changes`].
     pub fn changes(&self) -> u32 {
         on_layer!(&self.layer, layer => layer.changes()).wrapping_add(self.active.changes())
     }
 
-    /// See [`pml::MessageLayer::counters`].
+    /// See [`pml::LayerState::counters`].
     pub fn counters(&self) -> Counters {
         on_layer!(&self.layer, layer => layer.counters())
     }
 
-    /// See [`pml::MessageLayer::restart_peak`].
+    /// See [`pml::LayerState::restart_peak`].
     pub fn restart_peak(&mut self) {
         on_layer!(&mut self.layer, layer => layer.restart_peak());
     }
 
-    /// See [`pml::MessageLayer::note_unexpected`].
+    /// See [`pml::LayerState::note_unexpected`].
     pub fn note_unexpected(&mut self, wanted: bool) {
         on_layer!(&mut self.layer, layer => layer.note_unexpected(wanted));
     }
 
-    /// See [`pml::MessageLayer::has_notices`].
+    /// See [`pml::LayerState::has_notices`].
     #[inline]
     pub fn has_notices(&self) -> bool {
         on_layer!(&self.layer, layer => layer.has_notices())
     }
 
-    /// See [`pml::MessageLayer::next_notice`].
+    /// See [`pml::LayerState::next_notice`].
     pub fn next_notice(&mut self) -> Option<Notice> {
         on_layer!(&mut self.layer, layer => layer.next_notice())
     }

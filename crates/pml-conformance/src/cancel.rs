@@ -1,6 +1,6 @@
 //! Cancelling (MPI-5.0 section 3.8.4), and peers that are gone.
 
-use btl::{Btl, Peer};
+use btl::{Btl, Event, Peer};
 use pml::{FastMessages, Mode};
 
 use crate::random::Random;
@@ -117,7 +117,7 @@ pub fn a_lost_peer_ends_what_depends_on_it<L: FastMessages<B>, B: Btl>(make: fn(
         let unanswered = Message { from: 2, to: 0, mode: Mode::Synchronous, ..Message::new(2, 9, 100_001) };
         let offered = world.start(&unanswered).expect("a synchronous send waits for its receive");
         let (layer, btl) = world.end(2);
-        layer.peer_lost(btl, Peer(0));
+        layer.on_event(btl, Event::PeerLost(Peer(0)));
         assert_eq!(layer.next_lost(), Some(Peer(0)));
         assert_eq!(layer.next_lost(), None);
         for id in [waiting.id, offered] {

@@ -12,6 +12,7 @@ mod modes;
 mod order;
 mod probe;
 mod random;
+mod strided;
 mod traffic;
 mod world;
 
@@ -32,6 +33,7 @@ pub use probe::{
     a_matched_probe_takes_the_message_out, notices_tell_of_messages_without_receive,
     probe_shows_what_the_receive_gets,
 };
+pub use strided::Strided;
 pub use traffic::{
     detached_operations_take_place, layouts_may_differ, many_messages_are_outstanding, names_go_stale,
 };

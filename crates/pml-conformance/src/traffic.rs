@@ -1,10 +1,10 @@
 //! Many operations at once, layouts, names.
 
 use btl::Btl;
-use mem::{PeerBytes, PeerSpace, Sink, Source, UserMem};
-use pml::{Data, FastMessages, Mode, Pattern, Stream};
+use pml::{Data, FastMessages, Mode, Pattern};
 
 use crate::random::Random;
+use crate::strided::Strided;
 use crate::world::{Message, OWNER, World, content, from};
 use crate::{LENGTHS, SEEDS};
 
@@ -67,81 +67,6 @@ fn shaped(message: &Message) -> Pattern {
     Pattern { context: message.context, ..from(source, tag) }
 }
 
-/// Blocks of `block` bytes with as much between them.
-struct Strided {
-    memory: UserMem,
-    block: usize,
-    at: usize,
-}
-
-impl Strided {
-    /// Over `memory`, half of which is data.
-    fn data(memory: UserMem, block: usize) -> Data {
-        Data::Typed(Box::new(Strided { memory, block, at: 0 }))
-    }
-
-    /// What holds `bytes` in that layout.
-    fn laid_out(bytes: &[u8], block: usize) -> Vec<u8> {
-        let blocks = bytes.chunks(block);
-        blocks.flat_map(|run| [run.to_vec(), vec![0xAB; run.len()]].concat()).collect()
-    }
-
-    /// The rest of the present block, at most `most` bytes; moves on. All blocks are whole but for the last one, which lies
-    /// in front of as many bytes.
-    fn run(&mut self, most: usize) -> UserMem {
-        let within = self.at % self.block;
-        let left = self.memory.len() / 2 - self.at;
-        let len = (self.block - within).min(most).min(left);
-        let run = self.memory.part(self.at / self.block * 2 * self.block + within, len);
-        self.at += len;
-        run
-    }
-}
-
-impl Source for Strided {
-    fn remaining(&self) -> usize {
-        self.memory.len() / 2 - self.at
-    }
-
-    fn fill(&mut self, space: PeerSpace<'_>) {
-        let mut packed = vec![0; space.len()];
-        let mut done = 0;
-        while done < packed.len() {
-            done += self.run(packed.len() - done).as_bytes().copy_to(&mut packed[done..]);
-        }
-        space.write(PeerBytes::of(&packed));
-    }
-
-    fn contiguous(&self) -> Option<UserMem> {
-        None
-    }
-}
-
-impl Sink for Strided {
-    fn remaining(&self) -> usize {
-        Source::remaining(self)
-    }
-
-    fn drain(&mut self, bytes: PeerBytes<'_>) {
-        let mut done = 0;
-        while done < bytes.len() {
-            let run = self.run(bytes.len() - done);
-            run.write(bytes.part(done, run.len()));
-            done += run.len();
-        }
-    }
-}
-
-impl Stream for Strided {
-    fn seek(&mut self, byte: u64) {
-        self.at = byte as usize;
-    }
-
-    fn total(&self) -> u64 {
-        self.memory.len() as u64 / 2
-    }
-}
-
 /// Sender and receiver lay the same bytes out differently; what lies between the receiver's blocks stays as it is.
 pub fn layouts_may_differ<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
     for seed in 0..SEEDS {
@@ -157,7 +82,8 @@ pub fn layouts_may_differ<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> Worl
                     let buffer =
                         world.filled(if block == 0 { bytes } else { Strided::laid_out(&bytes, block) });
                     let view = world.view(buffer);
-                    let data = if block == 0 { Data::Contiguous(view) } else { Strided::data(view, block) };
+                    let data =
+                        if block == 0 { Data::Contiguous(view) } else { Strided::data(view, block, len) };
                     (buffer, data)
                 };
                 let (_, from_here) = data(&mut world, bytes.clone(), ours);

@@ -16,17 +16,15 @@
 //! ```
 
 use btl::{Busy, FastPath, Peer};
-use pml::{Done, Envelope, ReqId};
+use pml::{Done, Envelope, MessageLayer, ReqId};
 
 use crate::frame::{Body, Control, Sequenced};
 use crate::peers::Queued;
 use crate::request::{Cancel, SendStage, State};
 use crate::{Ob1, sending};
 
-impl Ob1 {
-    /// Asks for the end of a request. It completes in any case: with the cancelled mark, or as if this had
-    /// not been called.
-    pub fn cancel<B: FastPath>(&mut self, btl: &mut B, id: ReqId) {
+impl<B: FastPath> MessageLayer<B> for Ob1 {
+    fn cancel(&mut self, btl: &mut B, id: ReqId) {
         let Some(request) = self.requests.get_mut(id.0) else { return };
         let owner = request.owner;
         match &mut request.state {
@@ -48,7 +46,9 @@ impl Ob1 {
             State::Send(_) | State::Receive(_) | State::Done(_) => {}
         }
     }
+}
 
+impl Ob1 {
     /// Sends CANCEL.
     pub(crate) fn ask_to_cancel<B: FastPath>(&mut self, btl: &mut B, id: ReqId) -> Result<(), Busy> {
         let Some(send) = sending(&mut self.requests, id) else { return Ok(()) };

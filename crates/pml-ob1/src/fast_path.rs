@@ -1,22 +1,73 @@
-//! Receiving on the fast path: what is here, next in its order and named exactly needs no request.
+//! The fast paths: what leaves at once, and what is here, next in its order and named exactly, needs no request.
 
 use abi::Status;
-use btl::{FastPath, Peer, Take};
+use btl::{Asleep, Busy, FastPath, Peer, Take};
 use mem::{PeerBytes, UserMem};
-use pml::{Done, Pattern, ReqId};
+use pml::{Data, Done, FastMessages, LayerState, Origin, Pattern, ReqId, SendTo, Sent};
 
 use crate::Ob1;
 use crate::frame::{self, Control};
+use crate::peers::Way;
+use crate::request::{Post, State};
+use crate::send::send_whole_now;
 use crate::turn::{Exact, Turn};
 
-impl Ob1 {
-    /// Receives a short message that `pattern` names exactly and that is the next from its sender: no wildcard,
-    /// nothing unexpected, no other receive waiting. Returns its length. `None`: nothing was stored, which says
-    /// nothing about what is there.
-    ///
-    /// The status is filled here, since who fills it later must remember what with.
+impl<B: FastPath> FastMessages<B> for Ob1 {
     #[inline(always)]
-    pub fn recv_short<B: FastPath>(
+    fn send_short(&mut self, btl: &mut B, to: Peer, origin: Origin, tag: i32, mut data: UserMem) -> Sent {
+        let Some(peer) = self.peers.get(to) else { return Sent::Refused };
+        let Some(place) = peer.next_short() else { return Sent::Refused };
+        match btl.send_on(peer.route, &place.match_header(origin, tag), &mut data) {
+            Err(Busy) => Sent::Full(peer.route),
+            Ok(Asleep(asleep)) => {
+                peer.sent_short();
+                self.counts.eager_sends += 1;
+                if asleep { Sent::Asleep(peer.route) } else { Sent::Awake }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn send_now(&mut self, btl: &mut B, to: &SendTo, data: UserMem) -> bool {
+        let Some(peer) = self.peers.get(to.peer) else { return false };
+        match peer.way(data.len()) {
+            Way::Later => false,
+            Way::Eager => send_whole_now(peer, &mut self.counts, btl, to, data),
+            Way::Short => {
+                match self.send_short(btl, to.peer, Origin::new(to.context, to.source), to.tag, data) {
+                    Sent::Awake => true,
+                    Sent::Asleep(route) => {
+                        btl.wake(route);
+                        true
+                    }
+                    Sent::Refused => false,
+                    Sent::Full(_) => {
+                        let peer = self.peers.entry(to.peer);
+                        send_whole_now(peer, &mut self.counts, btl, to, data)
+                    }
+                }
+            }
+        }
+    }
+
+    fn send_copied_now(&mut self, btl: &mut B, to: &SendTo, data: UserMem) -> bool {
+        let most = btl.limits(to.peer).max_send;
+        let Some(peer) = self.peers.get(to.peer) else { return false };
+        if peer.open == 0 || data.len() > most {
+            return false;
+        }
+        if peer.needs_allowance(data.len() as u64) {
+            self.renew_allowance(btl, to.peer);
+        }
+        let peer = self.peers.entry(to.peer);
+        match peer.way(data.len()) {
+            Way::Later => send_whole_now(peer, &mut self.counts, btl, to, data),
+            Way::Short | Way::Eager => self.send_now(btl, to, data),
+        }
+    }
+
+    #[inline(always)]
+    fn recv_short(
         &mut self,
         btl: &mut B,
         pattern: &Pattern,
@@ -27,9 +78,8 @@ impl Ob1 {
         btl.receive_if(turn.route, Plain { turn, pattern, into, status })
     }
 
-    /// As [`Ob1::recv_short`], polling up to `polls` times in a row if there is nothing else to poll.
     #[inline(always)]
-    pub fn recv_within<B: FastPath>(
+    fn recv_within(
         &mut self,
         btl: &mut B,
         pattern: &Pattern,
@@ -44,8 +94,25 @@ impl Ob1 {
         btl.receive_within(turn.route, polls, Plain { turn, pattern, into, status })
     }
 
-    /// As [`Ob1::recv_short`], for messages that are not short, and those of synchronous mode.
-    pub fn recv_longer<B: FastPath>(
+    fn recv_kept(
+        &mut self,
+        btl: &mut B,
+        pattern: &Pattern,
+        into: UserMem,
+        status: Option<&mut Status>,
+    ) -> Option<usize> {
+        if self.unexpected.len() == 0 {
+            return None;
+        }
+        let len = self.unexpected.take_eager(&pattern.envelope(), into)?;
+        self.check_congestion(btl);
+        if let Some(status) = status {
+            status.fill(&Status::new(pattern.source, pattern.tag, len as u64));
+        }
+        Some(len)
+    }
+
+    fn recv_longer(
         &mut self,
         btl: &mut B,
         pattern: &Pattern,
@@ -63,6 +130,34 @@ impl Ob1 {
         Some(len)
     }
 
+    #[inline]
+    fn irecv_now(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<ReqId> {
+        if self.unexpected.len() != 0 || self.requests.is_full() {
+            return None;
+        }
+        let peer = pattern.peer?;
+        // A program that posts one receive after the other would let messages that come meanwhile pile up at the transport.
+        let _ = self.receive_awaited(btl, peer);
+        let state = match self.recv_short(btl, pattern, into, None) {
+            Some(len) => {
+                State::Done(Done::received(&pattern.envelope(), len as u64, len as u64, pattern.owner))
+            }
+            None if self.peers.get(peer).is_none_or(|state| state.lost) => return None,
+            None => {
+                let data = Data::Contiguous(into);
+                State::Posted(Post { envelope: pattern.envelope(), peer: pattern.peer, data })
+            }
+        };
+        let waits = matches!(state, State::Posted(_));
+        let id = self.insert(pattern.owner, state).ok()?;
+        if waits {
+            self.posted.push(&pattern.envelope(), id.0);
+        }
+        Some(id)
+    }
+}
+
+impl Ob1 {
     /// The peer, if its next message can be for nobody but the caller: none is kept, and no receive waits.
     #[inline(always)]
     fn untouched(&mut self, peer: Peer) -> Option<Turn<'_>> {
@@ -70,25 +165,6 @@ impl Ob1 {
             return None;
         }
         self.peers.get(peer)?.turn()
-    }
-
-    /// As [`Ob1::recv_short`], for a message that came before someone asked for it and is kept here.
-    pub fn recv_kept<B: FastPath>(
-        &mut self,
-        btl: &mut B,
-        pattern: &Pattern,
-        into: UserMem,
-        status: Option<&mut Status>,
-    ) -> Option<usize> {
-        if self.unexpected.len() == 0 {
-            return None;
-        }
-        let len = self.unexpected.take_eager(&pattern.envelope(), into)?;
-        self.check_congestion(btl);
-        if let Some(status) = status {
-            status.fill(&Status::new(pattern.source, pattern.tag, len as u64));
-        }
-        Some(len)
     }
 
     /// The result of a send in synchronous mode whose receiver's answer is the next message of `peer`.

@@ -43,7 +43,6 @@ mod cut;
 mod fast_path;
 mod fifos;
 pub mod frame;
-mod layer;
 mod payload;
 mod peers;
 mod pool;
@@ -60,7 +59,7 @@ use std::collections::VecDeque;
 
 use abi::{Error, Status};
 use btl::{FastPath, Peer};
-use pml::{Counters, Done, GENERATION_BITS, INDEX_BITS, Notice, Notices, ReqId};
+use pml::{Counters, Data, Done, GENERATION_BITS, INDEX_BITS, LayerState, Notice, Notices, ReqId};
 use slab::Slab;
 
 use crate::peers::Peers;
@@ -155,97 +154,6 @@ impl Ob1 {
         }
     }
 
-    /// The result of a complete request; `None` while it is active, or if there is no such request.
-    #[inline]
-    pub fn poll(&self, id: ReqId) -> Option<&Done> {
-        match &self.requests.get(id.0)?.state {
-            State::Done(done) => Some(done),
-            _ => None,
-        }
-    }
-
-    /// Whether the request is complete; `None` if there is no such request.
-    #[inline]
-    pub fn is_complete(&self, id: ReqId) -> Option<bool> {
-        self.requests.get(id.0).map(|request| matches!(request.state, State::Done(_)))
-    }
-
-    /// The result of a complete request, whose name is free from then on.
-    #[inline]
-    pub fn take(&mut self, id: ReqId) -> Option<Done> {
-        let done = *self.poll(id)?;
-        self.requests.discard(id.0);
-        Some(done)
-    }
-
-    /// The owner gave the request up (`MPI_Request_free`): it runs to its end and disappears.
-    pub fn detach(&mut self, id: ReqId) {
-        if self.take(id).is_none()
-            && let Some(request) = self.requests.get_mut(id.0)
-        {
-            request.detached = true;
-        }
-    }
-
-    /// Whether nothing is under way that a peer may still depend on: sends, transfers, answers. Receives
-    /// without a message do not count.
-    pub fn idle(&self) -> bool {
-        self.unfinished == 0 && !self.waits_for_room() && !self.needs_turn()
-    }
-
-    /// Whether a transport has refused something for the moment, a message, a get or a put. It ends a sleep when there is room.
-    pub fn waits_for_room(&self) -> bool {
-        !self.waiting.is_empty() || !self.refused.is_empty()
-    }
-
-    /// Whether a transfer wants another turn, because it yielded to others: the owner must keep calling [`Receiver::advance`](btl::Receiver::advance).
-    pub fn needs_turn(&self) -> bool {
-        !self.work.is_empty()
-    }
-
-    /// How often something happened that a thread may wait for; see [`pml::MessageLayer::changes`].
-    pub fn changes(&self) -> u32 {
-        self.changes
-    }
-
-    /// Whether there is nothing but what may arrive: no request at work, nothing kept, nothing waiting. Who waits
-    /// for one message then need not look at anything else for a while.
-    #[inline]
-    pub fn is_quiet(&self) -> bool {
-        self.idle() && self.posted.len() == 0 && self.unexpected.len() == 0
-    }
-
-    /// Counts since the start, and the present queue lengths.
-    pub fn counters(&self) -> Counters {
-        Counters {
-            unexpected_bytes: self.unexpected.bytes(),
-            unexpected_length: self.unexpected.len() as u64,
-            posted_length: self.posted.len() as u64,
-            ..self.counts
-        }
-    }
-
-    /// Begins the record of [`Counters::unexpected_bytes_peak`] anew, at what is kept now.
-    pub fn restart_peak(&mut self) {
-        self.counts.unexpected_bytes_peak = self.unexpected.bytes();
-    }
-
-    /// Sets whether notices are wanted of messages that arrive before their receive.
-    pub fn note_unexpected(&mut self, wanted: bool) {
-        self.notices.want(wanted);
-    }
-
-    /// Whether [`Ob1::next_notice`] has something to give.
-    #[inline]
-    pub fn has_notices(&self) -> bool {
-        !self.notices.is_empty()
-    }
-
-    /// Takes the oldest notice.
-    pub fn next_notice(&mut self) -> Option<Notice> {
-        self.notices.take()
-    }
-
     fn insert(&mut self, owner: u32, state: State) -> abi::Result<ReqId> {
         let counted = matches!(state, State::Send(_)) as usize;
         let request = Request { owner, detached: false, state };
@@ -273,6 +181,96 @@ impl Ob1 {
         if request.detached {
             self.requests.remove(id.0);
         }
+    }
+}
+
+impl LayerState for Ob1 {
+    #[inline]
+    fn poll(&self, id: ReqId) -> Option<&Done> {
+        match &self.requests.get(id.0)?.state {
+            State::Done(done) => Some(done),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn is_complete(&self, id: ReqId) -> Option<bool> {
+        self.requests.get(id.0).map(|request| matches!(request.state, State::Done(_)))
+    }
+
+    #[inline]
+    fn take(&mut self, id: ReqId) -> Option<Done> {
+        let done = *self.poll(id)?;
+        self.requests.discard(id.0);
+        Some(done)
+    }
+
+    fn detach(&mut self, id: ReqId) {
+        if self.take(id).is_none()
+            && let Some(request) = self.requests.get_mut(id.0)
+        {
+            request.detached = true;
+        }
+    }
+
+    fn next_lost(&mut self) -> Option<Peer> {
+        self.lost.pop()
+    }
+
+    fn idle(&self) -> bool {
+        self.unfinished == 0 && !self.waits_for_room() && !self.needs_turn()
+    }
+
+    #[inline]
+    fn is_quiet(&self) -> bool {
+        self.idle() && self.posted.len() == 0 && self.unexpected.len() == 0
+    }
+
+    fn waits_for_room(&self) -> bool {
+        !self.waiting.is_empty() || !self.refused.is_empty()
+    }
+
+    fn needs_turn(&self) -> bool {
+        !self.work.is_empty()
+    }
+
+    fn needs_poll(&mut self, to: Peer, data: &Data, copied: bool) -> bool {
+        let total = data.total();
+        let peer = self.peers.entry(to);
+        // What is offered anyway needs no allowance, and the offer must not wait for the work that a poll may find: where
+        // both sides send at once, one would copy while the other one waits.
+        let offered = !copied && data.contiguous().is_some() && peer.is_beyond_eager(total);
+        !offered && peer.needs_allowance(total)
+    }
+
+    fn changes(&self) -> u32 {
+        self.changes
+    }
+
+    fn counters(&self) -> Counters {
+        Counters {
+            unexpected_bytes: self.unexpected.bytes(),
+            unexpected_length: self.unexpected.len() as u64,
+            posted_length: self.posted.len() as u64,
+            ..self.counts
+        }
+    }
+
+    fn restart_peak(&mut self) {
+        self.counts.unexpected_bytes_peak = self.unexpected.bytes();
+    }
+
+    fn note_unexpected(&mut self, wanted: bool) {
+        self.notices.want(wanted);
+    }
+
+    #[inline]
+    fn has_notices(&self) -> bool {
+        !self.notices.is_empty()
+    }
+
+    fn next_notice(&mut self) -> Option<Notice> {
+        self.notices.take()
     }
 }
 

@@ -70,11 +70,6 @@ impl Ob1 {
         self.posted.len() != 0 || self.unfinished != 0
     }
 
-    /// A lost peer, each once, for the owner to act on.
-    pub fn next_lost(&mut self) -> Option<Peer> {
-        self.lost.pop()
-    }
-
     /// Treats an eager message that is the next in its order and has its receive: the fast path of a program that posts
     /// its receives in time. `false`: nothing was done.
     #[inline]

@@ -3,7 +3,7 @@
 use abi::Status;
 use btl::{Access, Arrival, FastPath, Peer, Receiver, Take};
 use mem::{PeerBytes, UserMem};
-use pml::{Data, Done, Envelope, MessageId, Pattern, ReqId};
+use pml::{Data, Done, Envelope, FastMessages, LayerState, MessageId, Pattern, Receives, ReqId};
 
 use crate::cut::Cutting;
 use crate::frame::{self, Body, Control, Rendezvous};
@@ -14,69 +14,80 @@ use crate::turn::{Behind, Turn};
 use crate::unexpected::Message;
 use crate::{Ob1, Requests, status_of};
 
-impl Ob1 {
-    /// Starts a receive without wildcards: takes its message, if that is here and in order, else queues it. `None`:
-    /// nothing was begun, use [`Ob1::irecv`].
-    ///
-    /// A program that posts one receive after the other polls the transport here, so that messages that come
-    /// meanwhile do not pile up there.
-    #[inline]
-    pub fn irecv_now<B: FastPath>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<ReqId> {
-        if self.unexpected.len() != 0 || self.requests.is_full() {
-            return None;
+impl<B: FastPath> Receives<B> for Ob1 {
+    fn irecv(&mut self, btl: &mut B, pattern: &Pattern, into: Data) -> abi::Result<ReqId> {
+        let envelope = pattern.envelope();
+        if let Some(node) = self.unexpected.find(&envelope) {
+            return self.receive_unexpected(btl, node, pattern.owner, into);
         }
-        let peer = pattern.peer?;
-        let _ = self.receive_awaited(btl, peer);
-        let state = match self.recv_short(btl, pattern, into, None) {
-            Some(len) => {
-                State::Done(Done::received(&pattern.envelope(), len as u64, len as u64, pattern.owner))
-            }
-            None if self.peers.get(peer).is_none_or(|state| state.lost) => return None,
-            None => {
-                let data = Data::Contiguous(into);
-                State::Posted(Post { envelope: pattern.envelope(), peer: pattern.peer, data })
-            }
+        if let Some(peer) = pattern.peer
+            && self.peers.get(peer).is_some_and(|state| state.lost)
+        {
+            return self.insert(pattern.owner, State::Done(Done::lost(pattern.owner)));
+        }
+        let post = Post { envelope, peer: pattern.peer, data: into };
+        let id = self.insert(pattern.owner, State::Posted(post))?;
+        self.posted.push(&envelope, id.0);
+        Ok(id)
+    }
+
+    fn recv_now(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<Done> {
+        if pattern.tag >= 0
+            && let Some(len) = self
+                .recv_short(btl, pattern, into, None)
+                .or_else(|| self.recv_longer(btl, pattern, into, None))
+        {
+            return Some(Done::received(&pattern.envelope(), len as u64, len as u64, pattern.owner));
+        }
+        if self.unexpected.len() == 0 { None } else { self.recv_unexpected(btl, pattern, into) }
+    }
+
+    fn accept_for(
+        &mut self,
+        btl: &mut B,
+        arrival: &Arrival,
+        pattern: &Pattern,
+        into: UserMem,
+    ) -> Option<Done> {
+        let Some((envelope, waiting)) = self.is_next_for(arrival, pattern) else {
+            self.accept(btl, arrival);
+            return self.recv_unexpected(btl, pattern, into);
         };
-        let waits = matches!(state, State::Posted(_));
-        let id = self.insert(pattern.owner, state).ok()?;
-        if waits {
-            self.posted.push(&pattern.envelope(), id.0);
+        let stored = into.write(arrival.payload);
+        if let Some(sender) = waiting {
+            self.control(btl, arrival.peer, Control::Ack { sender });
         }
-        Some(id)
+        Some(Done::received(&envelope, stored as u64, arrival.payload.len() as u64, pattern.owner))
     }
 
-    /// Lets posted receives have messages of `peer` that are here, as long as the next one belongs to one of them.
-    #[inline]
-    fn receive_awaited<B: FastPath>(&mut self, btl: &mut B, peer: Peer) -> Poll {
-        let Ob1 { peers, posted, requests, .. } = self;
-        let Some(mut turn) = peers.get(peer).and_then(PeerState::turn) else { return Poll::Other };
-        let (mut any, mut other) = (false, false);
-        while posted.len() != 0 {
-            let awaited = Awaited { turn: turn.again(), posted, requests, other: &mut other };
-            if btl.receive_if(awaited.turn.route, awaited).is_none() {
-                if other {
-                    break;
-                }
-                let awaited = Awaited { turn: turn.again(), posted, requests, other: &mut other };
-                if btl.receive_longer_if(awaited.turn.route, awaited).is_none() {
-                    break;
-                }
+    fn iprobe(&mut self, _btl: &mut B, pattern: &Pattern) -> Option<Status> {
+        let node = self.unexpected.find(&pattern.envelope())?;
+        self.unexpected.get(node).map(status_of)
+    }
+
+    fn improbe(&mut self, _btl: &mut B, pattern: &Pattern) -> abi::Result<Option<(MessageId, Status)>> {
+        let Some(node) = self.unexpected.find(&pattern.envelope()) else { return Ok(None) };
+        let Some(status) = self.unexpected.get(node).map(status_of) else { return Ok(None) };
+        match self.claimed.insert(node) {
+            Ok(key) => {
+                self.unexpected.claim(node);
+                Ok(Some((MessageId(key), status)))
             }
-            any = true;
-        }
-        // Among what was received may be what another thread waits for.
-        self.changes = self.changes.wrapping_add(any.into());
-        match (any, other) {
-            (true, _) => Poll::Received,
-            (false, true) => Poll::Other,
-            (false, false) => Poll::Nothing,
+            Err(_) => Err(abi::Error::new(abi::ERR_NO_MEM, "2^23 matched messages await their receive")),
         }
     }
 
-    /// The result of a complete request, whose name is free from then on. A receive that waits for a known process
-    /// gets a few polls of what that sends before this gives up.
+    fn imrecv(&mut self, btl: &mut B, message: MessageId, owner: u32, into: Data) -> abi::Result<ReqId> {
+        let Some(&node) = self.claimed.get(message.0) else {
+            return Err(abi::Error::new(abi::ERR_REQUEST, "no such matched message"));
+        };
+        let id = self.receive_unexpected(btl, node, owner, into)?;
+        self.claimed.remove(message.0);
+        Ok(id)
+    }
+
     #[inline]
-    pub fn take_awaited<B: FastPath>(&mut self, btl: &mut B, id: ReqId, polls: u32) -> Option<Done> {
+    fn take_awaited(&mut self, btl: &mut B, id: ReqId, polls: u32) -> Option<Done> {
         let peer = match &self.requests.get(id.0)?.state {
             State::Done(_) => return self.take(id),
             State::Posted(Post { peer: Some(peer), .. }) => *peer,
@@ -103,39 +114,35 @@ impl Ob1 {
         }
         None
     }
+}
 
-    /// Receives a message that is kept with its payload, or that the fast verbs find. `None`: nothing was stored. The
-    /// message may have come as an offer, which only [`Ob1::irecv`] can accept: a caller that tries again in a loop stops as
-    /// soon as [`Ob1::iprobe`] finds something.
-    pub fn recv_now<B: FastPath>(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<Done> {
-        if pattern.tag >= 0
-            && let Some(len) = self
-                .recv_short(btl, pattern, into, None)
-                .or_else(|| self.recv_longer(btl, pattern, into, None))
-        {
-            return Some(Done::received(&pattern.envelope(), len as u64, len as u64, pattern.owner));
+impl Ob1 {
+    /// Lets posted receives have messages of `peer` that are here, as long as the next one belongs to one of them.
+    #[inline]
+    pub(crate) fn receive_awaited<B: FastPath>(&mut self, btl: &mut B, peer: Peer) -> Poll {
+        let Ob1 { peers, posted, requests, .. } = self;
+        let Some(mut turn) = peers.get(peer).and_then(PeerState::turn) else { return Poll::Other };
+        let (mut any, mut other) = (false, false);
+        while posted.len() != 0 {
+            let awaited = Awaited { turn: turn.again(), posted, requests, other: &mut other };
+            if btl.receive_if(awaited.turn.route, awaited).is_none() {
+                if other {
+                    break;
+                }
+                let awaited = Awaited { turn: turn.again(), posted, requests, other: &mut other };
+                if btl.receive_longer_if(awaited.turn.route, awaited).is_none() {
+                    break;
+                }
+            }
+            any = true;
         }
-        if self.unexpected.len() == 0 { None } else { self.recv_unexpected(btl, pattern, into) }
-    }
-
-    /// Takes an arrival as [`Receiver::accept`] does, while a receive without a request wants a message that matches
-    /// `pattern`: it is copied from the transport's memory to the user's if it is that message, and the next in its order.
-    pub fn accept_for<B: FastPath>(
-        &mut self,
-        btl: &mut B,
-        arrival: &Arrival,
-        pattern: &Pattern,
-        into: UserMem,
-    ) -> Option<Done> {
-        let Some((envelope, waiting)) = self.is_next_for(arrival, pattern) else {
-            self.accept(btl, arrival);
-            return self.recv_unexpected(btl, pattern, into);
-        };
-        let stored = into.write(arrival.payload);
-        if let Some(sender) = waiting {
-            self.control(btl, arrival.peer, Control::Ack { sender });
+        // Among what was received may be what another thread waits for.
+        self.changes = self.changes.wrapping_add(any.into());
+        match (any, other) {
+            (true, _) => Poll::Received,
+            (false, true) => Poll::Other,
+            (false, false) => Poll::Nothing,
         }
-        Some(Done::received(&envelope, stored as u64, arrival.payload.len() as u64, pattern.owner))
     }
 
     /// The envelope of an arrival that belongs to `pattern`; it counts as taken then. With it the sender's request, in
@@ -170,73 +177,6 @@ impl Ob1 {
             self.control(btl, message.peer, Control::Ack { sender });
         }
         Some(done)
-    }
-
-    /// Starts a receive.
-    ///
-    /// # Errors
-    /// `ERR_NO_MEM` when all request names are in use; nothing was begun.
-    pub fn irecv<B: FastPath>(&mut self, btl: &mut B, pattern: &Pattern, into: Data) -> abi::Result<ReqId> {
-        let envelope = pattern.envelope();
-        if let Some(node) = self.unexpected.find(&envelope) {
-            return self.receive_unexpected(btl, node, pattern.owner, into);
-        }
-        if let Some(peer) = pattern.peer
-            && self.peers.get(peer).is_some_and(|state| state.lost)
-        {
-            return self.insert(pattern.owner, State::Done(Done::lost(pattern.owner)));
-        }
-        let post = Post { envelope, peer: pattern.peer, data: into };
-        let id = self.insert(pattern.owner, State::Posted(post))?;
-        self.posted.push(&envelope, id.0);
-        Ok(id)
-    }
-
-    /// The status of the message that a receive with this pattern would get. Looks at what was taken from the
-    /// transport so far; poll it first.
-    pub fn iprobe<B: FastPath>(&mut self, _btl: &mut B, pattern: &Pattern) -> Option<Status> {
-        let node = self.unexpected.find(&pattern.envelope())?;
-        self.unexpected.get(node).map(status_of)
-    }
-
-    /// As [`Ob1::iprobe`], and claims the message for [`Ob1::imrecv`].
-    ///
-    /// # Errors
-    /// `ERR_NO_MEM` when all message names are in use; nothing was claimed.
-    pub fn improbe<B: FastPath>(
-        &mut self,
-        _btl: &mut B,
-        pattern: &Pattern,
-    ) -> abi::Result<Option<(MessageId, Status)>> {
-        let Some(node) = self.unexpected.find(&pattern.envelope()) else { return Ok(None) };
-        let Some(status) = self.unexpected.get(node).map(status_of) else { return Ok(None) };
-        match self.claimed.insert(node) {
-            Ok(key) => {
-                self.unexpected.claim(node);
-                Ok(Some((MessageId(key), status)))
-            }
-            Err(_) => Err(abi::Error::new(abi::ERR_NO_MEM, "2^23 matched messages await their receive")),
-        }
-    }
-
-    /// Receives a claimed message, whose name is free from then on.
-    ///
-    /// # Errors
-    /// `ERR_REQUEST` when there is no such message; `ERR_NO_MEM` when all request names are in use. The message
-    /// is still there then.
-    pub fn imrecv<B: FastPath>(
-        &mut self,
-        btl: &mut B,
-        message: MessageId,
-        owner: u32,
-        into: Data,
-    ) -> abi::Result<ReqId> {
-        let Some(&node) = self.claimed.get(message.0) else {
-            return Err(abi::Error::new(abi::ERR_REQUEST, "no such matched message"));
-        };
-        let id = self.receive_unexpected(btl, node, owner, into)?;
-        self.claimed.remove(message.0);
-        Ok(id)
     }
 
     fn receive_unexpected<B: FastPath>(
@@ -429,7 +369,7 @@ impl Take for Awaited<'_> {
 }
 
 /// What [`Ob1::receive_awaited`] found.
-enum Poll {
+pub(crate) enum Poll {
     /// Messages for posted receives, which have them now.
     Received,
     /// Something that is not for a posted receive, or for the full treatment.

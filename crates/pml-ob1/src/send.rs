@@ -1,95 +1,17 @@
 //! Sending: the fast path, the first frame of each protocol, the receiver's answers.
 
-use btl::{Access, Asleep, Busy, FastPath, Limits, Peer, RemoteKey};
+use btl::{Access, Busy, FastPath, Limits, Peer, RemoteKey};
 use mem::UserMem;
-use pml::{Counters, Data, Done, Mode, Origin, ReqId, SendTo, Sent};
+use pml::{Counters, Data, Done, FastMessages, LayerState, Mode, Origin, ReqId, SendTo, Sends};
 
 use crate::cut::Cutting;
 use crate::frame::{self, Body, Exposed, Rendezvous, Sequenced};
-use crate::peers::{ENVELOPE, PeerState, Queued, Way};
+use crate::peers::{ENVELOPE, PeerState, Queued};
 use crate::request::{Cancel, Pieces, SERIALS, Send, SendStage, State};
 use crate::{Ob1, sending};
 
-impl Ob1 {
-    /// Sends a message in one frame at once. `false`: nothing was done, use [`Ob1::isend`]; the message is long, payload
-    /// is unwelcome, there is no room, others wait for room, or the peer's allowance must be renewed.
-    ///
-    /// The length decides, once, which way is tried.
-    #[inline(always)]
-    pub fn send_now<B: FastPath>(&mut self, btl: &mut B, to: &SendTo, data: UserMem) -> bool {
-        let Some(peer) = self.peers.get(to.peer) else { return false };
-        match peer.way(data.len()) {
-            Way::Later => false,
-            Way::Eager => send_whole_now(peer, &mut self.counts, btl, to, data),
-            Way::Short => {
-                match self.send_short(btl, to.peer, Origin::new(to.context, to.source), to.tag, data) {
-                    Sent::Awake => true,
-                    Sent::Asleep(route) => {
-                        btl.wake(route);
-                        true
-                    }
-                    Sent::Refused => false,
-                    Sent::Full(_) => {
-                        let peer = self.peers.entry(to.peer);
-                        send_whole_now(peer, &mut self.counts, btl, to, data)
-                    }
-                }
-            }
-        }
-    }
-
-    /// As [`Ob1::send_now`] of at most [`btl::SHORT`] bytes, but that what is rare is left to the caller, who by then has
-    /// nothing to remember.
-    #[inline(always)]
-    pub fn send_short<B: FastPath>(
-        &mut self,
-        btl: &mut B,
-        to: Peer,
-        origin: Origin,
-        tag: i32,
-        mut data: UserMem,
-    ) -> Sent {
-        let Some(peer) = self.peers.get(to) else { return Sent::Refused };
-        let Some(place) = peer.next_short() else { return Sent::Refused };
-        match btl.send_on(peer.route, &place.match_header(origin, tag), &mut data) {
-            Err(Busy) => Sent::Full(peer.route),
-            Ok(Asleep(asleep)) => {
-                peer.sent_short();
-                self.counts.eager_sends += 1;
-                if asleep { Sent::Asleep(peer.route) } else { Sent::Awake }
-            }
-        }
-    }
-
-    /// As [`Ob1::send_now`], for messages that must be copied in any case: a rendezvous would only copy them once more,
-    /// as long as they fit in one frame.
-    pub fn send_copied_now<B: FastPath>(&mut self, btl: &mut B, to: &SendTo, data: UserMem) -> bool {
-        let most = btl.limits(to.peer).max_send;
-        let Some(peer) = self.peers.get(to.peer) else { return false };
-        if peer.open == 0 || data.len() > most {
-            return false;
-        }
-        if peer.needs_allowance(data.len() as u64) {
-            self.renew_allowance(btl, to.peer);
-        }
-        let peer = self.peers.entry(to.peer);
-        match peer.way(data.len()) {
-            Way::Later => send_whole_now(peer, &mut self.counts, btl, to, data),
-            Way::Short | Way::Eager => self.send_now(btl, to, data),
-        }
-    }
-
-    /// Starts a send. `None`: it is complete already.
-    ///
-    /// # Errors
-    /// `ERR_NO_MEM` when all request names are in use; nothing was begun.
-    pub fn isend<B: FastPath>(
-        &mut self,
-        btl: &mut B,
-        to: &SendTo,
-        data: Data,
-        mode: Mode,
-    ) -> abi::Result<Option<ReqId>> {
+impl<B: FastPath> Sends<B> for Ob1 {
+    fn isend(&mut self, btl: &mut B, to: &SendTo, data: Data, mode: Mode) -> abi::Result<Option<ReqId>> {
         if let (Data::Contiguous(memory), false) = (&data, mode == Mode::Synchronous)
             && self.send_now(btl, to, *memory)
         {
@@ -98,12 +20,8 @@ impl Ob1 {
         self.begin_send(btl, to, data, mode)
     }
 
-    /// As [`Ob1::isend`], of what [`Ob1::send_now`] refused or does not send.
-    ///
-    /// # Errors
-    /// As those of [`Ob1::isend`].
     #[inline(never)]
-    pub fn begin_send<B: FastPath>(
+    fn begin_send(
         &mut self,
         btl: &mut B,
         to: &SendTo,
@@ -143,22 +61,11 @@ impl Ob1 {
         }
         Ok(Some(id))
     }
+}
 
-    /// Whether the owner should poll before it sends this: an allowance for the peer is used up, which is renewed then. A
-    /// process that only sends would otherwise never learn that payload is unwelcome there.
-    ///
-    /// `copied`: by [`Ob1::send_copied_now`].
-    pub fn needs_poll(&mut self, to: Peer, data: &Data, copied: bool) -> bool {
-        let total = data.total();
-        let peer = self.peers.entry(to);
-        // What is offered anyway needs no allowance, and the offer must not wait for the work that a poll may find: where
-        // both sides send at once, one would copy while the other one waits.
-        let offered = !copied && data.contiguous().is_some() && peer.is_beyond_eager(total);
-        !offered && peer.needs_allowance(total)
-    }
-
+impl Ob1 {
     /// Allows the peer's share of payload before the next poll; none while payload is unwelcome there.
-    fn renew_allowance<B: FastPath>(&mut self, btl: &mut B, peer: Peer) {
+    pub(crate) fn renew_allowance<B: FastPath>(&mut self, btl: &mut B, peer: Peer) {
         let allowance = if btl.congested(peer) { 0 } else { self.config.allowance() };
         self.peers.entry(peer).allow(allowance);
     }
@@ -282,7 +189,7 @@ impl Ob1 {
 
 /// Sends a message in one frame, if that can be done at once.
 #[inline(always)]
-fn send_whole_now<B: FastPath>(
+pub(crate) fn send_whole_now<B: FastPath>(
     peer: &mut PeerState,
     counts: &mut Counters,
     btl: &mut B,

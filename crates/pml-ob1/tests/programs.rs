@@ -144,7 +144,7 @@ impl Run {
             len,
             mode,
             typed,
-            buffer: if typed { strided(&bytes, BLOCK) } else { bytes },
+            buffer: if typed { Strided::laid_out(&bytes, BLOCK) } else { bytes },
             began: None,
             request: None,
             result: None,
@@ -177,7 +177,7 @@ impl Run {
             Action::Send(number) => {
                 let message = &mut self.messages[number];
                 let data = if message.typed {
-                    Strided::data(&mut message.buffer, BLOCK, message.len)
+                    Strided::data(view(&mut message.buffer), BLOCK, message.len)
                 } else {
                     contiguous(&mut message.buffer)
                 };
@@ -198,7 +198,7 @@ impl Run {
             Action::Receive(number) => {
                 let receive = &mut self.receives[number];
                 let data = if receive.typed {
-                    Strided::data(&mut receive.buffer, BLOCK, receive.room)
+                    Strided::data(view(&mut receive.buffer), BLOCK, receive.room)
                 } else {
                     contiguous(&mut receive.buffer)
                 };
@@ -316,8 +316,11 @@ impl Run {
             return None;
         }
         let got = done.status.bytes() as usize;
-        let bytes =
-            if receive.typed { packed(&receive.buffer, BLOCK, got) } else { receive.buffer[..got].to_vec() };
+        let bytes = if receive.typed {
+            Strided::packed(&receive.buffer, BLOCK, got)
+        } else {
+            receive.buffer[..got].to_vec()
+        };
         let candidates = self.messages.iter().enumerate().filter(|(_, message)| {
             message.received == 0
                 && message.to.peer.0 as usize == receive.rank

@@ -13,10 +13,12 @@ fn exchange(options: Options, typed_send: bool, typed_receive: bool, post_first:
     let mut world = World::plain(options);
     for (n, &len) in LENGTHS.iter().enumerate() {
         let bytes = content(n, len);
-        let mut source = if typed_send { strided(&bytes, 24) } else { bytes.clone() };
+        let mut source = if typed_send { Strided::laid_out(&bytes, 24) } else { bytes.clone() };
         let mut sink = vec![0; if typed_receive { Strided::extent(len, 40) } else { len }];
-        let outgoing = if typed_send { Strided::data(&mut source, 24, len) } else { contiguous(&mut source) };
-        let incoming = if typed_receive { Strided::data(&mut sink, 40, len) } else { contiguous(&mut sink) };
+        let outgoing =
+            if typed_send { Strided::data(view(&mut source), 24, len) } else { contiguous(&mut source) };
+        let incoming =
+            if typed_receive { Strided::data(view(&mut sink), 40, len) } else { contiguous(&mut sink) };
         let (sent, received);
         if post_first {
             received = world.ranks[1].irecv(&from(0, 7), incoming);
@@ -33,7 +35,7 @@ fn exchange(options: Options, typed_send: bool, typed_receive: bool, post_first:
         let done = world.ranks[1].ob1.take(received).expect("complete");
         assert_eq!((done.error, done.status.bytes()), (abi::SUCCESS, len as u64));
         assert_eq!((done.status.source, done.status.tag), (0, 7));
-        let got = if typed_receive { packed(&sink, 40, len) } else { sink };
+        let got = if typed_receive { Strided::packed(&sink, 40, len) } else { sink };
         assert!(got == bytes, "length {len}");
     }
     world.assert_clean();
@@ -98,9 +100,10 @@ fn the_beginning_of_typed_data_goes_with_its_offer() {
     for room in [0, 100, 4096, 20_000, LEN] {
         let mut world = World::plain(Options::new(2));
         let bytes = content(5, LEN);
-        let mut source = strided(&bytes, 24);
+        let mut source = Strided::laid_out(&bytes, 24);
         let mut sink = vec![0xAA; room + 8];
-        let sent = world.ranks[0].isend(&to(1, 0, 7), Strided::data(&mut source, 24, LEN), Mode::Standard);
+        let sent =
+            world.ranks[0].isend(&to(1, 0, 7), Strided::data(view(&mut source), 24, LEN), Mode::Standard);
         let sent = sent.expect("a rendezvous");
         world.settle();
         let kept = world.ranks[1].ob1.counters().unexpected_bytes;

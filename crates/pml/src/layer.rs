@@ -8,26 +8,32 @@ use crate::{Counters, Data, Done, MessageId, Mode, Notice, Pattern, ReqId, SendT
 
 /// A message layer over the transport `B`; see the module's documentation for the promises.
 ///
-/// The engine holds layers in an enum and calls their own methods, which the implementation of this trait names. The
-/// trait is what they have in common: the conformance suite runs on it.
-pub trait MessageLayer<B: Btl>: Receiver<B> {
+/// The contract is cut into parts, so that a layer can keep each part where it belongs. The engine holds layers in an enum
+/// and calls these very methods; the conformance suite runs on the trait.
+pub trait MessageLayer<B: Btl>: Receiver<B> + Sends<B> + Receives<B> + LayerState {
+    /// Asks for the end of an operation. It completes in any case: with the cancelled mark, or as if this had not been
+    /// called. For a send that was offered the receiver decides, so the request may stay active for a while. No effect on
+    /// a request that is complete.
+    fn cancel(&mut self, btl: &mut B, id: ReqId);
+}
+
+/// The sends of a [`MessageLayer`].
+pub trait Sends<B: Btl> {
     /// Starts a send. `None`: it is complete already, and the buffer is free.
     ///
     /// # Errors
     /// `ERR_NO_MEM` when all request names are in use; nothing was begun.
     fn isend(&mut self, btl: &mut B, to: &SendTo, data: Data, mode: Mode) -> Result<Option<ReqId>>;
 
-    /// As [`MessageLayer::isend`], for a caller that has tried [`crate::FastMessages::send_now`].
+    /// As [`Sends::isend`], for a caller that has tried [`crate::FastMessages::send_now`].
     ///
     /// # Errors
-    /// As those of [`MessageLayer::isend`].
+    /// As those of [`Sends::isend`].
     fn begin_send(&mut self, btl: &mut B, to: &SendTo, data: Data, mode: Mode) -> Result<Option<ReqId>>;
+}
 
-    /// Whether the engine should poll before it starts this send. A layer that is not polled sends all the same, but the
-    /// receiver's memory is bounded only if its owner polls now and then.
-    /// `copied`: by [`crate::FastMessages::send_copied_now`].
-    fn needs_poll(&mut self, to: Peer, data: &Data, copied: bool) -> bool;
-
+/// The receives and probes of a [`MessageLayer`].
+pub trait Receives<B: Btl> {
     /// Starts a receive: takes the oldest message that matches, if one is kept, else waits for one behind all receives
     /// posted before.
     ///
@@ -36,8 +42,8 @@ pub trait MessageLayer<B: Btl>: Receiver<B> {
     fn irecv(&mut self, btl: &mut B, pattern: &Pattern, into: Data) -> Result<ReqId>;
 
     /// Receives a message that is kept with its payload, without a request. `None`: nothing was stored. The message may
-    /// have come as an offer, which only [`MessageLayer::irecv`] can accept: a caller that tries again in a loop stops
-    /// as soon as [`MessageLayer::iprobe`] finds something.
+    /// have come as an offer, which only [`Receives::irecv`] can accept: a caller that tries again in a loop stops
+    /// as soon as [`Receives::iprobe`] finds something.
     fn recv_now(&mut self, btl: &mut B, pattern: &Pattern, into: UserMem) -> Option<Done>;
 
     /// As [`Receiver::accept`] of a frame of the layer, while a receive without a request wants a message that matches
@@ -54,7 +60,7 @@ pub trait MessageLayer<B: Btl>: Receiver<B> {
     /// far; the engine polls first.
     fn iprobe(&mut self, btl: &mut B, pattern: &Pattern) -> Option<Status>;
 
-    /// As [`MessageLayer::iprobe`], and claims the message for [`MessageLayer::imrecv`].
+    /// As [`Receives::iprobe`], and claims the message for [`Receives::imrecv`].
     ///
     /// # Errors
     /// `ERR_NO_MEM` when all message names are in use; nothing was claimed.
@@ -67,31 +73,25 @@ pub trait MessageLayer<B: Btl>: Receiver<B> {
     /// there then.
     fn imrecv(&mut self, btl: &mut B, message: MessageId, owner: u32, into: Data) -> Result<ReqId>;
 
-    /// Asks for the end of an operation. It completes in any case: with the cancelled mark, or as if this had not been
-    /// called. For a send that was offered the receiver decides, so the request may stay active for a while. No effect on
-    /// a request that is complete.
-    fn cancel(&mut self, btl: &mut B, id: ReqId);
+    /// As [`LayerState::take`], for a caller that waits: where the operation waits for a known process, its messages are
+    /// polled for up to `polls` times.
+    fn take_awaited(&mut self, btl: &mut B, id: ReqId, polls: u32) -> Option<Done>;
+}
 
-    /// The engine gives the request up (`MPI_Request_free`): it runs to its end and disappears. Its name is free from
-    /// then on as far as the caller is concerned.
-    fn detach(&mut self, id: ReqId);
-
+/// What a [`MessageLayer`] knows without its transport: requests, what it waits for, counts.
+pub trait LayerState {
     /// The result of a complete request; `None` while it is active, or if there is no such request.
     fn poll(&self, id: ReqId) -> Option<&Done>;
 
     /// Whether the request is complete; `None` if there is no such request.
     fn is_complete(&self, id: ReqId) -> Option<bool>;
 
-    /// As [`MessageLayer::poll`]; frees the name of a complete request.
+    /// As [`LayerState::poll`]; frees the name of a complete request.
     fn take(&mut self, id: ReqId) -> Option<Done>;
 
-    /// As [`MessageLayer::take`], for a caller that waits: where the operation waits for a known process, its messages are
-    /// polled for up to `polls` times.
-    fn take_awaited(&mut self, btl: &mut B, id: ReqId, polls: u32) -> Option<Done>;
-
-    /// `peer` is gone: what depends on it ends with `ERR_PROC_ABORTED`. Messages from it that are whole here can still
-    /// be received.
-    fn peer_lost(&mut self, btl: &mut B, peer: Peer);
+    /// The engine gives the request up (`MPI_Request_free`): it runs to its end and disappears. Its name is free from
+    /// then on as far as the caller is concerned.
+    fn detach(&mut self, id: ReqId);
 
     /// A lost peer, each once, for the engine to act on.
     fn next_lost(&mut self) -> Option<Peer>;
@@ -112,6 +112,11 @@ pub trait MessageLayer<B: Btl>: Receiver<B> {
     /// sleeps.
     fn needs_turn(&self) -> bool;
 
+    /// Whether the engine should poll before it starts this send. A layer that is not polled sends all the same, but the
+    /// receiver's memory is bounded only if its owner polls now and then.
+    /// `copied`: by [`crate::FastMessages::send_copied_now`].
+    fn needs_poll(&mut self, to: Peer, data: &Data, copied: bool) -> bool;
+
     /// How often something happened that another thread may wait for, or must poll for although it sleeps: an arrival, an
     /// event, the begin of a transfer, the end of a request, want of room. Wraps.
     fn changes(&self) -> u32;
@@ -125,7 +130,7 @@ pub trait MessageLayer<B: Btl>: Receiver<B> {
     /// Sets whether notices of messages without a receive are wanted.
     fn note_unexpected(&mut self, wanted: bool);
 
-    /// Whether [`MessageLayer::next_notice`] has something to give.
+    /// Whether [`LayerState::next_notice`] has something to give.
     fn has_notices(&self) -> bool;
 
     /// Takes the oldest notice.

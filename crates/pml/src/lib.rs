@@ -18,9 +18,9 @@
 //! # Who owns which buffer when
 //!
 //! * A [`Data`] belongs to the layer from the start of its operation until the request is complete: until
-//!   [`MessageLayer::poll`] shows a result, or at once where the start itself reports completion. The caller keeps
+//!   [`LayerState::poll`] shows a result, or at once where the start itself reports completion. The caller keeps
 //!   the memory valid for that time. It does not read the buffer of a receive, and does not write that of a send.
-//! * A detached request ([`MessageLayer::detach`]) still uses its buffer until the peer has it. Its end can no longer
+//! * A detached request ([`LayerState::detach`]) still uses its buffer until the peer has it. Its end can no longer
 //!   be seen, so the caller detaches only what it never frees, or what owns its bytes itself ([`Stream`]).
 //! * A cancelled request uses its buffer until it is complete, like any other.
 //! * Where a fast path refuses, nothing was begun and the buffer is the caller's.
@@ -38,8 +38,8 @@
 //! * **Matching is not completion.** A long message that was matched first may complete after a short one.
 //! * **Progress of a posted receive** does not depend on other receives being posted.
 //! * **Probe.** A receive with the same pattern and no other receive in between gets the message that
-//!   [`MessageLayer::iprobe`] showed. [`MessageLayer::improbe`] takes the message out of matching: only
-//!   [`MessageLayer::imrecv`] can receive it, whatever else is received meanwhile.
+//!   [`Receives::iprobe`] showed. [`Receives::improbe`] takes the message out of matching: only
+//!   [`Receives::imrecv`] can receive it, whatever else is received meanwhile.
 //! * **Modes.** See [`Mode`]. A synchronous send completes after its message was matched and not before.
 //! * **Truncation.** A message that is longer than its receive fills the buffer, and the receive ends with
 //!   `ERR_TRUNCATE`. Nothing behind the buffer is touched, and the sender sees success.
@@ -69,7 +69,7 @@ mod request;
 pub use crate::counters::Counters;
 pub use crate::data::{Data, Stream};
 pub use crate::fast_path::{FastMessages, Sent};
-pub use crate::layer::MessageLayer;
+pub use crate::layer::{LayerState, MessageLayer, Receives, Sends};
 pub use crate::matching::{Envelope, Mode, Origin, Pattern, SendTo};
 pub use crate::notice::{Notice, Notices};
 pub use crate::request::{Done, GENERATION_BITS, INDEX_BITS, MessageId, ReqId};

@@ -6,7 +6,7 @@ use btl::{Alone, Bounds, Peer};
 use gni::Time;
 use gni_timed::RankClock;
 use mem::UserMem;
-use pml::{Data, Mode, Pattern, ReqId, SendTo};
+use pml::{Data, LayerState, Mode, Pattern, Receives, ReqId, SendTo, Sends};
 use pml_ob1::Ob1;
 
 /// The context of all messages here: one communicator.

@@ -1,11 +1,13 @@
 //! Virtual ranks with a machine each, and buffers for them.
-#![allow(dead_code, reason = "each test program uses a part")]
+#![allow(dead_code, unused_imports, reason = "each test program uses a part")]
 
 use abi::Status;
 use btl::{Alone, Bounds, Btl, Peer};
 use btl_sim::{Net, Options, Port};
-use mem::{PeerBytes, PeerSpace, Sink, Source, UserMem};
-use pml::{Data, Done, MessageId, Mode, Pattern, ReqId, SendTo, Stream};
+use mem::UserMem;
+use pml::{Data, Done, MessageId, Mode, Pattern, ReqId, SendTo};
+pub use pml::{FastMessages, LayerState, MessageLayer, Receives, Sends};
+pub use pml_conformance::Strided;
 use pml_ob1::{Config, Ob1};
 
 /// A machine and its transport.
@@ -149,95 +151,7 @@ pub fn contiguous(buffer: &mut [u8]) -> Data {
     Data::Contiguous(view(buffer))
 }
 
-/// Blocks of `block` bytes with gaps of the same length between them.
-pub struct Strided {
-    memory: UserMem,
-    block: usize,
-    total: usize,
-    at: usize,
-}
-
-impl Strided {
-    /// The memory that `total` bytes take.
-    pub fn extent(total: usize, block: usize) -> usize {
-        total.div_ceil(block) * 2 * block
-    }
-
-    pub fn data(buffer: &mut [u8], block: usize, total: usize) -> Data {
-        assert!(buffer.len() >= Self::extent(total, block));
-        Data::Typed(Box::new(Strided { memory: view(buffer), block, total, at: 0 }))
-    }
-
-    /// The rest of the present block, at most `most` bytes; moves on.
-    fn run(&mut self, most: usize) -> UserMem {
-        let within = self.at % self.block;
-        let len = (self.block - within).min(most);
-        let run = self.memory.part(self.at / self.block * 2 * self.block + within, len);
-        self.at += len;
-        run
-    }
-}
-
-impl Source for Strided {
-    fn remaining(&self) -> usize {
-        self.total - self.at
-    }
-
-    fn fill(&mut self, space: PeerSpace<'_>) {
-        let mut packed = vec![0; space.len()];
-        let mut done = 0;
-        while done < packed.len() {
-            let run = self.run(packed.len() - done);
-            done += run.as_bytes().copy_to(&mut packed[done..]);
-        }
-        space.write(PeerBytes::of(&packed));
-    }
-
-    fn contiguous(&self) -> Option<UserMem> {
-        None
-    }
-}
-
-impl Sink for Strided {
-    fn remaining(&self) -> usize {
-        self.total - self.at
-    }
-
-    fn drain(&mut self, bytes: PeerBytes<'_>) {
-        let mut done = 0;
-        while done < bytes.len() {
-            let run = self.run(bytes.len() - done);
-            run.write(bytes.part(done, run.len()));
-            done += run.len();
-        }
-    }
-}
-
-impl Stream for Strided {
-    fn seek(&mut self, byte: u64) {
-        self.at = byte as usize;
-    }
-
-    fn total(&self) -> u64 {
-        self.total as u64
-    }
-}
-
 /// The bytes of message number `message`.
 pub fn content(message: usize, len: usize) -> Vec<u8> {
     (0..len).map(|i| (message * 31 + i * 7 + i / 251) as u8).collect()
-}
-
-/// A buffer whose strided view holds `bytes`.
-pub fn strided(bytes: &[u8], block: usize) -> Vec<u8> {
-    let mut buffer = vec![0xEE; Strided::extent(bytes.len(), block)];
-    for (n, run) in bytes.chunks(block).enumerate() {
-        buffer[n * 2 * block..][..run.len()].copy_from_slice(run);
-    }
-    buffer
-}
-
-/// The first `len` bytes of a strided view.
-pub fn packed(buffer: &[u8], block: usize, len: usize) -> Vec<u8> {
-    buffer.chunks(2 * block).flat_map(|pair| &pair[..block.min(pair.len())]).copied().take(len).collect()
 }

@@ -9,7 +9,7 @@ use gni::{Gni, InstId, JobKey, Modes, PeAddr, Time};
 use gni_soft::inproc::{InProc, World, WorldConfig};
 use gni_soft::{NicConfig, SoftNic};
 use mem::UserMem;
-use pml::{Counters, Data, Mode, Pattern, ReqId, SendTo};
+use pml::{Counters, Data, LayerState, Mode, Pattern, Receives, ReqId, SendTo, Sends};
 use pml_ob1::{Config, Ob1};
 use serde::Serialize;
 
