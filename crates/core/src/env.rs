@@ -53,7 +53,7 @@ pub(crate) fn start(t: &mut Token, level: i32) -> Result<i32> {
     DOMAIN.set_mode(running, level <= abi::THREAD_FUNNELED && FACTS.is_main_thread());
     let wants_helper = {
         let state = t.lock();
-        state.params.mpi.async_progress && !state.threads.has_stand_in()
+        state.params.engine.async_progress && !state.threads.has_stand_in()
     };
     if wants_helper {
         engine::need_progress(t)?;
@@ -73,7 +73,7 @@ fn join(t: &mut Token) {
         state.comms.without_lines();
     }
     (state.node, state.p2p) = (node, p2p);
-    state.pool = RegisteredPool::new(state.params.rcache.pages());
+    state.pool = RegisteredPool::new(crate::transport::pages(&state.params.rcache));
     state.params.settle(job.oversubscribed);
     state.errhandlers.initial = state.params.mpi.initial_errhandler.into();
     state.predefined.appnum = job.app_num;

@@ -4,7 +4,7 @@ use abi::{Error, Result};
 
 use crate::domain::{Mode, Token, enter_any, mode};
 use crate::handle::{self, Kind, Objects};
-use crate::params::InitialErrhandler;
+use rooms::InitialErrhandler;
 
 /// What an object does with its errors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

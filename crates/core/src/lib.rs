@@ -28,7 +28,7 @@ mod memory;
 pub mod op;
 pub mod p2p;
 pub mod pack;
-pub mod params;
+mod params;
 pub mod partitioned;
 pub mod persistent;
 pub mod probe;

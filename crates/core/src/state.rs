@@ -104,7 +104,7 @@ impl State {
             comms: Comms::new(),
             requests: crate::request::requests(),
             callbacks: Default::default(),
-            pool: RegisteredPool::new(params.rcache.pages()),
+            pool: RegisteredPool::new(crate::transport::pages(&params.rcache)),
             threads: Threads::default(),
             seen_changes: 0,
             fruitless_polls: 0,

@@ -51,7 +51,7 @@ impl State {
         awaited: impl Fn(&State) -> Option<Peer>,
         look: impl FnMut(&mut State) -> Option<R>,
     ) -> Option<R> {
-        let limit = Duration::from_micros(self.params.mpi.turn as u64);
+        let limit = Duration::from_micros(self.params.engine.turn as u64);
         let is_next = |state: &State| match (&state.node, awaited(state)) {
             (Some(node), Some(peer)) => node.is_next_after(peer),
             _ => false,

@@ -40,6 +40,7 @@ pub mod inproc;
 mod mailbox;
 #[cfg_attr(loom, allow(dead_code, reason = "of its users, the host fabric is not part of the model"))]
 mod mapping;
+mod params;
 mod pinned;
 #[cfg_attr(loom, allow(dead_code, reason = "its user, the host fabric, is not part of the model"))]
 mod ring;
@@ -52,3 +53,4 @@ pub use fabric::{
     Ticket, Tx, Undeliverable, Window,
 };
 pub use fault::{BadFault, FaultPlan};
+pub use params::{GniParams, Reach};

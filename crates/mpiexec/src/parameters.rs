@@ -28,7 +28,7 @@ pub fn settle(job: &mut JobOptions) -> Vec<String> {
     if job.parameters.is_empty() && !inherited {
         return Vec::new();
     }
-    let registry = mpi_core::params::registry();
+    let registry = rooms::registry();
     let mut warnings = Vec::new();
     for (name, value) in std::mem::take(&mut job.parameters) {
         if WITHOUT_EFFECT.contains(&name.as_str()) {

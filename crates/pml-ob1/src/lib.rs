@@ -43,6 +43,7 @@ mod cut;
 mod fast_path;
 mod fifos;
 pub mod frame;
+mod params;
 mod payload;
 mod peers;
 mod pool;
@@ -54,6 +55,8 @@ mod send;
 mod transfer;
 mod turn;
 mod unexpected;
+
+pub use params::Ob1Params;
 
 use std::collections::VecDeque;
 

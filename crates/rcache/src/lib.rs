@@ -39,6 +39,7 @@ mod extent;
 mod index;
 #[cfg(not(loom))]
 mod monitor;
+mod params;
 mod register;
 mod stats;
 mod sync;
@@ -52,6 +53,7 @@ pub use extent::Extent;
 pub use index::{Hold, Index, Key};
 #[cfg(not(loom))]
 pub use monitor::{Monitor, Refused};
+pub use params::{Pages, RcacheParams, Watching};
 pub use register::Register;
 pub use stats::Stats;
 pub use watch::{Trusting, Unwatched, Watch, WatchId};

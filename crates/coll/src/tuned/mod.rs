@@ -5,8 +5,10 @@
 //! a call ask with the same [`Query`], so all choose alike; nothing that may differ between ranks (buffer
 //! addresses, layouts of types in data movement) is in it.
 
+mod params;
 mod rules;
 
+pub use params::{CollParams, Level, Tuned, TunedParams};
 pub use rules::ParseError;
 
 use crate::algorithms::node::cells;

@@ -14,6 +14,7 @@
 //! differ from theirs still never take each other's data.
 
 use abi::{Error, Result};
+use coll::tuned::Level;
 use coll::{Coll, Root};
 use node::{CALL_WORDS as WORDS, Node};
 
@@ -22,18 +23,6 @@ use super::run::Running;
 use crate::comm::Comm;
 use crate::domain::Token;
 use crate::state::State;
-
-mca::choice! {
-    /// How closely collective calls are compared.
-    pub enum Level {
-        /// Not at all.
-        Off = "off",
-        /// Operation, order, root and bytes.
-        On = "on",
-        /// Also type signatures and reduction operations.
-        Full = "full",
-    }
-}
 
 /// What a process says about a call; equal on all ranks of a correct one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

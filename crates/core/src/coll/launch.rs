@@ -1,5 +1,6 @@
 //! Starting collectives, and who advances them: the call, progress, or progress after each start.
 
+use coll::tuned::Level;
 use std::collections::VecDeque;
 
 use abi::{Address, Error, Result, Status};
@@ -9,7 +10,6 @@ use pml::Done;
 
 use super::Mode;
 use super::arguments::Arguments;
-use super::check::Level;
 use super::run::Running;
 use super::turns::await_turn;
 use crate::domain::Token;

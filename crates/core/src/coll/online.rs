@@ -11,6 +11,7 @@
 //! inter-communicators, whose groups may bring different amounts of data, nor those with nothing to choose, of which a
 //! process may go a shorter way.
 
+use coll::tuned::Tuned;
 use std::time::Duration;
 
 use abi::Result;
@@ -18,7 +19,6 @@ use coll::algorithms::registry;
 use coll::tuned::{Choice, Query, can_use};
 
 use super::Mode;
-use super::params::Tuned;
 use crate::domain::Token;
 
 /// Calls with each candidate; the best counts.

@@ -1,5 +1,6 @@
 //! A collective call on its way.
 
+use coll::tuned::Level;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,7 +12,7 @@ use pml::Done;
 
 use super::arguments::Arguments;
 use super::call::{Call, Reduction};
-use super::check::{Level, Noted, Statement};
+use super::check::{Noted, Statement};
 use super::exact::Exact;
 use super::launch::Callback;
 use super::online::{Attempt, Online};

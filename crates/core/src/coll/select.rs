@@ -1,5 +1,6 @@
 //! Which algorithm a call uses, and what a communicator keeps for its collectives.
 
+use coll::tuned::Tuned;
 use std::sync::Arc;
 
 use abi::{Error, Result};
@@ -9,7 +10,6 @@ use node::NodeArea;
 
 use super::call::Call;
 use super::online::Online;
-use super::params::Tuned;
 use super::run::Running;
 use super::straight::Straight;
 use super::turns::Turns;

@@ -12,7 +12,7 @@ use super::events::KINDS;
 use super::variables::VARIABLES;
 use super::{NO_NAME, REGISTRY, at, open, put};
 use crate::domain::Token;
-use crate::params::ROOMS;
+use rooms::ROOMS;
 
 /// Rooms without parameters that count something.
 const MORE_ROOMS: [&str; 2] = ["pml_ob1", "btl_self"];

@@ -27,8 +27,7 @@ use shm::{Layout, Shape};
 use crate::params::Params;
 use crate::state::State;
 
-pub(crate) use gemini::GniParams;
-pub(crate) use registered::RcacheParams;
+pub(crate) use registered::pages;
 
 /// Attempts of an eager send to find room, about a microsecond in all, where the receiver has its own core.
 const PATIENCE: u32 = 32;
@@ -57,7 +56,7 @@ pub(crate) fn classes() -> Classes<State> {
 /// The three lines to print.
 pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String> {
     let layer = Layer::Ob1(Ob1::new(Config {
-        unexpected_cap: params.mpi.unexpected_cap as u64,
+        unexpected_cap: params.ob1.unexpected_cap as u64,
         patience: if job.oversubscribed { 0 } else { PATIENCE },
         ..Config::new(job.size)
     }));

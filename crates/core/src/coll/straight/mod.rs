@@ -21,9 +21,10 @@ mod reach;
 
 use abi::Result;
 use coll::Coll;
+use coll::tuned::Level;
 
 use super::Mode;
-use super::check::{Level, Noted, Statement, rounds_between_looks};
+use super::check::{Noted, Statement, rounds_between_looks};
 use crate::comm::Comm;
 use crate::domain::Token;
 use crate::request::SENT;

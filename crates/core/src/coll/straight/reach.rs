@@ -2,9 +2,8 @@
 
 use coll::Coll;
 use coll::tuned::Query;
+use coll::tuned::{Level, Tuned};
 
-use super::super::check::Level;
-use super::super::params::Tuned;
 use super::super::select::placement;
 use crate::comm::Comm;
 use crate::state::World;

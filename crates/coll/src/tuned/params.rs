@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use coll::Coll;
-use coll::algorithms::registry;
-use coll::tuned::{Choice, Forced, Query, Table};
-
-use super::check::Level;
+use super::{Choice, Forced, Query, Table};
+use crate::algorithms::registry;
+use crate::params::Coll;
 
 /// One row per parameter: what it prescribes for which collective.
 macro_rules! forced {
@@ -16,6 +14,18 @@ macro_rules! forced {
     (@algorithm $slot:expr, $coll:expr, $value:expr) => { $slot.algorithm = named($coll, &$value)?; };
     (@segment $slot:expr, $coll:expr, $value:expr) => { $slot.segment = given($value).map(|n| n as u64); };
     (@fanout $slot:expr, $coll:expr, $value:expr) => { $slot.fanout = given($value).map(|n| n as u32); };
+}
+
+mca::choice! {
+    /// How closely collective calls are compared.
+    pub enum Level {
+        /// Not at all.
+        Off = "off",
+        /// Operation, order, root and bytes.
+        On = "on",
+        /// Also type signatures and reduction operations.
+        Full = "full",
+    }
 }
 
 mca::params! {
@@ -122,7 +132,7 @@ mca::params! {
 }
 
 /// The choice among algorithms: the table in force and what is prescribed beside it.
-pub(crate) struct Tuned {
+pub struct Tuned {
     table: Table,
     forced: [Forced; Coll::ALL.len()],
     /// Reductions keep to one association.

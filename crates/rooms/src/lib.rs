@@ -1,0 +1,47 @@
+//! The list of the library's parameters: one line for each room that declares some.
+//!
+//! The library, the launcher and the tools read the same list. It stands below the library, so that a launcher knows every
+//! parameter and links none of MPI.
+#![forbid(unsafe_code)]
+
+mca::choice! {
+    /// A predefined error handler.
+    pub enum InitialErrhandler {
+        /// `MPI_ERRORS_ARE_FATAL`
+        Fatal = "mpi_errors_are_fatal",
+        /// `MPI_ERRORS_ABORT`
+        Abort = "mpi_errors_abort",
+        /// `MPI_ERRORS_RETURN`
+        Return = "mpi_errors_return",
+    }
+}
+
+mca::params! {
+    /// Parameters of the objects of MPI, which stand above this list.
+    pub struct MpiParams("mpi_") {
+        /// Error handler that communicators start with, and that errors before and after MPI go to
+        /// (`-initial-errhandler` of mpiexec).
+        initial_errhandler: InitialErrhandler = "mpi_errors_are_fatal";
+    }
+}
+
+/// The parameters of each room, by the beginning that their names share.
+pub const ROOMS: &[(&str, &[mca::Param])] = &[
+    ("mpi", MpiParams::PARAMS),
+    ("mpi", engine::EngineParams::PARAMS),
+    ("mpi", pml_ob1::Ob1Params::PARAMS),
+    ("btl", bml::BtlParams::PARAMS),
+    ("btl_tcp", btl_tcp::TcpParams::PARAMS),
+    ("btl_ugni", btl_ugni::UgniParams::PARAMS),
+    ("btl_vader", btl_vader::VaderParams::PARAMS),
+    ("btl_vader", node::NodeParams::PARAMS),
+    ("coll", coll::tuned::CollParams::PARAMS),
+    ("coll_tuned", coll::tuned::TunedParams::PARAMS),
+    ("gni", gni_soft::GniParams::PARAMS),
+    ("rcache", rcache::RcacheParams::PARAMS),
+];
+
+/// Every parameter, room by room.
+pub fn registry() -> mca::Registry {
+    mca::Registry::new(&ROOMS.iter().map(|(_, params)| *params).collect::<Vec<_>>())
+}
