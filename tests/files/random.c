@@ -221,7 +221,7 @@ static int move(MPI_File f, int writes, int form, int explicit, int first, void 
     }
 }
 
-static const char *hint_names[] = { "cb_nodes", "cb_buffer_size", "romio_cb_write", "romio_cb_read", "romio_ds_write", "romio_ds_read", "ind_rd_buffer_size", "ind_wr_buffer_size" };
+static const char *hint_names[] = { "cb_nodes", "cb_buffer_size", "romio_cb_write", "romio_cb_read", "romio_ds_write", "romio_ds_read", "ind_rd_buffer_size", "ind_wr_buffer_size", "cb_block_size" };
 
 static MPI_Info some_hints(char *text)
 {
@@ -231,7 +231,7 @@ static MPI_Info some_hints(char *text)
     const char *nodes[] = { "1", "2", ranks }, *sizes[] = { "1", "64", "1000", "4194304" }, *choices[] = { "enable", "disable", "automatic" };
     MPI_Info_create(&info);
     *text = 0;
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 9; i++)
         if (draw(2)) {
             const char *chosen = i == 0 ? nodes[draw(3)] : i == 1 || i > 5 ? sizes[draw(4)] : choices[draw(3)];
             MPI_Info_set(info, hint_names[i], chosen);
@@ -249,7 +249,7 @@ static void fail(int program, int step, const char *what, long a, long b, const 
 
 static void one(int program)
 {
-    char hints[512];
+    char hints[1024];
     word = program * 7919ull + size;
     draw(2);
     memset(expected, 0, sizeof expected);

@@ -22,6 +22,7 @@ mod construct;
 mod contents;
 mod convertor;
 mod datatype;
+mod description;
 mod external;
 mod kernel;
 #[cfg(test)]

@@ -40,7 +40,12 @@ impl Tiles {
         Tiles::of(datatype.layout().clone(), datatype.extent())
     }
 
-    fn of(item: Arc<Layout>, extent: i64) -> Tiles {
+    /// The pack program of an item.
+    pub(crate) fn item(&self) -> &Layout {
+        &self.item
+    }
+
+    pub(crate) fn of(item: Arc<Layout>, extent: i64) -> Tiles {
         let span = i128::from(item.hi.unsigned_abs().max(item.lo.unsigned_abs()));
         let by_size = i64::MAX as u64 / item.size.max(1);
         let by_extent = (FAR - span.min(FAR)) / i128::from(extent.unsigned_abs().max(1));

@@ -325,7 +325,7 @@ impl Access {
 const MOST_PIECE: u64 = 16 << 10;
 
 /// Writes the changed window of the file that holds `span`: what of it exists is read first.
-pub(crate) fn change(
+fn change(
     view: &View,
     storage: &dyn Storage,
     window: &mut Vec<u8>,
@@ -348,7 +348,7 @@ pub(crate) fn change(
 }
 
 /// Writes the pieces of a view from a position on, one by one.
-fn write_each(view: &View, storage: &dyn Storage, from: u64, bytes: PeerBytes<'_>) -> Moved {
+pub fn write_each(view: &View, storage: &dyn Storage, from: u64, bytes: PeerBytes<'_>) -> Moved {
     let mut all = Moved::default();
     view.for_each(from..from + bytes.len() as u64, |place, len| {
         let moved = write_fully(storage, bytes.part(all.bytes as usize, len as usize), place);
@@ -359,8 +359,8 @@ fn write_each(view: &View, storage: &dyn Storage, from: u64, bytes: PeerBytes<'_
     all
 }
 
-/// Reads them.
-fn read_each(view: &View, storage: &dyn Storage, from: u64, room: &PeerSpace<'_>) -> Moved {
+/// Reads the pieces of a view from a position on, one by one, until the file ends.
+pub fn read_each(view: &View, storage: &dyn Storage, from: u64, room: &PeerSpace<'_>) -> Moved {
     let mut all = Moved::default();
     view.for_each(from..from + room.len() as u64, |place, len| {
         let moved = read_fully(storage, &room.part(all.bytes as usize, len as usize), place);
@@ -377,7 +377,7 @@ fn staged(stage: &mut Vec<u8>, bytes: u64) -> io::Result<&mut [u8]> {
     Ok(stage)
 }
 
-pub(crate) fn resize(buffer: &mut Vec<u8>, len: usize) -> io::Result<()> {
+fn resize(buffer: &mut Vec<u8>, len: usize) -> io::Result<()> {
     buffer.try_reserve(len.saturating_sub(buffer.len())).map_err(|_| io::ErrorKind::OutOfMemory)?;
     buffer.resize(len, 0);
     Ok(())

@@ -37,6 +37,8 @@ pub struct Hints {
     pub cb_nodes: u64,
     /// Bytes that each of them has at a time (`cb_buffer_size`).
     pub cb_buffer_size: u64,
+    /// What the parts of a file that they access are aligned to, in bytes (`cb_block_size`); 0: blocks of the file system.
+    pub cb_block_size: u64,
     /// Collective buffering of reads (`romio_cb_read`, `collective_buffering`).
     pub cb_read: Choice,
     /// Of writes.
@@ -65,6 +67,7 @@ impl Hints {
         Hints {
             cb_nodes: processes.min(default_aggregators(processes)),
             cb_buffer_size: 4 * MIB,
+            cb_block_size: 0,
             cb_read: Choice::Automatic,
             cb_write: Choice::Automatic,
             ds_read: Choice::Automatic,
@@ -86,6 +89,7 @@ impl Hints {
                 self.cb_nodes = nodes.map_or(self.cb_nodes, |nodes| nodes.min(processes));
             }
             "cb_buffer_size" => self.cb_buffer_size = bytes().unwrap_or(self.cb_buffer_size),
+            "cb_block_size" => self.cb_block_size = bytes().unwrap_or(self.cb_block_size),
             "collective_buffering" => {
                 self.cb_read = choice.unwrap_or(self.cb_read);
                 self.cb_write = choice.unwrap_or(self.cb_write);
@@ -116,6 +120,7 @@ impl Hints {
         let mut all = vec![
             ("cb_nodes", self.cb_nodes.to_string()),
             ("cb_buffer_size", self.cb_buffer_size.to_string()),
+            ("cb_block_size", self.cb_block_size.to_string()),
             ("collective_buffering", buffering.to_owned()),
             ("romio_cb_read", self.cb_read.word().to_owned()),
             ("romio_cb_write", self.cb_write.word().to_owned()),
@@ -134,6 +139,7 @@ impl Hints {
         let words = [
             self.cb_nodes,
             self.cb_buffer_size,
+            self.cb_block_size,
             self.cb_read as u64,
             self.cb_write as u64,
             self.ds_write as u64,

@@ -17,13 +17,15 @@
 mod access;
 mod error;
 mod hints;
+mod plan;
 mod posix;
 mod storage;
 mod view;
 
-pub use access::{Access, Direction, Memory, Tuning};
+pub use access::{Access, Direction, Memory, Tuning, read_each, write_each};
 pub use error::class_of;
 pub use hints::{Choice, Hints};
+pub use plan::{Cover, Extent, Plan, interleave};
 pub use posix::{How, Kind, Posix};
 pub use storage::{Moved, Storage, read_fully, write_fully};
 pub use view::View;

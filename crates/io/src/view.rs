@@ -42,6 +42,31 @@ impl View {
         Ok(View { displacement, tiles, etype_size: etype.size() })
     }
 
+    /// The words by which another process knows where the view's bytes lie; `None` if they would be more than `most`.
+    pub fn describe(&self, most: usize) -> Option<Vec<u64>> {
+        let mut words = self.tiles.describe(most)?;
+        words.push(self.displacement);
+        Some(words)
+    }
+
+    /// The view that words describe, which counts bytes and not etypes.
+    ///
+    /// # Errors
+    /// `MPI_ERR_INTERN`, `MPI_ERR_ARG`: they describe none.
+    pub fn from_description(words: &[u64]) -> Result<View> {
+        let bad = Error::new(abi::ERR_INTERN, "a description of a view by another process makes no sense");
+        let (&displacement, words) = words.split_last().ok_or(bad)?;
+        let tiles = Tiles::from_description(words)?;
+        if tiles.lowest() < 0
+            || tiles.extent() < 0
+            || !tiles.is_ascending()
+            || i64::try_from(displacement).is_err()
+        {
+            return Err(bad);
+        }
+        Ok(View { displacement, tiles, etype_size: 1 })
+    }
+
     /// Bytes of an etype in the file.
     pub fn etype_size(&self) -> u64 {
         self.etype_size

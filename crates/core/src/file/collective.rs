@@ -18,10 +18,11 @@ use std::collections::VecDeque;
 
 use abi::{Address, Count, Error, Result, Status};
 use engine::{Afterlife, Operation, Turn};
-use io::Direction;
+use io::{Choice, Direction, Plan};
 use pml::Done;
 
 use super::access::{Request, Transfer};
+use super::exchange::{Exchange, MOST_WORDS, Said};
 use super::{Pointer, elsewhere};
 use crate::coll::Running;
 use crate::comm::{Held, gather_words, largest, share_words};
@@ -29,7 +30,7 @@ use crate::domain::Token;
 use crate::handle::RequestKey;
 use crate::memory::exposed;
 use crate::state::State;
-use crate::wait::wait_for;
+use crate::wait::{wait_actively, wait_for};
 
 /// The collective calls of a file that are under way.
 #[derive(Default)]
@@ -38,8 +39,10 @@ pub(crate) struct Collectives {
     queue: VecDeque<u32>,
     /// A split collective between its begin and its end.
     split: Option<Split>,
-    /// Tells the messages of an operation from those of others.
+    /// Counts those that were started, to tell their messages apart.
     number: u32,
+    /// Counts two-phase accesses, likewise.
+    exchanges: u32,
 }
 
 struct Split {
@@ -69,8 +72,9 @@ impl Call {
     }
 }
 
-/// What each rank says of its part.
-const WORDS: usize = 2;
+/// What each rank says of its part: error class, etypes, whether its view serves two-phase access and in how many words it
+/// is described, first position, bytes, first place, place behind the last.
+const WORDS: usize = 7;
 
 /// One process's part of a collective access.
 struct Part {
@@ -78,6 +82,8 @@ struct Part {
     rank: usize,
     ordered: bool,
     transfer: Result<Transfer>,
+    /// The words that describe its view, where there are few enough; none where the aggregators know it.
+    description: Option<Vec<u64>>,
 }
 
 impl Part {
@@ -99,14 +105,27 @@ impl Part {
             true => Transfer::prepare_ordered(t, fh, request),
             false => Transfer::prepare(t, fh, request),
         };
-        Ok(Part { comm, rank, ordered, transfer })
+        let described = t.lock().file(fh)?.described;
+        let description = match &transfer {
+            Ok(transfer) if !ordered && !described => transfer.access.view().describe(MOST_WORDS),
+            _ => Some(Vec::new()),
+        };
+        Ok(Part { comm, rank, ordered, transfer, description })
     }
 
     /// What the others must know.
     fn words(&self) -> [u64; WORDS] {
         match &self.transfer {
-            Ok(transfer) => [0, transfer.etypes()],
-            Err(error) => [error.class as u64, 0],
+            Ok(transfer) => {
+                let positions = transfer.access.positions();
+                let ascends = transfer.access.view().is_ascending() && !self.ordered;
+                let span = if ascends { transfer.access.span() } else { 0..0 };
+                let able = u64::from(ascends && self.description.is_some());
+                let words = self.description.as_ref().map_or(0, |description| description.len() as u64);
+                let bytes = positions.end - positions.start;
+                [0, transfer.etypes(), words << 1 | able, positions.start, bytes, span.start, span.end]
+            }
+            Err(error) => [error.class as u64, 0, 0, 0, 0, 0, 0],
         }
     }
 
@@ -147,6 +166,43 @@ impl Part {
             Ok(transfer) => transfer.begin_at(base.checked_add(before).ok_or(FAR)?),
             Err(_) => Ok(()),
         }
+    }
+
+    /// The two-phase access that all ranks begin now, if it pays: they all come to the same answer.
+    fn exchange(&mut self, state: &mut State, fh: abi::File, all: &[u64]) -> Option<Box<Exchange>> {
+        let size = all.len() / WORDS;
+        let transfer = self.transfer.as_ref().ok()?;
+        let comm = self.comm;
+        let file = state.files.get_mut(fh).ok()?;
+        let choice = match transfer.direction {
+            Direction::Read if file.atomic => Choice::Disable,
+            Direction::Read => file.hints.cb_read,
+            Direction::Write => file.hints.cb_write,
+        };
+        let able = all.chunks(WORDS).all(|rank| rank[2] & 1 == 1);
+        if self.ordered || size == 1 || choice == Choice::Disable || !able {
+            return None;
+        }
+        let extents = || all.chunks(WORDS).map(|rank| rank[5]..rank[6]).filter(|extent| !extent.is_empty());
+        let span = extents().reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))?;
+        if choice == Choice::Automatic && !io::interleave(extents()) {
+            return None;
+        }
+        let said = all.chunks(WORDS).map(|rank| Said {
+            positions: rank[3]..rank[3].saturating_add(rank[4]),
+            description: (rank[2] >> 1) as usize,
+        });
+        let block = match file.hints.cb_block_size {
+            0 => file.storage.block(),
+            block => block,
+        };
+        let plan = Plan::new(span, size as u64, file.hints.cb_nodes, file.hints.cb_buffer_size, block);
+        file.collectives.exchanges = file.collectives.exchanges.wrapping_add(1);
+        let number = file.collectives.exchanges;
+        let known = (std::mem::replace(&mut file.described, true), file.views.clone());
+        let description = self.description.take().unwrap_or_default();
+        let place = (fh, comm, self.rank);
+        Some(Box::new(Exchange::new(transfer, place, number, plan, said.collect(), known, description)))
     }
 
     fn status(&self) -> Status {
@@ -199,8 +255,15 @@ fn move_own(t: &mut Token, fh: abi::File, part: &mut Part, all: &[u64]) -> Resul
         moved?;
         part.take_place(word[0], all)?;
     }
+    let exchange = part.exchange(&mut t.lock(), fh, all);
     let Ok(transfer) = &mut part.transfer else { return Ok(()) };
-    transfer.run();
+    match exchange {
+        None => transfer.run(),
+        Some(mut exchange) => wait_actively(t, |state| {
+            exchange.advance(state, transfer);
+            exchange.is_over().then_some(())
+        }),
+    }
     transfer.deliver(t);
     transfer.result()
 }
@@ -280,10 +343,14 @@ pub(super) struct Collective {
     words: Box<[u64]>,
     /// What the others are asked at the moment.
     running: Option<Box<Running>>,
+    /// Two-phase access.
+    exchange: Option<Box<Exchange>>,
     /// The first error of this process.
     mine: Result<()>,
     ended: Option<Result<()>>,
     number: u32,
+    /// Moving bytes has got on.
+    moves: bool,
     /// The program has been asked to convert what was read.
     waits: bool,
     #[expect(dead_code, reason = "keeps the communicator until the operation is over")]
@@ -314,9 +381,11 @@ fn start(state: &mut State, fh: abi::File, part: Part) -> Result<abi::Request> {
         step: Step::Gather,
         words: vec![0; WORDS * (size + 1)].into(),
         running: None,
+        exchange: None,
         mine: Ok(()),
         ended: None,
         number,
+        moves: true,
         waits: false,
         held,
     };
@@ -345,7 +414,7 @@ impl Collective {
             }
             moved = true;
             if self.step == Step::Move {
-                return Ok(!self.waits);
+                return Ok(!self.waits && self.moves);
             }
         }
         Ok(true)
@@ -366,7 +435,7 @@ impl Collective {
         }
         running.result()?;
         self.running = None;
-        self.take_answer();
+        self.take_answer(state);
         Ok(true)
     }
 
@@ -398,7 +467,7 @@ impl Collective {
     }
 
     /// Goes on with the answer.
-    fn take_answer(&mut self) {
+    fn take_answer(&mut self, state: &mut State) {
         self.step = match self.step {
             Step::Gather => {
                 self.mine = self.part.hear(&self.words[WORDS..]);
@@ -409,7 +478,10 @@ impl Collective {
                         Step::Agree
                     }
                     (Ok(()), true) => Step::Place,
-                    (Ok(()), false) => Step::Move,
+                    (Ok(()), false) => {
+                        self.exchange = self.part.exchange(state, self.file, &self.words[WORDS..]);
+                        Step::Move
+                    }
                 }
             }
             Step::Place => {
@@ -430,6 +502,8 @@ impl Collective {
         if let Ok(transfer) = &mut self.part.transfer {
             if self.waits {
                 // The program converts what was read.
+            } else if let Some(exchange) = &mut self.exchange {
+                self.moves = exchange.advance(state, transfer);
             } else if transfer.access.takes_locks() {
                 transfer.run();
             } else {

@@ -15,6 +15,7 @@ mod access;
 mod buffer;
 mod collective;
 mod datarep;
+mod exchange;
 mod handle;
 mod open;
 mod query;
@@ -83,6 +84,10 @@ pub(crate) struct File {
     /// This process has written since the last synchronisation.
     pub written: Arc<AtomicBool>,
     pub collectives: collective::Collectives,
+    /// The aggregators know how the views of all ranks are laid out.
+    pub described: bool,
+    /// What this process knows of that, as an aggregator.
+    pub views: Option<exchange::Views>,
 }
 
 impl File {

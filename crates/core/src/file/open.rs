@@ -138,6 +138,8 @@ fn open_on(t: &mut Token, comm: abi::Comm, path: PathBuf, amode: i32, own: Resul
         hints,
         written: Arc::new(AtomicBool::new(false)),
         collectives: Default::default(),
+        described: false,
+        views: None,
     })
 }
 

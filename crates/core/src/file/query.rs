@@ -113,7 +113,10 @@ pub fn set_info(t: &mut Token, fh: abi::File, info: abi::Info) -> Result<()> {
     };
     let digest = hints.as_ref().map_or(0, io::Hints::digest);
     let hints = same(t, comm, hints, &[digest])?;
-    t.lock().files.get_mut(fh)?.hints = hints;
+    let mut state = t.lock();
+    let file = state.files.get_mut(fh)?;
+    // Others may aggregate from now on.
+    (file.hints, file.described, file.views) = (hints, false, None);
     Ok(())
 }
 

@@ -48,6 +48,7 @@ pub fn set_view(
         (file.displacement, file.etype, file.filetype) = (given.displacement, given.etype, given.filetype);
         (file.hints, file.representation) = (given.hints, given.representation);
         (file.view, file.offset) = (Arc::new(view), 0);
+        (file.described, file.views) = (false, None);
         if first {
             file.shared.set(0);
         }
