@@ -12,3 +12,8 @@ static inline int set_errhandler(MPI_Comm comm, MPI_Errhandler handler)
 }
 
 #define MPI_Comm_set_errhandler set_errhandler
+
+/* ROMIO's names from the time before MPI-2. */
+#define MPIO_Request MPI_Request
+#define MPIO_Wait MPI_Wait
+#define MPIO_Test MPI_Test

@@ -6,7 +6,8 @@ import sys
 
 DIRECTORIES = ["attr", "comm", "datatype", "errhan", "group", "info", "init", "mpi_t", "pt2pt", "topo", "part", "coll",
                "threads/comm", "threads/pt2pt", "threads/init", "threads/coll", "threads/mpi_t", "errors/attr", "errors/basic",
-               "errors/coll", "errors/comm", "errors/group", "errors/pt2pt", "errors/topo", "errors/datatype", "impls/mpich/comm"]
+               "errors/coll", "errors/comm", "errors/group", "errors/pt2pt", "errors/topo", "errors/datatype", "impls/mpich/comm",
+               "rma", "errors/rma", "threads/rma", "io", "errors/io", "threads/io"]
 MOST_RANKS = 10
 SECONDS = 90
 

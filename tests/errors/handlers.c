@@ -46,6 +46,23 @@ static void user_codes(MPI_Comm comm)
     check(text[0] == 't' && length == 20, "and the user's string", length);
 }
 
+static void other_code(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm;
+    *code = *code == MPI_ERR_RANK ? MPI_SUCCESS : MPI_ERR_OTHER;
+}
+
+static void changed_code(MPI_Comm comm)
+{
+    MPI_Errhandler handler;
+    MPI_Comm_create_errhandler(other_code, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    CHECK_EQ(MPI_Send(NULL, 0, MPI_INT, 1000000, 0, comm), MPI_SUCCESS, "a call returns the code that the handler leaves");
+    CHECK_EQ(MPI_Send(NULL, 0, MPI_INT, 0, -7, comm), MPI_ERR_OTHER, "be it another error");
+    CHECK_EQ(MPI_Comm_call_errhandler(comm, MPI_ERR_TAG), MPI_SUCCESS, "MPI_Comm_call_errhandler succeeds all the same");
+    MPI_Errhandler_free(&handler);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Errhandler handler, got;
@@ -75,6 +92,7 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(other, MPI_ERRORS_RETURN);
     CHECK_EQ(MPI_Send(&value, 1, MPI_INT, bad, 0, other), MPI_ERR_RANK, "MPI_ERRORS_RETURN returns");
     CHECK_EQ(calls, 0, "and calls nothing");
+    changed_code(other);
     MPI_Comm_free(&other);
     MPI_Finalize();
     return check_failures != 0;

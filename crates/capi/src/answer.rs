@@ -28,8 +28,8 @@ impl Answer {
         Answer { code: u64::from(code as u32), handler: MaybeUninit::uninit() }
     }
 
-    /// Has the entry point call the handler at `function` with `handle` and `code`, then return `returns`, which
-    /// is `code` or success.
+    /// Has the entry point call the handler at `function` with `handle` and `code`, then return what the handler leaves of
+    /// `code`, or success where `returns` is that.
     fn handler(function: usize, handle: usize, code: i32, returns: i32) -> Answer {
         debug_assert!(handle < 1 << 31, "handles have 31 bits");
         debug_assert!(returns == code || returns == abi::SUCCESS);
@@ -50,13 +50,12 @@ impl Answer {
         }
         // SAFETY: written, since the flag is set.
         let handler = unsafe { self.handler.assume_init() };
-        let returns = if handler & FLAG == 0 { code } else { abi::SUCCESS };
         let mut handle = ((self.code & !FLAG) >> 32) as usize;
         // SAFETY: the program gave this address as an error handler.
         let function = unsafe { core::mem::transmute::<usize, Handler>((handler & !FLAG) as usize) };
         // SAFETY: both pointers are valid for the call.
         unsafe { function(&raw mut handle, &raw mut code) };
-        returns
+        if handler & FLAG == 0 { code } else { abi::SUCCESS }
     }
 }
 

@@ -243,14 +243,15 @@ pub const fn padding(stack: usize) -> usize {
     (stack + 1) % 2
 }
 
-/// Calls the user's error handler that an [`Answer`](crate::answer::Answer) names, then returns its code.
+/// Calls the user's error handler that an [`Answer`](crate::answer::Answer) names, then returns the code that the handler
+/// leaves: its second argument is the code to be returned (MPI-5.0 section 9.3.1), so a handler may change it.
 ///
 /// Jumped to by `PMPI_X` with the answer in rax and rdx and the stack as the program left it.
 ///
 /// ```text
 ///   rsp + 0   the handle, whose address the handler gets
 ///   rsp + 8   the error code, whose address the handler gets
-///   rsp + 12  the code to return, whatever the handler does to the other
+///   rsp + 12  all bits set, or zero if the function returns success all the same
 /// ```
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
@@ -260,11 +261,10 @@ pub unsafe extern "C" fn call_handler() {
         "sub rsp, 24",
         ".cfi_adjust_cfa_offset 24",
         "mov dword ptr [rsp + 8], eax",
-        // The code to return: zero if the flag of rdx is set, else the error code.
+        // Zero if the flag of rdx is set.
         "btr rdx, 63",
         "sbb ecx, ecx",
         "not ecx",
-        "and ecx, eax",
         "mov dword ptr [rsp + 12], ecx",
         // The handle: bits 62 to 32.
         "shl rax, 1",
@@ -275,7 +275,8 @@ pub unsafe extern "C" fn call_handler() {
         // A variadic function without vector arguments.
         "xor eax, eax",
         "call rdx",
-        "mov eax, dword ptr [rsp + 12]",
+        "mov eax, dword ptr [rsp + 8]",
+        "and eax, dword ptr [rsp + 12]",
         "add rsp, 24",
         ".cfi_adjust_cfa_offset -24",
         "ret",
