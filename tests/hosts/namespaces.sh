@@ -1,7 +1,9 @@
-# Hosts in one machine: network namespaces on one bridge. Sourced by scripts that need several hosts.
+# Hosts in one machine: namespaces of all kinds but that of users, on one bridge. Sourced by scripts that need several hosts.
 #
-#   hosts_make COUNT     makes them: $hosts has their names; $hosts_why says why not, where that fails
-#   hosts_place FILE     writes a script that runs a rank's program in the namespace of its host: rank r in host r mod COUNT
+#   hosts_make COUNT     makes them: $hosts has the names of their network namespaces, and they call themselves h0, h1, …;
+#                        $hosts_why says why not, where that fails
+#   hosts_launcher FILE  writes a script that does what ssh would: `FILE h1 command…` runs the command on host h1
+#   hosts_on NUMBER …    runs a command on a host (from 0), with this shell's environment
 #   hosts_cut NUMBER     takes a host (from 0) off the bridge; hosts_mend puts it back
 #   hosts_remove         removes all of it; call it on exit
 #
@@ -9,6 +11,7 @@
 # leads to no other host. The congestion control is cubic, or reno where that is not allowed (hosts_control tells).
 
 hosts=()
+hosts_pids=()
 hosts_why=
 hosts_hub=alhena-$$-hub
 
@@ -25,7 +28,51 @@ hosts_make() { # COUNT
         name=alhena-$$-$i
         hosts+=("$name")
         hosts_why=$(exec 2>&1; hosts_make_one "$name" "$i") || return 1
+        hosts_hold "$name" "h$i" || return 1
     done
+}
+
+# Holds the namespaces of a host: its first process, which reaps what is left behind there. Host 0, where mpiexec runs,
+# keeps this shell's processes and files, because nobody enters a process namespace from within another.
+hosts_hold() { # NETWORK-NAMESPACE HOSTNAME
+    local holder pid= kinds="--mount --pid --mount-proc"
+    [ "$2" != h0 ] || kinds=
+    # shellcheck disable=SC2016,SC2086
+    ip netns exec "$1" unshare $kinds --uts --ipc --fork sh -c '
+        hostname "$1"
+        [ "$1" = h0 ] || mount -t tmpfs tmpfs /dev/shm
+        trap exit TERM
+        while :; do sleep 3600 & wait $!; done' sh "$2" < /dev/null > /dev/null 2>&1 &
+    holder=$!
+    disown $holder
+    for _ in $(seq 100); do
+        pid=$(cat "/proc/$holder/task/$holder/children" 2> /dev/null)
+        [ -n "$pid" ] && [ "$(nsenter -u -t "${pid% }" hostname 2> /dev/null)" = "$2" ] && break
+        sleep 0.02
+    done
+    [ -n "$pid" ] || { hosts_why="no process namespace for $2"; return 1; }
+    hosts_pids+=("${pid% }")
+}
+
+hosts_on() { # NUMBER COMMAND…
+    local number=$1; shift
+    nsenter $(hosts_kinds "$number") -t "${hosts_pids[number]}" -- "$@"
+}
+
+hosts_kinds() { if [ "$1" = 0 ]; then echo "--net --uts --ipc"; else echo "--mount --net --uts --ipc --pid"; fi; }
+
+hosts_launcher() { # FILE
+    {
+        echo '#!/bin/sh'
+        echo 'while :; do case $1 in -o) shift 2 ;; -*) shift ;; *) break ;; esac; done'
+        echo 'host=$1; shift'
+        echo 'case $host in'
+        for i in "${!hosts[@]}"; do echo "h$i|10.213.7.$((i + 1))) enter='$(hosts_kinds $i) -t ${hosts_pids[i]}' ;;"; done
+        echo '*) echo "stub: Could not resolve hostname $host" >&2; exit 255 ;;'
+        echo 'esac'
+        echo 'exec nsenter $enter -- env -i HOME="$HOME" PATH=/usr/bin:/bin sh -c "cd; exec $*"'
+    } > "$1"
+    chmod +x "$1"
 }
 
 hosts_make_one() { # NAME NUMBER
@@ -45,23 +92,16 @@ hosts_make_one() { # NAME NUMBER
             ip netns exec "$1" sysctl -q net.ipv4.tcp_congestion_control=reno; }
 }
 
-hosts_place() { # FILE
-    {
-        echo '#!/bin/sh'
-        echo "case \$((PMI_RANK % ${#hosts[@]})) in"
-        for i in "${!hosts[@]}"; do echo "$i) host=${hosts[i]} ;;"; done
-        echo 'esac'
-        echo 'exec ip netns exec "$host" "$@"'
-    } > "$1"
-    chmod +x "$1"
-}
-
 hosts_control() { ip netns exec "${hosts[0]}" sysctl -n net.ipv4.tcp_congestion_control; }
 hosts_cut() { ip -n "$hosts_hub" link set "v$1" nomaster; } # NUMBER
 hosts_mend() { ip -n "$hosts_hub" link set "v$1" master hub; } # NUMBER
 
 hosts_remove() {
-    local name
+    local name pid
+    for pid in "${hosts_pids[@]}"; do
+        # The first process of a process namespace takes all others with it.
+        kill -KILL "$pid" 2> /dev/null
+    done
     for name in "${hosts[@]}" "$hosts_hub"; do
         ip netns delete "$name" 2> /dev/null
     done

@@ -6,6 +6,7 @@
  *   who                print "rank R of S app A"
  *   env=NAME           print "NAME=value" or "NAME unset"
  *   print=TEXT         print TEXT without a newline
+ *   flush              write what was printed so far
  *   lines=N            print N lines of 200 times the rank's letter
  *   stdin              print the number of bytes and the sum of what standard input gives
  *   exit=CODE abort=CODE signal=NUMBER
@@ -126,6 +127,8 @@ static void step(const char *word)
         printf(getenv(value) ? "%s=%s\n" : "%s unset\n", value, getenv(value));
     else if (IS("print"))
         printf("%s", value);
+    else if (IS("flush"))
+        fflush(stdout);
     else if (IS("lines"))
         print_lines(atoi(value));
     else if (IS("stdin"))

@@ -11,7 +11,7 @@ const COLUMN: usize = 34;
 pub fn help() -> String {
     let mut text = String::from(
         "usage: mpiexec [flags] program [arguments] [: [flags] program [arguments]]...\n\n\
-         Starts the ranks of an MPI job on this host. Flags may have one or two dashes.\n",
+         Starts the ranks of an MPI job, here or on the hosts named. Flags may have one or two dashes.\n",
     );
     for (topic, flags) in TOPICS {
         let _ = writeln!(text, "\n{topic}:");
@@ -21,7 +21,7 @@ pub fn help() -> String {
     }
     text.push_str(
         "\nExit code: that of the first rank that failed, 128 + signal where a signal ended it, 0 if none failed.\n\
-         Examples:\n  mpiexec -n 4 ./program\n  mpiexec -n 1 ./server : -n 3 ./client\n",
+         Examples:\n  mpiexec -n 4 ./program\n  mpiexec -n 1 ./server : -n 3 ./client\n  mpiexec -hosts a,b -n 8 ./program\n",
     );
     text
 }

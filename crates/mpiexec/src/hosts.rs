@@ -1,4 +1,4 @@
-//! Hosts named on the command line or in files. Ranks run on this host only, so names are checked to mean it.
+//! Hosts named on the command line or in files.
 
 use std::env;
 use std::path::Path;
@@ -81,13 +81,28 @@ fn parse_name(text: &str) -> Option<Host> {
     (!name.is_empty()).then(|| Host { name: name.to_owned(), slots, strict: false })
 }
 
-/// Checks that every host is this one. Names are compared as text: looking them up could hang, and the own
-/// name often has no address.
-pub fn check_local(hosts: &[Host]) -> Result<(), UsageError> {
-    let own = own_name();
-    match hosts.iter().find(|host| !is_local(&host.name, &own)) {
-        Some(host) => Err(UsageError::RemoteHost { host: host.name.clone(), own }),
-        None => Ok(()),
+/// The hosts with each named once, in the order in which they come first. All names of this host are one. A host that
+/// comes several times has a slot for each time, or the sum of the slots given.
+pub fn merged(hosts: &[Host]) -> Vec<Host> {
+    let mut merged: Vec<Host> = Vec::new();
+    for host in hosts {
+        let is_same = |other: &&mut Host| other.name == host.name || other.is_local() && host.is_local();
+        match merged.iter_mut().find(is_same) {
+            Some(first) => {
+                first.slots = Some(first.slots.unwrap_or(1) + host.slots.unwrap_or(1));
+                first.strict |= host.strict;
+            }
+            None => merged.push(host.clone()),
+        }
+    }
+    merged
+}
+
+impl Host {
+    /// Whether it is this host. Names are compared as text: looking them up could hang, and the own name often has no
+    /// address.
+    pub fn is_local(&self) -> bool {
+        is_local(&self.name, &own_name())
     }
 }
 
@@ -95,6 +110,11 @@ pub fn check_local(hosts: &[Host]) -> Result<(), UsageError> {
 pub fn slots(hosts: &[Host]) -> Option<(u32, bool)> {
     let total = hosts.iter().map(|host| host.slots).sum::<Option<u32>>()?;
     (!hosts.is_empty()).then(|| (total, hosts.iter().any(|host| host.strict)))
+}
+
+/// The user before `@` is for the launcher, which knows what it means.
+fn without_user(name: &str) -> &str {
+    name.rsplit_once('@').map_or(name, |(_, host)| host)
 }
 
 /// Number of hosts that a batch system gave to this job, where that is more than this one.
@@ -108,16 +128,23 @@ pub fn allocated_elsewhere() -> Option<(&'static str, u32)> {
 
 /// Whether `name` means the host called `own`.
 pub fn is_local(name: &str, own: &str) -> bool {
+    let name = without_user(name);
     let short = |name: &str| name.split('.').next().unwrap_or("").to_ascii_lowercase();
     let is_address = name.parse::<std::net::IpAddr>().is_ok();
     match name {
         "localhost" | "localhost.localdomain" | "::1" | "+n0" => true,
-        _ if is_address => name.starts_with("127."),
+        _ if is_address => name.starts_with("127.") || is_own_address(name),
         _ => {
             name.eq_ignore_ascii_case(own)
                 || (short(name) == short(own) && (!name.contains('.') || !own.contains('.')))
         }
     }
+}
+
+/// Whether an interface of this host has this address.
+fn is_own_address(text: &str) -> bool {
+    let Ok(address) = text.parse::<std::net::IpAddr>() else { return false };
+    platform::interfaces::addresses().is_ok_and(|all| all.iter().any(|one| one.address == address))
 }
 
 /// This host's name.
@@ -152,6 +179,14 @@ mod tests {
         assert_eq!(parse_list("::1"), Some(vec![host("::1", None, false)]));
         assert_eq!(parse_list("a:x"), None);
         assert_eq!(parse_list(""), None);
+    }
+
+    #[test]
+    fn a_host_that_is_named_again_has_a_slot_more() {
+        let list = |text: &str| merged(&parse_list(text).unwrap());
+        assert_eq!(list("a,b,a"), [host("a", Some(2), false), host("b", None, false)]);
+        assert_eq!(list("a:2,b,a:3"), [host("a", Some(5), false), host("b", None, false)]);
+        assert_eq!(list("localhost,127.0.0.1"), [host("localhost", Some(2), false)]);
     }
 
     #[test]

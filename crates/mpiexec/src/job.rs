@@ -4,10 +4,14 @@ use std::env;
 use std::ffi::OsString;
 use std::path::Path;
 
-use rte::spec::{App, Environment, JobSpec, Verbosity};
+use rte::Unit;
+use rte::binding::Map;
+use rte::spec::{self, App, Environment, JobSpec, Verbosity};
 
 use crate::command_line::{CommandLine, Program};
+use crate::hosts::Host;
 use crate::options::JobOptions;
+use crate::spread::Spread;
 use crate::usage::UsageError;
 use crate::{hosts, parameters, variables};
 
@@ -23,11 +27,26 @@ pub struct Planned {
 pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
     let CommandLine { mut job, programs } = line;
     variables::fill_in(&mut job)?;
-    hosts::check_local(&job.hosts)?;
+    job.hosts = hosts::merged(&job.hosts);
+    if let Some(Map { unit: Unit::Host, per_object: Some(count), .. }) = job.placement.map {
+        job.per_host.get_or_insert(count);
+    }
     let notes = notes(&mut job);
     let default_count = default_count(&job, programs.len());
+    let (hosts, host_of) = (job.hosts.clone(), Spread::new(&job));
+    let launcher = job.launcher.settle();
     let apps: Vec<App> = programs.into_iter().map(|program| app(program, &job, default_count)).collect();
+    let elsewhere = hosts.iter().any(|host| !host.is_local());
+    let (spec_hosts, host_of) = match elsewhere {
+        true => {
+            (hosts.iter().map(spec_host).collect(), host_of.ranks(apps.iter().map(|app| app.count).sum()))
+        }
+        false => (Vec::new(), Vec::new()),
+    };
     let spec = JobSpec {
+        hosts: spec_hosts,
+        host_of,
+        launcher,
         universe_size: job.universe_size,
         placement: job.placement,
         report_bindings: job.report_bindings,
@@ -41,14 +60,20 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
         verbosity: job.verbosity,
         ..JobSpec::new(apps, btl_vader::segment_bytes)
     };
-    check_slots(&job.hosts, &spec)?;
+    check_slots(&hosts, &spec)?;
     Ok(Planned { spec, notes })
+}
+
+fn spec_host(host: &Host) -> spec::Host {
+    spec::Host { name: host.name.clone(), local: host.is_local() }
 }
 
 /// Ranks of a program without `-n`.
 fn default_count(job: &JobOptions, programs: usize) -> u32 {
+    let count = job.hosts.len().max(1) as u32;
     let slots = hosts::slots(&job.hosts).map(|(slots, _)| slots);
-    let whole_job = job.placement.ranks_by_ppr().or(job.per_host).or(slots);
+    let on_each = job.per_host.or(job.placement.ranks_by_ppr()).map(|ranks| ranks * count);
+    let whole_job = on_each.or(slots).or((count > 1).then_some(count));
     if programs == 1 { whole_job.unwrap_or(1) } else { 1 }
 }
 
@@ -136,10 +161,19 @@ mod tests {
     }
 
     #[test]
-    fn other_hosts_are_refused() {
-        let message = planned("-hosts localhost,far-away -n 2 ./a").unwrap_err();
-        assert!(message.contains("far-away"), "{message}");
-        assert!(planned("-hosts localhost -n 2 ./a").is_ok());
+    fn ranks_are_spread_over_hosts() {
+        let placed = |text: &str| {
+            let spec = planned(text).unwrap();
+            let names: Vec<&str> = spec.hosts.iter().map(|host| host.name.as_str()).collect();
+            (names.join(","), spec.host_of)
+        };
+        assert_eq!(placed("-hosts localhost -n 2 ./a"), (String::new(), vec![]));
+        assert_eq!(placed("-hosts localhost,far -n 3 ./a"), ("localhost,far".to_owned(), vec![0, 0, 1]));
+        assert_eq!(placed("-hosts far,far,off ./a"), ("far,off".to_owned(), vec![0, 1]));
+        assert_eq!(placed("-hosts far:2,off:1 ./a"), ("far,off".to_owned(), vec![0, 0, 1]));
+        assert_eq!(placed("-ppn 2 -hosts far,off ./a"), ("far,off".to_owned(), vec![0, 0, 1, 1]));
+        assert_eq!(placed("-map-by node -n 3 -hosts far,off ./a"), ("far,off".to_owned(), vec![0, 1, 0]));
+        assert_eq!(placed("-map-by ppr:1:node -hosts far,off ./a"), ("far,off".to_owned(), vec![0, 1]));
     }
 
     #[test]

@@ -8,9 +8,11 @@ mod flags;
 mod help;
 mod hosts;
 mod job;
+mod launcher;
 mod options;
 mod parameters;
 mod rankfile;
+mod spread;
 mod usage;
 mod variables;
 
@@ -22,6 +24,9 @@ use options::Show;
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
+    if std::env::args_os().skip(1).eq(["-daemon"]) {
+        return rte::daemon(btl_vader::segment_bytes);
+    }
     let line = match command_line::parse(std::env::args_os().skip(1).collect()) {
         Ok(line) => line,
         Err(error) => return refuse(&error, USAGE),

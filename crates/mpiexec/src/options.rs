@@ -8,6 +8,7 @@ use rte::binding::Placement;
 use rte::spec::{Inherit, Output, Stdin, Verbosity};
 
 use crate::hosts::Host;
+use crate::launcher::LauncherOptions;
 
 /// Everything said so far.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +50,8 @@ pub struct JobOptions {
     pub universe_size: Option<u32>,
     /// Hosts named on the line or in a file.
     pub hosts: Vec<Host>,
+    /// `-launcher`, `-launcher-exec`: what starts daemons on other hosts.
+    pub launcher: LauncherOptions,
     /// `-ppn`: ranks per host.
     pub per_host: Option<u32>,
     /// `--mca` names and values, to be checked.
@@ -106,6 +109,7 @@ impl Default for JobOptions {
             verbosity: Verbosity::Normal,
             universe_size: None,
             hosts: Vec::new(),
+            launcher: LauncherOptions::default(),
             per_host: None,
             parameters: Vec::new(),
             without_effect: Vec::new(),

@@ -6,10 +6,8 @@ use std::ffi::OsString;
 
 use crate::options::JobOptions;
 
-/// Open MPI's names that concern its launcher: nothing to do on one host.
-const WITHOUT_EFFECT: [&str; 10] = [
-    "plm_rsh_agent",
-    "plm_rsh_args",
+/// Open MPI's names that concern its launcher, and which nothing has to be done for.
+const WITHOUT_EFFECT: [&str; 8] = [
     "plm_rsh_no_tree_spawn",
     "oob_tcp_if_include",
     "oob_tcp_if_exclude",
@@ -33,6 +31,17 @@ pub fn settle(job: &mut JobOptions) -> Vec<String> {
     for (name, value) in std::mem::take(&mut job.parameters) {
         if WITHOUT_EFFECT.contains(&name.as_str()) {
             continue;
+        }
+        match name.as_str() {
+            "plm_rsh_agent" => {
+                job.launcher.program.get_or_insert(value);
+                continue;
+            }
+            "plm_rsh_args" => {
+                job.launcher.arguments.get_or_insert(value);
+                continue;
+            }
+            _ => {}
         }
         let variable = match registry.translate(&name) {
             Some(param) => {

@@ -33,7 +33,10 @@ pub fn read(path: &Path) -> Result<Vec<Option<CpuSet>>, UsageError> {
             expected: "of the form `rank 0=host slot=1:0-2` with processors that may be used",
         };
         let (rank, host, slot) = fields(line).ok_or_else(bad_line)?;
-        hosts::check_local(&hosts::parse_list(host).ok_or_else(bad_line)?)?;
+        let named = hosts::parse_list(host).ok_or_else(bad_line)?;
+        if let Some(other) = named.iter().find(|host| !host.is_local()) {
+            return Err(UsageError::RemoteHost { host: other.name.clone(), own: hosts::own_name() });
+        }
         let cpus = processors(slot, &topology).ok_or_else(bad_line)?;
         if ranks.len() <= rank {
             ranks.resize(rank + 1, None);

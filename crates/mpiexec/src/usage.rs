@@ -108,9 +108,9 @@ impl fmt::Display for UsageError {
             ),
             UsageError::RemoteHost { host, own } => write!(
                 f,
-                "choosing hosts: {host} is another host than this one ({own})\n  \
-                 seen: this version of mpiexec starts ranks on its own host only\n  \
-                 next: leave the host out, or write localhost"
+                "reading a rank file: {host} is another host than this one ({own})\n  \
+                 seen: rank files of this version are for one host\n  \
+                 next: leave the host out, or place ranks by a host file and -map-by"
             ),
             UsageError::Slots { ranks, slots } => write!(
                 f,

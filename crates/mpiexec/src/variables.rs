@@ -23,6 +23,17 @@ const TIMEOUT: [&str; 1] = ["MPIEXEC_TIMEOUT"];
 const UNIVERSE: [&str; 1] = ["MPIEXEC_UNIVERSE_SIZE"];
 const HOST_FILE: [&str; 3] = ["HYDRA_HOST_FILE", "I_MPI_HYDRA_HOST_FILE", "OMPI_MCA_orte_default_hostfile"];
 
+const LAUNCHER: [&str; 2] = ["HYDRA_LAUNCHER", "HYDRA_BOOTSTRAP"];
+const LAUNCHER_PROGRAM: [&str; 4] =
+    ["HYDRA_LAUNCHER_EXEC", "HYDRA_BOOTSTRAP_EXEC", "OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent"];
+const LAUNCHER_ARGUMENTS: [&str; 5] = [
+    "HYDRA_LAUNCHER_EXTRA_ARGS",
+    "HYDRA_LAUNCH_EXTRA_ARGS",
+    "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
+    "OMPI_MCA_plm_rsh_args",
+    "PRTE_MCA_plm_ssh_args",
+];
+
 /// Fills in what the command line left open.
 pub fn fill_in(job: &mut JobOptions) -> Result<(), UsageError> {
     if let (None, Some((name, value))) = (job.placement.bind, first(&BINDING)) {
@@ -40,6 +51,15 @@ pub fn fill_in(job: &mut JobOptions) -> Result<(), UsageError> {
     if let (None, Some((name, value))) = (job.universe_size, first(&UNIVERSE)) {
         let size = value.parse().map_err(|_| explain(Complaint::Expected("a number"), name, value))?;
         job.universe_size = Some(size);
+    }
+    for (option, names) in [
+        (&mut job.launcher.name, &LAUNCHER[..]),
+        (&mut job.launcher.program, &LAUNCHER_PROGRAM),
+        (&mut job.launcher.arguments, &LAUNCHER_ARGUMENTS),
+    ] {
+        if option.is_none() {
+            *option = first(names).map(|(_, value)| value);
+        }
     }
     if let (true, Some((_, value))) = (job.hosts.is_empty(), first(&HOST_FILE)) {
         job.hosts = hosts::read_file(Path::new(&value))?;

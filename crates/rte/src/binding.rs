@@ -329,9 +329,9 @@ fn refuse(seen: impl Into<String>, next: impl Into<String>) -> Error {
 
 impl Plan {
     /// For `-report-bindings`: one line per rank.
-    pub(crate) fn report(&self, host: &str) -> String {
+    pub(crate) fn report(&self, host: &str, world: &[u32]) -> String {
         let mut text = String::new();
-        for (rank, cpus) in self.cpus.iter().enumerate() {
+        for (rank, cpus) in world.iter().zip(&self.cpus) {
             let _ = match (cpus, &self.reason) {
                 (Some(cpus), _) => {
                     writeln!(text, "mpiexec: rank {rank} on {host} is bound to processors {cpus}")

@@ -8,6 +8,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::poller::{Poller, Token};
+
 /// Above this many waiting bytes ranks are no longer read.
 const HIGH_WATER: usize = 1 << 20;
 /// What a pipe or socket that polls writable takes without blocking (`PIPE_BUF`).
@@ -22,11 +24,13 @@ pub struct Writer {
     written: usize,
     /// Nobody reads any more (EPIPE) or nothing can be written (disk full).
     broken: bool,
+    /// [`Writer::take_broken`] has told it.
+    break_told: bool,
     /// The stream whose unfinished line is the last thing in the output.
     open_line: Option<usize>,
     is_terminal: bool,
     /// The event loop was asked to tell when more can be written.
-    pub watched: bool,
+    watched: bool,
 }
 
 /// How to write without blocking.
@@ -59,6 +63,7 @@ impl Writer {
             queue: Vec::new(),
             written: 0,
             broken: false,
+            break_told: false,
             open_line: None,
             is_terminal,
             watched: false,
@@ -68,6 +73,11 @@ impl Writer {
     /// Whether a person is likely to watch.
     pub fn is_terminal(&self) -> bool {
         self.is_terminal
+    }
+
+    /// Whether the writer broke since this was asked last.
+    pub fn take_broken(&mut self) -> bool {
+        self.broken && !std::mem::replace(&mut self.break_told, true)
     }
 
     /// Nobody reads any more.
@@ -98,6 +108,18 @@ impl Writer {
             self.queue.truncate(before);
         } else {
             self.open_line = (self.queue.last() != Some(&b'\n')).then_some(stream);
+        }
+    }
+
+    /// Writes what can be written without waiting, and has `poller` tell when more can be.
+    pub fn flush_and_watch(&mut self, poller: &Poller, token: Token) {
+        self.flush();
+        let pending = self.is_pending();
+        if pending && !self.watched {
+            // Only files cannot be watched, and they take everything at once.
+            self.watched = poller.watch_writable(&*self, token).unwrap_or(false);
+        } else if !pending && std::mem::take(&mut self.watched) {
+            poller.forget(&*self);
         }
     }
 

@@ -26,8 +26,12 @@ const OUTER_NAMES: [&str; 8] = [
 pub struct Place {
     /// Rank in the job.
     pub rank: usize,
-    /// Ranks of the job; on one node these are the local ones too.
+    /// Ranks of the job.
     pub size: usize,
+    /// The how many-th rank of this host it is.
+    pub local_rank: usize,
+    /// Ranks of this host.
+    pub local_size: usize,
     /// Number of the rank's PMI descriptor.
     pub pmi_fd: i32,
     /// Inode of that socket.
@@ -40,7 +44,7 @@ pub struct Place {
 pub fn shared(environment: &Environment) -> Vec<CString> {
     let mut variables: Vec<(OsString, OsString)> = match &environment.inherit {
         Inherit::None => Vec::new(),
-        Inherit::All => env::vars_os().collect(),
+        Inherit::Usual | Inherit::All => env::vars_os().collect(),
         Inherit::Only(names) => {
             names.iter().filter_map(|name| env::var_os(name).map(|value| (name.clone(), value))).collect()
         }
@@ -58,22 +62,50 @@ pub fn shared(environment: &Environment) -> Vec<CString> {
     variables.into_iter().filter_map(|(name, value)| entry(name, &value)).collect()
 }
 
+/// Variables that go along to other hosts, by prefix: parameters of this library and of others whose names it reads, and
+/// OpenMP's.
+const FORWARDED_PREFIXES: [&str; 4] = ["ALHENA_", "OMPI_MCA_", "MPIR_CVAR_", "OMP_"];
+/// Further such variables, whole names.
+const FORWARDED_NAMES: [&str; 2] = ["PATH", "LD_LIBRARY_PATH"];
+
+/// The variables of this process's environment that go along to other hosts, for programs with these environments:
+/// `PATH`, `LD_LIBRARY_PATH`, and names that begin with `ALHENA_`, `OMPI_MCA_`, `MPIR_CVAR_` or `OMP_`; all of them where
+/// the user asked for all.
+pub(crate) fn forwarded<'a>(
+    environments: impl Iterator<Item = &'a Environment> + Clone,
+) -> Vec<(OsString, OsString)> {
+    let everything = environments.clone().any(|environment| environment.inherit == Inherit::All);
+    let asked = |name: &OsStr| {
+        environments.clone().any(|environment| match &environment.inherit {
+            Inherit::Only(names) => names.iter().any(|other| other == name),
+            _ => false,
+        })
+    };
+    let usual = |name: &OsStr| {
+        let bytes = name.as_bytes();
+        FORWARDED_PREFIXES.iter().any(|prefix| bytes.starts_with(prefix.as_bytes()))
+            || FORWARDED_NAMES.iter().any(|other| name == *other)
+    };
+    let goes = |name: &OsStr| !is_outer(name) && (everything || usual(name) || asked(name));
+    env::vars_os().filter(|(name, _)| goes(name)).collect()
+}
+
 /// What one rank is told in addition.
 pub fn of_rank(place: &Place) -> Vec<CString> {
-    let Place { rank, size, pmi_fd, pmi_inode, universe } = place;
+    let Place { rank, size, local_rank, local_size, pmi_fd, pmi_inode, universe } = place;
     let universe = universe.map_or(*size, |n| n as usize);
     let texts = [
         format!("{}={pmi_fd}:{pmi_inode}", pmi::welcome::VARIABLE),
         format!("PMI_FD={pmi_fd}"),
         format!("PMI_RANK={rank}"),
         format!("PMI_SIZE={size}"),
-        format!("MPI_LOCALRANKID={rank}"),
-        format!("MPI_LOCALNRANKS={size}"),
+        format!("MPI_LOCALRANKID={local_rank}"),
+        format!("MPI_LOCALNRANKS={local_size}"),
         format!("OMPI_COMM_WORLD_RANK={rank}"),
         format!("OMPI_COMM_WORLD_SIZE={size}"),
-        format!("OMPI_COMM_WORLD_LOCAL_RANK={rank}"),
-        format!("OMPI_COMM_WORLD_LOCAL_SIZE={size}"),
-        format!("OMPI_COMM_WORLD_NODE_RANK={rank}"),
+        format!("OMPI_COMM_WORLD_LOCAL_RANK={local_rank}"),
+        format!("OMPI_COMM_WORLD_LOCAL_SIZE={local_size}"),
+        format!("OMPI_COMM_WORLD_NODE_RANK={local_rank}"),
         format!("OMPI_UNIVERSE_SIZE={universe}"),
     ];
     texts.into_iter().filter_map(|text| CString::new(text).ok()).collect()

@@ -33,6 +33,20 @@ pub enum Token {
     Stdin,
     /// A rank's standard input takes bytes again.
     StdinOf(usize),
+    /// A connection between mpiexec and the daemon of a host.
+    Link(usize),
+    /// The pipe through which a daemon passes standard input on takes bytes again.
+    Feed,
+    /// Somebody calls at mpiexec's port.
+    Door,
+    /// mpiexec got a signal.
+    Signal,
+    /// The standard input of a launcher takes bytes.
+    Launcher(usize),
+    /// A launcher has written something.
+    LauncherSays(usize),
+    /// A launcher has ended.
+    LauncherEnd(usize),
 }
 
 impl Token {
@@ -49,6 +63,13 @@ impl Token {
             Token::Console(which) => (8, which),
             Token::Stdin => (9, 0),
             Token::StdinOf(rank) => (10, rank),
+            Token::Link(host) => (11, host),
+            Token::Feed => (12, 0),
+            Token::Door => (13, 0),
+            Token::Signal => (14, 0),
+            Token::Launcher(host) => (15, host),
+            Token::LauncherSays(host) => (16, host),
+            Token::LauncherEnd(host) => (17, host),
         };
         kind << 32 | index as u64
     }
@@ -66,13 +87,20 @@ impl Token {
             7 => Token::Stderr(index),
             8 => Token::Console(index),
             9 => Token::Stdin,
-            _ => Token::StdinOf(index),
+            10 => Token::StdinOf(index),
+            11 => Token::Link(index),
+            12 => Token::Feed,
+            13 => Token::Door,
+            14 => Token::Signal,
+            15 => Token::Launcher(index),
+            16 => Token::LauncherSays(index),
+            _ => Token::LauncherEnd(index),
         }
     }
 
     /// Exits are judged last: what a process said before it ended counts first.
     pub fn is_exit(self) -> bool {
-        matches!(self, Token::Exit(_) | Token::ProgramExit(_))
+        matches!(self, Token::Exit(_) | Token::ProgramExit(_) | Token::LauncherEnd(_))
     }
 }
 
@@ -123,6 +151,11 @@ impl Poller {
         Ok(epoll::modify(&self.epoll, fd, EventData::new_u64(token.encode()), flags)?)
     }
 
+    /// Gives the events of a watched descriptor another name, and watches it for being readable.
+    pub fn set_token(&self, fd: impl AsFd, token: Token) -> io::Result<()> {
+        self.set(fd, token, true, false)
+    }
+
     /// Stops watching `fd`.
     pub fn forget(&self, fd: impl AsFd) {
         // Not watched any more is all that is wanted; an error says that it was not watched before.
@@ -159,7 +192,7 @@ mod tests {
     #[test]
     fn tokens_survive_the_kernel() {
         for token in
-            [Token::Control, Token::Exit(7), Token::Stderr(70_000), Token::StdinOf(0), Token::Console(1)]
+            [Token::Control, Token::Exit(7), Token::Stderr(70_000), Token::StdinOf(0), Token::LauncherEnd(1)]
         {
             assert_eq!(Token::decode(token.encode()), token);
         }

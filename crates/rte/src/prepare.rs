@@ -16,10 +16,15 @@ use hardware::Topology;
 pub struct Prepared {
     /// The job as asked for.
     pub spec: JobSpec,
-    /// Index of the program of each rank.
+    /// Number in the job of each rank of this host, ascending.
+    pub world: Vec<u32>,
+    /// Host of each rank of the job.
+    pub node_of: Vec<u32>,
+    /// Index of the program of each rank of this host. Here and in what follows, and in all of the guard, ranks are
+    /// counted from 0 on each host.
     pub app_of: Vec<usize>,
-    /// The programs.
-    pub programs: Vec<Program>,
+    /// The programs; none where this host runs no rank of one.
+    pub programs: Vec<Option<Program>>,
     /// Processors of each rank.
     pub plan: Plan,
     /// Our control group, and how often it ran out of memory so far.
@@ -47,27 +52,48 @@ pub struct Program {
 }
 
 impl Prepared {
-    /// Checks `spec` against this machine.
+    /// Checks `spec` against this machine, which runs all ranks.
     pub fn new(spec: JobSpec) -> Result<Prepared, Error> {
-        let app_of = spec.app_of();
-        let size = app_of.len();
+        let job_id = random()?;
+        let node_of = vec![0; spec.size() as usize];
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        Prepared::on_host(spec, job_id, node_of, 0, host)
+    }
+
+    /// Checks the part of `spec` that host number `node`, which this is, runs.
+    pub fn on_host(
+        spec: JobSpec,
+        job_id: u64,
+        node_of: Vec<u32>,
+        node: u32,
+        host: String,
+    ) -> Result<Prepared, Error> {
+        let size = node_of.len();
+        let world: Vec<u32> = (0..size as u32).filter(|&rank| node_of[rank as usize] == node).collect();
+        let all = spec.app_of();
+        let app_of: Vec<usize> = world.iter().map(|&rank| all[rank as usize]).collect();
         if let Stdin::Rank(rank) = spec.stdin
             && rank as usize >= size
         {
             return Err(Error::StdinRank { rank, size: size as u32 });
         }
-        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let programs = spec.apps.iter().map(|app| Program::new(app, &host)).collect::<Result<_, _>>()?;
-        let files = output_files(&spec, &app_of, &host)?;
+        let runs = |index: usize| app_of.contains(&index);
+        let program = |(index, app)| runs(index).then(|| Program::new(app, &host)).transpose();
+        let programs = spec.apps.iter().enumerate().map(program).collect::<Result<_, _>>()?;
+        let files = output_files(&spec, &world, &app_of, &host)?;
         let cgroup = Cgroup::own();
         let topology = Topology::new(spec.placement.allowed());
-        let plan = spec.placement.plan(size, &topology, cgroup.cpu_quota())?;
-        let job_id = pmi::random().map_err(|_| Error::System {
-            step: "getting a random number",
-            source: std::io::Error::last_os_error(),
-        })?;
-        Ok(Prepared { spec, app_of, programs, plan, cgroup, files, host, job_id })
+        let plan = spec.placement.plan(world.len(), &topology, cgroup.cpu_quota())?;
+        Ok(Prepared { spec, world, node_of, app_of, programs, plan, cgroup, files, host, job_id })
     }
+}
+
+/// A random number for a job.
+pub fn random() -> Result<u64, Error> {
+    pmi::random().map_err(|_| Error::System {
+        step: "getting a random number",
+        source: std::io::Error::last_os_error(),
+    })
 }
 
 impl Program {
@@ -117,10 +143,15 @@ fn info_env(app: &App, host: &str) -> Vec<(String, String)> {
     info
 }
 
-fn output_files(spec: &JobSpec, app_of: &[usize], host: &str) -> Result<Vec<[Option<File>; 2]>, Error> {
-    let open = |pattern: &Option<std::ffi::OsString>, rank: usize| -> Result<Option<File>, Error> {
+fn output_files(
+    spec: &JobSpec,
+    world: &[u32],
+    app_of: &[usize],
+    host: &str,
+) -> Result<Vec<[Option<File>; 2]>, Error> {
+    let open = |pattern: &Option<std::ffi::OsString>, slot: usize| -> Result<Option<File>, Error> {
         let Some(pattern) = pattern else { return Ok(None) };
-        let names = Names { rank, app: app_of[rank], host, pid: std::process::id() };
+        let names = Names { rank: world[slot] as usize, app: app_of[slot], host, pid: std::process::id() };
         let path = PathBuf::from(pattern::expand(&pattern.to_string_lossy(), &names));
         let failed = |source| Error::OutputFile { path: path.clone(), source };
         if spec.output.make_directories
@@ -134,7 +165,7 @@ fn output_files(spec: &JobSpec, app_of: &[usize], host: &str) -> Result<Vec<[Opt
         Ok(Some(file))
     };
     (0..app_of.len())
-        .map(|rank| Ok([open(&spec.output.stdout_pattern, rank)?, open(&spec.output.stderr_pattern, rank)?]))
+        .map(|slot| Ok([open(&spec.output.stdout_pattern, slot)?, open(&spec.output.stderr_pattern, slot)?]))
         .collect()
 }
 

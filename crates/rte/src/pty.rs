@@ -6,12 +6,12 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{
-    LocalModes, OptionalActions, OutputModes, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize,
+    LocalModes, OptionalActions, OutputModes, Winsize, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize,
 };
 
 /// A pseudo-terminal that changes nothing of what is written: our side and the rank's. It has the size of
-/// `terminal` and is nobody's controlling terminal.
-pub fn open(terminal: impl AsFd) -> io::Result<(OwnedFd, OwnedFd)> {
+/// our terminal and is nobody's controlling terminal.
+pub fn open(size: Option<Winsize>) -> io::Result<(OwnedFd, OwnedFd)> {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
     grantpt(&ours)?;
     unlockpt(&ours)?;
@@ -20,16 +20,21 @@ pub fn open(terminal: impl AsFd) -> io::Result<(OwnedFd, OwnedFd)> {
     modes.output_modes -= OutputModes::OPOST;
     modes.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
     tcsetattr(&theirs, OptionalActions::Now, &modes)?;
-    copy_size(terminal, &ours);
+    set_size(size, &ours);
     Ok((ours, theirs))
 }
 
-/// Gives `pty` the size of `terminal`.
-pub fn copy_size(terminal: impl AsFd, pty: impl AsFd) {
-    // A size that is not known is no reason to fail.
-    if let Ok(size) = tcgetwinsize(terminal) {
+/// Gives `pty` a size, if that is known.
+pub fn set_size(size: Option<Winsize>, pty: impl AsFd) {
+    if let Some(size) = size {
+        // A wrong size is no reason to fail.
         let _ = tcsetwinsize(pty, size);
     }
+}
+
+/// The size of `terminal`; `None` where it is not known.
+pub fn size_of(terminal: impl AsFd) -> Option<Winsize> {
+    tcgetwinsize(terminal).ok()
 }
 
 #[cfg(test)]
@@ -38,7 +43,7 @@ mod tests {
 
     #[test]
     fn bytes_pass_unchanged_and_the_end_is_seen() {
-        let (ours, theirs) = open(std::io::stdin()).unwrap();
+        let (ours, theirs) = open(None).unwrap();
         assert!(rustix::termios::isatty(&theirs));
         rustix::io::write(&theirs, b"one\ntwo\x03").unwrap();
         drop(theirs);

@@ -37,6 +37,11 @@ pub enum Event {
         /// Its message; empty if it gave none.
         message: String,
     },
+    /// All ranks of this host are in a barrier, which those of other hosts must come to as well; what was put here since
+    /// the last one. Goes on with [`Server::release`].
+    Fence(Vec<(String, String)>),
+    /// The rank asks the name service, which is another process's.
+    Ask(String),
     /// The rank violates the protocol; no further line of it can be understood.
     Broken(String),
 }
@@ -45,7 +50,9 @@ pub enum Event {
 pub struct Server {
     kvs_name: String,
     kvs: HashMap<String, String>,
-    services: HashMap<String, String>,
+    services: Services,
+    /// What was put since the last barrier, where there are other hosts, whose ranks have to learn of it.
+    fresh: Option<Vec<(String, String)>>,
     ranks: Vec<Client>,
     universe: Option<u32>,
     in_barrier: usize,
@@ -62,18 +69,34 @@ struct Client {
 }
 
 impl Server {
-    /// A server for ranks that run the programs `app_of`, on one node per entry of `node_of`.
+    /// A server for ranks that run the programs `app_of`, of a job whose ranks run on the nodes `node_of`.
     pub fn new(kvs_name: String, app_of: &[usize], node_of: &[u32], universe: Option<u32>) -> Server {
         let client = |&app| Client { phase: Phase::Silent, app, in_barrier: false, in_spawn: false };
         let mapping = ("PMI_process_mapping".to_owned(), pmi::mapping::format(node_of));
         Server {
             kvs_name,
             kvs: HashMap::from([mapping]),
-            services: HashMap::new(),
+            services: Services::default(),
+            fresh: None,
             ranks: app_of.iter().map(client).collect(),
             universe,
             in_barrier: 0,
             outbox: Vec::new(),
+        }
+    }
+
+    /// The job has ranks of other hosts, too: barriers and the name service go beyond this one.
+    pub fn is_one_of_several(&mut self) {
+        self.fresh = Some(Vec::new());
+    }
+
+    /// All hosts have come to the barrier; `pairs` are the keys that they have put.
+    pub fn release(&mut self, pairs: Vec<(String, String)>) {
+        self.kvs.extend(pairs);
+        for rank in 0..self.ranks.len() {
+            if std::mem::take(&mut self.ranks[rank].in_barrier) {
+                self.reply(rank, "cmd=barrier_out rc=0".to_owned());
+            }
         }
     }
 
@@ -127,7 +150,7 @@ impl Server {
             }
             "put" => self.put(rank, line),
             "get" => self.get(rank, line),
-            "barrier_in" => self.barrier(rank),
+            "barrier_in" => return self.barrier(rank),
             "finalize" => {
                 self.ranks[rank].phase = Phase::Finalized;
                 self.reply(rank, "cmd=finalize_ack rc=0".to_owned());
@@ -137,7 +160,13 @@ impl Server {
                 let text = line.get_rest("message").or_else(|| line.get_rest("error_msg")).unwrap_or("");
                 return Event::Abort { code, message: unescape(text).into_owned() };
             }
-            "publish_name" | "unpublish_name" | "lookup_name" => self.name_service(rank, line),
+            "publish_name" | "unpublish_name" | "lookup_name" => {
+                if self.fresh.is_some() {
+                    return Event::Ask(line.text().to_owned());
+                }
+                let text = self.services.answer(line);
+                self.reply(rank, text);
+            }
             "spawn" => self.ranks[rank].in_spawn = true,
             other => return Event::Broken(format!("unknown PMI command {other:?}")),
         }
@@ -179,6 +208,9 @@ impl Server {
         let text = match (line.get("key"), line.get_rest("value")) {
             (Some(key), Some(value)) if line.get("kvsname") == Some(&self.kvs_name) => {
                 self.kvs.insert(key.to_owned(), value.to_owned());
+                if let Some(fresh) = &mut self.fresh {
+                    fresh.push((key.to_owned(), value.to_owned()));
+                }
                 "cmd=put_result rc=0 msg=success".to_owned()
             }
             _ => "cmd=put_result rc=-1 msg=no_such_key-value_space_or_no_key".to_owned(),
@@ -195,36 +227,18 @@ impl Server {
         self.reply(rank, text);
     }
 
-    fn barrier(&mut self, rank: usize) {
+    fn barrier(&mut self, rank: usize) -> Event {
         if !std::mem::replace(&mut self.ranks[rank].in_barrier, true) {
             self.in_barrier += 1;
         }
         if self.in_barrier == self.ranks.len() {
             self.in_barrier = 0;
-            for rank in 0..self.ranks.len() {
-                self.ranks[rank].in_barrier = false;
-                self.reply(rank, "cmd=barrier_out rc=0".to_owned());
+            match &mut self.fresh {
+                Some(fresh) => return Event::Fence(std::mem::take(fresh)),
+                None => self.release(Vec::new()),
             }
         }
-    }
-
-    fn name_service(&mut self, rank: usize, line: Line<'_>) {
-        let service = line.get("service").unwrap_or("").to_owned();
-        let text = match line.command() {
-            "publish_name" => {
-                self.services.insert(service, line.get_rest("port").unwrap_or("").to_owned());
-                "cmd=publish_result rc=0 info=ok".to_owned()
-            }
-            "unpublish_name" => match self.services.remove(&service) {
-                Some(_) => "cmd=unpublish_result rc=0 info=ok".to_owned(),
-                None => "cmd=unpublish_result rc=-1 info=no_such_service".to_owned(),
-            },
-            _ => match self.services.get(&service) {
-                Some(port) => format!("cmd=lookup_result rc=0 info=ok port={port}"),
-                None => "cmd=lookup_result rc=-1 info=no_such_service".to_owned(),
-            },
-        };
-        self.reply(rank, text);
+        Event::None
     }
 
     /// Skips the body of a spawn request, then refuses it.
@@ -237,6 +251,31 @@ impl Server {
             );
         }
         Event::None
+    }
+}
+
+/// The name service of PMI-1: ports by name.
+#[derive(Default)]
+pub struct Services(HashMap<String, String>);
+
+impl Services {
+    /// The reply to a command of the name service.
+    pub fn answer(&mut self, line: Line<'_>) -> String {
+        let service = line.get("service").unwrap_or("").to_owned();
+        match line.command() {
+            "publish_name" => {
+                self.0.insert(service, line.get_rest("port").unwrap_or("").to_owned());
+                "cmd=publish_result rc=0 info=ok".to_owned()
+            }
+            "unpublish_name" => match self.0.remove(&service) {
+                Some(_) => "cmd=unpublish_result rc=0 info=ok".to_owned(),
+                None => "cmd=unpublish_result rc=-1 info=no_such_service".to_owned(),
+            },
+            _ => match self.0.get(&service) {
+                Some(port) => format!("cmd=lookup_result rc=0 info=ok port={port}"),
+                None => "cmd=lookup_result rc=-1 info=no_such_service".to_owned(),
+            },
+        }
     }
 }
 

@@ -35,6 +35,41 @@ pub struct JobSpec {
     pub print_exit_codes: bool,
     /// How much the launcher says about itself.
     pub verbosity: Verbosity,
+    /// The hosts of the job; none: all ranks run on this one.
+    pub hosts: Vec<Host>,
+    /// Index into `hosts` for each rank; empty where there are none.
+    pub host_of: Vec<u32>,
+    /// How daemons are started on other hosts.
+    pub launcher: Launcher,
+}
+
+/// A host that runs ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// Its name as the user wrote it.
+    pub name: String,
+    /// It is the one on which mpiexec runs, so that no launcher is needed.
+    pub local: bool,
+}
+
+/// How daemons are started on other hosts: `words HOST COMMAND`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launcher {
+    /// The program and its arguments before the host's name.
+    pub words: Vec<String>,
+    /// Daemons that may be on their way at once.
+    pub at_once: usize,
+    /// How long a daemon may take until it calls back.
+    pub patience: Duration,
+}
+
+impl Default for Launcher {
+    /// ssh without questions, without a terminal, and without X11. sshd drops connections beyond ten that are not
+    /// authenticated yet (MaxStartups), but that is for each host of its own.
+    fn default() -> Launcher {
+        let words = ["ssh", "-x", "-T", "-o", "BatchMode=yes"];
+        Launcher { words: words.map(str::to_owned).into(), at_once: 64, patience: Duration::from_secs(60) }
+    }
 }
 
 /// One program of an MPMD job.
@@ -68,8 +103,10 @@ pub struct Environment {
 /// What ranks inherit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Inherit {
-    /// Everything but the variables of an outer MPI job.
+    /// Here everything, but for the variables of an outer MPI job; on other hosts what [`crate::forwarded`] names.
     #[default]
+    Usual,
+    /// Everything but the variables of an outer MPI job, on all hosts.
     All,
     /// Nothing.
     None,
@@ -138,6 +175,9 @@ impl JobSpec {
             cleanup: true,
             print_exit_codes: false,
             verbosity: Verbosity::default(),
+            hosts: Vec::new(),
+            host_of: Vec::new(),
+            launcher: Launcher::default(),
         }
     }
 

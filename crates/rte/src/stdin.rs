@@ -70,6 +70,12 @@ impl Forwarder {
         Ok(Forwarder { source, is_file, readers: Vec::new(), state: State::Reading })
     }
 
+    /// Copies what comes through the pipe `source`, which does not block, to nobody yet.
+    pub fn of(source: OwnedFd, poller: &Poller) -> io::Result<Forwarder> {
+        poller.watch(&source, Token::Stdin)?;
+        Ok(Forwarder { source, is_file: false, readers: Vec::new(), state: State::Reading })
+    }
+
     /// Adds a reader and returns its end of the pipe.
     pub fn add(&mut self, rank: usize) -> io::Result<OwnedFd> {
         let (theirs, ours) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;

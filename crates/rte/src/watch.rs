@@ -19,17 +19,32 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_proce
 
 use crate::cgroup::Cgroup;
 use crate::control::{self, Message};
+use crate::link::Link;
 use crate::prepare::Prepared;
 use crate::signals::{self, Events, Set};
 use crate::spec::JobSpec;
-use crate::{Error, guard, tree};
+use crate::{Error, guard, head, tree};
 
 /// Runs a job to its end. Returns the exit code of `mpiexec`: that of the first rank that failed,
 /// 128 + signal for one that a signal ended, 0 if none failed.
 ///
 /// Must be called from a process with a single thread: it forks.
 pub fn run(spec: JobSpec) -> Result<u8, Error> {
-    let prepared = Prepared::new(spec)?;
+    if spec.hosts.iter().any(|host| !host.local) || spec.hosts.len() > 1 {
+        return head::run(spec);
+    }
+    guarded(Prepared::new(spec)?, None)
+}
+
+/// mpiexec's outputs as a daemon is told of them: rows and columns of each that is a terminal.
+pub(crate) type Outputs = Vec<Option<(u16, u16)>>;
+
+/// Runs the ranks of this host to their end, below a guard. `up` is the guard's connection with a mpiexec that has other
+/// hosts, too.
+///
+/// Must be called from a process with a single thread: it forks.
+pub(crate) fn guarded(prepared: Prepared, up: Option<(Link, Outputs)>) -> Result<u8, Error> {
+    let is_daemon = up.is_some();
     let segment = new_segment(&prepared)?;
     let (ours, theirs) = control::pair().map_err(Error::system("making a control connection"))?;
     tree::adopt_orphans();
@@ -40,16 +55,17 @@ pub fn run(spec: JobSpec) -> Result<u8, Error> {
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         drop(ours);
-        let code = guard::run(prepared, segment, theirs, own_pid, before);
+        let code = guard::run(prepared, segment, theirs, own_pid, before, up);
         std::process::exit(i32::from(code));
     }
     let cgroup = prepared.cgroup.clone();
-    drop((theirs, prepared));
+    // The connection is the guard's alone: it must end when the guard does.
+    drop((theirs, prepared, up));
     let guard = Pid::from_raw(pid).ok_or_else(|| Error::System {
         step: "starting the guard",
         source: std::io::Error::last_os_error(),
     })?;
-    Watch::new(guard, ours, &wanted)
+    Watch::new(guard, ours, &wanted, is_daemon)
         .and_then(|watch| watch.run(segment, &cgroup))
         .inspect_err(|_| drop(tree::end_all()))
 }
@@ -68,14 +84,17 @@ struct Watch {
     guard_fd: OwnedFd,
     control: OwnedFd,
     signals: Events,
+    /// mpiexec, on another host perhaps, reports what happens to the guard.
+    is_daemon: bool,
 }
 
 impl Watch {
-    fn new(guard: Pid, control: OwnedFd, wanted: &Set) -> Result<Watch, Error> {
+    fn new(guard: Pid, control: OwnedFd, wanted: &Set, is_daemon: bool) -> Result<Watch, Error> {
         Ok(Watch {
             guard,
             guard_fd: pidfd_open(guard, PidfdFlags::empty()).map_err(Error::system("watching the guard"))?,
             control,
+            is_daemon,
             signals: Events::new(wanted).map_err(Error::system("reading signals"))?,
         })
     }
@@ -171,6 +190,9 @@ impl Watch {
             return Ok(code as u8);
         }
         let signal = status.and_then(|s| s.terminating_signal()).unwrap_or(libc::SIGKILL);
+        if self.is_daemon {
+            return Ok(128u8.wrapping_add(signal as u8));
+        }
         let message = format!(
             "mpiexec: the guard process {} of this job was killed\n  seen: {}\n  \
              next: all ranks were ended; start the job again\n",

@@ -65,6 +65,9 @@ pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String
     }
     let Selection { vader, ugni, tcp } =
         BtlParams::read(&params.values).map_err(|error| error.to_string())?.btl;
+    // Nobody who has said nothing wants to be told that several hosts need a network. One host opens none.
+    let several = job.node_of.iter().any(|node| *node != job.node_of[0]);
+    let tcp = tcp || several && !ugni && nothing_was_said(params);
     let vader = vader && job.segment.is_some();
     if !vader && !ugni && !tcp && job.size > 1 {
         return Err(unreachable(job));
@@ -90,6 +93,11 @@ pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String
     let bml = Bml::new(Peer(job.rank), job.size as usize, at_node, vader, gemini, tcp);
     let bml = bml.map_err(|error| format!("alhena: {error}"))?;
     Ok(Opened { node, p2p: P2p::new(bml, layer) })
+}
+
+/// Whether the user left the choice of transports to us.
+fn nothing_was_said(params: &Params) -> bool {
+    BtlParams::PARAMS.iter().all(|param| params.values.setting(param).source == mca::Source::Default)
 }
 
 /// A number that nobody can guess.

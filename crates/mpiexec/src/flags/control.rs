@@ -89,14 +89,20 @@ pub const FLAGS: &[Flag] = &[
     Flag {
         names: &["launcher", "bootstrap"],
         values: &["NAME"],
-        help: "accepted: how to reach other hosts",
-        apply: |options, _| no_effect(options, "launcher"),
+        help: "how to start daemons on other hosts: ssh, rsh, or a program",
+        apply: |options, values| {
+            options.job.launcher.name = Some(text(&values[0])?.to_owned());
+            Ok(())
+        },
     },
     Flag {
         names: &["launcher-exec", "bootstrap-exec"],
         values: &["PROGRAM"],
-        help: "accepted: program that reaches other hosts",
-        apply: |options, _| no_effect(options, "launcher-exec"),
+        help: "the same, with its first arguments: `PROGRAM HOST mpiexec -daemon` is run",
+        apply: |options, values| {
+            options.job.launcher.program = Some(text(&values[0])?.to_owned());
+            Ok(())
+        },
     },
     Flag {
         names: &["rmk"],

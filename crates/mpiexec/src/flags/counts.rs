@@ -49,7 +49,7 @@ pub const FLAGS: &[Flag] = &[
     Flag {
         names: &["hosts", "host", "H"],
         values: &["HOST,…"],
-        help: "hosts to use, with optional :SLOTS; this version knows the host it runs on",
+        help: "hosts to use, with optional :SLOTS",
         apply: |options, values| {
             let found =
                 hosts::parse_list(text(&values[0])?).ok_or(Complaint::Expected("a list such as a,b:4"))?;

@@ -15,11 +15,12 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::clock::{due, no_later_than};
-use super::rank::{Rank, Status};
-use super::report::{self, Culprit};
+use super::rank::Rank;
 use super::start::StartError;
 use super::{Failure, Guard};
+use crate::failure::{self, Culprit};
 use crate::server::Phase;
+use crate::status::Status;
 use crate::traces;
 
 /// After a failure the other ranks have this long to go by themselves.
@@ -62,9 +63,12 @@ impl Guard {
     /// Decides what the end of `rank` means for the job.
     fn judge(&mut self, rank: usize) {
         let Some(status) = self.ranks[rank].status else { return };
-        self.trace(|_| format!("rank {rank} has ended: {}", status.describe()));
+        self.trace(|guard| format!("rank {} has ended: {}", guard.number(rank), status.describe()));
         self.look_at_program(rank);
         let silent = self.server.phase(rank) == Phase::Silent;
+        if let Some(up) = &mut self.up {
+            up.ended(self.job.world[rank], status, silent);
+        }
         let failure = match status {
             Status::Killed(signal) => Failure::Killed(signal),
             Status::Exited(code) if self.is_inside_mpi(rank) => Failure::ExitedInMpi(code),
@@ -111,8 +115,13 @@ impl Guard {
         };
         let culprit = rank.map(|rank| self.culprit(rank));
         let cause = self.likely_cause(&failure);
-        let text = report::message(&failure, culprit.as_ref(), others, cause.as_deref());
-        self.note(&text);
+        match &mut self.up {
+            Some(up) => up.failed(failure, culprit, cause, goes_on),
+            None => {
+                let text = failure::message(&failure, culprit.as_ref(), others, cause.as_deref());
+                self.note(&text);
+            }
+        }
         if !goes_on {
             self.end();
         }
@@ -122,7 +131,7 @@ impl Guard {
         let app = &self.job.spec.apps[self.job.app_of[rank]];
         let state = &self.ranks[rank];
         Culprit {
-            rank,
+            rank: self.number(rank),
             pid: state.mpi_pid.unwrap_or(state.pid.as_raw_nonzero().get()),
             host: self.job.host.clone(),
             program: app.program.to_string_lossy().into_owned(),
@@ -144,7 +153,7 @@ impl Guard {
     }
 
     /// Asks all ranks to go, and sees to it that they are gone after the grace period.
-    fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         self.ending = true;
         self.signal_all(Signal::TERM);
         self.signal_all(Signal::CONT);
@@ -207,15 +216,23 @@ impl Guard {
 
     fn time_is_over(&mut self) {
         if self.job.spec.stack_traces && !self.ending {
-            let alive: Vec<usize> =
-                (0..self.ranks.len()).filter(|&rank| !self.ranks[rank].is_over()).collect();
-            let pids: Vec<i32> = alive.iter().map(|&rank| self.culprit(rank).pid).collect();
-            for (rank, text) in alive.iter().zip(traces::of(&pids)) {
-                self.note(&format!("mpiexec: call stack of rank {rank} {text}"));
-            }
+            self.show_traces();
         }
         let time = self.job.spec.timeout.unwrap_or_default();
         self.fail(None, Failure::Timeout(time));
+    }
+
+    /// Prints the call stack of each rank that runs.
+    pub(super) fn show_traces(&mut self) {
+        let alive: Vec<usize> = (0..self.ranks.len()).filter(|&rank| !self.ranks[rank].is_over()).collect();
+        let pids: Vec<i32> = alive.iter().map(|&rank| self.culprit(rank).pid).collect();
+        for (&rank, text) in alive.iter().zip(traces::of(&pids)) {
+            let place = match self.up {
+                Some(_) => format!(" on {}", self.job.host),
+                None => String::new(),
+            };
+            self.note(&format!("mpiexec: call stack of rank {}{place} {text}", self.number(rank)));
+        }
     }
 
     /// A rank could not be started: the ones before it are ended without further words.
@@ -223,9 +240,11 @@ impl Guard {
         let app = &self.job.spec.apps[self.job.app_of[failed.rank]];
         let StartError { rank, error } = failed;
         let text = format!(
-            "mpiexec: starting rank {rank} ({}): {} failed\n  seen: {}\n  \
+            "mpiexec: starting rank {} ({} on {}): {} failed\n  seen: {}\n  \
              next: run `file` and `ls -l` on the program, and see `ulimit -a`\n",
+            self.number(*rank),
             app.program.to_string_lossy(),
+            self.job.host,
             error.step,
             error.source
         );
@@ -235,7 +254,7 @@ impl Guard {
 
     /// The job is over: ends what is left of it, prints what is left to print, and gives the exit code.
     pub(super) fn finish(mut self) -> u8 {
-        if self.job.spec.print_exit_codes {
+        if self.job.spec.print_exit_codes && self.up.is_none() {
             let status = |state: &Rank| state.status.map_or("not known".to_owned(), Status::describe);
             let list: Vec<String> = self
                 .ranks
@@ -246,6 +265,9 @@ impl Guard {
             self.note(&format!("mpiexec: exit codes: {}\n", list.join(", ")));
         }
         self.close_consoles();
+        if let Some(up) = &mut self.up {
+            up.finished(self.code);
+        }
         self.code.unwrap_or(0)
     }
 }

@@ -12,6 +12,7 @@ use super::clock::no_later_than;
 use super::rank::{Flow, Stream};
 use crate::console::Writer;
 use crate::lines::{Lines, Prefix};
+use crate::outlet::Outlet;
 use crate::poller::{Poller, Token};
 use crate::spec::Stdin;
 use crate::stdin::{Forwarder, Pumped, above_standard, may_be_inherited};
@@ -28,7 +29,12 @@ const BACKGROUND_DELAY: Duration = Duration::from_millis(500);
 const PROMPT_DELAY: Duration = Duration::from_millis(50);
 
 /// mpiexec's standard output and error as writers; one for both where they are the same file.
-pub(super) fn consoles() -> io::Result<Vec<Writer>> {
+pub(super) fn consoles() -> io::Result<Vec<Outlet>> {
+    Ok(writers()?.into_iter().map(Outlet::Console).collect())
+}
+
+/// The same as what writes them.
+pub(crate) fn writers() -> io::Result<Vec<Writer>> {
     let (stdout, stderr) = (rustix::stdio::stdout(), rustix::stdio::stderr());
     let mut writers = vec![Writer::new(stdout)?];
     let same = match (rustix::fs::fstat(stdout), rustix::fs::fstat(stderr)) {
@@ -55,7 +61,7 @@ impl Guard {
     /// Standard input of `rank`: mpiexec's own, a copy of it, or nothing.
     pub(super) fn stdin_of(&mut self, rank: usize) -> io::Result<OwnedFd> {
         let reads = match self.job.spec.stdin {
-            Stdin::Rank(reader) => reader as usize == rank,
+            Stdin::Rank(reader) => reader == self.job.world[rank],
             Stdin::All => true,
             Stdin::None => false,
         };
@@ -69,10 +75,11 @@ impl Guard {
     /// Where `rank` writes (its end), and what we read of it, if anything.
     pub(super) fn output_of(&mut self, rank: usize, channel: usize) -> io::Result<(OwnedFd, Option<Stream>)> {
         let output = &self.job.spec.output;
+        let number = self.job.world[rank] as usize;
         let label = match channel {
-            0 if output.stream_prefix => format!("[{rank}]<stdout>: "),
-            _ if output.stream_prefix => format!("[{rank}]<stderr>: "),
-            _ if output.rank_prefix => format!("[{rank}] "),
+            0 if output.stream_prefix => format!("[{number}]<stdout>: "),
+            _ if output.stream_prefix => format!("[{number}]<stderr>: "),
+            _ if output.rank_prefix => format!("[{number}] "),
             _ => String::new(),
         };
         let prefix = Prefix { label, timestamp: output.timestamp };
@@ -84,12 +91,12 @@ impl Guard {
         };
         let terminal = console.map(|which| &self.writers[which]).filter(|writer| writer.is_terminal());
         let (reader, writer) = match terminal {
-            Some(terminal) => pty::open(terminal)?,
+            Some(terminal) => pty::open(terminal.size())?,
             None => pipe_with(PipeFlags::CLOEXEC)?,
         };
         rustix::io::ioctl_fionbio(&reader, true)?;
         self.poller.watch(&reader, output_token(rank, channel))?;
-        let id = rank * 2 + channel;
+        let id = number * 2 + channel;
         Ok((
             writer,
             Some(Stream { reader, lines: Lines::default(), prefix, file, console, id, paused: false }),
@@ -159,7 +166,7 @@ impl Guard {
             if let Some(terminal) =
                 stream.console.map(|which| &self.writers[which]).filter(|w| w.is_terminal())
             {
-                pty::copy_size(terminal, &stream.reader);
+                pty::set_size(terminal.size(), &stream.reader);
             }
         }
     }
@@ -168,17 +175,13 @@ impl Guard {
     pub(super) fn flush_consoles(&mut self) {
         for which in 0..self.writers.len() {
             let writer = &mut self.writers[which];
-            writer.flush();
-            let pending = writer.is_pending();
-            if pending && !writer.watched {
-                // Only files cannot be watched, and they take everything at once.
-                writer.watched = self.poller.watch_writable(&*writer, Token::Console(which)).unwrap_or(false);
-            } else if !pending && std::mem::take(&mut writer.watched) {
-                self.poller.forget(&*writer);
+            if let Outlet::Console(writer) = writer {
+                writer.flush_and_watch(&self.poller, Token::Console(which));
             }
             let (full, broken) = (writer.is_full(), writer.is_broken());
             self.pause_streams(which, full, broken);
         }
+        self.flush_link();
     }
 
     /// Stops or resumes reading of streams that go to console `which`; closes them if it is broken, so that
@@ -215,9 +218,14 @@ impl Guard {
             ));
         }
         self.flush_consoles();
-        while self.writers.iter().any(Writer::is_pending) {
+        while self.writers.iter().any(Outlet::is_pending) {
             match self.poller.wait(None) {
-                Ok(tokens) if !tokens.contains(&Token::Parent) => self.flush_consoles(),
+                Ok(tokens) if !tokens.contains(&Token::Parent) => {
+                    if tokens.contains(&Token::Link(0)) {
+                        self.hear_mpiexec();
+                    }
+                    self.flush_consoles();
+                }
                 _ => return,
             }
         }

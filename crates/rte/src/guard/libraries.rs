@@ -57,7 +57,7 @@ impl Guard {
         if self.libraries.told || !silent || self.ranks.len() < 2 {
             return;
         }
-        let program = &self.job.programs[self.job.app_of[rank]];
+        let Some(program) = &self.job.programs[self.job.app_of[rank]] else { return };
         let path = Path::new(program.path.to_str().unwrap_or(""));
         let path = match &program.directory {
             Some(directory) => Path::new(directory.to_str().unwrap_or("")).join(path),
@@ -79,8 +79,9 @@ impl Guard {
         let pid = self.ranks[rank].mpi_pid.unwrap_or_default();
         let library = foreign::loaded_below(pid)
             .map_or("a library of its own".to_owned(), |(_, p)| p.display().to_string());
+        let number = self.number(rank);
         self.note(&format!(
-            "mpiexec: rank {rank} uses another MPI library than this mpiexec's\n  \
+            "mpiexec: rank {number} uses another MPI library than this mpiexec's\n  \
              seen: {library}, which speaks PMI-1, so the job runs\n  \
              next: to run on Alhena, compile the program with Alhena's mpicc or load its library\n"
         ));
@@ -101,8 +102,9 @@ impl Guard {
             return;
         }
         self.libraries.told = true;
+        let number = self.number(rank);
         self.note(&format!(
-            "mpiexec: rank {rank} uses another MPI library than this mpiexec's\n  \
+            "mpiexec: rank {number} uses another MPI library than this mpiexec's\n  \
              seen: {seen}, and it does not speak to this mpiexec: each rank takes itself for rank 0 of 1\n  \
              next: start the program with that library's own mpiexec, or compile it with Alhena's mpicc\n"
         ));

@@ -6,9 +6,11 @@ mod ending;
 mod forward;
 mod libraries;
 mod rank;
-mod report;
 mod start;
+mod uplink;
 mod wire_up;
+
+pub(crate) use forward::writers;
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -16,8 +18,10 @@ use std::time::{Duration, Instant};
 use pmi::Segment;
 use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid};
 
-use crate::console::Writer;
 use crate::control::Message;
+use crate::failure::Failure;
+use crate::link::Link;
+use crate::outlet::Outlet;
 use crate::poller::{Poller, Token};
 use crate::prepare::Prepared;
 use crate::server::Server;
@@ -27,7 +31,7 @@ use crate::stdin::Forwarder;
 use crate::tree;
 use clock::Clock;
 use rank::Rank;
-use report::Failure;
+use uplink::Uplink;
 
 /// Exit code of a guard whose mpiexec was killed; nobody is left to see it.
 const ABANDONED: i32 = 137;
@@ -40,7 +44,9 @@ pub(crate) struct Guard {
     poller: Poller,
     clock: Clock,
     /// mpiexec's standard output and error; only one where both are the same file.
-    writers: Vec<Writer>,
+    writers: Vec<Outlet>,
+    /// The connection with a mpiexec that has other hosts, too.
+    up: Option<Uplink>,
     stdin: Option<Forwarder>,
     segment: SegmentState,
     /// Some rank has called `MPI_Init`.
@@ -80,12 +86,19 @@ impl SegmentState {
 }
 
 /// Runs the job; returns mpiexec's exit code. Called in the forked child, with all signals blocked.
-/// `mask` is what the ranks start with.
-pub(crate) fn run(job: Prepared, segment: Option<Segment>, control: OwnedFd, parent: Pid, mask: Set) -> u8 {
+/// `mask` is what the ranks start with; `up` leads to a mpiexec that has other hosts, too.
+pub(crate) fn run(
+    job: Prepared,
+    segment: Option<Segment>,
+    control: OwnedFd,
+    parent: Pid,
+    mask: Set,
+    up: Option<(Link, crate::watch::Outputs)>,
+) -> u8 {
     tree::adopt_orphans();
     // For `ps` and `top`; a failure costs nothing but the name.
     let _ = rustix::thread::set_name(c"mpiexec-guard");
-    let mut guard = match Guard::new(job, segment, control, parent) {
+    let mut guard = match Guard::new(job, segment, control, parent, up) {
         Ok(guard) => guard,
         Err(error) => {
             eprintln!(
@@ -103,7 +116,13 @@ pub(crate) fn run(job: Prepared, segment: Option<Segment>, control: OwnedFd, par
 }
 
 impl Guard {
-    fn new(job: Prepared, segment: Option<Segment>, control: OwnedFd, parent: Pid) -> std::io::Result<Guard> {
+    fn new(
+        job: Prepared,
+        segment: Option<Segment>,
+        control: OwnedFd,
+        parent: Pid,
+        up: Option<(Link, crate::watch::Outputs)>,
+    ) -> std::io::Result<Guard> {
         let mut poller = Poller::new()?;
         poller.keep(pidfd_open(parent, PidfdFlags::empty())?, Token::Parent)?;
         poller.watch(&control, Token::Control)?;
@@ -113,16 +132,25 @@ impl Guard {
         poller.watch(&children, Token::Child)?;
         let size = job.app_of.len();
         let timeout = job.spec.timeout.map(|time| Instant::now() + time);
+        let universe = job.spec.universe_size;
+        let mut server = Server::new(pmi::kvs_name(job.job_id), &job.app_of, &job.node_of, universe);
+        let (writers, stdin, up) = match up {
+            None => (forward::consoles()?, forward::forwarder(job.spec.stdin, &poller)?, None),
+            Some((link, outputs)) => {
+                server.is_one_of_several();
+                poller.watch(&link, Token::Link(0))?;
+                let outputs = outputs.into_iter().enumerate();
+                let writers = outputs.map(|(channel, size)| Outlet::remote(channel as u8, size)).collect();
+                let (uplink, stdin) = Uplink::new(link, &job, &poller)?;
+                (writers, stdin, Some(uplink))
+            }
+        };
         Ok(Guard {
-            server: Server::new(
-                pmi::kvs_name(job.job_id),
-                &job.app_of,
-                &vec![0; size],
-                job.spec.universe_size,
-            ),
+            server,
             clock: Clock { timeout, ..Clock::default() },
-            writers: forward::consoles()?,
-            stdin: forward::forwarder(job.spec.stdin, &poller)?,
+            writers,
+            stdin,
+            up,
             segment: segment.map_or(SegmentState::None, SegmentState::Pending),
             segment_wanted: false,
             open_files: raise_open_files(size),
@@ -142,6 +170,8 @@ impl Guard {
     fn serve(&mut self) {
         self.oom_kills = self.job.cgroup.oom_kills();
         self.pump_stdin();
+        // What came together with the order to start is read already, so no event will tell.
+        self.hear_mpiexec();
         self.look_for_libraries_in(Duration::from_millis(250));
         while !self.ranks.iter().all(Rank::is_over) {
             match self.poller.wait(self.clock.next()) {
@@ -174,6 +204,14 @@ impl Guard {
             Token::Stdin | Token::StdinOf(_) => self.pump_stdin(),
             // Written after every round of the loop.
             Token::Console(_) => {}
+            Token::Link(_) => self.hear_mpiexec(),
+            Token::Feed => self.feed_stdin(),
+            // mpiexec's own.
+            Token::Door
+            | Token::Signal
+            | Token::Launcher(_)
+            | Token::LauncherSays(_)
+            | Token::LauncherEnd(_) => {}
         }
     }
 
@@ -215,16 +253,27 @@ impl Guard {
 
     fn parent_ended(&mut self) {
         tree::end_all();
-        self.note(
-            "mpiexec: this job's mpiexec was killed\n  seen: its process has ended\n  \
-             next: all ranks were ended; start the job again\n",
-        );
-        self.flush_consoles();
+        // A mpiexec of several hosts sees that the connection ends, and reports the host.
+        if self.up.is_none() {
+            self.note(
+                "mpiexec: this job's mpiexec was killed\n  seen: its process has ended\n  \
+                 next: all ranks were ended; start the job again\n",
+            );
+            self.flush_consoles();
+        }
         std::process::exit(ABANDONED);
+    }
+
+    /// Number in the job of rank `slot` of this host.
+    fn number(&self, slot: usize) -> usize {
+        self.job.world[slot] as usize
     }
 
     /// Prints `text` on standard error, after what was printed before.
     fn note(&mut self, text: &str) {
+        if let Some(up) = &mut self.up {
+            return up.note(text);
+        }
         let no_stream = usize::MAX;
         if let Some(writer) = self.writers.last_mut() {
             writer.put(no_stream, |out| out.extend_from_slice(text.as_bytes()));

@@ -8,9 +8,9 @@ use pmi::wire::LineBuffer;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_send_signal, waitid};
 
-use crate::console::Writer;
 use crate::lines::{Lines, Prefix};
-use crate::signals;
+use crate::outlet::Outlet;
+use crate::status::Status;
 
 /// One rank: the process started for it, its connection and its output.
 pub struct Rank {
@@ -42,33 +42,6 @@ pub struct Program {
     pub pidfd: OwnedFd,
     /// It has ended.
     pub ended: bool,
-}
-
-/// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// By itself, with this code.
-    Exited(i32),
-    /// By this signal.
-    Killed(i32),
-}
-
-impl Status {
-    /// As a shell would report it.
-    pub fn code(self) -> u8 {
-        match self {
-            Status::Exited(code) => code as u8,
-            Status::Killed(signal) => 128u8.wrapping_add(signal as u8),
-        }
-    }
-
-    /// For messages: `3`, or `139 (SIGSEGV)`.
-    pub fn describe(self) -> String {
-        match self {
-            Status::Exited(code) => code.to_string(),
-            Status::Killed(signal) => format!("{} ({})", self.code(), signals::name(signal)),
-        }
-    }
 }
 
 impl Rank {
@@ -133,7 +106,7 @@ pub enum Flow {
 impl Stream {
     /// Reads once and passes whole lines on. The error of a full disk is the file's, not the launcher's: the
     /// lines are dropped, as they would be if the rank had written them.
-    pub fn read(&mut self, buffer: &mut [u8], writers: &mut [Writer]) -> Flow {
+    pub fn read(&mut self, buffer: &mut [u8], writers: &mut [Outlet]) -> Flow {
         let got = match rustix::io::read(&self.reader, &mut *buffer) {
             Ok(0) => return Flow::Ended,
             Ok(n) => n,
@@ -149,7 +122,7 @@ impl Stream {
     }
 
     /// Passes on what has no newline at its end.
-    pub fn flush(&mut self, writers: &mut [Writer]) {
+    pub fn flush(&mut self, writers: &mut [Outlet]) {
         let (lines, prefix) = (&mut self.lines, &self.prefix);
         deliver(self.file.as_mut(), self.console, self.id, writers, |out| {
             lines.flush(prefix, out);
@@ -162,7 +135,7 @@ fn deliver(
     file: Option<&mut File>,
     console: Option<usize>,
     id: usize,
-    writers: &mut [Writer],
+    writers: &mut [Outlet],
     fill: impl FnOnce(&mut Vec<u8>),
 ) {
     match (file, console) {

@@ -28,13 +28,14 @@ impl Guard {
         if self.job.spec.display_map {
             let line = |(rank, &app): (usize, &usize)| {
                 let program = self.job.spec.apps[app].program.to_string_lossy();
+                let rank = self.number(rank);
                 format!("mpiexec: rank {rank} runs {program} on {}\n", self.job.host)
             };
             let map: String = self.job.app_of.iter().enumerate().map(line).collect();
             self.note(&map);
         }
         if self.job.spec.report_bindings {
-            let report = self.job.plan.report(&self.job.host);
+            let report = self.job.plan.report(&self.job.host, &self.job.world);
             self.note(&report);
         }
         self.trace(|guard| {
@@ -50,7 +51,9 @@ impl Guard {
         for rank in 0..self.job.app_of.len() {
             let started =
                 self.start_rank(rank, mask, &mut spawner).map_err(|error| StartError { rank, error })?;
-            self.trace(|_| format!("rank {rank} is process {}", started.pid.as_raw_nonzero()));
+            self.trace(|guard| {
+                format!("rank {} is process {}", guard.number(rank), started.pid.as_raw_nonzero())
+            });
             self.ranks.push(started);
         }
         Ok(())
@@ -59,8 +62,10 @@ impl Guard {
     fn start_rank(&mut self, rank: usize, mask: &Set, spawner: &mut Spawner) -> Result<Rank, SpawnError> {
         let (ours, theirs) = self.connection(rank).map_err(at("making a PMI connection"))?;
         let place = Place {
-            rank,
-            size: self.job.app_of.len(),
+            rank: self.number(rank),
+            size: self.job.node_of.len(),
+            local_rank: rank,
+            local_size: self.job.app_of.len(),
             pmi_fd: theirs.as_raw_fd(),
             pmi_inode: rustix::fs::fstat(&theirs).map_err(at("looking at a PMI connection"))?.st_ino,
             universe: self.job.spec.universe_size,
@@ -75,7 +80,9 @@ impl Guard {
             }
         };
 
-        let program = &self.job.programs[self.job.app_of[rank]];
+        let program = self.job.programs[self.job.app_of[rank]].as_ref();
+        let no_program = || at("finding the program")(io::Error::other("it was not looked for"));
+        let program = program.ok_or_else(no_program)?;
         let own_variables = environment::of_rank(&place);
         let variables: Vec<&CStr> =
             own_variables.iter().chain(&program.environment).map(|entry| entry.as_c_str()).collect();

@@ -43,8 +43,11 @@ impl Guard {
                 Event::OtherLibrary => {
                     self.note_sender(rank, sender);
                     self.other_library(rank);
+                    self.greet_mpiexec();
                     self.check_missing();
                 }
+                Event::Fence(pairs) => self.fence(pairs),
+                Event::Ask(line) => self.ask_mpiexec(rank, line),
                 Event::Abort { code, message } => self.fail(Some(rank), Failure::Abort { code, message }),
                 Event::Broken(what) => {
                     self.close_pmi(rank);
@@ -58,7 +61,7 @@ impl Guard {
         self.note_sender(rank, sender);
         self.trace(|guard| {
             let pid = guard.ranks[rank].mpi_pid.unwrap_or_default();
-            format!("rank {rank} (process {pid}) calls MPI_Init")
+            format!("rank {} (process {pid}) calls MPI_Init", guard.number(rank))
         });
         if !std::mem::replace(&mut self.segment_wanted, true)
             && matches!(self.segment, SegmentState::Pending(_))
@@ -66,6 +69,7 @@ impl Guard {
             // Fails only if mpiexec has ended, which is noticed next.
             let _ = Message::SegmentWanted.send(&self.control);
         }
+        self.greet_mpiexec();
         self.welcome_all();
         self.check_missing();
     }
@@ -94,7 +98,7 @@ impl Guard {
         let size = self.ranks.len();
         let mut welcome = Welcome {
             job_id: self.job.job_id,
-            node_of: vec![0; size],
+            node_of: self.job.node_of.clone(),
             local_pids: self
                 .ranks
                 .iter()
@@ -110,7 +114,8 @@ impl Guard {
         for rank in 0..size {
             let app = self.job.app_of[rank];
             welcome.app_num = app as i32;
-            welcome.info.clone_from(&self.job.programs[app].info);
+            welcome.info =
+                self.job.programs[app].as_ref().map(|program| program.info.clone()).unwrap_or_default();
             let text = self.server.welcome(rank, &welcome.encode());
             self.send_welcome(rank, text.as_bytes());
         }
@@ -134,7 +139,7 @@ impl Guard {
     }
 
     /// Sends `bytes` after what still waits to be sent to `rank`.
-    fn send_pmi(&mut self, rank: usize, bytes: &[u8]) {
+    pub(super) fn send_pmi(&mut self, rank: usize, bytes: &[u8]) {
         self.ranks[rank].unsent.extend_from_slice(bytes);
         self.flush_pmi(rank);
     }

@@ -40,6 +40,22 @@ pub(crate) enum Failure {
     Signalled(i32),
     /// The launcher itself failed.
     Internal(String),
+    /// A host of the job is gone, or its daemon.
+    HostLost {
+        /// Its name.
+        host: String,
+        /// Its ranks, for people.
+        ranks: String,
+        /// What was observed.
+        seen: String,
+    },
+    /// Output cannot be written.
+    Output {
+        /// The file.
+        path: String,
+        /// The system's error number.
+        errno: i32,
+    },
 }
 
 impl Failure {
@@ -52,12 +68,17 @@ impl Failure {
             }
             Failure::Abort { code, .. } => pmi::exit_status(*code) as u8,
             Failure::Timeout(_) => 124,
-            Failure::Protocol(_) | Failure::Segment { .. } | Failure::Internal(_) => 1,
+            Failure::Protocol(_)
+            | Failure::Segment { .. }
+            | Failure::Internal(_)
+            | Failure::HostLost { .. }
+            | Failure::Output { .. } => 1,
         }
     }
 }
 
 /// Who failed.
+#[derive(Clone, Debug)]
 pub(crate) struct Culprit {
     pub rank: usize,
     pub pid: i32,
@@ -158,6 +179,18 @@ fn describe(failure: &Failure) -> (String, String, String) {
             what.clone(),
             "see `ulimit -a`, then start the job again with -v".to_owned(),
         ),
+        Failure::HostLost { host, ranks, seen } => (
+            format!("lost its host {host} with {ranks}"),
+            seen.clone(),
+            format!(
+                "see whether {host} and the network to it are up, and who may have killed mpiexec -daemon there"
+            ),
+        ),
+        Failure::Output { path, errno } => (
+            format!("lost output: {path} takes no more"),
+            std::io::Error::from_raw_os_error(*errno).to_string(),
+            "make room there, or give another file or a pipe that is read to its end".to_owned(),
+        ),
     }
 }
 
@@ -209,6 +242,12 @@ mod tests {
             Failure::Timeout(Duration::from_secs(3)),
             Failure::Signalled(15),
             Failure::Internal("x".to_owned()),
+            Failure::HostLost {
+                host: "b".to_owned(),
+                ranks: "ranks 2 to 3".to_owned(),
+                seen: "x".to_owned(),
+            },
+            Failure::Output { path: "standard output".to_owned(), errno: 28 },
         ] {
             let text = message(&failure, Some(&culprit), 3, Some("cosmic rays"));
             assert_eq!(text.lines().count(), 3, "{text}");

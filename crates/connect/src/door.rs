@@ -1,0 +1,324 @@
+//! The callers at the ports of one owner, until they have proven that they are of its job.
+//!
+//! No sockets here: a [`Caller`] is read and written without blocking by whatever it is; the time and random numbers are
+//! arguments.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::time::{Duration, Instant};
+
+use crate::Secret;
+use crate::exchange::{Answering, HELLO, PROOF, Who};
+
+/// How long a caller may take for the exchange. Those who belong to the job begin as soon as they are connected.
+pub const PATIENCE: Duration = Duration::from_secs(2);
+/// Callers that are kept at a time: far more than belong to the job and have not done the exchange yet.
+pub const MOST: usize = 256;
+/// Bytes of a wrong hello that are shown.
+const SHOWN: usize = 16;
+
+/// The connection of a caller.
+pub trait Caller {
+    /// Reads what is there; `Ok(None)`: nothing now. `Ok(Some(0))`: the other side has closed.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    fn read_some(&mut self, into: &mut [u8]) -> io::Result<Option<usize>>;
+
+    /// Writes all of these few bytes; a new connection has room for them.
+    ///
+    /// # Errors
+    /// The connection is broken or has no room.
+    fn write_now(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Where the other side is, for people.
+    fn name(&self) -> String;
+}
+
+/// The callers that have not proven yet who they are.
+#[derive(Debug)]
+pub struct Door<C> {
+    secret: Secret,
+    /// The oldest first.
+    waiting: VecDeque<Waiting<C>>,
+    /// Whose ports these are, for people.
+    called: &'static str,
+    /// Takes the report; `None` once it was made.
+    report: Option<fn(&str)>,
+}
+
+#[derive(Debug)]
+struct Waiting<C> {
+    caller: C,
+    bytes: [u8; HELLO],
+    read: usize,
+    since: Instant,
+    /// Its hello was answered.
+    stage: Option<(Who, Answering)>,
+}
+
+enum Heard {
+    NotAll,
+    Proven(Who),
+    Turned(String),
+}
+
+impl<C: Caller> Door<C> {
+    /// For the ports of `called`, open to those who know `secret`. `report` takes the lines about the first caller that
+    /// is turned away.
+    pub fn new(called: &'static str, secret: Secret, report: Option<fn(&str)>) -> Door<C> {
+        Door { secret, waiting: VecDeque::new(), called, report }
+    }
+
+    /// A caller that was accepted at `now`.
+    pub fn add(&mut self, caller: C, now: Instant) {
+        if self.waiting.len() == MOST {
+            self.give_one_up();
+        }
+        self.waiting.push_back(Waiting { caller, bytes: [0; HELLO], read: 0, since: now, stage: None });
+    }
+
+    /// Gives up the caller that waits for longest, which frees a descriptor; `false`: there is none.
+    pub fn give_one_up(&mut self) -> bool {
+        let Some(oldest) = self.waiting.pop_front() else { return false };
+        let others = self.waiting.len();
+        self.turn_away(&oldest.caller, format_args!("it proved nothing, like {others} other callers"));
+        true
+    }
+
+    /// Reads what has come by `now`. `expect` looks at each hello before it is answered, and says what is wrong with it.
+    /// Returns those who have proven that they know the secret.
+    pub fn hear(
+        &mut self,
+        now: Instant,
+        mut nonce: impl FnMut() -> u128,
+        expect: impl Fn(&Who) -> Result<(), &'static str>,
+    ) -> Vec<(C, Who)> {
+        let mut admitted = Vec::new();
+        for _ in 0..self.waiting.len() {
+            let Some(mut waiting) = self.waiting.pop_front() else { break };
+            match waiting.read(&self.secret, &mut nonce, &expect) {
+                Heard::NotAll if now.duration_since(waiting.since) < PATIENCE => {
+                    self.waiting.push_back(waiting)
+                }
+                Heard::NotAll => {
+                    self.turn_away(&waiting.caller, format_args!("it proved nothing for {PATIENCE:?}"));
+                }
+                Heard::Turned(why) => self.turn_away(&waiting.caller, format_args!("{why}")),
+                Heard::Proven(who) => admitted.push((waiting.caller, who)),
+            }
+        }
+        admitted
+    }
+
+    /// What to sleep on.
+    pub fn callers(&self) -> impl Iterator<Item = &C> {
+        self.waiting.iter().map(|waiting| &waiting.caller)
+    }
+
+    /// When the first caller's time is over.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.waiting.front().map(|oldest| oldest.since + PATIENCE)
+    }
+
+    /// Reports a caller that is turned away, the first time.
+    pub fn turn_away(&mut self, caller: &C, seen: fmt::Arguments<'_>) {
+        if let Some(report) = self.report.take() {
+            let (called, name) = (self.called, caller.name());
+            report(&format!(
+                "a stranger called at {called}: {name}: {seen}\n\
+                 it was turned away, the job goes on, and further strangers are not reported\n\
+                 if strangers reach the ports of a job, look at the network's port scanners and firewall"
+            ));
+        }
+    }
+}
+
+impl<C: Caller> Waiting<C> {
+    fn read(
+        &mut self,
+        secret: &Secret,
+        nonce: &mut impl FnMut() -> u128,
+        expect: &impl Fn(&Who) -> Result<(), &'static str>,
+    ) -> Heard {
+        loop {
+            let wanted = if self.stage.is_some() { PROOF } else { HELLO };
+            while self.read < wanted {
+                match self.caller.read_some(&mut self.bytes[self.read..wanted]) {
+                    Ok(None) => return Heard::NotAll,
+                    Ok(Some(0)) | Err(_) if self.read == 0 && self.stage.is_none() => {
+                        return Heard::Turned("it closed the connection without a hello".into());
+                    }
+                    Ok(Some(0)) | Err(_) => return Heard::Turned("it closed the connection".into()),
+                    Ok(Some(bytes)) => self.read += bytes,
+                }
+                // What begins otherwise need not be waited for.
+                if self.stage.is_none() && !Answering::can_begin_with(&self.bytes[..self.read]) {
+                    return self.nonsense();
+                }
+            }
+            match &self.stage {
+                Some((who, answering)) => {
+                    let proof = self.bytes.first_chunk::<PROOF>().expect("a proof is shorter than a hello");
+                    return match answering.check(proof) {
+                        Ok(()) => Heard::Proven(*who),
+                        Err(refusal) => Heard::Turned(refusal.to_string()),
+                    };
+                }
+                None => {
+                    let who = match Answering::read(&self.bytes) {
+                        Ok(who) => who,
+                        Err(refusal) => return Heard::Turned(refusal.to_string()),
+                    };
+                    if let Err(why) = expect(&who) {
+                        return Heard::Turned(why.to_owned());
+                    }
+                    let answering = Answering::new(*secret, self.bytes, nonce());
+                    if self.caller.write_now(answering.challenge()).is_err() {
+                        return Heard::Turned("it closed the connection".into());
+                    }
+                    self.stage = Some((who, answering));
+                    self.read = 0;
+                }
+            }
+        }
+    }
+
+    fn nonsense(&self) -> Heard {
+        let shown = self.bytes[..self.read.min(SHOWN)].escape_ascii();
+        Heard::Turned(format!("it sent \"{shown}\", which begins no hello"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exchange::{CHALLENGE, Calling, Role};
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    const SECRET: Secret = Secret::new(0x5eed);
+    const WHO: Who = Who { role: Role::Daemon, job: 7, from: 1, to: 0 };
+
+    impl Caller for UnixStream {
+        fn read_some(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
+            match self.read(into) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+                read => read.map(Some),
+            }
+        }
+
+        fn write_now(&mut self, bytes: &[u8]) -> io::Result<()> {
+            self.write_all(bytes)
+        }
+
+        fn name(&self) -> String {
+            "a test".into()
+        }
+    }
+
+    fn pair() -> (UnixStream, UnixStream) {
+        let (caller, ours) = UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        (caller, ours)
+    }
+
+    fn heard(door: &mut Door<UnixStream>, now: Instant) -> Vec<Who> {
+        let expect = |who: &Who| if who.job == 7 { Ok(()) } else { Err("it is of another job") };
+        door.hear(now, || 3, expect).into_iter().map(|(_, who)| who).collect()
+    }
+
+    #[test]
+    fn an_exchange_is_read_as_its_bytes_come() {
+        let mut door = Door::new("the test", SECRET, None);
+        let (mut caller, stream) = pair();
+        let now = Instant::now();
+        door.add(stream, now);
+        let calling = Calling::new(SECRET, WHO, 1);
+        for byte in calling.hello() {
+            assert!(heard(&mut door, now).is_empty());
+            caller.write_all(&[*byte]).unwrap();
+        }
+        assert!(heard(&mut door, now).is_empty());
+        let mut challenge = [0; CHALLENGE];
+        caller.read_exact(&mut challenge).unwrap();
+        for byte in calling.prove(&challenge).unwrap() {
+            assert!(heard(&mut door, now).is_empty());
+            caller.write_all(&[byte]).unwrap();
+        }
+        assert_eq!(heard(&mut door, now), [WHO]);
+        assert_eq!(door.deadline(), None);
+    }
+
+    #[test]
+    fn silence_ends_at_the_deadline_also_in_the_middle_of_the_exchange() {
+        for begun in [false, true] {
+            let mut door = Door::new("the test", SECRET, None);
+            let (mut caller, stream) = pair();
+            let now = Instant::now();
+            door.add(stream, now);
+            if begun {
+                caller.write_all(Calling::new(SECRET, WHO, 1).hello()).unwrap();
+            }
+            assert!(heard(&mut door, now + PATIENCE / 2).is_empty());
+            assert_eq!(door.callers().count(), 1);
+            let deadline = door.deadline().unwrap();
+            assert!(heard(&mut door, deadline).is_empty());
+            assert_eq!(door.callers().count(), 0);
+        }
+    }
+
+    #[test]
+    fn those_of_another_job_are_not_even_answered() {
+        let mut door = Door::new("the test", SECRET, None);
+        let (mut caller, stream) = pair();
+        let now = Instant::now();
+        door.add(stream, now);
+        caller.write_all(Calling::new(SECRET, Who { job: 8, ..WHO }, 1).hello()).unwrap();
+        assert!(heard(&mut door, now).is_empty());
+        assert_eq!(caller.read(&mut [0]).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_crowd_of_silent_callers_does_not_keep_others_out() {
+        static REPORTS: AtomicUsize = AtomicUsize::new(0);
+        let report = |text: &str| {
+            assert!(text.contains("proved nothing"), "{text}");
+            REPORTS.fetch_add(1, Ordering::Relaxed);
+        };
+        let mut door = Door::new("the test", SECRET, Some(report));
+        let now = Instant::now();
+        let mut callers = Vec::new();
+        for _ in 0..MOST + 100 {
+            let (caller, stream) = pair();
+            callers.push(caller);
+            door.add(stream, now);
+        }
+        assert_eq!(door.callers().count(), MOST);
+        let (mut caller, stream) = pair();
+        door.add(stream, now);
+        let calling = Calling::new(SECRET, WHO, 1);
+        caller.write_all(calling.hello()).unwrap();
+        heard(&mut door, now);
+        let mut challenge = [0; CHALLENGE];
+        caller.read_exact(&mut challenge).unwrap();
+        caller.write_all(&calling.prove(&challenge).unwrap()).unwrap();
+        assert_eq!(heard(&mut door, now), [WHO]);
+        assert_eq!(REPORTS.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn nonsense_is_turned_away_at_once() {
+        let mut door = Door::new("the test", SECRET, None);
+        let now = Instant::now();
+        for words in [&b"G"[..], b"GET / HTTP/1.1\r\n\r\n", &[0; HELLO], &[0xff; 4 * HELLO]] {
+            let (mut caller, stream) = pair();
+            caller.write_all(words).unwrap();
+            door.add(stream, now);
+            assert!(heard(&mut door, now).is_empty());
+            assert_eq!(door.callers().count(), 0, "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Who may speak at a port of a job.
+//!
+//! Anybody who reaches a host can connect to a port, say nothing, or say anything: a port scan does all of that. So each
+//! port of a job asks its callers for a proof that they know the job's [`Secret`], and proves the same, before it reads
+//! any other byte.
+//!
+//! ```text
+//!   caller                                            owner of the port
+//!    │ ── hello: version, role, job, from, to, nonce ──►  checks version, role and job
+//!    │ ◄─ challenge: nonce, proof over both nonces ─────
+//!    │    checks the proof
+//!    │ ── proof over both nonces and the challenge ────►  checks it; the connection is theirs
+//! ```
+//!
+//! A proof is HMAC-SHA-256 with the secret as its key. Nonces are fresh in each connection, and each side's proof
+//! begins with a word of its own, so a proof that was overheard or reflected proves nothing. What follows the exchange is
+//! neither encrypted nor signed: who can change packets on their way is not kept out.
+//!
+//! [`exchange`] is the exchange without sockets, clocks and randomness. [`Door`] reads callers as their bytes come.
+#![forbid(unsafe_code)]
+
+mod door;
+pub mod exchange;
+mod secret;
+
+pub use door::{Caller, Door};
+pub use exchange::{Refusal, Role, Who};
+pub use secret::Secret;

@@ -1,0 +1,54 @@
+//! The secret of a job.
+
+use std::fmt;
+
+/// 128 random bits that the processes of a job share, and nobody else knows.
+///
+/// It travels by inherited descriptor, by standard input, by a file with mode 0600 or by the launcher's key space. It must
+/// not get into arguments, environments or names; so it is not printed, either.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Secret([u8; 16]);
+
+impl Secret {
+    /// The secret that these random bits are.
+    pub const fn new(bits: u128) -> Secret {
+        Secret(bits.to_le_bytes())
+    }
+
+    /// 32 hexadecimal digits.
+    pub fn encode(&self) -> String {
+        format!("{:032x}", u128::from_le_bytes(self.0))
+    }
+
+    /// What [`Secret::encode`] wrote, blanks around it left out.
+    pub fn parse(text: &str) -> Option<Secret> {
+        let text = text.trim();
+        let digits = text.len() == 32 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+        digits.then(|| u128::from_str_radix(text, 16).ok().map(Secret::new))?
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Secret;
+
+    #[test]
+    fn a_secret_is_read_as_it_was_written_and_not_printed() {
+        let secret = Secret::new(0xabc << 90 | 7);
+        assert_eq!(Secret::parse(&format!(" {}\n", secret.encode())), Some(secret));
+        for text in ["", "7", "+0000000000000000000000000000007", "0000000000000000000000000000000g"] {
+            assert_eq!(Secret::parse(text), None, "{text}");
+        }
+        assert!(!format!("{secret:?}").contains('7'));
+    }
+}

@@ -1,0 +1,165 @@
+//! A daemon: what mpiexec starts on each host of a job that has several.
+//!
+//! ```text
+//!   mpiexec ── launcher (ssh) ── mpiexec -daemon ── guard ── ranks
+//!      │                             │                │
+//!      │   standard input: secret, addresses, order ►─┘ │
+//!      └──────────── connection, made by the daemon ────┘ and kept by the guard
+//! ```
+//!
+//! The launcher runs one fixed command without arguments that a shell might read; all else comes by standard input, which
+//! neither `ps` nor the limits of command lines see.
+
+use std::io::{self, BufRead, Read};
+use std::path::Path;
+use std::process::ExitCode;
+
+use connect::{Role, Secret, Who};
+
+use crate::link::{self, Link};
+use crate::messages::{Down, Order, Summons, Up};
+use crate::prepare::Prepared;
+use crate::spec::{Host, JobSpec, Launcher};
+use crate::{Error, watch, wire};
+
+/// First word of what a daemon reads; its version follows, and the number of bytes after the line.
+pub(crate) const GREETING: &str = "alhena-daemon";
+/// Version of everything that mpiexec and its daemons say to each other.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Most bytes of an order.
+const LONGEST: usize = 256 << 20;
+/// Longest first line.
+const LONGEST_LINE: u64 = 256;
+
+/// Runs the part of a job that mpiexec orders by standard input. `segment_bytes` gives the size in bytes of a node's shared
+/// memory for so many ranks.
+///
+/// Must be called from a process with a single thread.
+pub fn daemon(segment_bytes: pmi::SegmentBytes) -> ExitCode {
+    let outcome = read_summons(io::stdin().lock()).and_then(|summons| {
+        let secret = Secret::parse(&summons.secret).ok_or("the order has no secret")?;
+        let addresses: Option<Vec<_>> = summons.addresses.iter().map(|text| text.parse().ok()).collect();
+        let addresses = addresses.ok_or("the order's addresses make no sense")?;
+        let who = Who { role: Role::Daemon, job: summons.order.job, from: summons.host, to: 0 };
+        let link = link::call(&addresses, secret, who)
+            .map_err(|why| format!("mpiexec cannot be reached from this host: {why}"))?;
+        Ok((link, summons.host, summons.order))
+    });
+    match outcome {
+        Ok((link, host, order)) => serve(link, host, order, segment_bytes),
+        Err(why) => {
+            // The launcher brings this to mpiexec, which shows it.
+            eprintln!("mpiexec -daemon: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The order in `input`.
+fn read_summons(mut input: impl BufRead) -> Result<Summons, String> {
+    let mut line = String::new();
+    (&mut input).take(LONGEST_LINE).read_line(&mut line).map_err(|error| error.to_string())?;
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [GREETING, version, length] = words[..] else {
+        return Err("no order came by standard input; mpiexec starts daemons itself".to_owned());
+    };
+    if version != VERSION {
+        return Err(format!("this is Alhena {VERSION}, and mpiexec is Alhena {version}"));
+    }
+    let length: usize = length.parse().ok().filter(|&length| length < LONGEST).ok_or("a wrong order")?;
+    let mut bytes = Vec::new();
+    input.take(length as u64).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    wire::decode(&bytes).ok_or_else(|| "an order that makes no sense".to_owned())
+}
+
+/// What to write to a daemon's standard input.
+pub(crate) fn write_summons(summons: &Summons) -> Vec<u8> {
+    let body = wire::encode(summons);
+    let mut bytes = format!("{GREETING} {VERSION} {}\n", body.len()).into_bytes();
+    bytes.extend_from_slice(&body);
+    bytes
+}
+
+/// Runs the ranks of host number `host`.
+fn serve(mut link: Link, host: u32, order: Order, segment_bytes: pmi::SegmentBytes) -> ExitCode {
+    let outputs = order.outputs.clone();
+    let prepared = match prepare(host, order, segment_bytes) {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            link.send(&Up::Refused(error.exit_code(), error.to_string()));
+            link.drain();
+            // Until mpiexec has read it.
+            while link.wait::<Down>().is_some() {}
+            return ExitCode::FAILURE;
+        }
+    };
+    link.send(&Up::Ready);
+    link.drain();
+    loop {
+        match link.wait() {
+            Some(Down::Start) => break,
+            Some(Down::End | Down::Signal(_)) | None => return ExitCode::FAILURE,
+            Some(_) => {}
+        }
+    }
+    match watch::guarded(prepared, Some((link, outputs))) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("mpiexec -daemon: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn prepare(host: u32, order: Order, segment_bytes: pmi::SegmentBytes) -> Result<Prepared, Error> {
+    enter(&order.directory)?;
+    for (name, value) in &order.variables {
+        // SAFETY: this process has one thread, and nothing else reads the environment meanwhile.
+        unsafe { std::env::set_var(name, value) };
+    }
+    let size = order.apps.iter().map(|app| app.count as usize).sum();
+    let node_of = pmi::mapping::parse(&order.mapping, size).ok_or_else(|| Error::System {
+        step: "reading the order of mpiexec",
+        source: io::Error::other("its mapping makes no sense"),
+    })?;
+    let name = order.hosts.get(host as usize).cloned().unwrap_or_default();
+    let spec = JobSpec {
+        apps: order.apps,
+        segment_bytes,
+        universe_size: order.universe_size,
+        placement: order.placement,
+        report_bindings: order.report_bindings,
+        display_map: false,
+        output: order.output,
+        stdin: order.stdin,
+        timeout: None,
+        stack_traces: order.stack_traces,
+        cleanup: order.cleanup,
+        print_exit_codes: false,
+        verbosity: order.verbosity,
+        hosts: order.hosts.into_iter().map(|name| Host { name, local: false }).collect(),
+        host_of: node_of.clone(),
+        launcher: Launcher::default(),
+    };
+    Prepared::on_host(spec, order.job, node_of, host, name)
+}
+
+/// Makes `directory` the working directory.
+fn enter(directory: &Path) -> Result<(), Error> {
+    std::env::set_current_dir(directory)
+        .map_err(|source| Error::Directory { path: directory.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_versions_and_no_order_are_told_apart() {
+        let read = |text: &str| read_summons(text.as_bytes()).err().unwrap();
+        assert!(read("").contains("no order"));
+        assert!(read("hello\n").contains("no order"));
+        assert!(read("alhena-daemon 0.0.0 5\n").contains("mpiexec is Alhena 0.0.0"));
+        assert!(read(&format!("alhena-daemon {VERSION} 5\nxxxxx")).contains("no sense"));
+    }
+}

@@ -1,0 +1,221 @@
+//! A guard whose mpiexec has other hosts, too: what it reports, and what it is told.
+//!
+//! The guard judges its own ranks as it does on one host. It reports what it finds instead of printing it, and mpiexec
+//! decides which failure of all hosts was the first.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::Guard;
+use crate::failure::{Culprit, Failure};
+use crate::link::Link;
+use crate::messages::{Down, Report, Up};
+use crate::poller::{Poller, Token};
+use crate::prepare::Prepared;
+use crate::spec::Stdin;
+use crate::status::Status;
+use crate::stdin::Forwarder;
+use crate::tree;
+
+/// The connection with mpiexec.
+pub(super) struct Uplink {
+    link: Link,
+    /// A rank has called `MPI_Init`, and mpiexec knows.
+    greeted: bool,
+    /// Bytes of output that mpiexec has not written yet.
+    used: usize,
+    /// Standard input on its way to the ranks of this host that read it.
+    feed: Option<Feed>,
+}
+
+/// The pipe into the forwarder of standard input.
+struct Feed {
+    pipe: OwnedFd,
+    unsent: Vec<u8>,
+    /// Nothing comes after what is in `unsent`.
+    ended: bool,
+}
+
+impl Uplink {
+    /// The connection of the guard of `job`, and the forwarder of standard input where a rank of this host reads it.
+    pub fn new(link: Link, job: &Prepared, poller: &Poller) -> io::Result<(Uplink, Option<Forwarder>)> {
+        let reads = match job.spec.stdin {
+            Stdin::Rank(reader) => job.world.contains(&reader),
+            Stdin::All => true,
+            Stdin::None => false,
+        };
+        let (mut feed, mut forwarder) = (None, None);
+        if reads {
+            let (source, pipe) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+            forwarder = Some(Forwarder::of(source, poller)?);
+            feed = Some(Feed { pipe, unsent: Vec::new(), ended: false });
+        }
+        Ok((Uplink { link, greeted: false, used: 0, feed }, forwarder))
+    }
+
+    /// Prints `text` on mpiexec's standard error.
+    pub fn note(&mut self, text: &str) {
+        self.link.send(&Up::Note(text.to_owned()));
+    }
+
+    /// A rank is over.
+    pub fn ended(&mut self, rank: u32, status: Status, silent: bool) {
+        self.link.send(&Up::Ended(rank, status, silent));
+    }
+
+    /// Something went wrong.
+    pub fn failed(
+        &mut self,
+        failure: Failure,
+        culprit: Option<Culprit>,
+        cause: Option<String>,
+        goes_on: bool,
+    ) {
+        self.link.send(&Up::Failure(Box::new(Report { failure, culprit, cause, goes_on })));
+    }
+
+    /// All ranks of this host are over.
+    pub fn finished(&mut self, code: Option<u8>) {
+        self.link.send(&Up::Finished(code));
+        self.link.drain();
+    }
+}
+
+impl Guard {
+    /// Reads what mpiexec says.
+    pub(super) fn hear_mpiexec(&mut self) {
+        let Some(up) = &mut self.up else { return };
+        up.link.flush();
+        up.link.read();
+        while let Some(message) = self.up.as_mut().and_then(|up| up.link.next()) {
+            self.obey(message);
+        }
+        if self.up.as_ref().is_some_and(|up| up.link.broken().is_some()) {
+            // Nobody is left to report to.
+            tree::end_all();
+            std::process::exit(super::ABANDONED);
+        }
+    }
+
+    fn obey(&mut self, message: Down) {
+        match message {
+            Down::Fence(pairs) => self.server.release(pairs),
+            Down::Reply(rank, text) => {
+                if let Some(slot) = self.job.world.iter().position(|&number| number == rank) {
+                    self.send_pmi(slot, text.as_bytes());
+                }
+            }
+            Down::OutputTaken(bytes) => {
+                if let Some(up) = &mut self.up {
+                    up.used = up.used.saturating_sub(bytes as usize);
+                }
+            }
+            Down::OutputBroken(channel) => {
+                if let Some(outlet) = self.writers.get_mut(usize::from(channel)) {
+                    outlet.break_off();
+                }
+            }
+            Down::Stdin(bytes) => {
+                if let Some(feed) = self.up.as_mut().and_then(|up| up.feed.as_mut()) {
+                    feed.unsent.extend_from_slice(&bytes.0);
+                }
+                self.feed_stdin();
+            }
+            Down::StdinEnd => {
+                if let Some(feed) = self.up.as_mut().and_then(|up| up.feed.as_mut()) {
+                    feed.ended = true;
+                }
+                self.feed_stdin();
+            }
+            Down::Signal(number) => self.signalled(number),
+            Down::Window(rows, columns) => {
+                self.writers.iter_mut().for_each(|outlet| outlet.resize(rows, columns));
+                self.resize_terminals();
+            }
+            Down::End if !self.ending => self.end(),
+            Down::Traces => {
+                self.show_traces();
+                if let Some(up) = &mut self.up {
+                    up.link.send(&Up::Traced);
+                }
+            }
+            // Said before there was a guard, or twice.
+            Down::End | Down::Order(..) | Down::Start => {}
+        }
+    }
+
+    /// The first rank of this host has called `MPI_Init`.
+    pub(super) fn greet_mpiexec(&mut self) {
+        if let Some(up) = &mut self.up
+            && !std::mem::replace(&mut up.greeted, true)
+        {
+            up.link.send(&Up::Hello);
+        }
+    }
+
+    /// All ranks of this host have come to a barrier.
+    pub(super) fn fence(&mut self, pairs: Vec<(String, String)>) {
+        if let Some(up) = &mut self.up {
+            up.link.send(&Up::Fence(pairs));
+        }
+    }
+
+    /// A rank asks the name service, which is mpiexec's.
+    pub(super) fn ask_mpiexec(&mut self, slot: usize, line: String) {
+        let rank = self.job.world[slot];
+        if let Some(up) = &mut self.up {
+            up.link.send(&Up::Name(rank, line));
+        }
+    }
+
+    /// Sends output as far as there is credit, and what else waits.
+    pub(super) fn flush_link(&mut self) {
+        let Some(up) = &mut self.up else { return };
+        for outlet in &mut self.writers {
+            outlet.send(&mut up.link, &mut up.used);
+        }
+        up.link.flush();
+        let pending = up.link.is_pending();
+        if pending != up.link.watched {
+            up.link.watched = pending;
+            // The connection is watched as long as it is open.
+            let _ = self.poller.set(&up.link, Token::Link(0), true, pending);
+        }
+    }
+
+    /// Passes standard input on to the forwarder.
+    pub(super) fn feed_stdin(&mut self) {
+        let Some(up) = &mut self.up else { return };
+        let Some(feed) = &mut up.feed else { return };
+        let mut taken = 0;
+        while taken < feed.unsent.len() {
+            match rustix::io::write(&feed.pipe, &feed.unsent[taken..]) {
+                Ok(bytes) => taken += bytes,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(_) => {
+                    // No rank reads any more.
+                    up.feed = None;
+                    up.link.send(&Up::StdinUnwanted);
+                    return;
+                }
+            }
+        }
+        feed.unsent.drain(..taken);
+        if taken > 0 {
+            up.link.send(&Up::StdinTaken(taken as u32));
+        }
+        if !feed.unsent.is_empty() {
+            // Fails only if it is watched already.
+            let _ = self.poller.watch_writable(&feed.pipe, Token::Feed);
+        } else if feed.ended {
+            self.poller.forget(&feed.pipe);
+            up.feed = None;
+        } else {
+            self.poller.forget(&feed.pipe);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The daemons: who calls, what they say, and their end.
+
+use std::io;
+use std::time::Instant;
+
+use connect::{Role, Who};
+
+use super::{Head, Phase};
+use crate::failure::Failure;
+use crate::link::{self, Link, Stranger};
+use crate::messages::{Down, Up};
+use crate::poller::Token;
+
+impl Head {
+    /// Accepts callers and reads what they say.
+    pub(super) fn hear_callers(&mut self) {
+        let now = Instant::now();
+        loop {
+            match self.listener.accept() {
+                Ok((stream, _)) => {
+                    let ready = stream.set_nonblocking(true).is_ok();
+                    let caller = Stranger(stream);
+                    if ready && self.poller.watch(&caller, Token::Door).is_ok() {
+                        self.door.add(caller, now);
+                    }
+                }
+                // No descriptor is left: one that has proven nothing gives its own.
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+                    if !self.door.give_one_up() {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(_) => break,
+            }
+        }
+        let (job, hosts) = (self.job, &self.hosts);
+        let expect = |who: &Who| match hosts.get(who.from as usize) {
+            _ if who.role != Role::Daemon => Err("it is no daemon"),
+            _ if who.job != job => Err("it is of another job"),
+            Some(host) if host.phase == Phase::Launching => Ok(()),
+            _ => Err("it is of this job, and no daemon of it that is waited for"),
+        };
+        // Without random numbers no secret is safe; the system has them since it has started this process.
+        let nonce = || link::random().unwrap_or_default();
+        for (caller, who) in self.door.hear(now, nonce, expect) {
+            self.admit(who.from as usize, caller);
+        }
+    }
+
+    /// The daemon of a host has called.
+    fn admit(&mut self, index: usize, caller: Stranger) {
+        let Some(host) = self.hosts.get_mut(index) else { return };
+        // Two that call in the name of one host and know the secret: the second one is nobody that was started.
+        if host.phase != Phase::Launching {
+            return;
+        }
+        let Ok(link) = Link::new(caller.0) else { return };
+        // It was watched as a caller until now, with the same descriptor.
+        if self.poller.set_token(&link, Token::Link(index)).is_err() {
+            return;
+        }
+        host.link = Some(link);
+        host.phase = Phase::Preparing;
+        if let Some(launched) = &mut host.launched {
+            launched.has_called();
+        }
+        let name = host.name.clone();
+        self.trace(|| format!("the daemon of host {name} has called"));
+    }
+
+    /// Reads what the daemon of a host says.
+    pub(super) fn hear(&mut self, index: usize) {
+        if let Some(link) = &mut self.hosts[index].link {
+            link.flush();
+            link.read();
+        }
+        while let Some(message) = self.hosts[index].link.as_mut().and_then(Link::next) {
+            self.take(index, message);
+        }
+        let broken = self.hosts[index].link.as_ref().and_then(Link::broken).map(str::to_owned);
+        if let Some(seen) = broken {
+            self.lost(index, seen);
+        }
+    }
+
+    fn take(&mut self, index: usize, message: Up) {
+        match message {
+            Up::Ready => {
+                self.hosts[index].phase = Phase::Ready;
+                if self.hosts.iter().all(|host| host.phase == Phase::Ready) {
+                    self.start_ranks();
+                }
+            }
+            Up::Refused(code, text) => {
+                let text = format!("mpiexec: on host {}: {text}\n", self.hosts[index].name);
+                self.refuse(code, &text);
+            }
+            Up::Hello => {
+                self.space.greeted = true;
+                self.look_for_missing();
+            }
+            Up::Fence(pairs) => {
+                if let Some(all) = self.space.fence(index, pairs) {
+                    self.tell_all(&Down::Fence(all));
+                }
+            }
+            Up::Name(rank, line) => {
+                if let Some(text) = self.space.name_service(&line) {
+                    self.tell(index, &Down::Reply(rank, text + "\n"));
+                }
+            }
+            Up::Output(channel, stream, bytes) => self.put_output(index, channel, stream, bytes.0),
+            Up::Note(text) => self.note(&text),
+            Up::StdinTaken(bytes) => self.input_taken(index, bytes as usize),
+            Up::StdinUnwanted => self.input_unwanted(index),
+            Up::Failure(report) => {
+                self.fail(report.failure, report.culprit, report.cause, report.goes_on);
+            }
+            Up::Ended(rank, status, silent) => {
+                if self.hosts[index].ranks.contains(&rank) {
+                    self.statuses[rank as usize] = Some(status);
+                    if silent {
+                        self.space.missing.get_or_insert((rank, status));
+                        self.look_for_missing();
+                    }
+                }
+            }
+            Up::Traced => self.traced(),
+            Up::Finished(code) => {
+                if let Some(code) = code {
+                    self.verdict.keep_code(code);
+                }
+                let host = &mut self.hosts[index];
+                host.phase = Phase::Finished;
+                if let Some(link) = host.link.take() {
+                    self.poller.forget(&link);
+                }
+            }
+        }
+    }
+
+    /// All hosts are ready.
+    fn start_ranks(&mut self) {
+        self.started = true;
+        self.hosts.iter_mut().for_each(|host| host.phase = Phase::Running);
+        self.trace(|| "all hosts are ready, the ranks start".to_owned());
+        self.tell_all(&Down::Start);
+        self.read_input();
+    }
+
+    /// The connection of a host has ended before its ranks have.
+    fn lost(&mut self, index: usize, seen: String) {
+        let host = &mut self.hosts[index];
+        let phase = std::mem::replace(&mut host.phase, Phase::Lost);
+        if let Some(link) = host.link.take() {
+            self.poller.forget(&link);
+        }
+        let (name, ranks) = (host.name.clone(), self.ranks_of(index));
+        self.tell_stdin_lost(index);
+        if phase == Phase::Running {
+            let failure =
+                Failure::HostLost { host: name, ranks, seen: format!("its daemon is gone: {seen}") };
+            self.fail(failure, None, None, false);
+        } else if !self.verdict.is_ending() {
+            self.hear_launcher(index);
+            self.could_not_reach(index, &format!("its daemon has called and gone: {seen}"));
+        }
+    }
+
+    /// `rank 3`, `ranks 2 to 5` or `ranks 0, 2, …`.
+    fn ranks_of(&self, index: usize) -> String {
+        match self.hosts[index].ranks[..] {
+            [] => "no ranks".to_owned(),
+            [rank] => format!("rank {rank}"),
+            [first, .., last] if (last - first) as usize + 1 == self.hosts[index].ranks.len() => {
+                format!("ranks {first} to {last}")
+            }
+            [first, second, ..] => {
+                format!("{} ranks: {first}, {second}, …", self.hosts[index].ranks.len())
+            }
+        }
+    }
+
+    /// Sends `message` to the daemon of a host, if there is one.
+    pub(super) fn tell(&mut self, index: usize, message: &Down) {
+        if let Some(link) = &mut self.hosts[index].link {
+            link.send(message);
+        }
+    }
+
+    /// Sends `message` to all daemons.
+    pub(super) fn tell_all(&mut self, message: &Down) {
+        for host in &mut self.hosts {
+            if let Some(link) = &mut host.link {
+                link.send(message);
+            }
+        }
+    }
+
+    /// Sends what waits, and has the event loop tell when more can be sent.
+    pub(super) fn flush_links(&mut self) {
+        for index in 0..self.hosts.len() {
+            let Some(link) = &mut self.hosts[index].link else { continue };
+            link.flush();
+            let pending = link.is_pending();
+            if pending != link.watched {
+                link.watched = pending;
+                // The connection is watched as long as it is open.
+                let _ = self.poller.set(&*link, Token::Link(index), true, pending);
+            }
+            if link.broken().is_some() {
+                self.hear(index);
+            }
+        }
+    }
+}

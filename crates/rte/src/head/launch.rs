@@ -1,0 +1,279 @@
+//! Starting daemons: a launcher for each host, at most so many at once.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::{Head, Phase};
+use crate::daemon;
+use crate::messages::Summons;
+use crate::poller::Token;
+use crate::signals::Set;
+
+/// What is kept of a launcher's words, in bytes.
+const WORDS: usize = 4096;
+/// Launchers have this long to end after the job.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A launcher that was started for a host.
+pub(super) struct Launched {
+    child: Child,
+    pidfd: OwnedFd,
+    /// Its standard input, and what it has not taken yet.
+    order: Option<(OwnedFd, Vec<u8>)>,
+    /// Its standard output and error.
+    output: Option<File>,
+    words: VecDeque<u8>,
+    /// The daemon must have called by then.
+    deadline: Option<Instant>,
+}
+
+impl Launched {
+    /// When the daemon must have called.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// The daemon has called.
+    pub fn has_called(&mut self) {
+        self.deadline = None;
+    }
+
+    /// The last lines that the launcher and the daemon have written.
+    fn last_words(&self) -> Option<String> {
+        let bytes: Vec<u8> = self.words.iter().copied().collect();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let last = &lines[lines.len().saturating_sub(3)..];
+        (!last.is_empty()).then(|| last.join("; "))
+    }
+}
+
+impl Head {
+    /// Starts launchers for hosts that wait, as many as may be on their way at once.
+    pub(super) fn launch(&mut self) {
+        if self.verdict.is_ending() {
+            return;
+        }
+        let mut under_way = self.hosts.iter().filter(|host| host.phase == Phase::Launching).count();
+        for index in 0..self.hosts.len() {
+            if under_way >= self.spec.launcher.at_once {
+                return;
+            }
+            if self.hosts[index].phase != Phase::Waiting {
+                continue;
+            }
+            under_way += 1;
+            self.hosts[index].phase = Phase::Launching;
+            let command = self.command(index);
+            match self.start(index, &command) {
+                Ok(launched) => {
+                    let pid = launched.child.id();
+                    self.hosts[index].launched = Some(launched);
+                    self.trace(|| format!("process {pid} is to start a daemon: {}", command.join(" ")));
+                    self.write_order(index);
+                }
+                Err(error) => {
+                    let seen = format!("{} cannot be executed: {error}", command[0]);
+                    return self.could_not_reach(index, &seen);
+                }
+            }
+        }
+    }
+
+    /// The words that start the daemon of a host.
+    fn command(&self, index: usize) -> Vec<String> {
+        // A link that names this program (mpirun) is as good on the other host only if it exists there.
+        let own = std::env::current_exe().ok().and_then(|path| path.to_str().map(str::to_owned));
+        let own = own.unwrap_or_else(|| "mpiexec".to_owned());
+        let host = &self.spec.hosts[index];
+        match host.local {
+            true => vec![own, "-daemon".to_owned()],
+            false => {
+                let launcher = &self.spec.launcher.words;
+                let words = launcher.iter().cloned();
+                words.chain([host.name.clone(), for_shells(&own), "-daemon".to_owned()]).collect()
+            }
+        }
+    }
+
+    fn start(&self, index: usize, words: &[String]) -> std::io::Result<Launched> {
+        let (says, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).stdin(Stdio::piped());
+        command.stdout(write.try_clone()?).stderr(write);
+        // Ctrl-C is for mpiexec, which ends daemons in its own way.
+        command.process_group(0);
+        let mask = self.mask;
+        let parent = std::process::id();
+        // SAFETY: the child makes system calls on values of its own only.
+        unsafe {
+            command.pre_exec(move || {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                if libc::getppid() as u32 != parent {
+                    libc::_exit(127);
+                }
+                apply(&mask);
+                Ok(())
+            })
+        };
+        let mut child = command.spawn()?;
+        drop(command);
+        let pid = Pid::from_child(&child);
+        let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
+        self.poller.watch(&pidfd, Token::LauncherEnd(index))?;
+        rustix::io::ioctl_fionbio(&says, true)?;
+        self.poller.watch(&says, Token::LauncherSays(index))?;
+        let summons = Summons {
+            secret: self.secret.encode(),
+            addresses: self.addresses.clone(),
+            host: index as u32,
+            order: self.order.clone(),
+        };
+        let order = child.stdin.take().map(|stdin| (OwnedFd::from(stdin), daemon::write_summons(&summons)));
+        if let Some((stdin, _)) = &order {
+            rustix::io::ioctl_fionbio(stdin, true)?;
+        }
+        Ok(Launched {
+            child,
+            pidfd,
+            order,
+            output: Some(says.into()),
+            words: VecDeque::new(),
+            deadline: Some(Instant::now() + self.spec.launcher.patience),
+        })
+    }
+
+    /// Writes what the launcher of a host takes of the daemon's order.
+    pub(super) fn write_order(&mut self, index: usize) {
+        let Some(launched) = &mut self.hosts[index].launched else { return };
+        let Some((stdin, bytes)) = &mut launched.order else { return };
+        while !bytes.is_empty() {
+            match rustix::io::write(&*stdin, bytes) {
+                Ok(written) => drop(bytes.drain(..written)),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    // Fails only if it is watched already.
+                    let _ = self.poller.watch_writable(&*stdin, Token::Launcher(index));
+                    return;
+                }
+                // Its end is seen next.
+                Err(_) => break,
+            }
+        }
+        self.poller.forget(&*stdin);
+        launched.order = None;
+    }
+
+    /// Reads what the launcher of a host, or the daemon below it, has written.
+    pub(super) fn hear_launcher(&mut self, index: usize) {
+        let Some(launched) = &mut self.hosts[index].launched else { return };
+        let Some(output) = &mut launched.output else { return };
+        let mut bytes = [0; 4096];
+        loop {
+            match output.read(&mut bytes) {
+                Ok(0) => break,
+                Ok(count) => {
+                    launched.words.extend(&bytes[..count]);
+                    let surplus = launched.words.len().saturating_sub(WORDS);
+                    launched.words.drain(..surplus);
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return,
+                Err(_) => break,
+            }
+        }
+        self.poller.forget(&*output);
+        launched.output = None;
+    }
+
+    /// The launcher of a host has ended, which it should not do before its daemon has called.
+    pub(super) fn launcher_ended(&mut self, index: usize) {
+        self.hear_launcher(index);
+        // The daemon may have called before it ended.
+        self.hear_callers();
+        let host = &mut self.hosts[index];
+        let Some(launched) = &mut host.launched else { return };
+        self.poller.forget(&launched.pidfd);
+        let status = launched.child.wait();
+        if host.phase == Phase::Launching {
+            let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+            let words = launched.last_words().map_or(String::new(), |words| format!(": {words}"));
+            self.could_not_reach(index, &format!("its launcher has ended with {how}{words}"));
+        } else {
+            host.launched = None;
+        }
+    }
+
+    /// Gives up on daemons that do not call.
+    pub(super) fn look_for_late_daemons(&mut self, now: Instant) {
+        let late = |host: &super::HostState| {
+            let deadline = host.launched.as_ref().and_then(Launched::deadline);
+            deadline.is_some_and(|at| at <= now)
+        };
+        let Some(index) = self.hosts.iter().position(late) else { return };
+        let Some(launched) = &mut self.hosts[index].launched else { return };
+        launched.deadline = None;
+        let words = launched.last_words().map_or(String::new(), |words| format!("; it wrote: {words}"));
+        let patience = self.spec.launcher.patience.as_secs();
+        let addresses = self.addresses.join(", ");
+        let seen = format!("its daemon has not called at {addresses} for {patience} s{words}");
+        self.could_not_reach(index, &seen);
+    }
+
+    /// There is no daemon on a host: the job ends before it has begun.
+    pub(super) fn could_not_reach(&mut self, index: usize, seen: &str) {
+        let host = &self.hosts[index];
+        let words = self.command(index).join(" ");
+        let text = format!(
+            "mpiexec: starting a daemon on host {}: not possible\n  seen: {seen}\n  next: run `{words}` by hand; it \
+             must say that no order came\n",
+            host.name
+        );
+        self.refuse(1, &text);
+    }
+
+    /// Lets launchers end by themselves for a while.
+    pub(super) fn wait_for_launchers(&mut self) {
+        let end = Instant::now() + GRACE;
+        for host in &mut self.hosts {
+            let Some(launched) = &mut host.launched else { continue };
+            // A launcher whose daemon has never called may wait for ever.
+            let patience = match host.phase {
+                Phase::Finished => end.saturating_duration_since(Instant::now()),
+                _ => Duration::ZERO,
+            };
+            if !wait_for(&launched.pidfd, patience) {
+                // It has ended meanwhile, or is killed with all that is left here.
+                let _ = launched.child.kill();
+            }
+            let _ = launched.child.wait();
+        }
+    }
+}
+
+/// Waits until the process has ended; whether it has.
+fn wait_for(pidfd: &OwnedFd, patience: Duration) -> bool {
+    let timeout = rustix::event::Timespec {
+        tv_sec: patience.as_secs() as i64,
+        tv_nsec: i64::from(patience.subsec_nanos()),
+    };
+    let mut fds = [rustix::event::PollFd::from_borrowed_fd(pidfd.as_fd(), rustix::event::PollFlags::IN)];
+    matches!(rustix::event::poll(&mut fds, Some(&timeout)), Ok(1))
+}
+
+fn apply(mask: &Set) {
+    mask.block();
+}
+
+/// A path as shells of all kinds take it: as it is where it has no character that means something to one.
+fn for_shells(path: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
+    if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) }
+}

@@ -1,0 +1,314 @@
+//! mpiexec of a job on several hosts: starts a daemon on each, joins what they report to one job.
+//!
+//! ```text
+//!   mpiexec ─┬─ launcher ─ … ─ daemon of host 0 ─ guard ─ ranks
+//!            ├─ launcher ─ … ─ daemon of host 1 ─ guard ─ ranks         launchers: head/launch.rs
+//!            │    connections, made by the daemons ───────┘             head/hosts.rs
+//!            ├─ the key space and the name service of the job           head/space.rs
+//!            ├─ the first failure of all hosts, the job's end           head/verdict.rs
+//!            └─ standard input and output, signals                      head/console.rs
+//! ```
+//!
+//! One thread, one event loop, as in a guard. A daemon on mpiexec's own host is started without launcher; all else is the
+//! same for it.
+
+mod console;
+mod hosts;
+mod launch;
+mod space;
+mod verdict;
+
+use std::net::TcpListener;
+use std::time::Instant;
+
+use connect::{Door, Secret};
+
+use crate::console::Writer;
+use crate::failure::Failure;
+use crate::link::{Link, Stranger};
+use crate::messages::Order;
+use crate::poller::{Poller, Token};
+use crate::signals::{self, Events, Set};
+use crate::spec::{JobSpec, Verbosity};
+use crate::status::Status;
+use crate::{Error, tree};
+use console::Input;
+use launch::Launched;
+use space::Space;
+use verdict::Verdict;
+
+/// Everything that mpiexec knows of the job.
+pub(crate) struct Head {
+    spec: JobSpec,
+    job: u64,
+    secret: Secret,
+    order: Order,
+    addresses: Vec<String>,
+    listener: TcpListener,
+    door: Door<Stranger>,
+    poller: Poller,
+    hosts: Vec<HostState>,
+    /// How each rank ended.
+    statuses: Vec<Option<Status>>,
+    writers: Vec<Writer>,
+    input: Option<Input>,
+    space: Space,
+    verdict: Verdict,
+    signals: Events,
+    /// Blocked signals of what is started here.
+    mask: Set,
+    /// The ranks were started.
+    started: bool,
+    timeout: Option<Instant>,
+    /// Hosts that still send call stacks, once the time is over.
+    traces: Option<usize>,
+}
+
+/// One host.
+struct HostState {
+    name: String,
+    ranks: Vec<u32>,
+    launched: Option<Launched>,
+    link: Option<Link>,
+    phase: Phase,
+    /// Bytes of its output, by console, that are not written yet and that it wants to have acknowledged.
+    owed: usize,
+}
+
+/// How far a host has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// No launcher was started for it.
+    Waiting,
+    /// Its daemon was started and has not called.
+    Launching,
+    /// Its daemon looks for what the ranks need.
+    Preparing,
+    /// It can start its ranks.
+    Ready,
+    /// Its ranks run.
+    Running,
+    /// Nothing of the job is left there.
+    Finished,
+    /// Nobody knows.
+    Lost,
+}
+
+/// Runs a job on several hosts to its end; returns mpiexec's exit code.
+///
+/// Must be called from a process with a single thread.
+pub(crate) fn run(spec: JobSpec) -> Result<u8, Error> {
+    tree::adopt_orphans();
+    let wanted = signals::wanted();
+    let mask = Set::full().block();
+    let mut head = Head::new(spec, &wanted, mask)?;
+    head.display_map();
+    head.launch();
+    head.serve();
+    Ok(head.finish())
+}
+
+impl Head {
+    fn new(spec: JobSpec, wanted: &Set, mask: Set) -> Result<Head, Error> {
+        let job = crate::prepare::random()?;
+        let bits = crate::link::random().map_err(|_| Error::System {
+            step: "getting a random number",
+            source: std::io::Error::last_os_error(),
+        })?;
+        let secret = Secret::new(bits);
+        let size = spec.host_of.len();
+        if let crate::spec::Stdin::Rank(rank) = spec.stdin
+            && rank as usize >= size
+        {
+            return Err(Error::StdinRank { rank, size: size as u32 });
+        }
+        let listener = platform::tcp::listen().map_err(Error::system("opening a port for the daemons"))?;
+        let port = listener.local_addr().map_err(Error::system("opening a port for the daemons"))?.port();
+        let poller = Poller::new().map_err(Error::system("making an event loop"))?;
+        let watched = Error::system("watching a descriptor");
+        poller.watch(&listener, Token::Door).map_err(watched)?;
+        let signals = Events::new(wanted).map_err(Error::system("reading signals"))?;
+        poller.watch(&signals, Token::Signal).map_err(Error::system("watching a descriptor"))?;
+        let writers = crate::guard::writers().map_err(Error::system("opening standard output"))?;
+        let input = Input::new(spec.stdin, &poller).map_err(Error::system("opening standard input"))?;
+        let order = order(&spec, job, &writers)?;
+        let hosts = spec.hosts.iter().enumerate().map(|(index, host)| HostState {
+            name: host.name.clone(),
+            ranks: (0..size as u32).filter(|&rank| spec.host_of[rank as usize] == index as u32).collect(),
+            launched: None,
+            link: None,
+            phase: Phase::Waiting,
+            owed: 0,
+        });
+        let hosts: Vec<HostState> = hosts.collect();
+        Ok(Head {
+            addresses: addresses(port, spec.hosts.iter().all(|host| host.local))?,
+            door: Door::new("mpiexec", secret, Some(report)),
+            space: Space::new(hosts.len()),
+            verdict: Verdict::default(),
+            statuses: vec![None; size],
+            timeout: spec.timeout.map(|time| Instant::now() + time),
+            traces: None,
+            started: false,
+            spec,
+            job,
+            secret,
+            order,
+            listener,
+            poller,
+            hosts,
+            writers,
+            input,
+            signals,
+            mask,
+        })
+    }
+
+    fn serve(&mut self) {
+        self.read_input();
+        while !self.is_over() {
+            match self.poller.wait(self.next_moment()) {
+                Ok(tokens) => tokens.into_iter().for_each(|token| self.handle(token)),
+                Err(error) => {
+                    self.fail(Failure::Internal(error.to_string()), None, None, false);
+                    return;
+                }
+            }
+            self.on_time(Instant::now());
+            self.launch();
+            self.write_outputs();
+            self.flush_links();
+        }
+    }
+
+    fn handle(&mut self, token: Token) {
+        match token {
+            Token::Door => self.hear_callers(),
+            Token::Link(host) => self.hear(host),
+            Token::Signal => self.hear_signals(),
+            Token::Stdin => self.read_input(),
+            Token::Launcher(host) => self.write_order(host),
+            Token::LauncherSays(host) => self.hear_launcher(host),
+            Token::LauncherEnd(host) => self.launcher_ended(host),
+            // Written after every round of the loop. What else there is belongs to guards.
+            _ => {}
+        }
+    }
+
+    /// Whether nothing of the job is left anywhere.
+    fn is_over(&self) -> bool {
+        let gone = |host: &HostState| matches!(host.phase, Phase::Finished | Phase::Lost);
+        match self.started {
+            true => self.hosts.iter().all(gone) && !self.verdict.is_pending(),
+            // Before the start nothing runs that would have to be waited for.
+            false => self.verdict.is_ending(),
+        }
+    }
+
+    /// The next moment at which something is to be done although nothing happens.
+    fn next_moment(&self) -> Option<Instant> {
+        let launches = self.hosts.iter().filter_map(|host| host.launched.as_ref()?.deadline());
+        let callers = self.door.deadline();
+        let input = self.input.as_ref().and_then(|input| input.again);
+        launches.chain([self.timeout, self.verdict.deadline(), callers, input].into_iter().flatten()).min()
+    }
+
+    fn on_time(&mut self, now: Instant) {
+        if self.door.deadline().is_some_and(|at| at <= now) {
+            self.hear_callers();
+        }
+        if self.input.as_ref().is_some_and(|input| input.again.is_some_and(|at| at <= now)) {
+            self.read_input();
+        }
+        if self.timeout.take_if(|at| *at <= now).is_some() {
+            self.time_is_over();
+        }
+        self.look_for_late_daemons(now);
+        self.judge(now);
+    }
+
+    /// Prints `text` on standard error, after what was printed before.
+    fn note(&mut self, text: &str) {
+        let no_stream = usize::MAX;
+        if let Some(writer) = self.writers.last_mut() {
+            writer.put(no_stream, |out| out.extend_from_slice(text.as_bytes()));
+        }
+    }
+
+    fn trace(&mut self, text: impl FnOnce() -> String) {
+        if self.spec.verbosity == Verbosity::Verbose {
+            self.note(&format!("mpiexec: {}\n", text()));
+        }
+    }
+
+    fn display_map(&mut self) {
+        if self.spec.display_map {
+            let apps = self.spec.app_of();
+            let line = |(rank, host): (usize, &u32)| {
+                let program = self.spec.apps[apps[rank]].program.to_string_lossy();
+                format!("mpiexec: rank {rank} runs {program} on {}\n", self.spec.hosts[*host as usize].name)
+            };
+            let map: String = self.spec.host_of.iter().enumerate().map(line).collect();
+            self.note(&map);
+        }
+    }
+
+    /// The job is over: ends launchers that are left, prints what is left to print, and gives the exit code.
+    fn finish(mut self) -> u8 {
+        if self.spec.print_exit_codes {
+            let status = |status: &Option<Status>| status.map_or("not known".to_owned(), Status::describe);
+            let all = self.statuses.iter().enumerate();
+            let list: Vec<String> = all.map(|(rank, how)| format!("rank {rank}: {}", status(how))).collect();
+            self.note(&format!("mpiexec: exit codes: {}\n", list.join(", ")));
+        }
+        self.write_the_rest();
+        for host in &mut self.hosts {
+            // Daemons that still look for programs, and guards that have finished, see the end of the connection.
+            host.link = None;
+        }
+        self.wait_for_launchers();
+        tree::end_all();
+        self.verdict.code()
+    }
+}
+
+/// What all daemons are told.
+fn order(spec: &JobSpec, job: u64, writers: &[Writer]) -> Result<Order, Error> {
+    let environments = spec.apps.iter().map(|app| &app.environment);
+    let sizes = writers.iter().map(|writer| match writer.is_terminal() {
+        true => Some(crate::pty::size_of(writer).map_or((24, 80), |size| (size.ws_row, size.ws_col))),
+        false => None,
+    });
+    Ok(Order {
+        job,
+        hosts: spec.hosts.iter().map(|host| host.name.clone()).collect(),
+        mapping: pmi::mapping::format(&spec.host_of),
+        apps: spec.apps.clone(),
+        directory: std::env::current_dir().map_err(Error::system("asking for the working directory"))?,
+        variables: crate::environment::forwarded(environments),
+        universe_size: spec.universe_size,
+        placement: spec.placement.clone(),
+        report_bindings: spec.report_bindings,
+        output: spec.output.clone(),
+        stdin: spec.stdin,
+        stack_traces: spec.stack_traces,
+        cleanup: spec.cleanup,
+        verbosity: spec.verbosity,
+        outputs: sizes.collect(),
+    })
+}
+
+/// Where daemons find this process: literal addresses, because names of hosts need not be known elsewhere. Those of the
+/// loopback only if all daemons run here.
+fn addresses(port: u16, only_here: bool) -> Result<Vec<String>, Error> {
+    let all = platform::interfaces::addresses().map_err(Error::system("asking for this host's addresses"))?;
+    let (loopback, others): (Vec<_>, Vec<_>) =
+        all.into_iter().map(|one| one.address).partition(|address| address.is_loopback());
+    let chosen = if only_here || others.is_empty() { loopback } else { others };
+    Ok(chosen.into_iter().map(|address| std::net::SocketAddr::new(address, port).to_string()).collect())
+}
+
+/// Prints what the door reports about strangers.
+fn report(text: &str) {
+    eprintln!("mpiexec: {}", text.replace('\n', "\nmpiexec: "));
+}

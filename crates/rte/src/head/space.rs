@@ -1,0 +1,71 @@
+//! The key space and the name service of a job on several hosts, without sockets.
+//!
+//! Each host keeps all keys for its own ranks, who never ask further. A barrier brings what was put since the last one
+//! here once for each host, and to all hosts in one message.
+
+use pmi::wire::Line;
+
+use crate::messages::Pairs;
+use crate::server::Services;
+use crate::status::Status;
+
+/// What is shared by the hosts of a job.
+pub(super) struct Space {
+    /// What each host has brought to the barrier, if it has come.
+    fence: Vec<Option<Pairs>>,
+    services: Services,
+    /// Some rank has called `MPI_Init`.
+    pub greeted: bool,
+    /// A rank that has ended without `MPI_Init`.
+    pub missing: Option<(u32, Status)>,
+}
+
+impl Space {
+    /// For so many hosts.
+    pub fn new(hosts: usize) -> Space {
+        Space { fence: vec![None; hosts], services: Services::default(), greeted: false, missing: None }
+    }
+
+    /// All ranks of `host` are in a barrier and have put `pairs`. Returns the keys of all hosts once the last one has come.
+    pub fn fence(&mut self, host: usize, pairs: Pairs) -> Option<Pairs> {
+        self.fence[host].get_or_insert_default().extend(pairs);
+        if self.fence.iter().any(Option::is_none) {
+            return None;
+        }
+        Some(self.fence.iter_mut().flat_map(|pairs| pairs.take().unwrap_or_default()).collect())
+    }
+
+    /// Answers a command of the name service; `None`: it is none.
+    pub fn name_service(&mut self, line: &str) -> Option<String> {
+        let line = Line::new(line.as_bytes())?;
+        let known = matches!(line.command(), "publish_name" | "unpublish_name" | "lookup_name");
+        known.then(|| self.services.answer(line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(key: &str) -> (String, String) {
+        (key.to_owned(), "value".to_owned())
+    }
+
+    #[test]
+    fn a_barrier_ends_when_the_last_host_has_come() {
+        let mut space = Space::new(2);
+        assert_eq!(space.fence(1, vec![pair("b")]), None);
+        assert_eq!(space.fence(0, vec![pair("a")]), Some(vec![pair("a"), pair("b")]));
+        assert_eq!(space.fence(0, vec![]), None);
+        assert_eq!(space.fence(1, vec![pair("c")]), Some(vec![pair("c")]));
+    }
+
+    #[test]
+    fn names_are_found_from_everywhere() {
+        let mut space = Space::new(2);
+        let mut ask = |line: &str| space.name_service(line);
+        assert!(ask("cmd=publish_name service=s port=p 1").unwrap().contains("rc=0"));
+        assert!(ask("cmd=lookup_name service=s").unwrap().contains("port=p 1"));
+        assert_eq!(ask("cmd=put key=s"), None);
+    }
+}

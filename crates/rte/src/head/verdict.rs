@@ -1,0 +1,228 @@
+//! Which failure of all hosts was the first, and how the job ends.
+//!
+//! A rank that dies on one host makes ranks on others fail, and their reports may be faster. So a failure that may follow
+//! from another one waits for a moment until the hosts that know more have reported.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use super::{Head, Phase};
+use crate::failure::{self, Culprit, Failure};
+use crate::messages::Down;
+use crate::status::Status;
+
+/// How long a failure that may follow from another one waits.
+const MOMENT: Duration = Duration::from_millis(200);
+/// Hosts that were told to end their ranks have this long to say that they did.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// Call stacks have this long.
+const TRACES: Duration = Duration::from_secs(25);
+
+/// What is decided, and what is not yet.
+#[derive(Default)]
+pub(super) struct Verdict {
+    /// mpiexec's exit code, once there is one.
+    code: Option<u8>,
+    /// All hosts were told to end their ranks.
+    ending: bool,
+    /// Something was printed about a failure.
+    told: bool,
+    pending: Option<Pending>,
+    /// Hosts that have not ended by then are given up; or call stacks that have not come.
+    patience: Option<Instant>,
+}
+
+impl Verdict {
+    /// mpiexec's exit code.
+    pub fn code(&self) -> u8 {
+        self.code.unwrap_or(0)
+    }
+
+    /// A host ended with this code.
+    pub fn keep_code(&mut self, code: u8) {
+        self.code.get_or_insert(code);
+    }
+
+    /// The job ends.
+    pub fn is_ending(&self) -> bool {
+        self.ending
+    }
+
+    /// A failure waits to be judged.
+    pub fn is_pending(&self) -> bool {
+        self.pending.is_some()
+    }
+
+    /// The next moment at which something is decided.
+    pub fn deadline(&self) -> Option<Instant> {
+        let pending = self.pending.as_ref().map(|pending| pending.until);
+        [pending, self.patience].into_iter().flatten().min()
+    }
+}
+
+/// A failure that waits for a better one.
+struct Pending {
+    until: Instant,
+    failure: Failure,
+    culprit: Option<Culprit>,
+    cause: Option<String>,
+    /// Ranks that ran when it was reported, but for the culprit.
+    others: usize,
+}
+
+/// Whether a rank may have failed in this way because another one did.
+fn may_follow(failure: &Failure) -> bool {
+    matches!(failure, Failure::Abort { .. } | Failure::ExitedInMpi(_) | Failure::Exited(_))
+}
+
+impl Head {
+    /// Something went wrong.
+    pub(super) fn fail(
+        &mut self,
+        failure: Failure,
+        culprit: Option<Culprit>,
+        cause: Option<String>,
+        goes_on: bool,
+    ) {
+        if self.verdict.ending {
+            return;
+        }
+        if goes_on {
+            self.verdict.keep_code(failure.code());
+            if !std::mem::replace(&mut self.verdict.told, true) {
+                let text = failure::message(&failure, culprit.as_ref(), 0, cause.as_deref());
+                self.note(&text);
+            }
+            return;
+        }
+        let others = self.statuses.iter().enumerate().filter(|(rank, status)| {
+            status.is_none() && culprit.as_ref().is_none_or(|culprit| culprit.rank != *rank)
+        });
+        let may_follow = may_follow(&failure) && self.hosts.len() > 1;
+        let until = Instant::now() + MOMENT;
+        let pending = Pending { others: others.count(), until, failure, culprit, cause };
+        if may_follow {
+            self.verdict.pending.get_or_insert(pending);
+        } else {
+            self.verdict.pending = None;
+            self.end_because_of(pending);
+        }
+    }
+
+    fn end_because_of(&mut self, pending: Pending) {
+        let Pending { failure, culprit, cause, others, .. } = pending;
+        self.verdict.keep_code(failure.code());
+        let text = failure::message(&failure, culprit.as_ref(), others, cause.as_deref());
+        self.note(&text);
+        self.end_all();
+    }
+
+    /// Has all hosts end their ranks.
+    fn end_all(&mut self) {
+        self.verdict.ending = true;
+        self.verdict.patience = Some(Instant::now() + PATIENCE);
+        self.tell_all(&Down::End);
+    }
+
+    /// The job cannot begin: `text` says why.
+    pub(super) fn refuse(&mut self, code: u8, text: &str) {
+        if !self.verdict.ending {
+            self.verdict.keep_code(code);
+            self.note(text);
+            self.end_all();
+        }
+    }
+
+    /// Decides what was left open, once its time has come.
+    pub(super) fn judge(&mut self, now: Instant) {
+        let due = self.verdict.pending.take_if(|pending| pending.until <= now);
+        if let Some(pending) = due.filter(|_| !self.verdict.ending) {
+            self.end_because_of(pending);
+        }
+        if self.verdict.patience.take_if(|at| *at <= now).is_none() {
+            return;
+        }
+        if self.traces.take().is_some() {
+            return self.time_has_come();
+        }
+        let open: Vec<usize> = (0..self.hosts.len())
+            .filter(|&index| !matches!(self.hosts[index].phase, Phase::Finished | Phase::Lost))
+            .collect();
+        for index in open {
+            self.hosts[index].phase = Phase::Lost;
+            let name = self.hosts[index].name.clone();
+            self.note(&format!(
+                "mpiexec: host {name} did not say that its ranks have ended\n  seen: nothing for {} s after it was \
+                 told to end them\n  next: look there with `ps` for what is left\n",
+                PATIENCE.as_secs()
+            ));
+        }
+    }
+
+    /// A rank that ends without `MPI_Init` is missed by those that have called it.
+    pub(super) fn look_for_missing(&mut self) {
+        let (true, Some((rank, Status::Exited(code)))) = (self.space.greeted, self.space.missing) else {
+            return;
+        };
+        let host = self.spec.host_of[rank as usize] as usize;
+        let app = self.spec.app_of()[rank as usize];
+        let culprit = Culprit {
+            rank: rank as usize,
+            pid: 0,
+            host: self.hosts[host].name.clone(),
+            program: self.spec.apps[app].program.to_string_lossy().into_owned(),
+        };
+        self.fail(Failure::ExitedBeforeInit(code), Some(culprit), None, !self.spec.cleanup);
+    }
+
+    /// Signals that mpiexec got.
+    pub(super) fn hear_signals(&mut self) {
+        while let Some(event) = self.signals.next() {
+            match event.signal {
+                libc::SIGWINCH => self.resize(),
+                number => {
+                    if matches!(number, libc::SIGINT | libc::SIGTERM | libc::SIGHUP) {
+                        self.verdict.keep_code(Failure::Signalled(number).code());
+                        self.verdict.ending = true;
+                        self.verdict.pending = None;
+                        self.verdict.patience.get_or_insert(Instant::now() + PATIENCE);
+                    }
+                    self.tell_all(&Down::Signal(number));
+                    if number == libc::SIGTSTP {
+                        // The ranks are told to stop; now this process, so that the shell sees the job stopped.
+                        self.flush_links();
+                        let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The time given by `-timeout` is over.
+    pub(super) fn time_is_over(&mut self) {
+        let running = self.hosts.iter().filter(|host| host.phase == Phase::Running).count();
+        if self.spec.stack_traces && running > 0 && !self.verdict.ending {
+            self.traces = Some(running);
+            self.verdict.patience = Some(Instant::now() + TRACES);
+            self.tell_all(&Down::Traces);
+        } else {
+            self.time_has_come();
+        }
+    }
+
+    /// A host has sent its call stacks.
+    pub(super) fn traced(&mut self) {
+        self.traces = self.traces.map(|left| left.saturating_sub(1));
+        if self.traces == Some(0) {
+            self.traces = None;
+            self.verdict.patience = None;
+            self.time_has_come();
+        }
+    }
+
+    fn time_has_come(&mut self) {
+        let time = self.spec.timeout.unwrap_or_default();
+        self.fail(Failure::Timeout(time), None, None, false);
+    }
+}

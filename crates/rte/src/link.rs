@@ -1,0 +1,313 @@
+//! A connection between mpiexec and a daemon, once both have proven that they are of one job: frames in both directions,
+//! without blocking.
+//!
+//! A frame is its length in four bytes, then a message. The kernel finds out that the other host is gone: an idle
+//! connection is probed, and what is sent must be acknowledged ([`watch`]). Neither side ever has more on its way than the
+//! other's kernel takes without its process ([`CREDIT`]), so a process that is stopped (a debugger, Ctrl-Z) is not taken
+//! for a dead host.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use connect::exchange::{CHALLENGE, Calling};
+use connect::{Caller, Secret, Who};
+use rustix::net::sockopt;
+
+use crate::wire::{self, Wire};
+
+/// Output of ranks, and input for them, that may be on its way on one connection, in bytes: less than the window with
+/// which a TCP connection begins.
+pub(crate) const CREDIT: usize = 48 * 1024;
+/// Longest frame that is accepted: a key space of some millions of keys.
+const LONGEST: usize = 256 << 20;
+/// Bytes read at a time.
+const CHUNK: usize = 64 * 1024;
+/// Longest wait for the other side's part of the exchange.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// A host that acknowledges nothing for this long is gone.
+const SILENCE: Duration = Duration::from_secs(4);
+
+/// The connection.
+pub(crate) struct Link {
+    stream: TcpStream,
+    input: Vec<u8>,
+    /// Bytes at the front of `input` that were taken already.
+    taken: usize,
+    output: Vec<u8>,
+    written: usize,
+    /// The owner is told when more can be written.
+    pub watched: bool,
+    /// Why nothing more comes or goes.
+    broken: Option<String>,
+}
+
+impl Link {
+    /// A connection whose sides know each other.
+    pub fn new(stream: TcpStream) -> io::Result<Link> {
+        stream.set_nonblocking(true)?;
+        watch(&stream)?;
+        let (input, output) = (Vec::new(), Vec::new());
+        Ok(Link { stream, input, taken: 0, output, written: 0, watched: false, broken: None })
+    }
+
+    /// Why the connection is of no more use.
+    pub fn broken(&self) -> Option<&str> {
+        self.broken.as_deref()
+    }
+
+    /// Sends `message` after what waits to be sent.
+    pub fn send(&mut self, message: &impl Wire) {
+        let start = self.output.len();
+        self.output.extend_from_slice(&[0; 4]);
+        message.put(&mut self.output);
+        let length = (self.output.len() - start - 4) as u32;
+        self.output[start..start + 4].copy_from_slice(&length.to_le_bytes());
+        self.flush();
+    }
+
+    /// Whether something waits to be sent.
+    pub fn is_pending(&self) -> bool {
+        self.broken.is_none() && self.written < self.output.len()
+    }
+
+    /// Sends what the kernel takes.
+    pub fn flush(&mut self) {
+        while self.is_pending() {
+            match (&self.stream).write(&self.output[self.written..]) {
+                Ok(bytes) => self.written += bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // What the other side has said before must still be read.
+                Err(error) => {
+                    let reason = in_words(&error);
+                    self.read();
+                    self.broken.get_or_insert(reason);
+                }
+            }
+        }
+        self.output.clear();
+        self.written = 0;
+    }
+
+    /// Reads what is there.
+    pub fn read(&mut self) {
+        let mut chunk = [0; CHUNK];
+        while self.broken.is_none() {
+            match (&self.stream).read(&mut chunk) {
+                Ok(0) => self.broken = Some("it has closed its connection".to_owned()),
+                Ok(bytes) => self.input.extend_from_slice(&chunk[..bytes]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) => self.broken = Some(in_words(&error)),
+            }
+        }
+    }
+
+    /// The next message that was read. One that makes no sense breaks the connection.
+    pub fn next<T: Wire>(&mut self) -> Option<T> {
+        let rest = &self.input[self.taken..];
+        let length = u32::from_le_bytes(*rest.first_chunk()?) as usize;
+        if length > LONGEST {
+            self.broken.get_or_insert_with(|| "it sent a frame that is too long".to_owned());
+            return None;
+        }
+        let body = rest.get(4..4 + length)?;
+        let message = wire::decode(body);
+        self.taken += 4 + length;
+        if self.taken == self.input.len() || self.taken > 16 * CHUNK {
+            self.input.drain(..self.taken);
+            self.taken = 0;
+        }
+        if message.is_none() {
+            self.broken.get_or_insert_with(|| "it sent a message that makes no sense".to_owned());
+        }
+        message
+    }
+
+    /// Waits for the next message; `None`: the connection is broken.
+    pub fn wait<T: Wire>(&mut self) -> Option<T> {
+        loop {
+            if let Some(message) = self.next() {
+                return Some(message);
+            }
+            if self.broken.is_some() {
+                return None;
+            }
+            self.poll(rustix::event::PollFlags::IN);
+            self.read();
+        }
+    }
+
+    /// Waits until everything is sent, or the connection is broken.
+    pub fn drain(&mut self) {
+        while self.is_pending() {
+            self.poll(rustix::event::PollFlags::OUT);
+            self.flush();
+        }
+    }
+
+    fn poll(&self, flags: rustix::event::PollFlags) {
+        let mut fds = [rustix::event::PollFd::new(&self.stream, flags)];
+        // An interruption is as good as an event: the caller tries again.
+        let _ = rustix::event::poll(&mut fds, None);
+    }
+}
+
+impl AsFd for Link {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+/// Has the kernel watch whether the other host is still there.
+fn watch(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, Duration::from_secs(2))?;
+    sockopt::set_tcp_keepintvl(stream, Duration::from_secs(1))?;
+    sockopt::set_tcp_user_timeout(stream, SILENCE.as_millis() as u32)?;
+    Ok(())
+}
+
+fn in_words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::TimedOut => format!("its host has not answered for {} s", SILENCE.as_secs()),
+        io::ErrorKind::ConnectionReset => "its process has ended".to_owned(),
+        _ => format!("its connection is broken: {error}"),
+    }
+}
+
+/// Calls the owner of a port at the first of `addresses` where it proves to know the secret.
+///
+/// # Errors
+/// What happened at each address.
+pub(crate) fn call(addresses: &[SocketAddr], secret: Secret, who: Who) -> Result<Link, String> {
+    let mut failures = Vec::new();
+    for &address in addresses {
+        match call_one(address, secret, who) {
+            Ok(link) => return Ok(link),
+            Err(why) => failures.push(format!("{address}: {why}")),
+        }
+    }
+    Err(failures.join("; "))
+}
+
+fn call_one(address: SocketAddr, secret: Secret, who: Who) -> Result<Link, String> {
+    let words = |error: io::Error| error.to_string();
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(words)?;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(words)?;
+    stream.set_nodelay(true).map_err(words)?;
+    let calling = Calling::new(secret, who, random()?);
+    stream.write_all(calling.hello()).map_err(words)?;
+    let mut challenge = [0; CHALLENGE];
+    stream.read_exact(&mut challenge).map_err(|error| format!("no challenge came: {error}"))?;
+    let proof = calling.prove(&challenge).map_err(|refusal| refusal.to_string())?;
+    stream.write_all(&proof).map_err(words)?;
+    Link::new(stream).map_err(words)
+}
+
+/// 128 random bits.
+pub(crate) fn random() -> Result<u128, String> {
+    let half = || pmi::random().map(u128::from).map_err(|error| error.to_string());
+    Ok(half()? << 64 | half()?)
+}
+
+/// A caller at mpiexec's port.
+pub(crate) struct Stranger(pub TcpStream);
+
+impl Caller for Stranger {
+    fn read_some(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        match self.0.read(into) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            read => read.map(Some),
+        }
+    }
+
+    fn write_now(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes)
+    }
+
+    fn name(&self) -> String {
+        self.0.peer_addr().map_or_else(|error| error.to_string(), |address| address.to_string())
+    }
+}
+
+impl AsFd for Stranger {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use connect::{Door, Role};
+    use std::net::TcpListener;
+    use std::time::Instant;
+
+    fn pair() -> (Link, Link) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let secret = Secret::new(77);
+        let who = Who { role: Role::Daemon, job: 1, from: 2, to: 0 };
+        let caller = std::thread::spawn(move || call(&[address], secret, who).unwrap());
+        let (stream, _) = listener.accept().unwrap();
+        stream.set_nonblocking(true).unwrap();
+        let mut door = Door::new("the test", secret, None);
+        door.add(Stranger(stream), Instant::now());
+        loop {
+            if let Some((Stranger(stream), seen)) = door.hear(Instant::now(), || 5, |_| Ok(())).pop() {
+                assert_eq!(seen, who);
+                return (Link::new(stream).unwrap(), caller.join().unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn messages_pass_and_the_end_is_seen_after_the_last_one() {
+        let (mut ours, mut theirs) = pair();
+        let long = "x".repeat(3 << 20);
+        let reader = std::thread::spawn(move || {
+            let mut seen = Vec::new();
+            while let Some(text) = theirs.wait::<String>() {
+                seen.push(text);
+            }
+            (seen, theirs.broken().unwrap().to_owned())
+        });
+        ours.send(&"one".to_owned());
+        ours.send(&long);
+        ours.send(&String::new());
+        ours.drain();
+        drop(ours);
+        let (seen, end) = reader.join().unwrap();
+        assert_eq!(seen, ["one".to_owned(), long, String::new()]);
+        assert!(end.contains("closed"), "{end}");
+    }
+
+    #[test]
+    fn nonsense_breaks_the_link() {
+        let (mut ours, mut theirs) = pair();
+        ours.send(&7u8);
+        ours.drain();
+        assert_eq!(theirs.wait::<String>(), None);
+        assert!(theirs.broken().unwrap().contains("no sense"));
+    }
+
+    #[test]
+    fn who_does_not_know_the_secret_finds_nobody() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let who = Who { role: Role::Daemon, job: 1, from: 2, to: 0 };
+        let caller = std::thread::spawn(move || call(&[address], Secret::new(1), who).err());
+        let (stream, _) = listener.accept().unwrap();
+        stream.set_nonblocking(true).unwrap();
+        let mut door = Door::new("the test", Secret::new(2), None);
+        door.add(Stranger(stream), Instant::now());
+        while door.callers().count() > 0 {
+            assert!(door.hear(Instant::now(), || 5, |_| Ok(())).is_empty());
+        }
+        assert!(caller.join().unwrap().unwrap().contains("does not know the job's secret"));
+    }
+}

@@ -1,0 +1,213 @@
+//! What mpiexec and the daemons of a job on several hosts tell each other, once they are connected.
+//!
+//! ```text
+//!   daemon                                       mpiexec
+//!    │ ── Ready, or Refused ─────────────────────►  until all are ready
+//!    │ ◄─ Start ─────────────────────────────────
+//!    │ ── Hello ─────────────────────────────────►  a rank has called MPI_Init
+//!    │ ── Fence(new keys) ───────────────────────►  until all hosts are there
+//!    │ ◄─ Fence(keys of all hosts) ──────────────
+//!    │ ── Output … ◄─ OutputTaken                   bounded by credit, as is standard input the other way
+//!    │ ── Failure ───────────────────────────────►  the first one is printed
+//!    │ ◄─ End ───────────────────────────────────  to all hosts
+//!    │ ── Ended … Finished ──────────────────────►  every rank, then the host
+//! ```
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::binding::{Bind, Map, Placement};
+use crate::failure::{Culprit, Failure};
+use crate::spec::{App, Environment, Inherit, Output, Stdin, Verbosity};
+use crate::status::Status;
+use crate::wire::{Bytes, Wire, wire_enum, wire_struct};
+
+/// Keys and values of the key space.
+pub(crate) type Pairs = Vec<(String, String)>;
+
+/// From a daemon.
+#[derive(Debug)]
+pub(crate) enum Up {
+    /// All that the ranks need was found on this host.
+    Ready,
+    /// Something was not: mpiexec's exit code and the three lines.
+    Refused(u8, String),
+    /// The first rank of this host has called `MPI_Init`.
+    Hello,
+    /// All ranks of this host are in a barrier of the key space, and have put these keys since the last one.
+    Fence(Pairs),
+    /// A rank asks the name service.
+    Name(u32, String),
+    /// Bytes for mpiexec's standard output (0) or error (1), of this stream.
+    Output(u8, u32, Bytes),
+    /// Text of the daemon for standard error.
+    Note(String),
+    /// So many bytes of standard input were passed on.
+    StdinTaken(u32),
+    /// Nobody reads standard input any more.
+    StdinUnwanted,
+    /// Something that may end the job.
+    Failure(Box<Report>),
+    /// A rank is over; whether it had never called `MPI_Init`.
+    Ended(u32, Status, bool),
+    /// The call stacks that were asked for were sent.
+    Traced,
+    /// All ranks of this host are over, and nothing of them is left. The daemon's own exit code, if it has one.
+    Finished(Option<u8>),
+}
+
+/// To a daemon.
+#[derive(Debug)]
+pub(crate) enum Down {
+    /// Number of the host and what is to be done, for a daemon that has not read it from standard input.
+    Order(u32, Box<Order>),
+    /// Start the ranks.
+    Start,
+    /// All hosts have come to the barrier; these are the keys of all of them.
+    Fence(Pairs),
+    /// What the name service answers a rank.
+    Reply(u32, String),
+    /// So many bytes of output were written.
+    OutputTaken(u32),
+    /// Standard output (0) or error (1) takes nothing any more.
+    OutputBroken(u8),
+    /// Standard input.
+    Stdin(Bytes),
+    /// Its end.
+    StdinEnd,
+    /// mpiexec got this signal.
+    Signal(i32),
+    /// The terminal has a new size: rows and columns.
+    Window(u16, u16),
+    /// End all ranks.
+    End,
+    /// Send the call stack of each rank.
+    Traces,
+}
+
+/// A failure as a daemon reports it.
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub failure: Failure,
+    pub culprit: Option<Culprit>,
+    /// What the host knows of the reason.
+    pub cause: Option<String>,
+    /// The job goes on all the same.
+    pub goes_on: bool,
+}
+
+/// What all daemons of a job are told. Same for each of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    pub job: u64,
+    /// Names of the hosts.
+    pub hosts: Vec<String>,
+    /// Host of each rank, as `PMI_process_mapping`.
+    pub mapping: String,
+    pub apps: Vec<App>,
+    /// mpiexec's working directory.
+    pub directory: PathBuf,
+    /// Variables of mpiexec's environment that go along.
+    pub variables: Vec<(OsString, OsString)>,
+    pub universe_size: Option<u32>,
+    pub placement: Placement,
+    pub report_bindings: bool,
+    pub output: Output,
+    pub stdin: Stdin,
+    pub stack_traces: bool,
+    pub cleanup: bool,
+    pub verbosity: Verbosity,
+    /// mpiexec's outputs (one where both are the same), with rows and columns where they are terminals.
+    pub outputs: Vec<Option<(u16, u16)>>,
+}
+
+/// What a daemon reads from its standard input.
+#[derive(Debug)]
+pub(crate) struct Summons {
+    /// The job's secret, as [`connect::Secret::encode`] gives it.
+    pub secret: String,
+    /// Where mpiexec listens: literal addresses with ports.
+    pub addresses: Vec<String>,
+    /// Number of the daemon's host.
+    pub host: u32,
+    pub order: Order,
+}
+
+wire_enum! { Up {
+    0 Ready, 1 Refused(code, text), 2 Hello, 3 Fence(pairs), 4 Name(rank, line), 5 Output(channel, stream, bytes),
+    6 Note(text), 7 StdinTaken(bytes), 8 StdinUnwanted, 9 Failure(report), 10 Ended(rank, status, silent), 11 Traced,
+    12 Finished(code),
+} }
+
+wire_enum! { Down {
+    0 Order(host, order), 1 Start, 2 Fence(pairs), 3 Reply(rank, text), 4 OutputTaken(bytes), 5 OutputBroken(channel),
+    6 Stdin(bytes), 7 StdinEnd, 8 Signal(number), 9 Window(rows, columns), 10 End, 11 Traces,
+} }
+
+wire_enum! { Failure {
+    0 Killed(signal), 1 ExitedInMpi(code), 2 ExitedBeforeInit(code), 3 Exited(code), 4 Abort { code, message },
+    5 Protocol(text), 6 Segment { bytes, left, errno }, 7 Timeout(time), 8 Signalled(signal), 9 Internal(text),
+    10 HostLost { host, ranks, seen }, 11 Output { path, errno },
+} }
+
+wire_enum! { Status { 0 Exited(code), 1 Killed(signal), } }
+wire_enum! { Inherit { 0 Usual, 1 All, 2 None, 3 Only(names), } }
+wire_enum! { Stdin { 0 Rank(rank), 1 All, 2 None, } }
+wire_enum! { Verbosity { 0 Quiet, 1 Normal, 2 Verbose, } }
+wire_enum! { Bind { 0 None, 1 To { unit, overload }, } }
+
+wire_struct! {
+    Report { failure, culprit, cause, goes_on }
+    Culprit { rank, pid, host, program }
+    Order {
+        job, hosts, mapping, apps, directory, variables, universe_size, placement, report_bindings, output, stdin,
+        stack_traces, cleanup, verbosity, outputs,
+    }
+    Summons { secret, addresses, host, order }
+    App { program, arguments, count, environment, directory, search_path, info }
+    Environment { inherit, set }
+    Output {
+        rank_prefix, stream_prefix, timestamp, stdout_pattern, stderr_pattern, make_directories, copy, merge,
+    }
+    Placement { bind, map, fill, cpu_set, by_rank, oversubscribe, threads_count }
+    Map { unit, per_object, per_rank }
+}
+
+impl<T: Wire> Wire for Box<T> {
+    fn put(&self, to: &mut Vec<u8>) {
+        (**self).put(to);
+    }
+    fn take(from: &mut &[u8]) -> Option<Box<T>> {
+        T::take(from).map(Box::new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{decode, encode};
+    use proptest::prelude::*;
+
+    #[test]
+    fn messages_are_read_as_they_were_written() {
+        let failure = Failure::Abort { code: 3, message: "no luck".to_owned() };
+        let culprit = Culprit { rank: 2, pid: 7, host: "n1".to_owned(), program: "./a".to_owned() };
+        let report = Report { failure: failure.clone(), culprit: Some(culprit), cause: None, goes_on: false };
+        let Some(Up::Failure(read)) = decode(&encode(&Up::Failure(Box::new(report)))) else { panic!() };
+        assert_eq!((read.failure, read.culprit.unwrap().rank), (failure, 2));
+        let Some(Down::Fence(pairs)) = decode(&encode(&Down::Fence(vec![("a".into(), "b".into())]))) else {
+            panic!()
+        };
+        assert_eq!(pairs, [("a".to_owned(), "b".to_owned())]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0u8..16) {
+            let bytes: Vec<u8> = std::iter::once(kind).chain(bytes).collect();
+            let _ = decode::<Up>(&bytes);
+            let _ = decode::<Down>(&bytes);
+            let _ = decode::<Summons>(&bytes[1..]);
+        }
+    }
+}

@@ -1,0 +1,304 @@
+#!/usr/bin/env python3
+"""Jobs of several hosts: starting, wiring up, forwarding, failing, ending. Runs on host h0 of namespaces.sh.
+
+usage: ALHENA_PREFIX=DIR tests/hosts/jobs.py LAUNCHER HUB PID…      PID: the first process of each host
+"""
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "launch"))
+import harness
+from harness import RANK, expect, finish, three_lines, wait_until, work
+
+LAUNCHER, HUB, HOLDERS = sys.argv[1], sys.argv[2], [int(pid) for pid in sys.argv[3:]]
+COUNT = len(HOLDERS)
+
+
+def namespace(pid):
+    try:
+        return os.readlink(f"/proc/{pid}/ns/uts")
+    except OSError:
+        return None
+
+
+PLACES = [namespace(pid) for pid in HOLDERS]
+
+
+def command(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read().replace(bytes(1), b" ").decode(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def processes(host):
+    """Processes of jobs on a host, by the host's namespace. Zombies have no command."""
+    everyone = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+    here = {pid: command(pid) for pid in everyone if namespace(pid) == PLACES[host]}
+    return {pid: words for pid, words in here.items() if re.search("bin/mpiexec|/rank ", words + " ")}
+
+
+def leftovers():
+    return {f"h{host}": found for host in range(COUNT) if (found := processes(host))}
+
+
+def names(count=2):
+    return ",".join(f"h{host}" for host in range(count))
+
+
+def start(*arguments, hosts=None, launcher=LAUNCHER, **options):
+    return harness.start("-launcher", launcher, "-hosts", hosts or names(), *arguments, **options)
+
+
+def job(*arguments, data=None, **options):
+    if data is not None:
+        options["stdin"] = subprocess.PIPE
+    return finish(start(*arguments, **options), data)
+
+
+def check(name, case):
+    def whole():
+        case()
+        end = time.monotonic() + 5
+        while leftovers() and time.monotonic() < end:
+            time.sleep(0.05)
+        expect(not leftovers(), f"left behind: {leftovers()}")
+
+    harness.check(name, whole)
+    for found in leftovers().values():
+        for pid in found:
+            os.kill(pid, signal.SIGKILL)
+
+
+def ranks():
+    for count in (2, COUNT):
+        result = job("-n", 2 * count, RANK, "init", "barrier", "who", "finalize", hosts=names(count))
+        expect(result.code == 0 and not result.err, result)
+        expect(result.lines == sorted(f"rank {r} of {2 * count} app 0" for r in range(2 * count)), result)
+
+
+def places():
+    where = lambda *flags, **more: job("-l", *flags, "hostname", **more).lines
+    expect(where("-n", 4) == ["[0] h0", "[1] h0", "[2] h1", "[3] h1"], "even shares")
+    expect(where("-n", 3, "-ppn", 1) == ["[0] h0", "[1] h1", "[2] h0"], "one by one")
+    expect(where(hosts="h1:2,h0:1") == ["[0] h1", "[1] h1", "[2] h0"], "slots")
+    expect(where("-n", 3, hosts="h1,h0,h1") == ["[0] h1", "[1] h1", "[2] h0"], "a host named twice")
+    path = os.path.join(work, "hosts")
+    with open(path, "w") as file:
+        file.write("h1 slots=1\nh0 slots=2 # two\n")
+    result = harness.job("-launcher", LAUNCHER, "-hostfile", path, "-l", "hostname")
+    expect(result.lines == ["[0] h1", "[1] h0", "[2] h0"], result)
+    result = harness.job("-launcher", LAUNCHER, "-hostfile", path, "-n", 4, "hostname")
+    expect(result.code == 2 and "not enough slots" in result.err, result)
+
+
+def environment():
+    steps = ["env=PMI_SIZE", "env=MPI_LOCALRANKID", "env=MPI_LOCALNRANKS", "env=COLOUR", "env=SHAPE", "env=ALHENA_X"]
+    result = job("-n", 2, "-ppn", 1, "-x", "SHAPE", "-l", RANK, *steps,
+                 env={"COLOUR": "red", "SHAPE": "round", "ALHENA_X": "1"})
+    # The launcher's host has its own environment; others get what was asked for and the usual.
+    expect([line for line in result.lines if line.startswith("[1]")] ==
+           ["[1] ALHENA_X=1", "[1] COLOUR unset", "[1] MPI_LOCALNRANKS=1", "[1] MPI_LOCALRANKID=0", "[1] PMI_SIZE=2",
+            "[1] SHAPE=round"], result)
+    result = job("-n", 2, "-ppn", 1, "-genvall", "-l", RANK, "env=COLOUR", env={"COLOUR": "red"})
+    expect(result.lines == ["[0] COLOUR=red", "[1] COLOUR=red"], result)
+    result = job("-n", 2, "-ppn", 1, "-l", "sh", "-c", "pwd")
+    expect(result.lines == [f"[0] {work}", f"[1] {work}"], result)
+
+
+def failures():
+    result = job("-n", 4, RANK, "init", "3:signal=9", "barrier", "finalize")
+    three_lines(result.err)
+    expect(result.code == 137 and "rank 3 (pid" in result.err and "on h1) was killed by signal 9" in result.err, result)
+    expect("the other 3 ranks were ended" in result.err, result)
+    result = job("-n", 4, RANK, "init", "2:abort=7", "barrier", "finalize")
+    expect(result.code == 7 and "on h1) called MPI_Abort with code 7" in result.err, result)
+    result = job("-n", 4, RANK, "3:exit=5")
+    expect(result.code == 5 and "rank 3" in result.err and "the job went on" in result.err, result)
+    result = job("-n", 4, RANK, "3:exit=0", "init", "barrier", "finalize")
+    expect(result.code == 1 and "without calling MPI_Init" in result.err and "rank 3" in result.err, result)
+    result = job("-n", 4, "-print-all-exitcodes", RANK, "2:exit=3")
+    expect("rank 1: 0, rank 2: 3, rank 3: 0" in result.err, result)
+
+
+def refusals():
+    result = job("-n", 2, RANK, "init", hosts="h0,nowhere")
+    three_lines(result.err)
+    expect(result.code == 1 and "host nowhere" in result.err and "Could not resolve" in result.err, result)
+    result = job("-n", 2, "/no/such/program")
+    three_lines(result.err)
+    expect(result.code == 127 and re.search("on host h[01]: starting /no/such/program", result.err), result)
+    result = job("-n", 2, "-wdir", "/no/such/directory", RANK)
+    three_lines(result.err)
+    expect(result.code == 1 and re.search("on host h[01]: entering the working dir", result.err), result)
+    other = os.path.join(work, "other-version")
+    with open(other, "w") as file:
+        file.write(f"#!/bin/sh\nread word version bytes\n(echo $word 9.9.9 $bytes; cat) | {LAUNCHER} \"$@\"\n")
+    os.chmod(other, 0o755)
+    result = job("-n", 2, RANK, launcher=other)
+    three_lines(result.err)
+    expect("host h1" in result.err and "mpiexec is Alhena 9.9.9" in result.err, result)
+
+
+def streams():
+    text = bytes(range(256)) * 4000
+    result = job("-n", 4, "-stdin", 3, RANK, "stdin", data=text)
+    expect(f"stdin {len(text)} bytes sum {sum(text)}" in result.out, result)
+    expect(result.out.count("stdin 0 bytes") == 3, result)
+    result = job("-n", 4, "-stdin", "all", RANK, "stdin", data=b"abc\n")
+    expect(result.lines == [f"stdin 4 bytes sum {sum(b'abc') + 10}"] * 4, result)
+    result = job("-n", 4, RANK, "lines=3000")
+    expect(result.lines == sorted(letter * 200 for letter in "abcd" for _ in range(3000)), "whole lines of all ranks")
+    result = job("-n", 2, "-stdin", 1, RANK, "exit=0", data=text)
+    expect(result.code == 0, result)
+
+
+def slow_reader():
+    """Somebody who does not read stops the ranks' output, and nothing else."""
+    process = start("-n", 4, RANK, "0:lines=20000", "3:signal=9", "sleep=60000")
+    time.sleep(1)
+    result = finish(process)
+    expect(result.code == 137, result)
+
+
+def timeout():
+    result = job("-n", 4, "-timeout", 1, "-get-stack-traces", RANK, "init", "sleep=60000")
+    expect(result.code == 124 and "ran longer than 1 s" in result.err, result)
+    expect(all(f"call stack of rank {r} on h{r // 2}" in result.err for r in range(4)), result)
+
+
+def signals():
+    process = start("-n", 2, "-ppn", 1, RANK, "catch=10", "print=ready\n", "flush", "sleep=60000", "sleep=60000")
+    for _ in range(2):
+        process.stdout.readline()
+    process.send_signal(signal.SIGUSR1)
+    expect([process.stdout.readline() for _ in range(2)] == [b"caught 10\n"] * 2, "both ranks get the signal")
+    process.send_signal(signal.SIGTERM)
+    result = finish(process)
+    expect(result.code == 128 + 15, result)
+
+
+def running(*arguments):
+    """A job that runs until it is ended: mpiexec, and the processes of host 1 by what they are."""
+    process = start("-n", 4, *arguments, RANK, "init", "barrier", "print=ready\n", "flush", "sleep=600000", "finalize")
+    for _ in range(4):
+        process.stdout.readline()
+    there = processes(1)
+    daemons = sorted(pid for pid, words in there.items() if words.endswith("mpiexec -daemon"))
+    return process, daemons, sorted(pid for pid, words in there.items() if "/rank " in words)
+
+
+def kill_rank():
+    process, _, there = running()
+    os.kill(there[-1], signal.SIGKILL)
+    result = finish(process)
+    three_lines(result.err)
+    expect(result.code == 137 and "on h1) was killed by signal 9" in result.err, result)
+
+
+def kill_daemon():
+    for which in (0, 1):
+        process, daemons, _ = running()
+        expect(len(daemons) >= 2, f"a daemon and its guard: {daemons}")
+        # The launcher's shell, if it stayed, has the same words; the last two are the daemon and its guard.
+        os.kill(daemons[-2:][which], signal.SIGKILL)
+        result = finish(process)
+        three_lines(result.err)
+        expect(result.code != 0 and "lost its host h1 with ranks 2 to 3" in result.err, result)
+
+
+def kill_mpiexec():
+    process, _, _ = running()
+    process.kill()
+    process.communicate()
+
+
+def cut():
+    process, _, _ = running()
+    subprocess.run(["ip", "-n", HUB, "link", "set", "v1", "nomaster"], check=True)
+    try:
+        began = time.monotonic()
+        result = finish(process)
+        print(f"# a host that is cut off is missed after {time.monotonic() - began:.1f} s")
+        expect(result.code != 0 and "lost its host h1 with ranks 2 to 3" in result.err, result)
+        three_lines(result.err)
+        wait_until(lambda: not leftovers(), "the host that was cut off to clean up")
+    finally:
+        subprocess.run(["ip", "-n", HUB, "link", "set", "v1", "master", "hub"], check=True)
+
+
+def stopped():
+    """A stopped mpiexec is not dead: the job goes on when it does."""
+    process = start("-n", 4, RANK, "init", "barrier", "print=ready\n", "flush", "lines=2000", "barrier", "finalize")
+    process.stdout.readline()
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(6)
+    process.send_signal(signal.SIGCONT)
+    result = finish(process)
+    expect(result.code == 0 and not result.err, result)
+
+
+def strangers():
+    process, _, _ = running()
+    port = listening_port(process.pid)
+    hello = b"alhena\x02c" + bytes([1, 0, 1]) + bytes(37)
+    words = [b"", b"GET / HTTP/1.1\r\n\r\n", bytes(48), hello, os.urandom(4000)]
+    callers = []
+    for number in range(300):
+        caller = socket.create_connection(("10.213.7.1", port))
+        caller.sendall(words[number % len(words)])
+        callers.append(caller)
+    time.sleep(0.5)
+    expect(process.poll() is None, "the job goes on")
+    process.send_signal(signal.SIGTERM)
+    result = finish(process)
+    expect(result.err.count("a stranger called at mpiexec") == 1, result)
+
+
+def listening_port(pid):
+    inodes = set()
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        found = re.match(r"socket:\[(\d+)\]", os.readlink(f"/proc/{pid}/fd/{fd}"))
+        if found:
+            inodes.add(found[1])
+    for family in ("tcp6", "tcp"):
+        with open(f"/proc/{pid}/net/{family}") as file:
+            for line in file.readlines()[1:]:
+                fields = line.split()
+                if fields[3] == "0A" and fields[9] in inodes:
+                    return int(fields[1].rsplit(":", 1)[1], 16)
+    raise AssertionError("mpiexec does not listen")
+
+
+def main():
+    harness.build()
+    for name, case in [
+        ("ranks of all hosts meet", ranks),
+        ("ranks are placed as asked for", places),
+        ("environment and directory go along", environment),
+        ("the first failure is named with its host", failures),
+        ("what a host lacks is named with the host, before anything starts", refusals),
+        ("standard input and output", streams),
+        ("a reader that is slow", slow_reader),
+        ("time limit and call stacks", timeout),
+        ("signals reach all hosts", signals),
+        ("kill -9 of a rank", kill_rank),
+        ("kill -9 of a daemon and of its guard", kill_daemon),
+        ("kill -9 of mpiexec", kill_mpiexec),
+        ("a host is cut off", cut),
+        ("a stopped mpiexec is not dead", stopped),
+        ("strangers at mpiexec's port", strangers),
+    ]:
+        if len(sys.argv) < 3 or not os.environ.get("ONLY") or os.environ["ONLY"] in name:
+            check(f"{COUNT} hosts: {name}", case)
+    return harness.summary()
+
+
+sys.exit(main())
