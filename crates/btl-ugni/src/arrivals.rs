@@ -188,11 +188,8 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         while self.shared.len() < KEPT {
             let Ok(message) = self.nic.msgq_next() else { return };
             let bytes = PeerBytes::of(message.data());
-            let Some(peer) = wire::parse_number(bytes).map(Peer) else { continue };
-            let address = self.job.peers.get(peer.0 as usize);
-            if address.is_none_or(|address| (address.pe, address.inst) != (message.pe, message.inst)) {
-                continue;
-            }
+            let Some(claimed) = wire::parse_number(bytes).map(Peer) else { continue };
+            let Some(peer) = self.directory.who(claimed, message.pe, message.inst) else { continue };
             // The NIC has to know its node, to give the credit back.
             let connection = self.connection_to(peer);
             if message.tag == wire::SEND {

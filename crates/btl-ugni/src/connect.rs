@@ -168,7 +168,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         if let Some(connection) = self.connections.of(peer) {
             return Some(connection);
         }
-        let address = self.job.peers.get(peer.0 as usize)?;
+        let address = self.directory.get(peer)?;
         let (pe, inst) = (address.pe, address.inst);
         if !address.locator.is_empty() {
             self.nic.learn_peer(pe, inst, &address.locator).ok()?;
@@ -229,7 +229,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
     /// Connects this node's shared queue with the peer's.
     fn connect_nodes(&mut self, connection: u32) {
         let peer = self.connections.get(connection).peer;
-        let pe = self.job.peers[peer.0 as usize].pe;
+        let Some(pe) = self.directory.get(peer).map(|address| address.pe) else { return };
         let messages = self.connections.get(connection).messages;
         // Events of messages carry the connection, as with mailboxes.
         let named = self.nic.ep_set_event_data(messages, connection, connection);
@@ -276,11 +276,8 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
     /// Who met the wildcard, if it is who it says.
     fn caller(&mut self, datagram: &Datagram) -> Option<(u32, Greeting)> {
         let greeting = Greeting::parse(datagram.data())?;
-        let address = self.job.peers.get(greeting.peer.0 as usize)?;
-        if (address.pe, address.inst) != (datagram.pe, datagram.inst) {
-            return None;
-        }
-        Some((self.connection_to(greeting.peer)?, greeting))
+        let peer = self.directory.who(greeting.peer, datagram.pe, datagram.inst)?;
+        Some((self.connection_to(peer)?, greeting))
     }
 
     /// A directed exchange is over.

@@ -3,6 +3,8 @@
 use btl::Peer;
 use core::fmt;
 use gni::{InstId, PeAddr};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Where a peer's NIC is; exchanged by the launcher.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -56,6 +58,50 @@ impl PeerAddress {
     }
 }
 
+/// The addresses of all peers that are known: those of the job, which processes of one memory may share, and behind them
+/// those that were met later.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    job: Arc<[PeerAddress]>,
+    met: Vec<PeerAddress>,
+    /// The peers met later, by node and instance.
+    by_address: BTreeMap<(u32, u32), Peer>,
+}
+
+impl Directory {
+    pub(crate) fn new(job: Arc<[PeerAddress]>) -> Directory {
+        Directory { job, met: Vec::new(), by_address: BTreeMap::new() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.job.len() + self.met.len()
+    }
+
+    pub(crate) fn get(&self, peer: Peer) -> Option<&PeerAddress> {
+        let index = peer.0 as usize;
+        self.job.get(index).or_else(|| self.met.get(index.checked_sub(self.job.len())?))
+    }
+
+    /// Adds a peer behind all others, unless it is known.
+    pub(crate) fn add(&mut self, address: PeerAddress) -> Peer {
+        let next = Peer(self.len() as u32);
+        let key = (address.pe.0, address.inst.0);
+        let peer = *self.by_address.entry(key).or_insert(next);
+        if peer == next {
+            self.met.push(address);
+        }
+        peer
+    }
+
+    /// The peer with this address, which its own job calls `claimed`.
+    pub(crate) fn who(&self, claimed: Peer, pe: PeAddr, inst: InstId) -> Option<Peer> {
+        match self.job.get(claimed.0 as usize) {
+            Some(address) if (address.pe, address.inst) == (pe, inst) => Some(claimed),
+            _ => self.by_address.get(&(pe.0, inst.0)).copied(),
+        }
+    }
+}
+
 /// Peers of one page of the table.
 const PAGE: usize = 256;
 const NONE: u32 = u32::MAX;
@@ -78,10 +124,13 @@ impl PeerTable {
         (index != NONE).then_some(index)
     }
 
+    /// The peer is known.
     pub(crate) fn set(&mut self, peer: Peer, connection: u32) {
-        if let Some(page) = self.pages.get_mut(peer.0 as usize / PAGE) {
-            page.get_or_insert_with(|| Box::new([NONE; PAGE]))[peer.0 as usize % PAGE] = connection;
+        let page = peer.0 as usize / PAGE;
+        if page >= self.pages.len() {
+            self.pages.resize(page + 1, None);
         }
+        self.pages[page].get_or_insert_with(|| Box::new([NONE; PAGE]))[peer.0 as usize % PAGE] = connection;
     }
 }
 
@@ -105,5 +154,7 @@ mod tests {
         table.set(Peer(0), 4);
         let found = [999, 0, 1, 998, 1023, 5000].map(|peer| table.get(Peer(peer)));
         assert_eq!(found, [Some(3), Some(4), None, None, None, None]);
+        table.set(Peer(5000), 5);
+        assert_eq!([999, 5000].map(|peer| table.get(Peer(peer))), [Some(3), Some(5)]);
     }
 }

@@ -7,7 +7,7 @@ use crate::eager_get::{Fetched, Frag, WantsBuffer};
 use crate::mailboxes::MailboxPool;
 use crate::memory::Exposed;
 use crate::params::{Plan, UgniParams, Unusable};
-use crate::peers::PeerAddress;
+use crate::peers::{Directory, PeerAddress};
 use crate::quota::Quota;
 use crate::rdma::Transfer;
 use crate::stats::Stats;
@@ -41,6 +41,7 @@ pub struct Ugni<N: Gni, C: Clock> {
     pub(crate) nic: N,
     clock: C,
     pub(crate) job: Job,
+    pub(crate) directory: Directory,
     pub(crate) params: UgniParams,
     pub(crate) plan: Plan,
     limits: Limits,
@@ -205,10 +206,17 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             stats,
             nic,
             clock,
+            directory: Directory::new(Arc::clone(&job.peers)),
             job,
             params,
             plan,
         })
+    }
+
+    /// Learns of a process of another job, whose NIC shows the same key, and that may have learned of this one; the index
+    /// that it has here. One that is known has its index already.
+    pub fn add_peer(&mut self, address: PeerAddress) -> Peer {
+        self.directory.add(address)
     }
 
     /// The numbers in effect, and what they leave unreachable.
@@ -335,7 +343,7 @@ fn limits(params: &UgniParams, plan: &Plan) -> Limits {
 
 impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
     fn reaches(&self, peer: Peer) -> bool {
-        (peer.0 as usize) < self.job.peers.len()
+        (peer.0 as usize) < self.directory.len()
     }
 
     #[inline(always)]

@@ -63,6 +63,10 @@ fn connect<N: Gni>(ends: &mut [Ugni<N, Clock>]) {
 }
 
 fn in_process(ranks: u32, params: &UgniParams, faults: &str) -> Local {
+    ends(in_process_nics(ranks, faults), params, clock)
+}
+
+fn in_process_nics(ranks: u32, faults: &str) -> Vec<SoftNic<InProc>> {
     let world = World::new(WorldConfig::default());
     let nic = |rank: u32| {
         let faults = FaultPlan::parse(faults).expect("a plan");
@@ -72,7 +76,7 @@ fn in_process(ranks: u32, params: &UgniParams, faults: &str) -> Local {
             .attach(PeAddr(rank), InstId(rank), JobKey::for_job(0), Modes::default(), config)
             .expect("attaching")
     };
-    ends((0..ranks).map(nic).collect(), params, clock)
+    (0..ranks).map(nic).collect()
 }
 
 /// `nodes` is how many nodes the ranks are spread over.
@@ -272,4 +276,43 @@ mod host_shared_queue {
         super::on_host(3, 1, &super::msgq(), super::Reach::Auto)
     }
     btl_conformance::suite!(world);
+}
+
+/// A process of another job is met: each calls the other by an index of its own, behind those of its job.
+#[test]
+fn a_peer_of_another_job_is_met() {
+    let nics = in_process_nics(3, "");
+    let addresses: Vec<PeerAddress> = nics.iter().map(PeerAddress::of).collect();
+    let jobs: [(u32, &[usize]); 3] = [(0, &[0, 1]), (1, &[0, 1]), (0, &[2])];
+    let make = |(nic, (me, members)): (_, (u32, &[usize]))| {
+        let peers: Arc<[PeerAddress]> = members.iter().map(|&member| addresses[member].clone()).collect();
+        let job = Job { me: Peer(me), local_ranks: peers.len(), peers };
+        Ugni::new(nic, clock as Clock, job, UgniParams::default()).expect("a transport")
+    };
+    let mut ends: Vec<_> = nics.into_iter().zip(jobs).map(make).collect();
+    assert!(!ends[0].reaches(Peer(2)));
+    for _ in 0..2 {
+        assert_eq!(ends[0].add_peer(addresses[2].clone()), Peer(2));
+        assert_eq!(ends[2].add_peer(addresses[0].clone()), Peer(1));
+    }
+    assert!(ends[0].reaches(Peer(2)) && ends[2].reaches(Peer(1)));
+    // From the later one first: its greeting claims an index that is another's here. Then the answer, and within the job.
+    for (from, to, called, caller) in [(2, 0, 1, 2), (0, 2, 2, 1), (0, 1, 1, 0), (1, 0, 0, 1)] {
+        let (mut sent, mut got) = (false, false);
+        while !got {
+            let mut bytes = btl_conformance::fill(5, 3000);
+            // SAFETY: the bytes live until the call is over.
+            let mut payload = unsafe { mem::UserMem::of(&mut bytes) };
+            sent = sent || ends[from].send(Peer(called), &[7], &mut payload).is_ok();
+            for (index, end) in ends.iter_mut().enumerate() {
+                assert_eq!(end.next_event(), None);
+                if let Some(arrival) = end.next_arrival() {
+                    assert_eq!((index, arrival.peer), (to, Peer(caller)));
+                    btl_conformance::verify(5, 0, &arrival.payload.to_vec());
+                    end.release(arrival);
+                    got = true;
+                }
+            }
+        }
+    }
 }
