@@ -7,6 +7,7 @@
 
 mod selection;
 mod slot;
+mod variables;
 
 use core::fmt;
 use core::ops::Range;
@@ -14,6 +15,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 pub use selection::{BtlParams, Selection};
+pub use variables::VARIABLES;
 
 use bell::Bell;
 use btl::{

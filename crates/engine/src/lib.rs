@@ -64,6 +64,7 @@ mod outside;
 mod p2p;
 mod params;
 mod requests;
+mod variables;
 mod wait;
 
 pub use active::{Active, Head, MAX_WORDS, Message, Refused};
@@ -73,5 +74,6 @@ pub use outside::{end_outside, need_progress, release_progress, run_apart};
 pub use p2p::{Layer, P2p};
 pub use params::EngineParams;
 pub use requests::{Afterlife, Fate, Operation, Requesting, Requests, Turn, advance_all, with, with_as};
+pub use variables::VARIABLES;
 pub use wait::{Interest, Progress, wait};
 pub use waiting::{How, Mode, Threads};

@@ -44,9 +44,11 @@ mod param;
 mod registry;
 mod value;
 mod values;
+mod variable;
 
 pub use error::{BadValue, FileError};
 pub use param::{Level, Param, Range, Scope};
 pub use registry::{Registry, Unknown, nearest};
 pub use value::{Bool, Int, Kind, List, Size, Text, Type, listed};
 pub use values::{Setting, Source, Values, files_of};
+pub use variable::{Quantity, Variable};

@@ -55,8 +55,10 @@ mod send;
 mod transfer;
 mod turn;
 mod unexpected;
+mod variables;
 
 pub use params::Ob1Params;
+pub use variables::VARIABLES;
 
 use std::collections::VecDeque;
 

@@ -10,7 +10,9 @@ use abi::{Address, Error, Result, TEnum, TPvarHandle, TPvarSession};
 use ffi::TextOut;
 use slab::Slab;
 
-use super::variables::{Quantity, VARIABLES, Variable};
+use mca::Quantity;
+
+use super::variables::{Shown, VARIABLES, Variable};
 use super::{NO_HANDLE, NO_NAME, at, open, put};
 use crate::domain::Token;
 use crate::memory::{of_user, of_vec};
@@ -74,7 +76,7 @@ pub fn pvar_get_info(
     atomic: Option<&mut i32>,
 ) -> Result<()> {
     open()?;
-    let Variable { name: own, description, quantity } = at(&VARIABLES, index)?;
+    let Variable { name: own, description, quantity, .. } = at(&VARIABLES, index)?;
     name.set(own);
     desc.set(description);
     put(verbosity, abi::T_VERBOSITY_USER_BASIC);
@@ -222,7 +224,7 @@ pub fn pvar_write(t: &mut Token, session: TPvarSession, handle: TPvarHandle, buf
     }
     let bytes = of_user(buf, VALUE).as_bytes().to_vec().try_into().expect("eight bytes");
     let value = match quantity {
-        Quantity::Time(_) => (f64::from_ne_bytes(bytes) * 1e9) as u64,
+        Quantity::Time => (f64::from_ne_bytes(bytes) * 1e9) as u64,
         _ => u64::from_ne_bytes(bytes),
     };
     state.restart_handle(key);
@@ -260,19 +262,23 @@ impl Pvars {
     }
 
     fn quantity(&self, key: u32) -> Quantity {
+        self.variable(key).quantity
+    }
+
+    fn variable(&self, key: u32) -> &'static Variable {
         let index = self.handles.get(key).map_or(0, |handle| handle.index);
-        VARIABLES[index].quantity
+        &VARIABLES[index]
     }
 }
 
 impl State {
     /// A handle's value at the moment.
     fn value(&self, handle: &Handle) -> u64 {
-        let quantity = VARIABLES[handle.index].quantity;
-        let now = quantity.now(self);
-        match quantity {
-            Quantity::Level(_) => now,
-            Quantity::Peak(_) => handle.total.max(now),
+        let variable = &VARIABLES[handle.index];
+        let now = variable.now(self);
+        match variable.quantity {
+            Quantity::Level => now,
+            Quantity::Peak => handle.total.max(now),
             _ if handle.running => handle.total + now.saturating_sub(handle.base),
             _ => handle.total,
         }
@@ -285,7 +291,7 @@ impl State {
         }
         let value = self.value(handle);
         let bytes = match VARIABLES[handle.index].quantity {
-            Quantity::Time(_) => (value as f64 * 1e-9).to_ne_bytes(),
+            Quantity::Time => (value as f64 * 1e-9).to_ne_bytes(),
             _ => value.to_ne_bytes(),
         };
         of_vec(&bytes).copy_to(of_user(buf, VALUE));
@@ -294,16 +300,16 @@ impl State {
 
     /// Puts a handle at its starting value.
     fn restart_handle(&mut self, key: u32) {
-        let quantity = self.tools.pvars.quantity(key);
-        if let Quantity::Peak(peak) = quantity {
-            let highest = peak(self);
-            let others = |handle: &&mut Handle| matches!(VARIABLES[handle.index].quantity, Quantity::Peak(_));
+        let variable = self.tools.pvars.variable(key);
+        if variable.quantity == Quantity::Peak {
+            let highest = variable.now(self);
+            let others = |handle: &&mut Handle| VARIABLES[handle.index].quantity == Quantity::Peak;
             for handle in self.tools.pvars.handles.iter_mut().map(|(_, handle)| handle).filter(others) {
                 handle.total = handle.total.max(highest);
             }
             self.p2p.restart_peak();
         }
-        let now = quantity.now(self);
+        let now = variable.now(self);
         if let Some(handle) = self.tools.pvars.handles.get_mut(key) {
             handle.base = now;
             handle.total = 0;
@@ -311,8 +317,8 @@ impl State {
     }
 
     fn set_running(&mut self, key: u32, run: bool) {
-        let quantity = self.tools.pvars.quantity(key);
-        let now = quantity.now(self);
+        let variable = self.tools.pvars.variable(key);
+        let now = variable.now(self);
         let Some(handle) = self.tools.pvars.handles.get_mut(key) else { return };
         if handle.running == run {
             return;
@@ -323,7 +329,7 @@ impl State {
             handle.total += now.saturating_sub(handle.base);
         }
         handle.running = run;
-        if matches!(quantity, Quantity::Time(_)) {
+        if variable.quantity == Quantity::Time {
             let timers = &mut self.tools.timers;
             *timers = if run { *timers + 1 } else { *timers - 1 };
         }

@@ -1,0 +1,41 @@
+//! Performance variables of the transports.
+
+use mca::{Quantity, Variable};
+
+use crate::Traffic;
+
+/// They, read from what [`crate::Bml::traffic`] gives.
+pub const VARIABLES: &[Variable<Traffic>] = &[
+    Variable::new(
+        "btl_self_bytes",
+        Quantity::Sum,
+        |traffic| traffic.to_self,
+        "Payload that went from this process to itself",
+    ),
+    Variable::new(
+        "btl_vader_bytes",
+        Quantity::Sum,
+        |traffic| traffic.sent,
+        "Payload sent through shared memory",
+    ),
+    Variable::new(
+        "btl_vader_copied_bytes",
+        Quantity::Sum,
+        |traffic| traffic.copied,
+        "Payload of messages that this process fetched from or stored into the memory of processes on its node; the \
+         sender's share of a joint copy counts for the receiver",
+    ),
+    Variable::new(
+        "btl_ugni_bytes",
+        Quantity::Sum,
+        |traffic| traffic.gemini_sent,
+        "Payload sent over Gemini in messages: through mailboxes, the node's shared queue, and buffers that the peer fetches",
+    ),
+    Variable::new(
+        "btl_ugni_moved_bytes",
+        Quantity::Sum,
+        |traffic| traffic.gemini_moved,
+        "Payload of messages that this process fetched from or stored into other processes' memory over Gemini",
+    ),
+    Variable::new("btl_tcp_bytes", Quantity::Sum, |traffic| traffic.tcp_sent, "Payload sent over TCP"),
+];
