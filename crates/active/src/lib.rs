@@ -238,10 +238,13 @@ impl Active {
             while sent - before < ANSWERS_PER_TURN && pair.send_waiting(btl, class, peer) {
                 sent += 1;
             }
-            if pair.waits() {
-                index += 1;
-            } else {
+            if !pair.waits() {
+                pair.listed = false;
                 self.waiting.swap_remove(index);
+            } else if btl.is_full(peer) {
+                break;
+            } else {
+                index += 1;
             }
         }
         sent
@@ -309,7 +312,7 @@ impl Active {
     }
 
     fn wait(&mut self, class: Class, peer: Peer) {
-        if !self.waiting.contains(&(class, peer)) {
+        if !std::mem::replace(&mut self.pair(class, peer).listed, true) {
             self.waiting.push((class, peer));
             self.changes = self.changes.wrapping_add(1);
         }

@@ -21,6 +21,8 @@ pub(crate) struct Pair {
     kept: VecDeque<Kept>,
     /// Requests whose handler has returned and that count until the answers are sent.
     unanswered: u32,
+    /// It is among those with something that waits for room.
+    pub listed: bool,
 }
 
 /// A frame that is ours.
@@ -48,6 +50,7 @@ impl Default for Pair {
             early: BTreeMap::new(),
             kept: VecDeque::new(),
             unanswered: 0,
+            listed: false,
         }
     }
 }
