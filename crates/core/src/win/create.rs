@@ -94,7 +94,7 @@ fn make(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, win: &mut a
         return Err(Error::new(abi::ERR_COMM, "the communicator is an inter-communicator"));
     }
     let (inner, id) = inner(t, comm)?;
-    let made = agree(t, part, info, inner).map(|window| {
+    let made = agree(t, part, info, comm, inner).map(|window| {
         let handle = abi::Win(handle::make(Kind::Win, id));
         let base = Address(window.facts.base);
         let mut state = t.lock();
@@ -110,13 +110,13 @@ fn make(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, win: &mut a
 }
 
 /// All that the processes must tell each other, and the window that comes of it.
-fn agree(t: &mut Token, part: Part, info: abi::Info, inner: abi::Comm) -> Result<Window> {
+fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi::Comm) -> Result<Window> {
     let given = t.lock().infos.hints(info);
     let checked = given.as_ref().map_err(|&error| error).and_then(|_| check(part));
     let given = given.unwrap_or_default();
     let class = checked.map_or_else(|error| error.class, |()| abi::SUCCESS);
     let said = [class as u64, part.size as u64, part.unit as u64, part.base as u64, hints::flags(&given)];
-    let all = gather_words(t, inner, &said)?;
+    let all = gather_words(t, comm, &said)?;
     checked?;
     let all: Vec<&[u64]> = all.chunks(SAID).collect();
     if all.iter().any(|said| said[0] != abi::SUCCESS as u64) {
@@ -124,12 +124,12 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, inner: abi::Comm) -> Result
     }
     let (group, rank) = {
         let state = t.lock();
-        let comm = state.comm(inner)?;
+        let comm = state.comm(comm)?;
         (comm.group.clone(), comm.rank)
     };
     let (node, doorbells) = t.lock().common_node(&group, part.flavor)?;
     let layout = Layout::of(part.flavor, &all);
-    let control = share(t, inner, &group, &layout)?;
+    let control = share(t, comm, &group, &layout)?;
     let (memory, _) = control.memory();
     let targets: Box<[Target]> = (0..all.len())
         .map(|rank| {
