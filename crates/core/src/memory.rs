@@ -226,3 +226,10 @@ pub(crate) fn compare_at(
     // SAFETY: as in `combine_at`.
     unsafe { osc::compare_and_swap(element, target.address(), from, with, result.address() as *mut u8) };
 }
+
+/// Memory of this process that a window exposes, as a message from another one names it.
+pub(crate) fn exposed_run(address: usize, len: usize) -> UserMem {
+    // SAFETY: the caller has looked the range up in the window, whose memory the program keeps until the window is freed or the
+    // memory detached.
+    unsafe { UserMem::new(address, len) }
+}

@@ -2,6 +2,7 @@
 
 use coll::tuned::Tuned;
 use engine::EngineParams;
+use osc::OscParams;
 use platform::waiter::Policy;
 use pml_ob1::Ob1Params;
 use rcache::RcacheParams;
@@ -18,6 +19,8 @@ pub(crate) struct Params {
     pub tuned: Tuned,
     /// What is done about memory that transports register.
     pub rcache: RcacheParams,
+    /// How windows reach memory.
+    pub osc: OscParams,
     /// How a wait spends its time.
     pub waiting: Policy,
     /// Where every value came from, for MPI_T and for other rooms' parameters.
@@ -35,7 +38,8 @@ impl Params {
         let ob1 = or_give_up(Ob1Params::read(&values));
         let tuned = Tuned::read(&values).unwrap_or_else(|error| crate::env::give_up(&error));
         let rcache = or_give_up(RcacheParams::read(&values));
-        Params { waiting: Policy::DEDICATED, mpi, engine, ob1, tuned, rcache, values }
+        let osc = or_give_up(OscParams::read(&values));
+        Params { waiting: Policy::DEDICATED, mpi, engine, ob1, tuned, rcache, osc, values }
     }
 
     /// Changes a value as a tool does, before the library takes it.
@@ -48,6 +52,7 @@ impl Params {
         self.engine = EngineParams::read(&self.values)?;
         self.ob1 = Ob1Params::read(&self.values)?;
         self.rcache = RcacheParams::read(&self.values)?;
+        self.osc = OscParams::read(&self.values)?;
         // A rule file or name that does not exist leaves the choice as it was.
         if let Ok(tuned) = Tuned::read(&self.values) {
             self.tuned = tuned;

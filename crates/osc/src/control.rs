@@ -155,6 +155,13 @@ impl Turnstile<'_> {
     }
 }
 
+/// Loom takes operations that are sequentially consistent for acquiring and releasing ones; so a fence stands for what they promise
+/// where a process writes one word and then reads another.
+fn order() {
+    #[cfg(loom)]
+    shm::sync::fence(Ordering::SeqCst);
+}
+
 /// A bit for each rank that waits for a change of some word.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiters<'a>(&'a [AtomicU64]);
@@ -162,6 +169,7 @@ pub(crate) struct Waiters<'a>(&'a [AtomicU64]);
 impl Waiters<'_> {
     pub fn announce(self, rank: u32) {
         self.0[rank as usize / 64].fetch_or(1 << (rank % 64), Ordering::SeqCst);
+        order();
     }
 
     pub fn withdraw(self, rank: u32) {
@@ -171,6 +179,7 @@ impl Waiters<'_> {
     /// Calls `ring` with each rank that waits; to be called after the change.
     #[inline]
     pub fn ring(self, ring: &mut impl FnMut(u32)) {
+        order();
         for (index, word) in self.0.iter().enumerate() {
             let mut waiting = word.load(Ordering::SeqCst);
             while waiting != 0 {

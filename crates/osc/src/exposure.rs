@@ -37,6 +37,16 @@ impl Exposure {
         self.expected = self.expected.wrapping_add(group.len() as u64);
     }
 
+    /// `target` has posted for rank `me`, as a message says.
+    pub fn note_post(view: View<'_>, me: u32, target: u32) {
+        view.posts(me, target).fetch_add(1, Ordering::Release);
+    }
+
+    /// As [`Exposure::post`], where messages tell the origins.
+    pub fn expect(&mut self, group: &[u32]) {
+        self.expected = self.expected.wrapping_add(group.len() as u64);
+    }
+
     /// Begins one more access to each rank of `group`.
     pub fn start(&mut self, group: &[u32]) {
         for &target in group {

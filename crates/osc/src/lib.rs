@@ -28,6 +28,7 @@ mod epochs;
 mod exposure;
 mod locks;
 mod packed;
+mod params;
 mod regions;
 mod side;
 
@@ -42,5 +43,6 @@ pub use epochs::{Epochs, Passive};
 pub use exposure::Exposure;
 pub use locks::{Acquire, Announced, Wish, release_all, release_exclusive, release_shared};
 pub use packed::{Locked, combine, compare};
+pub use params::OscParams;
 pub use regions::Regions;
 pub use side::Side;

@@ -38,6 +38,7 @@ pub const ROOMS: &[(&str, &[mca::Param])] = &[
     ("coll", coll::tuned::CollParams::PARAMS),
     ("coll_tuned", coll::tuned::TunedParams::PARAMS),
     ("gni", gni_soft::GniParams::PARAMS),
+    ("osc", osc::OscParams::PARAMS),
     ("rcache", rcache::RcacheParams::PARAMS),
 ];
 

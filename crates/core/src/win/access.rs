@@ -27,6 +27,8 @@ pub(super) enum Reach {
     Here,
     /// In another process of the node, for the system to copy.
     Direct(Arc<Node>, Process),
+    /// In a process that is asked by messages.
+    Far,
 }
 
 /// What is said if the target's memory does not hold the data.
@@ -55,7 +57,10 @@ impl Window {
         let target = self.targets[rank as usize];
         if self.facts.flavor == abi::WIN_FLAVOR_DYNAMIC {
             let data = side(&items, Address(aim.disp as usize))?;
-            self.check_regions(rank, &data)?;
+            // By messages the target looks itself.
+            if self.far.is_none() || rank == self.rank {
+                self.check_regions(rank, &data)?;
+            }
             return Ok(Some((rank, data)));
         }
         let disp = u64::try_from(aim.disp)
@@ -81,6 +86,9 @@ impl Window {
     pub(super) fn reach(&self, rank: u32) -> Result<Reach> {
         if self.mapped || rank == self.rank {
             return Ok(Reach::Here);
+        }
+        if self.far.is_some() {
+            return Ok(Reach::Far);
         }
         let peer = btl::Peer(self.group.members()[rank as usize]);
         let found = self.node.as_ref().and_then(|node| {

@@ -9,8 +9,8 @@
 use abi::{Address, Aint, Count, Datatype, Error, Op, Result};
 use osc::{Direct, Element, Side, View};
 
-use super::Window;
 use super::access::{Aim, Reach, UNEQUAL};
+use super::{Window, far};
 use crate::domain::Token;
 use crate::memory::{combine_at, compare_at, read_at, side};
 use crate::request::ACCESSED;
@@ -33,7 +33,7 @@ pub fn accumulate(
     win: abi::Win,
 ) -> Result<()> {
     let aim = Aim { rank, disp, count, datatype, request: false };
-    combine(t, (origin, origin_count, origin_type), None, &aim, op, win)
+    combine(t, (origin, origin_count, origin_type), None, &aim, op, win).map(drop)
 }
 
 /// `MPI_Raccumulate`
@@ -74,7 +74,7 @@ pub fn get_accumulate(
 ) -> Result<()> {
     let aim = Aim { rank, disp, count, datatype, request: false };
     let result = Some((result, result_count, result_type));
-    combine(t, (origin, origin_count, origin_type), result, &aim, op, win)
+    combine(t, (origin, origin_count, origin_type), result, &aim, op, win).map(drop)
 }
 
 /// `MPI_Rget_accumulate`
@@ -96,8 +96,10 @@ pub fn rget_accumulate(
 ) -> Result<()> {
     let aim = Aim { rank, disp, count, datatype, request: true };
     let result = Some((result, result_count, result_type));
-    combine(t, (origin, origin_count, origin_type), result, &aim, op, win)?;
-    *request = ACCESSED;
+    *request = match combine(t, (origin, origin_count, origin_type), result, &aim, op, win)? {
+        None => ACCESSED,
+        Some(token) => far::fetching(t, win, token)?,
+    };
     Ok(())
 }
 
@@ -116,9 +118,10 @@ pub fn fetch_and_op(
         return Err(Error::new(abi::ERR_TYPE, "the datatype is not a predefined one"));
     }
     let aim = Aim { rank, disp, count: 1, datatype, request: false };
-    combine(t, (origin, 1, datatype), Some((result, 1, datatype)), &aim, op, win)
+    combine(t, (origin, 1, datatype), Some((result, 1, datatype)), &aim, op, win).map(drop)
 }
 
+/// Does what an accumulate asks for; the token of what is still to come.
 fn combine(
     t: &mut Token,
     origin: Buffer,
@@ -126,12 +129,12 @@ fn combine(
     aim: &Aim,
     op: Op,
     win: abi::Win,
-) -> Result<()> {
+) -> Result<Option<u64>> {
     let mut guard = t.lock();
     let State { types, windows, .. } = &mut *guard;
     let window = windows.get_mut(win)?;
     check_op(op, result.is_some())?;
-    let Some((rank, target)) = window.aim(types, aim)? else { return Ok(()) };
+    let Some((rank, target)) = window.aim(types, aim)? else { return Ok(None) };
     let side_of = |(address, count, datatype): Buffer| side(&types.items(address, count, datatype)?, address);
     // The origin of MPI_NO_OP is not looked at.
     let origin = if op == abi::NO_OP { None } else { Some(side_of(origin)?) };
@@ -141,11 +144,17 @@ fn combine(
         return Err(UNEQUAL);
     }
     if target.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let element = Element::of(types.get(aim.datatype)?)?;
     element.kernel(op)?;
-    Combination { window, rank, element, op, target }.run(origin, result)
+    if let Reach::Far = window.reach(rank)? {
+        drop(guard);
+        let fetches = result.is_some();
+        let token = far::combine(t, win, rank, (&element, op), origin, result, &target)?;
+        return Ok(fetches.then_some(token));
+    }
+    Combination { window, rank, element, op, target }.run(origin, result).map(|()| None)
 }
 
 /// # Errors
@@ -260,6 +269,9 @@ fn locked<R>(view: View<'_>, rank: u32, work: impl FnOnce() -> R) -> R {
     work()
 }
 
+/// Said of memory that only its process combines.
+const NOT_HERE: Error = Error::new(abi::ERR_INTERN, "the memory of the target is reached by messages alone");
+
 fn read(reach: &Reach, target: &mut Side, position: u64, bytes: &mut [u8]) -> Result<()> {
     match reach {
         Reach::Here => {
@@ -267,6 +279,7 @@ fn read(reach: &Reach, target: &mut Side, position: u64, bytes: &mut [u8]) -> Re
             Ok(())
         }
         Reach::Direct(node, process) => Direct { node, process: *process }.read_part(target, position, bytes),
+        Reach::Far => Err(NOT_HERE),
     }
 }
 
@@ -279,6 +292,7 @@ fn write(reach: &Reach, target: &mut Side, position: u64, bytes: &mut [u8]) -> R
         Reach::Direct(node, process) => {
             Direct { node, process: *process }.write_part(target, position, bytes)
         }
+        Reach::Far => Err(NOT_HERE),
     }
 }
 
@@ -364,6 +378,12 @@ pub fn compare_and_swap(
     }
     let reach = window.reach(rank)?;
     let (origin, compare) = (read_at(origin), read_at(compare));
+    if let (Reach::Far, Side::Run(place)) = (&reach, &target) {
+        let address = place.address() as u64;
+        drop(guard);
+        let operands = [origin, compare].concat();
+        return far::compare_and_swap(t, win, rank, &element, address, &operands, Side::Run(result));
+    }
     let mut present = vec![0u8; element.size];
     locked(window.control.view(), rank, || {
         read(&reach, &mut target, 0, &mut present)?;

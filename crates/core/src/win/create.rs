@@ -13,6 +13,7 @@ use btl::Peer;
 use node::{Node, SegmentTicket, SharedSegment};
 use osc::{Announced, Control, Epochs, Exposure, Regions};
 
+use super::far::Far;
 use super::{Facts, Target, Window, hints};
 use crate::attr::{Attributes, Object, delete_all};
 use crate::comm::{free_inner, gather_words, inner, share_words, smallest};
@@ -94,7 +95,11 @@ fn make(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, win: &mut a
         return Err(Error::new(abi::ERR_COMM, "the communicator is an inter-communicator"));
     }
     let (inner, id) = inner(t, comm)?;
-    let made = agree(t, part, info, comm, inner).map(|window| {
+    let made = agree(t, part, info, comm, inner).map(|mut window| {
+        if let Some(far) = &mut window.far {
+            // Without the thread, others wait until this process calls MPI.
+            far.helped = hints::locks_are_used(&window.info) && engine::need_progress(t).is_ok();
+        }
         let handle = abi::Win(handle::make(Kind::Win, id));
         let base = Address(window.facts.base);
         let mut state = t.lock();
@@ -103,10 +108,15 @@ fn make(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, win: &mut a
         *win = handle;
         base
     });
-    if made.is_err() {
+    let Ok(base) = made else {
         free_inner(t, inner);
+        return made;
+    };
+    if t.lock().windows.get(*win)?.far.is_some() {
+        // Nobody sends messages about the window before all have it.
+        crate::coll::barrier(t, crate::coll::Mode::Blocking, comm)?;
     }
-    made
+    Ok(base)
 }
 
 /// All that the processes must tell each other, and the window that comes of it.
@@ -127,17 +137,21 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
         let comm = state.comm(comm)?;
         (comm.group.clone(), comm.rank)
     };
-    let (node, doorbells) = t.lock().common_node(&group, part.flavor)?;
     let layout = Layout::of(part.flavor, &all);
-    let control = share(t, comm, &group, &layout)?;
-    let (memory, _) = control.memory();
-    let targets: Box<[Target]> = (0..all.len())
-        .map(|rank| {
-            let [_, size, unit, base, ..] = *all[rank] else { unreachable!("as many words as were said") };
-            let base = if layout.mapped { memory + layout.offsets[rank] as usize } else { base as usize };
-            Target { base, size, unit }
-        })
-        .collect();
+    let place = t.lock().common_node(&group, part.flavor)?;
+    let shared = match &place {
+        Some(_) => share(t, comm, &group, &layout)?,
+        None => None,
+    };
+    let far = shared.is_none().then(|| Far::new(all.len()));
+    let (control, targets) = match shared {
+        Some(control) => {
+            let targets = targets(&all, &layout, control.memory().0);
+            (control, targets)
+        }
+        None => apart(t, comm, part, &all)?,
+    };
+    let (node, doorbells) = place.unwrap_or_else(|| (None, Arc::new([])));
     let own = targets[rank as usize];
     let facts = Facts {
         base: own.base,
@@ -154,7 +168,8 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
         node,
         control: Arc::new(control),
         doorbells,
-        mapped: layout.mapped,
+        mapped: layout.mapped && far.is_none(),
+        far,
         epochs: Epochs::default(),
         exposure: Exposure::new(all.len()),
         announced: Announced::default(),
@@ -211,8 +226,43 @@ impl Layout {
     }
 }
 
-/// Has rank 0 make the segment of a window and all others map it.
-fn share(t: &mut Token, comm: abi::Comm, group: &Group, layout: &Layout) -> Result<Control> {
+/// The memory of each rank, where all of it is in a segment behind `memory`, or the program's.
+fn targets(all: &[&[u64]], layout: &Layout, memory: usize) -> Box<[Target]> {
+    let target = |(rank, said): (usize, &&[u64])| {
+        let base = if layout.mapped { memory + layout.offsets[rank] as usize } else { said[3] as usize };
+        Target { base, size: said[1], unit: said[2] }
+    };
+    all.iter().enumerate().map(target).collect()
+}
+
+/// What a process of a window has for itself where they do not share memory: words, and its memory if the library makes it. And
+/// where the memory of each rank is, in its own process.
+fn apart(t: &mut Token, comm: abi::Comm, part: Part, all: &[&[u64]]) -> Result<(Control, Box<[Target]>)> {
+    let size = if part.flavor == abi::WIN_FLAVOR_ALLOCATE { part.size as usize } else { 0 };
+    let bytes = Control::bytes(all.len()).saturating_add(size);
+    let control = SharedSegment::create(bytes).ok().and_then(|segment| Control::new(segment, all.len()));
+    let base = match &control {
+        Some(control) if part.flavor == abi::WIN_FLAVOR_ALLOCATE => control.memory().0,
+        _ => part.base,
+    };
+    let made = gather_words(t, comm, &[control.is_some().into(), base as u64])?;
+    let targets = all.iter().zip(made.chunks(2));
+    let targets = targets.map(|(said, made)| Target { base: made[1] as usize, size: said[1], unit: said[2] });
+    match control {
+        Some(mut control) if made.chunks(2).all(|made| made[0] == 1) => {
+            control.withdraw();
+            Ok((control, targets.collect()))
+        }
+        _ => Err(NO_MEMORY),
+    }
+}
+
+const NO_MEMORY: Error =
+    Error::new(abi::ERR_NO_MEM, "the system has no memory of this size that processes share");
+
+/// Has rank 0 make the segment of a window and all others map it. `None`: they share no memory, since the system does not let one
+/// reach the program's memory in another.
+fn share(t: &mut Token, comm: abi::Comm, group: &Group, layout: &Layout) -> Result<Option<Control>> {
     let ranks = group.size() as usize;
     let made = (group.rank == Some(0)).then(|| {
         let bytes = (Control::bytes(ranks) as u64).saturating_add(layout.bytes);
@@ -243,12 +293,10 @@ fn share(t: &mut Token, comm: abi::Comm, group: &Group, layout: &Layout) -> Resu
     match (least, control) {
         (2, Some(mut control)) => {
             control.withdraw();
-            Ok(control)
+            Ok(Some(control))
         }
-        (1, _) => Err(Error::unsupported(
-            "a window over memory of the program needs a system that lets processes reach each other's memory",
-        )),
-        _ => Err(Error::new(abi::ERR_NO_MEM, "the system has no memory of this size that processes share")),
+        (1, _) => Ok(None),
+        _ => Err(NO_MEMORY),
     }
 }
 
@@ -256,32 +304,35 @@ fn share(t: &mut Token, comm: abi::Comm, group: &Group, layout: &Layout) -> Resu
 type Place = (Option<Arc<Node>>, Arc<[Option<&'static shm::doorbell::Doorbell>]>);
 
 impl State {
-    /// What the processes of `group` share.
+    /// What the processes of `group` share; `None`: they are on several nodes, or are to use messages.
     ///
     /// # Errors
-    /// `MPI_ERR_RMA_SHARED` for a shared window, and `MPI_ERR_UNSUPPORTED_OPERATION` for others if they are on several nodes.
-    fn common_node(&self, group: &Group, flavor: i32) -> Result<Place> {
+    /// `MPI_ERR_RMA_SHARED` for a shared window then.
+    fn common_node(&self, group: &Group, flavor: i32) -> Result<Option<Place>> {
         if group.size() == 1 {
-            return Ok((self.node.clone(), Arc::new([None])));
+            return Ok(Some((self.node.clone(), Arc::new([None]))));
         }
-        let apart = if flavor == abi::WIN_FLAVOR_SHARED {
-            Error::new(abi::ERR_RMA_SHARED, "the processes of the communicator do not share memory")
-        } else {
-            Error::unsupported("the processes of the window are on several nodes")
-        };
-        let node = self.node.as_ref().ok_or(apart)?;
-        let me = self.me();
+        let shared = flavor == abi::WIN_FLAVOR_SHARED;
+        let doorbells = if shared || self.params.osc.shared_memory { self.doorbells(group) } else { None };
+        if doorbells.is_none() && shared {
+            return Err(Error::new(
+                abi::ERR_RMA_SHARED,
+                "the processes of the communicator do not share memory",
+            ));
+        }
+        Ok(doorbells.map(|doorbells| (self.node.clone(), doorbells)))
+    }
+
+    /// What each process of `group` sleeps on, if all are on this node.
+    fn doorbells(&self, group: &Group) -> Option<Arc<[Option<&'static shm::doorbell::Doorbell>]>> {
+        let (node, me) = (self.node.as_ref()?, self.me());
         let bell = |&peer: &u32| {
             if peer == me {
-                return Ok(None);
+                return Some(None);
             }
-            if !node.reaches(Peer(peer)) {
-                return Err(apart);
-            }
-            Ok(Some(node.doorbell_of(Peer(peer))))
+            node.reaches(Peer(peer)).then(|| Some(node.doorbell_of(Peer(peer))))
         };
-        let doorbells = group.members().iter().map(bell).collect::<Result<Vec<_>>>()?;
-        Ok((Some(node.clone()), doorbells.into()))
+        group.members().iter().map(bell).collect::<Option<Vec<_>>>().map(Into::into)
     }
 
     /// Whether this process can read and write the memory of all others.
@@ -301,6 +352,9 @@ pub fn free(t: &mut Token, win: &mut abi::Win) -> Result<()> {
     let Some(window) = state.windows.remove(*win) else { return Ok(()) };
     state.errhandlers.release(window.errhandler);
     drop(state);
+    if window.far.is_some_and(|far| far.helped) {
+        engine::release_progress(t);
+    }
     free_inner(t, window.comm);
     *win = abi::WIN_NULL;
     Ok(())

@@ -22,6 +22,11 @@ pub(super) fn flags(hints: &Info) -> u64 {
     if hints.get("alloc_shared_noncontig") == Some("true") { NONCONTIGUOUS } else { 0 }
 }
 
+/// Whether the program may lock targets.
+pub(super) fn locks_are_used(hints: &Info) -> bool {
+    hints.get("no_locks") != Some("true")
+}
+
 /// Takes those of `hints` that are known and make sense.
 pub(super) fn take(into: &mut Info, hints: &Info) {
     for name in FLAGS {

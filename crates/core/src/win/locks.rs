@@ -5,7 +5,7 @@ use std::sync::atomic::{Ordering, fence as memory_fence};
 use abi::{Error, Result};
 use osc::{Acquire, Passive, Wish, release_all, release_exclusive, release_shared};
 
-use super::{Window, check_assert, ring};
+use super::{Window, check_assert, far, ring};
 use crate::domain::Token;
 use crate::wait::wait_actively;
 
@@ -52,6 +52,9 @@ pub fn lock(t: &mut Token, lock_type: i32, rank: i32, assert: i32, win: abi::Win
 
 /// Waits until this process has a lock.
 fn await_lock(t: &mut Token, win: abi::Win, wish: Wish) -> Result<()> {
+    if t.lock().windows.get(win)?.far.is_some() {
+        return far::lock(t, win, wish);
+    }
     let mut lock = {
         let mut state = t.lock();
         let mut lock = Acquire::new(wish, state.windows.held > 0);
@@ -76,6 +79,12 @@ pub fn unlock(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
     let target = window.check_rank(rank)?;
     let lock = window.epochs.unlock(target)?;
     memory_fence(Ordering::SeqCst);
+    if window.far.is_some() {
+        let wish = if lock.exclusive { Wish::Exclusive(target) } else { Wish::Shared(target) };
+        state.windows.held -= 1;
+        drop(state);
+        return unlock_far(t, win, Some(target), lock.checked.then_some(wish));
+    }
     if lock.checked {
         let (view, ring) = (window.control.view(), |rank| window.ring(rank));
         if lock.exclusive {
@@ -108,9 +117,23 @@ pub fn unlock_all(t: &mut Token, win: abi::Win) -> Result<()> {
     let window = state.windows.get_mut(win)?;
     let checked = window.epochs.unlock_all()?;
     memory_fence(Ordering::SeqCst);
+    if window.far.is_some() {
+        state.windows.held -= 1;
+        drop(state);
+        return unlock_far(t, win, None, checked.then_some(Wish::All));
+    }
     if checked {
         release_all(window.control.view(), |rank| window.ring(rank));
     }
     state.windows.held -= 1;
     Ok(())
+}
+
+/// Ends an epoch of a window whose processes do not share memory; a lock is given back even if operations have failed.
+fn unlock_far(t: &mut Token, win: abi::Win, target: Option<u32>, lock: Option<Wish>) -> Result<()> {
+    let flushed = far::flush(t, win, target);
+    if let Some(wish) = lock {
+        far::unlock(t, win, wish)?;
+    }
+    flushed
 }

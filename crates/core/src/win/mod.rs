@@ -13,10 +13,12 @@ mod access;
 mod combine;
 mod create;
 mod dynamic;
+mod far;
 mod hints;
 mod locks;
 mod movement;
 mod query;
+mod serve;
 mod sync;
 
 use std::collections::HashMap;
@@ -39,6 +41,7 @@ pub use locks::{lock, lock_all, unlock, unlock_all};
 pub use movement::{get, put, rget, rput};
 pub(crate) use query::predefined_attribute;
 pub use query::{get_group, get_info, get_name, set_info, set_name, shared_query};
+pub(crate) use serve::Serve;
 pub use sync::{
     complete, fence, flush, flush_all, flush_local, flush_local_all, post, start, sync, test, wait,
 };
@@ -62,6 +65,8 @@ pub(crate) struct Window {
     pub epochs: Epochs,
     pub exposure: Exposure,
     pub announced: Announced,
+    /// For a window whose processes do not share memory.
+    pub far: Option<far::Far>,
     /// Regions by rank, of a dynamic window.
     pub regions: Box<[Regions]>,
     pub errhandler: Handler,

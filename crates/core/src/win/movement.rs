@@ -4,6 +4,7 @@ use abi::{Address, Aint, Count, Datatype, Result};
 use osc::Direct;
 
 use super::access::{Aim, Reach, UNEQUAL};
+use super::far;
 use crate::domain::Token;
 use crate::memory::side;
 use crate::request::ACCESSED;
@@ -29,7 +30,7 @@ pub fn put(
     win: abi::Win,
 ) -> Result<()> {
     let aim = Aim { rank, disp, count, datatype, request: false };
-    copy(t, Way::Put, (origin, origin_count, origin_type), &aim, win)
+    copy(t, Way::Put, (origin, origin_count, origin_type), &aim, win).map(drop)
 }
 
 /// `MPI_Get`
@@ -45,7 +46,7 @@ pub fn get(
     win: abi::Win,
 ) -> Result<()> {
     let aim = Aim { rank, disp, count, datatype, request: false };
-    copy(t, Way::Get, (origin, origin_count, origin_type), &aim, win)
+    copy(t, Way::Get, (origin, origin_count, origin_type), &aim, win).map(drop)
 }
 
 /// `MPI_Rput`
@@ -81,34 +82,44 @@ pub fn rget(
     request: &mut abi::Request,
 ) -> Result<()> {
     let aim = Aim { rank, disp, count, datatype, request: true };
-    copy(t, Way::Get, (origin, origin_count, origin_type), &aim, win)?;
-    *request = ACCESSED;
+    *request = match copy(t, Way::Get, (origin, origin_count, origin_type), &aim, win)? {
+        None => ACCESSED,
+        Some(token) => far::fetching(t, win, token)?,
+    };
     Ok(())
 }
 
+/// Does what a put or get asks for; the token of what is still to come.
 fn copy(
     t: &mut Token,
     way: Way,
     (address, count, datatype): (Address, Count, Datatype),
     aim: &Aim,
     win: abi::Win,
-) -> Result<()> {
+) -> Result<Option<u64>> {
     let mut guard = t.lock();
     let State { types, windows, .. } = &mut *guard;
     let window = windows.get_mut(win)?;
-    let Some((rank, target)) = window.aim(types, aim)? else { return Ok(()) };
+    let Some((rank, target)) = window.aim(types, aim)? else { return Ok(None) };
     let origin = side(&types.items(address, count, datatype)?, address)?;
     if origin.len() != target.len() {
         return Err(UNEQUAL);
     }
     if origin.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     match (window.reach(rank)?, way) {
         (Reach::Here, Way::Put) => origin.copy_to(target),
         (Reach::Here, Way::Get) => target.copy_to(origin),
         (Reach::Direct(node, process), Way::Put) => Direct { node: &node, process }.put(origin, &target)?,
         (Reach::Direct(node, process), Way::Get) => Direct { node: &node, process }.get(origin, &target)?,
+        (Reach::Far, way) => {
+            drop(guard);
+            return match way {
+                Way::Put => far::put(t, win, rank, origin, &target).map(|()| None),
+                Way::Get => far::get(t, win, rank, origin, &target).map(Some),
+            };
+        }
     }
-    Ok(())
+    Ok(None)
 }

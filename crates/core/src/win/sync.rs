@@ -5,7 +5,7 @@ use std::sync::atomic::{Ordering, fence as memory_fence};
 use abi::{Error, Result};
 use osc::Exposure;
 
-use super::{Window, check_assert};
+use super::{Window, check_assert, far};
 use crate::domain::Token;
 use crate::group::Group;
 use crate::wait::{poll, wait_actively};
@@ -20,8 +20,17 @@ pub fn fence(t: &mut Token, assert: i32, win: abi::Win) -> Result<()> {
     meet(t, win)
 }
 
-/// Waits for all processes of a window.
+/// Waits for all processes of a window, and for the operations of this one.
 pub(super) fn meet(t: &mut Token, win: abi::Win) -> Result<()> {
+    let by_messages = {
+        let state = t.lock();
+        let window = state.windows.get(win)?;
+        window.far.is_some().then_some(window.comm)
+    };
+    if let Some(comm) = by_messages {
+        far::flush(t, win, None)?;
+        return crate::coll::barrier(t, crate::coll::Mode::Blocking, comm);
+    }
     let (control, goal) = {
         let state = t.lock();
         let window = state.windows.get(win)?;
@@ -62,6 +71,19 @@ pub fn post(t: &mut Token, group: abi::Group, assert: i32, win: abi::Win) -> Res
     let window = state.windows.get_mut(win)?;
     let ranks = window.ranks_of(&group)?;
     window.epochs.post()?;
+    if window.far.is_some() {
+        window.exposure.expect(&ranks);
+        let (control, me) = (window.control.clone(), window.rank);
+        drop(state);
+        for &rank in &ranks {
+            if rank == me {
+                Exposure::note_post(control.view(), me, me);
+            } else {
+                far::tell(t, win, rank, far::POST)?;
+            }
+        }
+        return Ok(());
+    }
     window.exposure.post(window.control.view(), window.rank, &ranks);
     ranks.iter().for_each(|&rank| window.ring(rank));
     Ok(())
@@ -107,6 +129,20 @@ pub fn complete(t: &mut Token, win: abi::Win) -> Result<()> {
     let window = state.windows.get_mut(win)?;
     let ranks = window.epochs.complete()?;
     memory_fence(Ordering::SeqCst);
+    if window.far.is_some() {
+        let (control, me) = (window.control.clone(), window.rank);
+        drop(state);
+        for &rank in &ranks {
+            let flushed = far::flush(t, win, Some(rank));
+            if rank == me {
+                Exposure::complete(control.view(), me);
+            } else {
+                far::tell(t, win, rank, far::COMPLETE)?;
+            }
+            flushed?;
+        }
+        return Ok(());
+    }
     for &rank in &ranks {
         Exposure::complete(window.control.view(), rank);
         window.ring(rank);
@@ -155,14 +191,20 @@ pub fn test(t: &mut Token, win: abi::Win, flag: &mut i32) -> Result<()> {
     Ok(())
 }
 
-/// `MPI_Win_flush`: operations are done when their call returns, so that only their order is left.
+/// `MPI_Win_flush`: where processes share memory, operations are done when their call returns, so that only their order is left.
 pub fn flush(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
     let state = t.lock();
     let window = state.windows.get(win)?;
-    if rank != abi::PROC_NULL {
-        window.epochs.passive(window.check_rank(rank)?)?;
+    if rank == abi::PROC_NULL {
+        return Ok(());
     }
+    let target = window.check_rank(rank)?;
+    window.epochs.passive(target)?;
     memory_fence(Ordering::SeqCst);
+    if window.far.is_some() {
+        drop(state);
+        return far::flush(t, win, Some(target));
+    }
     Ok(())
 }
 
@@ -170,7 +212,7 @@ pub fn flush(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
 pub fn flush_all(t: &mut Token, win: abi::Win) -> Result<()> {
     t.lock().windows.get(win)?.epochs.any_passive()?;
     memory_fence(Ordering::SeqCst);
-    Ok(())
+    far::flush(t, win, None)
 }
 
 /// `MPI_Win_flush_local`

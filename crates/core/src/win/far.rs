@@ -1,0 +1,425 @@
+//! Windows whose processes do not share memory: operations as active messages, done at the target by its process.
+//!
+//! ```text
+//!   origin                                     target
+//!   runs of the target | data of the origin ─► checks the runs, copies or combines          (serve.rs)
+//!   one operation less is under way         ◄─ an answer to each, with what was fetched
+//! ```
+//! A flush waits for the answers. The requests of one origin are handled in their order, so the order of accumulates is kept. All
+//! accumulates of such a window are done by its target, under the lock of its state: one atomicity domain.
+//!
+//! Rank 0 keeps the locks of all targets, in words of its own that the locks of one node use as well (`osc::Acquire`).
+
+use std::collections::HashMap;
+
+use abi::{Error, Result};
+use btl::{Class, Peer};
+use engine::{Head, Operation};
+use mem::PeerBytes;
+use osc::{Acquire, Announced, Element, Side, Wish, release_all, release_exclusive, release_shared};
+use pml::Done;
+
+use super::Window;
+use crate::domain::Token;
+use crate::request::EMPTY;
+use crate::state::State;
+use crate::wait::wait_actively;
+
+/// Kinds of requests, with the words behind the number of the window.
+pub(super) const PUT: u8 = 0;
+/// Token, position in the origin's data, runs.
+pub(super) const GET: u8 = 1;
+/// Token or 0, position, operation, datatype, runs.
+pub(super) const COMBINE: u8 = 2;
+/// Token, address, datatype.
+pub(super) const SWAP: u8 = 3;
+/// Token, sort of lock, target, whether the origin holds a lock.
+pub(super) const LOCK: u8 = 4;
+/// Sort of lock, target.
+pub(super) const UNLOCK: u8 = 5;
+/// The sender's rank.
+pub(super) const POST: u8 = 6;
+pub(super) const COMPLETE: u8 = 7;
+
+/// Kinds of answers.
+pub(super) const DONE: u8 = 16;
+/// Token, position; the payload is what was fetched.
+pub(super) const DATA: u8 = 17;
+/// Token.
+pub(super) const GRANTED: u8 = 18;
+pub(super) const FAILED: u8 = 19;
+
+/// The rank that keeps the locks of all targets.
+pub(super) const KEEPER: u32 = 0;
+
+/// Sorts of locks in messages.
+const SHARED: u64 = 0;
+const EXCLUSIVE: u64 = 1;
+const ALL: u64 = 2;
+
+/// Bytes of a run in a message: address and length.
+pub(super) const RUN: usize = 16;
+
+/// What a process keeps of a window by messages.
+#[derive(Default)]
+pub(crate) struct Far {
+    /// Requests without an answer, by rank.
+    pub pending: Vec<u32>,
+    /// Data that is to come, by token.
+    pub wanted: HashMap<u64, Wanted>,
+    last_token: u64,
+    /// Locks that were granted and not noticed yet.
+    pub granted: Vec<u64>,
+    /// Locks that wait to be granted; only the keeper has some.
+    queue: Vec<Waiting>,
+    /// An operation failed at its target since the last flush.
+    pub failed: bool,
+    /// The library's thread answers while the program computes.
+    pub helped: bool,
+}
+
+/// Where fetched data goes.
+pub(crate) struct Wanted {
+    pub side: Side,
+    /// Answers that are still to come.
+    pub answers: u64,
+}
+
+/// A lock that a process wants.
+struct Waiting {
+    rank: u32,
+    token: u64,
+    lock: Acquire,
+    announced: Announced,
+}
+
+impl Far {
+    pub fn new(ranks: usize) -> Far {
+        Far { pending: vec![0; ranks], ..Far::default() }
+    }
+
+    fn token(&mut self) -> u64 {
+        self.last_token += 1;
+        self.last_token
+    }
+
+    /// An answer to a request to `rank` has come.
+    pub fn answered(&mut self, rank: u32) {
+        let pending = &mut self.pending[rank as usize];
+        *pending = pending.saturating_sub(1);
+    }
+
+    /// One answer with data has come, or will not.
+    pub fn fetched(&mut self, token: u64) {
+        if let Some(wanted) = self.wanted.get_mut(&token) {
+            wanted.answers = wanted.answers.saturating_sub(1);
+            if wanted.answers == 0 {
+                self.wanted.remove(&token);
+            }
+        }
+    }
+}
+
+/// What is said of operations that fail at their target.
+const AT_TARGET: Error =
+    Error::new(abi::ERR_RMA_RANGE, "an operation reached memory that its target does not expose");
+
+impl Window {
+    fn peer(&self, rank: u32) -> Peer {
+        Peer(self.group.members()[rank as usize])
+    }
+
+    /// The rank of a peer that says which it is.
+    pub fn rank_of(&self, peer: Peer, said: u64) -> Option<u32> {
+        let rank = u32::try_from(said).ok()?;
+        (self.group.members().get(rank as usize) == Some(&peer.0)).then_some(rank)
+    }
+
+    /// Answers that are still to come from `rank`, or from all.
+    pub fn under_way(&self, rank: Option<u32>) -> bool {
+        self.far.as_ref().is_some_and(|far| match rank {
+            Some(rank) => far.pending[rank as usize] > 0,
+            None => far.pending.iter().any(|&pending| pending > 0),
+        })
+    }
+
+    /// Grants the locks that can be had now; who is to be told.
+    pub fn grant(&mut self) -> Vec<(u32, u64)> {
+        let Window { control, far: Some(far), .. } = self else { return Vec::new() };
+        let mut granted = Vec::new();
+        loop {
+            let before = granted.len();
+            far.queue.retain_mut(|wait| {
+                let Waiting { rank, token, lock, announced } = wait;
+                let taken = lock.poll(control.view(), *rank, announced, |_| {});
+                if taken {
+                    granted.push((*rank, *token));
+                }
+                !taken
+            });
+            // Who has got through a turnstile lets the next one go on.
+            if granted.len() == before {
+                return granted;
+            }
+        }
+    }
+
+    /// Queues a lock for `rank`, at the keeper.
+    pub fn enqueue(&mut self, rank: u32, token: u64, wish: Wish, holds: bool) {
+        if let Some(far) = &mut self.far {
+            let (lock, announced) = (Acquire::new(wish, holds), Announced::default());
+            far.queue.push(Waiting { rank, token, lock, announced });
+        }
+    }
+
+    /// Gives a lock back, at the keeper.
+    pub fn release(&self, wish: Wish) {
+        let view = self.control.view();
+        match wish {
+            Wish::Shared(rank) => release_shared(view, rank, |_| {}),
+            Wish::Exclusive(rank) => release_exclusive(view, rank, |_| {}),
+            Wish::All => release_all(view, |_| {}),
+        }
+    }
+}
+
+/// A lock in the words of a message.
+fn words_of(wish: Wish) -> [u64; 2] {
+    match wish {
+        Wish::Shared(rank) => [SHARED, rank.into()],
+        Wish::Exclusive(rank) => [EXCLUSIVE, rank.into()],
+        Wish::All => [ALL, 0],
+    }
+}
+
+/// The lock in the words of a message, for a window of so many ranks.
+pub(super) fn wish_of(sort: u64, rank: u64, ranks: usize) -> Option<Wish> {
+    let rank = u32::try_from(rank).ok().filter(|&rank| (rank as usize) < ranks)?;
+    match sort {
+        SHARED => Some(Wish::Shared(rank)),
+        EXCLUSIVE => Some(Wish::Exclusive(rank)),
+        ALL => Some(Wish::All),
+        _ => None,
+    }
+}
+
+/// Sends a request about a window to a rank, waiting for room.
+fn request(t: &mut Token, win: abi::Win, rank: u32, kind: u8, words: &[u64], payload: &[u8]) -> Result<()> {
+    wait_actively(t, |state| {
+        let window = match state.windows.get_mut(win) {
+            Ok(window) => window,
+            Err(error) => return Some(Err(error)),
+        };
+        let peer = window.peer(rank);
+        let head = Head { class: Class::Osc, kind, words };
+        match state.p2p.request(peer, head, &mut PeerBytes::of(payload)) {
+            Ok(()) => {
+                if let Some(far) = &mut window.far {
+                    far.pending[rank as usize] += 1;
+                }
+                Some(Ok(()))
+            }
+            Err(engine::Refused::Busy) => None,
+            Err(engine::Refused::Lost) => Some(Err(LOST)),
+        }
+    })
+}
+
+const LOST: Error = Error::new(abi::ERR_PROC_ABORTED, "the target of the operation is lost");
+
+/// The number of a window in messages.
+fn number(win: abi::Win) -> u64 {
+    crate::handle::key(crate::handle::Kind::Win, win.0).map_or(0, u64::from)
+}
+
+/// Bytes of data in one message to `rank`, a multiple of `unit`.
+fn piece(t: &mut Token, win: abi::Win, rank: u32, target: &Side, unit: usize) -> Result<u64> {
+    let state = t.lock();
+    let most = state.p2p.most(state.windows.get(win)?.peer(rank));
+    // Each byte may be a run of its own where there are several.
+    let room = if let Side::Run(_) = target { most.saturating_sub(RUN) } else { most / (2 * RUN) };
+    Ok((room / unit * unit).max(unit) as u64)
+}
+
+/// The runs of `len` bytes of the target from byte `position` on, as a message has them; their number.
+fn table(target: &Side, position: u64, len: usize, payload: &mut Vec<u8>) -> u64 {
+    let mut count = 0;
+    target.runs_within(position, len, |run| {
+        payload.extend((run.address() as u64).to_ne_bytes());
+        payload.extend((run.len() as u64).to_ne_bytes());
+        count += 1;
+    });
+    count
+}
+
+/// Writes all of `origin` to `target`, of another rank. The origin's data is free when this returns.
+pub(super) fn put(t: &mut Token, win: abi::Win, rank: u32, mut origin: Side, target: &Side) -> Result<()> {
+    let step = piece(t, win, rank, target, 1)?;
+    let mut payload = Vec::new();
+    for position in (0..target.len()).step_by(step as usize) {
+        let len = (target.len() - position).min(step) as usize;
+        payload.clear();
+        let runs = table(target, position, len, &mut payload);
+        let begin = payload.len();
+        payload.resize(begin + len, 0);
+        origin.read(position, &mut payload[begin..]);
+        request(t, win, rank, PUT, &[number(win), runs], &payload)?;
+    }
+    Ok(())
+}
+
+/// Has all of `target`, of another rank, written to `origin`; the token under which that is wanted.
+pub(super) fn get(t: &mut Token, win: abi::Win, rank: u32, origin: Side, target: &Side) -> Result<u64> {
+    let step = piece(t, win, rank, target, 1)?;
+    let token = want(t, win, origin, target.len().div_ceil(step))?;
+    let mut payload = Vec::new();
+    for position in (0..target.len()).step_by(step as usize) {
+        let len = (target.len() - position).min(step) as usize;
+        payload.clear();
+        let runs = table(target, position, len, &mut payload);
+        request(t, win, rank, GET, &[number(win), token, position, runs], &payload)?;
+    }
+    Ok(token)
+}
+
+/// Data is to come for `side`, in so many answers.
+fn want(t: &mut Token, win: abi::Win, side: Side, answers: u64) -> Result<u64> {
+    let mut state = t.lock();
+    let Some(far) = &mut state.windows.get_mut(win)?.far else { return Ok(0) };
+    let token = far.token();
+    far.wanted.insert(token, Wanted { side, answers });
+    Ok(token)
+}
+
+/// Has `target`, of another rank, combined with `origin`, and what it was written to `result`; the token of that.
+pub(super) fn combine(
+    t: &mut Token,
+    win: abi::Win,
+    rank: u32,
+    (element, op): (&Element, abi::Op),
+    mut origin: Option<Side>,
+    result: Option<Side>,
+    target: &Side,
+) -> Result<u64> {
+    let step = piece(t, win, rank, target, element.size)?;
+    let token = match result {
+        Some(result) => want(t, win, result, target.len().div_ceil(step))?,
+        None => 0,
+    };
+    let mut payload = Vec::new();
+    for position in (0..target.len()).step_by(step as usize) {
+        let len = (target.len() - position).min(step) as usize;
+        payload.clear();
+        let runs = table(target, position, len, &mut payload);
+        if let Some(origin) = &mut origin {
+            let begin = payload.len();
+            payload.resize(begin + len, 0);
+            origin.read(position, &mut payload[begin..]);
+        }
+        let words = [number(win), token, position, op.0 as u64, element.handle.0 as u64, runs];
+        request(t, win, rank, COMBINE, &words, &payload)?;
+    }
+    Ok(token)
+}
+
+/// Has the element at `address` of another rank compared and swapped, and what it was written to `result`.
+pub(super) fn compare_and_swap(
+    t: &mut Token,
+    win: abi::Win,
+    rank: u32,
+    element: &Element,
+    address: u64,
+    operands: &[u8],
+    result: Side,
+) -> Result<()> {
+    let token = want(t, win, result, 1)?;
+    let words = [number(win), token, address, element.handle.0 as u64];
+    request(t, win, rank, SWAP, &words, operands)
+}
+
+/// Waits until the operations on a rank, or on all, are done there.
+///
+/// # Errors
+/// `MPI_ERR_RMA_RANGE` if one has failed.
+pub(super) fn flush(t: &mut Token, win: abi::Win, rank: Option<u32>) -> Result<()> {
+    if t.lock().windows.get(win)?.far.is_none() {
+        return Ok(());
+    }
+    wait_actively(t, |state| match state.windows.get(win) {
+        Err(error) => Some(Err(error)),
+        Ok(window) => (!window.under_way(rank)).then_some(Ok(())),
+    })?;
+    let mut state = t.lock();
+    let failed = state.windows.get_mut(win)?.far.as_mut().is_some_and(|far| std::mem::take(&mut far.failed));
+    if failed { Err(AT_TARGET) } else { Ok(()) }
+}
+
+/// Waits until the keeper has granted a lock.
+pub(super) fn lock(t: &mut Token, win: abi::Win, wish: Wish) -> Result<()> {
+    let (token, rank, holds) = {
+        let mut state = t.lock();
+        let holds = state.windows.held > 0;
+        let window = state.windows.get_mut(win)?;
+        let rank = window.rank;
+        let Some(far) = &mut window.far else { return Ok(()) };
+        (far.token(), rank, holds)
+    };
+    if rank == KEEPER {
+        let mut state = t.lock();
+        state.windows.get_mut(win)?.enqueue(rank, token, wish, holds);
+        super::serve::grant(&mut state, number(win));
+    } else {
+        let [sort, target] = words_of(wish);
+        request(t, win, KEEPER, LOCK, &[number(win), token, sort, target, holds.into(), rank.into()], &[])?;
+    }
+    wait_actively(t, |state| match state.windows.get_mut(win) {
+        Err(error) => Some(Err(error)),
+        Ok(window) => {
+            let granted = &mut window.far.as_mut()?.granted;
+            let at = granted.iter().position(|&granted| granted == token)?;
+            granted.swap_remove(at);
+            Some(Ok(()))
+        }
+    })
+}
+
+/// Gives a lock back to the keeper.
+pub(super) fn unlock(t: &mut Token, win: abi::Win, wish: Wish) -> Result<()> {
+    if t.lock().windows.get(win)?.rank == KEEPER {
+        let mut state = t.lock();
+        state.windows.get(win)?.release(wish);
+        super::serve::grant(&mut state, number(win));
+        return Ok(());
+    }
+    let [sort, target] = words_of(wish);
+    request(t, win, KEEPER, UNLOCK, &[number(win), sort, target], &[])
+}
+
+/// Tells a rank that this process has posted for it, or has completed its access to it.
+pub(super) fn tell(t: &mut Token, win: abi::Win, rank: u32, kind: u8) -> Result<()> {
+    let me = t.lock().windows.get(win)?.rank;
+    request(t, win, rank, kind, &[number(win), me.into()], &[])
+}
+
+/// The request of an operation that fetches: complete when all data is there.
+pub(super) struct Fetching {
+    pub win: abi::Win,
+    pub token: u64,
+}
+
+impl Operation<State> for Fetching {
+    fn is_over(&mut self, state: &mut State) -> bool {
+        let far = state.windows.get(self.win).ok().and_then(|window| window.far.as_ref());
+        far.is_none_or(|far| !far.wanted.contains_key(&self.token))
+    }
+
+    fn outcome(&self) -> Done {
+        EMPTY
+    }
+}
+
+/// The request of an operation that fetches under `token`.
+pub(super) fn fetching(t: &mut Token, win: abi::Win, token: u64) -> Result<abi::Request> {
+    let key = t.lock().requests.add(Fetching { win, token })?;
+    Ok(crate::handle::RequestKey::Operation(key).handle())
+}

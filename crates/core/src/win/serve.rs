@@ -1,0 +1,234 @@
+//! The target of operations by messages: what a process does for others with its windows, whatever it is doing itself.
+//!
+//! Peers are not trusted: a message names memory, which is looked up among what the window exposes before it is touched. What makes no
+//! sense is answered with a failure, so that nobody waits for it.
+
+use btl::{Class, Peer};
+use engine::{Head, Message, Taker};
+use mem::{PeerBytes, UserMem};
+use osc::Element;
+use shm::sync::Ordering;
+
+use super::far::{
+    COMBINE, COMPLETE, DATA, DONE, FAILED, GET, GRANTED, LOCK, POST, PUT, RUN, SWAP, UNLOCK, wish_of,
+};
+use super::{Window, Windows};
+use crate::memory::{exposed_run, read_at};
+use crate::state::State;
+
+/// Who takes the frames of windows.
+pub(crate) struct Serve;
+
+impl Taker<State> for Serve {
+    const CLASS: Class = Class::Osc;
+
+    fn on_message(state: &mut State, message: &Message<'_>) {
+        let Some((&number, words)) = message.words().split_first() else { return };
+        if message.is_answer {
+            take_answer(&mut state.windows, message, number, words);
+        } else if !serve(state, message, number, words) {
+            let token = words.first().copied().unwrap_or(0);
+            answer(state, message.from, FAILED, &[number, token], &[]);
+        }
+    }
+
+    fn on_lost(state: &mut State, peer: Peer) {
+        state.windows.forget(peer);
+    }
+}
+
+fn answer(state: &mut State, to: Peer, kind: u8, words: &[u64], payload: &[u8]) {
+    state.p2p.answer(to, Head { class: Class::Osc, kind, words }, &mut PeerBytes::of(payload));
+}
+
+/// Does what a request asks for; `false`: it makes no sense.
+fn serve(state: &mut State, message: &Message<'_>, number: u64, words: &[u64]) -> bool {
+    let from = message.from;
+    let Some(window) = state.windows.numbered(number).filter(|window| window.far.is_some()) else {
+        return false;
+    };
+    match (message.kind, words) {
+        (PUT, &[runs]) => {
+            let Some((runs, data)) = window.named(message.payload, runs) else { return false };
+            scatter(&runs, &data.to_vec());
+        }
+        (GET, &[token, position, runs]) => {
+            let Some((runs, _)) = window.named(message.payload, runs) else { return false };
+            answer(state, from, DATA, &[number, token, position], &gather(&runs));
+            return true;
+        }
+        (COMBINE, &[token, position, op, datatype, runs]) => {
+            let Some((runs, data)) = window.named(message.payload, runs) else { return false };
+            let Some(before) = combine(&runs, &data.to_vec(), op, datatype) else { return false };
+            if token != 0 {
+                answer(state, from, DATA, &[number, token, position], &before);
+                return true;
+            }
+        }
+        (SWAP, &[token, address, datatype]) => {
+            let Some(before) = swap(window, address, datatype, &message.payload.to_vec()) else {
+                return false;
+            };
+            answer(state, from, DATA, &[number, token, 0], &before);
+            return true;
+        }
+        (LOCK, &[token, sort, target, holds, rank]) => {
+            let wish = wish_of(sort, target, window.ranks());
+            let Some((wish, rank)) = wish.zip(window.rank_of(from, rank)) else { return false };
+            window.enqueue(rank, token, wish, holds != 0);
+            grant(state, number);
+            return true;
+        }
+        (UNLOCK, &[sort, target]) => {
+            let Some(wish) = wish_of(sort, target, window.ranks()) else { return false };
+            window.release(wish);
+            grant(state, number);
+        }
+        (POST | COMPLETE, &[rank]) => {
+            let Some(rank) = window.rank_of(from, rank) else { return false };
+            let (view, me) = (window.control.view(), window.rank);
+            if message.kind == POST {
+                osc::Exposure::note_post(view, me, rank);
+            } else {
+                osc::Exposure::complete(view, me);
+            }
+            std::sync::atomic::fence(Ordering::SeqCst);
+        }
+        _ => return false,
+    }
+    answer(state, from, DONE, &[number], &[]);
+    true
+}
+
+/// Grants the locks of a window that can be had now, and tells those that have got one.
+pub(super) fn grant(state: &mut State, number: u64) {
+    let Some(window) = state.windows.numbered(number) else { return };
+    let me = window.rank;
+    for (rank, token) in window.grant() {
+        let Some(window) = state.windows.numbered(number) else { return };
+        if rank == me {
+            if let Some(far) = &mut window.far {
+                far.granted.push(token);
+            }
+            state.threads.changed();
+        } else {
+            let peer = Peer(window.group.members()[rank as usize]);
+            answer(state, peer, GRANTED, &[number, token], &[]);
+        }
+    }
+}
+
+/// An answer to a request of this process.
+fn take_answer(windows: &mut Windows, message: &Message<'_>, number: u64, words: &[u64]) {
+    let Some(window) = windows.numbered(number) else { return };
+    let rank = window.group.members().iter().position(|&peer| peer == message.from.0);
+    let (Some(rank), Some(far)) = (rank, &mut window.far) else { return };
+    far.answered(rank as u32);
+    match (message.kind, words) {
+        (DATA, &[token, position]) => {
+            if let Some(wanted) = far.wanted.get_mut(&token) {
+                wanted.side.write(position, &message.payload.to_vec());
+            }
+            far.fetched(token);
+        }
+        (GRANTED, &[token]) => far.granted.push(token),
+        (FAILED, &[token]) => {
+            far.failed = true;
+            far.fetched(token);
+        }
+        _ => {}
+    }
+}
+
+impl Windows {
+    /// The window of a number in a message.
+    fn numbered(&mut self, number: u64) -> Option<&mut Window> {
+        self.table.get_mut(&u32::try_from(number).ok()?).map(Box::as_mut)
+    }
+
+    /// Nothing more comes from `peer`: nobody waits for its answers.
+    fn forget(&mut self, peer: Peer) {
+        for window in self.table.values_mut() {
+            let rank = window.group.members().iter().position(|&member| member == peer.0);
+            if let (Some(rank), Some(far)) = (rank, &mut window.far) {
+                far.failed |= std::mem::take(&mut far.pending[rank]) > 0;
+            }
+        }
+    }
+}
+
+impl Window {
+    /// The runs that a payload begins with, all of them exposed by this window, and the data behind them.
+    fn named<'a>(&self, payload: PeerBytes<'a>, runs: u64) -> Option<(Vec<UserMem>, PeerBytes<'a>)> {
+        let runs = usize::try_from(runs).ok().filter(|&runs| runs <= payload.len() / RUN)?;
+        let named: Option<Vec<UserMem>> =
+            (0..runs).map(|run| self.exposed(payload.word(2 * run), payload.word(2 * run + 1))).collect();
+        Some((named?, payload.part(runs * RUN, payload.len())))
+    }
+
+    /// Memory of this process, if the window exposes it.
+    fn exposed(&self, address: u64, len: u64) -> Option<UserMem> {
+        let own = self.targets[self.rank as usize];
+        let inside = match self.regions.get(self.rank as usize) {
+            Some(regions) => regions.cover(address, len),
+            None => {
+                let start = address.checked_sub(own.base as u64);
+                start.and_then(|start| start.checked_add(len)).is_some_and(|end| end <= own.size)
+            }
+        };
+        inside.then(|| exposed_run(address as usize, len as usize))
+    }
+}
+
+fn gather(runs: &[UserMem]) -> Vec<u8> {
+    let mut all = Vec::with_capacity(runs.iter().map(|run| run.len()).sum());
+    runs.iter().for_each(|&run| all.extend(read_at(run)));
+    all
+}
+
+fn scatter(runs: &[UserMem], data: &[u8]) {
+    let mut at = 0;
+    for run in runs {
+        let end = (at + run.len()).min(data.len());
+        run.write(PeerBytes::of(&data[at..end]));
+        at = end;
+    }
+}
+
+/// Combines the elements of `runs` with those of `data`; what they were.
+fn combine(runs: &[UserMem], data: &[u8], op: u64, datatype: u64) -> Option<Vec<u8>> {
+    let element = element(datatype)?;
+    let before = gather(runs);
+    let op = abi::Op(op as usize);
+    let whole = before.len().is_multiple_of(element.size);
+    if !whole || op != abi::NO_OP && data.len() != before.len() {
+        return None;
+    }
+    if op != abi::NO_OP {
+        let mut present = before.clone();
+        osc::combine(&element, op, &mut present, data).ok()?;
+        scatter(runs, &present);
+    }
+    Some(before)
+}
+
+/// Compares and swaps one element; what it was. `operands`: what to store, and what to compare with.
+fn swap(window: &Window, address: u64, datatype: u64, operands: &[u8]) -> Option<Vec<u8>> {
+    let element = element(datatype)?;
+    let place = window.exposed(address, element.size as u64)?;
+    if operands.len() != 2 * element.size {
+        return None;
+    }
+    let before = read_at(place);
+    let mut present = before.clone();
+    let (origin, compare) = operands.split_at(element.size);
+    if osc::compare(&mut present, origin, compare) {
+        place.write(PeerBytes::of(&present));
+    }
+    Some(before)
+}
+
+fn element(datatype: u64) -> Option<Element> {
+    let datatype = datatype::Datatype::predefined(abi::Datatype(datatype as usize))?;
+    Element::of(datatype).ok()
+}
