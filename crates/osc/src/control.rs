@@ -248,8 +248,12 @@ mod tests {
                 view.turnstile(rank).0.fetch_add(1, Ordering::SeqCst);
                 view.accumulate_lock(rank).fetch_add(1, Ordering::SeqCst);
                 view.completed(rank).fetch_add(1, Ordering::SeqCst);
-                view.regions(rank).iter().for_each(|word| drop(word.fetch_add(1, Ordering::SeqCst)));
-                (0..all).for_each(|target| drop(view.posts(rank, target).fetch_add(1, Ordering::SeqCst)));
+                for word in view.regions(rank) {
+                    word.fetch_add(1, Ordering::SeqCst);
+                }
+                for target in 0..all {
+                    view.posts(rank, target).fetch_add(1, Ordering::SeqCst);
+                }
                 view.waiters(rank).announce(all - 1);
             }
             let bit = 1 << ((all - 1) % 64);
