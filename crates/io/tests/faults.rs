@@ -164,8 +164,8 @@ fn what_is_moved_is_what_a_plain_copy_moves() {
             }
             Direction::Read => {
                 there = places.iter().take_while(|&&place| place < length).count() as u64;
-                for k in 0..there as usize {
-                    expected.1[k] = expected.0[places[k]];
+                for (byte, &place) in expected.1.iter_mut().zip(&places[..there as usize]) {
+                    *byte = expected.0[place];
                 }
             }
         }
