@@ -33,6 +33,42 @@ fn bounds_hold_where_messages_overtake_each_other() {
     }
 }
 
+/// A requester that takes one frame where it sends many requests: the answers kept for it are bounded by the window.
+#[test]
+fn answers_that_wait_for_room_hold_requests_back() {
+    const SLOTS: usize = 4;
+    let net = Net::new(Options { slots: SLOTS, ..Options::new(2) });
+    let (mut one, mut other) = (net.port(0), net.port(1));
+    let (mut requester, mut server) = (Active::new(), Active::new());
+    let (mut handled, mut answered) = (0, 0);
+    for _ in 0..500 {
+        for _ in 0..3 * SLOTS {
+            let head = Head { class: Class::Test, kind: 1, words: &[] };
+            // Refused or not: what is sent is what may be sent.
+            let _ = requester.request(&mut one, Peer(1), head, &mut PeerBytes::of(&[]));
+            while let Some(arrival) = other.next_arrival() {
+                if let Brought::Message(message) = server.accept(Class::Test, &arrival) {
+                    handled += 1;
+                    let head = Head { class: Class::Test, kind: 2, words: &[handled] };
+                    server.answer(&mut other, message.from, head, &mut PeerBytes::of(&[1; 100]));
+                    assert!(server.handled(Class::Test, message.from, false).is_none());
+                }
+                other.release(arrival);
+            }
+            server.advance(&mut other);
+        }
+        if let Some(arrival) = one.next_arrival() {
+            answered += u64::from(matches!(requester.accept(Class::Test, &arrival), Brought::Message(_)));
+            one.release(arrival);
+        }
+        assert!(
+            handled - answered <= u64::from(WINDOW) + SLOTS as u64,
+            "{handled} handled, {answered} answered"
+        );
+    }
+    assert!(answered > 400);
+}
+
 /// Rubbish, and frames that are right but for one field, do no harm: no panic, no more than a window is handed over or kept
 /// without being treated, honest requests of others arrive in between.
 #[test]
