@@ -43,6 +43,23 @@ impl Element {
         datatype.signature().homogeneous().map(Element::basic).ok_or(MIXED)
     }
 
+    /// The elements of a named basic type; `None` for all else.
+    #[inline]
+    pub fn of_basic(handle: abi::Datatype) -> Option<Element> {
+        Basic::from_handle(handle).map(Element::basic)
+    }
+
+    /// Whether `MPI_Compare_and_swap` takes the type: integers of any language, logicals and bytes.
+    pub fn is_integer(&self) -> bool {
+        let kind = self.kind;
+        let is_one = matches!(
+            kind,
+            Some(Kind::Signed | Kind::Unsigned | Kind::Logical | Kind::Bytes | Kind::Character)
+        );
+        is_one && self.handle != abi::PACKED
+    }
+
+    #[inline]
     fn basic(basic: Basic) -> Element {
         Element { handle: basic.handle(), size: basic.size() as usize, dense: true, kind: Some(basic.kind()) }
     }
@@ -69,16 +86,20 @@ impl Element {
     pub(crate) fn action(&self, op: Op) -> Result<Action> {
         let is_integer =
             matches!(self.kind, Some(Kind::Signed | Kind::Unsigned | Kind::Bytes | Kind::Character));
-        let kernel = self.kernel(op)?;
-        Ok(match op {
+        let simple = match op {
             abi::NO_OP => Action::Load,
             abi::REPLACE => Action::Swap,
             abi::SUM if is_integer => Action::Add,
             abi::BAND if is_integer => Action::And,
             abi::BOR if is_integer => Action::Or,
             abi::BXOR if is_integer => Action::Xor,
-            _ => Action::Exchange(kernel),
-        })
+            _ => return self.kernel(op).map(Action::Exchange),
+        };
+        if !op::allowed_in_accumulate(op, self.handle) {
+            // The kernel says what is wrong.
+            self.kernel(op)?;
+        }
+        Ok(simple)
     }
 }
 

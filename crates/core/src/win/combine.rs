@@ -401,12 +401,9 @@ const NOT_COMPARABLE: Error =
 /// # Errors
 /// `MPI_ERR_TYPE`
 fn comparable(datatype: &datatype::Datatype) -> Result<Element> {
-    use datatype::Kind;
-    let kind = datatype.basic().map(datatype::Basic::kind).ok_or(NOT_COMPARABLE)?;
-    match kind {
-        Kind::Signed | Kind::Unsigned | Kind::Logical | Kind::Bytes | Kind::Character => {
-            Element::of(datatype)
-        }
-        _ => Err(NOT_COMPARABLE),
+    if datatype.basic().is_none() {
+        return Err(NOT_COMPARABLE);
     }
+    let element = Element::of(datatype)?;
+    if element.is_integer() { Ok(element) } else { Err(NOT_COMPARABLE) }
 }

@@ -1,10 +1,9 @@
 //! Passive target synchronisation (MPI-5.0 section 12.5.3).
 
-use std::sync::atomic::{Ordering, fence as memory_fence};
-
 use abi::{Error, Result};
 use osc::{Acquire, Passive, Wish, release_all, release_exclusive, release_shared};
 
+use super::fast::order;
 use super::{Window, check_assert, far, ring};
 use crate::domain::Token;
 use crate::wait::wait_actively;
@@ -78,7 +77,7 @@ pub fn unlock(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
     }
     let target = window.check_rank(rank)?;
     let lock = window.epochs.unlock(target)?;
-    memory_fence(Ordering::SeqCst);
+    order();
     if window.far.is_some() {
         let wish = if lock.exclusive { Wish::Exclusive(target) } else { Wish::Shared(target) };
         state.windows.held -= 1;
@@ -116,7 +115,7 @@ pub fn unlock_all(t: &mut Token, win: abi::Win) -> Result<()> {
     let mut state = t.lock();
     let window = state.windows.get_mut(win)?;
     let checked = window.epochs.unlock_all()?;
-    memory_fence(Ordering::SeqCst);
+    order();
     if window.far.is_some() {
         state.windows.held -= 1;
         drop(state);

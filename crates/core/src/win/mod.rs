@@ -14,6 +14,7 @@ mod combine;
 mod create;
 mod dynamic;
 mod far;
+mod fast;
 mod hints;
 mod locks;
 mod movement;
@@ -37,6 +38,10 @@ use crate::handle::{self, Kind};
 pub use combine::{accumulate, compare_and_swap, fetch_and_op, get_accumulate, raccumulate, rget_accumulate};
 pub use create::{allocate, allocate_shared, create, create_dynamic, free};
 pub use dynamic::{attach, detach};
+pub use fast::{
+    accumulate_at_once, compare_and_swap_at_once, fetch_and_op_at_once, flush_at_once,
+    get_accumulate_at_once, get_at_once, put_at_once,
+};
 pub use locks::{lock, lock_all, unlock, unlock_all};
 pub use movement::{get, put, rget, rput};
 pub(crate) use query::predefined_attribute;
@@ -122,8 +127,11 @@ pub(crate) fn ring(doorbells: &[Option<&'static Doorbell>], rank: u32) {
 }
 
 /// All windows, by the number in their handle, which all processes of a window agree on.
-#[derive(Default)]
 pub(crate) struct Windows {
+    /// The one that was used last, and its handle.
+    recent: Option<Box<Window>>,
+    recent_handle: abi::Win,
+    /// The others.
     table: HashMap<u32, Box<Window>>,
     /// Locks of any window that this process holds.
     pub held: usize,
@@ -131,11 +139,20 @@ pub(crate) struct Windows {
 
 const BAD: Error = Error::new(abi::ERR_WIN, "the handle names no window (never created, or freed)");
 
+impl Default for Windows {
+    fn default() -> Windows {
+        Windows { recent: None, recent_handle: abi::WIN_NULL, table: HashMap::new(), held: 0 }
+    }
+}
+
 impl Windows {
     /// # Errors
     /// `MPI_ERR_WIN`
     #[inline]
     pub fn get(&self, win: abi::Win) -> Result<&Window> {
+        if let (Some(window), true) = (&self.recent, self.recent_handle == win) {
+            return Ok(window);
+        }
         let window = handle::key(Kind::Win, win.0).and_then(|key| self.table.get(&key));
         window.map(Box::as_ref).ok_or(BAD)
     }
@@ -144,8 +161,22 @@ impl Windows {
     /// As [`Windows::get`].
     #[inline]
     pub fn get_mut(&mut self, win: abi::Win) -> Result<&mut Window> {
-        let window = handle::key(Kind::Win, win.0).and_then(|key| self.table.get_mut(&key));
-        window.map(Box::as_mut).ok_or(BAD)
+        if self.recent_handle != win || self.recent.is_none() {
+            self.promote(win)?;
+        }
+        self.recent.as_deref_mut().ok_or(BAD)
+    }
+
+    /// Makes a window the one that was used last.
+    #[cold]
+    fn promote(&mut self, win: abi::Win) -> Result<()> {
+        let key = handle::key(Kind::Win, win.0).ok_or(BAD)?;
+        let window = self.table.remove(&key).ok_or(BAD)?;
+        let before = std::mem::replace(&mut self.recent_handle, win);
+        if let (Some(old), Some(key)) = (self.recent.replace(window), handle::key(Kind::Win, before.0)) {
+            self.table.insert(key, old);
+        }
+        Ok(())
     }
 
     fn add(&mut self, key: u32, window: Window) {
@@ -153,7 +184,23 @@ impl Windows {
     }
 
     fn remove(&mut self, win: abi::Win) -> Option<Box<Window>> {
+        if self.recent_handle == win {
+            return self.recent.take();
+        }
         self.table.remove(&handle::key(Kind::Win, win.0)?)
+    }
+
+    /// The window of a number in a message.
+    fn numbered(&mut self, number: u64) -> Option<&mut Window> {
+        let key = u32::try_from(number).ok()?;
+        if handle::key(Kind::Win, self.recent_handle.0) == Some(key) && self.recent.is_some() {
+            return self.recent.as_deref_mut();
+        }
+        self.table.get_mut(&key).map(Box::as_mut)
+    }
+
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut Window> {
+        self.recent.iter_mut().chain(self.table.values_mut()).map(Box::as_mut)
     }
 }
 

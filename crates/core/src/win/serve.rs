@@ -141,14 +141,9 @@ fn take_answer(windows: &mut Windows, message: &Message<'_>, number: u64, words:
 }
 
 impl Windows {
-    /// The window of a number in a message.
-    fn numbered(&mut self, number: u64) -> Option<&mut Window> {
-        self.table.get_mut(&u32::try_from(number).ok()?).map(Box::as_mut)
-    }
-
     /// Nothing more comes from `peer`: nobody waits for its answers.
     fn forget(&mut self, peer: Peer) {
-        for window in self.table.values_mut() {
+        for window in self.iter_mut() {
             let rank = window.group.members().iter().position(|&member| member == peer.0);
             if let (Some(rank), Some(far)) = (rank, &mut window.far) {
                 far.failed |= std::mem::take(&mut far.pending[rank]) > 0;

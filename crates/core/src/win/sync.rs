@@ -1,10 +1,9 @@
 //! Fences, general active target synchronisation and flushes (MPI-5.0 sections 12.5.1, 12.5.2 and 12.5.4).
 
-use std::sync::atomic::{Ordering, fence as memory_fence};
-
 use abi::{Error, Result};
 use osc::Exposure;
 
+use super::fast::order;
 use super::{Window, check_assert, far};
 use crate::domain::Token;
 use crate::group::Group;
@@ -128,7 +127,7 @@ pub fn complete(t: &mut Token, win: abi::Win) -> Result<()> {
     let mut state = t.lock();
     let window = state.windows.get_mut(win)?;
     let ranks = window.epochs.complete()?;
-    memory_fence(Ordering::SeqCst);
+    order();
     if window.far.is_some() {
         let (control, me) = (window.control.clone(), window.rank);
         drop(state);
@@ -200,7 +199,7 @@ pub fn flush(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
     }
     let target = window.check_rank(rank)?;
     window.epochs.passive(target)?;
-    memory_fence(Ordering::SeqCst);
+    order();
     if window.far.is_some() {
         drop(state);
         return far::flush(t, win, Some(target));
@@ -211,7 +210,7 @@ pub fn flush(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
 /// `MPI_Win_flush_all`
 pub fn flush_all(t: &mut Token, win: abi::Win) -> Result<()> {
     t.lock().windows.get(win)?.epochs.any_passive()?;
-    memory_fence(Ordering::SeqCst);
+    order();
     far::flush(t, win, None)
 }
 
@@ -228,6 +227,6 @@ pub fn flush_local_all(t: &mut Token, win: abi::Win) -> Result<()> {
 /// `MPI_Win_sync`: loads and stores before it come before those after it.
 pub fn sync(t: &mut Token, win: abi::Win) -> Result<()> {
     t.lock().windows.get(win)?;
-    memory_fence(Ordering::SeqCst);
+    order();
     Ok(())
 }

@@ -1,0 +1,245 @@
+//! The fast paths: right arguments, predefined types, memory that this process maps, an open epoch, the window that was used last.
+//! [`Attempt::NOTHING`]: the ordinary function finds out why, and does it or tells what is wrong.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use abi::{Address, Aint, Count, Datatype, Op};
+use mem::UserMem;
+use osc::Element;
+
+use super::{Window, Windows};
+use crate::datatype::simple;
+use crate::domain::{Attempt, enter_plain};
+use crate::memory::{combine_at, compare_at};
+use crate::state::State;
+
+impl Windows {
+    /// The window, if it is the one that was used last.
+    #[inline(always)]
+    fn last_used(&mut self, win: abi::Win) -> Option<&mut Window> {
+        if self.recent_handle == win { self.recent.as_deref_mut() } else { None }
+    }
+}
+
+impl Window {
+    /// The `len` bytes that an operation means, if this process maps them and may access them now.
+    #[inline(always)]
+    fn place(&mut self, rank: i32, disp: Aint, len: usize) -> Option<UserMem> {
+        // A negative rank is a huge one.
+        let target = *self.targets.get(rank as usize).filter(|_| self.mapped)?;
+        // A negative displacement is a huge one.
+        let start = (disp as u64).checked_mul(target.unit)?;
+        let end = start.checked_add(len as u64)?;
+        if end > target.size || self.epochs.access(rank as u32).is_err() {
+            return None;
+        }
+        Some(crate::memory::exposed_run(target.base + start as usize, len))
+    }
+}
+
+/// Copies, and with short data without a call.
+#[inline(always)]
+fn copy(from: UserMem, to: UserMem) {
+    if from.len() == 8 {
+        to.write(from.as_bytes());
+    } else {
+        from.copy_to(to);
+    }
+}
+
+/// What operations before this are seen by others before what operations after this see.
+#[inline(always)]
+pub(super) fn order() {
+    // An exchange is the fastest instruction that does it; the word is nobody's.
+    std::hint::black_box(AtomicU32::new(0).swap(1, Ordering::SeqCst));
+}
+
+/// The data of the origin and the place at the target, if all is as the fast paths want it.
+#[inline(always)]
+fn sides(
+    windows: &mut Windows,
+    (origin, origin_count, origin_type): (Address, Count, Datatype),
+    (rank, disp, count, datatype): (i32, Aint, Count, Datatype),
+    win: abi::Win,
+) -> Option<(UserMem, UserMem)> {
+    let window = windows.last_used(win)?;
+    let from = simple(origin, origin_count, origin_type)?;
+    let size = datatype::predefined_dense_size(datatype)?;
+    let len = count.checked_mul(i64::from(size))?;
+    if len as usize != from.len() {
+        return None;
+    }
+    Some((from, window.place(rank, disp, from.len())?))
+}
+
+/// `MPI_Put`'s fast path.
+#[inline(always)]
+pub fn put_at_once(
+    origin: Address,
+    origin_count: Count,
+    origin_type: Datatype,
+    rank: i32,
+    disp: Aint,
+    count: Count,
+    datatype: Datatype,
+    win: abi::Win,
+) -> Attempt {
+    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    let (origin, target) = ((origin, origin_count, origin_type), (rank, disp, count, datatype));
+    let Some((from, to)) = sides(&mut guard.windows, origin, target, win) else { return guard.give_up() };
+    copy(from, to);
+    Attempt::DONE
+}
+
+/// `MPI_Get`'s fast path.
+#[inline(always)]
+pub fn get_at_once(
+    origin: Address,
+    origin_count: Count,
+    origin_type: Datatype,
+    rank: i32,
+    disp: Aint,
+    count: Count,
+    datatype: Datatype,
+    win: abi::Win,
+) -> Attempt {
+    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    let (origin, target) = ((origin, origin_count, origin_type), (rank, disp, count, datatype));
+    let Some((to, from)) = sides(&mut guard.windows, origin, target, win) else { return guard.give_up() };
+    copy(from, to);
+    Attempt::DONE
+}
+
+/// Combines, if the elements are those of atomic operations and the operation is for them.
+#[inline(always)]
+fn combine(
+    state: &mut State,
+    (origin, result): (UserMem, Option<UserMem>),
+    (rank, disp, datatype): (i32, Aint, Datatype),
+    op: Op,
+    win: abi::Win,
+) -> Option<()> {
+    let element = Element::of_basic(datatype)?;
+    // What only fetches, and what is wrong, takes the ordinary way.
+    if op == abi::NO_OP {
+        return None;
+    }
+    let place = state.windows.last_used(win)?.place(rank, disp, origin.len())?;
+    if !element.is_atomic_at(place.address()) {
+        return None;
+    }
+    combine_at(&element, op, place, Some(origin), result).ok()
+}
+
+/// `MPI_Accumulate`'s fast path.
+#[inline(always)]
+pub fn accumulate_at_once(
+    origin: Address,
+    origin_count: Count,
+    origin_type: Datatype,
+    rank: i32,
+    disp: Aint,
+    count: Count,
+    datatype: Datatype,
+    op: Op,
+    win: abi::Win,
+) -> Attempt {
+    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    if (origin_count, origin_type) != (count, datatype) {
+        return guard.give_up();
+    }
+    let Some(from) = simple(origin, count, datatype) else { return guard.give_up() };
+    match combine(&mut guard, (from, None), (rank, disp, datatype), op, win) {
+        Some(()) => Attempt::DONE,
+        None => guard.give_up(),
+    }
+}
+
+/// `MPI_Get_accumulate`'s fast path.
+#[inline(always)]
+pub fn get_accumulate_at_once(
+    origin: Address,
+    origin_count: Count,
+    origin_type: Datatype,
+    result: Address,
+    result_count: Count,
+    result_type: Datatype,
+    rank: i32,
+    disp: Aint,
+    count: Count,
+    datatype: Datatype,
+    op: Op,
+    win: abi::Win,
+) -> Attempt {
+    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    if (origin_count, origin_type) != (count, datatype) || (result_count, result_type) != (count, datatype) {
+        return guard.give_up();
+    }
+    let sides = simple(origin, count, datatype).zip(simple(result, count, datatype));
+    let Some((from, into)) = sides else { return guard.give_up() };
+    match combine(&mut guard, (from, Some(into)), (rank, disp, datatype), op, win) {
+        Some(()) => Attempt::DONE,
+        None => guard.give_up(),
+    }
+}
+
+/// `MPI_Fetch_and_op`'s fast path.
+#[inline(always)]
+pub fn fetch_and_op_at_once(
+    origin: Address,
+    result: Address,
+    datatype: Datatype,
+    rank: i32,
+    disp: Aint,
+    op: Op,
+    win: abi::Win,
+) -> Attempt {
+    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    let sides = simple(origin, 1, datatype).zip(simple(result, 1, datatype));
+    let Some((from, into)) = sides else { return guard.give_up() };
+    match combine(&mut guard, (from, Some(into)), (rank, disp, datatype), op, win) {
+        Some(()) => Attempt::DONE,
+        None => guard.give_up(),
+    }
+}
+
+/// `MPI_Compare_and_swap`'s fast path.
+#[inline(always)]
+pub fn compare_and_swap_at_once(
+    origin: Address,
+    compare: Address,
+    result: Address,
+    datatype: Datatype,
+    rank: i32,
+    disp: Aint,
+    win: abi::Win,
+) -> Attempt {
+    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    let Some(element) = Element::of_basic(datatype).filter(Element::is_integer) else {
+        return guard.give_up();
+    };
+    let (origin, compare) = (simple(origin, 1, datatype), simple(compare, 1, datatype));
+    let Some(((from, with), into)) = origin.zip(compare).zip(simple(result, 1, datatype)) else {
+        return guard.give_up();
+    };
+    let window = guard.windows.last_used(win);
+    let place = window.and_then(|window| window.place(rank, disp, element.size));
+    let Some(place) = place.filter(|place| element.is_atomic_at(place.address())) else {
+        return guard.give_up();
+    };
+    compare_at(&element, place, from, with, into);
+    Attempt::DONE
+}
+
+/// `MPI_Win_flush`'s and `MPI_Win_flush_local`'s fast path.
+#[inline(always)]
+pub fn flush_at_once(rank: i32, win: abi::Win) -> Attempt {
+    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    let Some(window) = guard.windows.last_used(win) else { return guard.give_up() };
+    let is_right = (rank as usize) < window.ranks() && window.epochs.passive(rank as u32).is_ok();
+    if !is_right || window.far.is_some() {
+        return guard.give_up();
+    }
+    order();
+    Attempt::DONE
+}
