@@ -126,10 +126,17 @@ int main(int argc, char **argv)
     MPI_Win_free(&win);
     check(win == MPI_WIN_NULL, "the handle is null after the window was freed");
 
-    MPI_Win_allocate_shared(size * (MPI_Aint)sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
-    all_epochs(win, mine, "shared", by_place);
-    attributes(win, mine, size * (MPI_Aint)sizeof(int), sizeof(int), MPI_WIN_FLAVOR_SHARED);
-    MPI_Win_free(&win);
+    if (share_memory()) {
+        MPI_Win_allocate_shared(size * (MPI_Aint)sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
+        all_epochs(win, mine, "shared", by_place);
+        attributes(win, mine, size * (MPI_Aint)sizeof(int), sizeof(int), MPI_WIN_FLAVOR_SHARED);
+        MPI_Win_free(&win);
+    } else {
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+        i = MPI_Win_allocate_shared(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
+        check(class_of(i) == MPI_ERR_RMA_SHARED, "a shared window over several nodes is an error");
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    }
 
     mine = malloc((size_t)size * sizeof(int));
     MPI_Win_create(mine, size * (MPI_Aint)sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);

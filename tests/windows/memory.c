@@ -109,6 +109,9 @@ static void dynamic(void)
         MPI_Get(&seen, 1, MPI_INT, next, MPI_Aint_add(theirs, 15 * sizeof(int)), 1, MPI_INT, win);
         wrong += MPI_Win_flush(next, win) != MPI_SUCCESS || seen != number;
         code = MPI_Put(&number, 1, MPI_INT, next, MPI_Aint_add(theirs, 15 * sizeof(int) + 1), 1, MPI_INT, win);
+        /* By messages it is the target that sees it, and the next flush that tells. */
+        if (code == MPI_SUCCESS)
+            code = MPI_Win_flush(next, win);
         wrong += class_of(code) != MPI_ERR_RMA_RANGE;
         MPI_Win_unlock(next, win);
         MPI_Barrier(MPI_COMM_WORLD);
@@ -313,19 +316,21 @@ static void info(void)
 
 int main(int argc, char **argv)
 {
-    int rounds = argc > 1 ? atoi(argv[1]) : 1000;
+    int rounds = argc > 1 ? atoi(argv[1]) : 1000, open = argc > 2 ? atoi(argv[2]) : 1000;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    shared(0);
-    shared(1);
+    if (share_memory()) {
+        shared(0);
+        shared(1);
+    }
     units();
     large();
     dynamic();
     requests();
     groups();
     info();
-    many(1000, rounds);
+    many(open, rounds);
     return finish();
 }

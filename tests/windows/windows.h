@@ -28,6 +28,19 @@ static inline void check(int good, const char *format, ...)
     check_failures += !good;
 }
 
+/* Whether all processes are on one node, so that they can have a shared window. */
+static inline int share_memory(void)
+{
+    MPI_Comm node;
+    int here, all;
+
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &here);
+    MPI_Comm_size(MPI_COMM_WORLD, &all);
+    MPI_Comm_free(&node);
+    return here == all;
+}
+
 /* The class of an error code. */
 static inline int class_of(int code)
 {
