@@ -11,7 +11,7 @@ use pml::{
 };
 use pml_ob1::Ob1;
 
-/// The message layers that there are; a process has one. To add one: a variant, an arm of [`on_layer!`].
+/// The message layers that there are; a process has one. To add one: a variant, an arm of `on_layer!`.
 pub enum Layer {
     /// Matching in the library, over any byte transfer layer.
     Ob1(Ob1),

@@ -24,7 +24,7 @@ pub struct Counters {
     pub parked_arrivals: u64,
     /// Frames dropped because no honest peer sends them.
     pub bad_frames: u64,
-    /// Most bytes of kept payload at any time since [`crate::crate::LayerState::restart_peak`].
+    /// Most bytes of kept payload at any time since [`crate::LayerState::restart_peak`].
     pub unexpected_bytes_peak: u64,
     /// Bytes of kept payload now.
     pub unexpected_bytes: u64,

@@ -11,7 +11,7 @@ pub const INDEX_BITS: u32 = 23;
 /// after `2^6` uses of its slot: a stale name is an error and not somebody else's operation.
 pub const GENERATION_BITS: u32 = 6;
 
-/// Names an operation from its start until [`crate::crate::LayerState::take`]: index and generation, within 29 bits. The
+/// Names an operation from its start until [`crate::LayerState::take`]: index and generation, within 29 bits. The
 /// engine makes a request handle of it by adding bits above, so there is no second object.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ReqId(pub u32);
