@@ -50,13 +50,29 @@ impl Transfer {
     /// # Errors
     /// Those of the arguments; no pointer has moved.
     pub fn prepare(t: &mut Token, fh: abi::File, request: Request) -> Result<Transfer> {
+        if request.pointer == Pointer::Shared && t.lock().file(fh)?.shared.far().is_some() {
+            return Transfer::prepare_far(t, fh, request);
+        }
         Transfer::prepared(t, fh, request, |file, bytes| file.take_position(request.pointer, bytes))
+    }
+
+    /// As [`Transfer::prepare`], where another process keeps the shared pointer.
+    fn prepare_far(t: &mut Token, fh: abi::File, request: Request) -> Result<Transfer> {
+        let mut etypes = 0;
+        let mut transfer = Transfer::prepared(t, fh, request, |file, bytes| {
+            etypes = file.etypes_of(bytes)?;
+            Ok(0)
+        })?;
+        transfer.begin_at(super::shared::moved(t, fh, etypes)?)?;
+        Ok(transfer)
     }
 
     /// As [`Transfer::prepare`], for an access in the order of ranks, whose place is not known yet.
     pub fn prepare_ordered(t: &mut Token, fh: abi::File, request: Request) -> Result<Transfer> {
         Transfer::prepared(t, fh, request, |file, bytes| {
-            file.shared.get()?;
+            if !file.shared.is_there() {
+                file.shared.get()?;
+            }
             file.etypes_of(bytes).map(|_| 0)
         })
     }
@@ -117,6 +133,12 @@ impl Transfer {
         let position = self.access.view().position_of(offset)?;
         self.access.begin_at(position);
         Ok(())
+    }
+
+    /// Whether each process may access its own pieces without any loss: others on this host share the file's cache, and
+    /// nothing has to be locked.
+    pub fn is_local(&self) -> bool {
+        self.storage.kind() == io::Kind::Local && !self.access.takes_locks()
     }
 
     /// Etypes of the view that it moves.

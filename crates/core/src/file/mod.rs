@@ -49,6 +49,7 @@ pub use view::*;
 
 pub(crate) use access::convert_due;
 pub(crate) use handle::handler_of;
+pub(crate) use shared::Serve;
 
 /// Where an access begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,20 +1,28 @@
 //! The pointer that all processes of a file share (MPI-5.0 section 14.4.4): a word in memory that they share.
 //!
 //! Where the processes of a file are on one node, rank 0 lends a word of a page that it shares with them; the page serves
-//! all files that it is rank 0 of, so opening a file costs no system call for it. Nothing is left behind.
+//! all files that it is rank 0 of, so opening a file costs no system call for it. Elsewhere rank 0 keeps the word, and the
+//! others ask it by active messages, which its library answers whenever it is called. Nothing is left behind.
+//!
+//! ```text
+//!   rank 3 ──MOVE word, by how much──► rank 0: adds      answer ──► where the pointer was: there rank 3 begins
+//! ```
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use abi::{Error, Result};
-use btl::Peer;
+use btl::{Class, Peer};
+use engine::{Head, Message, Taker};
+use mem::PeerBytes;
 use node::{SegmentTicket, SharedSegment};
 
-use super::{File, elsewhere};
+use super::elsewhere;
 use crate::comm::gather_words;
 use crate::domain::Token;
 use crate::state::State;
+use crate::wait::{wait_actively, wait_for};
 
 /// Words by which a process finds the pointer that another one has made.
 pub(crate) const WORDS: usize = 6;
@@ -29,17 +37,33 @@ pub(crate) enum SharedPointer {
     Alone(Arc<AtomicU64>),
     /// A word of a page that they share; `mine`: this process lends it.
     Node { page: Arc<SharedSegment>, index: usize, mine: bool },
-    /// The processes share no memory.
+    /// This process keeps it for others, under a number.
+    Kept { word: Arc<AtomicU64>, number: u64 },
+    /// Another process keeps it.
+    Far { keeper: Peer, number: u64 },
+    /// The processes share memory that one of them cannot reach.
     Absent,
 }
 
-/// Pages of shared pointers.
+/// Pages of shared pointers, and what is kept for other hosts.
 #[derive(Default)]
 pub(crate) struct Pages {
+    /// Pointers that this process keeps for others, by number.
+    kept: HashMap<u64, Arc<AtomicU64>>,
+    /// The last number that was given.
+    numbers: u64,
+    /// What this process has asked others, by a number of the question.
+    asked: HashMap<u64, Asked>,
     /// The pages that this process lends words of.
     own: Vec<Own>,
     /// Those of others, by what names them.
     others: HashMap<[u64; 4], Arc<SharedSegment>>,
+}
+
+/// A question to the keeper of a pointer, and its answer: where the pointer was.
+struct Asked {
+    keeper: Peer,
+    answer: Option<Result<i64>>,
 }
 
 struct Own {
@@ -59,8 +83,19 @@ impl Pages {
         Ok(SharedPointer::Node { page, index, mine: true })
     }
 
+    /// Keeps a pointer for processes of other hosts.
+    fn keep(&mut self) -> SharedPointer {
+        self.numbers += 1;
+        let word = Arc::new(AtomicU64::new(0));
+        self.kept.insert(self.numbers, word.clone());
+        SharedPointer::Kept { word, number: self.numbers }
+    }
+
     /// Takes a word back whose file is closed.
     pub fn give_back(&mut self, pointer: &SharedPointer) {
+        if let SharedPointer::Kept { number, .. } = pointer {
+            self.kept.remove(number);
+        }
         if let SharedPointer::Node { page, index, mine: true } = pointer
             && let Some(own) = self.own.iter_mut().find(|own| Arc::ptr_eq(&own.page, page))
         {
@@ -88,7 +123,7 @@ impl SharedPointer {
     pub fn create(t: &mut Token, comm: abi::Comm) -> SharedPointer {
         let mut state = t.lock();
         if !state.shares_host(comm) {
-            return SharedPointer::Absent;
+            return state.files.pages.keep();
         }
         let pointer = state.files.pages.lend().unwrap_or(SharedPointer::Absent);
         pointer.set(0);
@@ -105,6 +140,9 @@ impl SharedPointer {
             words[1] = *index as u64;
             words[2..].copy_from_slice(&ticket.words());
         }
+        if let SharedPointer::Kept { number, .. } = self {
+            words[..2].copy_from_slice(&[2, *number]);
+        }
         words
     }
 
@@ -113,11 +151,18 @@ impl SharedPointer {
         let (Some(&index), Some(&ticket)) = (words.get(1), words.last_chunk::<4>()) else {
             return SharedPointer::Absent;
         };
+        let mut state = t.lock();
+        if words[0] == 2 {
+            let keeper = state.comm(comm).ok().and_then(|comm| comm.group.members().first().copied());
+            return keeper.map_or(SharedPointer::Absent, |keeper| SharedPointer::Far {
+                keeper: Peer(keeper),
+                number: index,
+            });
+        }
         let index = index as usize;
         if words[0] != 1 || index >= EACH {
             return SharedPointer::Absent;
         }
-        let mut state = t.lock();
         let page = match state.files.pages.others.get(&ticket) {
             Some(page) => Some(page.clone()),
             None => state.map_page(comm, ticket),
@@ -131,9 +176,17 @@ impl SharedPointer {
 
     fn word(&self) -> Option<&AtomicU64> {
         match self {
-            SharedPointer::Alone(word) => Some(word),
+            SharedPointer::Alone(word) | SharedPointer::Kept { word, .. } => Some(word),
             SharedPointer::Node { page, index, .. } => page.word(*index),
-            SharedPointer::Absent => None,
+            SharedPointer::Far { .. } | SharedPointer::Absent => None,
+        }
+    }
+
+    /// Its keeper and number, if another process keeps it.
+    pub fn far(&self) -> Option<(Peer, u64)> {
+        match *self {
+            SharedPointer::Far { keeper, number } => Some((keeper, number)),
+            _ => None,
         }
     }
 
@@ -144,15 +197,15 @@ impl SharedPointer {
         }
     }
 
-    /// Where it is.
+    /// Where it is, if no other process keeps it.
     ///
     /// # Errors
-    /// `MPI_ERR_UNSUPPORTED_OPERATION` if the processes share no memory.
+    /// `MPI_ERR_UNSUPPORTED_OPERATION` if memory that should be shared is not.
     pub fn get(&self) -> Result<i64> {
         Ok(self.word().ok_or(ABSENT)?.load(Ordering::Acquire) as i64)
     }
 
-    /// Moves it by so many etypes; where it was.
+    /// Moves it by so many etypes, if no other process keeps it; where it was.
     ///
     /// # Errors
     /// As [`SharedPointer::get`].
@@ -163,7 +216,7 @@ impl SharedPointer {
 
 const ABSENT: Error = Error::new(
     abi::ERR_UNSUPPORTED_OPERATION,
-    "shared file pointers need processes that share memory, and these are on different hosts",
+    "the processes cannot reach the memory that their shared file pointer is in",
 );
 
 impl State {
@@ -179,11 +232,12 @@ impl State {
 
 /// `MPI_File_seek_shared`
 pub fn seek_shared(t: &mut Token, fh: abi::File, offset: i64, whence: i32) -> Result<()> {
+    let now = current(t, fh);
     let (comm, target) = {
         let state = t.lock();
         let file = state.file(fh)?;
-        let target = file.refuse_sequential().and_then(|()| target_of(file, offset, whence));
-        (file.comm, target)
+        let target = file.refuse_sequential().and(now);
+        (file.comm, target.and_then(|now| super::view::sought(file, now, offset, whence)))
     };
     let class = target.as_ref().err().map_or(0, |error| error.class as u64);
     let all = gather_words(t, comm, &[class, offset as u64, whence as u64])?;
@@ -203,16 +257,93 @@ pub fn seek_shared(t: &mut Token, fh: abi::File, offset: i64, whence: i32) -> Re
     crate::coll::barrier(t, crate::coll::Mode::Blocking, comm)
 }
 
-fn target_of(file: &File, offset: i64, whence: i32) -> Result<i64> {
-    let now = file.shared.get()?;
-    super::view::sought(file, now, offset, whence)
+/// Where the shared pointer of a file is, whoever keeps it.
+pub(super) fn current(t: &mut Token, fh: abi::File) -> Result<i64> {
+    moved(t, fh, 0)
+}
+
+/// Moves the shared pointer by so many etypes, whoever keeps it; where it was.
+pub(super) fn moved(t: &mut Token, fh: abi::File, etypes: i64) -> Result<i64> {
+    let (keeper, number) = {
+        let state = t.lock();
+        let shared = &state.file(fh)?.shared;
+        match shared.far() {
+            None => return shared.take(etypes),
+            Some(far) => far,
+        }
+    };
+    let question = {
+        let mut state = t.lock();
+        let pages = &mut state.files.pages;
+        pages.numbers += 1;
+        pages.asked.insert(pages.numbers, Asked { keeper, answer: None });
+        pages.numbers
+    };
+    let words = [question, number, etypes as u64];
+    let head = Head { class: Class::Io, kind: MOVE, words: &words };
+    let asked = wait_actively(t, |state| match state.p2p.request(keeper, head, &mut PeerBytes::of(&[])) {
+        Ok(()) => Some(Ok(())),
+        Err(engine::Refused::Busy) => None,
+        Err(engine::Refused::Lost) => Some(Err(LOST)),
+    });
+    let answer = asked.and_then(|()| {
+        wait_for(t, |state| match state.files.pages.asked.get(&question) {
+            Some(asked) => asked.answer,
+            None => Some(Err(LOST)),
+        })
+    });
+    t.lock().files.pages.asked.remove(&question);
+    answer
+}
+
+const LOST: Error =
+    Error::new(abi::ERR_PROC_ABORTED, "the process that keeps the shared file pointer is lost");
+const UNKNOWN: Error =
+    Error::new(abi::ERR_FILE, "the process that keeps the shared file pointer does not know it");
+
+/// Kinds of messages: a question, its answer, and that there is no such pointer.
+const MOVE: u8 = 0;
+const WAS: u8 = 1;
+const NONE: u8 = 2;
+
+/// Who takes the frames of files.
+pub(crate) struct Serve;
+
+impl Taker<State> for Serve {
+    const CLASS: Class = Class::Io;
+
+    fn on_message(state: &mut State, message: &Message<'_>) {
+        match (message.is_answer, message.kind, message.words()) {
+            (false, MOVE, &[question, number, etypes]) => {
+                let word = state.files.pages.kept.get(&number);
+                let was = word.map(|word| word.fetch_add(etypes, Ordering::AcqRel));
+                let (kind, words) = was.map_or((NONE, [question, 0]), |was| (WAS, [question, was]));
+                let head = Head { class: Class::Io, kind, words: &words };
+                state.p2p.answer(message.from, head, &mut PeerBytes::of(&[]));
+            }
+            (true, kind, &[question, was]) => {
+                let answer = if kind == WAS { Ok(was as i64) } else { Err(UNKNOWN) };
+                if let Some(asked) = state.files.pages.asked.get_mut(&question)
+                    && asked.keeper == message.from
+                {
+                    asked.answer = Some(answer);
+                    state.threads.changed();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_lost(state: &mut State, peer: Peer) {
+        let asked = state.files.pages.asked.values_mut();
+        asked.filter(|asked| asked.keeper == peer).for_each(|asked| asked.answer = Some(Err(LOST)));
+        state.threads.changed();
+    }
 }
 
 /// `MPI_File_get_position_shared`
 pub fn get_position_shared(t: &mut Token, fh: abi::File, offset: &mut i64) -> Result<()> {
-    let state = t.lock();
-    let file = state.file(fh)?;
-    file.refuse_sequential()?;
-    *offset = file.shared.get()?;
+    t.lock().file(fh)?.refuse_sequential()?;
+    *offset = current(t, fh)?;
     Ok(())
 }

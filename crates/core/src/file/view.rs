@@ -25,10 +25,13 @@ pub fn set_view(
     datarep: &CStr,
     info: abi::Info,
 ) -> Result<()> {
+    t.lock().file(fh)?;
+    // Only sequential files ask where they are.
+    let now = if disp == abi::DISPLACEMENT_CURRENT { super::shared::current(t, fh) } else { Ok(0) };
     let (comm, given) = {
         let state = t.lock();
         let file = state.file(fh)?;
-        (file.comm, Given::of(&state, file, disp, etype, filetype, datarep, info))
+        (file.comm, Given::of(&state, file, now, disp, etype, filetype, datarep, info))
     };
     let new = given.and_then(|given| {
         let there = given.representation.of(t, &given.etype)?;
@@ -69,6 +72,7 @@ impl Given {
     fn of(
         state: &State,
         file: &File,
+        now: Result<i64>,
         disp: i64,
         etype: abi::Datatype,
         filetype: abi::Datatype,
@@ -80,7 +84,7 @@ impl Given {
             etype: committed(&state.types, etype)?,
             filetype: committed(&state.types, filetype)?,
             representation: state.files.datareps.find(datarep)?,
-            displacement: displacement(file, disp)?,
+            displacement: displacement(file, now, disp)?,
             hints: added(&file.hints, &state.infos.hints(info)?, processes),
         })
     }
@@ -95,10 +99,10 @@ fn committed(types: &crate::datatype::Types, handle: abi::Datatype) -> Result<Ar
 }
 
 /// Where the view begins, in bytes of the file.
-fn displacement(file: &File, disp: i64) -> Result<i64> {
+fn displacement(file: &File, now: Result<i64>, disp: i64) -> Result<i64> {
     match (disp, file.is_sequential()) {
         (abi::DISPLACEMENT_CURRENT, true) => {
-            let position = file.view.position_of(file.shared.get()?)?;
+            let position = file.view.position_of(now?)?;
             Ok(file.view.place_of(position) as i64)
         }
         (_, true) => Err(Error::new(

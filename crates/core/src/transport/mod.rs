@@ -47,7 +47,7 @@ pub(crate) fn alone() -> P2p {
 
 /// Who takes frames beside the message layer: one line each.
 pub(crate) fn classes() -> Classes<State> {
-    Classes::new().with::<crate::win::Serve>()
+    Classes::new().with::<crate::win::Serve>().with::<crate::file::Serve>()
 }
 
 /// Opens all that leads to the other processes of the job. Takes the job's shared segment.
