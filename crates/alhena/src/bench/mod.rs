@@ -18,6 +18,7 @@ mod floor;
 mod log_axis;
 mod modes;
 mod mpi;
+mod one_sided;
 pub mod picture;
 mod point_to_point;
 mod pop;
@@ -54,6 +55,8 @@ enum Topic {
     Registration(registration::Arguments),
     /// Data with holes: send and receive of derived datatypes, and MPI_Pack beside loops written by hand
     Datatypes(Box<datatypes::Arguments>),
+    /// Puts, gets, accumulates and the ways to synchronise of windows
+    OneSided(Box<one_sided::Arguments>),
     /// Only the floor: the time a cache line takes from one core to another
     Floor,
 }
@@ -67,6 +70,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         Some(Topic::Protocols(arguments)) => Ok(protocols::run(arguments)?),
         Some(Topic::Registration(arguments)) => Ok(registration::run(arguments)?),
         Some(Topic::Datatypes(arguments)) => Ok(datatypes::run(arguments)?),
+        Some(Topic::OneSided(arguments)) => Ok(one_sided::run(arguments)?),
         Some(Topic::Floor) => {
             println!("{}", floor::Probe::new()?.describe());
             Ok(())

@@ -207,6 +207,49 @@ pub static DATATYPES: [Mode; 3] = [
     },
 ];
 
+const fn one_sided(
+    name: &'static str,
+    title: &'static str,
+    options: &'static [&'static str],
+    sized: bool,
+) -> Mode {
+    const TIME: [View; 1] = [as_printed("time", "time of one", "µs", false)];
+    Mode { name, program: "one_sided", options, title, views: &TIME, sized, pair: false }
+}
+
+/// One-sided operations and synchronisation.
+pub static ONE_SIDED: [Mode; 9] = [
+    one_sided("put", "MPI_Put and MPI_Win_flush", &["--what", "put"], true),
+    one_sided("get", "MPI_Get and MPI_Win_flush", &["--what", "get"], true),
+    one_sided("accumulate", "MPI_Accumulate and MPI_Win_flush", &["--what", "accumulate"], true),
+    one_sided("get_accumulate", "MPI_Get_accumulate and MPI_Win_flush", &["--what", "get_accumulate"], true),
+    one_sided(
+        "fetch_and_op",
+        "MPI_Fetch_and_op by all ranks on one word",
+        &["--what", "fetch_and_op"],
+        false,
+    ),
+    one_sided(
+        "compare_and_swap",
+        "MPI_Compare_and_swap by all ranks on one word",
+        &["--what", "compare_and_swap"],
+        false,
+    ),
+    one_sided(
+        "lock-put-unlock",
+        "MPI_Win_lock, MPI_Put, MPI_Win_unlock",
+        &["--what", "lock-put-unlock"],
+        true,
+    ),
+    one_sided("fence", "MPI_Win_fence", &["--what", "fence"], false),
+    one_sided(
+        "post-start-complete-wait",
+        "MPI_Win_post, start, complete and wait with both neighbours",
+        &["--what", "post-start-complete-wait"],
+        false,
+    ),
+];
+
 /// The shapes that `bench/datatypes.c` knows.
 pub const SHAPES: [&str; 7] = ["vector-2", "vector-16", "column", "face", "struct", "indexed", "rows"];
 

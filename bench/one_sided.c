@@ -1,0 +1,139 @@
+/*
+ * One-sided communication by rank 0 on the memory of rank 1, or by all ranks where all take part. What, says --what. Operations of
+ * passive targets are measured in one epoch of MPI_Win_lock_all, each with its flush.
+ */
+#include "kernel.h"
+
+static MPI_Win win;
+static char *memory;
+static MPI_Group neighbours;
+
+static void put(size_t bytes, long iterations)
+{
+    for (long i = 0; i < iterations && k.rank == 0; i++) {
+        MPI_Put(k.out, (int)bytes, MPI_BYTE, 1, 0, (int)bytes, MPI_BYTE, win);
+        MPI_Win_flush(1, win);
+    }
+}
+
+static void get(size_t bytes, long iterations)
+{
+    for (long i = 0; i < iterations && k.rank == 0; i++) {
+        MPI_Get(k.in, (int)bytes, MPI_BYTE, 1, 0, (int)bytes, MPI_BYTE, win);
+        MPI_Win_flush(1, win);
+    }
+}
+
+static void accumulate(size_t bytes, long iterations)
+{
+    int count = (int)(bytes / sizeof(long));
+    for (long i = 0; i < iterations && k.rank == 0; i++) {
+        MPI_Accumulate(k.out, count, MPI_LONG, 1, 0, count, MPI_LONG, MPI_SUM, win);
+        MPI_Win_flush(1, win);
+    }
+}
+
+static void get_accumulate(size_t bytes, long iterations)
+{
+    int count = (int)(bytes / sizeof(long));
+    for (long i = 0; i < iterations && k.rank == 0; i++) {
+        MPI_Get_accumulate(k.out, count, MPI_LONG, k.in, count, MPI_LONG, 1, 0, count, MPI_LONG, MPI_SUM, win);
+        MPI_Win_flush(1, win);
+    }
+}
+
+/* The next two by all ranks on one word of rank 1: what contention costs. */
+static void fetch_and_op(size_t bytes, long iterations)
+{
+    (void)bytes;
+    for (long i = 0; i < iterations; i++) {
+        MPI_Fetch_and_op(k.out, k.in, MPI_LONG, 1, 0, MPI_SUM, win);
+        MPI_Win_flush(1, win);
+    }
+}
+
+static void compare_and_swap(size_t bytes, long iterations)
+{
+    (void)bytes;
+    for (long i = 0; i < iterations; i++) {
+        MPI_Compare_and_swap(k.out, k.in, k.in + 8, MPI_LONG, 1, 0, win);
+        MPI_Win_flush(1, win);
+    }
+}
+
+static void lock_put(size_t bytes, long iterations)
+{
+    for (long i = 0; i < iterations && k.rank == 0; i++) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+        MPI_Put(k.out, (int)bytes, MPI_BYTE, 1, 0, (int)bytes, MPI_BYTE, win);
+        MPI_Win_unlock(1, win);
+    }
+}
+
+static void fence(size_t bytes, long iterations)
+{
+    (void)bytes;
+    for (long i = 0; i < iterations; i++)
+        MPI_Win_fence(0, win);
+}
+
+/* Post, start, complete and wait with the ranks before and after. */
+static void groups(size_t bytes, long iterations)
+{
+    (void)bytes;
+    for (long i = 0; i < iterations; i++) {
+        MPI_Win_post(neighbours, 0, win);
+        MPI_Win_start(neighbours, 0, win);
+        MPI_Win_complete(win);
+        MPI_Win_wait(win);
+    }
+}
+
+static const struct {
+    const char *name;
+    body *run;
+    int passive, sized;
+} all[] = {
+    {"put", put, 1, 1},
+    {"get", get, 1, 1},
+    {"accumulate", accumulate, 1, 1},
+    {"get_accumulate", get_accumulate, 1, 1},
+    {"fetch_and_op", fetch_and_op, 1, 0},
+    {"compare_and_swap", compare_and_swap, 1, 0},
+    {"lock-put-unlock", lock_put, 0, 1},
+    {"fence", fence, 0, 0},
+    {"post-start-complete-wait", groups, 0, 0},
+};
+
+int main(int argc, char **argv)
+{
+    kernel_begin(argc, argv, 2, 8, 1 << 20);
+    MPI_Win_allocate((MPI_Aint)k.max, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    memset(memory, 0, k.max);
+    MPI_Group world;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    int beside[2] = {(k.rank + 1) % k.ranks, (k.rank + k.ranks - 1) % k.ranks};
+    MPI_Group_incl(world, k.ranks > 2 ? 2 : 1, beside, &neighbours);
+    MPI_Barrier(MPI_COMM_WORLD);
+    int found = 0;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (strcmp(all[i].name, k.what) != 0)
+            continue;
+        found = 1;
+        if (all[i].passive)
+            MPI_Win_lock_all(0, win);
+        if (all[i].sized)
+            kernel_sizes(all[i].run, kernel_microseconds, "us");
+        else
+            kernel_size(all[i].run, kernel_microseconds, "us", sizeof(long));
+        if (all[i].passive)
+            MPI_Win_unlock_all(win);
+    }
+    if (!found)
+        kernel_fail("reading options", "--what names nothing that is measured here");
+    MPI_Group_free(&world);
+    MPI_Group_free(&neighbours);
+    MPI_Win_free(&win);
+    kernel_end();
+    return 0;
+}
