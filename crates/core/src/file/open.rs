@@ -100,7 +100,11 @@ fn open_on(t: &mut Token, comm: abi::Comm, path: PathBuf, amode: i32, own: Resul
         let comm = state.comm(comm)?;
         (comm.size(), comm.rank)
     };
-    let own = own.map(|info| added(&Hints::new(u64::from(size)), &info, u64::from(size)));
+    let own = own.map(|info| {
+        let mut hints = Hints::new(u64::from(size));
+        hints_of_system().iter().for_each(|(key, value)| hints.take(key, value, u64::from(size)));
+        added(&hints, &info, u64::from(size))
+    });
     let hints = alike(t, comm, amode, own)?;
     let (storage, shared) = if size == 1 {
         (opened(&path, amode, &hints, true)?, SharedPointer::alone())
@@ -141,6 +145,17 @@ fn open_on(t: &mut Token, comm: abi::Comm, path: PathBuf, amode: i32, own: Resul
         described: false,
         views: None,
     })
+}
+
+/// The hints of the file that the environment variable `ROMIO_HINTS` names, one a line: a key and a value, apart by blanks.
+/// What the program says goes before them.
+fn hints_of_system() -> Vec<(String, String)> {
+    let text = std::env::var_os("ROMIO_HINTS").and_then(|path| std::fs::read_to_string(path).ok());
+    let pair = |line: &str| {
+        let mut words = line.split_whitespace().map(str::to_owned);
+        words.next().filter(|key| !key.starts_with('#')).zip(words.next())
+    };
+    text.unwrap_or_default().lines().filter_map(pair).collect()
 }
 
 /// Compares what must be the same on all processes.
