@@ -6,10 +6,16 @@
 //! ```
 //!
 //! The first frame of the process that connected is of kind "confirmed" and has nothing else: it says that this
-//! connection, of several that may have been tried, is the one. All others are messages.
+//! connection, of several that may have been tried, is the one. All others are messages, or move what users have exposed:
+//!
+//! ```text
+//!   fetch      name, offset, length, get      please send that of the memory exposed under this name
+//!   fetched    get           + payload        here it is; the payload goes straight into the memory of that get
+//!   store      name, offset, put  + payload   goes straight into the exposed memory
+//!   over       get or put, succeeded          nothing more comes for it
+//! ```
 
 use btl::MAX_HEADER_WORDS;
-use mem::{PeerSpace, Source};
 
 /// Bytes before the header words.
 pub(crate) const HEAD: usize = 8;
@@ -18,6 +24,10 @@ pub(crate) const OVERHEAD: usize = HEAD + 8 * MAX_HEADER_WORDS;
 
 const MESSAGE: u16 = 0;
 const CONFIRMED: u16 = 1;
+const FETCH: u16 = 2;
+const FETCHED: u16 = 3;
+const STORE: u16 = 4;
+const OVER: u16 = 5;
 
 /// The frame that confirms a connection.
 pub(crate) const CONFIRM: [u8; HEAD] = {
@@ -35,29 +45,99 @@ pub(crate) struct Broken;
 /// Where the parts of the first frame lie: the header, then the payload, from byte [`HEAD`] on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Extent {
+    kind: u16,
     pub(crate) header: usize,
     pub(crate) payload: usize,
 }
 
 impl Extent {
-    pub(crate) fn whole(self) -> usize {
-        HEAD + self.header + self.payload
+    /// Bytes that must be in one piece before the frame can be taken.
+    fn whole(self) -> usize {
+        HEAD + self.header + if self.kind == MESSAGE { self.payload } else { 0 }
     }
 }
 
 /// The extent of the frame that begins with `bytes`, as soon as its head is there; the rest may be missing.
 ///
 /// # Errors
-/// It is no message, or longer than `most` bytes of payload.
+/// There is no such frame, or a message of more than `most` bytes of payload.
 pub(crate) fn extent(bytes: &[u8], most: usize) -> Result<Option<Extent>, Broken> {
     let Some(head) = bytes.first_chunk::<HEAD>() else { return Ok(None) };
     let payload = u32::from_ne_bytes([head[0], head[1], head[2], head[3]]) as usize;
     let words = usize::from(u16::from_ne_bytes([head[4], head[5]]));
     let kind = u16::from_ne_bytes([head[6], head[7]]);
-    if kind != MESSAGE || words > MAX_HEADER_WORDS || payload > most {
-        return Err(Broken);
+    let fits = match kind {
+        MESSAGE => words <= MAX_HEADER_WORDS && payload <= most,
+        FETCH => words == 4 && payload == 0,
+        FETCHED => words == 1,
+        STORE => words == 3,
+        OVER => words == 2 && payload == 0,
+        _ => false,
+    };
+    if fits { Ok(Some(Extent { kind, header: words * 8, payload })) } else { Err(Broken) }
+}
+
+/// The head of a message.
+pub(crate) fn message_head(payload: usize, words: usize) -> [u8; HEAD] {
+    head(payload, words, MESSAGE)
+}
+
+fn head(payload: usize, words: usize, kind: u16) -> [u8; HEAD] {
+    let mut bytes = [0; HEAD];
+    bytes[..4].copy_from_slice(&(payload as u32).to_ne_bytes());
+    bytes[4..6].copy_from_slice(&(words as u16).to_ne_bytes());
+    bytes[6..].copy_from_slice(&kind.to_ne_bytes());
+    bytes
+}
+
+/// A frame that is no message. Lengths are those of the payload that follows, or is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Control {
+    Fetch { name: u32, offset: u64, len: u64, get: u32 },
+    Fetched { get: u32, len: usize },
+    Store { name: u32, offset: u64, put: u32, len: usize },
+    Over { what: u32, succeeded: bool },
+}
+
+impl Control {
+    /// The bytes, and how many of them there are.
+    pub(crate) fn to_bytes(self) -> ([u8; OVERHEAD], usize) {
+        let (kind, len, words, count) = match self {
+            Control::Fetch { name, offset, len, get } => {
+                (FETCH, 0, [name.into(), offset, len, get.into()], 4)
+            }
+            Control::Fetched { get, len } => (FETCHED, len, [get.into(), 0, 0, 0], 1),
+            Control::Store { name, offset, put, len } => {
+                (STORE, len, [name.into(), offset, put.into(), 0], 3)
+            }
+            Control::Over { what, succeeded } => (OVER, 0, [what.into(), succeeded.into(), 0, 0], 2),
+        };
+        let mut bytes = [0; OVERHEAD];
+        bytes[..HEAD].copy_from_slice(&head(len, count, kind));
+        for (at, word) in (HEAD..).step_by(8).zip(&words[..count]) {
+            bytes[at..at + 8].copy_from_slice(&word.to_ne_bytes());
+        }
+        (bytes, HEAD + 8 * count)
     }
-    Ok(Some(Extent { header: words * 8, payload }))
+
+    /// As it arrived.
+    fn from_words(kind: u16, payload: usize, word: impl Fn(usize) -> u64) -> Result<Control, Broken> {
+        let name = |at| u32::try_from(word(at)).map_err(|_| Broken);
+        Ok(match kind {
+            FETCH => Control::Fetch { name: name(0)?, offset: word(1), len: word(2), get: name(3)? },
+            FETCHED => Control::Fetched { get: name(0)?, len: payload },
+            STORE => Control::Store { name: name(0)?, offset: word(1), put: name(2)?, len: payload },
+            _ => Control::Over { what: name(0)?, succeeded: word(1) == 1 },
+        })
+    }
+}
+
+/// The first frame of what has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum First<'a> {
+    Message(Message<'a>),
+    /// Its payload may not have come.
+    Control(Control),
 }
 
 /// A message in the stream.
@@ -108,72 +188,45 @@ impl Input {
         &self.bytes[self.start..self.end]
     }
 
-    /// The first message, if it is whole.
+    /// The first frame, if all of it is there that must be.
     ///
     /// # Errors
     /// As [`extent`].
-    pub(crate) fn first(&self, most: usize) -> Result<Option<Message<'_>>, Broken> {
+    pub(crate) fn first(&self, most: usize) -> Result<Option<First<'_>>, Broken> {
         let waiting = self.waiting();
         let Some(extent) = extent(waiting, most)? else { return Ok(None) };
         let Some(whole) = waiting.get(HEAD..extent.whole()) else { return Ok(None) };
         let (header, payload) = whole.split_at(extent.header);
-        Ok(Some(Message { header, payload }))
+        if extent.kind == MESSAGE {
+            return Ok(Some(First::Message(Message { header, payload })));
+        }
+        let word =
+            |at: usize| u64::from_ne_bytes(*header[8 * at..].first_chunk().expect("within the header"));
+        Control::from_words(extent.kind, extent.payload, word).map(|control| Some(First::Control(control)))
     }
 
     /// The first message, of `bytes` bytes of header and payload, is over.
     pub(crate) fn consume(&mut self, bytes: usize) {
         self.start = (self.start + HEAD + bytes).min(self.end);
     }
-}
 
-/// Bytes that a connection has not taken yet.
-#[derive(Debug, Default)]
-pub(crate) struct Output {
-    bytes: Vec<u8>,
-    sent: usize,
-}
-
-/// Memory that is kept while nothing waits.
-const KEPT: usize = 256 << 10;
-
-impl Output {
-    pub(crate) fn waiting(&self) -> &[u8] {
-        &self.bytes[self.sent..]
+    /// The control frame that [`Input::first`] gave is taken; its payload is next.
+    pub(crate) fn consume_control(&mut self, control: Control) {
+        self.consume(control.to_bytes().1 - HEAD);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.sent == self.bytes.len()
-    }
-
-    /// Adds a message: `header` of at most [`MAX_HEADER_WORDS`] words, and all of `payload`.
-    pub(crate) fn add<S: Source>(&mut self, header: &[u64], payload: &mut S) {
-        let len = payload.remaining();
-        self.bytes.extend((len as u32).to_ne_bytes());
-        self.bytes.extend((header.len() as u16).to_ne_bytes());
-        self.bytes.extend(MESSAGE.to_ne_bytes());
-        self.bytes.extend(header.iter().flat_map(|word| word.to_ne_bytes()));
-        let start = self.bytes.len();
-        self.bytes.resize(start + len, 0);
-        payload.fill(PeerSpace::of(&mut self.bytes[start..]));
-    }
-
-    /// The first `count` bytes are on their way.
-    pub(crate) fn sent(&mut self, count: usize) {
-        self.sent = (self.sent + count).min(self.bytes.len());
-        if self.is_empty() {
-            self.sent = 0;
-            self.bytes.clear();
-            self.bytes.shrink_to(KEPT);
-        } else if self.sent > self.bytes.len() / 2 {
-            self.bytes.drain(..self.sent);
-            self.sent = 0;
-        }
+    /// Takes up to `most` bytes of payload.
+    pub(crate) fn take(&mut self, most: usize) -> &[u8] {
+        let from = self.start;
+        self.start = self.end.min(from.saturating_add(most));
+        &self.bytes[from..self.start]
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::Output;
     use mem::UserMem;
     use proptest::prelude::*;
 
@@ -198,7 +251,7 @@ mod tests {
             room[..count].copy_from_slice(&output.waiting()[..count]);
             input.filled(count);
             output.sent(count);
-            while let Some(Message { header, payload }) = input.first(MOST).expect("frames") {
+            while let Some(First::Message(Message { header, payload })) = input.first(MOST).expect("frames") {
                 got.push((header.to_vec(), payload.to_vec()));
                 let bytes = header.len() + payload.len();
                 input.consume(bytes);
@@ -241,7 +294,8 @@ mod tests {
                 input.filled(piece.len());
                 loop {
                     match input.first(MOST) {
-                        Ok(Some(Message { header, payload })) => {
+                        Ok(Some(First::Control(control))) => input.consume_control(control),
+                        Ok(Some(First::Message(Message { header, payload }))) => {
                             prop_assert!(header.len() <= 64 && payload.len() <= MOST);
                             let bytes = header.len() + payload.len();
                             input.consume(bytes);
@@ -260,8 +314,19 @@ mod tests {
         let head = |payload: u32, words: u16, kind: u16| {
             [&payload.to_ne_bytes()[..], &words.to_ne_bytes(), &kind.to_ne_bytes()].concat()
         };
-        assert_eq!(extent(&head(10, 2, 0), 10), Ok(Some(Extent { header: 16, payload: 10 })));
-        for wrong in [head(11, 2, 0), head(10, 9, 0), head(10, 2, 2), head(0, 0, 1), head(u32::MAX, 0, 0)] {
+        assert_eq!(extent(&head(10, 2, 0), 10), Ok(Some(Extent { kind: MESSAGE, header: 16, payload: 10 })));
+        for wrong in [
+            head(11, 2, 0),
+            head(10, 9, 0),
+            head(10, 2, 2),
+            head(1, 4, 2),
+            head(0, 4, 3),
+            head(0, 2, 4),
+            head(1, 2, 5),
+            head(0, 0, 6),
+            head(0, 0, 1),
+            head(u32::MAX, 0, 0),
+        ] {
             assert_eq!(extent(&wrong, 10), Err(Broken));
         }
         assert_eq!(extent(&CONFIRM[..7], 10), Ok(None));

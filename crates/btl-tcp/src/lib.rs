@@ -9,7 +9,11 @@
 //!   address that answers ([`hello`], [`card`]).
 //! * **Nothing blocks.** What a socket does not take waits in the peer's output; when that is full, [`btl::Busy`].
 //!   Who does not receive is not read from: TCP holds its peers back.
-//! * **No one-sided verbs**: memory cannot be exposed, so the layer above sends large messages in fragments.
+//! * **Gets and puts** are requests to the peer's transport ([`frame`]). Their payload goes from the memory of one user to the
+//!   socket, and from the socket into the memory of the other, without a copy in between ([`direct`], [`output`]). Both
+//!   processes must make progress meanwhile.
+//! * **Polling.** A process that waits reads the socket of the peer that it talked to last, and asks the set for the others
+//!   every few polls.
 //! * **One descriptor**, an epoll set with all sockets, is readable when there is something to do ([`btl::Btl::descriptor`]).
 //! * **Strangers** who reach the port are turned away, after a hello that is none, or none at all (crate `strangers`).
 //! * **A broken connection ends the peer**: what it had sent whole still arrives, then [`btl::Event::PeerLost`].
@@ -18,9 +22,11 @@
 #![deny(unsafe_code)]
 
 mod card;
+mod direct;
 mod frame;
 mod hello;
 mod network;
+mod output;
 mod pair;
 mod params;
 mod transport;

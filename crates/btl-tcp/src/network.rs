@@ -5,7 +5,9 @@ use crate::frame::CONFIRM;
 use crate::hello::{BYTES, Hello, JobProof, Verdict};
 use crate::pair::Wires;
 use core::fmt;
+use mem::UserMem;
 use platform::epoll::Epoll;
+use platform::tcp::Piece;
 use slab::Slab;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
@@ -45,6 +47,29 @@ impl Socket {
         match (&self.stream).write(bytes) {
             Err(error) if is_passing(&error) => Ok(0),
             written => written,
+        }
+    }
+
+    /// Sends what there is room for of `pieces`, in one system call; `Ok(0)`: no room now.
+    ///
+    /// # Safety
+    /// The pieces are readable during the call.
+    #[allow(unsafe_code, reason = "memory of users, which the kernel reads")]
+    pub(crate) unsafe fn send_pieces(&self, pieces: &[Piece]) -> io::Result<usize> {
+        // SAFETY: the caller's promise.
+        match unsafe { platform::tcp::send_pieces(self.stream.as_fd(), pieces) } {
+            Err(error) if is_passing(&error) => Ok(0),
+            sent => sent,
+        }
+    }
+
+    /// Receives what is there into memory of a user; `Ok(None)`: nothing now. `Ok(Some(0))`: the other side has closed.
+    #[allow(unsafe_code, reason = "memory of users, which the kernel writes")]
+    pub(crate) fn receive_into(&self, memory: UserMem) -> io::Result<Option<usize>> {
+        // SAFETY: the view's constructor vouches that the memory is writable while the view is in use.
+        match unsafe { platform::tcp::receive_into(self.stream.as_fd(), memory.address(), memory.len()) } {
+            Err(error) if is_passing(&error) => Ok(None),
+            received => received.map(Some),
         }
     }
 

@@ -1,15 +1,18 @@
 //! The transport: conversations with peers, and the contract's calls.
 
 use crate::card::{Card, offered};
-use crate::frame::{self, CONFIRM, Input, Message, OVERHEAD, Output};
+use crate::direct::{Direct, End, Pouring};
+use crate::frame::{Broken, CONFIRM, Control, First, HEAD, Input, Message, OVERHEAD, message_head};
 use crate::hello::{self, Hello, JobProof};
 use crate::network::{Network, Role, Socket};
+use crate::output::{Lender, MOST_PIECES, Output};
 use crate::pair::{Pair, Patience, State};
 use crate::params::TcpParams;
-use btl::{Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Sleep};
+use btl::{Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Sleep};
 use core::fmt;
-use mem::{PeerBytes, Source};
+use mem::{PeerBytes, Source, UserMem};
 use platform::epoll::{Epoll, Ready};
+use platform::tcp::Piece;
 use platform::timer::Timer;
 use slab::Slab;
 use std::collections::VecDeque;
@@ -26,6 +29,16 @@ const STRANGER: u64 = u64::MAX - 1;
 const TIMER: u64 = u64::MAX - 2;
 /// Callers accepted in a row, before those accepted already are heard.
 const CALLERS: usize = 64;
+/// Polls of the socket of one peer, for one of the whole set.
+const POLLS: u32 = 8;
+/// Payload from which on a message is sent from where it lies.
+const STRAIGHT: usize = 4 << 10;
+/// Payload that is read from one peer before others have their turn, where it goes straight to its place.
+const READ_AT_A_TIME: usize = 1 << 20;
+/// Frames and payloads of gets that wait for one peer at most, so that it cannot ask for ever without reading.
+const MOST_PARTS: usize = 1 << 16;
+/// Bytes of answers that may wait for a peer beside what is sent to it.
+const MOST_OWED: usize = 64 << 20;
 /// Arrivals in a row, before peers are polled whose messages have not been read yet.
 const ARRIVALS: u32 = 16;
 
@@ -106,12 +119,12 @@ impl Listening {
             limits: Limits {
                 eager: params.eager_limit.min(max_send),
                 max_send,
-                get: false,
-                put: false,
-                min_rdma: usize::MAX,
-                min_rdma_answer: usize::MAX,
-                max_get: 0,
-                max_put: 0,
+                get: true,
+                put: true,
+                min_rdma: STRAIGHT,
+                min_rdma_answer: STRAIGHT,
+                max_get: params.max_rdma_size,
+                max_put: params.max_rdma_size,
                 get_align: 1,
             },
             out_buffer: params.out_buffer,
@@ -137,6 +150,9 @@ impl Listening {
             ready: VecDeque::new(),
             lent: None,
             events: VecDeque::new(),
+            direct: Direct::default(),
+            recent: None,
+            polls: 0,
             polled: false,
             arrivals: 0,
             bytes_sent: 0,
@@ -167,6 +183,11 @@ pub struct Tcp {
     /// The message that is out: whose, and its bytes of header and payload.
     lent: Option<(u32, usize)>,
     events: VecDeque<Event>,
+    direct: Direct,
+    /// The peer talked to last.
+    recent: Option<u32>,
+    /// Polls since the whole set was polled.
+    polls: u32,
     /// Whether the sockets were polled since the last event was asked for.
     polled: bool,
     arrivals: u32,
@@ -180,6 +201,8 @@ pub struct Tcp {
 struct Conversation {
     pair: Pair,
     input: Input,
+    /// Payload that is coming and is no arrival's.
+    pouring: Option<Pouring>,
     output: Output,
     /// It is in `unsettled`.
     is_unsettled: bool,
@@ -206,6 +229,7 @@ impl Tcp {
             Box::new(Conversation {
                 pair: Pair::new(network.me, at, places, *patience, Instant::now()),
                 input: Input::default(),
+                pouring: None,
                 output: Output::default(),
                 is_unsettled: false,
                 is_ready: false,
@@ -246,9 +270,31 @@ impl Tcp {
 
     // ---- the sockets ----
 
+    /// Polls the peer talked to last, and every few times all.
+    fn look(&mut self) {
+        self.polls += 1;
+        match self.recent {
+            Some(at) if self.polls < POLLS && self.is_quiet(at) => {
+                self.polled = true;
+                self.read(at);
+            }
+            _ => self.poll(),
+        }
+    }
+
+    /// Whether nothing but a message of this peer is waited for in short.
+    fn is_quiet(&self, at: u32) -> bool {
+        let conversation = self.peers[at as usize].as_ref();
+        self.unsettled.is_empty()
+            && conversation.is_some_and(|conversation| {
+                !conversation.awaits_room && matches!(conversation.pair.state(), State::Open(_))
+            })
+    }
+
     /// Does what the sockets are ready for, and what is due.
     fn poll(&mut self) {
         self.polled = true;
+        self.polls = 0;
         self.arrivals = 0;
         let mut somebody_speaks = false;
         let mut reported = core::mem::take(&mut self.reported);
@@ -399,11 +445,16 @@ impl Tcp {
     }
 
     /// Writes what waits for a peer, as far as there is room.
+    #[allow(unsafe_code, reason = "memory of users, which the kernel reads")]
     fn flush(&mut self, at: u32) {
         let Some(conversation) = &mut self.peers[at as usize] else { return };
         let Some((wire, socket)) = Tcp::socket_of(conversation, &self.network) else { return };
         while !conversation.output.is_empty() {
-            match socket.write_some(conversation.output.waiting()) {
+            let mut pieces = [Piece::default(); MOST_PIECES];
+            let count = conversation.output.pieces(&mut pieces);
+            // SAFETY: copied pieces live in the output; lent ones are readable until their get or put is over or they are
+            // concealed, and then they leave the output.
+            match unsafe { socket.send_pieces(&pieces[..count]) } {
                 Ok(0) => break,
                 Ok(written) => conversation.output.sent(written),
                 // The end of the connection, which reading tells after all that came before it.
@@ -417,6 +468,26 @@ impl Tcp {
         }
     }
 
+    /// As [`Tcp::make_room`], where the set does not report room.
+    fn make_room_unless_full(&mut self, at: u32) {
+        self.recent = Some(at);
+        if !self.conversation(at).awaits_room {
+            self.make_room(at);
+        }
+    }
+
+    /// The name in a peer's key of which `local` is a part from `offset` on.
+    fn part_of(&mut self, peer: Peer, key: &RemoteKey, offset: u64, local: UserMem) -> Result<u32, Refusal> {
+        let [name, len, _] = key.0;
+        let len_wanted = local.len() as u64;
+        let fits = offset.checked_add(len_wanted).is_some_and(|end| end <= len);
+        let is_lost = self.conversation(peer.0).loss.is_some();
+        if !fits || local.len() > self.limits.max_get || is_lost {
+            return Err(Refusal::Unfit);
+        }
+        u32::try_from(name).map_err(|_| Refusal::Unfit)
+    }
+
     /// Writes what waits for a peer or, without a connection, works on having one.
     fn make_room(&mut self, at: u32) {
         if let State::Open(_) = self.conversation(at).pair.state() {
@@ -427,7 +498,35 @@ impl Tcp {
         self.poll();
     }
 
-    /// Reads once from a peer's socket, unless a message of it is still to be taken.
+    /// Sends a message from where it lies, if nothing waits before it; whether it was sent or what is left of it waits.
+    #[allow(unsafe_code, reason = "memory of users, which the kernel reads")]
+    fn send_straight(&mut self, at: u32, header: &[u64], payload: UserMem) -> bool {
+        let conversation = self.peers[at as usize].as_mut().expect("spoken to");
+        if !conversation.output.is_empty() {
+            return false;
+        }
+        let Some((_, socket)) = Tcp::socket_of(conversation, &self.network) else { return false };
+        let mut start = [0; OVERHEAD];
+        start[..HEAD].copy_from_slice(&message_head(payload.len(), header.len()));
+        for (space, word) in start[HEAD..].chunks_exact_mut(8).zip(header) {
+            space.copy_from_slice(&word.to_ne_bytes());
+        }
+        let start = &start[..HEAD + 8 * header.len()];
+        let pieces =
+            [Piece::new(start.as_ptr() as usize, start.len()), Piece::new(payload.address(), payload.len())];
+        // SAFETY: the start is on the stack; the view's constructor vouches for the payload.
+        let sent = unsafe { socket.send_pieces(&pieces) };
+        // An error is the end of the connection, which reading tells after all that came before it.
+        if let Ok(sent) = sent
+            && sent < start.len() + payload.len()
+        {
+            conversation.output.add_rest(start, payload, sent);
+            self.flush(at);
+        }
+        true
+    }
+
+    /// Reads from a peer's socket, unless a message of it is still to be taken.
     fn read(&mut self, at: u32) {
         let Some(conversation) = &mut self.peers[at as usize] else { return };
         let is_lent = self.lent.is_some_and(|(peer, _)| peer == at);
@@ -436,32 +535,144 @@ impl Tcp {
         }
         let Some((_, socket)) = Tcp::socket_of(conversation, &self.network) else { return };
         let most = self.limits.max_send;
-        match socket.read_some(conversation.input.room(most)) {
-            Ok(None) => return,
-            Ok(Some(0)) => conversation.ending = Some("it closed the connection".into()),
-            Err(error) => conversation.ending = Some(format!("the connection broke: {error}")),
-            Ok(Some(bytes)) => conversation.input.filled(bytes),
+        let read = match &mut conversation.pouring {
+            Some(pouring @ Pouring { into: Some(_), .. }) => Tcp::read_straight(socket, pouring),
+            _ => match socket.read_some(conversation.input.room(most)) {
+                Ok(None) => return,
+                Ok(Some(0)) => Err("it closed the connection".into()),
+                Ok(Some(bytes)) => {
+                    conversation.input.filled(bytes);
+                    Ok(())
+                }
+                Err(error) => Err(format!("the connection broke: {error}")),
+            },
+        };
+        match read {
+            Ok(()) => self.recent = Some(at),
+            Err(why) => conversation.ending = Some(why),
         }
         self.settle(at);
     }
 
-    /// Sees whether a message of a peer is there, or nothing more will be.
+    /// Reads payload to its place; nothing of it is in the input.
+    fn read_straight(socket: &Socket, pouring: &mut Pouring) -> Result<(), String> {
+        let mut budget = READ_AT_A_TIME;
+        while let Some(memory) = pouring.into
+            && pouring.left > 0
+            && budget > 0
+        {
+            match socket.receive_into(memory.part(0, pouring.left)) {
+                Ok(None) => break,
+                Ok(Some(0)) => return Err("it closed the connection".into()),
+                Ok(Some(bytes)) => {
+                    pouring.filled(bytes);
+                    budget = budget.saturating_sub(bytes);
+                }
+                Err(error) => return Err(format!("the connection broke: {error}")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what has come from a peer up to the next message, and sees whether that is there, or nothing more will come.
     fn settle(&mut self, at: u32) {
         let most = self.limits.max_send;
-        let Some(conversation) = &mut self.peers[at as usize] else { return };
-        match conversation.input.first(most) {
-            Ok(Some(_)) => {
-                if !conversation.is_ready {
-                    conversation.is_ready = true;
-                    self.ready.push_back(at);
+        let mut answered = false;
+        let broken = loop {
+            let Some(conversation) = &mut self.peers[at as usize] else { return };
+            if let Some(pouring) = &mut conversation.pouring {
+                let bytes = conversation.input.take(pouring.left);
+                pouring.take(bytes);
+                let Pouring { left, end, into } = *pouring;
+                if left == 0 {
+                    conversation.pouring = None;
+                    answered |= self.poured(at, end, into.is_some());
+                    continue;
                 }
+                break conversation.ending.take();
             }
-            Ok(None) => {
-                if let Some(why) = conversation.ending.take() {
-                    self.end(at, &why);
+            match conversation.input.first(most) {
+                Ok(Some(First::Message(_))) => {
+                    if !conversation.is_ready {
+                        conversation.is_ready = true;
+                        self.ready.push_back(at);
+                    }
+                    break None;
                 }
+                Ok(Some(First::Control(control))) => {
+                    conversation.input.consume_control(control);
+                    match self.take_control(at, control) {
+                        Ok(answers) => answered |= answers,
+                        Err(Broken) => break Some("it sent what nobody asked for".into()),
+                    }
+                }
+                Ok(None) => break conversation.ending.take(),
+                Err(Broken) => break Some("it sent what is no message".into()),
             }
-            Err(frame::Broken) => self.end(at, "it sent what is no message"),
+        };
+        if answered && self.peers[at as usize].as_ref().is_some_and(|conversation| !conversation.awaits_room)
+        {
+            self.flush(at);
+        }
+        if let Some(why) = broken {
+            self.end(at, &why);
+        }
+    }
+
+    /// All payload has come. Whether there is an answer to be sent.
+    fn poured(&mut self, at: u32, end: End, in_place: bool) -> bool {
+        match end {
+            End::Fetched(get) => {
+                self.events.extend(self.direct.over(at, get, true));
+                false
+            }
+            End::Stored { put, .. } => {
+                self.conversation(at).output.add_control(Control::Over { what: put, succeeded: in_place });
+                true
+            }
+        }
+    }
+
+    /// Does what a peer's transport asks for. Whether there is an answer to be sent.
+    ///
+    /// # Errors
+    /// It is no peer that keeps to the protocol.
+    fn take_control(&mut self, at: u32, control: Control) -> Result<bool, Broken> {
+        let most = self.out_buffer + MOST_OWED;
+        let output = &self.conversation(at).output;
+        if output.parts() > MOST_PARTS || output.copied() > most {
+            return Err(Broken);
+        }
+        match control {
+            Control::Fetch { name, offset, len, get } => {
+                let memory = self.direct.named(at, name, Access::Read, (offset, len));
+                let memory = memory.filter(|memory| memory.len() <= u32::MAX as usize);
+                let output = &mut self.conversation(at).output;
+                match memory {
+                    Some(memory) => {
+                        output.add_control(Control::Fetched { get, len: memory.len() });
+                        output.lend(memory, Lender::Exposed(name));
+                    }
+                    None => output.add_control(Control::Over { what: get, succeeded: false }),
+                }
+                Ok(true)
+            }
+            Control::Fetched { get, len } => {
+                let into = self.direct.fetched(at, get, len).ok_or(Broken)?;
+                self.conversation(at).pouring =
+                    Some(Pouring { into: Some(into), left: len, end: End::Fetched(get) });
+                Ok(false)
+            }
+            Control::Store { name, offset, put, len } => {
+                let into = self.direct.named(at, name, Access::Write, (offset, len as u64));
+                self.conversation(at).pouring =
+                    Some(Pouring { into, left: len, end: End::Stored { put, name } });
+                Ok(false)
+            }
+            Control::Over { what, succeeded } => {
+                self.events.extend(self.direct.over(at, what, succeeded));
+                Ok(false)
+            }
         }
     }
 
@@ -481,6 +692,8 @@ impl Tcp {
         conversation.loss = Some(why);
         conversation.output = Output::default();
         conversation.input = Input::default();
+        conversation.pouring = None;
+        self.events.extend(self.direct.lost(at));
         self.events.push_back(Event::PeerLost(Peer(at)));
     }
 
@@ -490,7 +703,11 @@ impl Tcp {
     #[allow(unsafe_code, reason = "views of bytes that stay where they are until they are given back")]
     fn lend(&mut self, at: u32) -> Option<Arrival> {
         let most = self.limits.max_send;
-        let Message { header, payload } = self.peers[at as usize].as_ref()?.input.first(most).ok()??;
+        let conversation =
+            self.peers[at as usize].as_ref().filter(|conversation| conversation.pouring.is_none())?;
+        let First::Message(Message { header, payload }) = conversation.input.first(most).ok()?? else {
+            return None;
+        };
         self.lent = Some((at, header.len() + payload.len()));
         // SAFETY: the input of a peer whose message is out is neither read into nor moved (`read`, `lose` after `settle`).
         let (header, payload) = unsafe {
@@ -510,23 +727,30 @@ impl Btl for Tcp {
     }
 
     fn send<S: Source>(&mut self, peer: Peer, header: &[u64], payload: &mut S) -> Result<(), Busy> {
-        let at = peer.0;
-        let frame = OVERHEAD + payload.remaining();
+        let (at, bytes) = (peer.0, payload.remaining());
+        self.recent = Some(at);
         let most = self.out_buffer;
-        let is_too_much = |waiting: usize| waiting > 0 && waiting + frame > most;
-        if is_too_much(self.conversation(at).output.waiting().len()) {
+        let is_too_much = |waiting: usize| waiting > 0 && waiting + OVERHEAD + bytes > most;
+        if is_too_much(self.conversation(at).output.copied()) {
             self.make_room(at);
         }
         let conversation = self.conversation(at);
-        if conversation.loss.is_some() || is_too_much(conversation.output.waiting().len()) {
+        if conversation.loss.is_some() || is_too_much(conversation.output.copied()) {
             return Err(Busy);
         }
-        let bytes = payload.remaining() as u64;
-        conversation.output.add(header, payload);
+        self.bytes_sent += bytes as u64;
+        let straight = if bytes >= STRAIGHT { payload.take_contiguous() } else { None };
+        if straight.is_some_and(|memory| self.send_straight(at, header, memory)) {
+            return Ok(());
+        }
+        let output = &mut self.conversation(at).output;
+        match straight {
+            Some(mut memory) => output.add(header, &mut memory),
+            None => output.add(header, payload),
+        }
+        let conversation = self.conversation(at);
         // Where the set reports room, there is none yet.
-        let awaits_room = conversation.awaits_room;
-        self.bytes_sent += bytes;
-        if !awaits_room {
+        if !conversation.awaits_room {
             self.make_room(at);
         }
         Ok(())
@@ -537,8 +761,10 @@ impl Btl for Tcp {
             return None;
         }
         self.arrivals += 1;
-        if self.ready.is_empty() || self.arrivals > ARRIVALS {
+        if self.arrivals > ARRIVALS {
             self.poll();
+        } else if self.ready.is_empty() {
+            self.look();
         }
         while let Some(at) = self.ready.pop_front() {
             self.conversation(at).is_ready = false;
@@ -573,7 +799,7 @@ impl Btl for Tcp {
     fn next_event(&mut self) -> Option<Event> {
         // Who asks for arrivals and events in turns has the sockets polled once for both.
         if self.events.is_empty() && !core::mem::take(&mut self.polled) {
-            self.poll();
+            self.look();
             self.polled = false;
         }
         // What a lost peer had sent before comes first.
@@ -588,6 +814,55 @@ impl Btl for Tcp {
                      are tried, btl_tcp_connect_rounds how often"
                 .into(),
         }
+    }
+
+    fn expose(&mut self, peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {
+        self.direct.expose(peer.0, memory, access).ok_or(Refusal::Busy)
+    }
+
+    fn conceal(&mut self, peer: Peer, key: RemoteKey) {
+        let Some(name) = self.direct.conceal(peer.0, key) else { return };
+        let Some(conversation) = &mut self.peers[peer.0 as usize] else { return };
+        conversation.output.keep(name);
+        if let Some(Pouring { into, end: End::Stored { name: theirs, .. }, .. }) = &mut conversation.pouring
+            && *theirs == name
+        {
+            *into = None;
+        }
+    }
+
+    fn get(
+        &mut self,
+        peer: Peer,
+        local: UserMem,
+        key: &RemoteKey,
+        offset: u64,
+        cookie: u64,
+    ) -> Result<(), Refusal> {
+        let name = self.part_of(peer, key, offset, local)?;
+        let get = self.direct.begin(peer.0, cookie, Some(local)).ok_or(Refusal::Busy)?;
+        let output = &mut self.conversation(peer.0).output;
+        output.add_control(Control::Fetch { name, offset, len: local.len() as u64, get });
+        self.make_room_unless_full(peer.0);
+        Ok(())
+    }
+
+    fn put(
+        &mut self,
+        peer: Peer,
+        local: UserMem,
+        key: &RemoteKey,
+        offset: u64,
+        cookie: u64,
+    ) -> Result<(), Refusal> {
+        let name = self.part_of(peer, key, offset, local)?;
+        let put = self.direct.begin(peer.0, cookie, None).ok_or(Refusal::Busy)?;
+        let output = &mut self.conversation(peer.0).output;
+        output.add_control(Control::Store { name, offset, put, len: local.len() });
+        output.lend(local, Lender::Put);
+        self.bytes_sent += local.len() as u64;
+        self.make_room_unless_full(peer.0);
+        Ok(())
     }
 
     fn congested(&self, _peer: Peer) -> bool {
@@ -609,6 +884,8 @@ impl Btl for Tcp {
             return None;
         }
         self.set_timer(self.deadline());
+        // The poll before the sleep is one of all sockets.
+        self.polls = POLLS;
         Some(Sleep::Descriptor(self.network.set.as_fd().as_raw_fd()))
     }
 

@@ -27,6 +27,11 @@ pub trait Source {
 
     /// The whole remaining payload as one run of memory, when it is one.
     fn contiguous(&self) -> Option<UserMem>;
+
+    /// As [`Source::contiguous`], and takes it: nothing remains. A source that is never one run need not have this.
+    fn take_contiguous(&mut self) -> Option<UserMem> {
+        None
+    }
 }
 
 /// Something message payload can be poured into, once, in order.

@@ -109,6 +109,11 @@ impl Source for UserMem {
     fn contiguous(&self) -> Option<UserMem> {
         Some(*self)
     }
+
+    fn take_contiguous(&mut self) -> Option<UserMem> {
+        let rest = self.part(self.len, 0);
+        Some(core::mem::replace(self, rest))
+    }
 }
 
 impl Sink for UserMem {

@@ -19,7 +19,7 @@
 //! | [`processor`]  | `getcpu(2)`                                     | who shares a processor                |
 //! | [`ptracer`]    | `prctl(PR_SET_PTRACER)`                         | single copy under Yama                |
 //! | [`random`]     | `getrandom(2)`                                  | secrets by which processes know each other |
-//! | [`tcp`]        | `connect(2)`, `listen(2)`                       | connections that never block          |
+//! | [`tcp`]        | `connect(2)`, `listen(2)`, `sendmsg(2)`         | connections that never block          |
 //! | [`thread`]     | `pthread_self(3)`, `pthread_sigmask(3)`         | which thread calls; threads of the library |
 //! | [`timer`]      | `timerfd_create(2)`                             | a time among descriptors              |
 //! | [`waiter`]     | `sched_yield(2)`                                | how long to spin before sleeping      |

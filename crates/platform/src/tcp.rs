@@ -1,9 +1,9 @@
-//! TCP sockets that never block, in the two calls for which the standard library has only blocking ones.
+//! TCP sockets that never block, and what goes between them and memory that Rust has no reference to.
 
 use core::mem::zeroed;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
 
 /// Begins a connection to `address` without waiting for it: the stream becomes writable once it stands, or
 /// `take_error` says why it does not. Its small messages are sent at once (TCP_NODELAY).
@@ -65,10 +65,60 @@ pub fn listen() -> io::Result<TcpListener> {
     Ok(listener)
 }
 
+/// A run of memory that is to be sent.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct Piece(libc::iovec);
+
+impl Piece {
+    /// `len` bytes at `address`.
+    pub const fn new(address: usize, len: usize) -> Piece {
+        Piece(libc::iovec { iov_base: address as *mut _, iov_len: len })
+    }
+}
+
+impl Default for Piece {
+    fn default() -> Piece {
+        Piece::new(0, 0)
+    }
+}
+
+/// Sends what there is room for of `pieces`, in order, without blocking or a signal; the bytes that were taken.
+///
+/// # Safety
+/// The pieces are readable during the call. Others may write to them meanwhile.
+///
+/// # Errors
+/// The system's; `WouldBlock`: there is no room.
+pub unsafe fn send_pieces(socket: BorrowedFd<'_>, pieces: &[Piece]) -> io::Result<usize> {
+    // SAFETY: plain data, for which zeros mean nothing.
+    let mut message: libc::msghdr = unsafe { zeroed() };
+    message.msg_iov = pieces.as_ptr() as *mut libc::iovec;
+    message.msg_iovlen = pieces.len() as _;
+    // SAFETY: the pieces are an array of iovecs of that length, which the call only reads; the rest by the caller's promise.
+    let sent =
+        unsafe { libc::sendmsg(socket.as_raw_fd(), &message, libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// Receives what is there into `len` bytes at `address`, without blocking; 0: the other side has closed.
+///
+/// # Safety
+/// The bytes are writable during the call. Others may use them meanwhile.
+///
+/// # Errors
+/// The system's; `WouldBlock`: nothing is there.
+pub unsafe fn receive_into(socket: BorrowedFd<'_>, address: usize, len: usize) -> io::Result<usize> {
+    // SAFETY: the caller's promise.
+    let received = unsafe { libc::recv(socket.as_raw_fd(), address as *mut _, len, libc::MSG_DONTWAIT) };
+    usize::try_from(received).map_err(|_| io::Error::last_os_error())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{connect, listen};
+    use super::{Piece, connect, listen, receive_into, send_pieces};
     use std::net::{Ipv4Addr, SocketAddr};
+    use std::os::fd::{AsFd, AsRawFd};
 
     #[test]
     fn what_connects_is_accepted() {
@@ -80,5 +130,13 @@ mod tests {
         listener.set_nonblocking(false).unwrap();
         let (accepted, _) = listener.accept().unwrap();
         assert_eq!(accepted.peer_addr().unwrap().port(), stream.local_addr().unwrap().port());
+        let (one, two, mut got) = ([1u8, 2], [3u8], [0u8; 8]);
+        let pieces = [Piece::new(one.as_ptr() as usize, 2), Piece::new(two.as_ptr() as usize, 1)];
+        // SAFETY: both arrays live.
+        assert_eq!(unsafe { send_pieces(stream.as_fd(), &pieces) }.unwrap(), 3);
+        crate::descriptor::wait_readable(accepted.as_raw_fd(), None);
+        // SAFETY: the array lives and has eight bytes.
+        let received = unsafe { receive_into(accepted.as_fd(), got.as_mut_ptr() as usize, 8) };
+        assert_eq!((received.unwrap(), got), (3, [1, 2, 3, 0, 0, 0, 0, 0]));
     }
 }
