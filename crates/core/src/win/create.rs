@@ -172,6 +172,7 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
         far,
         epochs: Epochs::default(),
         exposure: Exposure::new(all.len()),
+        flushes: 0,
         announced: Announced::default(),
         regions: (0..regions).map(|_| Regions::default()).collect(),
         targets,

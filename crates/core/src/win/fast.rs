@@ -231,13 +231,17 @@ pub fn compare_and_swap_at_once(
     Attempt::DONE
 }
 
+/// Every so many flushes make progress: a program may poll a window for what another process does after a message of this one.
+const FLUSHES: u32 = 128;
+
 /// `MPI_Win_flush`'s and `MPI_Win_flush_local`'s fast path.
 #[inline(always)]
 pub fn flush_at_once(rank: i32, win: abi::Win) -> Attempt {
     let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
     let Some(window) = guard.windows.last_used(win) else { return guard.give_up() };
     let is_right = (rank as usize) < window.ranks() && window.epochs.passive(rank as u32).is_ok();
-    if !is_right || window.far.is_some() {
+    window.flushes = window.flushes.wrapping_add(1);
+    if !is_right || window.far.is_some() || window.flushes.is_multiple_of(FLUSHES) {
         return guard.give_up();
     }
     order();

@@ -69,6 +69,8 @@ pub(crate) struct Window {
     pub mapped: bool,
     pub epochs: Epochs,
     pub exposure: Exposure,
+    /// Flushes on the fast path.
+    pub flushes: u32,
     pub announced: Announced,
     /// For a window whose processes do not share memory.
     pub far: Option<far::Far>,

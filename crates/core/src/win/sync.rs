@@ -200,18 +200,29 @@ pub fn flush(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
     let target = window.check_rank(rank)?;
     window.epochs.passive(target)?;
     order();
-    if window.far.is_some() {
-        drop(state);
+    let by_messages = window.far.is_some();
+    drop(state);
+    if by_messages {
         return far::flush(t, win, Some(target));
     }
+    poll(t);
     Ok(())
 }
 
 /// `MPI_Win_flush_all`
 pub fn flush_all(t: &mut Token, win: abi::Win) -> Result<()> {
-    t.lock().windows.get(win)?.epochs.any_passive()?;
+    let by_messages = {
+        let state = t.lock();
+        let window = state.windows.get(win)?;
+        window.epochs.any_passive()?;
+        window.far.is_some()
+    };
     order();
-    far::flush(t, win, None)
+    if by_messages {
+        return far::flush(t, win, None);
+    }
+    poll(t);
+    Ok(())
 }
 
 /// `MPI_Win_flush_local`
