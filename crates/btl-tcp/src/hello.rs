@@ -41,6 +41,8 @@ pub(crate) struct Hello {
     pub(crate) nonce: u64,
     /// Present in an answer.
     pub(crate) verdict: Option<Verdict>,
+    /// The sender's machine has the other byte order; nothing else of it can be read.
+    pub(crate) other_order: bool,
 }
 
 impl Hello {
@@ -90,10 +92,21 @@ impl strangers::Hello for Hello {
             (1, 1) => Some(Verdict::Yield),
             _ => return None,
         };
+        if bytes[..8] == MAGIC && half(8) == VERSION.swap_bytes() && half(10) == ORDER.swap_bytes() {
+            let job = JobProof { id: 0, key: 0 };
+            return Some(Hello { job, from: 0, to: 0, nonce: 0, verdict: None, other_order: true });
+        }
         let fits = bytes[..8] == MAGIC && half(8) == VERSION && half(10) == ORDER && bytes[14..16] == [0, 0];
         let key = u128::from_ne_bytes(*bytes[32..].first_chunk()?);
         let job = JobProof { id: long(16), key };
-        fits.then_some(Hello { job, from: word(24), to: word(28), nonce: long(48), verdict })
+        fits.then_some(Hello {
+            job,
+            from: word(24),
+            to: word(28),
+            nonce: long(48),
+            verdict,
+            other_order: false,
+        })
     }
 }
 
@@ -104,7 +117,14 @@ mod tests {
     use strangers::Hello as _;
 
     fn hello() -> Hello {
-        Hello { job: JobProof { id: 7, key: 1 << 100 | 5 }, from: 3, to: 4, nonce: 99, verdict: None }
+        Hello {
+            job: JobProof { id: 7, key: 1 << 100 | 5 },
+            from: 3,
+            to: 4,
+            nonce: 99,
+            verdict: None,
+            other_order: false,
+        }
     }
 
     #[test]
@@ -121,6 +141,16 @@ mod tests {
         assert_eq!(hello().verdict_on(&hello()), None);
     }
 
+    #[test]
+    fn another_byte_order_is_told() {
+        let mut bytes = hello().to_bytes();
+        bytes[8..10].reverse();
+        bytes[10..12].reverse();
+        assert!(Hello::from_bytes(&bytes).is_some_and(|hello| hello.other_order));
+        bytes[10..12].reverse();
+        assert_eq!(Hello::from_bytes(&bytes), None);
+    }
+
     proptest! {
         #[test]
         fn rubbish_is_no_hello(mut bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
@@ -128,7 +158,7 @@ mod tests {
             bytes.resize(BYTES, 0);
             bytes[..8].copy_from_slice(&MAGIC);
             // Whatever is read is what is written.
-            if let Some(hello) = Hello::from_bytes(&bytes) {
+            if let Some(hello) = Hello::from_bytes(&bytes).filter(|hello| !hello.other_order) {
                 prop_assert_eq!(&hello.to_bytes()[..], &bytes[..]);
             }
         }

@@ -217,7 +217,7 @@ impl Wires for Network {
         self.nonce = self.nonce.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         let (job, from, nonce) = (self.job, self.me, self.nonce);
         if let Some(link) = self.links.get_mut(wire) {
-            let hello = Hello { job, from, to: link.peer, nonce, verdict: None };
+            let hello = Hello { job, from, to: link.peer, nonce, verdict: None, other_order: false };
             link.role = Role::Asked(hello);
             link.socket.write_word(&hello.to_bytes());
             link.socket.report(wire.into(), false);

@@ -15,6 +15,8 @@ mca::params! {
         if_include: mca::Text = "";
         /// Networks not to use, likewise; only where btl_tcp_if_include is empty.
         if_exclude: mca::Text = "";
+        /// Ports to listen on, a number or two with a hyphen between (20000-20999); empty: any that the system gives.
+        ports: mca::Text = "";
         /// How long a peer may leave an address unanswered before its next one is tried, too.
         connect_patience_ms: mca::Int = "1000", unit "milliseconds", range 1 to 600000, level Tuner;
         /// How often all addresses of a peer are tried before it is given up, where each of them fails.

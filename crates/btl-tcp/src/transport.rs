@@ -10,6 +10,7 @@ use crate::pair::{Pair, Patience, State};
 use crate::params::TcpParams;
 use btl::{Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Sleep};
 use core::fmt;
+use core::ops::RangeInclusive;
 use mem::{PeerBytes, Source, UserMem};
 use platform::epoll::{Epoll, Ready};
 use platform::tcp::Piece;
@@ -48,6 +49,8 @@ const ARRIVALS: u32 = 16;
 pub enum SetupError {
     /// The parameters leave no address, or name what is none.
     Addresses(String),
+    /// The ports of the parameter are none, or taken.
+    Ports(String),
     /// A system call failed.
     System(&'static str, io::Error),
 }
@@ -60,6 +63,11 @@ impl fmt::Display for SetupError {
                 "choosing the addresses of this process for TCP failed\n{seen}\nset btl_tcp_if_include or \
                  btl_tcp_if_exclude to names of interfaces or networks of this host: ip address"
             ),
+            SetupError::Ports(seen) => write!(
+                f,
+                "listening for TCP connections failed\n{seen}\nset btl_tcp_ports to a range with a free port for each \
+                 rank of a host, as 20000-20999, or to nothing"
+            ),
             SetupError::System(step, error) => write!(
                 f,
                 "setting up the transport over TCP failed: {step}\n{error}\nlook at the limit for open files: ulimit -n"
@@ -69,6 +77,17 @@ impl fmt::Display for SetupError {
 }
 
 impl std::error::Error for SetupError {}
+
+/// The ports of a parameter's text; 0: any.
+fn ports(text: &str) -> Option<RangeInclusive<u16>> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Some(0..=0);
+    }
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+    (1 <= first && first <= last).then_some(first..=last)
+}
 
 /// A transport whose peers are not known yet.
 #[derive(Debug)]
@@ -89,7 +108,13 @@ impl Listening {
         let system = |step| move |error| SetupError::System(step, error);
         let all = platform::interfaces::addresses().map_err(system("listing the network interfaces"))?;
         let own = offered(&all, &params.if_include, &params.if_exclude).map_err(SetupError::Addresses)?;
-        let listener = platform::tcp::listen().map_err(system("listening on a port"))?;
+        let ports = ports(&params.ports).ok_or_else(|| {
+            SetupError::Ports(format!("btl_tcp_ports is \"{}\", which is no port and no range", params.ports))
+        })?;
+        let listener = platform::tcp::listen(ports.clone()).map_err(|error| match *ports.start() {
+            0 => SetupError::System("listening on a port", error),
+            _ => SetupError::Ports(format!("no port of {} is free: {error}", params.ports)),
+        })?;
         let port = listener.local_addr().map_err(system("listening on a port"))?.port();
         let set = Arc::new(Epoll::new().map_err(system("making an epoll set"))?);
         set.add(listener.as_fd(), LISTENER, false).map_err(system("making an epoll set"))?;
@@ -145,6 +170,7 @@ impl Listening {
             timer: self.timer,
             timer_at: None,
             strangers: Strangers::new("the TCP transport", report),
+            report,
             peers,
             unsettled: Vec::new(),
             ready: VecDeque::new(),
@@ -174,6 +200,8 @@ pub struct Tcp {
     /// What it is set to.
     timer_at: Option<Instant>,
     strangers: Strangers<Socket, Hello>,
+    /// Takes the report that descriptors ran out; `None` once it was made.
+    report: Option<fn(&str)>,
     /// By peer; made when one is first spoken to.
     peers: Box<[Option<Box<Conversation>>]>,
     /// Peers with which a connection is being made.
@@ -350,8 +378,22 @@ impl Tcp {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(_) if self.strangers.give_one_up() => {}
-                Err(_) => return,
+                Err(error) => return self.report_refusal(&error),
             }
+        }
+    }
+
+    /// A caller cannot be accepted, and waits; a peer that waits with it learns nothing.
+    #[cold]
+    fn report_refusal(&mut self, error: &io::Error) {
+        if let Some(report) = self.report.take() {
+            report(&format!(
+                "rank {} cannot accept a TCP connection\n\
+                 seen: {error}; {} connections are open\n\
+                 the peer waits until descriptors are free; raise the limit for open files: ulimit -n",
+                self.network.me,
+                self.network.links.len()
+            ));
         }
     }
 
@@ -362,6 +404,7 @@ impl Tcp {
         let mut callers = Vec::new();
         self.strangers.hear(Instant::now(), |caller, hello| {
             let why = match hello {
+                _ if hello.other_order => Some("its machine has the other byte order, which is not served"),
                 _ if hello.job != *job => Some("it is of another job"),
                 // It tries the addresses of another process, of which this one leads here.
                 _ if hello.to != *me => None,

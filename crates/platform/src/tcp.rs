@@ -49,13 +49,23 @@ pub fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Listens on a free port of all addresses, of both families where the host has both, without blocking.
+/// Listens on a free port of `ports` (0: any), of all addresses, of both families where the host has both, without blocking.
 ///
 /// # Errors
-/// The system's.
-pub fn listen() -> io::Result<TcpListener> {
-    let both = TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0));
-    let listener = both.or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)))?;
+/// The system's, for the last of the ports.
+pub fn listen(ports: impl IntoIterator<Item = u16>) -> io::Result<TcpListener> {
+    let bind = |port| {
+        let both = TcpListener::bind((Ipv6Addr::UNSPECIFIED, port));
+        both.or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)))
+    };
+    let mut bound = Err(io::ErrorKind::InvalidInput.into());
+    for port in ports {
+        bound = bind(port);
+        if bound.is_ok() {
+            break;
+        }
+    }
+    let listener = bound?;
     listener.set_nonblocking(true)?;
     // All peers may call at once, before the owner accepts one; the system cuts this to its own limit.
     // SAFETY: no pointers; the socket listens already, so only the length of its queue changes.
@@ -122,8 +132,11 @@ mod tests {
 
     #[test]
     fn what_connects_is_accepted() {
-        let listener = listen().unwrap();
+        let listener = listen([0]).unwrap();
         let port = listener.local_addr().unwrap().port();
+        // One that is taken is passed over; another test may take the next ones.
+        assert!(listen([port]).is_err());
+        assert_ne!(listen([port, 0]).unwrap().local_addr().unwrap().port(), port);
         assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
         let stream = connect(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port)).unwrap();
         assert!(stream.nodelay().unwrap());

@@ -122,7 +122,7 @@ impl Head {
         {
             return Err(Error::StdinRank { rank, size: size as u32 });
         }
-        let listener = platform::tcp::listen().map_err(Error::system("opening a port for the daemons"))?;
+        let listener = platform::tcp::listen([0]).map_err(Error::system("opening a port for the daemons"))?;
         let port = listener.local_addr().map_err(Error::system("opening a port for the daemons"))?.port();
         let poller = Poller::new().map_err(Error::system("making an event loop"))?;
         let watched = Error::system("watching a descriptor");
