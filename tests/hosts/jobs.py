@@ -262,6 +262,43 @@ def strangers():
     expect(result.err.count("a stranger called at mpiexec") == 1, result)
 
 
+def workers():
+    """mpiexec waits, workers call: no launcher at all."""
+    token = os.path.join(work, "token")
+    alhena = os.path.join(harness.PREFIX, "bin", "alhena")
+    process = harness.start("-listen", "0", "-token-file", token, "-n", 4, "-ppn", 2, RANK, "init", "barrier", "who", "finalize")
+    line = process.stderr.readline().decode()
+    port = re.search(r"10\.213\.7\.1:(\d+)", line)[1]
+    expect(os.stat(token).st_mode & 0o777 == 0o600, "the token is for its owner alone")
+    wrong = os.path.join(work, "wrong")
+    with open(wrong, "w") as file:
+        file.write("0123456789abcdef" * 2 + "\n")
+    os.chmod(wrong, 0o600)
+    refused = subprocess.run([LAUNCHER, "h1", alhena, "worker", f"10.213.7.1:{port}", "--token-file", wrong],
+                             capture_output=True, text=True)
+    expect(refused.returncode == 1 and "secret" in refused.stderr, refused)
+    others = [subprocess.Popen([LAUNCHER, f"h{host}", alhena, "worker", f"10.213.7.1:{port}", "--token-file", token])
+              for host in (1, 2)]
+    result = finish(process)
+    expect(result.code == 0 and result.lines == [f"rank {r} of 4 app 0" for r in range(4)], result)
+    expect([other.wait(20) for other in others] == [0, 0], "workers end well")
+
+
+def allocations():
+    """Hosts of a batch system are used without any flag."""
+    def where(**variables):
+        return harness.job("-launcher", LAUNCHER, "-l", "hostname", env=variables).lines
+    three = ["[0] h0", "[1] h0", "[2] h1"]
+    expect(where(SLURM_JOB_NODELIST="h[0-1]", SLURM_TASKS_PER_NODE="2,1") == three, "Slurm")
+    path = os.path.join(work, "allocated")
+    with open(path, "w") as file:
+        file.write("h0\nh0\nh1\n")
+    expect(where(PBS_NODEFILE=path) == three, "PBS")
+    expect(where(LSB_MCPU_HOSTS="h0 2 h1 1") == three, "LSF")
+    result = harness.job("-launcher", LAUNCHER, "-n", 4, "hostname", env={"PBS_NODEFILE": path})
+    expect(result.code == 2 and "not enough slots" in result.err, result)
+
+
 def listening_port(pid):
     inodes = set()
     for fd in os.listdir(f"/proc/{pid}/fd"):
@@ -295,6 +332,8 @@ def main():
         ("a host is cut off", cut),
         ("a stopped mpiexec is not dead", stopped),
         ("strangers at mpiexec's port", strangers),
+        ("workers that call by themselves", workers),
+        ("hosts of batch systems", allocations),
     ]:
         if len(sys.argv) < 3 or not os.environ.get("ONLY") or os.environ["ONLY"] in name:
             check(f"{COUNT} hosts: {name}", case)

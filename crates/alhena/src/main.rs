@@ -5,6 +5,7 @@ mod bench;
 mod info;
 mod prefix;
 mod simulate;
+mod worker;
 
 use std::io::{self, ErrorKind};
 use std::process::ExitCode;
@@ -27,6 +28,8 @@ enum Command {
     Bench(Box<bench::Arguments>),
     /// The library's protocols on virtual time: a Cray XE6 of any size, in this process
     Sim(simulate::Arguments),
+    /// Joins a job whose `mpiexec -listen` waits for workers
+    Worker(worker::Arguments),
     /// Measures collective algorithms here and writes a table for the parameter coll_tuned_rules
     Tune(bench::tune::Arguments),
 }
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
         Command::Info(arguments) => info::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Sim(arguments) => simulate::run(&arguments),
+        Command::Worker(arguments) => worker::run(&arguments),
         Command::Tune(arguments) => bench::tune::run(&arguments).map_err(Into::into),
     };
     match result {

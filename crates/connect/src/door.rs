@@ -46,6 +46,8 @@ pub struct Door<C> {
     called: &'static str,
     /// Takes the report; `None` once it was made.
     report: Option<fn(&str)>,
+    /// How long a caller whose hello was answered may take for its proof; `None`: as long as there is room.
+    proof_within: Option<Duration>,
 }
 
 #[derive(Debug)]
@@ -62,13 +64,20 @@ enum Heard {
     NotAll,
     Proven(Who),
     Turned(String),
+    NotForUs,
 }
 
 impl<C: Caller> Door<C> {
     /// For the ports of `called`, open to those who know `secret`. `report` takes the lines about the first caller that
     /// is turned away.
     pub fn new(called: &'static str, secret: Secret, report: Option<fn(&str)>) -> Door<C> {
-        Door { secret, waiting: VecDeque::new(), called, report }
+        Door { secret, waiting: VecDeque::new(), called, report, proof_within: Some(PATIENCE) }
+    }
+
+    /// The same for callers that may be busy for long after their hello: processes that compute. Who says hello knows
+    /// the job's number, which strangers do not.
+    pub fn for_processes(self) -> Door<C> {
+        Door { proof_within: None, ..self }
     }
 
     /// A caller that was accepted at `now`.
@@ -81,31 +90,35 @@ impl<C: Caller> Door<C> {
 
     /// Gives up the caller that waits for longest, which frees a descriptor; `false`: there is none.
     pub fn give_one_up(&mut self) -> bool {
-        let Some(oldest) = self.waiting.pop_front() else { return false };
+        // Those whose hello was answered are less likely to be strangers.
+        let silent = self.waiting.iter().position(|waiting| waiting.stage.is_none()).unwrap_or(0);
+        let Some(oldest) = self.waiting.remove(silent) else { return false };
         let others = self.waiting.len();
         self.turn_away(&oldest.caller, format_args!("it proved nothing, like {others} other callers"));
         true
     }
 
-    /// Reads what has come by `now`. `expect` looks at each hello before it is answered, and says what is wrong with it.
+    /// Reads what has come by `now`. `expect` looks at each hello before it is answered, and says what is wrong with it; `None`: it is
+    /// no stranger's, but not for this owner, and not reported.
     /// Returns those who have proven that they know the secret.
     pub fn hear(
         &mut self,
         now: Instant,
         mut nonce: impl FnMut() -> u128,
-        expect: impl Fn(&Who) -> Result<(), &'static str>,
+        expect: impl Fn(&Who) -> Result<(), Option<&'static str>>,
     ) -> Vec<(C, Who)> {
         let mut admitted = Vec::new();
         for _ in 0..self.waiting.len() {
             let Some(mut waiting) = self.waiting.pop_front() else { break };
             match waiting.read(&self.secret, &mut nonce, &expect) {
-                Heard::NotAll if now.duration_since(waiting.since) < PATIENCE => {
-                    self.waiting.push_back(waiting)
+                Heard::NotAll if self.deadline_of(&waiting).is_none_or(|until| now < until) => {
+                    self.waiting.push_back(waiting);
                 }
                 Heard::NotAll => {
                     self.turn_away(&waiting.caller, format_args!("it proved nothing for {PATIENCE:?}"));
                 }
                 Heard::Turned(why) => self.turn_away(&waiting.caller, format_args!("{why}")),
+                Heard::NotForUs => {}
                 Heard::Proven(who) => admitted.push((waiting.caller, who)),
             }
         }
@@ -119,7 +132,14 @@ impl<C: Caller> Door<C> {
 
     /// When the first caller's time is over.
     pub fn deadline(&self) -> Option<Instant> {
-        self.waiting.front().map(|oldest| oldest.since + PATIENCE)
+        self.waiting.iter().filter_map(|waiting| self.deadline_of(waiting)).min()
+    }
+
+    fn deadline_of(&self, waiting: &Waiting<C>) -> Option<Instant> {
+        match waiting.stage {
+            None => Some(waiting.since + PATIENCE),
+            Some(_) => self.proof_within.map(|patience| waiting.since + patience),
+        }
     }
 
     /// Reports a caller that is turned away, the first time.
@@ -140,7 +160,7 @@ impl<C: Caller> Waiting<C> {
         &mut self,
         secret: &Secret,
         nonce: &mut impl FnMut() -> u128,
-        expect: &impl Fn(&Who) -> Result<(), &'static str>,
+        expect: &impl Fn(&Who) -> Result<(), Option<&'static str>>,
     ) -> Heard {
         loop {
             let wanted = if self.stage.is_some() { PROOF } else { HELLO };
@@ -150,6 +170,8 @@ impl<C: Caller> Waiting<C> {
                     Ok(Some(0)) | Err(_) if self.read == 0 && self.stage.is_none() => {
                         return Heard::Turned("it closed the connection without a hello".into());
                     }
+                    // It has named the job, and does not need this connection any more.
+                    Ok(Some(0)) | Err(_) if self.stage.is_some() => return Heard::NotForUs,
                     Ok(Some(0)) | Err(_) => return Heard::Turned("it closed the connection".into()),
                     Ok(Some(bytes)) => self.read += bytes,
                 }
@@ -172,11 +194,11 @@ impl<C: Caller> Waiting<C> {
                         Err(refusal) => return Heard::Turned(refusal.to_string()),
                     };
                     if let Err(why) = expect(&who) {
-                        return Heard::Turned(why.to_owned());
+                        return why.map_or(Heard::NotForUs, |why| Heard::Turned(why.to_owned()));
                     }
                     let answering = Answering::new(*secret, self.bytes, nonce());
                     if self.caller.write_now(answering.challenge()).is_err() {
-                        return Heard::Turned("it closed the connection".into());
+                        return Heard::NotForUs;
                     }
                     self.stage = Some((who, answering));
                     self.read = 0;
@@ -226,7 +248,7 @@ mod tests {
     }
 
     fn heard(door: &mut Door<UnixStream>, now: Instant) -> Vec<Who> {
-        let expect = |who: &Who| if who.job == 7 { Ok(()) } else { Err("it is of another job") };
+        let expect = |who: &Who| if who.job == 7 { Ok(()) } else { Err(Some("it is of another job")) };
         door.hear(now, || 3, expect).into_iter().map(|(_, who)| who).collect()
     }
 
@@ -268,6 +290,23 @@ mod tests {
             assert!(heard(&mut door, deadline).is_empty());
             assert_eq!(door.callers().count(), 0);
         }
+    }
+
+    #[test]
+    fn a_process_that_computes_may_be_late_with_its_proof() {
+        let mut door = Door::new("the test", SECRET, None).for_processes();
+        let (mut caller, stream) = pair();
+        let now = Instant::now();
+        door.add(stream, now);
+        let calling = Calling::new(SECRET, WHO, 1);
+        caller.write_all(calling.hello()).unwrap();
+        assert!(heard(&mut door, now).is_empty());
+        assert_eq!(door.deadline(), None);
+        assert!(heard(&mut door, now + 100 * PATIENCE).is_empty());
+        let mut challenge = [0; CHALLENGE];
+        caller.read_exact(&mut challenge).unwrap();
+        caller.write_all(&calling.prove(&challenge).unwrap()).unwrap();
+        assert_eq!(heard(&mut door, now + 200 * PATIENCE), [WHO]);
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Hosts named on the command line or in files.
 
-use std::env;
 use std::path::Path;
 
 use crate::usage::UsageError;
@@ -115,15 +114,6 @@ pub fn slots(hosts: &[Host]) -> Option<(u32, bool)> {
 /// The user before `@` is for the launcher, which knows what it means.
 fn without_user(name: &str) -> &str {
     name.rsplit_once('@').map_or(name, |(_, host)| host)
-}
-
-/// Number of hosts that a batch system gave to this job, where that is more than this one.
-pub fn allocated_elsewhere() -> Option<(&'static str, u32)> {
-    let counts = ["SLURM_JOB_NUM_NODES", "SLURM_NNODES", "PBS_NUM_NODES", "COBALT_JOBSIZE"];
-    counts.into_iter().find_map(|name| {
-        let count: u32 = env::var(name).ok()?.parse().ok()?;
-        (count > 1).then_some((name, count))
-    })
 }
 
 /// Whether `name` means the host called `own`.

@@ -13,7 +13,7 @@ use crate::hosts::Host;
 use crate::options::JobOptions;
 use crate::spread::Spread;
 use crate::usage::UsageError;
-use crate::{hosts, parameters, variables};
+use crate::{allocation, hosts, parameters, variables};
 
 /// A job, and what is to be said before it starts.
 pub struct Planned {
@@ -27,16 +27,25 @@ pub struct Planned {
 pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
     let CommandLine { mut job, programs } = line;
     variables::fill_in(&mut job)?;
+    let named = !job.hosts.is_empty();
+    if !named
+        && job.listen.is_none()
+        && let Some(allocation) = allocation::find()
+    {
+        job.allocated_by = Some(allocation.variable);
+        job.hosts = allocation.hosts;
+    }
     job.hosts = hosts::merged(&job.hosts);
     if let Some(Map { unit: Unit::Host, per_object: Some(count), .. }) = job.placement.map {
         job.per_host.get_or_insert(count);
     }
     let notes = notes(&mut job);
     let default_count = default_count(&job, programs.len());
+    let listen = listen(&mut job, &programs, default_count)?;
     let (hosts, host_of) = (job.hosts.clone(), Spread::new(&job));
     let launcher = job.launcher.settle();
     let apps: Vec<App> = programs.into_iter().map(|program| app(program, &job, default_count)).collect();
-    let elsewhere = hosts.iter().any(|host| !host.is_local());
+    let elsewhere = listen.is_some() || hosts.iter().any(|host| !host.is_local());
     let (spec_hosts, host_of) = match elsewhere {
         true => {
             (hosts.iter().map(spec_host).collect(), host_of.ranks(apps.iter().map(|app| app.count).sum()))
@@ -47,6 +56,7 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
         hosts: spec_hosts,
         host_of,
         launcher,
+        listen,
         universe_size: job.universe_size,
         placement: job.placement,
         report_bindings: job.report_bindings,
@@ -62,6 +72,25 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
     };
     check_slots(&hosts, &spec)?;
     Ok(Planned { spec, notes })
+}
+
+/// What `-listen` asks for. The hosts are then workers, with `-ppn` ranks each.
+fn listen(
+    job: &mut JobOptions,
+    programs: &[Program],
+    default_count: u32,
+) -> Result<Option<spec::Listen>, UsageError> {
+    let Some(port) = job.listen else { return Ok(None) };
+    let Some(token_file) = job.token_file.clone() else {
+        let seen = "-listen without -token-file, so that no worker could prove who it is".to_owned();
+        return Err(UsageError::Contradiction { seen });
+    };
+    let ranks: u32 = programs.iter().map(|program| program.options.count.unwrap_or(default_count)).sum();
+    let each = *job.per_host.get_or_insert(1);
+    job.hosts = (0..ranks.div_ceil(each))
+        .map(|number| Host { name: format!("worker-{number}"), slots: None, strict: false })
+        .collect();
+    Ok(Some(spec::Listen { port, token_file }))
 }
 
 fn spec_host(host: &Host) -> spec::Host {
@@ -122,11 +151,11 @@ fn prepend(name: &str, directory: &Path) -> (OsString, OsString) {
 
 fn notes(job: &mut JobOptions) -> Vec<String> {
     let mut notes = parameters::settle(job);
+    if let (Some(variable), true) = (job.allocated_by, job.verbosity == Verbosity::Verbose) {
+        notes.push(format!("{variable} gives {} hosts", job.hosts.len()));
+    }
     if job.verbosity == Verbosity::Verbose {
         notes.extend(job.without_effect.iter().map(|flag| format!("-{flag} has no effect on one host")));
-    }
-    if let (true, Some((variable, count))) = (job.hosts.is_empty(), hosts::allocated_elsewhere()) {
-        notes.push(format!("{variable} gives {count} hosts; this version uses the one it runs on"));
     }
     if job.verbosity == Verbosity::Quiet {
         notes.clear();

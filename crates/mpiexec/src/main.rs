@@ -2,6 +2,7 @@
 //! `rte`; this program reads the command line.
 #![forbid(unsafe_code)]
 
+mod allocation;
 mod command_line;
 mod config_file;
 mod flags;
@@ -26,6 +27,12 @@ const USAGE: u8 = 2;
 fn main() -> ExitCode {
     if std::env::args_os().skip(1).eq(["-daemon"]) {
         return rte::daemon(btl_vader::segment_bytes);
+    }
+    if let [flag, address, file @ ..] = &std::env::args().skip(1).collect::<Vec<_>>()[..]
+        && flag == "-worker"
+    {
+        let file = file.first().map(std::path::Path::new);
+        return rte::worker(address, file, btl_vader::segment_bytes);
     }
     let line = match command_line::parse(std::env::args_os().skip(1).collect()) {
         Ok(line) => line,

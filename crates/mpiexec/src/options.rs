@@ -50,6 +50,12 @@ pub struct JobOptions {
     pub universe_size: Option<u32>,
     /// Hosts named on the line or in a file.
     pub hosts: Vec<Host>,
+    /// `-listen`: the port at which workers are waited for; 0 is any.
+    pub listen: Option<u16>,
+    /// `-token-file`: where workers find the job's secret.
+    pub token_file: Option<PathBuf>,
+    /// The variable of a batch system that named them, if one did.
+    pub allocated_by: Option<&'static str>,
     /// `-launcher`, `-launcher-exec`: what starts daemons on other hosts.
     pub launcher: LauncherOptions,
     /// `-ppn`: ranks per host.
@@ -109,6 +115,9 @@ impl Default for JobOptions {
             verbosity: Verbosity::Normal,
             universe_size: None,
             hosts: Vec::new(),
+            allocated_by: None,
+            listen: None,
+            token_file: None,
             launcher: LauncherOptions::default(),
             per_host: None,
             parameters: Vec::new(),

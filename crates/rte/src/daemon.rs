@@ -11,8 +11,10 @@
 //! neither `ps` nor the limits of command lines see.
 
 use std::io::{self, BufRead, Read};
+use std::net::ToSocketAddrs;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use connect::{Role, Secret, Who};
 
@@ -20,7 +22,7 @@ use crate::link::{self, Link};
 use crate::messages::{Down, Order, Summons, Up};
 use crate::prepare::Prepared;
 use crate::spec::{Host, JobSpec, Launcher};
-use crate::{Error, watch, wire};
+use crate::{Error, token, watch, wire};
 
 /// First word of what a daemon reads; its version follows, and the number of bytes after the line.
 pub(crate) const GREETING: &str = "alhena-daemon";
@@ -51,6 +53,60 @@ pub fn daemon(segment_bytes: pmi::SegmentBytes) -> ExitCode {
             // The launcher brings this to mpiexec, which shows it.
             eprintln!("mpiexec -daemon: {why}");
             ExitCode::FAILURE
+        }
+    }
+}
+
+/// How long a worker looks for mpiexec, which may start after it and whose name may resolve late.
+const SEARCH: Duration = Duration::from_secs(60);
+/// Time between two attempts.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Runs the part of a job that the mpiexec at `address` (`HOST:PORT`) gives to this host. The job's secret is in
+/// `token_file`, or comes by standard input.
+///
+/// Must be called from a process with a single thread.
+pub fn worker(address: &str, token_file: Option<&Path>, segment_bytes: pmi::SegmentBytes) -> ExitCode {
+    let secret = match token_file {
+        Some(path) => token::read(path),
+        None => {
+            let mut text = String::new();
+            let read = io::stdin().lock().take(LONGEST_LINE).read_line(&mut text);
+            read.map_err(|error| error.to_string())
+                .and_then(|_| token::parse(&text).ok_or_else(|| "standard input holds no token".to_owned()))
+        }
+    };
+    match secret.and_then(|secret| find_mpiexec(address, secret)) {
+        Ok((link, host, order)) => serve(link, host, order, segment_bytes),
+        Err(why) => {
+            eprintln!(
+                "alhena worker: joining the job at {address}: not possible\n  seen: {why}\n  next: see whether \
+                 `mpiexec -listen` runs there, whether this host reaches its port, and whether both have the same token"
+            );
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn find_mpiexec(address: &str, secret: Secret) -> Result<(Link, u32, Order), String> {
+    let end = Instant::now() + SEARCH;
+    loop {
+        // The name is looked up anew each time.
+        let found = address.to_socket_addrs().map_err(|error| error.to_string());
+        let called = found.and_then(|found| {
+            let who = Who { role: Role::Worker, job: 0, from: 0, to: 0 };
+            link::call(&found.collect::<Vec<_>>(), secret, who)
+        });
+        match called {
+            Ok(mut link) => {
+                return match link.wait() {
+                    Some(Down::Order(host, order)) => Ok((link, host, *order)),
+                    Some(_) => Err("mpiexec has sent no order".to_owned()),
+                    None => Err(format!("mpiexec needs no further worker: {}", link.broken().unwrap_or(""))),
+                };
+            }
+            Err(why) if Instant::now() > end || why.contains("secret") => return Err(why),
+            Err(_) => std::thread::sleep(PAUSE),
         }
     }
 }
@@ -140,6 +196,7 @@ fn prepare(host: u32, order: Order, segment_bytes: pmi::SegmentBytes) -> Result<
         hosts: order.hosts.into_iter().map(|name| Host { name, local: false }).collect(),
         host_of: node_of.clone(),
         launcher: Launcher::default(),
+        listen: None,
     };
     Prepared::on_host(spec, order.job, node_of, host, name)
 }

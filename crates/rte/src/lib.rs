@@ -37,12 +37,13 @@ mod spawn;
 pub mod spec;
 mod status;
 mod stdin;
+mod token;
 mod traces;
 mod tree;
 mod watch;
 mod wire;
 
-pub use daemon::daemon;
+pub use daemon::{daemon, worker};
 pub use error::Error;
 pub use hardware::{CpuSet, Topology, Unit};
 pub use watch::run;

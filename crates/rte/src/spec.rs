@@ -41,6 +41,17 @@ pub struct JobSpec {
     pub host_of: Vec<u32>,
     /// How daemons are started on other hosts.
     pub launcher: Launcher,
+    /// Workers that others start are the hosts, instead of daemons.
+    pub listen: Option<Listen>,
+}
+
+/// Waiting for workers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listen {
+    /// The port; 0: any.
+    pub port: u16,
+    /// File with the job's secret, which workers read as well; it is written where there is none.
+    pub token_file: PathBuf,
 }
 
 /// A host that runs ranks.
@@ -178,6 +189,7 @@ impl JobSpec {
             hosts: Vec::new(),
             host_of: Vec::new(),
             launcher: Launcher::default(),
+            listen: None,
         }
     }
 

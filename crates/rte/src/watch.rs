@@ -30,7 +30,7 @@ use crate::{Error, guard, head, tree};
 ///
 /// Must be called from a process with a single thread: it forks.
 pub fn run(spec: JobSpec) -> Result<u8, Error> {
-    if spec.hosts.iter().any(|host| !host.local) || spec.hosts.len() > 1 {
+    if spec.hosts.iter().any(|host| !host.local) || spec.hosts.len() > 1 || spec.listen.is_some() {
         return head::run(spec);
     }
     guarded(Prepared::new(spec)?, None)

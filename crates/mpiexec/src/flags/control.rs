@@ -105,6 +105,25 @@ pub const FLAGS: &[Flag] = &[
         },
     },
     Flag {
+        names: &["listen"],
+        values: &["PORT"],
+        help: "wait for workers (`alhena worker HOST:PORT`) instead of starting daemons; -ppn ranks on each; 0 is any port",
+        apply: |options, values| {
+            let port = text(&values[0])?.parse().map_err(|_| Complaint::Expected("a port, or 0 for any"))?;
+            options.job.listen = Some(port);
+            Ok(())
+        },
+    },
+    Flag {
+        names: &["token-file"],
+        values: &["FILE"],
+        help: "the secret that workers show, read there or written there with mode 0600",
+        apply: |options, values| {
+            options.job.token_file = Some(values[0].clone().into());
+            Ok(())
+        },
+    },
+    Flag {
         names: &["rmk"],
         values: &["NAME"],
         help: "accepted: resource manager to ask for hosts",
@@ -113,8 +132,12 @@ pub const FLAGS: &[Flag] = &[
     Flag {
         names: &["iface"],
         values: &["NAME"],
-        help: "accepted: network interface; ranks of one host need none",
-        apply: |options, _| no_effect(options, "iface"),
+        help: "network interface between hosts, like -mca btl_tcp_if_include NAME",
+        apply: |options, values| {
+            let name = text(&values[0])?.to_owned();
+            options.job.parameters.push(("btl_tcp_if_include".to_owned(), name));
+            Ok(())
+        },
     },
     Flag {
         names: &["tune", "am"],

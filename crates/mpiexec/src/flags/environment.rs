@@ -67,7 +67,7 @@ pub const FLAGS: &[Flag] = &[
     Flag {
         names: &["envall"],
         values: &[],
-        help: "pass all variables on (the default)",
+        help: "pass all variables on (the default on one host)",
         apply: |options, _| {
             options.app.inherit = Some(Inherit::All);
             Ok(())
@@ -76,7 +76,7 @@ pub const FLAGS: &[Flag] = &[
     Flag {
         names: &["genvall"],
         values: &[],
-        help: "pass all variables on, for all programs (the default)",
+        help: "pass all variables on, for all programs (the default on one host)",
         apply: |options, _| {
             options.job.inherit = Some(Inherit::All);
             Ok(())

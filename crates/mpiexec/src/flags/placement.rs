@@ -122,7 +122,7 @@ pub const FLAGS: &[Flag] = &[
     Flag {
         names: &["rankmap"],
         values: &["MAP"],
-        help: "order of ranks over hosts; accepted, there is one host",
+        help: "order of ranks over hosts; accepted without effect",
         apply: |options, _| {
             options.job.without_effect.push("rankmap");
             Ok(())

@@ -35,17 +35,24 @@ impl Head {
                 Err(_) => break,
             }
         }
-        let (job, hosts) = (self.job, &self.hosts);
+        let (job, hosts, listens) = (self.job, &self.hosts, self.spec.listen.is_some());
+        let waits = hosts.iter().any(|host| host.phase == Phase::Launching);
         let expect = |who: &Who| match hosts.get(who.from as usize) {
-            _ if who.role != Role::Daemon => Err("it is no daemon"),
-            _ if who.job != job => Err("it is of another job"),
+            _ if listens && who.role == Role::Worker && waits => Ok(()),
+            _ if listens => Err(Some("no worker is waited for")),
+            _ if who.role != Role::Daemon => Err(Some("it is no daemon")),
+            _ if who.job != job => Err(Some("it is of another job")),
             Some(host) if host.phase == Phase::Launching => Ok(()),
-            _ => Err("it is of this job, and no daemon of it that is waited for"),
+            _ => Err(Some("it is of this job, and no daemon of it that is waited for")),
         };
         // Without random numbers no secret is safe; the system has them since it has started this process.
         let nonce = || link::random().unwrap_or_default();
         for (caller, who) in self.door.hear(now, nonce, expect) {
-            self.admit(who.from as usize, caller);
+            let free = self.hosts.iter().position(|host| host.phase == Phase::Launching);
+            let index = if listens { free } else { Some(who.from as usize) };
+            if let Some(index) = index {
+                self.admit(index, caller);
+            }
         }
     }
 
@@ -56,6 +63,7 @@ impl Head {
         if host.phase != Phase::Launching {
             return;
         }
+        let place = connect::Caller::name(&caller);
         let Ok(link) = Link::new(caller.0) else { return };
         // It was watched as a caller until now, with the same descriptor.
         if self.poller.set_token(&link, Token::Link(index)).is_err() {
@@ -66,7 +74,12 @@ impl Head {
         if let Some(launched) = &mut host.launched {
             launched.has_called();
         }
-        let name = host.name.clone();
+        if self.spec.listen.is_some() {
+            host.name = place;
+            let order = Box::new(self.order.clone());
+            self.tell(index, &Down::Order(index as u32, order));
+        }
+        let name = self.hosts[index].name.clone();
         self.trace(|| format!("the daemon of host {name} has called"));
     }
 

@@ -64,7 +64,7 @@ impl Head {
         }
         let mut under_way = self.hosts.iter().filter(|host| host.phase == Phase::Launching).count();
         for index in 0..self.hosts.len() {
-            if under_way >= self.spec.launcher.at_once {
+            if under_way >= self.spec.launcher.at_once && self.spec.listen.is_none() {
                 return;
             }
             if self.hosts[index].phase != Phase::Waiting {
@@ -72,6 +72,9 @@ impl Head {
             }
             under_way += 1;
             self.hosts[index].phase = Phase::Launching;
+            if self.spec.listen.is_some() {
+                continue;
+            }
             let command = self.command(index);
             match self.start(index, &command) {
                 Ok(launched) => {

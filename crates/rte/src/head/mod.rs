@@ -31,7 +31,7 @@ use crate::poller::{Poller, Token};
 use crate::signals::{self, Events, Set};
 use crate::spec::{JobSpec, Verbosity};
 use crate::status::Status;
-use crate::{Error, tree};
+use crate::{Error, token, tree};
 use console::Input;
 use launch::Launched;
 use space::Space;
@@ -103,6 +103,7 @@ pub(crate) fn run(spec: JobSpec) -> Result<u8, Error> {
     let mask = Set::full().block();
     let mut head = Head::new(spec, &wanted, mask)?;
     head.display_map();
+    head.invite();
     head.launch();
     head.serve();
     Ok(head.finish())
@@ -115,14 +116,19 @@ impl Head {
             step: "getting a random number",
             source: std::io::Error::last_os_error(),
         })?;
-        let secret = Secret::new(bits);
+        let secret = match &spec.listen {
+            Some(listen) => shared_secret(&listen.token_file, Secret::new(bits))?,
+            None => Secret::new(bits),
+        };
         let size = spec.host_of.len();
         if let crate::spec::Stdin::Rank(rank) = spec.stdin
             && rank as usize >= size
         {
             return Err(Error::StdinRank { rank, size: size as u32 });
         }
-        let listener = platform::tcp::listen([0]).map_err(Error::system("opening a port for the daemons"))?;
+        let wanted_port = spec.listen.as_ref().map_or(0, |listen| listen.port);
+        let listener = platform::tcp::listen([wanted_port]);
+        let listener = listener.map_err(Error::system("opening a port for the daemons"))?;
         let port = listener.local_addr().map_err(Error::system("opening a port for the daemons"))?.port();
         let poller = Poller::new().map_err(Error::system("making an event loop"))?;
         let watched = Error::system("watching a descriptor");
@@ -241,6 +247,21 @@ impl Head {
         }
     }
 
+    /// Says where workers are waited for.
+    fn invite(&mut self) {
+        let Some(listen) = &self.spec.listen else { return };
+        if self.spec.verbosity > Verbosity::Quiet {
+            let text = format!(
+                "mpiexec: waiting for {} workers at {}: run `alhena worker HOST:PORT --token-file {}`\n",
+                self.hosts.len(),
+                self.addresses.join(", "),
+                listen.token_file.display()
+            );
+            self.note(&text);
+        }
+        self.write_outputs();
+    }
+
     fn display_map(&mut self) {
         if self.spec.display_map {
             let apps = self.spec.app_of();
@@ -269,6 +290,18 @@ impl Head {
         self.wait_for_launchers();
         tree::end_all();
         self.verdict.code()
+    }
+}
+
+/// The secret that workers find in `path`: what is there already, or `fresh`, which is written there.
+fn shared_secret(path: &std::path::Path, fresh: Secret) -> Result<Secret, Error> {
+    let step = "reading or writing the token file for workers";
+    match token::write(path, fresh) {
+        Ok(()) => Ok(fresh),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            token::read(path).map_err(|why| Error::system(step)(std::io::Error::other(why)))
+        }
+        Err(error) => Err(Error::system(step)(error)),
     }
 }
 
