@@ -40,7 +40,8 @@ hosts_hold() { # NETWORK-NAMESPACE HOSTNAME
     # shellcheck disable=SC2016,SC2086
     ip netns exec "$1" unshare $kinds --uts --ipc --fork sh -c '
         hostname "$1"
-        [ "$1" = h0 ] || mount -t tmpfs tmpfs /dev/shm
+        [ "$1" != h0 ] || exec sleep infinity
+        mount -t tmpfs tmpfs /dev/shm
         trap exit TERM
         while :; do sleep 3600 & wait $!; done' sh "$2" < /dev/null > /dev/null 2>&1 &
     holder=$!
