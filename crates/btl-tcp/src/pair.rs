@@ -22,7 +22,9 @@ use crate::hello::Verdict;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-/// How long a process that yielded waits for the other's connection, and one whose attempts failed for the next round.
+/// How long a process that yielded waits for the other's connection, and one whose attempts failed for the next round. The
+/// higher rank waits longer: two that rest alike would call each other at the same times again and again, and where the
+/// lower rank's addresses all lead elsewhere, the other one would yield to it each time.
 const REST: Duration = Duration::from_millis(500);
 /// Candidates that are kept: as many as a peer has addresses.
 const MOST_CANDIDATES: usize = 16;
@@ -148,7 +150,7 @@ impl Pair {
                 if self.attempts.is_empty() {
                     self.failed_rounds += 1;
                     let lost = self.failed_rounds >= self.patience.rounds;
-                    self.state = if lost { State::Lost } else { State::Resting(now + REST) };
+                    self.state = if lost { State::Lost } else { State::Resting(now + self.rest()) };
                 }
             }
             _ => {}
@@ -162,6 +164,10 @@ impl Pair {
             State::Connecting if self.next.0 < self.places => Some(self.next.1),
             _ => None,
         }
+    }
+
+    fn rest(&self) -> Duration {
+        if self.me > self.peer { REST.mul_f32(1.7) } else { REST }
     }
 
     fn note(&mut self, why: &str) {
@@ -194,7 +200,7 @@ impl Pair {
             }
             Verdict::Yield => {
                 self.close_attempts(wires);
-                self.state = State::Resting(now + REST);
+                self.state = State::Resting(now + self.rest());
             }
         }
     }

@@ -107,17 +107,23 @@ impl World {
         self.pairs[side].want(self.now, &mut Side(&mut self.net, side));
     }
 
-    /// Delivers one word, `choice` says which of those that are first on their connection; `false`: there is none.
-    fn deliver(&mut self, choice: usize) -> bool {
-        let mut firsts: Vec<(u32, usize)> = Vec::new();
+    /// The words that are first on their connection, with it and the side that they go to.
+    fn firsts(&self) -> Vec<(u32, usize, Word)> {
+        let mut firsts = Vec::new();
         for (&wire, (_, _, queues)) in &self.net.wires {
-            firsts.extend((0..2).filter(|&side| !queues[side].is_empty()).map(|side| (wire, side)));
+            firsts.extend((0..2).filter_map(|side| Some((wire, side, *queues[side].front()?))));
         }
-        firsts.sort_unstable();
+        firsts.sort_unstable_by_key(|&(wire, side, _)| (wire, side));
+        firsts
+    }
+
+    /// Delivers one of those words, `choice` says which; `false`: there is none.
+    fn deliver(&mut self, choice: usize) -> bool {
+        let firsts = self.firsts();
         if firsts.is_empty() {
             return false;
         }
-        let (wire, side) = firsts[choice % firsts.len()];
+        let (wire, side, _) = firsts[choice % firsts.len()];
         let word = self.net.wires.get_mut(&wire).expect("a wire").2[side].pop_front().expect("a word");
         if self.net.closed[side].contains(&wire) {
             return true;
@@ -211,6 +217,27 @@ fn a_peer_without_a_way_is_lost() {
     }
     assert_eq!(world.pairs[0].state(), State::Lost);
     assert_eq!(world.pairs[0].failures(), "it ended; no route");
+}
+
+/// The lower rank calls at the same time as the higher one, over an address that leads elsewhere, and learns that too late:
+/// so the higher one yields, but not for ever.
+#[test]
+fn a_peer_whose_own_calls_go_elsewhere_is_reached() {
+    let mut world = World::new([vec![Place::Right], vec![Place::Elsewhere]]);
+    world.want(0);
+    world.want(1);
+    for _ in 0..100 {
+        // The connection to elsewhere stands before any hello comes, and ends after it.
+        let late =
+            |word: &Word| [Word::Stands, Word::Hello].iter().position(|early| early == word).unwrap_or(2);
+        while let Some((choice, _)) =
+            world.firsts().iter().enumerate().min_by_key(|(_, (_, _, word))| late(word))
+        {
+            world.deliver(choice);
+        }
+        world.tick(Duration::from_millis(50));
+    }
+    assert!(world.is_one(), "{:?}", world.pairs);
 }
 
 #[test]

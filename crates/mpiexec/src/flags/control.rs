@@ -107,7 +107,7 @@ pub const FLAGS: &[Flag] = &[
     Flag {
         names: &["listen"],
         values: &["PORT"],
-        help: "wait for workers (`alhena worker HOST:PORT`) instead of starting daemons; -ppn ranks on each; 0 is any port",
+        help: "wait for workers (`alhena worker HOST:PORT`) instead of starting daemons; 0 is any port",
         apply: |options, values| {
             let port = text(&values[0])?.parse().map_err(|_| Complaint::Expected("a port, or 0 for any"))?;
             options.job.listen = Some(port);
