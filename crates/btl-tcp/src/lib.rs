@@ -21,17 +21,22 @@
 //! [`pair`], [`hello`], [`frame`] and [`card`] hold no sockets; property tests feed them. [`network`] has the sockets.
 #![deny(unsafe_code)]
 
+mod callers;
 mod card;
 mod direct;
 mod frame;
 mod hello;
+mod listening;
 mod network;
 mod output;
 mod pair;
 mod params;
+mod reading;
 mod transport;
+mod writing;
 
 pub use card::Card;
 pub use hello::JobProof;
+pub use listening::{Listening, SetupError};
 pub use params::TcpParams;
-pub use transport::{Listening, SetupError, Tcp};
+pub use transport::Tcp;

@@ -1,0 +1,73 @@
+//! Callers at the port, who may be strangers.
+
+use crate::network::{Network, Socket};
+use crate::transport::{STRANGER, Tcp};
+use std::io;
+use std::time::Instant;
+use strangers::Refused;
+
+/// Callers accepted in a row, before those accepted already are heard.
+const CALLERS: usize = 64;
+
+impl Tcp {
+    /// Takes callers, some at a time. Without descriptors for more, silent callers make room; else the others wait.
+    pub(crate) fn accept(&mut self) {
+        for _ in 0..CALLERS {
+            match self.listener.accept() {
+                Ok((stream, _)) => {
+                    let prepared = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
+                    let socket =
+                        prepared.and_then(|()| Socket::new(stream, &self.network.set, STRANGER, false));
+                    // A caller that has gone already is none.
+                    socket.into_iter().for_each(|socket| self.strangers.add(socket, Instant::now()));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) if self.strangers.give_one_up() => {}
+                Err(error) => return self.report_refusal(&error),
+            }
+        }
+    }
+
+    /// A caller cannot be accepted, and waits; a peer that waits with it learns nothing.
+    #[cold]
+    fn report_refusal(&mut self, error: &io::Error) {
+        if let Some(report) = self.report.take() {
+            report(&format!(
+                "rank {} cannot accept a TCP connection\n\
+                 seen: {error}; {} connections are open\n\
+                 the peer waits until descriptors are free; raise the limit for open files: ulimit -n",
+                self.network.me,
+                self.network.links.len()
+            ));
+        }
+    }
+
+    /// Hears the callers, and takes those of the job for candidates.
+    pub(crate) fn hear(&mut self) {
+        let Network { me, job, cards, .. } = &self.network;
+        let size = cards.len() as u32;
+        let mut callers = Vec::new();
+        self.strangers.hear(Instant::now(), |caller, hello| {
+            let why = match hello {
+                _ if hello.other_order => Some("its machine has the other byte order, which is not served"),
+                _ if hello.job != *job => Some("it is of another job"),
+                // It tries the addresses of another process, of which this one leads here.
+                _ if hello.to != *me => None,
+                _ if hello.verdict.is_some() || hello.from == *me || hello.from >= size => {
+                    Some("it is of this job, and no process of it")
+                }
+                _ => {
+                    callers.push((caller, *hello));
+                    return Ok(());
+                }
+            };
+            Err(Refused { caller, why })
+        });
+        for (socket, hello) in callers {
+            let Ok(wire) = self.network.take_caller(socket, hello) else { continue };
+            if !self.with_pair(hello.from, |pair, network, _| pair.called(wire, network)) {
+                self.network.links.remove(wire);
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Setting the transport up: what can be done before the peers are known.
+
+use crate::card::{Card, offered};
+use crate::direct::Direct;
+use crate::hello::JobProof;
+use crate::network::Network;
+use crate::pair::Patience;
+use crate::params::TcpParams;
+use crate::transport::{LISTENER, STRAIGHT, TIMER, Tcp};
+use btl::{Limits, Peer};
+use core::fmt;
+use core::ops::RangeInclusive;
+use platform::epoll::Epoll;
+use platform::timer::Timer;
+use slab::Slab;
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, TcpListener};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Duration;
+use strangers::Strangers;
+
+/// Why the transport cannot be set up.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// The parameters leave no address, or name what is none.
+    Addresses(String),
+    /// The ports of the parameter are none, or taken.
+    Ports(String),
+    /// A system call failed.
+    System(&'static str, io::Error),
+}
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SetupError::Addresses(seen) => write!(
+                f,
+                "choosing the addresses of this process for TCP failed\n{seen}\nset btl_tcp_if_include or \
+                 btl_tcp_if_exclude to names of interfaces or networks of this host: ip address"
+            ),
+            SetupError::Ports(seen) => write!(
+                f,
+                "listening for TCP connections failed\n{seen}\nset btl_tcp_ports to a range with a free port for each \
+                 rank of a host, as 20000-20999, or to nothing"
+            ),
+            SetupError::System(step, error) => write!(
+                f,
+                "setting up the transport over TCP failed: {step}\n{error}\nlook at the limit for open files: ulimit -n"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for SetupError {}
+
+/// The ports of a parameter's text; 0: any.
+fn ports(text: &str) -> Option<RangeInclusive<u16>> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Some(0..=0);
+    }
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+    (1 <= first && first <= last).then_some(first..=last)
+}
+
+/// A transport whose peers are not known yet.
+#[derive(Debug)]
+pub struct Listening {
+    listener: TcpListener,
+    set: Arc<Epoll>,
+    timer: Timer,
+    own: Vec<IpAddr>,
+    port: u16,
+}
+
+impl Listening {
+    /// Listens on a free port.
+    ///
+    /// # Errors
+    /// [`SetupError`].
+    pub fn new(params: &TcpParams) -> Result<Listening, SetupError> {
+        let system = |step| move |error| SetupError::System(step, error);
+        let all = platform::interfaces::addresses().map_err(system("listing the network interfaces"))?;
+        let own = offered(&all, &params.if_include, &params.if_exclude).map_err(SetupError::Addresses)?;
+        let ports = ports(&params.ports).ok_or_else(|| {
+            SetupError::Ports(format!("btl_tcp_ports is \"{}\", which is no port and no range", params.ports))
+        })?;
+        let listener = platform::tcp::listen(ports.clone()).map_err(|error| match *ports.start() {
+            0 => SetupError::System("listening on a port", error),
+            _ => SetupError::Ports(format!("no port of {} is free: {error}", params.ports)),
+        })?;
+        let port = listener.local_addr().map_err(system("listening on a port"))?.port();
+        let set = Arc::new(Epoll::new().map_err(system("making an epoll set"))?);
+        set.add(listener.as_fd(), LISTENER, false).map_err(system("making an epoll set"))?;
+        let timer = Timer::new().map_err(system("making a timer"))?;
+        set.add(timer.as_fd(), TIMER, false).map_err(system("making an epoll set"))?;
+        Ok(Listening { listener, set, timer, own, port })
+    }
+
+    /// What the peers must know.
+    pub fn card(&self) -> Card {
+        Card::new(self.port, self.own.clone())
+    }
+
+    /// The transport of process `me` of a job whose processes have these cards. `report` takes the lines about the first
+    /// stranger who calls.
+    pub fn open(
+        self,
+        me: Peer,
+        job: JobProof,
+        cards: Box<[Card]>,
+        params: &TcpParams,
+        report: Option<fn(&str)>,
+    ) -> Tcp {
+        let peers = cards.iter().map(|_| None).collect();
+        let max_send = params.max_send_size;
+        Tcp {
+            limits: Limits {
+                eager: params.eager_limit.min(max_send),
+                max_send,
+                get: true,
+                put: true,
+                min_rdma: STRAIGHT,
+                min_rdma_answer: STRAIGHT,
+                max_get: params.max_rdma_size,
+                max_put: params.max_rdma_size,
+                get_align: 1,
+            },
+            out_buffer: params.out_buffer,
+            patience: Patience {
+                address: Duration::from_millis(params.connect_patience_ms as u64),
+                rounds: params.connect_rounds as u32,
+            },
+            network: Network {
+                set: self.set,
+                links: Slab::new(),
+                me: me.0,
+                job,
+                cards,
+                own: self.own,
+                nonce: job.id ^ u64::from(me.0) << 32 ^ u64::from(self.port),
+            },
+            listener: self.listener,
+            timer: self.timer,
+            timer_at: None,
+            strangers: Strangers::new("the TCP transport", report),
+            report,
+            peers,
+            unsettled: Vec::new(),
+            ready: VecDeque::new(),
+            lent: None,
+            events: VecDeque::new(),
+            direct: Direct::default(),
+            recent: None,
+            polls: 0,
+            polled: false,
+            arrivals: 0,
+            bytes_sent: 0,
+            reported: Vec::new(),
+        }
+    }
+}

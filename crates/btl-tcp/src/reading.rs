@@ -1,0 +1,189 @@
+//! Reading from peers: messages, payload on its way to its place, and what a peer's transport asks for.
+
+use crate::direct::{End, Pouring};
+use crate::frame::{Broken, Control, First, Message};
+use crate::network::Socket;
+use crate::output::Lender;
+use crate::transport::Tcp;
+use btl::{Access, Arrival, Peer};
+use mem::PeerBytes;
+use std::io;
+use strangers::Caller as _;
+
+/// Payload that is read from one peer before others have their turn, where it goes straight to its place.
+const READ_AT_A_TIME: usize = 1 << 20;
+/// Frames and payloads of gets that wait for one peer at most, so that it cannot ask for ever without reading.
+const MOST_PARTS: usize = 1 << 16;
+/// Bytes of answers that may wait for a peer beside what is sent to it.
+const MOST_OWED: usize = 64 << 20;
+
+impl Tcp {
+    /// Reads from a peer's socket, unless a message of it is still to be taken.
+    pub(crate) fn read(&mut self, at: u32) {
+        let Some(conversation) = &mut self.peers[at as usize] else { return };
+        let is_lent = self.lent.is_some_and(|(peer, _)| peer == at);
+        if conversation.is_ready || is_lent {
+            return;
+        }
+        let Some((_, socket)) = Tcp::socket_of(conversation, &self.network) else { return };
+        let most = self.limits.max_send;
+        let read = match &mut conversation.pouring {
+            Some(pouring @ Pouring { into: Some(_), .. }) => Tcp::read_straight(socket, pouring),
+            _ => match bytes_read(socket.read_some(conversation.input.room(most))) {
+                Ok(None) => return,
+                Ok(Some(bytes)) => {
+                    conversation.input.filled(bytes);
+                    Ok(())
+                }
+                Err(why) => Err(why),
+            },
+        };
+        match read {
+            Ok(()) => self.recent = Some(at),
+            Err(why) => conversation.ending = Some(why),
+        }
+        self.settle(at);
+    }
+
+    /// Reads payload to its place; nothing of it is in the input.
+    fn read_straight(socket: &Socket, pouring: &mut Pouring) -> Result<(), String> {
+        let mut budget = READ_AT_A_TIME;
+        while let Some(memory) = pouring.into
+            && pouring.left > 0
+            && budget > 0
+        {
+            let Some(bytes) = bytes_read(socket.receive_into(memory.part(0, pouring.left)))? else { break };
+            pouring.filled(bytes);
+            budget = budget.saturating_sub(bytes);
+        }
+        Ok(())
+    }
+
+    /// Takes what has come from a peer up to the next message, and sees whether that is there, or nothing more will come.
+    pub(crate) fn settle(&mut self, at: u32) {
+        let most = self.limits.max_send;
+        let mut answered = false;
+        let broken = loop {
+            let Some(conversation) = &mut self.peers[at as usize] else { return };
+            if let Some(pouring) = &mut conversation.pouring {
+                let bytes = conversation.input.take(pouring.left);
+                pouring.take(bytes);
+                let Pouring { left, end, into } = *pouring;
+                if left == 0 {
+                    conversation.pouring = None;
+                    answered |= self.poured(at, end, into.is_some());
+                    continue;
+                }
+                break conversation.ending.take();
+            }
+            match conversation.input.first(most) {
+                Ok(Some(First::Message(_))) => {
+                    if !conversation.is_ready {
+                        conversation.is_ready = true;
+                        self.ready.push_back(at);
+                    }
+                    break None;
+                }
+                Ok(Some(First::Control(control))) => {
+                    conversation.input.consume_control(control);
+                    match self.take_control(at, control) {
+                        Ok(answers) => answered |= answers,
+                        Err(Broken) => break Some("it sent what nobody asked for".into()),
+                    }
+                }
+                Ok(None) => break conversation.ending.take(),
+                Err(Broken) => break Some("it sent what is no message".into()),
+            }
+        };
+        if answered && self.peers[at as usize].as_ref().is_some_and(|conversation| !conversation.awaits_room)
+        {
+            self.flush(at);
+        }
+        if let Some(why) = broken {
+            self.end(at, &why);
+        }
+    }
+
+    /// All payload has come. Whether there is an answer to be sent.
+    fn poured(&mut self, at: u32, end: End, in_place: bool) -> bool {
+        match end {
+            End::Fetched(get) => {
+                self.events.extend(self.direct.over(at, get, true));
+                false
+            }
+            End::Stored { put, .. } => {
+                self.conversation(at).output.add_control(Control::Over { what: put, succeeded: in_place });
+                true
+            }
+        }
+    }
+
+    /// Does what a peer's transport asks for. Whether there is an answer to be sent.
+    ///
+    /// # Errors
+    /// It is no peer that keeps to the protocol.
+    fn take_control(&mut self, at: u32, control: Control) -> Result<bool, Broken> {
+        let most = self.out_buffer + MOST_OWED;
+        let output = &self.conversation(at).output;
+        if output.parts() > MOST_PARTS || output.copied() > most {
+            return Err(Broken);
+        }
+        match control {
+            Control::Fetch { name, offset, len, get } => {
+                let memory = self.direct.named(at, name, Access::Read, (offset, len));
+                let memory = memory.filter(|memory| memory.len() <= u32::MAX as usize);
+                let output = &mut self.conversation(at).output;
+                match memory {
+                    Some(memory) => {
+                        output.add_control(Control::Fetched { get, len: memory.len() });
+                        output.lend(memory, Lender::Exposed(name));
+                    }
+                    None => output.add_control(Control::Over { what: get, succeeded: false }),
+                }
+                Ok(true)
+            }
+            Control::Fetched { get, len } => {
+                let into = self.direct.fetched(at, get, len).ok_or(Broken)?;
+                self.conversation(at).pouring =
+                    Some(Pouring { into: Some(into), left: len, end: End::Fetched(get) });
+                Ok(false)
+            }
+            Control::Store { name, offset, put, len } => {
+                let into = self.direct.named(at, name, Access::Write, (offset, len as u64));
+                self.conversation(at).pouring =
+                    Some(Pouring { into, left: len, end: End::Stored { put, name } });
+                Ok(false)
+            }
+            Control::Over { what, succeeded } => {
+                self.events.extend(self.direct.over(at, what, succeeded));
+                Ok(false)
+            }
+        }
+    }
+
+    /// Hands out the first message of a peer, if it is whole.
+    #[allow(unsafe_code, reason = "views of bytes that stay where they are until they are given back")]
+    pub(crate) fn lend(&mut self, at: u32) -> Option<Arrival> {
+        let most = self.limits.max_send;
+        let conversation =
+            self.peers[at as usize].as_ref().filter(|conversation| conversation.pouring.is_none())?;
+        let First::Message(Message { header, payload }) = conversation.input.first(most).ok()?? else {
+            return None;
+        };
+        self.lent = Some((at, header.len() + payload.len()));
+        // SAFETY: the input of a peer whose message is out is neither read into nor moved (`read`, `lose` after `settle`).
+        let (header, payload) = unsafe {
+            (PeerBytes::new(header.as_ptr(), header.len()), PeerBytes::new(payload.as_ptr(), payload.len()))
+        };
+        Some(Arrival { peer: Peer(at), header, payload, token: 0 })
+    }
+}
+
+/// What a read gave: bytes, nothing for now, or why the connection is over.
+fn bytes_read(read: io::Result<Option<usize>>) -> Result<Option<usize>, String> {
+    match read {
+        Ok(Some(0)) => Err("it closed the connection".into()),
+        Ok(bytes) => Ok(bytes),
+        Err(error) => Err(format!("the connection broke: {error}")),
+    }
+}

@@ -1,0 +1,110 @@
+//! Writing to peers: what waits for room in a socket, and what is sent from where it lies.
+
+use crate::frame::{HEAD, OVERHEAD, message_head};
+use crate::network::{Network, Socket};
+use crate::output::{MOST_PIECES, Output};
+use crate::pair::State;
+use crate::transport::{Conversation, Tcp};
+use btl::{Peer, Refusal, RemoteKey};
+use mem::UserMem;
+use platform::tcp::Piece;
+use std::time::Instant;
+
+impl Tcp {
+    /// The socket of the connection with a peer, if there is one.
+    pub(crate) fn socket_of<'a>(
+        conversation: &Conversation,
+        network: &'a Network,
+    ) -> Option<(u32, &'a Socket)> {
+        let State::Open(wire) = conversation.pair.state() else { return None };
+        network.links.get(wire).map(|link| (wire, &link.socket))
+    }
+
+    /// Writes what waits for a peer, as far as there is room.
+    #[allow(unsafe_code, reason = "memory of users, which the kernel reads")]
+    pub(crate) fn flush(&mut self, at: u32) {
+        let Some(conversation) = &mut self.peers[at as usize] else { return };
+        let Some((wire, socket)) = Tcp::socket_of(conversation, &self.network) else { return };
+        while !conversation.output.is_empty() {
+            let mut pieces = [Piece::default(); MOST_PIECES];
+            let count = conversation.output.pieces(&mut pieces);
+            // SAFETY: copied pieces live in the output; lent ones are readable until their get or put is over or they are
+            // concealed, and then they leave the output.
+            match unsafe { socket.send_pieces(&pieces[..count]) } {
+                Ok(0) => break,
+                Ok(written) => conversation.output.sent(written),
+                // The end of the connection, which reading tells after all that came before it.
+                Err(_) => conversation.output = Output::default(),
+            }
+        }
+        let awaits_room = !conversation.output.is_empty();
+        if awaits_room != conversation.awaits_room {
+            conversation.awaits_room = awaits_room;
+            socket.report(wire.into(), awaits_room);
+        }
+    }
+
+    /// As [`Tcp::make_room`]; where the set reports room, there is none yet.
+    pub(crate) fn make_room_unless_full(&mut self, at: u32) {
+        self.recent = Some(at);
+        if !self.conversation(at).awaits_room {
+            self.make_room(at);
+        }
+    }
+
+    /// The name in a peer's key of which `local` is a part from `offset` on.
+    pub(crate) fn part_of(
+        &mut self,
+        peer: Peer,
+        key: &RemoteKey,
+        offset: u64,
+        local: UserMem,
+    ) -> Result<u32, Refusal> {
+        let [name, len, _] = key.0;
+        let len_wanted = local.len() as u64;
+        let fits = offset.checked_add(len_wanted).is_some_and(|end| end <= len);
+        let is_lost = self.conversation(peer.0).loss.is_some();
+        if !fits || local.len() > self.limits.max_get || is_lost {
+            return Err(Refusal::Unfit);
+        }
+        u32::try_from(name).map_err(|_| Refusal::Unfit)
+    }
+
+    /// Writes what waits for a peer or, without a connection, works on having one.
+    pub(crate) fn make_room(&mut self, at: u32) {
+        if let State::Open(_) = self.conversation(at).pair.state() {
+            return self.flush(at);
+        }
+        let now = Instant::now();
+        self.with_pair(at, |pair, network, _| pair.want(now, network));
+        self.poll();
+    }
+
+    /// Sends a message from where it lies, if nothing waits before it; whether it was sent or what is left of it waits.
+    #[allow(unsafe_code, reason = "memory of users, which the kernel reads")]
+    pub(crate) fn send_straight(&mut self, at: u32, header: &[u64], payload: UserMem) -> bool {
+        let conversation = self.peers[at as usize].as_mut().expect("spoken to");
+        if !conversation.output.is_empty() {
+            return false;
+        }
+        let Some((_, socket)) = Tcp::socket_of(conversation, &self.network) else { return false };
+        let mut start = [0; OVERHEAD];
+        start[..HEAD].copy_from_slice(&message_head(payload.len(), header.len()));
+        for (space, word) in start[HEAD..].chunks_exact_mut(8).zip(header) {
+            space.copy_from_slice(&word.to_ne_bytes());
+        }
+        let start = &start[..HEAD + 8 * header.len()];
+        let pieces =
+            [Piece::new(start.as_ptr() as usize, start.len()), Piece::new(payload.address(), payload.len())];
+        // SAFETY: the start is on the stack; the view's constructor vouches for the payload.
+        let sent = unsafe { socket.send_pieces(&pieces) };
+        // An error is the end of the connection, which reading tells after all that came before it.
+        if let Ok(sent) = sent
+            && sent < start.len() + payload.len()
+        {
+            conversation.output.add_rest(start, payload, sent);
+            self.flush(at);
+        }
+        true
+    }
+}
