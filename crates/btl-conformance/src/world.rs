@@ -66,7 +66,7 @@ impl<B: Btl> World<B> {
             }
             self.no_event(from);
         }
-        panic!("a send stays busy although the receiver takes what comes");
+        panic!("a send stays busy although the receiver takes every message");
     }
 
     /// The next message at `at`.

@@ -108,7 +108,7 @@ impl Net {
         Port::new(rank, Rc::clone(&self.state))
     }
 
-    /// Ends a rank: its messages and transfers vanish, the others are told.
+    /// Ends a rank: its messages and transfers vanish, the others get an event.
     pub fn kill(&self, rank: u32) {
         self.state.borrow_mut().kill(rank);
     }

@@ -273,7 +273,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         self.probe_when_due(now);
         self.take_sent();
         self.take_transfers();
-        // In every turn: whoever sleeps with an exchange not looked at leaves all later callers without a wildcard.
+        // In every turn: a process that sleeps with an exchange not looked at leaves all later callers without a wildcard.
         self.take_datagrams();
         if !self.is_quiet() {
             self.post_again();

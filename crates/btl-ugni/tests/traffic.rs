@@ -181,7 +181,7 @@ fn receive(end: &mut End, rank: usize, setting: &Setting, seen: &[u32]) -> Optio
     let arrival = end.next_arrival()?;
     let words: Vec<u64> = (0..arrival.header.len() / 8).map(|word| arrival.header.word(word)).collect();
     let payload = arrival.payload.to_vec();
-    // Prefer one that has not been seen, so that equal messages are told apart.
+    // Prefer one that has not been seen, to tell equal messages apart.
     let fits = |&number: &usize| {
         let (from, to, count, len) = setting.messages[number];
         (from, to as usize) == (arrival.peer.0, rank)

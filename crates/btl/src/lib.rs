@@ -288,7 +288,7 @@ pub trait Btl {
     /// Announces that the owner is going to sleep, and says on what.
     ///
     /// ```text
-    ///   owner                                          whoever sends, or makes room
+    ///   owner                                          a sender, or the one that makes room
     ///   poll: nothing happened
     ///   arm
     ///   poll: nothing happened  (else disarm)          publish

@@ -31,8 +31,8 @@ impl Layout {
     }
 }
 
-/// The counts and types of a call. Which side means what for which collective is told at the
-/// [crate's](crate) start; an argument that is not significant on a rank is left at its default.
+/// The counts and types of a call. The [crate's](crate) start tells which side means what for which
+/// collective; an argument that is not significant on a rank is left at its default.
 ///
 /// Reductions give their datatype in `recv` on every rank (and the same in `send`): scratch elements have
 /// its extent as spacing and are placed so that all bytes from `true_lb` on lie inside the scratch, which

@@ -93,7 +93,7 @@ pub enum Region {
 /// [`crate::Execution::in_flight`] for the caller to cancel.
 ///
 /// *Shared memory.* The last methods are called only by schedules with [`crate::Schedule::rounds`] above 0;
-/// what the area is made of and promises is told in [`crate::shared`]. A port without an area keeps the
+/// [`crate::shared`] tells what the area is made of and promises. A port without an area keeps the
 /// default bodies.
 pub trait Port {
     /// A request in flight.

@@ -160,7 +160,7 @@ impl Ref {
 pub enum Line {
     /// The line of node-local rank `.0`.
     Of(u32),
-    /// The line that whoever arrives last writes.
+    /// The line that the last process to arrive writes.
     Gate,
 }
 

@@ -25,7 +25,7 @@
 //!   payload is copied out. It can never be newer than `e` while the reader has not retired `e`.
 //! - **publish_parts(e)** as publish: the payload is a part for each rank, one after the other, beside a table of where each
 //!   ends. **observe_part(line, e)** copies the reader's own part out.
-//! - **arrive(e)** adds 1 to counter `e % DEPTH` with AcqRel; whoever brings it to the number of ranks sets
+//! - **arrive(e)** adds 1 to counter `e % DEPTH` with AcqRel; the process that brings it to the number of ranks sets
 //!   it back to 0 and is last, if all ranks have made the same call.
 //! - **retire(e)** stores `e` into the own `retired` word with Release.
 //! - **claim(e)** takes the own cell of `e`, if it may be overwritten: every `retired` must be at least the epoch for which it

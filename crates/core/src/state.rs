@@ -66,7 +66,7 @@ pub struct State {
     pub(crate) params: Params,
     /// What the tool interface was asked for.
     pub(crate) tools: crate::tool::Tools,
-    /// The kinds of memory that the program may use, as it is told.
+    /// The kinds of memory that the program may use, as its queries show them.
     pub(crate) memory_kinds: String,
     /// Context ids in use.
     pub(crate) contexts: Contexts,

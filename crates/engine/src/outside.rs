@@ -156,7 +156,7 @@ pub fn run_apart<S: Progress, R>(
         .map_err(|_| Error::new(abi::ERR_NO_MEM, "the thread that makes calls which block cannot be started"))
 }
 
-/// Ends the library's threads, before it is finalized: whoever needed them needs them no more.
+/// Ends the library's threads, before it is finalized: no window, file or transport needs them any more.
 pub fn end_outside<S: Progress>(t: &mut Token<S>) {
     S::domain().workers().close();
     while t.lock().threads().is_needed() {

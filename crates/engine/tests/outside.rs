@@ -102,7 +102,7 @@ fn works_apart(t: &mut Token<Counter>) {
     }
 }
 
-/// The helper sees what comes while the program computes, and leaves alone what comes after it was released.
+/// The helper sees what is published while the program computes, and leaves alone what is published after its release.
 fn is_helped(t: &mut Token<Counter>) {
     for round in 1..=100 {
         engine::need_progress(t).unwrap();

@@ -237,7 +237,7 @@ pub trait Fabric {
     /// `INVALID_PARAM`.
     fn learn(&mut self, pe: PeAddr, inst: InstId, locator: &[u8]) -> Result<()>;
 
-    /// What the NIC's owner may sleep on: rung by whoever makes an entry, packet or end of a transaction for
+    /// What the NIC's owner may sleep on: rung by the one that makes an entry, packet or end of a transaction for
     /// this NIC. `None`: nobody rings.
     fn doorbell(&self) -> Option<&Doorbell>;
 
@@ -291,7 +291,7 @@ pub trait Fabric {
     /// A transaction that was pending and has ended.
     fn poll(&mut self, now: Time) -> Option<Landed>;
     /// A direct view of `len` bytes at `addr` of the peer's memory, where the fabric can give one and the
-    /// access is allowed; the short way for messages. Whoever writes through it pushes the event itself.
+    /// access is allowed; the short way for messages. A caller that writes through it pushes the event itself.
     fn window(&mut self, peer: PeerIndex, handle: MemHandle, addr: u64, len: usize) -> Option<Window<'_>>;
     /// Puts a raw entry into a peer's queue, after writing through a window.
     fn push_event(&mut self, peer: PeerIndex, queue: u32, entry: u64);

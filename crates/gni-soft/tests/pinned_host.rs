@@ -13,7 +13,7 @@ const PE: PeAddr = PeAddr(1);
 const OWNER: InstId = InstId(1);
 const READER: InstId = InstId(2);
 const LEN: usize = 64 << 10;
-/// What the reading process is told: the job, and where the memory is.
+/// What the reading process must know: the job, and where the memory is.
 const TOLD: &str = "ALHENA_TEST_PINNED";
 
 fn attach(job: u32, inst: InstId, pinned: bool) -> SoftNic<HostNic> {

@@ -1,4 +1,4 @@
-//! Data with holes, for whoever tests a message layer.
+//! Data with holes, for tests of message layers.
 
 use mem::{PeerBytes, PeerSpace, Sink, Source, UserMem};
 use pml::{Data, Stream};

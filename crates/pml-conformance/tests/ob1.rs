@@ -41,7 +41,7 @@ mod unpleasant {
     pml_conformance::suite!(make);
 }
 
-/// Neither get nor put, short frames, and so little memory for what has no receive that senders are told to hold back.
+/// Neither get nor put, short frames, and so little memory for what has no receive that senders must hold back.
 mod narrow {
     use super::*;
 

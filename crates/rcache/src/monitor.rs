@@ -1,6 +1,6 @@
 //! The thread that hears of changes of the address space.
 //!
-//! Whoever unmaps watched memory waits until this thread has read the event. So between two reads it takes no lock,
+//! A thread that unmaps watched memory waits until this thread has read the event. So between two reads it takes no lock,
 //! and neither allocates nor frees memory: `free` may unmap, and a thread that waits for itself waits for ever.
 
 use crate::extent::Extent;

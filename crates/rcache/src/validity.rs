@@ -110,7 +110,7 @@ impl Table {
 
     /// Waits until the events that have been read are in the table.
     pub fn settle(&self) {
-        // Pairs with the one in `begin`: whoever comes after a read of events sees that the monitor had begun.
+        // Pairs with the one in `begin`: a thread that comes here after a read of events sees that the monitor had begun.
         fence(Ordering::SeqCst);
         let seen = self.handling.load(Ordering::Acquire);
         if seen & 1 == 0 {

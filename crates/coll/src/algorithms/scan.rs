@@ -8,13 +8,13 @@ use crate::schedule::{Buf, Ref, Schedule};
 /// Chain, pipelined over the segments.
 ///
 /// ```text
-///  0 → 1 → 2 → 3      each puts what comes in before its own part and passes it on
+///  0 → 1 → 2 → 3      each puts what it receives before its own part and passes it on
 /// ```
 pub fn linear(p: &Params) -> Schedule {
     along_chain(p, true)
 }
 
-/// [`linear`] for `MPI_Exscan`: what comes in is the result.
+/// [`linear`] for `MPI_Exscan`: what a rank receives is its result.
 pub fn linear_exclusive(p: &Params) -> Schedule {
     along_chain(p, false)
 }

@@ -58,7 +58,7 @@ mca::params! {
         /// table has rules of their own; measured once for a communicator of two. 0: none are near. The same on all
         /// processes.
         near: mca::Int = "120", unit "nanoseconds", range 0 to 1000000;
-        /// How long a process looks for what one on another processor gives next before it makes way for the others on its
+        /// How long a process looks for what one on another processor gives next before it yields to the others on its
         /// own, in small blocking collectives, where ranks share processors and the others wait as well. 0: not at all.
         turn: mca::Int = "10", unit "microseconds", range 0 to 1000;
         /// Algorithm of `MPI_Barrier`, where a call can use it; empty: chosen by the table.

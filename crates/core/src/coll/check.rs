@@ -1,6 +1,6 @@
 //! Whether all processes of a communicator make the same call (`coll_check`).
 //!
-//! Nothing is compared on the way. Calls that differ never meet, and whoever waits too long looks at what the others
+//! Nothing is compared on the way. Calls that differ never meet, and a process that waits too long looks at what the others
 //! have called:
 //!
 //! ```text

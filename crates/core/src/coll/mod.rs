@@ -3,12 +3,12 @@
 //! ```text
 //!   entry points (movement, irregular, reductions, neighbour)
 //!        │  check the arguments (arguments.rs) ──► Call                (call.rs)
-//!        ├─ pick an algorithm, find or build its schedule             (select.rs, params.rs)
+//!        ├─ pick an algorithm, find or build its schedule             (select.rs)
 //!        └─ Running: the schedule's execution, bound to the buffers   (run.rs, launch.rs)
 //!              └─ Port: its messages are point-to-point operations    (port.rs)
 //! ```
 //!
-//! Small plain data takes a shorter way (straight/). Who has the communicator's shared area, and who comes next, stands
+//! Small plain data takes a shorter way (straight/). Who has the communicator's shared area, and who has it next, stands
 //! in turns.rs.
 //!
 //! Blocking, nonblocking and persistent calls differ in who advances the [`Running`]: the call itself, progress,

@@ -35,7 +35,7 @@ impl Party {
     /// The id to vote on when the largest proposal is `largest`.
     ///
     /// Where several communicators are made at once, their members meet in different orders, and the proposals for one
-    /// are those for another: all would fail, again and again. So whoever failed goes on to an id of its own:
+    /// are those for another: all would fail, again and again. So a process that failed goes on to an id of its own:
     ///
     /// ```text
     ///   …  largest  …  | next block of ids:  .  .  here  .  .  there  .  |

@@ -127,7 +127,7 @@ impl Exchanges {
         self.records.get(&number)
     }
 
-    /// Adds a pending exchange, with `peer` or with whoever comes first.
+    /// Adds a pending exchange, with `peer` or with the first that calls.
     ///
     /// # Errors
     /// `ERROR_RESOURCE`: the endpoint has one with this id, or the peer has one that is pending.

@@ -117,7 +117,7 @@ impl Mailboxes {
         owed * 2 >= credits || unsafe { mailbox::load(self.last_slot) } == (last + 1) as u32
     }
 
-    /// Takes note that the peer is told of all that was released.
+    /// Takes note that the peer knows of all that was released.
     #[inline]
     fn note_told(&mut self) {
         self.returned = self.received;

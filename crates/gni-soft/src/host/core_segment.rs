@@ -49,7 +49,7 @@ unsafe impl Shared for RegEntry {}
 #[repr(C, align(128))]
 pub(super) struct Head {
     magic: AtomicU64,
-    /// Address of the number `nonce` in the owner's private memory: whoever reads that number there reads the
+    /// Address of the number `nonce` in the owner's private memory: who reads that number there reads the
     /// right process.
     pub(super) nonce_address: AtomicU64,
     pub(super) nonce: AtomicU64,

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Mutex;
 
-/// Bytes that may wait for a socket before posts are told to come later.
+/// Bytes that may wait for a socket before posts are refused as busy.
 const MOST_WAITING: usize = 4 << 20;
 /// A request is given up after this: the hardware's request table is scrubbed between 1 s and 2 s.
 const DEADLINE: Time = Time::from_millis(1500);

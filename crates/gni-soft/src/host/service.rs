@@ -248,7 +248,7 @@ impl Worker {
         }
     }
 
-    /// Does what callers want who have said it; files are sent at once. A caller of another job is told nothing.
+    /// Does what callers want who have said it; files are sent at once. A caller of another job gets no answer.
     fn hear(&mut self, now: Instant) {
         let Worker { own, secret, strangers, incoming, .. } = self;
         strangers.hear(now, |stream, hello| admit(own, *secret, incoming, stream, hello));

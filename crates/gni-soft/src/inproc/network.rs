@@ -53,7 +53,7 @@ pub trait Model: Send {
     fn packet(&mut self, now: Time, from: (PeAddr, InstId), to: (PeAddr, InstId)) -> Time;
 }
 
-/// A moment at which a NIC of a timed world finds something new, for whoever gives turns.
+/// A moment at which a NIC of a timed world finds something new, for the owner that gives turns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wake {
     /// The moment.

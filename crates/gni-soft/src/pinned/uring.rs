@@ -124,7 +124,7 @@ struct Area {
     len: usize,
 }
 
-// SAFETY: the mapping belongs to this value alone, whoever holds it.
+// SAFETY: the mapping belongs to this value alone, in whichever thread that is.
 unsafe impl Send for Area {}
 
 impl Area {

@@ -1,5 +1,5 @@
-//! Blocks and prefixes over the lines of an area, one transfer deep: whoever has data for others publishes all of it
-//! in one line, whoever wants some of it reads that line.
+//! Blocks and prefixes over the lines of an area, one transfer deep: a rank with data for others publishes all of it
+//! in one line, and each rank that wants some of it reads that line.
 //!
 //! ```text
 //!  flat   one rank publishes for all, or all publish for one

@@ -64,7 +64,7 @@ pub(crate) fn emit_flat_barrier(b: &mut Builder, area: &mut Area, between: impl 
     area.round += 1;
 }
 
-/// Barrier, `gate`: whoever arrives last releases the others and goes on at once.
+/// Barrier, `gate`: the last to arrive releases the others and goes on at once.
 ///
 /// ```text
 ///  counter  1 2 … n      n → gate → everybody
@@ -256,7 +256,7 @@ pub fn allreduce_flat(p: &Params) -> Schedule {
     })
 }
 
-/// Allreduce, `gate`: whoever arrives last combines all lines, in rank order, and releases the others with
+/// Allreduce, `gate`: the last to arrive combines all lines, in rank order, and releases the others with
 /// the result.
 ///
 /// ```text
@@ -296,7 +296,7 @@ fn emit_ascent(b: &mut Builder, area: &Area, node: &Node, mine: Ref) -> Ref {
     let mut have = mine;
     if !node.children.is_empty() {
         let (acc, arrival) = (mine.at_start_of(b.typed()), mine.at_start_of(b.typed()));
-        // The highest run of ranks first, then what comes before it.
+        // The highest run of ranks first, then those before it.
         for (i, &child) in node.children.iter().enumerate() {
             b.await_line(area.round, Line::Of(child), if i == 0 { acc } else { arrival });
             if i > 0 {

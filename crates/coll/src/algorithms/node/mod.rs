@@ -58,7 +58,7 @@ impl Area {
         self.round += 1;
     }
 
-    /// Waits until all have come to this round; whoever comes last lets all go on.
+    /// Waits until all have come to this round; the last one lets all go on.
     fn emit_gate(&self, b: &mut Builder) {
         let round = self.round;
         b.arrive(round, |b| b.publish(round, Line::Gate, Ref::SIGNAL, Wake::All));

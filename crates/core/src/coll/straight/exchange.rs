@@ -28,7 +28,7 @@ pub(super) struct Plan<'a> {
     /// The processes whose lines are wanted.
     pub from: Range<usize>,
     pub take: Take<'a>,
-    /// Whoever comes last opens the gate for all, if the communicator has one.
+    /// The last process opens the gate for all, if the communicator has one.
     pub gate: bool,
     /// Epochs that the call takes, of which the first is for what is published here.
     pub epochs: u64,

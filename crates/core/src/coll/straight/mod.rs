@@ -1,11 +1,11 @@
 //! Small collectives of processes that share an area, in one straight line: no schedule, no call object.
 //!
 //! ```text
-//!   whoever has data for others    write the own line ─► publish it ──┐
-//!   whoever wants data             see the lines wanted  ◄────────────┘ ─► copy or combine out of them ─► retire
+//!   a process with data for others write the own line ─► publish it ──┐
+//!   a process that wants data      see the lines wanted  ◄────────────┘ ─► copy or combine out of them ─► retire
 //! ```
 //!
-//! One transfer deep, or two with a gate, where whoever comes last opens it for all and only then wakes them. It is
+//! One transfer deep, or two with a gate, where the last process opens it for all and only then wakes them. It is
 //! what the algorithms `lines_all`, `lines_gate` and `lines_flat` do, line by line, and serves where the table chooses
 //! one of them ([`reach`]) and the data is plain: predefined types and operations, right arguments. All else goes
 //! through the schedules of the same algorithms, and the two may meet in one call.

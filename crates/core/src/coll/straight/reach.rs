@@ -21,7 +21,7 @@ pub(crate) struct Straight {
 pub(super) struct Reach {
     /// The most bytes, as the table counts them; `None`: nowhere.
     pub most: Option<u64>,
-    /// Whoever comes last opens the gate.
+    /// The last process opens the gate.
     pub gate: bool,
 }
 
