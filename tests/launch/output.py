@@ -16,6 +16,10 @@ def cases():
         ("prefixes", prefixes),
         ("output files", files),
         ("output files with copies", copies),
+        ("a full disk behind output files is reported", full_files),
+        ("a full disk behind mpiexec's own output is reported", full_output),
+        ("closed output is reported", closed_output),
+        ("two ranks share an output file", shared_file),
         ("standard error joins standard output", merged),
         ("standard input reaches rank 0 only", stdin_first),
         ("standard input reaches the ranks asked for", stdin_chosen),
@@ -25,6 +29,8 @@ def cases():
         ("a reader that stops does not hide a death", reader_stops),
         ("on a terminal nothing is lost before an abort", terminal),
         ("a prompt without newline shows on a terminal", prompt),
+        ("a prompt without newline passes a pipe", piped_prompt),
+        ("lines cut by a full buffer stay whole", cut_lines),
     ]
 
 
@@ -66,6 +72,50 @@ def copies():
         expect(out.read() == "1\n", "rank.1/stdout")
     with open(os.path.join(directory, "1", "rank.0", "stderr")) as err:
         expect(err.read() == "e\n", "rank.0/stderr")
+
+
+def lost(result, path, error="No space left on device"):
+    expect(result.code == 1, result)
+    expect(f"lost output: writing to {path} failed" in result.err and f"seen: {error}" in result.err, result)
+    expect(result.err.count("lost output") == 1, result)
+
+
+def full_files():
+    from harness import work
+    directory = os.path.join(work, "full", "1", "rank.0")
+    os.makedirs(directory)
+    os.symlink("/dev/full", os.path.join(directory, "stdout"))
+    name = os.path.join(work, "full", "name")
+    os.symlink("/dev/full", name + ".0.err")
+    lost(job("-outfile-pattern", "/dev/full", "-n", 2, "echo", "x"), "/dev/full")
+    lost(job("-outfile-pattern", "/dev/full", "-l", "-n", 1, RANK, "init", "print=x\n", "finalize"), "/dev/full")
+    lost(job("-output-filename", os.path.join(work, "full"), "-n", 2, "echo", "x"), os.path.join(directory, "stdout"))
+    lost(job("-output", f"file={name}", "-n", 2, "sh", "-c", "echo x >&2"), name + ".0.err")
+    expect(job("-outfile-pattern", "/dev/null", "-n", 2, "echo", "x").code == 0, "/dev/null takes all")
+
+
+def full_output():
+    with open("/dev/full", "wb") as full:
+        lost(job("-n", 2, RANK, "init", "print=x\n", "finalize", stdout=full), "standard output (/dev/full)")
+        lost(job("-help", stdout=full).err and job("-n", 1, "echo", "x", stdout=full), "standard output (/dev/full)")
+        expect(job("-n", 2, "sh", "-c", "echo x >&2", stderr=full).code == 1, "standard error")
+        expect(job("-no-such-flag", stderr=full).code == 2, "a message that cannot be written")
+
+
+def closed_output():
+    result = finish(subprocess.Popen(["sh", "-c", 'exec "$0" -n 2 echo x >&-', MPIEXEC], stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE, env=environment()))
+    lost(result, "standard output (closed)", "Bad file descriptor")
+
+
+def shared_file():
+    from harness import work
+    path = os.path.join(work, "shared")
+    result = job("-outfile-pattern", path, "-n", 3, RANK, "lines=1000")
+    expect(result.code == 0, result)
+    with open(path) as file:
+        lines = file.read().splitlines()
+    expect(sorted(lines) == sorted([letter * 200 for letter in "abc"] * 1000), len(lines))
 
 
 def merged():
@@ -152,3 +202,17 @@ def prompt():
     code, text = on_terminal("-n", 2, "sh", "-c", "[ $PMI_RANK = 1 ] || { printf 'name? '; read name; echo got $name; }",
                              typed=b"alhena\n")
     expect(code == 0 and "name? " in text and "got alhena" in text, (code, text))
+
+
+def piped_prompt():
+    process = start("-n", 2, "sh", "-c", "[ $PMI_RANK = 1 ] || { printf 'name? '; read name; echo got $name; }",
+                    stdin=subprocess.PIPE)
+    expect(os.read(process.stdout.fileno(), 100) == b"name? ", "the prompt")
+    result = finish(process, b"alhena\n")
+    expect(result.code == 0 and result.out == "got alhena\n", result)
+
+
+def cut_lines():
+    # What the C library writes when its buffer is full ends anywhere in a line; the rest comes later.
+    result = job("-n", 2, "sh", "-c", "head -c 4096 /dev/zero | tr '\\0' $PMI_RANK; sleep 0.3; echo $PMI_RANK")
+    expect(result.lines == [digit * 4097 for digit in "01"], result)

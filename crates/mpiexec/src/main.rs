@@ -17,6 +17,7 @@ mod spread;
 mod usage;
 mod variables;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use options::Show;
@@ -48,7 +49,7 @@ fn main() -> ExitCode {
         Err(error) => return refuse(&error, USAGE),
     };
     for note in &planned.notes {
-        eprintln!("mpiexec: {note}");
+        complain(note);
     }
     match rte::run(planned.spec) {
         Ok(code) => ExitCode::from(code),
@@ -57,13 +58,22 @@ fn main() -> ExitCode {
 }
 
 fn refuse(error: &dyn std::fmt::Display, code: u8) -> ExitCode {
-    eprintln!("mpiexec: {error}");
+    complain(error);
     ExitCode::from(code)
+}
+
+/// Prints to standard error. Where that cannot be written there is nobody to report it to.
+fn complain(text: &dyn std::fmt::Display) {
+    let _ = writeln!(io::stderr(), "mpiexec: {text}");
 }
 
 /// Prints to standard output; somebody who stops reading (`mpiexec -help | head`) is no error.
 fn print(text: &str) -> ExitCode {
-    use std::io::Write;
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    ExitCode::SUCCESS
+    let mut stdout = io::stdout();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            refuse(&format!("writing to standard output: not possible\n  seen: {error}\n  next: see `df`"), 1)
+        }
+        _ => ExitCode::SUCCESS,
+    }
 }

@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::closed;
 use crate::poller::{Poller, Token};
 
 /// Above this many waiting bytes ranks are no longer read.
@@ -22,10 +23,14 @@ pub struct Writer {
     queue: Vec<u8>,
     /// Bytes at the front of the queue that are written already.
     written: usize,
-    /// Nobody reads any more (EPIPE) or nothing can be written (disk full).
+    /// Nobody reads any more.
     broken: bool,
-    /// [`Writer::take_broken`] has told it.
-    break_told: bool,
+    /// The first error that lost output.
+    loss: Option<Errno>,
+    /// [`Writer::take_loss`] has returned it.
+    loss_told: bool,
+    /// Somebody reads what is written: a pipe, a socket, a terminal.
+    has_reader: bool,
     /// The stream whose unfinished line is the last thing in the output.
     open_line: Option<usize>,
     is_terminal: bool,
@@ -42,14 +47,19 @@ enum WriteMode {
     Nonblocking,
     /// Poll first, then write little.
     Cautious,
+    /// mpiexec was started without this output.
+    Closed,
 }
 
 impl Writer {
     /// Takes `fd` as an output.
     pub fn new(fd: BorrowedFd<'_>) -> io::Result<Writer> {
+        let was_closed = closed::at_start(fd);
         let own = rustix::io::fcntl_dupfd_cloexec(fd, 3)?;
         let is_terminal = rustix::termios::isatty(&own);
-        let (fd, mode) = match FileType::from_raw_mode(rustix::fs::fstat(&own)?.st_mode) {
+        let file_type = FileType::from_raw_mode(rustix::fs::fstat(&own)?.st_mode);
+        let (fd, mode) = match file_type {
+            _ if was_closed => (own, WriteMode::Closed),
             FileType::RegularFile => (own, WriteMode::Direct),
             FileType::Fifo | FileType::CharacterDevice => match reopen(&own, OFlags::WRONLY) {
                 Ok(again) => (again, WriteMode::Nonblocking),
@@ -63,7 +73,9 @@ impl Writer {
             queue: Vec::new(),
             written: 0,
             broken: false,
-            break_told: false,
+            loss: None,
+            loss_told: false,
+            has_reader: is_terminal || matches!(file_type, FileType::Fifo | FileType::Socket),
             open_line: None,
             is_terminal,
             watched: false,
@@ -75,9 +87,19 @@ impl Writer {
         self.is_terminal
     }
 
-    /// Whether the writer broke since this was asked last.
-    pub fn take_broken(&mut self) -> bool {
-        self.broken && !std::mem::replace(&mut self.break_told, true)
+    /// The error that lost output, the first time this is asked after it has happened.
+    pub fn take_loss(&mut self) -> Option<Errno> {
+        self.loss.filter(|_| !std::mem::replace(&mut self.loss_told, true))
+    }
+
+    /// The file behind this output, for messages.
+    pub fn path(&self) -> String {
+        use std::os::fd::AsRawFd;
+        let link = format!("/proc/self/fd/{}", self.fd.as_raw_fd());
+        match self.mode {
+            WriteMode::Closed => "closed".to_owned(),
+            _ => std::fs::read_link(&link).unwrap_or(link.into()).display().to_string(),
+        }
     }
 
     /// Nobody reads any more.
@@ -123,10 +145,15 @@ impl Writer {
         }
     }
 
-    /// Writes what can be written without waiting.
+    /// Writes what can be written without waiting. A file that takes no more loses what is queued; later output is
+    /// tried again, because somebody may have made room. What has lost its reader stays broken.
     pub fn flush(&mut self) {
         while self.is_pending() && !self.broken {
             let mut rest = &self.queue[self.written..];
+            if self.mode == WriteMode::Closed {
+                self.loss.get_or_insert(Errno::BADF);
+                break;
+            }
             if self.mode == WriteMode::Cautious {
                 if !is_writable(self.fd.as_fd()) {
                     return;
@@ -137,7 +164,11 @@ impl Writer {
                 Ok(n) => self.written += n,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
-                Err(_) => self.broken = true,
+                Err(error) => {
+                    self.loss.get_or_insert(error);
+                    self.broken = self.has_reader;
+                    break;
+                }
             }
         }
         self.queue.clear();
@@ -214,5 +245,16 @@ mod tests {
         text(&mut writer, 0, "x\n");
         writer.flush();
         assert!(writer.is_broken() && !writer.is_pending());
+        assert_eq!((writer.take_loss(), writer.take_loss()), (Some(Errno::PIPE), None));
+    }
+
+    #[test]
+    fn a_full_disk_loses_output_and_is_no_lost_reader() {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut writer = Writer::new(full.as_fd()).unwrap();
+        text(&mut writer, 0, "x\n");
+        writer.flush();
+        assert!(!writer.is_broken() && !writer.is_pending());
+        assert_eq!((writer.take_loss(), writer.path().as_str()), (Some(Errno::NOSPC), "/dev/full"));
     }
 }

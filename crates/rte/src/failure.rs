@@ -68,6 +68,7 @@ impl Failure {
             }
             Failure::Abort { code, .. } => pmi::exit_status(*code) as u8,
             Failure::Timeout(_) => 124,
+            Failure::Output { errno: libc::EPIPE, .. } => 128 + libc::SIGPIPE as u8,
             Failure::Protocol(_)
             | Failure::Segment { .. }
             | Failure::Internal(_)
@@ -187,9 +188,17 @@ fn describe(failure: &Failure) -> (String, String, String) {
             ),
         ),
         Failure::Output { path, errno } => (
-            format!("lost output: {path} takes no more"),
+            format!("lost output: writing to {path} failed"),
             std::io::Error::from_raw_os_error(*errno).to_string(),
-            "make room there, or give another file or a pipe that is read to its end".to_owned(),
+            match *errno {
+                libc::EPIPE => {
+                    "nothing, if the reader (head, less) was meant to stop; see why it ended otherwise"
+                }
+                libc::EBADF => "start mpiexec with that output open; `>/dev/null` drops it on purpose",
+                libc::EFBIG => "raise `ulimit -f`",
+                _ => "make room there (`df`, `quota`), or write to another file",
+            }
+            .to_owned(),
         ),
     }
 }

@@ -12,6 +12,7 @@ pub mod binding;
 #[cfg(test)]
 mod binding_tests;
 mod cgroup;
+mod closed;
 mod console;
 mod control;
 mod daemon;
@@ -26,6 +27,7 @@ mod lines;
 mod link;
 mod messages;
 mod outlet;
+mod output_file;
 mod pattern;
 mod poller;
 mod prepare;

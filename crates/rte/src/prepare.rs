@@ -1,12 +1,12 @@
 //! Everything that can fail before a process is started: programs, directories, output files, placement.
 
 use std::ffi::{CString, OsStr};
-use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::binding::Plan;
 use crate::cgroup::Cgroup;
+use crate::output_file::OutputFile;
 use crate::pattern::{self, Names};
 use crate::spec::{App, JobSpec, Stdin};
 use crate::{Error, environment, resolve};
@@ -30,7 +30,7 @@ pub struct Prepared {
     /// Our control group, and how often it ran out of memory so far.
     pub cgroup: Cgroup,
     /// Output files of each rank: standard output, standard error.
-    pub files: Vec<[Option<File>; 2]>,
+    pub files: Vec<[Option<OutputFile>; 2]>,
     /// Name of this host.
     pub host: String,
     /// Random number of the job.
@@ -148,8 +148,8 @@ fn output_files(
     world: &[u32],
     app_of: &[usize],
     host: &str,
-) -> Result<Vec<[Option<File>; 2]>, Error> {
-    let open = |pattern: &Option<std::ffi::OsString>, slot: usize| -> Result<Option<File>, Error> {
+) -> Result<Vec<[Option<OutputFile>; 2]>, Error> {
+    let open = |pattern: &Option<std::ffi::OsString>, slot: usize| -> Result<Option<OutputFile>, Error> {
         let Some(pattern) = pattern else { return Ok(None) };
         let names = Names { rank: world[slot] as usize, app: app_of[slot], host, pid: std::process::id() };
         let path = PathBuf::from(pattern::expand(&pattern.to_string_lossy(), &names));
@@ -159,10 +159,7 @@ fn output_files(
         {
             std::fs::create_dir_all(parent).map_err(failed)?;
         }
-        // Appending keeps both streams whole where they go to one file.
-        let file = File::options().create(true).append(true).open(&path).map_err(failed)?;
-        file.set_len(0).map_err(failed)?;
-        Ok(Some(file))
+        OutputFile::create(path.clone()).map(Some).map_err(failed)
     };
     (0..app_of.len())
         .map(|slot| Ok([open(&spec.output.stdout_pattern, slot)?, open(&spec.output.stderr_pattern, slot)?]))

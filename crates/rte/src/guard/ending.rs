@@ -19,6 +19,7 @@ use super::rank::Rank;
 use super::start::StartError;
 use super::{Failure, Guard};
 use crate::failure::{self, Culprit};
+use crate::outlet::Outlet;
 use crate::server::Phase;
 use crate::status::Status;
 use crate::traces;
@@ -113,6 +114,10 @@ impl Guard {
             true => 0,
             false => (0..self.ranks.len()).filter(|&r| Some(r) != rank && !self.ranks[r].is_over()).count(),
         };
+        if failure == Failure::Killed(libc::SIGPIPE) && self.writers.iter().any(Outlet::is_broken) {
+            // That was reported already.
+            return self.end();
+        }
         let culprit = rank.map(|rank| self.culprit(rank));
         let cause = self.likely_cause(&failure);
         match &mut self.up {
@@ -124,6 +129,16 @@ impl Guard {
         }
         if !goes_on {
             self.end();
+        }
+    }
+
+    /// Output could not be written. The job goes on, and mpiexec's exit code tells.
+    pub(super) fn lose_output(&mut self, path: String, errno: i32) {
+        let failure = Failure::Output { path, errno };
+        self.code.get_or_insert(failure.code());
+        match &mut self.up {
+            Some(up) => up.failed(failure, None, None, true),
+            None => self.note(&failure::message(&failure, None, 0, None)),
         }
     }
 
@@ -195,7 +210,7 @@ impl Guard {
     /// Does what is due at `now`.
     pub(super) fn on_time(&mut self, now: Instant) {
         if due(&mut self.clock.prompts, now) {
-            self.show_prompts();
+            self.show_prompts(now);
         }
         if due(&mut self.clock.stdin, now) {
             self.pump_stdin();

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -25,8 +25,6 @@ const LAST_WORDS: usize = 1 << 20;
 /// mpiexec in the background of a terminal looks this often whether it may read again: a shell that brings
 /// it to the front tells nobody.
 const BACKGROUND_DELAY: Duration = Duration::from_millis(500);
-/// An unfinished line shows on a terminal after this time.
-const PROMPT_DELAY: Duration = Duration::from_millis(50);
 
 /// mpiexec's standard output and error as writers; one for both where they are the same file.
 pub(super) fn consoles() -> io::Result<Vec<Outlet>> {
@@ -85,10 +83,6 @@ impl Guard {
         let prefix = Prefix { label, timestamp: output.timestamp };
         let file = self.job.files[rank][channel].take();
         let console = (file.is_none() || output.copy).then_some(channel.min(self.writers.len() - 1));
-        let file = match file {
-            Some(file) if console.is_none() && prefix.is_empty() => return Ok((file.into(), None)),
-            file => file,
-        };
         let terminal = console.map(|which| &self.writers[which]).filter(|writer| writer.is_terminal());
         let (reader, writer) = match terminal {
             Some(terminal) => pty::open(terminal.size())?,
@@ -99,7 +93,16 @@ impl Guard {
         let id = number * 2 + channel;
         Ok((
             writer,
-            Some(Stream { reader, lines: Lines::default(), prefix, file, console, id, paused: false }),
+            Some(Stream {
+                reader,
+                lines: Lines::default(),
+                prompt: None,
+                prefix,
+                file,
+                console,
+                id,
+                paused: false,
+            }),
         ))
     }
 
@@ -121,18 +124,19 @@ impl Guard {
         if stream.read(&mut buffer, &mut self.writers) == Flow::Ended {
             return self.close_output(rank, channel);
         }
-        let on_terminal = stream.console.is_some_and(|which| self.writers[which].is_terminal());
-        if on_terminal && stream.lines.has_partial() {
-            no_later_than(&mut self.clock.prompts, PROMPT_DELAY);
+        if let Some(at) = stream.prompt {
+            self.clock.prompts.get_or_insert(at);
         }
         self.look_at_output(rank);
     }
 
-    /// Shows unfinished lines.
-    pub(super) fn show_prompts(&mut self) {
+    /// Passes on unfinished lines whose time has come.
+    pub(super) fn show_prompts(&mut self, now: Instant) {
         for stream in self.ranks.iter_mut().flat_map(|rank| rank.streams.iter_mut().flatten()) {
-            if stream.console.is_some_and(|which| self.writers[which].is_terminal()) {
-                stream.flush(&mut self.writers);
+            match stream.prompt {
+                Some(at) if at <= now => stream.flush(&mut self.writers),
+                Some(at) => self.clock.prompts = Some(self.clock.prompts.map_or(at, |next| next.min(at))),
+                None => {}
             }
         }
     }
@@ -154,9 +158,22 @@ impl Guard {
     }
 
     fn close_output(&mut self, rank: usize, channel: usize) {
-        if let Some(mut stream) = self.ranks[rank].streams[channel].take() {
+        if let Some(stream) = &mut self.ranks[rank].streams[channel] {
             self.poller.forget(&stream.reader);
             stream.flush(&mut self.writers);
+            self.look_at_files();
+            self.ranks[rank].streams[channel] = None;
+        }
+    }
+
+    /// Reports the first file that has lost output: the others are likely to be on the same disk.
+    fn look_at_files(&mut self) {
+        let mut streams = self.ranks.iter().flat_map(|rank| rank.streams.iter().flatten());
+        let loss = streams.find_map(|stream| stream.file.as_ref()?.loss());
+        if let (false, Some((path, errno))) = (self.file_lost, loss) {
+            let path = path.display().to_string();
+            self.file_lost = true;
+            self.lose_output(path, errno);
         }
     }
 
@@ -173,15 +190,27 @@ impl Guard {
 
     /// Writes what can be written; reads nothing more from ranks while too much waits.
     pub(super) fn flush_consoles(&mut self) {
+        self.look_at_files();
+        while self.write_consoles() {}
+        self.flush_link();
+    }
+
+    /// Writes to each console what it takes. Whether one of them has lost output, which is then reported; no console
+    /// reports twice.
+    fn write_consoles(&mut self) -> bool {
+        let mut losses = Vec::new();
         for which in 0..self.writers.len() {
             let writer = &mut self.writers[which];
             if let Outlet::Console(writer) = writer {
                 writer.flush_and_watch(&self.poller, Token::Console(which));
+                losses.extend(writer.take_loss().map(|errno| (name_of(which, writer), errno.raw_os_error())));
             }
             let (full, broken) = (writer.is_full(), writer.is_broken());
             self.pause_streams(which, full, broken);
         }
-        self.flush_link();
+        let any = !losses.is_empty();
+        losses.into_iter().for_each(|(name, errno)| self.lose_output(name, errno));
+        any
     }
 
     /// Stops or resumes reading of streams that go to console `which`; closes them if it is broken, so that
@@ -230,6 +259,12 @@ impl Guard {
             }
         }
     }
+}
+
+/// Output number `which` of mpiexec, for messages.
+pub(crate) fn name_of(which: usize, writer: &Writer) -> String {
+    let name = if which == 0 { "standard output" } else { "standard error" };
+    format!("{name} ({})", writer.path())
 }
 
 fn output_token(rank: usize, channel: usize) -> Token {

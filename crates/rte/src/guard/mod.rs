@@ -10,7 +10,7 @@ mod start;
 mod uplink;
 mod wire_up;
 
-pub(crate) use forward::writers;
+pub(crate) use forward::{name_of, writers};
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -60,6 +60,8 @@ pub(crate) struct Guard {
     oom_kills: Option<u64>,
     /// How often silent ranks were searched for other MPI libraries, and whether one was found.
     libraries: libraries::Search,
+    /// An output file has lost something, and that was reported.
+    file_lost: bool,
     /// Exit code of the job: that of the first failure.
     code: Option<u8>,
     /// Ranks were asked to go.
@@ -157,6 +159,7 @@ impl Guard {
             oom_kills: None,
             ranks: Vec::with_capacity(size),
             libraries: libraries::Search::default(),
+            file_lost: false,
             code: None,
             ending: false,
             job,

@@ -1,8 +1,7 @@
 //! What the guard keeps of each rank.
 
-use std::fs::File;
-use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use pmi::wire::LineBuffer;
 use rustix::io::Errno;
@@ -10,7 +9,14 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, pi
 
 use crate::lines::{Lines, Prefix};
 use crate::outlet::Outlet;
+use crate::output_file::OutputFile;
 use crate::status::Status;
+
+/// An unfinished line (a prompt, a progress bar) passes after this time.
+const PROMPT_DELAY: Duration = Duration::from_millis(100);
+/// C libraries write so many bytes at a time to a pipe, and cut lines wherever their buffer is full, in bytes. What
+/// ends there is no prompt.
+const BUFFER: usize = 4096;
 
 /// One rank: the process started for it, its connection and its output.
 pub struct Rank {
@@ -80,10 +86,12 @@ pub struct Stream {
     pub reader: OwnedFd,
     /// Cuts it into lines.
     pub lines: Lines,
+    /// When the unfinished line passes as it is.
+    pub prompt: Option<Instant>,
     /// Goes before each line.
     pub prefix: Prefix,
     /// A file that gets the lines.
-    pub file: Option<File>,
+    pub file: Option<OutputFile>,
     /// The console that gets the lines: index into the guard's writers.
     pub console: Option<usize>,
     /// Number of this stream among all of the job.
@@ -104,8 +112,7 @@ pub enum Flow {
 }
 
 impl Stream {
-    /// Reads once and passes whole lines on. The error of a full disk is the file's, not the launcher's: the
-    /// lines are dropped, as they would be if the rank had written them.
+    /// Reads once and passes whole lines on.
     pub fn read(&mut self, buffer: &mut [u8], writers: &mut [Outlet]) -> Flow {
         let got = match rustix::io::read(&self.reader, &mut *buffer) {
             Ok(0) => return Flow::Ended,
@@ -118,11 +125,14 @@ impl Stream {
         deliver(self.file.as_mut(), self.console, self.id, writers, |out| {
             lines.feed(&buffer[..got], prefix, out)
         });
+        let may_be_prompt = self.lines.has_partial() && !got.is_multiple_of(BUFFER);
+        self.prompt = may_be_prompt.then(|| Instant::now() + PROMPT_DELAY);
         Flow::Bytes(got)
     }
 
     /// Passes on what has no newline at its end.
     pub fn flush(&mut self, writers: &mut [Outlet]) {
+        self.prompt = None;
         let (lines, prefix) = (&mut self.lines, &self.prefix);
         deliver(self.file.as_mut(), self.console, self.id, writers, |out| {
             lines.flush(prefix, out);
@@ -132,7 +142,7 @@ impl Stream {
 
 /// Has `fill` produce the lines once and gives them to the file, the console, or both.
 fn deliver(
-    file: Option<&mut File>,
+    file: Option<&mut OutputFile>,
     console: Option<usize>,
     id: usize,
     writers: &mut [Outlet],
@@ -144,7 +154,7 @@ fn deliver(
         (Some(file), console) => {
             let mut text = Vec::new();
             fill(&mut text);
-            let _ = file.write_all(&text);
+            file.write(&text);
             if let Some(which) = console {
                 writers[which].put(id, |out| out.extend_from_slice(&text));
             }

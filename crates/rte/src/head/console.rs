@@ -10,6 +10,8 @@ use rustix::io::Errno;
 
 use super::Head;
 use crate::console::reopen;
+use crate::failure::Failure;
+use crate::guard::name_of;
 use crate::link::CREDIT;
 use crate::messages::Down;
 use crate::poller::{Poller, Token};
@@ -161,13 +163,7 @@ impl Head {
 
     /// Writes what can be written, and acknowledges output as long as not too much waits.
     pub(super) fn write_outputs(&mut self) {
-        for which in 0..self.writers.len() {
-            let writer = &mut self.writers[which];
-            writer.flush_and_watch(&self.poller, Token::Console(which));
-            if writer.take_broken() {
-                self.tell_all(&Down::OutputBroken(which as u8));
-            }
-        }
+        while self.write_consoles() {}
         if self.writers.iter().any(crate::console::Writer::is_full) {
             return;
         }
@@ -177,6 +173,24 @@ impl Head {
                 self.tell(index, &Down::OutputTaken(owed as u32));
             }
         }
+    }
+
+    /// Writes to each console what it takes. Whether one of them has lost output, which is then reported; no console
+    /// reports twice.
+    fn write_consoles(&mut self) -> bool {
+        let mut any = false;
+        for which in 0..self.writers.len() {
+            let writer = &mut self.writers[which];
+            writer.flush_and_watch(&self.poller, Token::Console(which));
+            let Some(errno) = writer.take_loss() else { continue };
+            let (path, is_broken) = (name_of(which, writer), writer.is_broken());
+            if is_broken {
+                self.tell_all(&Down::OutputBroken(which as u8));
+            }
+            self.lose_output(&Failure::Output { path, errno: errno.raw_os_error() });
+            any = true;
+        }
+        any
     }
 
     /// Writes the rest, waiting for whoever reads it.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::{Head, Phase};
+use crate::console::Writer;
 use crate::failure::{self, Culprit, Failure};
 use crate::messages::Down;
 use crate::status::Status;
@@ -85,8 +86,16 @@ impl Head {
         cause: Option<String>,
         goes_on: bool,
     ) {
+        if matches!(failure, Failure::Output { .. }) {
+            return self.lose_output(&failure);
+        }
         if self.verdict.ending {
             return;
+        }
+        if failure == Failure::Killed(libc::SIGPIPE) && self.writers.iter().any(Writer::is_broken) {
+            // That was reported already.
+            self.verdict.pending = None;
+            return self.end_all();
         }
         if goes_on {
             self.verdict.keep_code(failure.code());
@@ -108,6 +117,13 @@ impl Head {
             self.verdict.pending = None;
             self.end_because_of(pending);
         }
+    }
+
+    /// Output could not be written, here or on a host. The job goes on, and mpiexec's exit code tells.
+    pub(super) fn lose_output(&mut self, failure: &Failure) {
+        self.verdict.keep_code(failure.code());
+        let text = failure::message(failure, None, 0, None);
+        self.note(&text);
     }
 
     fn end_because_of(&mut self, pending: Pending) {
