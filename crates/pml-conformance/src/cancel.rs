@@ -42,6 +42,9 @@ pub fn a_cancelled_receive_leaves_its_message_to_the_next<L: FastMessages<B>, B:
 pub fn an_unmatched_send_is_cancelled<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
     for seed in 0..SEEDS {
         let mut world = make(2, seed);
+        if !world.layer(0).cancels_begun_sends() {
+            return;
+        }
         for (number, len) in LENGTHS.into_iter().enumerate() {
             let message = |n, mode| Message { mode, ..Message::new(number * 3 + n, 2, len) };
             let (before, after) = (message(0, Mode::Standard), message(2, Mode::Standard));
@@ -121,7 +124,7 @@ pub fn a_lost_peer_ends_what_depends_on_it<L: FastMessages<B>, B: Btl>(make: fn(
         assert_eq!(layer.next_lost(), Some(Peer(0)));
         assert_eq!(layer.next_lost(), None);
         for id in [waiting.id, offered] {
-            assert_eq!(world.layer(2).take(id).map(|done| done.error), Some(abi::ERR_PROC_ABORTED));
+            assert_eq!(world.over(2, id).error, abi::ERR_PROC_ABORTED);
         }
         let late = world.post(2, &from(0, 5), 8);
         assert_eq!(world.over(2, late.id).error, abi::ERR_PROC_ABORTED);

@@ -39,9 +39,10 @@ pub fn messages_of_a_pair_match_in_order<L: FastMessages<B>, B: Btl>(make: fn(u3
 pub fn contexts_do_not_mix<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
     for seed in 0..SEEDS {
         let mut world = make(2, seed);
+        let last = world.layer(0).contexts() - 1;
         let messages: Vec<Message> = (0..12)
             .map(|number| Message {
-                context: [0, 1, u32::MAX][number % 3],
+                context: [0, 1, last][number % 3],
                 ..Message::new(number, 3, LENGTHS[number / 3 * 2])
             })
             .collect();

@@ -28,7 +28,8 @@ pub fn probe_shows_what_the_receive_gets<L: FastMessages<B>, B: Btl>(make: fn(u3
             if random.coin() {
                 world.settle();
             }
-            assert_eq!(world.iprobe(2, &pattern), Some(seen), "a probe takes nothing");
+            let again = world.until(|world| world.iprobe(2, &pattern));
+            assert_eq!(again, seen, "a probe takes nothing");
             let receive = world.post(2, &pattern, 100_002);
             let done = world.over(2, receive.id);
             assert_eq!(done.status, seen);
@@ -91,12 +92,16 @@ pub fn a_matched_probe_takes_the_message_out<L: FastMessages<B>, B: Btl>(make: f
     }
 }
 
-/// While notices are wanted there is one for each message that had no receive, in order, and none for the others.
+/// While notices are wanted there is one for each message that had no receive, in order, and none for the others; where
+/// the layer sees such messages.
 pub fn notices_tell_of_messages_without_receive<L: FastMessages<B>, B: Btl>(
     make: fn(u32, u64) -> World<L, B>,
 ) {
     for seed in 0..SEEDS {
         let mut world = make(2, seed);
+        if world.layer(1).matches_below() {
+            return;
+        }
         let exchange = |world: &mut World<L, B>, posted: bool| {
             let message = Message::new(1, 8, 1000);
             let early = posted.then(|| world.post(1, &from(0, 8), 1001));

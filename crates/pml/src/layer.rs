@@ -121,6 +121,28 @@ pub trait LayerState {
     /// event, the begin of a transfer, the end of a request, want of room. Wraps.
     fn changes(&self) -> u32;
 
+    /// Contexts that it tells apart: those of all messages and receives are below this.
+    fn contexts(&self) -> u32 {
+        u32::MAX
+    }
+
+    /// Whether the network below matches. Then a receive is posted at once rather than awaited without a request, and the layer
+    /// does not see messages without a receive: it has no notices of them.
+    fn matches_below(&self) -> bool {
+        false
+    }
+
+    /// Whether a send can be cancelled whose message has left. If not, it goes on as if nobody had asked.
+    fn cancels_begun_sends(&self) -> bool {
+        true
+    }
+
+    /// The engine is going to sleep, and polls once more before it does; as [`Btl::arm`] for what the layer has beside the
+    /// transport. `false`: there is something to do that would not end the sleep.
+    fn arm(&mut self) -> bool {
+        true
+    }
+
     /// Counts since the start, and the present lengths of queues.
     fn counters(&self) -> Counters;
 

@@ -1,0 +1,244 @@
+//! Point-to-point management, "cm" (connection manager): a thin layer over a network that matches.
+//!
+//! An envelope becomes match bits ([`layout`]); matching, unexpected messages and long messages are the network's. What is left
+//! here: requests, data that is not one run (packed as a whole), the word that a synchronous message was matched, and
+//! cancelling.
+//!
+//! ```text
+//!   mode                  sender                          receiver          complete for the sender
+//!   standard, short       inject ───────────────────────►                   at once
+//!   standard              send ─────────────────────────►                   when the network has freed the memory
+//!   synchronous           posts a receive of the answer
+//!                         send, kind "synchronous" ─────►
+//!                                         ◄────────────── answer, empty     at the answer
+//! ```
+//!
+//! **Order** is the network's. What it refuses waits here, for each peer in order, and receives in the order of posting; a probe
+//! finds nothing while a receive waits.
+//!
+//! **Cancel.** A receive is cancelled by the network. A send that the network has begun is the receiver's matter: it takes the
+//! sender's messages in that context out of the network, oldest first, until it finds the one that is meant, drops that, and
+//! keeps the others aside, to be matched before what the network still holds. A network with less than 64 bits of data cannot
+//! say which message is meant; there a send that has begun goes on as if nobody had cancelled it.
+//!
+//! Messages to a process of the same node, and to oneself, go by the network, too: wildcards need one matcher.
+#![deny(unsafe_code)]
+
+mod bounce;
+mod cancel;
+pub mod layout;
+mod progress;
+mod receive;
+mod request;
+mod send;
+
+pub use layout::TooNarrow;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::os::fd::BorrowedFd;
+
+use abi::{Error, Status};
+use mtl::{Claim, Loss, Message, Mtl, Peer};
+use pml::{Counters, Data, Done, Envelope, GENERATION_BITS, INDEX_BITS, LayerState, Notice, ReqId};
+use slab::Slab;
+
+use crate::layout::Layout;
+use crate::request::{Request, State};
+use crate::send::Out;
+
+/// A message layer over the network `M`; see the module's documentation.
+pub struct Cm<M> {
+    mtl: M,
+    layout: Layout,
+    requests: Slab<Request, INDEX_BITS, GENERATION_BITS>,
+    /// Messages claimed by matched probes.
+    claimed: Slab<Aside, INDEX_BITS, GENERATION_BITS>,
+    /// Messages taken out of the network on the way to a cancelled one, oldest first.
+    aside: VecDeque<Aside>,
+    /// What waits for room, by peer.
+    outgoing: BTreeMap<Peer, VecDeque<Out>>,
+    /// Receives that wait for room.
+    incoming: VecDeque<ReqId>,
+    /// Wishes to cancel that arrived and wait for room.
+    wishes: VecDeque<Message>,
+    /// The receive of wishes to cancel is to be posted.
+    hears_wishes: bool,
+    counts: Counters,
+    /// Sends that are not complete.
+    unfinished: usize,
+    /// Receives that are not complete.
+    posted: usize,
+    changes: u32,
+    lost: BTreeSet<Peer>,
+    /// Of those, the ones that the owner has not asked for.
+    lost_news: Vec<Peer>,
+}
+
+/// A message that was taken out of the network's matching.
+struct Aside {
+    claim: Claim,
+    message: Message,
+}
+
+impl<M: Mtl> Cm<M> {
+    /// A layer with nothing to do.
+    ///
+    /// # Errors
+    /// [`TooNarrow`]
+    pub fn new(mtl: M) -> Result<Cm<M>, TooNarrow> {
+        let layout = Layout::of(mtl.limits())?;
+        Ok(Cm {
+            mtl,
+            layout,
+            requests: Slab::new(),
+            claimed: Slab::new(),
+            aside: VecDeque::new(),
+            outgoing: BTreeMap::new(),
+            incoming: VecDeque::new(),
+            wishes: VecDeque::new(),
+            hears_wishes: !layout.names(),
+            counts: Counters::default(),
+            unfinished: 0,
+            posted: 0,
+            changes: 0,
+            lost: BTreeSet::new(),
+            lost_news: Vec::new(),
+        })
+    }
+
+    /// The network.
+    pub fn network(&self) -> &M {
+        &self.mtl
+    }
+
+    /// See [`Mtl::descriptor`].
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.mtl.descriptor()
+    }
+
+    /// See [`Mtl::loss`].
+    pub fn loss(&self, peer: Peer) -> Loss {
+        self.mtl.loss(peer)
+    }
+
+    fn insert(&mut self, owner: u32, state: State) -> abi::Result<ReqId> {
+        match self.requests.insert(Request { owner, detached: false, state }) {
+            Ok(key) => {
+                self.changes = self.changes.wrapping_add(1);
+                Ok(ReqId(key))
+            }
+            Err(_) => Err(Error::new(abi::ERR_NO_MEM, "2^23 requests are in use, which is all there are")),
+        }
+    }
+
+    /// Ends a request: the network no longer uses its memory, its result can be had.
+    fn finish(&mut self, id: ReqId, done: Done) {
+        self.changes = self.changes.wrapping_add(1);
+        let Some(request) = self.requests.get_mut(id.0) else { return };
+        match request.state {
+            State::Send(_) => self.unfinished -= 1,
+            State::Receive(_) => self.posted -= 1,
+            State::Done(_) => {}
+        }
+        request.state = State::Done(done);
+        if request.detached {
+            self.requests.remove(id.0);
+        }
+    }
+
+    fn status(&self, message: &Message) -> Status {
+        let Envelope { source, tag, .. } = self.layout.envelope(message);
+        Status::new(source, tag, message.len)
+    }
+}
+
+impl<M: Mtl> LayerState for Cm<M> {
+    fn poll(&self, id: ReqId) -> Option<&Done> {
+        match &self.requests.get(id.0)?.state {
+            State::Done(done) => Some(done),
+            _ => None,
+        }
+    }
+
+    fn is_complete(&self, id: ReqId) -> Option<bool> {
+        self.requests.get(id.0).map(|request| matches!(request.state, State::Done(_)))
+    }
+
+    fn take(&mut self, id: ReqId) -> Option<Done> {
+        let done = *self.poll(id)?;
+        self.requests.discard(id.0);
+        Some(done)
+    }
+
+    fn detach(&mut self, id: ReqId) {
+        if self.take(id).is_none()
+            && let Some(request) = self.requests.get_mut(id.0)
+        {
+            request.detached = true;
+        }
+    }
+
+    fn next_lost(&mut self) -> Option<Peer> {
+        self.lost_news.pop()
+    }
+
+    fn idle(&self) -> bool {
+        self.unfinished == 0 && !self.waits_for_room()
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.idle() && self.posted == 0 && self.aside.is_empty()
+    }
+
+    fn waits_for_room(&self) -> bool {
+        !self.outgoing.is_empty() || !self.incoming.is_empty() || !self.wishes.is_empty()
+    }
+
+    fn needs_turn(&self) -> bool {
+        false
+    }
+
+    fn needs_poll(&mut self, _to: Peer, _data: &Data, _copied: bool) -> bool {
+        false
+    }
+
+    fn changes(&self) -> u32 {
+        self.changes
+    }
+
+    fn contexts(&self) -> u32 {
+        self.layout.contexts()
+    }
+
+    fn matches_below(&self) -> bool {
+        true
+    }
+
+    fn cancels_begun_sends(&self) -> bool {
+        self.layout.names()
+    }
+
+    fn arm(&mut self) -> bool {
+        !self.waits_for_room() && self.mtl.arm()
+    }
+
+    fn counters(&self) -> Counters {
+        Counters {
+            unexpected_length: self.aside.len() as u64,
+            posted_length: self.posted as u64,
+            ..self.counts
+        }
+    }
+
+    fn restart_peak(&mut self) {}
+
+    fn note_unexpected(&mut self, _wanted: bool) {}
+
+    fn has_notices(&self) -> bool {
+        false
+    }
+
+    fn next_notice(&mut self) -> Option<Notice> {
+        None
+    }
+}

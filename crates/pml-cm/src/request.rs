@@ -1,0 +1,115 @@
+//! Operations under way.
+
+use mem::UserMem;
+use mtl::{Claim, Posted};
+use pml::{Data, Done, Pattern, ReqId, SendTo};
+
+use crate::bounce::Bounce;
+
+pub(crate) struct Request {
+    pub owner: u32,
+    /// The engine has given it up: it disappears at its end.
+    pub detached: bool,
+    pub state: State,
+}
+
+pub(crate) enum State {
+    Send(Send),
+    Receive(Receive),
+    Done(Done),
+}
+
+pub(crate) struct Send {
+    pub to: SendTo,
+    pub memory: UserMem,
+    /// What `memory` lies in, where the caller's data is not one run.
+    pub _bounce: Option<Bounce>,
+    pub synchronous: bool,
+    pub stage: Stage,
+    /// The receive of the word that it was matched, in synchronous mode, until that word is here.
+    pub match_awaited: Option<Posted>,
+    pub cancel: Cancel,
+    /// The peer is gone.
+    pub lost: bool,
+}
+
+/// Where the bytes of a send are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stage {
+    /// Here; there was no room.
+    Queued,
+    /// The network has them.
+    Begun,
+    /// The memory is free.
+    Sent,
+}
+
+/// How far the wish to cancel a send has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Cancel {
+    No,
+    /// It waits for room.
+    Wished,
+    /// The receiver decides.
+    Asked(Posted),
+    /// The receiver had it already.
+    Refused,
+    /// The receiver has dropped it.
+    Granted,
+}
+
+pub(crate) struct Receive {
+    pub pattern: Pattern,
+    pub into: Data,
+    pub bounce: Option<Bounce>,
+    pub stage: Waiting,
+    /// The peer that it names is gone.
+    pub lost: bool,
+}
+
+/// What a receive waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Waiting {
+    /// Room at the network.
+    Queued,
+    /// Room at the network, with its message.
+    Claimed(Claim),
+    /// A message.
+    Posted(Posted),
+    /// The bytes of its message.
+    Matched,
+}
+
+/// What the network is to say at the end of an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Cookie {
+    /// A message of a request.
+    Message(ReqId),
+    /// The word that a send was matched.
+    Matched(ReqId),
+    /// The receiver's word on a wish to cancel.
+    Verdict(ReqId),
+    /// Somebody's wish to cancel.
+    Cancels,
+}
+
+impl Cookie {
+    pub fn word(self) -> u64 {
+        match self {
+            Cookie::Message(id) => u64::from(id.0),
+            Cookie::Matched(id) => 1 << 32 | u64::from(id.0),
+            Cookie::Verdict(id) => 2 << 32 | u64::from(id.0),
+            Cookie::Cancels => 3 << 32,
+        }
+    }
+
+    pub fn of(word: u64) -> Cookie {
+        let id = ReqId(word as u32);
+        match word >> 32 {
+            0 => Cookie::Message(id),
+            1 => Cookie::Matched(id),
+            2 => Cookie::Verdict(id),
+            _ => Cookie::Cancels,
+        }
+    }
+}

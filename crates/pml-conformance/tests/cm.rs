@@ -1,0 +1,61 @@
+//! The suite on cm, over simulated networks that match.
+
+use btl_sim::Port;
+use mtl::Limits;
+use mtl_sim::{Net, Options};
+use pml_cm::Cm;
+use pml_conformance::World;
+
+fn world(options: Options) -> World<Cm<mtl_sim::Port>, Port> {
+    let (net, frames) = (Net::new(options), btl_sim::Net::new(btl_sim::Options::new(options.ranks)));
+    let layer = |rank| Cm::new(net.port(rank)).expect("bits enough");
+    World::new((0..options.ranks).map(|rank| (layer(rank), frames.port(rank))).collect())
+}
+
+/// Data beside the bits, room enough.
+mod kind {
+    use super::*;
+
+    fn make(ranks: u32, seed: u64) -> World<Cm<mtl_sim::Port>, Port> {
+        world(Options { seed, ..Options::new(ranks) })
+    }
+
+    pml_conformance::suite!(make);
+}
+
+/// Calls are refused, everything is late, long messages stay with their sender, nothing can be injected.
+mod unpleasant {
+    use super::*;
+
+    fn make(ranks: u32, seed: u64) -> World<Cm<mtl_sim::Port>, Port> {
+        let mut options = Options { seed, slots: 4, busy: 20, late: 30, eager: 500, ..Options::new(ranks) };
+        options.limits.inject = 0;
+        world(options)
+    }
+
+    pml_conformance::suite!(make);
+}
+
+/// Half as much data: a source, and no names of requests.
+mod nameless {
+    use super::*;
+
+    fn make(ranks: u32, seed: u64) -> World<Cm<mtl_sim::Port>, Port> {
+        let limits = Limits { match_bits: 48, data_bits: 32, inject: 128, max_message: u64::MAX };
+        world(Options { seed, limits, busy: 10, late: 20, ..Options::new(ranks) })
+    }
+
+    pml_conformance::suite!(make);
+}
+
+/// No data: the source is matched.
+mod dataless {
+    use super::*;
+
+    fn make(ranks: u32, seed: u64) -> World<Cm<mtl_sim::Port>, Port> {
+        let limits = Limits { match_bits: 60, data_bits: 0, inject: 4096, max_message: u64::MAX };
+        world(Options { seed, limits, slots: 2, late: 20, ..Options::new(ranks) })
+    }
+
+    pml_conformance::suite!(make);
+}
