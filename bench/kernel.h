@@ -23,6 +23,7 @@ static struct {
     size_t perturb;  /* also measure this many bytes below and above each size */
     double seconds;  /* time spent on one size, all blocks together */
     const char *what; /* what to measure, for programs that can measure several things */
+    const char *where; /* in which folder, for programs that use files */
     int rank, ranks; /* of MPI_COMM_WORLD */
     int level;       /* of thread support; MPI_THREAD_SINGLE unless told before kernel_begin */
     int paced;       /* whether the measured function times itself and leaves the seconds in `inside` */
@@ -68,14 +69,14 @@ static inline void kernel_check(const char *buffer, size_t bytes)
             kernel_fail("checking received data", "a byte differs from what was sent");
 }
 
-/* Starts MPI and reads --min --max --factor --perturb --seconds --paced --what; the arguments give their defaults. */
+/* Starts MPI and reads --min --max --factor --perturb --seconds --paced --what --where; the arguments give their defaults. */
 static inline void kernel_begin(int argc, char **argv, int least_ranks, size_t min, size_t max)
 {
     k.min = min;
     k.max = max;
     k.factor = 2;
     k.seconds = 0.05;
-    k.what = "";
+    k.what = k.where = "";
     int provided;
     MPI_Init_thread(&argc, &argv, k.level, &provided);
     if (provided < k.level)
@@ -91,6 +92,8 @@ static inline void kernel_begin(int argc, char **argv, int least_ranks, size_t m
             k.factor = strtoul(argv[i + 1], NULL, 10);
         else if (strcmp(argv[i], "--what") == 0)
             k.what = argv[i + 1];
+        else if (strcmp(argv[i], "--where") == 0)
+            k.where = argv[i + 1];
         else if (strcmp(argv[i], "--perturb") == 0)
             k.perturb = strtoul(argv[i + 1], NULL, 10);
         else if (strcmp(argv[i], "--paced") == 0)

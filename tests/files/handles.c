@@ -162,6 +162,15 @@ static void pointers(void)
     MPI_File_close(&f);
 }
 
+/* Whether the string of an error holds some parts. */
+static int says(int code, const char *call, const char *path, const char *seen)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int len;
+    MPI_Error_string(code, text, &len);
+    return strstr(text, call) && strstr(text, path) && strstr(text, seen);
+}
+
 static void handlers(void)
 {
     MPI_Errhandler mine, got;
@@ -170,6 +179,13 @@ static void handlers(void)
     all_eq(got == MPI_ERRORS_RETURN, 1, "files return their errors");
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     all_eq(class_of(MPI_File_delete("/tmp/no/such/file", MPI_INFO_NULL)), MPI_ERR_NO_SUCH_FILE, "deleting what is missing");
+    all_eq(says(MPI_ERR_NO_SUCH_FILE, "MPI_File_delete", "\"/tmp/no/such/file\"", "(os error 2)"), 1, "the error's string names call, path and errno");
+    MPI_File_open(MPI_COMM_WORLD, "/no/such/directory/x", MPI_MODE_RDONLY, MPI_INFO_NULL, &f);
+    all_eq(says(MPI_ERR_NO_SUCH_FILE, "MPI_File_open", "\"/no/such/directory/x\"", "(os error 2)"), 1, "on every process that opens");
+    f = opened(RW);
+    MPI_File_seek(f, -5, MPI_SEEK_SET);
+    all_eq(says(MPI_ERR_ARG, "MPI_File_seek", path, "the offset is negative"), 1, "or what was seen");
+    MPI_File_close(&f);
     MPI_Errhandler by_comm;
     MPI_Comm_create_errhandler(comm_handler, &by_comm);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, by_comm);
@@ -194,6 +210,33 @@ static void handlers(void)
     MPI_File_close(&f);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     MPI_Errhandler_free(&by_comm);
+}
+
+/* A view of one filetype of integers, on a file opened in some way. */
+static int view_of(int amode, int first, int second)
+{
+    MPI_Datatype t;
+    int lens[2] = {3, 1}, disps[2] = {first, second};
+    MPI_Type_indexed(2, lens, disps, MPI_INT, &t);
+    MPI_Type_commit(&t);
+    MPI_File f = opened(amode);
+    int code = class_of(MPI_File_set_view(f, 0, MPI_INT, t, "native", MPI_INFO_NULL));
+    if (code == MPI_SUCCESS)
+        code = class_of(MPI_File_set_view(f, 0, t, t, "native", MPI_INFO_NULL));
+    else if (class_of(MPI_File_set_view(f, 0, t, t, "native", MPI_INFO_NULL)) != code)
+        code = -1;
+    MPI_File_close(&f);
+    MPI_Type_free(&t);
+    return code;
+}
+
+static void views(void)
+{
+    all_eq(view_of(RW, 0, 5), MPI_SUCCESS, "a filetype that ascends is one, and an etype");
+    all_eq(view_of(RW, -2, 2), MPI_ERR_IO, "one below 0 is none");
+    all_eq(view_of(MPI_MODE_RDONLY, 3, 0), MPI_ERR_IO, "one that descends is none");
+    all_eq(view_of(RW, 0, 1), MPI_ERR_IO, "one that overlaps is none to write");
+    all_eq(view_of(MPI_MODE_RDONLY, 0, 1), MPI_SUCCESS, "but one to read");
 }
 
 static void hints(void)
@@ -289,6 +332,7 @@ int main(int argc, char **argv)
     refusals();
     pointers();
     handlers();
+    views();
     hints();
     cycles(argc > 2 ? atoi(argv[2]) : 500);
     if (rank == 0)

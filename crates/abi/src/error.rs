@@ -10,6 +10,8 @@ use core::fmt;
 pub struct Error {
     /// One of the `MPI_ERR_*` classes, or a user-defined error code.
     pub class: i32,
+    /// The number of the system's error behind it; 0 where there is none.
+    pub errno: i32,
     /// What was seen, without a trailing period.
     pub what: &'static str,
     /// The communicator that the failed operation belongs to, when the call that reports it names none (a
@@ -24,13 +26,19 @@ impl Error {
     /// Makes an error of `class`; cold, so that the straight path stays straight.
     #[cold]
     pub const fn new(class: i32, what: &'static str) -> Error {
-        Error { class, what, on: crate::Comm(0) }
+        Error { class, errno: 0, what, on: crate::Comm(0) }
     }
 
     /// The same error, raised on `comm`.
     #[cold]
     pub const fn on(self, comm: crate::Comm) -> Error {
         Error { on: comm, ..self }
+    }
+
+    /// The same error, with the system's number of what caused it.
+    #[cold]
+    pub const fn of_system(self, errno: i32) -> Error {
+        Error { errno, ..self }
     }
 
     /// The answer of a function that later work fills in.

@@ -15,11 +15,18 @@ pub(crate) struct ErrorTable {
     /// Code to class.
     class_of: BTreeMap<i32, i32>,
     strings: BTreeMap<i32, String>,
+    /// What was seen when the last error of a file was reported, by the code of that error.
+    explained: Option<(i32, String)>,
 }
 
 impl ErrorTable {
     pub const fn new() -> ErrorTable {
-        ErrorTable { next: abi::ERR_LASTCODE + 1, class_of: BTreeMap::new(), strings: BTreeMap::new() }
+        ErrorTable {
+            next: abi::ERR_LASTCODE + 1,
+            class_of: BTreeMap::new(),
+            strings: BTreeMap::new(),
+            explained: None,
+        }
     }
 
     /// The class of a code, if the code exists.
@@ -34,6 +41,16 @@ impl ErrorTable {
         }
         self.class_of.get(&code)?;
         Some(self.strings.get(&code).map_or("", String::as_str))
+    }
+
+    /// Keeps what was seen of an error, until another one is reported.
+    pub fn explain(&mut self, code: i32, seen: String) {
+        self.explained = Some((code, seen));
+    }
+
+    /// An error was reported of which nothing more is known.
+    pub fn forget(&mut self, code: i32) {
+        self.explained.take_if(|explained| explained.0 == code);
     }
 
     fn add(&mut self, class: Option<i32>) -> i32 {
@@ -63,7 +80,12 @@ const UNKNOWN: Error = Error::new(abi::ERR_ARG, "no such error code");
 
 /// `MPI_Error_string`
 pub fn error_string(t: &mut Token, code: i32, mut text: StrOut<'_>) -> Result<()> {
-    text.set(t.lock().errors.string(code).ok_or(UNKNOWN)?);
+    let state = t.lock();
+    let plain = state.errors.string(code).ok_or(UNKNOWN)?;
+    match &state.errors.explained {
+        Some((of, seen)) if *of == code => text.set(&format!("{plain}: {seen}")),
+        _ => text.set(plain),
+    }
     Ok(())
 }
 

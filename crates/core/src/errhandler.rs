@@ -1,9 +1,12 @@
 //! Error handlers and how an error reaches one (MPI-5.0 section 9.3).
 
+use std::path::PathBuf;
+
 use abi::{Error, Result};
 
 use crate::domain::{Mode, Token, enter_any, mode};
 use crate::handle::{self, Kind, Objects};
+use crate::state::State;
 use rooms::InitialErrhandler;
 
 /// What an object does with its errors.
@@ -245,12 +248,34 @@ pub fn raise(on: On, error: Error, function: &'static str) -> Raised {
     let mut token = enter_any();
     let on = if error.on == abi::Comm(0) { on } else { owner(error.on.0) };
     let (handler, handle) = find(&mut token, on);
+    let (error, path) = note(&mut token.lock(), on, error, function);
     // A handler that the program called itself was no failure of the call (MPI-5.0 section 9.6).
     let returns = if error.what == CALLED { abi::SUCCESS } else { error.class };
     match handler {
         Handler::Return => Raised::Return(returns),
         Handler::User { function, .. } => Raised::Handler { function, handle, code: error.class, returns },
-        Handler::Fatal | Handler::Abort => fatal(token, on, error, function),
+        Handler::Fatal | Handler::Abort => fatal(token, (on, path), error, function),
+    }
+}
+
+/// Keeps what `MPI_Error_string` says of an error beyond its class: for files, whose errors return unless the program wants them
+/// otherwise (MPI-5.0 section 14.7). Gives the error with all that is known of it, and the path of the file.
+fn note(state: &mut State, on: On, error: Error, function: &'static str) -> (Error, Option<PathBuf>) {
+    let On::File(file) = on else {
+        state.errors.forget(error.class);
+        return (error, None);
+    };
+    let (error, path) = state.files.seen(file, error);
+    let place = path.as_ref().map(|path| format!(" on file \"{}\"", path.display())).unwrap_or_default();
+    state.errors.explain(error.class, format!("{function} failed{place}: {}", seen(error)));
+    (error, path)
+}
+
+/// What was seen, with the system's word for it.
+fn seen(error: Error) -> String {
+    match error.errno {
+        0 => error.what.to_owned(),
+        errno => format!("{}: {}", error.what, std::io::Error::from_raw_os_error(errno)),
     }
 }
 
@@ -275,7 +300,7 @@ fn find(token: &mut Token, on: On) -> (Handler, usize) {
         .unwrap_or((state.errhandlers.initial, abi::COMM_NULL.0))
 }
 
-fn fatal(mut token: Token, on: On, error: Error, function: &'static str) -> ! {
+fn fatal(mut token: Token, (on, path): (On, Option<PathBuf>), error: Error, function: &'static str) -> ! {
     let class = token.lock().errors.string(error.class).unwrap_or("an error of the program").to_owned();
     let place = match on {
         On::Comm(abi::COMM_WORLD) => " on MPI_COMM_WORLD".to_owned(),
@@ -288,13 +313,13 @@ fn fatal(mut token: Token, on: On, error: Error, function: &'static str) -> ! {
             Ok(window) if !window.name.is_empty() => format!(" on window \"{}\"", window.name),
             _ => " on a window".to_owned(),
         },
-        _ => String::new(),
+        _ => path.map(|path| format!(" on file \"{}\"", path.display())).unwrap_or_default(),
     };
     let message = format!(
         "alhena: {function} failed{place}: {class}\n\
          alhena: seen: {}\n\
          alhena: the error handler is MPI_ERRORS_ARE_FATAL, so the job ends; set MPI_ERRORS_RETURN to handle it",
-        error.what
+        seen(error)
     );
     crate::env::abort_with(exit_code(error.class), format_args!("{message}"))
 }

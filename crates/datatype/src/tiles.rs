@@ -34,6 +34,17 @@ pub struct Tiles {
     ascending: bool,
 }
 
+/// How the pieces of an item follow each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// Each lies behind those before it.
+    Ascending,
+    /// None begins before an earlier one, but some share bytes.
+    Overlapping,
+    /// Some piece begins before an earlier one.
+    Descending,
+}
+
 impl Tiles {
     /// The row of items of `datatype`, which may be freed.
     pub fn new(datatype: &Datatype) -> Tiles {
@@ -55,6 +66,24 @@ impl Tiles {
         let one_by_one = i128::from(extent) >= i128::from(item.hi) - i128::from(item.lo);
         let ascending = item.is_empty() || (one_by_one && ascends(&item));
         Tiles { item, row, extent, ascending }
+    }
+
+    /// How the pieces of one item follow each other.
+    pub fn order(&self) -> Order {
+        if self.item.is_empty() || ascends(&self.item) {
+            return Order::Ascending;
+        }
+        let (mut order, mut before) = (Order::Ascending, i64::MIN..i64::MIN);
+        self.for_each(0..self.item.size, |offset, len| {
+            if offset < before.start {
+                order = Order::Descending;
+            } else if offset < before.end {
+                order = Order::Overlapping;
+            }
+            before = offset..before.end.max(offset + len as i64);
+            order != Order::Descending
+        });
+        order
     }
 
     /// Bytes of data in one item.
@@ -263,6 +292,19 @@ mod tests {
             .unwrap()
         ));
         assert!(ascending(Datatype::contiguous(0, &int(), Form::Classic).unwrap()));
+    }
+
+    #[test]
+    fn the_order_of_pieces_is_known() {
+        let order = |lens: &[i32], disps: &[i32]| {
+            let datatype = Datatype::indexed(lens.into(), disps.into(), &int(), Form::Classic).unwrap();
+            Tiles::new(&datatype).order()
+        };
+        assert_eq!(order(&[1, 1, 2], &[0, 1, 5]), Order::Ascending);
+        assert_eq!(order(&[1, 1], &[3, 0]), Order::Descending);
+        assert_eq!(order(&[3, 1], &[0, 1]), Order::Overlapping);
+        assert_eq!(order(&[5, 1, 1], &[0, 1, 4]), Order::Overlapping);
+        assert_eq!(order(&[1, 0, 1], &[0, 9, 2]), Order::Ascending);
     }
 
     #[test]

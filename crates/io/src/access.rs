@@ -170,13 +170,7 @@ impl Access {
         chunk: u64,
     ) -> io::Result<Moved> {
         let place = start + self.first + self.done;
-        if let Some(run) = memory.contiguous() {
-            let bytes = run.part(self.done as usize, chunk as usize);
-            return Ok(write_fully(storage, bytes.as_bytes(), place));
-        }
-        let stage = staged(&mut self.stage, chunk)?;
-        memory.pack(self.done, PeerSpace::of(stage));
-        Ok(write_fully(storage, PeerBytes::of(stage), place))
+        write_from(memory, &mut self.stage, self.done, chunk, |bytes| write_fully(storage, bytes, place))
     }
 
     fn read_run(
@@ -187,19 +181,9 @@ impl Access {
         chunk: u64,
     ) -> io::Result<Moved> {
         let place = start + self.first + self.done;
-        let (moved, asked) = match memory.contiguous() {
-            Some(run) => {
-                let room = run.part(self.done as usize, chunk as usize);
-                (read_fully(storage, &room.as_space(), place), room.len())
-            }
-            None => {
-                let stage = staged(&mut self.stage, chunk)?;
-                let moved = read_fully(storage, &PeerSpace::of(stage), place);
-                memory.unpack(self.done, PeerBytes::of(&stage[..moved.bytes as usize]));
-                (moved, stage.len())
-            }
-        };
-        self.ended = moved.bytes < asked as u64;
+        let read = |room: &PeerSpace<'_>| read_fully(storage, room, place);
+        let (moved, complete) = read_into(memory, &mut self.stage, self.done, chunk, read)?;
+        self.ended = !complete;
         Ok(moved)
     }
 
@@ -213,13 +197,8 @@ impl Access {
         if self.tuning.write_window > 0 && self.view.is_ascending() {
             return self.write_window(storage, memory, from, chunk);
         }
-        let Some(run) = memory.contiguous() else {
-            let stage = staged(&mut self.stage, chunk)?;
-            memory.pack(self.done, PeerSpace::of(stage));
-            return Ok(write_each(&self.view, storage, from, PeerBytes::of(stage)));
-        };
-        let bytes = run.part(self.done as usize, chunk as usize);
-        Ok(write_each(&self.view, storage, from, bytes.as_bytes()))
+        let Access { view, stage, done, .. } = self;
+        write_from(memory, stage, *done, chunk, |bytes| write_each(view, storage, from, bytes))
     }
 
     /// Reads a window of the file, changes it and writes it back, all under a lock.
@@ -258,19 +237,10 @@ impl Access {
         if self.sieves() {
             return self.read_window(storage, memory, from, chunk);
         }
-        let (moved, asked) = match memory.contiguous() {
-            Some(run) => {
-                let room = run.part(self.done as usize, chunk as usize);
-                (read_each(&self.view, storage, from, &room.as_space()), room.len())
-            }
-            None => {
-                let stage = staged(&mut self.stage, chunk)?;
-                let moved = read_each(&self.view, storage, from, &PeerSpace::of(stage));
-                memory.unpack(self.done, PeerBytes::of(&stage[..moved.bytes as usize]));
-                (moved, stage.len())
-            }
-        };
-        self.ended = moved.bytes < asked as u64;
+        let Access { view, stage, done, .. } = self;
+        let read = |room: &PeerSpace<'_>| read_each(view, storage, from, room);
+        let (moved, complete) = read_into(memory, stage, *done, chunk, read)?;
+        self.ended = !complete;
         Ok(moved)
     }
 
@@ -369,6 +339,43 @@ pub fn read_each(view: &View, storage: &dyn Storage, from: u64, room: &PeerSpace
         moved.bytes == len && all.error.is_none()
     });
     all
+}
+
+/// Writes up to `chunk` bytes of memory from `done` on: from where they are, or packed.
+fn write_from(
+    memory: &mut dyn Memory,
+    stage: &mut Vec<u8>,
+    done: u64,
+    chunk: u64,
+    write: impl FnOnce(PeerBytes<'_>) -> Moved,
+) -> io::Result<Moved> {
+    if let Some(run) = memory.contiguous() {
+        return Ok(write(run.part(done as usize, chunk as usize).as_bytes()));
+    }
+    let stage = staged(stage, chunk)?;
+    memory.pack(done, PeerSpace::of(stage));
+    Ok(write(PeerBytes::of(stage)))
+}
+
+/// The way back; whether all came that was asked for.
+fn read_into(
+    memory: &mut dyn Memory,
+    stage: &mut Vec<u8>,
+    done: u64,
+    chunk: u64,
+    read: impl FnOnce(&PeerSpace<'_>) -> Moved,
+) -> io::Result<(Moved, bool)> {
+    if let Some(run) = memory.contiguous() {
+        let room = run.part(done as usize, chunk as usize);
+        let moved = read(&room.as_space());
+        let complete = moved.bytes == room.len() as u64;
+        return Ok((moved, complete));
+    }
+    let stage = staged(stage, chunk)?;
+    let moved = read(&PeerSpace::of(stage));
+    memory.unpack(done, PeerBytes::of(&stage[..moved.bytes as usize]));
+    let complete = moved.bytes == stage.len() as u64;
+    Ok((moved, complete))
 }
 
 /// Room for packed bytes, for at most `bytes` of them.

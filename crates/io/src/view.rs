@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use abi::{Error, Result};
-use datatype::{Datatype, Tiles};
+use datatype::{Datatype, Order, Tiles};
 use mem::{PeerBytes, PeerSpace};
 
 /// Which bytes of a file a process sees, in which order. A *position* counts the bytes of the view, an *offset* its etypes,
@@ -24,7 +24,8 @@ impl View {
     /// A view by types as they are in the file.
     ///
     /// # Errors
-    /// `MPI_ERR_ARG`: a displacement below 0, a filetype that is not made of etypes or reaches below its own origin.
+    /// `MPI_ERR_ARG`: a displacement below 0, a filetype that is not made of etypes. `MPI_ERR_IO`, as [`View::check_order`]: one that
+    /// reaches below its own origin.
     pub fn new(displacement: i64, etype: &Datatype, filetype: &Datatype) -> Result<View> {
         let displacement = u64::try_from(displacement)
             .map_err(|_| Error::new(abi::ERR_ARG, "the displacement of the view is negative"))?;
@@ -37,9 +38,29 @@ impl View {
             return Err(Error::new(abi::ERR_ARG, "the filetype is not made of whole etypes"));
         }
         if tiles.lowest() < 0 || tiles.extent() < 0 {
-            return Err(Error::new(abi::ERR_ARG, "a displacement of the filetype is negative"));
+            return Err(Error::new(abi::ERR_IO, "a displacement of the filetype is negative"));
         }
         Ok(View { displacement, tiles, etype_size: etype.size() })
+    }
+
+    /// Refuses types that section 14.3 of MPI-5.0 does not allow in a view: displacements of both must not descend, and pieces must
+    /// not overlap where the file is opened for writing.
+    ///
+    /// # Errors
+    /// `MPI_ERR_IO`. The standard names no class; it is the one that programs expect which were written for ROMIO.
+    pub fn check_order(&self, etype: &Datatype, writable: bool) -> Result<()> {
+        for order in [Tiles::new(etype).order(), self.tiles.order()] {
+            let wrong = match order {
+                Order::Ascending => continue,
+                Order::Overlapping if !writable => continue,
+                Order::Overlapping => {
+                    "pieces of the etype or filetype overlap, and the file is opened for writing"
+                }
+                Order::Descending => "displacements of the etype or filetype descend",
+            };
+            return Err(Error::new(abi::ERR_IO, wrong));
+        }
+        Ok(())
     }
 
     /// The words by which another process knows where the view's bytes lie; `None` if they would be more than `most`.

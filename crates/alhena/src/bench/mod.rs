@@ -14,6 +14,7 @@ mod campaign;
 mod collectives;
 mod datatypes;
 pub mod error;
+mod files;
 mod floor;
 mod log_axis;
 mod modes;
@@ -57,6 +58,8 @@ enum Topic {
     Datatypes(Box<datatypes::Arguments>),
     /// Puts, gets, accumulates and the ways to synchronise of windows
     OneSided(Box<one_sided::Arguments>),
+    /// Files: contiguous, strided and small accesses, shared pointers, opening, beside the system's own calls
+    Io(Box<files::Arguments>),
     /// Only the floor: the time a cache line takes from one core to another
     Floor,
 }
@@ -71,6 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         Some(Topic::Registration(arguments)) => Ok(registration::run(arguments)?),
         Some(Topic::Datatypes(arguments)) => Ok(datatypes::run(arguments)?),
         Some(Topic::OneSided(arguments)) => Ok(one_sided::run(arguments)?),
+        Some(Topic::Io(arguments)) => Ok(files::run(arguments)?),
         Some(Topic::Floor) => {
             println!("{}", floor::Probe::new()?.describe());
             Ok(())

@@ -250,6 +250,56 @@ pub static ONE_SIDED: [Mode; 9] = [
     ),
 ];
 
+/// A pattern of accesses to a file, with the bandwidth of all ranks.
+const fn moving(name: &'static str, title: &'static str, options: &'static [&'static str]) -> Mode {
+    const BANDWIDTH: [View; 1] = [as_printed("bandwidth", "bandwidth of all ranks", "MB/s", true)];
+    Mode { program: "files", options, pair: false, ..point_to_point(name, title, &BANDWIDTH) }
+}
+
+/// Calls on a file, each with the time that it takes.
+const fn calling(name: &'static str, title: &'static str, options: &'static [&'static str]) -> Mode {
+    const TIME: [View; 1] = [as_printed("latency", "time of one call", "µs", false)];
+    Mode { program: "files", options, pair: false, ..point_to_point(name, title, &TIME) }
+}
+
+/// Files. The first two are the floor of all others.
+pub static FILES: [Mode; 14] = [
+    moving("raw-write", "pwrite by as many processes", &["--what", "raw-write"]),
+    moving("raw-read", "pread by as many processes", &["--what", "raw-read"]),
+    moving("contiguous-write", "MPI_File_write_at, a segment for each rank", &["--what", "contiguous-write"]),
+    moving("contiguous-read", "MPI_File_read_at, a segment for each rank", &["--what", "contiguous-read"]),
+    moving(
+        "collective-write",
+        "MPI_File_write_at_all, a segment for each rank",
+        &["--what", "collective-write"],
+    ),
+    moving(
+        "collective-read",
+        "MPI_File_read_at_all, a segment for each rank",
+        &["--what", "collective-read"],
+    ),
+    moving(
+        "strided-write",
+        "MPI_File_write_at_all, records of all ranks in turn",
+        &["--what", "strided-write"],
+    ),
+    moving("strided-read", "MPI_File_read_at_all, records of all ranks in turn", &["--what", "strided-read"]),
+    moving(
+        "subarray-write",
+        "MPI_File_write_at_all, blocks of an array in 4 dimensions",
+        &["--what", "subarray-write"],
+    ),
+    moving(
+        "subarray-read",
+        "MPI_File_read_at_all, blocks of an array in 4 dimensions",
+        &["--what", "subarray-read"],
+    ),
+    calling("records", "MPI_File_write, small records", &["--what", "records"]),
+    calling("shared", "MPI_File_write_shared", &["--what", "shared"]),
+    calling("ordered", "MPI_File_write_ordered", &["--what", "ordered"]),
+    calling("open-close", "MPI_File_open and MPI_File_close", &["--what", "open-close"]),
+];
+
 /// The shapes that `bench/datatypes.c` knows.
 pub const SHAPES: [&str; 7] = ["vector-2", "vector-16", "column", "face", "struct", "indexed", "rows"];
 

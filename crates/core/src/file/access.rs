@@ -276,6 +276,13 @@ pub(crate) fn convert_due(t: &mut Token) {
 }
 
 impl State {
+    /// What a nonblocking access has come to: its file keeps a failure.
+    pub(super) fn note_failure(&mut self, fh: abi::File, result: Result<()>) {
+        if let (Err(error), Ok(file)) = (result, self.files.get_mut(fh)) {
+            file.failure = Some(error);
+        }
+    }
+
     /// The access of a request.
     fn transfer(&mut self, key: u32) -> Option<&mut Transfer> {
         if self.requests.get_as::<Collective>(key).is_some() {
@@ -399,6 +406,7 @@ impl Operation<State> for Transfer {
     fn advance(&mut self, state: &mut State, key: u32) -> Turn {
         if self.ended.is_none() && self.due.is_none() {
             self.step();
+            state.note_failure(self.file, self.result());
             if self.due.is_some() {
                 state.files.conversions.push_back(key);
                 return Turn::Moved;

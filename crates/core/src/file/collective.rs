@@ -566,7 +566,8 @@ impl Operation<State> for Collective {
             self.ended = Some(Err(error));
             true
         });
-        if self.ended.is_some() {
+        if let Some(result) = self.ended {
+            state.note_failure(self.file, result);
             self.hand_on(state);
             return Turn::Rest;
         }

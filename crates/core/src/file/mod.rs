@@ -89,6 +89,8 @@ pub(crate) struct File {
     pub described: bool,
     /// What this process knows of that, as an aggregator.
     pub views: Option<exchange::Views>,
+    /// What its last nonblocking access that failed has seen: requests know of the class alone.
+    pub failure: Option<Error>,
 }
 
 impl File {
@@ -130,6 +132,8 @@ pub(crate) struct Files {
     pub datareps: datarep::Datareps,
     /// Nonblocking accesses whose data the program must convert.
     pub conversions: VecDeque<u32>,
+    /// The path that the call named which fails now and has no file.
+    pub unopened: Option<PathBuf>,
 }
 
 const INVALID: Error = Error::new(abi::ERR_FILE, "the handle names no open file");
@@ -142,6 +146,7 @@ impl Files {
             pages: shared::Pages::default(),
             datareps: Default::default(),
             conversions: VecDeque::new(),
+            unopened: None,
         }
     }
 
@@ -156,6 +161,14 @@ impl Files {
     /// As [`Files::get`], to change it.
     pub fn get_mut(&mut self, handle: abi::File) -> Result<&mut File> {
         key(Kind::File, handle.0).and_then(|key| self.slab.get_mut(key)).ok_or(INVALID)
+    }
+
+    /// What is known of an error on `handle`: of a request, what its access has seen; and the path that it is about.
+    pub fn seen(&mut self, handle: abi::File, error: Error) -> (Error, Option<PathBuf>) {
+        let unopened = self.unopened.take();
+        let Ok(file) = self.get(handle) else { return (error, unopened) };
+        let failure = file.failure.filter(|failure| failure.class == error.class && error.errno == 0);
+        (failure.unwrap_or(error), Some(file.path.clone()))
     }
 
     fn add(&mut self, file: File) -> Result<abi::File> {
@@ -179,7 +192,7 @@ impl State {
 
 /// An error of the system, with what was tried.
 pub(crate) fn failed(what: &'static str) -> impl FnOnce(std::io::Error) -> Error {
-    move |error| Error::new(io::class_of(&error), what)
+    move |error| Error::new(io::class_of(&error), what).of_system(error.raw_os_error().unwrap_or(0))
 }
 
 /// All processes of a file's communicator have an error if one of them has.

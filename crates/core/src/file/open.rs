@@ -27,6 +27,7 @@ use crate::domain::Token;
 use crate::info::Info;
 
 const OPEN_FAILED: &str = "the system could not open the file";
+const DELETE_FAILED: &str = "the system could not delete the file";
 
 /// `MPI_File_open`
 pub fn open(
@@ -55,6 +56,7 @@ pub fn open(
             Ok(())
         }
         Err(error) => {
+            t.lock().files.unopened = Some(path_of(filename));
             crate::comm::free(t, &mut duplicate)?;
             Err(error)
         }
@@ -144,6 +146,7 @@ fn open_on(t: &mut Token, comm: abi::Comm, path: PathBuf, amode: i32, own: Resul
         collectives: Default::default(),
         described: false,
         views: None,
+        failure: None,
     })
 }
 
@@ -213,12 +216,12 @@ fn open_together(
                 words[3..].copy_from_slice(&pointer.words());
                 mine = Some((storage, pointer));
             }
-            Err(error) => words[0] = error.class as u64,
+            Err(error) => words[..2].copy_from_slice(&[error.class as u64, error.errno as u64]),
         }
     }
     share_words(t, comm, 0, &mut words)?;
     if words[0] != 0 {
-        return Err(Error::new(elsewhere(words[0]).class, OPEN_FAILED));
+        return Err(Error::new(elsewhere(words[0]).class, OPEN_FAILED).of_system(words[1] as i32));
     }
     let mine = match mine {
         Some(mine) => Ok(mine),
@@ -239,12 +242,15 @@ fn open_together(
     Ok((storage, pointer))
 }
 
-/// `MPI_File_close`: what was written is on the device when it returns.
+/// `MPI_File_close`. Other hosts see what was written when it returns. On a file system of this host alone that needs nothing; to
+/// have it on the device there, a program calls `MPI_File_sync` (which section 14.2.2 of MPI-5.0 likens the close to; no other
+/// library waits for the device).
 pub fn close(t: &mut Token, fh: &mut abi::File) -> Result<()> {
     let comm = t.lock().file(*fh)?.comm;
     let mut file = t.lock().files.remove(*fh)?;
     *fh = abi::FILE_NULL;
-    let synced = match file.written.load(Ordering::Relaxed) && file.amode & abi::MODE_DELETE_ON_CLOSE == 0 {
+    let kept = file.storage.kind() != io::Kind::Local && file.amode & abi::MODE_DELETE_ON_CLOSE == 0;
+    let synced = match kept && file.written.load(Ordering::Relaxed) {
         true => file.storage.sync().map_err(failed("the system could not write the file to its device")),
         false => Ok(()),
     };
@@ -259,13 +265,17 @@ pub fn close(t: &mut Token, fh: &mut abi::File) -> Result<()> {
     t.lock().files.pages.give_back(&file.shared);
     t.lock().errhandlers.release(file.errhandler);
     crate::comm::free(t, &mut file.comm)?;
-    closed.and(deleted)
+    let done = closed.and(deleted);
+    if done.is_err() {
+        t.lock().files.unopened = Some(file.path);
+    }
+    done
 }
 
 fn delete_once(t: &mut Token, comm: abi::Comm, path: &Path) -> Result<()> {
     let first = t.lock().comm(comm)?.rank == 0;
     let done = match first {
-        true => std::fs::remove_file(path).map_err(failed("the system could not delete the file")),
+        true => std::fs::remove_file(path).map_err(failed(DELETE_FAILED)),
         false => Ok(()),
     };
     agree(t, comm, done)
@@ -274,5 +284,10 @@ fn delete_once(t: &mut Token, comm: abi::Comm, path: &Path) -> Result<()> {
 /// `MPI_File_delete`
 pub fn delete(t: &mut Token, filename: &CStr, info: abi::Info) -> Result<()> {
     t.lock().infos.hints(info)?;
-    std::fs::remove_file(path_of(filename)).map_err(failed("the system could not delete the file"))
+    let path = path_of(filename);
+    let deleted = std::fs::remove_file(&path).map_err(failed(DELETE_FAILED));
+    if deleted.is_err() {
+        t.lock().files.unopened = Some(path);
+    }
+    deleted
 }

@@ -37,6 +37,7 @@ pub fn set_view(
         let there = given.representation.of(t, &given.etype)?;
         let filetype = given.representation.of(t, &given.filetype)?;
         let view = View::new(given.displacement, &there, &filetype)?;
+        view.check_order(&there, given.writable)?;
         Ok((given, there.extent() as u64, view))
     });
     let words = match &new {
@@ -66,6 +67,8 @@ struct Given {
     filetype: Arc<Datatype>,
     representation: Representation,
     hints: io::Hints,
+    /// The file is opened for writing.
+    writable: bool,
 }
 
 impl Given {
@@ -86,6 +89,7 @@ impl Given {
             representation: state.files.datareps.find(datarep)?,
             displacement: displacement(file, now, disp)?,
             hints: added(&file.hints, &state.infos.hints(info)?, processes),
+            writable: file.amode & abi::MODE_RDONLY == 0,
         })
     }
 }
