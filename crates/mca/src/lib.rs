@@ -48,7 +48,7 @@ mod variable;
 
 pub use error::{BadValue, FileError};
 pub use param::{Level, Param, Range, Scope};
-pub use registry::{Registry, Unknown, nearest};
+pub use registry::{Registry, Unknown, mistyped, nearest};
 pub use value::{Bool, Int, Kind, List, Size, Text, Type, listed};
 pub use values::{Setting, Source, Values, files_of};
 pub use variable::{Quantity, Variable};

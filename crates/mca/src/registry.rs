@@ -80,6 +80,13 @@ impl fmt::Display for Unknown {
     }
 }
 
+/// The one of `known` from which `name` differs by one or two characters: what a typing error for it gives.
+pub fn mistyped<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let most = if name.len() < 6 { 1 } else { 2 };
+    let (distance, known) = known.into_iter().map(|known| (distance(name, known), known)).min()?;
+    (1..=most).contains(&distance).then_some(known)
+}
+
 /// Number of single-character insertions, deletions, replacements and swaps of neighbours between two names
 /// (optimal string alignment distance).
 fn distance(a: &str, b: &str) -> usize {
@@ -114,6 +121,14 @@ mod tests {
         {
             assert_eq!(distance(a, b), expected, "{a} {b}");
         }
+    }
+
+    #[test]
+    fn a_typing_error_is_near_its_word_and_not_the_word() {
+        let words = ["vader", "btl_tcp_if_include"];
+        assert_eq!(mistyped("btl_tcp_if_inclde", words), Some("btl_tcp_if_include"));
+        assert_eq!(mistyped("vadre", words), Some("vader"));
+        assert_eq!((mistyped("vader", words), mistyped("openib", words)), (None, None));
     }
 
     proptest! {

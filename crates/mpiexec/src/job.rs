@@ -154,8 +154,9 @@ fn notes(job: &mut JobOptions) -> Vec<String> {
     if let (Some(variable), true) = (job.allocated_by, job.verbosity == Verbosity::Verbose) {
         notes.push(format!("{variable} gives {} hosts", job.hosts.len()));
     }
-    if job.verbosity == Verbosity::Verbose {
-        notes.extend(job.without_effect.iter().map(|flag| format!("-{flag} has no effect on one host")));
+    if !job.without_effect.is_empty() {
+        let list = job.without_effect.iter().map(|(flag, instead)| format!("-{flag} ({instead})"));
+        notes.push(format!("accepted without effect: {}", list.collect::<Vec<_>>().join(", ")));
     }
     if job.verbosity == Verbosity::Quiet {
         notes.clear();

@@ -12,6 +12,7 @@ mod job;
 mod launcher;
 mod options;
 mod parameters;
+mod phrasebook;
 mod rankfile;
 mod spread;
 mod usage;

@@ -62,8 +62,8 @@ pub struct JobOptions {
     pub per_host: Option<u32>,
     /// `--mca` names and values, to be checked.
     pub parameters: Vec<(String, String)>,
-    /// Flags that were accepted without effect, told with `-v`.
-    pub without_effect: Vec<&'static str>,
+    /// Flags that were accepted without effect, and what takes their place.
+    pub without_effect: Vec<(&'static str, &'static str)>,
     /// `-configfile`, `-app`: read the programs from here.
     pub config_file: Option<PathBuf>,
     /// `-help` or `-version`.
@@ -96,6 +96,13 @@ pub struct AppOptions {
     pub prefix: Option<PathBuf>,
     /// `-soft`, `-arch`, `-file` and so on, for `MPI_INFO_ENV`.
     pub info: Vec<(String, String)>,
+}
+
+impl JobOptions {
+    /// Whether ranks may run on other hosts than this one.
+    pub fn has_several_hosts(&self) -> bool {
+        self.listen.is_some() || self.hosts.iter().any(|host| !host.is_local())
+    }
 }
 
 impl Default for JobOptions {

@@ -39,6 +39,15 @@ pub enum UsageError {
     },
     /// A section of the command line without a program.
     NoProgram,
+    /// Something that this version cannot do.
+    Unsupported {
+        /// What was asked for.
+        what: &'static str,
+        /// Why not.
+        seen: &'static str,
+        /// What to do instead.
+        next: &'static str,
+    },
     /// A host that is not this one.
     RemoteHost {
         /// Its name.
@@ -106,6 +115,9 @@ impl fmt::Display for UsageError {
                 "reading the command line: no program to start\n  seen: only flags\n  \
                  next: write `mpiexec -n 4 ./program`; {help}"
             ),
+            UsageError::Unsupported { what, seen, next } => {
+                write!(f, "reading the command line: {what} is not supported\n  seen: {seen}\n  next: {next}")
+            }
             UsageError::RemoteHost { host, own } => write!(
                 f,
                 "reading a rank file: {host} is another host than this one ({own})\n  \

@@ -34,42 +34,83 @@ const LAUNCHER_ARGUMENTS: [&str; 5] = [
     "PRTE_MCA_plm_ssh_args",
 ];
 
-/// Fills in what the command line left open.
+type Switch = fn(&mut JobOptions);
+
+/// Open MPI's switches, by the names that they had over time, and what they do.
+const SWITCHES: [(&[&str], Switch); 5] = [
+    (&["OMPI_MCA_orte_tag_output"], |job| job.output.stream_prefix = true),
+    (&["OMPI_MCA_orte_timestamp_output"], |job| job.output.timestamp = true),
+    (&["OMPI_MCA_hwloc_base_report_bindings", "OMPI_MCA_orte_report_bindings"], |job| {
+        job.report_bindings = true
+    }),
+    (&["OMPI_MCA_rmaps_base_display_map"], |job| job.display_map = true),
+    (&["OMPI_MCA_hwloc_base_use_hwthreads_as_cpus"], |job| job.placement.threads_count = true),
+];
+
+/// Fills in what the command line left open. Variables of Open MPI may come as `--mca` flags, too.
 pub fn fill_in(job: &mut JobOptions) -> Result<(), UsageError> {
-    if let (None, Some((name, value))) = (job.placement.bind, first(&BINDING)) {
+    let given = |names: &[&'static str]| first(names, &job.parameters);
+    let (bind, map, oversubscribe) = (given(&BINDING), given(&MAPPING), given(&OVERSUBSCRIBE));
+    let (timeout, universe, host_file) = (given(&TIMEOUT), given(&UNIVERSE), given(&HOST_FILE));
+    let launcher = [given(&LAUNCHER), given(&LAUNCHER_PROGRAM), given(&LAUNCHER_ARGUMENTS)];
+    let switched =
+        SWITCHES.iter().filter(|(names, _)| given(names).is_some_and(|(_, value)| is_true(&value)));
+    let switched: Vec<_> = switched.map(|(_, apply)| *apply).collect();
+    switched.into_iter().for_each(|apply| apply(job));
+
+    if let (None, Some((name, value))) = (job.placement.bind, bind) {
         bind_to(&mut job.placement, &value).map_err(|complaint| explain(complaint, name, value))?;
     }
-    if let (None, Some((name, value))) = (job.placement.map, first(&MAPPING)) {
+    if let (None, Some((name, value))) = (job.placement.map, map) {
         map_by(&mut job.placement, &value).map_err(|complaint| explain(complaint, name, value))?;
     }
-    if let (None, Some((_, value))) = (job.placement.oversubscribe, first(&OVERSUBSCRIBE)) {
-        job.placement.oversubscribe = matches!(value.as_str(), "1" | "true" | "yes").then_some(true);
+    if let (None, Some((_, value))) = (job.placement.oversubscribe, oversubscribe) {
+        job.placement.oversubscribe = is_true(&value).then_some(true);
     }
-    if let (None, Some((name, value))) = (job.timeout, first(&TIMEOUT)) {
+    if let (None, Some((name, value))) = (job.timeout, timeout) {
         job.timeout = Some(seconds(&value).map_err(|complaint| explain(complaint, name, value))?);
     }
-    if let (None, Some((name, value))) = (job.universe_size, first(&UNIVERSE)) {
+    if let (None, Some((name, value))) = (job.universe_size, universe) {
         let size = value.parse().map_err(|_| explain(Complaint::Expected("a number"), name, value))?;
         job.universe_size = Some(size);
     }
-    for (option, names) in [
-        (&mut job.launcher.name, &LAUNCHER[..]),
-        (&mut job.launcher.program, &LAUNCHER_PROGRAM),
-        (&mut job.launcher.arguments, &LAUNCHER_ARGUMENTS),
-    ] {
-        if option.is_none() {
-            *option = first(names).map(|(_, value)| value);
+    let wishes = [&mut job.launcher.name, &mut job.launcher.program, &mut job.launcher.arguments];
+    for (wish, given) in wishes.into_iter().zip(launcher) {
+        if wish.is_none() {
+            *wish = given.map(|(_, value)| value);
         }
     }
-    if let (true, Some((_, value))) = (job.hosts.is_empty(), first(&HOST_FILE)) {
+    if let (true, Some((_, value))) = (job.hosts.is_empty(), host_file) {
         job.hosts = hosts::read_file(Path::new(&value))?;
     }
     Ok(())
 }
 
-/// The first of `names` that is set and not empty, with its value.
-fn first(names: &[&'static str]) -> Option<(&'static str, String)> {
-    names.iter().find_map(|name| Some((*name, env::var(name).ok().filter(|value| !value.is_empty())?)))
+/// Whether the parameter `name` of Open MPI is one that concerns the launcher and is read here.
+pub fn is_launchers(name: &str) -> bool {
+    let read = [&BINDING[..], &MAPPING, &OVERSUBSCRIBE, &HOST_FILE, &LAUNCHER_PROGRAM, &LAUNCHER_ARGUMENTS];
+    let switches = SWITCHES.iter().flat_map(|(names, _)| names.iter());
+    read.into_iter().flatten().chain(switches).any(|known| parameter(known) == Some(name))
+}
+
+/// The parameter that a variable of Open MPI or PRRTE sets.
+fn parameter(variable: &str) -> Option<&str> {
+    variable.strip_prefix("OMPI_MCA_").or_else(|| variable.strip_prefix("PRTE_MCA_"))
+}
+
+fn is_true(value: &str) -> bool {
+    matches!(value, "1" | "true" | "yes")
+}
+
+/// The first of `names` that is set and not empty, as a `--mca` flag or a variable, with its value.
+fn first(names: &[&'static str], flags: &[(String, String)]) -> Option<(&'static str, String)> {
+    let flag = |name: &&'static str| {
+        let (_, value) = flags.iter().rev().find(|(flag, _)| parameter(name) == Some(flag.as_str()))?;
+        Some((*name, value.clone()))
+    };
+    let variable = |name: &&'static str| Some((*name, env::var(name).ok()?));
+    let set = names.iter().find_map(flag).or_else(|| names.iter().find_map(variable));
+    set.filter(|(_, value)| !value.is_empty())
 }
 
 fn explain(complaint: Complaint, name: &str, value: String) -> UsageError {

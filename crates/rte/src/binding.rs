@@ -26,6 +26,8 @@ pub struct Placement {
     pub cpu_set: Option<CpuSet>,
     /// `-rankfile` or `-cpu-list`: processors by rank; ranks that are missing are not bound.
     pub by_rank: Vec<Option<CpuSet>>,
+    /// `-bind-to user:LIST`: further ranks begin the list anew.
+    pub by_rank_in_turn: bool,
     /// `-oversubscribe` / `-nooversubscribe`.
     pub oversubscribe: Option<bool>,
     /// `-use-hwthread-cpus`: a processor to count is a hardware thread, not a core.
@@ -43,6 +45,8 @@ pub enum Bind {
         unit: Unit,
         /// `:overload-allowed`.
         overload: bool,
+        /// `core:2`: so many of them for each rank.
+        count: u32,
     },
 }
 
@@ -72,17 +76,19 @@ impl Bind {
     /// Reads the argument of `-bind-to`. `None` for what is not known.
     pub fn parse(text: &str) -> Option<Bind> {
         let (name, modifiers) = text.split_once(':').unwrap_or((text, ""));
-        let mut overload = false;
+        let (mut overload, mut count) = (false, 1);
         for modifier in modifiers.split(',').filter(|m| !m.is_empty()) {
             match modifier.to_ascii_lowercase().as_str() {
                 "overload-allowed" => overload = true,
                 "no-overload" | "if-supported" | "report" => {}
-                _ => return None,
+                number => count = number.parse().ok().filter(|&n| n > 0)?,
             }
         }
         match name.to_ascii_lowercase().as_str() {
             "none" => Some(Bind::None),
-            name => Unit::parse(name).map(|unit| Bind::To { unit, overload }),
+            // MPICH's "round robin" over what the system calls processors.
+            "rr" => Some(Bind::To { unit: Unit::Thread, overload, count }),
+            name => Unit::parse(name).map(|unit| Bind::To { unit, overload, count }),
         }
     }
 }
@@ -167,7 +173,8 @@ impl Placement {
         }
         let unbound = |reason: Option<String>| Plan { cpus: vec![None; size], oversubscribed, reason };
         if !self.by_rank.is_empty() {
-            let cpus = (0..size).map(|rank| self.by_rank.get(rank).cloned().flatten()).collect();
+            let entry = |rank| if self.by_rank_in_turn { rank % self.by_rank.len() } else { rank };
+            let cpus = (0..size).map(|rank| self.by_rank.get(entry(rank)).cloned().flatten()).collect();
             return Ok(Plan { cpus, oversubscribed, reason: None });
         }
         match (self.bind, self.map) {
@@ -250,13 +257,17 @@ impl Placement {
         topology: &Topology,
     ) -> Result<Vec<CpuSet>, Error> {
         let smallest = if self.threads_count { Unit::Thread } else { Unit::Core };
-        let per_rank = map.and_then(|map| map.per_rank).unwrap_or(1) as usize;
-        let (unit, overload) = match bind {
-            Some(Bind::To { unit, overload }) => (unit, overload),
-            _ => (smallest, false),
+        let (unit, overload, count) = match bind {
+            Some(Bind::To { unit, overload, count }) => (unit, overload, count),
+            _ => (smallest, false, 1),
         };
+        let per_rank = map.and_then(|map| map.per_rank).unwrap_or(count) as usize;
         let overload = overload || self.oversubscribe == Some(true);
-        let map = map.unwrap_or(Map { unit, per_object: None, per_rank: None });
+        let mut map = map.unwrap_or(Map { unit, per_object: None, per_rank: None });
+        if per_rank > 1 && map.unit <= unit && map.per_object.is_none() {
+            // An object holds one group at most, so ranks get neighbouring groups of the whole machine.
+            map.unit = Unit::Host;
+        }
         let units = topology.units(unit);
         let mut result = Vec::with_capacity(size);
         for (object, nth) in self.places(size, map, topology)? {

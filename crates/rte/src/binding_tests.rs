@@ -67,6 +67,10 @@ fn mapping_goes_round_robin_and_ppr_fills() {
     assert_eq!(plan("m4", 2, &ask("socket", "core")).unwrap(), ["0-1,4-5", "0-1,4-5"]);
     assert_eq!(plan("m5", 2, &ask("", "socket:PE=2")).unwrap(), ["0-1,4-5", "2-3,6-7"]);
     assert_eq!(plan("m6", 3, &ask("hwthread", "")).unwrap(), ["0", "1", "2"]);
+    assert_eq!(plan("m8", 2, &ask("", "slot:PE=2")).unwrap(), ["0-1,4-5", "2-3,6-7"]);
+    assert_eq!(plan("m9", 2, &ask("core", "core:PE=2")).unwrap(), ["0-1,4-5", "2-3,6-7"]);
+    assert_eq!(plan("m10", 2, &ask("core:2", "")).unwrap(), ["0-1,4-5", "2-3,6-7"]);
+    assert_eq!(plan("m11", 2, &ask("hwthread:2", "socket")).unwrap(), ["0-1", "2-3"]);
     let filled = Placement { fill: true, ..ask("core", "socket") };
     assert_eq!(plan("m7", 4, &filled).unwrap(), ["0,4", "1,5", "2,6", "3,7"]);
 }
@@ -80,6 +84,7 @@ fn contradictions_are_refused_in_three_lines() {
         ("c4", 1, ask("socket", "core:PE=2")),
         ("c5", 9, ask("", "slot:NOOVERSUBSCRIBE")),
         ("c6", 2, ask("", "socket:PE=3")),
+        ("c9", 3, ask("core:2", "")),
         ("c7", 1, Placement { by_rank: vec![None], ..ask("core", "") }),
         ("c8", 1, Placement { bind: None, ..Placement::default() }),
     ];
@@ -102,6 +107,8 @@ fn ranks_share_where_that_was_asked_for() {
 fn processors_by_rank_are_taken_as_they_are() {
     let placement = Placement { by_rank: vec![CpuSet::parse("3"), None], ..Placement::default() };
     assert_eq!(plan("r1", 3, &placement).unwrap(), ["3", "-", "-"]);
+    let in_turn = Placement { by_rank_in_turn: true, ..placement };
+    assert_eq!(plan("r2", 3, &in_turn).unwrap(), ["3", "-", "3"]);
 }
 
 #[test]
@@ -110,11 +117,12 @@ fn arguments_are_read_as_open_mpi_and_mpich_write_them() {
     assert_eq!((pe.unit, pe.per_object, pe.per_rank), (Unit::Package, Some(2), Some(4)));
     assert_eq!(Map::parse("slot:OVERSUBSCRIBE").unwrap().oversubscribe, Some(true));
     assert!(Map::parse("hwthread:HWTCPUS").unwrap().threads_count);
-    assert_eq!(Bind::parse("l3cache"), Some(Bind::To { unit: Unit::L3, overload: false }));
+    assert_eq!(Bind::parse("l3cache"), Some(Bind::To { unit: Unit::L3, overload: false, count: 1 }));
+    assert_eq!(Bind::parse("core:2"), Some(Bind::To { unit: Unit::Core, overload: false, count: 2 }));
     for bad in ["ppr:0:core", "ppr:2", "moon", "core:PE=0", "core:XX"] {
         assert_eq!(Map::parse(bad), None, "{bad}");
     }
-    for bad in ["moon", "core:4", ""] {
+    for bad in ["moon", "core:0", "core:x", ""] {
         assert_eq!(Bind::parse(bad), None, "{bad}");
     }
 }

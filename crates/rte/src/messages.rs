@@ -154,7 +154,7 @@ wire_enum! { Status { 0 Exited(code), 1 Killed(signal), } }
 wire_enum! { Inherit { 0 Usual, 1 All, 2 None, 3 Only(names), } }
 wire_enum! { Stdin { 0 Rank(rank), 1 All, 2 None, } }
 wire_enum! { Verbosity { 0 Quiet, 1 Normal, 2 Verbose, } }
-wire_enum! { Bind { 0 None, 1 To { unit, overload }, } }
+wire_enum! { Bind { 0 None, 1 To { unit, overload, count }, } }
 
 wire_struct! {
     Report { failure, culprit, cause, goes_on }
@@ -167,9 +167,9 @@ wire_struct! {
     App { program, arguments, count, environment, directory, search_path, info }
     Environment { inherit, set }
     Output {
-        rank_prefix, stream_prefix, timestamp, stdout_pattern, stderr_pattern, make_directories, copy, merge,
+        rank_prefix, stream_prefix, prefix_pattern, timestamp, stdout_pattern, stderr_pattern, make_directories, copy, merge,
     }
-    Placement { bind, map, fill, cpu_set, by_rank, oversubscribe, threads_count }
+    Placement { bind, map, fill, cpu_set, by_rank, by_rank_in_turn, oversubscribe, threads_count }
     Map { unit, per_object, per_rank }
 }
 

@@ -132,6 +132,8 @@ pub struct Output {
     pub rank_prefix: bool,
     /// `[rank]<stdout>: ` before each line.
     pub stream_prefix: bool,
+    /// Before each line, with the letters of [`crate::pattern`].
+    pub prefix_pattern: Option<String>,
     /// The time (UTC) before each line.
     pub timestamp: bool,
     /// File name pattern for standard output; `%r` is the rank, see [`crate::pattern`].

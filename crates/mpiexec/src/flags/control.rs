@@ -5,7 +5,7 @@ use std::time::Duration;
 use rte::spec::Verbosity;
 
 use super::{Complaint, Flag, text};
-use crate::options::{Options, Show};
+use crate::options::Show;
 
 pub const FLAGS: &[Flag] = &[
     Flag {
@@ -84,7 +84,7 @@ pub const FLAGS: &[Flag] = &[
         names: &["allow-run-as-root"],
         values: &[],
         help: "accepted: root may run jobs anyway",
-        apply: |options, _| no_effect(options, "allow-run-as-root"),
+        apply: |_, _| Ok(()),
     },
     Flag {
         names: &["launcher", "bootstrap"],
@@ -126,8 +126,8 @@ pub const FLAGS: &[Flag] = &[
     Flag {
         names: &["rmk"],
         values: &["NAME"],
-        help: "accepted: resource manager to ask for hosts",
-        apply: |options, _| no_effect(options, "rmk"),
+        help: "accepted: resource managers are found by their variables",
+        apply: |_, _| Ok(()),
     },
     Flag {
         names: &["iface"],
@@ -138,12 +138,6 @@ pub const FLAGS: &[Flag] = &[
             options.job.parameters.push(("btl_tcp_if_include".to_owned(), name));
             Ok(())
         },
-    },
-    Flag {
-        names: &["tune", "am"],
-        values: &["FILE"],
-        help: "accepted: parameter file; set ALHENA_PARAM_FILE instead",
-        apply: |options, _| no_effect(options, "tune"),
     },
 ];
 
@@ -157,9 +151,4 @@ pub fn seconds(value: &str) -> Result<Duration, Complaint> {
     }
     let limit = f64::from(u32::MAX);
     if total > 0.0 && total <= limit { Ok(Duration::from_secs_f64(total)) } else { Err(expected()) }
-}
-
-fn no_effect(options: &mut Options, flag: &'static str) -> Result<(), Complaint> {
-    options.job.without_effect.push(flag);
-    Ok(())
 }

@@ -3,6 +3,7 @@
 pub mod control;
 mod counts;
 mod environment;
+mod habits;
 mod output;
 pub mod placement;
 
@@ -38,12 +39,13 @@ impl From<UsageError> for Complaint {
 }
 
 /// All flags, by topic.
-pub const TOPICS: [(&str, &[Flag]); 5] = [
+pub const TOPICS: [(&str, &[Flag]); 6] = [
     ("How many ranks, and where", counts::FLAGS),
     ("Environment and directory", environment::FLAGS),
     ("Placement on processors", placement::FLAGS),
     ("Input and output", output::FLAGS),
     ("Control", control::FLAGS),
+    ("Of other launchers", habits::FLAGS),
 ];
 
 /// The flag called `name` (without dashes).

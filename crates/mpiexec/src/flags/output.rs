@@ -18,6 +18,15 @@ pub const FLAGS: &[Flag] = &[
         },
     },
     Flag {
+        names: &["prepend-pattern"],
+        values: &["TEXT"],
+        help: "put TEXT before each line: %r rank, %a program, %h host, %p mpiexec's pid",
+        apply: |options, values| {
+            options.job.output.prefix_pattern = Some(text(&values[0])?.to_owned());
+            Ok(())
+        },
+    },
+    Flag {
         names: &["tag-output"],
         values: &[],
         help: "put [rank]<stdout>: or [rank]<stderr>: before each line",

@@ -14,7 +14,7 @@ pub const FLAGS: &[Flag] = &[
     Flag {
         names: &["bind-to"],
         values: &["UNIT"],
-        help: "none, hwthread, core, l1cache, l2cache, l3cache, numa, socket; :overload-allowed lets ranks share",
+        help: "none, hwthread, core, l1cache, l2cache, l3cache, numa, socket; core:2; user:0,1 by rank; :overload-allowed",
         apply: |options, values| bind_to(&mut options.job.placement, text(&values[0])?),
     },
     Flag {
@@ -22,6 +22,57 @@ pub const FLAGS: &[Flag] = &[
         values: &["UNIT"],
         help: "slot, a unit as above, or ppr:N:UNIT; with :PE=N, :OVERSUBSCRIBE, :NOOVERSUBSCRIBE, :HWTCPUS",
         apply: |options, values| map_by(&mut options.job.placement, text(&values[0])?),
+    },
+    Flag {
+        names: &["bind-to-core"],
+        values: &[],
+        help: "-bind-to core",
+        apply: |options, _| bind_to(&mut options.job.placement, "core"),
+    },
+    Flag {
+        names: &["bind-to-socket"],
+        values: &[],
+        help: "-bind-to socket",
+        apply: |options, _| bind_to(&mut options.job.placement, "socket"),
+    },
+    Flag {
+        names: &["bind-to-none"],
+        values: &[],
+        help: "-bind-to none",
+        apply: |options, _| bind_to(&mut options.job.placement, "none"),
+    },
+    Flag {
+        names: &["byslot"],
+        values: &[],
+        help: "-map-by slot",
+        apply: |options, _| map_by(&mut options.job.placement, "slot"),
+    },
+    Flag {
+        names: &["bycore"],
+        values: &[],
+        help: "-map-by core",
+        apply: |options, _| map_by(&mut options.job.placement, "core"),
+    },
+    Flag {
+        names: &["bysocket"],
+        values: &[],
+        help: "-map-by socket",
+        apply: |options, _| map_by(&mut options.job.placement, "socket"),
+    },
+    Flag {
+        names: &["bynode"],
+        values: &[],
+        help: "-map-by node",
+        apply: |options, _| map_by(&mut options.job.placement, "node"),
+    },
+    Flag {
+        names: &["cpus-per-proc", "cpus-per-rank"],
+        values: &["N"],
+        help: "-map-by slot:PE=N",
+        apply: |options, values| {
+            let number = super::count(&values[0])?;
+            map_by(&mut options.job.placement, &format!("slot:PE={number}"))
+        },
     },
     Flag {
         names: &["rank-by"],
@@ -75,7 +126,7 @@ pub const FLAGS: &[Flag] = &[
         },
     },
     Flag {
-        names: &["display-map", "display-allocation"],
+        names: &["display-map", "display-allocation", "display-devel-map", "print-rank-map"],
         values: &[],
         help: "print which rank runs what and where",
         apply: |options, _| {
@@ -119,21 +170,18 @@ pub const FLAGS: &[Flag] = &[
         help: "more ranks than processors are an error",
         apply: |options, _| oversubscribe(options, false),
     },
-    Flag {
-        names: &["rankmap"],
-        values: &["MAP"],
-        help: "order of ranks over hosts; accepted without effect",
-        apply: |options, _| {
-            options.job.without_effect.push("rankmap");
-            Ok(())
-        },
-    },
 ];
 
 /// `-bind-to`, or a variable that means it.
 pub fn bind_to(placement: &mut Placement, value: &str) -> Result<(), Complaint> {
-    let bind = Bind::parse(value)
-        .ok_or(Complaint::Expected("none, hwthread, core, l1cache, l2cache, l3cache, numa or socket"))?;
+    if let Some(list) = value.strip_prefix("user:") {
+        placement.by_rank = list.split(',').map(|entry| joined(entry).map(Some)).collect::<Result<_, _>>()?;
+        placement.by_rank_in_turn = true;
+        return Ok(());
+    }
+    let bind = Bind::parse(value).ok_or(Complaint::Expected(
+        "none, hwthread, core, l1cache, l2cache, l3cache, numa, socket or user:LIST",
+    ))?;
     if placement.bind.is_some_and(|before| before != bind) {
         return Err(contradiction(format!("-bind-to {value} and another -bind-to before it")));
     }
@@ -160,6 +208,12 @@ fn oversubscribe(options: &mut Options, wanted: bool) -> Result<(), Complaint> {
     }
     options.job.placement.oversubscribe = Some(wanted);
     Ok(())
+}
+
+/// Processors of one rank, which MPICH joins by `+`.
+fn joined(entry: &str) -> Result<CpuSet, Complaint> {
+    let parts: Vec<CpuSet> = entry.split('+').map(cpu_set).collect::<Result<_, _>>()?;
+    Ok(parts.iter().flat_map(CpuSet::iter).collect())
 }
 
 fn cpu_set(value: &str) -> Result<CpuSet, Complaint> {

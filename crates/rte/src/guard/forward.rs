@@ -13,6 +13,7 @@ use super::rank::{Flow, Stream};
 use crate::console::Writer;
 use crate::lines::{Lines, Prefix};
 use crate::outlet::Outlet;
+use crate::pattern::{self, Names};
 use crate::poller::{Poller, Token};
 use crate::spec::Stdin;
 use crate::stdin::{Forwarder, Pumped, above_standard, may_be_inherited};
@@ -78,7 +79,10 @@ impl Guard {
             0 if output.stream_prefix => format!("[{number}]<stdout>: "),
             _ if output.stream_prefix => format!("[{number}]<stderr>: "),
             _ if output.rank_prefix => format!("[{number}] "),
-            _ => String::new(),
+            _ => output.prefix_pattern.as_deref().map_or(String::new(), |pattern| {
+                let (app, host, pid) = (self.job.app_of[rank], &*self.job.host, std::process::id());
+                pattern::expand(pattern, &Names { rank: number, app, host, pid })
+            }),
         };
         let prefix = Prefix { label, timestamp: output.timestamp };
         let file = self.job.files[rank][channel].take();
