@@ -44,7 +44,6 @@ mod params;
 mod pinned;
 #[cfg_attr(loom, allow(dead_code, reason = "its user, the host fabric, is not part of the model"))]
 mod ring;
-mod rng;
 
 pub use config::{NicConfig, NodeLimits, Stats};
 pub use engine::SoftNic;
@@ -52,5 +51,6 @@ pub use fabric::{
     Action, Arrived, Class, Fabric, Landed, Packet, PacketKind, PeerIndex, Registration, Source, Submit,
     Ticket, Tx, Undeliverable, Window,
 };
-pub use fault::{BadFault, FaultPlan};
+pub use fault::FaultPlan;
+pub use faults::BadFault;
 pub use params::{GniParams, Reach};
