@@ -4,7 +4,6 @@ use crate::network::{Network, Socket};
 use crate::transport::{STRANGER, Tcp};
 use std::io;
 use std::time::Instant;
-use strangers::Refused;
 
 /// Callers accepted in a row, before those accepted already are heard.
 const CALLERS: usize = 64;
@@ -46,26 +45,11 @@ impl Tcp {
     pub(crate) fn hear(&mut self) {
         let Network { me, job, cards, .. } = &self.network;
         let size = cards.len() as u32;
-        let mut callers = Vec::new();
-        self.strangers.hear(Instant::now(), |caller, hello| {
-            let why = match hello {
-                _ if hello.other_order => Some("its machine has the other byte order, which is not served"),
-                _ if hello.job != *job => Some("it is of another job"),
-                // It tries the addresses of another process, of which this one leads here.
-                _ if hello.to != *me => None,
-                _ if hello.verdict.is_some() || hello.from == *me || hello.from >= size => {
-                    Some("it is of this job, and no process of it")
-                }
-                _ => {
-                    callers.push((caller, *hello));
-                    return Ok(());
-                }
-            };
-            Err(Refused { caller, why })
-        });
-        for (socket, hello) in callers {
-            let Ok(wire) = self.network.take_caller(socket, hello) else { continue };
-            if !self.with_pair(hello.from, |pair, network, _| pair.called(wire, network)) {
+        let callers =
+            self.strangers.hear(Instant::now(), platform::random::nonce, |who| job.expects(who, *me, size));
+        for (socket, who) in callers {
+            let Ok(wire) = self.network.take_caller(socket, who.from) else { continue };
+            if !self.with_pair(who.from, |pair, network, _| pair.called(wire, network)) {
                 self.network.links.remove(wire);
             }
         }

@@ -15,7 +15,7 @@
 //! * **Polling.** A process that waits reads the socket of the peer that it talked to last, and asks the set for the others
 //!   every few polls.
 //! * **One descriptor**, an epoll set with all sockets, is readable when there is something to do ([`btl::Btl::descriptor`]).
-//! * **Strangers** who reach the port are turned away, after a hello that is none, or none at all (crate `strangers`).
+//! * **Strangers** who reach the port are turned away, unless they prove that they are of the job (crate `connect`).
 //! * **A broken connection ends the peer**: what it had sent whole still arrives, then [`btl::Event::PeerLost`].
 //!
 //! [`pair`], [`hello`], [`frame`] and [`card`] hold no sockets; property tests feed them. [`network`] has the sockets.

@@ -8,6 +8,7 @@ use crate::pair::Patience;
 use crate::params::TcpParams;
 use crate::transport::{LISTENER, STRAIGHT, TIMER, Tcp};
 use btl::{Limits, Peer};
+use connect::Door;
 use core::fmt;
 use core::ops::RangeInclusive;
 use platform::epoll::Epoll;
@@ -19,7 +20,6 @@ use std::net::{IpAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
-use strangers::Strangers;
 
 /// Why the transport cannot be set up.
 #[derive(Debug)]
@@ -135,19 +135,11 @@ impl Listening {
                 address: Duration::from_millis(params.connect_patience_ms as u64),
                 rounds: params.connect_rounds as u32,
             },
-            network: Network {
-                set: self.set,
-                links: Slab::new(),
-                me: me.0,
-                job,
-                cards,
-                own: self.own,
-                nonce: job.id ^ u64::from(me.0) << 32 ^ u64::from(self.port),
-            },
+            network: Network { set: self.set, links: Slab::new(), me: me.0, job, cards, own: self.own },
             listener: self.listener,
             timer: self.timer,
             timer_at: None,
-            strangers: Strangers::new("the TCP transport", report),
+            strangers: Door::new("the TCP transport", job.secret(), report).for_processes(),
             report,
             peers,
             unsettled: Vec::new(),

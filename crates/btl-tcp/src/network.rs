@@ -2,8 +2,10 @@
 
 use crate::card::Card;
 use crate::frame::CONFIRM;
-use crate::hello::{BYTES, Hello, JobProof, Verdict};
+use crate::hello::{JobProof, Verdict};
 use crate::pair::Wires;
+use connect::Caller;
+use connect::exchange::{CHALLENGE, Calling};
 use core::fmt;
 use mem::UserMem;
 use platform::epoll::Epoll;
@@ -13,7 +15,6 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use strangers::Caller;
 
 /// A socket in the set.
 #[derive(Debug)]
@@ -40,6 +41,14 @@ impl Socket {
             return Err(error);
         }
         Ok(self.stream.peer_addr().is_ok())
+    }
+
+    /// Reads what is there; `Ok(None)`: nothing now. `Ok(Some(0))`: the other side has closed.
+    pub(crate) fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        match (&self.stream).read(into) {
+            Err(error) if is_passing(&error) => Ok(None),
+            read => read.map(Some),
+        }
     }
 
     /// Writes what there is room for; `Ok(0)`: no room now.
@@ -74,7 +83,7 @@ impl Socket {
     }
 
     /// Sends a few bytes to a socket whose buffer is empty. Where that fails, the connection breaks.
-    fn write_word(&self, bytes: &[u8]) {
+    pub(crate) fn write_word(&self, bytes: &[u8]) {
         if !matches!(self.write_some(bytes), Ok(written) if written == bytes.len()) {
             // Shows as the end of the connection when it is read.
             let _ = self.stream.shutdown(Shutdown::Both);
@@ -83,11 +92,12 @@ impl Socket {
 }
 
 impl Caller for Socket {
-    fn read_some(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
-        match (&self.stream).read(into) {
-            Err(error) if is_passing(&error) => Ok(None),
-            read => read.map(Some),
-        }
+    fn read_some(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        self.read(into)
+    }
+
+    fn write_now(&mut self, bytes: &[u8]) -> io::Result<()> {
+        (&self.stream).write_all(bytes)
     }
 
     fn name(&self) -> String {
@@ -107,13 +117,15 @@ fn is_passing(error: &io::Error) -> bool {
 }
 
 /// What a connection is for its pair.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Debug)]
 pub(crate) enum Role {
     /// We have begun it, and it does not stand yet.
     Begun,
-    /// We have said hello over it.
-    Asked(Hello),
-    /// The peer has.
+    /// We have said hello over it, and wait for the challenge.
+    Asked(Calling),
+    /// We have proven that we are of the job, and wait for the verdict.
+    Proven,
+    /// The peer has proven that it is of the job, and may confirm.
     Candidate,
     /// It is the one.
     Open,
@@ -126,10 +138,8 @@ pub(crate) struct Link {
     /// The address at the other end, for people.
     place: String,
     pub(crate) role: Role,
-    /// The hello that came over it.
-    heard: Option<Hello>,
-    /// An answer or confirmation as far as it has come.
-    word: [u8; BYTES],
+    /// A challenge, verdict or confirmation as far as it has come.
+    word: [u8; CHALLENGE],
     read: usize,
 }
 
@@ -137,12 +147,13 @@ impl Link {
     /// Reads a word of `len` bytes; `Ok(None)`: not all of it is there.
     pub(crate) fn read_word(&mut self, len: usize) -> io::Result<Option<&[u8]>> {
         while self.read < len {
-            match self.socket.read_some(&mut self.word[self.read..len])? {
+            match self.socket.read(&mut self.word[self.read..len])? {
                 None => return Ok(None),
                 Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Some(bytes) => self.read += bytes,
             }
         }
+        self.read = 0;
         Ok(Some(&self.word[..len]))
     }
 }
@@ -158,8 +169,6 @@ pub(crate) struct Network {
     pub(crate) cards: Box<[Card]>,
     /// The addresses of this one.
     pub(crate) own: Vec<IpAddr>,
-    /// Makes the next nonce.
-    pub(crate) nonce: u64,
 }
 
 impl Network {
@@ -168,25 +177,19 @@ impl Network {
         let stream = platform::tcp::connect(address)?;
         // The number is known once the link is in the slab.
         let socket = Socket::new(stream, &self.set, 0, true)?;
-        self.enter(socket, (peer, address.to_string()), Role::Begun, None)
+        self.enter(socket, (peer, address.to_string()), Role::Begun)
     }
 
-    /// Takes a socket whose caller has said `hello`.
-    pub(crate) fn take_caller(&mut self, socket: Socket, hello: Hello) -> io::Result<u32> {
+    /// Takes a socket whose caller has proven to be process `from`.
+    pub(crate) fn take_caller(&mut self, socket: Socket, from: u32) -> io::Result<u32> {
         let place = socket.name();
-        self.enter(socket, (hello.from, place), Role::Candidate, Some(hello))
+        self.enter(socket, (from, place), Role::Candidate)
     }
 
-    fn enter(
-        &mut self,
-        socket: Socket,
-        (peer, place): (u32, String),
-        role: Role,
-        heard: Option<Hello>,
-    ) -> io::Result<u32> {
+    fn enter(&mut self, socket: Socket, (peer, place): (u32, String), role: Role) -> io::Result<u32> {
         // A connection that does not stand yet shows by its room that it does.
-        let room = role == Role::Begun;
-        let link = Link { socket, peer, place, role, heard, word: [0; BYTES], read: 0 };
+        let room = matches!(role, Role::Begun);
+        let link = Link { socket, peer, place, role, word: [0; CHALLENGE], read: 0 };
         let wire = self.links.insert(link).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
         self.links.get(wire).inspect(|link| link.socket.report(wire.into(), room));
         Ok(wire)
@@ -213,22 +216,18 @@ impl Wires for Network {
     }
 
     fn hello(&mut self, wire: u32) {
-        // Any sequence of numbers that differ will do: what proves anything is the key.
-        self.nonce = self.nonce.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        let (job, from, nonce) = (self.job, self.me, self.nonce);
+        let (job, from) = (self.job, self.me);
         if let Some(link) = self.links.get_mut(wire) {
-            let hello = Hello { job, from, to: link.peer, nonce, verdict: None, other_order: false };
-            link.role = Role::Asked(hello);
-            link.socket.write_word(&hello.to_bytes());
+            let calling = Calling::new(job.secret(), job.call(from, link.peer), platform::random::nonce());
+            link.socket.write_word(calling.hello());
             link.socket.report(wire.into(), false);
+            link.role = Role::Asked(calling);
         }
     }
 
     fn answer(&mut self, wire: u32, verdict: Verdict) {
-        if let Some(link) = self.links.get(wire)
-            && let Some(hello) = link.heard
-        {
-            link.socket.write_word(&hello.answer(verdict).to_bytes());
+        if let Some(link) = self.links.get(wire) {
+            link.socket.write_word(&verdict.to_bytes());
         }
     }
 

@@ -4,19 +4,21 @@
 //!   the process that wants to send                        the other one
 //!     connects to an address, and after some patience
 //!     to the next one, too
-//!     ── hello ────────────────────────────────────────►  keeps the caller as a candidate
+//!     ── hello ────────────────────────────────────────►
+//!     ◄─────────────────────────────────── challenge ──
+//!     ── proof ────────────────────────────────────────►  keeps the caller as a candidate
 //!     ◄──────────────────────────────────── accepted ──
 //!     takes this connection, closes its others
 //!     ── confirmed, frames … ──────────────────────────►  takes this candidate, drops the others
 //! ```
 //!
 //! Nobody knows which of a peer's addresses lead to it: a bridge that exists in both hosts leads to oneself, a firewall
-//! swallows what is sent. So an address is right once a hello was answered over it. A process that computes answers
+//! swallows what is sent. So an address is right once a hello was answered over it by the peer's own proof. A process that computes answers
 //! nothing, so silence means little: an attempt ends only when its connection breaks.
 //!
-//! Where both connect at once, both see the other's hello while their own is on its way. **The connection of the lower
-//! rank wins**: the lower one answers "yield", the higher one accepts and gives its own attempts up. An attempt that has
-//! sent no hello yet is known to nobody, so its owner gives it up for a caller, whatever its rank.
+//! Where both connect at once, both see the other's proof while their own is on its way. **The connection of the lower
+//! rank wins**: the lower one answers "yield", the higher one accepts and gives its own attempts up. An attempt without
+//! a proof is no candidate of the peer's, so its owner gives it up for a caller, whatever its rank.
 
 use crate::hello::Verdict;
 use std::fmt::Write;
@@ -35,7 +37,7 @@ pub(crate) trait Wires {
     fn connect(&mut self, peer: u32, place: usize) -> Result<u32, String>;
     /// Sends a hello.
     fn hello(&mut self, wire: u32);
-    /// Answers the hello that came over a wire.
+    /// Answers the call that came over a wire.
     fn answer(&mut self, wire: u32, verdict: Verdict);
     /// Says that this connection is the one.
     fn confirm(&mut self, wire: u32);
@@ -69,7 +71,8 @@ pub(crate) enum State {
 #[derive(Clone, Copy, Debug)]
 struct Attempt {
     wire: u32,
-    said_hello: bool,
+    /// Our proof is on its way.
+    proven: bool,
 }
 
 /// One side of a pair of processes.
@@ -143,7 +146,7 @@ impl Pair {
                     let place = self.next.0;
                     self.next = (place + 1, now + self.patience.address);
                     match wires.connect(self.peer, place) {
-                        Ok(wire) => self.attempts.push(Attempt { wire, said_hello: false }),
+                        Ok(wire) => self.attempts.push(Attempt { wire, proven: false }),
                         Err(why) => self.note(&why),
                     }
                 }
@@ -178,15 +181,18 @@ impl Pair {
 
     /// The connection of an attempt stands.
     pub(crate) fn connected(&mut self, wire: u32, wires: &mut impl Wires) {
-        if let Some(attempt) =
-            self.attempts.iter_mut().find(|attempt| attempt.wire == wire && !attempt.said_hello)
-        {
-            attempt.said_hello = true;
+        if self.attempts.iter().any(|attempt| attempt.wire == wire) {
             wires.hello(wire);
         }
     }
 
-    /// The hello of an attempt was answered.
+    /// The hello of an attempt was answered by the peer's proof; whether ours is to be sent.
+    pub(crate) fn challenged(&mut self, wire: u32) -> bool {
+        let attempt = self.attempts.iter_mut().find(|attempt| attempt.wire == wire);
+        attempt.map(|attempt| attempt.proven = true).is_some()
+    }
+
+    /// The peer has judged an attempt.
     pub(crate) fn answered(&mut self, wire: u32, verdict: Verdict, now: Instant, wires: &mut impl Wires) {
         if !self.attempts.iter().any(|attempt| attempt.wire == wire) {
             return;
@@ -232,9 +238,9 @@ impl Pair {
         false
     }
 
-    /// The peer calls by a connection of its own; whether it is kept.
+    /// The peer calls by a connection of its own, and has proven that it is the peer; whether it is kept.
     pub(crate) fn called(&mut self, wire: u32, wires: &mut impl Wires) -> bool {
-        let ours_is_known = self.attempts.iter().any(|attempt| attempt.said_hello);
+        let ours_is_known = self.attempts.iter().any(|attempt| attempt.proven);
         let accepts = match self.state {
             State::Idle | State::Resting(_) => true,
             State::Connecting => !ours_is_known || self.me > self.peer,

@@ -23,6 +23,8 @@ enum Place {
 enum Word {
     Stands,
     Hello,
+    Challenge,
+    Proof,
     Answer(Verdict),
     Confirm,
     End,
@@ -132,7 +134,14 @@ impl World {
         let mut wires = Side(&mut self.net, side);
         match word {
             Word::Stands => pair.connected(wire, &mut wires),
-            Word::Hello => {
+            // Owners of ports answer without asking the pair.
+            Word::Hello => wires.tell(wire, Word::Challenge),
+            Word::Challenge => {
+                if pair.challenged(wire) {
+                    wires.tell(wire, Word::Proof);
+                }
+            }
+            Word::Proof => {
                 if !pair.called(wire, &mut wires) {
                     wires.close(wire);
                 }
@@ -227,9 +236,13 @@ fn a_peer_whose_own_calls_go_elsewhere_is_reached() {
     world.want(0);
     world.want(1);
     for _ in 0..100 {
-        // The connection to elsewhere stands before any hello comes, and ends after it.
-        let late =
-            |word: &Word| [Word::Stands, Word::Hello].iter().position(|early| early == word).unwrap_or(2);
+        // The connection to elsewhere stands before any call comes, and ends after it.
+        let late = |word: &Word| {
+            [Word::Stands, Word::Hello, Word::Challenge, Word::Proof]
+                .iter()
+                .position(|early| early == word)
+                .unwrap_or(2)
+        };
         while let Some((choice, _)) =
             world.firsts().iter().enumerate().min_by_key(|(_, (_, _, word))| late(word))
         {
@@ -245,9 +258,11 @@ fn the_lower_ranks_connection_wins() {
     let mut world = World::new([vec![Place::Right], vec![Place::Right]]);
     world.want(0);
     world.want(1);
-    // Both connections stand, and both hellos are on their way, before one arrives.
-    world.deliver(0);
-    world.deliver(1);
+    // Both proofs are on their way before one arrives.
+    while let Some(choice) = world.firsts().iter().position(|&(_, _, word)| word != Word::Proof) {
+        world.deliver(choice);
+    }
+    assert_eq!(world.firsts().len(), 2);
     while world.deliver(0) {}
     assert!(world.is_one());
     // Side 1 has the lower rank and connected second.

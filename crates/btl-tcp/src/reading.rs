@@ -8,7 +8,6 @@ use crate::transport::Tcp;
 use btl::{Access, Arrival, Peer};
 use mem::PeerBytes;
 use std::io;
-use strangers::Caller as _;
 
 /// Payload that is read from one peer before others have their turn, where it goes straight to its place.
 const READ_AT_A_TIME: usize = 1 << 20;
@@ -29,7 +28,7 @@ impl Tcp {
         let most = self.limits.max_send;
         let read = match &mut conversation.pouring {
             Some(pouring @ Pouring { into: Some(_), .. }) => Tcp::read_straight(socket, pouring),
-            _ => match bytes_read(socket.read_some(conversation.input.room(most))) {
+            _ => match bytes_read(socket.read(conversation.input.room(most))) {
                 Ok(None) => return,
                 Ok(Some(bytes)) => {
                     conversation.input.filled(bytes);

@@ -2,11 +2,13 @@
 
 use crate::direct::{Direct, End, Pouring};
 use crate::frame::{CONFIRM, Control, Input, OVERHEAD};
-use crate::hello::{self, Hello};
-use crate::network::{Network, Role, Socket};
+use crate::hello::{VERDICT, Verdict};
+use crate::network::{Link, Network, Role, Socket};
 use crate::output::{Lender, Output};
 use crate::pair::{Pair, Patience, State};
 use btl::{Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Sleep};
+use connect::Door;
+use connect::exchange::CHALLENGE;
 use mem::{Source, UserMem};
 use platform::epoll::Ready;
 use platform::timer::Timer;
@@ -15,7 +17,6 @@ use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Instant;
-use strangers::Strangers;
 
 /// Tokens of the epoll set that are no connection's number.
 pub(crate) const LISTENER: u64 = u64::MAX;
@@ -40,7 +41,7 @@ pub struct Tcp {
     pub(crate) timer: Timer,
     /// What it is set to.
     pub(crate) timer_at: Option<Instant>,
-    pub(crate) strangers: Strangers<Socket, Hello>,
+    pub(crate) strangers: Door<Socket>,
     /// Takes the report that descriptors ran out; `None` once it was made.
     pub(crate) report: Option<fn(&str)>,
     /// By peer; made when one is first spoken to.
@@ -211,7 +212,7 @@ impl Tcp {
     fn serve(&mut self, wire: u32, ready: Ready) {
         let Some(link) = self.network.links.get_mut(wire) else { return };
         let at = link.peer;
-        let done: io::Result<()> = match link.role {
+        let done: io::Result<()> = match &link.role {
             Role::Begun => match link.socket.stands() {
                 Ok(true) => {
                     self.with_pair(at, |pair, network, _| pair.connected(wire, network));
@@ -220,18 +221,21 @@ impl Tcp {
                 Ok(false) => Ok(()),
                 Err(error) => Err(error),
             },
-            Role::Asked(asked) => match link.read_word(hello::BYTES) {
-                Ok(Some(answer)) => {
-                    let answer = <Hello as strangers::Hello>::from_bytes(answer);
-                    match answer.and_then(|answer| answer.verdict_on(&asked)) {
-                        Some(verdict) => {
-                            let now = Instant::now();
-                            self.with_pair(at, |pair, network, _| pair.answered(wire, verdict, now, network));
-                            Ok(())
-                        }
-                        None => Err(io::Error::other("another process answered")),
-                    }
+            Role::Asked(_) => match link.read_word(CHALLENGE) {
+                Ok(Some(challenge)) => {
+                    let challenge = challenge.first_chunk().copied().expect("as long as was read");
+                    self.prove(wire, at, &challenge)
                 }
+                Ok(None) => Ok(()),
+                Err(error) => Err(error),
+            },
+            Role::Proven => match link.read_word(VERDICT).map(|word| word.map(Verdict::from_bytes)) {
+                Ok(Some(Some(verdict))) => {
+                    let now = Instant::now();
+                    self.with_pair(at, |pair, network, _| pair.answered(wire, verdict, now, network));
+                    Ok(())
+                }
+                Ok(Some(None)) => Err(io::ErrorKind::InvalidData.into()),
                 Ok(None) => Ok(()),
                 Err(error) => Err(error),
             },
@@ -260,6 +264,21 @@ impl Tcp {
             let now = Instant::now();
             self.with_pair(at, |pair, network, wanted| pair.broke(wire, &why, now, wanted, network));
         }
+    }
+
+    /// Answers the challenge that came over a connection, if the other side has proven itself.
+    fn prove(&mut self, wire: u32, at: u32, challenge: &[u8; CHALLENGE]) -> io::Result<()> {
+        let Some(Link { role: Role::Asked(calling), .. }) = self.network.links.get(wire) else {
+            return Ok(());
+        };
+        let proof = calling.prove(challenge).map_err(|refusal| io::Error::other(refusal.to_string()))?;
+        if self.with_pair(at, |pair, _, _| pair.challenged(wire))
+            && let Some(link) = self.network.links.get_mut(wire)
+        {
+            link.role = Role::Proven;
+            link.socket.write_word(&proof);
+        }
+        Ok(())
     }
 
     /// The connection with a peer is over.

@@ -13,7 +13,8 @@ use crate::exchange::{Answering, HELLO, PROOF, Who};
 
 /// How long a caller may take for the exchange. Those who belong to the job begin as soon as they are connected.
 pub const PATIENCE: Duration = Duration::from_secs(2);
-/// Callers that are kept at a time: far more than belong to the job and have not done the exchange yet.
+/// Callers that are kept at a time, of those who have not said hello, and of those who have: far more than belong to the
+/// job and have not done the exchange yet.
 pub const MOST: usize = 256;
 /// Bytes of a wrong hello that are shown.
 const SHOWN: usize = 16;
@@ -74,32 +75,43 @@ impl<C: Caller> Door<C> {
         Door { secret, waiting: VecDeque::new(), called, report, proof_within: Some(PATIENCE) }
     }
 
-    /// The same for callers that may be busy for long after their hello: processes that compute. Who says hello knows
-    /// the job's number, which strangers do not.
+    /// The same for callers that may be busy for long after their hello: processes that compute. They have as long as
+    /// there is room; who says hello knows the job's number, so the many who scan ports do not take it.
     pub fn for_processes(self) -> Door<C> {
         Door { proof_within: None, ..self }
     }
 
     /// A caller that was accepted at `now`.
     pub fn add(&mut self, caller: C, now: Instant) {
-        if self.waiting.len() == MOST {
-            self.give_one_up();
-        }
+        self.keep_few(|waiting| waiting.stage.is_none());
         self.waiting.push_back(Waiting { caller, bytes: [0; HELLO], read: 0, since: now, stage: None });
     }
 
     /// Gives up the caller that waits for longest, which frees a descriptor; `false`: there is none.
     pub fn give_one_up(&mut self) -> bool {
         // Those whose hello was answered are less likely to be strangers.
-        let silent = self.waiting.iter().position(|waiting| waiting.stage.is_none()).unwrap_or(0);
-        let Some(oldest) = self.waiting.remove(silent) else { return false };
+        self.give_up_first(|waiting| waiting.stage.is_none()) || self.give_up_first(|_| true)
+    }
+
+    /// Makes room for one more caller of a `kind`. Each kind has room of its own, so that neither the silent ones nor those who
+    /// repeat a hello that they have overheard turn all others out.
+    fn keep_few(&mut self, kind: impl Fn(&Waiting<C>) -> bool) {
+        if self.waiting.iter().filter(|waiting| kind(waiting)).count() >= MOST {
+            self.give_up_first(kind);
+        }
+    }
+
+    /// Gives up the oldest caller of a kind; `false`: there is none.
+    fn give_up_first(&mut self, kind: impl Fn(&Waiting<C>) -> bool) -> bool {
+        let oldest = self.waiting.iter().position(kind);
+        let Some(oldest) = oldest.and_then(|at| self.waiting.remove(at)) else { return false };
         let others = self.waiting.len();
         self.turn_away(&oldest.caller, format_args!("it proved nothing, like {others} other callers"));
         true
     }
 
-    /// Reads what has come by `now`. `expect` looks at each hello before it is answered, and says what is wrong with it; `None`: it is
-    /// no stranger's, but not for this owner, and not reported.
+    /// Reads what has come by `now`. `expect` judges each hello before it is answered, and says what is wrong with it; `None`:
+    /// it is no stranger's, but not for this owner, and not reported.
     /// Returns those who have proven that they know the secret.
     pub fn hear(
         &mut self,
@@ -110,8 +122,12 @@ impl<C: Caller> Door<C> {
         let mut admitted = Vec::new();
         for _ in 0..self.waiting.len() {
             let Some(mut waiting) = self.waiting.pop_front() else { break };
+            let was_answered = waiting.stage.is_some();
             match waiting.read(&self.secret, &mut nonce, &expect) {
                 Heard::NotAll if self.deadline_of(&waiting).is_none_or(|until| now < until) => {
+                    if !was_answered && waiting.stage.is_some() {
+                        self.keep_few(|waiting| waiting.stage.is_some());
+                    }
                     self.waiting.push_back(waiting);
                 }
                 Heard::NotAll => {
@@ -307,6 +323,37 @@ mod tests {
         caller.read_exact(&mut challenge).unwrap();
         caller.write_all(&calling.prove(&challenge).unwrap()).unwrap();
         assert_eq!(heard(&mut door, now + 200 * PATIENCE), [WHO]);
+    }
+
+    #[test]
+    fn repeated_hellos_turn_nobody_out_who_answers() {
+        let mut door = Door::new("the test", SECRET, None).for_processes();
+        let now = Instant::now();
+        let overheard = *Calling::new(SECRET, WHO, 1).hello();
+        let mut callers = Vec::new();
+        let mut repeat = |door: &mut Door<UnixStream>, times| {
+            for _ in 0..times {
+                let (mut caller, stream) = pair();
+                caller.write_all(&overheard).unwrap();
+                callers.push(caller);
+                door.add(stream, now);
+                assert!(heard(door, now).is_empty());
+            }
+        };
+        repeat(&mut door, MOST + 100);
+        assert_eq!(door.callers().count(), MOST);
+        // A caller of the job is late with its hello, and again with its proof.
+        let (mut caller, stream) = pair();
+        door.add(stream, now);
+        repeat(&mut door, MOST);
+        let calling = Calling::new(SECRET, WHO, 2);
+        caller.write_all(calling.hello()).unwrap();
+        assert!(heard(&mut door, now).is_empty());
+        repeat(&mut door, MOST / 2);
+        let mut challenge = [0; CHALLENGE];
+        caller.read_exact(&mut challenge).unwrap();
+        caller.write_all(&calling.prove(&challenge).unwrap()).unwrap();
+        assert_eq!(heard(&mut door, now), [WHO]);
     }
 
     #[test]

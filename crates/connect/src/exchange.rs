@@ -1,15 +1,15 @@
 //! The exchange that proves both sides of a connection to be of one job.
 //!
 //! ```text
-//!   hello      0      8        10    11        16   20    24  28   32     48
-//!              magic  version  role  0 0 0 0 0  job        from    to  nonce
-//!                                               (8 bytes)
+//!   hello      0      8        10    11     12       16       24    28  32     48
+//!              magic  version  role  order  0 0 0 0  job      from  to  nonce
+//!                                                    (8 bytes)
 //!   challenge  0      16     48
 //!              nonce  proof
 //!   proof      0      32
 //! ```
 //!
-//! Numbers are little-endian.
+//! Numbers are little-endian. `order` is the byte order of the caller's machine, since some of what follows an exchange is in it.
 
 use core::fmt;
 
@@ -17,8 +17,8 @@ use hmac_sha256::HMAC;
 
 use crate::Secret;
 
-/// Version of this exchange and of what daemons and mpiexec say afterwards. Other versions are refused.
-pub const VERSION: u16 = 1;
+/// Version of this exchange and of all that follows one. Other versions are refused.
+pub const VERSION: u16 = 2;
 /// Bytes of a hello.
 pub const HELLO: usize = 48;
 /// Bytes of a challenge.
@@ -27,6 +27,8 @@ pub const CHALLENGE: usize = 48;
 pub const PROOF: usize = 32;
 
 const MAGIC: [u8; 8] = *b"alhena\x02c";
+/// The byte order of this machine; the other one is 3 less this.
+const ORDER: u8 = if cfg!(target_endian = "little") { 1 } else { 2 };
 const OWNER: &[u8] = b"owner of the port";
 const CALLER: &[u8] = b"caller";
 
@@ -40,6 +42,8 @@ pub enum Role {
     Worker = 2,
     /// A process of the job, at the port of another one.
     Process = 3,
+    /// A NIC in software, at the port of another one.
+    Nic = 4,
 }
 
 /// Who calls whom.
@@ -62,6 +66,8 @@ pub enum Refusal {
     Nonsense,
     /// The other side has this version of the exchange.
     Version(u16),
+    /// The other side's machine has the other byte order.
+    Order,
     /// The other side does not know the secret.
     Proof,
 }
@@ -71,6 +77,7 @@ impl fmt::Display for Refusal {
         match self {
             Refusal::Nonsense => f.write_str("it speaks another protocol"),
             Refusal::Version(other) => write!(f, "it has version {other} of the exchange, this is {VERSION}"),
+            Refusal::Order => f.write_str("its machine has the other byte order, which is not served"),
             Refusal::Proof => f.write_str("it does not know the job's secret"),
         }
     }
@@ -90,6 +97,7 @@ impl Calling {
         hello[..8].copy_from_slice(&MAGIC);
         hello[8..10].copy_from_slice(&VERSION.to_le_bytes());
         hello[10] = who.role as u8;
+        hello[11] = ORDER;
         hello[16..24].copy_from_slice(&who.job.to_le_bytes());
         hello[24..28].copy_from_slice(&who.from.to_le_bytes());
         hello[28..32].copy_from_slice(&who.to.to_le_bytes());
@@ -137,17 +145,26 @@ impl Answering {
     pub fn read(hello: &[u8; HELLO]) -> Result<Who, Refusal> {
         let word = |at: usize| u32::from_le_bytes([hello[at], hello[at + 1], hello[at + 2], hello[at + 3]]);
         let version = u16::from_le_bytes([hello[8], hello[9]]);
-        let role = match hello[10] {
-            1 => Role::Daemon,
-            2 => Role::Worker,
-            3 => Role::Process,
-            _ => return Err(Refusal::Nonsense),
-        };
-        if hello[..8] != MAGIC || hello[11..16] != [0; 5] {
+        if hello[..8] != MAGIC {
             return Err(Refusal::Nonsense);
         }
         if version != VERSION {
             return Err(Refusal::Version(version));
+        }
+        let role = match hello[10] {
+            1 => Role::Daemon,
+            2 => Role::Worker,
+            3 => Role::Process,
+            4 => Role::Nic,
+            _ => return Err(Refusal::Nonsense),
+        };
+        if hello[12..16] != [0; 4] {
+            return Err(Refusal::Nonsense);
+        }
+        match hello[11] {
+            ORDER => {}
+            order if order == 3 - ORDER => return Err(Refusal::Order),
+            _ => return Err(Refusal::Nonsense),
         }
         Ok(Who { role, job: u64::from(word(16)) | u64::from(word(20)) << 32, from: word(24), to: word(28) })
     }
@@ -241,6 +258,15 @@ mod tests {
         let mut hello = *Calling::new(Secret::new(1), WHO, 1).hello();
         hello[8] = 77;
         assert_eq!(Answering::read(&hello), Err(Refusal::Version(77)));
+    }
+
+    #[test]
+    fn another_byte_order_is_named() {
+        let mut hello = *Calling::new(Secret::new(1), WHO, 1).hello();
+        hello[11] = 3 - hello[11];
+        assert_eq!(Answering::read(&hello), Err(Refusal::Order));
+        hello[11] = 3;
+        assert_eq!(Answering::read(&hello), Err(Refusal::Nonsense));
     }
 
     proptest! {

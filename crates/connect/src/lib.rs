@@ -6,7 +6,8 @@
 //!
 //! ```text
 //!   caller                                            owner of the port
-//!    │ ── hello: version, role, job, from, to, nonce ──►  checks version, role and job
+//!    │ ── hello: version, role, byte order, job,           checks all but the nonce
+//!    │           from, to, nonce ──────────────────────►
 //!    │ ◄─ challenge: nonce, proof over both nonces ─────
 //!    │    checks the proof
 //!    │ ── proof over both nonces and the challenge ────►  checks it; the connection is theirs

@@ -12,3 +12,9 @@ pub fn number() -> io::Result<u64> {
     let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
     if got == bytes.len() as isize { Ok(u64::from_ne_bytes(bytes)) } else { Err(io::Error::last_os_error()) }
 }
+
+/// A number for one exchange with somebody. Should the system refuse one, what the other side draws must do.
+pub fn nonce() -> u128 {
+    let half = || number().map(u128::from).unwrap_or_default();
+    half() << 64 | half()
+}

@@ -7,7 +7,7 @@ use btl_tcp::{Card, JobProof, Listening, Tcp, TcpParams};
 use super::{random, report};
 use crate::params::Params;
 
-/// Under this name rank 0 puts the key that connections show.
+/// Under this name rank 0 puts the key that both sides of a connection prove to know.
 const KEY: &str = "alhena-tcp-key";
 
 /// Listens and puts this process's card, which the others see after the next fence.

@@ -7,6 +7,7 @@ use super::own::{Landing, Own, lock};
 use super::sockets::Stream;
 use super::wire::{RESPONSE, Request, Response};
 use crate::fabric::Ticket;
+use connect::exchange::{CHALLENGE, Calling, HELLO};
 use core::sync::atomic::{AtomicBool, Ordering};
 use gni::{HwStatus, PeAddr, Time};
 use mem::PeerBytes;
@@ -22,9 +23,40 @@ const DEADLINE: Time = Time::from_millis(1500);
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) stream: Stream,
-    out: Mutex<Vec<u8>>,
+    out: Mutex<Outgoing>,
     pending: Mutex<Pending>,
     dead: AtomicBool,
+}
+
+/// What waits to be sent.
+#[derive(Debug)]
+struct Outgoing {
+    bytes: Vec<u8>,
+    /// What holds requests back.
+    held: Option<Held>,
+}
+
+/// The exchange over TCP, until the other side has proven itself.
+#[derive(Debug)]
+struct Held {
+    calling: Calling,
+    /// Bytes of the hello that have not left; requests wait behind them.
+    hello: usize,
+}
+
+impl Outgoing {
+    /// Bytes at the front that may leave now.
+    fn leaving(&self) -> usize {
+        self.held.as_ref().map_or(self.bytes.len(), |held| held.hello)
+    }
+
+    fn flush(&mut self, stream: &Stream) {
+        let written = write(stream, &self.bytes[..self.leaving()]);
+        self.bytes.drain(..written);
+        if let Some(held) = &mut self.held {
+            held.hello -= written;
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -69,16 +101,37 @@ pub(super) enum Handed {
 }
 
 impl Link {
-    pub(super) fn new(stream: Stream) -> io::Result<Link> {
-        stream.set_nonblocking()?;
-        Ok(Link { stream, out: Mutex::default(), pending: Mutex::default(), dead: AtomicBool::new(false) })
+    /// A connection within the host, which begins with `hello`.
+    pub(super) fn begin(stream: Stream, hello: &[u8]) -> io::Result<Link> {
+        Link::new(stream, Outgoing { bytes: hello.to_vec(), held: None })
     }
 
-    /// Sends the first bytes of the connection.
-    pub(super) fn begin(&self, hello: &[u8]) {
+    /// A connection over TCP: requests leave once the other side has proven that it is of the job.
+    pub(super) fn call(stream: Stream, calling: Calling) -> io::Result<Link> {
+        let hello = calling.hello().to_vec();
+        Link::new(stream, Outgoing { bytes: hello, held: Some(Held { calling, hello: HELLO }) })
+    }
+
+    fn new(stream: Stream, out: Outgoing) -> io::Result<Link> {
+        stream.set_nonblocking()?;
+        let (out, pending) = (Mutex::new(out), Mutex::default());
+        let link = Link { stream, out, pending, dead: AtomicBool::new(false) };
+        link.flush();
+        Ok(link)
+    }
+
+    /// Where in `input` responses begin: behind the other side's challenge, if that was still to come. `Ok(None)`: not all of it
+    /// is there; `Err`: the other side is not of the job.
+    pub(super) fn take_challenge(&self, input: &[u8]) -> Result<Option<usize>, ()> {
         let mut out = lock(&self.out);
-        out.extend(hello);
-        flush(&self.stream, &mut out);
+        let Some(held) = &out.held else { return Ok(Some(0)) };
+        let Some(challenge) = input.first_chunk::<CHALLENGE>() else { return Ok(None) };
+        let proof = held.calling.prove(challenge).map_err(|_| ())?;
+        // The challenge answers the whole hello, so nothing of that is left.
+        out.held = None;
+        out.bytes.splice(..0, proof);
+        out.flush(&self.stream);
+        Ok(Some(CHALLENGE))
     }
 
     pub(super) fn is_dead(&self) -> bool {
@@ -99,7 +152,7 @@ impl Link {
         let mut out = lock(&self.out);
         // Returned credits are few and short, and would be lost.
         let can_be_repeated = answer.is_some() || !data.is_empty();
-        if can_be_repeated && out.len() > MOST_WAITING {
+        if can_be_repeated && out.bytes.len() > MOST_WAITING {
             return Handed::Busy;
         }
         if let Some((about, into)) = answer {
@@ -108,19 +161,19 @@ impl Link {
             request.id = pending.last;
             pending.requests.insert(request.id, Waiting { about, into, deadline: now + DEADLINE });
         }
-        out.extend(request.to_bytes());
-        append(&mut out, data);
-        flush(&self.stream, &mut out);
+        out.bytes.extend(request.to_bytes());
+        append(&mut out.bytes, data);
+        out.flush(&self.stream);
         Handed::Sent
     }
 
     /// Writes what waits. Errors show when reading.
     pub(super) fn flush(&self) {
-        flush(&self.stream, &mut lock(&self.out));
+        lock(&self.out).flush(&self.stream);
     }
 
     pub(super) fn has_output(&self) -> bool {
-        !lock(&self.out).is_empty()
+        lock(&self.out).leaving() > 0
     }
 
     pub(super) fn is_waiting(&self) -> bool {
@@ -171,8 +224,8 @@ fn append(out: &mut Vec<u8>, data: PeerBytes<'_>) {
     data.copy_to(&mut out[had..]);
 }
 
-/// Writes as much of `out` as the stream takes.
-pub(super) fn flush(stream: &Stream, out: &mut Vec<u8>) {
+/// Writes as much of `out` as the stream takes; the bytes that it took.
+pub(super) fn write(stream: &Stream, out: &[u8]) -> usize {
     let mut done = 0;
     while done < out.len() {
         match stream.write_some(&out[done..]) {
@@ -180,7 +233,7 @@ pub(super) fn flush(stream: &Stream, out: &mut Vec<u8>) {
             _ => break,
         }
     }
-    out.drain(..done);
+    done
 }
 
 /// Splits a complete response off the front of `bytes`: its head, and how long it is in all. `Err`: no response.

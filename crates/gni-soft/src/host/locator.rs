@@ -24,7 +24,7 @@ pub(super) struct Locator {
     /// Equal for processes that can meet by abstract socket names: one boot, one network namespace.
     pub(super) host: u64,
     pub(super) port: u16,
-    /// What a caller over TCP must know.
+    /// What a caller over TCP must prove that it knows.
     pub(super) secret: u128,
     pub(super) addresses: Vec<Ipv4Addr>,
 }

@@ -38,6 +38,7 @@ pub use own::SharedDoorbell;
 use crate::config::{NicConfig, NodeLimits};
 use crate::engine::SoftNic;
 use crate::pinned::Pins;
+use connect::Secret;
 use core::fmt;
 use core::sync::atomic::Ordering;
 use gni::{Error, InstId, JobKey, Modes, PeAddr, limits};
@@ -73,7 +74,7 @@ pub struct HostConfig {
     pub reach: Reach,
     /// Names the job on its hosts, whose users can all read it: no key, and none of its bits.
     pub job: u32,
-    /// What callers over TCP must know to be admitted: random. Peers get it with the locator.
+    /// What callers over TCP must prove that they know: random. Peers get it with the locator.
     pub secret: u128,
     /// Takes a report on the first stranger who calls at the NIC's sockets, to be printed.
     pub report: Option<fn(&str)>,
@@ -170,7 +171,7 @@ pub fn attach(
     let locator = own_locator(&host, tcp.as_ref());
     let own = Arc::new(own);
     let listeners = Listeners { nic: listener, node: node_listener, tcp };
-    let service = Service::start(Arc::clone(&own), listeners, (host.secret, host.report))
+    let service = Service::start(Arc::clone(&own), listeners, (Secret::new(host.secret), host.report))
         .map_err(|error| AttachError::System("starting the service thread", error))?;
     let fabric = HostNic::new(own, host, service, locator, (nonce, dedicated_fma));
     Ok(SoftNic::new(fabric, modes, nic))
@@ -211,7 +212,7 @@ fn join_node(
 ) -> Result<(Option<UnixListener>, Node), AttachError> {
     let failed = |error| AttachError::System("joining the node's other ranks", error);
     let name = sockets::node_name(job, pe).map_err(failed)?;
-    let hello = Hello { purpose: Purpose::Node, key, pe, inst, secret: 0 };
+    let hello = Hello { purpose: Purpose::Node, key, pe, inst };
     loop {
         match UnixListener::bind_addr(&name) {
             Ok(listener) => {

@@ -14,6 +14,8 @@ use crate::fabric::{
     Arrived, Fabric, Landed, Packet, PeerIndex, Registration, Submit, Tx, Undeliverable, Window,
 };
 use crate::ring::Reader;
+use connect::Secret;
+use connect::exchange::Calling;
 use core::sync::atomic::Ordering;
 use gni::{
     Error, InstId, JobKey, JobResource, MemHandle, MsgqAttr, MsgqMessage, PeAddr, ResourceUse, Result, Time,
@@ -136,11 +138,15 @@ impl HostNic {
     }
 
     fn open_link(&self, who: Who) -> Option<Arc<Link>> {
-        let stream = self.connect(who).ok()?;
-        let link = Link::new(stream).ok()?;
-        let secret = self.known.get(&who).map_or(0, |locator| locator.secret);
-        link.begin(&self.own.hello(Purpose::Data, secret).to_bytes());
-        let link = Arc::new(link);
+        let link = match self.connect(who).ok()? {
+            stream @ Stream::Unix(_) => Link::begin(stream, &self.own.hello(Purpose::Data).to_bytes()),
+            stream @ Stream::Tcp(_) => {
+                let secret = Secret::new(self.known.get(&who)?.secret);
+                let says = self.own.says(who.1);
+                Link::call(stream, Calling::new(secret, says, platform::random::nonce()))
+            }
+        };
+        let link = Arc::new(link.ok()?);
         self.service.add_link(Arc::clone(&link));
         Some(link)
     }

@@ -12,6 +12,7 @@ use crate::mailbox;
 use crate::mapping::{Mapping, memory_file};
 use crate::pinned::Pins;
 use crate::ring::{Ends, Ring, Slot};
+use connect::{Role, Who};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use gni::{Error, HwStatus, InstId, JobKey, MemHandle, MsgqAttr, PeAddr};
 use mem::{PeerBytes, PeerSpace, UserMem};
@@ -120,14 +121,29 @@ impl Own {
         nic_name(self.job, who.0, who.1)
     }
 
-    /// What this NIC says first to a NIC that is to do something; `secret` is what that one's locator says.
-    pub(super) fn hello(&self, purpose: Purpose, secret: u128) -> Hello {
-        Hello { purpose, key: self.key, pe: self.pe, inst: self.inst, secret }
+    /// What this NIC says first to a NIC of its host that is to do something.
+    pub(super) fn hello(&self, purpose: Purpose) -> Hello {
+        Hello { purpose, key: self.key, pe: self.pe, inst: self.inst }
+    }
+
+    /// What this NIC says of itself when it calls the instance `to` of another host.
+    pub(super) fn says(&self, to: InstId) -> Who {
+        Who { role: Role::Nic, job: self.job.into(), from: self.inst.0, to: to.0 }
+    }
+
+    /// Whether a caller over TCP who says `who` may be a peer; why not, where that is to be reported.
+    pub(super) fn expects(&self, who: &Who) -> Result<(), Option<&'static str>> {
+        match who {
+            _ if who.role != Role::Nic || who.job != u64::from(self.job) => Err(Some("it is of another job")),
+            // It tries the address of another NIC, which leads here.
+            _ if who.to != self.inst.0 => Err(None),
+            _ => Ok(()),
+        }
     }
 
     /// Asks a NIC of this host for a memory file. Returns it with the process id of that NIC's owner.
     pub(super) fn ask_for_file(&self, who: (PeAddr, InstId), purpose: Purpose) -> io::Result<(OwnedFd, i32)> {
-        fetch_file(&self.name_of(who)?, &self.hello(purpose, 0))
+        fetch_file(&self.name_of(who)?, &self.hello(purpose))
     }
 
     // ---- waking ----

@@ -4,10 +4,11 @@
 //! It sleeps in `poll` and costs nothing while nobody calls. What can be done by the initiator alone (mapped
 //! memory, single copy by the kernel) never comes here.
 
-use super::link::{Link, flush, split_response};
+use super::link::{Link, split_response, write};
 use super::own::{Own, lock};
 use super::sockets::{Stream, accept_tcp, accept_unix, send_file};
-use super::wire::{Hello, Purpose, REQUEST, Request, Response};
+use super::wire::{HELLO, Hello, Purpose, REQUEST, Request, Response};
+use connect::{Door, Secret};
 use core::sync::atomic::{AtomicBool, Ordering};
 use gni::HwStatus;
 use platform::pidfd::Pidfd;
@@ -19,7 +20,6 @@ use std::os::unix::net::UnixListener;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use strangers::{Caller, Refused, Strangers};
 
 /// With links to other services, the thread looks this often for requests that wait for a response, and wakes the
 /// rank so that it looks at their deadlines.
@@ -59,11 +59,11 @@ pub(super) struct Listeners {
 }
 
 impl Service {
-    /// `secret` is what callers over TCP must know; `report` takes a line about the first stranger.
+    /// `secret` is what callers over TCP must prove that they know; `report` takes a line about the first stranger.
     pub(super) fn start(
         own: Arc<Own>,
         listeners: Listeners,
-        (secret, report): (u128, Option<fn(&str)>),
+        (secret, report): (Secret, Option<fn(&str)>),
     ) -> io::Result<Service> {
         // SAFETY: no pointers.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
@@ -78,8 +78,7 @@ impl Service {
             listeners,
             orders: Arc::clone(&orders),
             bell: Arc::clone(&bell),
-            secret,
-            strangers: Strangers::new("the Gemini NIC", report),
+            strangers: Door::new("the Gemini NIC", secret, report).for_processes(),
             rests_until: None,
             incoming: Vec::new(),
             links: Vec::new(),
@@ -125,9 +124,7 @@ struct Worker {
     listeners: Listeners,
     orders: Arc<Mutex<Orders>>,
     bell: Arc<File>,
-    /// What callers over TCP must know.
-    secret: u128,
-    strangers: Strangers<Stream, Hello>,
+    strangers: Door<Stream>,
     /// Until when no caller is accepted, for want of descriptors.
     rests_until: Option<Instant>,
     incoming: Vec<Incoming>,
@@ -135,9 +132,11 @@ struct Worker {
     watched: Vec<Watched>,
 }
 
-/// A connection of an initiator.
+/// A connection of an initiator: over TCP by one that has proven to be of the job, or of this user's process on this host.
 struct Incoming {
     stream: Stream,
+    /// It has said what it is for.
+    is_for_data: bool,
     input: Vec<u8>,
     output: Vec<u8>,
 }
@@ -239,63 +238,25 @@ impl Worker {
         self.listeners.tcp.as_ref().map_or(Ok(None), accept_tcp)
     }
 
-    /// Has a caller wait until its hello is there. Another user's is not read.
+    /// Has a caller over TCP wait until it has proven to be of the job. The kernel vouches for those of this host; another user's
+    /// is not read.
     fn keep(&mut self, stream: Stream, now: Instant) {
         if stream.is_of_other_user() {
             self.strangers.turn_away(&stream, format_args!("it is another user's"));
         } else if stream.prepare().is_ok() {
-            self.strangers.add(stream, now);
+            match stream {
+                Stream::Tcp(_) => self.strangers.add(stream, now),
+                Stream::Unix(_) => self.incoming.push(Incoming::new(stream, false)),
+            }
         }
     }
 
-    /// Does what callers want who have said it; files are sent at once. A caller of another job gets no answer.
+    /// Takes the callers over TCP who have proven to be of the job.
     fn hear(&mut self, now: Instant) {
-        let Worker { own, secret, strangers, incoming, .. } = self;
-        strangers.hear(now, |stream, hello| admit(own, *secret, incoming, stream, hello));
+        let own = &self.own;
+        let callers = self.strangers.hear(now, platform::random::nonce, |who| own.expects(who));
+        self.incoming.extend(callers.into_iter().map(|(stream, _)| Incoming::new(stream, true)));
     }
-}
-
-/// Serves a caller, if its hello shows that it is of the job.
-fn admit(
-    own: &Own,
-    secret: u128,
-    incoming: &mut Vec<Incoming>,
-    stream: Stream,
-    hello: &Hello,
-) -> Result<(), Refused<Stream>> {
-    let unix = match stream {
-        Stream::Tcp(_) if hello.secret != secret => {
-            return Err(Refused {
-                caller: stream,
-                why: Some("it did not know the number that this NIC gave its peers"),
-            });
-        }
-        _ if hello.key != own.key => {
-            return Err(Refused { caller: stream, why: Some("it is of another job") });
-        }
-        _ if hello.purpose == Purpose::Data => {
-            incoming.push(Incoming { stream, input: Vec::new(), output: Vec::new() });
-            return Ok(());
-        }
-        Stream::Tcp(_) => return Err(Refused { caller: stream, why: Some("it wanted a file by TCP") }),
-        Stream::Unix(unix) => unix,
-    };
-    let block;
-    let file = match hello.purpose {
-        Purpose::Core => Some(own.core_file.as_fd()),
-        Purpose::Node => Some(own.node_file.as_fd()),
-        Purpose::Doorbell => own.doorbell_file(),
-        Purpose::Block(number) => {
-            block = own.block(number);
-            block.as_ref().map(|(file, _)| file.as_fd())
-        }
-        Purpose::Data => None,
-    };
-    if let Some(file) = file {
-        // A caller that has gone away needs no file.
-        let _ = send_file(&unix, file);
-    }
-    Ok(())
 }
 
 /// Reads what a connection has into `input`; `false`: it is closed or broken.
@@ -303,7 +264,7 @@ fn read_all(stream: &Stream, input: &mut Vec<u8>) -> bool {
     loop {
         let had = input.len();
         input.resize(had + GULP, 0);
-        let read = stream.read_some(&mut input[had..]);
+        let read = stream.read(&mut input[had..]);
         input.truncate(had + read.as_ref().ok().copied().flatten().unwrap_or(0));
         match read {
             Ok(Some(0)) | Err(_) => return false,
@@ -314,10 +275,26 @@ fn read_all(stream: &Stream, input: &mut Vec<u8>) -> bool {
 }
 
 impl Incoming {
+    fn new(stream: Stream, is_for_data: bool) -> Incoming {
+        Incoming { stream, is_for_data, input: Vec::new(), output: Vec::new() }
+    }
+
     /// Serves what has arrived; `false`: the connection is over.
     fn turn(&mut self, own: &Own) -> bool {
         let open = read_all(&self.stream, &mut self.input);
         let mut at = 0;
+        if !self.is_for_data {
+            let Some(hello) = self.input.get(..HELLO) else { return open };
+            let Some(hello) = Hello::from_bytes(hello).filter(|hello| hello.key == own.key) else {
+                return false;
+            };
+            if hello.purpose != Purpose::Data {
+                self.give_file(own, hello.purpose);
+                return false;
+            }
+            self.is_for_data = true;
+            at = HELLO;
+        }
         while let Some(head) = self.input.get(at..at + REQUEST) {
             let Some(request) = Request::from_bytes(head) else { return false };
             let end = at + REQUEST + request.data as usize;
@@ -329,8 +306,29 @@ impl Incoming {
             at = end;
         }
         self.input.drain(..at);
-        flush(&self.stream, &mut self.output);
+        let written = write(&self.stream, &self.output);
+        self.output.drain(..written);
         open
+    }
+
+    /// Sends the file that a caller of this host wants, at once.
+    fn give_file(&self, own: &Own, purpose: Purpose) {
+        let Stream::Unix(stream) = &self.stream else { return };
+        let block;
+        let file = match purpose {
+            Purpose::Core => Some(own.core_file.as_fd()),
+            Purpose::Node => Some(own.node_file.as_fd()),
+            Purpose::Doorbell => own.doorbell_file(),
+            Purpose::Block(number) => {
+                block = own.block(number);
+                block.as_ref().map(|(file, _)| file.as_fd())
+            }
+            Purpose::Data => None,
+        };
+        if let Some(file) = file {
+            // A caller that has gone away needs no file.
+            let _ = send_file(stream, file);
+        }
     }
 
     /// Fills in the head of the response that begins at `start`, or drops a response that nobody wants.
@@ -352,15 +350,22 @@ fn turn_link(link: &Link, input: &mut Vec<u8>, own: &Own) -> bool {
     link.flush();
     let open = read_all(&link.stream, input);
     let mut at = 0;
-    let sound = loop {
-        match split_response(&input[at..]) {
-            Ok(Some((response, whole))) => {
-                link.take(own, &response, &input[at + super::wire::RESPONSE..at + whole]);
-                at += whole;
+    let sound = match link.take_challenge(input) {
+        Ok(Some(bytes)) => {
+            at = bytes;
+            loop {
+                match split_response(&input[at..]) {
+                    Ok(Some((response, whole))) => {
+                        link.take(own, &response, &input[at + super::wire::RESPONSE..at + whole]);
+                        at += whole;
+                    }
+                    Ok(None) => break true,
+                    Err(()) => break false,
+                }
             }
-            Ok(None) => break true,
-            Err(()) => break false,
         }
+        Ok(None) => true,
+        Err(()) => false,
     };
     input.drain(..at);
     if !(open && sound) {

@@ -1,6 +1,7 @@
 //! Sockets: names, descriptors as messages, connections that do not block.
 
 use super::wire::Hello;
+use connect::Caller;
 use core::mem::zeroed;
 use gni::{InstId, PeAddr};
 use std::io::{self, Read, Write};
@@ -9,7 +10,6 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr as UnixAddr, UnixListener, UnixStream};
 use std::time::Duration;
-use strangers::Caller;
 
 /// How long a peer may take to answer a question that is asked with a call.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -162,6 +162,15 @@ impl Stream {
         matches!(self, Stream::Unix(stream) if peer_of_same_user(stream).is_err())
     }
 
+    /// Reads what is there; `Ok(None)`: nothing now. `Ok(Some(0))`: the other side has closed.
+    pub(super) fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        let read = match self {
+            Stream::Unix(stream) => (&*stream).read(into),
+            Stream::Tcp(stream) => (&*stream).read(into),
+        };
+        would_block(read)
+    }
+
     /// Writes what there is room for; `Ok(None)`: no room now.
     pub(super) fn write_some(&self, from: &[u8]) -> io::Result<Option<usize>> {
         let written = match self {
@@ -173,12 +182,15 @@ impl Stream {
 }
 
 impl Caller for Stream {
-    fn read_some(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
-        let read = match self {
-            Stream::Unix(stream) => (&*stream).read(into),
-            Stream::Tcp(stream) => (&*stream).read(into),
-        };
-        would_block(read)
+    fn read_some(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        self.read(into)
+    }
+
+    fn write_now(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self.write_some(bytes)? {
+            Some(written) if written == bytes.len() => Ok(()),
+            _ => Err(io::ErrorKind::WriteZero.into()),
+        }
     }
 
     fn name(&self) -> String {

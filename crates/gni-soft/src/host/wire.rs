@@ -1,11 +1,11 @@
-//! What travels between NICs over sockets: a hello, requests, responses. Same byte order on both sides.
+//! What travels between NICs over sockets: a hello within a host, requests, responses. Same byte order on both sides.
 
 use super::core_segment::PACKET_WORDS;
 use crate::fabric::{Packet, PacketKind};
 use gni::{Amo, Cookie, HwStatus, InstId, JobKey, MemHandle, MsgqAttr, PeAddr, Ptag};
 
 /// Length in bytes of a [`Hello`].
-pub(super) const HELLO: usize = 48;
+pub(super) const HELLO: usize = 32;
 /// Length in bytes of a request's head.
 pub(super) const REQUEST: usize = 72;
 /// Length in bytes of a response's head.
@@ -14,17 +14,15 @@ pub(super) const RESPONSE: usize = 16;
 pub(super) const MOST: usize = 1 << 20;
 
 /// Also the version of what follows.
-const MAGIC: u64 = 0x616c_6865_6e61_4732;
+const MAGIC: u64 = 0x616c_6865_6e61_4733;
 
-/// The first bytes on a connection: who calls, and what for.
+/// The first bytes on a connection within a host: who calls, and what for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Hello {
     pub(super) purpose: Purpose,
     pub(super) key: JobKey,
     pub(super) pe: PeAddr,
     pub(super) inst: InstId,
-    /// What the called NIC's locator says, if the caller knows it: over TCP it proves that the caller is of the job.
-    pub(super) secret: u128,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,19 +56,10 @@ impl Hello {
         bytes[20..24].copy_from_slice(&self.pe.0.to_ne_bytes());
         bytes[24..28].copy_from_slice(&self.inst.0.to_ne_bytes());
         bytes[28] = self.key.ptag.0;
-        bytes[32..].copy_from_slice(&self.secret.to_ne_bytes());
         bytes
     }
-}
 
-impl strangers::Hello for Hello {
-    const BYTES: usize = HELLO;
-
-    fn can_begin_with(bytes: &[u8]) -> bool {
-        bytes.iter().zip(MAGIC.to_ne_bytes()).all(|(&byte, right)| byte == right)
-    }
-
-    fn from_bytes(bytes: &[u8]) -> Option<Hello> {
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Hello> {
         let bytes: &[u8; HELLO] = bytes.try_into().ok()?;
         let mut read = Reader(bytes);
         let (magic, purpose, argument) = (read.long()?, read.word()?, read.word()?);
@@ -84,8 +73,7 @@ impl strangers::Hello for Hello {
             _ => return None,
         };
         let key = JobKey { ptag: Ptag(bytes[28]), cookie: Cookie(cookie) };
-        let secret = u128::from_ne_bytes(*bytes[32..].first_chunk()?);
-        (magic == MAGIC).then_some(Hello { purpose, key, pe: PeAddr(pe), inst: InstId(inst), secret })
+        (magic == MAGIC).then_some(Hello { purpose, key, pe: PeAddr(pe), inst: InstId(inst) })
     }
 }
 
@@ -290,7 +278,6 @@ pub(super) fn packet_of(words: &[u64; PACKET_WORDS]) -> Option<Packet> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use strangers::Hello as _;
 
     #[test]
     fn heads_survive_the_wire() {
@@ -317,8 +304,7 @@ mod tests {
         let response = Response { id: u32::MAX, status: HwStatus::HostData, data: 8 };
         assert_eq!(Response::from_bytes(&response.to_bytes()), Some(response));
         let key = JobKey::for_job(5);
-        let secret = u128::MAX / 3;
-        let hello = Hello { purpose: Purpose::Block(9), key, pe: PeAddr(1), inst: InstId(2), secret };
+        let hello = Hello { purpose: Purpose::Block(9), key, pe: PeAddr(1), inst: InstId(2) };
         assert_eq!(Hello::from_bytes(&hello.to_bytes()), Some(hello));
         assert_eq!(Hello::from_bytes(&[0; HELLO]), None);
     }
