@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use crate::limits;
+
 /// A job that never ran.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -21,6 +23,13 @@ pub enum Error {
         path: PathBuf,
         /// The reason.
         reason: String,
+    },
+    /// The program that a script's first line names does not exist.
+    Interpreter {
+        /// The script.
+        path: PathBuf,
+        /// The program that should run it.
+        interpreter: PathBuf,
     },
     /// The working directory cannot be entered.
     Directory {
@@ -69,7 +78,7 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::ProgramMissing { .. } => 127,
-            Error::NotExecutable { .. } => 126,
+            Error::NotExecutable { .. } | Error::Interpreter { .. } => 126,
             _ => 1,
         }
     }
@@ -96,17 +105,37 @@ impl fmt::Display for Error {
                  next: run `file {0}`; compile it with mpicc, or make a script executable with `chmod +x {0}`",
                 path.display()
             ),
+            Error::Interpreter { path, interpreter } => {
+                let name = interpreter.to_string_lossy();
+                let next = match name.strip_suffix('\r') {
+                    Some(_) => {
+                        format!("run `sed -i 's/\\r$//' {}`: its lines end as on Windows", path.display())
+                    }
+                    None => format!("install {name}, or correct the first line of {}", path.display()),
+                };
+                write!(
+                    f,
+                    "starting {}: its interpreter is missing\n  seen: its first line names {}, which does not exist\n  \
+                     next: {next}",
+                    path.display(),
+                    name.escape_default()
+                )
+            }
             Error::Directory { path, source } => write!(
                 f,
                 "entering the working directory {0}: not possible\n  seen: {source}\n  next: run `ls -ld {0}`",
                 path.display()
             ),
-            Error::OutputFile { path, source } => write!(
-                f,
-                "opening the output file {}: not possible\n  seen: {source}\n  \
-                 next: give -outfile-pattern or -errfile-pattern a directory that exists and may be written to",
-                path.display()
-            ),
+            Error::OutputFile { path, source } => {
+                let usual =
+                    "give -outfile-pattern or -errfile-pattern a directory that exists and may be written to";
+                let next = limits::advice(source).unwrap_or_else(|| usual.to_owned());
+                write!(
+                    f,
+                    "opening the output file {}: not possible\n  seen: {source}\n  next: {next}",
+                    path.display()
+                )
+            }
             Error::Placement { seen, next } => {
                 write!(f, "placing the ranks: not possible as asked\n  seen: {seen}\n  next: {next}")
             }
@@ -116,10 +145,9 @@ impl fmt::Display for Error {
                  next: use -stdin with a rank below {size}, all or none"
             ),
             Error::System { step, source } => {
-                write!(
-                    f,
-                    "{step}: the system refused\n  seen: {source}\n  next: run `mpiexec -v` again; see `ulimit -a`"
-                )
+                let usual = "run `mpiexec -v` again; see `ulimit -a`";
+                let next = limits::advice(source).unwrap_or_else(|| usual.to_owned());
+                write!(f, "{step}: the system refused\n  seen: {source}\n  next: {next}")
             }
         }
     }

@@ -136,8 +136,15 @@ fn describe(failure: &Failure) -> (String, String, String) {
         ),
         Failure::Exited(code) => (
             format!("exited with code {code}"),
-            "no rank depends on it any more, so the job went on".to_owned(),
-            "see the program's own messages above".to_owned(),
+            match behind_code(*code) {
+                Some(signal) => format!(
+                    "a shell gives that code where signal {signal} ({}) ended its program: {}",
+                    signals::name(signal),
+                    meaning(signal)
+                ),
+                None => "no rank depends on it any more, so the job went on".to_owned(),
+            },
+            behind_code(*code).map_or("see the program's own messages above", advice).to_owned(),
         ),
         Failure::Abort { code, message } => (
             format!("called MPI_Abort with code {code}"),
@@ -203,6 +210,14 @@ fn describe(failure: &Failure) -> (String, String, String) {
     }
 }
 
+/// The signal behind an exit code of a shell.
+fn behind_code(code: i32) -> Option<i32> {
+    let signal = code - 128;
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGKILL, libc::SIGXCPU, libc::SIGXFSZ]
+        .contains(&signal)
+        .then_some(signal)
+}
+
 /// What a signal usually says about a program.
 fn meaning(signal: i32) -> &'static str {
     match signal {
@@ -213,6 +228,7 @@ fn meaning(signal: i32) -> &'static str {
         libc::SIGILL => "an instruction that this processor does not have",
         libc::SIGPIPE => "it wrote to a pipe that nobody reads",
         libc::SIGXCPU => "its limit of processor time is used up",
+        libc::SIGXFSZ => "it wrote a file beyond its limit of file sizes",
         libc::SIGKILL => "somebody killed it; the program could not prevent it",
         _ => "the signal came from outside or from the program itself",
     }
@@ -229,6 +245,7 @@ fn advice(signal: i32) -> &'static str {
         }
         libc::SIGPIPE => "see whether mpiexec's output was closed, for example by `head`",
         libc::SIGXCPU => "raise `ulimit -t`",
+        libc::SIGXFSZ => "raise `ulimit -f`",
         _ => "see the program's own messages above",
     }
 }

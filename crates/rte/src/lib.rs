@@ -23,6 +23,7 @@ mod failure;
 mod foreign;
 mod guard;
 mod head;
+mod limits;
 mod lines;
 mod link;
 mod messages;

@@ -9,7 +9,7 @@ use crate::cgroup::Cgroup;
 use crate::output_file::OutputFile;
 use crate::pattern::{self, Names};
 use crate::spec::{App, JobSpec, Stdin};
-use crate::{Error, environment, resolve};
+use crate::{Error, environment, limits, resolve};
 use hardware::Topology;
 
 /// A job that is ready to start.
@@ -35,6 +35,8 @@ pub struct Prepared {
     pub host: String,
     /// Random number of the job.
     pub job_id: u64,
+    /// Limit of open files that ranks get back, where this process raised its own.
+    pub open_files: Option<libc::rlimit>,
 }
 
 /// One program in the form that exec takes.
@@ -80,11 +82,12 @@ impl Prepared {
         let runs = |index: usize| app_of.contains(&index);
         let program = |(index, app)| runs(index).then(|| Program::new(app, &host)).transpose();
         let programs = spec.apps.iter().enumerate().map(program).collect::<Result<_, _>>()?;
+        let open_files = limits::raise_open_files(world.len());
         let files = output_files(&spec, &world, &app_of, &host)?;
         let cgroup = Cgroup::own();
         let topology = Topology::new(spec.placement.allowed());
         let plan = spec.placement.plan(world.len(), &topology, cgroup.cpu_quota())?;
-        Ok(Prepared { spec, world, node_of, app_of, programs, plan, cgroup, files, host, job_id })
+        Ok(Prepared { spec, world, node_of, app_of, programs, plan, cgroup, files, host, job_id, open_files })
     }
 }
 
@@ -97,6 +100,14 @@ pub fn random() -> Result<u64, Error> {
 }
 
 impl Program {
+    /// Whether the file's first line is text.
+    pub fn is_text(&self) -> bool {
+        let path = Path::new(OsStr::from_bytes(self.path.to_bytes()));
+        let directory = self.directory.as_ref().map(|directory| OsStr::from_bytes(directory.to_bytes()));
+        let path = directory.map_or(path.to_owned(), |directory| Path::new(directory).join(path));
+        resolve::first_line(&path).is_some_and(|line| !line.contains(&0))
+    }
+
     fn new(app: &App, host: &str) -> Result<Program, Error> {
         resolve::directory(app)?;
         let path = resolve::program(app)?;

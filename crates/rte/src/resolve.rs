@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -54,5 +55,28 @@ fn check_executable(path: &Path) -> Result<(), Error> {
     if path.is_dir() {
         return Err(refuse("it is a directory"));
     }
-    rustix::fs::access(path, Access::EXEC_OK).map_err(|e| refuse(&std::io::Error::from(e).to_string()))
+    rustix::fs::access(path, Access::EXEC_OK).map_err(|e| refuse(&std::io::Error::from(e).to_string()))?;
+    match first_line(path).as_deref().and_then(interpreter) {
+        Some(interpreter) if !interpreter.exists() => {
+            Err(Error::Interpreter { path: path.to_owned(), interpreter })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The beginning of the file up to the end of its first line, as far as the kernel reads it.
+pub fn first_line(path: &Path) -> Option<Vec<u8>> {
+    let mut line = Vec::new();
+    std::fs::File::open(path).ok()?.take(256).read_to_end(&mut line).ok()?;
+    if let Some(end) = line.iter().position(|&byte| byte == b'\n') {
+        line.truncate(end);
+    }
+    Some(line)
+}
+
+/// The program that a script names in its first line.
+fn interpreter(line: &[u8]) -> Option<PathBuf> {
+    let rest = line.strip_prefix(b"#!")?.trim_ascii_start();
+    let end = rest.iter().position(|&byte| byte == b' ' || byte == b'\t').unwrap_or(rest.len());
+    (end > 0).then(|| PathBuf::from(OsStr::from_bytes(&rest[..end])))
 }

@@ -151,9 +151,15 @@ impl Reader {
 pub fn above_standard(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     match rustix::io::fcntl_dupfd_cloexec(fd, 3) {
         Ok(fd) => Ok(fd),
-        Err(Errno::BADF) => Ok(File::open("/dev/null")?.into()),
+        Err(Errno::BADF) => null(),
         Err(e) => Err(e.into()),
     }
+}
+
+/// `/dev/null`; the error names it.
+pub fn null() -> io::Result<OwnedFd> {
+    let named = |error: io::Error| io::Error::new(error.kind(), format!("/dev/null: {error}"));
+    Ok(File::open("/dev/null").map_err(named)?.into())
 }
 
 /// Whether a rank may have `fd` itself: anything but a terminal.

@@ -19,6 +19,7 @@ use super::rank::Rank;
 use super::start::StartError;
 use super::{Failure, Guard};
 use crate::failure::{self, Culprit};
+use crate::limits;
 use crate::outlet::Outlet;
 use crate::server::Phase;
 use crate::status::Status;
@@ -119,7 +120,7 @@ impl Guard {
             return self.end();
         }
         let culprit = rank.map(|rank| self.culprit(rank));
-        let cause = self.likely_cause(&failure);
+        let cause = self.likely_cause(&failure, rank);
         match &mut self.up {
             Some(up) => up.failed(failure, culprit, cause, goes_on),
             None => {
@@ -153,8 +154,13 @@ impl Guard {
         }
     }
 
-    /// Whether the kernel killed somebody for lack of memory since the job began.
-    fn likely_cause(&self, failure: &Failure) -> Option<String> {
+    /// What the kernel knows: a limit of `rank`, or that it killed somebody for lack of memory since the job began.
+    fn likely_cause(&self, failure: &Failure, rank: Option<usize>) -> Option<String> {
+        if let (Failure::Killed(signal), Some(rank)) = (failure, rank)
+            && let Some(limit) = limits::behind(*signal, self.ranks[rank].pid)
+        {
+            return Some(limit);
+        }
         if *failure != Failure::Killed(libc::SIGKILL) {
             return None;
         }
@@ -254,9 +260,10 @@ impl Guard {
     pub(super) fn could_not_start(&mut self, failed: &StartError) {
         let app = &self.job.spec.apps[self.job.app_of[failed.rank]];
         let StartError { rank, error } = failed;
+        let usual = "run `file` and `ls -l` on the program, and see `ulimit -a`";
+        let next = limits::advice(&error.source).unwrap_or_else(|| usual.to_owned());
         let text = format!(
-            "mpiexec: starting rank {} ({} on {}): {} failed\n  seen: {}\n  \
-             next: run `file` and `ls -l` on the program, and see `ulimit -a`\n",
+            "mpiexec: starting rank {} ({} on {}): {} failed\n  seen: {}\n  next: {next}\n",
             self.number(*rank),
             app.program.to_string_lossy(),
             self.job.host,

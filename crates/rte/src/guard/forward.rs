@@ -1,6 +1,5 @@
 //! Input and output of ranks on its way from and to mpiexec's own.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -16,11 +15,11 @@ use crate::outlet::Outlet;
 use crate::pattern::{self, Names};
 use crate::poller::{Poller, Token};
 use crate::spec::Stdin;
-use crate::stdin::{Forwarder, Pumped, above_standard, may_be_inherited};
+use crate::stdin::{Forwarder, Pumped, above_standard, may_be_inherited, null};
 use crate::{pty, tree};
 
 /// Bytes read at a time.
-const CHUNK: usize = 64 * 1024;
+pub(super) const CHUNK: usize = 64 * 1024;
 /// The most that is read of one stream when its rank ends, in bytes: more than any pipe holds.
 const LAST_WORDS: usize = 1 << 20;
 /// mpiexec in the background of a terminal looks this often whether it may read again: a shell that brings
@@ -67,7 +66,7 @@ impl Guard {
         match &mut self.stdin {
             Some(forwarder) if reads => forwarder.add(rank),
             None if reads => above_standard(rustix::stdio::stdin()),
-            _ => Ok(File::open("/dev/null")?.into()),
+            _ => null(),
         }
     }
 
@@ -123,9 +122,8 @@ impl Guard {
 
     /// Reads one stream once.
     pub(super) fn read_output(&mut self, rank: usize, channel: usize) {
-        let mut buffer = [0u8; CHUNK];
         let Some(stream) = &mut self.ranks[rank].streams[channel] else { return };
-        if stream.read(&mut buffer, &mut self.writers) == Flow::Ended {
+        if stream.read(&mut self.buffer, &mut self.writers) == Flow::Ended {
             return self.close_output(rank, channel);
         }
         if let Some(at) = stream.prompt {
@@ -147,11 +145,10 @@ impl Guard {
 
     /// Takes what `rank` wrote before it ended, without waiting for descendants that still hold its pipes.
     pub(super) fn drain_output(&mut self, rank: usize) {
-        let mut buffer = [0u8; CHUNK];
         for channel in 0..2 {
             let Some(stream) = &mut self.ranks[rank].streams[channel] else { continue };
             let mut total = 0;
-            while let Flow::Bytes(n) = stream.read(&mut buffer, &mut self.writers) {
+            while let Flow::Bytes(n) = stream.read(&mut self.buffer, &mut self.writers) {
                 total += n;
                 if total >= LAST_WORDS {
                     break;

@@ -20,6 +20,7 @@ use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid};
 
 use crate::control::Message;
 use crate::failure::Failure;
+use crate::limits;
 use crate::link::Link;
 use crate::outlet::Outlet;
 use crate::poller::{Poller, Token};
@@ -54,8 +55,8 @@ pub(crate) struct Guard {
     /// What the watching mpiexec says.
     control: OwnedFd,
     children: Events,
-    /// Limit of open files that ranks get back, where the guard raised its own.
-    open_files: Option<libc::rlimit>,
+    /// What was read last of a rank's output. Not on the stack, which may be small.
+    buffer: Vec<u8>,
     /// Processes that the kernel had killed for lack of memory when the job began.
     oom_kills: Option<u64>,
     /// How often silent ranks were searched for other MPI libraries, and whether one was found.
@@ -103,8 +104,9 @@ pub(crate) fn run(
     let mut guard = match Guard::new(job, segment, control, parent, up) {
         Ok(guard) => guard,
         Err(error) => {
+            let next = limits::advice(&error).unwrap_or_else(|| "see `ulimit -a`".to_owned());
             eprintln!(
-                "mpiexec: setting up the guard process: the system refused\n  seen: {error}\n  next: see `ulimit -a`"
+                "mpiexec: setting up the guard process: the system refused\n  seen: {error}\n  next: {next}"
             );
             return 1;
         }
@@ -155,7 +157,7 @@ impl Guard {
             up,
             segment: segment.map_or(SegmentState::None, SegmentState::Pending),
             segment_wanted: false,
-            open_files: raise_open_files(size),
+            buffer: vec![0; forward::CHUNK],
             oom_kills: None,
             ranks: Vec::with_capacity(size),
             libraries: libraries::Search::default(),
@@ -290,18 +292,4 @@ impl Guard {
             self.note(&text);
         }
     }
-}
-
-/// Makes room for the descriptors of `ranks` ranks. Returns the limit before, if it was raised.
-fn raise_open_files(ranks: usize) -> Option<libc::rlimit> {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let before = getrlimit(Resource::Nofile);
-    let needed = ranks as u64 * 8 + 64;
-    if before.current.is_none_or(|current| current >= needed) {
-        return None;
-    }
-    let raised = Rlimit { current: before.maximum, maximum: before.maximum };
-    setrlimit(Resource::Nofile, raised).ok()?;
-    let number = |limit: Option<u64>| limit.unwrap_or(libc::RLIM_INFINITY);
-    Some(libc::rlimit { rlim_cur: number(before.current), rlim_max: number(before.maximum) })
 }

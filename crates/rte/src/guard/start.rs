@@ -87,7 +87,7 @@ impl Guard {
         let variables: Vec<&CStr> =
             own_variables.iter().chain(&program.environment).map(|entry| entry.as_c_str()).collect();
         let arguments: Vec<&CStr> = program.arguments.iter().map(|argument| argument.as_c_str()).collect();
-        let child = spawner.spawn(&Command {
+        let mut command = Command {
             program: &program.path,
             arguments: &arguments,
             environment: &variables,
@@ -96,8 +96,18 @@ impl Guard {
             keep: Some(theirs.as_fd()),
             cpus: self.job.plan.cpus[rank].as_ref(),
             mask,
-            open_files: self.open_files,
-        })?;
+            open_files: self.job.open_files,
+        };
+        let child = match spawner.spawn(&command) {
+            // A script without `#!`, which a shell would run itself.
+            Err(error) if error.source.raw_os_error() == Some(libc::ENOEXEC) && program.is_text() => {
+                let words: Vec<&CStr> =
+                    [c"sh", &program.path].into_iter().chain(arguments[1..].iter().copied()).collect();
+                (command.program, command.arguments) = (c"/bin/sh", &words);
+                spawner.spawn(&command)?
+            }
+            result => result?,
+        };
         let no_pid = || at("creating a process")(io::Error::other("no process id"));
         self.poller.watch(&child.pidfd, Token::Exit(rank)).map_err(at("watching a process"))?;
         Ok(Rank {

@@ -1,0 +1,95 @@
+"""Limits of the system, scripts, and what is missing on a host."""
+import os
+import resource
+import subprocess
+
+from harness import MPIEXEC, RANK, Skip, environment, expect, finish, job, three_lines
+
+
+def cases():
+    return [
+        ("a limit of file sizes is named", file_size),
+        ("a limit of processor time is named", processor_time),
+        ("a limit of open files is named", open_files),
+        ("ranks live with few descriptors", few_descriptors),
+        ("mpiexec lives with a small stack", small_stack),
+        ("scripts without a first line run by sh", plain_script),
+        ("a missing interpreter is named", missing_interpreter),
+        ("a missing /dev/null is named", missing_null),
+    ]
+
+
+def limited(which, soft, hard, *arguments, **options):
+    """mpiexec below a limit."""
+    return job(*arguments, preexec_fn=lambda: resource.setrlimit(which, (soft, hard)), **options)
+
+
+def file_size():
+    from harness import work
+    big = os.path.join(work, "big")
+    for program in (["dd", "if=/dev/zero", f"of={big}", "bs=4096", "count=9"], ["sh", "-c", f"cat /dev/zero > {big}"]):
+        result = limited(resource.RLIMIT_FSIZE, 8192, 8192, "-n", 1, *program)
+        expect(result.code == 128 + 25 and "ulimit -f" in result.err, result)
+    result = limited(resource.RLIMIT_FSIZE, 8192, 8192, "-outfile-pattern", big, "-n", 1, "head", "-c", 9000, "/dev/zero")
+    expect(result.code == 1 and "ulimit -f" in result.err and big in result.err, result)
+
+
+def processor_time():
+    for soft, code in ((1, 128 + 9), (1, 128 + 24)):
+        hard = soft if code == 128 + 9 else resource.RLIM_INFINITY
+        result = limited(resource.RLIMIT_CPU, soft, hard, "-n", 1, "sh", "-c", "while :; do :; done")
+        expect(result.code == code and "ulimit -t" in result.err, result)
+
+
+def open_files():
+    for most in (9, 12, 20):
+        result = limited(resource.RLIMIT_NOFILE, most, most, "-n", 8, "true")
+        expect(result.code != 0 and f"`ulimit -n` (now {most})" in result.err and "8 more for each rank" in result.err, result)
+        three_lines(result.err)
+
+
+def few_descriptors():
+    result = limited(resource.RLIMIT_NOFILE, 12, resource.getrlimit(resource.RLIMIT_NOFILE)[1], "-n", 2, RANK, "init",
+                     "barrier", "finalize", "print=x\n")
+    expect(result.code == 0 and result.lines == ["x", "x"], result)
+
+
+def small_stack():
+    size = 64 << 10
+    result = limited(resource.RLIMIT_STACK, size, size, "-n", 2, RANK, "lines=2000")
+    expect(result.code == 0 and len(result.lines) == 4000, result)
+
+
+def script(name, text):
+    from harness import work
+    path = os.path.join(work, name)
+    with open(path, "w") as file:
+        file.write(text)
+    os.chmod(path, 0o755)
+    return path
+
+
+def plain_script():
+    from harness import work
+    path = script("plain", "echo $PMI_RANK $0 $1\n")
+    expect(job("-n", 2, path, "a").lines == [f"0 {path} a", f"1 {path} a"], "with its path")
+    expect(job("-wdir", work, "-n", 1, "./plain").out == "0 ./plain\n", "with -wdir")
+
+
+def missing_interpreter():
+    for text, part in (("#!/no/such/python -u\n", "/no/such/python"), ("#!/bin/sh\r\necho x\r\n", "Windows")):
+        result = job("-n", 2, script("broken", text))
+        expect(result.code == 126 and part in result.err, result)
+        three_lines(result.err)
+
+
+def missing_null():
+    if os.getuid() != 0:
+        raise Skip("only root can hide /dev/null")
+    command = 'mount -t tmpfs none /dev && exec "$0" -stdin none -n 1 true'
+    result = finish(subprocess.Popen(["unshare", "-m", "sh", "-c", command, MPIEXEC], stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()))
+    if "unshare:" in result.err or "mount:" in result.err:
+        raise Skip("no mount namespaces")
+    expect(result.code != 0 and "/dev/null" in result.err, result)
+    three_lines(result.err)
