@@ -2,6 +2,7 @@
 #
 #   make build                the library, the launcher and the tools
 #   make install PREFIX=DIR   the same, installed under DIR (default: ./install)
+#   make uninstall PREFIX=DIR remove what was installed under DIR
 #   make demo                 install into ./install, run a program and a first measurement
 #   make test                 every check; the last line reads "N passed, N failed, N skipped"
 #   make apps                 build and run real applications (downloads their sources into .apps/)
@@ -18,13 +19,16 @@ APPS    ?=
 
 export PROFILE
 
-.PHONY: build install demo test apps deny fuzz clean
+.PHONY: build install uninstall demo test apps deny fuzz clean
 
 build:
 	scripts/build
 
 install:
-	scripts/install "$(abspath $(PREFIX))"
+	scripts/install "$(PREFIX)"
+
+uninstall:
+	scripts/uninstall "$(PREFIX)"
 
 demo:
 	scripts/demo

@@ -7,6 +7,11 @@ target_dir=${CARGO_TARGET_DIR:-$root/target}
 # cargo calls the dev profile's folder "debug".
 case $profile in dev) built=$target_dir/debug ;; *) built=$target_dir/$profile ;; esac
 
+# absolute PATH: the same without a need for the present directory; it need not exist.
+absolute() {
+    case $1 in /*) echo "$1" ;; *) echo "$PWD/$1" ;; esac
+}
+
 # die STEP SEEN NEXT: the three lines every failure gets.
 die() {
     printf 'alhena: %s failed\n  seen: %s\n  next: %s\n' "$1" "$2" "$3" >&2

@@ -42,9 +42,13 @@ pub fn join(words: &[OsString]) -> String {
 fn quote(word: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_=+./,:@%^".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_string()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
+        return word.to_string();
+    }
+    // CMake's FindMPI takes quotes for what they are only where they are double and follow a flag.
+    let flag = ["-I", "-L", "-Wl,"].into_iter().find(|flag| word.starts_with(flag));
+    match flag.map(|flag| word.split_at(flag.len())) {
+        Some((flag, rest)) if !rest.contains(['"', '\\', '$', '`', '!']) => format!("{flag}\"{rest}\""),
+        _ => format!("'{}'", word.replace('\'', r"'\''")),
     }
 }
 
