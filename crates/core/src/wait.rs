@@ -1,5 +1,7 @@
 //! What the engine asks of the state: progress, whom to wake, what is due with the state unlocked.
 
+use std::time::Instant;
+
 use bml::Bml;
 use btl::{Btl, Sleep};
 use engine::{
@@ -106,7 +108,7 @@ impl State {
     /// As [`State::progress`], while a tool measures the time that it takes.
     #[cold]
     fn advance_timed(&mut self) -> bool {
-        let start = std::time::Instant::now();
+        let start = Instant::now();
         let happened = self.advance();
         self.tools.progress_time += start.elapsed().as_nanos() as u64;
         happened
@@ -163,6 +165,20 @@ pub(crate) fn wait_for_request<R>(t: &mut Token, id: ReqId, ready: impl FnMut(&m
 #[inline]
 pub(crate) fn wait_actively<R>(t: &mut Token, ready: impl FnMut(&mut State) -> Option<R>) -> R {
     wait(t, How::Active, ready)
+}
+
+/// As [`wait_actively`], until `deadline` at the latest; `None`: it passed.
+pub(crate) fn wait_actively_until<R>(
+    t: &mut Token,
+    deadline: Instant,
+    ready: impl FnMut(&mut State) -> Option<R>,
+) -> Option<R> {
+    let result = engine::wait_until(t, How::Active, deadline, ready);
+    let events = crate::tool::are_due(&t.lock());
+    if events {
+        crate::tool::deliver(t);
+    }
+    result
 }
 
 /// Waits, then delivers to tools what happened meanwhile.

@@ -75,5 +75,5 @@ pub use p2p::{Layer, P2p};
 pub use params::EngineParams;
 pub use requests::{Afterlife, Fate, Operation, Requesting, Requests, Turn, advance_all, with, with_as};
 pub use variables::VARIABLES;
-pub use wait::{Interest, Progress, wait};
+pub use wait::{Interest, Progress, wait, wait_until};
 pub use waiting::{How, Mode, Threads};

@@ -130,6 +130,18 @@ pub fn wait<S: Progress, R>(
     waiting::wait(t, policy, how, ready)
 }
 
+/// As [`wait`], until `deadline` at the latest; `None`: it passed.
+pub fn wait_until<S: Progress, R>(
+    t: &mut Token<S>,
+    how: How<Interest>,
+    deadline: Instant,
+    ready: impl FnMut(&mut S) -> Option<R>,
+) -> Option<R> {
+    let _pin = Pin::<S>::of(t);
+    let policy = t.lock().policy();
+    waiting::wait_until(t, policy, how, Some(deadline), ready)
+}
+
 /// Keeps all threads on the mutex while one waits that may call MPI beside the one of the program, so that each wakes the
 /// other.
 struct Pin<S: Owner>(std::marker::PhantomData<S>);

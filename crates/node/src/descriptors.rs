@@ -190,4 +190,4 @@ impl Node {
 }
 
 /// `ESRCH`, for which `ErrorKind` has no name.
-const NO_PROCESS: i32 = 3;
+pub(crate) const NO_PROCESS: i32 = 3;

@@ -12,8 +12,10 @@ use std::sync::{Mutex, PoisonError};
 use btl::{Access, Peer, Refusal};
 use mem::UserMem;
 use platform::cma;
+use platform::pidfd::Pidfd;
 use shm::Segment;
 
+use crate::descriptors::NO_PROCESS;
 use crate::mapped::Mapped;
 use crate::{Node, Runs, Way, runs};
 
@@ -116,6 +118,17 @@ impl Node {
     pub fn reached(&self, place: u32) -> Option<Process> {
         let (pid, state) = self.reaches.pids.get(place as usize)?;
         (state.load(Ordering::Relaxed) == PROVEN).then_some(Process { place, pid: *pid })
+    }
+
+    /// Whether the process of `peer` has ended; `false` where that cannot be known.
+    pub fn has_ended(&self, peer: Peer) -> bool {
+        let place = self.place_of(peer);
+        let pid = place.and_then(|place| self.reaches.pids.get(place as usize)).map(|&(pid, _)| pid);
+        // No number is used again before the job ends, so it names this process or none.
+        pid.is_some_and(|pid| match Pidfd::open(pid) {
+            Ok(process) => process.has_ended(),
+            Err(error) => error.raw_os_error() == Some(NO_PROCESS),
+        })
     }
 
     /// The kernel does not let this process reach the other any more.

@@ -1,4 +1,4 @@
-//! Accumulates by atomic operations of the processor, element by element.
+//! Accumulates in mapped memory: by atomic operations of the processor, element by element, or by loops over vectors.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
@@ -30,6 +30,37 @@ pub unsafe fn accumulate(
             2 => each_u16(action, target, origin, result, count),
             4 => each_u32(action, target, origin, result, count),
             _ => each_u64(action, target, origin, result, count),
+        }
+    }
+    Ok(())
+}
+
+/// As [`accumulate`], by a loop that others must not disturb: the caller has an exclusive lock of the target, or that of its elements.
+///
+/// # Errors
+/// As [`accumulate`].
+///
+/// # Safety
+/// As [`accumulate`].
+pub unsafe fn accumulate_by_loops(
+    element: &Element,
+    op: Op,
+    target: usize,
+    origin: *const u8,
+    result: Option<*mut u8>,
+    count: usize,
+) -> Result<()> {
+    let kernel = element.kernel(op)?;
+    let (target, bytes) = (std::ptr::with_exposed_provenance_mut::<u8>(target), count * element.size);
+    // SAFETY: the caller's promise; the elements are back to back, and kernels take any address.
+    unsafe {
+        if let Some(result) = result {
+            target.copy_to_nonoverlapping(result, bytes);
+        }
+        match op {
+            abi::NO_OP => {}
+            abi::REPLACE => target.copy_from_nonoverlapping(origin, bytes),
+            _ => kernel(origin, target, target, count),
         }
     }
     Ok(())
@@ -191,6 +222,9 @@ mod tests {
                     target = before;
                     accumulate(&element, op, at, from, None, count).unwrap();
                     assert_eq!(target, expected, "{op:?} {ty:?}");
+                    (target, result) = (before, [0; 4]);
+                    accumulate_by_loops(&element, op, at, from, into, count).unwrap();
+                    assert_eq!((target, result), (expected, before), "{op:?} {ty:?}");
                 }
                 tried += 1;
             }

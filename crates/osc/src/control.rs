@@ -2,8 +2,9 @@
 //!
 //! ```text
 //!   |<-- 2 lines: group -->|<- line: barrier ->|<-- waiters of group -->|<-- block of rank 0 -->|<-- block of rank 1 …
-//!     word, turnstile        arrivals             a bit for each rank       lock word, turnstile, accumulate lock, completed,
-//!                                                                           version, table, length of regions | waiters | posts
+//!     word, turnstile,       arrivals             a bit for each rank       lock word, turnstile, accumulate lock, completed,
+//!     counted                                                               version, table, length of regions, way | waiters
+//!                                                                           | busy, ready | posts
 //! ```
 //! A line is 128 bytes, since processors fetch two cache lines of 64 bytes at once. The words that lockers of one target use are
 //! in one line.
@@ -15,6 +16,7 @@ const LINE: usize = 16;
 
 const GROUP: usize = 0;
 const GROUP_TURNSTILE: usize = 1;
+const COUNTED: usize = 2;
 const ARRIVALS: usize = LINE;
 const GROUP_WAITERS: usize = 2 * LINE;
 
@@ -23,6 +25,7 @@ const TURNSTILE: usize = 1;
 const ACCUMULATE: usize = 2;
 const COMPLETED: usize = 3;
 const REGIONS: usize = 4;
+const WAY: usize = 7;
 const WAITERS: usize = 8;
 
 /// Words of a window of so many ranks.
@@ -35,9 +38,14 @@ const fn bits(ranks: usize) -> usize {
     ranks.div_ceil(64)
 }
 
+/// Where the line begins in a rank's block that the rank writes whenever it combines.
+const fn busy(ranks: usize) -> usize {
+    (WAITERS + bits(ranks)).next_multiple_of(LINE)
+}
+
 /// Where the posts begin in a rank's block.
 const fn posts(ranks: usize) -> usize {
-    (WAITERS + bits(ranks)).next_multiple_of(LINE)
+    busy(ranks) + LINE
 }
 
 /// Where the block of `rank` begins.
@@ -73,6 +81,11 @@ impl<'a> View<'a> {
         Turnstile(&self.words[GROUP_TURNSTILE])
     }
 
+    /// Whether the group word counts exclusive locks.
+    pub(crate) fn counted(self) -> &'a AtomicU64 {
+        &self.words[COUNTED]
+    }
+
     pub(crate) fn group_waiters(self) -> Waiters<'a> {
         Waiters(&self.words[GROUP_WAITERS..][..bits(self.ranks)])
     }
@@ -101,6 +114,21 @@ impl<'a> View<'a> {
     /// The lock under which elements of the rank's memory are combined that have no atomic operation of the processor.
     pub(crate) fn accumulate_lock(self, rank: u32) -> &'a AtomicU64 {
         &self.of(rank)[ACCUMULATE]
+    }
+
+    /// How elements of the rank's memory are combined that have an atomic operation of the processor.
+    pub(crate) fn way(self, rank: u32) -> &'a AtomicU64 {
+        &self.of(rank)[WAY]
+    }
+
+    /// The target, plus one, whose elements the rank combines by atomic operations right now; or 0.
+    pub(crate) fn busy(self, rank: u32) -> &'a AtomicU64 {
+        &self.of(rank)[busy(self.ranks)]
+    }
+
+    /// Whether the rank is registered for membarrier.
+    pub(crate) fn ready(self, rank: u32) -> &'a AtomicU64 {
+        &self.of(rank)[busy(self.ranks) + 1]
     }
 
     /// How often an origin has completed its access to the rank.
@@ -157,7 +185,8 @@ impl Turnstile<'_> {
 
 /// Loom takes operations that are sequentially consistent for acquiring and releasing ones; so a fence stands for what they promise
 /// where a process writes one word and then reads another.
-fn order() {
+#[inline]
+pub(crate) fn order() {
     #[cfg(loom)]
     shm::sync::fence(Ordering::SeqCst);
 }
@@ -241,6 +270,7 @@ mod tests {
             let all = ranks as u32;
             view.group().fetch_add(1, Ordering::SeqCst);
             view.group_turnstile().0.fetch_add(1, Ordering::SeqCst);
+            view.counted().fetch_add(1, Ordering::SeqCst);
             view.arrivals().fetch_add(1, Ordering::SeqCst);
             view.group_waiters().announce(all - 1);
             for rank in 0..all {
@@ -248,6 +278,9 @@ mod tests {
                 view.turnstile(rank).0.fetch_add(1, Ordering::SeqCst);
                 view.accumulate_lock(rank).fetch_add(1, Ordering::SeqCst);
                 view.completed(rank).fetch_add(1, Ordering::SeqCst);
+                view.way(rank).fetch_add(1, Ordering::SeqCst);
+                view.busy(rank).fetch_add(1, Ordering::SeqCst);
+                view.ready(rank).fetch_add(1, Ordering::SeqCst);
                 for word in view.regions(rank) {
                     word.fetch_add(1, Ordering::SeqCst);
                 }
@@ -259,7 +292,7 @@ mod tests {
             let bit = 1 << ((all - 1) % 64);
             assert!(words.iter().all(|word| [0, 1, bit].contains(&word.load(Ordering::SeqCst))));
             let set = words.iter().filter(|word| word.load(Ordering::SeqCst) != 0).count();
-            assert_eq!(set, 4 + ranks * (8 + ranks));
+            assert_eq!(set, 5 + ranks * (11 + ranks));
         }
     }
 

@@ -72,11 +72,17 @@ impl Element {
         op::kernel(op, self.handle)
     }
 
+    /// Whether the processor has atomic operations for elements of this type.
+    #[inline]
+    pub fn is_word(&self) -> bool {
+        self.dense && matches!(self.size, 1 | 2 | 4 | 8)
+    }
+
     /// Whether elements at `address` are combined by atomic operations of the processor. That depends on the type and the address
     /// alone, so that all processes take the same way for the same element.
     #[inline]
     pub fn is_atomic_at(&self, address: usize) -> bool {
-        self.dense && matches!(self.size, 1 | 2 | 4 | 8) && address.is_multiple_of(self.size)
+        self.is_word() && address.is_multiple_of(self.size)
     }
 
     /// What to do with each such element.

@@ -2,6 +2,8 @@
 
 use abi::{Error, Result};
 
+use crate::locks::Wish;
+
 const SYNC: i32 = abi::ERR_RMA_SYNC;
 const NO_EPOCH: Error = Error::new(SYNC, "no access epoch to the target is open");
 const NOT_PASSIVE: Error = Error::new(SYNC, "no passive target epoch to the target is open");
@@ -19,6 +21,15 @@ pub struct Passive {
     pub exclusive: bool,
     /// Whether there is a lock at all, and not the program's word that none is needed (`MPI_MODE_NOCHECK`).
     pub checked: bool,
+}
+
+impl Passive {
+    /// The lock to take and to give back.
+    #[inline]
+    pub fn wish(&self) -> Option<Wish> {
+        let wish = if self.exclusive { Wish::Exclusive(self.target) } else { Wish::Shared(self.target) };
+        self.checked.then_some(wish)
+    }
 }
 
 /// The epochs of one process with one window.
@@ -214,17 +225,19 @@ impl Epochs {
         self.all = Some(checked);
     }
 
-    /// `MPI_Win_unlock_all`; whether there is a lock to give back.
+    /// `MPI_Win_unlock_all`; the lock to give back, if there is one.
     ///
     /// # Errors
     /// As above.
-    pub fn unlock_all(&mut self) -> Result<bool> {
-        self.all.take().ok_or(Error::new(SYNC, "no epoch of MPI_Win_lock_all is open"))
+    pub fn unlock_all(&mut self) -> Result<Option<Wish>> {
+        let checked = self.all.take().ok_or(Error::new(SYNC, "no epoch of MPI_Win_lock_all is open"))?;
+        Ok(checked.then_some(Wish::All))
     }
 
-    /// Locks that this process holds, by number of calls.
-    pub fn held(&self) -> usize {
-        self.locks.len() + usize::from(self.all.is_some())
+    /// Whether nobody else may access `target` now.
+    #[inline]
+    pub fn is_exclusive(&self, target: u32) -> bool {
+        self.locks.iter().any(|lock| lock.exclusive && lock.target == target)
     }
 
     /// Whether `MPI_Win_free` may be called.
@@ -283,7 +296,7 @@ mod tests {
         epochs.may_lock_all().unwrap();
         epochs.lock_all(false);
         epochs.access(7).unwrap();
-        assert_eq!((epochs.held(), epochs.unlock_all()), (1, Ok(false)));
+        assert_eq!(epochs.unlock_all(), Ok(None));
         assert!(epochs.unlock_all().is_err() && epochs.any_passive().is_err());
     }
 }

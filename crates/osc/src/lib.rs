@@ -9,6 +9,7 @@
 //!   element     what the elements of an accumulate are, and which way makes them atomic
 //!   accumulate  accumulates by atomic operations of the processor
 //!   packed      accumulates on packed data under a lock, for elements that have no such operation
+//!   ways        when elements that have such an operation are combined under that lock, too, because there are many
 //!   regions     the memory that a process has attached to a dynamic window
 //!   direct      put and get by the kernel, for memory that this process does not map
 //! ```
@@ -31,8 +32,9 @@ mod packed;
 mod params;
 mod regions;
 mod side;
+mod ways;
 
-pub use accumulate::{accumulate, compare_and_swap};
+pub use accumulate::{accumulate, accumulate_by_loops, compare_and_swap};
 #[cfg(not(loom))]
 pub use control::Control;
 pub use control::{View, words_for};
@@ -41,8 +43,9 @@ pub use direct::Direct;
 pub use element::Element;
 pub use epochs::{Epochs, Passive};
 pub use exposure::Exposure;
-pub use locks::{Acquire, Announced, Wish, release_all, release_exclusive, release_shared};
+pub use locks::{Acquire, Announced, Wish, holder, release};
 pub use packed::{Locked, combine, compare};
 pub use params::OscParams;
 pub use regions::Regions;
 pub use side::Side;
+pub use ways::{Atomically, Cost, LONG};

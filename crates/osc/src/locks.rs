@@ -1,27 +1,46 @@
 //! The locks of a window (MPI-5.0 section 12.5.3), by atomic operations on shared words alone.
 //!
 //! ```text
-//!   lock word of a target    bit 0: held exclusively        the other bits: ranks that share it
+//!   lock word of a target    bit 0: held exclusively    bit 1: counted in the group word    upper half: the holder's rank
+//!                            or, shared, the number of holders times 4
 //!   group word of a window   upper half: exclusive locks    lower half: ranks that hold MPI_Win_lock_all
 //! ```
-//! `MPI_Win_lock_all` is one addition to the group word. It excludes exclusive locks of every target, so whoever takes one of
-//! these adds to the other half: one half is zero at any time.
+//! `MPI_Win_lock_all` is one addition to the group word. It excludes exclusive locks of every target, so these add to the other
+//! half: one half is zero at any time. That is not done before the first `MPI_Win_lock_all` of a window, which therefore has
+//! exclusive locks counted from then on, and waits until none is held that was not:
+//!
+//! ```text
+//!   exclusive lock                               the first MPI_Win_lock_all
+//!   lock word: 0 ─► held                         counted = ASKED
+//!   counted == NOT? the lock is taken            a lock word is held and not counted? wait
+//!   else the word is given back, and             counted = SETTLED
+//!   both words are taken
+//! ```
 //!
 //! A turnstile stands before each word. A process that cannot have its lock at once takes a ticket; the process whose turn it is
 //! waits for the word, takes it and lets the next one through. So a waiting writer stops new readers, and nobody starves.
 //! A process that holds a lock of any window goes past the turnstiles: two that share locks crosswise behind two waiting writers
-//! would otherwise wait for each other. Whoever waits in a turnstile holds nothing, so waits for holders alone can be circular,
-//! and only where the program's own order of locks is.
+//! would otherwise wait for each other. A process that waits in a turnstile holds nothing, so waits for holders alone can be
+//! circular, and only where the program's own order of locks is.
 //!
 //! An exclusive lock waits at the turnstile of its target first, then at that of the group, and takes both words in one attempt
 //! that leaves nothing behind if it fails.
 
 use shm::sync::{AtomicU64, Ordering};
 
-use crate::control::{Turnstile, View};
+use crate::control::{Turnstile, View, order};
 
 const EXCLUSIVE: u64 = 1;
-const SHARED: u64 = 2;
+/// Together with [`EXCLUSIVE`].
+const COUNTED: u64 = 2;
+const SHARED: u64 = 4;
+
+/// Whether exclusive locks are counted in the group word.
+const NOT: u64 = 0;
+/// From now on; those that are held may not be.
+const ASKED: u64 = 1;
+/// All are.
+const SETTLED: u64 = 2;
 
 /// In the group word.
 const ONE_EXCLUSIVE: u64 = 1 << 32;
@@ -88,7 +107,7 @@ impl Acquire {
         mut ring: impl FnMut(u32),
     ) -> bool {
         // With a ticket in hand there are others to be let through.
-        if !self.announced && self.attempt(view, &mut ring) {
+        if !self.announced && self.attempt(view, me, &mut ring) {
             return true;
         }
         self.poll_again(view, me, announced, ring)
@@ -105,9 +124,9 @@ impl Acquire {
         if !std::mem::replace(&mut self.announced, true) {
             announced.add(view, me, self.wish);
         }
-        // What is announced and joined first is seen by whoever releases after the last attempt.
+        // A process that releases after the last attempt sees what was announced and joined before it.
         loop {
-            if self.attempt(view, &mut ring) {
+            if self.attempt(view, me, &mut ring) {
                 self.leave(view, &mut ring);
                 announced.remove(view, me);
                 return true;
@@ -118,18 +137,30 @@ impl Acquire {
         }
     }
 
-    /// One attempt that takes the lock or changes nothing.
+    /// Gives up, since a holder has ended: others that wait find that out as well.
+    pub fn abandon(&mut self, view: View<'_>, me: u32, announced: &mut Announced) {
+        if std::mem::take(&mut self.announced) {
+            announced.remove(view, me);
+        }
+    }
+
+    /// One attempt of rank `me` that takes the lock or changes nothing.
     #[inline]
-    fn attempt(&self, view: View<'_>, ring: &mut impl FnMut(u32)) -> bool {
+    pub fn attempt(&self, view: View<'_>, me: u32, mut ring: impl FnMut(u32)) -> bool {
+        let ring = &mut ring;
         match self.wish {
-            Wish::Shared(rank) => self.is_target_turn(view, rank) && share(view.lock(rank)),
+            Wish::Shared(rank) => {
+                self.is_target_turn(view, rank) && enter(view.lock(rank), SHARED, EXCLUSIVE)
+            }
             Wish::Exclusive(rank) => {
                 self.is_target_turn(view, rank)
                     && view.lock(rank).load(Ordering::SeqCst) == 0
-                    && self.is_group_turn(view)
-                    && exclude(view, rank, ring)
+                    && (exclude(view, rank, me, ring)
+                        || self.is_group_turn(view) && exclude_counted(view, rank, me, ring))
             }
-            Wish::All => self.is_group_turn(view) && enter(view.group(), ONE_ALL, !ALL_MASK),
+            Wish::All => {
+                self.is_group_turn(view) && is_settled(view) && enter(view.group(), ONE_ALL, !ALL_MASK)
+            }
         }
     }
 
@@ -210,11 +241,6 @@ impl Announced {
     }
 }
 
-/// Adds a sharer to a lock word, unless it is held exclusively.
-fn share(word: &AtomicU64) -> bool {
-    enter(word, SHARED, EXCLUSIVE)
-}
-
 /// Adds `one` to a word, unless a bit of `against` is set in it.
 #[inline]
 fn enter(word: &AtomicU64, one: u64, against: u64) -> bool {
@@ -228,13 +254,29 @@ fn enter(word: &AtomicU64, one: u64, against: u64) -> bool {
     false
 }
 
-/// Takes both words of an exclusive lock, or none.
+/// Takes the lock word of an exclusive lock alone, unless exclusive locks are counted.
 #[inline]
-fn exclude(view: View<'_>, rank: u32, ring: &mut impl FnMut(u32)) -> bool {
-    if !enter(view.group(), ONE_EXCLUSIVE, ALL_MASK) {
+fn exclude(view: View<'_>, rank: u32, me: u32, ring: &mut impl FnMut(u32)) -> bool {
+    if view.counted().load(Ordering::SeqCst) != NOT || !take(view.lock(rank), EXCLUSIVE, me) {
         return false;
     }
-    if view.lock(rank).compare_exchange(0, EXCLUSIVE, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+    order();
+    if view.counted().load(Ordering::SeqCst) == NOT {
+        return true;
+    }
+    view.lock(rank).store(0, Ordering::SeqCst);
+    // Others may have seen the word held meanwhile.
+    view.waiters(rank).ring(ring);
+    view.group_waiters().ring(ring);
+    false
+}
+
+/// Takes both words of an exclusive lock, or none.
+fn exclude_counted(view: View<'_>, rank: u32, me: u32, ring: &mut impl FnMut(u32)) -> bool {
+    if view.counted().load(Ordering::SeqCst) == NOT || !enter(view.group(), ONE_EXCLUSIVE, ALL_MASK) {
+        return false;
+    }
+    if take(view.lock(rank), EXCLUSIVE | COUNTED, me) {
         return true;
     }
     view.group().fetch_sub(ONE_EXCLUSIVE, Ordering::SeqCst);
@@ -243,27 +285,65 @@ fn exclude(view: View<'_>, rank: u32, ring: &mut impl FnMut(u32)) -> bool {
     false
 }
 
-/// Gives a shared lock of `rank` back.
+/// Takes a lock word that nobody holds.
 #[inline]
-pub fn release_shared(view: View<'_>, rank: u32, mut ring: impl FnMut(u32)) {
-    view.lock(rank).fetch_sub(SHARED, Ordering::SeqCst);
-    view.waiters(rank).ring(&mut ring);
+fn take(word: &AtomicU64, held: u64, me: u32) -> bool {
+    word.compare_exchange(0, u64::from(me) << 32 | held, Ordering::SeqCst, Ordering::SeqCst).is_ok()
 }
 
-/// Gives the exclusive lock of `rank` back.
+/// Has exclusive locks counted from now on; whether all that are held were.
 #[inline]
-pub fn release_exclusive(view: View<'_>, rank: u32, mut ring: impl FnMut(u32)) {
-    view.lock(rank).fetch_and(!EXCLUSIVE, Ordering::SeqCst);
-    view.group().fetch_sub(ONE_EXCLUSIVE, Ordering::SeqCst);
-    view.waiters(rank).ring(&mut ring);
-    view.group_waiters().ring(&mut ring);
+fn is_settled(view: View<'_>) -> bool {
+    view.counted().load(Ordering::SeqCst) == SETTLED || settle(view)
 }
 
-/// Gives the lock of `MPI_Win_lock_all` back.
+#[cold]
+fn settle(view: View<'_>) -> bool {
+    view.counted().fetch_max(ASKED, Ordering::SeqCst);
+    order();
+    let is_counted = |rank| view.lock(rank).load(Ordering::SeqCst) & (EXCLUSIVE | COUNTED) != EXCLUSIVE;
+    let all = (0..view.ranks() as u32).all(is_counted);
+    if all {
+        view.counted().store(SETTLED, Ordering::SeqCst);
+    }
+    all
+}
+
+/// The rank that has a lock exclusively which stands against `wish`; `None`: nobody, or several may hold it.
+pub fn holder(view: View<'_>, wish: Wish) -> Option<u32> {
+    let word = view.lock(wish.target()?).load(Ordering::SeqCst);
+    (word & EXCLUSIVE != 0).then_some((word >> 32) as u32)
+}
+
+/// Gives a lock back, and calls `ring` with the ranks that wait for it.
 #[inline]
-pub fn release_all(view: View<'_>, mut ring: impl FnMut(u32)) {
-    view.group().fetch_sub(ONE_ALL, Ordering::SeqCst);
-    view.group_waiters().ring(&mut ring);
+pub fn release(view: View<'_>, wish: Wish, mut ring: impl FnMut(u32)) {
+    match wish {
+        Wish::Shared(rank) => {
+            view.lock(rank).fetch_sub(SHARED, Ordering::SeqCst);
+            view.waiters(rank).ring(&mut ring);
+        }
+        Wish::Exclusive(rank) => {
+            if view.lock(rank).swap(0, Ordering::SeqCst) & COUNTED != 0 {
+                view.group().fetch_sub(ONE_EXCLUSIVE, Ordering::SeqCst);
+            }
+            view.waiters(rank).ring(&mut ring);
+            view.group_waiters().ring(&mut ring);
+        }
+        Wish::All => {
+            view.group().fetch_sub(ONE_ALL, Ordering::SeqCst);
+            view.group_waiters().ring(&mut ring);
+        }
+    }
+}
+
+impl View<'_> {
+    /// Whether no lock is held and nobody waits for one.
+    pub fn is_unlocked(self) -> bool {
+        let is_free = |rank| self.lock(rank).load(Ordering::SeqCst) == 0 && self.turnstile(rank).is_empty();
+        let group = self.group().load(Ordering::SeqCst) == 0 && self.group_turnstile().is_empty();
+        group && (0..self.ranks() as u32).all(is_free)
+    }
 }
 
 #[cfg(test)]
@@ -284,7 +364,7 @@ mod tests {
         }
 
         fn take(&self, wish: Wish, holds: bool) -> bool {
-            Acquire::new(wish, holds).attempt(self.view(), &mut |_| {})
+            Acquire::new(wish, holds).attempt(self.view(), 0, |_| {})
         }
     }
 
@@ -295,17 +375,34 @@ mod tests {
         assert!(window.take(Wish::Shared(1), false) && window.take(Wish::Shared(1), false));
         assert!(window.take(Wish::All, false) && window.take(Wish::All, false));
         assert!(!window.take(Wish::Exclusive(2), false), "all are locked");
-        release_all(view, |_| {});
-        release_all(view, |_| {});
+        release(view, Wish::All, |_| {});
+        release(view, Wish::All, |_| {});
         assert!(!window.take(Wish::Exclusive(1), false), "it is shared");
         assert!(window.take(Wish::Exclusive(2), false) && window.take(Wish::Exclusive(3), false));
         assert!(!window.take(Wish::Shared(2), false) && !window.take(Wish::All, false));
-        release_exclusive(view, 2, |_| {});
+        release(view, Wish::Exclusive(2), |_| {});
         assert!(!window.take(Wish::All, false), "one exclusive lock is left");
-        release_exclusive(view, 3, |_| {});
-        release_shared(view, 1, |_| {});
-        release_shared(view, 1, |_| {});
-        assert!(window.0.iter().all(|word| word.load(Ordering::SeqCst) == 0), "nothing is left behind");
+        release(view, Wish::Exclusive(3), |_| {});
+        release(view, Wish::Shared(1), |_| {});
+        release(view, Wish::Shared(1), |_| {});
+        assert!(view.is_unlocked(), "nothing is left behind");
+    }
+
+    #[test]
+    fn the_first_that_locks_all_waits_for_locks_that_were_not_counted() {
+        let window = Window::new();
+        let view = window.view();
+        assert!(window.take(Wish::Exclusive(2), false) && view.group().load(Ordering::SeqCst) == 0);
+        assert!(!window.take(Wish::All, false));
+        assert!(
+            window.take(Wish::Exclusive(3), false) && view.group().load(Ordering::SeqCst) == ONE_EXCLUSIVE
+        );
+        release(view, Wish::Exclusive(3), |_| {});
+        assert!(!window.take(Wish::All, false), "the other is held");
+        release(view, Wish::Exclusive(2), |_| {});
+        assert!(window.take(Wish::All, false) && !window.take(Wish::Exclusive(2), false));
+        release(view, Wish::All, |_| {});
+        assert!(view.is_unlocked());
     }
 
     #[test]
@@ -319,11 +416,11 @@ mod tests {
         assert!(!window.take(Wish::Shared(0), false), "a writer waits");
         assert!(window.take(Wish::Shared(0), true), "who holds a lock goes past");
         let mut rung = Vec::new();
-        release_shared(view, 0, |rank| rung.push(rank));
-        release_shared(view, 0, |rank| rung.push(rank));
+        release(view, Wish::Shared(0), |rank| rung.push(rank));
+        release(view, Wish::Shared(0), |rank| rung.push(rank));
         assert_eq!(rung, [1, 1]);
         assert!(writer.poll(view, 1, &mut announced, |_| {}));
-        release_exclusive(view, 0, |_| panic!("nobody waits any more"));
+        release(view, Wish::Exclusive(0), |_| panic!("nobody waits any more"));
         assert!(window.take(Wish::Shared(0), false));
     }
 
@@ -336,12 +433,12 @@ mod tests {
         let mut writer = Acquire::new(Wish::Exclusive(2), false);
         assert!(!writer.poll(view, 0, &mut announced, |_| {}));
         assert!(!window.take(Wish::All, false), "a writer waits");
-        release_all(view, |_| {});
+        release(view, Wish::All, |_| {});
         assert!(writer.poll(view, 0, &mut announced, |_| {}));
         let mut all = Acquire::new(Wish::All, false);
         assert!(!all.poll(view, 3, &mut announced, |_| {}));
         let mut rung = Vec::new();
-        release_exclusive(view, 2, |rank| rung.push(rank));
+        release(view, Wish::Exclusive(2), |rank| rung.push(rank));
         assert_eq!(rung, [3]);
         assert!(all.poll(view, 3, &mut announced, |_| {}));
     }

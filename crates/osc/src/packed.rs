@@ -47,13 +47,14 @@ pub fn compare(present: &mut [u8], origin: &[u8], compare: &[u8]) -> bool {
     equal
 }
 
+/// The lock's word: these bits, and the holder's rank in the upper half.
 const FREE: u64 = 0;
 const HELD: u64 = 1;
-/// Held, and others may sleep.
+/// Others may sleep.
 const AWAITED: u64 = 2;
 
 /// Polls before a process that wants the lock sleeps.
-const POLLS: u32 = 200;
+const POLLS: u32 = if cfg!(loom) { 1 } else { 200 };
 
 /// The lock on the elements of one rank's memory, until it is dropped.
 #[derive(Debug)]
@@ -63,32 +64,53 @@ pub struct Locked<'a, W: FnMut(&AtomicU64)> {
 }
 
 impl<'a> View<'a> {
-    /// Locks the elements of `rank`'s memory. `sleep` returns when the word no longer has that value, or for no reason; `wake`
-    /// wakes one that sleeps.
+    /// Rank `me` locks the elements of `rank`'s memory. `sleep(word, value, holder)` returns when the word no longer has that value,
+    /// or for no reason; `true`: the holder has ended, so that the lock is free. `wake` wakes one that sleeps.
+    #[inline]
     pub fn lock_elements<W: FnMut(&AtomicU64)>(
         self,
         rank: u32,
-        mut sleep: impl FnMut(&AtomicU64, u64),
+        me: u32,
+        sleep: impl FnMut(&AtomicU64, u64, u32) -> bool,
         wake: W,
     ) -> Locked<'a, W> {
         let word = self.accumulate_lock(rank);
-        let take = |new| word.compare_exchange(FREE, new, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        for _ in 0..if cfg!(loom) { 1 } else { POLLS } {
-            if take(HELD) {
-                return Locked { word, wake };
-            }
-            std::hint::spin_loop();
-        }
-        while word.swap(AWAITED, Ordering::Acquire) != FREE {
-            sleep(word, AWAITED);
+        let mine = u64::from(me) << 32 | HELD;
+        if word.compare_exchange(FREE, mine, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            await_elements(word, mine, sleep);
         }
         Locked { word, wake }
     }
 }
 
+#[cold]
+fn await_elements(word: &AtomicU64, mut mine: u64, mut sleep: impl FnMut(&AtomicU64, u64, u32) -> bool) {
+    let take = |from, mine| word.compare_exchange(from, mine, Ordering::Acquire, Ordering::Relaxed).is_ok();
+    let mut polls = 0;
+    loop {
+        let seen = word.load(Ordering::Relaxed);
+        if seen == FREE {
+            if take(FREE, mine) {
+                return;
+            }
+        } else if polls < POLLS {
+            polls += 1;
+            std::hint::spin_loop();
+        } else if seen & AWAITED != 0 || take(seen, seen | AWAITED) {
+            // The process that wakes this one does not know whether more sleep.
+            mine |= AWAITED;
+            let awaited = seen | AWAITED;
+            if sleep(word, awaited, (awaited >> 32) as u32) && take(awaited, mine) {
+                return;
+            }
+        }
+    }
+}
+
 impl<W: FnMut(&AtomicU64)> Drop for Locked<'_, W> {
+    #[inline]
     fn drop(&mut self) {
-        if self.word.swap(FREE, Ordering::Release) == AWAITED {
+        if self.word.swap(FREE, Ordering::Release) & AWAITED != 0 {
             (self.wake)(self.word);
         }
     }

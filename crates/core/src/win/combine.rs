@@ -1,19 +1,19 @@
 //! Accumulates (MPI-5.0 sections 12.3.3 and 12.3.4).
 //!
 //! ```text
-//!   elements of 1, 2, 4, 8 bytes at a fitting address, in memory that is mapped     atomic operations of the processor
+//!   elements of 1, 2, 4, 8 bytes at a fitting address, in memory that is mapped     as words (words.rs)
 //!   all others                                                                      on a copy, under the target's lock
 //! ```
 //! Type and address alone decide, so that all processes combine one location the same way, the target itself included.
 
 use abi::{Address, Aint, Count, Datatype, Error, Op, Result};
-use osc::{Direct, Element, Side, View};
+use osc::{Direct, Element, Side};
 
 use super::access::{Aim, Reach, UNEQUAL};
+use super::words::PIECE;
 use super::{Window, far};
 use crate::domain::Token;
-use crate::memory::{combine_at, compare_at, read_at, side};
-use crate::request::ACCESSED;
+use crate::memory::{read_at, side};
 use crate::state::State;
 
 /// A buffer argument.
@@ -51,8 +51,8 @@ pub fn raccumulate(
     request: &mut abi::Request,
 ) -> Result<()> {
     let aim = Aim { rank, disp, count, datatype, request: true };
-    combine(t, (origin, origin_count, origin_type), None, &aim, op, win)?;
-    *request = ACCESSED;
+    let token = combine(t, (origin, origin_count, origin_type), None, &aim, op, win)?;
+    *request = far::request_of(t, win, token)?;
     Ok(())
 }
 
@@ -96,10 +96,8 @@ pub fn rget_accumulate(
 ) -> Result<()> {
     let aim = Aim { rank, disp, count, datatype, request: true };
     let result = Some((result, result_count, result_type));
-    *request = match combine(t, (origin, origin_count, origin_type), result, &aim, op, win)? {
-        None => ACCESSED,
-        Some(token) => far::fetching(t, win, token)?,
-    };
+    let token = combine(t, (origin, origin_count, origin_type), result, &aim, op, win)?;
+    *request = far::request_of(t, win, token)?;
     Ok(())
 }
 
@@ -171,23 +169,19 @@ fn check_op(op: Op, fetches: bool) -> Result<()> {
 
 /// An accumulate whose arguments are right.
 struct Combination<'a> {
-    window: &'a Window,
+    window: &'a mut Window,
     rank: u32,
     element: Element,
     op: Op,
     target: Side,
 }
 
-/// Bytes that are combined under a lock at a time.
-const PIECE: usize = 64 << 10;
-
 impl Combination<'_> {
     fn run(mut self, origin: Option<Side>, result: Option<Side>) -> Result<()> {
         let incoming = origin.map(Contiguous::from);
         let mut fetched = result.map(Results::new);
         let reach = self.window.reach(self.rank)?;
-        let is_word = self.element.dense && matches!(self.element.size, 1 | 2 | 4 | 8);
-        if self.window.mapped && is_word {
+        if self.window.mapped && self.element.is_word() {
             self.by_element(incoming.as_ref(), fetched.as_mut())?;
         } else {
             self.by_piece(&reach, incoming.as_ref(), fetched.as_mut())?;
@@ -198,16 +192,16 @@ impl Combination<'_> {
         Ok(())
     }
 
-    /// By atomic operations, run by run.
-    fn by_element(&self, incoming: Option<&Contiguous>, mut fetched: Option<&mut Results>) -> Result<()> {
+    /// Run by run in mapped memory.
+    fn by_element(&mut self, incoming: Option<&Contiguous>, mut fetched: Option<&mut Results>) -> Result<()> {
         let (mut position, mut outcome) = (0, Ok(()));
         self.target.runs(|run| {
             let from = incoming.map(|incoming| incoming.memory().part(position, run.len()));
             let into = fetched.as_mut().map(|fetched| fetched.memory().part(position, run.len()));
             outcome = if self.element.is_atomic_at(run.address()) {
-                combine_at(&self.element, self.op, run, from, into)
+                self.window.combine_words(self.rank, (&self.element, self.op), run, from, into)
             } else {
-                self.locked(|| {
+                self.window.locked(self.rank, || {
                     let mut present = read_at(run);
                     if let Some(into) = into {
                         into.write(mem::PeerBytes::of(&present));
@@ -238,8 +232,7 @@ impl Combination<'_> {
             let part = (position as usize, (len - position).min(size as u64) as usize);
             let mut present = vec![0u8; part.1];
             let from = incoming.map(|incoming| read_at(incoming.memory().part(part.0, part.1)));
-            let (window, rank) = (self.window, self.rank);
-            locked(window.control.view(), rank, || {
+            self.window.locked(self.rank, || {
                 read(reach, &mut self.target, position, &mut present)?;
                 if let Some(fetched) = fetched.as_mut() {
                     fetched.memory().part(part.0, part.1).write(mem::PeerBytes::of(&present));
@@ -253,20 +246,6 @@ impl Combination<'_> {
         }
         Ok(())
     }
-
-    fn locked<R>(&self, work: impl FnOnce() -> R) -> R {
-        locked(self.window.control.view(), self.rank, work)
-    }
-}
-
-/// Runs `work` while no other process combines elements of the rank's memory under its lock.
-fn locked<R>(view: View<'_>, rank: u32, work: impl FnOnce() -> R) -> R {
-    let sleep = |word: &std::sync::atomic::AtomicU64, value: u64| {
-        // The lower half of a little-endian word, which is all that ever changes.
-        platform::futex::wait(word.as_ptr() as usize, value as u32);
-    };
-    let _locked = view.lock_elements(rank, sleep, |word| platform::futex::wake(word.as_ptr() as usize, 1));
-    work()
 }
 
 /// Said of memory that only its process combines.
@@ -373,7 +352,7 @@ pub fn compare_and_swap(
     if let (Side::Run(place), true) = (&target, window.mapped)
         && element.is_atomic_at(place.address())
     {
-        compare_at(&element, *place, origin, compare, result);
+        window.compare_word(rank, &element, *place, (origin, compare, result));
         return Ok(());
     }
     let reach = window.reach(rank)?;
@@ -385,7 +364,7 @@ pub fn compare_and_swap(
         return far::compare_and_swap(t, win, rank, &element, address, &operands, Side::Run(result));
     }
     let mut present = vec![0u8; element.size];
-    locked(window.control.view(), rank, || {
+    window.locked(rank, || {
         read(&reach, &mut target, 0, &mut present)?;
         result.write(mem::PeerBytes::of(&present));
         if osc::compare(&mut present, &origin, &compare) {

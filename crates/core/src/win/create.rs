@@ -4,14 +4,14 @@
 //!   agree on a context id (it is in the handle, too) ─► tell each other of sizes, units, addresses and errors
 //!     ─► rank 0 makes the segment: shared words | memory of the window, if the library makes it ─► all map it ─► all could?
 //! ```
-//! Whoever cannot go on says so in the next exchange, so that all processes get an error and none waits.
+//! A process that cannot go on says so in the next exchange, so that all processes get an error and none waits.
 
 use std::sync::Arc;
 
 use abi::{Address, Aint, Error, Result};
 use btl::Peer;
 use node::{Node, SegmentTicket, SharedSegment};
-use osc::{Announced, Control, Epochs, Exposure, Regions};
+use osc::{Announced, Control, Cost, Epochs, Exposure, Regions};
 
 use super::far::Far;
 use super::{Facts, Target, Window, hints};
@@ -53,9 +53,10 @@ pub fn create(
     make(t, part, info, comm, win).map(drop)
 }
 
-/// `MPI_Win_allocate`, `MPI_Win_allocate_c`
+/// `MPI_Win_allocate`, `MPI_Win_allocate_shared` and their `_c` forms.
 pub fn allocate(
     t: &mut Token,
+    flavor: i32,
     size: Aint,
     unit: i64,
     info: abi::Info,
@@ -63,23 +64,7 @@ pub fn allocate(
     base: &mut Address,
     win: &mut abi::Win,
 ) -> Result<()> {
-    let part = Part { flavor: abi::WIN_FLAVOR_ALLOCATE, size, unit, base: 0 };
-    *base = make(t, part, info, comm, win)?;
-    Ok(())
-}
-
-/// `MPI_Win_allocate_shared`, `MPI_Win_allocate_shared_c`
-pub fn allocate_shared(
-    t: &mut Token,
-    size: Aint,
-    unit: i64,
-    info: abi::Info,
-    comm: abi::Comm,
-    base: &mut Address,
-    win: &mut abi::Win,
-) -> Result<()> {
-    let part = Part { flavor: abi::WIN_FLAVOR_SHARED, size, unit, base: 0 };
-    *base = make(t, part, info, comm, win)?;
+    *base = make(t, Part { flavor, size, unit, base: 0 }, info, comm, win)?;
     Ok(())
 }
 
@@ -173,6 +158,8 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
         epochs: Epochs::default(),
         exposure: Exposure::new(all.len()),
         flushes: 0,
+        stored: false,
+        cost: Cost::default(),
         announced: Announced::default(),
         regions: (0..regions).map(|_| Regions::default()).collect(),
         targets,
@@ -287,6 +274,9 @@ fn share(t: &mut Token, comm: abi::Comm, group: &Group, layout: &Layout) -> Resu
         }
     };
     let control = segment.and_then(|segment| Control::new(segment, ranks));
+    if let (Some(control), Some(me), true) = (&control, group.rank, platform::membarrier::register()) {
+        control.view().set_ready(me);
+    }
     let enough = control.as_ref().is_some_and(|control| control.memory().1 as u64 >= layout.bytes);
     let reached = layout.mapped || t.lock().reaches_all(group);
     let vote = if !enough { 0 } else { 1 + u64::from(reached) };

@@ -16,16 +16,16 @@ use abi::{Error, Result};
 use btl::{Class, Peer};
 use engine::{Head, Operation};
 use mem::PeerBytes;
-use osc::{Acquire, Announced, Element, Side, Wish, release_all, release_exclusive, release_shared};
+use osc::{Acquire, Announced, Element, Exposure, Side, Wish};
 use pml::Done;
 
-use super::Window;
+use super::{Window, await_window};
 use crate::domain::Token;
-use crate::request::EMPTY;
+use crate::request::{ACCESSED, EMPTY};
 use crate::state::State;
-use crate::wait::wait_actively;
 
-/// Kinds of requests, with the words behind the number of the window.
+/// Kinds of requests, with the words behind the number of the window and the target's rank, which answers begin with as well. Puts
+/// have runs alone.
 pub(super) const PUT: u8 = 0;
 /// Token, position in the origin's data, runs.
 pub(super) const GET: u8 = 1;
@@ -143,7 +143,17 @@ impl Window {
         })
     }
 
-    /// Grants the locks that can be had now; who is to be told.
+    /// A rank has posted for this process, or has completed its access to it.
+    pub fn note(&self, kind: u8, rank: u32) {
+        let (view, me) = (self.control.view(), self.rank);
+        if kind == POST {
+            Exposure::note_post(view, me, rank);
+        } else {
+            Exposure::complete(view, me);
+        }
+    }
+
+    /// Grants the locks that can be had now; their owners, with the tokens.
     pub fn grant(&mut self) -> Vec<(u32, u64)> {
         let Window { control, far: Some(far), .. } = self else { return Vec::new() };
         let mut granted = Vec::new();
@@ -157,7 +167,7 @@ impl Window {
                 }
                 !taken
             });
-            // Who has got through a turnstile lets the next one go on.
+            // One that has got through a turnstile lets the next one go on.
             if granted.len() == before {
                 return granted;
             }
@@ -169,16 +179,6 @@ impl Window {
         if let Some(far) = &mut self.far {
             let (lock, announced) = (Acquire::new(wish, holds), Announced::default());
             far.queue.push(Waiting { rank, token, lock, announced });
-        }
-    }
-
-    /// Gives a lock back, at the keeper.
-    pub fn release(&self, wish: Wish) {
-        let view = self.control.view();
-        match wish {
-            Wish::Shared(rank) => release_shared(view, rank, |_| {}),
-            Wish::Exclusive(rank) => release_exclusive(view, rank, |_| {}),
-            Wish::All => release_all(view, |_| {}),
         }
     }
 }
@@ -205,14 +205,10 @@ pub(super) fn wish_of(sort: u64, rank: u64, ranks: usize) -> Option<Wish> {
 
 /// Sends a request about a window to a rank, waiting for room.
 fn request(t: &mut Token, win: abi::Win, rank: u32, kind: u8, words: &[u64], payload: &[u8]) -> Result<()> {
-    wait_actively(t, |state| {
-        let window = match state.windows.get_mut(win) {
-            Ok(window) => window,
-            Err(error) => return Some(Err(error)),
-        };
-        let peer = window.peer(rank);
-        let head = Head { class: Class::Osc, kind, words };
-        match state.p2p.request(peer, head, &mut PeerBytes::of(payload)) {
+    let words = [&[number(win), rank.into()], words].concat();
+    await_window(t, win, |window, p2p| {
+        let head = Head { class: Class::Osc, kind, words: &words };
+        match p2p.request(window.peer(rank), head, &mut PeerBytes::of(payload)) {
             Ok(()) => {
                 if let Some(far) = &mut window.far {
                     far.pending[rank as usize] += 1;
@@ -232,53 +228,70 @@ fn number(win: abi::Win) -> u64 {
     crate::handle::key(crate::handle::Kind::Win, win.0).map_or(0, u64::from)
 }
 
-/// Bytes of data in one message to `rank`, a multiple of `unit`.
-fn piece(t: &mut Token, win: abi::Win, rank: u32, target: &Side, unit: usize) -> Result<u64> {
+/// The target of an operation, and how many of its bytes one message names.
+struct Pieces<'a> {
+    rank: u32,
+    target: &'a Side,
+    step: u64,
+}
+
+impl Pieces<'_> {
+    fn count(&self) -> u64 {
+        self.target.len().div_ceil(self.step)
+    }
+
+    /// Sends a request for each piece: its runs, and the data of the origin for it. `words`: of the piece at a position.
+    fn send(
+        &self,
+        t: &mut Token,
+        win: abi::Win,
+        kind: u8,
+        mut origin: Option<Side>,
+        words: impl Fn(u64) -> Vec<u64>,
+    ) -> Result<()> {
+        let mut payload = Vec::new();
+        for position in (0..self.target.len()).step_by(self.step as usize) {
+            let len = (self.target.len() - position).min(self.step) as usize;
+            payload.clear();
+            let mut runs = 0;
+            self.target.runs_within(position, len, |run| {
+                payload.extend((run.address() as u64).to_ne_bytes());
+                payload.extend((run.len() as u64).to_ne_bytes());
+                runs += 1;
+            });
+            if let Some(origin) = &mut origin {
+                let begin = payload.len();
+                payload.resize(begin + len, 0);
+                origin.read(position, &mut payload[begin..]);
+            }
+            let mut words = words(position);
+            words.push(runs);
+            request(t, win, self.rank, kind, &words, &payload)?;
+        }
+        Ok(())
+    }
+}
+
+/// The pieces of `target`, of another rank, each a multiple of `unit` bytes.
+fn pieces<'a>(t: &mut Token, win: abi::Win, rank: u32, target: &'a Side, unit: usize) -> Result<Pieces<'a>> {
     let state = t.lock();
     let most = state.p2p.most(state.windows.get(win)?.peer(rank));
     // Each byte may be a run of its own where there are several.
     let room = if let Side::Run(_) = target { most.saturating_sub(RUN) } else { most / (2 * RUN) };
-    Ok((room / unit * unit).max(unit) as u64)
-}
-
-/// The runs of `len` bytes of the target from byte `position` on, as a message has them; their number.
-fn table(target: &Side, position: u64, len: usize, payload: &mut Vec<u8>) -> u64 {
-    let mut count = 0;
-    target.runs_within(position, len, |run| {
-        payload.extend((run.address() as u64).to_ne_bytes());
-        payload.extend((run.len() as u64).to_ne_bytes());
-        count += 1;
-    });
-    count
+    let step = (room / unit * unit).max(unit) as u64;
+    Ok(Pieces { rank, target, step })
 }
 
 /// Writes all of `origin` to `target`, of another rank. The origin's data is free when this returns.
-pub(super) fn put(t: &mut Token, win: abi::Win, rank: u32, mut origin: Side, target: &Side) -> Result<()> {
-    let step = piece(t, win, rank, target, 1)?;
-    let mut payload = Vec::new();
-    for position in (0..target.len()).step_by(step as usize) {
-        let len = (target.len() - position).min(step) as usize;
-        payload.clear();
-        let runs = table(target, position, len, &mut payload);
-        let begin = payload.len();
-        payload.resize(begin + len, 0);
-        origin.read(position, &mut payload[begin..]);
-        request(t, win, rank, PUT, &[number(win), runs], &payload)?;
-    }
-    Ok(())
+pub(super) fn put(t: &mut Token, win: abi::Win, rank: u32, origin: Side, target: &Side) -> Result<()> {
+    pieces(t, win, rank, target, 1)?.send(t, win, PUT, Some(origin), |_| Vec::new())
 }
 
 /// Has all of `target`, of another rank, written to `origin`; the token under which that is wanted.
 pub(super) fn get(t: &mut Token, win: abi::Win, rank: u32, origin: Side, target: &Side) -> Result<u64> {
-    let step = piece(t, win, rank, target, 1)?;
-    let token = want(t, win, origin, target.len().div_ceil(step))?;
-    let mut payload = Vec::new();
-    for position in (0..target.len()).step_by(step as usize) {
-        let len = (target.len() - position).min(step) as usize;
-        payload.clear();
-        let runs = table(target, position, len, &mut payload);
-        request(t, win, rank, GET, &[number(win), token, position, runs], &payload)?;
-    }
+    let pieces = pieces(t, win, rank, target, 1)?;
+    let token = want(t, win, origin, pieces.count())?;
+    pieces.send(t, win, GET, None, |position| vec![token, position])?;
     Ok(token)
 }
 
@@ -297,28 +310,17 @@ pub(super) fn combine(
     win: abi::Win,
     rank: u32,
     (element, op): (&Element, abi::Op),
-    mut origin: Option<Side>,
+    origin: Option<Side>,
     result: Option<Side>,
     target: &Side,
 ) -> Result<u64> {
-    let step = piece(t, win, rank, target, element.size)?;
+    let pieces = pieces(t, win, rank, target, element.size)?;
     let token = match result {
-        Some(result) => want(t, win, result, target.len().div_ceil(step))?,
+        Some(result) => want(t, win, result, pieces.count())?,
         None => 0,
     };
-    let mut payload = Vec::new();
-    for position in (0..target.len()).step_by(step as usize) {
-        let len = (target.len() - position).min(step) as usize;
-        payload.clear();
-        let runs = table(target, position, len, &mut payload);
-        if let Some(origin) = &mut origin {
-            let begin = payload.len();
-            payload.resize(begin + len, 0);
-            origin.read(position, &mut payload[begin..]);
-        }
-        let words = [number(win), token, position, op.0 as u64, element.handle.0 as u64, runs];
-        request(t, win, rank, COMBINE, &words, &payload)?;
-    }
+    let words = |position| vec![token, position, op.0 as u64, element.handle.0 as u64];
+    pieces.send(t, win, COMBINE, origin, words)?;
     Ok(token)
 }
 
@@ -333,7 +335,7 @@ pub(super) fn compare_and_swap(
     result: Side,
 ) -> Result<()> {
     let token = want(t, win, result, 1)?;
-    let words = [number(win), token, address, element.handle.0 as u64];
+    let words = [token, address, element.handle.0 as u64];
     request(t, win, rank, SWAP, &words, operands)
 }
 
@@ -345,10 +347,7 @@ pub(super) fn flush(t: &mut Token, win: abi::Win, rank: Option<u32>) -> Result<(
     if t.lock().windows.get(win)?.far.is_none() {
         return Ok(());
     }
-    wait_actively(t, |state| match state.windows.get(win) {
-        Err(error) => Some(Err(error)),
-        Ok(window) => (!window.under_way(rank)).then_some(Ok(())),
-    })?;
+    await_window(t, win, |window, _| (!window.under_way(rank)).then_some(Ok(())))?;
     let mut state = t.lock();
     let failed = state.windows.get_mut(win)?.far.as_mut().is_some_and(|far| std::mem::take(&mut far.failed));
     if failed { Err(AT_TARGET) } else { Ok(()) }
@@ -370,35 +369,41 @@ pub(super) fn lock(t: &mut Token, win: abi::Win, wish: Wish) -> Result<()> {
         super::serve::grant(&mut state, number(win));
     } else {
         let [sort, target] = words_of(wish);
-        request(t, win, KEEPER, LOCK, &[number(win), token, sort, target, holds.into(), rank.into()], &[])?;
+        request(t, win, KEEPER, LOCK, &[token, sort, target, holds.into(), rank.into()], &[])?;
     }
-    wait_actively(t, |state| match state.windows.get_mut(win) {
-        Err(error) => Some(Err(error)),
-        Ok(window) => {
-            let granted = &mut window.far.as_mut()?.granted;
-            let at = granted.iter().position(|&granted| granted == token)?;
-            granted.swap_remove(at);
-            Some(Ok(()))
-        }
+    await_window(t, win, |window, _| {
+        let granted = &mut window.far.as_mut()?.granted;
+        let at = granted.iter().position(|&granted| granted == token)?;
+        granted.swap_remove(at);
+        Some(Ok(()))
     })
 }
 
 /// Gives a lock back to the keeper.
 pub(super) fn unlock(t: &mut Token, win: abi::Win, wish: Wish) -> Result<()> {
-    if t.lock().windows.get(win)?.rank == KEEPER {
-        let mut state = t.lock();
-        state.windows.get(win)?.release(wish);
+    let mut state = t.lock();
+    let window = state.windows.get(win)?;
+    if window.rank == KEEPER {
+        osc::release(window.control.view(), wish, |_| {});
         super::serve::grant(&mut state, number(win));
         return Ok(());
     }
-    let [sort, target] = words_of(wish);
-    request(t, win, KEEPER, UNLOCK, &[number(win), sort, target], &[])
+    drop(state);
+    request(t, win, KEEPER, UNLOCK, &words_of(wish), &[])
 }
 
 /// Tells a rank that this process has posted for it, or has completed its access to it.
 pub(super) fn tell(t: &mut Token, win: abi::Win, rank: u32, kind: u8) -> Result<()> {
-    let me = t.lock().windows.get(win)?.rank;
-    request(t, win, rank, kind, &[number(win), me.into()], &[])
+    let me = {
+        let state = t.lock();
+        let window = state.windows.get(win)?;
+        if rank == window.rank {
+            window.note(kind, rank);
+            return Ok(());
+        }
+        window.rank
+    };
+    request(t, win, rank, kind, &[me.into()], &[])
 }
 
 /// The request of an operation that fetches: complete when all data is there.
@@ -418,8 +423,9 @@ impl Operation<State> for Fetching {
     }
 }
 
-/// The request of an operation that fetches under `token`.
-pub(super) fn fetching(t: &mut Token, win: abi::Win, token: u64) -> Result<abi::Request> {
+/// The request of an operation that fetches under a token, if it is not over yet.
+pub(super) fn request_of(t: &mut Token, win: abi::Win, token: Option<u64>) -> Result<abi::Request> {
+    let Some(token) = token else { return Ok(ACCESSED) };
     let key = t.lock().requests.add(Fetching { win, token })?;
     Ok(crate::handle::RequestKey::Operation(key).handle())
 }

@@ -10,16 +10,7 @@ use osc::Element;
 use super::{Window, Windows};
 use crate::datatype::simple;
 use crate::domain::{Attempt, enter_plain};
-use crate::memory::{combine_at, compare_at};
 use crate::state::State;
-
-impl Windows {
-    /// The window, if it is the one that was used last.
-    #[inline(always)]
-    fn last_used(&mut self, win: abi::Win) -> Option<&mut Window> {
-        if self.recent_handle == win { self.recent.as_deref_mut() } else { None }
-    }
-}
 
 impl Window {
     /// The `len` bytes that an operation means, if this process maps them and may access them now.
@@ -47,7 +38,7 @@ fn copy(from: UserMem, to: UserMem) {
     }
 }
 
-/// What operations before this are seen by others before what operations after this see.
+/// Others see what operations before this do before what operations after this see.
 #[inline(always)]
 pub(super) fn order() {
     // An exchange is the fastest instruction that does it; the word is nobody's.
@@ -86,8 +77,12 @@ pub fn put_at_once(
 ) -> Attempt {
     let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
     let (origin, target) = ((origin, origin_count, origin_type), (rank, disp, count, datatype));
-    let Some((from, to)) = sides(&mut guard.windows, origin, target, win) else { return guard.give_up() };
+    let windows = &mut guard.windows;
+    let Some((from, to)) = sides(windows, origin, target, win) else { return guard.give_up() };
     copy(from, to);
+    if let Some(window) = windows.last_used(win) {
+        window.stored = true;
+    }
     Attempt::DONE
 }
 
@@ -124,11 +119,12 @@ fn combine(
     if op == abi::NO_OP {
         return None;
     }
-    let place = state.windows.last_used(win)?.place(rank, disp, origin.len())?;
+    let window = state.windows.last_used(win)?;
+    let place = window.place(rank, disp, origin.len())?;
     if !element.is_atomic_at(place.address()) {
         return None;
     }
-    combine_at(&element, op, place, Some(origin), result).ok()
+    window.combine_words(rank as u32, (&element, op), place, Some(origin), result).ok()
 }
 
 /// `MPI_Accumulate`'s fast path.
@@ -222,12 +218,12 @@ pub fn compare_and_swap_at_once(
     let Some(((from, with), into)) = origin.zip(compare).zip(simple(result, 1, datatype)) else {
         return guard.give_up();
     };
-    let window = guard.windows.last_used(win);
-    let place = window.and_then(|window| window.place(rank, disp, element.size));
+    let Some(window) = guard.windows.last_used(win) else { return guard.give_up() };
+    let place = window.place(rank, disp, element.size);
     let Some(place) = place.filter(|place| element.is_atomic_at(place.address())) else {
         return guard.give_up();
     };
-    compare_at(&element, place, from, with, into);
+    window.compare_word(rank as u32, &element, place, (from, with, into));
     Attempt::DONE
 }
 
@@ -244,6 +240,9 @@ pub fn flush_at_once(rank: i32, win: abi::Win) -> Attempt {
     if !is_right || window.far.is_some() || window.flushes.is_multiple_of(FLUSHES) {
         return guard.give_up();
     }
-    order();
+    // On this architecture loads are in order, and an atomic operation or the release of a lock orders what was stored before.
+    if std::mem::take(&mut window.stored) || !cfg!(target_arch = "x86_64") {
+        order();
+    }
     Attempt::DONE
 }

@@ -1,12 +1,15 @@
 //! Passive target synchronisation (MPI-5.0 section 12.5.3).
 
+use std::time::{Duration, Instant};
+
 use abi::{Error, Result};
-use osc::{Acquire, Passive, Wish, release_all, release_exclusive, release_shared};
+use osc::{Acquire, Passive, Wish};
 
 use super::fast::order;
 use super::{Window, check_assert, far, ring};
-use crate::domain::Token;
-use crate::wait::wait_actively;
+use crate::domain::{Attempt, Token, enter_plain};
+use crate::state::State;
+use crate::wait::wait_actively_until;
 
 impl Window {
     /// Tries to go on with the acquisition of a lock.
@@ -16,18 +19,22 @@ impl Window {
     }
 }
 
-/// `MPI_Win_lock`. The lock is held when the call returns, whoever else wants it.
+/// # Errors
+/// `MPI_ERR_LOCKTYPE`
+fn is_exclusive(lock_type: i32) -> Result<bool> {
+    match lock_type {
+        abi::LOCK_EXCLUSIVE => Ok(true),
+        abi::LOCK_SHARED => Ok(false),
+        _ => Err(Error::new(
+            abi::ERR_LOCKTYPE,
+            "the lock type is neither MPI_LOCK_EXCLUSIVE nor MPI_LOCK_SHARED",
+        )),
+    }
+}
+
+/// `MPI_Win_lock`. The lock is held when the call returns, even if others want it.
 pub fn lock(t: &mut Token, lock_type: i32, rank: i32, assert: i32, win: abi::Win) -> Result<()> {
-    let exclusive = match lock_type {
-        abi::LOCK_EXCLUSIVE => true,
-        abi::LOCK_SHARED => false,
-        _ => {
-            return Err(Error::new(
-                abi::ERR_LOCKTYPE,
-                "the lock type is neither MPI_LOCK_EXCLUSIVE nor MPI_LOCK_SHARED",
-            ));
-        }
-    };
+    let exclusive = is_exclusive(lock_type)?;
     check_assert(assert, abi::MODE_NOCHECK)?;
     let target = {
         let mut state = t.lock();
@@ -39,13 +46,13 @@ pub fn lock(t: &mut Token, lock_type: i32, rank: i32, assert: i32, win: abi::Win
         window.epochs.may_lock(target)?;
         target
     };
-    let checked = assert & abi::MODE_NOCHECK == 0;
-    if checked {
-        await_lock(t, win, if exclusive { Wish::Exclusive(target) } else { Wish::Shared(target) })?;
+    let lock = Passive { target, exclusive, checked: assert & abi::MODE_NOCHECK == 0 };
+    if let Some(wish) = lock.wish() {
+        await_lock(t, win, wish)?;
     }
     let mut state = t.lock();
     state.windows.held += 1;
-    state.windows.get_mut(win)?.epochs.lock(Passive { target, exclusive, checked });
+    state.windows.get_mut(win)?.epochs.lock(lock);
     Ok(())
 }
 
@@ -54,18 +61,70 @@ fn await_lock(t: &mut Token, win: abi::Win, wish: Wish) -> Result<()> {
     if t.lock().windows.get(win)?.far.is_some() {
         return far::lock(t, win, wish);
     }
-    let mut lock = {
-        let mut state = t.lock();
-        let mut lock = Acquire::new(wish, state.windows.held > 0);
-        if state.windows.get_mut(win)?.acquire(&mut lock) {
+    let mut lock = Acquire::new(wish, t.lock().windows.held > 0);
+    loop {
+        let deadline = Instant::now() + PATIENCE;
+        let taken = wait_actively_until(t, deadline, |state| {
+            let acquired = state.windows.get_mut(win).map(|window| window.acquire(&mut lock));
+            acquired.map(|acquired| acquired.then_some(())).transpose()
+        });
+        if let Some(outcome) = taken {
+            return outcome;
+        }
+        t.lock().windows.get_mut(win)?.check_holders(&mut lock, wish)?;
+    }
+}
+
+/// How long a process waits for a lock before it asks whether a holder has ended.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+impl Window {
+    /// # Errors
+    /// `MPI_ERR_PROC_ABORTED` if a process has ended that holds a lock that is waited for, or may hold it. The wait is over then.
+    fn check_holders(&mut self, lock: &mut Acquire, wish: Wish) -> Result<()> {
+        let view = self.control.view();
+        let ended = match osc::holder(view, wish) {
+            Some(rank) => self.has_ended(rank),
+            None => (0..self.ranks() as u32).any(|rank| self.has_ended(rank)),
+        };
+        if !ended {
             return Ok(());
         }
-        lock
-    };
-    wait_actively(t, |state| match state.windows.get_mut(win) {
-        Err(error) => Some(Err(error)),
-        Ok(window) => window.acquire(&mut lock).then_some(Ok(())),
-    })
+        lock.abandon(view, self.rank, &mut self.announced);
+        Err(Error::new(abi::ERR_PROC_ABORTED, "a process that holds the lock, or may hold it, has ended"))
+    }
+}
+
+/// `MPI_Win_lock`'s fast path: a lock that can be had at once.
+#[inline(always)]
+pub fn lock_at_once(lock_type: i32, rank: i32, assert: i32, win: abi::Win) -> Attempt {
+    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    if try_lock(&mut guard, lock_type, rank, assert, win).is_none() {
+        return guard.give_up();
+    }
+    Attempt::DONE
+}
+
+#[inline(always)]
+fn try_lock(state: &mut State, lock_type: i32, rank: i32, assert: i32, win: abi::Win) -> Option<()> {
+    let exclusive = is_exclusive(lock_type).ok()?;
+    let holds = state.windows.held > 0;
+    let window = state.windows.last_used(win)?;
+    let target = window.check_rank(rank).ok()?;
+    if assert != 0 || window.far.is_some() {
+        return None;
+    }
+    window.epochs.may_lock(target).ok()?;
+    let lock = Passive { target, exclusive, checked: true };
+    let Window { control, doorbells, rank, .. } = &*window;
+    let taken =
+        Acquire::new(lock.wish()?, holds).attempt(control.view(), *rank, |rank| ring(doorbells, rank));
+    if !taken {
+        return None;
+    }
+    window.epochs.lock(lock);
+    state.windows.held += 1;
+    Some(())
 }
 
 /// `MPI_Win_unlock`
@@ -77,23 +136,23 @@ pub fn unlock(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
     }
     let target = window.check_rank(rank)?;
     let lock = window.epochs.unlock(target)?;
-    order();
-    if window.far.is_some() {
-        let wish = if lock.exclusive { Wish::Exclusive(target) } else { Wish::Shared(target) };
-        state.windows.held -= 1;
-        drop(state);
-        return unlock_far(t, win, Some(target), lock.checked.then_some(wish));
-    }
-    if lock.checked {
-        let (view, ring) = (window.control.view(), |rank| window.ring(rank));
-        if lock.exclusive {
-            release_exclusive(view, target, ring);
-        } else {
-            release_shared(view, target, ring);
-        }
-    }
-    state.windows.held -= 1;
-    Ok(())
+    drop(state);
+    end(t, win, Some(target), lock.wish())
+}
+
+/// `MPI_Win_unlock`'s fast path: of a window whose processes share memory.
+#[inline(always)]
+pub fn unlock_at_once(rank: i32, win: abi::Win) -> Attempt {
+    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    let windows = &mut guard.windows;
+    let Some(window) = windows.last_used(win).filter(|window| window.far.is_none()) else {
+        return guard.give_up();
+    };
+    // A negative rank is a huge one, of which nobody holds a lock.
+    let Ok(lock) = window.epochs.unlock(rank as u32) else { return guard.give_up() };
+    window.give_back(lock.wish());
+    windows.held -= 1;
+    Attempt::DONE
 }
 
 /// `MPI_Win_lock_all`
@@ -112,27 +171,35 @@ pub fn lock_all(t: &mut Token, assert: i32, win: abi::Win) -> Result<()> {
 
 /// `MPI_Win_unlock_all`
 pub fn unlock_all(t: &mut Token, win: abi::Win) -> Result<()> {
-    let mut state = t.lock();
-    let window = state.windows.get_mut(win)?;
-    let checked = window.epochs.unlock_all()?;
-    order();
-    if window.far.is_some() {
-        state.windows.held -= 1;
-        drop(state);
-        return unlock_far(t, win, None, checked.then_some(Wish::All));
-    }
-    if checked {
-        release_all(window.control.view(), |rank| window.ring(rank));
-    }
-    state.windows.held -= 1;
-    Ok(())
+    let lock = t.lock().windows.get_mut(win)?.epochs.unlock_all()?;
+    end(t, win, None, lock)
 }
 
-/// Ends an epoch of a window whose processes do not share memory; a lock is given back even if operations have failed.
-fn unlock_far(t: &mut Token, win: abi::Win, target: Option<u32>, lock: Option<Wish>) -> Result<()> {
+/// Ends an epoch of a lock of a target or of all; a lock is given back even if operations have failed.
+fn end(t: &mut Token, win: abi::Win, target: Option<u32>, lock: Option<Wish>) -> Result<()> {
+    let mut state = t.lock();
+    state.windows.held -= 1;
+    let window = state.windows.get_mut(win)?;
+    if window.far.is_none() {
+        window.give_back(lock);
+        return Ok(());
+    }
+    drop(state);
+    order();
     let flushed = far::flush(t, win, target);
     if let Some(wish) = lock {
         far::unlock(t, win, wish)?;
     }
     flushed
+}
+
+impl Window {
+    /// Gives a lock back, where processes share memory. What was done under it is seen before.
+    #[inline]
+    fn give_back(&self, lock: Option<Wish>) {
+        match lock {
+            Some(wish) => osc::release(self.control.view(), wish, |rank| self.ring(rank)),
+            None => order(),
+        }
+    }
 }

@@ -4,7 +4,7 @@
 //!   create   the processes agree on a handle, exchange sizes and map one segment      (create.rs, hints.rs)
 //!   sync     fence, post and start, locks, flush                                      (sync.rs, locks.rs)
 //!   access   which memory an operation means, checked at the origin                   (access.rs)
-//!   move     put and get                       combine   accumulates                  (movement.rs, combine.rs)
+//!   move     put and get                       combine   accumulates                  (movement.rs, combine.rs, words.rs)
 //! ```
 //! What needs no handle and no waiting is the crate `osc`. On a node every operation is done when its call returns: it copies from
 //! and to memory that both processes map, or has the kernel copy. So a flush is a fence instruction.
@@ -21,28 +21,32 @@ mod movement;
 mod query;
 mod serve;
 mod sync;
+mod words;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use abi::{Error, Result};
+use engine::P2p;
 use node::Node;
-use osc::{Announced, Control, Epochs, Exposure, Regions};
+use osc::{Announced, Control, Cost, Epochs, Exposure, Regions};
 use shm::doorbell::Doorbell;
 
 use crate::attr::Attributes;
+use crate::domain::Token;
 use crate::errhandler::Handler;
 use crate::group::Group;
 use crate::handle::{self, Kind};
+use crate::wait::wait_actively;
 
 pub use combine::{accumulate, compare_and_swap, fetch_and_op, get_accumulate, raccumulate, rget_accumulate};
-pub use create::{allocate, allocate_shared, create, create_dynamic, free};
+pub use create::{allocate, create, create_dynamic, free};
 pub use dynamic::{attach, detach};
 pub use fast::{
     accumulate_at_once, compare_and_swap_at_once, fetch_and_op_at_once, flush_at_once,
     get_accumulate_at_once, get_at_once, put_at_once,
 };
-pub use locks::{lock, lock_all, unlock, unlock_all};
+pub use locks::{lock, lock_all, lock_at_once, unlock, unlock_all, unlock_at_once};
 pub use movement::{get, put, rget, rput};
 pub(crate) use query::predefined_attribute;
 pub use query::{get_group, get_info, get_name, set_info, set_name, shared_query};
@@ -71,6 +75,10 @@ pub(crate) struct Window {
     pub exposure: Exposure,
     /// Flushes on the fast path.
     pub flushes: u32,
+    /// Whether plain stores have gone to mapped memory since the last flush.
+    pub stored: bool,
+    /// What long accumulates have cost.
+    pub cost: Cost,
     pub announced: Announced,
     /// For a window whose processes do not share memory.
     pub far: Option<far::Far>,
@@ -169,6 +177,12 @@ impl Windows {
         self.recent.as_deref_mut().ok_or(BAD)
     }
 
+    /// The window, if it is the one that was used last.
+    #[inline(always)]
+    fn last_used(&mut self, win: abi::Win) -> Option<&mut Window> {
+        if self.recent_handle == win { self.recent.as_deref_mut() } else { None }
+    }
+
     /// Makes a window the one that was used last.
     #[cold]
     fn promote(&mut self, win: abi::Win) -> Result<()> {
@@ -204,6 +218,18 @@ impl Windows {
     fn iter_mut(&mut self) -> impl Iterator<Item = &mut Window> {
         self.recent.iter_mut().chain(self.table.values_mut()).map(Box::as_mut)
     }
+}
+
+/// Waits until `ready` gives a result, or the window is gone; active messages may be sent meanwhile.
+fn await_window<R>(
+    t: &mut Token,
+    win: abi::Win,
+    mut ready: impl FnMut(&mut Window, &mut P2p) -> Option<Result<R>>,
+) -> Result<R> {
+    wait_actively(t, |state| match state.windows.get_mut(win) {
+        Err(error) => Some(Err(error)),
+        Ok(window) => ready(window, &mut state.p2p),
+    })
 }
 
 /// Whether `assert` has only bits of `known`.

@@ -7,7 +7,6 @@ use super::access::{Aim, Reach, UNEQUAL};
 use super::far;
 use crate::domain::Token;
 use crate::memory::side;
-use crate::request::ACCESSED;
 use crate::state::State;
 
 /// Which way data goes.
@@ -63,8 +62,8 @@ pub fn rput(
     request: &mut abi::Request,
 ) -> Result<()> {
     let aim = Aim { rank, disp, count, datatype, request: true };
-    copy(t, Way::Put, (origin, origin_count, origin_type), &aim, win)?;
-    *request = ACCESSED;
+    let token = copy(t, Way::Put, (origin, origin_count, origin_type), &aim, win)?;
+    *request = far::request_of(t, win, token)?;
     Ok(())
 }
 
@@ -82,10 +81,8 @@ pub fn rget(
     request: &mut abi::Request,
 ) -> Result<()> {
     let aim = Aim { rank, disp, count, datatype, request: true };
-    *request = match copy(t, Way::Get, (origin, origin_count, origin_type), &aim, win)? {
-        None => ACCESSED,
-        Some(token) => far::fetching(t, win, token)?,
-    };
+    let token = copy(t, Way::Get, (origin, origin_count, origin_type), &aim, win)?;
+    *request = far::request_of(t, win, token)?;
     Ok(())
 }
 
@@ -109,7 +106,10 @@ fn copy(
         return Ok(None);
     }
     match (window.reach(rank)?, way) {
-        (Reach::Here, Way::Put) => origin.copy_to(target),
+        (Reach::Here, Way::Put) => {
+            origin.copy_to(target);
+            window.stored = true;
+        }
         (Reach::Here, Way::Get) => target.copy_to(origin),
         (Reach::Direct(node, process), Way::Put) => Direct { node: &node, process }.put(origin, &target)?,
         (Reach::Direct(node, process), Way::Get) => Direct { node: &node, process }.get(origin, &target)?,

@@ -7,7 +7,6 @@ use btl::{Class, Peer};
 use engine::{Head, Message, Taker};
 use mem::{PeerBytes, UserMem};
 use osc::Element;
-use shm::sync::Ordering;
 
 use super::far::{
     COMBINE, COMPLETE, DATA, DONE, FAILED, GET, GRANTED, LOCK, POST, PUT, RUN, SWAP, UNLOCK, wish_of,
@@ -23,12 +22,13 @@ impl Taker<State> for Serve {
     const CLASS: Class = Class::Osc;
 
     fn on_message(state: &mut State, message: &Message<'_>) {
-        let Some((&number, words)) = message.words().split_first() else { return };
+        let Some((&[number, rank], words)) = message.words().split_first_chunk() else { return };
+        let about = About { number, rank };
         if message.is_answer {
-            take_answer(&mut state.windows, message, number, words);
-        } else if !serve(state, message, number, words) {
+            take_answer(&mut state.windows, message, about, words);
+        } else if !serve(state, message, about, words) {
             let token = words.first().copied().unwrap_or(0);
-            answer(state, message.from, FAILED, &[number, token], &[]);
+            about.answer(state, message.from, FAILED, &[token], &[]);
         }
     }
 
@@ -37,13 +37,25 @@ impl Taker<State> for Serve {
     }
 }
 
-fn answer(state: &mut State, to: Peer, kind: u8, words: &[u64], payload: &[u8]) {
-    state.p2p.answer(to, Head { class: Class::Osc, kind, words }, &mut PeerBytes::of(payload));
+/// What a request and its answer begin with.
+#[derive(Clone, Copy)]
+struct About {
+    /// Of the window.
+    number: u64,
+    /// Of the request's target, as its origin says.
+    rank: u64,
+}
+
+impl About {
+    fn answer(self, state: &mut State, to: Peer, kind: u8, words: &[u64], payload: &[u8]) {
+        let words = [&[self.number, self.rank], words].concat();
+        state.p2p.answer(to, Head { class: Class::Osc, kind, words: &words }, &mut PeerBytes::of(payload));
+    }
 }
 
 /// Does what a request asks for; `false`: it makes no sense.
-fn serve(state: &mut State, message: &Message<'_>, number: u64, words: &[u64]) -> bool {
-    let from = message.from;
+fn serve(state: &mut State, message: &Message<'_>, about: About, words: &[u64]) -> bool {
+    let (from, number) = (message.from, about.number);
     let Some(window) = state.windows.numbered(number).filter(|window| window.far.is_some()) else {
         return false;
     };
@@ -54,14 +66,14 @@ fn serve(state: &mut State, message: &Message<'_>, number: u64, words: &[u64]) -
         }
         (GET, &[token, position, runs]) => {
             let Some((runs, _)) = window.named(message.payload, runs) else { return false };
-            answer(state, from, DATA, &[number, token, position], &gather(&runs));
+            about.answer(state, from, DATA, &[token, position], &gather(&runs));
             return true;
         }
         (COMBINE, &[token, position, op, datatype, runs]) => {
             let Some((runs, data)) = window.named(message.payload, runs) else { return false };
             let Some(before) = combine(&runs, &data.to_vec(), op, datatype) else { return false };
             if token != 0 {
-                answer(state, from, DATA, &[number, token, position], &before);
+                about.answer(state, from, DATA, &[token, position], &before);
                 return true;
             }
         }
@@ -69,7 +81,7 @@ fn serve(state: &mut State, message: &Message<'_>, number: u64, words: &[u64]) -
             let Some(before) = swap(window, address, datatype, &message.payload.to_vec()) else {
                 return false;
             };
-            answer(state, from, DATA, &[number, token, 0], &before);
+            about.answer(state, from, DATA, &[token, 0], &before);
             return true;
         }
         (LOCK, &[token, sort, target, holds, rank]) => {
@@ -81,26 +93,20 @@ fn serve(state: &mut State, message: &Message<'_>, number: u64, words: &[u64]) -
         }
         (UNLOCK, &[sort, target]) => {
             let Some(wish) = wish_of(sort, target, window.ranks()) else { return false };
-            window.release(wish);
+            osc::release(window.control.view(), wish, |_| {});
             grant(state, number);
         }
         (POST | COMPLETE, &[rank]) => {
             let Some(rank) = window.rank_of(from, rank) else { return false };
-            let (view, me) = (window.control.view(), window.rank);
-            if message.kind == POST {
-                osc::Exposure::note_post(view, me, rank);
-            } else {
-                osc::Exposure::complete(view, me);
-            }
-            std::sync::atomic::fence(Ordering::SeqCst);
+            window.note(message.kind, rank);
         }
         _ => return false,
     }
-    answer(state, from, DONE, &[number], &[]);
+    about.answer(state, from, DONE, &[], &[]);
     true
 }
 
-/// Grants the locks of a window that can be had now, and tells those that have got one.
+/// Grants the locks of a window that can be had now, and tells their owners.
 pub(super) fn grant(state: &mut State, number: u64) {
     let Some(window) = state.windows.numbered(number) else { return };
     let me = window.rank;
@@ -113,17 +119,17 @@ pub(super) fn grant(state: &mut State, number: u64) {
             state.threads.changed();
         } else {
             let peer = Peer(window.group.members()[rank as usize]);
-            answer(state, peer, GRANTED, &[number, token], &[]);
+            About { number, rank: me.into() }.answer(state, peer, GRANTED, &[token], &[]);
         }
     }
 }
 
 /// An answer to a request of this process.
-fn take_answer(windows: &mut Windows, message: &Message<'_>, number: u64, words: &[u64]) {
-    let Some(window) = windows.numbered(number) else { return };
-    let rank = window.group.members().iter().position(|&peer| peer == message.from.0);
+fn take_answer(windows: &mut Windows, message: &Message<'_>, about: About, words: &[u64]) {
+    let Some(window) = windows.numbered(about.number) else { return };
+    let rank = window.rank_of(message.from, about.rank);
     let (Some(rank), Some(far)) = (rank, &mut window.far) else { return };
-    far.answered(rank as u32);
+    far.answered(rank);
     match (message.kind, words) {
         (DATA, &[token, position]) => {
             if let Some(wanted) = far.wanted.get_mut(&token) {

@@ -4,7 +4,7 @@ use abi::{Error, Result};
 use osc::Exposure;
 
 use super::fast::order;
-use super::{Window, check_assert, far};
+use super::{Window, await_window, check_assert, far};
 use crate::domain::Token;
 use crate::group::Group;
 use crate::wait::{poll, wait_actively};
@@ -72,16 +72,8 @@ pub fn post(t: &mut Token, group: abi::Group, assert: i32, win: abi::Win) -> Res
     window.epochs.post()?;
     if window.far.is_some() {
         window.exposure.expect(&ranks);
-        let (control, me) = (window.control.clone(), window.rank);
         drop(state);
-        for &rank in &ranks {
-            if rank == me {
-                Exposure::note_post(control.view(), me, me);
-            } else {
-                far::tell(t, win, rank, far::POST)?;
-            }
-        }
-        return Ok(());
+        return ranks.iter().try_for_each(|&rank| far::tell(t, win, rank, far::POST));
     }
     window.exposure.post(window.control.view(), window.rank, &ranks);
     ranks.iter().for_each(|&rank| window.ring(rank));
@@ -104,10 +96,7 @@ pub fn start(t: &mut Token, group: abi::Group, assert: i32, win: abi::Win) -> Re
         }
         ranks
     };
-    wait_actively(t, |state| match state.windows.get(win) {
-        Err(error) => Some(Err(error)),
-        Ok(window) => window.is_posted(&ranks).then_some(Ok(())),
-    })?;
+    await_window(t, win, |window, _| window.is_posted(&ranks).then_some(Ok(())))?;
     t.lock().windows.get_mut(win)?.epochs.start(ranks);
     Ok(())
 }
@@ -117,8 +106,13 @@ impl Window {
         self.exposure.is_posted(self.control.view(), self.rank, ranks)
     }
 
-    fn is_complete(&self) -> bool {
-        self.exposure.is_complete(self.control.view(), self.rank)
+    /// Ends the exposure epoch if all origins have completed their accesses; whether they have.
+    fn end_exposure(&mut self) -> bool {
+        let complete = self.exposure.is_complete(self.control.view(), self.rank);
+        if complete {
+            self.epochs.waited();
+        }
+        complete
     }
 }
 
@@ -129,15 +123,10 @@ pub fn complete(t: &mut Token, win: abi::Win) -> Result<()> {
     let ranks = window.epochs.complete()?;
     order();
     if window.far.is_some() {
-        let (control, me) = (window.control.clone(), window.rank);
         drop(state);
         for &rank in &ranks {
             let flushed = far::flush(t, win, Some(rank));
-            if rank == me {
-                Exposure::complete(control.view(), me);
-            } else {
-                far::tell(t, win, rank, far::COMPLETE)?;
-            }
+            far::tell(t, win, rank, far::COMPLETE)?;
             flushed?;
         }
         return Ok(());
@@ -151,43 +140,32 @@ pub fn complete(t: &mut Token, win: abi::Win) -> Result<()> {
 
 /// `MPI_Win_wait`
 pub fn wait(t: &mut Token, win: abi::Win) -> Result<()> {
-    {
-        let mut state = t.lock();
-        let window = state.windows.get_mut(win)?;
-        window.epochs.may_wait()?;
-        if window.is_complete() {
-            window.epochs.waited();
-            return Ok(());
-        }
+    if ends_exposure(t, win)? {
+        return Ok(());
     }
-    wait_actively(t, |state| match state.windows.get_mut(win) {
-        Err(error) => Some(Err(error)),
-        Ok(window) => window.is_complete().then(|| {
-            window.epochs.waited();
-            Ok(())
-        }),
-    })
+    await_window(t, win, |window, _| window.end_exposure().then_some(Ok(())))
 }
 
 /// `MPI_Win_test`
 pub fn test(t: &mut Token, win: abi::Win, flag: &mut i32) -> Result<()> {
-    let complete = |t: &mut Token| {
-        let mut state = t.lock();
-        let window = state.windows.get_mut(win)?;
-        window.epochs.may_wait()?;
-        let complete = window.is_complete();
-        if complete {
-            window.epochs.waited();
-        }
-        Ok(complete)
-    };
-    let mut found = complete(t)?;
+    let mut found = ends_exposure(t, win)?;
     if !found {
         poll(t);
-        found = complete(t)?;
+        found = ends_exposure(t, win)?;
     }
     *flag = i32::from(found);
     Ok(())
+}
+
+/// Whether an exposure epoch is open and now over.
+///
+/// # Errors
+/// `MPI_ERR_WIN`, and `MPI_ERR_RMA_SYNC` if none is open.
+fn ends_exposure(t: &mut Token, win: abi::Win) -> Result<bool> {
+    let mut state = t.lock();
+    let window = state.windows.get_mut(win)?;
+    window.epochs.may_wait()?;
+    Ok(window.end_exposure())
 }
 
 /// `MPI_Win_flush`: where processes share memory, operations are done when their call returns, so that only their order is left.
@@ -199,11 +177,15 @@ pub fn flush(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
     }
     let target = window.check_rank(rank)?;
     window.epochs.passive(target)?;
-    order();
-    let by_messages = window.far.is_some();
     drop(state);
-    if by_messages {
-        return far::flush(t, win, Some(target));
+    await_operations(t, win, Some(target))
+}
+
+/// Waits until operations on a rank, or on all, are done.
+fn await_operations(t: &mut Token, win: abi::Win, rank: Option<u32>) -> Result<()> {
+    order();
+    if t.lock().windows.get(win)?.far.is_some() {
+        return far::flush(t, win, rank);
     }
     poll(t);
     Ok(())
@@ -211,18 +193,8 @@ pub fn flush(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
 
 /// `MPI_Win_flush_all`
 pub fn flush_all(t: &mut Token, win: abi::Win) -> Result<()> {
-    let by_messages = {
-        let state = t.lock();
-        let window = state.windows.get(win)?;
-        window.epochs.any_passive()?;
-        window.far.is_some()
-    };
-    order();
-    if by_messages {
-        return far::flush(t, win, None);
-    }
-    poll(t);
-    Ok(())
+    t.lock().windows.get(win)?.epochs.any_passive()?;
+    await_operations(t, win, None)
 }
 
 /// `MPI_Win_flush_local`

@@ -1,0 +1,126 @@
+//! Elements that the processor has atomic operations for, in mapped memory. Under an exclusive lock of their target, or under the lock
+//! of its elements where long accumulates have brought that into use, loops combine them (`osc`'s `ways.rs`).
+
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use abi::{Op, Result};
+use mem::UserMem;
+use osc::{Element, LONG};
+use platform::membarrier;
+
+use super::Window;
+use crate::memory::{combine_at, combine_by_loops, compare_at};
+
+/// Bytes that are combined under a lock at a time.
+pub(super) const PIECE: usize = 64 << 10;
+
+/// How long a process sleeps before it asks whether the holder of the lock has ended.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+impl Window {
+    /// Combines elements of `target`, a run in the rank's memory at a fitting address, with those of `origin`; `result` gets what
+    /// they were.
+    ///
+    /// # Errors
+    /// As `osc::accumulate`.
+    #[inline(always)]
+    pub(super) fn combine_words(
+        &mut self,
+        rank: u32,
+        (element, op): (&Element, Op),
+        target: UserMem,
+        origin: Option<UserMem>,
+        result: Option<UserMem>,
+    ) -> Result<()> {
+        let long = target.len() >= LONG * element.size;
+        if long && self.epochs.is_exclusive(rank) {
+            self.stored = true;
+            return combine_by_loops(element, op, target, origin, result);
+        }
+        if let Some(_atomically) = self.control.view().atomically(self.rank, rank)
+            && !(long && self.cost.add(target.len() / element.size))
+        {
+            return combine_at(element, op, target, origin, result);
+        }
+        self.combine_under_lock(rank, (element, op), target, origin, result)
+    }
+
+    #[inline(never)]
+    fn combine_under_lock(
+        &mut self,
+        rank: u32,
+        (element, op): (&Element, Op),
+        target: UserMem,
+        origin: Option<UserMem>,
+        result: Option<UserMem>,
+    ) -> Result<()> {
+        let Window { control, cost, .. } = self;
+        let (control, mut cost) = (control.clone(), std::mem::take(cost));
+        for position in (0..target.len()).step_by(PIECE) {
+            let part = |memory: UserMem| memory.part(position, PIECE.min(target.len() - position));
+            let (place, from, into) = (part(target), origin.map(part), result.map(part));
+            self.locked(rank, || {
+                let elements = place.len() / element.size;
+                if control.view().may_loop(rank, elements, &mut cost, membarrier::barrier) {
+                    combine_by_loops(element, op, place, from, into)
+                } else {
+                    combine_at(element, op, place, from, into)
+                }
+            })?;
+        }
+        self.cost = cost;
+        Ok(())
+    }
+
+    /// Replaces the element of `target`, in the rank's memory at a fitting address, by `origin` if it is equal to `compare`; `result`
+    /// gets what it was.
+    #[inline(always)]
+    pub(super) fn compare_word(
+        &mut self,
+        rank: u32,
+        element: &Element,
+        target: UserMem,
+        (origin, compare, result): (UserMem, UserMem, UserMem),
+    ) {
+        if let Some(_atomically) = self.control.view().atomically(self.rank, rank) {
+            return compare_at(element, target, origin, compare, result);
+        }
+        self.compare_under_lock(rank, element, target, (origin, compare, result));
+    }
+
+    #[inline(never)]
+    fn compare_under_lock(
+        &mut self,
+        rank: u32,
+        element: &Element,
+        target: UserMem,
+        (origin, compare, result): (UserMem, UserMem, UserMem),
+    ) {
+        let mut cost = std::mem::take(&mut self.cost);
+        self.locked(rank, || {
+            self.control.view().may_loop(rank, 1, &mut cost, membarrier::barrier);
+            compare_at(element, target, origin, compare, result);
+        });
+        self.cost = cost;
+    }
+
+    /// Runs `work` while no other process combines elements of the rank's memory under its lock.
+    #[inline]
+    pub(super) fn locked<R>(&self, rank: u32, work: impl FnOnce() -> R) -> R {
+        let sleep = |word: &AtomicU64, value: u64, holder: u32| {
+            // The lower half of a little-endian word, which changes whenever the lock does.
+            platform::futex::wait_for(word.as_ptr() as usize, value as u32, PATIENCE);
+            word.load(std::sync::atomic::Ordering::Relaxed) == value && self.has_ended(holder)
+        };
+        let wake = |word: &AtomicU64| platform::futex::wake(word.as_ptr() as usize, 1);
+        let _locked = self.control.view().lock_elements(rank, self.rank, sleep, wake);
+        work()
+    }
+
+    /// Whether the process of a rank has ended; `false` where that cannot be known.
+    pub(super) fn has_ended(&self, rank: u32) -> bool {
+        let peer = self.group.members().get(rank as usize).map(|&peer| btl::Peer(peer));
+        self.node.as_ref().zip(peer).is_some_and(|(node, peer)| node.has_ended(peer))
+    }
+}

@@ -1,0 +1,44 @@
+/* A process ends while it holds a lock, and the job lives on (-disable-auto-cleanup): those that wait for the lock get an error, and
+ * those that wait for others do not. */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "windows.h"
+
+int main(int argc, char **argv)
+{
+    int rank, size, code, all = argc > 1 && strcmp(argv[1], "all") == 0;
+    long *mine, one = 1;
+    MPI_Win win;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Win_allocate(sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    if (rank == size - 1) {
+        if (all)
+            MPI_Win_lock_all(0, win);
+        else
+            MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+        MPI_Barrier(MPI_COMM_WORLD);
+        raise(SIGKILL);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    code = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    printf("%s rank %d: a lock of a holder that has ended: %d\n", class_of(code) == MPI_ERR_PROC_ABORTED ? "ok" : "FAIL", rank,
+           class_of(code));
+    if (!all) {
+        code = MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+        if (code == MPI_SUCCESS)
+            code = MPI_Accumulate(&one, 1, MPI_LONG, 1, 0, 1, MPI_LONG, MPI_SUM, win);
+        if (code == MPI_SUCCESS)
+            code = MPI_Win_unlock(1, win);
+        printf("%s rank %d: a lock of another target: %d\n", code == MPI_SUCCESS ? "ok" : "FAIL", rank, code);
+    }
+    fflush(stdout);
+    _exit(0);
+}
