@@ -159,9 +159,19 @@ static void step(const char *word)
     }
 }
 
+/* The rank that the launcher gave to this process, by the first of its variables. */
+static const char *given_rank(void)
+{
+    const char *names[] = {"PMI_RANK", "PMIX_RANK", "SLURM_PROCID"};
+    for (int i = 0; i < 3; i++)
+        if (getenv(names[i]))
+            return getenv(names[i]);
+    return NULL;
+}
+
 int main(int argc, char **argv)
 {
-    const char *rank = getenv("PMI_RANK");
+    const char *rank = given_rank();
     for (int i = 1; i < argc; i++) {
         char *end;
         long only = strtol(argv[i], &end, 10);

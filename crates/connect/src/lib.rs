@@ -23,7 +23,9 @@
 mod door;
 pub mod exchange;
 mod secret;
+mod tcp;
 
 pub use door::{Caller, Door};
 pub use exchange::{Refusal, Role, Who};
 pub use secret::Secret;
+pub use tcp::prove;

@@ -1,5 +1,7 @@
 //! What starts daemons on other hosts.
 
+use std::env;
+
 use rte::spec::Launcher;
 
 /// What was said about it, by flags, parameters of Open MPI or variables.
@@ -14,11 +16,42 @@ pub struct LauncherOptions {
     pub arguments: Option<String>,
 }
 
+/// A batch system's own way to start a process on a host of an allocation, where ssh is often forbidden.
+struct Batch {
+    /// Names by which `-launcher` knows it.
+    names: [&'static str; 2],
+    /// Set within an allocation.
+    variable: &'static str,
+    /// The program with its arguments; the host and the command follow.
+    words: &'static str,
+}
+
+const BATCH: &[Batch] = &[
+    Batch {
+        names: ["slurm", "srun"],
+        variable: "SLURM_JOB_ID",
+        // Beside other steps, with all processors of the host: mpiexec binds ranks itself.
+        words: "srun -Q --overlap --mpi=none --cpu-bind=none --nodes=1 --ntasks=1 -w",
+    },
+    Batch { names: ["sge", "qrsh"], variable: "PE_HOSTFILE", words: "qrsh -inherit" },
+    Batch { names: ["lsf", "blaunch"], variable: "LSB_DJOB_HOSTFILE", words: "blaunch" },
+];
+
 impl LauncherOptions {
-    /// The launcher; ssh unless something else was said.
+    /// The launcher. Where nothing was said: the batch system's within an allocation, else ssh.
     pub fn settle(&self) -> Launcher {
+        self.settle_in(|name| env::var_os(name).is_some(), is_in_path)
+    }
+
+    fn settle_in(&self, is_set: impl Fn(&str) -> bool, is_there: impl Fn(&str) -> bool) -> Launcher {
         let usual = Launcher::default();
-        let program = self.program.as_deref().or(self.name.as_deref()).unwrap_or("ssh");
+        let said = self.program.as_deref().or(self.name.as_deref());
+        let batch = BATCH.iter().find(|batch| match (&self.program, &self.name) {
+            (Some(_), _) => false,
+            (None, Some(name)) => batch.names.contains(&name.as_str()),
+            (None, None) => is_set(batch.variable) && is_there(batch.names[1]),
+        });
+        let program = batch.map(|batch| batch.words).or(said).unwrap_or("ssh");
         let first = program.split(" : ").next().unwrap_or(program);
         let mut words: Vec<String> = first.split_whitespace().map(str::to_owned).collect();
         // The flags are ssh's; a program of another name gets those that were said and no others.
@@ -26,19 +59,45 @@ impl LauncherOptions {
         if is_ssh {
             words.extend(usual.words[1..].iter().cloned());
         }
-        words.extend(self.arguments.as_deref().unwrap_or("").split_whitespace().map(str::to_owned));
+        // The host comes behind the last word.
+        let at = words.len() - usize::from(words.last().is_some_and(|last| last == "-w"));
+        let arguments = self.arguments.as_deref().unwrap_or("").split_whitespace().map(str::to_owned);
+        words.splice(at..at, arguments);
         Launcher { words, ..usual }
     }
+}
+
+fn is_in_path(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn words(name: Option<&str>, program: Option<&str>, arguments: Option<&str>) -> String {
+    fn options(name: Option<&str>, program: Option<&str>, arguments: Option<&str>) -> LauncherOptions {
         let own = |text: Option<&str>| text.map(str::to_owned);
-        let options = LauncherOptions { name: own(name), program: own(program), arguments: own(arguments) };
-        options.settle().words.join(" ")
+        LauncherOptions { name: own(name), program: own(program), arguments: own(arguments) }
+    }
+
+    fn words(name: Option<&str>, program: Option<&str>, arguments: Option<&str>) -> String {
+        options(name, program, arguments).settle_in(|_| false, |_| false).words.join(" ")
+    }
+
+    #[test]
+    fn batch_systems_start_processes_in_their_own_way() {
+        let first = |options: LauncherOptions, set: &str, there: &str| {
+            options.settle_in(|name| name == set, |name| name == there).words[0].clone()
+        };
+        let unsaid = || options(None, None, None);
+        assert_eq!(first(unsaid(), "SLURM_JOB_ID", "srun"), "srun");
+        assert_eq!(first(unsaid(), "SLURM_JOB_ID", ""), "ssh");
+        assert_eq!(first(unsaid(), "PE_HOSTFILE", "qrsh"), "qrsh");
+        assert_eq!(first(options(Some("ssh"), None, None), "SLURM_JOB_ID", "srun"), "ssh");
+        assert_eq!(first(options(Some("slurm"), Some("stub"), None), "", ""), "stub");
+        assert!(words(Some("slurm"), None, Some("-v")).starts_with("srun -Q --overlap"));
+        assert!(words(Some("slurm"), None, Some("--x")).ends_with("-w"));
     }
 
     #[test]

@@ -61,10 +61,10 @@ fn main() -> ExitCode {
 
 fn exchange(job: &mut pmi::Job) -> Result<(), pmi::Error> {
     let (rank, size) = (job.rank, job.size);
-    job.put(&format!("test-{rank}"), &format!("from rank {rank}"))?;
+    job.put("test", &format!("from rank {rank}"))?;
     job.fence()?;
     for other in 0..size {
-        let value = job.get(&format!("test-{other}"))?;
+        let value = job.get(other, "test")?;
         assert_eq!(value, Some(format!("from rank {other}")));
     }
     Ok(())

@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 use std::os::fd::RawFd;
 
 use crate::job::exit_status;
+use crate::pmix::AbortFunction;
 use crate::wire::escape_byte;
 
 /// What ending the job needs. Plain data, so that it can be read without a lock.
@@ -12,6 +13,8 @@ use crate::wire::escape_byte;
 pub struct Abort {
     /// The launcher's connection, which stays open as long as the process lives; -1: there is none.
     pub(crate) launcher: RawFd,
+    /// How a PMIx launcher is told.
+    pub(crate) pmix: Option<AbortFunction>,
     /// Rank of this process in `MPI_COMM_WORLD`, if it has joined a job.
     pub(crate) rank: Option<u32>,
 }
@@ -53,7 +56,7 @@ const OURS: &str = "alhena:";
 
 impl Abort {
     /// That of a process that has joined no job.
-    pub const ALONE: Abort = Abort { launcher: -1, rank: None };
+    pub const ALONE: Abort = Abort { launcher: -1, pmix: None, rank: None };
 
     /// Writes `message` to stderr, has the launcher end all ranks and report `code` and the message, and ends this
     /// process. What the C library still buffers for stdout is written first; if a signal has interrupted that very
@@ -95,14 +98,33 @@ impl Abort {
             };
             write_all(command.bytes(), to_launcher);
         }
-        // SAFETY: plain values; SIGALRM's default action ends the process should fflush wait for a lock that the
-        // interrupted code holds. fflush(NULL) flushes all output streams, _exit ends the process.
-        unsafe {
-            libc::signal(libc::SIGALRM, libc::SIG_DFL);
-            libc::alarm(2);
-            libc::fflush(std::ptr::null_mut());
-            libc::_exit(exit_status(code))
+        if let Some(abort) = self.pmix {
+            limit_time();
+            // SAFETY: the library's function; a null list means all ranks. Should the interrupted code hold one of its
+            // locks, the alarm ends this process.
+            unsafe { abort(exit_status(code), c"MPI_Abort".as_ptr(), std::ptr::null_mut(), 0) };
         }
+        leave(code)
+    }
+}
+
+/// Ends this process with `code`; what the C library still buffers is written first.
+pub(crate) fn leave(code: i32) -> ! {
+    limit_time();
+    // SAFETY: plain values; fflush(NULL) flushes all output streams, _exit ends the process.
+    unsafe {
+        libc::fflush(std::ptr::null_mut());
+        libc::_exit(exit_status(code))
+    }
+}
+
+/// Ends this process two seconds later: SIGALRM's default action does, should what follows wait for a lock that the
+/// interrupted code holds.
+fn limit_time() {
+    // SAFETY: plain values.
+    unsafe {
+        libc::signal(libc::SIGALRM, libc::SIG_DFL);
+        libc::alarm(2);
     }
 }
 

@@ -42,7 +42,12 @@ impl Connection {
     pub(crate) fn connect(address: &str) -> io::Result<Connection> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        Ok(Connection::new(stream.into()))
+        Ok(Connection::over(stream))
+    }
+
+    /// A conversation over this connection.
+    pub(crate) fn over(stream: TcpStream) -> Connection {
+        Connection::new(stream.into())
     }
 
     fn new(socket: OwnedFd) -> Connection {

@@ -44,6 +44,22 @@ pub enum Error {
         /// The answer, shortened.
         seen: String,
     },
+    /// The launcher's library cannot be loaded.
+    Library {
+        /// Its name.
+        name: &'static str,
+        /// The variable that names its file.
+        variable: &'static str,
+        /// The loader's words.
+        why: String,
+    },
+    /// The ranks of a launcher without a key space did not find each other.
+    Meeting {
+        /// What was seen.
+        seen: String,
+        /// What to do.
+        next: &'static str,
+    },
     /// A system call failed.
     Io {
         /// What was tried.
@@ -116,6 +132,16 @@ impl fmt::Display for Error {
                 f,
                 "{step}: the launcher's answer makes no sense\n  seen: {seen:?}\n  \
                  next: start the program with Alhena's own `mpiexec`"
+            ),
+            Error::Library { name, variable, why } => write!(
+                f,
+                "MPI_Init: the launcher speaks through its library {name}, which cannot be loaded\n  seen: {why}\n  \
+                 next: set {variable} to the library's file, or start the program with `srun --mpi=pmi2` or `mpiexec`"
+            ),
+            Error::Meeting { seen, next } => write!(
+                f,
+                "MPI_Init: the ranks that srun started without a service (--mpi=none) do not find each other\n  \
+                 seen: {seen}\n  next: {next}"
             ),
             Error::Io { step, source } => {
                 write!(f, "{step}: the system refused\n  seen: {source}\n  next: run again with `mpiexec -v`")

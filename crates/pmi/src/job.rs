@@ -1,13 +1,15 @@
 //! A rank's membership in its job, and what it can ask its launcher for.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::AsRawFd;
 
 use crate::Error;
 use crate::Segment;
 use crate::abort::Abort;
 use crate::connection::Connection;
+use crate::pmix::Pmix;
+use crate::star::Star;
 use crate::welcome::STATE;
-use crate::wire::{MAX_KEY, MAX_VALUE, escape, unescape};
+use crate::wire::{MAX_KEY, MAX_PUT, escape, unescape};
 
 /// Everything a rank knows about its job once it has joined. Made by [`crate::attach`].
 #[derive(Debug)]
@@ -44,7 +46,24 @@ pub struct Job {
 pub(crate) enum Service {
     /// Nobody is needed: a job of one rank keeps its keys itself.
     Alone(Vec<(String, String)>),
-    Server(Server),
+    Launcher(Space),
+}
+
+/// The key space of a launcher, and the launcher behind it.
+pub(crate) enum Space {
+    Pmi(Server),
+    Pmix(Box<Pmix>),
+    /// Rank 0 keeps it, because the launcher has none.
+    Star(Star),
+}
+
+/// A process's place in its job, as its launcher tells it.
+pub(crate) struct Place {
+    pub(crate) rank: u32,
+    pub(crate) size: u32,
+    pub(crate) app_num: i32,
+    pub(crate) universe_size: Option<u32>,
+    pub(crate) node_of: Vec<u32>,
 }
 
 /// A PMI-1 server.
@@ -77,61 +96,43 @@ impl Job {
 
     /// Whether Alhena's own `mpiexec` started the job. It has looked at the parameters then.
     pub fn is_native(&self) -> bool {
-        matches!(&self.service, Service::Server(server) if server.native)
+        matches!(&self.service, Service::Launcher(Space::Pmi(server)) if server.native)
     }
 
-    /// Publishes `value` under `key`. Other ranks see it after the next [`Job::fence`].
-    /// Keys up to 64 bytes, values up to 1024 bytes after escaping; any text may be in them.
+    /// Publishes `value` under `key` and this process's rank. Other ranks see it after the next [`Job::fence`].
+    /// Keys up to 40 bytes, values up to 800 bytes after escaping; any text may be in them.
     pub fn put(&mut self, key: &str, value: &str) -> Result<(), Error> {
-        let step = "put";
-        let (escaped_key, escaped) = (escape(key), escape(value));
-        for (text, limit) in [(&escaped_key, MAX_KEY), (&escaped, MAX_VALUE)] {
-            if text.len() >= limit {
-                return Err(Error::TooLong { what: text.clone().into_owned(), limit: limit - 1 });
-            }
-        }
         match &mut self.service {
             Service::Alone(kept) => {
                 kept.retain(|(k, _)| k != key);
                 kept.push((key.to_owned(), value.to_owned()));
+                Ok(())
             }
-            Service::Server(Server { connection, kvs, .. }) => {
-                let text = format!("cmd=put kvsname={kvs} key={escaped_key} value={escaped}\n");
-                let reply = connection.request(step, &text, "put_result")?;
-                if reply.line().number::<i32>("rc").unwrap_or(0) != 0 {
-                    return Err(Error::Refused { step, message: reply.line().text().to_owned() });
-                }
-            }
+            Service::Launcher(space) => space.put(self.rank, key, value),
         }
-        Ok(())
     }
 
-    /// The value that some rank published under `key` before the last fence; `None` if nobody did.
-    pub fn get(&mut self, key: &str) -> Result<Option<String>, Error> {
+    /// The value that `rank` published under `key` before the last fence; `None` if it did not.
+    pub fn get(&mut self, rank: u32, key: &str) -> Result<Option<String>, Error> {
         match &mut self.service {
             Service::Alone(kept) => Ok(kept.iter().find(|(k, _)| k == key).map(|(_, v)| v.clone())),
-            Service::Server(server) => server.get(key),
+            Service::Launcher(space) => space.get(rank, key),
         }
     }
 
     /// Waits until every rank of the job has called `fence`; afterwards all earlier puts are visible.
     pub fn fence(&mut self) -> Result<(), Error> {
-        if let Service::Server(server) = &mut self.service {
-            server.connection.request("fence", "cmd=barrier_in\n", "barrier_out")?;
+        match &mut self.service {
+            Service::Alone(_) => Ok(()),
+            Service::Launcher(space) => space.fence(),
         }
-        Ok(())
     }
 
     /// Tells the launcher that MPI is finalized: from now on this process may exit without ending the job.
     pub fn finalized(&mut self) -> Result<(), Error> {
         match &mut self.service {
             Service::Alone(_) => Ok(()),
-            Service::Server(Server { connection, native: true, .. }) => {
-                connection.send("MPI_Finalize", &format!("cmd={STATE} active=0\n"))
-            }
-            Service::Server(server) => {
-                server.connection.request("MPI_Finalize", "cmd=finalize\n", "finalize_ack").map(drop)
-            }
+            Service::Launcher(space) => space.finalized(),
         }
     }
 
@@ -139,7 +140,7 @@ impl Job {
     /// section 11.3). Other launchers cannot be told.
     pub fn resumed(&mut self) -> Result<(), Error> {
         match &mut self.service {
-            Service::Server(Server { connection, native: true, .. }) => {
+            Service::Launcher(Space::Pmi(Server { connection, native: true, .. })) => {
                 connection.send("MPI_Session_init", &format!("cmd={STATE} active=1\n"))
             }
             _ => Ok(()),
@@ -148,29 +149,96 @@ impl Job {
 
     /// What `MPI_Abort` needs to end the job.
     pub fn abort(&self) -> Abort {
-        let launcher = self.connection_fd().map_or(-1, |fd| fd.as_raw_fd());
-        Abort { launcher, rank: Some(self.rank) }
+        let (mut launcher, mut pmix) = (-1, None);
+        match &self.service {
+            Service::Alone(_) => {}
+            Service::Launcher(Space::Pmi(server) | Space::Star(Star { server, .. })) => {
+                launcher = server.connection.as_raw_fd();
+            }
+            Service::Launcher(Space::Pmix(client)) => pmix = Some(client.abort()),
+        }
+        Abort { launcher, pmix, rank: Some(self.rank) }
+    }
+}
+
+impl Space {
+    pub(crate) fn put(&mut self, rank: u32, key: &str, value: &str) -> Result<(), Error> {
+        let (key, value) = (format!("{}-{rank}", escape(key)), escape(value));
+        for (text, limit) in [(key.as_str(), MAX_KEY), (&value, MAX_PUT)] {
+            if text.len() >= limit {
+                return Err(Error::TooLong { what: text.to_owned(), limit: limit - 1 });
+            }
+        }
+        match self {
+            Space::Pmi(server) | Space::Star(Star { server, .. }) => server.put(&key, &value),
+            Space::Pmix(client) => client.put(&key, &value),
+        }
     }
 
-    /// The launcher's connection, to be watched by a progress engine: it becomes readable when the
-    /// launcher has closed it, which ends the job.
-    pub fn connection_fd(&self) -> Option<BorrowedFd<'_>> {
-        match &self.service {
-            Service::Server(server) => Some(server.connection.as_fd()),
-            Service::Alone(_) => None,
+    pub(crate) fn get(&mut self, rank: u32, key: &str) -> Result<Option<String>, Error> {
+        let key = format!("{}-{rank}", escape(key));
+        let value = match self {
+            Space::Pmi(server) | Space::Star(Star { server, .. }) => server.get(&key)?,
+            Space::Pmix(client) => client.get(rank, &key),
+        };
+        Ok(value.map(|value| unescape(&value).into_owned()))
+    }
+
+    pub(crate) fn fence(&mut self) -> Result<(), Error> {
+        match self {
+            Space::Pmi(server) | Space::Star(Star { server, .. }) => {
+                server.connection.request("fence", "cmd=barrier_in\n", "barrier_out").map(drop)
+            }
+            Space::Pmix(client) => client.fence(),
+        }
+    }
+
+    fn finalized(&mut self) -> Result<(), Error> {
+        match self {
+            Space::Pmi(Server { connection, native: true, .. }) => {
+                connection.send("MPI_Finalize", &format!("cmd={STATE} active=0\n"))
+            }
+            Space::Pmi(server) => server.finalize(),
+            Space::Pmix(client) => client.finalize(),
+            Space::Star(star) => star.finalize(),
         }
     }
 }
 
 impl Server {
+    fn put(&mut self, key: &str, value: &str) -> Result<(), Error> {
+        let step = "put";
+        let text = format!("cmd=put kvsname={} key={key} value={value}\n", self.kvs);
+        let reply = self.connection.request(step, &text, "put_result")?;
+        if reply.line().number::<i32>("rc").unwrap_or(0) != 0 {
+            return Err(Error::Refused { step, message: reply.line().text().to_owned() });
+        }
+        Ok(())
+    }
+
+    /// The value as it stands in the space.
     pub(crate) fn get(&mut self, key: &str) -> Result<Option<String>, Error> {
-        let text = format!("cmd=get kvsname={} key={}\n", self.kvs, escape(key));
+        let text = format!("cmd=get kvsname={} key={key}\n", self.kvs);
         let reply = self.connection.request("get", &text, "get_result")?;
         let line = reply.line();
         if line.number::<i32>("rc").unwrap_or(0) != 0 {
             return Ok(None);
         }
-        Ok(line.get_rest("value").map(|value| unescape(value).into_owned()))
+        Ok(line.get_rest("value").map(str::to_owned))
+    }
+
+    pub(crate) fn finalize(&mut self) -> Result<(), Error> {
+        self.connection.request("MPI_Finalize", "cmd=finalize\n", "finalize_ack").map(drop)
+    }
+}
+
+impl std::fmt::Debug for Space {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Space::Pmi(server) => server.fmt(f),
+            Space::Pmix(_) => f.write_str("Pmix"),
+            Space::Star(star) => star.server.fmt(f),
+        }
     }
 }
 
@@ -200,9 +268,8 @@ mod tests {
         job.put("a", "1 2").unwrap();
         job.put("a", "3").unwrap();
         job.fence().unwrap();
-        assert_eq!(job.get("a").unwrap().as_deref(), Some("3"));
-        assert_eq!(job.get("b").unwrap(), None);
-        assert!(job.put(&"k".repeat(100), "").is_err());
+        assert_eq!(job.get(0, "a").unwrap().as_deref(), Some("3"));
+        assert_eq!(job.get(0, "b").unwrap(), None);
     }
 
     #[test]

@@ -40,8 +40,17 @@ pub fn check_singleton() -> Result<(), Error> {
     check(|name| env::var(name).ok())
 }
 
+/// Whether the user has said that this process is meant to be alone.
+pub(crate) fn may_be_alone() -> bool {
+    says_yes(&|name| env::var(name).ok())
+}
+
+fn says_yes(variable: &impl Fn(&str) -> Option<String>) -> bool {
+    variable(ALLOW_SINGLETON).is_some_and(|v| !matches!(v.as_str(), "" | "0"))
+}
+
 fn check(variable: impl Fn(&str) -> Option<String>) -> Result<(), Error> {
-    if variable(ALLOW_SINGLETON).is_some_and(|v| !matches!(v.as_str(), "" | "0")) {
+    if says_yes(&variable) {
         return Ok(());
     }
     for trace in TRACES {

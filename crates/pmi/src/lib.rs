@@ -3,15 +3,20 @@
 //! ```text
 //!   attach()
 //!     ├─ ALHENA_PMI names our own mpiexec's socket   → native: one round trip          (native.rs)
-//!     ├─ PMI_FD or PMI_PORT of another launcher      → PMI-1, shared memory by a       (standard.rs,
-//!     │                                                neighbour over a Unix socket     handover.rs)
+//!     ├─ PMI_FD or PMI_PORT of another launcher      → PMI-1                           (standard.rs)
+//!     ├─ PMIX_* of another launcher                  → its library, by dlopen          (pmix.rs, library.rs)
+//!     ├─ SLURM_STEP_* alone                          → rank 0 keeps the key space      (slurm.rs, star.rs, munge.rs)
 //!     ├─ signs of a launcher of several processes    → error: who was seen, what to run (launcher.rs)
 //!     └─ nothing                                     → a job of one rank
 //! ```
 //!
-//! The launcher's side (`crates/rte`) uses the same modules for the format of messages: [`wire`],
-//! [`mapping`], [`welcome`], [`scm`]. This crate ends in the MPI library, so it needs nothing
-//! but std, libc and `platform`, starts no thread and opens no network socket unless `PMI_PORT` asks for one.
+//! Under launchers of others the ranks of a node get their shared memory from a neighbour over a Unix socket
+//! ([`handover`]).
+//!
+//! The launcher's side (`crates/rte`) uses the same modules for the format of messages, and the server: [`wire`],
+//! [`mapping`], [`welcome`], [`scm`], [`server`], [`token`]. This crate ends in the MPI library, so it needs nothing
+//! but std, libc, `platform` and `connect`. It starts a thread, and opens network sockets, only where the launcher makes that
+//! necessary.
 
 mod abort;
 mod affinity;
@@ -20,16 +25,24 @@ mod error;
 mod handover;
 mod job;
 mod launcher;
+mod library;
 pub mod mapping;
+mod munge;
 mod native;
+mod pmix;
 pub mod scm;
+pub mod server;
+mod slurm;
 mod standard;
+mod star;
+pub mod token;
 pub mod told;
 pub mod welcome;
 pub mod wire;
 
 pub use abort::Abort;
 pub use error::Error;
+use job::Space;
 pub use job::{Job, exit_status};
 pub use launcher::ALLOW_SINGLETON;
 pub use native::kvs_name;
@@ -47,7 +60,15 @@ pub fn attach(segment_bytes: SegmentBytes) -> Result<Job, Error> {
         return native::join(connection);
     }
     if let Some(contact) = standard::contact()? {
-        return standard::join(contact, segment_bytes);
+        let (server, place) = standard::meet(contact)?;
+        return standard::join(Space::Pmi(server), place, segment_bytes);
+    }
+    if let Some(client) = pmix::contact()? {
+        return pmix::join(client, segment_bytes);
+    }
+    if let Some(step) = slurm::step().filter(|_| !launcher::may_be_alone()) {
+        let (star, place) = star::meet(&step)?;
+        return standard::join(Space::Star(star), place, segment_bytes);
     }
     launcher::check_singleton()?;
     Job::singleton()

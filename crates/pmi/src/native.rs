@@ -4,7 +4,7 @@ use std::env;
 
 use crate::Segment;
 use crate::connection::{Connection, socket_inode};
-use crate::job::{Job, Server, Service};
+use crate::job::{Job, Server, Service, Space};
 use crate::welcome::{HELLO, MAX_BODY, PROTOCOL, VARIABLE, WELCOME, Welcome};
 use crate::wire::unescape;
 use crate::{Error, launcher};
@@ -83,7 +83,7 @@ fn job(rank: u32, welcome: Welcome, mut connection: Connection) -> Result<Job, E
         universe_size: welcome.universe_size,
         oversubscribed: welcome.oversubscribed,
         info: welcome.info,
-        service: Service::Server(Server { connection, kvs, native: true }),
+        service: Service::Launcher(Space::Pmi(Server { connection, kvs, native: true })),
     })
 }
 

@@ -1,22 +1,27 @@
-//! Joining a job of another launcher that speaks PMI-1: MPICH's Hydra and its relatives.
+//! Joining a job of another launcher: by PMI-1 (MPICH's Hydra and its relatives, `srun --mpi=pmi2`, Flux), and what is the
+//! same for all key spaces.
 
 use std::env;
 
 use crate::connection::Connection;
 use crate::handover::{self, Card};
-use crate::job::{Job, Server, Service, ranks_on};
+use crate::job::{Job, Place, Server, Service, Space, ranks_on};
 use crate::{Error, affinity, mapping};
 
 const STEP: &str = "MPI_Init";
+/// Keys: the number of the job, of rank 0; a node's shared memory, of its lowest rank; the processors that a rank may use.
+const JOB: &str = "alhena-job";
+const NODE: &str = "alhena-node";
+const PROCESSORS: &str = "alhena-cpus";
 
 /// Gives the size of a node's shared memory in bytes, for this many local ranks.
 pub type SegmentBytes = fn(local_size: usize) -> u64;
 
 /// A connection and the place in the job that came with it.
 pub(crate) struct Contact {
-    connection: Connection,
-    rank: u32,
-    size: u32,
+    pub(crate) connection: Connection,
+    pub(crate) rank: u32,
+    pub(crate) size: u32,
 }
 
 /// Finds a PMI-1 server by `PMI_FD` or `PMI_PORT`. `None` where there is none.
@@ -51,9 +56,8 @@ fn by_port(address: &str, id: u32) -> Result<Contact, Error> {
     Ok(Contact { connection, rank: rank.unwrap_or(0), size: size.unwrap_or(1) })
 }
 
-/// Joins the job: PMI-1 gives the key-value space and the node of each rank; the node's shared memory is
-/// made by its lowest rank ([`handover`]).
-pub(crate) fn join(contact: Contact, segment_bytes: SegmentBytes) -> Result<Job, Error> {
+/// Asks a PMI-1 server for the key space, and for this process's place.
+pub(crate) fn meet(contact: Contact) -> Result<(Server, Place), Error> {
     let Contact { mut connection, rank, size } = contact;
     if rank >= size {
         return Err(Error::protocol(STEP, &format!("rank {rank} of {size}")));
@@ -76,21 +80,27 @@ pub(crate) fn join(contact: Contact, segment_bytes: SegmentBytes) -> Result<Job,
 
     let mut server = Server { connection, kvs, native: false };
     let node_of = node_of(&mut server, size)?;
-    let local_ranks = ranks_on(node_of[rank as usize], &node_of);
+    Ok((server, Place { rank, size, app_num: app_num.unwrap_or(0), universe_size, node_of }))
+}
+
+/// Joins the job: the launcher gives the key space and the node of each rank; the node's shared memory is made by its
+/// lowest rank ([`handover`]).
+pub(crate) fn join(space: Space, place: Place, segment_bytes: SegmentBytes) -> Result<Job, Error> {
+    let Place { rank, size, app_num, universe_size, node_of } = place;
     let mut job = Job {
         rank,
         size,
         job_id: 0,
+        local_ranks: ranks_on(node_of[rank as usize], &node_of),
         node_of,
         local_pids: Vec::new(),
-        local_ranks,
         guard_pid: None,
         segment: None,
-        app_num: app_num.unwrap_or(0),
+        app_num,
         universe_size,
         oversubscribed: false,
         info: Vec::new(),
-        service: Service::Server(server),
+        service: Service::Launcher(space),
     };
     exchange(&mut job, segment_bytes)?;
     Ok(job)
@@ -117,18 +127,18 @@ fn exchange(job: &mut Job, segment_bytes: SegmentBytes) -> Result<(), Error> {
     let mut host = None;
     if job.rank == 0 {
         job.job_id = crate::random()?;
-        job.put("alhena-job", &format!("{:016x}", job.job_id))?;
+        job.put(JOB, &format!("{:016x}", job.job_id))?;
     }
     if job.rank == leader && !alone {
         let new = handover::Host::new(segment_bytes(job.local_ranks.len()))?;
-        job.put(&format!("alhena-node-{leader}"), &new.card().encode())?;
+        job.put(NODE, &new.card().encode())?;
         host = Some(new);
     }
     let own = affinity::allowed();
-    job.put(&format!("alhena-cpus-{}", job.rank), &affinity::encode(&own))?;
+    job.put(PROCESSORS, &affinity::encode(&own))?;
     job.fence()?;
 
-    let text = must_get(job, "alhena-job")?;
+    let text = must_get(job, 0, JOB)?;
     job.job_id = u64::from_str_radix(&text, 16).map_err(|_| Error::protocol(STEP, &text))?;
     if alone {
         job.local_pids = vec![std::process::id() as i32];
@@ -139,7 +149,7 @@ fn exchange(job: &mut Job, segment_bytes: SegmentBytes) -> Result<(), Error> {
     let (pids, segment) = match host {
         Some(host) => host.serve(job.local_ranks.len())?,
         None => {
-            let text = must_get(job, &format!("alhena-node-{leader}"))?;
+            let text = must_get(job, leader, NODE)?;
             let card = Card::parse(&text).ok_or_else(|| Error::protocol(STEP, &text))?;
             card.fetch(place, job.local_ranks.len())?
         }
@@ -154,13 +164,14 @@ fn exchange(job: &mut Job, segment_bytes: SegmentBytes) -> Result<(), Error> {
 fn is_oversubscribed(job: &mut Job) -> Result<bool, Error> {
     let mut union = Vec::new();
     for rank in job.local_ranks.clone() {
-        let text = must_get(job, &format!("alhena-cpus-{rank}"))?;
+        let text = must_get(job, rank, PROCESSORS)?;
         let mask = affinity::parse(&text).ok_or_else(|| Error::protocol(STEP, &text))?;
         affinity::add(&mut union, &mask);
     }
     Ok(job.local_ranks.len() > affinity::count(&union))
 }
 
-fn must_get(job: &mut Job, key: &str) -> Result<String, Error> {
-    job.get(key)?.ok_or_else(|| Error::protocol(STEP, &format!("key {key} is missing after the fence")))
+fn must_get(job: &mut Job, rank: u32, key: &str) -> Result<String, Error> {
+    job.get(rank, key)?
+        .ok_or_else(|| Error::protocol(STEP, &format!("key {key} of rank {rank} is missing after the fence")))
 }

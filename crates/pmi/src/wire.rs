@@ -14,6 +14,8 @@ pub const MAX_KVS_NAME: usize = 256;
 pub const MAX_KEY: usize = 64;
 /// Longest value, in bytes (PMI-1 `vallen_max`).
 pub const MAX_VALUE: usize = 1024;
+/// What we put is shorter, in bytes: Slurm reads 1,024 bytes at a time and takes what it has read for one whole command.
+pub(crate) const MAX_PUT: usize = 800;
 
 /// One message, still as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use crate::link::{self, Link};
 use crate::messages::{Down, Order, Summons, Up};
 use crate::prepare::Prepared;
 use crate::spec::{Host, JobSpec, Launcher};
-use crate::{Error, token, watch, wire};
+use crate::{Error, watch, wire};
 
 /// First word of what a daemon reads; its version follows, and the number of bytes after the line.
 pub(crate) const GREETING: &str = "alhena-daemon";
@@ -68,12 +68,12 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Must be called from a process with a single thread.
 pub fn worker(address: &str, token_file: Option<&Path>, segment_bytes: pmi::SegmentBytes) -> ExitCode {
     let secret = match token_file {
-        Some(path) => token::read(path),
+        Some(path) => pmi::token::read(path),
         None => {
             let mut text = String::new();
             let read = io::stdin().lock().take(LONGEST_LINE).read_line(&mut text);
             read.map_err(|error| error.to_string())
-                .and_then(|_| token::parse(&text).ok_or_else(|| "standard input holds no token".to_owned()))
+                .and_then(|_| Secret::parse(&text).ok_or_else(|| "standard input holds no token".to_owned()))
         }
     };
     match secret.and_then(|secret| find_mpiexec(address, secret)) {

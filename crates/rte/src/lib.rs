@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   JobSpec ── prepare ──► Prepared ── watch: fork ──► guard ── spawn ──► ranks
-//!   (spec.rs)  programs,   (checked)   (mpiexec        event loop: PMI server (server.rs), output
+//!   (spec.rs)  programs,   (checked)   (mpiexec        event loop: PMI server (pmi::server), output
 //!              placement,               itself)        (lines.rs, console.rs), deaths, time
 //!              files
 //! ```
@@ -34,13 +34,11 @@ mod poller;
 mod prepare;
 mod pty;
 mod resolve;
-mod server;
 mod signals;
 mod spawn;
 pub mod spec;
 mod status;
 mod stdin;
-mod token;
 mod traces;
 mod tree;
 mod watch;

@@ -11,8 +11,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use connect::exchange::{CHALLENGE, Calling};
-use connect::{Caller, Secret, Who};
+use connect::{Secret, Who};
 use rustix::net::sockopt;
 
 use crate::wire::{self, Wire};
@@ -196,15 +195,10 @@ pub(crate) fn call(addresses: &[SocketAddr], secret: Secret, who: Who) -> Result
 
 fn call_one(address: SocketAddr, secret: Secret, who: Who) -> Result<Link, String> {
     let words = |error: io::Error| error.to_string();
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(words)?;
+    let stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(words)?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(words)?;
     stream.set_nodelay(true).map_err(words)?;
-    let calling = Calling::new(secret, who, random()?);
-    stream.write_all(calling.hello()).map_err(words)?;
-    let mut challenge = [0; CHALLENGE];
-    stream.read_exact(&mut challenge).map_err(|error| format!("no challenge came: {error}"))?;
-    let proof = calling.prove(&challenge).map_err(|refusal| refusal.to_string())?;
-    stream.write_all(&proof).map_err(words)?;
+    connect::prove(&stream, secret, who, random()?)?;
     Link::new(stream).map_err(words)
 }
 
@@ -212,32 +206,6 @@ fn call_one(address: SocketAddr, secret: Secret, who: Who) -> Result<Link, Strin
 pub(crate) fn random() -> Result<u128, String> {
     let half = || pmi::random().map(u128::from).map_err(|error| error.to_string());
     Ok(half()? << 64 | half()?)
-}
-
-/// A caller at mpiexec's port.
-pub(crate) struct Stranger(pub TcpStream);
-
-impl Caller for Stranger {
-    fn read_some(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
-        match self.0.read(into) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            read => read.map(Some),
-        }
-    }
-
-    fn write_now(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.0.write_all(bytes)
-    }
-
-    fn name(&self) -> String {
-        self.0.peer_addr().map_or_else(|error| error.to_string(), |address| address.to_string())
-    }
-}
-
-impl AsFd for Stranger {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
 }
 
 #[cfg(test)]
@@ -256,9 +224,9 @@ mod tests {
         let (stream, _) = listener.accept().unwrap();
         stream.set_nonblocking(true).unwrap();
         let mut door = Door::new("the test", secret, None);
-        door.add(Stranger(stream), Instant::now());
+        door.add(stream, Instant::now());
         loop {
-            if let Some((Stranger(stream), seen)) = door.hear(Instant::now(), || 5, |_| Ok(())).pop() {
+            if let Some((stream, seen)) = door.hear(Instant::now(), || 5, |_| Ok(())).pop() {
                 assert_eq!(seen, who);
                 return (Link::new(stream).unwrap(), caller.join().unwrap());
             }
@@ -304,7 +272,7 @@ mod tests {
         let (stream, _) = listener.accept().unwrap();
         stream.set_nonblocking(true).unwrap();
         let mut door = Door::new("the test", Secret::new(2), None);
-        door.add(Stranger(stream), Instant::now());
+        door.add(stream, Instant::now());
         while door.callers().count() > 0 {
             assert!(door.hear(Instant::now(), || 5, |_| Ok(())).is_empty());
         }

@@ -12,6 +12,9 @@ use gni_soft::{FaultPlan, GniParams, NicConfig, NodeLimits, Reach, SoftNic};
 
 use crate::params::Params;
 
+/// Under this name each process puts its address.
+const ADDRESS: &str = "alhena-gni";
+
 /// Attaches this process's NIC and puts its address, which the others see after the next fence. With `doorbell`, it
 /// rings that one, the node's, on which this process then sleeps.
 ///
@@ -58,7 +61,7 @@ pub(super) fn attach(
         nic.fabric().lasting_doorbell().ask_for_fences();
     }
     let address: String = PeerAddress::of(&nic).to_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-    job.put(&key(job.rank), &address).map_err(|error| error.to_string())?;
+    job.put(ADDRESS, &address).map_err(|error| error.to_string())?;
     Ok(nic)
 }
 
@@ -96,17 +99,13 @@ fn given_pe() -> Option<PeAddr> {
     list.split(':').next()?.parse().ok().map(PeAddr)
 }
 
-fn key(rank: u32) -> String {
-    format!("alhena-gni-{rank}")
-}
-
 /// The address of a rank: known without asking for one of this node, if those are `near`.
 fn address_of(job: &mut pmi::Job, rank: u32, near: bool) -> Result<PeerAddress, String> {
     let node = job.node_of[rank as usize];
     if near && node == job.node_of[job.rank as usize] {
         return Ok(PeerAddress { pe: PeAddr(node), inst: InstId(rank), locator: Box::new([]) });
     }
-    let text = job.get(&key(rank)).map_err(|error| error.to_string())?.unwrap_or_default();
+    let text = job.get(rank, ADDRESS).map_err(|error| error.to_string())?.unwrap_or_default();
     let digits = text.as_bytes().as_chunks::<2>().0.iter();
     let bytes: Option<Vec<u8>> =
         digits.map(|pair| u8::from_str_radix(core::str::from_utf8(pair).ok()?, 16).ok()).collect();

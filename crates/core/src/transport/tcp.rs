@@ -9,6 +9,8 @@ use crate::params::Params;
 
 /// Under this name rank 0 puts the key that both sides of a connection prove to know.
 const KEY: &str = "alhena-tcp-key";
+/// Under this name each process puts how it is reached.
+const CARD: &str = "alhena-tcp";
 
 /// Listens and puts this process's card, which the others see after the next fence.
 ///
@@ -21,7 +23,7 @@ pub(super) fn listen(job: &mut pmi::Job, params: &Params) -> Result<Listening, S
         let key = random().map_err(|error| error.to_string())?;
         job.put(KEY, &format!("{key:032x}")).map_err(|error| error.to_string())?;
     }
-    job.put(&key(job.rank), &listening.card().encode()).map_err(|error| error.to_string())?;
+    job.put(CARD, &listening.card().encode()).map_err(|error| error.to_string())?;
     Ok(listening)
 }
 
@@ -31,19 +33,15 @@ pub(super) fn listen(job: &mut pmi::Job, params: &Params) -> Result<Listening, S
 /// The lines to print.
 pub(super) fn open(listening: Listening, job: &mut pmi::Job, params: &Params) -> Result<Tcp, String> {
     let tcp = TcpParams::read(&params.values).map_err(|error| error.to_string())?;
-    let text = job.get(KEY).map_err(|error| error.to_string())?.unwrap_or_default();
+    let text = job.get(0, KEY).map_err(|error| error.to_string())?.unwrap_or_default();
     let proof = u128::from_str_radix(&text, 16).map(|key| JobProof { id: job.job_id, key });
     let proof = proof.map_err(|_| missing(job, 0, "the job's key"))?;
     let cards = (0..job.size).map(|rank| card_of(job, rank)).collect::<Result<_, _>>()?;
     Ok(listening.open(Peer(job.rank), proof, cards, &tcp, Some(report)))
 }
 
-fn key(rank: u32) -> String {
-    format!("alhena-tcp-{rank}")
-}
-
 fn card_of(job: &mut pmi::Job, rank: u32) -> Result<Card, String> {
-    let text = job.get(&key(rank)).map_err(|error| error.to_string())?;
+    let text = job.get(rank, CARD).map_err(|error| error.to_string())?;
     text.and_then(|text| Card::parse(&text)).ok_or_else(|| missing(job, rank, "its TCP address"))
 }
 

@@ -21,9 +21,9 @@ use super::{Failure, Guard};
 use crate::failure::{self, Culprit};
 use crate::limits;
 use crate::outlet::Outlet;
-use crate::server::Phase;
 use crate::status::Status;
 use crate::traces;
+use pmi::server::Phase;
 
 /// After a failure the other ranks have this long to go by themselves.
 const GRACE: Duration = Duration::from_millis(300);

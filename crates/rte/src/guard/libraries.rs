@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::Guard;
 use super::clock::no_later_than;
 use crate::foreign;
-use crate::server::Phase;
 use crate::spec::Verbosity;
+use pmi::server::Phase;
 
 /// Searches after the first, each four times later than the one before: up to a minute after the start.
 const MOST_SEARCHES: u32 = 5;

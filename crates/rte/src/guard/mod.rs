@@ -25,12 +25,12 @@ use crate::link::Link;
 use crate::outlet::Outlet;
 use crate::poller::{Poller, Token};
 use crate::prepare::Prepared;
-use crate::server::Server;
 use crate::signals::{Events, Set};
 use crate::spec::Verbosity;
 use crate::stdin::Forwarder;
 use crate::tree;
 use clock::Clock;
+use pmi::server::Server;
 use rank::Rank;
 use uplink::Uplink;
 

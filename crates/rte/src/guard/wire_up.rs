@@ -1,4 +1,4 @@
-//! The guard's side of the PMI connections: bytes in and out around [`crate::server`].
+//! The guard's side of the PMI connections: bytes in and out around [`pmi::server`].
 
 use std::os::fd::AsFd;
 
@@ -10,7 +10,7 @@ use super::rank::Program;
 use super::{Failure, Guard, SegmentState};
 use crate::control::Message;
 use crate::poller::Token;
-use crate::server::Event;
+use pmi::server::Event;
 
 impl Guard {
     /// Reads what `rank` sent and acts on each line of it.

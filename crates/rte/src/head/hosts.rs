@@ -1,13 +1,14 @@
 //! The daemons: who calls, what they say, and their end.
 
 use std::io;
+use std::net::TcpStream;
 use std::time::Instant;
 
 use connect::{Role, Who};
 
 use super::{Head, Phase};
 use crate::failure::Failure;
-use crate::link::{self, Link, Stranger};
+use crate::link::{self, Link};
 use crate::messages::{Down, Up};
 use crate::poller::Token;
 
@@ -19,9 +20,8 @@ impl Head {
             match self.listener.accept() {
                 Ok((stream, _)) => {
                     let ready = stream.set_nonblocking(true).is_ok();
-                    let caller = Stranger(stream);
-                    if ready && self.poller.watch(&caller, Token::Door).is_ok() {
-                        self.door.add(caller, now);
+                    if ready && self.poller.watch(&stream, Token::Door).is_ok() {
+                        self.door.add(stream, now);
                     }
                 }
                 // No descriptor is left: one that has proven nothing gives its own.
@@ -57,14 +57,14 @@ impl Head {
     }
 
     /// The daemon of a host has called.
-    fn admit(&mut self, index: usize, caller: Stranger) {
+    fn admit(&mut self, index: usize, caller: TcpStream) {
         let Some(host) = self.hosts.get_mut(index) else { return };
         // Two that call in the name of one host and know the secret: the second one is nobody that was started.
         if host.phase != Phase::Launching {
             return;
         }
         let place = connect::Caller::name(&caller);
-        let Ok(link) = Link::new(caller.0) else { return };
+        let Ok(link) = Link::new(caller) else { return };
         // It was watched as a caller until now, with the same descriptor.
         if self.poller.set_token(&link, Token::Link(index)).is_err() {
             return;

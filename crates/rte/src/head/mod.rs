@@ -18,20 +18,20 @@ mod launch;
 mod space;
 mod verdict;
 
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
 
 use connect::{Door, Secret};
 
 use crate::console::Writer;
 use crate::failure::Failure;
-use crate::link::{Link, Stranger};
+use crate::link::Link;
 use crate::messages::Order;
 use crate::poller::{Poller, Token};
 use crate::signals::{self, Events, Set};
 use crate::spec::{JobSpec, Verbosity};
 use crate::status::Status;
-use crate::{Error, token, tree};
+use crate::{Error, tree};
 use console::Input;
 use launch::Launched;
 use space::Space;
@@ -45,7 +45,7 @@ pub(crate) struct Head {
     order: Order,
     addresses: Vec<String>,
     listener: TcpListener,
-    door: Door<Stranger>,
+    door: Door<TcpStream>,
     poller: Poller,
     hosts: Vec<HostState>,
     /// How each rank ended.
@@ -296,10 +296,10 @@ impl Head {
 /// The secret that workers find in `path`: what is there already, or `fresh`, which is written there.
 fn shared_secret(path: &std::path::Path, fresh: Secret) -> Result<Secret, Error> {
     let step = "reading or writing the token file for workers";
-    match token::write(path, fresh) {
+    match pmi::token::write(path, fresh) {
         Ok(()) => Ok(fresh),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            token::read(path).map_err(|why| Error::system(step)(std::io::Error::other(why)))
+            pmi::token::read(path).map_err(|why| Error::system(step)(std::io::Error::other(why)))
         }
         Err(error) => Err(Error::system(step)(error)),
     }

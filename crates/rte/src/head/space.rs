@@ -6,8 +6,8 @@
 use pmi::wire::Line;
 
 use crate::messages::Pairs;
-use crate::server::Services;
 use crate::status::Status;
+use pmi::server::Services;
 
 /// What is shared by the hosts of a job.
 pub(super) struct Space {

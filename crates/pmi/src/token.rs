@@ -1,4 +1,4 @@
-//! The secret of a job in a file, for workers that mpiexec does not start.
+//! The secret of a job in a file, for workers that mpiexec does not start and for ranks whose launcher has no key space.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -9,26 +9,29 @@ use connect::Secret;
 
 /// Reads the secret in `path`. A file that others than its owner may read is refused, unless root owns it: then the
 /// administrator, or the container's orchestrator, has put it there.
-pub(crate) fn read(path: &Path) -> Result<Secret, String> {
+///
+/// # Errors
+/// In words, with the path.
+pub fn read(path: &Path) -> Result<Secret, String> {
     let failed = |error: io::Error| format!("{}: {error}", path.display());
     let metadata = fs::metadata(path).map_err(failed)?;
-    let own = rustix::process::geteuid().as_raw();
+    // SAFETY: geteuid has no arguments and cannot fail.
+    let own = unsafe { libc::geteuid() };
     let is_ours = metadata.uid() == own && metadata.mode() & 0o077 == 0;
     let is_given = metadata.uid() == 0 && metadata.mode() & 0o022 == 0;
     if !is_ours && !is_given {
         return Err(format!("{}: others may read it; run `chmod 600 {0}`", path.display()));
     }
     let text = fs::read_to_string(path).map_err(failed)?;
-    parse(&text).ok_or_else(|| format!("{}: it holds no token of 32 hexadecimal digits", path.display()))
-}
-
-/// The secret that `text` is.
-pub(crate) fn parse(text: &str) -> Option<Secret> {
-    Secret::parse(text)
+    Secret::parse(&text)
+        .ok_or_else(|| format!("{}: it holds no token of 32 hexadecimal digits", path.display()))
 }
 
 /// Writes `secret` to a new file that only its owner may read.
-pub(crate) fn write(path: &Path, secret: Secret) -> io::Result<()> {
+///
+/// # Errors
+/// The system's; `AlreadyExists`: there is such a file.
+pub fn write(path: &Path, secret: Secret) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     writeln!(file, "{}", secret.encode())
 }

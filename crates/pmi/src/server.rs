@@ -1,12 +1,12 @@
 //! The PMI-1 server, without sockets: lines in, replies and events out. One per job and node.
 //!
-//! It serves our own library ([`pmi::welcome`]) and every other PMI-1 client (MPICH's and its relatives):
+//! It serves our own library ([`crate::welcome`]) and every other PMI-1 client (MPICH's and its relatives):
 //! both live on the same socket and share the key-value space and the barrier.
 
 use std::collections::HashMap;
 
-use pmi::welcome::{HELLO, PROTOCOL, STATE, WELCOME};
-use pmi::wire::{Line, MAX_KEY, MAX_KVS_NAME, MAX_VALUE, escape, unescape};
+use crate::welcome::{HELLO, PROTOCOL, STATE, WELCOME};
+use crate::wire::{Line, MAX_KEY, MAX_KVS_NAME, MAX_VALUE, escape, unescape};
 
 /// How far a rank has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Server {
     /// A server for ranks that run the programs `app_of`, of a job whose ranks run on the nodes `node_of`.
     pub fn new(kvs_name: String, app_of: &[usize], node_of: &[u32], universe: Option<u32>) -> Server {
         let client = |&app| Client { phase: Phase::Silent, app, in_barrier: false, in_spawn: false };
-        let mapping = ("PMI_process_mapping".to_owned(), pmi::mapping::format(node_of));
+        let mapping = ("PMI_process_mapping".to_owned(), crate::mapping::format(node_of));
         Server {
             kvs_name,
             kvs: HashMap::from([mapping]),
