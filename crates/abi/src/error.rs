@@ -1,6 +1,14 @@
 //! The error value that every room below `capi` returns: an MPI error class and what was seen.
 
+use core::cell::Cell;
 use core::fmt;
+use std::borrow::Cow;
+
+thread_local! {
+    /// The last error of this thread that was described, and its description. An error itself is plain data, as small as
+    /// can be, since every call may return one.
+    static DESCRIBED: Cell<Option<(Error, String)>> = const { Cell::new(None) };
+}
 
 /// An MPI error class with a sentence about what was wrong.
 ///
@@ -39,6 +47,22 @@ impl Error {
     #[cold]
     pub const fn of_system(self, errno: i32) -> Error {
         Error { errno, ..self }
+    }
+
+    /// The same error with what `describe` says in place of `what`, in the message about it. Kept until this thread has
+    /// another one.
+    #[cold]
+    pub fn described(self, describe: impl FnOnce() -> String) -> Error {
+        DESCRIBED.set(Some((self, describe())));
+        self
+    }
+
+    /// What was seen: `what`, or what took its place when this thread made the error.
+    pub fn into_text(self) -> Cow<'static, str> {
+        match DESCRIBED.take() {
+            Some((error, text)) if error.what == self.what && error.class == self.class => text.into(),
+            _ => self.what.into(),
+        }
     }
 
     /// The answer of a function that later work fills in.

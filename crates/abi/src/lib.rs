@@ -1,7 +1,6 @@
 //! The MPI-5.0 standard ABI as Rust: handles, constants, `MPI_Status`, error values.
 //!
 //! These types are the internal ones too; nothing is translated at the border.
-#![no_std]
 #![forbid(unsafe_code)]
 
 pub mod constants;

@@ -54,6 +54,18 @@ impl Status {
         self.internal[1] = (bytes >> 32) as i32;
     }
 
+    /// Bytes of the message that its receive buffer did not hold.
+    pub const fn missing(&self) -> u64 {
+        (self.internal[3] as u32 as u64) | ((self.internal[4] as u32 as u64) << 32)
+    }
+
+    /// The same status of a message that had `bytes` more than were received.
+    pub const fn with_missing(mut self, bytes: u64) -> Status {
+        self.internal[3] = bytes as u32 as i32;
+        self.internal[4] = (bytes >> 32) as i32;
+        self
+    }
+
     /// Whether the request was cancelled.
     pub const fn cancelled(&self) -> bool {
         self.internal[2] & CANCELLED != 0

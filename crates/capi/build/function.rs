@@ -1,6 +1,6 @@
 //! One function of the ABI: its exported names and the body that checks arguments and calls the target.
 
-use function_table::{Direction, Entry, Function, OnObject, Target};
+use function_table::{Argument, Direction, Entry, Function, OnObject, Shape, Target, What};
 
 use crate::argument::{Parameter, Value, parameter};
 
@@ -39,11 +39,12 @@ fn tool(entry: Entry<'_>, parameters: &[Parameter]) -> String {
 fn raising(entry: Entry<'_>, parameters: &[Parameter]) -> String {
     let name = entry.name();
     let on = on(entry.function);
+    let given = given(entry, parameters);
     let body = match &entry.function.target {
         Some(target) => {
-            format!("answer({on}, \"MPI_{name}\", || {{ {} }})", work(entry, parameters, target))
+            format!("answer({on}, || {given}, || {{ {} }})", work(entry, parameters, target))
         }
-        None => format!("unsupported({on}, \"MPI_{name}\", {})", entry.function.anytime),
+        None => format!("unsupported({on}, {given}, {})", entry.function.anytime),
     };
     let stack = parameters.len().saturating_sub(IN_REGISTERS);
     let crossing = crossing(parameters);
@@ -67,6 +68,48 @@ fn raising(entry: Entry<'_>, parameters: &[Parameter]) -> String {
             )
         }
     }
+}
+
+/// The function's name and its arguments with a word for each, as `ffi::Call` reads them.
+fn signature(entry: Entry<'_>, parameters: &[Parameter]) -> String {
+    let mut text = format!("MPI_{}", entry.name());
+    for (argument, parameter) in entry.function.arguments.iter().zip(parameters) {
+        text += &format!(" {}:{}", argument.name, shown(argument, parameter));
+    }
+    text
+}
+
+/// How an argument is shown in the message about a failed call.
+fn shown(argument: &Argument, parameter: &Parameter) -> &'static str {
+    let What::Kind(kind) = &argument.what else { return "address" };
+    match kind.word {
+        "buf" | "cbuf" => "buffer",
+        "str" | "chars" if argument.direction == Direction::In && argument.shape == Shape::One => "text",
+        _ if matches!(parameter.crossing.as_str(), "i32" | "i64" | "abi::Aint" | "abi::Offset") => "int",
+        _ if parameter.crossing == kind.rust && kind.c.starts_with("MPI_") => kind.c,
+        _ => "address",
+    }
+}
+
+/// What the function was given, as `ffi::Given`.
+fn given(entry: Entry<'_>, parameters: &[Parameter]) -> String {
+    let value = |Parameter { name, crossing, .. }: &Parameter| match crossing.as_str() {
+        "i32" | "i64" | "abi::Aint" | "abi::Offset" => format!("{name} as i64 as u64"),
+        "f64" => format!("{name}.to_bits()"),
+        "usize" => format!("{name} as u64"),
+        function if function.starts_with("Option<") => {
+            format!("{name}.map_or(0, |user| user.address() as u64)")
+        }
+        pointer if pointer.starts_with('*') => format!("{name} as usize as u64"),
+        _ => format!("{name}.0 as u64"),
+    };
+    let values: Vec<_> = parameters.iter().map(value).collect();
+    format!(
+        "\n// SAFETY: the caller keeps MPI's contract for strings.\n\
+         unsafe {{ ffi::Given::new({:?}, [{}]) }}",
+        signature(entry, parameters),
+        values.join(", ")
+    )
 }
 
 /// The straight line's call: 0 when it did everything.

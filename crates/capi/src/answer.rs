@@ -3,6 +3,7 @@
 use core::mem::MaybeUninit;
 
 use abi::{Error, Result};
+use ffi::{Call, Given};
 use mpi_core::{Attempt, On, Raised};
 
 /// The result of a body, returned in two registers (rax and rdx on x86-64).
@@ -59,12 +60,16 @@ impl Answer {
     }
 }
 
-/// Runs `work`, the checked body of `function`, and raises its error on an object.
+/// Runs `work`, the checked body of a function, and raises its error on an object, with what the function was given.
 #[inline(always)]
-pub fn answer(on: On, function: &'static str, work: impl FnOnce() -> Result<()>) -> Answer {
+pub fn answer<const N: usize>(
+    on: On,
+    given: impl FnOnce() -> Given<N>,
+    work: impl FnOnce() -> Result<()>,
+) -> Answer {
     match work() {
         Ok(()) => Answer::code(abi::SUCCESS),
-        Err(error) => raise(on, error, function),
+        Err(error) => raise(on, error, given().call()),
     }
 }
 
@@ -77,15 +82,16 @@ pub fn straight(line: impl FnOnce() -> Result<Attempt>) -> i32 {
 
 /// The answer of a function that has no target yet.
 #[cold]
-pub fn unsupported(on: On, function: &'static str, anytime: bool) -> Answer {
+pub fn unsupported<const N: usize>(on: On, given: Given<N>, anytime: bool) -> Answer {
     let entered = if anytime { Ok(mpi_core::enter_any()) } else { mpi_core::enter() };
-    raise(on, entered.err().unwrap_or(Error::unsupported("this function is not implemented yet")), function)
+    let error = entered.err().unwrap_or(Error::unsupported("this function is not implemented yet"));
+    raise(on, error, given.call())
 }
 
 #[cold]
 #[inline(never)]
-fn raise(on: On, error: Error, function: &'static str) -> Answer {
-    match mpi_core::raise(on, error, function) {
+fn raise(on: On, error: Error, call: Call<'_>) -> Answer {
+    match mpi_core::raise(on, error, call) {
         Raised::Return(code) => Answer::code(code),
         Raised::Handler { function, handle, code, returns } => {
             Answer::handler(function, handle, code, returns)

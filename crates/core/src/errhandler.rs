@@ -1,8 +1,7 @@
 //! Error handlers and how an error reaches one (MPI-5.0 section 9.3).
 
-use std::path::PathBuf;
-
 use abi::{Error, Result};
+use ffi::Call;
 
 use crate::domain::{Mode, Token, enter_any, mode};
 use crate::handle::{self, Kind, Objects};
@@ -242,40 +241,55 @@ pub enum Raised {
     },
 }
 
-/// Brings an error of `function` to the handler of the object it happened on. A fatal one does not return.
+/// Brings the error of `call` to the handler of the object it happened on. A fatal one does not return.
 #[cold]
-pub fn raise(on: On, error: Error, function: &'static str) -> Raised {
+pub fn raise(on: On, error: Error, call: Call<'_>) -> Raised {
     let mut token = enter_any();
     let on = if error.on == abi::Comm(0) { on } else { owner(error.on.0) };
     let (handler, handle) = find(&mut token, on);
-    let (error, path) = note(&mut token.lock(), on, error, function);
+    let failure = note(&mut token.lock(), on, error, call.function());
+    let class = failure.error.class;
     // A handler that the program called itself was no failure of the call (MPI-5.0 section 9.6).
-    let returns = if error.what == CALLED { abi::SUCCESS } else { error.class };
+    let returns = if error.what == CALLED { abi::SUCCESS } else { class };
     match handler {
         Handler::Return => Raised::Return(returns),
-        Handler::User { function, .. } => Raised::Handler { function, handle, code: error.class, returns },
-        Handler::Fatal | Handler::Abort => fatal(token, (on, path), error, function),
+        Handler::User { function, .. } => Raised::Handler { function, handle, code: class, returns },
+        Handler::Fatal | Handler::Abort => fatal(&mut token, &failure, call),
     }
 }
 
-/// Keeps what `MPI_Error_string` says of an error beyond its class: for files, whose errors return unless the program wants them
-/// otherwise (MPI-5.0 section 14.7). Gives the error with all that is known of it, and the path of the file.
-fn note(state: &mut State, on: On, error: Error, function: &'static str) -> (Error, Option<PathBuf>) {
-    let On::File(file) = on else {
-        state.errors.forget(error.class);
-        return (error, None);
-    };
-    let (error, path) = state.files.seen(file, error);
-    let place = path.as_ref().map(|path| format!(" on file \"{}\"", path.display())).unwrap_or_default();
-    state.errors.explain(error.class, format!("{function} failed{place}: {}", seen(error)));
-    (error, path)
+/// All that is known of an error.
+struct Failure {
+    error: Error,
+    /// What was seen, with the system's word for it.
+    seen: String,
+    /// ` on file "…"`, where the call itself does not say on what.
+    place: String,
 }
 
-/// What was seen, with the system's word for it.
-fn seen(error: Error) -> String {
+/// Keeps what `MPI_Error_string` says of an error beyond its class: for files, whose errors return unless the program wants them
+/// otherwise (MPI-5.0 section 14.7).
+fn note(state: &mut State, on: On, error: Error, function: &'static str) -> Failure {
+    let text = error.into_text();
+    let On::File(file) = on else {
+        state.errors.forget(error.class);
+        let place = match error.on {
+            abi::Comm(0) => String::new(),
+            comm => format!(" on {}", crate::call::handle(state, "comm", "MPI_Comm", comm.0)),
+        };
+        return Failure { error, seen: seen(error, &text), place };
+    };
+    let (known, path) = state.files.seen(file, error);
+    let seen = seen(known, if known.what == error.what { &text } else { known.what });
+    let place = path.map(|path| format!(" on file \"{}\"", path.display())).unwrap_or_default();
+    state.errors.explain(known.class, format!("{function} failed{place}: {seen}"));
+    Failure { error: known, seen, place }
+}
+
+fn seen(error: Error, text: &str) -> String {
     match error.errno {
-        0 => error.what.to_owned(),
-        errno => format!("{}: {}", error.what, std::io::Error::from_raw_os_error(errno)),
+        0 => text.to_owned(),
+        errno => format!("{text}: {}", std::io::Error::from_raw_os_error(errno)),
     }
 }
 
@@ -300,26 +314,15 @@ fn find(token: &mut Token, on: On) -> (Handler, usize) {
         .unwrap_or((state.errhandlers.initial, abi::COMM_NULL.0))
 }
 
-fn fatal(mut token: Token, (on, path): (On, Option<PathBuf>), error: Error, function: &'static str) -> ! {
-    let class = token.lock().errors.string(error.class).unwrap_or("an error of the program").to_owned();
-    let place = match on {
-        On::Comm(abi::COMM_WORLD) => " on MPI_COMM_WORLD".to_owned(),
-        On::Comm(abi::COMM_SELF) => " on MPI_COMM_SELF".to_owned(),
-        On::Comm(comm) => match token.lock().comm(comm) {
-            Ok(comm) if !comm.name.is_empty() => format!(" on communicator \"{}\"", comm.name),
-            _ => String::new(),
-        },
-        On::Win(win) => match token.lock().windows.get(win) {
-            Ok(window) if !window.name.is_empty() => format!(" on window \"{}\"", window.name),
-            _ => " on a window".to_owned(),
-        },
-        _ => path.map(|path| format!(" on file \"{}\"", path.display())).unwrap_or_default(),
-    };
+fn fatal(token: &mut Token, failure: &Failure, call: Call<'_>) -> ! {
+    let Failure { error, seen, place } = failure;
+    let mut state = token.lock();
+    let call = crate::call::describe(&mut state, call);
+    let class = state.errors.string(error.class).unwrap_or("an error of the program");
     let message = format!(
-        "alhena: {function} failed{place}: {class}\n\
-         alhena: seen: {}\n\
-         alhena: the error handler is MPI_ERRORS_ARE_FATAL, so the job ends; set MPI_ERRORS_RETURN to handle it",
-        seen(error)
+        "alhena: {call} failed{place}: {class}\n\
+         alhena: seen: {seen}\n\
+         alhena: the error handler is MPI_ERRORS_ARE_FATAL, so the job ends; set MPI_ERRORS_RETURN to handle it"
     );
     crate::env::abort_with(exit_code(error.class), format_args!("{message}"))
 }

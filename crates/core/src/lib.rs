@@ -10,6 +10,7 @@ pub mod abi_info;
 pub mod alloc;
 pub mod attr;
 pub mod buffer;
+mod call;
 pub mod coll;
 pub mod comm;
 mod datatype;

@@ -584,21 +584,28 @@ pub(crate) fn finish(t: &mut Token, id: ReqId) -> Done {
 /// The error of a finished operation.
 #[inline(always)]
 pub(crate) fn outcome(done: &Done) -> Result<()> {
-    if done.error == abi::SUCCESS { Ok(()) } else { Err(failure(done.error)) }
+    if done.error == abi::SUCCESS { Ok(()) } else { Err(failure(done)) }
 }
 
-/// An error that the message layer reported.
+/// The error of an operation that the message layer could not complete as it should.
 #[cold]
-pub(crate) fn failure(class: i32) -> Error {
-    Error::new(
-        class,
-        match class {
-            abi::ERR_TRUNCATE => "the message is longer than the receive buffer",
-            abi::ERR_PROC_ABORTED => "the peer is gone",
-            abi::ERR_NO_MEM => "no memory for the operation",
-            _ => "the operation failed in the message layer",
-        },
-    )
+pub(crate) fn failure(done: &Done) -> Error {
+    let Done { status, error, .. } = done;
+    let what = match *error {
+        abi::ERR_TRUNCATE => "the message is longer than the receive buffer",
+        abi::ERR_PROC_ABORTED => "the peer is gone",
+        abi::ERR_NO_MEM => "no memory for the operation",
+        _ => "the operation failed in the message layer",
+    };
+    let failure = Error::new(*error, what);
+    if *error != abi::ERR_TRUNCATE || status.missing() == 0 {
+        return failure;
+    }
+    failure.described(|| {
+        let (source, tag, room) = (status.source, status.tag, status.bytes());
+        let sent = room + status.missing();
+        format!("the message from rank {source} with tag {tag} has {sent} bytes, the receive buffer {room}")
+    })
 }
 
 /// What a receive from `MPI_PROC_NULL` gives.

@@ -19,12 +19,17 @@ macro_rules! callbacks {
                 // SAFETY: the program promised a function of this type when it passed the pointer.
                 unsafe { (self.0)($($argument),*) }
             }
+
+            /// The function's address.
+            pub fn address(self) -> usize {
+                self.0 as usize
+            }
         }
 
         // The program's functions are told apart by the pointers that it passed.
         impl PartialEq for $name {
             fn eq(&self, other: &$name) -> bool {
-                self.0 as usize == other.0 as usize
+                self.address() == other.address()
             }
         }
 

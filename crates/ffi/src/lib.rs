@@ -13,12 +13,14 @@
 //! the call, except where their documentation says otherwise.
 
 mod array;
+mod call;
 mod callback;
 mod count;
 mod pointer;
 mod text;
 
 pub use array::{Array, ArrayMut, Weights};
+pub use call::{Argument, Call, Given, Value};
 pub use callback::*;
 pub use count::{CountArray, CountMut, Counts};
 pub use pointer::{in_ref, length, optional, optional_slice, out, peek, slice, slice_mut};

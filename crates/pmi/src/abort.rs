@@ -15,6 +15,8 @@ pub struct Abort {
     pub(crate) launcher: RawFd,
     /// How a PMIx launcher is told.
     pub(crate) pmix: Option<AbortFunction>,
+    /// The launcher is our own, which shows the message, once for all ranks that say the same.
+    pub(crate) native: bool,
     /// Rank of this process in `MPI_COMM_WORLD`, if it has joined a job.
     pub(crate) rank: Option<u32>,
 }
@@ -56,47 +58,17 @@ const OURS: &str = "alhena:";
 
 impl Abort {
     /// That of a process that has joined no job.
-    pub const ALONE: Abort = Abort { launcher: -1, pmix: None, rank: None };
+    pub const ALONE: Abort = Abort { launcher: -1, native: false, pmix: None, rank: None };
 
-    /// Writes `message` to stderr, has the launcher end all ranks and report `code` and the message, and ends this
-    /// process. What the C library still buffers for stdout is written first; if a signal has interrupted that very
-    /// library, the process ends all the same, two seconds later.
+    /// Has the launcher end all ranks and report `code` and `message`, writes that to stderr where the launcher does not
+    /// show it, and ends this process. What the C library still buffers for stdout is written first; if a signal has
+    /// interrupted that very library, the process ends all the same, two seconds later.
     pub fn run(&self, code: i32, message: fmt::Arguments<'_>) -> ! {
-        let mut plain = Text::new();
+        let mut text = Text::new();
         // `Text` takes what fits and never fails.
-        let _ = plain.write_fmt(message);
-        let mut said = Text::new();
-        match (self.rank, plain.bytes().strip_prefix(OURS.as_bytes())) {
-            (Some(rank), Some(rest)) => {
-                let _ = write!(said, "{OURS} rank {rank}:");
-                said.push(rest);
-            }
-            _ => said.push(plain.bytes()),
-        }
-        let shown = said.bytes().len();
-        said.push(b"\n");
-        let to_stderr = |bytes: &[u8]| {
-            // SAFETY: the bytes are readable for their length; a closed descriptor gives an error.
-            unsafe { libc::write(libc::STDERR_FILENO, bytes.as_ptr().cast(), bytes.len()) }
-        };
-        write_all(said.bytes(), to_stderr);
-        if self.launcher >= 0 {
-            let mut command = Text::new();
-            let _ = write!(command, "cmd=abort exitcode={code} message=");
-            for &byte in &said.bytes()[..shown] {
-                let (escaped, len) = escape_byte(byte);
-                // The newline that ends the command must fit.
-                if command.len + len < ROOM {
-                    command.push(&escaped[..len]);
-                }
-            }
-            command.push(b"\n");
-            // The process ends anyway; without a launcher to tell there is nobody to report to either.
-            let to_launcher = |bytes: &[u8]| {
-                // SAFETY: as above. A launcher that is gone raises no signal.
-                unsafe { libc::send(self.launcher, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) }
-            };
-            write_all(command.bytes(), to_launcher);
+        let _ = text.write_fmt(message);
+        if !(self.tell_launcher(code, text.bytes()) && self.native) {
+            self.write_to_stderr(text.bytes());
         }
         if let Some(abort) = self.pmix {
             limit_time();
@@ -105,6 +77,44 @@ impl Abort {
             unsafe { abort(exit_status(code), c"MPI_Abort".as_ptr(), std::ptr::null_mut(), 0) };
         }
         leave(code)
+    }
+
+    /// Whether the launcher took it.
+    fn tell_launcher(&self, code: i32, message: &[u8]) -> bool {
+        if self.launcher < 0 {
+            return false;
+        }
+        let mut command = Text::new();
+        let _ = write!(command, "cmd=abort exitcode={code} message=");
+        for &byte in message {
+            let (escaped, len) = escape_byte(byte);
+            // The newline that ends the command must fit.
+            if command.len + len < ROOM {
+                command.push(&escaped[..len]);
+            }
+        }
+        command.push(b"\n");
+        write_all(command.bytes(), |bytes| {
+            // SAFETY: the bytes are readable for their length; a closed descriptor gives an error, and a launcher that is
+            // gone raises no signal.
+            unsafe { libc::send(self.launcher, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) }
+        })
+    }
+
+    fn write_to_stderr(&self, message: &[u8]) {
+        let mut said = Text::new();
+        match (self.rank, message.strip_prefix(OURS.as_bytes())) {
+            (Some(rank), Some(rest)) => {
+                let _ = write!(said, "{OURS} rank {rank}:");
+                said.push(rest);
+            }
+            _ => said.push(message),
+        }
+        said.push(b"\n");
+        write_all(said.bytes(), |bytes| {
+            // SAFETY: as in `tell_launcher`.
+            unsafe { libc::write(libc::STDERR_FILENO, bytes.as_ptr().cast(), bytes.len()) }
+        });
     }
 }
 
@@ -128,16 +138,17 @@ fn limit_time() {
     }
 }
 
-/// Writes all of `bytes` by `write`, as far as that takes them.
-fn write_all(mut bytes: &[u8], write: impl Fn(&[u8]) -> isize) {
+/// Writes all of `bytes` by `write`, and says whether that took them.
+fn write_all(mut bytes: &[u8], write: impl Fn(&[u8]) -> isize) -> bool {
     while !bytes.is_empty() {
         let written = write(bytes);
         match usize::try_from(written) {
             Ok(written) => bytes = &bytes[written.min(bytes.len())..],
             Err(_) if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
-            Err(_) => return,
+            Err(_) => return false,
         }
     }
+    true
 }
 
 #[cfg(test)]

@@ -157,7 +157,7 @@ impl Job {
             }
             Service::Launcher(Space::Pmix(client)) => pmix = Some(client.abort()),
         }
-        Abort { launcher, pmix, rank: Some(self.rank) }
+        Abort { launcher, native: self.is_native(), pmix, rank: Some(self.rank) }
     }
 }
 

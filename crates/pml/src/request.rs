@@ -53,6 +53,8 @@ impl Done {
     #[inline(always)]
     pub const fn received(message: &Envelope, stored: u64, total: u64, owner: u32) -> Done {
         let error = if total > stored { abi::ERR_TRUNCATE } else { abi::SUCCESS };
-        Done { status: Status::new(message.source, message.tag, stored), error, owner }
+        let status =
+            Status::new(message.source, message.tag, stored).with_missing(total.saturating_sub(stored));
+        Done { status, error, owner }
     }
 }

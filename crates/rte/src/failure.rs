@@ -82,9 +82,59 @@ impl Failure {
 #[derive(Clone, Debug)]
 pub(crate) struct Culprit {
     pub rank: usize,
+    /// Ranks that failed in the same way at the same time.
+    pub also: Vec<usize>,
     pub pid: i32,
     pub host: String,
     pub program: String,
+}
+
+impl Culprit {
+    /// Whether `rank` is the one, or failed in the same way.
+    pub(crate) fn includes(&self, rank: usize) -> bool {
+        self.rank == rank || self.also.contains(&rank)
+    }
+
+    fn describe(&self) -> String {
+        let Culprit { rank, also, pid, host, program } = self;
+        if also.is_empty() {
+            return format!("rank {rank} (pid {pid}, {program} on {host})");
+        }
+        let mut ranks: Vec<usize> = also.iter().chain([rank]).copied().collect();
+        ranks.sort_unstable();
+        format!("{} (rank {rank}: pid {pid}, {program} on {host})", ranks_in_words(&ranks))
+    }
+}
+
+/// Ascending ranks for people: `ranks 0 to 3, 7`.
+pub(crate) fn ranks_in_words(ranks: &[usize]) -> String {
+    let runs = ranks.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
+        [one] => one.to_string(),
+        [first, second] => format!("{first}, {second}"),
+        [first, .., last] => format!("{first} to {last}"),
+        [] => String::new(),
+    });
+    let word = if ranks.len() == 1 { "rank" } else { "ranks" };
+    format!("{word} {}", runs.collect::<Vec<_>>().join(", "))
+}
+
+/// Whether two failures are the same but for the rank: the same error of the same call, addresses apart.
+pub(crate) fn is_same(one: &Failure, other: &Failure) -> bool {
+    match (one, other) {
+        (Failure::Abort { code: a, message: x }, Failure::Abort { code: b, message: y }) => {
+            a == b && without_addresses(x).eq(without_addresses(y))
+        }
+        _ => one == other,
+    }
+}
+
+/// The parts of a message around its hexadecimal numbers.
+fn without_addresses(message: &str) -> impl Iterator<Item = &str> {
+    let after = |part: &'_ str| part.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(part.len());
+    message
+        .split("0x")
+        .enumerate()
+        .map(move |(index, part)| if index == 0 { part } else { &part[after(part)..] })
 }
 
 /// The message about `failure`. `others` is the number of ranks that are ended because of it.
@@ -94,12 +144,10 @@ pub(crate) fn message(
     others: usize,
     cause: Option<&str>,
 ) -> String {
-    let who = culprit.map_or_else(
-        || "the job".to_owned(),
-        |c| format!("rank {} (pid {}, {} on {})", c.rank, c.pid, c.program, c.host),
-    );
+    let who = culprit.map_or_else(|| "the job".to_owned(), Culprit::describe);
     let (what, seen, next) = describe(failure);
-    let mut text = format!("mpiexec: {who} {what}\n  seen: {seen}");
+    let blank = if what.starts_with(':') { "" } else { " " };
+    let mut text = format!("mpiexec: {who}{blank}{what}\n  seen: {seen}");
     if let Some(cause) = cause {
         let _ = write!(text, "; likely cause: {cause}");
     }
@@ -146,11 +194,7 @@ fn describe(failure: &Failure) -> (String, String, String) {
             },
             behind_code(*code).map_or("see the program's own messages above", advice).to_owned(),
         ),
-        Failure::Abort { code, message } => (
-            format!("called MPI_Abort with code {code}"),
-            if message.is_empty() { "no message was given".to_owned() } else { message.clone() },
-            "see the program's own messages above".to_owned(),
-        ),
+        Failure::Abort { code, message } => abort(*code, message),
         Failure::Protocol(what) => (
             "sent something that is no PMI".to_owned(),
             what.clone(),
@@ -218,6 +262,22 @@ fn behind_code(code: i32) -> Option<i32> {
         .then_some(signal)
 }
 
+/// The lines of a failed call, which the library gives in threes, or what an `MPI_Abort` of the program left.
+fn abort(code: i32, message: &str) -> (String, String, String) {
+    let lines: Vec<&str> =
+        message.lines().map(|line| line.strip_prefix("alhena: ").unwrap_or(line)).collect();
+    match lines[..] {
+        [what, seen, next] if seen.starts_with("seen: ") => {
+            (format!(": {what}"), seen["seen: ".len()..].to_owned(), next.to_owned())
+        }
+        _ => (
+            format!("called MPI_Abort with code {code}"),
+            if message.is_empty() { "no message was given".to_owned() } else { lines.join(" ") },
+            "see the program's own messages above".to_owned(),
+        ),
+    }
+}
+
 /// What a signal usually says about a program.
 fn meaning(signal: i32) -> &'static str {
     match signal {
@@ -254,9 +314,40 @@ fn advice(signal: i32) -> &'static str {
 mod tests {
     use super::*;
 
+    fn failed_call(buffer: &str) -> Failure {
+        let message =
+            format!("alhena: MPI_Send(buf={buffer}, dest=77) failed: bad\nalhena: seen: x\nalhena: mend it");
+        Failure::Abort { code: 6, message }
+    }
+
+    #[test]
+    fn ranks_that_fail_in_the_same_call_are_named_together() {
+        let failure = failed_call("0x7ffe10ab");
+        assert!(is_same(&failure, &failed_call("0x7ffdcafe")));
+        assert!(!is_same(&failure, &failed_call("NULL")));
+        let culprit = Culprit {
+            rank: 3,
+            also: vec![0, 1, 2, 7],
+            pid: 77,
+            host: "a".to_owned(),
+            program: "./p".to_owned(),
+        };
+        assert_eq!(
+            message(&failure, Some(&culprit), 0, None),
+            "mpiexec: ranks 0 to 3, 7 (rank 3: pid 77, ./p on a): MPI_Send(buf=0x7ffe10ab, dest=77) failed: bad\n  \
+             seen: x\n  next: mend it\n"
+        );
+    }
+
     #[test]
     fn every_message_has_three_lines() {
-        let culprit = Culprit { rank: 3, pid: 77, host: "node7".to_owned(), program: "./a.out".to_owned() };
+        let culprit = Culprit {
+            rank: 3,
+            also: vec![],
+            pid: 77,
+            host: "node7".to_owned(),
+            program: "./a.out".to_owned(),
+        };
         for failure in [
             Failure::Killed(9),
             Failure::ExitedInMpi(0),
@@ -283,7 +374,13 @@ mod tests {
 
     #[test]
     fn the_message_names_rank_host_and_signal() {
-        let culprit = Culprit { rank: 3, pid: 77, host: "node7".to_owned(), program: "./a.out".to_owned() };
+        let culprit = Culprit {
+            rank: 3,
+            also: vec![],
+            pid: 77,
+            host: "node7".to_owned(),
+            program: "./a.out".to_owned(),
+        };
         let text = message(&Failure::Killed(9), Some(&culprit), 1, Some("out of memory"));
         for part in ["rank 3", "node7", "SIGKILL", "out of memory", "./a.out"] {
             assert!(text.contains(part), "{text}");

@@ -257,7 +257,7 @@ impl Exchange {
 
     fn take_piece(&mut self, transfer: &mut Transfer, piece: &Piece, done: &Done) {
         if done.error != abi::SUCCESS {
-            self.fail(crate::p2p::failure(done.error));
+            self.fail(crate::p2p::failure(done));
         }
         if self.direction == Direction::Write {
             return;
@@ -481,7 +481,7 @@ impl Aggregator {
             (part.id, moved) = (None, true);
             let short = all.direction == Direction::Write && done.status.bytes() != part.len() as u64;
             if done.error != abi::SUCCESS {
-                all.fail(crate::p2p::failure(done.error));
+                all.fail(crate::p2p::failure(&done));
             } else if short {
                 all.fail(Error::new(abi::ERR_INTERN, "another process sent less than it said"));
             }

@@ -69,7 +69,7 @@ pub(super) fn failed(done: &Done) -> Result<()> {
     if done.error == abi::SUCCESS {
         return Ok(());
     }
-    Err(crate::p2p::failure(done.error).on(abi::Comm(done.owner as usize)))
+    Err(crate::p2p::failure(done).on(abi::Comm(done.owner as usize)))
 }
 
 /// `MPI_Wait`

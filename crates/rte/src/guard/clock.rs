@@ -11,6 +11,8 @@ pub(super) struct Clock {
     pub kill: Option<Instant>,
     /// No longer wait for a wrapper script whose MPI program has ended inside MPI.
     pub wrappers: Option<Instant>,
+    /// Ranks that call `MPI_Abort` for the same reason as the first one have reported.
+    pub aborts: Option<Instant>,
     /// Show unfinished lines (prompts) on a terminal.
     pub prompts: Option<Instant>,
     /// Try a terminal again that was not ours to read.
@@ -22,7 +24,7 @@ pub(super) struct Clock {
 impl Clock {
     /// The next moment.
     pub fn next(&self) -> Option<Instant> {
-        [self.timeout, self.kill, self.wrappers, self.prompts, self.stdin, self.libraries]
+        [self.timeout, self.kill, self.wrappers, self.aborts, self.prompts, self.stdin, self.libraries]
             .into_iter()
             .flatten()
             .min()

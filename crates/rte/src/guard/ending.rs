@@ -30,6 +30,15 @@ const GRACE: Duration = Duration::from_millis(300);
 /// After a signal of the user they have this long.
 const USER_GRACE: Duration = Duration::from_secs(5);
 
+/// Ranks that call `MPI_Abort` for the same reason as the first have this long to be named with it.
+const MOMENT: Duration = Duration::from_millis(100);
+
+/// Ranks that called `MPI_Abort` for the same reason, not yet reported.
+pub(super) struct Aborts {
+    failure: Failure,
+    ranks: Vec<usize>,
+}
+
 impl Guard {
     /// The process started for `rank` has ended.
     pub(super) fn exited(&mut self, rank: usize) {
@@ -110,16 +119,51 @@ impl Guard {
         if self.ending || (harmless && !first) {
             return;
         }
-        let goes_on = harmless || (!self.job.spec.cleanup && rank.is_some());
-        let others = match goes_on {
-            true => 0,
-            false => (0..self.ranks.len()).filter(|&r| Some(r) != rank && !self.ranks[r].is_over()).count(),
-        };
         if failure == Failure::Killed(libc::SIGPIPE) && self.writers.iter().any(Outlet::is_broken) {
             // That was reported already.
             return self.end();
         }
-        let culprit = rank.map(|rank| self.culprit(rank));
+        let goes_on = harmless || (!self.job.spec.cleanup && rank.is_some());
+        match (&mut self.aborts, rank, &failure) {
+            (Some(aborts), rank, _) => {
+                // What fails otherwise now follows from it.
+                if failure::is_same(&aborts.failure, &failure) {
+                    aborts.ranks.extend(rank);
+                }
+                self.count_aborts();
+            }
+            (None, Some(rank), Failure::Abort { .. }) if !goes_on => {
+                self.aborts = Some(Aborts { failure, ranks: vec![rank] });
+                no_later_than(&mut self.clock.aborts, MOMENT);
+                self.count_aborts();
+            }
+            _ => self.report(failure, rank, &[], goes_on),
+        }
+    }
+
+    /// Once all ranks that run have called `MPI_Abort` for the same reason, no more is to come.
+    fn count_aborts(&mut self) {
+        let Some(aborts) = &self.aborts else { return };
+        let awaited = |(rank, state): (usize, &Rank)| !state.is_over() && !aborts.ranks.contains(&rank);
+        if !self.ranks.iter().enumerate().any(awaited) {
+            self.report_aborts();
+        }
+    }
+
+    fn report_aborts(&mut self) {
+        let Some(Aborts { failure, ranks }) = self.aborts.take() else { return };
+        self.report(failure, Some(ranks[0]), &ranks[1..], false);
+    }
+
+    /// Tells of a failure of `rank`, and of the ranks in `also` in the same way.
+    fn report(&mut self, failure: Failure, rank: Option<usize>, also: &[usize], goes_on: bool) {
+        let also = also.iter().map(|&rank| self.number(rank)).collect();
+        let culprit = rank.map(|rank| Culprit { also, ..self.culprit(rank) });
+        let hurt = |(rank, state): &(usize, &Rank)| {
+            let number = self.number(*rank);
+            !goes_on && !state.is_over() && culprit.as_ref().is_none_or(|culprit| !culprit.includes(number))
+        };
+        let others = self.ranks.iter().enumerate().filter(hurt).count();
         let cause = self.likely_cause(&failure, rank);
         match &mut self.up {
             Some(up) => up.failed(failure, culprit, cause, goes_on),
@@ -148,6 +192,7 @@ impl Guard {
         let state = &self.ranks[rank];
         Culprit {
             rank: self.number(rank),
+            also: Vec::new(),
             pid: state.mpi_pid.unwrap_or(state.pid.as_raw_nonzero().get()),
             host: self.job.host.clone(),
             program: app.program.to_string_lossy().into_owned(),
@@ -226,6 +271,9 @@ impl Guard {
         }
         if due(&mut self.clock.wrappers, now) {
             self.lose_patience_with_wrappers();
+        }
+        if due(&mut self.clock.aborts, now) {
+            self.report_aborts();
         }
         if due(&mut self.clock.timeout, now) {
             self.time_is_over();

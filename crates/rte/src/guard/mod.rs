@@ -67,6 +67,8 @@ pub(crate) struct Guard {
     code: Option<u8>,
     /// Ranks were asked to go.
     ending: bool,
+    /// `MPI_Abort` was called, and more ranks may be about to do so for the same reason.
+    aborts: Option<ending::Aborts>,
 }
 
 /// The shared memory on its way.
@@ -164,6 +166,7 @@ impl Guard {
             file_lost: false,
             code: None,
             ending: false,
+            aborts: None,
             job,
             poller,
             control,

@@ -72,6 +72,19 @@ struct Pending {
     others: usize,
 }
 
+impl Pending {
+    /// Adds the ranks of `later`, if they failed in the same way.
+    fn take_in(&mut self, later: Pending) {
+        if let (Some(culprit), Some(another)) = (&mut self.culprit, later.culprit)
+            && failure::is_same(&self.failure, &later.failure)
+        {
+            culprit.also.push(another.rank);
+            culprit.also.extend(another.also);
+            self.others = self.others.min(later.others);
+        }
+    }
+}
+
 /// Whether a rank may have failed in this way because another one did.
 fn may_follow(failure: &Failure) -> bool {
     matches!(failure, Failure::Abort { .. } | Failure::ExitedInMpi(_) | Failure::Exited(_))
@@ -106,13 +119,16 @@ impl Head {
             return;
         }
         let others = self.statuses.iter().enumerate().filter(|(rank, status)| {
-            status.is_none() && culprit.as_ref().is_none_or(|culprit| culprit.rank != *rank)
+            status.is_none() && culprit.as_ref().is_none_or(|culprit| !culprit.includes(*rank))
         });
         let may_follow = may_follow(&failure) && self.hosts.len() > 1;
         let until = Instant::now() + MOMENT;
         let pending = Pending { others: others.count(), until, failure, culprit, cause };
         if may_follow {
-            self.verdict.pending.get_or_insert(pending);
+            match &mut self.verdict.pending {
+                Some(first) => first.take_in(pending),
+                none => *none = Some(pending),
+            }
         } else {
             self.verdict.pending = None;
             self.end_because_of(pending);
@@ -185,6 +201,7 @@ impl Head {
         let app = self.spec.app_of()[rank as usize];
         let culprit = Culprit {
             rank: rank as usize,
+            also: Vec::new(),
             pid: 0,
             host: self.hosts[host].name.clone(),
             program: self.spec.apps[app].program.to_string_lossy().into_owned(),
