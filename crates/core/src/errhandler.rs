@@ -322,7 +322,7 @@ fn fatal(token: &mut Token, failure: &Failure, call: Call<'_>) -> ! {
     let message = format!(
         "alhena: {call} failed{place}: {class}\n\
          alhena: seen: {seen}\n\
-         alhena: the error handler is MPI_ERRORS_ARE_FATAL, so the job ends; set MPI_ERRORS_RETURN to handle it"
+         alhena: mend the call, or set MPI_ERRORS_RETURN to handle the error; MPI_ERRORS_ARE_FATAL ended the job"
     );
     crate::env::abort_with(exit_code(error.class), format_args!("{message}"))
 }
