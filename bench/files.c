@@ -20,10 +20,11 @@ static char *memory;
 static size_t viewed;
 static MPI_Datatype filetype = MPI_DATATYPE_NULL;
 
-/* Bytes that a rank moves in one iteration: whole blocks. */
+/* Bytes that a rank moves in one iteration: whole blocks, and fewer of them where they are short. */
 static size_t volume(size_t bytes)
 {
-    return bytes < VOLUME ? VOLUME / bytes * bytes : bytes;
+    size_t most = bytes < VOLUME / (1 << 15) ? bytes << 15 : VOLUME;
+    return bytes < most ? most / bytes * bytes : bytes;
 }
 
 static MPI_Offset segment(size_t bytes)

@@ -151,6 +151,15 @@ impl Node {
         self.copy(process, remote, memory, Access::Read).map_err(|_| Refusal::Unfit)
     }
 
+    /// Copies `memory` to `remote` in `peer`'s memory, at once.
+    ///
+    /// # Errors
+    /// As [`Node::read`].
+    pub fn write(&self, peer: Peer, remote: u64, memory: UserMem) -> Result<(), Refusal> {
+        let process = self.place_of(peer).and_then(|place| self.reach(place)).ok_or(Refusal::Unfit)?;
+        self.copy(process, remote, memory, Access::Write).map_err(|_| Refusal::Unfit)
+    }
+
     /// This memory is about to be copied from or into, by this process or by its peers.
     #[inline]
     pub fn expect_copies(&self, memory: UserMem) {

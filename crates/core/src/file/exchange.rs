@@ -5,6 +5,9 @@
 //!   read    one read a window ──► aggregator: takes out what each rank wants ──────────────► every rank
 //! ```
 //!
+//! An aggregator fetches the bytes of ranks on its node from their memory, or puts them there, where that is one run; those
+//! ranks have nothing to do until all agree that it is over. The others send messages.
+//!
 //! Each rank tells each aggregator once for a view how the view is laid out. From then on both sides know from what all ranks
 //! gather for each call which bytes go into which window: messages hold data and nothing else.
 //!
@@ -17,8 +20,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use abi::{Error, Result};
+use btl::{Peer, Refusal};
 use io::{Cover, Direction, Memory, Plan, Posix, Storage, View};
-use mem::{PeerBytes, PeerSpace};
+use mem::{PeerBytes, PeerSpace, UserMem};
+use node::Node;
 use pml::{Data, Done, Mode, ReqId};
 
 use super::access::Transfer;
@@ -34,6 +39,10 @@ pub(crate) struct Said {
     pub positions: Range<u64>,
     /// Words by which it describes its view.
     pub description: usize,
+    /// Where its bytes are, if they are one run.
+    pub memory: Option<u64>,
+    /// It reads and writes the memory of all others on its node.
+    pub reaches: bool,
 }
 
 /// The views of all ranks, as an aggregator knows them.
@@ -44,6 +53,10 @@ pub(crate) struct Exchange {
     file: abi::File,
     comm: abi::Comm,
     me: usize,
+    /// The processes, and which of them are on this node.
+    peers: Arc<[u32]>,
+    near: Box<[bool]>,
+    node: Option<Arc<Node>>,
     tag: i32,
     plan: Plan,
     said: Vec<Said>,
@@ -65,6 +78,8 @@ pub(crate) struct Exchange {
     aggregator: Option<Aggregator>,
     /// Bytes that have come.
     read: u64,
+    /// Positions that aggregators put into this rank's memory, as far as the file reaches.
+    put: Vec<Range<u64>>,
     error: Result<()>,
 }
 
@@ -86,8 +101,12 @@ struct Aggregator {
     /// Descriptions that come.
     heard: Vec<Heard>,
     round: u64,
-    /// Data of ranks, one after the other.
+    /// Of each rank, the first position behind the windows that are done.
+    next: Vec<u64>,
+    /// Data of ranks, one after the other, but for this process's own.
     stage: Vec<u8>,
+    /// Bytes of all ranks in the window.
+    bytes: usize,
     window: Vec<u8>,
     parts: Vec<Part>,
     /// Messages of this round have been started.
@@ -106,6 +125,8 @@ struct Part {
     positions: Range<u64>,
     /// Where they begin in the stage.
     at: usize,
+    /// This process's own bytes, where they are.
+    own: Option<UserMem>,
     id: Option<ReqId>,
 }
 
@@ -123,6 +144,7 @@ impl Exchange {
     /// The part of this rank in an access that all have agreed on. `views`: what it knows from an access before with the same
     /// views, if it is an aggregator; `described`: all aggregators know them.
     pub fn new(
+        state: &State,
         transfer: &Transfer,
         (file, comm, me): (abi::File, abi::Comm, usize),
         number: u32,
@@ -130,16 +152,22 @@ impl Exchange {
         said: Vec<Said>,
         (described, views): (bool, Option<Views>),
         description: Vec<u64>,
-    ) -> Exchange {
+    ) -> Option<Exchange> {
+        let peers = state.comm(comm).ok()?.peers.clone();
+        let place_of = |peer: u32| state.node.as_ref().and_then(|node| node.place_of(Peer(peer)));
+        let near = peers.iter().map(|&peer| place_of(peer).is_some()).collect();
         let view = transfer.access.view().clone();
         let mut aggregator = plan.index_of(me as u64).map(|index| Aggregator::new(index, views));
         if let Some(aggregator) = &mut aggregator {
             aggregator.rest(&plan);
         }
-        Exchange {
+        let mut exchange = Exchange {
             file,
             comm,
             me,
+            peers,
+            near,
+            node: state.node.clone(),
             // Two tags: an aggregator's description of its own view and what it sends to a rank must not be mixed up.
             tag: ((number & 0x3fff_ffff) << 1) as i32,
             plan,
@@ -157,8 +185,32 @@ impl Exchange {
             round: 0,
             aggregator,
             read: 0,
+            put: Vec::new(),
             error: Ok(()),
+        };
+        // Where all aggregators reach into this rank's memory, it sends and receives nothing.
+        let mut aggregators =
+            (0..exchange.plan.domains()).map(|domain| exchange.plan.process(domain) as usize);
+        if aggregators.all(|aggregator| exchange.reaches_into(aggregator, me)) {
+            exchange.round = exchange.plan.rounds();
+            exchange
+                .put
+                .extend((exchange.direction == Direction::Read).then_some(exchange.positions.clone()));
         }
+        Some(exchange)
+    }
+
+    /// Whether an aggregator reaches into a rank's memory; one of the two is this process.
+    fn reaches_into(&self, aggregator: usize, rank: usize) -> bool {
+        let other = if aggregator == self.me { rank } else { aggregator };
+        let reached = aggregator == rank || (self.near[other] && self.said[aggregator].reaches);
+        reached && self.said[rank].memory.is_some()
+    }
+
+    /// The address of a position of a rank whose memory is one run.
+    fn address(&self, rank: usize, position: u64) -> u64 {
+        let said = &self.said[rank];
+        said.memory.unwrap_or(0).wrapping_add(position - said.positions.start)
     }
 
     /// Goes on; whether anything happened. Over when [`Exchange::is_over`] says so; then the transfer is settled.
@@ -182,7 +234,8 @@ impl Exchange {
     pub fn is_over(&self) -> bool {
         let all = self.plan.rounds();
         let done = self.aggregator.as_ref().is_none_or(|aggregator| aggregator.round == all);
-        done && self.round == all && self.pieces.is_empty() && self.describing.is_empty()
+        let said = self.described && self.describing.is_empty();
+        done && said && self.round == all && self.pieces.is_empty()
     }
 
     /// Remembers the first error. The messages go on: others wait for them.
@@ -192,7 +245,7 @@ impl Exchange {
 
     fn settle(&self, transfer: &mut Transfer) {
         let done = match (self.direction, self.error) {
-            (Direction::Read, _) => self.read,
+            (Direction::Read, _) => self.read + self.put_bytes(),
             (Direction::Write, Ok(())) => self.positions.end - self.positions.start,
             (Direction::Write, Err(_)) => 0,
         };
@@ -200,12 +253,19 @@ impl Exchange {
         transfer.end_with(self.error);
     }
 
+    /// Bytes that aggregators put into this rank's memory: up to the end of the file.
+    fn put_bytes(&self) -> u64 {
+        let Some(last) = self.put.iter().map(|part| part.end).max() else { return 0 };
+        let end = self.storage.size().map_or(last, |size| self.view.position_at(size));
+        self.put.iter().map(|part| part.end.min(end).saturating_sub(part.start)).sum()
+    }
+
     fn advance_once(&mut self, state: &mut State, transfer: &mut Transfer) -> Result<bool> {
         let mut moved = self.describe(state)?;
         moved |= self.reap(state, transfer);
         moved |= self.start_round(state, transfer)?;
         if let Some(mut aggregator) = self.aggregator.take() {
-            let aggregated = aggregator.advance(self, state);
+            let aggregated = aggregator.advance(self, state, transfer);
             self.aggregator = Some(aggregator);
             moved |= aggregated?;
         }
@@ -279,10 +339,16 @@ impl Exchange {
         self.round += 1;
         for domain in 0..self.plan.domains() {
             let part = clip(&self.view, &self.positions, &self.plan.window(domain, round));
-            if !part.is_empty() {
-                let at = part.start - self.positions.start..part.end - self.positions.start;
-                self.start_piece(state, transfer, self.plan.process(domain) as i32, round, at)?;
+            let with = self.plan.process(domain) as usize;
+            if part.is_empty() {
+                continue;
             }
+            if self.reaches_into(with, self.me) {
+                self.put.extend((self.direction == Direction::Read).then_some(part));
+                continue;
+            }
+            let at = part.start - self.positions.start..part.end - self.positions.start;
+            self.start_piece(state, transfer, with as i32, round, at)?;
         }
         Ok(true)
     }
@@ -320,13 +386,48 @@ impl Exchange {
     }
 }
 
+impl Exchange {
+    /// Copies between the memory of a rank on this node and that of this process.
+    fn copy(&mut self, part: &Part, copy: impl FnOnce(&Node, Peer, u64) -> std::result::Result<(), Refusal>) {
+        let (peer, address) = (Peer(self.peers[part.rank]), self.address(part.rank, part.positions.start));
+        let copied = self.node.as_deref().map(|node| copy(node, peer, address));
+        if !matches!(copied, Some(Ok(()))) {
+            self.fail(Error::new(
+                abi::ERR_OTHER,
+                "the memory of a process of this node cannot be reached any more",
+            ));
+        }
+    }
+}
+
+impl State {
+    /// Whether this process reads and writes the memory of all others on its node that have a file open; tried out once.
+    pub(super) fn reaches_near(&mut self, fh: abi::File) -> Result<bool> {
+        let file = self.file(fh)?;
+        if let Some(reaches) = file.reaches {
+            return Ok(reaches);
+        }
+        let (me, peers) = (self.me(), self.comm(file.comm)?.peers.clone());
+        let reaches = self.node.as_ref().is_some_and(|node| {
+            let near = |peer: &&u32| **peer != me && node.place_of(Peer(**peer)).is_some();
+            node.has_single_copy() && peers.iter().filter(near).all(|&peer| node.can_read(Peer(peer)))
+        });
+        self.files.get_mut(fh)?.reaches = Some(reaches);
+        Ok(reaches)
+    }
+}
+
 /// The positions of a view among `positions` that lie in a window of the file.
 fn clip(view: &View, positions: &Range<u64>, window: &Range<u64>) -> Range<u64> {
     if window.is_empty() || positions.is_empty() {
         return 0..0;
     }
-    let at = |place: u64| view.position_at(place).clamp(positions.start, positions.end);
-    at(window.start)..at(window.end)
+    below(view, positions, window.start)..below(view, positions, window.end)
+}
+
+/// Where the positions of a view among `positions` end that lie below a place of the file.
+fn below(view: &View, positions: &Range<u64>, place: u64) -> u64 {
+    if positions.is_empty() { 0 } else { view.position_at(place).clamp(positions.start, positions.end) }
 }
 
 impl Aggregator {
@@ -336,7 +437,9 @@ impl Aggregator {
             views,
             heard: Vec::new(),
             round: 0,
+            next: Vec::new(),
             stage: Vec::new(),
+            bytes: 0,
             window: Vec::new(),
             parts: Vec::new(),
             started: false,
@@ -351,7 +454,7 @@ impl Aggregator {
         }
     }
 
-    fn advance(&mut self, all: &mut Exchange, state: &mut State) -> Result<bool> {
+    fn advance(&mut self, all: &mut Exchange, state: &mut State, transfer: &Transfer) -> Result<bool> {
         if self.round == all.plan.rounds() {
             return Ok(false);
         }
@@ -359,7 +462,7 @@ impl Aggregator {
         if self.started {
             return self.end_round(all, state, &views);
         }
-        self.begin_round(all, state, &views)?;
+        self.begin_round(all, state, &views, transfer)?;
         Ok(true)
     }
 
@@ -398,16 +501,32 @@ impl Aggregator {
     }
 
     /// Finds out whose bytes lie in the window, and starts their messages.
-    fn begin_round(&mut self, all: &mut Exchange, state: &mut State, views: &[View]) -> Result<()> {
+    fn begin_round(
+        &mut self,
+        all: &mut Exchange,
+        state: &mut State,
+        views: &[View],
+        transfer: &Transfer,
+    ) -> Result<()> {
         let window = all.plan.window(self.domain, self.round);
         self.parts.clear();
-        let mut bytes = 0;
+        let own = transfer.buffer.contiguous();
+        let mut staged = 0;
+        self.bytes = 0;
+        if self.next.is_empty() {
+            let first = |(view, said): (&View, &Said)| below(view, &said.positions, window.start);
+            self.next = views.iter().zip(&all.said).map(first).collect();
+        }
         for (rank, (view, said)) in views.iter().zip(&all.said).enumerate() {
-            let positions = clip(view, &said.positions, &window);
+            let end = below(view, &said.positions, window.end);
+            let positions = std::mem::replace(&mut self.next[rank], end)..end;
             if !positions.is_empty() {
                 let len = (positions.end - positions.start) as usize;
-                self.parts.push(Part { rank, positions, at: bytes, id: None });
-                bytes += len;
+                let at = (positions.start - said.positions.start) as usize;
+                let own = own.filter(|_| rank == all.me).map(|memory| memory.part(at, len));
+                self.bytes += len;
+                self.parts.push(Part { rank, positions, at: staged, own, id: None });
+                staged += if own.is_some() { 0 } else { len };
             }
         }
         if self.parts.is_empty() {
@@ -415,20 +534,27 @@ impl Aggregator {
             return Ok(());
         }
         self.started = true;
-        resize(&mut self.stage, bytes)?;
+        resize(&mut self.stage, staged)?;
         match all.direction {
-            Direction::Write => {
-                for part in &mut self.parts {
-                    let room = of_vec_mut(&mut self.stage).part(part.at, part.len());
-                    part.id = start_recv(state, Data::Contiguous(room), part.rank as i32, all.tag, all.comm)?;
-                }
-                Ok(())
-            }
+            Direction::Write => self.fetch(all, state),
             Direction::Read => self.read(all, state, views),
         }
     }
 
-    /// Reads the window and sends to each rank what it wants of it: less where the file ends.
+    /// Gets the bytes of all ranks: from their memory, or by messages.
+    fn fetch(&mut self, all: &mut Exchange, state: &mut State) -> Result<()> {
+        for part in self.parts.iter_mut().filter(|part| part.own.is_none()) {
+            let room = of_vec_mut(&mut self.stage).part(part.at, part.len());
+            if all.reaches_into(all.me, part.rank) {
+                all.copy(part, |node, peer, address| node.read(peer, address, room));
+            } else {
+                part.id = start_recv(state, Data::Contiguous(room), part.rank as i32, all.tag, all.comm)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the window and gives each rank what it wants of it: less where the file ends.
     fn read(&mut self, all: &mut Exchange, state: &mut State, views: &[View]) -> Result<()> {
         let span = self.span(views);
         let sparse = self.is_sparse(views, &span);
@@ -440,9 +566,12 @@ impl Aggregator {
         let Aggregator { parts, stage, window, .. } = self;
         for part in parts {
             let view = &views[part.rank];
-            let room = &mut stage[part.at..part.at + part.len()];
+            let room = match &part.own {
+                Some(own) => own.as_space(),
+                None => PeerSpace::of(&mut stage[part.at..part.at + part.len()]),
+            };
             let came = if sparse {
-                let moved = io::read_each(view, &*all.storage, part.positions.start, &PeerSpace::of(room));
+                let moved = io::read_each(view, &*all.storage, part.positions.start, &room);
                 if let Some(error) = moved.error {
                     all.fail(failed("the system could not read the file")(error));
                 }
@@ -451,14 +580,22 @@ impl Aggregator {
                 let end =
                     view.position_at(span.start + there).clamp(part.positions.start, part.positions.end);
                 let came = (end - part.positions.start) as usize;
-                let room = PeerSpace::of(&mut room[..came]);
+                let room = room.part(0, came);
                 let taken =
                     view.gather(part.positions.start..end, &window[..there as usize], span.start, room);
                 assert!(taken, "the positions lie in what was read of the window");
                 came
             };
-            let data = Data::Contiguous(of_vec(&stage[part.at..part.at + came]));
-            part.id = start_send(state, Mode::Standard, data, part.rank as i32, all.tag, all.comm)?;
+            if part.own.is_some() {
+                continue;
+            }
+            let bytes = of_vec(&stage[part.at..part.at + came]);
+            if all.reaches_into(all.me, part.rank) {
+                all.copy(part, |node, peer, address| node.write(peer, address, bytes));
+            } else {
+                let data = Data::Contiguous(bytes);
+                part.id = start_send(state, Mode::Standard, data, part.rank as i32, all.tag, all.comm)?;
+            }
         }
         Ok(())
     }
@@ -504,15 +641,11 @@ impl Aggregator {
         if self.is_sparse(views, &span) {
             return self.write_each(all, views);
         }
-        if let ([part], true) = (&self.parts[..], self.stage.len() == len) {
-            return written(io::write_fully(
-                &*all.storage,
-                PeerBytes::of(&self.stage[..part.len()]),
-                span.start,
-            ));
+        if let ([part], true) = (&self.parts[..], self.bytes == len) {
+            return written(io::write_fully(&*all.storage, part.bytes(&self.stage), span.start));
         }
         resize(&mut self.window, len)?;
-        let keeps = self.stage.len() != len || !self.covers(views, &span);
+        let keeps = self.bytes != len || !self.covers(views, &span);
         if keeps && !all.readable {
             return self.write_each(all, views);
         }
@@ -533,7 +666,7 @@ impl Aggregator {
             self.window[there as usize..].fill(0);
         }
         for part in &self.parts {
-            let bytes = PeerBytes::of(&self.stage[part.at..part.at + part.len()]);
+            let bytes = part.bytes(&self.stage);
             let placed =
                 views[part.rank].scatter(part.positions.clone(), bytes, &mut self.window, span.start);
             assert!(placed, "the positions lie in the span of all parts");
@@ -543,7 +676,7 @@ impl Aggregator {
 
     fn write_each(&self, all: &Exchange, views: &[View]) -> Result<()> {
         self.parts.iter().try_for_each(|part| {
-            let bytes = PeerBytes::of(&self.stage[part.at..part.at + part.len()]);
+            let bytes = part.bytes(&self.stage);
             written(io::write_each(&views[part.rank], &*all.storage, part.positions.start, bytes))
         })
     }
@@ -564,7 +697,7 @@ impl Aggregator {
     }
 
     fn is_sparse(&self, views: &[View], span: &Range<u64>) -> bool {
-        (span.end - span.start - (self.stage.len() as u64).min(span.end - span.start)) / self.pieces(views)
+        (span.end - span.start - (self.bytes as u64).min(span.end - span.start)) / self.pieces(views)
             > FAR_APART
     }
 
@@ -589,6 +722,14 @@ impl Aggregator {
 impl Part {
     fn len(&self) -> usize {
         (self.positions.end - self.positions.start) as usize
+    }
+
+    /// Its bytes, once they are here.
+    fn bytes<'a>(&'a self, stage: &'a [u8]) -> PeerBytes<'a> {
+        match &self.own {
+            Some(own) => own.as_bytes(),
+            None => PeerBytes::of(&stage[self.at..self.at + self.len()]),
+        }
     }
 }
 

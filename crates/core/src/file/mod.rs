@@ -89,6 +89,8 @@ pub(crate) struct File {
     pub described: bool,
     /// What this process knows of that, as an aggregator.
     pub views: Option<exchange::Views>,
+    /// This process reads and writes the memory of all others on its node that have the file open, once that is known.
+    pub reaches: Option<bool>,
     /// What its last nonblocking access that failed has seen: requests know of the class alone.
     pub failure: Option<Error>,
 }

@@ -146,6 +146,7 @@ fn open_on(t: &mut Token, comm: abi::Comm, path: PathBuf, amode: i32, own: Resul
         collectives: Default::default(),
         described: false,
         views: None,
+        reaches: None,
         failure: None,
     })
 }
