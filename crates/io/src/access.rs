@@ -93,6 +93,11 @@ impl Access {
         self.first..self.first + self.total
     }
 
+    /// How it moves its pieces.
+    pub fn tuning(&self) -> Tuning {
+        self.tuning
+    }
+
     /// The view.
     pub fn view(&self) -> &Arc<View> {
         &self.view

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use abi::{Address, Count, Error, Result, Status};
-use engine::{Afterlife, Operation, Turn};
+use engine::{Afterlife, Operation};
 use io::{Access, Direction, Memory, Posix};
 use pml::Done;
 
@@ -152,6 +152,16 @@ impl Transfer {
         self.end(moved);
     }
 
+    /// What moves its bytes; it is without them until they come back.
+    fn take_moving(&mut self) -> Moving {
+        let nothing = Access::new(self.access.view().clone(), self.direction, 0, 0, self.access.tuning());
+        Moving {
+            storage: self.storage.clone(),
+            access: std::mem::replace(&mut self.access, nothing),
+            buffer: std::mem::replace(&mut self.buffer, Buffer::Staged(Vec::new())),
+        }
+    }
+
     fn end(&mut self, moved: std::io::Result<()>) {
         let moved = moved.map_err(failed(match self.direction {
             Direction::Read => "the system could not read the file",
@@ -292,9 +302,9 @@ impl State {
     }
 }
 
-/// Bytes that progress moves at a time.
+/// Bytes that progress moves at a time of a collective access.
 const STEP: u64 = 4 << 20;
-/// Accesses up to this length are over before the call returns.
+/// Accesses up to this length are over before the call returns; longer ones are moved by another thread.
 const AT_ONCE: u64 = 256 << 10;
 
 impl File {
@@ -378,19 +388,52 @@ pub fn nonblocking(
     request: &mut abi::Request,
 ) -> Result<()> {
     let mut transfer = Transfer::prepare(t, fh, Request { direction, pointer, buf, count, datatype })?;
-    let short = transfer.buffer.total() <= AT_ONCE;
-    if short || transfer.access.takes_locks() {
+    // Locks do not keep two accesses of one opening apart.
+    if transfer.buffer.total() <= AT_ONCE || transfer.access.takes_locks() {
         transfer.run();
         transfer.deliver(t);
+        let key = t.lock().requests.add(transfer)?;
+        *request = RequestKey::Operation(key).handle();
+        return Ok(());
     }
-    let over = transfer.ended.is_some();
-    let mut state = t.lock();
-    let key = state.requests.add(transfer)?;
-    if !over {
-        state.requests.register(key);
+    let moving = transfer.take_moving();
+    let key = t.lock().requests.add(transfer)?;
+    let started =
+        engine::run_apart(t, || moving.run(), move |state: &mut State, moved| state.moved(key, moved));
+    if let Err(error) = started {
+        t.lock().requests.remove(key);
+        return Err(error);
     }
     *request = RequestKey::Operation(key).handle();
     Ok(())
+}
+
+/// What another thread needs to move the bytes of an access.
+struct Moving {
+    storage: Arc<Posix>,
+    access: Access,
+    buffer: Buffer,
+}
+
+impl Moving {
+    fn run(mut self) -> (Moving, std::io::Result<()>) {
+        let moved = self.access.run(&*self.storage, &mut self.buffer);
+        (self, moved)
+    }
+}
+
+impl State {
+    /// Another thread has moved the bytes of a nonblocking access.
+    fn moved(&mut self, key: u32, (moving, moved): (Moving, std::io::Result<()>)) {
+        let Some(transfer) = self.requests.get_as::<Transfer>(key) else { return };
+        (transfer.access, transfer.buffer) = (moving.access, moving.buffer);
+        transfer.end(moved);
+        let (file, result, due) = (transfer.file, transfer.result(), transfer.due.is_some());
+        if due {
+            self.files.conversions.push_back(key);
+        }
+        self.note_failure(file, result);
+    }
 }
 
 impl Operation<State> for Transfer {
@@ -401,21 +444,6 @@ impl Operation<State> for Transfer {
     fn outcome(&self) -> Done {
         let error = self.result().map_or_else(|error| error.class, |()| abi::SUCCESS);
         Done { status: self.status(), error, owner: self.file.0 as u32 }
-    }
-
-    fn advance(&mut self, state: &mut State, key: u32) -> Turn {
-        if self.ended.is_none() && self.due.is_none() {
-            self.step();
-            state.note_failure(self.file, self.result());
-            if self.due.is_some() {
-                state.files.conversions.push_back(key);
-                return Turn::Moved;
-            }
-        }
-        if self.due.is_some() {
-            return Turn::Idle;
-        }
-        if self.ended.is_some() { Turn::Rest } else { Turn::Moved }
     }
 
     fn give_up(&mut self, _state: &mut State) -> Afterlife {

@@ -319,6 +319,7 @@ pub fn nonblocking_collective(
     request: &mut abi::Request,
 ) -> Result<()> {
     let part = Part::prepare(t, fh, Request { direction, pointer, buf, count, datatype })?;
+    help(t, fh)?;
     *request = start(&mut t.lock(), fh, part)?;
     Ok(())
 }
@@ -335,6 +336,7 @@ pub fn begin(
 ) -> Result<()> {
     let direction = call.direction();
     let part = Part::prepare(t, fh, Request { direction, pointer, buf, count, datatype })?;
+    help(t, fh)?;
     let mut state = t.lock();
     let request = start(&mut state, fh, part)?;
     state.files.get_mut(fh)?.collectives.split = Some(Split { call, buf, request });
@@ -371,6 +373,16 @@ pub fn end(
         }
     };
     crate::request::wait(t, &mut request, status)
+}
+
+/// From the first nonblocking or split collective access of a file on, the library's thread goes on with them while the program
+/// computes. Without it they wait for the program.
+fn help(t: &mut Token, fh: abi::File) -> Result<()> {
+    if !t.lock().file(fh)?.helped {
+        let helped = engine::need_progress(t).is_ok();
+        t.lock().files.get_mut(fh)?.helped = helped;
+    }
+    Ok(())
 }
 
 /// A collective access that progress advances.

@@ -5,7 +5,7 @@
 //!              │
 //!   data access ──► Transfer: arguments checked, position taken, memory and view joined
 //!              ├─ blocking: runs at once, with the state unlocked                              (access)
-//!              ├─ nonblocking: an operation that progress advances, a block at a time          (access)
+//!              ├─ nonblocking: moved by a worker, unless it is short                           (access)
 //!              └─ collective: an operation that talks to the others; one at a time of a file   (collective)
 //! ```
 //!
@@ -91,6 +91,8 @@ pub(crate) struct File {
     pub views: Option<exchange::Views>,
     /// This process reads and writes the memory of all others on its node that have the file open, once that is known.
     pub reaches: Option<bool>,
+    /// The library's thread makes progress for it.
+    pub helped: bool,
     /// What its last nonblocking access that failed has seen: requests know of the class alone.
     pub failure: Option<Error>,
 }

@@ -147,6 +147,7 @@ fn open_on(t: &mut Token, comm: abi::Comm, path: PathBuf, amode: i32, own: Resul
         described: false,
         views: None,
         reaches: None,
+        helped: false,
         failure: None,
     })
 }
@@ -250,6 +251,9 @@ pub fn close(t: &mut Token, fh: &mut abi::File) -> Result<()> {
     let comm = t.lock().file(*fh)?.comm;
     let mut file = t.lock().files.remove(*fh)?;
     *fh = abi::FILE_NULL;
+    if file.helped {
+        engine::release_progress(t);
+    }
     let kept = file.storage.kind() != io::Kind::Local && file.amode & abi::MODE_DELETE_ON_CLOSE == 0;
     let synced = match kept && file.written.load(Ordering::Relaxed) {
         true => file.storage.sync().map_err(failed("the system could not write the file to its device")),
