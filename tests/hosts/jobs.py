@@ -340,4 +340,5 @@ def main():
     return harness.summary()
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Something of a job on several hosts is killed at a random moment: one message says what, and nothing is left on any host.
+Runs on host h0 of namespaces.sh.
+
+usage: ALHENA_PREFIX=DIR tests/hosts/kills.py ROUNDS LAUNCHER HUB PID…      PID: the first process of each host
+
+ROUNDS rounds for each kind of victim; SEED repeats what was chosen.
+"""
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+ROUNDS = int(sys.argv.pop(1))
+import jobs
+import harness
+from harness import RANK, expect, finish, wait_until
+
+# Slots for two ranks on each host.
+RANKS = 2 * jobs.COUNT
+
+
+def link(host, *words):
+    subprocess.run(["ip", "-n", jobs.HUB, "link", "set", f"v{host}", *words], check=True)
+
+
+def daemons(host):
+    """The daemon of a host and its guard; its launcher's shell, if it stayed, has the same words and comes first."""
+    return sorted(pid for pid, words in jobs.processes(host).items() if words.endswith("mpiexec -daemon"))[-2:]
+
+
+def ranks(host):
+    return [pid for pid, words in jobs.processes(host).items() if "/rank " in words]
+
+
+def kill(pids):
+    """Kills the last of these processes; `False` where there is none yet."""
+    for pid in pids[-1:]:
+        try:
+            os.kill(pid, signal.SIGKILL)
+            return True
+        except ProcessLookupError:
+            pass
+    return False
+
+
+# How to harm a job whose mpiexec is `process` on one host; whether it was harmed. What to mend afterwards.
+VICTIMS = {
+    "rank": lambda process, host: kill(ranks(host)),
+    "daemon": lambda process, host: kill(daemons(host)[:1]),
+    "guard": lambda process, host: kill(daemons(host)),
+    "mpiexec": lambda process, host: kill([process.pid]),
+    "host, its link down": lambda process, host: link(host, "down") or True,
+    "host, everything dropped": lambda process, host: link(host, "nomaster") or True,
+}
+
+
+def one_round(victim):
+    host = random.randrange(1, jobs.COUNT)
+    process = jobs.start("-n", RANKS, RANK, "init", "barrier", "print=ready\n", "flush", "sleep=600000", "finalize",
+                         hosts=jobs.names(jobs.COUNT))
+    # Some rounds strike while the job is still starting.
+    if random.random() < 0.8:
+        for _ in range(RANKS):
+            process.stdout.readline()
+    else:
+        time.sleep(random.random() * 0.3)
+    began = time.monotonic()
+    try:
+        wait_until(lambda: VICTIMS[victim](process, host), f"a {victim} on h{host}")
+        result = finish(process)
+        wait_until(lambda: not jobs.leftovers(), "every process of the job to end")
+    finally:
+        link(host, "up")
+        link(host, "master", "hub")
+    seconds = time.monotonic() - began
+    expect(result.code not in (0, None), result)
+    if victim != "mpiexec":
+        expect(result.err.count("next:") == 1 and f"h{host}" in result.err, result)
+    return seconds
+
+
+def main():
+    seed = int(os.environ.get("SEED") or time.time())
+    random.seed(seed)
+    harness.build()
+    for victim in VICTIMS:
+        times = []
+
+        def all_rounds():
+            for _ in range(ROUNDS):
+                times.append(one_round(victim))
+
+        jobs.check(f"{jobs.COUNT} hosts: {ROUNDS} times a {victim} is killed (SEED={seed})", all_rounds)
+        if times:
+            print(f"# gone after {max(times):.2f} s at most, {sum(times) / len(times):.2f} s on average", flush=True)
+    return harness.summary()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
