@@ -27,8 +27,9 @@ def link(host, *words):
 
 
 def daemons(host):
-    """The daemon of a host and its guard; its launcher's shell, if it stayed, has the same words and comes first."""
-    return sorted(pid for pid, words in jobs.processes(host).items() if words.endswith("mpiexec -daemon"))[-2:]
+    """The daemon of a host and its guard; not its launcher, without which the job goes on."""
+    own = lambda words: words.startswith(harness.MPIEXEC) and words.endswith("-daemon")
+    return sorted(pid for pid, words in jobs.processes(host).items() if own(words))
 
 
 def ranks(host):
