@@ -4,6 +4,14 @@
  */
 #include "kernel.h"
 
+/* The light interface of Alhena; where it is missing, MPI_Put and MPI_Get stand for it. */
+#if defined __has_include
+#if __has_include(<alhena.h>)
+#include <alhena.h>
+#define LIGHT
+#endif
+#endif
+
 static MPI_Win win;
 static char *memory;
 static MPI_Group neighbours;
@@ -61,6 +69,41 @@ static void compare_and_swap(size_t bytes, long iterations)
     }
 }
 
+#ifdef LIGHT
+static void light_put(size_t bytes, long iterations)
+{
+    for (long i = 0; i < iterations && k.rank == 0; i++) {
+        alhena_put(k.out, bytes, 1, 0, win);
+        alhena_flush(1, win);
+    }
+}
+
+static void light_get(size_t bytes, long iterations)
+{
+    for (long i = 0; i < iterations && k.rank == 0; i++) {
+        alhena_get(k.in, bytes, 1, 0, win);
+        alhena_flush(1, win);
+    }
+}
+#else
+#define light_put put
+#define light_get get
+#endif
+
+/* What a put or get does, by two-sided messages. */
+static void messages(size_t bytes, long iterations)
+{
+    MPI_Request request;
+
+    for (long i = 0; i < iterations && k.rank < 2; i++) {
+        if (k.rank == 0)
+            MPI_Isend(k.out, (int)bytes, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &request);
+        else
+            MPI_Irecv(k.in, (int)bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
 static void lock_put(size_t bytes, long iterations)
 {
     for (long i = 0; i < iterations && k.rank == 0; i++) {
@@ -96,6 +139,9 @@ static const struct {
 } all[] = {
     {"put", put, 1, 1},
     {"get", get, 1, 1},
+    {"light-put", light_put, 1, 1},
+    {"light-get", light_get, 1, 1},
+    {"messages", messages, 0, 1},
     {"accumulate", accumulate, 1, 1},
     {"get_accumulate", get_accumulate, 1, 1},
     {"fetch_and_op", fetch_and_op, 1, 0},

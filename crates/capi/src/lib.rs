@@ -15,6 +15,7 @@
 mod answer;
 mod direct;
 mod entry;
+mod light;
 
 mod functions {
     #![allow(non_snake_case, unused_braces, clippy::too_many_arguments, clippy::useless_conversion)]

@@ -34,6 +34,8 @@ pub struct State {
     pub(crate) requests: Requests<State>,
     /// Reductions that the program must do before a collective can go on.
     pub(crate) callbacks: crate::coll::Callbacks,
+    /// Handlers of the light interface, and messages for them.
+    pub(crate) light: crate::win::light::Light,
     /// The threads of this process that wait.
     pub(crate) threads: Threads<Interest>,
     /// Changes of the message layer of which those threads know.
@@ -104,6 +106,7 @@ impl State {
             comms: Comms::new(),
             requests: crate::request::requests(),
             callbacks: Default::default(),
+            light: Default::default(),
             pool: RegisteredPool::new(crate::transport::pages(&params.rcache)),
             threads: Threads::default(),
             seen_changes: 0,

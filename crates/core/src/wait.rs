@@ -55,13 +55,15 @@ impl Progress for State {
     }
 
     fn call_is_due(&self) -> bool {
-        !self.callbacks.is_empty() || !self.files.conversions.is_empty()
+        !self.callbacks.is_empty() || !self.files.conversions.is_empty() || self.light.is_due()
     }
 
     fn call(t: &mut Token) {
         let callback = t.lock().callbacks.pop_front();
         if let Some(callback) = callback {
             crate::coll::run_callback(t, callback);
+        } else if t.lock().light.is_due() {
+            crate::win::light::call(t);
         } else {
             crate::file::convert_due(t);
         }

@@ -4,7 +4,7 @@
 //!   |<-- 2 lines: group -->|<- line: barrier ->|<-- waiters of group -->|<-- block of rank 0 -->|<-- block of rank 1 …
 //!     word, turnstile,       arrivals             a bit for each rank       lock word, turnstile, accumulate lock, completed,
 //!     counted                                                               version, table, length of regions, way | waiters
-//!                                                                           | busy, ready | posts
+//!                                                                           | busy, ready | notices | posts
 //! ```
 //! A line is 128 bytes, since processors fetch two cache lines of 64 bytes at once. The words that lockers of one target use are
 //! in one line.
@@ -28,49 +28,78 @@ const REGIONS: usize = 4;
 const WAY: usize = 7;
 const WAITERS: usize = 8;
 
-/// Words of a window of so many ranks.
-pub const fn words_for(ranks: usize) -> usize {
-    block(ranks, ranks)
-}
-
 /// Words that hold a bit for each rank.
 const fn bits(ranks: usize) -> usize {
     ranks.div_ceil(64)
 }
 
-/// Where the line begins in a rank's block that the rank writes whenever it combines.
-const fn busy(ranks: usize) -> usize {
-    (WAITERS + bits(ranks)).next_multiple_of(LINE)
+/// Notices of each rank.
+pub const NOTICES: u32 = LINE as u32;
+
+/// Where the words of a window are, and of which ranks there are some.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    ranks: usize,
+    /// The first rank that has a block, and how many follow one another.
+    first: u32,
+    blocks: u32,
+    /// Where the first block begins, and the words of each.
+    begin: usize,
+    block: usize,
+    /// Where the line begins in a block that the rank writes whenever it combines. The notices follow, then the posts.
+    busy: usize,
+    /// All words.
+    words: usize,
 }
 
-/// Where the posts begin in a rank's block.
-const fn posts(ranks: usize) -> usize {
-    busy(ranks) + LINE
-}
+impl Shape {
+    /// Of a window whose ranks share memory: a block for each rank.
+    pub const fn all(ranks: usize) -> Shape {
+        Shape::new(ranks, 0, ranks as u32, ranks)
+    }
 
-/// Where the block of `rank` begins.
-const fn block(ranks: usize, rank: usize) -> usize {
-    let size = (posts(ranks) + ranks).next_multiple_of(LINE);
-    (GROUP_WAITERS + bits(ranks)).next_multiple_of(LINE) + rank * size
+    /// Of one rank of a window whose ranks do not: its own block.
+    pub const fn one(ranks: usize, rank: u32) -> Shape {
+        Shape::new(ranks, rank, 1, ranks)
+    }
+
+    /// Of the locks of such a window: blocks of all ranks, but without posts, of which there are as many in each as ranks.
+    pub const fn locks(ranks: usize) -> Shape {
+        Shape::new(ranks, 0, ranks as u32, 0)
+    }
+
+    const fn new(ranks: usize, first: u32, blocks: u32, posts: usize) -> Shape {
+        let busy = (WAITERS + bits(ranks)).next_multiple_of(LINE);
+        let block = (busy + LINE + NOTICES as usize + posts).next_multiple_of(LINE);
+        let begin = (GROUP_WAITERS + bits(ranks)).next_multiple_of(LINE);
+        let words = begin + blocks as usize * block;
+        Shape { ranks, first, blocks, begin, block, busy, words }
+    }
+
+    /// How many words there are.
+    #[inline]
+    pub const fn words(&self) -> usize {
+        self.words
+    }
 }
 
 /// The shared words of a window, with their meaning.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     words: &'a [AtomicU64],
-    ranks: usize,
+    shape: Shape,
 }
 
 impl<'a> View<'a> {
-    /// The view of [`words_for`]`(ranks)` words, all of them zero at first.
-    pub fn new(words: &'a [AtomicU64], ranks: usize) -> View<'a> {
-        assert!(words.len() >= words_for(ranks), "words for all ranks");
-        View { words, ranks }
+    /// The view of as many words as `shape` has, all of them zero at first.
+    pub fn new(words: &'a [AtomicU64], shape: Shape) -> View<'a> {
+        assert!(words.len() >= shape.words(), "all words");
+        View { words, shape }
     }
 
     /// Ranks of the window.
     pub fn ranks(self) -> usize {
-        self.ranks
+        self.shape.ranks
     }
 
     pub(crate) fn group(self) -> &'a AtomicU64 {
@@ -87,64 +116,79 @@ impl<'a> View<'a> {
     }
 
     pub(crate) fn group_waiters(self) -> Waiters<'a> {
-        Waiters(&self.words[GROUP_WAITERS..][..bits(self.ranks)])
+        Waiters(&self.words[GROUP_WAITERS..][..bits(self.shape.ranks)])
     }
 
     pub(crate) fn arrivals(self) -> &'a AtomicU64 {
         &self.words[ARRIVALS]
     }
 
-    fn of(self, rank: u32) -> &'a [AtomicU64] {
-        assert!((rank as usize) < self.ranks, "a rank of the window");
-        &self.words[block(self.ranks, rank as usize)..block(self.ranks, rank as usize + 1)]
+    /// A word of the rank's block.
+    #[inline(always)]
+    fn word(self, rank: u32, word: usize) -> &'a AtomicU64 {
+        &self.words[self.at(rank) + word]
+    }
+
+    /// Where the rank's block begins.
+    #[inline(always)]
+    fn at(self, rank: u32) -> usize {
+        let Shape { first, blocks, begin, block, .. } = self.shape;
+        let place = rank.wrapping_sub(first);
+        assert!(place < blocks, "a rank that has words");
+        begin + place as usize * block
     }
 
     pub(crate) fn lock(self, rank: u32) -> &'a AtomicU64 {
-        &self.of(rank)[LOCK]
+        self.word(rank, LOCK)
     }
 
     pub(crate) fn turnstile(self, rank: u32) -> Turnstile<'a> {
-        Turnstile(&self.of(rank)[TURNSTILE])
+        Turnstile(self.word(rank, TURNSTILE))
     }
 
     pub(crate) fn waiters(self, rank: u32) -> Waiters<'a> {
-        Waiters(&self.of(rank)[WAITERS..][..bits(self.ranks)])
+        Waiters(&self.words[self.at(rank) + WAITERS..][..bits(self.shape.ranks)])
     }
 
     /// The lock under which elements of the rank's memory are combined that have no atomic operation of the processor.
     pub(crate) fn accumulate_lock(self, rank: u32) -> &'a AtomicU64 {
-        &self.of(rank)[ACCUMULATE]
+        self.word(rank, ACCUMULATE)
     }
 
     /// How elements of the rank's memory are combined that have an atomic operation of the processor.
     pub(crate) fn way(self, rank: u32) -> &'a AtomicU64 {
-        &self.of(rank)[WAY]
+        self.word(rank, WAY)
     }
 
     /// The target, plus one, whose elements the rank combines by atomic operations right now; or 0.
     pub(crate) fn busy(self, rank: u32) -> &'a AtomicU64 {
-        &self.of(rank)[busy(self.ranks)]
+        self.word(rank, self.shape.busy)
     }
 
     /// Whether the rank is registered for membarrier.
     pub(crate) fn ready(self, rank: u32) -> &'a AtomicU64 {
-        &self.of(rank)[busy(self.ranks) + 1]
+        self.word(rank, self.shape.busy + 1)
     }
 
     /// How often an origin has completed its access to the rank.
     pub(crate) fn completed(self, rank: u32) -> &'a AtomicU64 {
-        &self.of(rank)[COMPLETED]
+        self.word(rank, COMPLETED)
+    }
+
+    /// A counter for the program: how often others have said something by it (the light interface).
+    pub fn notice(self, rank: u32, notice: u32) -> &'a AtomicU64 {
+        assert!(notice < NOTICES, "a notice of the rank");
+        self.word(rank, self.shape.busy + LINE + notice as usize)
     }
 
     /// How often `target` has posted for `origin`; in the origin's block, since it polls.
     pub(crate) fn posts(self, origin: u32, target: u32) -> &'a AtomicU64 {
-        &self.of(origin)[posts(self.ranks) + target as usize]
+        self.word(origin, self.shape.busy + LINE + NOTICES as usize + target as usize)
     }
 
     /// Version, address and length of the table of regions that the rank has attached.
     pub(crate) fn regions(self, rank: u32) -> [&'a AtomicU64; 3] {
-        let block = self.of(rank);
-        [0, 1, 2].map(|word| &block[REGIONS + word])
+        [0, 1, 2].map(|word| self.word(rank, REGIONS + word))
     }
 }
 
@@ -224,30 +268,30 @@ impl Waiters<'_> {
 #[derive(Debug)]
 pub struct Control {
     segment: node::SharedSegment,
-    ranks: usize,
+    shape: Shape,
 }
 
 #[cfg(not(loom))]
 impl Control {
-    /// Bytes that the words of so many ranks take at the beginning of a segment; a multiple of a page.
-    pub fn bytes(ranks: usize) -> usize {
-        (words_for(ranks) * size_of::<u64>()).next_multiple_of(4096)
+    /// Bytes that the words take at the beginning of a segment; a multiple of a page.
+    pub fn bytes(shape: Shape) -> usize {
+        (shape.words() * size_of::<u64>()).next_multiple_of(4096)
     }
 
     /// The words at the beginning of `segment`; `None` if it is too short for them.
-    pub fn new(segment: node::SharedSegment, ranks: usize) -> Option<Control> {
-        (segment.len() >= Control::bytes(ranks)).then_some(Control { segment, ranks })
+    pub fn new(segment: node::SharedSegment, shape: Shape) -> Option<Control> {
+        (segment.len() >= Control::bytes(shape)).then_some(Control { segment, shape })
     }
 
     /// The words.
     #[inline]
     pub fn view(&self) -> View<'_> {
-        View { words: self.segment.words(words_for(self.ranks)), ranks: self.ranks }
+        View { words: self.segment.words(self.shape.words()), shape: self.shape }
     }
 
     /// Where the memory behind the words is in this process, and how many bytes it has.
     pub fn memory(&self) -> (usize, usize) {
-        let words = Control::bytes(self.ranks);
+        let words = Control::bytes(self.shape);
         (self.segment.address() + words, self.segment.len() - words)
     }
 
@@ -265,8 +309,9 @@ mod tests {
     #[test]
     fn words_of_different_meaning_are_different() {
         for ranks in [1, 2, 63, 64, 65, 130] {
-            let words: Vec<AtomicU64> = (0..words_for(ranks)).map(|_| AtomicU64::new(0)).collect();
-            let view = View::new(&words, ranks);
+            let shape = Shape::all(ranks);
+            let words: Vec<AtomicU64> = (0..shape.words()).map(|_| AtomicU64::new(0)).collect();
+            let view = View::new(&words, shape);
             let all = ranks as u32;
             view.group().fetch_add(1, Ordering::SeqCst);
             view.group_turnstile().0.fetch_add(1, Ordering::SeqCst);
@@ -281,6 +326,7 @@ mod tests {
                 view.way(rank).fetch_add(1, Ordering::SeqCst);
                 view.busy(rank).fetch_add(1, Ordering::SeqCst);
                 view.ready(rank).fetch_add(1, Ordering::SeqCst);
+                view.notice(rank, NOTICES - 1).fetch_add(1, Ordering::SeqCst);
                 for word in view.regions(rank) {
                     word.fetch_add(1, Ordering::SeqCst);
                 }
@@ -292,8 +338,17 @@ mod tests {
             let bit = 1 << ((all - 1) % 64);
             assert!(words.iter().all(|word| [0, 1, bit].contains(&word.load(Ordering::SeqCst))));
             let set = words.iter().filter(|word| word.load(Ordering::SeqCst) != 0).count();
-            assert_eq!(set, 5 + ranks * (11 + ranks));
+            assert_eq!(set, 5 + ranks * (12 + ranks));
         }
+    }
+
+    #[test]
+    fn a_window_of_many_ranks_that_share_nothing_has_few_words() {
+        let (one, locks) = (Shape::one(1000, 7), Shape::locks(1000));
+        assert!(one.words() < 1200 && locks.words() < 100_000);
+        let words: Vec<AtomicU64> = (0..one.words()).map(|_| AtomicU64::new(0)).collect();
+        View::new(&words, one).posts(7, 999).fetch_add(1, Ordering::SeqCst);
+        assert_eq!(words.last().map(|word| word.load(Ordering::SeqCst)), Some(0), "a line ends with a gap");
     }
 
     #[test]

@@ -97,13 +97,13 @@ impl View<'_> {
 #[cfg(not(loom))]
 mod tests {
     use super::*;
-    use crate::words_for;
+    use crate::Shape;
     use shm::sync::AtomicU64;
 
     #[test]
     fn an_access_waits_for_its_own_post_and_an_exposure_for_its_own_completions() {
-        let words: Vec<AtomicU64> = (0..words_for(3)).map(|_| AtomicU64::new(0)).collect();
-        let view = View::new(&words, 3);
+        let words: Vec<AtomicU64> = (0..Shape::all(3).words()).map(|_| AtomicU64::new(0)).collect();
+        let view = View::new(&words, Shape::all(3));
         let (mut origin, mut target) = (Exposure::new(3), Exposure::new(3));
         for _ in 0..3 {
             target.post(view, 2, &[0]);
@@ -128,8 +128,8 @@ mod tests {
 
     #[test]
     fn a_barrier_opens_for_all_at_once_and_again() {
-        let words: Vec<AtomicU64> = (0..words_for(3)).map(|_| AtomicU64::new(0)).collect();
-        let view = View::new(&words, 3);
+        let words: Vec<AtomicU64> = (0..Shape::all(3).words()).map(|_| AtomicU64::new(0)).collect();
+        let view = View::new(&words, Shape::all(3));
         for _ in 0..3 {
             let (goal, last) = view.arrive();
             assert!(!last && !view.is_open(goal));

@@ -37,7 +37,7 @@ mod ways;
 pub use accumulate::{accumulate, accumulate_by_loops, compare_and_swap};
 #[cfg(not(loom))]
 pub use control::Control;
-pub use control::{View, words_for};
+pub use control::{NOTICES, Shape, View};
 #[cfg(not(loom))]
 pub use direct::Direct;
 pub use element::Element;

@@ -350,17 +350,17 @@ impl View<'_> {
 #[cfg(not(loom))]
 mod tests {
     use super::*;
-    use crate::words_for;
+    use crate::Shape;
 
     struct Window(Vec<AtomicU64>);
 
     impl Window {
         fn new() -> Window {
-            Window((0..words_for(4)).map(|_| AtomicU64::new(0)).collect())
+            Window((0..Shape::all(4).words()).map(|_| AtomicU64::new(0)).collect())
         }
 
         fn view(&self) -> View<'_> {
-            View::new(&self.0, 4)
+            View::new(&self.0, Shape::all(4))
         }
 
         fn take(&self, wish: Wish, holds: bool) -> bool {

@@ -130,7 +130,7 @@ impl Regions {
 #[cfg(not(loom))]
 mod tests {
     use super::*;
-    use crate::words_for;
+    use crate::Shape;
     use shm::sync::AtomicU64;
 
     #[test]
@@ -154,8 +154,8 @@ mod tests {
 
     #[test]
     fn others_see_what_was_published_last() {
-        let words: Vec<AtomicU64> = (0..words_for(1)).map(|_| AtomicU64::new(0)).collect();
-        let view = View::new(&words, 1);
+        let words: Vec<AtomicU64> = (0..Shape::all(1).words()).map(|_| AtomicU64::new(0)).collect();
+        let view = View::new(&words, Shape::all(1));
         let (mut owner, mut other) = (Regions::default(), Regions::default());
         let copy = |address: u64, table: &mut [[u64; 2]]| {
             // SAFETY: the table is this process's, and not changed meanwhile.

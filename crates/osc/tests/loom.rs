@@ -8,7 +8,7 @@ use loom::model::Builder;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
-use osc::{Acquire, Announced, Cost, LONG, View, Wish, release, words_for};
+use osc::{Acquire, Announced, Cost, LONG, Shape, View, Wish, release};
 
 /// Runs `body` in all interleavings with at most `switches` involuntary switches, which bounds the time.
 fn model(switches: usize, body: impl Fn() + Sync + Send + 'static) {
@@ -31,7 +31,7 @@ struct Window {
 impl Window {
     fn new() -> Window {
         Window {
-            words: (0..words_for(RANKS)).map(|_| AtomicU64::new(0)).collect(),
+            words: (0..Shape::all(RANKS).words()).map(|_| AtomicU64::new(0)).collect(),
             bells: [(Mutex::new(0), Condvar::new()), (Mutex::new(0), Condvar::new())],
             readers: AtomicU32::new(0),
             writers: AtomicU32::new(0),
@@ -39,7 +39,7 @@ impl Window {
     }
 
     fn view(&self) -> View<'_> {
-        View::new(&self.words, RANKS)
+        View::new(&self.words, Shape::all(RANKS))
     }
 
     fn ring(&self, rank: u32) {

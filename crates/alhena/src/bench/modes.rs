@@ -218,9 +218,12 @@ const fn one_sided(
 }
 
 /// One-sided operations and synchronisation.
-pub static ONE_SIDED: [Mode; 9] = [
+pub static ONE_SIDED: [Mode; 12] = [
     one_sided("put", "MPI_Put and MPI_Win_flush", &["--what", "put"], true),
     one_sided("get", "MPI_Get and MPI_Win_flush", &["--what", "get"], true),
+    one_sided("light-put", "alhena_put and alhena_flush, elsewhere MPI_Put", &["--what", "light-put"], true),
+    one_sided("light-get", "alhena_get and alhena_flush, elsewhere MPI_Get", &["--what", "light-get"], true),
+    one_sided("messages", "MPI_Isend and MPI_Irecv", &["--what", "messages"], true),
     one_sided("accumulate", "MPI_Accumulate and MPI_Win_flush", &["--what", "accumulate"], true),
     one_sided("get_accumulate", "MPI_Get_accumulate and MPI_Win_flush", &["--what", "get_accumulate"], true),
     one_sided(

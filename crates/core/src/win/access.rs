@@ -17,8 +17,18 @@ pub(super) struct Aim {
     pub disp: abi::Aint,
     pub count: Count,
     pub datatype: Datatype,
+    pub rules: Rules,
+}
+
+/// What an operation needs, and how it counts displacements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Rules {
+    /// An epoch of any kind.
+    Epoch,
     /// The call returns a request, so the epoch has to be one of a lock.
-    pub request: bool,
+    Request,
+    /// None; displacements are in bytes (the light interface).
+    Light,
 }
 
 /// Where the memory of a target is.
@@ -49,10 +59,12 @@ impl Window {
             return Ok(None);
         }
         let rank = self.check_rank(aim.rank)?;
-        if aim.request {
+        if aim.rules == Rules::Request {
             self.epochs.passive(rank)?;
         }
-        self.epochs.access(rank)?;
+        if aim.rules != Rules::Light {
+            self.epochs.access(rank)?;
+        }
         let items = types.items(SOMEWHERE, aim.count, aim.datatype)?;
         let target = self.targets[rank as usize];
         if self.facts.flavor == abi::WIN_FLAVOR_DYNAMIC {
@@ -65,7 +77,8 @@ impl Window {
         }
         let disp = u64::try_from(aim.disp)
             .map_err(|_| Error::new(abi::ERR_DISP, "the target displacement is negative"))?;
-        let start = disp.checked_mul(target.unit).ok_or(RANGE)?;
+        let unit = if aim.rules == Rules::Light { 1 } else { target.unit };
+        let start = disp.checked_mul(unit).ok_or(RANGE)?;
         let base = target.base.wrapping_add(start as usize);
         let data = side(&items, Address(base))?;
         if !data.is_empty() {

@@ -9,7 +9,7 @@
 use abi::{Address, Aint, Count, Datatype, Error, Op, Result};
 use osc::{Direct, Element, Side};
 
-use super::access::{Aim, Reach, UNEQUAL};
+use super::access::{Aim, Reach, Rules, UNEQUAL};
 use super::words::PIECE;
 use super::{Window, far};
 use crate::domain::Token;
@@ -32,7 +32,7 @@ pub fn accumulate(
     op: Op,
     win: abi::Win,
 ) -> Result<()> {
-    let aim = Aim { rank, disp, count, datatype, request: false };
+    let aim = Aim { rank, disp, count, datatype, rules: Rules::Epoch };
     combine(t, (origin, origin_count, origin_type), None, &aim, op, win).map(drop)
 }
 
@@ -50,7 +50,7 @@ pub fn raccumulate(
     win: abi::Win,
     request: &mut abi::Request,
 ) -> Result<()> {
-    let aim = Aim { rank, disp, count, datatype, request: true };
+    let aim = Aim { rank, disp, count, datatype, rules: Rules::Request };
     let token = combine(t, (origin, origin_count, origin_type), None, &aim, op, win)?;
     *request = far::request_of(t, win, token)?;
     Ok(())
@@ -72,7 +72,7 @@ pub fn get_accumulate(
     op: Op,
     win: abi::Win,
 ) -> Result<()> {
-    let aim = Aim { rank, disp, count, datatype, request: false };
+    let aim = Aim { rank, disp, count, datatype, rules: Rules::Epoch };
     let result = Some((result, result_count, result_type));
     combine(t, (origin, origin_count, origin_type), result, &aim, op, win).map(drop)
 }
@@ -94,7 +94,7 @@ pub fn rget_accumulate(
     win: abi::Win,
     request: &mut abi::Request,
 ) -> Result<()> {
-    let aim = Aim { rank, disp, count, datatype, request: true };
+    let aim = Aim { rank, disp, count, datatype, rules: Rules::Request };
     let result = Some((result, result_count, result_type));
     let token = combine(t, (origin, origin_count, origin_type), result, &aim, op, win)?;
     *request = far::request_of(t, win, token)?;
@@ -115,12 +115,12 @@ pub fn fetch_and_op(
     if !t.lock().types.get(datatype)?.is_predefined() {
         return Err(Error::new(abi::ERR_TYPE, "the datatype is not a predefined one"));
     }
-    let aim = Aim { rank, disp, count: 1, datatype, request: false };
+    let aim = Aim { rank, disp, count: 1, datatype, rules: Rules::Epoch };
     combine(t, (origin, 1, datatype), Some((result, 1, datatype)), &aim, op, win).map(drop)
 }
 
 /// Does what an accumulate asks for; the token of what is still to come.
-fn combine(
+pub(super) fn combine(
     t: &mut Token,
     origin: Buffer,
     result: Option<Buffer>,
@@ -338,12 +338,23 @@ pub fn compare_and_swap(
     disp: Aint,
     win: abi::Win,
 ) -> Result<()> {
+    let aim = Aim { rank, disp, count: 1, datatype, rules: Rules::Epoch };
+    swap(t, (origin, compare, result), &aim, win)
+}
+
+/// Compares and swaps the one element that `aim` names. The addresses: what to store, what to compare with, where to put what was.
+pub(super) fn swap(
+    t: &mut Token,
+    (origin, compare, result): (Address, Address, Address),
+    aim: &Aim,
+    win: abi::Win,
+) -> Result<()> {
     let mut guard = t.lock();
     let State { types, windows, .. } = &mut *guard;
     let window = windows.get_mut(win)?;
+    let datatype = aim.datatype;
     let element = comparable(types.get(datatype)?)?;
-    let aim = Aim { rank, disp, count: 1, datatype, request: false };
-    let Some((rank, mut target)) = window.aim(types, &aim)? else { return Ok(()) };
+    let Some((rank, mut target)) = window.aim(types, aim)? else { return Ok(()) };
     let run = |address: Address| match side(&types.items(address, 1, datatype)?, address)? {
         Side::Run(memory) => Ok(memory),
         Side::Typed(_) => Err(NOT_COMPARABLE),

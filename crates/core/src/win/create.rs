@@ -11,7 +11,7 @@ use std::sync::Arc;
 use abi::{Address, Aint, Error, Result};
 use btl::Peer;
 use node::{Node, SegmentTicket, SharedSegment};
-use osc::{Announced, Control, Cost, Epochs, Exposure, Regions};
+use osc::{Announced, Control, Cost, Epochs, Exposure, Regions, Shape};
 
 use super::far::Far;
 use super::{Facts, Target, Window, hints};
@@ -128,13 +128,13 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
         Some(_) => share(t, comm, &group, &layout)?,
         None => None,
     };
-    let far = shared.is_none().then(|| Far::new(all.len()));
+    let far = shared.is_none().then(|| Far::new(all.len(), rank));
     let (control, targets) = match shared {
         Some(control) => {
             let targets = targets(&all, &layout, control.memory().0);
             (control, targets)
         }
-        None => apart(t, comm, part, &all)?,
+        None => apart(t, comm, part, rank, &all)?,
     };
     let (node, doorbells) = place.unwrap_or_else(|| (None, Arc::new([])));
     let own = targets[rank as usize];
@@ -160,6 +160,8 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
         flushes: 0,
         stored: false,
         cost: Cost::default(),
+        sent: Vec::new(),
+        unhandled: false,
         announced: Announced::default(),
         regions: (0..regions).map(|_| Regions::default()).collect(),
         targets,
@@ -225,10 +227,17 @@ fn targets(all: &[&[u64]], layout: &Layout, memory: usize) -> Box<[Target]> {
 
 /// What a process of a window has for itself where they do not share memory: words, and its memory if the library makes it. And
 /// where the memory of each rank is, in its own process.
-fn apart(t: &mut Token, comm: abi::Comm, part: Part, all: &[&[u64]]) -> Result<(Control, Box<[Target]>)> {
+fn apart(
+    t: &mut Token,
+    comm: abi::Comm,
+    part: Part,
+    rank: u32,
+    all: &[&[u64]],
+) -> Result<(Control, Box<[Target]>)> {
     let size = if part.flavor == abi::WIN_FLAVOR_ALLOCATE { part.size as usize } else { 0 };
-    let bytes = Control::bytes(all.len()).saturating_add(size);
-    let control = SharedSegment::create(bytes).ok().and_then(|segment| Control::new(segment, all.len()));
+    let shape = Shape::one(all.len(), rank);
+    let bytes = Control::bytes(shape).saturating_add(size);
+    let control = SharedSegment::create(bytes).ok().and_then(|segment| Control::new(segment, shape));
     let base = match &control {
         Some(control) if part.flavor == abi::WIN_FLAVOR_ALLOCATE => control.memory().0,
         _ => part.base,
@@ -253,7 +262,7 @@ const NO_MEMORY: Error =
 fn share(t: &mut Token, comm: abi::Comm, group: &Group, layout: &Layout) -> Result<Option<Control>> {
     let ranks = group.size() as usize;
     let made = (group.rank == Some(0)).then(|| {
-        let bytes = (Control::bytes(ranks) as u64).saturating_add(layout.bytes);
+        let bytes = (Control::bytes(Shape::all(ranks)) as u64).saturating_add(layout.bytes);
         usize::try_from(bytes).ok().and_then(|bytes| SharedSegment::create(bytes).ok())
     });
     let mut words = [0u64; 4];
@@ -273,7 +282,7 @@ fn share(t: &mut Token, comm: abi::Comm, group: &Group, layout: &Layout) -> Resu
             ticket.zip(state.node.as_ref()).and_then(|(ticket, node)| node.map_segment(maker, &ticket).ok())
         }
     };
-    let control = segment.and_then(|segment| Control::new(segment, ranks));
+    let control = segment.and_then(|segment| Control::new(segment, Shape::all(ranks)));
     if let (Some(control), Some(me), true) = (&control, group.rank, platform::membarrier::register()) {
         control.view().set_ready(me);
     }

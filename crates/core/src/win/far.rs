@@ -8,7 +8,7 @@
 //! A flush waits for the answers. The requests of one origin are handled in their order, so the order of accumulates is kept. All
 //! accumulates of such a window are done by its target, under the lock of its state: one atomicity domain.
 //!
-//! Rank 0 keeps the locks of all targets, in words of its own that the locks of one node use as well (`osc::Acquire`).
+//! Rank 0 keeps the locks of all targets, in words like those that processes of one node share (`osc::Acquire`).
 
 use std::collections::HashMap;
 
@@ -16,8 +16,9 @@ use abi::{Error, Result};
 use btl::{Class, Peer};
 use engine::{Head, Operation};
 use mem::PeerBytes;
-use osc::{Acquire, Announced, Element, Exposure, Side, Wish};
+use osc::{Acquire, Announced, Element, Exposure, Shape, Side, View, Wish};
 use pml::Done;
+use shm::sync::AtomicU64;
 
 use super::{Window, await_window};
 use crate::domain::Token;
@@ -41,6 +42,11 @@ pub(super) const UNLOCK: u8 = 5;
 pub(super) const POST: u8 = 6;
 pub(super) const COMPLETE: u8 = 7;
 
+/// A notice.
+pub(super) const NOTICE: u8 = 8;
+/// Handler, the sender's rank; the payload is for the handler.
+pub(super) const MESSAGE: u8 = 9;
+
 /// Kinds of answers.
 pub(super) const DONE: u8 = 16;
 /// Token, position; the payload is what was fetched.
@@ -48,6 +54,8 @@ pub(super) const DATA: u8 = 17;
 /// Token.
 pub(super) const GRANTED: u8 = 18;
 pub(super) const FAILED: u8 = 19;
+/// Whether there was a handler.
+pub(super) const HANDLED: u8 = 20;
 
 /// The rank that keeps the locks of all targets.
 pub(super) const KEEPER: u32 = 0;
@@ -70,7 +78,8 @@ pub(crate) struct Far {
     last_token: u64,
     /// Locks that were granted and not noticed yet.
     pub granted: Vec<u64>,
-    /// Locks that wait to be granted; only the keeper has some.
+    /// The locks, and those that wait to be granted; only the keeper has some.
+    words: Box<[AtomicU64]>,
     queue: Vec<Waiting>,
     /// An operation failed at its target since the last flush.
     pub failed: bool,
@@ -94,8 +103,11 @@ struct Waiting {
 }
 
 impl Far {
-    pub fn new(ranks: usize) -> Far {
-        Far { pending: vec![0; ranks], ..Far::default() }
+    /// Of a rank of a window of so many.
+    pub fn new(ranks: usize, rank: u32) -> Far {
+        let words = if rank == KEEPER { Shape::locks(ranks).words() } else { 0 };
+        let words = (0..words).map(|_| AtomicU64::new(0)).collect();
+        Far { pending: vec![0; ranks], words, ..Far::default() }
     }
 
     fn token(&mut self) -> u64 {
@@ -125,7 +137,7 @@ const AT_TARGET: Error =
     Error::new(abi::ERR_RMA_RANGE, "an operation reached memory that its target does not expose");
 
 impl Window {
-    fn peer(&self, rank: u32) -> Peer {
+    pub(super) fn peer(&self, rank: u32) -> Peer {
         Peer(self.group.members()[rank as usize])
     }
 
@@ -155,13 +167,18 @@ impl Window {
 
     /// Grants the locks that can be had now; their owners, with the tokens.
     pub fn grant(&mut self) -> Vec<(u32, u64)> {
-        let Window { control, far: Some(far), .. } = self else { return Vec::new() };
+        let ranks = self.ranks();
+        let Some(Far { queue, words, .. }) = &mut self.far else { return Vec::new() };
         let mut granted = Vec::new();
+        if queue.is_empty() {
+            return granted;
+        }
+        let view = View::new(words, Shape::locks(ranks));
         loop {
             let before = granted.len();
-            far.queue.retain_mut(|wait| {
+            queue.retain_mut(|wait| {
                 let Waiting { rank, token, lock, announced } = wait;
-                let taken = lock.poll(control.view(), *rank, announced, |_| {});
+                let taken = lock.poll(view, *rank, announced, |_| {});
                 if taken {
                     granted.push((*rank, *token));
                 }
@@ -174,12 +191,19 @@ impl Window {
         }
     }
 
-    /// Queues a lock for `rank`, at the keeper.
-    pub fn enqueue(&mut self, rank: u32, token: u64, wish: Wish, holds: bool) {
-        if let Some(far) = &mut self.far {
-            let (lock, announced) = (Acquire::new(wish, holds), Announced::default());
-            far.queue.push(Waiting { rank, token, lock, announced });
-        }
+    /// Queues a lock for `rank`, at the keeper; whether this is the keeper.
+    pub fn enqueue(&mut self, rank: u32, token: u64, wish: Wish, holds: bool) -> bool {
+        let Some(far) = self.far.as_mut().filter(|_| self.rank == KEEPER) else { return false };
+        let (lock, announced) = (Acquire::new(wish, holds), Announced::default());
+        far.queue.push(Waiting { rank, token, lock, announced });
+        true
+    }
+
+    /// Gives a lock back, at the keeper; whether this is the keeper.
+    pub fn release(&self, wish: Wish) -> bool {
+        let Some(far) = self.far.as_ref().filter(|_| self.rank == KEEPER) else { return false };
+        osc::release(View::new(&far.words, Shape::locks(self.ranks())), wish, |_| {});
+        true
     }
 }
 
@@ -221,11 +245,16 @@ fn request(t: &mut Token, win: abi::Win, rank: u32, kind: u8, words: &[u64], pay
     })
 }
 
-const LOST: Error = Error::new(abi::ERR_PROC_ABORTED, "the target of the operation is lost");
+pub(super) const LOST: Error = Error::new(abi::ERR_PROC_ABORTED, "the target of the operation is lost");
 
 /// The number of a window in messages.
-fn number(win: abi::Win) -> u64 {
+pub(super) fn number(win: abi::Win) -> u64 {
     crate::handle::key(crate::handle::Kind::Win, win.0).map_or(0, u64::from)
+}
+
+/// The window of a number in a message, whose key it is.
+pub(super) fn window_of(number: u64) -> abi::Win {
+    abi::Win(crate::handle::make(crate::handle::Kind::Win, number as u32))
 }
 
 /// The target of an operation, and how many of its bytes one message names.
@@ -382,9 +411,7 @@ pub(super) fn lock(t: &mut Token, win: abi::Win, wish: Wish) -> Result<()> {
 /// Gives a lock back to the keeper.
 pub(super) fn unlock(t: &mut Token, win: abi::Win, wish: Wish) -> Result<()> {
     let mut state = t.lock();
-    let window = state.windows.get(win)?;
-    if window.rank == KEEPER {
-        osc::release(window.control.view(), wish, |_| {});
+    if state.windows.get(win)?.release(wish) {
         super::serve::grant(&mut state, number(win));
         return Ok(());
     }
@@ -404,6 +431,11 @@ pub(super) fn tell(t: &mut Token, win: abi::Win, rank: u32, kind: u8) -> Result<
         window.rank
     };
     request(t, win, rank, kind, &[me.into()], &[])
+}
+
+/// Has a notice of another rank grow.
+pub(super) fn notify(t: &mut Token, win: abi::Win, rank: u32, notice: u32) -> Result<()> {
+    request(t, win, rank, NOTICE, &[notice.into()], &[])
 }
 
 /// The request of an operation that fetches: complete when all data is there.

@@ -7,7 +7,8 @@ use abi::{Address, Aint, Count, Datatype, Op};
 use mem::UserMem;
 use osc::Element;
 
-use super::{Window, Windows};
+use super::movement::Way;
+use super::{Target, Window};
 use crate::datatype::simple;
 use crate::domain::{Attempt, enter_plain};
 use crate::state::State;
@@ -19,12 +20,36 @@ impl Window {
         // A negative rank is a huge one.
         let target = *self.targets.get(rank as usize).filter(|_| self.mapped)?;
         // A negative displacement is a huge one.
-        let start = (disp as u64).checked_mul(target.unit)?;
-        let end = start.checked_add(len as u64)?;
-        if end > target.size || self.epochs.access(rank as u32).is_err() {
-            return None;
+        let place = target.part((disp as u64).checked_mul(target.unit)?, len)?;
+        self.epochs.access(rank as u32).ok()?;
+        Some(place)
+    }
+
+    /// Completes operations on memory that this process maps.
+    #[inline(always)]
+    pub(super) fn order(&mut self) {
+        // On this architecture loads are in order, and an atomic operation or the release of a lock orders what was stored before.
+        if std::mem::take(&mut self.stored) || !cfg!(target_arch = "x86_64") {
+            order();
         }
-        Some(crate::memory::exposed_run(target.base + start as usize, len))
+    }
+}
+
+impl Target {
+    /// The `len` bytes from byte `start` on, in mapped memory.
+    #[inline(always)]
+    pub(super) fn part(&self, start: u64, len: usize) -> Option<UserMem> {
+        let end = start.checked_add(len as u64)?;
+        (end <= self.size).then(|| crate::memory::exposed_run(self.base + start as usize, len))
+    }
+}
+
+/// Copies between the origin's memory and a place at the target.
+#[inline(always)]
+pub(super) fn copy_at_once(way: Way, origin: UserMem, place: UserMem) {
+    match way {
+        Way::Put => copy(origin, place),
+        Way::Get => copy(place, origin),
     }
 }
 
@@ -48,12 +73,10 @@ pub(super) fn order() {
 /// The data of the origin and the place at the target, if all is as the fast paths want it.
 #[inline(always)]
 fn sides(
-    windows: &mut Windows,
+    window: &mut Window,
     (origin, origin_count, origin_type): (Address, Count, Datatype),
     (rank, disp, count, datatype): (i32, Aint, Count, Datatype),
-    win: abi::Win,
 ) -> Option<(UserMem, UserMem)> {
-    let window = windows.last_used(win)?;
     let from = simple(origin, origin_count, origin_type)?;
     let size = datatype::predefined_dense_size(datatype)?;
     let len = count.checked_mul(i64::from(size))?;
@@ -61,6 +84,22 @@ fn sides(
         return None;
     }
     Some((from, window.place(rank, disp, from.len())?))
+}
+
+/// The fast path of a put or get.
+#[inline(always)]
+fn move_at_once(
+    way: Way,
+    origin: (Address, Count, Datatype),
+    target: (i32, Aint, Count, Datatype),
+    win: abi::Win,
+) -> Attempt {
+    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    let Some(window) = guard.windows.last_used(win) else { return guard.give_up() };
+    let Some((origin, place)) = sides(window, origin, target) else { return guard.give_up() };
+    copy_at_once(way, origin, place);
+    window.stored |= way == Way::Put;
+    Attempt::DONE
 }
 
 /// `MPI_Put`'s fast path.
@@ -75,15 +114,7 @@ pub fn put_at_once(
     datatype: Datatype,
     win: abi::Win,
 ) -> Attempt {
-    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
-    let (origin, target) = ((origin, origin_count, origin_type), (rank, disp, count, datatype));
-    let windows = &mut guard.windows;
-    let Some((from, to)) = sides(windows, origin, target, win) else { return guard.give_up() };
-    copy(from, to);
-    if let Some(window) = windows.last_used(win) {
-        window.stored = true;
-    }
-    Attempt::DONE
+    move_at_once(Way::Put, (origin, origin_count, origin_type), (rank, disp, count, datatype), win)
 }
 
 /// `MPI_Get`'s fast path.
@@ -98,11 +129,7 @@ pub fn get_at_once(
     datatype: Datatype,
     win: abi::Win,
 ) -> Attempt {
-    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
-    let (origin, target) = ((origin, origin_count, origin_type), (rank, disp, count, datatype));
-    let Some((to, from)) = sides(&mut guard.windows, origin, target, win) else { return guard.give_up() };
-    copy(from, to);
-    Attempt::DONE
+    move_at_once(Way::Get, (origin, origin_count, origin_type), (rank, disp, count, datatype), win)
 }
 
 /// Combines, if the elements are those of atomic operations and the operation is for them.
@@ -240,9 +267,6 @@ pub fn flush_at_once(rank: i32, win: abi::Win) -> Attempt {
     if !is_right || window.far.is_some() || window.flushes.is_multiple_of(FLUSHES) {
         return guard.give_up();
     }
-    // On this architecture loads are in order, and an atomic operation or the release of a lock orders what was stored before.
-    if std::mem::take(&mut window.stored) || !cfg!(target_arch = "x86_64") {
-        order();
-    }
+    window.order();
     Attempt::DONE
 }

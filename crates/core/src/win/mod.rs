@@ -6,6 +6,8 @@
 //!   access   which memory an operation means, checked at the origin                   (access.rs)
 //!   move     put and get                       combine   accumulates                  (movement.rs, combine.rs, words.rs)
 //! ```
+//! The light interface (light.rs) uses the same ways by other rules.
+//!
 //! What needs no handle and no waiting is the crate `osc`. On a node every operation is done when its call returns: it copies from
 //! and to memory that both processes map, or has the kernel copy. So a flush is a fence instruction.
 
@@ -16,6 +18,7 @@ mod dynamic;
 mod far;
 mod fast;
 mod hints;
+pub mod light;
 mod locks;
 mod movement;
 mod query;
@@ -79,6 +82,10 @@ pub(crate) struct Window {
     pub stored: bool,
     /// What long accumulates have cost.
     pub cost: Cost,
+    /// Messages of the light interface, by rank, whose handler was not called yet; empty before the first one.
+    pub sent: Vec<u32>,
+    /// One of them had no handler.
+    pub unhandled: bool,
     pub announced: Announced,
     /// For a window whose processes do not share memory.
     pub far: Option<far::Far>,

@@ -3,7 +3,7 @@
 use abi::{Address, Aint, Count, Datatype, Result};
 use osc::Direct;
 
-use super::access::{Aim, Reach, UNEQUAL};
+use super::access::{Aim, Reach, Rules, UNEQUAL};
 use super::far;
 use crate::domain::Token;
 use crate::memory::side;
@@ -11,7 +11,7 @@ use crate::state::State;
 
 /// Which way data goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub(super) enum Way {
     Put,
     Get,
 }
@@ -28,7 +28,7 @@ pub fn put(
     datatype: Datatype,
     win: abi::Win,
 ) -> Result<()> {
-    let aim = Aim { rank, disp, count, datatype, request: false };
+    let aim = Aim { rank, disp, count, datatype, rules: Rules::Epoch };
     copy(t, Way::Put, (origin, origin_count, origin_type), &aim, win).map(drop)
 }
 
@@ -44,7 +44,7 @@ pub fn get(
     datatype: Datatype,
     win: abi::Win,
 ) -> Result<()> {
-    let aim = Aim { rank, disp, count, datatype, request: false };
+    let aim = Aim { rank, disp, count, datatype, rules: Rules::Epoch };
     copy(t, Way::Get, (origin, origin_count, origin_type), &aim, win).map(drop)
 }
 
@@ -61,7 +61,7 @@ pub fn rput(
     win: abi::Win,
     request: &mut abi::Request,
 ) -> Result<()> {
-    let aim = Aim { rank, disp, count, datatype, request: true };
+    let aim = Aim { rank, disp, count, datatype, rules: Rules::Request };
     let token = copy(t, Way::Put, (origin, origin_count, origin_type), &aim, win)?;
     *request = far::request_of(t, win, token)?;
     Ok(())
@@ -80,14 +80,14 @@ pub fn rget(
     win: abi::Win,
     request: &mut abi::Request,
 ) -> Result<()> {
-    let aim = Aim { rank, disp, count, datatype, request: true };
+    let aim = Aim { rank, disp, count, datatype, rules: Rules::Request };
     let token = copy(t, Way::Get, (origin, origin_count, origin_type), &aim, win)?;
     *request = far::request_of(t, win, token)?;
     Ok(())
 }
 
 /// Does what a put or get asks for; the token of what is still to come.
-fn copy(
+pub(super) fn copy(
     t: &mut Token,
     way: Way,
     (address, count, datatype): (Address, Count, Datatype),

@@ -7,11 +7,13 @@ use btl::{Class, Peer};
 use engine::{Head, Message, Taker};
 use mem::{PeerBytes, UserMem};
 use osc::Element;
+use shm::sync::Ordering;
 
 use super::far::{
-    COMBINE, COMPLETE, DATA, DONE, FAILED, GET, GRANTED, LOCK, POST, PUT, RUN, SWAP, UNLOCK, wish_of,
+    COMBINE, COMPLETE, DATA, DONE, FAILED, GET, GRANTED, HANDLED, LOCK, MESSAGE, NOTICE, POST, PUT, RUN,
+    SWAP, UNLOCK, wish_of,
 };
-use super::{Window, Windows};
+use super::{Window, Windows, light};
 use crate::memory::{exposed_run, read_at};
 use crate::state::State;
 
@@ -56,6 +58,9 @@ impl About {
 /// Does what a request asks for; `false`: it makes no sense.
 fn serve(state: &mut State, message: &Message<'_>, about: About, words: &[u64]) -> bool {
     let (from, number) = (message.from, about.number);
+    if let (MESSAGE, &[handler, source]) = (message.kind, words) {
+        return light::on_message(state, message, [number, about.rank], handler, source);
+    }
     let Some(window) = state.windows.numbered(number).filter(|window| window.far.is_some()) else {
         return false;
     };
@@ -87,18 +92,26 @@ fn serve(state: &mut State, message: &Message<'_>, about: About, words: &[u64]) 
         (LOCK, &[token, sort, target, holds, rank]) => {
             let wish = wish_of(sort, target, window.ranks());
             let Some((wish, rank)) = wish.zip(window.rank_of(from, rank)) else { return false };
-            window.enqueue(rank, token, wish, holds != 0);
+            let queued = window.enqueue(rank, token, wish, holds != 0);
             grant(state, number);
-            return true;
+            return queued;
         }
         (UNLOCK, &[sort, target]) => {
             let Some(wish) = wish_of(sort, target, window.ranks()) else { return false };
-            osc::release(window.control.view(), wish, |_| {});
+            if !window.release(wish) {
+                return false;
+            }
             grant(state, number);
         }
         (POST | COMPLETE, &[rank]) => {
             let Some(rank) = window.rank_of(from, rank) else { return false };
             window.note(message.kind, rank);
+        }
+        (NOTICE, &[notice]) => {
+            let Some(notice) = u32::try_from(notice).ok().filter(|&notice| notice < osc::NOTICES) else {
+                return false;
+            };
+            window.control.view().notice(window.rank, notice).fetch_add(1, Ordering::Release);
         }
         _ => return false,
     }
@@ -126,6 +139,9 @@ pub(super) fn grant(state: &mut State, number: u64) {
 
 /// An answer to a request of this process.
 fn take_answer(windows: &mut Windows, message: &Message<'_>, about: About, words: &[u64]) {
+    if let (HANDLED, &[found]) = (message.kind, words) {
+        return light::on_handled(windows, message.from, [about.number, about.rank], found != 0);
+    }
     let Some(window) = windows.numbered(about.number) else { return };
     let rank = window.rank_of(message.from, about.rank);
     let (Some(rank), Some(far)) = (rank, &mut window.far) else { return };
@@ -151,7 +167,11 @@ impl Windows {
     fn forget(&mut self, peer: Peer) {
         for window in self.iter_mut() {
             let rank = window.group.members().iter().position(|&member| member == peer.0);
-            if let (Some(rank), Some(far)) = (rank, &mut window.far) {
+            let Some(rank) = rank else { continue };
+            if let Some(sent) = window.sent.get_mut(rank) {
+                window.unhandled |= std::mem::take(sent) > 0;
+            }
+            if let Some(far) = &mut window.far {
                 far.failed |= std::mem::take(&mut far.pending[rank]) > 0;
             }
         }

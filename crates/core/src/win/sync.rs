@@ -182,7 +182,7 @@ pub fn flush(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
 }
 
 /// Waits until operations on a rank, or on all, are done.
-fn await_operations(t: &mut Token, win: abi::Win, rank: Option<u32>) -> Result<()> {
+pub(super) fn await_operations(t: &mut Token, win: abi::Win, rank: Option<u32>) -> Result<()> {
     order();
     if t.lock().windows.get(win)?.far.is_some() {
         return far::flush(t, win, rank);
