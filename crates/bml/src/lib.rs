@@ -206,7 +206,8 @@ impl Bml {
     }
 
     /// The table of process `me` of `size` processes. Each is reached by the first transport that reaches it. There is one
-    /// doorbell: that of the node, which areas ring even if no transport does, or a transport's, or else one of its own.
+    /// doorbell: that of the node, which areas ring even if no transport does, or a transport's, or else one of its own. Beside
+    /// it a sleep ends by the descriptors of transports, and of the `network` that the message layer has beside them.
     ///
     /// # Errors
     /// [`SetupError`]; [`Unreachable`] names the first peer that nothing reaches.
@@ -217,6 +218,7 @@ impl Bml {
         vader: Option<Vader>,
         gemini: Option<Gemini>,
         tcp: Option<Tcp>,
+        network: Option<BorrowedFd<'_>>,
     ) -> Result<Bml, SetupError> {
         let (doorbell, shared) = match (&node, &vader, &gemini) {
             // Gemini's own thread rings, too.
@@ -225,7 +227,8 @@ impl Bml {
             (None, None, Some(gemini)) => (gemini.nic().fabric().lasting_doorbell(), true),
             (None, None, None) => (own_doorbell(), false),
         };
-        let descriptors: Vec<BorrowedFd<'_>> = tcp.iter().filter_map(Btl::descriptor).collect();
+        let transports = tcp.iter().filter_map(Btl::descriptor);
+        let descriptors: Vec<BorrowedFd<'_>> = transports.chain(network).collect();
         let bell = Bell::new(doorbell, shared, &descriptors).map_err(SetupError::Sleeping)?;
         let loopback = Loopback::new(me, bell);
         let (gemini, tcp, routes) = (gemini.map(Box::new), tcp.map(Box::new), Vec::with_capacity(size));

@@ -19,7 +19,8 @@ mod a_node {
     use super::*;
     fn world() -> World<Bml> {
         let vaders = common::attach_all(3, &VaderParams::default()).into_iter().enumerate();
-        let table = |(index, vader)| Bml::new(Peer(index as u32), 3, None, Some(vader), None, None).unwrap();
+        let table =
+            |(index, vader)| Bml::new(Peer(index as u32), 3, None, Some(vader), None, None, None).unwrap();
         World { ends: vaders.map(table).collect() }
     }
     btl_conformance::suite!(world);
@@ -28,7 +29,7 @@ mod a_node {
 mod by_gemini {
     use super::*;
     fn world() -> World<Bml> {
-        let table = |(index, gemini)| Bml::new(Peer(index), 3, None, None, Some(gemini), None).unwrap();
+        let table = |(index, gemini)| Bml::new(Peer(index), 3, None, None, Some(gemini), None, None).unwrap();
         met(World { ends: (0..).zip(geminis(vec![None, None, None])).map(table).collect() })
     }
     btl_conformance::suite!(world);
@@ -48,8 +49,9 @@ mod mixed {
         };
         let geminis = geminis(nodes.iter().map(shared).map(Some).chain([None]).collect());
         let vaders = nodes.into_iter().map(|node| Some(Vader::new(node, &params))).chain([None]);
-        let table =
-            |((index, gemini), vader)| Bml::new(Peer(index), 3, None, vader, Some(gemini), None).unwrap();
+        let table = |((index, gemini), vader)| {
+            Bml::new(Peer(index), 3, None, vader, Some(gemini), None, None).unwrap()
+        };
         met(World { ends: (0..).zip(geminis).zip(vaders).map(table).collect() })
     }
     btl_conformance::suite!(world);
@@ -66,7 +68,7 @@ mod by_tcp_and_vader {
         let vaders = common::attach_all(2, &VaderParams::default()).into_iter().map(Some).chain([None]);
         let table = |((index, port), vader): ((u32, Listening), _)| {
             let tcp = port.open(Peer(index), JobProof { id: 1, key: 2 }, cards.clone(), &params, None);
-            Bml::new(Peer(index), 3, None, vader, None, Some(tcp)).unwrap()
+            Bml::new(Peer(index), 3, None, vader, None, Some(tcp), None).unwrap()
         };
         World { ends: (0..).zip(ports).zip(vaders).map(table).collect() }
     }
@@ -84,7 +86,7 @@ mod alone {
 #[test]
 fn a_peer_elsewhere_is_named() {
     let vader = common::attach_all(2, &VaderParams::default()).remove(0);
-    let error = Bml::new(Peer(0), 3, None, Some(vader), None, None).unwrap_err();
+    let error = Bml::new(Peer(0), 3, None, Some(vader), None, None, None).unwrap_err();
     assert!(matches!(error, bml::SetupError::Unreachable(bml::Unreachable(Peer(2)))));
     assert_eq!(error.to_string().lines().count(), 3);
 }

@@ -69,9 +69,10 @@ fn join(t: &mut Token) {
     }
     let Opened { node, p2p } =
         crate::transport::open(&mut job, &state.params).unwrap_or_else(|error| give_up(&error));
-    if !p2p.bml.has_fast_verbs() {
+    if !p2p.bml.has_fast_verbs() || p2p.matches_below() {
         state.comms.without_lines();
     }
+    state.contexts.limit(p2p.contexts());
     (state.node, state.p2p) = (node, p2p);
     state.pool = RegisteredPool::new(crate::transport::pages(&state.params.rcache));
     state.params.settle(job.oversubscribed);
@@ -144,7 +145,7 @@ fn drain(t: &mut Token) {
     wait_actively(t, |state| (state.p2p.idle() && state.p2p.bml.is_flushed()).then_some(()));
     let mut state = t.lock();
     let State { p2p, world: Some(world), .. } = &mut *state else { return };
-    if p2p.bml.ends_together() {
+    if p2p.bml.ends_together() || p2p.matches_below() {
         // A NIC whose process has ended acknowledges nothing, and its connections are gone: all have to be done before the first one goes. Should
         // the launcher be gone, so is the job.
         let _ = world.job.fence();

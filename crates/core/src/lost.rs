@@ -1,6 +1,6 @@
 //! What happens when a transport gives a peer up.
 
-use btl::{Btl, Loss, Peer};
+use btl::{Loss, Peer};
 
 use crate::errhandler::Handler;
 use crate::state::State;
@@ -16,7 +16,7 @@ impl State {
         if self.world.is_none() || !matches!(handler, Handler::Fatal | Handler::Abort) {
             return;
         }
-        let Loss { seen, advice } = self.p2p.bml.loss(peer);
+        let Loss { seen, advice } = self.p2p.loss(peer);
         let message = format!(
             "alhena: rank {} is lost: messages to it do not arrive any more\n\
              alhena: seen: {seen}\n\

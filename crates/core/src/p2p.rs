@@ -267,6 +267,9 @@ pub(crate) fn await_short(t: &mut Token, pattern: &Pattern, data: &Data) -> Opti
     let alone = !t.multiple();
     let mut guard = t.lock();
     let state = &mut *guard;
+    if state.p2p.matches_below() {
+        return None;
+    }
     if let Some(done) = engine::recv_now(state, pattern, into) {
         return Some(done);
     }

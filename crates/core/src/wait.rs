@@ -74,7 +74,7 @@ impl Progress for State {
     }
 
     fn arm(&mut self) -> Option<Sleep> {
-        self.p2p.bml.arm()
+        self.p2p.arm()
     }
 
     fn disarm(&mut self) {

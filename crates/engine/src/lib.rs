@@ -72,7 +72,7 @@ pub use classes::{Classes, Linked, Taker, begin_send, isend, poll, poll_if_due, 
 pub use domain::{Attempt, Domain, Guard, News, Owner, PlainGuard, Token, enter, enter_any, enter_plain};
 pub use outside::{end_outside, need_progress, release_progress, run_apart};
 pub use p2p::{Layer, P2p};
-pub use params::EngineParams;
+pub use params::{EngineParams, MessageLayer, PmlParams};
 pub use requests::{Afterlife, Fate, Operation, Requesting, Requests, Turn, advance_all, with, with_as};
 pub use variables::VARIABLES;
 pub use wait::{Interest, Progress, wait, wait_until};

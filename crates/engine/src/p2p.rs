@@ -1,27 +1,62 @@
 //! The way to other processes: the transports, the message layer over them, and active messages beside that.
 
+use std::os::fd::BorrowedFd;
+
 use abi::{Result, Status};
 use active::{Active, Head, Refused};
 use bml::Bml;
-use btl::{FastPath, Peer, Strays};
+use btl::{FastPath, Loss, Peer, Sleep, Strays};
 use mem::{Source, UserMem};
+use mtl::Mtl;
+use mtl_ofi::Ofi;
 use pml::{
     Counters, Data, Done, FastMessages, LayerState, MessageId, MessageLayer, Mode, Notice, Origin, Pattern,
     Receives, ReqId, SendTo, Sends, Sent,
 };
-use pml_ob1::Ob1;
+use pml_cm::Cm;
+use pml_ob1::{Config, Ob1};
 
-/// The message layers that there are; a process has one. To add one: a variant, an arm of `on_layer!`.
-pub enum Layer {
-    /// Matching in the library, over any byte transfer layer.
-    Ob1(Ob1),
+/// The message layer of a process: one of those that there are. To add one: a variant of [`Other`], an arm of `on_layer!`.
+///
+/// The fast verbs are ob1's alone and ask for no layer: where another one is in use, ob1 knows no peer, and so it refuses as it
+/// refuses whatever is for a peer that it never spoke to.
+pub struct Layer {
+    pub(crate) ob1: Ob1,
+    pub(crate) other: Option<Other>,
 }
 
-/// Evaluates `$call` with `$layer` bound to the message layer: one predictable branch, and none while there is one layer.
+/// Message layers beside ob1.
+pub(crate) enum Other {
+    /// Matching by libfabric.
+    Ofi(Cm<Ofi>),
+}
+
+impl Layer {
+    /// Matching in the library, over any byte transfer layer.
+    pub const fn ob1(ob1: Ob1) -> Layer {
+        Layer { ob1, other: None }
+    }
+
+    /// Matching by libfabric.
+    pub fn ofi(cm: Cm<Ofi>) -> Layer {
+        Layer { ob1: Ob1::new(Config::new(0)), other: Some(Other::Ofi(cm)) }
+    }
+
+    /// A descriptor that is readable while the network has something to do, if the layer has a network of its own.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match &self.other {
+            None => None,
+            Some(Other::Ofi(cm)) => cm.descriptor(),
+        }
+    }
+}
+
+/// Evaluates `$call` with `$layer` bound to the message layer: one predictable branch.
 macro_rules! on_layer {
     ($value:expr, $layer:ident => $call:expr) => {
         match $value {
-            $crate::Layer::Ob1($layer) => $call,
+            $crate::p2p::Layer { ob1: $layer, other: None } => $call,
+            $crate::p2p::Layer { other: Some($crate::p2p::Other::Ofi($layer)), .. } => $call,
         }
     };
 }
@@ -195,6 +230,29 @@ impl<B: FastPath> P2p<B> {
         on_layer!(&self.layer, layer => layer.changes()).wrapping_add(self.active.changes())
     }
 
+    /// See [`pml::LayerState::contexts`].
+    pub fn contexts(&self) -> u32 {
+        on_layer!(&self.layer, layer => layer.contexts())
+    }
+
+    /// See [`pml::LayerState::matches_below`].
+    pub fn matches_below(&self) -> bool {
+        on_layer!(&self.layer, layer => layer.matches_below())
+    }
+
+    /// Announces that the owner is going to sleep; see [`btl::Btl::arm`].
+    pub fn arm(&mut self) -> Option<Sleep> {
+        if on_layer!(&mut self.layer, layer => layer.arm()) { self.bml.arm() } else { None }
+    }
+
+    /// Why `peer` was given up, in the words of what carries messages to it.
+    pub fn loss(&self, peer: Peer) -> Loss {
+        match &self.layer.other {
+            Some(Other::Ofi(cm)) if cm.network().has_lost(peer) => cm.network().loss(peer),
+            _ => self.bml.loss(peer),
+        }
+    }
+
     /// See [`pml::LayerState::counters`].
     pub fn counters(&self) -> Counters {
         on_layer!(&self.layer, layer => layer.counters())
@@ -224,13 +282,13 @@ impl<B: FastPath> P2p<B> {
     /// See [`pml::FastMessages::send_short`].
     #[inline(always)]
     pub fn send_short(&mut self, to: Peer, origin: Origin, tag: i32, data: UserMem) -> Sent {
-        on_layer!(&mut self.layer, layer => layer.send_short(&mut self.bml, to, origin, tag, data))
+        self.layer.ob1.send_short(&mut self.bml, to, origin, tag, data)
     }
 
     /// See [`pml::FastMessages::send_now`].
     #[inline(always)]
     pub fn send_now(&mut self, to: &SendTo, data: UserMem) -> bool {
-        on_layer!(&mut self.layer, layer => layer.send_now(&mut self.bml, to, data))
+        self.layer.ob1.send_now(&mut self.bml, to, data)
     }
 
     /// See [`pml::FastMessages::send_copied_now`]. [`crate::send_copied_now`] polls before, where it should.
@@ -246,7 +304,7 @@ impl<B: FastPath> P2p<B> {
         into: UserMem,
         status: Option<&mut Status>,
     ) -> Option<usize> {
-        on_layer!(&mut self.layer, layer => layer.recv_short(&mut self.bml, pattern, into, status))
+        self.layer.ob1.recv_short(&mut self.bml, pattern, into, status)
     }
 
     /// See [`pml::FastMessages::recv_within`].
@@ -258,7 +316,7 @@ impl<B: FastPath> P2p<B> {
         status: Option<&mut Status>,
         polls: u32,
     ) -> Option<usize> {
-        on_layer!(&mut self.layer, layer => layer.recv_within(&mut self.bml, pattern, into, status, polls))
+        self.layer.ob1.recv_within(&mut self.bml, pattern, into, status, polls)
     }
 
     /// See [`pml::FastMessages::recv_kept`].
@@ -269,7 +327,7 @@ impl<B: FastPath> P2p<B> {
         into: UserMem,
         status: Option<&mut Status>,
     ) -> Option<usize> {
-        on_layer!(&mut self.layer, layer => layer.recv_kept(&mut self.bml, pattern, into, status))
+        self.layer.ob1.recv_kept(&mut self.bml, pattern, into, status)
     }
 
     /// See [`pml::FastMessages::recv_longer`].
@@ -280,13 +338,13 @@ impl<B: FastPath> P2p<B> {
         into: UserMem,
         status: Option<&mut Status>,
     ) -> Option<usize> {
-        on_layer!(&mut self.layer, layer => layer.recv_longer(&mut self.bml, pattern, into, status))
+        self.layer.ob1.recv_longer(&mut self.bml, pattern, into, status)
     }
 
     /// See [`pml::FastMessages::irecv_now`].
     #[inline(always)]
     pub fn irecv_now(&mut self, pattern: &Pattern, into: UserMem) -> Option<ReqId> {
-        on_layer!(&mut self.layer, layer => layer.irecv_now(&mut self.bml, pattern, into))
+        self.layer.ob1.irecv_now(&mut self.bml, pattern, into)
     }
 }
 

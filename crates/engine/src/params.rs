@@ -1,4 +1,23 @@
-//! Parameters of waiting.
+//! Parameters of waiting, and the choice of the message layer.
+
+mca::choice! {
+    /// A message layer, by name.
+    pub enum MessageLayer {
+        /// Matching in the library, over any transport.
+        Ob1 = "ob1",
+        /// Matching by the network.
+        Cm = "cm",
+    }
+}
+
+mca::params! {
+    /// The choice of the message layer.
+    pub struct PmlParams("") {
+        /// Message layer: ob1 matches in the library and works over every transport; cm lets the network match (libfabric),
+        /// also between ranks of one node.
+        pml: MessageLayer = "ob1", scope AllEq;
+    }
+}
 
 mca::params! {
     /// Parameters of how ranks wait.

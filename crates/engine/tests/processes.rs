@@ -108,7 +108,7 @@ impl Owner for State {
 
     fn create() -> State {
         State {
-            p2p: P2p::new(Bml::solo(), Layer::Ob1(Ob1::new(Config::new(1)))),
+            p2p: P2p::new(Bml::solo(), Layer::ob1(Ob1::new(Config::new(1)))),
             classes: Classes::new().with::<Numbers>(),
             threads: Threads::default(),
             seen_changes: 0,
@@ -186,7 +186,7 @@ fn program(bml: Bml, rank: usize, count: usize) {
     let mut t = engine::enter_any::<State>();
     {
         let mut state = t.lock();
-        state.p2p = P2p::new(bml, Layer::Ob1(Ob1::new(Config::new(count as u32))));
+        state.p2p = P2p::new(bml, Layer::ob1(Ob1::new(Config::new(count as u32))));
         (state.next, state.handled) = (vec![0; count], vec![0; count]);
     }
     DOMAIN.set_mode(engine::Mode::Running, true);
@@ -270,7 +270,7 @@ fn run(name: &str, count: usize, vader: bool, tcp: bool) -> bool {
                 let tcp = port.filter(|_| tcp).map(open);
                 let bml = match count {
                     1 => Bml::solo(),
-                    _ => Bml::new(Peer(rank as u32), count, at_node, vader, None, tcp)
+                    _ => Bml::new(Peer(rank as u32), count, at_node, vader, None, tcp, None)
                         .expect("all are reached"),
                 };
                 program(bml, rank, count);

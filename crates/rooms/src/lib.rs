@@ -30,6 +30,7 @@ pub const ROOMS: &[(&str, &[mca::Param])] = &[
     ("mpi", MpiParams::PARAMS),
     ("mpi", engine::EngineParams::PARAMS),
     ("mpi", pml_ob1::Ob1Params::PARAMS),
+    ("pml", engine::PmlParams::PARAMS),
     ("btl", bml::BtlParams::PARAMS),
     ("btl_tcp", btl_tcp::TcpParams::PARAMS),
     ("btl_ugni", btl_ugni::UgniParams::PARAMS),
@@ -38,6 +39,7 @@ pub const ROOMS: &[(&str, &[mca::Param])] = &[
     ("coll", coll::tuned::CollParams::PARAMS),
     ("coll_tuned", coll::tuned::TunedParams::PARAMS),
     ("gni", gni_soft::GniParams::PARAMS),
+    ("ofi", ofi::OfiParams::PARAMS),
     ("osc", osc::OscParams::PARAMS),
     ("rcache", rcache::RcacheParams::PARAMS),
 ];

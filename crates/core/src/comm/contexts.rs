@@ -6,14 +6,15 @@
 
 use std::collections::BTreeSet;
 
+use abi::{Error, Result};
+
 /// Largest id. One bit of a message's context tells the library's own messages from the program's; and the handle of a window has
 /// room for an id ([`crate::handle`]).
 const MAX: u32 = (1 << 26) - 2;
+/// The proposal of a process that has no id left: larger than all others, so that everybody hears of it.
+const NONE_LEFT: u32 = u32::MAX;
 /// Ids of `MPI_COMM_WORLD` and `MPI_COMM_SELF` lie below.
 const FIRST: u32 = 2;
-
-/// Where communicators made from groups alone agree on their id.
-pub(crate) const MEETING: u32 = MAX + 1;
 
 /// Who agrees on an id: equal in all members of the new communicator, and different for others made at the same time.
 #[derive(Clone, Copy)]
@@ -41,16 +42,34 @@ impl Party {
     ///   …  largest  …  | next block of ids:  .  .  here  .  .  there  .  |
     ///                                            party A    party B
     /// ```
-    pub fn candidate(self, largest: u32) -> u32 {
+    ///
+    /// # Errors
+    /// `MPI_ERR_OTHER`, for all members alike: a process has none left.
+    pub fn candidate(self, largest: u32, max: u32) -> Result<u32> {
+        let largest = agreed(largest)?;
         if self.failures == 0 {
-            return largest;
+            return Ok(largest);
         }
         let mixed = [self.over, self.number, self.failures]
             .into_iter()
             .fold(0, |mixed: u32, word| (mixed.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b1));
         let lane = mixed >> (u32::BITS - LANES.ilog2());
         let id = largest.next_multiple_of(MOST * LANES) + MOST * lane;
-        if id > MAX - MOST { largest } else { id }
+        Ok(if id > max - MOST { largest } else { id })
+    }
+}
+
+/// The largest of all proposals, if each is an id.
+///
+/// # Errors
+/// `MPI_ERR_OTHER`: a process has none left.
+pub(crate) fn agreed(largest: u32) -> Result<u32> {
+    match largest {
+        NONE_LEFT => Err(Error::new(
+            abi::ERR_OTHER,
+            "all context ids are in use: free communicators, or let the library match (--mca pml ob1)",
+        )),
+        id => Ok(id),
     }
 }
 
@@ -58,22 +77,41 @@ impl Party {
 pub(crate) struct Contexts {
     next: u32,
     used: BTreeSet<u32>,
+    /// Largest id.
+    max: u32,
 }
 
 impl Contexts {
     pub const fn new() -> Contexts {
-        Contexts { next: FIRST, used: BTreeSet::new() }
+        Contexts { next: FIRST, used: BTreeSet::new(), max: MAX }
     }
 
-    /// An id that this process could use for `count` consecutive ones. Never the same one twice in a row.
+    /// The message layer tells only so many contexts apart, which is the same everywhere and at least 16.
+    pub fn limit(&mut self, contexts: u32) {
+        self.max = MAX.min(contexts / 2 - 2);
+    }
+
+    /// Largest id.
+    pub fn max(&self) -> u32 {
+        self.max
+    }
+
+    /// Where communicators made from groups alone agree on their id.
+    pub fn meeting(&self) -> u32 {
+        self.max + 1
+    }
+
+    /// An id that this process could use for `count` consecutive ones, if it has one left. Never the same one twice in a row.
     pub fn propose(&mut self, count: u32) -> u32 {
-        loop {
+        // Twice as often as there are ids: a lap may begin between two that fit.
+        for _ in 0..=2 * self.max / count {
             let id = self.next;
-            self.next = if id > MAX - 2 * count { FIRST } else { id + count };
+            self.next = if id > self.max - 2 * count { FIRST } else { id + count };
             if self.is_free(id, count) {
                 return id;
             }
         }
+        NONE_LEFT
     }
 
     /// Takes `count` ids from `id`, if they are free; whether they were.
@@ -81,7 +119,7 @@ impl Contexts {
         let free = self.is_free(id, count);
         if free {
             self.used.extend(id..id + count);
-            self.next = self.next.max(id + count).min(MAX - count);
+            self.next = self.next.max(id + count).min(self.max - count);
         }
         free
     }
@@ -100,18 +138,18 @@ impl Contexts {
 
 #[cfg(test)]
 mod tests {
-    use super::{BTreeSet, Contexts, FIRST, LANES, MAX, MOST, Party};
+    use super::{BTreeSet, Contexts, FIRST, LANES, MAX, MOST, NONE_LEFT, Party};
 
     #[test]
     fn who_failed_goes_on_to_an_id_of_its_own() {
         let party = |number, failures| Party { over: 0, number, failures };
-        assert_eq!(party(7, 0).candidate(1000), 1000);
-        let ids: BTreeSet<u32> = (0..8).map(|number| party(number, 1).candidate(1000)).collect();
+        let candidate = |number, failures, largest| party(number, failures).candidate(largest, MAX).unwrap();
+        assert_eq!(candidate(7, 0, 1000), 1000);
+        let ids: BTreeSet<u32> = (0..8).map(|number| candidate(number, 1, 1000)).collect();
         assert!(ids.len() > 5 && ids.iter().all(|&id| (1000..1024 + MOST * LANES).contains(&id)));
-        let again =
-            (1..9).any(|failures| party(1, failures).candidate(1000) != party(2, failures).candidate(1000));
+        let again = (1..9).any(|failures| candidate(1, failures, 1000) != candidate(2, failures, 1000));
         assert!(again, "two that chose the same one part later");
-        assert_eq!(party(1, 1).candidate(MAX - 3), MAX - 3);
+        assert_eq!(candidate(1, 1, MAX - 3), MAX - 3);
     }
 
     #[test]
@@ -120,6 +158,23 @@ mod tests {
         assert!(contexts.reserve(FIRST, 1));
         assert_eq!(contexts.propose(2), MAX - 3);
         assert_eq!(contexts.propose(2), FIRST + 2);
+    }
+
+    #[test]
+    fn a_narrow_layer_runs_out_of_ids() {
+        let mut contexts = Contexts::new();
+        contexts.limit(32);
+        assert_eq!((contexts.max(), contexts.meeting()), (14, 15));
+        let mut taken = BTreeSet::new();
+        for _ in 0..12 {
+            let id = contexts.propose(1);
+            assert!(contexts.reserve(id, 1) && id < 14 && taken.insert(id));
+        }
+        assert_eq!(contexts.propose(1), NONE_LEFT);
+        let party = Party { over: 0, number: 0, failures: 0 };
+        assert_eq!(party.candidate(NONE_LEFT, 14).map_err(|error| error.class), Err(abi::ERR_OTHER));
+        contexts.release(5, 1);
+        assert_eq!(contexts.propose(1), 5);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use abi::{Error, Result};
 
-use super::contexts::{MEETING, Party};
+use super::contexts::Party;
 use super::exchange::{gather_words, largest, smallest};
 use super::hints;
 use super::{Comm, Line};
@@ -172,7 +172,8 @@ pub fn create_from_group(
         (state.groups.get(group)?, state.infos.hints(info)?)
     };
     let handler = crate::errhandler::initial(t, errhandler, crate::errhandler::Target::Comm)?;
-    *new = over_group(t, &group, MEETING << 1, string_tag(tag), handler, None)?;
+    let meeting = t.lock().contexts.meeting() << 1;
+    *new = over_group(t, &group, meeting, string_tag(tag), handler, None)?;
     give_hints(t, *new, &hints)
 }
 
@@ -383,7 +384,7 @@ fn agree(t: &mut Token, comm: abi::Comm, count: u32) -> Result<u32> {
         let mine = u64::from(t.lock().contexts.propose(count));
         let largest =
             if inter { super::inter::largest_of_both(t, comm, mine)? } else { largest(t, comm, mine)? };
-        let id = party.candidate(largest as u32);
+        let id = party.candidate(largest as u32, t.lock().contexts.max())?;
         let free = t.lock().contexts.reserve(id, count);
         let vote = u64::from(free);
         // The inverted vote makes the largest value mean "somebody cannot".

@@ -148,7 +148,7 @@ impl Duplicate {
         self.rounds = rounds(state.comm(self.parent.comm())?);
         match self.step {
             Step::Propose => {
-                let id = self.party.candidate(heard as u32);
+                let id = self.party.candidate(heard as u32, state.contexts.max())?;
                 let free = state.contexts.reserve(id, self.count);
                 self.step = Step::Vote { id, free };
                 self.ask(state, u64::from(!free))?;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use abi::{Error, Result};
 
 use super::Comm;
-use super::contexts::MEETING;
 use super::create::{chosen, make, make_under, open, over_group, string_tag};
 use super::exchange::{gather_words, largest, share_words, swap_words};
 use crate::domain::Token;
@@ -78,8 +77,9 @@ pub fn create_from_groups(
     let leader = everyone.iter().position(|&peer| peer == far).unwrap_or(0) as i32;
     let all = Arc::new(Group::new(everyone.into(), me));
     let tag = string_tag(tag);
-    let mut own = over_group(t, &local, MEETING << 1, tag, handler, None)?;
-    let mut bridge = over_group(t, &all, MEETING << 1, tag.wrapping_add(1), handler, None)?;
+    let meeting = t.lock().contexts.meeting() << 1;
+    let mut own = over_group(t, &local, meeting, tag, handler, None)?;
+    let mut bridge = over_group(t, &all, meeting, tag.wrapping_add(1), handler, None)?;
     create(t, own, local_leader, bridge, leader, 0, new)?;
     super::free(t, &mut bridge)?;
     super::free(t, &mut own)
@@ -124,14 +124,14 @@ impl Meeting {
     fn agree(&self, t: &mut Token, count: u32) -> Result<u32> {
         loop {
             let mine = u64::from(t.lock().contexts.propose(count));
-            let id = self.largest(t, mine)?;
-            let free = t.lock().contexts.reserve(id as u32, count);
+            let id = super::contexts::agreed(self.largest(t, mine)? as u32)?;
+            let free = t.lock().contexts.reserve(id, count);
             let agreed = self.largest(t, u64::from(!free)).map(|cannot| cannot == 0);
             if agreed == Ok(true) {
-                return Ok(id as u32);
+                return Ok(id);
             }
             if free {
-                t.lock().contexts.release(id as u32, count);
+                t.lock().contexts.release(id, count);
             }
             agreed?;
         }

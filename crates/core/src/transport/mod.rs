@@ -9,6 +9,7 @@
 //! The node is there whatever the parameter `btl` says of vader: collectives use it without messages.
 
 mod gemini;
+mod ofi;
 mod registered;
 mod tcp;
 
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use bml::{AtNode, Bml, BtlParams, Selection};
 use btl::Peer;
 use btl_vader::{Vader, VaderParams};
-use engine::{Classes, Layer, P2p};
+use engine::{Classes, Layer, MessageLayer, P2p, PmlParams};
 use gni_soft::host::SharedDoorbell;
 use node::{Attach, Node, NodeParams};
 use pml_ob1::{Config, Ob1};
@@ -42,7 +43,7 @@ pub(crate) struct Opened {
 
 /// The way of a process that is alone.
 pub(crate) fn alone() -> P2p {
-    P2p::new(Bml::solo(), Layer::Ob1(Ob1::new(Config::new(1))))
+    P2p::new(Bml::solo(), Layer::ob1(Ob1::new(Config::new(1))))
 }
 
 /// Who takes frames beside the message layer: one line each.
@@ -55,13 +56,14 @@ pub(crate) fn classes() -> Classes<State> {
 /// # Errors
 /// The three lines to print.
 pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String> {
-    let layer = Layer::Ob1(Ob1::new(Config {
+    let pml = PmlParams::read(&params.values).map_err(|error| error.to_string())?.pml;
+    let ob1 = Config {
         unexpected_cap: params.ob1.unexpected_cap as u64,
         patience: if job.oversubscribed { 0 } else { PATIENCE },
         ..Config::new(job.size)
-    }));
+    };
     if job.size == 1 && job.segment.is_none() {
-        return Ok(Opened { node: None, p2p: P2p::new(Bml::solo(), layer) });
+        return Ok(Opened { node: None, p2p: P2p::new(Bml::solo(), Layer::ob1(Ob1::new(ob1))) });
     }
     let Selection { vader, ugni, tcp } =
         BtlParams::read(&params.values).map_err(|error| error.to_string())?.btl;
@@ -81,6 +83,7 @@ pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String
     let nic = if ugni { Some(gemini::attach(job, params, doorbell)?) } else { None };
     let vader = node.as_ref().filter(|_| vader).map(|node| Vader::new(Arc::clone(node), &params_of_vader));
     let listening = if tcp { Some(tcp::listen(job, params)?) } else { None };
+    let opening = if pml == MessageLayer::Cm { Some(ofi::begin(job, params)?) } else { None };
     job.fence().map_err(|error| error.to_string())?;
     let gemini = nic.map(|nic| gemini::open(nic, job, params)).transpose()?;
     if gemini.as_ref().is_some_and(|gemini| gemini.plan().msgq) {
@@ -90,7 +93,12 @@ pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String
     let tcp = listening.map(|listening| tcp::open(listening, job, params)).transpose()?;
     let at_node =
         node.as_ref().map(|node| AtNode { doorbell: node.doorbell(), shared: node.members().len() > 1 });
-    let bml = Bml::new(Peer(job.rank), job.size as usize, at_node, vader, gemini, tcp);
+    let layer = match opening {
+        Some(opening) => Layer::ofi(ofi::open(opening, job)?),
+        None => Layer::ob1(Ob1::new(ob1)),
+    };
+    let network = layer.descriptor();
+    let bml = Bml::new(Peer(job.rank), job.size as usize, at_node, vader, gemini, tcp, network);
     let bml = bml.map_err(|error| format!("alhena: {error}"))?;
     Ok(Opened { node, p2p: P2p::new(bml, layer) })
 }

@@ -1,0 +1,88 @@
+//! A libfabric provider for tests: endpoints of one thread, and a user whose every step is checked.
+//!
+//! No software provider of libfabric asks for registered memory of one's own, keys that the provider chooses or regions that belong
+//! to an endpoint; adapters do. This one asks for whatever [`Modes`] says and panics where its user does not do it: memory without a
+//! region or outside it, a region without the right access, a context that is in use, a key that was not asked for, an address where
+//! an offset is right.
+#![allow(clippy::missing_safety_doc)]
+
+mod info;
+mod matching;
+mod memory;
+mod objects;
+
+use std::cell::{Cell, RefCell};
+
+pub use memory::open_regions;
+use ofi::Library;
+use ofi::abi::{mode, mr};
+
+/// What the provider asks and offers.
+#[derive(Clone, Copy, Debug)]
+pub struct Modes {
+    /// As in [`ofi::abi::mr`].
+    pub mr_mode: i32,
+    /// As in [`ofi::abi::mode`].
+    pub mode: u64,
+    /// Bytes of data that completions carry.
+    pub data_bytes: usize,
+    /// Bits of a tag that are the user's, from the lowest.
+    pub tag_format: u64,
+    /// Longest payload that is injected.
+    pub inject: usize,
+    /// Every so many calls one is refused; 0: none.
+    pub again: u32,
+}
+
+impl Modes {
+    /// As libfabric's providers in software: nothing is asked.
+    pub const SOFTWARE: Modes =
+        Modes { mr_mode: 0, mode: 0, data_bytes: 8, tag_format: 0xaaaa_aaaa_aaaa_aaaa, inject: 64, again: 0 };
+
+    /// As adapters do: everything is asked.
+    pub const ADAPTER: Modes = Modes {
+        mr_mode: mr::LOCAL | mr::VIRT_ADDR | mr::ALLOCATED | mr::PROV_KEY | mr::ENDPOINT,
+        mode: mode::CONTEXT | mode::CONTEXT2,
+        data_bytes: 4,
+        again: 7,
+        ..Modes::SOFTWARE
+    };
+}
+
+thread_local! {
+    static MODES: Cell<Modes> = const { Cell::new(Modes::SOFTWARE) };
+    static CALLS: Cell<u32> = const { Cell::new(0) };
+    /// All endpoints of this thread, by index. Never freed.
+    static ENDPOINTS: RefCell<Vec<*mut objects::MockEp>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The library whose only provider, `mock`, works as `modes` says on this thread from now on.
+pub fn library(modes: Modes) -> Library {
+    MODES.set(modes);
+    Library {
+        version: info::version,
+        getinfo: info::getinfo,
+        freeinfo: info::freeinfo,
+        dupinfo: info::dupinfo,
+        fabric: objects::fabric,
+        strerror: info::strerror,
+    }
+}
+
+fn modes() -> Modes {
+    MODES.get()
+}
+
+/// Whether this call is refused.
+fn refuses() -> bool {
+    let calls = CALLS.get().wrapping_add(1);
+    CALLS.set(calls);
+    let again = modes().again;
+    again != 0 && calls.is_multiple_of(again)
+}
+
+fn endpoint(index: u64) -> &'static mut objects::MockEp {
+    let found = ENDPOINTS.with_borrow(|all| all.get(index as usize).copied());
+    // SAFETY: endpoints are never freed; all run by turns in one thread, and no call here is inside another.
+    unsafe { &mut *found.expect("an endpoint's address") }
+}
