@@ -78,13 +78,6 @@ pub(crate) fn of_words(words: &mut [u64]) -> UserMem {
     unsafe { UserMem::new(words.as_mut_ptr().expose_provenance(), size_of_val(words)) }
 }
 
-/// The payload of a line of a shared area, as `shm::area::Area::payload` gives its address.
-pub(crate) fn of_line(address: usize, len: usize) -> UserMem {
-    // SAFETY: lines are mapped until the process ends; who calls this has seen the line published, or has room to
-    // write it. A peer that breaks the rules changes values, nothing else.
-    unsafe { UserMem::new(address, len) }
-}
-
 /// `into = left op right` on `count` elements, at addresses of user buffers or of a collective's scratch memory.
 pub(crate) fn reduce(kernel: op::Kernel, into: Address, left: Address, right: Address, count: u64) {
     // SAFETY: the three ranges are buffers of the call, its scratch or lines of its area, as long as the call or its

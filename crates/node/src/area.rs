@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use btl::Peer;
-use shm::area::{Area, Entry, Owner};
+use mem::UserMem;
+use shm::area::{Area, CELL_BYTES, Entry, Owner};
 use shm::doorbell::Doorbell;
 use shm::turn::Patience;
 
@@ -83,6 +84,19 @@ impl NodeArea {
     /// Address of a member's cell of `epoch`.
     pub fn cell(&self, member: usize, epoch: u64) -> usize {
         self.area.cell(member, epoch)
+    }
+
+    /// Room for `bytes` bytes of payload of a line, which the caller may write or read now: in the line, beside it, or, if
+    /// `in_cell`, in its owner's cell of the epoch.
+    #[inline(always)]
+    pub fn payload(&mut self, owner: Owner, epoch: u64, bytes: usize, in_cell: bool) -> UserMem {
+        let (address, len) = match owner {
+            Owner::Member(member) if in_cell => (self.area.cell(member, epoch), CELL_BYTES),
+            _ => (self.area.payload(owner, epoch, bytes), bytes),
+        };
+        // SAFETY: the segment is mapped until the process ends; the caller has seen the line published, or has room to
+        // write it. A peer that breaks the rules changes values, nothing else.
+        unsafe { UserMem::new(address, len) }
     }
 
     /// Marks what is published from now on, and what is seen, see [`Area::set_mark`].

@@ -108,6 +108,24 @@ impl Node {
             huge_pages: HugePages::new(params.huge_pages && single_copy),
         }))
     }
+
+    /// The view of virtual process `place` on a node of which all processes are within this one. They read each other's
+    /// memory by the kernel, and none of them sleeps. The peers of the node are the places on it.
+    pub fn virtual_process(segment: Segment, place: u32) -> Arc<Node> {
+        let ranks = segment.layout().shape().ranks as u32;
+        let members: Vec<Peer> = (0..ranks).map(Peer).collect();
+        let pids = vec![std::process::id() as i32; ranks as usize];
+        Arc::new(Node {
+            reaches: Reaches::new(&segment, place as usize, &pids, None),
+            segment,
+            me: place,
+            places: index_peers(&members),
+            members: members.into(),
+            pids: pids.into(),
+            oversubscribed: false,
+            huge_pages: HugePages::new(false),
+        })
+    }
 }
 
 fn check(node: &Attach) -> Result<(), Error> {

@@ -30,6 +30,8 @@ mod mapping;
 pub mod queue;
 pub mod record;
 #[cfg(not(loom))]
+mod row;
+#[cfg(not(loom))]
 mod shared;
 pub mod sync;
 pub mod turn;
@@ -37,5 +39,7 @@ pub mod turn;
 pub use layout::{Layout, Shape};
 #[cfg(not(loom))]
 pub use mapping::{MapError, Segment};
+#[cfg(not(loom))]
+pub use row::Row;
 #[cfg(not(loom))]
 pub use shared::SharedMemory;

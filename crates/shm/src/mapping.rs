@@ -138,6 +138,11 @@ impl Segment {
         Ok(segment)
     }
 
+    /// The segment at `base`, in a mapping of at least `layout.bytes()` bytes, page-aligned, that is never unmapped.
+    pub(crate) fn at(base: *mut u8, layout: Layout) -> Segment {
+        Segment { base, layout }
+    }
+
     fn agree_on_shape(&self) -> Result<(), MapError> {
         use crate::sync::Ordering::Relaxed;
         let ours = self.layout.shape().fingerprint();

@@ -1,5 +1,6 @@
-//! The transport, with the time that the software above the NIC takes.
+//! The transports, with the time that the software above NIC and shared memory takes.
 
+use crate::node::OnNode;
 use crate::software::SoftwareCosts;
 use btl::{Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Sleep};
 use btl_ugni::Ugni;
@@ -7,45 +8,89 @@ use gni::Time;
 use gni_timed::{RankClock, TimedNic};
 use mem::{Source, UserMem};
 
-/// Passes every call on and lets the rank's clock go on by what sending, receiving and copying cost.
+/// Passes every call on to the transport of its peer and lets the rank's clock go on by what sending, receiving and
+/// copying cost: vader within a node whose ranks share memory, ugni elsewhere.
 pub struct Charged {
     ugni: Ugni<TimedNic, RankClock>,
+    pub(crate) node: Option<OnNode>,
     clock: RankClock,
     costs: SoftwareCosts,
+    /// The arrival that is out came through shared memory.
+    out_of_node: bool,
 }
 
 impl Charged {
-    pub(crate) fn new(ugni: Ugni<TimedNic, RankClock>, costs: SoftwareCosts) -> Charged {
-        Charged { clock: ugni.nic().clock().clone(), ugni, costs }
+    pub(crate) fn new(
+        ugni: Ugni<TimedNic, RankClock>,
+        node: Option<OnNode>,
+        costs: SoftwareCosts,
+    ) -> Charged {
+        Charged { clock: ugni.nic().clock().clone(), ugni, node, costs, out_of_node: false }
     }
 
-    /// The transport.
+    /// The transport between nodes.
     pub fn ugni(&self) -> &Ugni<TimedNic, RankClock> {
         &self.ugni
     }
 
-    fn spend(&self, nanoseconds: f64) {
+    /// Payload sent through shared memory, and payload copied directly between ranks of the node, in bytes.
+    pub fn node_traffic(&self) -> (u64, u64) {
+        self.node.as_ref().map_or((0, 0), |node| node.vader.traffic())
+    }
+
+    /// Shared memory and place, if `peer` is reached there.
+    fn near(&self, peer: Peer) -> Option<(&OnNode, Peer)> {
+        let node = self.node.as_ref()?;
+        Some((node, node.place_of(peer.0).filter(|&place| node.vader.reaches(place))?))
+    }
+
+    fn near_mut(&mut self, peer: Peer) -> Option<(&mut OnNode, Peer)> {
+        let place = self.near(peer)?.1;
+        Some((self.node.as_mut()?, place))
+    }
+
+    pub(crate) fn spend(&self, nanoseconds: f64) {
         self.clock.spend(Time(nanoseconds.round() as u64));
+    }
+
+    pub(crate) fn costs(&self) -> &SoftwareCosts {
+        &self.costs
     }
 
     fn copying(&self, bytes: usize) -> f64 {
         bytes as f64 / self.costs.copy_rate
     }
 
-    fn received(&self, arrival: Option<Arrival>) -> Option<Arrival> {
-        if arrival.is_some() {
-            self.spend(self.costs.pml_recv);
+    fn received(&mut self, arrival: Option<Arrival>, out_of_node: bool) -> Option<Arrival> {
+        let arrival = arrival?;
+        let lines = match out_of_node {
+            // What does not fit a slot lies elsewhere; its further lines come with the copy.
+            true if size_of::<u64>() * 2 + arrival.payload.len() > SLOT => 2.0,
+            true => 1.0,
+            false => 0.0,
+        };
+        self.spend(self.costs.pml_recv + lines * self.costs.line);
+        self.out_of_node = out_of_node;
+        Some(arrival)
+    }
+
+    /// A copy between the memories of two ranks of the node.
+    fn copied_directly(&self, copied: Result<(), Refusal>, bytes: usize) -> Result<(), Refusal> {
+        if copied.is_ok() {
+            self.spend(self.costs.single_copy + self.copying(bytes));
         }
-        arrival
+        copied
     }
 }
 
+/// Bytes of header and payload that cross with the word that announces them.
+const SLOT: usize = shm::fastbox::BODY_BYTES;
 /// Bytes that the transport puts before the header words of an inline message.
 const INLINE_HEAD: usize = 4;
 
 impl Btl for Charged {
     fn reaches(&self, peer: Peer) -> bool {
-        self.ugni.reaches(peer)
+        self.near(peer).is_some() || self.ugni.reaches(peer)
     }
 
     fn is_flushed(&self) -> bool {
@@ -53,16 +98,31 @@ impl Btl for Charged {
     }
 
     fn limits(&self, peer: Peer) -> &Limits {
-        self.ugni.limits(peer)
+        match self.near(peer) {
+            Some((node, place)) => node.vader.limits(place),
+            None => self.ugni.limits(peer),
+        }
     }
 
     fn send<S: Source>(&mut self, peer: Peer, header: &[u64], payload: &mut S) -> Result<(), Busy> {
         let before = self.clock.read();
         let (bytes, whole) = (payload.remaining(), INLINE_HEAD + size_of_val(header) + payload.remaining());
+        let near = self.near(peer).is_some();
         // An inline message is stored straight into the NIC's window; a longer one is copied into a buffer first.
-        let copied = if whole > self.ugni.plan().smsg_limit { self.copying(bytes) } else { 0.0 };
+        let copied = if near || whole > self.ugni.plan().smsg_limit { self.copying(bytes) } else { 0.0 };
         self.spend(self.costs.pml_send + copied);
-        let sent = self.ugni.send(peer, header, payload);
+        let clock = self.clock.clone();
+        let sent = match self.near_mut(peer) {
+            Some((node, place)) => {
+                let sent = node.vader.send(place, header, payload);
+                match sent {
+                    Ok(()) => node.sent(place, &clock),
+                    Err(Busy) => node.refused(place),
+                }
+                sent
+            }
+            None => self.ugni.send(peer, header, payload),
+        };
         if sent.is_err() {
             self.clock.rewind(before);
         }
@@ -70,22 +130,40 @@ impl Btl for Charged {
     }
 
     fn next_arrival(&mut self) -> Option<Arrival> {
+        if let Some(arrival) = self.node.as_mut().and_then(|node| node.next_arrival(&self.clock)) {
+            return self.received(Some(arrival), true);
+        }
         let arrival = self.ugni.next_arrival();
-        self.received(arrival)
+        self.received(arrival, false)
     }
 
     fn next_arrival_from(&mut self, peer: Peer) -> Option<Arrival> {
+        // `next_arrival` finds what comes through shared memory.
+        if self.near(peer).is_some() {
+            return None;
+        }
         let arrival = self.ugni.next_arrival_from(peer);
-        self.received(arrival)
+        self.received(arrival, false)
     }
 
     fn release(&mut self, arrival: Arrival) {
         self.spend(self.copying(arrival.payload.len()));
-        self.ugni.release(arrival);
+        match &mut self.node {
+            Some(node) if self.out_of_node => node.release(arrival, &self.clock),
+            _ => self.ugni.release(arrival),
+        }
     }
 
     fn next_event(&mut self) -> Option<Event> {
-        let event = self.ugni.next_event();
+        let of_node = self.node.as_mut().and_then(|node| {
+            let event = node.vader.next_event()?;
+            Some(if let Event::PeerLost(place) = event {
+                Event::PeerLost(node.rank_at(place))
+            } else {
+                event
+            })
+        });
+        let event = of_node.or_else(|| self.ugni.next_event());
         if event.is_some() {
             self.spend(self.costs.pml_event);
         }
@@ -97,11 +175,17 @@ impl Btl for Charged {
     }
 
     fn expose(&mut self, peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {
-        self.ugni.expose(peer, memory, access)
+        match self.near_mut(peer) {
+            Some((node, place)) => node.vader.expose(place, memory, access),
+            None => self.ugni.expose(peer, memory, access),
+        }
     }
 
     fn conceal(&mut self, peer: Peer, key: RemoteKey) {
-        self.ugni.conceal(peer, key);
+        match self.near_mut(peer) {
+            Some((node, place)) => node.vader.conceal(place, key),
+            None => self.ugni.conceal(peer, key),
+        }
     }
 
     fn get(
@@ -112,7 +196,11 @@ impl Btl for Charged {
         offset: u64,
         cookie: u64,
     ) -> Result<(), Refusal> {
-        self.ugni.get(peer, local, key, offset, cookie)
+        let copied = match self.near_mut(peer) {
+            Some((node, place)) => node.vader.get(place, local, key, offset, cookie),
+            None => return self.ugni.get(peer, local, key, offset, cookie),
+        };
+        self.copied_directly(copied, local.len())
     }
 
     fn put(
@@ -123,19 +211,27 @@ impl Btl for Charged {
         offset: u64,
         cookie: u64,
     ) -> Result<(), Refusal> {
-        self.ugni.put(peer, local, key, offset, cookie)
+        let copied = match self.near_mut(peer) {
+            Some((node, place)) => node.vader.put(place, local, key, offset, cookie),
+            None => return self.ugni.put(peer, local, key, offset, cookie),
+        };
+        self.copied_directly(copied, local.len())
     }
 
     fn congested(&self, peer: Peer) -> bool {
-        self.ugni.congested(peer)
+        match self.near(peer) {
+            Some((node, place)) => node.vader.congested(place),
+            None => self.ugni.congested(peer),
+        }
     }
 
     fn is_full(&self, peer: Peer) -> bool {
-        self.ugni.is_full(peer)
+        self.near(peer).is_none() && self.ugni.is_full(peer)
     }
 
     fn advertise_congestion(&mut self, on: bool) -> bool {
-        self.ugni.advertise_congestion(on)
+        let near = self.node.as_mut().is_none_or(|node| node.vader.advertise_congestion(on));
+        self.ugni.advertise_congestion(on) && near
     }
 
     fn arm(&mut self) -> Option<Sleep> {

@@ -3,6 +3,7 @@
 use crate::charged::Charged;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
+use crate::node::Nodes;
 use crate::setup::Setup;
 use btl::Peer;
 use btl_ugni::{Job, PeerAddress, Ugni};
@@ -33,6 +34,8 @@ pub trait Program {
 pub enum Step {
     /// It waits for a message.
     Waiting,
+    /// It has computed and goes on when its clock is the earliest.
+    Computing,
     /// It is over; the rank goes on answering others.
     Done,
 }
@@ -58,6 +61,8 @@ struct Slot<P> {
     polling: bool,
     /// The program has been given more to do.
     restarted: bool,
+    /// The program has computed and goes on at another moment.
+    computing: bool,
 }
 
 /// Why a rank is to run.
@@ -69,6 +74,8 @@ enum Why {
     Packet,
     /// Its own accord.
     Poll,
+    /// It has computed until now.
+    Computed,
 }
 
 /// Virtual ranks on one machine.
@@ -76,11 +83,13 @@ pub struct Cluster<P> {
     world: TimedWorld,
     setup: Setup,
     peers: Arc<[PeerAddress]>,
+    nodes: Option<Nodes>,
     slots: Vec<Option<Box<Slot<P>>>>,
     present: usize,
     unfinished: usize,
     queue: BinaryHeap<Reverse<(u64, u32, Why)>>,
     wakes: Vec<Wake>,
+    node_wakes: Vec<(u32, Time)>,
     turns: u64,
     latest: Time,
 }
@@ -101,11 +110,13 @@ impl<P: Program> Cluster<P> {
             world: TimedWorld::new(setup.world(ranks)?),
             setup: setup.clone(),
             peers: setup.peers(ranks),
+            nodes: setup.nodes(ranks)?,
             slots: (0..ranks).map(|_| None).collect(),
             present: 0,
             unfinished: 0,
             queue: BinaryHeap::new(),
             wakes: Vec::new(),
+            node_wakes: Vec::new(),
             turns: 0,
             latest: Time::START,
         })
@@ -138,13 +149,11 @@ impl<P: Program> Cluster<P> {
             bytes => attached.mem_alloc(bytes).map_err(nic("memory of the program"))?,
         };
         let clock = self.world.clock(InstId(rank));
-        let job = Job {
-            me: Peer(rank),
-            peers: Arc::clone(&self.peers),
-            local_ranks: self.setup.local_ranks(rank, ranks),
-        };
+        let local_ranks = self.setup.local_ranks(rank, ranks);
+        let job = Job { me: Peer(rank), peers: Arc::clone(&self.peers), local_ranks };
+        let node = self.nodes.as_ref().map(|nodes| nodes.join(rank, local_ranks)).transpose()?;
         let ugni = Ugni::new(attached, clock.clone(), job, self.setup.params.clone());
-        let btl = Charged::new(ugni.map_err(Error::Transport)?, self.setup.software);
+        let btl = Charged::new(ugni.map_err(Error::Transport)?, node, self.setup.software);
         let end = Endpoint { ob1: Ob1::new(Config::new(ranks)), btl, clock, rank, memory };
         let slot = Slot {
             end,
@@ -154,6 +163,7 @@ impl<P: Program> Cluster<P> {
             pause: PAUSES.0,
             polling: false,
             restarted: false,
+            computing: false,
         };
         self.slots[rank as usize] = Some(Box::new(slot));
         self.present += 1;
@@ -238,9 +248,12 @@ impl<P: Program> Cluster<P> {
         }
         slot.restarted = false;
         slot.polling &= why != Why::Poll;
-        slot.end.clock.idle_until(Time(at));
+        slot.end.sleep_until(Time(at));
         self.turns += 1;
         let finished = slot.turn(why).map_err(|error| Error::Mpi { rank, error })?;
+        if slot.computing {
+            self.queue.push(Reverse((slot.end.now().0, rank, Why::Computed)));
+        }
         self.unfinished -= usize::from(finished);
         self.latest = self.latest.max(slot.end.now());
         if slot.end.needs_polling() && !slot.polling {
@@ -262,6 +275,14 @@ impl<P: Program> Cluster<P> {
             let why = if wake.packet { Why::Packet } else { Why::Wake };
             self.queue.push(Reverse((at, rank, why)));
         }
+        let Some(nodes) = &self.nodes else { return };
+        nodes.take_wakes(&mut self.node_wakes);
+        for (rank, at) in self.node_wakes.drain(..) {
+            // The last node may have places that no rank of the job has.
+            let Some(slot) = self.slots.get(rank as usize).and_then(Option::as_ref) else { continue };
+            let at = at.0.max(slot.looked.map_or(0, |looked| looked + 1));
+            self.queue.push(Reverse((at, rank, Why::Wake)));
+        }
     }
 }
 
@@ -278,10 +299,12 @@ impl<P: Program> Slot<P> {
             self.looked = Some(self.end.now().0);
             let happened = self.end.progress();
             if !self.done {
-                self.done = self.program.step(&mut self.end)? == Step::Done;
+                let step = self.program.step(&mut self.end)?;
+                self.done = step == Step::Done;
+                self.computing = step == Step::Computing;
                 finished |= self.done;
             }
-            if happened == 0 {
+            if happened == 0 || self.computing {
                 return Ok(finished);
             }
             self.pause = PAUSES.0;

@@ -75,6 +75,27 @@ impl Endpoint {
         self.ob1.take(id).is_some()
     }
 
+    /// The rank computes for so long; its program answers [`crate::Step::Computing`] next.
+    pub fn compute(&mut self, time: Time) {
+        self.clock.spend(time);
+    }
+
+    /// The next `count` epochs of the node's area; the first of them.
+    pub(crate) fn take_epochs(&mut self, count: u16) -> u64 {
+        let area = self.btl.node.as_mut().and_then(|node| node.area.as_mut());
+        area.map_or(0, |area| area.take_epochs(u64::from(count)))
+    }
+
+    /// The rank has had nothing to do until `moment`. It has polled, and slept if that was long.
+    pub(crate) fn sleep_until(&self, moment: Time) {
+        let costs = self.btl.costs();
+        let slept = moment.0.saturating_sub(self.now().0) as f64 > costs.spin;
+        self.clock.idle_until(moment);
+        if slept {
+            self.btl.spend(costs.wake_up);
+        }
+    }
+
     /// One turn of the message layer; how many things happened.
     pub(crate) fn progress(&mut self) -> usize {
         btl::poll(&mut Alone(&mut self.btl, &mut self.ob1), Bounds::USUAL)

@@ -6,6 +6,7 @@
 //!          pml_ob1::Ob1     ┐
 //!          Charged          │ the transport, with the software's processor time on the rank's clock
 //!          btl_ugni::Ugni   ├ the library's own code
+//!          btl_vader::Vader ┘
 //!     └─ gni_timed::TimedNic┘ the network
 //!   Cluster                 all ranks of a job; runs the one whose moment comes first
 //! ```
@@ -14,7 +15,8 @@
 //! rank that is woken makes progress, goes on with its program as far as it can, and sleeps again. Its clock is
 //! advanced by what that costs: the calls of its NIC ([`gni_timed::Costs`]) and its software ([`SoftwareCosts`]).
 //!
-//! All ranks speak ugni, those of one node too: there is no shared memory here.
+//! Ranks of one node share memory ([`Setup::vader`]): their messages go through vader and the schedules use the node's
+//! area, both the library's code over a mapped segment. Without it they speak through their NIC.
 #![forbid(unsafe_code)]
 
 pub mod calibrate;
@@ -23,6 +25,7 @@ mod cluster;
 mod endpoint;
 mod error;
 pub mod experiments;
+mod node;
 pub mod paper;
 mod port;
 pub mod programs;

@@ -6,8 +6,9 @@
 use crate::setup::Setup;
 use crate::software::SoftwareCosts;
 use btl_ugni::UgniParams;
+use btl_vader::VaderParams;
 use gni_timed::{Costs, Torus};
-use mca::{BadValue, Values};
+use mca::{BadValue, Param, Values};
 
 /// The limits of the paper's runs.
 ///
@@ -31,6 +32,7 @@ pub fn setup(costs: Costs) -> Setup {
         costs,
         software: SoftwareCosts::SOURCED,
         params,
+        vader: Some(VaderParams::default()),
         ranks_per_node: 1,
         node_spacing: 2,
     }
@@ -41,13 +43,25 @@ pub fn setup(costs: Costs) -> Setup {
 /// # Errors
 /// The first value that does not fit its parameter. Names that no parameter has are passed over.
 pub fn params(pairs: &[(&str, &str)]) -> Result<UgniParams, BadValue> {
+    UgniParams::read(&values(UgniParams::PARAMS, pairs)?)
+}
+
+/// As [`params`], of shared memory.
+///
+/// # Errors
+/// As there.
+pub fn vader_params(pairs: &[(&str, &str)]) -> Result<VaderParams, BadValue> {
+    VaderParams::read(&values(VaderParams::PARAMS, pairs)?)
+}
+
+fn values(params: &'static [Param], pairs: &[(&str, &str)]) -> Result<Values, BadValue> {
     let mut values = Values::default();
-    for param in UgniParams::PARAMS {
+    for param in params {
         if let Some((_, text)) = pairs.iter().rev().find(|(name, _)| *name == param.name) {
             values.set(param, text)?;
         }
     }
-    UgniParams::read(&values)
+    Ok(values)
 }
 
 /// What [`crate::calibrate::fit`] makes of [`Costs::SOURCED`].

@@ -1,12 +1,17 @@
 //! A machine and how a job lies on it.
 
 use crate::error::Error;
+use crate::node::Nodes;
 use crate::software::SoftwareCosts;
 use btl_ugni::{PeerAddress, UgniParams};
+use btl_vader::VaderParams;
 use gni::{InstId, PeAddr};
 use gni_soft::NodeLimits;
 use gni_timed::{Costs, Torus, WorldConfig};
 use std::sync::Arc;
+
+/// Ranks of one node that share memory, at most.
+const MOST_SHARING: u32 = shm::area::MOST_RANKS as u32;
 
 /// The machine, the transport's parameters, and where ranks run.
 #[derive(Clone, Debug)]
@@ -17,8 +22,10 @@ pub struct Setup {
     pub costs: Costs,
     /// What software costs.
     pub software: SoftwareCosts,
-    /// The transport's parameters.
+    /// The parameters of the transport between nodes.
     pub params: UgniParams,
+    /// Those of shared memory; `None`: ranks of one node speak through its NIC.
+    pub vader: Option<VaderParams>,
     /// Ranks of one node, in order of their numbers.
     pub ranks_per_node: u32,
     /// From one node of the job to the next; 2 leaves the other node of each chip to others.
@@ -45,6 +52,22 @@ impl Setup {
             return Err(Error::TooSmall { needed: u64::from(last.0) + 1, nodes: self.torus.nodes() });
         }
         Ok(WorldConfig { torus: self.torus, costs: self.costs, limits: NodeLimits::default(), ranks })
+    }
+
+    /// Whether the ranks of a node share memory.
+    pub(crate) fn shares_memory(&self) -> bool {
+        self.vader.is_some() && self.ranks_per_node > 1
+    }
+
+    /// The shared memory of the nodes.
+    pub(crate) fn nodes(&self, ranks: u32) -> Result<Option<Nodes>, Error> {
+        match &self.vader {
+            Some(_) if self.ranks_per_node > MOST_SHARING => {
+                Err(Error::Unsupported("at most 64 ranks share a node's memory; see --through-nic"))
+            }
+            Some(params) if self.shares_memory() => Nodes::new(params, self.ranks_per_node, ranks).map(Some),
+            _ => Ok(None),
+        }
     }
 
     /// The addresses of all ranks.

@@ -11,5 +11,13 @@ gni_timed::cost_table! {
         pml_event: 40.0 "ns", "assumed: a cache miss";
         /// Rate of copies between buffers.
         copy_rate: 6.0 "B/ns", "assumed: one core of a Magny-Cours Opteron out of its caches";
+        /// A cache line that another core of the node has written.
+        line: 98.0 "ns", "AnandTech 2010: memory of an Opteron 6174 answers in 98 ns; another core's cache about as fast";
+        /// Beginning a copy out of another process's memory.
+        single_copy: 700.0 "ns", "assumed: a system call that pins two pages, on a 2.4 GHz Opteron";
+        /// How long a rank polls before it sleeps.
+        spin: 500000.0 "ns", "the library's mpi_spin_us";
+        /// From the news to the first instruction of a rank that slept.
+        wake_up: 5000.0 "ns", "assumed: a futex call and a switch of processes, caches cold";
     }
 }

@@ -2,20 +2,48 @@
 
 use sim::experiments::{allreduce, allreduce_algorithms, halo};
 use sim::paper::{FITTED, setup};
-use sim::{Error, Setup};
+use sim::programs::PingPong;
+use sim::{Cluster, Error, Setup};
 
 fn machine(ranks_per_node: u32) -> Setup {
     Setup { ranks_per_node, node_spacing: 1, ..setup(FITTED) }
 }
 
+fn through_nic(setup: Setup) -> Setup {
+    Setup { vader: None, ..setup }
+}
+
 #[test]
 fn every_allreduce_algorithm_gives_the_sum() {
-    for algorithm in allreduce_algorithms() {
+    for machine in [machine(4), through_nic(machine(4)), machine(16)] {
         for ranks in [1, 2, 13, 48] {
-            let outcome = allreduce(&machine(4), algorithm, ranks, 3);
-            outcome.unwrap_or_else(|error| panic!("{} on {ranks}: {error}", algorithm.name));
+            for algorithm in allreduce_algorithms(&machine, ranks) {
+                let outcome = allreduce(&machine, algorithm, ranks, 3);
+                outcome.unwrap_or_else(|error| panic!("{} on {ranks}: {error}", algorithm.name));
+            }
         }
     }
+}
+
+#[test]
+fn a_node_with_shared_memory_is_faster_than_its_nic() {
+    let time = |setup: &Setup, name: &str| {
+        let algorithm = allreduce_algorithms(setup, 64).find(|algorithm| algorithm.name == name);
+        allreduce(setup, algorithm.expect(name), 64, 1).expect("an allreduce").nanoseconds
+    };
+    let (shared, nic) = (machine(16), through_nic(machine(16)));
+    let messages = time(&shared, "hierarchical");
+    assert!(messages < time(&nic, "hierarchical"));
+    assert!(time(&shared, "hierarchical_lines") < messages);
+}
+
+#[test]
+fn a_long_message_within_a_node_is_copied_once() {
+    let mut cluster = Cluster::new(&machine(2), 2, |_| PingPong::new(1 << 20, 0, 2)).expect("a node");
+    cluster.run().expect("a ping-pong");
+    let (_, copied) = cluster.end(0).expect("rank 0").transport().node_traffic();
+    assert!(copied >= 2 << 20, "{copied}");
+    assert!(cluster.program(0).expect("rank 0").is_intact());
 }
 
 #[test]

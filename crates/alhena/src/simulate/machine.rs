@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use btl_ugni::UgniParams;
+use btl_vader::VaderParams;
 use clap::Args;
 use gni_timed::{Costs, Torus};
 use mca::Registry;
@@ -17,7 +18,10 @@ pub struct Machine {
     /// Change one of the costs that `alhena sim calibrate` lists
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// Parameters of the transport, as mpiexec takes them
+    /// Let ranks of one node speak through its NIC instead of shared memory
+    #[arg(long)]
+    through_nic: bool,
+    /// Parameters of the transports, as mpiexec takes them
     #[arg(long, num_args = 2, value_names = ["KEY", "VALUE"])]
     mca: Vec<String>,
 }
@@ -65,17 +69,23 @@ impl Machine {
         for word in &self.set {
             change(&mut costs, &mut software, word)?;
         }
-        Ok(Setup { torus, costs, software, params: self.params(limits)?, ..setup })
+        let pairs = self.parameters(limits)?;
+        let vader = (!self.through_nic).then(|| paper::vader_params(&pairs)).transpose()?;
+        Ok(Setup { torus, costs, software, params: paper::params(&pairs)?, vader, ..setup })
     }
 
-    fn params(&self, limits: &[(&str, &str)]) -> Result<UgniParams, Box<dyn Error>> {
-        let registry = Registry::new(&[UgniParams::PARAMS]);
+    /// The preset's parameters and those of the command line, by name.
+    fn parameters<'a>(
+        &'a self,
+        limits: &[(&'a str, &'a str)],
+    ) -> Result<Vec<(&'a str, &'a str)>, Box<dyn Error>> {
+        let registry = Registry::new(&[UgniParams::PARAMS, VaderParams::PARAMS]);
         let mut pairs = limits.to_vec();
         for pair in self.mca.chunks_exact(2) {
             if registry.find(&pair[0]).is_none() {
                 let nearest = registry.nearest(&pair[0]).unwrap_or("btl_ugni_smsg_limit");
                 return Err(format!(
-                    "alhena: setting a parameter failed\n  seen: the transport has no {}\n  next: --mca {nearest} \
+                    "alhena: setting a parameter failed\n  seen: the transports have no {}\n  next: --mca {nearest} \
                      VALUE? alhena info --param btl ugni lists all",
                     pair[0]
                 )
@@ -83,7 +93,7 @@ impl Machine {
             }
             pairs.push((&pair[0], &pair[1]));
         }
-        Ok(paper::params(&pairs)?)
+        Ok(pairs)
     }
 }
 

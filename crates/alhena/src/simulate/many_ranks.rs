@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use clap::Args;
 use serde::Serialize;
+use sim::Setup;
 use sim::experiments::{Algorithm, Outcome, allreduce, allreduce_algorithms, halo};
 
 use super::machine::{Machine, Table};
@@ -18,7 +19,7 @@ struct Job {
     /// Sizes of the job
     #[arg(long, value_delimiter = ',', default_values_t = [16, 64, 256, 1024])]
     ranks: Vec<u32>,
-    /// Ranks of one node; all of them go through its NIC
+    /// Ranks of one node
     #[arg(long, default_value_t = 16)]
     ranks_per_node: u32,
     /// Use the costs of independent sources instead of the fitted ones
@@ -123,7 +124,7 @@ fn panel(title: String, rows: &[Row]) -> Panel {
 /// An allreduce by each algorithm.
 #[derive(Args)]
 pub struct Allreduce {
-    /// Algorithms; all that need nothing but messages if none is named
+    /// Algorithms; all that suit the job if none is named
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     algorithms: Vec<String>,
     /// Length of the vector in 8-byte integers
@@ -141,10 +142,9 @@ impl Allreduce {
     /// Simulates and shows.
     pub fn run(&self) -> Result<(), Box<dyn Error>> {
         let setup = self.machine.nodes(self.job.table(), self.job.ranks_per_node)?;
-        let algorithms = self.chosen()?;
         let mut rows = Vec::new();
         for &ranks in &self.job.ranks {
-            for algorithm in &algorithms {
+            for algorithm in self.chosen(&setup, ranks)? {
                 rows.push(watched(ranks, algorithm.name, || {
                     allreduce(&setup, algorithm, ranks, self.words)
                 })?);
@@ -156,15 +156,16 @@ impl Allreduce {
         self.output.show(&title, &table(&rows), &rows, &[panel])
     }
 
-    fn chosen(&self) -> Result<Vec<&'static Algorithm>, String> {
+    fn chosen(&self, setup: &Setup, ranks: u32) -> Result<Vec<&'static Algorithm>, String> {
+        let all = || allreduce_algorithms(setup, ranks);
         if self.algorithms.is_empty() {
-            return Ok(allreduce_algorithms().collect());
+            return Ok(all().collect());
         }
         let find = |name: &String| {
-            allreduce_algorithms().find(|algorithm| algorithm.name == name).ok_or_else(|| {
-                let known: Vec<&str> = allreduce_algorithms().map(|algorithm| algorithm.name).collect();
+            all().find(|algorithm| algorithm.name == name).ok_or_else(|| {
+                let known: Vec<&str> = all().map(|algorithm| algorithm.name).collect();
                 let known = known.join(", ");
-                format!("alhena: choosing an algorithm failed\n  seen: there is no {name}\n  next: choose from {known}")
+                format!("alhena: choosing an algorithm failed\n  seen: {ranks} ranks have no {name}\n  next: choose from {known}")
             })
         };
         self.algorithms.iter().map(find).collect()

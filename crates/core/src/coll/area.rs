@@ -3,7 +3,7 @@
 
 use abi::{Error, Result};
 use coll::schedule::{Line, Wake};
-use coll::shared::{CELL_BYTES, LINE_PAYLOAD};
+use coll::shared::LINE_PAYLOAD;
 use coll::tuned::Placement;
 use mem::UserMem;
 use node::{AreaName, NodeArea};
@@ -24,12 +24,7 @@ const _: () = {
 /// cell.
 #[inline(always)]
 pub(super) fn payload(area: &mut NodeArea, owner: Owner, epoch: u64, bytes: usize) -> UserMem {
-    match owner {
-        Owner::Member(member) if bytes > LINE_PAYLOAD => {
-            crate::memory::of_line(area.cell(member, epoch), CELL_BYTES)
-        }
-        _ => crate::memory::of_line(area.lines().payload(owner, epoch, bytes), bytes),
-    }
+    area.payload(owner, epoch, bytes, bytes > LINE_PAYLOAD)
 }
 
 /// Whether a line with `bytes` bytes of payload may be written; if not, this process is woken when that may have

@@ -25,11 +25,20 @@ const CALLS: u32 = 3;
 /// Steps of all schedules together that a simulation keeps in memory.
 const MOST_STEPS: u64 = 50_000_000;
 
-/// The allreduce algorithms that need nothing but messages.
-pub fn allreduce_algorithms() -> impl Iterator<Item = &'static Algorithm> {
+/// The allreduce algorithms of a machine's job of `ranks`: those that need nothing but messages, where ranks share
+/// memory, those with an area on each node, and on a single node all.
+pub fn allreduce_algorithms(setup: &Setup, ranks: u32) -> impl Iterator<Item = &'static Algorithm> {
+    let shares = setup.shares_memory() && ranks > 1;
+    let on_one_node = ranks <= setup.ranks_per_node;
+    let fits = move |algorithm: &&Algorithm| match algorithm.needs.memory {
+        Memory::None => true,
+        Memory::LinesPerNode => shares,
+        Memory::Lines | Memory::Parts | Memory::Cells | Memory::Direct => shares && on_one_node,
+    };
     registry::of(Coll::Allreduce)
         .map(|(_, algorithm)| algorithm)
-        .filter(|algorithm| algorithm.needs.memory == Memory::None && !algorithm.needs.inter)
+        .filter(|algorithm| !algorithm.needs.inter)
+        .filter(fits)
 }
 
 /// An allreduce of `words` 64-bit integers over `ranks` ranks.
@@ -44,6 +53,10 @@ pub fn allreduce(setup: &Setup, algorithm: &Algorithm, ranks: u32, words: u64) -
         (algorithm.build)(&Params { topology, blocks, ..Params::new(rank, ranks) })
     };
     let steps = schedule(ranks - 1).steps().len() as u64 * u64::from(ranks);
+    let in_lines = matches!(algorithm.needs.memory, Memory::Lines | Memory::LinesPerNode);
+    if in_lines && words * 8 > coll::shared::PAYLOAD as u64 {
+        return Err(Error::Unsupported("a line of a node's area does not hold the vector"));
+    }
     if steps > MOST_STEPS {
         return Err(Error::Unsupported("the schedules of this algorithm grow with the ranks and do not fit"));
     }

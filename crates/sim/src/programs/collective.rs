@@ -45,7 +45,7 @@ impl Allreduce {
             ranks,
         };
         // Binding tells how much scratch memory is needed. What it reports, it reports again with the first call.
-        let _ = allreduce.start();
+        let _ = allreduce.start(0);
         allreduce
     }
 
@@ -59,8 +59,8 @@ impl Allreduce {
         self.intact
     }
 
-    fn start(&mut self) -> Result<()> {
-        self.execution.start(&self.schedule, &self.shape, std::iter::empty(), 0, false)
+    fn start(&mut self, epoch: u64) -> Result<()> {
+        self.execution.start(&self.schedule, &self.shape, std::iter::empty(), epoch, false)
     }
 
     fn places(&self, end: &Endpoint) -> Places {
@@ -106,7 +106,8 @@ impl Program for Allreduce {
                     self.time.ended = end.now();
                     return Ok(Step::Done);
                 }
-                self.start()?;
+                let epoch = end.take_epochs(self.schedule.rounds());
+                self.start(epoch)?;
                 self.prepare(end);
                 self.running = true;
             }

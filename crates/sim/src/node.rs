@@ -1,0 +1,236 @@
+//! The shared memory of a node on virtual time.
+//!
+//! ```text
+//!   vader, slots and areas     the library's code over a mapped segment, as in processes
+//!   NodeTimes                  when what was written there, and who is to be woken for it
+//! ```
+//!
+//! What a rank writes is in the segment at once; a rank that finds it waits until the moment at which it was written, and
+//! pays for the cache lines. Ranks run in the order of their clocks, so that moment is at most a turn away.
+
+use crate::error::Error;
+use btl::{Arrival, Btl, Peer};
+use btl_vader::{Vader, VaderParams};
+use gni::Time;
+use gni_timed::RankClock;
+use node::{AreaName, Node, NodeArea};
+use shm::Row;
+use shm::area::Owner;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// Ranks to be woken, and when.
+pub(crate) type Wakes = Rc<RefCell<Vec<(u32, Time)>>>;
+
+/// Epochs of an area whose moments are kept: more than its lines hold.
+const KEPT: usize = 64;
+
+/// The segments of all nodes of a job, and what happens in them.
+pub(crate) struct Nodes {
+    row: Row,
+    times: Vec<Rc<RefCell<NodeTimes>>>,
+    params: VaderParams,
+    ranks_per_node: u32,
+    wakes: Wakes,
+}
+
+impl Nodes {
+    /// Nodes of `ranks_per_node` ranks each for a job of `ranks`.
+    pub(crate) fn new(params: &VaderParams, ranks_per_node: u32, ranks: u32) -> Result<Nodes, Error> {
+        // A helper of a long copy would have to be woken for each piece, and no virtual rank polls meanwhile.
+        let params = VaderParams { cooperative: false, chunk: WHOLE, ..params.clone() };
+        let count = ranks.div_ceil(ranks_per_node);
+        let layout = params.layout(ranks_per_node as usize, u64::MAX);
+        let row = Row::map(layout, count as usize).map_err(|_| NO_MEMORY)?;
+        let wakes = Wakes::default();
+        let times = (0..count)
+            .map(|node| {
+                Rc::new(RefCell::new(NodeTimes::new(node * ranks_per_node, ranks_per_node, wakes.clone())))
+            })
+            .collect();
+        Ok(Nodes { row, times, params, ranks_per_node, wakes })
+    }
+
+    /// A rank's end of its node's shared memory; there are `here` ranks on the node.
+    pub(crate) fn join(&self, rank: u32, here: usize) -> Result<OnNode, Error> {
+        let (index, place) = (rank / self.ranks_per_node, rank % self.ranks_per_node);
+        let segment = self.row.segment(index as usize).ok_or(NO_MEMORY)?;
+        let node = Node::virtual_process(segment, place);
+        let members: Vec<Peer> = (0..here as u32).map(Peer).collect();
+        let area = node.area(AreaName { number: 0, base: 0 }, &members, Peer(place));
+        let times = Rc::clone(&self.times[index as usize]);
+        Ok(OnNode { vader: Vader::new(node, &self.params), area, times, place, settled: true })
+    }
+
+    /// Who is to be woken since the last call.
+    pub(crate) fn take_wakes(&self, into: &mut Vec<(u32, Time)>) {
+        into.append(&mut self.wakes.borrow_mut());
+    }
+}
+
+/// Long copies are made in one piece.
+const WHOLE: usize = 64 << 20;
+const NO_MEMORY: Error = Error::Unsupported("the nodes' shared memory cannot be mapped");
+
+/// When what was written into a node's segment.
+pub(crate) struct NodeTimes {
+    /// The rank at place 0.
+    first: u32,
+    /// By receiver: sender and moment of each message that it has not taken.
+    inbound: Vec<VecDeque<(u32, Time)>>,
+    /// By process: those that were refused for want of what it gives back, a bit each.
+    wanting: Vec<u64>,
+    /// By owner (the gate last) and epoch: moment of what was published there.
+    lines: Vec<(u64, Time)>,
+    /// By epoch: when the latest of those that have arrived did.
+    arrived: Vec<(u64, Time)>,
+    wakes: Wakes,
+}
+
+impl NodeTimes {
+    fn new(first: u32, ranks: u32, wakes: Wakes) -> NodeTimes {
+        let ranks = ranks as usize;
+        let (inbound, wanting) = (vec![VecDeque::new(); ranks], vec![0; ranks]);
+        NodeTimes { first, inbound, wanting, lines: Vec::new(), arrived: Vec::new(), wakes }
+    }
+
+    fn wake(&self, place: u32, at: Time) {
+        self.wakes.borrow_mut().push((self.first + place, at));
+    }
+
+    fn sent(&mut self, from: u32, to: u32, at: Time) {
+        self.inbound[to as usize].push_back((from, at));
+        self.wake(to, at);
+    }
+
+    /// When the message that `place` takes from `from` was sent.
+    fn taken(&mut self, place: u32, from: u32) -> Option<Time> {
+        let inbound = &mut self.inbound[place as usize];
+        let at = inbound.iter().position(|&(sender, _)| sender == from)?;
+        inbound.remove(at).map(|(_, sent)| sent)
+    }
+
+    /// `place` gives something back: those that were refused try again.
+    fn gives_room(&mut self, place: u32, at: Time) {
+        let mut wanting = std::mem::take(&mut self.wanting[place as usize]);
+        while wanting != 0 {
+            self.wake(wanting.trailing_zeros(), at);
+            wanting &= wanting - 1;
+        }
+    }
+
+    fn line(&mut self, owner: Owner, epoch: u64) -> &mut (u64, Time) {
+        let ranks = self.inbound.len();
+        self.lines.resize((ranks + 1) * KEPT, (0, Time::START));
+        let owner = match owner {
+            Owner::Member(member) => member,
+            Owner::Gate => ranks,
+        };
+        &mut self.lines[owner * KEPT + epoch as usize % KEPT]
+    }
+}
+
+/// One rank's end of its node's shared memory.
+pub(crate) struct OnNode {
+    pub(crate) vader: Vader,
+    /// Of all ranks of the node.
+    pub(crate) area: Option<NodeArea>,
+    times: Rc<RefCell<NodeTimes>>,
+    place: u32,
+    /// The transport has done what it does when it finds nothing.
+    settled: bool,
+}
+
+impl OnNode {
+    /// The place of a rank on this node.
+    pub(crate) fn place_of(&self, rank: u32) -> Option<Peer> {
+        let times = self.times.borrow();
+        let place = rank.wrapping_sub(times.first);
+        ((place as usize) < times.inbound.len()).then_some(Peer(place))
+    }
+
+    /// The rank at a place.
+    pub(crate) fn rank_at(&self, place: Peer) -> Peer {
+        Peer(self.times.borrow().first + place.0)
+    }
+
+    /// A message has left for `to`.
+    pub(crate) fn sent(&self, to: Peer, clock: &RankClock) {
+        self.times.borrow_mut().sent(self.place, to.0, clock.read());
+    }
+
+    /// A message for `to` was refused: this rank tries again when that one gives something back.
+    pub(crate) fn refused(&self, to: Peer) {
+        self.times.borrow_mut().wanting[to.0 as usize] |= 1 << self.place;
+    }
+
+    /// The next message that was sent by now. A rank that finds one which was sent later waits for it.
+    pub(crate) fn next_arrival(&mut self, clock: &RankClock) -> Option<Arrival> {
+        let now = clock.read();
+        let (due, none) = {
+            let times = self.times.borrow();
+            let inbound = &times.inbound[self.place as usize];
+            (inbound.iter().any(|&(_, sent)| sent <= now), inbound.is_empty())
+        };
+        if !due && (!none || self.settled) {
+            return None;
+        }
+        let Some(mut arrival) = self.vader.next_arrival() else {
+            self.settled = true;
+            self.times.borrow_mut().gives_room(self.place, now);
+            return None;
+        };
+        let sent = self.times.borrow_mut().taken(self.place, arrival.peer.0);
+        clock.idle_until(sent.unwrap_or(now));
+        arrival.peer = self.rank_at(arrival.peer);
+        Some(arrival)
+    }
+
+    /// Gives an arrival's memory back.
+    pub(crate) fn release(&mut self, arrival: Arrival, clock: &RankClock) {
+        self.vader.release(arrival);
+        self.settled = false;
+        self.times.borrow_mut().gives_room(self.place, clock.read());
+    }
+
+    /// This rank has published a line of the node's area.
+    pub(crate) fn published(&self, owner: Owner, epoch: u64, concerns: coll::schedule::Wake, now: Time) {
+        use coll::schedule::Wake;
+        let mut times = self.times.borrow_mut();
+        *times.line(owner, epoch) = (epoch, now);
+        match concerns {
+            Wake::One(place) => times.wake(place, now),
+            Wake::All => {
+                let others = (0..times.inbound.len() as u32).filter(|&place| place != self.place);
+                others.for_each(|place| times.wake(place, now));
+            }
+            Wake::Nobody => {}
+        }
+    }
+
+    /// When the line was published that this rank has just found.
+    pub(crate) fn published_at(&self, owner: Owner, epoch: u64) -> Time {
+        let (found, at) = *self.times.borrow_mut().line(owner, epoch);
+        if found == epoch { at } else { Time::START }
+    }
+
+    /// This rank arrives in an epoch; when the latest of those that have arrived did.
+    pub(crate) fn arrived(&self, epoch: u64, now: Time) -> Time {
+        let mut times = self.times.borrow_mut();
+        times.arrived.resize(KEPT, (0, Time::START));
+        let latest = &mut times.arrived[epoch as usize % KEPT];
+        *latest = if latest.0 == epoch { (epoch, latest.1.max(now)) } else { (epoch, now) };
+        latest.1
+    }
+
+    /// The area had no room: this rank tries again when any other has finished with an epoch.
+    pub(crate) fn wants_line(&self) {
+        self.times.borrow_mut().wanting.iter_mut().for_each(|wanting| *wanting |= 1 << self.place);
+    }
+
+    /// This rank has finished with an epoch of the area.
+    pub(crate) fn retired(&self, now: Time) {
+        self.times.borrow_mut().gives_room(self.place, now);
+    }
+}
