@@ -78,6 +78,8 @@ use crate::unexpected::Unexpected;
 pub struct Config {
     /// Processes known at the start; more may turn up.
     pub peers: u32,
+    /// Places for peers that are made at the start; the others are when they are needed.
+    pub places: u32,
     /// Cap in bytes on kept payload of messages without a receive.
     pub unexpected_cap: u64,
     /// Most fragments of one message that are sent before others have their turn.
@@ -92,7 +94,14 @@ pub struct Config {
 impl Config {
     /// The defaults, for a job of `peers` processes.
     pub const fn new(peers: u32) -> Config {
-        Config { peers, unexpected_cap: 64 << 20, fragments_per_turn: 8, pieces_in_flight: 4, patience: 0 }
+        Config {
+            peers,
+            places: peers,
+            unexpected_cap: 64 << 20,
+            fragments_per_turn: 8,
+            pieces_in_flight: 4,
+            patience: 0,
+        }
     }
 
     /// Bytes that may be sent to a peer between two looks at whether payload is welcome there: all peers together
@@ -140,7 +149,7 @@ impl Ob1 {
     /// A machine with nothing to do.
     pub fn new(config: Config) -> Ob1 {
         Ob1 {
-            peers: Peers::new(config.peers),
+            peers: Peers::new(config.places),
             posted: Posted::new(),
             unexpected: Unexpected::new(),
             requests: Slab::new(),

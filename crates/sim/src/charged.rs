@@ -1,5 +1,6 @@
 //! The transports, with the time that the software above NIC and shared memory takes.
 
+use crate::names::Names;
 use crate::node::OnNode;
 use crate::software::SoftwareCosts;
 use btl::{Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Sleep};
@@ -13,6 +14,8 @@ use mem::{Source, UserMem};
 pub struct Charged {
     ugni: Ugni<TimedNic, RankClock>,
     pub(crate) node: Option<OnNode>,
+    /// The message layer's peers; all peers of its calls are such.
+    pub(crate) names: Names,
     clock: RankClock,
     costs: SoftwareCosts,
     /// The arrival that is out came through shared memory.
@@ -25,7 +28,14 @@ impl Charged {
         node: Option<OnNode>,
         costs: SoftwareCosts,
     ) -> Charged {
-        Charged { clock: ugni.nic().clock().clone(), ugni, node, costs, out_of_node: false }
+        Charged {
+            clock: ugni.nic().clock().clone(),
+            ugni,
+            node,
+            names: Names::default(),
+            costs,
+            out_of_node: false,
+        }
     }
 
     /// The transport between nodes.
@@ -41,7 +51,8 @@ impl Charged {
     /// Shared memory and place, if `peer` is reached there.
     fn near(&self, peer: Peer) -> Option<(&OnNode, Peer)> {
         let node = self.node.as_ref()?;
-        Some((node, node.place_of(peer.0).filter(|&place| node.vader.reaches(place))?))
+        let place = node.place_of(self.names.rank(peer).0).filter(|&place| node.vader.reaches(place))?;
+        Some((node, place))
     }
 
     fn near_mut(&mut self, peer: Peer) -> Option<(&mut OnNode, Peer)> {
@@ -62,7 +73,7 @@ impl Charged {
     }
 
     fn received(&mut self, arrival: Option<Arrival>, out_of_node: bool) -> Option<Arrival> {
-        let arrival = arrival?;
+        let mut arrival = arrival?;
         let lines = match out_of_node {
             // What does not fit a slot lies elsewhere; its further lines come with the copy.
             true if size_of::<u64>() * 2 + arrival.payload.len() > SLOT => 2.0,
@@ -71,6 +82,7 @@ impl Charged {
         };
         self.spend(self.costs.pml_recv + lines * self.costs.line);
         self.out_of_node = out_of_node;
+        arrival.peer = self.names.of(arrival.peer.0);
         Some(arrival)
     }
 
@@ -90,7 +102,7 @@ const INLINE_HEAD: usize = 4;
 
 impl Btl for Charged {
     fn reaches(&self, peer: Peer) -> bool {
-        self.near(peer).is_some() || self.ugni.reaches(peer)
+        self.near(peer).is_some() || self.ugni.reaches(self.names.rank(peer))
     }
 
     fn is_flushed(&self) -> bool {
@@ -100,7 +112,7 @@ impl Btl for Charged {
     fn limits(&self, peer: Peer) -> &Limits {
         match self.near(peer) {
             Some((node, place)) => node.vader.limits(place),
-            None => self.ugni.limits(peer),
+            None => self.ugni.limits(self.names.rank(peer)),
         }
     }
 
@@ -121,7 +133,7 @@ impl Btl for Charged {
                 }
                 sent
             }
-            None => self.ugni.send(peer, header, payload),
+            None => self.ugni.send(self.names.rank(peer), header, payload),
         };
         if sent.is_err() {
             self.clock.rewind(before);
@@ -142,7 +154,7 @@ impl Btl for Charged {
         if self.near(peer).is_some() {
             return None;
         }
-        let arrival = self.ugni.next_arrival_from(peer);
+        let arrival = self.ugni.next_arrival_from(self.names.rank(peer));
         self.received(arrival, false)
     }
 
@@ -163,7 +175,10 @@ impl Btl for Charged {
                 event
             })
         });
-        let event = of_node.or_else(|| self.ugni.next_event());
+        let event = match of_node.or_else(|| self.ugni.next_event()) {
+            Some(Event::PeerLost(rank)) => Some(Event::PeerLost(self.names.of(rank.0))),
+            event => event,
+        };
         if event.is_some() {
             self.spend(self.costs.pml_event);
         }
@@ -171,20 +186,20 @@ impl Btl for Charged {
     }
 
     fn loss(&self, peer: Peer) -> Loss {
-        self.ugni.loss(peer)
+        self.ugni.loss(self.names.rank(peer))
     }
 
     fn expose(&mut self, peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {
         match self.near_mut(peer) {
             Some((node, place)) => node.vader.expose(place, memory, access),
-            None => self.ugni.expose(peer, memory, access),
+            None => self.ugni.expose(self.names.rank(peer), memory, access),
         }
     }
 
     fn conceal(&mut self, peer: Peer, key: RemoteKey) {
         match self.near_mut(peer) {
             Some((node, place)) => node.vader.conceal(place, key),
-            None => self.ugni.conceal(peer, key),
+            None => self.ugni.conceal(self.names.rank(peer), key),
         }
     }
 
@@ -198,7 +213,7 @@ impl Btl for Charged {
     ) -> Result<(), Refusal> {
         let copied = match self.near_mut(peer) {
             Some((node, place)) => node.vader.get(place, local, key, offset, cookie),
-            None => return self.ugni.get(peer, local, key, offset, cookie),
+            None => return self.ugni.get(self.names.rank(peer), local, key, offset, cookie),
         };
         self.copied_directly(copied, local.len())
     }
@@ -213,7 +228,7 @@ impl Btl for Charged {
     ) -> Result<(), Refusal> {
         let copied = match self.near_mut(peer) {
             Some((node, place)) => node.vader.put(place, local, key, offset, cookie),
-            None => return self.ugni.put(peer, local, key, offset, cookie),
+            None => return self.ugni.put(self.names.rank(peer), local, key, offset, cookie),
         };
         self.copied_directly(copied, local.len())
     }
@@ -221,12 +236,12 @@ impl Btl for Charged {
     fn congested(&self, peer: Peer) -> bool {
         match self.near(peer) {
             Some((node, place)) => node.vader.congested(place),
-            None => self.ugni.congested(peer),
+            None => self.ugni.congested(self.names.rank(peer)),
         }
     }
 
     fn is_full(&self, peer: Peer) -> bool {
-        self.near(peer).is_none() && self.ugni.is_full(peer)
+        self.near(peer).is_none() && self.ugni.is_full(self.names.rank(peer))
     }
 
     fn advertise_congestion(&mut self, on: bool) -> bool {

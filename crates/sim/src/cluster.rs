@@ -22,6 +22,11 @@ pub trait Program {
     /// Bytes of memory it needs.
     fn memory(&self) -> usize;
 
+    /// Whether all ranks of the job have that memory together.
+    fn shares_memory(&self) -> bool {
+        false
+    }
+
     /// Goes on as far as possible.
     ///
     /// # Errors
@@ -90,6 +95,8 @@ pub struct Cluster<P> {
     queue: BinaryHeap<Reverse<(u64, u32, Why)>>,
     wakes: Vec<Wake>,
     node_wakes: Vec<(u32, Time)>,
+    /// What all ranks have together.
+    common: Option<UserMem>,
     turns: u64,
     latest: Time,
 }
@@ -117,6 +124,7 @@ impl<P: Program> Cluster<P> {
             queue: BinaryHeap::new(),
             wakes: Vec::new(),
             node_wakes: Vec::new(),
+            common: None,
             turns: 0,
             latest: Time::START,
         })
@@ -146,15 +154,21 @@ impl<P: Program> Cluster<P> {
         let mut attached = attached.map_err(nic("attaching"))?;
         let memory = match program.memory() {
             0 => UserMem::EMPTY,
+            _ if program.shares_memory() && self.common.is_some() => self.common.unwrap_or(UserMem::EMPTY),
             bytes => attached.mem_alloc(bytes).map_err(nic("memory of the program"))?,
         };
+        if program.shares_memory() {
+            // It is the first rank's, which nobody takes away before the others.
+            self.common = Some(memory);
+        }
         let clock = self.world.clock(InstId(rank));
         let local_ranks = self.setup.local_ranks(rank, ranks);
         let job = Job { me: Peer(rank), peers: Arc::clone(&self.peers), local_ranks };
         let node = self.nodes.as_ref().map(|nodes| nodes.join(rank, local_ranks)).transpose()?;
         let ugni = Ugni::new(attached, clock.clone(), job, self.setup.params.clone());
         let btl = Charged::new(ugni.map_err(Error::Transport)?, node, self.setup.software);
-        let end = Endpoint { ob1: Ob1::new(Config::new(ranks)), btl, clock, rank, memory };
+        let end =
+            Endpoint { ob1: Ob1::new(Config { places: 0, ..Config::new(ranks) }), btl, clock, rank, memory };
         let slot = Slot {
             end,
             program,

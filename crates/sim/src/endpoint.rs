@@ -2,7 +2,7 @@
 
 use crate::charged::Charged;
 use abi::Result;
-use btl::{Alone, Bounds, Peer};
+use btl::{Alone, Bounds};
 use gni::Time;
 use gni_timed::RankClock;
 use mem::UserMem;
@@ -52,7 +52,7 @@ impl Endpoint {
     /// # Errors
     /// As [`Ob1::isend`].
     pub fn isend(&mut self, to: u32, tag: i32, from: UserMem) -> Result<Option<ReqId>> {
-        let to = SendTo { peer: Peer(to), context: CONTEXT, source: self.rank, tag, owner: 0 };
+        let to = SendTo { peer: self.btl.names.of(to), context: CONTEXT, source: self.rank, tag, owner: 0 };
         let data = Data::Contiguous(from);
         if self.ob1.needs_poll(to.peer, &data, false) {
             self.progress();
@@ -65,8 +65,8 @@ impl Endpoint {
     /// # Errors
     /// As [`Ob1::irecv`].
     pub fn irecv(&mut self, from: u32, tag: i32, into: UserMem) -> Result<ReqId> {
-        let pattern =
-            Pattern { context: CONTEXT, source: from as i32, tag, peer: Some(Peer(from)), owner: 0 };
+        let peer = Some(self.btl.names.of(from));
+        let pattern = Pattern { context: CONTEXT, source: from as i32, tag, peer, owner: 0 };
         self.ob1.irecv(&mut self.btl, &pattern, Data::Contiguous(into))
     }
 

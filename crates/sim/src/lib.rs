@@ -25,10 +25,12 @@ mod cluster;
 mod endpoint;
 mod error;
 pub mod experiments;
+mod names;
 mod node;
 pub mod paper;
 mod port;
 pub mod programs;
+mod schedules;
 mod setup;
 mod software;
 

@@ -27,6 +27,8 @@ pub(crate) struct RankPort<'a> {
     pub(crate) places: Places,
     /// Of all its messages.
     pub(crate) tag: i32,
+    /// What is added to the ranks that the schedule names.
+    pub(crate) shift: u32,
 }
 
 const NO_BLOCKS: Error = Error::new(abi::ERR_INTERN, "a virtual rank has no blocks");
@@ -115,12 +117,12 @@ impl Port for RankPort<'_> {
 
     fn isend(&mut self, peer: Peer, from: &Region) -> Result<Option<ReqId>> {
         let from = self.memory(from)?;
-        self.end.isend(peer.index(), self.tag, from)
+        self.end.isend(peer.index() + self.shift, self.tag, from)
     }
 
     fn irecv(&mut self, peer: Peer, into: &Region) -> Result<Option<ReqId>> {
         let into = self.memory(into)?;
-        self.end.irecv(peer.index(), self.tag, into).map(Some)
+        self.end.irecv(peer.index() + self.shift, self.tag, into).map(Some)
     }
 
     fn test(&mut self, op: ReqId) -> Result<bool> {

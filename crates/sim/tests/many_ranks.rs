@@ -1,6 +1,6 @@
 //! Many virtual ranks; every experiment checks the data that arrived.
 
-use sim::experiments::{allreduce, allreduce_algorithms, halo};
+use sim::experiments::{LAMMPS_COMPUTE, allreduce, allreduce_algorithms, halo, lammps};
 use sim::paper::{FITTED, setup};
 use sim::programs::PingPong;
 use sim::{Cluster, Error, Setup};
@@ -52,6 +52,20 @@ fn halos_arrive_by_every_protocol() {
         let outcome = halo(&machine(4), 36, face).expect("an exchange");
         assert!(outcome.nanoseconds > face as f64 * 4.0 / 10.0);
     }
+}
+
+#[test]
+fn lammps_hides_no_time_and_imbalance_costs_some() {
+    let run = |imbalance| lammps(&machine(16), 64, imbalance).expect("a run");
+    let even = run(0.0);
+    assert!(even.loop_time > LAMMPS_COMPUTE && even.loop_time < 1.01 * LAMMPS_COMPUTE, "{even:?}");
+    assert!(even.mpi < 0.01);
+    let uneven = run(0.1);
+    assert!(
+        uneven.loop_time > 1.05 * LAMMPS_COMPUTE && uneven.loop_time < 1.11 * LAMMPS_COMPUTE,
+        "{uneven:?}"
+    );
+    assert_eq!(run(0.1), uneven);
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn peak() -> Option<f64> {
 }
 
 fn table(rows: &[Row]) -> Vec<Vec<String>> {
-    let head = row(["ranks", "", "µs", "turns", "took s", "MiB"]);
+    let head = row(["ranks", "", "µs", "turns", "took s", "turns/s", "MiB", "KiB a rank"]);
     let line = |r: &Row| {
         let figure = r.microseconds.map(significant).unwrap_or_else(|| "not simulated".to_string());
         vec![
@@ -102,7 +102,9 @@ fn table(rows: &[Row]) -> Vec<Vec<String>> {
             figure,
             r.turns.map_or(String::new(), |turns| turns.to_string()),
             format!("{:.2}", r.seconds),
+            r.turns.map_or(String::new(), |turns| format!("{:.0}", turns as f64 / r.seconds)),
             r.memory_mib.map_or(String::new(), significant),
+            r.memory_mib.map_or(String::new(), |mib| format!("{:.0}", mib * 1024.0 / f64::from(r.ranks))),
         ]
     };
     std::iter::once(head).chain(rows.iter().map(line)).collect()

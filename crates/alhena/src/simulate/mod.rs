@@ -1,5 +1,6 @@
 //! `alhena sim`: the library's own protocols on virtual time, on a machine that is not here.
 
+mod applications;
 mod calibrate;
 mod machine;
 mod many_ranks;
@@ -28,6 +29,8 @@ enum Topic {
     Allreduce(many_ranks::Allreduce),
     /// A halo exchange in a two-dimensional grid
     Halo(many_ranks::Halo),
+    /// LAMMPS's Lennard-Jones benchmark, weak scaling, beside the paper's figures
+    Lammps(applications::Lammps),
     /// Registered memory of a rank against the size of the job
     Memory(memory::Memory),
     /// The costs with their sources, the fit to three of the paper's points, and what it hangs on
@@ -41,6 +44,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         Topic::Bandwidth(topic) => topic.run(),
         Topic::Allreduce(topic) => topic.run(),
         Topic::Halo(topic) => topic.run(),
+        Topic::Lammps(topic) => topic.run(),
         Topic::Memory(topic) => topic.run(),
         Topic::Calibrate(topic) => topic.run(),
     }

@@ -3,10 +3,10 @@
 use crate::cluster::{Cluster, Report};
 use crate::error::Error;
 use crate::programs::{Allreduce, Halo, span};
+use crate::schedules::Schedules;
 use crate::setup::Setup;
+use coll::Coll;
 use coll::algorithms::registry::{self, Memory};
-use coll::{Coll, Params, Topology};
-use std::sync::Arc;
 
 /// An algorithm of the library's table.
 pub use coll::algorithms::registry::Algorithm;
@@ -46,13 +46,8 @@ pub fn allreduce_algorithms(setup: &Setup, ranks: u32) -> impl Iterator<Item = &
 /// # Errors
 /// [`Error`]; [`Error::Unsupported`] where the ranks' schedules would not fit into memory.
 pub fn allreduce(setup: &Setup, algorithm: &Algorithm, ranks: u32, words: u64) -> Result<Outcome, Error> {
-    let nodes: Vec<u32> = (0..ranks).map(|rank| rank / setup.ranks_per_node.max(1)).collect();
-    let schedule = |rank| {
-        let topology = Some(Topology { node_of: &nodes });
-        let blocks = coll::tuned::block_class(words);
-        (algorithm.build)(&Params { topology, blocks, ..Params::new(rank, ranks) })
-    };
-    let steps = schedule(ranks - 1).steps().len() as u64 * u64::from(ranks);
+    let mut schedules = Schedules::new(algorithm, ranks, setup.ranks_per_node, words);
+    let steps = schedules.build(ranks - 1).steps().len() as u64 * u64::from(ranks);
     let in_lines = matches!(algorithm.needs.memory, Memory::Lines | Memory::LinesPerNode);
     if in_lines && words * 8 > coll::shared::PAYLOAD as u64 {
         return Err(Error::Unsupported("a line of a node's area does not hold the vector"));
@@ -60,7 +55,7 @@ pub fn allreduce(setup: &Setup, algorithm: &Algorithm, ranks: u32, words: u64) -
     if steps > MOST_STEPS {
         return Err(Error::Unsupported("the schedules of this algorithm grow with the ranks and do not fit"));
     }
-    let make = |rank| Allreduce::new(Arc::new(schedule(rank)), ranks, words, CALLS);
+    let make = |rank| Allreduce::new(schedules.of(rank), ranks, words, CALLS);
     let mut cluster = Cluster::new(setup, ranks, make)?;
     let report = cluster.run()?;
     let programs = || (0..ranks).filter_map(|rank| cluster.program(rank));

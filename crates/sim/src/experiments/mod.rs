@@ -1,9 +1,11 @@
 //! The experiments that the tool `alhena sim` offers.
 
+mod applications;
 mod collectives;
 mod point_to_point;
 mod registered;
 
+pub use applications::{LAMMPS_COMPUTE, Run, lammps};
 pub use collectives::{Algorithm, Outcome, allreduce, allreduce_algorithms, halo};
 pub use point_to_point::{Latency, bandwidth, latency};
 pub use registered::{Pattern, Registered, Way, registered};

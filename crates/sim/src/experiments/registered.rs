@@ -117,11 +117,7 @@ impl Pattern {
 
 /// The neighbours of rank 0 in the grid that is nearest to a cube.
 fn nearest(ranks: u32) -> BTreeSet<u32> {
-    let divisor = |number: u32, most: u32| (1..=most).rev().find(|d| number.is_multiple_of(*d)).unwrap_or(1);
-    let cube_root = f64::from(ranks).cbrt().round() as u32;
-    let depth = divisor(ranks, cube_root);
-    let height = divisor(ranks / depth, (ranks / depth).isqrt());
-    let width = ranks / depth / height;
+    let [width, height, depth] = crate::programs::grid(ranks);
     let ends = |stride: u32, size: u32| [stride * (1 % size), stride * (size - 1)];
     [ends(1, width), ends(width, height), ends(width * height, depth)].into_iter().flatten().collect()
 }

@@ -17,6 +17,8 @@ const WORD: usize = 8;
 /// One rank of repeated allreduces of `words` 64-bit integers.
 pub struct Allreduce {
     schedule: Arc<Schedule>,
+    /// What is added to the ranks that the schedule names.
+    shift: u32,
     shape: Shape,
     words: u64,
     execution: Execution<ReqId>,
@@ -29,11 +31,12 @@ pub struct Allreduce {
 }
 
 impl Allreduce {
-    /// The part of the rank whose schedule this is, in a group of `ranks`.
-    pub fn new(schedule: Arc<Schedule>, ranks: u32, words: u64, calls: u32) -> Allreduce {
+    /// The part of the rank whose schedule this is once `shift` is added to the ranks it names, in a group of `ranks`.
+    pub fn new((schedule, shift): (Arc<Schedule>, u32), ranks: u32, words: u64, calls: u32) -> Allreduce {
         let layout = Layout::contiguous(words, WORD as u64);
         let mut allreduce = Allreduce {
             schedule,
+            shift,
             shape: Shape { send: layout, recv: layout, packed: 0 },
             words,
             execution: Execution::new(),
@@ -112,7 +115,7 @@ impl Program for Allreduce {
                 self.running = true;
             }
             let places = self.places(end);
-            let mut port = RankPort { end, places, tag: self.done as i32 };
+            let mut port = RankPort { end, places, tag: self.done as i32, shift: self.shift };
             match self.execution.advance(&mut port) {
                 State::Done => {
                     self.intact &= self.is_right(end);

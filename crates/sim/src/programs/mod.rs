@@ -3,6 +3,7 @@
 mod collective;
 mod exchange;
 mod halo;
+mod lammps;
 mod ping_pong;
 mod stream;
 
@@ -10,6 +11,8 @@ pub use collective::Allreduce;
 pub(crate) use collective::span;
 pub use exchange::Exchange;
 pub use halo::Halo;
+pub(crate) use lammps::ORDINARY;
+pub use lammps::{Lammps, Plan, grid};
 pub use ping_pong::PingPong;
 pub use stream::Stream;
 
