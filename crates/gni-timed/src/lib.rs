@@ -18,8 +18,9 @@
 //!
 //! * A transaction takes its fixed latency, one hop latency per link, and holds every link and NIC port on its way
 //!   for its length divided by their capacity (virtual cut-through): transactions that share a link or a NIC queue.
-//! * Routes are dimension-ordered and minimal. The hardware routes packet by packet, adaptively; congestion is
-//!   therefore overestimated where there is another way.
+//! * Routes are minimal and dimension-ordered. With [`WorldConfig::adaptive`] each transaction takes that order of
+//!   dimensions in which its head arrives first. The hardware routes packet by packet, adaptively; its congestion lies
+//!   between the two or below them.
 //! * A transaction takes the first gap in a link's occupancy that is long enough when its head is there. Those
 //!   submitted earlier are placed earlier, though their heads may come later; ranks run in the order of their clocks,
 //!   and one may be ahead of another by the processor time of a single turn.
@@ -38,5 +39,5 @@ mod world;
 pub use clock::RankClock;
 pub use costs::{Costs, Parameter};
 pub use nic::TimedNic;
-pub use torus::{Link, Route, Torus};
+pub use torus::{Link, ORDERS, Route, Torus};
 pub use world::{TimedWorld, WorldConfig};

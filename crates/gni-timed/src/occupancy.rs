@@ -20,6 +20,18 @@ impl Occupancy {
         if past > self.taken.len() / 2 {
             self.taken.drain(..past);
         }
+        let (at, start) = self.gap(head, held);
+        self.insert(at, start, start + held);
+        start
+    }
+
+    /// When the resource could be taken for `held`, from `head` on.
+    pub(crate) fn free_at(&self, head: Picos, held: Picos) -> Picos {
+        self.gap(head, held).1
+    }
+
+    /// The first gap from `head` on that is long enough: the stretch it ends before, and when it begins.
+    fn gap(&self, head: Picos, held: Picos) -> (usize, Picos) {
         let mut at = self.taken.partition_point(|&(_, end)| end <= head);
         let mut start = head;
         while let Some(&(taken, until)) = self.taken.get(at) {
@@ -29,8 +41,7 @@ impl Occupancy {
             start = until;
             at += 1;
         }
-        self.insert(at, start, start + held);
-        start
+        (at, start)
     }
 
     /// Inserts a stretch before the one at `at`, joining those that it touches.

@@ -73,10 +73,18 @@ impl Torus {
 
     /// The links from one node to another: first along X, then Y, then Z, each the shorter way round.
     pub fn route(&self, from: PeAddr, to: PeAddr) -> Route {
+        self.route_in(from, to, ORDERS[0])
+    }
+
+    /// As [`Torus::route`], in another order of the dimensions.
+    pub fn route_in(&self, from: PeAddr, to: PeAddr, order: [usize; 3]) -> Route {
         let at = self.coordinates(self.gemini_of(from));
-        Route { torus: *self, at, to: self.coordinates(self.gemini_of(to)) }
+        Route { torus: *self, at, to: self.coordinates(self.gemini_of(to)), order }
     }
 }
+
+/// The orders in which a route may take the dimensions; the first is that of [`Torus::route`].
+pub const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
 /// The links still to go; see [`Torus::route`].
 #[derive(Clone, Debug)]
@@ -84,13 +92,14 @@ pub struct Route {
     torus: Torus,
     at: [u32; 3],
     to: [u32; 3],
+    order: [usize; 3],
 }
 
 impl Iterator for Route {
     type Item = Link;
 
     fn next(&mut self) -> Option<Link> {
-        let dim = (0..3).find(|&dim| self.at[dim] != self.to[dim])?;
+        let dim = self.order.into_iter().find(|&dim| self.at[dim] != self.to[dim])?;
         let [x, y, _] = self.torus.dims;
         let gemini = self.at[0] + x * (self.at[1] + y * self.at[2]);
         let (up, _) = self.torus.way(dim, self.at[dim], self.to[dim]);
@@ -140,13 +149,13 @@ mod tests {
     proptest! {
         #[test]
         fn routes_are_minimal_and_lead_there(
-            dims in [1..7u32, 1..7u32, 1..7u32], from in 0..1000u32, to in 0..1000u32
+            dims in [1..7u32, 1..7u32, 1..7u32], from in 0..1000u32, to in 0..1000u32, order in 0..6usize
         ) {
             let torus = Torus::new(dims).expect("a torus");
             let (from, to) = (PeAddr(from % torus.nodes()), PeAddr(to % torus.nodes()));
             let mut at = torus.coordinates(torus.gemini_of(from));
             let mut links = 0;
-            for link in torus.route(from, to) {
+            for link in torus.route_in(from, to, super::ORDERS[order]) {
                 prop_assert_eq!(torus.coordinates(link.gemini), at);
                 let size = dims[link.dim];
                 at[link.dim] = (at[link.dim] + if link.up { 1 } else { size - 1 }) % size;

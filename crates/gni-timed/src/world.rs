@@ -14,6 +14,8 @@ use gni_soft::{NicConfig, NodeLimits};
 pub struct WorldConfig {
     /// The torus.
     pub torus: Torus,
+    /// Whether a transaction takes the dimensions in the order in which it arrives first.
+    pub adaptive: bool,
     /// What things cost.
     pub costs: Costs,
     /// What each node's NIC has for all its ranks.
@@ -25,7 +27,13 @@ pub struct WorldConfig {
 impl WorldConfig {
     /// Cielo, with the costs of the sources, for a job of `ranks`.
     pub fn cielo(ranks: u32) -> WorldConfig {
-        WorldConfig { torus: Torus::CIELO, costs: Costs::SOURCED, limits: NodeLimits::default(), ranks }
+        WorldConfig {
+            torus: Torus::CIELO,
+            adaptive: false,
+            costs: Costs::SOURCED,
+            limits: NodeLimits::default(),
+            ranks,
+        }
     }
 }
 
@@ -41,7 +49,7 @@ impl TimedWorld {
     /// A world without NICs, at time 0.
     pub fn new(config: WorldConfig) -> TimedWorld {
         let clocks: Clocks = (0..config.ranks).map(|_| 0.into()).collect();
-        let model = Network::new(config.torus, config.costs, clocks.clone());
+        let model = Network::new(config.torus, config.adaptive, config.costs, clocks.clone());
         // The engine reads and writes memory by itself, so a block transfer is one transaction.
         let inproc = inproc::WorldConfig {
             limits: config.limits,

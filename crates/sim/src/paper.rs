@@ -29,6 +29,7 @@ pub fn setup(costs: Costs) -> Setup {
     let params = params(&LIMITS).expect("the limits fit their declarations");
     Setup {
         torus: Torus::CIELO,
+        adaptive: false,
         costs,
         software: SoftwareCosts::SOURCED,
         params,

@@ -18,6 +18,8 @@ const MOST_SHARING: u32 = shm::area::MOST_RANKS as u32;
 pub struct Setup {
     /// The torus.
     pub torus: Torus,
+    /// Whether transactions avoid links that are taken.
+    pub adaptive: bool,
     /// What network and NIC cost.
     pub costs: Costs,
     /// What software costs.
@@ -51,7 +53,8 @@ impl Setup {
         if last.0 >= self.torus.nodes() {
             return Err(Error::TooSmall { needed: u64::from(last.0) + 1, nodes: self.torus.nodes() });
         }
-        Ok(WorldConfig { torus: self.torus, costs: self.costs, limits: NodeLimits::default(), ranks })
+        let Setup { torus, adaptive, costs, .. } = *self;
+        Ok(WorldConfig { torus, adaptive, costs, limits: NodeLimits::default(), ranks })
     }
 
     /// Whether the ranks of a node share memory.

@@ -18,6 +18,9 @@ pub struct Machine {
     /// Change one of the costs that `alhena sim calibrate` lists
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
+    /// Route each transaction by the order of dimensions in which it arrives first
+    #[arg(long)]
+    adaptive: bool,
     /// Let ranks of one node speak through its NIC instead of shared memory
     #[arg(long)]
     through_nic: bool,
@@ -71,7 +74,15 @@ impl Machine {
         }
         let pairs = self.parameters(limits)?;
         let vader = (!self.through_nic).then(|| paper::vader_params(&pairs)).transpose()?;
-        Ok(Setup { torus, costs, software, params: paper::params(&pairs)?, vader, ..setup })
+        Ok(Setup {
+            torus,
+            adaptive: self.adaptive,
+            costs,
+            software,
+            params: paper::params(&pairs)?,
+            vader,
+            ..setup
+        })
     }
 
     /// The preset's parameters and those of the command line, by name.
