@@ -4,7 +4,12 @@
 #                        $hosts_why says why not, where that fails
 #   hosts_launcher FILE  writes a script that does what ssh would: `FILE h1 command…` runs the command on host h1
 #   hosts_on NUMBER …    runs a command on a host (from 0), with this shell's environment
-#   hosts_cut NUMBER     takes a host (from 0) off the bridge; hosts_mend puts it back
+#   hosts_cut NUMBER     takes a host (from 0) off the bridge, in silence; hosts_mend puts it back
+#   hosts_second         gives each host a second network, of addresses 10.213.8.(i+1)
+#   hosts_cut_second NUMBER   takes a host off that one alone; hosts_mend_second puts it back
+#   hosts_lose PERMILLE  has each host lose so many packets of a thousand that come from others (0: none); needs nft
+#   hosts_far ARGUMENT…  gives each host a network of addresses 10.213.9.(i+1) that delays packets, each a little longer or
+#                        shorter, so that some overtake others: relay.py with these arguments. Ends with hosts_remove
 #   hosts_remove         removes all of it; call it on exit
 #
 # Host i is 10.213.7.(i+1) and fd00:213::(i+1). Each also has a bridge "docker0" with the same address everywhere, which
@@ -14,6 +19,8 @@ hosts=()
 hosts_pids=()
 hosts_why=
 hosts_hub=alhena-$$-hub
+hosts_relay=
+hosts_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 hosts_make() { # COUNT
     local i name
@@ -97,8 +104,52 @@ hosts_control() { ip netns exec "${hosts[0]}" sysctl -n net.ipv4.tcp_congestion_
 hosts_cut() { ip -n "$hosts_hub" link set "v$1" nomaster; } # NUMBER
 hosts_mend() { ip -n "$hosts_hub" link set "v$1" master hub; } # NUMBER
 
+hosts_second() {
+    local i
+    ip -n "$hosts_hub" link add hub2 type bridge && ip -n "$hosts_hub" link set hub2 up || return 1
+    for i in "${!hosts[@]}"; do
+        ip link add "w$i" netns "$hosts_hub" type veth peer name eth1 netns "${hosts[i]}" &&
+            ip -n "$hosts_hub" link set "w$i" master hub2 up &&
+            ip -n "${hosts[i]}" address add "10.213.8.$((i + 1))/24" dev eth1 &&
+            ip -n "${hosts[i]}" link set eth1 up || return 1
+    done
+}
+
+hosts_cut_second() { ip -n "$hosts_hub" link set "w$1" nomaster; } # NUMBER
+hosts_mend_second() { ip -n "$hosts_hub" link set "w$1" master hub2; } # NUMBER
+
+hosts_lose() { # PERMILLE
+    local name
+    # A drop at the receiver, since one at the sender is an error there.
+    for name in "${hosts[@]}"; do
+        ip netns exec "$name" nft -f - <<- END || return 1
+			table inet alhena
+			delete table inet alhena
+			table inet alhena {
+				chain lose {
+					type filter hook prerouting priority raw;
+					iifname != "lo" numgen random mod 1000 < $1 drop
+				}
+			}
+		END
+    done
+}
+
+hosts_far() { # RELAY-ARGUMENT…
+    local i
+    for i in "${!hosts[@]}"; do
+        ip -n "${hosts[i]}" tuntap add dev far0 mode tun &&
+            ip -n "${hosts[i]}" address add "10.213.9.$((i + 1))/24" dev far0 &&
+            ip -n "${hosts[i]}" link set far0 up || return 1
+    done
+    python3 "$hosts_here/relay.py" "$@" "${hosts[@]}" &
+    hosts_relay=$!
+    disown $hosts_relay
+}
+
 hosts_remove() {
     local name pid
+    [ -z "$hosts_relay" ] || kill "$hosts_relay" 2> /dev/null
     for pid in "${hosts_pids[@]}"; do
         # The first process of a process namespace takes all others with it.
         kill -KILL "$pid" 2> /dev/null

@@ -1,11 +1,14 @@
-"""Calls at all TCP ports on which processes of one job listen, as strangers do: silent connections, rubbish, scans.
+"""Calls at all TCP ports on which processes of one job listen, as strangers do: silent connections, rubbish, scans, and what the
+job's own processes were overheard to say, again.
 
-usage: strangers.py PID     the job's mpiexec or its parent; goes on until the job has ended
+usage: strangers.py PID [SILENT]     the job's mpiexec or its parent; goes on until the job has ended. SILENT: calls at each port
+that say nothing and never go, 500 of them open at a time (default 500)
 """
 import os
 import random
 import socket
 import sys
+import threading
 import time
 
 
@@ -57,20 +60,80 @@ def is_running(pid):
         return False
 
 
-job = int(sys.argv[1])
-draw = random.Random(1)
-targets, silent = [], []
-while is_running(job):
-    for port in set(ports(job)) - set(targets):
-        targets.append(port)
-        # Half-open for as long as this runs: they say nothing, and never go.
-        silent += [call(port) for _ in range(500)]
-    for port in targets:
-        stream = call(port)
-        time.sleep(0.001)
+class Overheard(threading.Thread):
+    """What callers have said at the job's ports, as whoever can read the network hears it."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.hellos, self.proofs = [], {}
         try:
-            stream.send(draw.choice([b'', b'GET / HTTP/1.1\r\n\r\n', draw.randbytes(draw.randrange(1, 4096))]))
+            self.network = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.ntohs(3))
+        except PermissionError:
+            self.network = None
+
+    def run(self):
+        while self.network:
+            packet, origin = self.network.recvfrom(65536)
+            if packet[0] >> 4 == 4 and packet[9] == 6:
+                segment = packet[4 * (packet[0] & 15):int.from_bytes(packet[2:4], 'big')]
+                said, flow = segment[4 * (segment[12] >> 4):], segment[:4]
+                if said.startswith(b'alhena\x02c') and len(said) == 48 and (flow, said) not in self.hellos:
+                    self.hellos.append((flow, said))
+                elif len(said) == 32:
+                    self.proofs.setdefault(flow, said)
+
+
+def repeat(port, hello, proof):
+    """Says again what was overheard; what came for it: a challenge may, and nothing after it."""
+    with socket.create_connection(('127.0.0.1', port), 5) as stream:
+        stream.settimeout(0.2)
+        try:
+            stream.sendall(hello)
+            if stream.recv(48):
+                stream.sendall(proof)
+                if stream.recv(1):
+                    return 'admitted'
+                return 'refused'
         except OSError:
             pass
-        stream.close()
-print(f'{len(silent)} silent callers at {len(targets)} ports')
+    return 'ignored'
+
+
+def main():
+    job = int(sys.argv[1])
+    most = int(sys.argv[2]) if len(sys.argv) > 2 else 500
+    overheard, repeated = Overheard(), {}
+    overheard.start()
+    draw = random.Random(1)
+    targets, silent, calls = [], [], 0
+    while is_running(job):
+        for port in set(ports(job)) - set(targets):
+            targets.append(port)
+            # Half-open for as long as this runs: they say nothing, and never go.
+            for _ in range(most):
+                silent.append(call(port))
+                calls += 1
+                if len(silent) >= 500 * len(targets):
+                    silent.pop(0).close()
+        for port in targets:
+            stream = call(port)
+            time.sleep(0.001)
+            try:
+                stream.send(draw.choice([b'', b'GET / HTTP/1.1\r\n\r\n', draw.randbytes(draw.randrange(1, 4096))]))
+            except OSError:
+                pass
+            stream.close()
+        for flow, hello in draw.sample(overheard.hellos, min(4, len(overheard.hellos))):
+            port = int.from_bytes(flow[2:], 'big')
+            if port in targets and flow in overheard.proofs:
+                try:
+                    seen = repeat(port, hello, overheard.proofs[flow])
+                except OSError:
+                    continue
+                repeated[seen] = repeated.get(seen, 0) + 1
+    repeats = ', '.join(f'{count} repeated exchanges {seen}' for seen, count in sorted(repeated.items()))
+    print(f'{calls} silent callers at {len(targets)} ports, {repeats or "nothing overheard"}')
+
+
+if __name__ == '__main__':
+    main()

@@ -2,6 +2,7 @@
 
 use crate::network::{Network, Socket};
 use crate::transport::{STRANGER, Tcp};
+use platform::descriptor::is_shortage;
 use std::io;
 use std::time::Instant;
 
@@ -9,9 +10,12 @@ use std::time::Instant;
 const CALLERS: usize = 64;
 
 impl Tcp {
-    /// Takes callers, some at a time. Without descriptors for more, silent callers make room; else the others wait.
+    /// Takes callers, some at a time. Without room for more the others wait until idle connections are closed.
     pub(crate) fn accept(&mut self) {
         for _ in 0..CALLERS {
+            if !self.has_room_for_caller() {
+                return self.stop_listening();
+            }
             match self.listener.accept() {
                 Ok((stream, _)) => {
                     let prepared = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
@@ -21,8 +25,12 @@ impl Tcp {
                     socket.into_iter().for_each(|socket| self.strangers.add(socket, Instant::now()));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(_) if self.strangers.give_one_up() => {}
-                Err(error) => return self.report_refusal(&error),
+                Err(error) if is_shortage(&error) && self.strangers.give_one_up() => {}
+                Err(error) => {
+                    self.stop_listening();
+                    self.network.is_at_limit();
+                    return self.report_refusal(&error);
+                }
             }
         }
     }
@@ -47,11 +55,10 @@ impl Tcp {
         let size = cards.len() as u32;
         let callers =
             self.strangers.hear(Instant::now(), platform::random::nonce, |who| job.expects(who, *me, size));
+        self.network.callers = self.strangers.callers().count();
         for (socket, who) in callers {
             let Ok(wire) = self.network.take_caller(socket, who.from) else { continue };
-            if !self.with_pair(who.from, |pair, network, _| pair.called(wire, network)) {
-                self.network.links.remove(wire);
-            }
+            self.take_call(who.from, wire);
         }
     }
 }

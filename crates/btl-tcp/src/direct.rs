@@ -108,6 +108,11 @@ impl Direct {
         Some(if succeeded { Event::Done(cookie) } else { Event::Failed(cookie) })
     }
 
+    /// Whether a get or put with a peer is not over.
+    pub(crate) fn is_pending(&self, peer: u32) -> bool {
+        self.pending.iter().any(|(_, pending)| pending.peer == peer)
+    }
+
     /// All gets and puts with a peer that is lost.
     pub(crate) fn lost(&mut self, peer: u32) -> Vec<Event> {
         let of_peer = self.pending.iter().filter(|(_, pending)| pending.peer == peer);

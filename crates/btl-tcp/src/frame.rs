@@ -14,6 +14,8 @@
 //!   store      name, offset, put  + payload   goes straight into the exposed memory
 //!   over       get or put, succeeded          nothing more comes for it
 //! ```
+//!
+//! The last frame of a connection that is closed on purpose is "rest" ([`crate::room`]).
 
 use btl::MAX_HEADER_WORDS;
 
@@ -28,6 +30,7 @@ const FETCH: u16 = 2;
 const FETCHED: u16 = 3;
 const STORE: u16 = 4;
 const OVER: u16 = 5;
+const REST: u16 = 6;
 
 /// The frame that confirms a connection.
 pub(crate) const CONFIRM: [u8; HEAD] = {
@@ -72,6 +75,7 @@ pub(crate) fn extent(bytes: &[u8], most: usize) -> Result<Option<Extent>, Broken
         FETCHED => words == 1,
         STORE => words == 3,
         OVER => words == 2 && payload == 0,
+        REST => words == 0 && payload == 0,
         _ => false,
     };
     if fits { Ok(Some(Extent { kind, header: words * 8, payload })) } else { Err(Broken) }
@@ -97,6 +101,7 @@ pub(crate) enum Control {
     Fetched { get: u32, len: usize },
     Store { name: u32, offset: u64, put: u32, len: usize },
     Over { what: u32, succeeded: bool },
+    Rest,
 }
 
 impl Control {
@@ -111,6 +116,7 @@ impl Control {
                 (STORE, len, [name.into(), offset, put.into(), 0], 3)
             }
             Control::Over { what, succeeded } => (OVER, 0, [what.into(), succeeded.into(), 0, 0], 2),
+            Control::Rest => (REST, 0, [0; 4], 0),
         };
         let mut bytes = [0; OVERHEAD];
         bytes[..HEAD].copy_from_slice(&head(len, count, kind));
@@ -127,6 +133,7 @@ impl Control {
             FETCH => Control::Fetch { name: name(0)?, offset: word(1), len: word(2), get: name(3)? },
             FETCHED => Control::Fetched { get: name(0)?, len: payload },
             STORE => Control::Store { name: name(0)?, offset: word(1), put: name(2)?, len: payload },
+            REST => Control::Rest,
             _ => Control::Over { what: name(0)?, succeeded: word(1) == 1 },
         })
     }
@@ -323,7 +330,8 @@ mod tests {
             head(0, 4, 3),
             head(0, 2, 4),
             head(1, 2, 5),
-            head(0, 0, 6),
+            head(0, 0, 7),
+            head(1, 0, 6),
             head(0, 0, 1),
             head(u32::MAX, 0, 0),
         ] {

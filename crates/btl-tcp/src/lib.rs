@@ -16,7 +16,9 @@
 //!   every few polls.
 //! * **One descriptor**, an epoll set with all sockets, is readable when there is something to do ([`btl::Btl::descriptor`]).
 //! * **Strangers** who reach the port are turned away, unless they prove that they are of the job (crate `connect`).
-//! * **A broken connection ends the peer**: what it had sent whole still arrives, then [`btl::Event::PeerLost`].
+//! * **A broken connection ends the peer**: what it had sent whole still arrives, then [`btl::Event::PeerLost`]. A host that answers
+//!   no more breaks its connections ([`watch`]); a process that computes does not.
+//! * **Descriptors run short**: idle connections are closed, and made again when they are wanted ([`room`]).
 //!
 //! [`pair`], [`hello`], [`frame`] and [`card`] hold no sockets; property tests feed them. [`network`] has the sockets.
 #![deny(unsafe_code)]
@@ -32,7 +34,9 @@ mod output;
 mod pair;
 mod params;
 mod reading;
+mod room;
 mod transport;
+mod watch;
 mod writing;
 
 pub use card::Card;

@@ -6,7 +6,9 @@ use crate::hello::JobProof;
 use crate::network::Network;
 use crate::pair::Patience;
 use crate::params::TcpParams;
+use crate::room::FEWEST;
 use crate::transport::{LISTENER, STRAIGHT, TIMER, Tcp};
+use crate::watch::Watch;
 use btl::{Limits, Peer};
 use connect::Door;
 use core::fmt;
@@ -29,6 +31,8 @@ pub enum SetupError {
     Addresses(String),
     /// The ports of the parameter are none, or taken.
     Ports(String),
+    /// The limit for open files leaves too few descriptors: the limit, and how many are open.
+    Descriptors(usize, usize),
     /// A system call failed.
     System(&'static str, io::Error),
 }
@@ -45,6 +49,12 @@ impl fmt::Display for SetupError {
                 f,
                 "listening for TCP connections failed\n{seen}\nset btl_tcp_ports to a range with a free port for each \
                  rank of a host, as 20000-20999, or to nothing"
+            ),
+            SetupError::Descriptors(limit, open) => write!(
+                f,
+                "setting up the transport over TCP failed: too few descriptors\nthe limit for open files is {limit}, and {open} \
+                 are open; the transport needs {} more, and the program some\nraise the limit for open files: ulimit -n",
+                FEWEST + SPARE
             ),
             SetupError::System(step, error) => write!(
                 f,
@@ -67,6 +77,18 @@ fn ports(text: &str) -> Option<RangeInclusive<u16>> {
     (1 <= first && first <= last).then_some(first..=last)
 }
 
+/// Descriptors that are left to the program, at least.
+const SPARE: usize = 3;
+
+/// How many connections the limit for open files allows: three quarters of what is left of it, or all but 64.
+fn connections_allowed() -> Result<usize, SetupError> {
+    let limit = platform::descriptor::limit();
+    let open = platform::descriptor::count_open();
+    let left = limit.saturating_sub(open);
+    let most = left.saturating_sub((left / 4).clamp(SPARE, 64));
+    if most < FEWEST { Err(SetupError::Descriptors(limit, open)) } else { Ok(most) }
+}
+
 /// A transport whose peers are not known yet.
 #[derive(Debug)]
 pub struct Listening {
@@ -75,6 +97,8 @@ pub struct Listening {
     timer: Timer,
     own: Vec<IpAddr>,
     port: u16,
+    /// Connections that there may be at a time.
+    most: usize,
 }
 
 impl Listening {
@@ -98,7 +122,11 @@ impl Listening {
         set.add(listener.as_fd(), LISTENER, false).map_err(system("making an epoll set"))?;
         let timer = Timer::new().map_err(system("making a timer"))?;
         set.add(timer.as_fd(), TIMER, false).map_err(system("making an epoll set"))?;
-        Ok(Listening { listener, set, timer, own, port })
+        let most = match params.connections {
+            0 => connections_allowed()?,
+            given => (given as usize).max(FEWEST),
+        };
+        Ok(Listening { listener, set, timer, own, port, most })
     }
 
     /// What the peers must know.
@@ -118,6 +146,7 @@ impl Listening {
     ) -> Tcp {
         let peers = cards.iter().map(|_| None).collect();
         let max_send = params.max_send_size;
+        let silence = Duration::from_millis(params.silence_ms as u64);
         Tcp {
             limits: Limits {
                 eager: params.eager_limit.min(max_send),
@@ -135,11 +164,25 @@ impl Listening {
                 address: Duration::from_millis(params.connect_patience_ms as u64),
                 rounds: params.connect_rounds as u32,
             },
-            network: Network { set: self.set, links: Slab::new(), me: me.0, job, cards, own: self.own },
+            network: Network {
+                set: self.set,
+                links: Slab::new(),
+                me: me.0,
+                job,
+                cards,
+                own: self.own,
+                most: self.most,
+                callers: 0,
+                wants_room: false,
+                silence,
+            },
             listener: self.listener,
             timer: self.timer,
             timer_at: None,
             strangers: Door::new("the TCP transport", job.secret(), report).for_processes(),
+            listens: true,
+            hand: 0,
+            watch: Watch::new(silence),
             report,
             peers,
             unsettled: Vec::new(),

@@ -8,6 +8,7 @@ use connect::Caller;
 use connect::exchange::{CHALLENGE, Calling};
 use core::fmt;
 use mem::UserMem;
+use platform::descriptor::is_shortage;
 use platform::epoll::Epoll;
 use platform::tcp::Piece;
 use slab::Slab;
@@ -15,6 +16,7 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A socket in the set.
 #[derive(Debug)]
@@ -33,6 +35,23 @@ impl Socket {
     pub(crate) fn report(&self, token: u64, room: bool) {
         // Can only fail for want of kernel memory, which does not grow by this.
         let _ = self.set.change(self.stream.as_fd(), token, room);
+    }
+
+    /// What the other host has answered of what was sent.
+    pub(crate) fn answered(&self) -> platform::tcp::Answered {
+        platform::tcp::answered(self.stream.as_fd())
+    }
+
+    /// Has the kernel find out that the other host is gone: while nothing is on its way or, where the processes are still
+    /// `meeting`, at any time.
+    fn give_up_after(&self, silence: Duration, meeting: bool) {
+        if silence.is_zero() {
+            return;
+        }
+        let socket = self.stream.as_fd();
+        // Where the system has no such times, its own ones hold.
+        let _ = platform::tcp::keep_alive(socket, silence);
+        let _ = platform::tcp::give_up_after(socket, if meeting { silence } else { Duration::ZERO });
     }
 
     /// Whether a connection that was begun stands now; why not, if it failed.
@@ -112,6 +131,14 @@ impl Drop for Socket {
     }
 }
 
+/// What a connection broke of.
+pub(crate) fn in_words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::TimedOut => "the other host does not answer".into(),
+        _ => error.to_string(),
+    }
+}
+
 fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
@@ -169,6 +196,14 @@ pub(crate) struct Network {
     pub(crate) cards: Box<[Card]>,
     /// The addresses of this one.
     pub(crate) own: Vec<IpAddr>,
+    /// Connections and callers that there may be at a time.
+    pub(crate) most: usize,
+    /// Callers that have not proven themselves.
+    pub(crate) callers: usize,
+    /// There was no room for a connection.
+    pub(crate) wants_room: bool,
+    /// What is not answered for so long is given up; zero: never.
+    pub(crate) silence: Duration,
 }
 
 impl Network {
@@ -189,10 +224,19 @@ impl Network {
     fn enter(&mut self, socket: Socket, (peer, place): (u32, String), role: Role) -> io::Result<u32> {
         // A connection that does not stand yet shows by its room that it does.
         let room = matches!(role, Role::Begun);
+        socket.give_up_after(self.silence, true);
         let link = Link { socket, peer, place, role, word: [0; CHALLENGE], read: 0 };
         let wire = self.links.insert(link).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
         self.links.get(wire).inspect(|link| link.socket.report(wire.into(), room));
         Ok(wire)
+    }
+
+    /// A connection is the one with its peer.
+    pub(crate) fn opened(&mut self, wire: u32) {
+        if let Some(link) = self.links.get_mut(wire) {
+            link.role = Role::Open;
+            link.socket.give_up_after(self.silence, false);
+        }
     }
 
     /// Where to call a peer, at this one of its addresses.
@@ -208,11 +252,21 @@ impl Network {
 }
 
 impl Wires for Network {
-    fn connect(&mut self, peer: u32, place: usize) -> Result<u32, String> {
-        self.begin(peer, place).map_err(|error| {
-            let address = self.place(peer, place);
-            format!("{address}: {error}")
-        })
+    fn connect(&mut self, peer: u32, place: usize) -> Result<Option<u32>, String> {
+        if !self.has_room_for_attempt() {
+            return Ok(None);
+        }
+        match self.begin(peer, place) {
+            Ok(wire) => Ok(Some(wire)),
+            Err(error) if is_shortage(&error) && !self.links.is_empty() => {
+                self.is_at_limit();
+                Ok(None)
+            }
+            Err(error) => {
+                let address = self.place(peer, place);
+                Err(format!("{address}: {}", in_words(&error)))
+            }
+        }
     }
 
     fn hello(&mut self, wire: u32) {
@@ -238,6 +292,12 @@ impl Wires for Network {
     }
 
     fn close(&mut self, wire: u32) {
+        let is_unheard =
+            |link: &Link| matches!(link.role, Role::Begun) && matches!(link.socket.stands(), Ok(true));
+        if self.links.get(wire).is_some_and(is_unheard) {
+            // The peer would take it for a stranger's.
+            self.hello(wire);
+        }
         self.links.remove(wire);
     }
 }

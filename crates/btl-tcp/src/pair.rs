@@ -21,6 +21,7 @@
 //! a proof is no candidate of the peer's, so its owner gives it up for a caller, whatever its rank.
 
 use crate::hello::Verdict;
+use crate::room::SOON;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
@@ -33,8 +34,9 @@ const MOST_CANDIDATES: usize = 16;
 
 /// What a [`Pair`] has done to connections, which it names by numbers that [`Wires`] gives out.
 pub(crate) trait Wires {
-    /// Begins to connect to the peer's address `place`; the connection, or why there is none.
-    fn connect(&mut self, peer: u32, place: usize) -> Result<u32, String>;
+    /// Begins to connect to the peer's address `place`; the connection, or why there is none. `Ok(None)`: there is no room for one
+    /// now.
+    fn connect(&mut self, peer: u32, place: usize) -> Result<Option<u32>, String>;
     /// Sends a hello.
     fn hello(&mut self, wire: u32);
     /// Answers the call that came over a wire.
@@ -146,7 +148,11 @@ impl Pair {
                     let place = self.next.0;
                     self.next = (place + 1, now + self.patience.address);
                     match wires.connect(self.peer, place) {
-                        Ok(wire) => self.attempts.push(Attempt { wire, proven: false }),
+                        Ok(Some(wire)) => self.attempts.push(Attempt { wire, proven: false }),
+                        Ok(None) => {
+                            self.next = (place, now + SOON);
+                            return;
+                        }
                         Err(why) => self.note(&why),
                     }
                 }
@@ -236,6 +242,12 @@ impl Pair {
             }
         }
         false
+    }
+
+    /// Both sides have closed the connection, and nothing was lost.
+    pub(crate) fn closed(&mut self) {
+        self.state = State::Idle;
+        self.failed_rounds = 0;
     }
 
     /// The peer calls by a connection of its own, and has proven that it is the peer; whether it is kept.

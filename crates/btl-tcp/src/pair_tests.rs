@@ -38,6 +38,8 @@ struct Net {
     /// Wires that each side has closed.
     closed: [Vec<u32>; 2],
     last: u32,
+    /// How often each side has no room for a connection.
+    refusals: [u32; 2],
 }
 
 struct Side<'a>(&'a mut Net, usize);
@@ -52,7 +54,11 @@ impl Side<'_> {
 }
 
 impl Wires for Side<'_> {
-    fn connect(&mut self, _peer: u32, at: usize) -> Result<u32, String> {
+    fn connect(&mut self, _peer: u32, at: usize) -> Result<Option<u32>, String> {
+        if self.0.refusals[self.1] > 0 {
+            self.0.refusals[self.1] -= 1;
+            return Ok(None);
+        }
         let place = self.0.places[self.1][at];
         if place == Place::Nowhere {
             return Err("no route".into());
@@ -66,7 +72,7 @@ impl Wires for Side<'_> {
             Place::Silent | Place::Nowhere => {}
         }
         self.0.wires.insert(self.0.last, (self.1, place, queues));
-        Ok(self.0.last)
+        Ok(Some(self.0.last))
     }
 
     fn hello(&mut self, wire: u32) {
@@ -180,12 +186,14 @@ proptest! {
         mut places in [proptest::collection::vec(place(), 1..4), proptest::collection::vec(place(), 1..4)],
         right in 0usize..2,
         both in any::<bool>(),
+        refusals in [0u32..4, 0u32..4],
         steps in proptest::collection::vec((0u8..12, any::<usize>()), 0..200),
     ) {
         if !places[right].contains(&Place::Right) {
             places[right].push(Place::Right);
         }
         let mut world = World::new(places);
+        world.net.refusals = refusals;
         if both {
             world.want(1 - right);
         }

@@ -19,6 +19,12 @@ mca::params! {
         ports: mca::Text = "";
         /// How long a peer may leave an address unanswered before its next one is tried, too.
         connect_patience_ms: mca::Int = "1000", unit "milliseconds", range 1 to 600000, level Tuner;
+        /// How long a peer's host may leave what was sent unanswered before the peer is given up; 0: as long as the system allows.
+        /// A process that computes is not given up.
+        silence_ms: mca::Int = "10000", unit "milliseconds", range 0 to 3600000, level Tuner;
+        /// Connections at a time; when there are so many, idle ones are closed, and made again when they are wanted. 0: as many
+        /// as the limit for open files (ulimit -n) allows.
+        connections: mca::Int = "0", range 0 to 1000000, level Tuner;
         /// How often all addresses of a peer are tried before it is given up, where each of them fails.
         connect_rounds: mca::Int = "20", range 1 to 1000000, level Tuner;
     }

@@ -2,7 +2,7 @@
 
 use crate::direct::{End, Pouring};
 use crate::frame::{Broken, Control, First, Message};
-use crate::network::Socket;
+use crate::network::{Socket, in_words};
 use crate::output::Lender;
 use crate::transport::Tcp;
 use btl::{Access, Arrival, Peer};
@@ -38,7 +38,10 @@ impl Tcp {
             },
         };
         match read {
-            Ok(()) => self.recent = Some(at),
+            Ok(()) => {
+                conversation.was_used = true;
+                self.recent = Some(at);
+            }
             Err(why) => conversation.ending = Some(why),
         }
         self.settle(at);
@@ -153,6 +156,10 @@ impl Tcp {
                     Some(Pouring { into, left: len, end: End::Stored { put, name } });
                 Ok(false)
             }
+            Control::Rest => {
+                self.peer_rests(at);
+                Ok(false)
+            }
             Control::Over { what, succeeded } => {
                 self.events.extend(self.direct.over(at, what, succeeded));
                 Ok(false)
@@ -183,6 +190,6 @@ fn bytes_read(read: io::Result<Option<usize>>) -> Result<Option<usize>, String> 
     match read {
         Ok(Some(0)) => Err("it closed the connection".into()),
         Ok(bytes) => Ok(bytes),
-        Err(error) => Err(format!("the connection broke: {error}")),
+        Err(error) => Err(format!("the connection broke: {}", in_words(&error))),
     }
 }

@@ -6,6 +6,8 @@ use crate::hello::{VERDICT, Verdict};
 use crate::network::{Link, Network, Role, Socket};
 use crate::output::{Lender, Output};
 use crate::pair::{Pair, Patience, State};
+use crate::room::Closing;
+use crate::watch::Watch;
 use btl::{Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Sleep};
 use connect::Door;
 use connect::exchange::CHALLENGE;
@@ -42,6 +44,11 @@ pub struct Tcp {
     /// What it is set to.
     pub(crate) timer_at: Option<Instant>,
     pub(crate) strangers: Door<Socket>,
+    /// The set reports callers; there is room for them.
+    pub(crate) listens: bool,
+    /// The peer considered next for having its connection closed.
+    pub(crate) hand: u32,
+    pub(crate) watch: Watch,
     /// Takes the report that descriptors ran out; `None` once it was made.
     pub(crate) report: Option<fn(&str)>,
     /// By peer; made when one is first spoken to.
@@ -84,6 +91,14 @@ pub(crate) struct Conversation {
     pub(crate) ending: Option<String>,
     /// Why it is lost.
     pub(crate) loss: Option<String>,
+    /// Its connection is being closed, since descriptors run short.
+    pub(crate) closing: Option<Closing>,
+    /// It was spoken to, or spoke, since it was last considered for that.
+    pub(crate) was_used: bool,
+    /// It is one of those watched.
+    pub(crate) is_watched: bool,
+    /// Since when its host has been seen to answer nothing.
+    pub(crate) silent_since: Option<Instant>,
 }
 
 impl Tcp {
@@ -106,6 +121,10 @@ impl Tcp {
                 awaits_room: false,
                 ending: None,
                 loss: None,
+                closing: None,
+                was_used: true,
+                is_watched: false,
+                silent_since: None,
             })
         })
     }
@@ -128,9 +147,7 @@ impl Tcp {
         }
         match state {
             State::Open(wire) if state != before => {
-                if let Some(link) = self.network.links.get_mut(wire) {
-                    link.role = Role::Open;
-                }
+                self.network.opened(wire);
                 self.flush(at);
             }
             State::Lost if state != before => {
@@ -175,7 +192,7 @@ impl Tcp {
             match ready.token {
                 LISTENER => self.accept(),
                 STRANGER => somebody_speaks = true,
-                TIMER => self.set_timer(None),
+                TIMER => self.take_time(),
                 wire => self.serve(wire as u32, *ready),
             }
         }
@@ -186,6 +203,16 @@ impl Tcp {
         if !self.unsettled.is_empty() {
             self.tick();
         }
+        if !self.listens || self.network.wants_room {
+            self.balance();
+        }
+    }
+
+    /// The timer has run out: does what only that tells.
+    fn take_time(&mut self) {
+        self.set_timer(None);
+        self.look_after(Instant::now());
+        self.set_timer(self.watch.due);
     }
 
     fn tick(&mut self) {
@@ -206,7 +233,7 @@ impl Tcp {
     /// When something is due that no socket reports.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let pairs = self.unsettled.iter().filter_map(|&at| self.peers[at as usize].as_ref()?.pair.deadline());
-        pairs.chain(self.strangers.deadline()).min()
+        pairs.chain(self.strangers.deadline()).chain(self.watch.due).chain(self.listens_again()).min()
     }
 
     fn serve(&mut self, wire: u32, ready: Ready) {
@@ -296,6 +323,7 @@ impl Tcp {
         let conversation = self.conversation(at);
         conversation.loss = Some(why);
         conversation.output = Output::default();
+        conversation.closing = None;
         conversation.input = Input::default();
         conversation.pouring = None;
         self.events.extend(self.direct.lost(at));
@@ -324,6 +352,7 @@ impl Btl for Tcp {
         if conversation.loss.is_some() || is_too_much(conversation.output.copied()) {
             return Err(Busy);
         }
+        conversation.was_used = true;
         self.bytes_sent += bytes as u64;
         let straight = if bytes >= STRAIGHT { payload.take_contiguous() } else { None };
         if straight.is_some_and(|memory| self.send_straight(at, header, memory)) {
@@ -406,6 +435,7 @@ impl Btl for Tcp {
         let Some(name) = self.direct.conceal(peer.0, key) else { return };
         let Some(conversation) = &mut self.peers[peer.0 as usize] else { return };
         conversation.output.keep(name);
+        conversation.closing.iter_mut().for_each(|closing| closing.output.keep(name));
         if let Some(Pouring { into, end: End::Stored { name: theirs, .. }, .. }) = &mut conversation.pouring
             && *theirs == name
         {
@@ -452,7 +482,11 @@ impl Btl for Tcp {
     }
 
     fn is_flushed(&self) -> bool {
-        self.peers.iter().flatten().all(|conversation| conversation.output.is_empty())
+        let is_flushed = |conversation: &Conversation| {
+            let closing = conversation.closing.as_ref();
+            conversation.output.is_empty() && closing.is_none_or(|closing| closing.output.is_empty())
+        };
+        self.peers.iter().flatten().all(|conversation| is_flushed(conversation))
     }
 
     fn advertise_congestion(&mut self, _on: bool) -> bool {

@@ -25,23 +25,31 @@ impl Tcp {
     pub(crate) fn flush(&mut self, at: u32) {
         let Some(conversation) = &mut self.peers[at as usize] else { return };
         let Some((wire, socket)) = Tcp::socket_of(conversation, &self.network) else { return };
-        while !conversation.output.is_empty() {
+        let output = match &mut conversation.closing {
+            Some(closing) => &mut closing.output,
+            None => &mut conversation.output,
+        };
+        while !output.is_empty() {
             let mut pieces = [Piece::default(); MOST_PIECES];
-            let count = conversation.output.pieces(&mut pieces);
+            let count = output.pieces(&mut pieces);
             // SAFETY: copied pieces live in the output; lent ones are readable until their get or put is over or they are
             // concealed, and then they leave the output.
             match unsafe { socket.send_pieces(&pieces[..count]) } {
                 Ok(0) => break,
-                Ok(written) => conversation.output.sent(written),
+                Ok(written) => output.sent(written),
                 // The end of the connection, which reading tells after all that came before it.
-                Err(_) => conversation.output = Output::default(),
+                Err(_) => *output = Output::default(),
             }
         }
-        let awaits_room = !conversation.output.is_empty();
+        let awaits_room = !output.is_empty();
         if awaits_room != conversation.awaits_room {
             conversation.awaits_room = awaits_room;
             socket.report(wire.into(), awaits_room);
         }
+        if conversation.closing.is_some() {
+            self.close_if_over(at);
+        }
+        self.watch(at);
     }
 
     /// As [`Tcp::make_room`]; where the set reports room, there is none yet.
@@ -84,7 +92,7 @@ impl Tcp {
     #[allow(unsafe_code, reason = "memory of users, which the kernel reads")]
     pub(crate) fn send_straight(&mut self, at: u32, header: &[u64], payload: UserMem) -> bool {
         let conversation = self.peers[at as usize].as_mut().expect("spoken to");
-        if !conversation.output.is_empty() {
+        if !conversation.output.is_empty() || conversation.closing.is_some() {
             return false;
         }
         let Some((_, socket)) = Tcp::socket_of(conversation, &self.network) else { return false };
@@ -105,6 +113,7 @@ impl Tcp {
             conversation.output.add_rest(start, payload, sent);
             self.flush(at);
         }
+        self.watch(at);
         true
     }
 }

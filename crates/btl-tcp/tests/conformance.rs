@@ -59,3 +59,50 @@ fn a_peer_that_goes_is_lost_after_its_last_message() {
     assert!(end.loss(Peer(1)).seen.contains("it closed the connection"), "{:?}", end.loss(Peer(1)));
     assert!(end.send(Peer(1), &[1], &mut nothing).is_err());
 }
+
+mod few_connections {
+    fn world() -> super::World<super::Tcp> {
+        let params = super::TcpParams { connections: 2, ..super::params() };
+        super::World { ends: super::ends(3, &params) }
+    }
+    btl_conformance::suite!(world);
+}
+
+/// Everybody talks to everybody with far fewer connections than pairs: all arrives once, in order.
+#[test]
+fn idle_connections_make_room_for_others() {
+    const RANKS: u32 = 9;
+    const ROUNDS: u64 = 40;
+    for connections in [2, 3, 5] {
+        let mut ends = ends(RANKS, &TcpParams { connections, ..params() });
+        let size = RANKS as usize;
+        // What each has sent to, and received from, each.
+        let (mut sent, mut got) = (vec![vec![0u64; size]; size], vec![vec![0u64; size]; size]);
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(120);
+        let is_over = |got: &Vec<Vec<u64>>| {
+            let complete = |me: usize, from: usize| me == from || got[me][from] == ROUNDS;
+            (0..size).all(|me| (0..size).all(|from| complete(me, from)))
+        };
+        while !is_over(&got) {
+            assert!(std::time::Instant::now() < deadline, "{connections}: {got:?}");
+            for me in 0..size {
+                let to = (me + 1 + (sent[me].iter().sum::<u64>() as usize) % (size - 1)) % size;
+                let mut payload = vec![me as u8; if to < 4 { 5000 } else { 5 }];
+                #[allow(unsafe_code, reason = "a view of a test's bytes")]
+                // SAFETY: the payload outlives the call that uses it.
+                let mut view = unsafe { mem::UserMem::of(&mut payload) };
+                if sent[me][to] < ROUNDS && ends[me].send(Peer(to as u32), &[sent[me][to]], &mut view).is_ok()
+                {
+                    sent[me][to] += 1;
+                }
+                while let Some(arrival) = ends[me].next_arrival() {
+                    let from = arrival.peer.0 as usize;
+                    assert_eq!(arrival.header.word(0), got[me][from]);
+                    got[me][from] += 1;
+                    ends[me].release(arrival);
+                }
+                assert_eq!(ends[me].next_event(), None);
+            }
+        }
+    }
+}

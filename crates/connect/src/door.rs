@@ -16,6 +16,8 @@ pub const PATIENCE: Duration = Duration::from_secs(2);
 /// Callers that are kept at a time, of those who have not said hello, and of those who have: far more than belong to the
 /// job and have not done the exchange yet.
 pub const MOST: usize = 256;
+/// How long a caller may say nothing where there is no room for others. A hello is mostly there before its caller is accepted.
+pub const GRACE: Duration = Duration::from_millis(5);
 /// Bytes of a wrong hello that are shown.
 const SHOWN: usize = 16;
 
@@ -93,6 +95,14 @@ impl<C: Caller> Door<C> {
         self.give_up_first(|waiting| waiting.stage.is_none()) || self.give_up_first(|_| true)
     }
 
+    /// Where callers keep others from coming: gives up one that has said nothing for [`GRACE`], or proven nothing for
+    /// [`PATIENCE`]; `false`: there is none. It may be one of the job that is slow, and calls again; so it is not reported.
+    pub fn make_room(&mut self, now: Instant) -> bool {
+        self.remove_first(|waiting| waiting.stage.is_none() && now >= waiting.since + GRACE)
+            .or_else(|| self.remove_first(|waiting| now >= waiting.since + PATIENCE))
+            .is_some()
+    }
+
     /// Makes room for one more caller of a `kind`. Each kind has room of its own, so that neither the silent ones nor those who
     /// repeat a hello that they have overheard turn all others out.
     fn keep_few(&mut self, kind: impl Fn(&Waiting<C>) -> bool) {
@@ -101,10 +111,14 @@ impl<C: Caller> Door<C> {
         }
     }
 
+    fn remove_first(&mut self, kind: impl Fn(&Waiting<C>) -> bool) -> Option<Waiting<C>> {
+        let oldest = self.waiting.iter().position(kind)?;
+        self.waiting.remove(oldest)
+    }
+
     /// Gives up the oldest caller of a kind; `false`: there is none.
     fn give_up_first(&mut self, kind: impl Fn(&Waiting<C>) -> bool) -> bool {
-        let oldest = self.waiting.iter().position(kind);
-        let Some(oldest) = oldest.and_then(|at| self.waiting.remove(at)) else { return false };
+        let Some(oldest) = self.remove_first(kind) else { return false };
         let others = self.waiting.len();
         self.turn_away(&oldest.caller, format_args!("it proved nothing, like {others} other callers"));
         true
@@ -323,6 +337,22 @@ mod tests {
         caller.read_exact(&mut challenge).unwrap();
         caller.write_all(&calling.prove(&challenge).unwrap()).unwrap();
         assert_eq!(heard(&mut door, now + 200 * PATIENCE), [WHO]);
+    }
+
+    #[test]
+    fn those_who_hold_others_up_are_given_up_the_silent_ones_soon() {
+        let mut door = Door::new("the test", SECRET, None).for_processes();
+        let now = Instant::now();
+        let (mut said, stream) = pair();
+        said.write_all(Calling::new(SECRET, WHO, 1).hello()).unwrap();
+        door.add(stream, now);
+        let (_silent, stream) = pair();
+        door.add(stream, now);
+        assert!(heard(&mut door, now).is_empty());
+        assert!(!door.make_room(now));
+        assert!(door.make_room(now + GRACE) && !door.make_room(now + GRACE));
+        assert!(door.make_room(now + PATIENCE));
+        assert_eq!(door.callers().count(), 0);
     }
 
     #[test]

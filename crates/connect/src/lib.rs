@@ -25,7 +25,7 @@ pub mod exchange;
 mod secret;
 mod tcp;
 
-pub use door::{Caller, Door};
+pub use door::{Caller, Door, GRACE};
 pub use exchange::{Refusal, Role, Who};
 pub use secret::Secret;
 pub use tcp::prove;

@@ -1,5 +1,6 @@
-//! Sleeping on a descriptor.
+//! Sleeping on a descriptor, and how many there may be.
 
+use std::io;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
@@ -17,9 +18,28 @@ pub fn wait_readable(fd: RawFd, limit: Option<Duration>) -> bool {
     unsafe { libc::ppoll(&mut entry, 1, limit, core::ptr::null()) == 1 }
 }
 
+/// How many descriptors the process may have open.
+pub fn limit() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the place for the answer lives.
+    let asked = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    if asked == 0 { usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX) } else { usize::MAX }
+}
+
+/// How many descriptors the process has open.
+pub fn count_open() -> usize {
+    // The listing itself takes one.
+    std::fs::read_dir("/proc/self/fd").map_or(0, |listing| listing.count().saturating_sub(1))
+}
+
+/// Whether a call failed because descriptors have run out.
+pub fn is_shortage(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::wait_readable;
+    use super::{count_open, limit, wait_readable};
     use std::io::Write;
     use std::os::fd::AsRawFd;
     use std::time::Duration;
@@ -30,5 +50,11 @@ mod tests {
         assert!(!wait_readable(reader.as_raw_fd(), Some(Duration::ZERO)));
         writer.write_all(b"x").expect("room");
         assert!(wait_readable(reader.as_raw_fd(), None));
+    }
+
+    #[test]
+    fn open_descriptors_are_within_the_limit() {
+        let _pipe = std::io::pipe().expect("a pipe");
+        assert!((2..limit()).contains(&count_open()));
     }
 }

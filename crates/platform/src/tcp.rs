@@ -4,6 +4,7 @@ use core::mem::zeroed;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
+use std::time::Duration;
 
 /// Begins a connection to `address` without waiting for it: the stream becomes writable once it stands, or
 /// `take_error` says why it does not. Its small messages are sent at once (TCP_NODELAY).
@@ -73,6 +74,74 @@ pub fn listen(ports: impl IntoIterator<Item = u16>) -> io::Result<TcpListener> {
         return Err(io::Error::last_os_error());
     }
     Ok(listener)
+}
+
+/// Has the kernel probe `socket`'s idle connection, which breaks with `TimedOut` when the other host has answered nothing for
+/// `silence`. Probes are answered by the other kernel, whether its process reads or not.
+///
+/// # Errors
+/// The system's.
+pub fn keep_alive(socket: BorrowedFd<'_>, silence: Duration) -> io::Result<()> {
+    // Half of the time without probes, then three of them.
+    let seconds = |part: u32| (silence.as_secs_f64() / f64::from(part)).ceil().clamp(1.0, 32767.0) as i32;
+    set(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;
+    set(socket, libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, seconds(2))?;
+    set(socket, libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, seconds(6))?;
+    set(socket, libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 3)
+}
+
+/// Breaks `socket`'s connection with `TimedOut` when what was sent, a connection request too, is not taken for `silence`; zero:
+/// only after the system's own time. A process that does not read takes nothing once its window is full.
+///
+/// # Errors
+/// The system's.
+pub fn give_up_after(socket: BorrowedFd<'_>, silence: Duration) -> io::Result<()> {
+    let milliseconds = i32::try_from(silence.as_millis()).unwrap_or(i32::MAX);
+    set(socket, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, milliseconds)
+}
+
+fn set(socket: BorrowedFd<'_>, level: i32, option: i32, value: i32) -> io::Result<()> {
+    let len = size_of::<i32>() as libc::socklen_t;
+    // SAFETY: the value lives, and its length is the one given.
+    let done = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), len) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// What the other host has answered of what was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answered {
+    /// It has all of it.
+    All,
+    /// Some is on its way or waits for the other process to read, and the other host answers as far as is known.
+    Some,
+    /// It has not answered what was sent again; its last answer is so long ago.
+    Not(Duration),
+}
+
+/// Whether the other host answers. Its kernel does, whether its process reads or not.
+pub fn answered(socket: BorrowedFd<'_>) -> Answered {
+    let mut left: i32 = 0;
+    // SAFETY: the place for the answer lives.
+    let asked = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut left) };
+    if asked == 0 && left == 0 {
+        return Answered::All;
+    }
+    // The front of `struct tcp_info`, which only grows at its end.
+    let mut info = [0u32; 26];
+    let mut len = size_of_val(&info) as libc::socklen_t;
+    // SAFETY: the place for the answer lives, and its length is the one given.
+    let asked = unsafe {
+        let to = info.as_mut_ptr().cast();
+        libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, to, &raw mut len)
+    };
+    if asked != 0 {
+        return Answered::Some;
+    }
+    // Bytes 2 and 3: retransmissions, and probes of a window that is closed, without answer.
+    let [_, _, again, probes] = info[0].to_ne_bytes();
+    // Word 14: milliseconds since the last acknowledgement.
+    let silent = Duration::from_millis(info[14].into());
+    if again > 0 || probes > 0 { Answered::Not(silent) } else { Answered::Some }
 }
 
 /// A run of memory that is to be sent.

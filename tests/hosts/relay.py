@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Carries packets between hosts of namespaces.sh, each after a while of its own: the device far0 of each host leads here.
+
+usage: relay.py MILLISECONDS JITTER SEED NAMESPACE…     a packet takes MILLISECONDS give or take JITTER, so that some overtake
+others; NAMESPACE: the network namespace of each host, whose address is 10.213.9.(1 + its place in the list)
+"""
+import ctypes
+import fcntl
+import heapq
+import os
+import random
+import select
+import struct
+import sys
+import time
+
+TUNSETIFF, IFF_TUN, IFF_NO_PI, CLONE_NEWNET = 0x400454CA, 1, 0x1000, 0x40000000
+# Packets on their way; more than that are lost, as in a switch.
+MOST = 20000
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def device(namespace):
+    """far0 of a namespace, without blocking."""
+    with open(f"/run/netns/{namespace}") as place:
+        if libc.setns(place.fileno(), CLONE_NEWNET) != 0:
+            raise OSError(ctypes.get_errno(), f"entering {namespace}")
+    tun = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
+    fcntl.ioctl(tun, TUNSETIFF, struct.pack("16sH", b"far0", IFF_TUN | IFF_NO_PI))
+    return tun
+
+
+delay, jitter, draw = float(sys.argv[1]) / 1e3, float(sys.argv[2]) / 1e3, random.Random(int(sys.argv[3]))
+devices = [device(namespace) for namespace in sys.argv[4:]]
+poll = select.poll()
+for tun in devices:
+    poll.register(tun, select.POLLIN)
+way, number = [], 0
+while True:
+    now = time.monotonic()
+    while way and way[0][0] <= now:
+        _, _, to, packet = heapq.heappop(way)
+        try:
+            os.write(to, packet)
+        except OSError:
+            pass  # No room, or no packet of a kind that is known: lost.
+    wait = max(0, (way[0][0] - now) * 1e3) if way else None
+    for tun, _ in poll.poll(wait):
+        for _ in range(64):
+            try:
+                packet = os.read(tun, 65536)
+            except BlockingIOError:
+                break
+            host = packet[19] - 1
+            if packet[0] >> 4 == 4 and packet[16:19] == b"\x0a\xd5\x09" and host < len(devices) and len(way) < MOST:
+                due = time.monotonic() + max(0, delay + draw.uniform(-jitter, jitter))
+                number += 1
+                heapq.heappush(way, (due, number, devices[host], packet))
