@@ -5,8 +5,11 @@
 //! is sealed before it is handed out, so that no process can shrink it under the others. A process that gets such a
 //! file from another one checks both ([`MemoryFile::adopt`]).
 
+use std::fs::File;
 use std::io;
+use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 
 use crate::memory;
 
@@ -83,6 +86,28 @@ impl MemoryFile {
         self.seal()
     }
 
+    /// Fills `into` with the bytes from `at` on, without mapping the file.
+    ///
+    /// # Errors
+    /// The system's; `UnexpectedEof`: the file is shorter.
+    pub fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
+        self.file().read_exact_at(into, at)
+    }
+
+    /// Writes `bytes` from `at` on, without mapping the file.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file().write_all_at(bytes, at)
+    }
+
+    /// The descriptor as the standard library's file, which must not close it.
+    fn file(&self) -> ManuallyDrop<File> {
+        // SAFETY: the descriptor is open as long as `self`, which the result does not outlive here, and nobody closes it.
+        ManuallyDrop::new(unsafe { File::from_raw_fd(self.fd.as_raw_fd()) })
+    }
+
     /// Forbids for good to change the size or the seals.
     ///
     /// # Errors
@@ -125,7 +150,6 @@ const SEALS: i32 = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::File;
 
     #[test]
     fn a_sealed_segment_has_its_pages_and_keeps_its_size() {
@@ -138,6 +162,11 @@ mod tests {
         assert!(file.set_len(4096).is_err());
         assert!(file.set_len(40 << 20).is_err());
         assert!(segment.seal().is_err());
+        segment.write(4096, b"here").unwrap();
+        let mut bytes = [0; 5];
+        segment.read(4095, &mut bytes).unwrap();
+        assert_eq!(&bytes, b"\0here");
+        assert!(segment.read((20 << 20) - 4, &mut bytes).is_err());
         assert_eq!(MemoryFile::adopt(segment.fd).unwrap().bytes, 20 << 20);
     }
 

@@ -6,9 +6,9 @@ use crate::Error;
 use crate::Segment;
 use crate::abort::Abort;
 use crate::connection::Connection;
+use crate::native::Native;
 use crate::pmix::Pmix;
 use crate::star::Star;
-use crate::welcome::STATE;
 use crate::wire::{MAX_KEY, MAX_PUT, escape, unescape};
 
 /// Everything a rank knows about its job once it has joined. Made by [`crate::attach`].
@@ -46,10 +46,12 @@ pub struct Job {
 pub(crate) enum Service {
     /// Nobody is needed: a job of one rank keeps its keys itself.
     Alone(Vec<(String, String)>),
+    /// Our own `mpiexec`.
+    Native(Native),
     Launcher(Space),
 }
 
-/// The key space of a launcher, and the launcher behind it.
+/// The key space of a launcher of others, and the launcher behind it.
 pub(crate) enum Space {
     Pmi(Server),
     Pmix(Box<Pmix>),
@@ -66,12 +68,10 @@ pub(crate) struct Place {
     pub(crate) node_of: Vec<u32>,
 }
 
-/// A PMI-1 server.
+/// A PMI-1 server of another launcher.
 pub(crate) struct Server {
     pub(crate) connection: Connection,
     pub(crate) kvs: String,
-    /// It is our own `mpiexec`, which knows messages beyond PMI-1.
-    pub(crate) native: bool,
 }
 
 impl Job {
@@ -96,7 +96,7 @@ impl Job {
 
     /// Whether Alhena's own `mpiexec` started the job. It has looked at the parameters then.
     pub fn is_native(&self) -> bool {
-        matches!(&self.service, Service::Launcher(Space::Pmi(server)) if server.native)
+        matches!(&self.service, Service::Native(_))
     }
 
     /// Publishes `value` under `key` and this process's rank. Other ranks see it after the next [`Job::fence`].
@@ -108,6 +108,10 @@ impl Job {
                 kept.push((key.to_owned(), value.to_owned()));
                 Ok(())
             }
+            Service::Native(native) => {
+                native.put(key, value);
+                Ok(())
+            }
             Service::Launcher(space) => space.put(self.rank, key, value),
         }
     }
@@ -116,6 +120,11 @@ impl Job {
     pub fn get(&mut self, rank: u32, key: &str) -> Result<Option<String>, Error> {
         match &mut self.service {
             Service::Alone(kept) => Ok(kept.iter().find(|(k, _)| k == key).map(|(_, v)| v.clone())),
+            Service::Native(native) => {
+                let Some(&node) = self.node_of.get(rank as usize) else { return Ok(None) };
+                let before = self.node_of[..rank as usize].iter().filter(|&&other| other == node);
+                Ok(native.get(node, before.count() as u32, key))
+            }
             Service::Launcher(space) => space.get(rank, key),
         }
     }
@@ -124,6 +133,7 @@ impl Job {
     pub fn fence(&mut self) -> Result<(), Error> {
         match &mut self.service {
             Service::Alone(_) => Ok(()),
+            Service::Native(native) => native.fence(),
             Service::Launcher(space) => space.fence(),
         }
     }
@@ -132,6 +142,7 @@ impl Job {
     pub fn finalized(&mut self) -> Result<(), Error> {
         match &mut self.service {
             Service::Alone(_) => Ok(()),
+            Service::Native(native) => native.tell_state("MPI_Finalize", false),
             Service::Launcher(space) => space.finalized(),
         }
     }
@@ -140,9 +151,7 @@ impl Job {
     /// section 11.3). Other launchers cannot be told.
     pub fn resumed(&mut self) -> Result<(), Error> {
         match &mut self.service {
-            Service::Launcher(Space::Pmi(Server { connection, native: true, .. })) => {
-                connection.send("MPI_Session_init", &format!("cmd={STATE} active=1\n"))
-            }
+            Service::Native(native) => native.tell_state("MPI_Session_init", true),
             _ => Ok(()),
         }
     }
@@ -152,6 +161,7 @@ impl Job {
         let (mut launcher, mut pmix) = (-1, None);
         match &self.service {
             Service::Alone(_) => {}
+            Service::Native(native) => launcher = native.connection.as_raw_fd(),
             Service::Launcher(Space::Pmi(server) | Space::Star(Star { server, .. })) => {
                 launcher = server.connection.as_raw_fd();
             }
@@ -195,9 +205,6 @@ impl Space {
 
     fn finalized(&mut self) -> Result<(), Error> {
         match self {
-            Space::Pmi(Server { connection, native: true, .. }) => {
-                connection.send("MPI_Finalize", &format!("cmd={STATE} active=0\n"))
-            }
             Space::Pmi(server) => server.finalize(),
             Space::Pmix(client) => client.finalize(),
             Space::Star(star) => star.finalize(),
@@ -244,7 +251,7 @@ impl std::fmt::Debug for Space {
 
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Server").field("kvs", &self.kvs).field("native", &self.native).finish_non_exhaustive()
+        f.debug_struct("Server").field("kvs", &self.kvs).finish_non_exhaustive()
     }
 }
 

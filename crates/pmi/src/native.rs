@@ -1,12 +1,15 @@
-//! Joining a job of our own `mpiexec`: one round trip.
+//! Joining a job of our own `mpiexec`: one round trip, and one for each exchange of what ranks put.
 
 use std::env;
 
+use platform::memory_file::MemoryFile;
+use wireup::Table;
+
 use crate::Segment;
 use crate::connection::{Connection, socket_inode};
-use crate::job::{Job, Server, Service, Space};
-use crate::welcome::{HELLO, MAX_BODY, PROTOCOL, VARIABLE, WELCOME, Welcome};
-use crate::wire::unescape;
+use crate::job::{Job, Service};
+use crate::welcome::{FENCE, HELLO, MAX_BODY, PROTOCOL, PUT, STATE, TABLE, VARIABLE, WELCOME, Welcome};
+use crate::wire::{escape, unescape};
 use crate::{Error, launcher};
 
 const STEP: &str = "MPI_Init";
@@ -69,7 +72,6 @@ fn job(rank: u32, welcome: Welcome, mut connection: Connection) -> Result<Job, E
         (None, _) => None,
         (Some(_), None) => return Err(incomplete()),
     };
-    let kvs = kvs_name(welcome.job_id);
     Ok(Job {
         rank,
         size: welcome.node_of.len() as u32,
@@ -83,8 +85,51 @@ fn job(rank: u32, welcome: Welcome, mut connection: Connection) -> Result<Job, E
         universe_size: welcome.universe_size,
         oversubscribed: welcome.oversubscribed,
         info: welcome.info,
-        service: Service::Launcher(Space::Pmi(Server { connection, kvs, native: true })),
+        service: Service::Native(Native { connection, unsent: String::new(), tables: Vec::new() }),
     })
+}
+
+/// The connection with the guard of this node.
+#[derive(Debug)]
+pub(crate) struct Native {
+    pub(crate) connection: Connection,
+    /// What was put since the last exchange, as lines.
+    unsent: String,
+    /// What each exchange has brought, the last one first: files in memory that the ranks of this node share.
+    tables: Vec<MemoryFile>,
+}
+
+impl Native {
+    pub(crate) fn put(&mut self, key: &str, value: &str) {
+        self.unsent.push_str(&format!("cmd={PUT} key={} value={}\n", escape(key), escape(value)));
+    }
+
+    /// Gives what was put, waits for all ranks, and takes the table of what they have put.
+    pub(crate) fn fence(&mut self) -> Result<(), Error> {
+        let step = "fence";
+        let lines = std::mem::take(&mut self.unsent) + &format!("cmd={FENCE}\n");
+        let reply = self.connection.request(step, &lines, TABLE)?;
+        if reply.line().number::<usize>("bytes") != Some(0) {
+            let fd =
+                self.connection.take_descriptor().ok_or_else(|| Error::protocol(step, "no table came"))?;
+            self.tables.insert(0, MemoryFile::adopt(fd).map_err(Error::io(step))?);
+        }
+        Ok(())
+    }
+
+    /// What the rank at `place` of `node` has put under `key`.
+    pub(crate) fn get(&self, node: u32, place: u32, key: &str) -> Option<String> {
+        let found = self.tables.iter().find_map(|file| {
+            let read = |at, into: &mut [u8]| file.read(at, into).is_ok();
+            Table::new(read, file.bytes)?.get(node, place, key)
+        });
+        String::from_utf8(found?).ok()
+    }
+
+    /// Says whether MPI is initialized.
+    pub(crate) fn tell_state(&self, step: &'static str, active: bool) -> Result<(), Error> {
+        self.connection.send(step, &format!("cmd={STATE} active={}\n", u8::from(active)))
+    }
 }
 
 /// Name of the key-value space of a native job.

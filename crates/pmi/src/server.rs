@@ -5,7 +5,9 @@
 
 use std::collections::HashMap;
 
-use crate::welcome::{HELLO, PROTOCOL, STATE, WELCOME};
+use wireup::Record;
+
+use crate::welcome::{FENCE, HELLO, PROTOCOL, PUT, STATE, TABLE, WELCOME};
 use crate::wire::{Line, MAX_KEY, MAX_KVS_NAME, MAX_VALUE, escape, unescape};
 
 /// How far a rank has come.
@@ -37,9 +39,9 @@ pub enum Event {
         /// Its message; empty if it gave none.
         message: String,
     },
-    /// All ranks of this host are in a barrier, which those of other hosts must come to as well; what was put here since
-    /// the last one. Goes on with [`Server::release`].
-    Fence(Vec<(String, String)>),
+    /// All ranks of this host are in a barrier, which those of other hosts must come to as well; the keys that were put here
+    /// since the last one, and the record of what our own ranks have put. Goes on with [`Server::release`].
+    Fence(Vec<(String, String)>, Vec<u8>),
     /// The rank asks the name service, which is another process's.
     Ask(String),
     /// The rank violates the protocol; no further line of it can be understood.
@@ -53,17 +55,23 @@ pub struct Server {
     services: Services,
     /// What was put since the last barrier, where there are other hosts, whose ranks have to learn of it.
     fresh: Option<Vec<(String, String)>>,
+    /// What our own ranks have put since the last barrier, by their places on this host.
+    record: Record,
     ranks: Vec<Client>,
     universe: Option<u32>,
     in_barrier: usize,
     /// Replies that are to be sent: rank and text.
     pub outbox: Vec<(usize, String)>,
+    /// What our own ranks get at the end of a barrier, and which of them.
+    handout: Option<(Vec<usize>, Vec<u8>)>,
 }
 
 struct Client {
     phase: Phase,
     app: usize,
     in_barrier: bool,
+    /// Our own library is there, which gets a table.
+    wants_table: bool,
     /// Inside a message of several lines (`mcmd=spawn` up to `endcmd`).
     in_spawn: bool,
 }
@@ -71,17 +79,25 @@ struct Client {
 impl Server {
     /// A server for ranks that run the programs `app_of`, of a job whose ranks run on the nodes `node_of`.
     pub fn new(kvs_name: String, app_of: &[usize], node_of: &[u32], universe: Option<u32>) -> Server {
-        let client = |&app| Client { phase: Phase::Silent, app, in_barrier: false, in_spawn: false };
+        let client = |&app| Client {
+            phase: Phase::Silent,
+            app,
+            in_barrier: false,
+            wants_table: false,
+            in_spawn: false,
+        };
         let mapping = ("PMI_process_mapping".to_owned(), crate::mapping::format(node_of));
         Server {
             kvs_name,
             kvs: HashMap::from([mapping]),
             services: Services::default(),
             fresh: None,
+            record: Record::default(),
             ranks: app_of.iter().map(client).collect(),
             universe,
             in_barrier: 0,
             outbox: Vec::new(),
+            handout: None,
         }
     }
 
@@ -90,14 +106,34 @@ impl Server {
         self.fresh = Some(Vec::new());
     }
 
-    /// All hosts have come to the barrier; `pairs` are the keys that they have put.
-    pub fn release(&mut self, pairs: Vec<(String, String)>) {
+    /// All hosts have come to the barrier; `pairs` are the keys that they have put, `table` that of all records, empty where
+    /// none says anything.
+    pub fn release(&mut self, pairs: Vec<(String, String)>, table: Vec<u8>) {
         self.kvs.extend(pairs);
+        let mut takers = Vec::new();
         for rank in 0..self.ranks.len() {
-            if std::mem::take(&mut self.ranks[rank].in_barrier) {
-                self.reply(rank, "cmd=barrier_out rc=0".to_owned());
+            if !std::mem::take(&mut self.ranks[rank].in_barrier) {
+                continue;
+            }
+            match (std::mem::take(&mut self.ranks[rank].wants_table), table.is_empty()) {
+                (false, _) => self.reply(rank, "cmd=barrier_out rc=0".to_owned()),
+                (true, true) => self.reply(rank, format!("cmd={TABLE} bytes=0")),
+                (true, false) => takers.push(rank),
             }
         }
+        if !takers.is_empty() {
+            self.handout = Some((takers, table));
+        }
+    }
+
+    /// Ranks that wait for this table, in a memory file that goes with the first byte of [`Server::table_reply`].
+    pub fn take_handout(&mut self) -> Option<(Vec<usize>, Vec<u8>)> {
+        self.handout.take()
+    }
+
+    /// What to send with a table of so many bytes.
+    pub fn table_reply(bytes: usize) -> String {
+        format!("cmd={TABLE} bytes={bytes}\n")
     }
 
     /// How far `rank` has come.
@@ -151,6 +187,19 @@ impl Server {
             "put" => self.put(rank, line),
             "get" => self.get(rank, line),
             "barrier_in" => return self.barrier(rank),
+            PUT => {
+                let (key, value) = (line.get("key").map(unescape), line.get("value").map(unescape));
+                let put = key
+                    .zip(value)
+                    .is_some_and(|(key, value)| self.record.put(rank as u32, &key, value.as_bytes()));
+                if !put {
+                    return Event::Broken(format!("{PUT} without key and value, or with too many keys"));
+                }
+            }
+            FENCE => {
+                self.ranks[rank].wants_table = true;
+                return self.barrier(rank);
+            }
             "finalize" => {
                 self.ranks[rank].phase = Phase::Finalized;
                 self.reply(rank, "cmd=finalize_ack rc=0".to_owned());
@@ -233,9 +282,11 @@ impl Server {
         }
         if self.in_barrier == self.ranks.len() {
             self.in_barrier = 0;
+            let record = std::mem::take(&mut self.record).encode();
             match &mut self.fresh {
-                Some(fresh) => return Event::Fence(std::mem::take(fresh)),
-                None => self.release(Vec::new()),
+                Some(fresh) => return Event::Fence(std::mem::take(fresh), record),
+                None if record.is_empty() => self.release(Vec::new(), Vec::new()),
+                None => self.release(Vec::new(), wireup::build(&[record])),
             }
         }
         Event::None
@@ -309,6 +360,23 @@ mod tests {
     }
 
     #[test]
+    fn our_own_ranks_get_a_table_and_others_their_answer() {
+        let mut server = server(3);
+        assert!(say(&mut server, 0, &format!("cmd={PUT} key=a value=b%20c")).is_empty());
+        assert!(say(&mut server, 0, &format!("cmd={FENCE}")).is_empty());
+        assert!(say(&mut server, 1, "cmd=barrier_in").is_empty());
+        assert_eq!(say(&mut server, 2, &format!("cmd={FENCE}")), [(1, "cmd=barrier_out rc=0\n".to_owned())]);
+        let (takers, table) = server.take_handout().unwrap();
+        assert_eq!((takers, table.len() > 8), (vec![0, 2], true));
+        // Nothing was put since.
+        for rank in 0..3 {
+            say(&mut server, rank, &format!("cmd={FENCE}"));
+        }
+        assert_eq!(server.take_handout(), None);
+        assert!(matches!(server.handle(0, b"cmd=alhena_put key=a"), Event::Broken(_)));
+    }
+
+    #[test]
     fn hello_moves_a_rank_through_its_phases() {
         let mut server = server(1);
         let hello = format!("cmd={HELLO} protocol={PROTOCOL} version=0 rank=0");
@@ -338,7 +406,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_lines_panic(lines in proptest::collection::vec(
-            "(cmd=(put|get|barrier_in|init|alhena_hello|alhena_state|abort|spawn|lookup_name)|endcmd)( [a-z]{1,8}=[ -~]{0,9}){0,4}|\\PC{0,40}",
+            "(cmd=(put|get|barrier_in|init|alhena_hello|alhena_put|alhena_fence|alhena_state|abort|spawn|lookup_name)|endcmd)( [a-z]{1,8}=[ -~]{0,9}){0,4}|\\PC{0,40}",
             0..20,
         )) {
             let mut server = server(2);

@@ -78,7 +78,7 @@ pub(crate) fn meet(contact: Contact) -> Result<(Server, Place), Error> {
     let universe_size =
         universe.line().number::<i64>("size").and_then(|n| u32::try_from(n).ok()).filter(|&n| n > 0);
 
-    let mut server = Server { connection, kvs, native: false };
+    let mut server = Server { connection, kvs };
     let node_of = node_of(&mut server, size)?;
     Ok((server, Place { rank, size, app_num: app_num.unwrap_or(0), universe_size, node_of }))
 }

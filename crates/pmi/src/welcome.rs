@@ -20,6 +20,13 @@ pub const HELLO: &str = "alhena_hello";
 pub const WELCOME: &str = "alhena_welcome";
 /// Says that MPI was finalized (`active=0`) or initialized again (`active=1`). Not answered.
 pub const STATE: &str = "alhena_state";
+/// What a rank tells the others: `key=… value=…`. Not answered.
+pub const PUT: &str = "alhena_put";
+/// A rank waits until all others have come here, too.
+pub const FENCE: &str = "alhena_fence";
+/// The answer to [`FENCE`]: `bytes=N`, and unless that is 0 a memory file with the table ([`wireup`]) of what all ranks have put
+/// since the last one.
+pub const TABLE: &str = "alhena_table";
 /// Environment variable of the native connection: `descriptor:inode`. The inode tells a connection that was
 /// handed down by mpiexec from an unrelated descriptor that happens to have the same number.
 pub const VARIABLE: &str = "ALHENA_PMI";

@@ -5,8 +5,8 @@
 //!    │ ── Ready, or Refused ─────────────────────►  until all are ready
 //!    │ ◄─ Start ─────────────────────────────────
 //!    │ ── Hello ─────────────────────────────────►  a rank has called MPI_Init
-//!    │ ── Fence(new keys) ───────────────────────►  until all hosts are there
-//!    │ ◄─ Fence(keys of all hosts) ──────────────
+//!    │ ── Fence(new keys, record) ───────────────►  until all hosts are there
+//!    │ ◄─ Fence(keys of all hosts, table) ───────
 //!    │ ── Output … ◄─ OutputTaken                   bounded by credit, as is standard input the other way
 //!    │ ── Failure ───────────────────────────────►  the first one is printed
 //!    │ ◄─ End ───────────────────────────────────  to all hosts
@@ -34,8 +34,9 @@ pub(crate) enum Up {
     Refused(u8, String),
     /// The first rank of this host has called `MPI_Init`.
     Hello,
-    /// All ranks of this host are in a barrier of the key space, and have put these keys since the last one.
-    Fence(Pairs),
+    /// All ranks of this host are in a barrier of the key space, and have put these keys since the last one,
+    /// and this record (crate `wireup`).
+    Fence(Pairs, Bytes),
     /// A rank asks the name service.
     Name(u32, String),
     /// Bytes for mpiexec's standard output (0) or error (1), of this stream.
@@ -63,8 +64,9 @@ pub(crate) enum Down {
     Order(u32, Box<Order>),
     /// Start the ranks.
     Start,
-    /// All hosts have come to the barrier; these are the keys of all of them.
-    Fence(Pairs),
+    /// All hosts have come to the barrier; these are the keys of all of them, and the table of their records (crate
+    /// `wireup`), empty where none says anything.
+    Fence(Pairs, Bytes),
     /// What the name service answers a rank.
     Reply(u32, String),
     /// So many bytes of output were written.
@@ -134,13 +136,13 @@ pub(crate) struct Summons {
 }
 
 wire_enum! { Up {
-    0 Ready, 1 Refused(code, text), 2 Hello, 3 Fence(pairs), 4 Name(rank, line), 5 Output(channel, stream, bytes),
+    0 Ready, 1 Refused(code, text), 2 Hello, 3 Fence(pairs, record), 4 Name(rank, line), 5 Output(channel, stream, bytes),
     6 Note(text), 7 StdinTaken(bytes), 8 StdinUnwanted, 9 Failure(report), 10 Ended(rank, status, silent), 11 Traced,
     12 Finished(code),
 } }
 
 wire_enum! { Down {
-    0 Order(host, order), 1 Start, 2 Fence(pairs), 3 Reply(rank, text), 4 OutputTaken(bytes), 5 OutputBroken(channel),
+    0 Order(host, order), 1 Start, 2 Fence(pairs, table), 3 Reply(rank, text), 4 OutputTaken(bytes), 5 OutputBroken(channel),
     6 Stdin(bytes), 7 StdinEnd, 8 Signal(number), 9 Window(rows, columns), 10 End, 11 Traces,
 } }
 
@@ -196,10 +198,9 @@ mod tests {
         let report = Report { failure: failure.clone(), culprit: Some(culprit), cause: None, goes_on: false };
         let Some(Up::Failure(read)) = decode(&encode(&Up::Failure(Box::new(report)))) else { panic!() };
         assert_eq!((read.failure, read.culprit.unwrap().rank), (failure, 2));
-        let Some(Down::Fence(pairs)) = decode(&encode(&Down::Fence(vec![("a".into(), "b".into())]))) else {
-            panic!()
-        };
-        assert_eq!(pairs, [("a".to_owned(), "b".to_owned())]);
+        let fence = Down::Fence(vec![("a".into(), "b".into())], Bytes(vec![7]));
+        let Some(Down::Fence(pairs, table)) = decode(&encode(&fence)) else { panic!() };
+        assert_eq!((pairs, table.0), (vec![("a".to_owned(), "b".to_owned())], vec![7]));
     }
 
     proptest! {

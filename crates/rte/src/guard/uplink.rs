@@ -19,6 +19,7 @@ use crate::spec::Stdin;
 use crate::status::Status;
 use crate::stdin::Forwarder;
 use crate::tree;
+use crate::wire::Bytes;
 
 /// The connection with mpiexec.
 pub(super) struct Uplink {
@@ -102,7 +103,7 @@ impl Guard {
 
     fn obey(&mut self, message: Down) {
         match message {
-            Down::Fence(pairs) => self.server.release(pairs),
+            Down::Fence(pairs, table) => self.server.release(pairs, table.0),
             Down::Reply(rank, text) => {
                 if let Some(slot) = self.job.world.iter().position(|&number| number == rank) {
                     self.send_pmi(slot, text.as_bytes());
@@ -157,9 +158,9 @@ impl Guard {
     }
 
     /// All ranks of this host have come to a barrier.
-    pub(super) fn fence(&mut self, pairs: Vec<(String, String)>) {
+    pub(super) fn fence(&mut self, pairs: Vec<(String, String)>, record: Vec<u8>) {
         if let Some(up) = &mut self.up {
-            up.link.send(&Up::Fence(pairs));
+            up.link.send(&Up::Fence(pairs, Bytes(record)));
         }
     }
 

@@ -1,6 +1,7 @@
 //! The guard's side of the PMI connections: bytes in and out around [`pmi::server`].
 
-use std::os::fd::AsFd;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use pmi::scm;
 use pmi::welcome::Welcome;
@@ -10,7 +11,8 @@ use super::rank::Program;
 use super::{Failure, Guard, SegmentState};
 use crate::control::Message;
 use crate::poller::Token;
-use pmi::server::Event;
+use pmi::Segment;
+use pmi::server::{Event, Server};
 
 impl Guard {
     /// Reads what `rank` sent and acts on each line of it.
@@ -46,7 +48,7 @@ impl Guard {
                     self.greet_mpiexec();
                     self.check_missing();
                 }
-                Event::Fence(pairs) => self.fence(pairs),
+                Event::Fence(pairs, record) => self.fence(pairs, record),
                 Event::Ask(line) => self.ask_mpiexec(rank, line),
                 Event::Abort { code, message } => self.fail(Some(rank), Failure::Abort { code, message }),
                 Event::Broken(what) => {
@@ -96,6 +98,7 @@ impl Guard {
             return;
         }
         let size = self.ranks.len();
+        let segment = self.segment.ready().and_then(|segment| segment.fd.try_clone().ok());
         let mut welcome = Welcome {
             job_id: self.job.job_id,
             node_of: self.job.node_of.clone(),
@@ -117,14 +120,14 @@ impl Guard {
             welcome.info =
                 self.job.programs[app].as_ref().map(|program| program.info.clone()).unwrap_or_default();
             let text = self.server.welcome(rank, &welcome.encode());
-            self.send_welcome(rank, text.as_bytes());
+            self.send_with(rank, text.as_bytes(), segment.as_ref().map(|segment| segment.as_fd()));
         }
     }
 
-    fn send_welcome(&mut self, rank: usize, text: &[u8]) {
+    /// Sends `text` with a descriptor at its first byte. Nothing else is on its way to a rank that waits for an answer, so
+    /// some bytes are always taken.
+    fn send_with(&mut self, rank: usize, text: &[u8], fd: Option<BorrowedFd<'_>>) {
         let Some(socket) = &self.ranks[rank].socket else { return };
-        let fd = self.segment.ready().map(|segment| segment.fd.as_fd());
-        // Nothing else is on its way to a rank that waits for its welcome, so some bytes are always taken.
         match scm::send(socket.as_fd(), text, fd) {
             Ok(sent) => self.send_pmi(rank, &text[sent..]),
             Err(_) => self.close_pmi(rank),
@@ -135,6 +138,19 @@ impl Guard {
     pub(super) fn send_replies(&mut self) {
         for (rank, text) in std::mem::take(&mut self.server.outbox) {
             self.send_pmi(rank, text.as_bytes());
+        }
+        let Some((takers, table)) = self.server.take_handout() else { return };
+        match memory_file(&table) {
+            Ok(file) => {
+                let reply = Server::table_reply(table.len());
+                takers
+                    .into_iter()
+                    .for_each(|rank| self.send_with(rank, reply.as_bytes(), Some(file.fd.as_fd())));
+            }
+            Err(error) => {
+                let seen = format!("no memory for the addresses of {} bytes: {error}", table.len());
+                self.fail(None, Failure::Internal(seen));
+            }
         }
     }
 
@@ -168,4 +184,12 @@ impl Guard {
             self.poller.forget(&socket);
         }
     }
+}
+
+/// A file in memory with these bytes, whose size nobody changes.
+fn memory_file(bytes: &[u8]) -> io::Result<Segment> {
+    let file = Segment::create(bytes.len() as u64)?;
+    file.allocate()?;
+    file.write(0, bytes)?;
+    Ok(file)
 }

@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::link::{self, Link};
 use crate::messages::{Down, Up};
 use crate::poller::Token;
+use crate::wire::Bytes;
 
 impl Head {
     /// Accepts callers and reads what they say.
@@ -114,9 +115,9 @@ impl Head {
                 self.space.greeted = true;
                 self.look_for_missing();
             }
-            Up::Fence(pairs) => {
-                if let Some(all) = self.space.fence(index, pairs) {
-                    self.tell_all(&Down::Fence(all));
+            Up::Fence(pairs, record) => {
+                if let Some((pairs, table)) = self.space.fence(index, pairs, record.0) {
+                    self.tell_all(&Down::Fence(pairs, Bytes(table)));
                 }
             }
             Up::Name(rank, line) => {

@@ -4,6 +4,7 @@
 //! here once for each host, and to all hosts in one message.
 
 use pmi::wire::Line;
+use wireup::Gather;
 
 use crate::messages::Pairs;
 use crate::status::Status;
@@ -11,8 +12,8 @@ use pmi::server::Services;
 
 /// What is shared by the hosts of a job.
 pub(super) struct Space {
-    /// What each host has brought to the barrier, if it has come.
-    fence: Vec<Option<Pairs>>,
+    /// What each host has brought to the barrier: keys, and the record of our own ranks.
+    fence: Gather<(Pairs, Vec<u8>)>,
     services: Services,
     /// Some rank has called `MPI_Init`.
     pub greeted: bool,
@@ -23,16 +24,24 @@ pub(super) struct Space {
 impl Space {
     /// For so many hosts.
     pub fn new(hosts: usize) -> Space {
-        Space { fence: vec![None; hosts], services: Services::default(), greeted: false, missing: None }
+        Space {
+            fence: Gather::of(0..hosts as u32),
+            services: Services::default(),
+            greeted: false,
+            missing: None,
+        }
     }
 
-    /// All ranks of `host` are in a barrier and have put `pairs`. Returns the keys of all hosts once the last one has come.
-    pub fn fence(&mut self, host: usize, pairs: Pairs) -> Option<Pairs> {
-        self.fence[host].get_or_insert_default().extend(pairs);
-        if self.fence.iter().any(Option::is_none) {
-            return None;
-        }
-        Some(self.fence.iter_mut().flat_map(|pairs| pairs.take().unwrap_or_default()).collect())
+    /// All ranks of `host` are in a barrier and have put `pairs` and what is in `record`. Returns the keys of all hosts and the
+    /// table of all records, empty where none says anything, once the last host has come.
+    pub fn fence(&mut self, host: usize, pairs: Pairs, record: Vec<u8>) -> Option<(Pairs, Vec<u8>)> {
+        let all = self.fence.add(host as u32, [(host as u32, (pairs, record))])?;
+        let (pairs, records): (Vec<Pairs>, Vec<Vec<u8>>) = all.into_iter().map(|(_, part)| part).unzip();
+        let table = match records.iter().all(Vec::is_empty) {
+            true => Vec::new(),
+            false => wireup::build(&records),
+        };
+        Some((pairs.into_iter().flatten().collect(), table))
     }
 
     /// Answers a command of the name service; `None`: it is none.
@@ -54,10 +63,13 @@ mod tests {
     #[test]
     fn a_barrier_ends_when_the_last_host_has_come() {
         let mut space = Space::new(2);
-        assert_eq!(space.fence(1, vec![pair("b")]), None);
-        assert_eq!(space.fence(0, vec![pair("a")]), Some(vec![pair("a"), pair("b")]));
-        assert_eq!(space.fence(0, vec![]), None);
-        assert_eq!(space.fence(1, vec![pair("c")]), Some(vec![pair("c")]));
+        assert_eq!(space.fence(1, vec![pair("b")], vec![]), None);
+        assert_eq!(space.fence(0, vec![pair("a")], vec![]), Some((vec![pair("a"), pair("b")], vec![])));
+        assert_eq!(space.fence(0, vec![], vec![7]), None);
+        assert_eq!(
+            space.fence(1, vec![pair("c")], vec![]),
+            Some((vec![pair("c")], wireup::build(&[vec![7], vec![]])))
+        );
     }
 
     #[test]

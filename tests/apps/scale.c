@@ -1,0 +1,65 @@
+/* How long a job takes to start, to meet and to stop, and what memory a rank takes. Rank 0 prints a line.
+ *
+ * usage: scale SECONDS   SECONDS: when the job was started, since 1970
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+
+static double now(void)
+{
+    struct timeval time;
+    gettimeofday(&time, NULL);
+    return (double)time.tv_sec + 1e-6 * (double)time.tv_usec;
+}
+
+/* Memory of this process in KiB; what it shares with others counts in parts. */
+static double memory(void)
+{
+    char line[256];
+    double kib = 0;
+    FILE *file = fopen("/proc/self/smaps_rollup", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, "Pss:", 4) == 0)
+            kib = atof(line + 4);
+    if (file)
+        fclose(file);
+    return kib;
+}
+
+int main(int argc, char **argv)
+{
+    enum { rounds = 10 };
+    int rank, size;
+    double begun = argc > 1 ? atof(argv[1]) : now();
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    double took = now() - begun, started, kib = memory(), before, after;
+    MPI_Reduce(&took, &started, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    MPI_Reduce(&kib, &before, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    double at = now();
+    for (int i = 0; i < rounds; i++)
+        MPI_Barrier(MPI_COMM_WORLD);
+    double barrier = (now() - at) / rounds;
+    at = now();
+    for (int i = 0; i < rounds; i++) {
+        int sum, expected = size * (size - 1) / 2;
+        MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        if (sum != expected)
+            MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    double allreduce = (now() - at) / rounds;
+    kib = memory();
+    MPI_Reduce(&kib, &after, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("%d ranks: started after %.2f s; a barrier %.2f ms, an allreduce %.2f ms; %.0f KiB a rank after MPI_Init, %.0f "
+               "at the end; ends at %.3f\n",
+               size, started, 1e3 * barrier, 1e3 * allreduce, before / size, after / size, now());
+    fflush(stdout);
+    MPI_Finalize();
+    return 0;
+}
