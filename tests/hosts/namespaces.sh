@@ -7,7 +7,7 @@
 #   hosts_cut NUMBER     takes a host (from 0) off the bridge, in silence; hosts_mend puts it back
 #   hosts_second         gives each host a second network, of addresses 10.213.8.(i+1)
 #   hosts_cut_second NUMBER   takes a host off that one alone; hosts_mend_second puts it back
-#   hosts_lose PERMILLE  has each host lose so many packets of a thousand that come from others (0: none); needs nft
+#   hosts_lose PERMILLE  has each host lose so many of a thousand packets of the two networks above and below (0: none); needs nft
 #   hosts_far ARGUMENT…  gives each host a network of addresses 10.213.9.(i+1) that delays packets, each a little longer or
 #                        shorter, so that some overtake others: relay.py with these arguments. Ends with hosts_remove
 #   hosts_remove         removes all of it; call it on exit
@@ -128,7 +128,7 @@ hosts_lose() { # PERMILLE
 			table inet alhena {
 				chain lose {
 					type filter hook prerouting priority raw;
-					iifname != "lo" numgen random mod 1000 < $1 drop
+					iifname { "eth1", "far0" } numgen random mod 1000 < $1 drop
 				}
 			}
 		END
@@ -150,6 +150,7 @@ hosts_far() { # RELAY-ARGUMENT…
 hosts_remove() {
     local name pid
     [ -z "$hosts_relay" ] || kill "$hosts_relay" 2> /dev/null
+    hosts_relay=
     for pid in "${hosts_pids[@]}"; do
         # The first process of a process namespace takes all others with it.
         kill -KILL "$pid" 2> /dev/null

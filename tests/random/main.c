@@ -21,7 +21,7 @@ static const char *const kind_names[KINDS] = {
 static const char *const feature_names[FEATURES] = {
     "derived", "interleaved", "mixed", "empty", "large", "wild", "probe", "buffered", "ready", "synchronous", "blocking",
     "persistent", "defer", "in_place", "user", "nonblocking", "inter", "idup", "orphan", "topology", "self", "sends",
-    "status", "folded",
+    "status", "folded", "node",
 };
 /* How often, out of 100. */
 static const int weights[KINDS] = {24, 5, 3, 3, 20, 12, 10, 3, 9, 3, 4, 4};

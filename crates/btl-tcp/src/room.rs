@@ -21,7 +21,7 @@ use crate::transport::{LISTENER, Tcp};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-/// How soon a process without room looks again.
+/// How soon a process without room tries again.
 pub(crate) const SOON: Duration = connect::GRACE;
 /// Fewest connections with which processes do not wait for each other for ever: an attempt and a caller.
 pub(crate) const FEWEST: usize = 2;
@@ -95,7 +95,7 @@ impl Tcp {
         }
     }
 
-    /// When a process that does not listen looks again.
+    /// When a process that does not listen tries again.
     pub(crate) fn listens_again(&self) -> Option<Instant> {
         (!self.listens).then(|| Instant::now() + SOON)
     }

@@ -8,8 +8,8 @@ use crate::transport::Tcp;
 use platform::tcp::Answered;
 use std::time::{Duration, Instant};
 
-/// Looks in the time that a host may be silent.
-const LOOKS: u32 = 4;
+/// Checks in the time that a host may be silent.
+const CHECKS: u32 = 4;
 
 /// The peers to which something is on its way, as far as is known.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(crate) struct Watch {
     /// A host that answers nothing for so long is gone; zero: none is.
     pub(crate) silence: Duration,
     peers: Vec<u32>,
-    /// When to look at them next.
+    /// When to check them next.
     pub(crate) due: Option<Instant>,
 }
 
@@ -44,17 +44,17 @@ impl Tcp {
         self.conversation(at).is_watched = true;
         self.watch.peers.push(at);
         if self.watch.due.is_none() {
-            self.watch.due = Some(Instant::now() + self.watch.silence / LOOKS);
+            self.watch.due = Some(Instant::now() + self.watch.silence / CHECKS);
             self.set_timer(self.deadline());
         }
     }
 
-    /// Looks at the peers watched, if that is due, and gives up those whose hosts have been silent for too long.
+    /// Checks the peers watched, if that is due, and gives up those whose hosts have been silent for too long.
     pub(crate) fn look_after(&mut self, now: Instant) {
         let Some(due) = self.watch.due.filter(|&due| due <= now) else { return };
         let silence = self.watch.silence;
         // What was seen before the process was away for long says nothing.
-        let was_away = now.duration_since(due) > silence / LOOKS;
+        let was_away = now.duration_since(due) > silence / CHECKS;
         for at in core::mem::take(&mut self.watch.peers) {
             let Some(conversation) = &mut self.peers[at as usize] else { continue };
             conversation.is_watched = false;
@@ -76,7 +76,7 @@ impl Tcp {
             conversation.is_watched = true;
             self.watch.peers.push(at);
         }
-        self.watch.due = (!self.watch.peers.is_empty()).then(|| now + silence / LOOKS);
+        self.watch.due = (!self.watch.peers.is_empty()).then(|| now + silence / CHECKS);
     }
 
     /// The connection with a peer is over once its messages that have come are taken.

@@ -82,12 +82,12 @@ pub fn listen(ports: impl IntoIterator<Item = u16>) -> io::Result<TcpListener> {
 /// # Errors
 /// The system's.
 pub fn keep_alive(socket: BorrowedFd<'_>, silence: Duration) -> io::Result<()> {
-    // Half of the time without probes, then three of them.
+    // Half of the time without probes, then six of them, since single packets get lost.
     let seconds = |part: u32| (silence.as_secs_f64() / f64::from(part)).ceil().clamp(1.0, 32767.0) as i32;
     set(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;
     set(socket, libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, seconds(2))?;
-    set(socket, libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, seconds(6))?;
-    set(socket, libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 3)
+    set(socket, libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, seconds(12))?;
+    set(socket, libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 6)
 }
 
 /// Breaks `socket`'s connection with `TimedOut` when what was sent, a connection request too, is not taken for `silence`; zero:
