@@ -10,7 +10,7 @@
 //!   arm                 fi_trywait on a completion queue with a descriptor
 //! ```
 //! Where the provider cannot show a sender, which is so for messages that were longer than their wildcard receive, it is
-//! [`NOBODY`].
+//! [`NOBODY`], and what is sent there is dropped: in synchronous mode its sender is not answered.
 #![deny(unsafe_code)]
 
 mod open;
@@ -196,6 +196,9 @@ impl Mtl for Ofi {
     }
 
     fn inject(&mut self, to: Peer, bits: u64, data: u64, payload: UserMem) -> Result<(), Busy> {
+        if to == NOBODY {
+            return Ok(());
+        }
         let address = self.address(to)?;
         match self.endpoint.tinject(address, bits, data, payload) {
             Ok(()) => Ok(()),

@@ -118,7 +118,9 @@ fn rank(info: &Info, wishes: &Wishes) -> Option<u32> {
         return None;
     }
     let other = named && provider != wishes.provider;
-    let loopback = domain.as_deref() == Some("lo");
+    // Bridges of one host lead to no other.
+    let loopback =
+        domain.is_some_and(|name| name == "lo" || name.starts_with("docker") || name.starts_with("virbr"));
     let link_local = fabric.is_some_and(|fabric| fabric.starts_with("fe80"));
     Some(u32::from(other) << 2 | u32::from(loopback) << 1 | u32::from(link_local))
 }
