@@ -37,6 +37,19 @@ fn a_node_with_shared_memory_is_faster_than_its_nic() {
     assert!(time(&shared, "hierarchical_lines") < messages);
 }
 
+/// S6 of the shapes: an application's share in allreduce rises with the ranks where the tree is poor.
+#[test]
+fn a_poor_tree_falls_behind_as_ranks_grow() {
+    let machine = machine(16);
+    let time = |ranks, name: &str| {
+        let algorithm = allreduce_algorithms(&machine, ranks).find(|algorithm| algorithm.name == name);
+        allreduce(&machine, algorithm.expect(name), ranks, 1).expect("an allreduce").nanoseconds
+    };
+    let growth = |name| time(1024, name) - time(256, name);
+    let (poor, good) = (growth("tree"), growth("hierarchical_lines"));
+    assert!(poor > 2.0 * good, "{poor} {good}");
+}
+
 #[test]
 fn a_long_message_within_a_node_is_copied_once() {
     let mut cluster = Cluster::new(&machine(2), 2, |_| PingPong::new(1 << 20, 0, 2)).expect("a node");
