@@ -136,7 +136,7 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
         }
         None => apart(t, comm, part, rank, &all)?,
     };
-    let (node, doorbells) = place.unwrap_or_else(|| (None, Arc::new([])));
+    let (node, doorbells) = place.unwrap_or_else(|| (t.lock().node.clone(), Arc::new([])));
     let own = targets[rank as usize];
     let facts = Facts {
         base: own.base,

@@ -20,6 +20,7 @@ use osc::{Acquire, Announced, Element, Exposure, Shape, Side, View, Wish};
 use pml::Done;
 use shm::sync::AtomicU64;
 
+use super::locks::{HOLDER_ENDED, await_holders};
 use super::{Window, await_window};
 use crate::domain::Token;
 use crate::request::{ACCESSED, EMPTY};
@@ -56,6 +57,8 @@ pub(super) const GRANTED: u8 = 18;
 pub(super) const FAILED: u8 = 19;
 /// Whether there was a handler.
 pub(super) const HANDLED: u8 = 20;
+/// Token: the lock cannot be had, since a process that may hold it is lost.
+pub(super) const REFUSED: u8 = 21;
 
 /// The rank that keeps the locks of all targets.
 pub(super) const KEEPER: u32 = 0;
@@ -76,8 +79,11 @@ pub(crate) struct Far {
     /// Data that is to come, by token.
     pub wanted: HashMap<u64, Wanted>,
     last_token: u64,
-    /// Locks that were granted and not noticed yet.
+    /// Locks that were granted, or refused, and not noticed yet.
     pub granted: Vec<u64>,
+    pub refused: Vec<u64>,
+    /// Ranks that are lost.
+    pub lost: Vec<u32>,
     /// The locks, and those that wait to be granted; only the keeper has some.
     words: Box<[AtomicU64]>,
     queue: Vec<Waiting>,
@@ -189,6 +195,15 @@ impl Window {
                 return granted;
             }
         }
+    }
+
+    /// Gives up the locks that wait, at the keeper, if a process is lost that may hold one; their owners, with the tokens.
+    pub fn refuse(&mut self) -> Vec<(u32, u64)> {
+        let Some(Far { queue, lost, .. }) = &mut self.far else { return Vec::new() };
+        if lost.is_empty() {
+            return Vec::new();
+        }
+        queue.drain(..).map(|Waiting { rank, token, .. }| (rank, token)).collect()
     }
 
     /// Queues a lock for `rank`, at the keeper; whether this is the keeper.
@@ -400,12 +415,20 @@ pub(super) fn lock(t: &mut Token, win: abi::Win, wish: Wish) -> Result<()> {
         let [sort, target] = words_of(wish);
         request(t, win, KEEPER, LOCK, &[token, sort, target, holds.into(), rank.into()], &[])?;
     }
-    await_window(t, win, |window, _| {
-        let granted = &mut window.far.as_mut()?.granted;
-        let at = granted.iter().position(|&granted| granted == token)?;
-        granted.swap_remove(at);
-        Some(Ok(()))
-    })
+    let answered = |window: &mut Window| {
+        let Far { granted, refused, lost, .. } = window.far.as_mut()?;
+        if take(granted, token) {
+            return Some(Ok(()));
+        }
+        (take(refused, token) || lost.contains(&KEEPER)).then_some(Err(HOLDER_ENDED))
+    };
+    await_holders(t, win, answered, |window| if window.has_any_ended() { Err(HOLDER_ENDED) } else { Ok(()) })
+}
+
+/// Takes a token out of those that have come; whether it was there.
+fn take(tokens: &mut Vec<u64>, token: u64) -> bool {
+    let found = tokens.iter().position(|&one| one == token);
+    found.map(|at| tokens.swap_remove(at)).is_some()
 }
 
 /// Gives a lock back to the keeper.

@@ -1,5 +1,6 @@
 //! Passive target synchronisation (MPI-5.0 section 12.5.3).
 
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use abi::{Error, Result};
@@ -61,22 +62,37 @@ fn await_lock(t: &mut Token, win: abi::Win, wish: Wish) -> Result<()> {
     if t.lock().windows.get(win)?.far.is_some() {
         return far::lock(t, win, wish);
     }
-    let mut lock = Acquire::new(wish, t.lock().windows.held > 0);
-    loop {
-        let deadline = Instant::now() + PATIENCE;
-        let taken = wait_actively_until(t, deadline, |state| {
-            let acquired = state.windows.get_mut(win).map(|window| window.acquire(&mut lock));
-            acquired.map(|acquired| acquired.then_some(())).transpose()
-        });
-        if let Some(outcome) = taken {
-            return outcome;
-        }
-        t.lock().windows.get_mut(win)?.check_holders(&mut lock, wish)?;
-    }
+    let lock = RefCell::new(Acquire::new(wish, t.lock().windows.held > 0));
+    let acquired = |window: &mut Window| window.acquire(&mut lock.borrow_mut()).then_some(Ok(()));
+    await_holders(t, win, acquired, |window| window.check_holders(&mut lock.borrow_mut(), wish))
 }
 
 /// How long a process waits for a lock before it asks whether a holder has ended.
 const PATIENCE: Duration = Duration::from_millis(500);
+
+/// What is said where a lock cannot be had any more.
+pub(super) const HOLDER_ENDED: Error =
+    Error::new(abi::ERR_PROC_ABORTED, "a process that holds the lock, or may hold it, has ended");
+
+/// Waits until `ready` gives a result; now and then `check` finds out whether that is in vain.
+pub(super) fn await_holders(
+    t: &mut Token,
+    win: abi::Win,
+    ready: impl Fn(&mut Window) -> Option<Result<()>>,
+    check: impl Fn(&mut Window) -> Result<()>,
+) -> Result<()> {
+    loop {
+        let deadline = Instant::now() + PATIENCE;
+        let outcome = wait_actively_until(t, deadline, |state| match state.windows.get_mut(win) {
+            Err(error) => Some(Err(error)),
+            Ok(window) => ready(window),
+        });
+        if let Some(outcome) = outcome {
+            return outcome;
+        }
+        check(t.lock().windows.get_mut(win)?)?;
+    }
+}
 
 impl Window {
     /// # Errors
@@ -85,13 +101,18 @@ impl Window {
         let view = self.control.view();
         let ended = match osc::holder(view, wish) {
             Some(rank) => self.has_ended(rank),
-            None => (0..self.ranks() as u32).any(|rank| self.has_ended(rank)),
+            None => self.has_any_ended(),
         };
         if !ended {
             return Ok(());
         }
         lock.abandon(view, self.rank, &mut self.announced);
-        Err(Error::new(abi::ERR_PROC_ABORTED, "a process that holds the lock, or may hold it, has ended"))
+        Err(HOLDER_ENDED)
+    }
+
+    /// Whether a process of the window has ended, as far as that can be known.
+    pub(super) fn has_any_ended(&self) -> bool {
+        (0..self.ranks() as u32).any(|rank| self.has_ended(rank))
     }
 }
 

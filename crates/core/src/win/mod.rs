@@ -222,8 +222,11 @@ impl Windows {
         self.table.get_mut(&key).map(Box::as_mut)
     }
 
-    fn iter_mut(&mut self) -> impl Iterator<Item = &mut Window> {
-        self.recent.iter_mut().chain(self.table.values_mut()).map(Box::as_mut)
+    /// All windows, with the numbers that messages have.
+    fn iter_mut(&mut self) -> impl Iterator<Item = (u64, &mut Window)> {
+        let recent = handle::key(Kind::Win, self.recent_handle.0).zip(self.recent.as_deref_mut());
+        let others = self.table.iter_mut().map(|(&key, window)| (key, window.as_mut()));
+        recent.into_iter().chain(others).map(|(key, window)| (key.into(), window))
     }
 }
 

@@ -10,8 +10,8 @@ use osc::Element;
 use shm::sync::Ordering;
 
 use super::far::{
-    COMBINE, COMPLETE, DATA, DONE, FAILED, GET, GRANTED, HANDLED, LOCK, MESSAGE, NOTICE, POST, PUT, RUN,
-    SWAP, UNLOCK, wish_of,
+    COMBINE, COMPLETE, DATA, DONE, FAILED, GET, GRANTED, HANDLED, LOCK, MESSAGE, NOTICE, POST, PUT, REFUSED,
+    RUN, SWAP, UNLOCK, wish_of,
 };
 use super::{Window, Windows, light};
 use crate::memory::{exposed_run, read_at};
@@ -35,7 +35,7 @@ impl Taker<State> for Serve {
     }
 
     fn on_lost(state: &mut State, peer: Peer) {
-        state.windows.forget(peer);
+        state.windows.forget(peer).into_iter().for_each(|number| grant(state, number));
     }
 }
 
@@ -119,21 +119,24 @@ fn serve(state: &mut State, message: &Message<'_>, about: About, words: &[u64]) 
     true
 }
 
-/// Grants the locks of a window that can be had now, and tells their owners.
+/// Grants the locks of a window that can be had now, refuses those that cannot be had any more, and tells their owners.
 pub(super) fn grant(state: &mut State, number: u64) {
     let Some(window) = state.windows.numbered(number) else { return };
     let me = window.rank;
-    for (rank, token) in window.grant() {
+    let granted = window.grant().into_iter().map(|owner| (GRANTED, owner));
+    let decided: Vec<_> = granted.chain(window.refuse().into_iter().map(|owner| (REFUSED, owner))).collect();
+    for (kind, (rank, token)) in decided {
         let Some(window) = state.windows.numbered(number) else { return };
-        if rank == me {
-            if let Some(far) = &mut window.far {
-                far.granted.push(token);
-            }
-            state.threads.changed();
-        } else {
+        if rank != me {
             let peer = Peer(window.group.members()[rank as usize]);
-            About { number, rank: me.into() }.answer(state, peer, GRANTED, &[token], &[]);
+            About { number, rank: me.into() }.answer(state, peer, kind, &[token], &[]);
+            continue;
         }
+        if let Some(far) = &mut window.far {
+            let decided = if kind == GRANTED { &mut far.granted } else { &mut far.refused };
+            decided.push(token);
+        }
+        state.threads.changed();
     }
 }
 
@@ -154,6 +157,7 @@ fn take_answer(windows: &mut Windows, message: &Message<'_>, about: About, words
             far.fetched(token);
         }
         (GRANTED, &[token]) => far.granted.push(token),
+        (REFUSED, &[token]) => far.refused.push(token),
         (FAILED, &[token]) => {
             far.failed = true;
             far.fetched(token);
@@ -163,9 +167,10 @@ fn take_answer(windows: &mut Windows, message: &Message<'_>, about: About, words
 }
 
 impl Windows {
-    /// Nothing more comes from `peer`: nobody waits for its answers.
-    fn forget(&mut self, peer: Peer) {
-        for window in self.iter_mut() {
+    /// Nothing more comes from `peer`: nobody waits for its answers. The numbers of all windows that it is of and that go by messages.
+    fn forget(&mut self, peer: Peer) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        for (number, window) in self.iter_mut() {
             let rank = window.group.members().iter().position(|&member| member == peer.0);
             let Some(rank) = rank else { continue };
             if let Some(sent) = window.sent.get_mut(rank) {
@@ -173,8 +178,11 @@ impl Windows {
             }
             if let Some(far) = &mut window.far {
                 far.failed |= std::mem::take(&mut far.pending[rank]) > 0;
+                far.lost.push(rank as u32);
+                numbers.push(number);
             }
         }
+        numbers
     }
 }
 
