@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod doctor;
 mod info;
 mod prefix;
 mod simulate;
@@ -24,12 +25,20 @@ struct Cli {
 enum Command {
     /// Version, build, components and parameters with value and source
     Info(info::Arguments),
+    /// What is wrong with this host, or between hosts, and the command that mends it
+    Doctor(doctor::Arguments),
     /// Latency, bandwidth and message rate, alone or beside other MPIs
     Bench(Box<bench::Arguments>),
     /// The library's protocols on virtual time: a Cray XE6 of any size, in this process
     Sim(simulate::Arguments),
     /// Joins a job whose `mpiexec -listen` waits for workers
     Worker(worker::Arguments),
+    /// Writes the manual pages of this program to a directory
+    #[command(hide = true)]
+    Manual {
+        /// The directory
+        directory: std::path::PathBuf,
+    },
     /// Measures collective algorithms here and writes a table for the parameter coll_tuned_rules
     Tune(bench::tune::Arguments),
 }
@@ -37,9 +46,13 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Info(arguments) => info::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Sim(arguments) => simulate::run(&arguments),
         Command::Worker(arguments) => worker::run(&arguments),
+        Command::Manual { directory } => {
+            clap_mangen::generate_to(<Cli as clap::CommandFactory>::command(), directory).map_err(Into::into)
+        }
         Command::Tune(arguments) => bench::tune::run(&arguments).map_err(Into::into),
     };
     match result {

@@ -289,6 +289,16 @@ impl Bml {
         }
     }
 
+    /// The transports in use, each with the peers that it reaches.
+    pub fn table(&self) -> Vec<(&'static str, Vec<Peer>)> {
+        let reached_by = |one: Reached| {
+            let peers = self.routes.iter().enumerate().filter(move |(_, route)| **route == one);
+            peers.map(|(index, _)| Peer(index as u32)).collect()
+        };
+        let all = Reached::ALL.iter().map(|&one| (one.name(), reached_by(one)));
+        all.filter(|(_, peers): &(_, Vec<Peer>)| !peers.is_empty()).collect()
+    }
+
     /// What the threads of this process sleep on, whatever transports there are.
     pub fn bell(&self) -> Bell {
         self.bell
@@ -297,6 +307,18 @@ impl Bml {
     #[inline(always)]
     fn reached(&self, peer: Peer) -> Reached {
         self.routes[peer.0 as usize]
+    }
+}
+
+impl Reached {
+    /// The name that the parameter `btl` has for it.
+    fn name(self) -> &'static str {
+        match self {
+            Reached::Itself => "self",
+            Reached::Vader => "vader",
+            Reached::Gemini => "ugni",
+            Reached::Tcp => "tcp",
+        }
     }
 }
 

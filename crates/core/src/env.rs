@@ -69,6 +69,10 @@ fn join(t: &mut Token) {
     }
     let Opened { node, p2p } =
         crate::transport::open(&mut job, &state.params).unwrap_or_else(|error| give_up(&error));
+    if state.params.mpi.report {
+        let text = crate::transport::reach(&p2p, &job, &state.params);
+        job.report(&text).unwrap_or_else(|error| give_up(&error.to_string()));
+    }
     if !p2p.bml.has_fast_verbs() || p2p.matches_below() {
         state.comms.without_lines();
     }

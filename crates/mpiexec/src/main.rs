@@ -10,6 +10,7 @@ mod help;
 mod hosts;
 mod job;
 mod launcher;
+mod manual;
 mod options;
 mod parameters;
 mod phrasebook;
@@ -29,6 +30,9 @@ const USAGE: u8 = 2;
 fn main() -> ExitCode {
     if std::env::args_os().skip(1).eq(["-daemon"]) {
         return rte::daemon(btl_vader::segment_bytes);
+    }
+    if std::env::args_os().skip(1).eq(["-manual"]) {
+        return print(&manual::page());
     }
     if let [flag, address, file @ ..] = &std::env::args().skip(1).collect::<Vec<_>>()[..]
         && flag == "-worker"

@@ -176,14 +176,11 @@ impl Node {
     pub fn take(&self, peer: Peer, ticket: &DescriptorTicket) -> Result<OwnedFd, TakeError> {
         let owner = self.owner(peer)?;
         let fd = owner.take(ticket.number)?;
-        let mut key = 0u64;
-        // SAFETY: `key` holds eight bytes.
-        let read = unsafe { cma::read(owner.pid, ticket.address, (&raw mut key).cast(), 8) };
-        match read {
+        match cma::read_number(owner.pid, ticket.address) {
             // Before that, the process id could be another one's by now.
             _ if owner.handle.has_ended() => Err(TakeError::Gone),
             Err(cma::Failure::Refused) => Err(TakeError::Refused(io::ErrorKind::PermissionDenied.into())),
-            Ok(()) if key == ticket.key => Ok(fd),
+            Ok(key) if key == ticket.key => Ok(fd),
             _ => Err(TakeError::NotOffered("the offer was withdrawn")),
         }
     }

@@ -86,10 +86,7 @@ fn prove(segment: &Segment, place: usize, pid: i32) -> bool {
     let identity = segment.identity(place);
     let address = identity.address.load(Ordering::Acquire);
     let expected = identity.nonce.load(Ordering::Relaxed);
-    let mut found = 0u64;
-    // SAFETY: `found` holds eight bytes.
-    let read = unsafe { cma::read(pid, address, (&raw mut found).cast(), 8) };
-    read.is_ok() && found == expected && expected != 0
+    expected != 0 && cma::read_number(pid, address) == Ok(expected)
 }
 
 impl Node {

@@ -29,6 +29,16 @@ pub unsafe fn read(pid: i32, remote: u64, local: *mut u8, len: usize) -> Result<
     })
 }
 
+/// The number at `remote` of process `pid`.
+///
+/// # Errors
+/// [`Failure`].
+pub fn read_number(pid: i32, remote: u64) -> Result<u64, Failure> {
+    let mut number = 0u64;
+    // SAFETY: `number` is writable, and nobody else has it.
+    unsafe { read(pid, remote, (&raw mut number).cast(), size_of::<u64>()) }.map(|()| number)
+}
+
 /// Copies `len` bytes at `local` to `remote` of process `pid`.
 ///
 /// # Safety

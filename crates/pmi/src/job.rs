@@ -138,6 +138,18 @@ impl Job {
         }
     }
 
+    /// Has the launcher print `text`, lines that may be the same for many ranks; another launcher's rank prints them itself.
+    pub fn report(&mut self, text: &str) -> Result<(), Error> {
+        match &mut self.service {
+            Service::Native(native) => native.report(text),
+            _ => {
+                text.lines()
+                    .for_each(|line| eprintln!("alhena: rank {} to {}", self.rank, line.replace('\t', ": ")));
+                Ok(())
+            }
+        }
+    }
+
     /// Tells the launcher that MPI is finalized: from now on this process may exit without ending the job.
     pub fn finalized(&mut self) -> Result<(), Error> {
         match &mut self.service {

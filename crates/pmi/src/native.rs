@@ -8,7 +8,7 @@ use wireup::Table;
 use crate::Segment;
 use crate::connection::{Connection, socket_inode};
 use crate::job::{Job, Service};
-use crate::welcome::{FENCE, HELLO, MAX_BODY, PROTOCOL, PUT, STATE, TABLE, VARIABLE, WELCOME, Welcome};
+use crate::welcome::{FENCE, HELLO, MAX_BODY, PROTOCOL, PUT, REPORT, STATE, TABLE, VARIABLE, WELCOME, Welcome};
 use crate::wire::{escape, unescape};
 use crate::{Error, launcher};
 
@@ -124,6 +124,11 @@ impl Native {
             Table::new(read, file.bytes)?.get(node, place, key)
         });
         String::from_utf8(found?).ok()
+    }
+
+    /// Has the guard print `text` together with what the other ranks report.
+    pub(crate) fn report(&self, text: &str) -> Result<(), Error> {
+        self.connection.send(STEP, &format!("cmd={REPORT} text={}\n", escape(text)))
     }
 
     /// Says whether MPI is initialized.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use wireup::Record;
 
-use crate::welcome::{FENCE, HELLO, PROTOCOL, PUT, STATE, TABLE, WELCOME};
+use crate::welcome::{FENCE, HELLO, PROTOCOL, PUT, REPORT, STATE, TABLE, WELCOME};
 use crate::wire::{Line, MAX_KEY, MAX_KVS_NAME, MAX_VALUE, escape, unescape};
 
 /// How far a rank has come.
@@ -32,6 +32,8 @@ pub enum Event {
     Hello,
     /// Another library than ours speaks for this rank.
     OtherLibrary,
+    /// The rank's table of transports.
+    Report(String),
     /// The rank called `MPI_Abort`.
     Abort {
         /// The code it gave.
@@ -171,6 +173,7 @@ impl Server {
                 let active = line.get("active") == Some("1");
                 self.ranks[rank].phase = if active { Phase::Active } else { Phase::Finalized };
             }
+            REPORT => return Event::Report(unescape(line.get_rest("text").unwrap_or("")).into_owned()),
             "init" => return self.init(rank, line),
             "get_maxes" => self.reply(
                 rank,

@@ -27,6 +27,8 @@ pub const FENCE: &str = "alhena_fence";
 /// The answer to [`FENCE`]: `bytes=N`, and unless that is 0 a memory file with the table ([`wireup`]) of what all ranks have put
 /// since the last one.
 pub const TABLE: &str = "alhena_table";
+/// Which transport carries messages to whom (`text=`), for `mpiexec -report`. Not answered.
+pub const REPORT: &str = "alhena_report";
 /// Environment variable of the native connection: `descriptor:inode`. The inode tells a connection that was
 /// handed down by mpiexec from an unrelated descriptor that happens to have the same number.
 pub const VARIABLE: &str = "ALHENA_PMI";

@@ -22,6 +22,8 @@ mca::params! {
         /// Error handler that communicators start with, and that errors before and after MPI go to
         /// (`-initial-errhandler` of mpiexec).
         initial_errhandler: InitialErrhandler = "mpi_errors_are_fatal";
+        /// Report which transport carries messages to whom, and why (`-report` of mpiexec).
+        report: mca::Bool = "false";
     }
 }
 

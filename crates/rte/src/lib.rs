@@ -44,6 +44,7 @@ mod tree;
 mod watch;
 mod wire;
 
+pub use cgroup::Cgroup;
 pub use daemon::{daemon, worker};
 pub use error::Error;
 pub use hardware::{CpuSet, Topology, Unit};

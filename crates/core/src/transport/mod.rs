@@ -10,6 +10,9 @@
 
 mod gemini;
 mod ofi;
+mod reach;
+mod registered;
+mod tcp;
 mod registered;
 mod tcp;
 
@@ -28,6 +31,7 @@ use shm::{Layout, Shape};
 use crate::params::Params;
 use crate::state::State;
 
+pub(crate) use reach::reach;
 pub(crate) use registered::pages;
 
 /// Attempts of an eager send to find room, about a microsecond in all, where the receiver has its own core.

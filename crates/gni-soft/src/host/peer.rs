@@ -461,10 +461,7 @@ fn doorbell_page(own: &Own, who: (PeAddr, InstId), offset: u64) -> io::Result<(M
 fn reads_nonce(core: &CoreSegment, pid: i32) -> bool {
     let head = core.head();
     let (address, nonce) = (head.nonce_address.load(Ordering::Acquire), head.nonce.load(Ordering::Relaxed));
-    let mut seen = 0u64;
-    // SAFETY: `seen` is ours and holds 8 bytes.
-    let read = unsafe { cma::read(pid, address, (&raw mut seen).cast(), 8) };
-    pid > 0 && read.is_ok() && seen == nonce
+    pid > 0 && cma::read_number(pid, address) == Ok(nonce)
 }
 
 fn store_word(here: *mut u8, value: u32) -> Result<(), Direct> {

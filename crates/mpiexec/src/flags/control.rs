@@ -27,6 +27,15 @@ pub const FLAGS: &[Flag] = &[
         },
     },
     Flag {
+        names: &["report"],
+        values: &[],
+        help: "print which transport carries messages between which ranks, and why",
+        apply: |options, _| {
+            options.job.parameters.push(("mpi_report".to_owned(), "true".to_owned()));
+            Ok(())
+        },
+    },
+    Flag {
         names: &["disable-auto-cleanup"],
         values: &[],
         help: "let the others go on when one rank fails",

@@ -6,6 +6,7 @@ mod ending;
 mod forward;
 mod libraries;
 mod rank;
+mod report;
 mod start;
 mod uplink;
 mod wire_up;
@@ -59,6 +60,8 @@ pub(crate) struct Guard {
     buffer: Vec<u8>,
     /// Processes that the kernel had killed for lack of memory when the job began.
     oom_kills: Option<u64>,
+    /// What ranks reported of their transports (`-report`), until all of this host have.
+    reports: Vec<(u32, String)>,
     /// How often silent ranks were searched for other MPI libraries, and whether one was found.
     libraries: libraries::Search,
     /// An output file has lost something, and that was reported.
@@ -162,6 +165,7 @@ impl Guard {
             buffer: vec![0; forward::CHUNK],
             oom_kills: None,
             ranks: Vec::with_capacity(size),
+            reports: Vec::new(),
             libraries: libraries::Search::default(),
             file_lost: false,
             code: None,

@@ -49,6 +49,7 @@ impl Guard {
                     self.check_missing();
                 }
                 Event::Fence(pairs, record) => self.fence(pairs, record),
+                Event::Report(text) => self.transports(rank, text),
                 Event::Ask(line) => self.ask_mpiexec(rank, line),
                 Event::Abort { code, message } => self.fail(Some(rank), Failure::Abort { code, message }),
                 Event::Broken(what) => {

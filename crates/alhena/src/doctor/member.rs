@@ -1,0 +1,157 @@
+//! A rank of the doctor's job.
+//!
+//! The first rank of each host examines the host and listens at a port. All learn the others' addresses from the launcher's
+//! key space, and try each.
+
+use std::error::Error;
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::finding::{Finding, Report};
+use super::{MARK, host_name, network, own_report};
+
+/// Addresses have this long to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Clocks may differ by this much, in seconds, before somebody should know.
+const SKEW: f64 = 1.0;
+/// Most addresses that a host names: the key space takes 800 bytes.
+const MOST: usize = 16;
+
+/// A host as it describes itself.
+struct Other {
+    name: String,
+    addresses: Vec<SocketAddr>,
+}
+
+pub fn run() -> Result<(), Box<dyn Error>> {
+    let mut job = pmi::attach(|_| 1 << 16)?;
+    let nodes = job.node_of.iter().max().map_or(1, |most| most + 1);
+    let node = job.node_of[job.rank as usize];
+    let is_first = job.local_ranks.first() == Some(&job.rank);
+    if is_first && nodes > 1 {
+        let port = listen()?;
+        let addresses =
+            network::addresses().into_iter().map(|(_, address)| SocketAddr::new(address, port).to_string());
+        let list: Vec<String> = addresses.take(MOST).collect();
+        job.put("doctor", &format!("{} {}", host_name(), list.join(",")))?;
+    }
+    job.fence()?;
+    if is_first {
+        let mut report = own_report();
+        let native = if job.is_native() { "mpiexec's own" } else { "PMI-1 of another launcher" };
+        report
+            .findings
+            .push(Finding::ok("wire-up", format!("{native}: {} ranks on {nodes} hosts", job.size)));
+        for other in (0..nodes).filter(|&other| other != node) {
+            let Some(first) = job.node_of.iter().position(|&node| node == other) else { continue };
+            let Some(text) = job.get(first as u32, "doctor")? else { continue };
+            if let Some(other) = parse(&text) {
+                report.findings.extend(try_all(&other));
+            }
+        }
+        println!("{MARK}{}", serde_json::to_string::<Report>(&report)?);
+    }
+    // Nobody leaves before all have tried.
+    job.fence()?;
+    job.finalized()?;
+    Ok(())
+}
+
+/// Answers all who call with the time, from a thread that ends with the process.
+fn listen() -> Result<u16, Box<dyn Error>> {
+    let listener = TcpListener::bind("[::]:0").or_else(|_| TcpListener::bind("0.0.0.0:0"))?;
+    let port = listener.local_addr()?.port();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { continue };
+            let _ = stream.write_all(&now().to_be_bytes());
+        }
+    });
+    Ok(port)
+}
+
+/// Seconds since 1970.
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+fn parse(text: &str) -> Option<Other> {
+    let (name, list) = text.split_once(' ')?;
+    let addresses = list.split(',').filter_map(|address| address.parse().ok()).collect();
+    Some(Other { name: name.to_owned(), addresses })
+}
+
+/// What answered: the own address that was used, round trip and difference of the clocks in seconds.
+struct Answer {
+    from: IpAddr,
+    seconds: f64,
+    skew: f64,
+}
+
+fn call(address: SocketAddr) -> Result<Answer, String> {
+    let (began, sent) = (Instant::now(), now());
+    let stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(|error| error.to_string())?;
+    let seconds = began.elapsed().as_secs_f64();
+    let mut bytes = [0; 8];
+    let mut stream = stream;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(|error| error.to_string())?;
+    stream.read_exact(&mut bytes).map_err(|error| error.to_string())?;
+    let middle = f64::midpoint(sent, now());
+    let from = stream.local_addr().map_err(|error| error.to_string())?.ip();
+    Ok(Answer { from, seconds, skew: f64::from_be_bytes(bytes) - middle })
+}
+
+/// Calls all addresses of a host at once.
+fn try_all(other: &Other) -> Vec<Finding> {
+    let calls: Vec<_> =
+        other.addresses.iter().map(|&address| (address, thread::spawn(move || call(address)))).collect();
+    let answers: Vec<(SocketAddr, Result<Answer, String>)> = calls
+        .into_iter()
+        .map(|(address, thread)| (address, thread.join().unwrap_or_else(|_| Err("it broke".to_owned()))))
+        .collect();
+    let check = format!("to {}", other.name);
+    let own = network::addresses();
+    let mut findings = Vec::new();
+    let said = |(address, answer): &(SocketAddr, Result<Answer, String>)| match answer {
+        Ok(answer) => {
+            let plain = match answer.from {
+                IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or(answer.from, IpAddr::V4),
+                from => from,
+            };
+            let name = own.iter().find(|(_, one)| *one == plain).map_or("?", |(name, _)| name.as_str());
+            let mtu = network::mtu(name).map_or(String::new(), |mtu| format!(", MTU {mtu}"));
+            format!("{plain} ({name}{mtu}) to {} answers in {:.2} ms", address.ip(), answer.seconds * 1e3)
+        }
+        Err(error) => format!("{} does not answer: {error}", address.ip()),
+    };
+    let list = answers.iter().map(said).collect::<Vec<_>>().join("; ");
+    let works = answers.iter().filter(|(_, answer)| answer.is_ok()).count();
+    findings.push(match works {
+        0 => Finding::problem(
+            &check,
+            format!("no address answers: {list}"),
+            "open the firewall between the hosts for TCP (all ports, or --mca btl_tcp_ports LOW-HIGH), or see `ip route`",
+        ),
+        _ if works < answers.len() => Finding::warning(
+            &check,
+            list,
+            "nothing: Alhena finds the addresses that answer; --mca btl_tcp_if_include INTERFACE saves the search",
+        ),
+        _ => Finding::ok(&check, list),
+    });
+    if let Some(skew) = answers.iter().find_map(|(_, answer)| answer.as_ref().ok().map(|answer| answer.skew))
+    {
+        let check = format!("clock of {}", other.name);
+        findings.push(match skew.abs() > SKEW {
+            true => Finding::warning(
+                &check,
+                format!("{skew:+.3} s from this host's: make and time stamps of files go wrong"),
+                "timedatectl set-ntp true (as root), on both",
+            ),
+            false => Finding::ok(&check, format!("{:+.3} ms from this host's", skew * 1e3)),
+        });
+    }
+    findings
+}

@@ -1,0 +1,80 @@
+"""`alhena doctor` and `mpiexec -report`."""
+import json
+import os
+import subprocess
+
+from harness import PREFIX, RANK, environment, expect, finish, job
+
+ALHENA = os.path.join(PREFIX, "bin", "alhena")
+
+
+def cases():
+    return [
+        ("the doctor examines this host", alone),
+        ("the doctor examines a host as a rank", as_ranks),
+        ("the doctor names what limits a host", limited),
+        ("the doctor names a host that cannot be reached", unreachable),
+        ("-report prints the transports", report),
+        ("-report says why another transport is used", report_chosen),
+    ]
+
+
+def doctor(*arguments, **options):
+    """Its exit code and its reports by host."""
+    result = finish(subprocess.Popen([ALHENA, "doctor", "--json", *map(str, arguments)], stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE, env=environment(), **options))
+    reports = json.loads(result.out)
+    return result, {report["host"]: {one["check"]: one for one in report["findings"]} for report in reports}
+
+
+def alone():
+    result, hosts = doctor()
+    expect(result.code == 0, result)
+    [(host, findings)] = hosts.items()
+    expect(host == os.uname().nodename, host)
+    for check in ("shared memory", "single copy", "processors", "memory", "open files", "locked memory", "core files",
+                  "huge pages", "interfaces", "name resolution", "ssh", "other launchers", "libfabric", "versions", "PATH"):
+        expect(check in findings, (check, list(findings)))
+    for finding in findings.values():
+        expect(finding["verdict"] == "ok" or finding["next"], finding)
+    text = finish(subprocess.Popen([ALHENA, "doctor"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()))
+    expect(text.code == 0 and "shared memory" in text.out and text.out.startswith(host), text)
+
+
+def as_ranks():
+    result, hosts = doctor("-n", 2)
+    expect(result.code == 0 and list(hosts) == [os.uname().nodename], result)
+    expect("2 ranks on 1 hosts" in hosts[os.uname().nodename]["wire-up"]["seen"], hosts)
+
+
+def limited():
+    def fewer():
+        import resource
+        resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    result, hosts = doctor(preexec_fn=fewer)
+    findings = hosts[os.uname().nodename]
+    expect(result.code == 0 and findings["open files"]["verdict"] == "warning", findings)
+    expect("ulimit -n" in findings["open files"]["next"] and "ulimit -c" in findings["core files"]["next"], findings)
+
+
+def unreachable():
+    env = {"HYDRA_LAUNCHER_EXEC": "/bin/false"}
+    result = finish(subprocess.Popen([ALHENA, "doctor", "--json", "--hosts", "localhost,far-away"], stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE, env=environment(**env)))
+    findings = [one for report in json.loads(result.out) for one in report["findings"] if one["verdict"] == "problem"]
+    expect(result.code != 0 and any("far-away" in one["seen"] for one in findings), result)
+
+
+def report():
+    result = job("-report", "-n", 3, RANK, "init", "barrier", "finalize")
+    lines = [line for line in result.err.splitlines() if line.startswith("  ranks")]
+    expect(result.code == 0 and len(lines) == 2, result)
+    expect("ranks 0-2 to themselves" in lines[0] and " self " in lines[0], result)
+    expect("ranks 0-2 to ranks 0-2" in lines[1] and " vader " in lines[1] and "shared memory" in lines[1], result)
+    expect("ranks 0 to themselves" in job("-report", "-n", 1, RANK, "init", "finalize").err, "one rank")
+
+
+def report_chosen():
+    result = job("-report", "-mca", "btl", "self,tcp", "-n", 2, RANK, "init", "barrier", "finalize")
+    expect(result.code == 0 and " tcp " in result.err and "parameter btl" in result.err, result)
