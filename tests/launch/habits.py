@@ -86,6 +86,11 @@ def silent():
             expect(result.code == 0 and not result.err, (name, result))
 
 
+    for value in ("ucx", "^ucx", "ob1"):
+        result = job("--mca", "pml", value, "-n", 2, RANK, "init", "barrier", "finalize")
+        expect(result.code == 0 and not result.err, (value, result))
+
+
 def transports():
     ring = [RANK, "init", "barrier", "finalize"]
     for value in ("^openib", "vader,self,openib", "^openib,ofi,uct", "sm,self"):

@@ -25,6 +25,9 @@ const OF_MPI: &str = "mpi_abort_delay mpi_abort_print_stack mpi_accelerator_rcac
 const TRANSPORTS: &str = "cuda elan gm knem mvapi mx mxm ofi ofud openib portals portals4 psm psm2 scif sctp smcuda template uct udapl \
     usnic";
 
+/// Its message layers.
+const MESSAGE_LAYERS: &str = "ucx yalla bfo mxm monitoring v dr example";
+
 /// Ours that reach no other host.
 const ON_ONE_HOST: [&str; 2] = ["vader", "sm"];
 
@@ -72,8 +75,9 @@ pub fn value(param: &Param, text: &str, several: bool) -> Value {
     }
     match param.kind {
         Kind::Words(words) => list(words, text, several),
-        // Open MPI numbers its algorithms.
-        Kind::Choice(_) if text.parse::<u32>().is_ok() => Value::Dropped,
+        // Open MPI numbers its algorithms, and has message layers of its own.
+        Kind::Choice(_) if text.parse::<u32>().is_ok() || text.starts_with('^') => Value::Dropped,
+        Kind::Choice(_) if text.split(',').any(|word| has(MESSAGE_LAYERS, word)) => Value::Dropped,
         Kind::Choice(words) => match mca::mistyped(text, words.iter().copied()) {
             Some(word) => Value::Mistyped(word),
             None => Value::Bad,

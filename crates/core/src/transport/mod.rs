@@ -13,8 +13,6 @@ mod ofi;
 mod reach;
 mod registered;
 mod tcp;
-mod registered;
-mod tcp;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
