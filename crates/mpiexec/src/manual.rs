@@ -17,8 +17,10 @@ pub fn page() -> String {
     for (topic, flags) in TOPICS {
         let _ = writeln!(text, ".SH {}", topic.to_uppercase());
         for flag in flags {
-            let names: Vec<String> = flag.names.iter().map(|name| format!("\\fB\\-{}\\fR", escape(name))).collect();
-            let values: Vec<String> = flag.values.iter().map(|value| format!(" \\fI{}\\fR", escape(value))).collect();
+            let names: Vec<String> =
+                flag.names.iter().map(|name| format!("\\fB\\-{}\\fR", escape(name))).collect();
+            let values: Vec<String> =
+                flag.values.iter().map(|value| format!(" \\fI{}\\fR", escape(value))).collect();
             let _ = writeln!(text, ".TP\n{}{}\n{}", names.join(", "), values.concat(), escape(flag.help));
         }
     }

@@ -8,7 +8,9 @@ use wireup::Table;
 use crate::Segment;
 use crate::connection::{Connection, socket_inode};
 use crate::job::{Job, Service};
-use crate::welcome::{FENCE, HELLO, MAX_BODY, PROTOCOL, PUT, REPORT, STATE, TABLE, VARIABLE, WELCOME, Welcome};
+use crate::welcome::{
+    FENCE, HELLO, MAX_BODY, PROTOCOL, PUT, REPORT, STATE, TABLE, VARIABLE, WELCOME, Welcome,
+};
 use crate::wire::{escape, unescape};
 use crate::{Error, launcher};
 

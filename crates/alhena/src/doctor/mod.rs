@@ -99,7 +99,10 @@ fn mpiexec(n: Option<u32>, hosts: Option<&str>, hostfile: Option<&str>) -> Resul
     if n.is_none() {
         command.args(["-ppn", "1"]);
     }
-    command.args(["-bind-to", "none", "-oversubscribe", "-timeout", "120"]).arg(&own).args(["doctor", "--member"]);
+    command
+        .args(["-bind-to", "none", "-oversubscribe", "-timeout", "120"])
+        .arg(&own)
+        .args(["doctor", "--member"]);
     command.output().map_err(|error| format!("alhena: starting {}: {error}", program.display()).into())
 }
 

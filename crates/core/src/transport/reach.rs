@@ -14,7 +14,8 @@ pub(crate) fn reach(p2p: &P2p, job: &pmi::Job, params: &Params) -> String {
     let (bml, mut text) = (&p2p.bml, String::new());
     if p2p.matches_below() {
         let all: Vec<Peer> = (0..job.size).map(Peer).collect();
-        let why = "messages, matched by libfabric, for the parameter pml is cm; the rest carries windows and files";
+        let why =
+            "messages, matched by libfabric, for the parameter pml is cm; the rest carries windows and files";
         let _ = writeln!(text, "ranks {}\tcm\t{why}", ranges(&all));
     }
     for (transport, mut peers) in bml.table() {
