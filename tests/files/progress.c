@@ -1,4 +1,4 @@
-/* Nonblocking accesses go on while the program computes and calls nothing: it looks at the file by the system's own calls. */
+/* Nonblocking accesses go on while the program computes and calls nothing: it reads the file by the system's own calls. */
 #include "files.h"
 #include <time.h>
 

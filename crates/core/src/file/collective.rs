@@ -78,7 +78,7 @@ const WORDS: usize = 8;
 /// Its view serves two-phase access.
 const ABLE: u64 = 1;
 /// It would rather move its own pieces, which are long: data then are copied once and not three times. Measured on a tmpfs with
-/// two ranks and pieces of 16 KiB: 1.8 GB/s against 1.4.
+/// two ranks, processor time of both for a MiB: 0.27 ms against 0.32 for pieces of 16 KiB, 0.33 both ways for 4 KiB.
 const LONG: u64 = 2;
 /// Its memory is one run, which others may read and write.
 const OPEN: u64 = 4;
@@ -88,7 +88,7 @@ const FLAG_BITS: u32 = 4;
 /// Bytes of a window where aggregators fetch from the memory of ranks: they stay in a second-level cache with what was fetched.
 const NEAR_WINDOW: u64 = 256 << 10;
 /// Bytes of a long piece.
-const LONG_PIECE: u64 = 4 << 10;
+const LONG_PIECE: u64 = 8 << 10;
 
 /// One process's part of a collective access.
 struct Part {
