@@ -95,6 +95,33 @@ static void together(int split)
     MPI_Type_free(&view);
 }
 
+/* The view is set anew while an access by the one before is under way. */
+static void other_view(void)
+{
+    enum { EACH = 7, ITEMS = 50 };
+    MPI_File f = fresh();
+    MPI_Request requests[2];
+    MPI_Datatype piece, view;
+    MPI_Type_contiguous(EACH, MPI_BYTE, &piece);
+    MPI_Type_create_resized(piece, 0, size * EACH, &view);
+    MPI_Type_commit(&view);
+    long half = (long)size * EACH * ITEMS, bytes = 0, wrong = 0;
+    for (int i = 0; i < 2; i++) {
+        MPI_File_set_view(f, i * half + rank * EACH, MPI_BYTE, view, "native", MPI_INFO_NULL);
+        MPI_File_iwrite_all(f, mine, EACH * ITEMS, MPI_BYTE, &requests[i]);
+    }
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    MPI_File_close(&f);
+    unsigned char *all = whole(path, &bytes);
+    for (long i = 0; i < bytes; i++)
+        wrong += all[i] != i / EACH % size + 1;
+    all_eq(wrong + (bytes != 2 * half), 0, "each access goes by the view that it was started with");
+    free(all);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Type_free(&piece);
+    MPI_Type_free(&view);
+}
+
 int main(int argc, char **argv)
 {
     start(&argc, &argv, "progress");
@@ -104,6 +131,7 @@ int main(int argc, char **argv)
     by_itself(1);
     together(0);
     together(1);
+    other_view();
     free(mine);
     if (rank == 0)
         unlink(path);

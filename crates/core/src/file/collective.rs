@@ -270,10 +270,7 @@ pub fn collective(
     status: Option<&mut Status>,
 ) -> Result<()> {
     let mut part = Part::prepare(t, fh, Request { direction, pointer, buf, count, datatype })?;
-    wait_for(t, |state| match state.file(fh) {
-        Ok(file) => file.collectives.queue.is_empty().then_some(()),
-        Err(_) => Some(()),
-    });
+    come_after(t, fh);
     let all = gather_words(t, part.comm, &part.words())?;
     let mine = move_own(t, fh, &mut part, &all);
     let class = mine.err().map_or(0, |error| error.class as u64);
@@ -282,6 +279,14 @@ pub fn collective(
         status.fill(&part.status());
     }
     mine.and(if agreed == 0 { Ok(()) } else { Err(elsewhere(agreed)) })
+}
+
+/// Waits until the collective accesses are over that have begun: what comes now must not change how they go on.
+pub(super) fn come_after(t: &mut Token, fh: abi::File) {
+    wait_for(t, |state| match state.file(fh) {
+        Ok(file) => file.collectives.queue.is_empty().then_some(()),
+        Err(_) => Some(()),
+    });
 }
 
 /// What this process moves in a blocking call.

@@ -104,6 +104,7 @@ pub fn get_info(t: &mut Token, fh: abi::File, info: &mut abi::Info) -> Result<()
 
 /// `MPI_File_set_info`: collective; hints on collective access must be the same everywhere.
 pub fn set_info(t: &mut Token, fh: abi::File, info: abi::Info) -> Result<()> {
+    super::collective::come_after(t, fh);
     let (comm, hints) = {
         let state = t.lock();
         let file = state.file(fh)?;
@@ -143,6 +144,7 @@ pub fn sync(t: &mut Token, fh: abi::File) -> Result<()> {
 
 /// `MPI_File_set_atomicity`
 pub fn set_atomicity(t: &mut Token, fh: abi::File, flag: i32) -> Result<()> {
+    super::collective::come_after(t, fh);
     let (comm, storage) = {
         let state = t.lock();
         let file = state.file(fh)?;

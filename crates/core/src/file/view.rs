@@ -26,6 +26,7 @@ pub fn set_view(
     info: abi::Info,
 ) -> Result<()> {
     t.lock().file(fh)?;
+    super::collective::come_after(t, fh);
     // Only sequential files ask where they are.
     let now = if disp == abi::DISPLACEMENT_CURRENT { super::shared::current(t, fh) } else { Ok(0) };
     let (comm, given) = {
