@@ -5,15 +5,19 @@
 use crate::fabric::{Arrival, Data, End, Fabric, Header, Identity, Sent};
 use crate::{NicConfig, SoftNic};
 use mem::{PeerBytes, UserMem};
-use portals::{Error, Jid, Nid, ProcessId, Result, Uid};
+use portals::{Armed, Error, Jid, Nid, ProcessId, Result, Uid};
+use shm::doorbell::Doorbell;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 type Message = (Identity, Header, Vec<u8>);
 
+/// What has been sent to a process, and what its owner sleeps on.
+type Inbox = (VecDeque<Message>, Arc<Doorbell>);
+
 /// Processes that reach each other: their inboxes.
 #[derive(Clone, Default)]
-pub struct World(Arc<Mutex<BTreeMap<ProcessId, VecDeque<Message>>>>);
+pub struct World(Arc<Mutex<BTreeMap<ProcessId, Inbox>>>);
 
 impl World {
     /// A world without processes.
@@ -21,7 +25,7 @@ impl World {
         World::default()
     }
 
-    fn inboxes(&self) -> MutexGuard<'_, BTreeMap<ProcessId, VecDeque<Message>>> {
+    fn inboxes(&self) -> MutexGuard<'_, BTreeMap<ProcessId, Inbox>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -34,10 +38,14 @@ impl World {
         if inboxes.contains_key(&id) {
             return Err(Error::IfaceDup);
         }
-        inboxes.insert(id, VecDeque::new());
+        let doorbell: Arc<Doorbell> = Arc::default();
+        if !platform::membarrier::register() {
+            doorbell.ask_for_fences();
+        }
+        inboxes.insert(id, (VecDeque::new(), Arc::clone(&doorbell)));
         drop(inboxes);
         let who = Identity { id, uid, jid };
-        Ok(SoftNic::new(InProc { world: self.clone(), who, current: Vec::new() }, config))
+        Ok(SoftNic::new(InProc { world: self.clone(), who, doorbell, current: Vec::new() }, config))
     }
 }
 
@@ -45,6 +53,7 @@ impl World {
 pub struct InProc {
     world: World,
     who: Identity,
+    doorbell: Arc<Doorbell>,
     /// The data of the last arrival.
     current: Vec<u8>,
 }
@@ -72,9 +81,12 @@ impl Fabric for InProc {
     }
 
     fn send(&mut self, to: ProcessId, header: &Header, data: Data<'_>, _ticket: u32) -> Sent {
-        if let Some(inbox) = self.world.inboxes().get_mut(&to) {
-            inbox.push_back((self.who, *header, data.gather()));
-        }
+        let mut inboxes = self.world.inboxes();
+        let Some((inbox, doorbell)) = inboxes.get_mut(&to) else { return Sent::Done };
+        inbox.push_back((self.who, *header, data.gather()));
+        let doorbell = Arc::clone(doorbell);
+        drop(inboxes);
+        doorbell.ring(|word| platform::futex::wake(word, i32::MAX));
         Sent::Done
     }
 
@@ -83,7 +95,7 @@ impl Fabric for InProc {
     }
 
     fn next_arrival(&mut self) -> Option<Arrival> {
-        let (from, header, data) = self.world.inboxes().get_mut(&self.who.id)?.pop_front()?;
+        let (from, header, data) = self.world.inboxes().get_mut(&self.who.id)?.0.pop_front()?;
         self.current = data;
         Some(Arrival { from, header })
     }
@@ -105,6 +117,15 @@ impl Fabric for InProc {
 
     fn is_quiet(&self) -> bool {
         true
+    }
+
+    fn arm(&mut self) -> Option<Armed> {
+        let expected = self.doorbell.arm(platform::membarrier::barrier)?;
+        Some(Armed::Word(self.doorbell.address(), expected))
+    }
+
+    fn disarm(&mut self) {
+        self.doorbell.disarm();
     }
 }
 
