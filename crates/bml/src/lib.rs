@@ -22,6 +22,7 @@ use btl::{
     Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Route,
     Sleep, Take,
 };
+use btl_portals::Portals;
 use btl_self::Loopback;
 use btl_tcp::Tcp;
 use btl_ugni::Ugni;
@@ -30,6 +31,7 @@ use gni::Time;
 use gni_soft::SoftNic;
 use gni_soft::host::HostNic;
 use mem::{Source, UserMem};
+use portals_soft::wire::Wire;
 use shm::doorbell::Doorbell;
 use slot::Slot;
 
@@ -41,6 +43,7 @@ macro_rules! transports {
             Itself loopback,
             Vader vader,
             Gemini gemini,
+            Portals portals,
             Tcp tcp,
         }
     };
@@ -105,6 +108,27 @@ const TO_ITSELF: Route = Route(u32::MAX - 1);
 /// The transport over Gemini as processes use it: over the NIC of their host, told the time by the host's clock.
 pub type Gemini = Ugni<SoftNic<HostNic>, fn() -> Time>;
 
+/// The transport over Portals as processes use it: over a NIC whose wire is a table of transports of its own.
+pub type OverPortals = Portals<SoftPortals>;
+
+/// A Portals NIC of a process.
+pub type SoftPortals = portals_soft::SoftNic<Wire<Bml>>;
+
+/// The transports that a table is made of, beside that of a process to itself.
+#[derive(Debug, Default)]
+pub struct Transports<'n> {
+    /// Through shared memory.
+    pub vader: Option<Vader>,
+    /// Over Gemini.
+    pub gemini: Option<Gemini>,
+    /// Over Portals.
+    pub portals: Option<OverPortals>,
+    /// Over TCP.
+    pub tcp: Option<Tcp>,
+    /// A descriptor that is slept on beside theirs: that of a network that matches.
+    pub network: Option<BorrowedFd<'n>>,
+}
+
 /// All transports of a process behind one table.
 #[derive(Debug)]
 pub struct Bml {
@@ -115,6 +139,7 @@ pub struct Bml {
     /// In place, so that the straight line finds its links at a fixed address.
     vader: Option<Vader>,
     gemini: Option<Box<Gemini>>,
+    portals: Option<Box<OverPortals>>,
     tcp: Option<Box<Tcp>>,
     /// Whether there are transports beside the loopback and vader.
     is_mixed: bool,
@@ -135,6 +160,12 @@ pub struct Traffic {
     pub gemini_sent: u64,
     /// Fetched from or stored into other processes' memory over Gemini.
     pub gemini_moved: u64,
+    /// Sent over Portals in frames.
+    pub portals_sent: u64,
+    /// Fetched from or stored into other processes' memory over Portals.
+    pub portals_moved: u64,
+    /// Frames sent over Portals again, since their target had no room.
+    pub portals_again: u64,
     /// Sent over TCP.
     pub tcp_sent: u64,
 }
@@ -202,7 +233,8 @@ impl Bml {
         let bell = Bell::of(own_doorbell());
         let loopback = Loopback::new(Peer(0), bell);
         let routes = vec![Reached::Itself];
-        Bml { routes, loopback, bell, vader: None, gemini: None, tcp: None, is_mixed: false, turn: 0 }
+        let (vader, gemini, portals, tcp) = (None, None, None, None);
+        Bml { routes, loopback, bell, vader, gemini, portals, tcp, is_mixed: false, turn: 0 }
     }
 
     /// The table of process `me` of `size` processes. Each is reached by the first transport that reaches it. There is one
@@ -215,24 +247,18 @@ impl Bml {
         me: Peer,
         size: usize,
         node: Option<AtNode>,
-        vader: Option<Vader>,
-        gemini: Option<Gemini>,
-        tcp: Option<Tcp>,
-        network: Option<BorrowedFd<'_>>,
+        transports: Transports<'_>,
     ) -> Result<Bml, SetupError> {
-        let (doorbell, shared) = match (&node, &vader, &gemini) {
-            // Gemini's own thread rings, too.
-            (Some(node), _, gemini) => (node.doorbell, node.shared || gemini.is_some()),
-            (None, Some(vader), _) => (vader.doorbell(), true),
-            (None, None, Some(gemini)) => (gemini.nic().fabric().lasting_doorbell(), true),
-            (None, None, None) => (own_doorbell(), false),
+        let Transports { vader, gemini, portals, tcp, network } = transports;
+        let bell = match &portals {
+            // Its wire sleeps on what there is, `network` included.
+            Some(portals) => portals.nic().fabric().transport().bell(),
+            None => bell(node, &vader, &gemini, &tcp, network).map_err(SetupError::Sleeping)?,
         };
-        let transports = tcp.iter().filter_map(Btl::descriptor);
-        let descriptors: Vec<BorrowedFd<'_>> = transports.chain(network).collect();
-        let bell = Bell::new(doorbell, shared, &descriptors).map_err(SetupError::Sleeping)?;
         let loopback = Loopback::new(me, bell);
-        let (gemini, tcp, routes) = (gemini.map(Box::new), tcp.map(Box::new), Vec::with_capacity(size));
-        let mut bml = Bml { routes, loopback, bell, vader, gemini, tcp, is_mixed: false, turn: 0 };
+        let (gemini, portals, tcp) = (gemini.map(Box::new), portals.map(Box::new), tcp.map(Box::new));
+        let routes = Vec::with_capacity(size);
+        let mut bml = Bml { routes, loopback, bell, vader, gemini, portals, tcp, is_mixed: false, turn: 0 };
         let fast = 1 + usize::from(bml.vader.is_some());
         let mut all = 0;
         on_each!(bml.there(), _btl => all += 1);
@@ -272,19 +298,23 @@ impl Bml {
 
     /// Whether processes must stay until all of them have sent what they had: one that is gone answers nothing.
     pub fn ends_together(&self) -> bool {
-        self.gemini.is_some() || self.tcp.is_some()
+        self.gemini.is_some() || self.portals.is_some() || self.tcp.is_some()
     }
 
     /// Payload moved so far, by transport.
     pub fn traffic(&self) -> Traffic {
         let (sent, copied) = self.vader.as_ref().map_or((0, 0), |vader| vader.traffic());
         let gemini = self.gemini.as_ref().map(|gemini| gemini.stats());
+        let portals = self.portals.as_ref().map(|portals| *portals.stats()).unwrap_or_default();
         Traffic {
             to_self: self.loopback.bytes_moved(),
             sent,
             copied,
             gemini_sent: gemini.map_or(0, |stats| stats.copied_bytes),
             gemini_moved: gemini.map_or(0, |stats| stats.direct_bytes),
+            portals_sent: portals.sent_bytes,
+            portals_moved: portals.moved_bytes,
+            portals_again: portals.retransmissions,
             tcp_sent: self.tcp.as_ref().map_or(0, |tcp| tcp.bytes_sent()),
         }
     }
@@ -317,9 +347,30 @@ impl Reached {
             Reached::Itself => "self",
             Reached::Vader => "vader",
             Reached::Gemini => "ugni",
+            Reached::Portals => "portals",
             Reached::Tcp => "tcp",
         }
     }
+}
+
+/// What a process with these transports sleeps on.
+fn bell(
+    node: Option<AtNode>,
+    vader: &Option<Vader>,
+    gemini: &Option<Gemini>,
+    tcp: &Option<Tcp>,
+    network: Option<BorrowedFd<'_>>,
+) -> io::Result<Bell> {
+    let (doorbell, shared) = match (&node, vader, gemini) {
+        // Gemini's own thread rings, too.
+        (Some(node), _, gemini) => (node.doorbell, node.shared || gemini.is_some()),
+        (None, Some(vader), _) => (vader.doorbell(), true),
+        (None, None, Some(gemini)) => (gemini.nic().fabric().lasting_doorbell(), true),
+        (None, None, None) => (own_doorbell(), false),
+    };
+    let transports = tcp.iter().filter_map(Btl::descriptor);
+    let descriptors: Vec<BorrowedFd<'_>> = transports.chain(network).collect();
+    Bell::new(doorbell, shared, &descriptors)
 }
 
 /// What a process sleeps on that no other process rings.

@@ -7,12 +7,14 @@ pub struct Selection {
     pub vader: bool,
     /// Over Gemini.
     pub ugni: bool,
+    /// Over Portals.
+    pub portals: bool,
     /// Over TCP.
     pub tcp: bool,
 }
 
 /// The names that the parameter accepts.
-const NAMES: &[&str] = &["self", "vader", "sm", "ugni", "tcp"];
+const NAMES: &[&str] = &["self", "vader", "sm", "ugni", "tcp", "portals"];
 
 impl mca::Type for Selection {
     type Value = Selection;
@@ -24,7 +26,8 @@ impl mca::Type for Selection {
         let exclusive = text.trim_start().starts_with('^');
         let vader = if exclusive { chosen[1] && chosen[2] } else { chosen[1] || chosen[2] };
         // Networks only where they are asked for: Gemini takes memory, sockets and a thread, TCP a port.
-        Some(Selection { vader, ugni: chosen[3] && !exclusive, tcp: chosen[4] && !exclusive })
+        let network = |place: usize| chosen[place] && !exclusive;
+        Some(Selection { vader, ugni: network(3), portals: network(5), tcp: network(4) })
     }
 }
 
@@ -32,7 +35,8 @@ mca::params! {
     /// The choice of transports.
     pub struct BtlParams("") {
         /// Transports that may carry messages, separated by commas: self (a rank to itself; always used), vader or
-        /// sm (ranks of one node), ugni (Gemini, in software) or tcp: all ranks; those of the node only without vader.
+        /// sm (ranks of one node), ugni (Gemini, in software), portals (Portals, in software) or tcp: all ranks; those of
+        /// the node only without vader.
         /// `^vader` allows all defaults but that.
         btl: Selection = "self,vader", scope AllEq;
     }
@@ -45,13 +49,18 @@ mod tests {
 
     #[test]
     fn transports_are_chosen_by_name() {
-        let chosen = |text| Selection::parse(text).map(|Selection { vader, ugni, tcp }| (vader, ugni, tcp));
+        let chosen =
+            |text| Selection::parse(text).map(|Selection { vader, ugni, tcp, .. }| (vader, ugni, tcp));
         assert_eq!(chosen("self,ugni"), Some((false, true, false)));
         assert_eq!(chosen("sm,self,ugni"), Some((true, true, false)));
         assert_eq!(chosen("^ugni"), Some((true, false, false)));
         assert_eq!(chosen("^sm"), Some((false, false, false)));
         assert_eq!(chosen("self,tcp"), Some((false, false, true)));
         assert_eq!(chosen("self,ofi"), None);
-        assert_eq!(BtlParams::default().btl, Selection { vader: true, ugni: false, tcp: false });
+        let portals = |text| Selection::parse(text).map(|chosen| (chosen.vader, chosen.portals));
+        assert_eq!(portals("portals,self"), Some((false, true)));
+        assert_eq!(portals("^portals"), Some((true, false)));
+        let defaults = Selection { vader: true, ugni: false, portals: false, tcp: false };
+        assert_eq!(BtlParams::default().btl, defaults);
     }
 }

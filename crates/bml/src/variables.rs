@@ -37,5 +37,23 @@ pub const VARIABLES: &[Variable<Traffic>] = &[
         |traffic| traffic.gemini_moved,
         "Payload of messages that this process fetched from or stored into other processes' memory over Gemini",
     ),
+    Variable::new(
+        "btl_portals_bytes",
+        Quantity::Sum,
+        |traffic| traffic.portals_sent,
+        "Payload sent over Portals in frames",
+    ),
+    Variable::new(
+        "btl_portals_moved_bytes",
+        Quantity::Sum,
+        |traffic| traffic.portals_moved,
+        "Payload of messages that this process fetched from or stored into other processes' memory over Portals",
+    ),
+    Variable::new(
+        "btl_portals_retransmissions",
+        Quantity::Sum,
+        |traffic| traffic.portals_again,
+        "Frames that this process sent over Portals again, since their target had no room",
+    ),
     Variable::new("btl_tcp_bytes", Quantity::Sum, |traffic| traffic.tcp_sent, "Payload sent over TCP"),
 ];

@@ -2,9 +2,10 @@
 
 mod common;
 
-use bml::{Bml, Gemini};
+use bml::{Bml, Gemini, Transports};
 use btl::{Btl, Peer};
 use btl_conformance::World;
+use btl_portals::{BtlPortalsParams, Portals};
 use btl_ugni::{Job, PeerAddress, Ugni, UgniParams};
 use btl_vader::{Vader, VaderParams, segment_bytes};
 use gni::{InstId, JobKey, Modes, PeAddr, Time};
@@ -12,6 +13,9 @@ use gni_soft::NicConfig;
 use gni_soft::host::{self, HostConfig, SharedDoorbell};
 use mem::UserMem;
 use node::Node;
+use portals::{Jid, Nid, Pid, ProcessId, Uid};
+use portals_soft::Identity;
+use portals_soft::wire::Wire;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -19,8 +23,10 @@ mod a_node {
     use super::*;
     fn world() -> World<Bml> {
         let vaders = common::attach_all(3, &VaderParams::default()).into_iter().enumerate();
-        let table =
-            |(index, vader)| Bml::new(Peer(index as u32), 3, None, Some(vader), None, None, None).unwrap();
+        let table = |(index, vader)| {
+            Bml::new(Peer(index as u32), 3, None, Transports { vader: Some(vader), ..Transports::default() })
+                .unwrap()
+        };
         World { ends: vaders.map(table).collect() }
     }
     btl_conformance::suite!(world);
@@ -29,7 +35,10 @@ mod a_node {
 mod by_gemini {
     use super::*;
     fn world() -> World<Bml> {
-        let table = |(index, gemini)| Bml::new(Peer(index), 3, None, None, Some(gemini), None, None).unwrap();
+        let table = |(index, gemini)| {
+            Bml::new(Peer(index), 3, None, Transports { gemini: Some(gemini), ..Transports::default() })
+                .unwrap()
+        };
         met(World { ends: (0..).zip(geminis(vec![None, None, None])).map(table).collect() })
     }
     btl_conformance::suite!(world);
@@ -50,7 +59,13 @@ mod mixed {
         let geminis = geminis(nodes.iter().map(shared).map(Some).chain([None]).collect());
         let vaders = nodes.into_iter().map(|node| Some(Vader::new(node, &params))).chain([None]);
         let table = |((index, gemini), vader)| {
-            Bml::new(Peer(index), 3, None, vader, Some(gemini), None, None).unwrap()
+            Bml::new(
+                Peer(index),
+                3,
+                None,
+                Transports { vader, gemini: Some(gemini), ..Transports::default() },
+            )
+            .unwrap()
         };
         met(World { ends: (0..).zip(geminis).zip(vaders).map(table).collect() })
     }
@@ -68,9 +83,50 @@ mod by_tcp_and_vader {
         let vaders = common::attach_all(2, &VaderParams::default()).into_iter().map(Some).chain([None]);
         let table = |((index, port), vader): ((u32, Listening), _)| {
             let tcp = port.open(Peer(index), JobProof { id: 1, key: 2 }, cards.clone(), &params, None);
-            Bml::new(Peer(index), 3, None, vader, None, Some(tcp), None).unwrap()
+            Bml::new(Peer(index), 3, None, Transports { vader, tcp: Some(tcp), ..Transports::default() })
+                .unwrap()
         };
         World { ends: (0..).zip(ports).zip(vaders).map(table).collect() }
+    }
+    btl_conformance::suite!(world);
+}
+
+/// The wire of a NIC in a process.
+fn over_portals(rank: u32, carrier: Bml) -> Bml {
+    let ids: Vec<_> = (0..3).map(|rank| ProcessId { nid: Nid(rank), pid: Pid(0) }).collect();
+    let who = Identity { id: ids[rank as usize], uid: Uid(0), jid: Jid(0) };
+    let nic =
+        portals_soft::SoftNic::new(Wire::new(carrier, who, ids.clone()), portals_soft::NicConfig::default());
+    let portals = Portals::new(nic, ids, &BtlPortalsParams::default()).expect("a transport");
+    Bml::new(Peer(rank), 3, None, Transports { portals: Some(portals), ..Transports::default() }).unwrap()
+}
+
+mod by_portals_over_vader {
+    use super::*;
+    fn world() -> World<Bml> {
+        let vaders = (0..).zip(common::attach_all(3, &VaderParams::default()));
+        let table = |(rank, vader)| {
+            let transports = Transports { vader: Some(vader), ..Transports::default() };
+            over_portals(rank, Bml::new(Peer(rank), 3, None, transports).unwrap())
+        };
+        World { ends: vaders.map(table).collect() }
+    }
+    btl_conformance::suite!(world);
+}
+
+mod by_portals_over_tcp {
+    use super::*;
+    use btl_tcp::{JobProof, Listening, TcpParams};
+    fn world() -> World<Bml> {
+        let params = TcpParams { if_include: "lo".into(), ..TcpParams::default() };
+        let ports: Vec<_> = (0..3).map(|_| Listening::new(&params).unwrap()).collect();
+        let cards: Box<[_]> = ports.iter().map(Listening::card).collect();
+        let table = |(rank, port): (u32, Listening)| {
+            let tcp = port.open(Peer(rank), JobProof { id: 1, key: 2 }, cards.clone(), &params, None);
+            let transports = Transports { tcp: Some(tcp), ..Transports::default() };
+            over_portals(rank, Bml::new(Peer(rank), 3, None, transports).unwrap())
+        };
+        World { ends: (0..).zip(ports).map(table).collect() }
     }
     btl_conformance::suite!(world);
 }
@@ -86,7 +142,8 @@ mod alone {
 #[test]
 fn a_peer_elsewhere_is_named() {
     let vader = common::attach_all(2, &VaderParams::default()).remove(0);
-    let error = Bml::new(Peer(0), 3, None, Some(vader), None, None, None).unwrap_err();
+    let error =
+        Bml::new(Peer(0), 3, None, Transports { vader: Some(vader), ..Transports::default() }).unwrap_err();
     assert!(matches!(error, bml::SetupError::Unreachable(bml::Unreachable(Peer(2)))));
     assert_eq!(error.to_string().lines().count(), 3);
 }

@@ -1,6 +1,5 @@
 //! Blocks of memory that frames arrive in.
 
-use crate::memory::lasting;
 use mem::UserMem;
 use portals::{Descriptor, Eq, Me, Options, Portals, Position, ProcessMatch, Result, Threshold, Unlink};
 
@@ -28,7 +27,7 @@ impl Blocks {
         longest: usize,
     ) -> Result<Blocks> {
         let reject = reject(nic, FRAMES, Options::OP_PUT)?;
-        let memory: Vec<UserMem> = (0..count).map(|_| lasting(bytes.max(longest))).collect();
+        let memory: Vec<UserMem> = (0..count).map(|_| portals::lasting(bytes.max(longest))).collect();
         // Each frame has one event, and the block's end one more; half of the queue stays free.
         let frames = (events / (2 * count as u32)).max(1);
         let blocks = Blocks { memory, reject, frames, longest, eq };

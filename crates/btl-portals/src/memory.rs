@@ -1,19 +1,10 @@
-//! Memory that the NIC reads and writes by itself.
+//! Views of frames as the contract of transports shows them.
 
-use mem::UserMem;
+use mem::{PeerBytes, UserMem};
 
-/// `bytes` zero bytes that stay as long as the process: a NIC may write into them whatever becomes of the transport.
+/// A view of a part of a block or of the header's place, valid until the arrival is released.
 #[allow(unsafe_code)]
-pub(crate) fn lasting(bytes: usize) -> UserMem {
-    let memory: &'static mut [u8] = vec![0; bytes].leak();
-    // SAFETY: leaked, so it stays valid; nobody else has the slice.
-    unsafe { UserMem::of(memory) }
-}
-
-/// A view of a part of lasting memory, or of the transport's own header, that the contract of transports shows to others
-/// as `'static`: valid until the arrival is released.
-#[allow(unsafe_code)]
-pub(crate) fn shown(memory: UserMem) -> mem::PeerBytes<'static> {
-    // SAFETY: all such memory comes from `lasting`.
-    unsafe { mem::PeerBytes::new(memory.address() as *const u8, memory.len()) }
+pub(crate) fn shown(memory: UserMem) -> PeerBytes<'static> {
+    // SAFETY: all such memory comes from `portals::lasting`.
+    unsafe { PeerBytes::new(memory.address() as *const u8, memory.len()) }
 }

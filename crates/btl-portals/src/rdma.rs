@@ -4,7 +4,7 @@ use crate::transport::Portals;
 use btl::{Access, Event, Peer, Refusal, RemoteKey};
 use mem::UserMem;
 use portals::{
-    Ack, Descriptor, Error, EventKind, Me, Md, Options, Portals as Nic, Position, Target, Threshold, Unlink,
+    Ack, Descriptor, Error, EventKind, Md, Me, Options, Portals as Nic, Position, Target, Threshold, Unlink,
 };
 
 /// Index of the portal table for exposed memory, as Open MPI had it.
@@ -33,7 +33,12 @@ pub(crate) struct Transfer {
 pub(crate) type Exposed = std::collections::HashMap<u64, Me>;
 
 impl<N: Nic> Portals<N> {
-    pub(crate) fn expose_memory(&mut self, peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {
+    pub(crate) fn expose_memory(
+        &mut self,
+        peer: Peer,
+        memory: UserMem,
+        access: Access,
+    ) -> Result<RemoteKey, Refusal> {
         self.retire_concealed();
         let accepts = match access {
             Access::Read => Options::OP_GET,
@@ -146,7 +151,11 @@ impl<N: Nic> Portals<N> {
         }
         let Transfer { cookie, md, len, left, moved: Some(moved), .. } = *transfer else { return };
         if left {
-            self.end_transfer(number, md, if moved == len { Event::Done(cookie) } else { Event::Failed(cookie) });
+            self.end_transfer(
+                number,
+                md,
+                if moved == len { Event::Done(cookie) } else { Event::Failed(cookie) },
+            );
             self.stats.moved_bytes += if moved == len { len as u64 } else { 0 };
         }
     }

@@ -1,6 +1,5 @@
 //! Buffers that frames leave from, and what becomes of each frame.
 
-use crate::memory::lasting;
 use btl::Peer;
 use mem::UserMem;
 use portals::{Descriptor, Eq, Md, Options, Portals, Result, Unlink};
@@ -75,7 +74,7 @@ impl Slots {
     }
 
     fn make<N: Portals>(&self, nic: &mut N, class: usize, slot: u32) -> Result<Slot> {
-        let memory = lasting(self.bytes[class]);
+        let memory = portals::lasting(self.bytes[class]);
         let descriptor = Descriptor {
             options: Options::EVENT_START_DISABLE,
             user: slot.into(),
@@ -97,6 +96,11 @@ impl Slots {
             self.busy -= 1;
             self.free[usize::from(!place.small)].push(slot);
         }
+    }
+
+    /// Whether no frame's memory is still to be read.
+    pub(crate) fn all_left(&self) -> bool {
+        self.slots.iter().all(|slot| slot.frame.is_none_or(|frame| frame.left))
     }
 
     /// Buffers whose frame is for `peer`.

@@ -1,12 +1,13 @@
 //! The transport's state, its set-up, and the contract's calls.
 
 use crate::blocks::{Blocks, FRAMES, reject};
-use crate::memory::{lasting, shown};
+use crate::memory::shown;
 use crate::params::BtlPortalsParams;
 use crate::rdma::{EXPOSED, Exposed, TRANSFER, Transfer};
 use crate::slots::{Frame, Slots};
 use btl::{
-    Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, MAX_HEADER_WORDS, Peer, Refusal, RemoteKey, Sleep,
+    Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, MAX_HEADER_WORDS, Peer, Refusal, RemoteKey,
+    Sleep,
 };
 use core::fmt;
 use mem::{PeerBytes, Source, UserMem};
@@ -87,12 +88,15 @@ impl<N: Nic> Portals<N> {
         let events = params.eq_recv_size as u32;
         let recv_eq = nic.eq_alloc(events, None).map_err(at("making the queue for arrivals"))?;
         // Each operation has two events: it has left, and the answer.
-        let send_eq = nic.eq_alloc(2 * most_operations as u32, None).map_err(at("making the queue for operations"))?;
+        let send_eq =
+            nic.eq_alloc(2 * most_operations as u32, None).map_err(at("making the queue for operations"))?;
         let shape = (params.recv_mds_num as usize, params.recv_mds_size);
         let longest = max_send + 8 * MAX_HEADER_WORDS;
-        let blocks = Blocks::new(&mut nic, shape, (recv_eq, events), longest).map_err(at("posting blocks for frames"))?;
+        let blocks = Blocks::new(&mut nic, shape, (recv_eq, events), longest)
+            .map_err(at("posting blocks for frames"))?;
         let swaps = Options::OP_PUT | Options::OP_GET | Options::MANAGE_REMOTE;
-        let rdma_reject = reject(&mut nic, EXPOSED, swaps).map_err(at("posting the end of the list of exposed memory"))?;
+        let rdma_reject =
+            reject(&mut nic, EXPOSED, swaps).map_err(at("posting the end of the list of exposed memory"))?;
         Ok(Portals {
             peers: ids.iter().zip(0..).map(|(&id, peer)| (id, Peer(peer))).collect(),
             lost: vec![false; ids.len()],
@@ -111,7 +115,7 @@ impl<N: Nic> Portals<N> {
             transfers: Slab::new(),
             events: VecDeque::new(),
             overrun: false,
-            header: lasting(8 * MAX_HEADER_WORDS),
+            header: portals::lasting(8 * MAX_HEADER_WORDS),
             is_lent: false,
             stats: Stats::default(),
             nic,
@@ -242,6 +246,15 @@ impl<N: Nic> Portals<N> {
     }
 }
 
+impl<N: Nic> fmt::Debug for Portals<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Portals")
+            .field("me", &self.nic.id())
+            .field("stats", &self.stats)
+            .finish_non_exhaustive()
+    }
+}
+
 fn limits(eager: usize, max_send: usize) -> Limits {
     Limits {
         eager,
@@ -265,6 +278,7 @@ impl<N: Nic> Btl for Portals<N> {
         &self.limits
     }
 
+    #[inline(never)]
     fn send<S: Source>(&mut self, peer: Peer, header: &[u64], payload: &mut S) -> Result<(), Busy> {
         let len = payload.remaining();
         if !self.slots.has_room(len) || self.operations() >= self.most_operations {
@@ -295,6 +309,7 @@ impl<N: Nic> Btl for Portals<N> {
         Ok(())
     }
 
+    #[inline(never)]
     fn next_arrival(&mut self) -> Option<Arrival> {
         if self.is_lent {
             return None;
@@ -334,6 +349,7 @@ impl<N: Nic> Btl for Portals<N> {
         self.is_lent = false;
     }
 
+    #[inline(never)]
     fn next_event(&mut self) -> Option<Event> {
         if self.events.is_empty() {
             self.take_ends();
@@ -344,29 +360,49 @@ impl<N: Nic> Btl for Portals<N> {
     fn loss(&self, _peer: Peer) -> Loss {
         if self.overrun {
             return Loss {
-                seen: "the event queue of this process's Portals NIC overran, so that messages were lost".into(),
+                seen: "the event queue of this process's Portals NIC overran, so that messages were lost"
+                    .into(),
                 advice: "and give the queue more room: --mca btl_portals_eq_recv_size".into(),
             };
         }
         Loss {
-            seen: "its Portals NIC is gone; its process has ended, or the network between the two is cut".into(),
+            seen: "its Portals NIC is gone; its process has ended, or the network between the two is cut"
+                .into(),
             advice: "and at the network".into(),
         }
     }
 
+    #[inline(never)]
     fn expose(&mut self, peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {
         self.expose_memory(peer, memory, access)
     }
 
+    #[inline(never)]
     fn conceal(&mut self, _peer: Peer, key: RemoteKey) {
         self.conceal_memory(&key);
     }
 
-    fn get(&mut self, peer: Peer, local: UserMem, key: &RemoteKey, offset: u64, cookie: u64) -> Result<(), Refusal> {
+    #[inline(never)]
+    fn get(
+        &mut self,
+        peer: Peer,
+        local: UserMem,
+        key: &RemoteKey,
+        offset: u64,
+        cookie: u64,
+    ) -> Result<(), Refusal> {
         self.transfer(peer, local, key, offset, (cookie, false))
     }
 
-    fn put(&mut self, peer: Peer, local: UserMem, key: &RemoteKey, offset: u64, cookie: u64) -> Result<(), Refusal> {
+    #[inline(never)]
+    fn put(
+        &mut self,
+        peer: Peer,
+        local: UserMem,
+        key: &RemoteKey,
+        offset: u64,
+        cookie: u64,
+    ) -> Result<(), Refusal> {
         self.transfer(peer, local, key, offset, (cookie, true))
     }
 
@@ -378,8 +414,10 @@ impl<N: Nic> Btl for Portals<N> {
         !self.slots.has_room(0) || self.operations() >= self.most_operations
     }
 
+    /// A frame that has left needs this process again only if the target has no room, and a target that ends has nothing to
+    /// be told: to wait for its acknowledgements would be to wait for one that has gone.
     fn is_flushed(&self) -> bool {
-        self.operations() == 0 && self.nic.is_quiet()
+        self.again.is_empty() && self.transfers.is_empty() && self.slots.all_left() && self.nic.is_quiet()
     }
 
     fn advertise_congestion(&mut self, _on: bool) -> bool {
@@ -387,6 +425,7 @@ impl<N: Nic> Btl for Portals<N> {
     }
 
     /// Room comes with an acknowledgement, which is an arrival of the NIC. A frame that is to be sent again is work.
+    #[inline(never)]
     fn arm(&mut self) -> Option<Sleep> {
         if !self.again.is_empty() || !self.events.is_empty() || !self.concealed.is_empty() {
             return None;

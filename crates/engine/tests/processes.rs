@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bml::{AtNode, Bml};
+use bml::{AtNode, Bml, Transports};
 use btl::{Btl, Class, Peer, Sleep};
 use btl_tcp::{JobProof, Listening, Tcp, TcpParams};
 use btl_vader::{Vader, VaderParams, segment_bytes};
@@ -270,8 +270,10 @@ fn run(name: &str, count: usize, vader: bool, tcp: bool) -> bool {
                 let tcp = port.filter(|_| tcp).map(open);
                 let bml = match count {
                     1 => Bml::solo(),
-                    _ => Bml::new(Peer(rank as u32), count, at_node, vader, None, tcp, None)
-                        .expect("all are reached"),
+                    _ => {
+                        let transports = Transports { vader, tcp, ..Transports::default() };
+                        Bml::new(Peer(rank as u32), count, at_node, transports).expect("all are reached")
+                    }
                 };
                 program(bml, rank, count);
                 std::process::exit(0);

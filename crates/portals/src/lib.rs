@@ -44,7 +44,7 @@
 //!
 //! Sources: the interface of the Sandia reference implementation of Portals 3.3, and the text of Portals 3.2 where the two
 //! agree.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod descriptor;
 mod error;
@@ -52,6 +52,7 @@ mod event;
 mod identity;
 mod interface;
 mod limits;
+mod memory;
 pub mod wait;
 
 pub use descriptor::{Descriptor, Memory, Options, Threshold};
@@ -60,3 +61,4 @@ pub use event::{Event, EventKind, Failure, Handler, Taken};
 pub use identity::{AccessEntry, Jid, Nid, Pid, ProcessId, ProcessMatch, Uid};
 pub use interface::{Ack, Armed, Eq, MatchBits, Md, Me, Portals, Position, Target, Unlink};
 pub use limits::{Limits, Status};
+pub use memory::lasting;

@@ -34,6 +34,7 @@ pub const ROOMS: &[(&str, &[mca::Param])] = &[
     ("mpi", pml_ob1::Ob1Params::PARAMS),
     ("pml", engine::PmlParams::PARAMS),
     ("btl", bml::BtlParams::PARAMS),
+    ("btl_portals", btl_portals::BtlPortalsParams::PARAMS),
     ("btl_tcp", btl_tcp::TcpParams::PARAMS),
     ("btl_ugni", btl_ugni::UgniParams::PARAMS),
     ("btl_vader", btl_vader::VaderParams::PARAMS),
@@ -43,6 +44,7 @@ pub const ROOMS: &[(&str, &[mca::Param])] = &[
     ("gni", gni_soft::GniParams::PARAMS),
     ("ofi", ofi::OfiParams::PARAMS),
     ("osc", osc::OscParams::PARAMS),
+    ("portals", portals_soft::PortalsParams::PARAMS),
     ("rcache", rcache::RcacheParams::PARAMS),
 ];
 

@@ -14,7 +14,7 @@ pub struct Component {
 }
 
 /// All components, by framework.
-pub const COMPONENTS: [Component; 6] = [
+pub const COMPONENTS: [Component; 7] = [
     Component {
         framework: "pml",
         name: "ob1",
@@ -30,6 +30,11 @@ pub const COMPONENTS: [Component; 6] = [
         framework: "btl",
         name: "ugni",
         description: "Gemini, in software: mailboxes, Eager GET, GET and PUT, Put Fallback; by --mca btl self,ugni",
+    },
+    Component {
+        framework: "btl",
+        name: "portals",
+        description: "Portals 3.3, in software: blocks, flow control by retry, GET and PUT; by --mca btl self,portals",
     },
     Component {
         framework: "btl",

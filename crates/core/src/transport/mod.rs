@@ -10,6 +10,7 @@
 
 mod gemini;
 mod ofi;
+mod portals;
 mod reach;
 mod registered;
 mod tcp;
@@ -17,7 +18,7 @@ mod tcp;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use bml::{AtNode, Bml, BtlParams, Selection};
+use bml::{AtNode, Bml, BtlParams, Selection, Transports};
 use btl::Peer;
 use btl_vader::{Vader, VaderParams};
 use engine::{Classes, Layer, MessageLayer, P2p, PmlParams};
@@ -67,12 +68,19 @@ pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String
     if job.size == 1 && job.segment.is_none() {
         return Ok(Opened { node: None, p2p: P2p::new(Bml::solo(), Layer::ob1(Ob1::new(ob1))) });
     }
-    let Selection { vader, ugni, tcp } =
+    let Selection { vader, ugni, portals, tcp } =
         BtlParams::read(&params.values).map_err(|error| error.to_string())?.btl;
     // Nobody who has said nothing wants to be told that several hosts need a network. One host opens none.
     let several = job.node_of.iter().any(|node| *node != job.node_of[0]);
-    let tcp = tcp || several && !ugni && nothing_was_said(params);
-    let vader = vader && job.segment.is_some();
+    // Where vader reaches everybody, Portals has nothing to do. Else what messages do not use is its wire.
+    let portals = portals && (several || !vader || job.segment.is_none());
+    let wired_by_vader = portals && !vader && job.segment.is_some();
+    let wired_by_tcp = portals && (several || job.segment.is_none());
+    let tcp = tcp || wired_by_tcp || several && !ugni && nothing_was_said(params);
+    let vader = (vader || wired_by_vader) && job.segment.is_some();
+    if portals && ugni {
+        return Err(two_networks());
+    }
     if !vader && !ugni && !tcp && job.size > 1 {
         return Err(unreachable(job));
     }
@@ -100,8 +108,18 @@ pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String
         None => Layer::ob1(Ob1::new(ob1)),
     };
     let network = layer.descriptor();
-    let bml = Bml::new(Peer(job.rank), job.size as usize, at_node, vader, gemini, tcp, network);
-    let bml = bml.map_err(|error| format!("alhena: {error}"))?;
+    let table = |transports: Transports<'_>| {
+        let bml = Bml::new(Peer(job.rank), job.size as usize, at_node, transports);
+        bml.map_err(|error| format!("alhena: {error}"))
+    };
+    let bml = if portals {
+        let (wire_vader, vader) = if wired_by_vader { (vader, None) } else { (None, vader) };
+        let wire = table(Transports { vader: wire_vader, tcp, network, ..Transports::default() })?;
+        let portals = Some(portals::open(wire, job, params)?);
+        table(Transports { vader, portals, ..Transports::default() })?
+    } else {
+        table(Transports { vader, gemini, tcp, network, ..Transports::default() })?
+    };
     Ok(Opened { node, p2p: P2p::new(bml, layer) })
 }
 
@@ -148,6 +166,14 @@ fn attach_node(
 /// What this process sleeps on, in the node's segment, whose file is `file`.
 fn shared_doorbell(node: &Node, file: OwnedFd) -> SharedDoorbell {
     SharedDoorbell { doorbell: node.doorbell(), file: Arc::new(file), offset: node.doorbell_offset() }
+}
+
+/// One network is enough, and each wants to be asked when a process sleeps.
+fn two_networks() -> String {
+    "alhena: choosing transports failed\n\
+     alhena: seen: the parameter btl names both ugni and portals\n\
+     alhena: choose one: --mca btl self,portals, or --mca btl self,ugni"
+        .into()
 }
 
 /// Nothing leads to the others: there is no shared memory, or it may not be used.

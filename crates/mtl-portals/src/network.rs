@@ -1,0 +1,249 @@
+//! The network's state, its set-up, and the contract's calls.
+
+use crate::arrivals::{Fetch, Receive, Taken, Unexpected};
+use crate::blocks::Blocks;
+use crate::params::MtlPortalsParams;
+use crate::sends::{CopyBlocks, Send};
+use core::fmt;
+use mem::UserMem;
+use mtl::{Busy, Claim, Event, Limits, Loss, Message, Mtl, Peer, Posted, Want};
+use portals::{Eq, Error, Me, Portals, ProcessId};
+use slab::Slab;
+use std::collections::{HashMap, VecDeque};
+use std::os::fd::BorrowedFd;
+
+/// Matching over a NIC. See the crate's documentation.
+pub struct PortalsMtl<N: Portals> {
+    pub(crate) nic: N,
+    /// By peer.
+    pub(crate) ids: Vec<ProcessId>,
+    pub(crate) peers: HashMap<ProcessId, Peer>,
+    limits: Limits,
+    pub(crate) eager: usize,
+    pub(crate) expected: Eq,
+    pub(crate) unexpected: Eq,
+    pub(crate) blocks: Blocks,
+    pub(crate) copies: CopyBlocks,
+    pub(crate) sends: Slab<Send, 20, 12>,
+    /// Sends whose events the queue has room for.
+    pub(crate) most_sends: usize,
+    pub(crate) receives: Slab<Receive, 20, 12>,
+    pub(crate) fetches: Slab<Fetch, 20, 12>,
+    /// Messages without a receive, oldest first.
+    pub(crate) waiting: VecDeque<Unexpected>,
+    pub(crate) claimed: Slab<Unexpected, 20, 12>,
+    /// Messages that were received before all of them was there.
+    pub(crate) taken: Vec<Taken>,
+    /// Entries to be removed once the operations on them are over.
+    pub(crate) leaving: Vec<Me>,
+    pub(crate) events: VecDeque<Event>,
+    pub(crate) lost: Vec<bool>,
+    /// What there was not enough of, and the parameter that gives more.
+    pub(crate) exhausted: Option<(&'static str, &'static str)>,
+}
+
+/// Why the network cannot be set up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SetupError {
+    step: &'static str,
+    error: Error,
+}
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SetupError { step, error } = self;
+        write!(
+            f,
+            "setting up matching over Portals failed: {step}\nthe NIC answered {error}\nchoose other limits: alhena info \
+             --param mtl_portals_"
+        )
+    }
+}
+
+impl std::error::Error for SetupError {}
+
+impl<N: Portals> PortalsMtl<N> {
+    /// Sets matching up on an attached NIC; `Peer(i)` is the process `ids[i]`.
+    ///
+    /// # Errors
+    /// [`SetupError`].
+    pub fn new(
+        mut nic: N,
+        ids: Vec<ProcessId>,
+        params: &MtlPortalsParams,
+    ) -> Result<PortalsMtl<N>, SetupError> {
+        let at = |step| move |error| SetupError { step, error };
+        let eager = params.eager_limit.max(params.copy_block_len);
+        let expected =
+            nic.eq_alloc(params.expected_queue_size as u32, None).map_err(at("making its queues"))?;
+        let unexpected =
+            nic.eq_alloc(params.unexpected_queue_size as u32, None).map_err(at("making its queues"))?;
+        let (count, bytes) = (params.short_recv_mds_num as usize, params.short_recv_mds_size);
+        let blocks = Blocks::new(&mut nic, count, bytes, eager, unexpected);
+        let blocks = blocks.map_err(at("posting blocks for messages without a receive"))?;
+        let copies =
+            CopyBlocks::new(&mut nic, params.num_copy_blocks as usize, params.copy_block_len, expected);
+        Ok(PortalsMtl {
+            limits: Limits {
+                match_bits: 60,
+                data_bits: 32,
+                inject: params.copy_block_len,
+                max_message: i32::MAX as u64,
+            },
+            eager,
+            expected,
+            unexpected,
+            blocks,
+            copies: copies.map_err(at("making buffers for short messages"))?,
+            sends: Slab::new(),
+            // A long one has three events, and a quarter of the queue is theirs.
+            most_sends: (params.expected_queue_size as usize / 12).max(4),
+            receives: Slab::new(),
+            fetches: Slab::new(),
+            waiting: VecDeque::new(),
+            claimed: Slab::new(),
+            taken: Vec::new(),
+            leaving: Vec::new(),
+            events: VecDeque::new(),
+            lost: vec![false; ids.len()],
+            exhausted: None,
+            peers: ids.iter().zip(0..).map(|(&id, peer)| (id, Peer(peer))).collect(),
+            ids,
+            nic,
+        })
+    }
+
+    /// The NIC below.
+    pub fn nic(&self) -> &N {
+        &self.nic
+    }
+
+    /// Ends all operations with a peer that is gone.
+    pub(crate) fn end_all_with(&mut self, peer: Peer) {
+        let sends: Vec<u32> =
+            self.sends.iter().filter(|(_, send)| send.to == peer).map(|(number, _)| number).collect();
+        sends.into_iter().for_each(|number| self.end_send(number, true));
+        let fetches = self.fetches.iter().filter(|(_, fetch)| fetch.message.from == peer);
+        let fetches: Vec<u32> = fetches.map(|(number, _)| number).collect();
+        fetches.into_iter().for_each(|number| self.end_fetch(number, 0, true));
+        let receives = self.receives.iter().filter(|(_, receive)| receive.from == Some(peer));
+        let receives: Vec<u32> = receives.map(|(number, _)| number).collect();
+        receives.into_iter().for_each(|number| self.withdraw(number));
+    }
+
+    fn is_lost(&self, peer: Peer) -> bool {
+        self.lost.get(peer.0 as usize).copied().unwrap_or(true)
+    }
+}
+
+impl<N: Portals> Mtl for PortalsMtl<N> {
+    fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    fn send(&mut self, to: Peer, bits: u64, data: u64, payload: UserMem, cookie: u64) -> Result<(), Busy> {
+        if self.is_lost(to) {
+            self.events.push_back(Event::Failed(cookie));
+            return Ok(());
+        }
+        self.begin_send(to, bits, data, payload, cookie)
+    }
+
+    fn inject(&mut self, to: Peer, bits: u64, data: u64, payload: UserMem) -> Result<(), Busy> {
+        if self.is_lost(to) { Ok(()) } else { self.copy_out(to, bits, data, payload) }
+    }
+
+    fn recv(&mut self, want: &Want, into: UserMem, cookie: u64) -> Result<Posted, Busy> {
+        self.post(want, into, cookie)
+    }
+
+    fn peek(&mut self, want: &Want) -> Result<Option<Message>, Busy> {
+        self.take_unexpected();
+        Ok(self.find(want).map(|place| self.waiting[place].message))
+    }
+
+    fn claim(&mut self, want: &Want) -> Result<Option<(Claim, Message)>, Busy> {
+        self.take_unexpected();
+        if self.claimed.is_full() {
+            return Err(Busy);
+        }
+        let Some(unexpected) = self.find(want).and_then(|place| self.waiting.remove(place)) else {
+            return Ok(None);
+        };
+        let message = unexpected.message;
+        match self.claimed.insert(unexpected) {
+            Ok(name) => Ok(Some((Claim(name), message))),
+            Err(unexpected) => {
+                self.waiting.push_front(unexpected);
+                Err(Busy)
+            }
+        }
+    }
+
+    fn recv_claimed(&mut self, claim: Claim, into: UserMem, cookie: u64) -> Result<(), Busy> {
+        self.take_claim(claim, Some((into, cookie)))
+    }
+
+    fn discard(&mut self, claim: Claim) -> Result<(), Busy> {
+        self.take_claim(claim, None)
+    }
+
+    fn cancel(&mut self, receive: Posted) {
+        self.withdraw(receive.0);
+    }
+
+    fn give_up(&mut self, peer: Peer) {
+        if let Some(lost) = self.lost.get_mut(peer.0 as usize) {
+            *lost = true;
+            self.end_all_with(peer);
+        }
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
+        if self.events.is_empty() {
+            self.take_events();
+        }
+        self.events.pop_front()
+    }
+
+    fn loss(&self, _peer: Peer) -> Loss {
+        match self.exhausted {
+            Some((of, parameter)) => Loss {
+                seen: format!("this process's Portals NIC ran out of {of}, and messages were lost"),
+                advice: format!(
+                    "and give it more: --mca {parameter}; or match in the library: --mca pml ob1"
+                ),
+            },
+            None => Loss {
+                seen: "its Portals NIC is gone; its process has ended, or the network between the two is cut"
+                    .into(),
+                advice: "and at the network".into(),
+            },
+        }
+    }
+
+    /// The NIC is rung by a word and not by a descriptor: its owner keeps polling.
+    fn arm(&mut self) -> bool {
+        false
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
+
+impl<N: Portals> PortalsMtl<N> {
+    fn take_claim(&mut self, claim: Claim, goal: Option<(UserMem, u64)>) -> Result<(), Busy> {
+        let Some(unexpected) = self.claimed.get(claim.0) else { return Ok(()) };
+        if unexpected.is_long() && self.is_lost(unexpected.message.from) {
+            // Nobody answers a fetch any more.
+            self.claimed.discard(claim.0);
+            self.events.extend(goal.map(|(_, cookie)| Event::Failed(cookie)));
+            return Ok(());
+        }
+        let unexpected = *unexpected;
+        self.consume(&unexpected, goal)?;
+        self.claimed.discard(claim.0);
+        Ok(())
+    }
+}
