@@ -164,11 +164,7 @@ impl<N: Nic> Portals<N> {
 
     /// Takes the events of operations.
     fn take_ends(&mut self) {
-        loop {
-            let taken = match self.nic.eq_get(self.send_eq) {
-                Ok(taken) => taken,
-                Err(_) => break,
-            };
+        while let Ok(taken) = self.nic.eq_get(self.send_eq) {
             self.overrun |= taken.dropped;
             let user = taken.event.descriptor.user;
             if user & TRANSFER != 0 {

@@ -91,9 +91,8 @@ impl<N: Portals> PortalsMtl<N> {
             let received = Event::Received { cookie, message, stored };
             self.events.push_back(if failed { Event::Failed(cookie) } else { received });
         }
-        if self.blocks.gone(&mut self.nic, block).is_err() {
-            self.run_out("match entries", "mtl_portals_short_recv_mds_num");
-        }
+        let gone = self.blocks.gone(&mut self.nic, block);
+        self.need_entry(gone);
     }
 
     /// The oldest message without a receive that `want` takes.

@@ -90,11 +90,17 @@ impl<N: Portals> PortalsMtl<N> {
             (EventKind::PutEnd, LONG_ENTRY | CATCH_ALL) => {}
             (EventKind::PutEnd, _) => self.short_is_here(event),
             (EventKind::Unlink, block) => {
-                if self.blocks.filled(&mut self.nic, block).is_err() {
-                    self.run_out("match entries", "mtl_portals_short_recv_mds_num");
-                }
+                let filled = self.blocks.filled(&mut self.nic, block);
+                self.need_entry(filled);
             }
             _ => {}
+        }
+    }
+
+    /// A block could not be put back into the list.
+    pub(crate) fn need_entry(&mut self, posted: portals::Result<()>) {
+        if posted.is_err() {
+            self.run_out("match entries", "mtl_portals_short_recv_mds_num");
         }
     }
 
