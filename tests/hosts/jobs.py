@@ -187,7 +187,8 @@ def signals():
 
 def running(*arguments):
     """A job that runs until it is ended: mpiexec, and the processes of host 1 by what they are."""
-    process = start("-n", 4, *arguments, RANK, "init", "barrier", "print=ready\n", "flush", "sleep=600000", "finalize")
+    # A rank that leaves the first barrier may still have its answer to a connection to give, and gives it in the second.
+    process = start("-n", 4, *arguments, RANK, "init", "barrier", "barrier", "print=ready\n", "flush", "sleep=600000", "finalize")
     for _ in range(4):
         process.stdout.readline()
     there = processes(1)

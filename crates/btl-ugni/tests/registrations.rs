@@ -7,6 +7,7 @@ use gni_soft::inproc::{InProc, World, WorldConfig};
 use gni_soft::{NicConfig, NodeLimits, SoftNic};
 use mem::UserMem;
 use rcache::{Monitor, Trusting, Watch};
+use std::io::Write;
 use std::sync::Arc;
 
 type End = Ugni<SoftNic<InProc>, fn() -> Time>;
@@ -26,7 +27,12 @@ fn pair(watch: &Arc<dyn Watch>, mdds: u32) -> Option<[End; 2]> {
         let (pe, inst, key) = (PeAddr(rank), InstId(rank), JobKey::for_job(0));
         world.attach(pe, inst, key, Modes::default(), NicConfig::default()).ok()
     };
-    let nics = [nic(0)?, nic(1)?];
+    let (Some(first), Some(second)) = (nic(0), nic(1)) else {
+        // Past the test harness, which shows nothing of a test that passes; scripts/test counts the line.
+        let _ = writeln!(std::io::stderr(), "skip: kept registrations: io_uring is missing");
+        return None;
+    };
+    let nics = [first, second];
     let peers: Arc<[PeerAddress]> = nics.iter().map(PeerAddress::of).collect();
     let mut rank = 0;
     Some(nics.map(|nic| {

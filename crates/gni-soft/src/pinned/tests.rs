@@ -3,8 +3,19 @@
 use super::Pins;
 use core::ptr;
 use mem::PeerBytes;
+use std::io::Write;
 
 const LEN: usize = 600 << 10;
+
+/// Nothing held; `None` where io_uring is missing.
+fn pins() -> Option<Pins> {
+    let pins = Pins::new().ok();
+    if pins.is_none() {
+        // Past the test harness, which shows nothing of a test that passes; scripts/test counts the line.
+        let _ = writeln!(std::io::stderr(), "skip: pinned pages: io_uring is missing");
+    }
+    pins
+}
 
 /// Anonymous memory at `address`, or anywhere for 0, replacing what was there.
 fn map(address: usize) -> usize {
@@ -31,7 +42,7 @@ fn held(pins: &mut Pins, address: usize) -> Vec<u8> {
 
 #[test]
 fn pages_are_those_of_registration_time() {
-    let Ok(mut pins) = Pins::new() else { return };
+    let Some(mut pins) = pins() else { return };
     let address = map(0);
     fill(address, 7);
     pins.pin(3, address as u64, LEN as u64).expect("pinning");
@@ -55,7 +66,7 @@ fn pages_are_those_of_registration_time() {
 
 #[test]
 fn what_is_not_mapped_or_not_held_is_refused() {
-    let Ok(mut pins) = Pins::new() else { return };
+    let Some(mut pins) = pins() else { return };
     pins.pin(1, 8, 8).expect("left in place");
     assert!(!pins.holds(1));
     let buffer = [0u8; 100];

@@ -9,6 +9,7 @@ use gni_soft::inproc::{InProc, World, WorldConfig};
 use gni_soft::{NicConfig, NodeLimits, SoftNic};
 use mem::UserMem;
 use rcache::{Rcache, Register, Watch};
+use std::io::Write;
 use std::sync::Arc;
 
 /// A NIC as the cache sees it.
@@ -56,7 +57,11 @@ impl Pair {
         let attach = |inst| {
             world.attach(PeAddr(1), InstId(inst), JobKey::for_job(0), Modes::default(), NicConfig::default())
         };
-        let (mut nic, mut peer) = (attach(0).ok()?, attach(1).ok()?);
+        let (Ok(mut nic), Ok(mut peer)) = (attach(0), attach(1)) else {
+            // Past the test harness, which shows nothing of a test that passes; scripts/test counts the line.
+            let _ = writeln!(std::io::stderr(), "skip: stale registrations: io_uring is missing");
+            return None;
+        };
         let queue = nic.cq_create(16).expect("a queue");
         let ep = nic.ep_create(Some(queue)).expect("an endpoint");
         nic.ep_bind(ep, PeAddr(1), InstId(1)).expect("binding");
