@@ -51,7 +51,9 @@ const DROP: u64 = 4 << 56;
 
 impl Ofi {
     pub(crate) fn new(endpoint: Endpoint, addresses: Vec<Address>) -> Ofi {
-        let Facts { inject, max_message, tag_bits, data_bytes, .. } = *endpoint.facts();
+        let Facts { inject, max_message, tag_bits, data_bytes, version, .. } = *endpoint.facts();
+        // Seen in 2.5.1: receives that ask for a sender go before those that were posted earlier and ask for anyone.
+        let directed = version < ofi::abi::version(1, 18);
         let data_bits = match data_bytes {
             8.. => 64,
             4.. => 32,
@@ -59,7 +61,7 @@ impl Ofi {
         };
         let peers = addresses.iter().zip(0..).map(|(address, peer)| (address.0, Peer(peer))).collect();
         Ofi {
-            limits: Limits { match_bits: tag_bits, data_bits, inject, max_message },
+            limits: Limits { match_bits: tag_bits, data_bits, directed, inject, max_message },
             endpoint,
             addresses,
             peers,

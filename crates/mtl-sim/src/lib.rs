@@ -37,7 +37,8 @@ pub struct Options {
 impl Options {
     /// A well-behaved network with data beside the bits.
     pub const fn new(ranks: u32) -> Options {
-        let limits = Limits { match_bits: 64, data_bits: 64, inject: 64, max_message: 1 << 30 };
+        let limits =
+            Limits { match_bits: 64, data_bits: 64, directed: true, inject: 64, max_message: 1 << 30 };
         Options { ranks, seed: 1, limits, eager: 4096, slots: 1 << 12, busy: 0, late: 0 }
     }
 }
@@ -147,7 +148,10 @@ impl State {
             {
                 let Message { from, bits, .. } = flight.message;
                 let posted = &mut self.ranks[rank].posted;
-                match posted.iter().position(|receive| receive.want.takes(from, bits)) {
+                let takes = |receive: &Receive| receive.want.takes(from, bits);
+                let asks = |receive: &Receive| takes(receive) && receive.want.from.is_some();
+                let first = posted.iter().position(asks).filter(|_| !self.options.limits.directed);
+                match first.or_else(|| posted.iter().position(takes)) {
                     Some(place) => {
                         let receive = posted.remove(place);
                         self.store(rank, flight, receive.into, receive.cookie);

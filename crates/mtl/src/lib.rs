@@ -24,8 +24,8 @@
 //! # Order
 //!
 //! Of two messages from one process to another that both match a receive, the one that was sent first is matched first,
-//! by whatever call each was sent. Of two receives that match one message, the one that was posted first gets it. Events come
-//! in any order.
+//! by whatever call each was sent. Of two receives that match one message, the one that was posted first gets it, but for
+//! [`Limits::directed`]. Events come in any order.
 //!
 //! # Who owns which memory when
 //!
@@ -63,6 +63,9 @@ pub struct Limits {
     pub match_bits: u32,
     /// Bits of data that travel beside them, from the lowest; 0, or at most 64.
     pub data_bits: u32,
+    /// Whether receives that ask for a sender are matched in one order with those that ask for anyone. If not, a user whose
+    /// receives may take the same message asks for anyone, and finds another place for the source.
+    pub directed: bool,
     /// Largest payload in bytes that [`Mtl::inject`] takes.
     pub inject: usize,
     /// Largest payload in bytes of one message.

@@ -26,6 +26,8 @@ pub struct Facts {
     pub provider: String,
     /// Domain.
     pub domain: String,
+    /// The library's version, as [`crate::abi::version`] makes it.
+    pub version: u32,
     /// Largest payload in bytes that is copied when it is sent.
     pub inject: usize,
     /// Largest message in bytes.
@@ -143,7 +145,7 @@ impl Endpoint {
             error("finding a provider", String::from("it offers only providers that must be named"))
         })?;
         let mut endpoint = Endpoint {
-            facts: facts(info),
+            facts: facts(&library, info),
             library,
             info,
             fabric: null_mut(),
@@ -591,7 +593,7 @@ fn asked(wishes: &Wishes) -> String {
     format!("provider {} and domain {}", named(&wishes.provider), named(&wishes.domain))
 }
 
-fn facts(info: *mut Info) -> Facts {
+fn facts(library: &Library, info: *mut Info) -> Facts {
     // SAFETY: the library's info has all its parts.
     unsafe {
         let info = &*info;
@@ -599,6 +601,7 @@ fn facts(info: *mut Info) -> Facts {
         Facts {
             provider: text((*info.fabric_attr).prov_name).unwrap_or_default(),
             domain: text(domain.name).unwrap_or_default(),
+            version: (library.version)(),
             inject: (*info.tx_attr).inject_size,
             max_message: ep.max_msg_size as u64,
             tag_bits: match ep.mem_tag_format {

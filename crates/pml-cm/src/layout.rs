@@ -1,14 +1,14 @@
 //! How an envelope becomes match bits.
 //!
 //! ```text
-//!   data of 32 bits or more           no data
+//!   data of 32 bits or more           no data, or no order of receives
 //!   ┌──────┬─────────┬───────┐       ┌──────┬─────────┬────────┬───────┐
 //!   │ kind │ context │  tag  │       │ kind │ context │ source │  tag  │
 //!   │  2   │ 8 to 28 │  31   │       │  2   │ 8 to 28 │   18   │  31   │
 //!   └──────┴─────────┴───────┘       └──────┴─────────┴────────┴───────┘
 //!   data: source in the lower half, and, if there are 64 bits, the sender's request in the upper one
 //! ```
-//! With data a receive from one source is a receive from one process, and a message's source travels beside the bits. A tag
+//! With data, and where such receives are matched in one order with others, a receive from one source is a receive from one process, and a message's source travels beside the bits. A tag
 //! always has its 31 bits. What a network does not give is taken from the context, down to 256 contexts; below that the
 //! network is refused.
 //!
@@ -49,6 +49,8 @@ pub(crate) struct Layout {
     context: u32,
     /// Whether the sender's request travels as data.
     names: bool,
+    /// Whether receives ask for their sender.
+    directed: bool,
 }
 
 /// A network has too few bits.
@@ -77,10 +79,11 @@ impl Layout {
     /// # Errors
     /// [`TooNarrow`]
     pub fn of(limits: &Limits) -> Result<Layout, TooNarrow> {
-        let source = if limits.data_bits >= u32::BITS { 0 } else { SOURCE };
+        let source = if limits.data_bits >= u32::BITS && limits.directed { 0 } else { SOURCE };
         match limits.match_bits.min(64).checked_sub(TAG + KIND + source) {
             Some(left) if left >= LEAST_CONTEXT => {
-                Ok(Layout { source, context: left.min(MOST_CONTEXT), names: limits.data_bits >= 64 })
+                let (context, names) = (left.min(MOST_CONTEXT), limits.data_bits >= 64);
+                Ok(Layout { source, context, names, directed: limits.directed })
             }
             _ => Err(TooNarrow { limits: *limits }),
         }
@@ -137,7 +140,7 @@ impl Layout {
         if source.is_none() {
             ignore |= ((1 << self.source) - 1) << TAG;
         }
-        Want { from: pattern.peer.filter(|_| source.is_some()), bits, ignore }
+        Want { from: pattern.peer.filter(|_| source.is_some() && self.directed), bits, ignore }
     }
 
     /// Whether a message is one that was sent in synchronous mode.
@@ -204,7 +207,7 @@ mod tests {
     use pml::{Envelope, Pattern, ReqId, SendTo};
 
     fn limits(match_bits: u32, data_bits: u32) -> Limits {
-        Limits { match_bits, data_bits, inject: 0, max_message: 0 }
+        Limits { match_bits, data_bits, directed: true, inject: 0, max_message: 0 }
     }
 
     #[test]

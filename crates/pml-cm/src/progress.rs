@@ -6,7 +6,7 @@ use mtl::{Event, Mtl, Peer};
 use pml::{Done, ReqId};
 
 use crate::Cm;
-use crate::request::{Cookie, Stage, State};
+use crate::request::{Cookie, Stage, State, Waiting};
 
 /// Most events that one call takes.
 const EVENTS: usize = 32;
@@ -136,7 +136,8 @@ impl<M: Mtl> Cm<M> {
         self.lost_news.push(peer);
         self.outgoing.remove(&peer);
         let mut over = Vec::new();
-        for (key, request) in self.requests.iter_mut() {
+        let Cm { mtl, requests, .. } = self;
+        for (key, request) in requests.iter_mut() {
             match &mut request.state {
                 State::Send(send) if send.to.peer == peer => {
                     send.lost = true;
@@ -145,7 +146,13 @@ impl<M: Mtl> Cm<M> {
                     }
                     over.push(ReqId(key));
                 }
-                State::Receive(receive) if receive.pattern.peer == Some(peer) => receive.lost = true,
+                State::Receive(receive) if receive.pattern.peer == Some(peer) => {
+                    receive.lost = true;
+                    if let Waiting::Posted(posted) = receive.stage {
+                        // The network may not know whom it asks for.
+                        mtl.cancel(posted);
+                    }
+                }
                 _ => {}
             }
         }

@@ -41,7 +41,8 @@ mod nameless {
     use super::*;
 
     fn make(ranks: u32, seed: u64) -> World<Cm<mtl_sim::Port>, Port> {
-        let limits = Limits { match_bits: 48, data_bits: 32, inject: 128, max_message: u64::MAX };
+        let limits =
+            Limits { match_bits: 48, data_bits: 32, directed: true, inject: 128, max_message: u64::MAX };
         world(Options { seed, limits, busy: 10, late: 20, ..Options::new(ranks) })
     }
 
@@ -53,8 +54,22 @@ mod dataless {
     use super::*;
 
     fn make(ranks: u32, seed: u64) -> World<Cm<mtl_sim::Port>, Port> {
-        let limits = Limits { match_bits: 60, data_bits: 0, inject: 4096, max_message: u64::MAX };
+        let limits =
+            Limits { match_bits: 60, data_bits: 0, directed: true, inject: 4096, max_message: u64::MAX };
         world(Options { seed, limits, slots: 2, late: 20, ..Options::new(ranks) })
+    }
+
+    pml_conformance::suite!(make);
+}
+
+/// Receives that ask for a sender go before all others.
+mod undirected {
+    use super::*;
+
+    fn make(ranks: u32, seed: u64) -> World<Cm<mtl_sim::Port>, Port> {
+        let mut options = Options { seed, busy: 10, late: 20, ..Options::new(ranks) };
+        options.limits.directed = false;
+        world(options)
     }
 
     pml_conformance::suite!(make);
