@@ -87,6 +87,7 @@ impl<N: Portals> PortalsMtl<N> {
             limits: Limits {
                 match_bits: 60,
                 data_bits: 32,
+                directed: true,
                 inject: params.copy_block_len,
                 max_message: i32::MAX as u64,
             },
