@@ -1,4 +1,4 @@
-//! The NIC's events, told apart by the owner's word of their descriptor.
+//! The NIC's events; the owner's word of its descriptor says what an event is about.
 
 use crate::blocks::{CATCH_ALL, LONG_ENTRY, USER_BITS};
 use crate::network::PortalsMtl;

@@ -13,7 +13,7 @@ use crate::wire::escape_byte;
 pub struct Abort {
     /// The launcher's connection, which stays open as long as the process lives; -1: there is none.
     pub(crate) launcher: RawFd,
-    /// How a PMIx launcher is told.
+    /// The function that tells a PMIx launcher.
     pub(crate) pmix: Option<AbortFunction>,
     /// The launcher is our own, which shows the message, once for all ranks that say the same.
     pub(crate) native: bool,

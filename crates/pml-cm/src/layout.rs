@@ -24,7 +24,7 @@ const TAG: u32 = 31;
 const SOURCE: u32 = 18;
 const KIND: u32 = 2;
 const LEAST_CONTEXT: u32 = 8;
-/// A context is given out twice its id, which has 26 bits; and one that no communicator has is told from all others.
+/// A context is given out twice its id, which has 26 bits; and one that no communicator has differs from all others.
 const MOST_CONTEXT: u32 = 28;
 
 /// What a message is for.

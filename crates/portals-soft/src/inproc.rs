@@ -75,7 +75,7 @@ impl Fabric for InProc {
         if known { Ok(nid.0.abs_diff(self.who.id.nid.0)) } else { Err(Error::ProcessInvalid) }
     }
 
-    /// Whoever is absent may come: what is sent to it meanwhile is lost.
+    /// A peer that is absent may come later; messages sent to it meanwhile are lost.
     fn knows(&self, _id: ProcessId) -> bool {
         true
     }

@@ -150,7 +150,7 @@ impl Btl for Charged {
     }
 
     fn next_arrival_from(&mut self, peer: Peer) -> Option<Arrival> {
-        // `next_arrival` finds what comes through shared memory.
+        // `next_arrival` finds frames that arrive through shared memory.
         if self.near(peer).is_some() {
             return None;
         }

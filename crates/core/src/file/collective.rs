@@ -281,7 +281,7 @@ pub fn collective(
     mine.and(if agreed == 0 { Ok(()) } else { Err(elsewhere(agreed)) })
 }
 
-/// Waits until the collective accesses are over that have begun: what comes now must not change how they go on.
+/// Waits until the collective accesses are over that have begun: what the caller does next must not change how they go on.
 pub(super) fn come_after(t: &mut Token, fh: abi::File) {
     wait_for(t, |state| match state.file(fh) {
         Ok(file) => file.collectives.queue.is_empty().then_some(()),

@@ -1,4 +1,4 @@
-//! What comes from one peer: frames in order, data on its way to its place.
+//! Reading from one peer: frames in order, data on its way to its place.
 
 use crate::fabric::{End, Header};
 use btl::{Arrival, Peer};
