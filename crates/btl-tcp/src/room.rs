@@ -84,7 +84,7 @@ impl Tcp {
     pub(crate) fn balance(&mut self) {
         if !self.listens {
             if self.has_room_for_caller() {
-                // In vain only for want of kernel memory, and then tried again.
+                // Fails only for want of kernel memory, and is then tried again.
                 self.listens = self.network.set.add(self.listener.as_fd(), LISTENER, false).is_ok();
             } else {
                 self.network.wants_room = true;

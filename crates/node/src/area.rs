@@ -148,7 +148,7 @@ impl NodeArea {
         patience.may_look_on(|| awaited.is_some_and(|awaited| area.is_next_after(awaited)))
     }
 
-    /// What came of looking on; if nothing, the process yields now.
+    /// Whether polling on found anything; if not, the process yields now.
     pub fn looked_on(&mut self, found: bool) {
         self.patience.looked_on(found);
     }

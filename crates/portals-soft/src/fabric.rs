@@ -157,7 +157,7 @@ pub trait Fabric {
     /// Headers that wait for the network, or whose data does.
     fn waiting(&self) -> usize;
 
-    /// The next header from anyone, oldest first for each sender. `None` when the fabric has had its turn in vain.
+    /// The next header from anyone, oldest first for each sender. `None` after a poll that finds none.
     fn next_arrival(&mut self) -> Option<Arrival>;
 
     /// Puts the first bytes of the last arrival's data into `into`, as many as that has room for; `walked` match entries

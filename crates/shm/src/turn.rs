@@ -108,7 +108,7 @@ impl Patience {
         comes_next && (self.useless <= USELESS || self.useless.is_multiple_of(SELDOM))
     }
 
-    /// What came of looking on; if nothing, the process makes way now.
+    /// Whether polling on found anything; if not, the process yields now.
     pub fn looked_on(&mut self, found: bool) {
         self.has_looked = found;
         if found {

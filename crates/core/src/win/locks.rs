@@ -74,7 +74,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub(super) const HOLDER_ENDED: Error =
     Error::new(abi::ERR_PROC_ABORTED, "a process that holds the lock, or may hold it, has ended");
 
-/// Waits until `ready` gives a result; now and then `check` finds out whether that is in vain.
+/// Waits until `ready` gives a result; now and then `check` finds out whether it never will.
 pub(super) fn await_holders(
     t: &mut Token,
     win: abi::Win,

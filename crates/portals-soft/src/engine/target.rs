@@ -38,8 +38,7 @@ impl<F: Fabric> SoftNic<F> {
         }
     }
 
-    /// Finds the descriptor that accepts an operation and counts the operation there; `Err`: how many entries were looked
-    /// at in vain.
+    /// Finds the descriptor that accepts an operation and counts the operation there; `Err`: how many entries refused it.
     fn accept(&mut self, from: Identity, spot: &Spot, wants: Options) -> Result<(Place, u32), u32> {
         let mut walked = 0;
         let found = self.find(from, spot, wants, &mut walked);
