@@ -35,4 +35,4 @@ mod slots;
 mod transport;
 
 pub use params::BtlPortalsParams;
-pub use transport::{Portals, SetupError, Stats};
+pub use transport::{Portals, Stats};

@@ -11,7 +11,7 @@ use btl::{
 };
 use core::fmt;
 use mem::{PeerBytes, Source, UserMem};
-use portals::{Ack, Armed, Eq, Error, EventKind, Me, Options, Portals as Nic, ProcessId, Target};
+use portals::{Ack, Armed, Eq, EventKind, Me, Options, Portals as Nic, ProcessId, SetupError, Target};
 use slab::Slab;
 use std::collections::{HashMap, VecDeque};
 
@@ -56,33 +56,15 @@ pub struct Stats {
     pub retransmissions: u64,
 }
 
-/// Why the transport cannot be set up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SetupError {
-    step: &'static str,
-    error: Error,
-}
-
-impl fmt::Display for SetupError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SetupError { step, error } = self;
-        write!(
-            f,
-            "setting up the Portals transport failed: {step}\nthe NIC answered {error}\nchoose other limits: alhena info \
-             --param btl_portals_"
-        )
-    }
-}
-
-impl std::error::Error for SetupError {}
-
 impl<N: Nic> Portals<N> {
     /// Sets the transport up on an attached NIC; `Peer(i)` is the process `ids[i]`.
     ///
     /// # Errors
     /// [`SetupError`].
     pub fn new(mut nic: N, ids: Vec<ProcessId>, params: &BtlPortalsParams) -> Result<Portals<N>, SetupError> {
-        let at = |step| move |error| SetupError { step, error };
+        let at = |step| {
+            move |error| SetupError { what: "the Portals transport", parameters: "btl_portals_", step, error }
+        };
         let max_send = params.max_send_size.max(params.eager_limit);
         let most_operations = params.max_pending_ops as usize;
         let events = params.eq_recv_size as u32;

@@ -42,5 +42,5 @@ mod network;
 mod params;
 mod sends;
 
-pub use network::{PortalsMtl, SetupError};
+pub use network::PortalsMtl;
 pub use params::MtlPortalsParams;

@@ -4,10 +4,9 @@ use crate::arrivals::{Fetch, Receive, Taken, Unexpected};
 use crate::blocks::Blocks;
 use crate::params::MtlPortalsParams;
 use crate::sends::{CopyBlocks, Send};
-use core::fmt;
 use mem::UserMem;
 use mtl::{Busy, Claim, Event, Limits, Loss, Message, Mtl, Peer, Posted, Want};
-use portals::{Eq, Error, Me, Portals, ProcessId};
+use portals::{Eq, Me, Portals, ProcessId, SetupError};
 use slab::Slab;
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::BorrowedFd;
@@ -42,26 +41,6 @@ pub struct PortalsMtl<N: Portals> {
     pub(crate) exhausted: Option<(&'static str, &'static str)>,
 }
 
-/// Why the network cannot be set up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SetupError {
-    step: &'static str,
-    error: Error,
-}
-
-impl fmt::Display for SetupError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SetupError { step, error } = self;
-        write!(
-            f,
-            "setting up matching over Portals failed: {step}\nthe NIC answered {error}\nchoose other limits: alhena info \
-             --param mtl_portals_"
-        )
-    }
-}
-
-impl std::error::Error for SetupError {}
-
 impl<N: Portals> PortalsMtl<N> {
     /// Sets matching up on an attached NIC; `Peer(i)` is the process `ids[i]`.
     ///
@@ -72,7 +51,9 @@ impl<N: Portals> PortalsMtl<N> {
         ids: Vec<ProcessId>,
         params: &MtlPortalsParams,
     ) -> Result<PortalsMtl<N>, SetupError> {
-        let at = |step| move |error| SetupError { step, error };
+        let at = |step| {
+            move |error| SetupError { what: "matching over Portals", parameters: "mtl_portals_", step, error }
+        };
         let eager = params.eager_limit.max(params.copy_block_len);
         let expected =
             nic.eq_alloc(params.expected_queue_size as u32, None).map_err(at("making its queues"))?;

@@ -85,3 +85,28 @@ impl fmt::Display for Error {
 }
 
 impl core::error::Error for Error {}
+
+/// Why what stands on a NIC cannot be set up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SetupError {
+    /// What is set up, for people.
+    pub what: &'static str,
+    /// How the names of its parameters begin.
+    pub parameters: &'static str,
+    /// The step that failed.
+    pub step: &'static str,
+    /// The NIC's answer.
+    pub error: Error,
+}
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SetupError { what, parameters, step, error } = self;
+        write!(
+            f,
+            "setting up {what} failed: {step}\nthe NIC answered {error}\nchoose other limits: alhena info --param {parameters}"
+        )
+    }
+}
+
+impl core::error::Error for SetupError {}

@@ -56,7 +56,7 @@ mod memory;
 pub mod wait;
 
 pub use descriptor::{Descriptor, Memory, Options, Threshold};
-pub use error::{Error, Result};
+pub use error::{Error, Result, SetupError};
 pub use event::{Event, EventKind, Failure, Handler, Taken};
 pub use identity::{AccessEntry, Jid, Nid, Pid, ProcessId, ProcessMatch, Uid};
 pub use interface::{Ack, Armed, Eq, MatchBits, Md, Me, Portals, Position, Target, Unlink};
