@@ -1,7 +1,8 @@
 /* Datatypes of a given signature in random layouts, each with the list of its pieces as the standard defines it. */
 #include "random.h"
 
-enum { ATOMS = 16, MOST_ATOMS = 2048 };
+/* WIDEST: bytes over which all instances of a layout may spread; holes within holes could fill the machine's memory. */
+enum { ATOMS = 16, MOST_ATOMS = 2048, WIDEST = 64 << 20 };
 
 static struct atom atoms[ATOMS];
 static int known;
@@ -453,6 +454,12 @@ static void verify(const struct layout *l)
               l->high - l->low, l->size);
 }
 
+/* Bytes from the first to the last of all instances. */
+static double reach(const struct layout *l, long instances)
+{
+    return (double)(l->high - l->low) + (double)instances * (double)(l->extent < 0 ? -l->extent : l->extent);
+}
+
 struct layout *make_layout(struct stream *s, const struct atom *atom, int n, long instances)
 {
     struct layout *layout;
@@ -466,6 +473,10 @@ struct layout *make_layout(struct stream *s, const struct atom *atom, int n, lon
     else
         layout = build(s, atom, n, (long)n * instances > 20000 && depth > 1 ? 1 : depth);
     verify(layout);
+    if (reach(layout, instances) > WIDEST) {
+        free_layout(layout);
+        layout = contiguous(plain_layout(atom), n);
+    }
     if (layout->owned)
         MPI_Type_commit(&layout->type);
     return layout;
