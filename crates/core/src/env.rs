@@ -85,7 +85,7 @@ fn join(t: &mut Token) {
     state.predefined.universe_size = job.universe_size.map_or(-1, |size| size as i32);
     state.infos.env = with_memory_kinds(job.info.iter().cloned().collect());
     state.memory_kinds = hints::kinds_for(state.infos.env.get(hints::KINDS));
-    let peers: Arc<[u32]> = (0..job.size).collect();
+    let peers: Arc<[u32]> = (0..state.p2p.peers().own_size()).collect();
     let abort = job.abort();
     state.world = Some(World { group: Arc::new(Group::new(peers, job.rank)), job });
     drop(state);

@@ -1,6 +1,7 @@
 //! What happens when a transport gives a peer up.
 
 use btl::{Loss, Peer};
+use engine::Process;
 
 use crate::errhandler::Handler;
 use crate::state::State;
@@ -17,11 +18,15 @@ impl State {
             return;
         }
         let Loss { seen, advice } = self.p2p.loss(peer);
+        let peers = self.p2p.peers();
+        let name = match (peers.own_rank(peer), peers.process(peer)) {
+            (None, Some(Process { job, rank })) => format!("rank {rank} of the job {job:016x}"),
+            (_, _) => format!("rank {}", peer.0),
+        };
         let message = format!(
-            "alhena: rank {} is lost: messages to it do not arrive any more\n\
+            "alhena: {name} is lost: messages to it do not arrive any more\n\
              alhena: seen: {seen}\n\
-             alhena: look at what rank {} wrote last, {advice}",
-            peer.0, peer.0
+             alhena: look at what {name} wrote last, {advice}"
         );
         crate::env::abort_with(1, format_args!("{message}"))
     }

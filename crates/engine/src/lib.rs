@@ -5,6 +5,7 @@
 //! * [`wait`]: waiting, with one thread that polls for all.
 //! * [`need_progress`], [`run_apart`]: work outside MPI, by threads of the library.
 //! * [`P2p`], [`Layer`]: the way to other processes: transports, the message layer over them, active messages.
+//! * [`Peers`]: which process of which job a peer is.
 //! * [`poll`], [`Classes`], [`Taker`]: the one place that polls, and who takes which frames.
 //!
 //! # Frames of other classes
@@ -63,6 +64,7 @@ mod domain;
 mod outside;
 mod p2p;
 mod params;
+mod peers;
 mod requests;
 mod variables;
 mod wait;
@@ -73,6 +75,7 @@ pub use domain::{Attempt, Domain, Guard, News, Owner, PlainGuard, Token, enter, 
 pub use outside::{end_outside, need_progress, release_progress, run_apart};
 pub use p2p::{Layer, P2p};
 pub use params::{EngineParams, MessageLayer, PmlParams};
+pub use peers::{Peers, Process};
 pub use requests::{Afterlife, Fate, Operation, Requesting, Requests, Turn, advance_all, with, with_as};
 pub use variables::VARIABLES;
 pub use wait::{Interest, Progress, wait, wait_until};

@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 
 use abi::{Result, Status};
 use active::{Active, Head, Refused};
-use bml::Bml;
+use bml::{Bml, Unreachable};
 use btl::{FastPath, Loss, Peer, Sleep, Strays};
 use mem::{Source, UserMem};
 use mtl::Mtl;
@@ -15,6 +15,8 @@ use pml::{
 };
 use pml_cm::Cm;
 use pml_ob1::{Config, Ob1};
+
+use crate::{Peers, Process};
 
 /// The message layer of a process: one of those that there are. To add one: a variant of [`Other`], an arm of `on_layer!`.
 ///
@@ -66,6 +68,7 @@ pub(crate) use on_layer;
 pub struct P2p<B = Bml> {
     /// The transports.
     pub bml: B,
+    pub(crate) peers: Peers,
     pub(crate) layer: Layer,
     pub(crate) active: Active,
     pub(crate) strays: Strays,
@@ -76,9 +79,15 @@ pub struct P2p<B = Bml> {
 }
 
 impl<B: FastPath> P2p<B> {
-    /// A message layer over transports, with nothing to do.
-    pub fn new(bml: B, layer: Layer) -> P2p<B> {
-        P2p { bml, layer, active: Active::new(), strays: Strays::default(), handling: false, poll_due: false }
+    /// A message layer over transports that reach `peers`, with nothing to do.
+    pub fn new(bml: B, layer: Layer, peers: Peers) -> P2p<B> {
+        let (active, strays) = (Active::new(), Strays::default());
+        P2p { bml, peers, layer, active, strays, handling: false, poll_due: false }
+    }
+
+    /// Which process of which job a peer is.
+    pub fn peers(&self) -> &Peers {
+        &self.peers
     }
 
     /// Sends a request of a class; see [`Active::request`].
@@ -118,6 +127,21 @@ impl<B: FastPath> P2p<B> {
     /// Whether nothing is under way that a peer may still depend on.
     pub fn idle(&self) -> bool {
         on_layer!(&self.layer, layer => layer.idle()) && self.active.idle()
+    }
+}
+
+impl P2p {
+    /// The number of a process of another job, which a transport has learned of; a new one if it was not met before.
+    ///
+    /// # Errors
+    /// [`Unreachable`]: no transport reaches it, and it is as unknown as before.
+    pub fn meet(&mut self, process: Process) -> std::result::Result<Peer, Unreachable> {
+        if let Some(known) = self.peers.find(process) {
+            return Ok(known);
+        }
+        let peer = self.bml.add_peer()?;
+        debug_assert_eq!(peer, self.peers.next(), "both tables grow together");
+        Ok(self.peers.add(process))
     }
 }
 

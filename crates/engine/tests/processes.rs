@@ -11,8 +11,8 @@ use btl::{Btl, Class, Peer, Sleep};
 use btl_tcp::{JobProof, Listening, Tcp, TcpParams};
 use btl_vader::{Vader, VaderParams, segment_bytes};
 use engine::{
-    Classes, Domain, Head, How, Interest, Layer, Linked, Message, News, Owner, P2p, Progress, Refused, Taker,
-    Threads, Token,
+    Classes, Domain, Head, How, Interest, Layer, Linked, Message, News, Owner, P2p, Peers, Progress, Refused,
+    Taker, Threads, Token,
 };
 use mem::{PeerBytes, UserMem};
 use node::{Attach, Node, NodeParams};
@@ -108,7 +108,7 @@ impl Owner for State {
 
     fn create() -> State {
         State {
-            p2p: P2p::new(Bml::solo(), Layer::ob1(Ob1::new(Config::new(1)))),
+            p2p: P2p::new(Bml::solo(), Layer::ob1(Ob1::new(Config::new(1))), Peers::of_job(0, 1)),
             classes: Classes::new().with::<Numbers>(),
             threads: Threads::default(),
             seen_changes: 0,
@@ -186,7 +186,8 @@ fn program(bml: Bml, rank: usize, count: usize) {
     let mut t = engine::enter_any::<State>();
     {
         let mut state = t.lock();
-        state.p2p = P2p::new(bml, Layer::ob1(Ob1::new(Config::new(count as u32))));
+        state.p2p =
+            P2p::new(bml, Layer::ob1(Ob1::new(Config::new(count as u32))), Peers::of_job(0, count as u32));
         (state.next, state.handled) = (vec![0; count], vec![0; count]);
     }
     DOMAIN.set_mode(engine::Mode::Running, true);

@@ -238,9 +238,10 @@ pub(super) fn placement(comm: &mut Comm, world: Option<&World>) -> Placement {
     placement
 }
 
-/// The node of each rank.
+/// The node of each rank. A process of another job counts as a node of its own.
 fn nodes(comm: &Comm, world: Option<&World>) -> Vec<u32> {
-    let of = |&peer: &u32| world.and_then(|world| world.job.node_of.get(peer as usize)).copied().unwrap_or(0);
+    let node_of = world.map_or(&[0][..], |world| &world.job.node_of);
+    let of = |&peer: &u32| node_of.get(peer as usize).copied().unwrap_or(node_of.len() as u32 + peer);
     comm.group.members().iter().map(of).collect()
 }
 

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use bml::{AtNode, Bml, BtlParams, Selection, Transports};
 use btl::Peer;
 use btl_vader::{Vader, VaderParams};
-use engine::{Classes, Layer, MessageLayer, P2p, PmlParams};
+use engine::{Classes, Layer, MessageLayer, P2p, Peers, PmlParams};
 use gni_soft::host::SharedDoorbell;
 use node::{Attach, Node, NodeParams};
 use pml_ob1::{Config, Ob1};
@@ -46,7 +46,7 @@ pub(crate) struct Opened {
 
 /// The way of a process that is alone.
 pub(crate) fn alone() -> P2p {
-    P2p::new(Bml::solo(), Layer::ob1(Ob1::new(Config::new(1))))
+    P2p::new(Bml::solo(), Layer::ob1(Ob1::new(Config::new(1))), Peers::of_job(0, 1))
 }
 
 /// Who takes frames beside the message layer: one line each.
@@ -65,8 +65,10 @@ pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String
         patience: if job.oversubscribed { 0 } else { PATIENCE },
         ..Config::new(job.size)
     };
+    let peers = Peers::of_job(job.job_id, job.size);
     if job.size == 1 && job.segment.is_none() {
-        return Ok(Opened { node: None, p2p: P2p::new(Bml::solo(), Layer::ob1(Ob1::new(ob1))) });
+        let p2p = P2p::new(Bml::solo(), Layer::ob1(Ob1::new(ob1)), peers);
+        return Ok(Opened { node: None, p2p });
     }
     let Selection { vader, ugni, portals, tcp } =
         BtlParams::read(&params.values).map_err(|error| error.to_string())?.btl;
@@ -120,7 +122,7 @@ pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String
     } else {
         table(Transports { vader, gemini, tcp, network, ..Transports::default() })?
     };
-    Ok(Opened { node, p2p: P2p::new(bml, layer) })
+    Ok(Opened { node, p2p: P2p::new(bml, layer, peers) })
 }
 
 /// Whether the user left the choice of transports to us.

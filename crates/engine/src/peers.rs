@@ -1,0 +1,128 @@
+//! The table of peers: which process of which job a [`Peer`] is.
+//!
+//! The processes of a process's own job are the peers of the same numbers as their ranks, so they take no room here. Peers
+//! of other jobs get the numbers after them, in the order in which the process met them.
+
+use std::collections::HashMap;
+
+use btl::Peer;
+
+/// A process of some job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Process {
+    /// The job's random number.
+    pub job: u64,
+    /// Rank in that job's `MPI_COMM_WORLD`.
+    pub rank: u32,
+}
+
+/// The peers that a process knows, itself included.
+#[derive(Debug)]
+pub struct Peers {
+    /// The number of the process's own job.
+    job: u64,
+    /// Ranks of the own job.
+    size: u32,
+    /// The processes behind the numbers from `size` on.
+    met: Vec<Process>,
+    numbers: HashMap<Process, Peer>,
+}
+
+impl Peers {
+    /// The peers of a process whose job has `size` ranks.
+    pub fn of_job(job: u64, size: u32) -> Peers {
+        Peers { job, size, met: Vec::new(), numbers: HashMap::new() }
+    }
+
+    /// Ranks of the own job.
+    pub fn own_size(&self) -> u32 {
+        self.size
+    }
+
+    /// The process's number, if it is known.
+    pub fn find(&self, process: Process) -> Option<Peer> {
+        if process.job == self.job {
+            return (process.rank < self.size).then_some(Peer(process.rank));
+        }
+        self.numbers.get(&process).copied()
+    }
+
+    /// The process behind a number.
+    pub fn process(&self, peer: Peer) -> Option<Process> {
+        if peer.0 < self.size {
+            return Some(Process { job: self.job, rank: peer.0 });
+        }
+        self.met.get((peer.0 - self.size) as usize).copied()
+    }
+
+    /// The rank in `MPI_COMM_WORLD`, of a peer of the own job.
+    pub fn own_rank(&self, peer: Peer) -> Option<u32> {
+        (peer.0 < self.size).then_some(peer.0)
+    }
+
+    /// The number that the next process of another job gets.
+    pub fn next(&self) -> Peer {
+        Peer(self.size + self.met.len() as u32)
+    }
+
+    /// Gives a process of another job its number. One that is known keeps its own.
+    pub fn add(&mut self, process: Process) -> Peer {
+        if let Some(known) = self.find(process) {
+            return known;
+        }
+        let peer = self.next();
+        self.met.push(process);
+        self.numbers.insert(process, peer);
+        peer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Peers, Process};
+    use crate::{Layer, P2p};
+    use bml::{Bml, Unreachable};
+    use btl::Peer;
+    use pml_ob1::{Config, Ob1};
+
+    #[test]
+    fn the_own_jobs_numbers_are_its_ranks() {
+        let peers = Peers::of_job(7, 3);
+        for rank in 0..3 {
+            assert_eq!(peers.find(Process { job: 7, rank }), Some(Peer(rank)));
+            assert_eq!(peers.process(Peer(rank)), Some(Process { job: 7, rank }));
+            assert_eq!(peers.own_rank(Peer(rank)), Some(rank));
+        }
+        assert_eq!(peers.find(Process { job: 7, rank: 3 }), None);
+        assert_eq!(peers.find(Process { job: 8, rank: 0 }), None);
+        assert_eq!(peers.process(Peer(3)), None);
+    }
+
+    #[test]
+    fn processes_of_other_jobs_are_numbered_as_they_are_met_and_keep_their_numbers() {
+        let mut peers = Peers::of_job(7, 3);
+        let (first, second) = (Process { job: 9, rank: 1 }, Process { job: 8, rank: 1 });
+        assert_eq!(peers.add(first), Peer(3));
+        assert_eq!(peers.add(second), Peer(4));
+        assert_eq!(peers.add(first), Peer(3));
+        assert_eq!(peers.add(Process { job: 7, rank: 2 }), Peer(2));
+        assert_eq!(peers.next(), Peer(5));
+        for (peer, process) in [(Peer(3), first), (Peer(4), second)] {
+            assert_eq!(peers.find(process), Some(peer));
+            assert_eq!(peers.process(peer), Some(process));
+            assert_eq!(peers.own_rank(peer), None);
+        }
+    }
+
+    #[test]
+    fn a_process_that_no_transport_reaches_stays_unknown() {
+        let layer = Layer::ob1(Ob1::new(Config::new(1)));
+        let mut p2p = P2p::new(Bml::solo(), layer, Peers::of_job(7, 1));
+        let stranger = Process { job: 9, rank: 0 };
+        for _ in 0..2 {
+            assert_eq!(p2p.meet(stranger).map_err(|Unreachable(peer)| peer), Err(Peer(1)));
+            assert_eq!(p2p.peers().find(stranger), None);
+        }
+        assert_eq!(p2p.meet(Process { job: 7, rank: 0 }).ok(), Some(Peer(0)));
+    }
+}
