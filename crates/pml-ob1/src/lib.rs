@@ -89,6 +89,9 @@ pub struct Config {
     /// Further attempts to send eagerly when there is no room, before the message is queued: a receiver that is at
     /// it makes room in less time than a queued message costs. 0 where the receiver may need this very core.
     pub patience: u32,
+    /// Whether the last bytes of a message that is fetched are those that its offer carries, so that an odd length alone
+    /// does not keep the transport from a get. Receivers decide by it.
+    pub takes_tail: bool,
 }
 
 impl Config {
@@ -101,6 +104,7 @@ impl Config {
             fragments_per_turn: 8,
             pieces_in_flight: 4,
             patience: 0,
+            takes_tail: true,
         }
     }
 

@@ -247,7 +247,7 @@ impl Ob1 {
         let memory = post.data.contiguous().map(|memory| memory.part(0, accepted as usize));
         let stage = match memory {
             _ if !head.is_empty() => None,
-            Some(memory) => plan_get(btl, peer, memory, &offer, self.serial)
+            Some(memory) => plan_get(btl, peer, memory, &offer, self.serial, self.config.takes_tail)
                 .or_else(|| plan_put(btl, peer, memory, &offer)),
             None => plan_get_runs(btl, peer, &post.data, accepted, &offer, self.serial),
         };
@@ -384,13 +384,15 @@ fn plan_get<B: FastPath>(
     memory: UserMem,
     offer: &Rendezvous,
     serial: u32,
+    takes_tail: bool,
 ) -> Option<ReceiveStage> {
     let exposed = offer.exposed?;
     let limits = btl.limits(peer);
     let align = limits.get_align.max(1);
     let accepted = memory.len() as u64;
     let tail = accepted % align as u64;
-    let tail_known = tail == 0 || accepted == offer.total && tail <= exposed.tail.len() as u64;
+    let carried = takes_tail && accepted == offer.total && tail <= exposed.tail.len() as u64;
+    let tail_known = tail == 0 || carried;
     if !limits.get || !memory.address().is_multiple_of(align) || !tail_known {
         return None;
     }

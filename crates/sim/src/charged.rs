@@ -8,6 +8,7 @@ use btl_ugni::Ugni;
 use gni::Time;
 use gni_timed::{RankClock, TimedNic};
 use mem::{Source, UserMem};
+use std::ops::Range;
 
 /// Passes every call on to the transport of its peer and lets the rank's clock go on by what sending, receiving and
 /// copying cost: vader within a node whose ranks share memory, ugni elsewhere.
@@ -53,6 +54,11 @@ impl Charged {
         let node = self.node.as_ref()?;
         let place = node.place_of(self.names.rank(peer).0).filter(|&place| node.vader.reaches(place))?;
         Some((node, place))
+    }
+
+    /// Whether shared memory leads to `peer`.
+    pub(crate) fn is_near(&self, peer: Peer) -> bool {
+        self.near(peer).is_some()
     }
 
     fn near_mut(&mut self, peer: Peer) -> Option<(&mut OnNode, Peer)> {
@@ -231,6 +237,11 @@ impl Btl for Charged {
             None => return self.ugni.put(self.names.rank(peer), local, key, offset, cookie),
         };
         self.copied_directly(copied, local.len())
+    }
+
+    /// Data passes through a buffer of the message layer.
+    fn expect_packing(&mut self, _peer: Peer, bounds: Range<usize>, _runs: u64) {
+        self.spend(self.costs.staging + self.copying(bounds.len()));
     }
 
     fn congested(&self, peer: Peer) -> bool {

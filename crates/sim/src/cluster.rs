@@ -3,6 +3,7 @@
 use crate::charged::Charged;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
+use crate::layer::Layer;
 use crate::node::Nodes;
 use crate::setup::Setup;
 use btl::Peer;
@@ -12,7 +13,6 @@ use gni_soft::NicConfig;
 use gni_soft::inproc::Wake;
 use gni_timed::TimedWorld;
 use mem::UserMem;
-use pml_ob1::{Config, Ob1};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -167,8 +167,8 @@ impl<P: Program> Cluster<P> {
         let node = self.nodes.as_ref().map(|nodes| nodes.join(rank, local_ranks)).transpose()?;
         let ugni = Ugni::new(attached, clock.clone(), job, self.setup.params.clone());
         let btl = Charged::new(ugni.map_err(Error::Transport)?, node, self.setup.software);
-        let end =
-            Endpoint { ob1: Ob1::new(Config { places: 0, ..Config::new(ranks) }), btl, clock, rank, memory };
+        let layer = Layer::new(&self.setup, &btl, ranks);
+        let end = Endpoint { layer, btl, clock, rank, memory };
         let slot = Slot {
             end,
             program,

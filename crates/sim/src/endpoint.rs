@@ -1,20 +1,20 @@
 //! One virtual rank's message layer and memory.
 
 use crate::charged::Charged;
+use crate::layer::Layer;
 use abi::Result;
 use btl::{Alone, Bounds};
 use gni::Time;
 use gni_timed::RankClock;
 use mem::UserMem;
-use pml::{Data, LayerState, Mode, Pattern, Receives, ReqId, SendTo, Sends};
-use pml_ob1::Ob1;
+use pml::{Counters, Data, Pattern, ReqId, SendTo};
 
 /// The context of all messages here: one communicator.
 const CONTEXT: u32 = 0;
 
 /// What a program works with: messages by rank and tag, and memory that lasts as long as the rank.
 pub struct Endpoint {
-    pub(crate) ob1: Ob1,
+    pub(crate) layer: Layer,
     pub(crate) btl: Charged,
     pub(crate) clock: RankClock,
     pub(crate) rank: u32,
@@ -37,9 +37,9 @@ impl Endpoint {
         self.memory
     }
 
-    /// The message layer, for what it counts.
-    pub fn ob1(&self) -> &Ob1 {
-        &self.ob1
+    /// What the message layer counts.
+    pub fn counters(&self) -> Counters {
+        self.layer.counters()
     }
 
     /// The transport, for what it counts.
@@ -50,29 +50,29 @@ impl Endpoint {
     /// Starts to send. `None`: already complete.
     ///
     /// # Errors
-    /// As [`Ob1::isend`].
+    /// As [`pml::Sends::isend`].
     pub fn isend(&mut self, to: u32, tag: i32, from: UserMem) -> Result<Option<ReqId>> {
         let to = SendTo { peer: self.btl.names.of(to), context: CONTEXT, source: self.rank, tag, owner: 0 };
         let data = Data::Contiguous(from);
-        if self.ob1.needs_poll(to.peer, &data, false) {
+        if self.layer.needs_poll(to.peer, &data) {
             self.progress();
         }
-        self.ob1.isend(&mut self.btl, &to, data, Mode::Standard)
+        self.layer.isend(&mut self.btl, &to, data)
     }
 
     /// Starts to receive.
     ///
     /// # Errors
-    /// As [`Ob1::irecv`].
+    /// As [`pml::Receives::irecv`].
     pub fn irecv(&mut self, from: u32, tag: i32, into: UserMem) -> Result<ReqId> {
         let peer = Some(self.btl.names.of(from));
         let pattern = Pattern { context: CONTEXT, source: from as i32, tag, peer, owner: 0 };
-        self.ob1.irecv(&mut self.btl, &pattern, Data::Contiguous(into))
+        self.layer.irecv(&mut self.btl, &pattern, Data::Contiguous(into))
     }
 
     /// Whether a request is complete; its name is free then.
     pub fn take(&mut self, id: ReqId) -> bool {
-        self.ob1.take(id).is_some()
+        self.layer.take(id)
     }
 
     /// The rank computes for so long; its program answers [`crate::Step::Computing`] next.
@@ -98,11 +98,11 @@ impl Endpoint {
 
     /// One turn of the message layer; how many things happened.
     pub(crate) fn progress(&mut self) -> usize {
-        btl::poll(&mut Alone(&mut self.btl, &mut self.ob1), Bounds::USUAL)
+        btl::poll(&mut Alone(&mut self.btl, &mut self.layer), Bounds::USUAL)
     }
 
     /// Whether something is under way that no event of the NIC may announce the end of.
     pub(crate) fn needs_polling(&self) -> bool {
-        self.ob1.waits_for_room() || self.ob1.needs_turn() || !self.btl.ugni().is_idle()
+        self.layer.needs_polling() || !self.btl.ugni().is_idle()
     }
 }

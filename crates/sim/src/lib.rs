@@ -3,7 +3,7 @@
 //! ```text
 //!   Program                 what a rank does: a ping-pong, a halo exchange, a collective's schedule
 //!     └─ Endpoint           its message layer and memory
-//!          pml_ob1::Ob1     ┐
+//!          pml_ob1::Ob1     ┐ or pml_ch3::Ch3, the other MPI's
 //!          Charged          │ the transport, with the software's processor time on the rank's clock
 //!          btl_ugni::Ugni   ├ the library's own code
 //!          btl_vader::Vader ┘
@@ -25,6 +25,7 @@ mod cluster;
 mod endpoint;
 mod error;
 pub mod experiments;
+mod layer;
 mod names;
 mod node;
 pub mod paper;
@@ -37,5 +38,5 @@ mod software;
 pub use cluster::{Cluster, Program, Report, Step};
 pub use endpoint::Endpoint;
 pub use error::Error;
-pub use setup::Setup;
+pub use setup::{Library, Setup};
 pub use software::SoftwareCosts;

@@ -13,9 +13,20 @@ use std::sync::Arc;
 /// Ranks of one node that share memory, at most.
 const MOST_SHARING: u32 = shm::area::MOST_RANKS as u32;
 
+/// Whose message layer the ranks have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Library {
+    /// This library's ob1.
+    Alhena,
+    /// MPICH2's, as the vendor's MPI has it ([`pml_ch3`]).
+    Mpich2,
+}
+
 /// The machine, the transport's parameters, and where ranks run.
 #[derive(Clone, Debug)]
 pub struct Setup {
+    /// The message layer.
+    pub library: Library,
     /// The torus.
     pub torus: Torus,
     /// Whether transactions avoid links that are taken.
@@ -28,6 +39,8 @@ pub struct Setup {
     pub params: UgniParams,
     /// Those of shared memory; `None`: ranks of one node speak through its NIC.
     pub vader: Option<VaderParams>,
+    /// Whether ob1 carries the last bytes of an odd length in its offer.
+    pub takes_tail: bool,
     /// Ranks of one node, in order of their numbers.
     pub ranks_per_node: u32,
     /// From one node of the job to the next; 2 leaves the other node of each chip to others.

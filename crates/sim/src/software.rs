@@ -11,6 +11,8 @@ gni_timed::cost_table! {
         pml_event: 40.0 "ns", "assumed: a cache miss";
         /// Rate of copies between buffers.
         copy_rate: 6.0 "B/ns", "assumed: one core of a Magny-Cours Opteron out of its caches";
+        /// Taking, filling or emptying a registered buffer of MPICH2's E1, copies not counted.
+        staging: 0.0 "ns", "no source; fitted for MPICH2 alone, see sim::paper::MPICH2";
         /// A cache line that another core of the node has written.
         line: 98.0 "ns", "AnandTech 2010: memory of an Opteron 6174 answers in 98 ns; another core's cache about as fast";
         /// Beginning a copy out of another process's memory.

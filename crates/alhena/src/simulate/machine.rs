@@ -24,6 +24,12 @@ pub struct Machine {
     /// Let ranks of one node speak through its NIC instead of shared memory
     #[arg(long)]
     through_nic: bool,
+    /// Run the other MPI of the paper: MPICH2's message layer for Gemini
+    #[arg(long)]
+    mpich2: bool,
+    /// Run as the paper's Open MPI did: its limits, odd lengths by Put Fallback, small fastboxes
+    #[arg(long)]
+    paper: bool,
     /// Parameters of the transports, as mpiexec takes them
     #[arg(long, num_args = 2, value_names = ["KEY", "VALUE"])]
     mca: Vec<String>,
@@ -56,7 +62,7 @@ impl Machine {
     /// Nodes side by side with `ranks_per_node` ranks each and the transport's defaults.
     pub fn nodes(&self, table: Table, ranks_per_node: u32) -> Result<Setup, Box<dyn Error>> {
         let setup = Setup { ranks_per_node, node_spacing: 1, ..paper::setup(table.costs()) };
-        self.adapted(setup, &[])
+        self.adapted(setup, if self.paper { &paper::LIMITS } else { &[] })
     }
 
     fn adapted(&self, setup: Setup, limits: &[(&str, &str)]) -> Result<Setup, Box<dyn Error>> {
@@ -68,13 +74,14 @@ impl Machine {
                 self.torus
             )
         })?;
+        let setup = if self.mpich2 { paper::with_mpich2(setup) } else { setup };
         let (mut costs, mut software) = (setup.costs, setup.software);
         for word in &self.set {
             change(&mut costs, &mut software, word)?;
         }
         let pairs = self.parameters(limits)?;
         let vader = (!self.through_nic).then(|| paper::vader_params(&pairs)).transpose()?;
-        Ok(Setup {
+        let setup = Setup {
             torus,
             adaptive: self.adaptive,
             costs,
@@ -82,7 +89,8 @@ impl Machine {
             params: paper::params(&pairs)?,
             vader,
             ..setup
-        })
+        };
+        Ok(if self.paper { paper::as_in_the_paper(setup) } else { setup })
     }
 
     /// The preset's parameters and those of the command line, by name.

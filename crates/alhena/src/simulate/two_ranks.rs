@@ -5,7 +5,7 @@ use std::error::Error;
 use clap::Args;
 use serde::Serialize;
 use sim::experiments::{bandwidth, latency};
-use sim::paper::{POINTS, Point};
+use sim::paper::{self, MPICH2_POINTS, POINTS, Point};
 
 use super::machine::{Machine, Table};
 use super::output::{Output, percent, row};
@@ -55,6 +55,11 @@ struct LatencyRow {
     sourced_us: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     paper_us: Option<f64>,
+    /// MPICH2's, and the paper's of Cray MPT.
+    mpich2_us: f64,
+    mpich2_protocol: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paper_mpich2_us: Option<f64>,
     /// Whether the costs are fitted to this very point.
     is_fitted_to: bool,
 }
@@ -63,10 +68,13 @@ impl Pingpong {
     /// Simulates and shows.
     pub fn run(&self) -> Result<(), Box<dyn Error>> {
         let (fitted, sourced) = (self.machine.pair(Table::Fitted)?, self.machine.pair(Table::Sourced)?);
+        let other = paper::with_mpich2(fitted.clone());
         let mut rows = Vec::new();
         for (bytes, offset) in self.lengths() {
-            let point = POINTS.iter().find(|point| (point.bytes, point.offset) == (bytes, offset));
+            let is_it = |point: &&Point| (point.bytes, point.offset) == (bytes, offset);
+            let point = POINTS.iter().find(is_it);
             let with_fitted = latency(&fitted, bytes, offset)?;
+            let with_mpich2 = latency(&other, bytes, offset)?;
             rows.push(LatencyRow {
                 bytes,
                 offset,
@@ -74,10 +82,14 @@ impl Pingpong {
                 fitted_us: with_fitted.nanoseconds / 1000.0,
                 sourced_us: latency(&sourced, bytes, offset)?.nanoseconds / 1000.0,
                 paper_us: point.map(|point| point.latency),
+                mpich2_us: with_mpich2.nanoseconds / 1000.0,
+                mpich2_protocol: with_mpich2.protocol,
+                paper_mpich2_us: MPICH2_POINTS.iter().find(is_it).map(|point| point.latency),
                 is_fitted_to: point.is_some_and(|point| point.fitted),
             });
         }
-        let title = "half round trip in µs; fitted: three costs fit the points marked *, sourced: none does";
+        let title = "half round trip in µs; fitted: three costs fit the points marked *, sourced: none does; MPICH2: two \
+                     more fit 1 B and 1,024 B";
         self.output.show(title, &latency_table(&rows), &rows, &latency_panels(&rows))
     }
 
@@ -89,7 +101,19 @@ impl Pingpong {
 }
 
 fn latency_table(rows: &[LatencyRow]) -> Vec<Vec<String>> {
-    let head = row(["bytes", "protocol", "fitted", "MiB/s", "sourced", "paper", "fitted off", "sourced off"]);
+    let head = row([
+        "bytes",
+        "protocol",
+        "fitted",
+        "MiB/s",
+        "sourced",
+        "paper",
+        "fitted off",
+        "sourced off",
+        "MPICH2",
+        "",
+        "Cray MPT",
+    ]);
     let line = |r: &LatencyRow| {
         let off = |value: f64| r.paper_us.map_or(String::new(), |paper| percent(value / paper - 1.0));
         let mark = if r.is_fitted_to { " *" } else { "" };
@@ -102,6 +126,9 @@ fn latency_table(rows: &[LatencyRow]) -> Vec<Vec<String>> {
             r.paper_us.map_or(String::new(), |paper| format!("{paper:.2}{mark}")),
             off(r.fitted_us),
             off(r.sourced_us),
+            format!("{:.3}", r.mpich2_us),
+            r.mpich2_protocol.to_string(),
+            r.paper_mpich2_us.map_or(String::new(), |paper| format!("{paper:.2}")),
         ]
     };
     std::iter::once(head).chain(rows.iter().map(line)).collect()
@@ -118,7 +145,14 @@ fn latency_panels(rows: &[LatencyRow]) -> Vec<Panel> {
                 .collect(),
             joined: true,
         };
-        let paper = |point: &Point| (point.bytes as f64, of(point.bytes as f64, point.latency));
+        let paper = |label: &str, points: &[Point]| Curve {
+            label: label.to_string(),
+            points: points
+                .iter()
+                .map(|point| (point.bytes as f64, of(point.bytes as f64, point.latency)))
+                .collect(),
+            joined: false,
+        };
         Panel {
             title: title.to_string(),
             over: Over::Bytes,
@@ -126,12 +160,10 @@ fn latency_panels(rows: &[LatencyRow]) -> Vec<Panel> {
             curves: vec![
                 curve("aligned, fitted costs", false, |row| row.fitted_us),
                 curve("odd address, fitted costs", true, |row| row.fitted_us),
-                curve("aligned, sourced costs", false, |row| row.sourced_us),
-                Curve {
-                    label: "paper (Open MPI on Cielo)".to_string(),
-                    points: POINTS.iter().map(paper).collect(),
-                    joined: false,
-                },
+                curve("aligned, MPICH2", false, |row| row.mpich2_us),
+                curve("odd address, MPICH2", true, |row| row.mpich2_us),
+                paper("paper (Open MPI on Cielo)", &POINTS),
+                paper("paper (Cray MPT)", &MPICH2_POINTS),
             ],
         }
     };

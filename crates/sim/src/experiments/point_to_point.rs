@@ -3,7 +3,7 @@
 use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::programs::{PingPong, Stream};
-use crate::setup::Setup;
+use crate::setup::{Library, Setup};
 
 /// A ping-pong's result.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -28,13 +28,22 @@ pub fn latency(setup: &Setup, bytes: usize, offset: usize) -> Result<Latency, Er
     let Some(first) = cluster.program(0).filter(|program| program.is_intact()) else {
         return Err(Error::WrongData { rank: 0 });
     };
-    Ok(Latency { nanoseconds: first.latency(), protocol: protocol(&cluster) })
+    Ok(Latency { nanoseconds: first.latency(), protocol: protocol(setup, &cluster) })
 }
 
 /// What rank 0's transport has counted, and so, since both do the same, rank 1's.
-fn protocol(cluster: &Cluster<PingPong>) -> &'static str {
+fn protocol(setup: &Setup, cluster: &Cluster<PingPong>) -> &'static str {
     let Some(end) = cluster.end(0) else { return "" };
     let stats = end.transport().ugni().stats();
+    if setup.library == Library::Mpich2 {
+        let counts = end.counters();
+        return match (counts.puts, counts.gets, stats.fma_gets + stats.bte_gets) {
+            (1.., ..) => "R1",
+            (0, 1.., _) => "R0",
+            (0, 0, 1..) => "E1",
+            (0, 0, 0) => "E0",
+        };
+    }
     match (
         stats.fma_puts + stats.bte_puts,
         stats.eager_gets,

@@ -1,0 +1,91 @@
+//! What the layer knows without its transport.
+
+use crate::Ch3;
+use crate::request::State;
+use btl::Peer;
+use pml::{Counters, Data, Done, LayerState, Notice, ReqId};
+
+impl LayerState for Ch3 {
+    fn poll(&self, id: ReqId) -> Option<&Done> {
+        match &self.requests.get(id.0)?.state {
+            State::Done(done) => Some(done),
+            _ => None,
+        }
+    }
+
+    fn is_complete(&self, id: ReqId) -> Option<bool> {
+        self.requests.get(id.0).map(|request| matches!(request.state, State::Done(_)))
+    }
+
+    fn take(&mut self, id: ReqId) -> Option<Done> {
+        let done = *self.poll(id)?;
+        self.requests.discard(id.0);
+        Some(done)
+    }
+
+    fn detach(&mut self, id: ReqId) {
+        if self.take(id).is_none()
+            && let Some(request) = self.requests.get_mut(id.0)
+        {
+            request.detached = true;
+        }
+    }
+
+    fn next_lost(&mut self) -> Option<Peer> {
+        self.lost_news.pop()
+    }
+
+    fn idle(&self) -> bool {
+        self.unfinished == 0
+            && self.staged.is_empty()
+            && self.fetches.is_empty()
+            && self.transfers.is_empty()
+            && !self.waits_for_room()
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.idle() && self.posted.is_empty() && self.unexpected.len() == 0 && !self.lanes.any_early()
+    }
+
+    fn waits_for_room(&self) -> bool {
+        self.lanes.anyone_waits() || !self.retries.is_empty()
+    }
+
+    fn needs_turn(&self) -> bool {
+        false
+    }
+
+    fn needs_poll(&mut self, _to: Peer, _data: &Data, _copied: bool) -> bool {
+        false
+    }
+
+    fn changes(&self) -> u32 {
+        self.changes
+    }
+
+    fn counters(&self) -> Counters {
+        Counters {
+            unexpected_bytes: self.unexpected.bytes(),
+            unexpected_bytes_peak: self.unexpected.peak,
+            unexpected_length: self.unexpected.len() as u64,
+            posted_length: self.posted.len() as u64,
+            ..self.counts
+        }
+    }
+
+    fn restart_peak(&mut self) {
+        self.unexpected.peak = self.unexpected.bytes();
+    }
+
+    fn note_unexpected(&mut self, wanted: bool) {
+        self.notices.want(wanted);
+    }
+
+    fn has_notices(&self) -> bool {
+        !self.notices.is_empty()
+    }
+
+    fn next_notice(&mut self) -> Option<Notice> {
+        self.notices.take()
+    }
+}
