@@ -1,6 +1,7 @@
 //! Initialisation, finalization, abort and enquiries (MPI-5.0 chapters 9 and 11).
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use abi::{Error, Result};
 use btl::Btl;
@@ -87,7 +88,7 @@ fn join(t: &mut Token) {
     state.memory_kinds = hints::kinds_for(state.infos.env.get(hints::KINDS));
     let peers: Arc<[u32]> = (0..state.p2p.peers().own_size()).collect();
     let abort = job.abort();
-    state.world = Some(World { group: Arc::new(Group::new(peers, job.rank)), job });
+    state.world = Some(World { group: Arc::new(Group::new(peers, job.rank)), is_leaving: false, job });
     drop(state);
     FACTS.join(abort);
 }
@@ -147,12 +148,48 @@ fn drain(t: &mut Token) {
     // All ranks of the world stay until everyone has sent all it had: a rank that leaves can answer nobody.
     crate::coll::meet_to_finalize(t);
     wait_actively(t, |state| (state.p2p.idle() && state.p2p.bml.is_flushed()).then_some(()));
-    let mut state = t.lock();
-    let State { p2p, world: Some(world), .. } = &mut *state else { return };
-    if p2p.bml.ends_together() || p2p.matches_below() {
-        // A NIC whose process has ended acknowledges nothing, and its connections are gone: all have to be done before the first one goes. Should
-        // the launcher be gone, so is the job.
-        let _ = world.job.fence();
+    let fence = {
+        let mut state = t.lock();
+        let State { p2p, world: Some(world), .. } = &mut *state else { return };
+        if !p2p.bml.ends_together() && !p2p.matches_below() {
+            return;
+        }
+        world.is_leaving = true;
+        world.job.begin_fence()
+    };
+    // A NIC whose process has ended acknowledges nothing, and its connections are gone: all have to be done before the
+    // first one goes.
+    wait_in(t, fence);
+}
+
+/// Waits in a fence and makes progress meanwhile: a peer that is not done yet may need an answer, such as to close a
+/// connection where it may have only few. Should the launcher be gone, so is the job.
+fn wait_in(t: &mut Token, fence: pmi::Fence) {
+    let place = Arc::new(Mutex::new(Some(fence)));
+    let is_over = Arc::new(AtomicBool::new(false));
+    let wait = |place: &Mutex<Option<pmi::Fence>>| {
+        let mut fence = place.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let _ = fence.as_mut().map(pmi::Fence::wait);
+        fence
+    };
+    let give_back = |state: &mut State, fence: Option<pmi::Fence>| {
+        if let (Some(world), Some(fence)) = (&mut state.world, fence) {
+            world.job.end_fence(fence);
+        }
+    };
+    let (place_of_worker, over) = (Arc::clone(&place), Arc::clone(&is_over));
+    let began = engine::run_apart(
+        t,
+        move || wait(&place_of_worker),
+        move |state: &mut State, fence| {
+            give_back(state, fence);
+            over.store(true, Ordering::Release);
+        },
+    );
+    match began {
+        Ok(()) => wait_actively(t, |_| is_over.load(Ordering::Acquire).then_some(())),
+        // Where no thread can be started, this one waits.
+        Err(_) => give_back(&mut t.lock(), wait(&place)),
     }
 }
 

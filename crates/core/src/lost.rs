@@ -9,12 +9,14 @@ use crate::state::State;
 impl State {
     /// Nothing more reaches `peer` or comes from it. Requests with it have ended with `MPI_ERR_PROC_ABORTED`, but
     /// others may wait for what such a request was to bring about: unless the program handles errors itself
-    /// (the handler of `MPI_COMM_WORLD`), the job ends.
+    /// (the handler of `MPI_COMM_WORLD`), the job ends. A process that is leaving has nothing to wait for.
     #[cold]
     pub fn peer_lost(&mut self, peer: Peer) {
         let handler =
             self.comms.find(abi::COMM_WORLD).map_or(self.errhandlers.initial, |comm| comm.errhandler);
-        if self.world.is_none() || !matches!(handler, Handler::Fatal | Handler::Abort) {
+        if self.world.as_ref().is_none_or(|world| world.is_leaving)
+            || !matches!(handler, Handler::Fatal | Handler::Abort)
+        {
             return;
         }
         let Loss { seen, advice } = self.p2p.loss(peer);

@@ -51,6 +51,30 @@ pub(crate) enum Service {
     Launcher(Space),
 }
 
+impl Service {
+    fn fence(&mut self) -> Result<(), Error> {
+        match self {
+            Service::Alone(_) => Ok(()),
+            Service::Native(native) => native.fence(),
+            Service::Launcher(space) => space.fence(),
+        }
+    }
+}
+
+/// A fence that another thread waits in; see [`Job::begin_fence`].
+#[derive(Debug)]
+pub struct Fence(Service);
+
+impl Fence {
+    /// Waits as [`Job::fence`] does.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn wait(&mut self) -> Result<(), Error> {
+        self.0.fence()
+    }
+}
+
 /// The key space of a launcher of others, and the launcher behind it.
 pub(crate) enum Space {
     Pmi(Server),
@@ -131,11 +155,17 @@ impl Job {
 
     /// Waits until every rank of the job has called `fence`; afterwards all earlier puts are visible.
     pub fn fence(&mut self) -> Result<(), Error> {
-        match &mut self.service {
-            Service::Alone(_) => Ok(()),
-            Service::Native(native) => native.fence(),
-            Service::Launcher(space) => space.fence(),
-        }
+        self.service.fence()
+    }
+
+    /// A fence for another thread to wait in; until [`Job::end_fence`] nothing else may be asked of the launcher.
+    pub fn begin_fence(&mut self) -> Fence {
+        Fence(std::mem::replace(&mut self.service, Service::Alone(Vec::new())))
+    }
+
+    /// Takes back what [`Job::begin_fence`] gave.
+    pub fn end_fence(&mut self, fence: Fence) {
+        self.service = fence.0;
     }
 
     /// Has the launcher print `text`, lines that may be the same for many ranks; another launcher's rank prints them itself.

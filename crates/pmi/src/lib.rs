@@ -43,7 +43,7 @@ pub mod wire;
 pub use abort::Abort;
 pub use error::Error;
 use job::Space;
-pub use job::{Job, exit_status};
+pub use job::{Fence, Job, exit_status};
 pub use launcher::ALLOW_SINGLETON;
 pub use native::kvs_name;
 pub use platform::memory_file::MemoryFile as Segment;
