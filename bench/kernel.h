@@ -2,7 +2,7 @@
  * What the measuring programs share: options, the list of sizes, and how one size is timed.
  *
  * Each program measures one thing between the ranks of MPI_COMM_WORLD and prints one line per size,
- * "bytes value unit"; lines that start with '#' are for people. Any mpicc builds them: mpicc -O2 pingpong.c.
+ * "bytes value unit" or "bytes value unit processor-microseconds"; lines that start with '#' are for people. Any mpicc builds them: mpicc -O2 pingpong.c.
  *
  * How one size is timed (NetPIPE's way): the number of iterations that takes long enough is found once; then that many
  * are timed in several blocks, and the best block counts, as everything that disturbs a block makes it slower.
@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { BLOCKS = 7, TAG = 1, PAGE = 4096 };
 
@@ -28,6 +29,8 @@ static struct {
     int level;       /* of thread support; MPI_THREAD_SINGLE unless told before kernel_begin */
     int paced;       /* whether the measured function times itself and leaves the seconds in `inside` */
     double inside;
+    long messages;   /* of all ranks in one iteration; 0: processor time of a message is not printed */
+    double processor; /* seconds of processor time of this rank in what was measured */
     int receives;    /* whether `in` holds the peer's `out` after the measured exchange on this rank */
     char *out, *in;  /* buffers of max + perturb bytes, on pages of their own */
 } k;
@@ -118,13 +121,23 @@ static inline void kernel_end(void)
     MPI_Finalize();
 }
 
+/* Seconds of processor time of all threads of this process. */
+static inline double kernel_processor(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 /* Seconds that all ranks need for this many iterations, seen from rank 0. */
 static inline double kernel_time(body *run, size_t bytes, long iterations)
 {
     MPI_Barrier(MPI_COMM_WORLD);
-    double start = MPI_Wtime();
+    double processor = kernel_processor(), start = MPI_Wtime();
     run(bytes, iterations);
-    return k.paced ? k.inside : MPI_Wtime() - start;
+    double elapsed = k.paced ? k.inside : MPI_Wtime() - start;
+    k.processor += kernel_processor() - processor;
+    return elapsed;
 }
 
 /* Iterations that fill one block; the same on all ranks. */
@@ -154,10 +167,15 @@ static inline double kernel_best(body *run, size_t bytes)
 {
     long iterations = kernel_iterations(run, bytes);
     double best = 0;
+    k.processor = 0;
     for (int block = 0; block < BLOCKS; block++) {
         double elapsed = kernel_time(run, bytes, iterations) / iterations;
         if (block == 0 || elapsed < best)
             best = elapsed;
+    }
+    if (k.messages > 0) {
+        double own = k.processor / (double)(BLOCKS * iterations * k.messages);
+        MPI_Reduce(&own, &k.processor, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
     }
     return best;
 }
@@ -191,7 +209,10 @@ static inline void kernel_size(body *run, figure *of, const char *unit, size_t b
     kernel_first_contact(run, bytes);
     double seconds = kernel_best(run, bytes);
     if (k.rank == 0) {
-        printf("%zu %.9g %s\n", bytes, of(bytes, seconds), unit);
+        printf("%zu %.9g %s", bytes, of(bytes, seconds), unit);
+        if (k.messages > 0)
+            printf(" %.6g", 1e6 * k.processor);
+        printf("\n");
         fflush(stdout);
     }
 }

@@ -19,6 +19,7 @@ int main(int argc, char **argv)
 {
     kernel_begin(argc, argv, 2, 1, 8 << 20);
     k.receives = k.rank == 0 || k.rank == k.ranks - 1;
+    k.messages = 2;
     kernel_sizes(pingpong, kernel_half_microseconds, "us");
     kernel_end();
     return 0;

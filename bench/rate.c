@@ -38,6 +38,7 @@ int main(int argc, char **argv)
 {
     kernel_begin(argc, argv, 2, 1, 1024);
     k.receives = k.rank >= k.ranks / 2 && k.rank < 2 * (k.ranks / 2);
+    k.messages = (long)WINDOW * (k.ranks / 2);
     kernel_sizes(rate, messages_per_second, "msg/s");
     kernel_end();
     return 0;

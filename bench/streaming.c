@@ -35,6 +35,7 @@ int main(int argc, char **argv)
 {
     kernel_begin(argc, argv, 2, 1, 8 << 20);
     k.receives = k.rank == k.ranks - 1;
+    k.messages = WINDOW;
     kernel_sizes(streaming, megabytes_per_second, "MB/s");
     kernel_end();
     return 0;

@@ -11,7 +11,8 @@ use serde::Serialize;
 
 use super::error::Error;
 use super::floor::Probe;
-use super::modes::{Mode, View};
+use super::hosts::{Hosts, RAW};
+use super::modes::{Mode, PROCESSOR_TIME, View};
 use super::mpi::{Mpi, processors};
 use super::rounds::{Counting, Round, Summary, lowest_floor, summarise};
 use super::{picture, table};
@@ -24,6 +25,11 @@ pub struct Options {
     /// Prefixes of other MPIs to compare with
     #[arg(long, value_delimiter = ',', value_name = "PREFIX")]
     vs: Vec<PathBuf>,
+    /// One more, with arguments for its launcher, in one word: "PREFIX --mca pml ob1"
+    #[arg(long, value_name = "PREFIX ARGUMENT…")]
+    with: Vec<String>,
+    #[command(flatten)]
+    hosts: Hosts,
     /// The installation to measure [default: the one this program is in]
     #[arg(long, value_name = "PREFIX")]
     prefix: Option<PathBuf>,
@@ -129,16 +135,30 @@ pub fn compare(options: &Options, subjects: &[Subject], variants: &[Variant]) ->
         let other = Mpi::at(other)?.distinct_from(&mpis);
         mpis.push(other);
     }
+    for text in &options.with {
+        let other = Mpi::with_arguments(text)?.distinct_from(&mpis);
+        mpis.push(other);
+    }
+    let mut mpis: Vec<Mpi> = mpis.into_iter().map(|mpi| mpi.on(&options.hosts)).collect();
+    if subjects.iter().all(|subject| options.hosts.raw(subject.mode.name).is_some()) {
+        mpis.push(Mpi::at(&own)?.on(&options.hosts).with_settings(RAW_LABEL, &[]));
+    }
 
-    let work = WorkFolder::new()?;
+    let work = WorkFolder::new(&options.hosts.work())?;
     build(subjects, &mpis, &kernels, &work)?;
+    if options.hosts.are_given() {
+        mpis[0].compile(&kernels.join(format!("{RAW}.c")), &work.raw())?;
+    }
     let rounds = measure(options, subjects, &mpis, &work)?;
     let floor = lowest_floor(rounds.iter().flatten());
     let counting = if options.keep_noisy { Counting::All } else { Counting::Quiet { lowest: floor } };
-    let results: Vec<ModeResult> =
-        subjects.iter().zip(&rounds).map(|(subject, rounds)| result_of(subject, rounds, counting)).collect();
+    let results: Vec<ModeResult> = subjects
+        .iter()
+        .zip(&rounds)
+        .map(|(subject, rounds)| result_of(subject, rounds, counting, &options.hosts))
+        .collect();
 
-    print_tables(&mpis, floor, &results);
+    print_tables(&mpis, floor, &options.hosts, &results);
     if let Some(path) = &options.json {
         write_json(path, &mpis, floor, &results)?;
     }
@@ -148,9 +168,12 @@ pub fn compare(options: &Options, subjects: &[Subject], variants: &[Variant]) ->
     Ok(())
 }
 
+/// What sockets are called in tables.
+const RAW_LABEL: &str = "sockets";
+
 /// Builds each program once for each MPI.
 fn build(subjects: &[Subject], mpis: &[Mpi], kernels: &Path, work: &WorkFolder) -> Result<(), Error> {
-    for (index, mpi) in mpis.iter().enumerate() {
+    for (index, mpi) in mpis.iter().enumerate().filter(|(_, mpi)| mpi.label != RAW_LABEL) {
         for subject in subjects {
             let program = work.program(subject.mode, index);
             if !program.exists() {
@@ -168,7 +191,7 @@ fn measure(
     mpis: &[Mpi],
     work: &WorkFolder,
 ) -> Result<Vec<Vec<Round>>, Error> {
-    let probe = Probe::new()?;
+    let floor = Floor::new(options, &mpis[0], work)?;
     let limit = Duration::from_secs(options.timeout);
     let progress = progress_bar(subjects.len() * options.rounds as usize * mpis.len());
     let mut all = Vec::new();
@@ -179,16 +202,22 @@ fn measure(
         more.extend(subject.options.iter().cloned());
         let mut rounds = Vec::new();
         for round in 0..options.rounds as usize {
-            let before = probe.nanoseconds();
+            let before = floor.nanoseconds()?;
             let mut lines = vec![Vec::new(); mpis.len()];
             for turn in 0..mpis.len() {
                 // Each MPI comes first as often as the others.
                 let mpi = (round + turn) % mpis.len();
                 progress.set_message(format!("{} round {}: {}", mode.name, round + 1, mpis[mpi].label));
-                lines[mpi] = mpis[mpi].run(subject.ranks, &work.program(mode, mpi), &more, limit)?;
+                lines[mpi] = match options.hosts.raw(mode.name).filter(|_| mpis[mpi].label == RAW_LABEL) {
+                    Some(raw) => {
+                        let more = [&more[..], &raw].concat();
+                        mpis[mpi].run(subject.ranks, &work.raw(), &more, limit)?
+                    }
+                    None => mpis[mpi].run(subject.ranks, &work.program(mode, mpi), &more, limit)?,
+                };
                 progress.inc(1);
             }
-            let floor = before.zip(probe.nanoseconds()).map(|(before, after)| before.max(after));
+            let floor = before.zip(floor.nanoseconds()?).map(|(before, after)| before.max(after));
             rounds.push(Round { floor, lines });
         }
         all.push(rounds);
@@ -197,13 +226,36 @@ fn measure(
     Ok(all)
 }
 
+/// What no message can be faster than, here or between hosts.
+enum Floor<'a> {
+    Node(Probe),
+    Hosts { hosts: &'a Hosts, mpi: &'a Mpi, raw: PathBuf, limit: Duration },
+}
+
+impl Floor<'_> {
+    fn new<'a>(options: &'a Options, mpi: &'a Mpi, work: &WorkFolder) -> Result<Floor<'a>, Error> {
+        if !options.hosts.are_given() {
+            return Ok(Floor::Node(Probe::new()?));
+        }
+        let limit = Duration::from_secs(options.timeout);
+        Ok(Floor::Hosts { hosts: &options.hosts, mpi, raw: work.raw(), limit })
+    }
+
+    fn nanoseconds(&self) -> Result<Option<f64>, Error> {
+        match self {
+            Floor::Node(probe) => Ok(probe.nanoseconds()),
+            Floor::Hosts { hosts, mpi, raw, limit } => hosts.floor(mpi, raw, *limit),
+        }
+    }
+}
+
 /// A bar on a terminal, nothing elsewhere.
 fn progress_bar(steps: usize) -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len}  {eta} left  {wide_msg}");
     ProgressBar::new(steps as u64).with_style(style.expect("the template is well-formed"))
 }
 
-fn result_of(subject: &Subject, rounds: &[Round], counting: Counting) -> ModeResult {
+fn result_of(subject: &Subject, rounds: &[Round], counting: Counting, hosts: &Hosts) -> ModeResult {
     let view_result = |view: &'static View| ViewResult {
         view: view.key,
         unit: view.unit,
@@ -211,11 +263,13 @@ fn result_of(subject: &Subject, rounds: &[Round], counting: Counting) -> ModeRes
         summary: summarise(rounds, counting, view),
         of: view,
     };
+    // Sockets are only beside modes whose programs measure it.
+    let processor_time = hosts.raw(subject.mode.name).map(|_| &PROCESSOR_TIME);
     ModeResult {
         mode: subject.mode.name,
         of: subject.of.clone(),
         ranks: subject.ranks,
-        views: subject.mode.views.iter().map(view_result).collect(),
+        views: subject.mode.views.iter().chain(processor_time).map(view_result).collect(),
         title: match &subject.of {
             Some(of) => format!("{} of {of}", subject.mode.title),
             None => subject.mode.title.to_string(),
@@ -227,12 +281,16 @@ fn labels(mpis: &[Mpi]) -> Vec<&str> {
     mpis.iter().map(|mpi| mpi.label.as_str()).collect()
 }
 
-fn print_tables(mpis: &[Mpi], floor: Option<f64>, results: &[ModeResult]) {
+fn print_tables(mpis: &[Mpi], floor: Option<f64>, hosts: &Hosts, results: &[ModeResult]) {
     for mpi in mpis {
         println!("{}: {} in {}", mpi.label, mpi.version, mpi.prefix.display());
     }
-    if let Some(floor) = floor {
-        println!("floor: a cache line takes {floor:.0} ns between two cores");
+    match floor {
+        Some(floor) if hosts.are_given() => {
+            println!("floor: 8 bytes take {:.2} µs from host to host through sockets", floor / 1e3);
+        }
+        Some(floor) => println!("floor: a cache line takes {floor:.0} ns between two cores"),
+        None => {}
     }
     for result in results {
         for view in &result.views {
@@ -296,9 +354,9 @@ fn curves(mpis: &[Mpi], summary: &Summary) -> Vec<picture::Curve> {
 pub struct WorkFolder(PathBuf);
 
 impl WorkFolder {
-    /// An empty folder.
-    pub fn new() -> Result<Self, Error> {
-        let path = std::env::temp_dir().join(format!("alhena-bench-{}", std::process::id()));
+    /// An empty folder in this one.
+    pub fn new(within: &Path) -> Result<Self, Error> {
+        let path = within.join(format!("alhena-bench-{}", std::process::id()));
         match fs::create_dir(&path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(Error::Write { path, error }),
             _ => Ok(Self(path)),
@@ -308,6 +366,11 @@ impl WorkFolder {
     /// Where a mode's program for an MPI is.
     pub fn program(&self, mode: &Mode, mpi: usize) -> PathBuf {
         self.0.join(format!("{}-{mpi}", mode.program))
+    }
+
+    /// Where the program that measures sockets is.
+    fn raw(&self) -> PathBuf {
+        self.0.join(RAW)
     }
 }
 

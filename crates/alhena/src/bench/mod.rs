@@ -16,6 +16,7 @@ mod datatypes;
 pub mod error;
 mod files;
 mod floor;
+mod hosts;
 mod log_axis;
 mod modes;
 mod mpi;

@@ -1,6 +1,7 @@
 //! The measurements: which program, and what its figures mean.
 
 use super::error::Error;
+use super::mpi::Line;
 
 /// One measuring program of `bench/`, and how its lines are read.
 #[derive(Debug)]
@@ -32,8 +33,8 @@ pub struct View {
     pub unit: &'static str,
     /// Whether more is better.
     pub more_is_better: bool,
-    /// The value to show, from size and printed value.
-    pub of: fn(u64, f64) -> f64,
+    /// The value to show of a printed line; none where the line has none.
+    pub of: fn(&Line) -> Option<f64>,
     /// Whether the ratios of all sizes and subjects are summed up to one figure as well.
     pub summed_up: bool,
 }
@@ -44,8 +45,14 @@ const fn as_printed(
     unit: &'static str,
     more_is_better: bool,
 ) -> View {
-    View { key, title, unit, more_is_better, of: |_, value| value, summed_up: false }
+    View { key, title, unit, more_is_better, of: |line| Some(line.value), summed_up: false }
 }
+
+/// What a message costs beside its time, shown where hosts are measured.
+pub static PROCESSOR_TIME: View = View {
+    of: |line| line.processor,
+    ..as_printed("processor", "processor time of a message, both sides", "µs", false)
+};
 
 /// A mode with a program of its own.
 const fn point_to_point(name: &'static str, title: &'static str, views: &'static [View]) -> Mode {
@@ -70,7 +77,7 @@ pub static POINT_TO_POINT: [Mode; 9] = [
                 title: "bandwidth",
                 unit: "MB/s",
                 more_is_better: true,
-                of: |bytes, microseconds| bytes as f64 / microseconds,
+                of: |line| Some(line.bytes as f64 / line.value),
                 summed_up: false,
             },
         ],

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::error::Error;
+use super::hosts::Hosts;
 
 /// An MPI under measurement.
 #[derive(Debug)]
@@ -20,10 +21,12 @@ pub struct Mpi {
     family: Family,
     /// Arguments of its launcher beside the usual ones.
     settings: Vec<String>,
+    hosts: Hosts,
 }
 
+/// Launchers that take the same arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Family {
+pub enum Family {
     Alhena,
     OpenMpi,
     Mpich,
@@ -37,6 +40,8 @@ pub struct Line {
     pub bytes: u64,
     /// In the mode's unit.
     pub value: f64,
+    /// Microseconds of processor time that all ranks together took for one message, where the program says so.
+    pub processor: Option<f64>,
 }
 
 impl Mpi {
@@ -63,7 +68,23 @@ impl Mpi {
             prefix: prefix.into(),
             family,
             settings: Vec::new(),
+            hosts: Hosts::default(),
         })
+    }
+
+    /// The MPI of a word as `--with` takes it: its prefix, then arguments for its launcher, with spaces between.
+    pub fn with_arguments(text: &str) -> Result<Self, Error> {
+        let mut words = text.split_whitespace();
+        let mpi = Mpi::at(Path::new(words.next().unwrap_or_default()))?;
+        let settings: Vec<&str> = words.collect();
+        let label = format!("{} {}", mpi.label, settings.join(" "));
+        Ok(mpi.with_settings(label.trim_end(), &settings))
+    }
+
+    /// The same between hosts.
+    pub fn on(mut self, hosts: &Hosts) -> Self {
+        self.hosts = hosts.clone();
+        self
     }
 
     /// The same, with its folder's name as label where one of `others` has its label already.
@@ -107,7 +128,9 @@ impl Mpi {
     ) -> Result<Vec<Line>, Error> {
         let mut command = Command::new(self.prefix.join("bin/mpiexec"));
         allow_root(&mut command);
-        if self.family == Family::OpenMpi && ranks as usize > processors() {
+        if self.hosts.are_given() {
+            command.args(self.hosts.arguments(self.family, ranks));
+        } else if self.family == Family::OpenMpi && ranks as usize > processors() {
             command.arg("--oversubscribe");
         }
         command.args(&self.settings);
@@ -146,15 +169,20 @@ impl Family {
 impl Line {
     fn parse(text: &str) -> Option<Self> {
         let mut words = text.split_whitespace();
-        let line = Line { bytes: words.next()?.parse().ok()?, value: words.next()?.parse().ok()? };
-        let is_measured = line.value.is_finite() && line.value > 0.0;
-        (words.count() == 1 && is_measured).then_some(line)
+        let (bytes, value) = (words.next()?.parse().ok()?, words.next()?.parse::<f64>().ok()?);
+        let _unit = words.next()?;
+        let processor = words.next().map(str::parse::<f64>).transpose().ok()?;
+        let is_measured = value.is_finite() && value > 0.0 && processor.is_none_or(f64::is_finite);
+        (words.next().is_none() && is_measured).then_some(Line { bytes, value, processor })
     }
 }
 
 /// Open MPI asks root twice whether it means it; to all others these mean nothing.
 fn allow_root(command: &mut Command) -> &mut Command {
-    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+    for variable in ["OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT"] {
+        command.env(variable, "1").env(format!("{variable}_CONFIRM"), "1");
+    }
+    command
 }
 
 /// Processors this process may use.
@@ -226,9 +254,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_three_words() {
-        assert_eq!(Line::parse("8 0.25 us"), Some(Line { bytes: 8, value: 0.25 }));
-        for text in ["", "8 0.25", "8 x us", "-1 2 us", "8 0 us", "8 nan us", "8 inf us", "8 1 us more"] {
+    fn lines_are_three_words_or_four() {
+        let line = Line { bytes: 8, value: 0.25, processor: None };
+        assert_eq!(Line::parse("8 0.25 us"), Some(line));
+        assert_eq!(Line::parse("8 0.25 us 0.5"), Some(Line { processor: Some(0.5), ..line }));
+        let wrong = [
+            "",
+            "8 0.25",
+            "8 x us",
+            "-1 2 us",
+            "8 0 us",
+            "8 nan us",
+            "8 inf us",
+            "8 1 us more",
+            "8 1 us 1 1",
+        ];
+        for text in wrong {
             assert_eq!(Line::parse(text), None, "{text:?}");
         }
     }

@@ -94,7 +94,9 @@ fn by_size(round: &Round, view: &View) -> BySize {
     let mut sizes = BySize::new();
     for lines in &round.lines {
         for line in lines {
-            sizes.entry(line.bytes).or_default().push((view.of)(line.bytes, line.value));
+            if let Some(value) = (view.of)(line) {
+                sizes.entry(line.bytes).or_default().push(value);
+            }
         }
     }
     sizes.retain(|_, values| values.len() == round.lines.len());
@@ -124,7 +126,11 @@ mod tests {
     use super::*;
 
     fn round(floor: f64, ours: f64, theirs: f64) -> Round {
-        let lines = |value| vec![Line { bytes: 8, value }, Line { bytes: 16, value: 2.0 * value }];
+        let lines = |value| {
+            [(8, value), (16, 2.0 * value)]
+                .map(|(bytes, value)| Line { bytes, value, processor: None })
+                .to_vec()
+        };
         Round { floor: Some(floor), lines: vec![lines(ours), lines(theirs)] }
     }
 

@@ -73,7 +73,7 @@ const SEGMENTS: [u64; 3] = [0, 32 << 10, 128 << 10];
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let own = arguments.prefix.clone().or_else(prefix::of_this_program).ok_or(Error::NoPrefix)?;
     let modes = chosen(arguments)?;
-    let (mpi, work) = (Mpi::at(&own)?, WorkFolder::new()?);
+    let (mpi, work) = (Mpi::at(&own)?, WorkFolder::new(&std::env::temp_dir())?);
     let program = work.program(modes[0].1, 0);
     mpi.compile(&prefix::kernels(&own).join("collectives.c"), &program)?;
 
