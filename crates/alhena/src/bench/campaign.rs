@@ -25,11 +25,11 @@ pub struct Options {
     /// Prefixes of other MPIs to compare with
     #[arg(long, value_delimiter = ',', value_name = "PREFIX")]
     vs: Vec<PathBuf>,
-    /// One more, with arguments for its launcher, in one word: "PREFIX --mca pml ob1"
-    #[arg(long, value_name = "PREFIX ARGUMENT…")]
+    /// One more, with arguments for its launcher, all in one word: "cm=/opt/openmpi --mca pml cm"
+    #[arg(long, value_name = "[LABEL=]PREFIX ARGUMENT…")]
     with: Vec<String>,
     #[command(flatten)]
-    hosts: Hosts,
+    pub(super) hosts: Hosts,
     /// The installation to measure [default: the one this program is in]
     #[arg(long, value_name = "PREFIX")]
     prefix: Option<PathBuf>,

@@ -72,13 +72,17 @@ impl Mpi {
         })
     }
 
-    /// The MPI of a word as `--with` takes it: its prefix, then arguments for its launcher, with spaces between.
+    /// The MPI of a word as `--with` takes it: `LABEL=` if wanted, its prefix, then arguments for its launcher, with spaces
+    /// between.
     pub fn with_arguments(text: &str) -> Result<Self, Error> {
+        let (label, text) = match text.split_once('=') {
+            Some((label, rest)) if !label.contains(['/', ' ']) => (Some(label), rest),
+            _ => (None, text),
+        };
         let mut words = text.split_whitespace();
         let mpi = Mpi::at(Path::new(words.next().unwrap_or_default()))?;
-        let settings: Vec<&str> = words.collect();
-        let label = format!("{} {}", mpi.label, settings.join(" "));
-        Ok(mpi.with_settings(label.trim_end(), &settings))
+        let label = label.unwrap_or(&mpi.label).to_string();
+        Ok(mpi.with_settings(&label, &words.collect::<Vec<_>>()))
     }
 
     /// The same between hosts.

@@ -13,7 +13,8 @@ pub struct Arguments {
     #[command(flatten)]
     options: Options,
     /// What to measure: pingpong, preposted, bidirectional, streaming, rate, ring, threads-1, threads-2, threads-4
-    #[arg(long, value_delimiter = ',', value_name = "MODE", default_values_t = modes::PAPERS.map(String::from))]
+    /// [default: the first five; between hosts those that sockets can do]
+    #[arg(long, value_delimiter = ',', value_name = "MODE")]
     modes: Vec<String>,
     /// Ranks of the ring (the others take two)
     #[arg(long, default_value_t = 2)]
@@ -31,7 +32,16 @@ pub struct Arguments {
 
 /// Measures, prints the tables, writes what was asked for.
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let modes = modes::named(&arguments.modes, &modes::POINT_TO_POINT)?;
+    let hosts = &arguments.options.hosts;
+    let names = match arguments.modes.as_slice() {
+        [] => modes::PAPERS
+            .into_iter()
+            .filter(|mode| !hosts.are_given() || hosts.raw(mode).is_some())
+            .map(String::from)
+            .collect(),
+        chosen => chosen.to_vec(),
+    };
+    let modes = modes::named(&names, &modes::POINT_TO_POINT)?;
     let subject = |mode: &'static Mode| Subject {
         mode,
         ranks: if mode.pair { 2 } else { arguments.ranks },

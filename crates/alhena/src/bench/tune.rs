@@ -18,6 +18,7 @@ use coll::tuned::{Placement, Query, Table, can_use};
 
 use super::campaign::WorkFolder;
 use super::error::Error;
+use super::hosts::Hosts;
 use super::modes::{self, Mode};
 use super::mpi::{Mpi, processors};
 use crate::prefix;
@@ -56,6 +57,8 @@ pub struct Arguments {
     /// Seconds after which a run is taken to hang
     #[arg(long, default_value_t = 120)]
     timeout: u64,
+    #[command(flatten)]
+    hosts: Hosts,
 }
 
 /// One way to do a collective.
@@ -73,7 +76,7 @@ const SEGMENTS: [u64; 3] = [0, 32 << 10, 128 << 10];
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let own = arguments.prefix.clone().or_else(prefix::of_this_program).ok_or(Error::NoPrefix)?;
     let modes = chosen(arguments)?;
-    let (mpi, work) = (Mpi::at(&own)?, WorkFolder::new(&std::env::temp_dir())?);
+    let (mpi, work) = (Mpi::at(&own)?, WorkFolder::new(&arguments.hosts.work())?);
     let program = work.program(modes[0].1, 0);
     mpi.compile(&prefix::kernels(&own).join("collectives.c"), &program)?;
 
@@ -83,9 +86,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         writeln!(text, "\n[{}]\nrules = [", coll.name()).expect("a string takes text");
         let mut below = 0;
         for &ranks in &arguments.ranks {
-            let crowded = ranks as usize > processors();
-            let best = measure(arguments, &own, &program, coll, mode, ranks, crowded)?;
-            let place = if crowded { "crowded" } else { "node" };
+            let placement = placement(&arguments.hosts, ranks);
+            let best = measure(arguments, &own, &program, coll, mode, ranks, placement)?;
+            let place = match placement {
+                Placement::Node { crowded: true } => "crowded",
+                Placement::Node { crowded: false } => "node",
+                Placement::Spread => "spread",
+                Placement::Cluster => "cluster",
+            };
             let ranks_text =
                 if below + 1 >= ranks { format!("{ranks}") } else { format!("{}..{ranks}", below + 1) };
             rules(&best, &ranks_text, place, &mut text);
@@ -110,6 +118,15 @@ fn chosen(arguments: &Arguments) -> Result<Vec<(Coll, &'static Mode)>, Error> {
     Ok(modes.into_iter().filter_map(|mode| Coll::from_name(mode.name).map(|coll| (coll, mode))).collect())
 }
 
+/// How so many ranks lie on the hosts, a block of them on each.
+fn placement(hosts: &Hosts, ranks: u32) -> Placement {
+    match hosts.names.len() as u32 {
+        0 | 1 => Placement::Node { crowded: ranks as usize > processors() },
+        hosts if ranks <= hosts => Placement::Spread,
+        _ => Placement::Cluster,
+    }
+}
+
 /// For each size, in ascending order, the fastest way.
 fn measure(
     arguments: &Arguments,
@@ -118,18 +135,19 @@ fn measure(
     coll: Coll,
     mode: &Mode,
     ranks: u32,
-    crowded: bool,
+    placement: Placement,
 ) -> Result<Vec<(u64, Candidate)>, Error> {
     let mut best: Vec<(u64, Candidate, f64)> = Vec::new();
-    for candidate in candidates(coll, ranks) {
+    for candidate in candidates(coll, ranks, placement) {
         let settings = settings(coll, &candidate);
         let mpi = Mpi::at(prefix)?
+            .on(&arguments.hosts)
             .with_settings(candidate.algorithm, &settings.iter().map(String::as_str).collect::<Vec<_>>());
         eprintln!("{} {ranks} ranks: {} segment {}", coll.name(), candidate.algorithm, candidate.segment);
         for _ in 0..arguments.rounds {
             let limit = Duration::from_secs(arguments.timeout);
             for line in mpi.run(ranks, program, &options(arguments, mode), limit)? {
-                let query = query(coll, ranks, line.bytes, crowded);
+                let query = query(coll, ranks, line.bytes, placement);
                 let usable = registry::find(coll, candidate.algorithm)
                     .is_some_and(|algorithm| can_use(algorithm.get(), &query));
                 match best.iter_mut().find(|(bytes, ..)| *bytes == query.bytes) {
@@ -152,9 +170,14 @@ fn options(arguments: &Arguments, mode: &Mode) -> Vec<String> {
     all.chain(["--seconds".into(), arguments.seconds.to_string()]).chain(sizes).collect()
 }
 
-/// Every algorithm that some call on one node can use, with segments where it can be cut.
-fn candidates(coll: Coll, ranks: u32) -> Vec<Candidate> {
-    let usable = |algorithm: &Algorithm| can_use(algorithm, &query(coll, ranks, 0, false));
+/// Every algorithm that some call can use where the ranks are, with segments where it can be cut.
+fn candidates(coll: Coll, ranks: u32, placement: Placement) -> Vec<Candidate> {
+    // Other processors of the node change what is fastest, not what can be used.
+    let placement = match placement {
+        Placement::Node { .. } => Placement::Node { crowded: false },
+        between => between,
+    };
+    let usable = |algorithm: &Algorithm| can_use(algorithm, &query(coll, ranks, 0, placement));
     registry::of(coll)
         .filter(|(_, algorithm)| usable(algorithm))
         .flat_map(|(_, algorithm)| {
@@ -166,7 +189,8 @@ fn candidates(coll: Coll, ranks: u32) -> Vec<Candidate> {
 }
 
 /// The call that is measured, as the library sees it.
-fn query(coll: Coll, ranks: u32, bytes: u64, crowded: bool) -> Query {
+fn query(coll: Coll, ranks: u32, bytes: u64, placement: Placement) -> Query {
+    let on_node = matches!(placement, Placement::Node { .. });
     Query {
         coll,
         ranks,
@@ -180,10 +204,10 @@ fn query(coll: Coll, ranks: u32, bytes: u64, crowded: bool) -> Query {
         commutative: true,
         dense: true,
         canonical: false,
-        placement: Placement::Node { crowded },
-        area: true,
-        direct: true,
-        near: ranks == 2 && !crowded,
+        placement,
+        area: on_node,
+        direct: on_node,
+        near: ranks == 2 && placement == Placement::Node { crowded: false },
     }
 }
 
@@ -220,6 +244,8 @@ fn rules(best: &[(u64, Candidate)], ranks: &str, place: &str, text: &mut String)
 mod tests {
     use super::*;
 
+    const NODE: Placement = Placement::Node { crowded: false };
+
     #[test]
     fn rules_can_be_read_and_choose_what_was_fastest() {
         let way = |algorithm, segment| Candidate { algorithm, segment };
@@ -235,7 +261,7 @@ mod tests {
         let table = Table::parse(&text).expect("it can be read");
         for (bytes, candidate) in best {
             let choice =
-                table.select(&query(Coll::Bcast, 4, bytes, false), &Default::default()).expect("a rule fits");
+                table.select(&query(Coll::Bcast, 4, bytes, NODE), &Default::default()).expect("a rule fits");
             assert_eq!(choice.algorithm.get().name, candidate.algorithm);
         }
     }
@@ -243,10 +269,22 @@ mod tests {
     #[test]
     fn every_candidate_of_a_node_is_tried() {
         let names: Vec<_> =
-            candidates(Coll::Allreduce, 4).iter().map(|candidate| candidate.algorithm).collect();
+            candidates(Coll::Allreduce, 4, NODE).iter().map(|candidate| candidate.algorithm).collect();
         for name in ["recursive_doubling", "ring", "lines_flat", "cells", "direct"] {
             assert!(names.contains(&name), "{name}");
         }
         assert!(!names.contains(&"inter"));
+    }
+
+    #[test]
+    fn between_hosts_nothing_of_a_node_is_tried() {
+        let hosts = Hosts { names: vec!["a".into(), "b".into()], launcher: None };
+        assert_eq!([2, 4].map(|ranks| placement(&hosts, ranks)), [Placement::Spread, Placement::Cluster]);
+        let names: Vec<_> = candidates(Coll::Allreduce, 4, Placement::Cluster)
+            .iter()
+            .map(|candidate| candidate.algorithm)
+            .collect();
+        assert!(names.contains(&"hierarchical") && names.contains(&"ring"), "{names:?}");
+        assert!(!names.contains(&"lines_flat") && !names.contains(&"direct"), "{names:?}");
     }
 }
