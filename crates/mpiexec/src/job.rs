@@ -44,7 +44,9 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
     let listen = listen(&mut job, &programs, default_count)?;
     let (hosts, host_of) = (job.hosts.clone(), Spread::new(&job));
     let launcher = job.launcher.settle();
-    let apps: Vec<App> = programs.into_iter().map(|program| app(program, &job, default_count)).collect();
+    let recorder = job.record.as_deref().map(recorder).transpose()?;
+    let apps: Vec<App> =
+        programs.into_iter().map(|program| app(program, &job, default_count, recorder.as_ref())).collect();
     let elsewhere = listen.is_some() || hosts.iter().any(|host| !host.is_local());
     let (spec_hosts, host_of) = match elsewhere {
         true => {
@@ -119,10 +121,13 @@ fn check_slots(hosts: &[hosts::Host], spec: &JobSpec) -> Result<(), UsageError> 
     }
 }
 
-fn app(program: Program, job: &JobOptions, default_count: u32) -> App {
+fn app(program: Program, job: &JobOptions, default_count: u32, recorder: Option<&Variables>) -> App {
     let options = program.options;
     let inherit = options.inherit.or_else(|| job.inherit.clone()).unwrap_or_default();
     let mut set = job.set.clone();
+    if let Some(recorder) = recorder {
+        set.extend(recorder.iter().cloned());
+    }
     if let Some(prefix) = &options.prefix {
         set.push(prepend("PATH", &prefix.join("bin")));
         set.push(prepend("LD_LIBRARY_PATH", &prefix.join("lib")));
@@ -138,6 +143,24 @@ fn app(program: Program, job: &JobOptions, default_count: u32) -> App {
         info: options.info,
     }
 }
+
+/// Variables and their values.
+type Variables = [(OsString, OsString); 2];
+
+/// What has each rank load the recorder and write to `folder`.
+fn recorder(folder: &Path) -> Result<Variables, UsageError> {
+    let installed = env::current_exe().ok().and_then(|own| Some(own.parent()?.parent()?.join(RECORDER)));
+    let library = installed.filter(|library| library.exists()).ok_or(UsageError::Unsupported {
+        what: "-record",
+        seen: "this mpiexec has no lib/libalhena_record.so beside it",
+        next: "install Alhena whole: make install PREFIX=DIR",
+    })?;
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
+    Ok([prepend("LD_PRELOAD", &library), ("ALHENA_RECORD".into(), folder.into_os_string())])
+}
+
+/// The recorder, from the root of the installation.
+const RECORDER: &str = "lib/libalhena_record.so";
 
 /// A search path with `directory` in front.
 fn prepend(name: &str, directory: &Path) -> (OsString, OsString) {

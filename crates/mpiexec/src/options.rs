@@ -64,6 +64,8 @@ pub struct JobOptions {
     pub parameters: Vec<(String, String)>,
     /// Flags that were accepted without effect, and what takes their place.
     pub without_effect: Vec<(&'static str, &'static str)>,
+    /// `-record`: where the calls of each rank are written.
+    pub record: Option<PathBuf>,
     /// `-configfile`, `-app`: read the programs from here.
     pub config_file: Option<PathBuf>,
     /// `-help` or `-version`.
@@ -129,6 +131,7 @@ impl Default for JobOptions {
             per_host: None,
             parameters: Vec::new(),
             without_effect: Vec::new(),
+            record: None,
             config_file: None,
             show: None,
         }

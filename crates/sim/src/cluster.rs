@@ -1,20 +1,22 @@
 //! All ranks of a job, and the order in which they run.
 
 use crate::charged::Charged;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Core, Endpoint};
 use crate::error::Error;
 use crate::layer::Layer;
 use crate::node::Nodes;
 use crate::setup::Setup;
 use btl::Peer;
 use btl_ugni::{Job, PeerAddress, Ugni};
-use gni::{Gni, InstId, Modes, Time};
+use gni::{Gni, InstId, Modes, PeAddr, Time};
 use gni_soft::NicConfig;
 use gni_soft::inproc::Wake;
 use gni_timed::TimedWorld;
 use mem::UserMem;
+use std::cell::RefCell;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// What a virtual rank does. A program never blocks: it is asked again when something has happened.
@@ -95,6 +97,8 @@ pub struct Cluster<P> {
     queue: BinaryHeap<Reverse<(u64, u32, Why)>>,
     wakes: Vec<Wake>,
     node_wakes: Vec<(u32, Time)>,
+    /// By node and number: processors that ranks share.
+    cores: HashMap<(PeAddr, u32), Rc<RefCell<Core>>>,
     /// What all ranks have together.
     common: Option<UserMem>,
     turns: u64,
@@ -124,6 +128,7 @@ impl<P: Program> Cluster<P> {
             queue: BinaryHeap::new(),
             wakes: Vec::new(),
             node_wakes: Vec::new(),
+            cores: HashMap::new(),
             common: None,
             turns: 0,
             latest: Time::START,
@@ -168,7 +173,7 @@ impl<P: Program> Cluster<P> {
         let ugni = Ugni::new(attached, clock.clone(), job, self.setup.params.clone());
         let btl = Charged::new(ugni.map_err(Error::Transport)?, node, self.setup.software);
         let layer = Layer::new(&self.setup, &btl, ranks);
-        let end = Endpoint { layer, btl, clock, rank, memory };
+        let end = Endpoint { layer, btl, clock, rank, memory, core: self.core_of(rank) };
         let slot = Slot {
             end,
             program,
@@ -184,6 +189,13 @@ impl<P: Program> Cluster<P> {
         self.unfinished += 1;
         self.queue.push(Reverse((0, rank, Why::Wake)));
         Ok(())
+    }
+
+    /// The processor to which a rank is bound: those of a node get its ranks in turn, as by `mpiexec`.
+    fn core_of(&mut self, rank: u32) -> Option<Rc<RefCell<Core>>> {
+        let number = rank % self.setup.ranks_per_node.max(1) % self.setup.cores?;
+        let core = self.cores.entry((self.setup.node_of(rank), number)).or_default();
+        Some(Rc::clone(core))
     }
 
     /// Takes a rank away, its NIC and memory with it.
@@ -254,7 +266,7 @@ impl<P: Program> Cluster<P> {
         if seen && !slot.restarted {
             return Ok(true);
         }
-        let busy_until = slot.end.now().0;
+        let busy_until = slot.end.now().max(slot.end.processor_free_at()).0;
         if busy_until > at {
             // It looks when it has time, and others whose moment comes before that go first.
             self.queue.push(Reverse((busy_until, rank, why)));
@@ -263,8 +275,10 @@ impl<P: Program> Cluster<P> {
         slot.restarted = false;
         slot.polling &= why != Why::Poll;
         slot.end.sleep_until(Time(at));
+        slot.end.take_processor();
         self.turns += 1;
         let finished = slot.turn(why).map_err(|error| Error::Mpi { rank, error })?;
+        slot.end.give_processor();
         if slot.computing {
             self.queue.push(Reverse((slot.end.now().0, rank, Why::Computed)));
         }

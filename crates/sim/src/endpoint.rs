@@ -8,9 +8,11 @@ use gni::Time;
 use gni_timed::RankClock;
 use mem::UserMem;
 use pml::{Counters, Data, Pattern, ReqId, SendTo};
+use std::cell::RefCell;
+use std::rc::Rc;
 
-/// The context of all messages here: one communicator.
-const CONTEXT: u32 = 0;
+/// The context of all messages of programs with one communicator.
+pub(crate) const CONTEXT: u32 = 0;
 
 /// What a program works with: messages by rank and tag, and memory that lasts as long as the rank.
 pub struct Endpoint {
@@ -19,6 +21,16 @@ pub struct Endpoint {
     pub(crate) clock: RankClock,
     pub(crate) rank: u32,
     pub(crate) memory: UserMem,
+    /// The processor that it shares with others.
+    pub(crate) core: Option<Rc<RefCell<Core>>>,
+}
+
+/// A processor for which ranks wait.
+#[derive(Default)]
+pub(crate) struct Core {
+    free_at: Time,
+    /// The rank that computed last.
+    last: u32,
 }
 
 impl Endpoint {
@@ -52,7 +64,18 @@ impl Endpoint {
     /// # Errors
     /// As [`pml::Sends::isend`].
     pub fn isend(&mut self, to: u32, tag: i32, from: UserMem) -> Result<Option<ReqId>> {
-        let to = SendTo { peer: self.btl.names.of(to), context: CONTEXT, source: self.rank, tag, owner: 0 };
+        self.isend_in(CONTEXT, to, tag, from)
+    }
+
+    /// As [`Endpoint::isend`], in a context.
+    pub(crate) fn isend_in(
+        &mut self,
+        context: u32,
+        to: u32,
+        tag: i32,
+        from: UserMem,
+    ) -> Result<Option<ReqId>> {
+        let to = SendTo { peer: self.btl.names.of(to), context, source: self.rank, tag, owner: 0 };
         let data = Data::Contiguous(from);
         if self.layer.needs_poll(to.peer, &data) {
             self.progress();
@@ -65,9 +88,30 @@ impl Endpoint {
     /// # Errors
     /// As [`pml::Receives::irecv`].
     pub fn irecv(&mut self, from: u32, tag: i32, into: UserMem) -> Result<ReqId> {
-        let peer = Some(self.btl.names.of(from));
-        let pattern = Pattern { context: CONTEXT, source: from as i32, tag, peer, owner: 0 };
+        self.irecv_in(CONTEXT, Some(from), tag, into)
+    }
+
+    /// As [`Endpoint::irecv`], in a context; `None`: from anyone.
+    pub(crate) fn irecv_in(
+        &mut self,
+        context: u32,
+        from: Option<u32>,
+        tag: i32,
+        into: UserMem,
+    ) -> Result<ReqId> {
+        let pattern = self.pattern(context, from, tag);
         self.layer.irecv(&mut self.btl, &pattern, Data::Contiguous(into))
+    }
+
+    /// Whether a message is here that such a receive would take.
+    pub(crate) fn is_here(&mut self, context: u32, from: Option<u32>, tag: i32) -> bool {
+        let pattern = self.pattern(context, from, tag);
+        self.layer.iprobe(&mut self.btl, &pattern)
+    }
+
+    fn pattern(&mut self, context: u32, from: Option<u32>, tag: i32) -> Pattern {
+        let peer = from.map(|from| self.btl.names.of(from));
+        Pattern { context, source: from.map_or(abi::ANY_SOURCE, |from| from as i32), tag, peer, owner: 0 }
     }
 
     /// Whether a request is complete; its name is free then.
@@ -78,6 +122,26 @@ impl Endpoint {
     /// The rank computes for so long; its program answers [`crate::Step::Computing`] next.
     pub fn compute(&mut self, time: Time) {
         self.clock.spend(time);
+    }
+
+    /// When the rank's processor is free for it.
+    pub(crate) fn processor_free_at(&self) -> Time {
+        self.core.as_ref().map_or(Time::START, |core| core.borrow().free_at)
+    }
+
+    /// The rank runs from now on; its processor may come from another.
+    pub(crate) fn take_processor(&self) {
+        let Some(core) = &self.core else { return };
+        if core.replace(Core { free_at: self.now(), last: self.rank }).last != self.rank {
+            self.btl.spend(self.btl.costs().switch);
+        }
+    }
+
+    /// The rank has run until now.
+    pub(crate) fn give_processor(&self) {
+        if let Some(core) = &self.core {
+            core.borrow_mut().free_at = self.now();
+        }
     }
 
     /// The next `count` epochs of the node's area; the first of them.

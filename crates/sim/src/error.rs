@@ -39,6 +39,8 @@ pub enum Error {
         /// The rank.
         rank: u32,
     },
+    /// A recording cannot be read.
+    Recording(String),
     /// What is asked for cannot be simulated.
     Unsupported(&'static str),
 }
@@ -72,6 +74,9 @@ impl fmt::Display for Error {
                 "checking the simulation's result failed\nrank {rank} has received other data than was sent\nthis is \
                  a defect; please report the command"
             ),
+            Error::Recording(what) => {
+                write!(f, "reading a recording failed\n{what}\nmake one: mpiexec -record DIR -n N PROGRAM")
+            }
             Error::Unsupported(what) => {
                 write!(f, "starting the simulation failed\n{what}\nsee alhena sim --help")
             }

@@ -63,6 +63,11 @@ impl Layer {
         by_layer!(self, layer => layer.irecv(btl, pattern, into))
     }
 
+    /// Whether a message is kept that such a receive would take.
+    pub fn iprobe(&mut self, btl: &mut Charged, pattern: &Pattern) -> bool {
+        by_layer!(self, layer => layer.iprobe(btl, pattern)).is_some()
+    }
+
     /// Whether a request is complete; its name is free then.
     pub fn take(&mut self, id: ReqId) -> bool {
         by_layer!(self, layer => layer.take(id)).is_some()

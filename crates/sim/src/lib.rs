@@ -31,6 +31,7 @@ mod node;
 pub mod paper;
 mod port;
 pub mod programs;
+pub mod replay;
 mod schedules;
 mod setup;
 mod software;

@@ -36,6 +36,7 @@ pub fn setup(costs: Costs) -> Setup {
         params,
         vader: Some(VaderParams::default()),
         takes_tail: true,
+        cores: None,
         ranks_per_node: 1,
         node_spacing: 2,
     }

@@ -26,9 +26,27 @@ pub(crate) struct RankPort<'a> {
     pub(crate) end: &'a mut Endpoint,
     pub(crate) places: Places,
     /// Of all its messages.
+    pub(crate) context: u32,
     pub(crate) tag: i32,
-    /// What is added to the ranks that the schedule names.
-    pub(crate) shift: u32,
+    pub(crate) group: Group<'a>,
+}
+
+/// Which ranks those are that a schedule names.
+#[derive(Clone, Copy)]
+pub(crate) enum Group<'a> {
+    /// They have all this much more.
+    Shifted(u32),
+    /// These, by number.
+    Listed(&'a [u32]),
+}
+
+impl Group<'_> {
+    fn rank(&self, peer: Peer) -> u32 {
+        match self {
+            Group::Shifted(shift) => peer.index() + shift,
+            Group::Listed(ranks) => ranks[peer.index() as usize],
+        }
+    }
 }
 
 const NO_BLOCKS: Error = Error::new(abi::ERR_INTERN, "a virtual rank has no blocks");
@@ -117,12 +135,12 @@ impl Port for RankPort<'_> {
 
     fn isend(&mut self, peer: Peer, from: &Region) -> Result<Option<ReqId>> {
         let from = self.memory(from)?;
-        self.end.isend(peer.index() + self.shift, self.tag, from)
+        self.end.isend_in(self.context, self.group.rank(peer), self.tag, from)
     }
 
     fn irecv(&mut self, peer: Peer, into: &Region) -> Result<Option<ReqId>> {
         let into = self.memory(into)?;
-        self.end.irecv(peer.index() + self.shift, self.tag, into).map(Some)
+        self.end.irecv_in(self.context, Some(self.group.rank(peer)), self.tag, into).map(Some)
     }
 
     fn test(&mut self, op: ReqId) -> Result<bool> {

@@ -43,6 +43,9 @@ pub struct Setup {
     pub takes_tail: bool,
     /// Ranks of one node, in order of their numbers.
     pub ranks_per_node: u32,
+    /// Processors of a node, to which its ranks are bound in turn, and for which they wait to compute; `None`: each has its
+    /// own.
+    pub cores: Option<u32>,
     /// From one node of the job to the next; 2 leaves the other node of each chip to others.
     pub node_spacing: u32,
 }

@@ -19,7 +19,23 @@ gni_timed::cost_table! {
         single_copy: 700.0 "ns", "assumed: a system call that pins two pages, on a 2.4 GHz Opteron";
         /// How long a rank polls before it sleeps.
         spin: 500000.0 "ns", "the library's mpi_spin_us";
+        /// A processor goes over to another of the ranks that share it.
+        switch: 3000.0 "ns", "assumed: about twenty yields or a sleep, a switch of processes, caches cold";
         /// From the news to the first instruction of a rank that slept.
         wake_up: 5000.0 "ns", "assumed: a futex call and a switch of processes, caches cold";
     }
+}
+
+impl SoftwareCosts {
+    /// A virtual machine of two Zen 4 cores, for runs that were recorded on one: a cache line and the rate of copies as this
+    /// library's measurements there have them (`docs/measurements`), its own code by the instructions counted above at 4 per
+    /// cycle of 3 GHz.
+    pub const TWO_CORES: SoftwareCosts = SoftwareCosts {
+        pml_send: 15.0,
+        pml_recv: 45.0,
+        pml_event: 20.0,
+        copy_rate: 8.0,
+        line: 175.0,
+        ..SoftwareCosts::SOURCED
+    };
 }

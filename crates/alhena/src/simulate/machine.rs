@@ -30,6 +30,9 @@ pub struct Machine {
     /// Run as the paper's Open MPI did: its limits, odd lengths by Put Fallback, small fastboxes
     #[arg(long)]
     paper: bool,
+    /// Software costs what it does on two cores of this time, for runs that were recorded there
+    #[arg(long, conflicts_with = "mpich2")]
+    two_cores: bool,
     /// Parameters of the transports, as mpiexec takes them
     #[arg(long, num_args = 2, value_names = ["KEY", "VALUE"])]
     mca: Vec<String>,
@@ -76,6 +79,9 @@ impl Machine {
         })?;
         let setup = if self.mpich2 { paper::with_mpich2(setup) } else { setup };
         let (mut costs, mut software) = (setup.costs, setup.software);
+        if self.two_cores {
+            software = SoftwareCosts::TWO_CORES;
+        }
         for word in &self.set {
             change(&mut costs, &mut software, word)?;
         }

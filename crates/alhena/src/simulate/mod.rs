@@ -6,6 +6,7 @@ mod machine;
 mod many_ranks;
 mod memory;
 mod output;
+mod replay;
 mod two_ranks;
 
 use std::error::Error;
@@ -31,6 +32,8 @@ enum Topic {
     Halo(many_ranks::Halo),
     /// LAMMPS's Lennard-Jones benchmark, weak scaling, beside the paper's figures
     Lammps(applications::Lammps),
+    /// A run that mpiexec -record has written down, beside what it took
+    Replay(replay::Replay),
     /// Registered memory of a rank against the size of the job
     Memory(memory::Memory),
     /// The costs with their sources, the fit to three of the paper's points, and what it hangs on
@@ -45,6 +48,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         Topic::Allreduce(topic) => topic.run(),
         Topic::Halo(topic) => topic.run(),
         Topic::Lammps(topic) => topic.run(),
+        Topic::Replay(topic) => topic.run(),
         Topic::Memory(topic) => topic.run(),
         Topic::Calibrate(topic) => topic.run(),
     }

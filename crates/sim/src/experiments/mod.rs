@@ -4,8 +4,10 @@ mod applications;
 mod collectives;
 mod point_to_point;
 mod registered;
+mod replayed;
 
 pub use applications::{LAMMPS_COMPUTE, Run, lammps};
 pub use collectives::{Algorithm, Outcome, allreduce, allreduce_algorithms, halo};
 pub use point_to_point::{Latency, bandwidth, latency};
 pub use registered::{Pattern, Registered, Way, registered};
+pub use replayed::{Replayed, Share, replay};

@@ -2,8 +2,8 @@
 
 use super::Timed;
 use crate::cluster::{Program, Step};
-use crate::endpoint::Endpoint;
-use crate::port::{Places, RankPort};
+use crate::endpoint::{CONTEXT, Endpoint};
+use crate::port::{Group, Places, RankPort};
 use abi::Result;
 use coll::{Execution, Layout, Schedule, Shape, State};
 use mem::PeerBytes;
@@ -115,7 +115,13 @@ impl Program for Allreduce {
                 self.running = true;
             }
             let places = self.places(end);
-            let mut port = RankPort { end, places, tag: self.done as i32, shift: self.shift };
+            let mut port = RankPort {
+                end,
+                places,
+                context: CONTEXT,
+                tag: self.done as i32,
+                group: Group::Shifted(self.shift),
+            };
             match self.execution.advance(&mut port) {
                 State::Done => {
                     self.intact &= self.is_right(end);

@@ -5,6 +5,7 @@ mod exchange;
 mod halo;
 mod lammps;
 mod ping_pong;
+mod replay;
 mod stream;
 
 pub use collective::Allreduce;
@@ -14,6 +15,7 @@ pub use halo::Halo;
 pub(crate) use lammps::ORDINARY;
 pub use lammps::{Lammps, Plan, grid};
 pub use ping_pong::PingPong;
+pub use replay::Replay;
 pub use stream::Stream;
 
 use gni::Time;
