@@ -86,12 +86,9 @@ fn input(function: &Function, argument: &Argument, wide: bool) -> Option<String>
             format!("call.value(i64::from({it}));")
         }
         (Shape::One, "request") if goes_in => {
-            let from = if is_value(argument) {
-                format!("call.value({it} as i64);")
-            } else {
-                format!("call.word_at({it});")
-            };
-            from
+            let read = if is_value(argument) { "value" } else { "word_at" };
+            let cast = if is_value(argument) { " as i64" } else { "" };
+            format!("call.{read}({it}{cast});")
         }
         (Shape::Array(Length::Argument(length)), "request") if goes_in => {
             let length = function.argument(length).map(name)?;
