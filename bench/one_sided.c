@@ -90,6 +90,41 @@ static void light_get(size_t bytes, long iterations)
 #define light_get get
 #endif
 
+/* Blocks of all ranks to rank 0, into `memory` there, which holds SLOTS of them for the next two functions. */
+enum { SLOTS = 4 };
+
+static void gather(size_t bytes, long iterations)
+{
+    for (long i = 0; i < iterations; i++)
+        MPI_Gather(k.out, (int)bytes, MPI_BYTE, memory, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+#ifdef LIGHT
+/* The same by puts with a notice. Each round has a slot of its own for the data; after every second one rank 0 gives two back. */
+static void light_gather(size_t bytes, long iterations)
+{
+    enum { ARRIVED, GIVEN_BACK };
+    static uint64_t rounds;
+
+    for (long i = 0; i < iterations; i++, rounds++) {
+        MPI_Aint slot = (MPI_Aint)(rounds % SLOTS) * (MPI_Aint)k.ranks * (MPI_Aint)k.max, place = slot + k.rank * (MPI_Aint)bytes;
+
+        if (k.rank != 0) {
+            if (rounds >= SLOTS)
+                alhena_notices(GIVEN_BACK, (rounds - SLOTS + 2) / 2, NULL, win);
+            alhena_rput(k.out, bytes, 0, place, ARRIVED, win);
+            continue;
+        }
+        memcpy(memory + place, k.out, bytes);
+        alhena_notices(ARRIVED, (rounds + 1) * (uint64_t)(k.ranks - 1), NULL, win);
+        for (int rank = 1; rank < k.ranks && rounds % 2 == 1; rank++)
+            alhena_rput(NULL, 0, rank, 0, GIVEN_BACK, win);
+    }
+}
+#else
+#define light_gather gather
+#endif
+
 /* What a put or get does, by two-sided messages. */
 static void messages(size_t bytes, long iterations)
 {
@@ -141,6 +176,8 @@ static const struct {
     {"get", get, 1, 1},
     {"light-put", light_put, 1, 1},
     {"light-get", light_get, 1, 1},
+    {"gather", gather, 0, 1},
+    {"light-gather", light_gather, 0, 1},
     {"messages", messages, 0, 1},
     {"accumulate", accumulate, 1, 1},
     {"get_accumulate", get_accumulate, 1, 1},
@@ -154,8 +191,9 @@ static const struct {
 int main(int argc, char **argv)
 {
     kernel_begin(argc, argv, 2, 8, 1 << 20);
-    MPI_Win_allocate((MPI_Aint)k.max, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
-    memset(memory, 0, k.max);
+    size_t bytes = strstr(k.what, "gather") && k.rank == 0 ? SLOTS * (size_t)k.ranks * k.max : k.max;
+    MPI_Win_allocate((MPI_Aint)bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    memset(memory, 0, bytes);
     MPI_Group world;
     MPI_Comm_group(MPI_COMM_WORLD, &world);
     int beside[2] = {(k.rank + 1) % k.ranks, (k.rank + k.ranks - 1) % k.ranks};

@@ -99,9 +99,46 @@ static void attributes(MPI_Win win, void *base, MPI_Aint bytes, int unit, int fl
     check(wrong == 0, "attributes of flavor %d: %d wrong", flavor, wrong);
 }
 
+/* Loads and stores reach the memory of exactly the ranks of this node, and each rank has its own at one address. `apart`: the
+ * library was configured to use messages on a node as well. */
+static void places(MPI_Win win, int *mine, int apart)
+{
+    MPI_Comm node;
+    MPI_Group near;
+    int i, unit, local, wrong = 0, number = 100 + rank, *ranks = malloc((size_t)size * sizeof *ranks);
+    MPI_Aint bytes, address, least, most;
+
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_group(node, &near);
+    for (i = 0; i < size; i++)
+        ranks[i] = i;
+    MPI_Win_fence(0, win);
+    MPI_Put(&number, 1, MPI_INT, rank, 0, 1, MPI_INT, win);
+    MPI_Win_fence(0, win);
+    for (i = 0; i < size; i++) {
+        int *base;
+
+        MPI_Group_translate_ranks(others, 1, &ranks[i], near, &local);
+        MPI_Win_shared_query(win, i, &bytes, &unit, &base);
+        if (i == rank || (local != MPI_UNDEFINED && !apart))
+            wrong += bytes != size * (MPI_Aint)sizeof(int) || *base != 100 + i;
+        else
+            wrong += bytes != 0;
+    }
+    MPI_Win_fence(0, win);
+    check(wrong == 0, "loads reach the memory of the ranks of a node: %d wrong", wrong);
+    MPI_Get_address(mine, &address);
+    MPI_Allreduce(&address, &least, 1, MPI_AINT, MPI_MIN, MPI_COMM_WORLD);
+    MPI_Allreduce(&address, &most, 1, MPI_AINT, MPI_MAX, MPI_COMM_WORLD);
+    check(least == most, "the memory of an allocated window has one address");
+    MPI_Group_free(&near);
+    MPI_Comm_free(&node);
+    free(ranks);
+}
+
 int main(int argc, char **argv)
 {
-    MPI_Win win;
+    MPI_Win win, *kept;
     int *mine, length, i, handles, least, most, same;
     char name[MPI_MAX_OBJECT_NAME];
     MPI_Group group;
@@ -115,6 +152,7 @@ int main(int argc, char **argv)
 
     MPI_Win_allocate(size * (MPI_Aint)sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
     all_epochs(win, mine, "allocated", by_place);
+    places(win, mine, argc > 1 && strcmp(argv[1], "apart") == 0);
     attributes(win, mine, size * (MPI_Aint)sizeof(int), sizeof(int), MPI_WIN_FLAVOR_ALLOCATE);
     MPI_Win_set_name(win, "a window");
     MPI_Win_get_name(win, name, &length);
@@ -157,9 +195,11 @@ int main(int argc, char **argv)
 
     /* Uneven use of windows before: the handle of a common one is the same number everywhere. */
     MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &pair);
+    kept = malloc((size_t)(rank / 2 + 1) * sizeof *kept);
     for (i = 0; i < rank / 2 + 1; i++) {
         MPI_Win_allocate(8, 1, MPI_INFO_NULL, pair, &mine, &win);
         MPI_Win_free(&win);
+        MPI_Win_allocate(8, 1, MPI_INFO_NULL, pair, &mine, &kept[i]);
     }
     MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
     handles = MPI_Win_c2f(win);
@@ -167,6 +207,9 @@ int main(int argc, char **argv)
     MPI_Allreduce(&handles, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     check(least == most && MPI_Win_f2c(handles) == win, "the handle's number is %d to %d", least, most);
     MPI_Win_free(&win);
+    for (i = 0; i < rank / 2 + 1; i++)
+        MPI_Win_free(&kept[i]);
+    free(kept);
     MPI_Comm_free(&pair);
     MPI_Group_free(&others);
     free(addresses);

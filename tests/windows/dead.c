@@ -20,9 +20,12 @@ int main(int argc, char **argv)
     MPI_Win_allocate(sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     if (rank == size - 1) {
-        if (all)
+        if (all) {
+            /* The operation has the lock taken wherever the target is. */
             MPI_Win_lock_all(0, win);
-        else
+            MPI_Get(&one, 1, MPI_LONG, 0, 0, 1, MPI_LONG, win);
+            MPI_Win_flush(0, win);
+        } else
             MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
         MPI_Barrier(MPI_COMM_WORLD);
         raise(SIGKILL);

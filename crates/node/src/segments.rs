@@ -50,15 +50,24 @@ impl SharedSegment {
     /// # Errors
     /// The system's: no memory.
     pub fn create(bytes: usize) -> io::Result<SharedSegment> {
+        SharedSegment::create_near(bytes, 0)
+    }
+
+    /// As [`SharedSegment::create`], the memory at `wish` if nothing is there, a multiple of a page; 0: anywhere.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn create_near(bytes: usize, wish: usize) -> io::Result<SharedSegment> {
         let too_long = || io::Error::from(io::ErrorKind::OutOfMemory);
         let all = bytes.checked_next_multiple_of(HEAD).and_then(|bytes| bytes.checked_add(HEAD));
         let all = all.filter(|&all| isize::try_from(all).is_ok()).ok_or_else(too_long)?;
         let file = MemoryFile::create(all as u64)?;
         file.allocate()?;
-        let memory = SharedMemory::map(&file).map_err(|error| match error {
-            MapError::System(_, error) => error,
-            error => io::Error::other(error),
-        })?;
+        let memory =
+            SharedMemory::map_near(&file, wish.saturating_sub(HEAD)).map_err(|error| match error {
+                MapError::System(_, error) => error,
+                error => io::Error::other(error),
+            })?;
         let nonce = [platform::random::number()?, platform::random::number()?];
         for (word, part) in memory.words(2).iter().zip(nonce) {
             word.store(part, Ordering::Relaxed);
@@ -118,7 +127,7 @@ impl SegmentTicket {
     }
 
     /// The file behind a descriptor, mapped, if it is the one.
-    fn map(&self, fd: OwnedFd) -> Result<SharedSegment, TakeError> {
+    fn map(&self, fd: OwnedFd, wish: usize) -> Result<SharedSegment, TakeError> {
         let file = MemoryFile::adopt(fd).map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData => TakeError::NotOffered("it is no sealed memory file"),
             _ => TakeError::Refused(error),
@@ -126,7 +135,7 @@ impl SegmentTicket {
         if file.bytes != self.bytes {
             return Err(TakeError::NotOffered("it has another length"));
         }
-        let memory = SharedMemory::map(&file).map_err(TakeError::Unmapped)?;
+        let memory = SharedMemory::map_near(&file, wish.saturating_sub(HEAD)).map_err(TakeError::Unmapped)?;
         let found = [0, 1].map(|word| memory.words(2)[word].load(Ordering::Relaxed));
         if found != self.nonce {
             return Err(TakeError::NotOffered("it has another nonce"));
@@ -134,16 +143,16 @@ impl SegmentTicket {
         Ok(SharedSegment { memory, nonce: found, fd: None })
     }
 
-    fn take_directly(&self, owner: &Owner) -> Result<SharedSegment, TakeError> {
-        owner.take(self.number).and_then(|fd| self.map(fd))
+    fn take_directly(&self, owner: &Owner, wish: usize) -> Result<SharedSegment, TakeError> {
+        owner.take(self.number).and_then(|fd| self.map(fd, wish))
     }
 
-    fn take_through_proc(&self, owner: &Owner) -> Result<SharedSegment, TakeError> {
+    fn take_through_proc(&self, owner: &Owner, wish: usize) -> Result<SharedSegment, TakeError> {
         let fd = reopen_file(owner.pid, self.number).map_err(|error| match error.kind() {
             io::ErrorKind::InvalidInput => TakeError::NotOffered("it is no file"),
             _ => owner.failure(error),
         })?;
-        self.map(fd)
+        self.map(fd, wish)
     }
 }
 
@@ -153,9 +162,22 @@ impl Node {
     /// # Errors
     /// [`TakeError`].
     pub fn map_segment(&self, peer: Peer, ticket: &SegmentTicket) -> Result<SharedSegment, TakeError> {
+        self.map_segment_near(peer, ticket, 0)
+    }
+
+    /// As [`Node::map_segment`], the memory at `wish` if nothing is there, a multiple of a page; 0: anywhere.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn map_segment_near(
+        &self,
+        peer: Peer,
+        ticket: &SegmentTicket,
+        wish: usize,
+    ) -> Result<SharedSegment, TakeError> {
         let owner = self.owner(peer)?;
-        match ticket.take_directly(&owner) {
-            Err(TakeError::Refused(_)) => ticket.take_through_proc(&owner),
+        match ticket.take_directly(&owner, wish) {
+            Err(TakeError::Refused(_)) => ticket.take_through_proc(&owner, wish),
             taken => taken,
         }
     }
@@ -184,9 +206,9 @@ mod tests {
         assert_eq!(made.len(), 8192);
         let ticket = SegmentTicket::from_words(made.ticket().unwrap().words()).unwrap();
         for (number, take) in
-            [(1, SegmentTicket::take_directly as fn(&_, &_) -> _), (2, SegmentTicket::take_through_proc)]
+            [(1, SegmentTicket::take_directly as fn(&_, &_, _) -> _), (2, SegmentTicket::take_through_proc)]
         {
-            match take(&ticket, &ourselves()) {
+            match take(&ticket, &ourselves(), 0) {
                 Ok(taken) => {
                     word(&made).store(number, Ordering::Relaxed);
                     assert_eq!(word(&taken).load(Ordering::Relaxed), number);
@@ -198,11 +220,23 @@ mod tests {
     }
 
     #[test]
+    fn memory_comes_where_it_is_wished_if_nothing_is_there() {
+        let first = SharedSegment::create(8192).unwrap();
+        let wish = first.address();
+        let elsewhere = SharedSegment::create_near(8192, wish).unwrap();
+        assert_ne!(elsewhere.address(), wish);
+        // No process has memory there but by chance; what it gets is right in any case.
+        let wish = 0x2345_6789_0000;
+        let made = SharedSegment::create_near(8192, wish).unwrap();
+        assert_eq!(made.address(), wish);
+    }
+
+    #[test]
     fn what_is_not_the_segment_is_refused() {
         let mut made = SharedSegment::create(4096).unwrap();
         let ticket = made.ticket().unwrap();
         let refused = |ticket: &SegmentTicket, expected: &str| {
-            for taken in [ticket.take_directly(&ourselves()), ticket.take_through_proc(&ourselves())] {
+            for taken in [ticket.take_directly(&ourselves(), 0), ticket.take_through_proc(&ourselves(), 0)] {
                 match taken {
                     Err(TakeError::NotOffered(why)) => assert_eq!(why, expected),
                     Err(TakeError::Refused(_)) => {}
@@ -218,7 +252,7 @@ mod tests {
         open.allocate_step(0).unwrap();
         refused(&SegmentTicket { number: open.fd.as_raw_fd(), ..ticket }, "it is no sealed memory file");
         let text = File::open("/proc/self/maps").unwrap();
-        assert!(ticket.map(text.into()).is_err());
+        assert!(ticket.map(text.into(), 0).is_err());
         made.withdraw();
         assert!(made.ticket().is_none());
     }

@@ -1,4 +1,4 @@
-//! The words that the processes of a window share.
+//! The words that the processes of a window on one node share.
 //!
 //! ```text
 //!   |<-- 2 lines: group -->|<- line: barrier ->|<-- waiters of group -->|<-- block of rank 0 -->|<-- block of rank 1 …
@@ -36,13 +36,11 @@ const fn bits(ranks: usize) -> usize {
 /// Notices of each rank.
 pub const NOTICES: u32 = LINE as u32;
 
-/// Where the words of a window are, and of which ranks there are some.
+/// Where the words of a window are that the ranks of one node share. They have numbers of their own, from 0 on: all that is called
+/// a rank here is such a number.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     ranks: usize,
-    /// The first rank that has a block, and how many follow one another.
-    first: u32,
-    blocks: u32,
     /// Where the first block begins, and the words of each.
     begin: usize,
     block: usize,
@@ -53,27 +51,13 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Of a window whose ranks share memory: a block for each rank.
+    /// Of so many ranks of a node.
     pub const fn all(ranks: usize) -> Shape {
-        Shape::new(ranks, 0, ranks as u32, ranks)
-    }
-
-    /// Of one rank of a window whose ranks do not: its own block.
-    pub const fn one(ranks: usize, rank: u32) -> Shape {
-        Shape::new(ranks, rank, 1, ranks)
-    }
-
-    /// Of the locks of such a window: blocks of all ranks, but without posts, of which there are as many in each as ranks.
-    pub const fn locks(ranks: usize) -> Shape {
-        Shape::new(ranks, 0, ranks as u32, 0)
-    }
-
-    const fn new(ranks: usize, first: u32, blocks: u32, posts: usize) -> Shape {
         let busy = (WAITERS + bits(ranks)).next_multiple_of(LINE);
-        let block = (busy + LINE + NOTICES as usize + posts).next_multiple_of(LINE);
+        let block = (busy + LINE + NOTICES as usize + ranks).next_multiple_of(LINE);
         let begin = (GROUP_WAITERS + bits(ranks)).next_multiple_of(LINE);
-        let words = begin + blocks as usize * block;
-        Shape { ranks, first, blocks, begin, block, busy, words }
+        let words = begin + ranks * block;
+        Shape { ranks, begin, block, busy, words }
     }
 
     /// How many words there are.
@@ -97,7 +81,7 @@ impl<'a> View<'a> {
         View { words, shape }
     }
 
-    /// Ranks of the window.
+    /// Ranks that share the words.
     pub fn ranks(self) -> usize {
         self.shape.ranks
     }
@@ -132,10 +116,9 @@ impl<'a> View<'a> {
     /// Where the rank's block begins.
     #[inline(always)]
     fn at(self, rank: u32) -> usize {
-        let Shape { first, blocks, begin, block, .. } = self.shape;
-        let place = rank.wrapping_sub(first);
-        assert!(place < blocks, "a rank that has words");
-        begin + place as usize * block
+        let Shape { ranks, begin, block, .. } = self.shape;
+        assert!((rank as usize) < ranks, "a rank that has words");
+        begin + rank as usize * block
     }
 
     pub(crate) fn lock(self, rank: u32) -> &'a AtomicU64 {
@@ -340,15 +323,6 @@ mod tests {
             let set = words.iter().filter(|word| word.load(Ordering::SeqCst) != 0).count();
             assert_eq!(set, 5 + ranks * (12 + ranks));
         }
-    }
-
-    #[test]
-    fn a_window_of_many_ranks_that_share_nothing_has_few_words() {
-        let (one, locks) = (Shape::one(1000, 7), Shape::locks(1000));
-        assert!(one.words() < 1200 && locks.words() < 100_000);
-        let words: Vec<AtomicU64> = (0..one.words()).map(|_| AtomicU64::new(0)).collect();
-        View::new(&words, one).posts(7, 999).fetch_add(1, Ordering::SeqCst);
-        assert_eq!(words.last().map(|word| word.load(Ordering::SeqCst)), Some(0), "a line ends with a gap");
     }
 
     #[test]

@@ -24,10 +24,10 @@ pub struct Passive {
 }
 
 impl Passive {
-    /// The lock to take and to give back.
+    /// The lock to take and to give back, in words that know the target by `number`.
     #[inline]
-    pub fn wish(&self) -> Option<Wish> {
-        let wish = if self.exclusive { Wish::Exclusive(self.target) } else { Wish::Shared(self.target) };
+    pub fn wish(&self, number: u32) -> Option<Wish> {
+        let wish = if self.exclusive { Wish::Exclusive(number) } else { Wish::Shared(number) };
         self.checked.then_some(wish)
     }
 }
@@ -238,6 +238,11 @@ impl Epochs {
     #[inline]
     pub fn is_exclusive(&self, target: u32) -> bool {
         self.locks.iter().any(|lock| lock.exclusive && lock.target == target)
+    }
+
+    /// Whether an epoch of `MPI_Win_lock_all` is open whose lock is taken target by target, where that is so.
+    pub fn locks_all(&self) -> bool {
+        self.all == Some(true)
     }
 
     /// Whether `MPI_Win_free` may be called.

@@ -28,23 +28,20 @@ impl Exposure {
         Exposure { started: vec![0; ranks].into(), expected: 0 }
     }
 
-    /// Rank `me` exposes its window to the ranks of `group`, which are to be rung afterwards.
-    pub fn post(&mut self, view: View<'_>, me: u32, group: &[u32]) {
-        for &origin in group {
-            // Release: what this process has stored before is seen by the origin, which loads with Acquire in `is_posted`.
-            view.posts(origin, me).fetch_add(1, Ordering::Release);
-        }
-        self.expected = self.expected.wrapping_add(group.len() as u64);
+    /// Exposes the window to so many origins, which are to be told: by [`Exposure::post`], or by messages.
+    pub fn expect(&mut self, origins: usize) {
+        self.expected = self.expected.wrapping_add(origins as u64);
     }
 
-    /// `target` has posted for rank `me`, as a message says.
-    pub fn note_post(view: View<'_>, me: u32, target: u32) {
-        view.posts(me, target).fetch_add(1, Ordering::Release);
+    /// `target` has posted for `origin`, a rank of the same node that is to be rung afterwards.
+    pub fn post(view: View<'_>, origin: u32, target: u32) {
+        // Release: what this process has stored before is seen by the origin, which loads with Acquire in `posted`.
+        view.posts(origin, target).fetch_add(1, Ordering::Release);
     }
 
-    /// As [`Exposure::post`], where messages tell the origins.
-    pub fn expect(&mut self, group: &[u32]) {
-        self.expected = self.expected.wrapping_add(group.len() as u64);
+    /// How often `target` has posted for `me`, a rank of the same node.
+    pub fn posted(view: View<'_>, me: u32, target: u32) -> u64 {
+        view.posts(me, target).load(Ordering::Acquire)
     }
 
     /// Begins one more access to each rank of `group`.
@@ -55,16 +52,14 @@ impl Exposure {
         }
     }
 
-    /// Whether every rank of `group` has posted for the access that was started last.
-    pub fn is_posted(&self, view: View<'_>, me: u32, group: &[u32]) -> bool {
-        group.iter().all(|&target| {
-            let posts = view.posts(me, target).load(Ordering::Acquire);
-            // The difference is small, also after the counters have wrapped.
-            posts.wrapping_sub(self.started[target as usize]) as i64 >= 0
-        })
+    /// Whether every rank of `group` has posted for the access that was started last; `posted`: how often a rank has.
+    pub fn is_posted(&self, group: &[u32], posted: impl Fn(u32) -> u64) -> bool {
+        // The difference is small, also after the counters have wrapped.
+        let is_posted = |target: u32| posted(target).wrapping_sub(self.started[target as usize]) as i64 >= 0;
+        group.iter().all(|&target| is_posted(target))
     }
 
-    /// This process has done with `target`, which is to be rung afterwards.
+    /// An origin has done with `target`, which is to be rung afterwards.
     pub fn complete(view: View<'_>, target: u32) {
         // Release: what was written in the access is seen by the target, which loads with Acquire in `is_complete`.
         view.completed(target).fetch_add(1, Ordering::Release);
@@ -105,24 +100,28 @@ mod tests {
         let words: Vec<AtomicU64> = (0..Shape::all(3).words()).map(|_| AtomicU64::new(0)).collect();
         let view = View::new(&words, Shape::all(3));
         let (mut origin, mut target) = (Exposure::new(3), Exposure::new(3));
+        let is_posted = |origin: &Exposure, group: &[u32]| {
+            origin.is_posted(group, |target| Exposure::posted(view, 0, target))
+        };
         for _ in 0..3 {
-            target.post(view, 2, &[0]);
+            target.expect(1);
+            Exposure::post(view, 0, 2);
             assert!(!target.is_complete(view, 2));
             origin.start(&[2]);
-            assert!(origin.is_posted(view, 0, &[2]));
+            assert!(is_posted(&origin, &[2]));
             origin.start(&[1, 2]);
-            assert!(!origin.is_posted(view, 0, &[1, 2]), "there is no second post");
-            target.post(view, 2, &[0]);
-            let mut other = Exposure::new(3);
-            other.expected = origin.started[1] - 1;
-            other.post(view, 1, &[0]);
-            assert!(origin.is_posted(view, 0, &[1, 2]));
+            assert!(!is_posted(&origin, &[1, 2]), "there is no second post");
+            target.expect(1);
+            Exposure::post(view, 0, 2);
+            assert!(!is_posted(&origin, &[1, 2]), "one of two");
+            Exposure::post(view, 0, 1);
+            assert!(is_posted(&origin, &[1, 2]));
             Exposure::complete(view, 2);
             assert!(!target.is_complete(view, 2), "one of two");
             Exposure::complete(view, 2);
             assert!(target.is_complete(view, 2));
         }
-        target.post(view, 2, &[]);
+        target.expect(0);
         assert!(target.is_complete(view, 2), "nobody is to complete");
     }
 

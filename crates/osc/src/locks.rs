@@ -1,7 +1,7 @@
 //! The locks of a window (MPI-5.0 section 12.5.3), by atomic operations on shared words alone.
 //!
 //! ```text
-//!   lock word of a target    bit 0: held exclusively    bit 1: counted in the group word    upper half: the holder's rank
+//!   lock word of a target    bit 0: held exclusively    bit 1: counted in the group word    upper half: the holder's number
 //!                            or, shared, the number of holders times 4
 //!   group word of a window   upper half: exclusive locks    lower half: ranks that hold MPI_Win_lock_all
 //! ```
@@ -75,6 +75,8 @@ impl Wish {
 #[derive(Debug)]
 pub struct Acquire {
     wish: Wish,
+    /// Who wants it, as others read in the word of an exclusive lock.
+    owner: u32,
     /// The process holds a lock of a window already.
     holds: bool,
     target_ticket: Option<u32>,
@@ -91,13 +93,13 @@ pub struct Announced {
 }
 
 impl Acquire {
-    /// Begins to acquire a lock. `holds`: this process holds a lock of a window.
-    pub fn new(wish: Wish, holds: bool) -> Acquire {
-        Acquire { wish, holds, target_ticket: None, group_ticket: None, announced: false }
+    /// Begins to acquire a lock for `owner`, any number that [`holder`] gives others. `holds`: it holds a lock of a window.
+    pub fn new(wish: Wish, owner: u32, holds: bool) -> Acquire {
+        Acquire { wish, owner, holds, target_ticket: None, group_ticket: None, announced: false }
     }
 
-    /// Tries to take the lock; whether it was taken. If it was not, rank `me` is rung when another try is worth while. `ring`
-    /// wakes a rank.
+    /// Tries to take the lock; whether it was taken. If it was not, rank `me` is rung when another try is worth while: the owner, or
+    /// the rank that acquires the lock for it. `ring` wakes a rank.
     #[inline]
     pub fn poll(
         &mut self,
@@ -107,7 +109,7 @@ impl Acquire {
         mut ring: impl FnMut(u32),
     ) -> bool {
         // With a ticket in hand there are others to be let through.
-        if !self.announced && self.attempt(view, me, &mut ring) {
+        if !self.announced && self.attempt(view, &mut ring) {
             return true;
         }
         self.poll_again(view, me, announced, ring)
@@ -126,7 +128,7 @@ impl Acquire {
         }
         // A process that releases after the last attempt sees what was announced and joined before it.
         loop {
-            if self.attempt(view, me, &mut ring) {
+            if self.attempt(view, &mut ring) {
                 self.leave(view, &mut ring);
                 announced.remove(view, me);
                 return true;
@@ -144,10 +146,10 @@ impl Acquire {
         }
     }
 
-    /// One attempt of rank `me` that takes the lock or changes nothing.
+    /// One attempt that takes the lock or changes nothing.
     #[inline]
-    pub fn attempt(&self, view: View<'_>, me: u32, mut ring: impl FnMut(u32)) -> bool {
-        let ring = &mut ring;
+    pub fn attempt(&self, view: View<'_>, mut ring: impl FnMut(u32)) -> bool {
+        let (ring, owner) = (&mut ring, self.owner);
         match self.wish {
             Wish::Shared(rank) => {
                 self.is_target_turn(view, rank) && enter(view.lock(rank), SHARED, EXCLUSIVE)
@@ -155,8 +157,8 @@ impl Acquire {
             Wish::Exclusive(rank) => {
                 self.is_target_turn(view, rank)
                     && view.lock(rank).load(Ordering::SeqCst) == 0
-                    && (exclude(view, rank, me, ring)
-                        || self.is_group_turn(view) && exclude_counted(view, rank, me, ring))
+                    && (exclude(view, rank, owner, ring)
+                        || self.is_group_turn(view) && exclude_counted(view, rank, owner, ring))
             }
             Wish::All => {
                 self.is_group_turn(view) && is_settled(view) && enter(view.group(), ONE_ALL, !ALL_MASK)
@@ -256,8 +258,8 @@ fn enter(word: &AtomicU64, one: u64, against: u64) -> bool {
 
 /// Takes the lock word of an exclusive lock alone, unless exclusive locks are counted.
 #[inline]
-fn exclude(view: View<'_>, rank: u32, me: u32, ring: &mut impl FnMut(u32)) -> bool {
-    if view.counted().load(Ordering::SeqCst) != NOT || !take(view.lock(rank), EXCLUSIVE, me) {
+fn exclude(view: View<'_>, rank: u32, owner: u32, ring: &mut impl FnMut(u32)) -> bool {
+    if view.counted().load(Ordering::SeqCst) != NOT || !take(view.lock(rank), EXCLUSIVE, owner) {
         return false;
     }
     order();
@@ -272,11 +274,11 @@ fn exclude(view: View<'_>, rank: u32, me: u32, ring: &mut impl FnMut(u32)) -> bo
 }
 
 /// Takes both words of an exclusive lock, or none.
-fn exclude_counted(view: View<'_>, rank: u32, me: u32, ring: &mut impl FnMut(u32)) -> bool {
+fn exclude_counted(view: View<'_>, rank: u32, owner: u32, ring: &mut impl FnMut(u32)) -> bool {
     if view.counted().load(Ordering::SeqCst) == NOT || !enter(view.group(), ONE_EXCLUSIVE, ALL_MASK) {
         return false;
     }
-    if take(view.lock(rank), EXCLUSIVE | COUNTED, me) {
+    if take(view.lock(rank), EXCLUSIVE | COUNTED, owner) {
         return true;
     }
     view.group().fetch_sub(ONE_EXCLUSIVE, Ordering::SeqCst);
@@ -287,8 +289,8 @@ fn exclude_counted(view: View<'_>, rank: u32, me: u32, ring: &mut impl FnMut(u32
 
 /// Takes a lock word that nobody holds.
 #[inline]
-fn take(word: &AtomicU64, held: u64, me: u32) -> bool {
-    word.compare_exchange(0, u64::from(me) << 32 | held, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+fn take(word: &AtomicU64, held: u64, owner: u32) -> bool {
+    word.compare_exchange(0, u64::from(owner) << 32 | held, Ordering::SeqCst, Ordering::SeqCst).is_ok()
 }
 
 /// Has exclusive locks counted from now on; whether all that are held were.
@@ -309,7 +311,7 @@ fn settle(view: View<'_>) -> bool {
     all
 }
 
-/// The rank that has a lock exclusively which stands against `wish`; `None`: nobody, or several may hold it.
+/// The owner of an exclusive lock that stands against `wish`; `None`: nobody, or several may hold it.
 pub fn holder(view: View<'_>, wish: Wish) -> Option<u32> {
     let word = view.lock(wish.target()?).load(Ordering::SeqCst);
     (word & EXCLUSIVE != 0).then_some((word >> 32) as u32)
@@ -364,7 +366,7 @@ mod tests {
         }
 
         fn take(&self, wish: Wish, holds: bool) -> bool {
-            Acquire::new(wish, holds).attempt(self.view(), 0, |_| {})
+            Acquire::new(wish, 0, holds).attempt(self.view(), |_| {})
         }
     }
 
@@ -410,7 +412,7 @@ mod tests {
         let window = Window::new();
         let view = window.view();
         let mut announced = Announced::default();
-        let mut writer = Acquire::new(Wish::Exclusive(0), false);
+        let mut writer = Acquire::new(Wish::Exclusive(0), 1, false);
         assert!(window.take(Wish::Shared(0), false));
         assert!(!writer.poll(view, 1, &mut announced, |_| {}));
         assert!(!window.take(Wish::Shared(0), false), "a writer waits");
@@ -430,12 +432,12 @@ mod tests {
         let view = window.view();
         let mut announced = Announced::default();
         assert!(window.take(Wish::All, false));
-        let mut writer = Acquire::new(Wish::Exclusive(2), false);
+        let mut writer = Acquire::new(Wish::Exclusive(2), 0, false);
         assert!(!writer.poll(view, 0, &mut announced, |_| {}));
         assert!(!window.take(Wish::All, false), "a writer waits");
         release(view, Wish::All, |_| {});
         assert!(writer.poll(view, 0, &mut announced, |_| {}));
-        let mut all = Acquire::new(Wish::All, false);
+        let mut all = Acquire::new(Wish::All, 3, false);
         assert!(!all.poll(view, 3, &mut announced, |_| {}));
         let mut rung = Vec::new();
         release(view, Wish::Exclusive(2), |rank| rung.push(rank));

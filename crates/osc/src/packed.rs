@@ -47,7 +47,7 @@ pub fn compare(present: &mut [u8], origin: &[u8], compare: &[u8]) -> bool {
     equal
 }
 
-/// The lock's word: these bits, and the holder's rank in the upper half.
+/// The lock's word: these bits, and the holder's number in the upper half.
 const FREE: u64 = 0;
 const HELD: u64 = 1;
 /// Others may sleep.
@@ -64,18 +64,18 @@ pub struct Locked<'a, W: FnMut(&AtomicU64)> {
 }
 
 impl<'a> View<'a> {
-    /// Rank `me` locks the elements of `rank`'s memory. `sleep(word, value, holder)` returns when the word no longer has that value,
+    /// Locks the elements of `rank`'s memory for `owner`, any number that others that wait are told. `sleep(word, value, holder)` returns when the word no longer has that value,
     /// or for no reason; `true`: the holder has ended, so that the lock is free. `wake` wakes one that sleeps.
     #[inline]
     pub fn lock_elements<W: FnMut(&AtomicU64)>(
         self,
         rank: u32,
-        me: u32,
+        owner: u32,
         sleep: impl FnMut(&AtomicU64, u64, u32) -> bool,
         wake: W,
     ) -> Locked<'a, W> {
         let word = self.accumulate_lock(rank);
-        let mine = u64::from(me) << 32 | HELD;
+        let mine = u64::from(owner) << 32 | HELD;
         if word.compare_exchange(FREE, mine, Ordering::Acquire, Ordering::Relaxed).is_err() {
             await_elements(word, mine, sleep);
         }

@@ -50,7 +50,7 @@ impl Window {
 
     /// Takes a lock, sleeping between two attempts until it is rung.
     fn lock(&self, me: u32, wish: Wish, holds: bool) {
-        let (mut lock, mut announced) = (Acquire::new(wish, holds), Announced::default());
+        let (mut lock, mut announced) = (Acquire::new(wish, me, holds), Announced::default());
         loop {
             let before = *self.bells[me as usize].0.lock().unwrap();
             if lock.poll(self.view(), me, &mut announced, |rank| self.ring(rank)) {

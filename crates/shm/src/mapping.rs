@@ -132,7 +132,7 @@ impl Segment {
         if have < need {
             return Err(MapError::TooShort { have, need });
         }
-        let base = map_shared(file, layout.bytes())?;
+        let base = map_shared(file, layout.bytes(), 0)?;
         let segment = Segment { base, layout };
         segment.agree_on_shape()?;
         Ok(segment)
@@ -252,12 +252,12 @@ fn file_bytes(file: BorrowedFd<'_>) -> Result<u64, MapError> {
     Ok(stat.st_size as u64)
 }
 
-pub(crate) fn map_shared(file: BorrowedFd<'_>, bytes: usize) -> Result<*mut u8, MapError> {
+/// `wish`: where the kernel tries to put the mapping, a multiple of a page; 0: anywhere.
+pub(crate) fn map_shared(file: BorrowedFd<'_>, bytes: usize, wish: usize) -> Result<*mut u8, MapError> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a new mapping at an address of the kernel's choice disturbs nothing.
-    let base = unsafe {
-        libc::mmap(core::ptr::null_mut(), bytes, protection, libc::MAP_SHARED, file.as_raw_fd(), 0)
-    };
+    let wish = core::ptr::without_provenance_mut(wish);
+    // SAFETY: a new mapping at an address of the kernel's choice disturbs nothing; a wish is no order.
+    let base = unsafe { libc::mmap(wish, bytes, protection, libc::MAP_SHARED, file.as_raw_fd(), 0) };
     if base == libc::MAP_FAILED {
         return Err(MapError::System("mmap", io::Error::last_os_error()));
     }

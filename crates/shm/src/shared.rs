@@ -24,8 +24,16 @@ impl SharedMemory {
     /// # Errors
     /// [`MapError`].
     pub fn map(file: &MemoryFile) -> Result<SharedMemory, MapError> {
+        SharedMemory::map_near(file, 0)
+    }
+
+    /// As [`SharedMemory::map`], at `wish` if nothing is there, a multiple of a page; 0: anywhere.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn map_near(file: &MemoryFile, wish: usize) -> Result<SharedMemory, MapError> {
         let bytes = file.bytes as usize;
-        Ok(SharedMemory { base: map_shared(file.fd.as_fd(), bytes)?, bytes })
+        Ok(SharedMemory { base: map_shared(file.fd.as_fd(), bytes, wish)?, bytes })
     }
 
     /// Where it is.

@@ -65,23 +65,18 @@ const fn threads(name: &'static str, title: &'static str, options: &'static [&'s
     Mode { program: "threads", options, sized: false, ..point_to_point(name, title, &RATE) }
 }
 
+/// Latency as printed, and the bandwidth that follows.
+const fn both(latency: &'static str) -> [View; 2] {
+    let bandwidth = View {
+        of: |line| Some(line.bytes as f64 / line.value),
+        ..as_printed("bandwidth", "bandwidth", "MB/s", true)
+    };
+    [as_printed("latency", latency, "µs", false), bandwidth]
+}
+
 /// Modes of point-to-point messages. The first five are the papers'.
 pub static POINT_TO_POINT: [Mode; 9] = [
-    point_to_point(
-        "pingpong",
-        "ping-pong",
-        &[
-            as_printed("latency", "half round trip", "µs", false),
-            View {
-                key: "bandwidth",
-                title: "bandwidth",
-                unit: "MB/s",
-                more_is_better: true,
-                of: |line| Some(line.bytes as f64 / line.value),
-                summed_up: false,
-            },
-        ],
-    ),
+    point_to_point("pingpong", "ping-pong", &const { both("half round trip") }),
     point_to_point(
         "preposted",
         "ping-pong, receives pre-posted",
@@ -224,12 +219,23 @@ const fn one_sided(
     Mode { name, program: "one_sided", options, title, views: &TIME, sized, pair: false }
 }
 
+/// A gather, with the bandwidth that each rank has.
+const fn gather(name: &'static str, title: &'static str, options: &'static [&'static str]) -> Mode {
+    Mode { views: &const { both("time of one") }, ..one_sided(name, title, options, true) }
+}
+
 /// One-sided operations and synchronisation.
-pub static ONE_SIDED: [Mode; 12] = [
+pub static ONE_SIDED: [Mode; 14] = [
     one_sided("put", "MPI_Put and MPI_Win_flush", &["--what", "put"], true),
     one_sided("get", "MPI_Get and MPI_Win_flush", &["--what", "get"], true),
     one_sided("light-put", "alhena_put and alhena_flush, elsewhere MPI_Put", &["--what", "light-put"], true),
     one_sided("light-get", "alhena_get and alhena_flush, elsewhere MPI_Get", &["--what", "light-get"], true),
+    gather("gather", "MPI_Gather to rank 0", &["--what", "gather"]),
+    gather(
+        "light-gather",
+        "gather to rank 0 by alhena_rput and alhena_notices, elsewhere MPI_Gather",
+        &["--what", "light-gather"],
+    ),
     one_sided("messages", "MPI_Isend and MPI_Irecv", &["--what", "messages"], true),
     one_sided("accumulate", "MPI_Accumulate and MPI_Win_flush", &["--what", "accumulate"], true),
     one_sided("get_accumulate", "MPI_Get_accumulate and MPI_Win_flush", &["--what", "get_accumulate"], true),

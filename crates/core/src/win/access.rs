@@ -70,8 +70,8 @@ impl Window {
         if self.facts.flavor == abi::WIN_FLAVOR_DYNAMIC {
             let data = side(&items, Address(aim.disp as usize))?;
             // By messages the target looks itself.
-            if self.far.is_none() || rank == self.rank {
-                self.check_regions(rank, &data)?;
+            if let Some(near) = self.near(rank) {
+                self.check_regions(near, &data)?;
             }
             return Ok(Some((rank, data)));
         }
@@ -97,10 +97,10 @@ impl Window {
     /// # Errors
     /// `MPI_ERR_RMA_RANGE` if the system does not let this process reach it any more.
     pub(super) fn reach(&self, rank: u32) -> Result<Reach> {
-        if self.mapped || rank == self.rank {
+        if self.targets[rank as usize].mapped || rank == self.rank {
             return Ok(Reach::Here);
         }
-        if self.far.is_some() {
+        if self.near(rank).is_none() {
             return Ok(Reach::Far);
         }
         let peer = btl::Peer(self.group.members()[rank as usize]);

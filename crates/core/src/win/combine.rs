@@ -4,14 +4,15 @@
 //!   elements of 1, 2, 4, 8 bytes at a fitting address, in memory that is mapped     as words (words.rs)
 //!   all others                                                                      on a copy, under the target's lock
 //! ```
-//! Type and address alone decide, so that all processes combine one location the same way, the target itself included.
+//! Type and address alone decide, so that all processes combine one location the same way, the target itself included. What ranks of
+//! other nodes ask for, the target does (serve.rs), the same way.
 
 use abi::{Address, Aint, Count, Datatype, Error, Op, Result};
 use osc::{Direct, Element, Side};
 
 use super::access::{Aim, Reach, Rules, UNEQUAL};
 use super::words::PIECE;
-use super::{Window, far};
+use super::{Near, Window, far};
 use crate::domain::Token;
 use crate::memory::{read_at, side};
 use crate::state::State;
@@ -146,13 +147,13 @@ pub(super) fn combine(
     }
     let element = Element::of(types.get(aim.datatype)?)?;
     element.kernel(op)?;
-    if let Reach::Far = window.reach(rank)? {
+    let Some(near) = window.near(rank) else {
         drop(guard);
         let fetches = result.is_some();
         let token = far::combine(t, win, rank, (&element, op), origin, result, &target)?;
         return Ok(fetches.then_some(token));
-    }
-    Combination { window, rank, element, op, target }.run(origin, result).map(|()| None)
+    };
+    Combination { window, near, element, op, target }.run(origin, result).map(|()| None)
 }
 
 /// # Errors
@@ -170,7 +171,7 @@ fn check_op(op: Op, fetches: bool) -> Result<()> {
 /// An accumulate whose arguments are right.
 struct Combination<'a> {
     window: &'a mut Window,
-    rank: u32,
+    near: Near,
     element: Element,
     op: Op,
     target: Side,
@@ -180,8 +181,8 @@ impl Combination<'_> {
     fn run(mut self, origin: Option<Side>, result: Option<Side>) -> Result<()> {
         let incoming = origin.map(Contiguous::from);
         let mut fetched = result.map(Results::new);
-        let reach = self.window.reach(self.rank)?;
-        if self.window.mapped && self.element.is_word() {
+        let reach = self.window.reach(self.near.rank)?;
+        if self.window.targets[self.near.rank as usize].mapped && self.element.is_word() {
             self.by_element(incoming.as_ref(), fetched.as_mut())?;
         } else {
             self.by_piece(&reach, incoming.as_ref(), fetched.as_mut())?;
@@ -198,21 +199,7 @@ impl Combination<'_> {
         self.target.runs(|run| {
             let from = incoming.map(|incoming| incoming.memory().part(position, run.len()));
             let into = fetched.as_mut().map(|fetched| fetched.memory().part(position, run.len()));
-            outcome = if self.element.is_atomic_at(run.address()) {
-                self.window.combine_words(self.rank, (&self.element, self.op), run, from, into)
-            } else {
-                self.window.locked(self.rank, || {
-                    let mut present = read_at(run);
-                    if let Some(into) = into {
-                        into.write(mem::PeerBytes::of(&present));
-                    }
-                    if let Some(from) = from {
-                        osc::combine(&self.element, self.op, &mut present, &read_at(from))?;
-                        run.write(mem::PeerBytes::of(&present));
-                    }
-                    Ok(())
-                })
-            };
+            outcome = self.window.combine_run(self.near, (&self.element, self.op), run, from, into);
             position += run.len();
             outcome.is_ok()
         });
@@ -232,7 +219,7 @@ impl Combination<'_> {
             let part = (position as usize, (len - position).min(size as u64) as usize);
             let mut present = vec![0u8; part.1];
             let from = incoming.map(|incoming| read_at(incoming.memory().part(part.0, part.1)));
-            self.window.locked(self.rank, || {
+            self.window.locked(self.near, || {
                 read(reach, &mut self.target, position, &mut present)?;
                 if let Some(fetched) = fetched.as_mut() {
                     fetched.memory().part(part.0, part.1).write(mem::PeerBytes::of(&present));
@@ -360,22 +347,23 @@ pub(super) fn swap(
         Side::Typed(_) => Err(NOT_COMPARABLE),
     };
     let (origin, compare, result) = (run(origin)?, run(compare)?, run(result)?);
-    if let (Side::Run(place), true) = (&target, window.mapped)
+    let near = window.near(rank);
+    if let (Side::Run(place), true, Some(near)) = (&target, window.targets[rank as usize].mapped, near)
         && element.is_atomic_at(place.address())
     {
-        window.compare_word(rank, &element, *place, (origin, compare, result));
+        window.compare_word(near, &element, *place, (origin, compare, result));
         return Ok(());
     }
     let reach = window.reach(rank)?;
     let (origin, compare) = (read_at(origin), read_at(compare));
-    if let (Reach::Far, Side::Run(place)) = (&reach, &target) {
-        let address = place.address() as u64;
+    let Some(near) = near else {
+        let (address, _) = target.span();
         drop(guard);
         let operands = [origin, compare].concat();
-        return far::compare_and_swap(t, win, rank, &element, address, &operands, Side::Run(result));
-    }
+        return far::compare_and_swap(t, win, rank, &element, address as u64, &operands, Side::Run(result));
+    };
     let mut present = vec![0u8; element.size];
-    window.locked(rank, || {
+    window.locked(near, || {
         read(&reach, &mut target, 0, &mut present)?;
         result.write(mem::PeerBytes::of(&present));
         if osc::compare(&mut present, &origin, &compare) {

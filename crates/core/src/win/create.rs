@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   agree on a context id (it is in the handle, too) ─► tell each other of sizes, units, addresses and errors
-//!     ─► rank 0 makes the segment: shared words | memory of the window, if the library makes it ─► all map it ─► all could?
+//!     ─► the first rank of each node makes its segment: shared words | memory of the window, if the library makes it
+//!     ─► the others of the node map it ─► all could?
 //! ```
 //! A process that cannot go on says so in the next exchange, so that all processes get an error and none waits.
 
@@ -10,13 +11,14 @@ use std::sync::Arc;
 
 use abi::{Address, Aint, Error, Result};
 use btl::Peer;
-use node::{Node, SegmentTicket, SharedSegment};
+use node::{SegmentTicket, SharedSegment};
 use osc::{Announced, Control, Cost, Epochs, Exposure, Regions, Shape};
 
+use super::addresses::Addresses;
 use super::far::Far;
-use super::{Facts, Target, Window, hints};
+use super::{ELSEWHERE, Facts, Target, Window, hints};
 use crate::attr::{Attributes, Object, delete_all};
-use crate::comm::{free_inner, gather_words, inner, share_words, smallest};
+use crate::comm::{free_inner, gather_words, inner};
 use crate::domain::Token;
 use crate::errhandler::Handler;
 use crate::group::Group;
@@ -34,7 +36,7 @@ struct Part {
 }
 
 /// What the processes tell each other, in words.
-const SAID: usize = 5;
+const SAID: usize = 6;
 
 /// Alignment in bytes of a rank's memory where it need not follow that of the rank before.
 const ALIGNMENT: u64 = 4096;
@@ -110,7 +112,15 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
     let checked = given.as_ref().map_err(|&error| error).and_then(|_| check(part));
     let given = given.unwrap_or_default();
     let class = checked.map_or_else(|error| error.class, |()| abi::SUCCESS);
-    let said = [class as u64, part.size as u64, part.unit as u64, part.base as u64, hints::flags(&given)];
+    let room = t.lock().windows.addresses.room();
+    let said = [
+        class as u64,
+        part.size as u64,
+        part.unit as u64,
+        part.base as u64,
+        hints::flags(&given),
+        room as u64,
+    ];
     let all = gather_words(t, comm, &said)?;
     checked?;
     let all: Vec<&[u64]> = all.chunks(SAID).collect();
@@ -122,21 +132,20 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
         let comm = state.comm(comm)?;
         (comm.group.clone(), comm.rank)
     };
-    let layout = Layout::of(part.flavor, &all);
-    let place = t.lock().common_node(&group, part.flavor)?;
-    let shared = match &place {
-        Some(_) => share(t, comm, &group, &layout)?,
-        None => None,
+    let near = t.lock().near(&group, part.flavor)?;
+    let layout = Layout::of(part.flavor, &all, &near);
+    let sizes = all.iter().map(|said| said[1]);
+    let wish = Addresses::agreed(all[0][5], sizes).filter(|_| part.flavor == abi::WIN_FLAVOR_ALLOCATE);
+    if let (Some(wish), 0) = (&wish, rank) {
+        t.lock().windows.addresses.take(wish);
+    }
+    let wish = wish.map(|wish| wish.address);
+    let (control, targets) = share(t, comm, part, &group, &all, &near, &layout, wish)?;
+    let far = targets.iter().any(|target| target.local().is_none()).then(|| Far::new(all.len()));
+    let (node, doorbells) = {
+        let state = t.lock();
+        (state.node.clone(), state.doorbells(&group, &near))
     };
-    let far = shared.is_none().then(|| Far::new(all.len(), rank));
-    let (control, targets) = match shared {
-        Some(control) => {
-            let targets = targets(&all, &layout, control.memory().0);
-            (control, targets)
-        }
-        None => apart(t, comm, part, rank, &all)?,
-    };
-    let (node, doorbells) = place.unwrap_or_else(|| (t.lock().node.clone(), Arc::new([])));
     let own = targets[rank as usize];
     let facts = Facts {
         base: own.base,
@@ -149,11 +158,11 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
     Ok(Window {
         comm: inner,
         rank,
+        local: own.local().unwrap_or(0),
         facts: Box::new(facts),
         node,
         control: Arc::new(control),
         doorbells,
-        mapped: layout.mapped && far.is_none(),
         far,
         epochs: Epochs::default(),
         exposure: Exposure::new(all.len()),
@@ -187,8 +196,9 @@ fn check(part: Part) -> Result<()> {
     Ok(())
 }
 
-/// Where the memory of each rank is in the segment, behind the shared words.
+/// Where the memory of each rank of this node is in its segment, behind the shared words.
 struct Layout {
+    /// By local rank.
     offsets: Vec<u64>,
     bytes: u64,
     /// Whether the segment holds it at all.
@@ -196,150 +206,149 @@ struct Layout {
 }
 
 impl Layout {
-    /// `all`: what each rank said.
-    fn of(flavor: i32, all: &[&[u64]]) -> Layout {
+    /// `all`: what each rank said; `near`: the ranks of this node.
+    fn of(flavor: i32, all: &[&[u64]], near: &[u32]) -> Layout {
         let mapped = matches!(flavor, abi::WIN_FLAVOR_ALLOCATE | abi::WIN_FLAVOR_SHARED);
         if !mapped {
             return Layout { offsets: Vec::new(), bytes: 0, mapped };
         }
         // Contiguous memory is the default for shared windows (MPI-5.0 section 12.2.3).
         let apart = flavor == abi::WIN_FLAVOR_ALLOCATE || all[0][4] & hints::NONCONTIGUOUS != 0;
-        let (mut offsets, mut end) = (Vec::with_capacity(all.len()), 0u64);
-        for said in all {
+        let (mut offsets, mut end) = (Vec::with_capacity(near.len()), 0u64);
+        for &rank in near {
             if apart {
                 end = end.checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX);
             }
             offsets.push(end);
-            end = end.saturating_add(said[1]);
+            end = end.saturating_add(all[rank as usize][1]);
         }
         Layout { offsets, bytes: end, mapped }
     }
-}
 
-/// The memory of each rank, where all of it is in a segment behind `memory`, or the program's.
-fn targets(all: &[&[u64]], layout: &Layout, memory: usize) -> Box<[Target]> {
-    let target = |(rank, said): (usize, &&[u64])| {
-        let base = if layout.mapped { memory + layout.offsets[rank] as usize } else { said[3] as usize };
-        Target { base, size: said[1], unit: said[2] }
-    };
-    all.iter().enumerate().map(target).collect()
-}
-
-/// What a process of a window has for itself where they do not share memory: words, and its memory if the library makes it. And
-/// where the memory of each rank is, in its own process.
-fn apart(
-    t: &mut Token,
-    comm: abi::Comm,
-    part: Part,
-    rank: u32,
-    all: &[&[u64]],
-) -> Result<(Control, Box<[Target]>)> {
-    let size = if part.flavor == abi::WIN_FLAVOR_ALLOCATE { part.size as usize } else { 0 };
-    let shape = Shape::one(all.len(), rank);
-    let bytes = Control::bytes(shape).saturating_add(size);
-    let control = SharedSegment::create(bytes).ok().and_then(|segment| Control::new(segment, shape));
-    let base = match &control {
-        Some(control) if part.flavor == abi::WIN_FLAVOR_ALLOCATE => control.memory().0,
-        _ => part.base,
-    };
-    let made = gather_words(t, comm, &[control.is_some().into(), base as u64])?;
-    let targets = all.iter().zip(made.chunks(2));
-    let targets = targets.map(|(said, made)| Target { base: made[1] as usize, size: said[1], unit: said[2] });
-    match control {
-        Some(mut control) if made.chunks(2).all(|made| made[0] == 1) => {
-            control.withdraw();
-            Ok((control, targets.collect()))
-        }
-        _ => Err(NO_MEMORY),
+    /// Where in a segment the memory of a local rank begins.
+    fn offset(&self, shape: Shape, local: usize) -> usize {
+        Control::bytes(shape) + self.offsets.get(local).copied().unwrap_or(0) as usize
     }
 }
 
 const NO_MEMORY: Error =
     Error::new(abi::ERR_NO_MEM, "the system has no memory of this size that processes share");
 
-/// Has rank 0 make the segment of a window and all others map it. `None`: they share no memory, since the system does not let one
-/// reach the program's memory in another.
-fn share(t: &mut Token, comm: abi::Comm, group: &Group, layout: &Layout) -> Result<Option<Control>> {
-    let ranks = group.size() as usize;
-    let made = (group.rank == Some(0)).then(|| {
-        let bytes = (Control::bytes(Shape::all(ranks)) as u64).saturating_add(layout.bytes);
-        usize::try_from(bytes).ok().and_then(|bytes| SharedSegment::create(bytes).ok())
+/// What a process says of its part of a segment.
+const FAILED: u64 = 0;
+/// It cannot reach the memory of all others of its node, which is theirs.
+const ALONE: u64 = 1;
+const SHARES: u64 = 2;
+
+/// Has the first rank of each node make the segment of a window there and the others map it; and where the memory of all ranks is.
+/// `wish`: where the memory of each rank should be in its own process.
+fn share(
+    t: &mut Token,
+    comm: abi::Comm,
+    part: Part,
+    group: &Group,
+    all: &[&[u64]],
+    near: &[u32],
+    layout: &Layout,
+    wish: Option<usize>,
+) -> Result<(Control, Box<[Target]>)> {
+    let (me, shape) = (group.rank.unwrap_or(0), Shape::all(near.len()));
+    let local = near.iter().position(|&rank| rank == me).unwrap_or(0);
+    let wish = wish.map_or(0, |wish| wish.saturating_sub(layout.offset(shape, local)));
+    let made = (local == 0).then(|| {
+        let bytes = (Control::bytes(shape) as u64).saturating_add(layout.bytes);
+        usize::try_from(bytes).ok().and_then(|bytes| SharedSegment::create_near(bytes, wish).ok())
     });
-    let mut words = [0u64; 4];
     let ticket = made.as_ref().and_then(Option::as_ref).and_then(SharedSegment::ticket);
-    if let Some(ticket) = ticket {
-        words = ticket.words();
-    }
-    if ranks > 1 {
-        share_words(t, comm, 0, &mut words)?;
-    }
-    let segment = match made {
-        Some(made) => made,
-        None => {
-            let state = t.lock();
-            let maker = Peer(group.members()[0]);
-            let ticket = SegmentTicket::from_words(words);
-            ticket.zip(state.node.as_ref()).and_then(|(ticket, node)| node.map_segment(maker, &ticket).ok())
-        }
+    let tickets = match near.len() {
+        1 if all.len() == 1 => Vec::new(),
+        _ => gather_words(t, comm, &ticket.map_or([0; 4], |ticket| ticket.words()))?,
     };
-    let control = segment.and_then(|segment| Control::new(segment, Shape::all(ranks)));
-    if let (Some(control), Some(me), true) = (&control, group.rank, platform::membarrier::register()) {
-        control.view().set_ready(me);
+    let segment = made.unwrap_or_else(|| {
+        let state = t.lock();
+        let first = near[0] as usize;
+        let words = tickets.get(4 * first..)?.first_chunk()?;
+        let (ticket, node) = (SegmentTicket::from_words(*words)?, state.node.as_ref()?);
+        node.map_segment_near(Peer(group.members()[first]), &ticket, wish).ok()
+    });
+    let control = segment.and_then(|segment| Control::new(segment, shape));
+    let control = control.filter(|control| control.memory().1 as u64 >= layout.bytes);
+    if let (Some(control), true) = (&control, platform::membarrier::register()) {
+        control.view().set_ready(local as u32);
     }
-    let enough = control.as_ref().is_some_and(|control| control.memory().1 as u64 >= layout.bytes);
-    let reached = layout.mapped || t.lock().reaches_all(group);
-    let vote = if !enough { 0 } else { 1 + u64::from(reached) };
-    let least = if ranks > 1 { smallest(t, comm, vote)? } else { vote };
-    match (least, control) {
-        (2, Some(mut control)) => {
-            control.withdraw();
-            Ok(Some(control))
+    let reached = layout.mapped || t.lock().reaches_all(group, near);
+    let vote = match control {
+        None => FAILED,
+        Some(_) if !reached => ALONE,
+        Some(_) => SHARES,
+    };
+    let memory = control.as_ref().map(|control| control.memory().0);
+    let own = if layout.mapped {
+        memory.map_or(0, |base| base + layout.offsets[local] as usize)
+    } else {
+        part.base
+    };
+    let votes =
+        if all.len() == 1 { vec![vote, own as u64] } else { gather_words(t, comm, &[vote, own as u64])? };
+    let votes: Vec<&[u64]> = votes.chunks(2).collect();
+    let (Some(mut control), false) = (control, votes.iter().any(|vote| vote[0] == FAILED)) else {
+        return Err(NO_MEMORY);
+    };
+    control.withdraw();
+    let alone = near.iter().any(|&rank| votes[rank as usize][0] == ALONE);
+    let target = |(said, vote): (&&[u64], &&[u64])| Target {
+        base: vote[1] as usize,
+        size: said[1],
+        unit: said[2],
+        local: ELSEWHERE,
+        mapped: false,
+    };
+    let mut targets: Box<[Target]> = all.iter().zip(&votes).map(target).collect();
+    for (local, &rank) in near.iter().enumerate().filter(|&(_, &rank)| !alone || rank == me) {
+        let target = &mut targets[rank as usize];
+        (target.local, target.mapped) = (local as u32, layout.mapped);
+        if layout.mapped {
+            target.base = control.memory().0 + layout.offsets[local] as usize;
         }
-        (1, _) => Ok(None),
-        _ => Err(NO_MEMORY),
     }
+    Ok((control, targets))
 }
 
-/// The processes of a window on one node, and what they sleep on.
-type Place = (Option<Arc<Node>>, Arc<[Option<&'static shm::doorbell::Doorbell>]>);
-
 impl State {
-    /// What the processes of `group` share; `None`: they are on several nodes, or are to use messages.
+    /// The ranks of `group` whose processes share memory with this one, which is among them.
     ///
     /// # Errors
-    /// `MPI_ERR_RMA_SHARED` for a shared window then.
-    fn common_node(&self, group: &Group, flavor: i32) -> Result<Option<Place>> {
-        if group.size() == 1 {
-            return Ok(Some((self.node.clone(), Arc::new([None]))));
-        }
-        let shared = flavor == abi::WIN_FLAVOR_SHARED;
-        let doorbells = if shared || self.params.osc.shared_memory { self.doorbells(group) } else { None };
-        if doorbells.is_none() && shared {
+    /// `MPI_ERR_RMA_SHARED` for a shared window if these are not all.
+    fn near(&self, group: &Group, flavor: i32) -> Result<Vec<u32>> {
+        let (me, shared) = (self.me(), flavor == abi::WIN_FLAVOR_SHARED);
+        let node = self.node.as_ref().filter(|_| shared || self.params.osc.shared_memory);
+        let is_near = |peer: u32| peer == me || node.is_some_and(|node| node.reaches(Peer(peer)));
+        let ranks = (0..).zip(group.members());
+        let near: Vec<u32> = ranks.filter(|&(_, &peer)| is_near(peer)).map(|(rank, _)| rank).collect();
+        if shared && near.len() != group.size() as usize {
             return Err(Error::new(
                 abi::ERR_RMA_SHARED,
                 "the processes of the communicator do not share memory",
             ));
         }
-        Ok(doorbells.map(|doorbells| (self.node.clone(), doorbells)))
+        Ok(near)
     }
 
-    /// What each process of `group` sleeps on, if all are on this node.
-    fn doorbells(&self, group: &Group) -> Option<Arc<[Option<&'static shm::doorbell::Doorbell>]>> {
-        let (node, me) = (self.node.as_ref()?, self.me());
-        let bell = |&peer: &u32| {
-            if peer == me {
-                return Some(None);
-            }
-            node.reaches(Peer(peer)).then(|| Some(node.doorbell_of(Peer(peer))))
+    /// What each rank of `near` sleeps on.
+    fn doorbells(&self, group: &Group, near: &[u32]) -> Arc<[Option<&'static shm::doorbell::Doorbell>]> {
+        let bell = |&rank: &u32| {
+            let peer = Peer(group.members()[rank as usize]);
+            let node = self.node.as_ref().filter(|node| node.reaches(peer))?;
+            Some(node.doorbell_of(peer))
         };
-        group.members().iter().map(bell).collect::<Option<Vec<_>>>().map(Into::into)
+        near.iter().map(bell).collect()
     }
 
-    /// Whether this process can read and write the memory of all others.
-    fn reaches_all(&self, group: &Group) -> bool {
+    /// Whether this process can read and write the memory of all others of `near`.
+    fn reaches_all(&self, group: &Group, near: &[u32]) -> bool {
         let me = self.me();
-        let mut others = group.members().iter().filter(|&&peer| peer != me);
-        others.all(|&peer| self.node.as_ref().is_some_and(|node| node.can_read(Peer(peer))))
+        let mut others = near.iter().map(|&rank| group.members()[rank as usize]).filter(|&peer| peer != me);
+        others.all(|peer| self.node.as_ref().is_some_and(|node| node.can_read(Peer(peer))))
     }
 }
 
@@ -350,6 +359,7 @@ pub fn free(t: &mut Token, win: &mut abi::Win) -> Result<()> {
     super::sync::meet(t, *win)?;
     let mut state = t.lock();
     let Some(window) = state.windows.remove(*win) else { return Ok(()) };
+    state.windows.forget_waiting(&window);
     state.errhandlers.release(window.errhandler);
     drop(state);
     if window.far.is_some_and(|far| far.helped) {

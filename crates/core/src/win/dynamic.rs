@@ -3,8 +3,8 @@
 use abi::{Address, Aint, Error, Result};
 use osc::{Direct, Regions, Side};
 
-use super::Window;
 use super::access::Reach;
+use super::{Near, Window};
 use crate::domain::Token;
 
 const RANGE: Error =
@@ -25,12 +25,13 @@ fn change(t: &mut Token, win: abi::Win, change: impl FnOnce(&mut Regions) -> Res
     let mut state = t.lock();
     let window = state.windows.get_mut(win)?;
     let rank = window.rank;
+    let local = window.local;
     let Window { regions, control, .. } = window;
     let not_dynamic = Error::new(abi::ERR_RMA_FLAVOR, "only dynamic windows have memory attached");
     let regions = regions.get_mut(rank as usize).ok_or(not_dynamic)?;
-    regions.conceal(control.view(), rank);
+    regions.conceal(control.view(), local);
     let changed = change(regions);
-    regions.publish(control.view(), rank);
+    regions.publish(control.view(), local);
     changed
 }
 
@@ -39,14 +40,15 @@ impl Window {
     ///
     /// # Errors
     /// `MPI_ERR_RMA_RANGE`
-    pub(super) fn check_regions(&mut self, rank: u32, data: &Side) -> Result<()> {
+    pub(super) fn check_regions(&mut self, near: Near, data: &Side) -> Result<()> {
+        let rank = near.rank;
         if rank != self.rank {
             let reach = self.reach(rank)?;
             let Window { regions, control, .. } = self;
             let Reach::Direct(node, process) = reach else { return Err(RANGE) };
             let direct = Direct { node: &node, process };
             while !regions[rank as usize]
-                .refresh(control.view(), rank, |address, words| direct.read_words(address, words))?
+                .refresh(control.view(), near.local, |address, words| direct.read_words(address, words))?
             {
                 // The target changes its regions, which takes it no longer than a few stores.
                 std::thread::yield_now();

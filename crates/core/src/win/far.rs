@@ -1,14 +1,14 @@
-//! Windows whose processes do not share memory: operations as active messages, done at the target by its process.
+//! Ranks of other nodes: operations as active messages, done at the target by its process.
 //!
 //! ```text
 //!   origin                                     target
 //!   runs of the target | data of the origin ─► checks the runs, copies or combines          (serve.rs)
 //!   one operation less is under way         ◄─ an answer to each, with what was fetched
 //! ```
-//! A flush waits for the answers. The requests of one origin are handled in their order, so the order of accumulates is kept. All
-//! accumulates of such a window are done by its target, under the lock of its state: one atomicity domain.
+//! A flush waits for the answers. The requests of one origin are handled in their order, so the order of accumulates is kept. The
+//! target combines as the ranks of its node do, by the same atomic operations or under the same lock: one atomicity domain.
 //!
-//! Rank 0 keeps the locks of all targets, in words like those that processes of one node share (`osc::Acquire`).
+//! It acquires its own lock for the origin, too, in the words of its node and in their order (far_locks.rs).
 
 use std::collections::HashMap;
 
@@ -16,11 +16,10 @@ use abi::{Error, Result};
 use btl::{Class, Peer};
 use engine::{Head, Operation};
 use mem::PeerBytes;
-use osc::{Acquire, Announced, Element, Exposure, Shape, Side, View, Wish};
+use osc::{Element, Exposure, Side};
 use pml::Done;
-use shm::sync::AtomicU64;
 
-use super::locks::{HOLDER_ENDED, await_holders};
+pub(super) use super::far_locks::{Joined, Waiting, join, leave, lock, unlock};
 use super::{Window, await_window};
 use crate::domain::Token;
 use crate::request::{ACCESSED, EMPTY};
@@ -35,9 +34,9 @@ pub(super) const GET: u8 = 1;
 pub(super) const COMBINE: u8 = 2;
 /// Token, address, datatype.
 pub(super) const SWAP: u8 = 3;
-/// Token, sort of lock, target, whether the origin holds a lock.
+/// Token, whether it is exclusive, whether the origin holds a lock, the sender's rank.
 pub(super) const LOCK: u8 = 4;
-/// Sort of lock, target.
+/// Whether it is exclusive.
 pub(super) const UNLOCK: u8 = 5;
 /// The sender's rank.
 pub(super) const POST: u8 = 6;
@@ -47,6 +46,9 @@ pub(super) const COMPLETE: u8 = 7;
 pub(super) const NOTICE: u8 = 8;
 /// Handler, the sender's rank; the payload is for the handler.
 pub(super) const MESSAGE: u8 = 9;
+
+/// Nothing: are the holders of the lock still there?
+pub(super) const CHECK: u8 = 10;
 
 /// Kinds of answers.
 pub(super) const DONE: u8 = 16;
@@ -60,33 +62,28 @@ pub(super) const HANDLED: u8 = 20;
 /// Token: the lock cannot be had, since a process that may hold it is lost.
 pub(super) const REFUSED: u8 = 21;
 
-/// The rank that keeps the locks of all targets.
-pub(super) const KEEPER: u32 = 0;
-
-/// Sorts of locks in messages.
-const SHARED: u64 = 0;
-const EXCLUSIVE: u64 = 1;
-const ALL: u64 = 2;
-
 /// Bytes of a run in a message: address and length.
 pub(super) const RUN: usize = 16;
 
-/// What a process keeps of a window by messages.
+/// What a process keeps of a window some of whose ranks are of other nodes.
 #[derive(Default)]
 pub(crate) struct Far {
     /// Requests without an answer, by rank.
     pub pending: Vec<u32>,
+    /// How often each rank of another node has posted for this process.
+    pub posts: Box<[u64]>,
     /// Data that is to come, by token.
     pub wanted: HashMap<u64, Wanted>,
     last_token: u64,
     /// Locks that were granted, or refused, and not noticed yet.
     pub granted: Vec<u64>,
     pub refused: Vec<u64>,
-    /// Ranks that are lost.
+    /// Ranks that this process has locked for its epoch of `MPI_Win_lock_all`.
+    pub joined: Joined,
+    /// Ranks of any node that are lost.
     pub lost: Vec<u32>,
-    /// The locks, and those that wait to be granted; only the keeper has some.
-    words: Box<[AtomicU64]>,
-    queue: Vec<Waiting>,
+    /// Locks of this process's own that others want.
+    pub queue: Vec<Waiting>,
     /// An operation failed at its target since the last flush.
     pub failed: bool,
     /// The library's thread answers while the program computes.
@@ -100,23 +97,13 @@ pub(crate) struct Wanted {
     pub answers: u64,
 }
 
-/// A lock that a process wants.
-struct Waiting {
-    rank: u32,
-    token: u64,
-    lock: Acquire,
-    announced: Announced,
-}
-
 impl Far {
-    /// Of a rank of a window of so many.
-    pub fn new(ranks: usize, rank: u32) -> Far {
-        let words = if rank == KEEPER { Shape::locks(ranks).words() } else { 0 };
-        let words = (0..words).map(|_| AtomicU64::new(0)).collect();
-        Far { pending: vec![0; ranks], words, ..Far::default() }
+    /// Of a process of a window of so many ranks.
+    pub fn new(ranks: usize) -> Far {
+        Far { pending: vec![0; ranks], posts: vec![0; ranks].into(), ..Far::default() }
     }
 
-    fn token(&mut self) -> u64 {
+    pub fn token(&mut self) -> u64 {
         self.last_token += 1;
         self.last_token
     }
@@ -161,89 +148,27 @@ impl Window {
         })
     }
 
-    /// A rank has posted for this process, or has completed its access to it.
-    pub fn note(&self, kind: u8, rank: u32) {
-        let (view, me) = (self.control.view(), self.rank);
-        if kind == POST {
-            Exposure::note_post(view, me, rank);
-        } else {
-            Exposure::complete(view, me);
-        }
-    }
-
-    /// Grants the locks that can be had now; their owners, with the tokens.
-    pub fn grant(&mut self) -> Vec<(u32, u64)> {
-        let ranks = self.ranks();
-        let Some(Far { queue, words, .. }) = &mut self.far else { return Vec::new() };
-        let mut granted = Vec::new();
-        if queue.is_empty() {
-            return granted;
-        }
-        let view = View::new(words, Shape::locks(ranks));
-        loop {
-            let before = granted.len();
-            queue.retain_mut(|wait| {
-                let Waiting { rank, token, lock, announced } = wait;
-                let taken = lock.poll(view, *rank, announced, |_| {});
-                if taken {
-                    granted.push((*rank, *token));
-                }
-                !taken
-            });
-            // One that has got through a turnstile lets the next one go on.
-            if granted.len() == before {
-                return granted;
+    /// A rank of another node has posted for this process, or has completed its access to it.
+    pub fn note(&mut self, kind: u8, rank: u32) {
+        match (kind, &mut self.far) {
+            (POST, Some(far)) => {
+                let posts = &mut far.posts[rank as usize];
+                *posts = posts.wrapping_add(1);
             }
+            _ => Exposure::complete(self.control.view(), self.local),
         }
-    }
-
-    /// Gives up the locks that wait, at the keeper, if a process is lost that may hold one; their owners, with the tokens.
-    pub fn refuse(&mut self) -> Vec<(u32, u64)> {
-        let Some(Far { queue, lost, .. }) = &mut self.far else { return Vec::new() };
-        if lost.is_empty() {
-            return Vec::new();
-        }
-        queue.drain(..).map(|Waiting { rank, token, .. }| (rank, token)).collect()
-    }
-
-    /// Queues a lock for `rank`, at the keeper; whether this is the keeper.
-    pub fn enqueue(&mut self, rank: u32, token: u64, wish: Wish, holds: bool) -> bool {
-        let Some(far) = self.far.as_mut().filter(|_| self.rank == KEEPER) else { return false };
-        let (lock, announced) = (Acquire::new(wish, holds), Announced::default());
-        far.queue.push(Waiting { rank, token, lock, announced });
-        true
-    }
-
-    /// Gives a lock back, at the keeper; whether this is the keeper.
-    pub fn release(&self, wish: Wish) -> bool {
-        let Some(far) = self.far.as_ref().filter(|_| self.rank == KEEPER) else { return false };
-        osc::release(View::new(&far.words, Shape::locks(self.ranks())), wish, |_| {});
-        true
-    }
-}
-
-/// A lock in the words of a message.
-fn words_of(wish: Wish) -> [u64; 2] {
-    match wish {
-        Wish::Shared(rank) => [SHARED, rank.into()],
-        Wish::Exclusive(rank) => [EXCLUSIVE, rank.into()],
-        Wish::All => [ALL, 0],
-    }
-}
-
-/// The lock in the words of a message, for a window of so many ranks.
-pub(super) fn wish_of(sort: u64, rank: u64, ranks: usize) -> Option<Wish> {
-    let rank = u32::try_from(rank).ok().filter(|&rank| (rank as usize) < ranks)?;
-    match sort {
-        SHARED => Some(Wish::Shared(rank)),
-        EXCLUSIVE => Some(Wish::Exclusive(rank)),
-        ALL => Some(Wish::All),
-        _ => None,
     }
 }
 
 /// Sends a request about a window to a rank, waiting for room.
-fn request(t: &mut Token, win: abi::Win, rank: u32, kind: u8, words: &[u64], payload: &[u8]) -> Result<()> {
+pub(super) fn request(
+    t: &mut Token,
+    win: abi::Win,
+    rank: u32,
+    kind: u8,
+    words: &[u64],
+    payload: &[u8],
+) -> Result<()> {
     let words = [&[number(win), rank.into()], words].concat();
     await_window(t, win, |window, p2p| {
         let head = Head { class: Class::Osc, kind, words: &words };
@@ -328,11 +253,13 @@ fn pieces<'a>(t: &mut Token, win: abi::Win, rank: u32, target: &'a Side, unit: u
 
 /// Writes all of `origin` to `target`, of another rank. The origin's data is free when this returns.
 pub(super) fn put(t: &mut Token, win: abi::Win, rank: u32, origin: Side, target: &Side) -> Result<()> {
+    join(t, win, rank)?;
     pieces(t, win, rank, target, 1)?.send(t, win, PUT, Some(origin), |_| Vec::new())
 }
 
 /// Has all of `target`, of another rank, written to `origin`; the token under which that is wanted.
 pub(super) fn get(t: &mut Token, win: abi::Win, rank: u32, origin: Side, target: &Side) -> Result<u64> {
+    join(t, win, rank)?;
     let pieces = pieces(t, win, rank, target, 1)?;
     let token = want(t, win, origin, pieces.count())?;
     pieces.send(t, win, GET, None, |position| vec![token, position])?;
@@ -358,6 +285,7 @@ pub(super) fn combine(
     result: Option<Side>,
     target: &Side,
 ) -> Result<u64> {
+    join(t, win, rank)?;
     let pieces = pieces(t, win, rank, target, element.size)?;
     let token = match result {
         Some(result) => want(t, win, result, pieces.count())?,
@@ -378,6 +306,7 @@ pub(super) fn compare_and_swap(
     operands: &[u8],
     result: Side,
 ) -> Result<()> {
+    join(t, win, rank)?;
     let token = want(t, win, result, 1)?;
     let words = [token, address, element.handle.0 as u64];
     request(t, win, rank, SWAP, &words, operands)
@@ -397,62 +326,9 @@ pub(super) fn flush(t: &mut Token, win: abi::Win, rank: Option<u32>) -> Result<(
     if failed { Err(AT_TARGET) } else { Ok(()) }
 }
 
-/// Waits until the keeper has granted a lock.
-pub(super) fn lock(t: &mut Token, win: abi::Win, wish: Wish) -> Result<()> {
-    let (token, rank, holds) = {
-        let mut state = t.lock();
-        let holds = state.windows.held > 0;
-        let window = state.windows.get_mut(win)?;
-        let rank = window.rank;
-        let Some(far) = &mut window.far else { return Ok(()) };
-        (far.token(), rank, holds)
-    };
-    if rank == KEEPER {
-        let mut state = t.lock();
-        state.windows.get_mut(win)?.enqueue(rank, token, wish, holds);
-        super::serve::grant(&mut state, number(win));
-    } else {
-        let [sort, target] = words_of(wish);
-        request(t, win, KEEPER, LOCK, &[token, sort, target, holds.into(), rank.into()], &[])?;
-    }
-    let answered = |window: &mut Window| {
-        let Far { granted, refused, lost, .. } = window.far.as_mut()?;
-        if take(granted, token) {
-            return Some(Ok(()));
-        }
-        (take(refused, token) || lost.contains(&KEEPER)).then_some(Err(HOLDER_ENDED))
-    };
-    await_holders(t, win, answered, |window| if window.has_any_ended() { Err(HOLDER_ENDED) } else { Ok(()) })
-}
-
-/// Takes a token out of those that have come; whether it was there.
-fn take(tokens: &mut Vec<u64>, token: u64) -> bool {
-    let found = tokens.iter().position(|&one| one == token);
-    found.map(|at| tokens.swap_remove(at)).is_some()
-}
-
-/// Gives a lock back to the keeper.
-pub(super) fn unlock(t: &mut Token, win: abi::Win, wish: Wish) -> Result<()> {
-    let mut state = t.lock();
-    if state.windows.get(win)?.release(wish) {
-        super::serve::grant(&mut state, number(win));
-        return Ok(());
-    }
-    drop(state);
-    request(t, win, KEEPER, UNLOCK, &words_of(wish), &[])
-}
-
 /// Tells a rank that this process has posted for it, or has completed its access to it.
 pub(super) fn tell(t: &mut Token, win: abi::Win, rank: u32, kind: u8) -> Result<()> {
-    let me = {
-        let state = t.lock();
-        let window = state.windows.get(win)?;
-        if rank == window.rank {
-            window.note(kind, rank);
-            return Ok(());
-        }
-        window.rank
-    };
+    let me = t.lock().windows.get(win)?.rank;
     request(t, win, rank, kind, &[me.into()], &[])
 }
 

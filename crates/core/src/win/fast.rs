@@ -8,7 +8,7 @@ use mem::UserMem;
 use osc::Element;
 
 use super::movement::Way;
-use super::{Target, Window};
+use super::{Near, Target, Window};
 use crate::datatype::simple;
 use crate::domain::{Attempt, enter_plain};
 use crate::state::State;
@@ -16,13 +16,13 @@ use crate::state::State;
 impl Window {
     /// The `len` bytes that an operation means, if this process maps them and may access them now.
     #[inline(always)]
-    fn place(&mut self, rank: i32, disp: Aint, len: usize) -> Option<UserMem> {
+    fn place(&mut self, rank: i32, disp: Aint, len: usize) -> Option<(UserMem, Near)> {
         // A negative rank is a huge one.
-        let target = *self.targets.get(rank as usize).filter(|_| self.mapped)?;
+        let target = *self.targets.get(rank as usize).filter(|target| target.mapped)?;
         // A negative displacement is a huge one.
         let place = target.part((disp as u64).checked_mul(target.unit)?, len)?;
         self.epochs.access(rank as u32).ok()?;
-        Some(place)
+        Some((place, Near { rank: rank as u32, local: target.local }))
     }
 
     /// Completes operations on memory that this process maps.
@@ -83,7 +83,7 @@ fn sides(
     if len as usize != from.len() {
         return None;
     }
-    Some((from, window.place(rank, disp, from.len())?))
+    Some((from, window.place(rank, disp, from.len())?.0))
 }
 
 /// The fast path of a put or get.
@@ -147,11 +147,11 @@ fn combine(
         return None;
     }
     let window = state.windows.last_used(win)?;
-    let place = window.place(rank, disp, origin.len())?;
+    let (place, near) = window.place(rank, disp, origin.len())?;
     if !element.is_atomic_at(place.address()) {
         return None;
     }
-    window.combine_words(rank as u32, (&element, op), place, Some(origin), result).ok()
+    window.combine_words(near, (&element, op), place, Some(origin), result).ok()
 }
 
 /// `MPI_Accumulate`'s fast path.
@@ -247,10 +247,10 @@ pub fn compare_and_swap_at_once(
     };
     let Some(window) = guard.windows.last_used(win) else { return guard.give_up() };
     let place = window.place(rank, disp, element.size);
-    let Some(place) = place.filter(|place| element.is_atomic_at(place.address())) else {
+    let Some((place, near)) = place.filter(|(place, _)| element.is_atomic_at(place.address())) else {
         return guard.give_up();
     };
-    window.compare_word(rank as u32, &element, place, (from, with, into));
+    window.compare_word(near, &element, place, (from, with, into));
     Attempt::DONE
 }
 
@@ -262,9 +262,9 @@ const FLUSHES: u32 = 128;
 pub fn flush_at_once(rank: i32, win: abi::Win) -> Attempt {
     let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
     let Some(window) = guard.windows.last_used(win) else { return guard.give_up() };
-    let is_right = (rank as usize) < window.ranks() && window.epochs.passive(rank as u32).is_ok();
+    let is_right = window.near(rank as u32).is_some() && window.epochs.passive(rank as u32).is_ok();
     window.flushes = window.flushes.wrapping_add(1);
-    if !is_right || window.far.is_some() || window.flushes.is_multiple_of(FLUSHES) {
+    if !is_right || window.flushes.is_multiple_of(FLUSHES) {
         return guard.give_up();
     }
     window.order();

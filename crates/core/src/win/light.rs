@@ -122,7 +122,7 @@ fn at_once(way: Way, origin: Address, bytes: usize, rank: i32, offset: Aint, win
     let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
     let Some(window) = guard.windows.last_used(win) else { return guard.give_up() };
     // Negative numbers are huge ones.
-    let target = window.targets.get(rank as usize).filter(|_| window.mapped);
+    let target = window.targets.get(rank as usize).filter(|target| target.mapped);
     let place = target.and_then(|target| target.part(offset as u64, bytes));
     let Some(place) = place.filter(|_| origin.0 != 0) else { return guard.give_up() };
     copy_at_once(way, crate::memory::of_user(origin, bytes), place);
@@ -191,13 +191,13 @@ fn notify(t: &mut Token, rank: i32, win: abi::Win, notice: u32) -> Result<()> {
     let state = t.lock();
     let window = state.windows.get(win)?;
     let rank = window.check_rank(rank)?;
-    if window.far.is_some() && rank != window.rank {
+    let Some(near) = window.near(rank) else {
         drop(state);
         return far::notify(t, win, rank, notice);
-    }
-    window.control.view().notice(rank, notice).fetch_add(1, Ordering::Release);
+    };
+    window.control.view().notice(near.local, notice).fetch_add(1, Ordering::Release);
     order();
-    window.ring(rank);
+    window.ring(near.local);
     Ok(())
 }
 
@@ -213,7 +213,7 @@ pub fn notices(t: &mut Token, notice: i32, least: u64, count: &mut u64, win: abi
         poll(t);
     }
     *count = await_window(t, win, |window, _| {
-        let seen = window.control.view().notice(window.rank, notice).load(Ordering::Acquire);
+        let seen = window.control.view().notice(window.local, notice).load(Ordering::Acquire);
         (seen >= least).then_some(Ok(seen))
     })?;
     Ok(())

@@ -1,4 +1,8 @@
 //! Passive target synchronisation (MPI-5.0 section 12.5.3).
+//!
+//! The words of a target's node are its lock. Ranks of that node take it themselves, the target takes it for others (far.rs). The
+//! lock of `MPI_Win_lock_all` is one addition to the words of the own node, which other nodes do not see: a rank there is locked at
+//! the first operation on it.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -14,9 +18,9 @@ use crate::wait::wait_actively_until;
 
 impl Window {
     /// Tries to go on with the acquisition of a lock.
-    fn acquire(&mut self, lock: &mut Acquire) -> bool {
-        let Window { control, doorbells, announced, rank, .. } = self;
-        lock.poll(control.view(), *rank, announced, |rank| ring(doorbells, rank))
+    pub(super) fn acquire(&mut self, lock: &mut Acquire) -> bool {
+        let Window { control, doorbells, announced, local, .. } = self;
+        lock.poll(control.view(), *local, announced, |local| ring(doorbells, local))
     }
 }
 
@@ -48,8 +52,12 @@ pub fn lock(t: &mut Token, lock_type: i32, rank: i32, assert: i32, win: abi::Win
         target
     };
     let lock = Passive { target, exclusive, checked: assert & abi::MODE_NOCHECK == 0 };
-    if let Some(wish) = lock.wish() {
-        await_lock(t, win, wish)?;
+    if lock.checked {
+        let near = t.lock().windows.get(win)?.near(target);
+        match near.and_then(|near| lock.wish(near.local)) {
+            Some(wish) => await_lock(t, win, wish)?,
+            None => far::lock(t, win, target, exclusive)?,
+        }
     }
     let mut state = t.lock();
     state.windows.held += 1;
@@ -57,25 +65,25 @@ pub fn lock(t: &mut Token, lock_type: i32, rank: i32, assert: i32, win: abi::Win
     Ok(())
 }
 
-/// Waits until this process has a lock.
+/// Waits until this process has a lock of its node.
 fn await_lock(t: &mut Token, win: abi::Win, wish: Wish) -> Result<()> {
-    if t.lock().windows.get(win)?.far.is_some() {
-        return far::lock(t, win, wish);
-    }
-    let lock = RefCell::new(Acquire::new(wish, t.lock().windows.held > 0));
+    let lock = {
+        let state = t.lock();
+        RefCell::new(Acquire::new(wish, state.windows.get(win)?.rank, state.windows.held > 0))
+    };
     let acquired = |window: &mut Window| window.acquire(&mut lock.borrow_mut()).then_some(Ok(()));
     await_holders(t, win, acquired, |window| window.check_holders(&mut lock.borrow_mut(), wish))
 }
 
 /// How long a process waits for a lock before it asks whether a holder has ended.
-const PATIENCE: Duration = Duration::from_millis(500);
+pub(super) const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What is said where a lock cannot be had any more.
 pub(super) const HOLDER_ENDED: Error =
     Error::new(abi::ERR_PROC_ABORTED, "a process that holds the lock, or may hold it, has ended");
 
 /// Waits until `ready` gives a result; now and then `check` finds out whether it never will.
-pub(super) fn await_holders(
+fn await_holders(
     t: &mut Token,
     win: abi::Win,
     ready: impl Fn(&mut Window) -> Option<Result<()>>,
@@ -98,16 +106,19 @@ impl Window {
     /// # Errors
     /// `MPI_ERR_PROC_ABORTED` if a process has ended that holds a lock that is waited for, or may hold it. The wait is over then.
     fn check_holders(&mut self, lock: &mut Acquire, wish: Wish) -> Result<()> {
-        let view = self.control.view();
-        let ended = match osc::holder(view, wish) {
-            Some(rank) => self.has_ended(rank),
-            None => self.has_any_ended(),
-        };
-        if !ended {
+        if !self.has_holder_ended(wish) {
             return Ok(());
         }
-        lock.abandon(view, self.rank, &mut self.announced);
+        lock.abandon(self.control.view(), self.local, &mut self.announced);
         Err(HOLDER_ENDED)
+    }
+
+    /// Whether a process has ended that holds a lock against `wish`, or may hold it.
+    pub(super) fn has_holder_ended(&self, wish: Wish) -> bool {
+        match osc::holder(self.control.view(), wish) {
+            Some(rank) => self.has_ended(rank),
+            None => self.has_any_ended(),
+        }
     }
 
     /// Whether a process of the window has ended, as far as that can be known.
@@ -132,15 +143,12 @@ fn try_lock(state: &mut State, lock_type: i32, rank: i32, assert: i32, win: abi:
     let holds = state.windows.held > 0;
     let window = state.windows.last_used(win)?;
     let target = window.check_rank(rank).ok()?;
-    if assert != 0 || window.far.is_some() {
-        return None;
-    }
+    let near = window.near(target).filter(|_| assert == 0)?;
     window.epochs.may_lock(target).ok()?;
     let lock = Passive { target, exclusive, checked: true };
     let Window { control, doorbells, rank, .. } = &*window;
-    let taken =
-        Acquire::new(lock.wish()?, holds).attempt(control.view(), *rank, |rank| ring(doorbells, rank));
-    if !taken {
+    let acquire = Acquire::new(lock.wish(near.local)?, *rank, holds);
+    if !acquire.attempt(control.view(), |local| ring(doorbells, local)) {
         return None;
     }
     window.epochs.lock(lock);
@@ -157,21 +165,30 @@ pub fn unlock(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
     }
     let target = window.check_rank(rank)?;
     let lock = window.epochs.unlock(target)?;
+    if let Some(near) = window.near(target) {
+        window.give_back(lock.wish(near.local));
+        state.windows.held -= 1;
+        return Ok(());
+    }
+    state.windows.held -= 1;
     drop(state);
-    end(t, win, Some(target), lock.wish())
+    let flushed = far::flush(t, win, Some(target));
+    if lock.checked {
+        far::unlock(t, win, target, lock.exclusive)?;
+    }
+    flushed
 }
 
-/// `MPI_Win_unlock`'s fast path: of a window whose processes share memory.
+/// `MPI_Win_unlock`'s fast path: of a rank of this node.
 #[inline(always)]
 pub fn unlock_at_once(rank: i32, win: abi::Win) -> Attempt {
     let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
     let windows = &mut guard.windows;
-    let Some(window) = windows.last_used(win).filter(|window| window.far.is_none()) else {
-        return guard.give_up();
-    };
-    // A negative rank is a huge one, of which nobody holds a lock.
-    let Ok(lock) = window.epochs.unlock(rank as u32) else { return guard.give_up() };
-    window.give_back(lock.wish());
+    let Some(window) = windows.last_used(win) else { return guard.give_up() };
+    // A negative rank is a huge one.
+    let Some(near) = window.near(rank as u32) else { return guard.give_up() };
+    let Ok(lock) = window.epochs.unlock(near.rank) else { return guard.give_up() };
+    window.give_back(lock.wish(near.local));
     windows.held -= 1;
     Attempt::DONE
 }
@@ -190,32 +207,19 @@ pub fn lock_all(t: &mut Token, assert: i32, win: abi::Win) -> Result<()> {
     Ok(())
 }
 
-/// `MPI_Win_unlock_all`
+/// `MPI_Win_unlock_all`; the locks are given back even if operations have failed.
 pub fn unlock_all(t: &mut Token, win: abi::Win) -> Result<()> {
     let lock = t.lock().windows.get_mut(win)?.epochs.unlock_all()?;
-    end(t, win, None, lock)
-}
-
-/// Ends an epoch of a lock of a target or of all; a lock is given back even if operations have failed.
-fn end(t: &mut Token, win: abi::Win, target: Option<u32>, lock: Option<Wish>) -> Result<()> {
+    let flushed = far::flush(t, win, None);
+    let left = far::leave(t, win);
     let mut state = t.lock();
     state.windows.held -= 1;
-    let window = state.windows.get_mut(win)?;
-    if window.far.is_none() {
-        window.give_back(lock);
-        return Ok(());
-    }
-    drop(state);
-    order();
-    let flushed = far::flush(t, win, target);
-    if let Some(wish) = lock {
-        far::unlock(t, win, wish)?;
-    }
-    flushed
+    state.windows.get(win)?.give_back(lock);
+    flushed.and(left)
 }
 
 impl Window {
-    /// Gives a lock back, where processes share memory. What was done under it is seen before.
+    /// Gives a lock of this node back. What was done under it is seen before.
     #[inline]
     fn give_back(&self, lock: Option<Wish>) {
         match lock {

@@ -9,13 +9,17 @@
 //! The light interface (light.rs) uses the same ways by other rules.
 //!
 //! What needs no handle and no waiting is the crate `osc`. On a node every operation is done when its call returns: it copies from
-//! and to memory that both processes map, or has the kernel copy. So a flush is a fence instruction.
+//! and to memory that both processes map, or has the kernel copy. So a flush is a fence instruction. Ranks of other nodes are
+//! reached by messages (far.rs), which their processes serve (serve.rs) by the same locks and atomic operations that the ranks of
+//! their node use. The words of a node know its ranks by numbers of their own, their local ranks.
 
 mod access;
+mod addresses;
 mod combine;
 mod create;
 mod dynamic;
 mod far;
+mod far_locks;
 mod fast;
 mod hints;
 pub mod light;
@@ -53,7 +57,7 @@ pub use locks::{lock, lock_all, lock_at_once, unlock, unlock_all, unlock_at_once
 pub use movement::{get, put, rget, rput};
 pub(crate) use query::predefined_attribute;
 pub use query::{get_group, get_info, get_name, set_info, set_name, shared_query};
-pub(crate) use serve::Serve;
+pub(crate) use serve::{Serve, grant_all};
 pub use sync::{
     complete, fence, flush, flush_all, flush_local, flush_local_all, post, start, sync, test, wait,
 };
@@ -65,15 +69,15 @@ pub(crate) struct Window {
     pub group: Arc<Group>,
     /// This process's rank.
     pub rank: u32,
+    /// The same among the ranks of this node.
+    pub local: u32,
     pub facts: Box<Facts>,
     pub node: Option<Arc<Node>>,
-    /// The words that the processes share, and the memory of the window where the library has made it.
+    /// The words that the processes of the node share, and their memory of the window where the library has made it.
     pub control: Arc<Control>,
-    /// What each rank sleeps on.
+    /// What each local rank sleeps on.
     pub doorbells: Arc<[Option<&'static Doorbell>]>,
     pub targets: Box<[Target]>,
-    /// Whether this process maps the memory of all ranks.
-    pub mapped: bool,
     pub epochs: Epochs,
     pub exposure: Exposure,
     /// Flushes on the fast path.
@@ -87,7 +91,7 @@ pub(crate) struct Window {
     /// One of them had no handler.
     pub unhandled: bool,
     pub announced: Announced,
-    /// For a window whose processes do not share memory.
+    /// For a window some of whose ranks are reached by messages.
     pub far: Option<far::Far>,
     /// Regions by rank, of a dynamic window.
     pub regions: Box<[Regions]>,
@@ -106,6 +110,28 @@ pub(crate) struct Target {
     pub size: u64,
     /// Bytes of a displacement.
     pub unit: u64,
+    /// Its local rank, or [`ELSEWHERE`].
+    local: u32,
+    /// Whether the processes of its node map the memory.
+    pub mapped: bool,
+}
+
+/// A rank that is reached by messages has no local rank.
+const ELSEWHERE: u32 = u32::MAX;
+
+impl Target {
+    /// Its local rank.
+    #[inline(always)]
+    pub fn local(&self) -> Option<u32> {
+        (self.local != ELSEWHERE).then_some(self.local)
+    }
+}
+
+/// A rank of this node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Near {
+    pub rank: u32,
+    pub local: u32,
 }
 
 /// What the predefined attributes of a window point to (MPI-5.0 section 12.2.6).
@@ -119,9 +145,21 @@ pub(crate) struct Facts {
 }
 
 impl Window {
-    /// Wakes a rank that sleeps; to be called after a change that it may wait for.
-    pub fn ring(&self, rank: u32) {
-        ring(&self.doorbells, rank);
+    /// Wakes a local rank that sleeps; to be called after a change that it may wait for.
+    pub fn ring(&self, local: u32) {
+        ring(&self.doorbells, local);
+    }
+
+    /// The rank, if it is one of this node.
+    #[inline(always)]
+    pub fn near(&self, rank: u32) -> Option<Near> {
+        let local = self.targets.get(rank as usize)?.local()?;
+        Some(Near { rank, local })
+    }
+
+    /// This process.
+    pub fn own(&self) -> Near {
+        Near { rank: self.rank, local: self.local }
     }
 
     pub fn ranks(&self) -> usize {
@@ -137,8 +175,8 @@ impl Window {
 }
 
 /// As [`Window::ring`].
-pub(crate) fn ring(doorbells: &[Option<&'static Doorbell>], rank: u32) {
-    if let Some(Some(doorbell)) = doorbells.get(rank as usize) {
+pub(crate) fn ring(doorbells: &[Option<&'static Doorbell>], local: u32) {
+    if let Some(Some(doorbell)) = doorbells.get(local as usize) {
         node::ring(doorbell);
     }
 }
@@ -152,13 +190,23 @@ pub(crate) struct Windows {
     table: HashMap<u32, Box<Window>>,
     /// Locks of any window that this process holds.
     pub held: usize,
+    /// Locks of any window that this process acquires for ranks of other nodes.
+    pub waiting: usize,
+    pub addresses: addresses::Addresses,
 }
 
 const BAD: Error = Error::new(abi::ERR_WIN, "the handle names no window (never created, or freed)");
 
 impl Default for Windows {
     fn default() -> Windows {
-        Windows { recent: None, recent_handle: abi::WIN_NULL, table: HashMap::new(), held: 0 }
+        Windows {
+            recent: None,
+            recent_handle: abi::WIN_NULL,
+            table: HashMap::new(),
+            held: 0,
+            waiting: 0,
+            addresses: addresses::Addresses::default(),
+        }
     }
 }
 

@@ -75,7 +75,7 @@ pub fn shared_query(
 impl Window {
     /// Whether loads and stores of this process reach the rank's memory.
     fn is_reachable(&self, rank: u32) -> bool {
-        self.mapped || rank == self.rank
+        self.targets[rank as usize].mapped || rank == self.rank
     }
 
     /// The lowest rank that has memory in the window; this one if none has.

@@ -10,11 +10,12 @@ use osc::Element;
 use shm::sync::Ordering;
 
 use super::far::{
-    COMBINE, COMPLETE, DATA, DONE, FAILED, GET, GRANTED, HANDLED, LOCK, MESSAGE, NOTICE, POST, PUT, REFUSED,
-    RUN, SWAP, UNLOCK, wish_of,
+    CHECK, COMBINE, COMPLETE, DATA, DONE, FAILED, GET, GRANTED, HANDLED, LOCK, MESSAGE, NOTICE, POST, PUT,
+    REFUSED, RUN, SWAP, UNLOCK,
 };
+use super::far_locks::Decided;
 use super::{Window, Windows, light};
-use crate::memory::{exposed_run, read_at};
+use crate::memory::{exposed_run, of_vec, of_vec_mut, read_at};
 use crate::state::State;
 
 /// Who takes the frames of windows.
@@ -35,7 +36,7 @@ impl Taker<State> for Serve {
     }
 
     fn on_lost(state: &mut State, peer: Peer) {
-        state.windows.forget(peer).into_iter().for_each(|number| grant(state, number));
+        state.windows.forget(peer).into_iter().for_each(|number| grant(state, number, true));
     }
 }
 
@@ -76,33 +77,33 @@ fn serve(state: &mut State, message: &Message<'_>, about: About, words: &[u64]) 
         }
         (COMBINE, &[token, position, op, datatype, runs]) => {
             let Some((runs, data)) = window.named(message.payload, runs) else { return false };
-            let Some(before) = combine(&runs, &data.to_vec(), op, datatype) else { return false };
-            if token != 0 {
+            let fetches = token != 0;
+            let Some(before) = window.combine(&runs, &data.to_vec(), op, datatype, fetches) else {
+                return false;
+            };
+            if fetches {
                 about.answer(state, from, DATA, &[token, position], &before);
                 return true;
             }
         }
         (SWAP, &[token, address, datatype]) => {
-            let Some(before) = swap(window, address, datatype, &message.payload.to_vec()) else {
+            let Some(before) = window.swap(address, datatype, &message.payload.to_vec()) else {
                 return false;
             };
             about.answer(state, from, DATA, &[token, 0], &before);
             return true;
         }
-        (LOCK, &[token, sort, target, holds, rank]) => {
-            let wish = wish_of(sort, target, window.ranks());
-            let Some((wish, rank)) = wish.zip(window.rank_of(from, rank)) else { return false };
-            let queued = window.enqueue(rank, token, wish, holds != 0);
-            grant(state, number);
-            return queued;
+        (LOCK, &[token, exclusive, holds, rank]) => {
+            let Some(rank) = window.rank_of(from, rank) else { return false };
+            state.windows.enqueue(number, rank, token, exclusive != 0, holds != 0);
+            grant(state, number, false);
+            return true;
         }
-        (UNLOCK, &[sort, target]) => {
-            let Some(wish) = wish_of(sort, target, window.ranks()) else { return false };
-            if !window.release(wish) {
-                return false;
-            }
-            grant(state, number);
+        (UNLOCK, &[exclusive]) => {
+            window.release(exclusive != 0);
+            grant(state, number, false);
         }
+        (CHECK, &[]) => grant(state, number, true),
         (POST | COMPLETE, &[rank]) => {
             let Some(rank) = window.rank_of(from, rank) else { return false };
             window.note(message.kind, rank);
@@ -111,7 +112,7 @@ fn serve(state: &mut State, message: &Message<'_>, about: About, words: &[u64]) 
             let Some(notice) = u32::try_from(notice).ok().filter(|&notice| notice < osc::NOTICES) else {
                 return false;
             };
-            window.control.view().notice(window.rank, notice).fetch_add(1, Ordering::Release);
+            window.control.view().notice(window.local, notice).fetch_add(1, Ordering::Release);
         }
         _ => return false,
     }
@@ -119,25 +120,21 @@ fn serve(state: &mut State, message: &Message<'_>, about: About, words: &[u64]) 
     true
 }
 
-/// Grants the locks of a window that can be had now, refuses those that cannot be had any more, and tells their owners.
-pub(super) fn grant(state: &mut State, number: u64) {
-    let Some(window) = state.windows.numbered(number) else { return };
-    let me = window.rank;
-    let granted = window.grant().into_iter().map(|owner| (GRANTED, owner));
-    let decided: Vec<_> = granted.chain(window.refuse().into_iter().map(|owner| (REFUSED, owner))).collect();
-    for (kind, (rank, token)) in decided {
+/// Grants the locks of a window that can be had now, and tells their owners; `checks`: refuses those that cannot be had any more.
+fn grant(state: &mut State, number: u64, checks: bool) {
+    for Decided { rank, token, granted } in state.windows.decide(number, checks) {
         let Some(window) = state.windows.numbered(number) else { return };
-        if rank != me {
-            let peer = Peer(window.group.members()[rank as usize]);
-            About { number, rank: me.into() }.answer(state, peer, kind, &[token], &[]);
-            continue;
-        }
-        if let Some(far) = &mut window.far {
-            let decided = if kind == GRANTED { &mut far.granted } else { &mut far.refused };
-            decided.push(token);
-        }
-        state.threads.changed();
+        let (peer, me) = (window.peer(rank), window.rank);
+        let kind = if granted { GRANTED } else { REFUSED };
+        About { number, rank: me.into() }.answer(state, peer, kind, &[token], &[]);
     }
+}
+
+/// As [`grant`], for all windows; whether a lock was decided on. To be called by progress while locks are waited for.
+pub(crate) fn grant_all(state: &mut State) -> bool {
+    let before = state.windows.waiting;
+    state.windows.wanted().into_iter().for_each(|number| grant(state, number, false));
+    before != state.windows.waiting
 }
 
 /// An answer to a request of this process.
@@ -224,37 +221,72 @@ fn scatter(runs: &[UserMem], data: &[u8]) {
     }
 }
 
-/// Combines the elements of `runs` with those of `data`; what they were.
-fn combine(runs: &[UserMem], data: &[u8], op: u64, datatype: u64) -> Option<Vec<u8>> {
-    let element = element(datatype)?;
-    let before = gather(runs);
-    let op = abi::Op(op as usize);
-    let whole = before.len().is_multiple_of(element.size);
-    if !whole || op != abi::NO_OP && data.len() != before.len() {
-        return None;
+impl Window {
+    /// Combines the elements of `runs`, which are this process's, with those of `data`, as ranks of its node do; what they were, if
+    /// it `fetches` that.
+    fn combine(
+        &mut self,
+        runs: &[UserMem],
+        data: &[u8],
+        op: u64,
+        datatype: u64,
+        fetches: bool,
+    ) -> Option<Vec<u8>> {
+        let (element, op, own) = (element(datatype)?, abi::Op(op as usize), self.own());
+        let len: usize = runs.iter().map(|run| run.len()).sum();
+        let loads = op == abi::NO_OP;
+        if !len.is_multiple_of(element.size) || !loads && data.len() != len {
+            return None;
+        }
+        let mut before = vec![0; if fetches { len } else { 0 }];
+        if self.targets[self.rank as usize].mapped && element.is_word() {
+            let (from, into) = (of_vec(data), of_vec_mut(&mut before));
+            let mut position = 0;
+            for &run in runs.iter().filter(|run| !run.is_empty()) {
+                let part = |memory: UserMem| memory.part(position, run.len());
+                let (from, into) = ((!loads).then(|| part(from)), fetches.then(|| part(into)));
+                self.combine_run(own, (&element, op), run, from, into).ok()?;
+                position += run.len();
+            }
+            return Some(before);
+        }
+        self.locked(own, || {
+            let mut present = gather(runs);
+            if fetches {
+                before.copy_from_slice(&present);
+            }
+            if !loads {
+                osc::combine(&element, op, &mut present, data).ok()?;
+                scatter(runs, &present);
+            }
+            Some(before)
+        })
     }
-    if op != abi::NO_OP {
-        let mut present = before.clone();
-        osc::combine(&element, op, &mut present, data).ok()?;
-        scatter(runs, &present);
-    }
-    Some(before)
-}
 
-/// Compares and swaps one element; what it was. `operands`: what to store, and what to compare with.
-fn swap(window: &Window, address: u64, datatype: u64, operands: &[u8]) -> Option<Vec<u8>> {
-    let element = element(datatype)?;
-    let place = window.exposed(address, element.size as u64)?;
-    if operands.len() != 2 * element.size {
-        return None;
+    /// Compares and swaps one element of this process's, as ranks of its node do; what it was. `operands`: what to store, and what to
+    /// compare with.
+    fn swap(&mut self, address: u64, datatype: u64, operands: &[u8]) -> Option<Vec<u8>> {
+        let (element, own) = (element(datatype)?, self.own());
+        let place = self.exposed(address, element.size as u64)?;
+        if operands.len() != 2 * element.size {
+            return None;
+        }
+        let (origin, compare) = operands.split_at(element.size);
+        let mut before = vec![0; element.size];
+        if self.targets[self.rank as usize].mapped && element.is_atomic_at(place.address()) {
+            let into = of_vec_mut(&mut before);
+            self.compare_word(own, &element, place, (of_vec(origin), of_vec(compare), into));
+            return Some(before);
+        }
+        self.locked(own, || {
+            let mut present = read_at(place);
+            before.copy_from_slice(&present);
+            if osc::compare(&mut present, origin, compare) {
+                place.write(PeerBytes::of(&present));
+            }
+        });
+        Some(before)
     }
-    let before = read_at(place);
-    let mut present = before.clone();
-    let (origin, compare) = operands.split_at(element.size);
-    if osc::compare(&mut present, origin, compare) {
-        place.write(PeerBytes::of(&present));
-    }
-    Some(before)
 }
 
 fn element(datatype: u64) -> Option<Element> {

@@ -27,6 +27,7 @@ pub(super) fn meet(t: &mut Token, win: abi::Win) -> Result<()> {
         window.far.is_some().then_some(window.comm)
     };
     if let Some(comm) = by_messages {
+        order();
         far::flush(t, win, None)?;
         return crate::coll::barrier(t, crate::coll::Mode::Blocking, comm);
     }
@@ -70,14 +71,14 @@ pub fn post(t: &mut Token, group: abi::Group, assert: i32, win: abi::Win) -> Res
     let window = state.windows.get_mut(win)?;
     let ranks = window.ranks_of(&group)?;
     window.epochs.post()?;
-    if window.far.is_some() {
-        window.exposure.expect(&ranks);
-        drop(state);
-        return ranks.iter().try_for_each(|&rank| far::tell(t, win, rank, far::POST));
+    window.exposure.expect(ranks.len());
+    let (near, far) = window.parted(&ranks);
+    for origin in near {
+        Exposure::post(window.control.view(), origin, window.local);
+        window.ring(origin);
     }
-    window.exposure.post(window.control.view(), window.rank, &ranks);
-    ranks.iter().for_each(|&rank| window.ring(rank));
-    Ok(())
+    drop(state);
+    far.into_iter().try_for_each(|rank| far::tell(t, win, rank, far::POST))
 }
 
 /// `MPI_Win_start`: waits for the posts, unless the program promises that they were called.
@@ -103,12 +104,24 @@ pub fn start(t: &mut Token, group: abi::Group, assert: i32, win: abi::Win) -> Re
 
 impl Window {
     fn is_posted(&self, ranks: &[u32]) -> bool {
-        self.exposure.is_posted(self.control.view(), self.rank, ranks)
+        let view = self.control.view();
+        self.exposure.is_posted(ranks, |target| match (self.near(target), &self.far) {
+            (Some(near), _) => Exposure::posted(view, self.local, near.local),
+            (None, Some(far)) => far.posts[target as usize],
+            (None, None) => 0,
+        })
+    }
+
+    /// The local ranks of those of this node, and the others.
+    fn parted(&self, ranks: &[u32]) -> (Vec<u32>, Vec<u32>) {
+        let near = ranks.iter().filter_map(|&rank| Some(self.near(rank)?.local)).collect();
+        let far = ranks.iter().copied().filter(|&rank| self.near(rank).is_none()).collect();
+        (near, far)
     }
 
     /// Ends the exposure epoch if all origins have completed their accesses; whether they have.
     fn end_exposure(&mut self) -> bool {
-        let complete = self.exposure.is_complete(self.control.view(), self.rank);
+        let complete = self.exposure.is_complete(self.control.view(), self.local);
         if complete {
             self.epochs.waited();
         }
@@ -122,18 +135,16 @@ pub fn complete(t: &mut Token, win: abi::Win) -> Result<()> {
     let window = state.windows.get_mut(win)?;
     let ranks = window.epochs.complete()?;
     order();
-    if window.far.is_some() {
-        drop(state);
-        for &rank in &ranks {
-            let flushed = far::flush(t, win, Some(rank));
-            far::tell(t, win, rank, far::COMPLETE)?;
-            flushed?;
-        }
-        return Ok(());
+    let (near, far) = window.parted(&ranks);
+    for target in near {
+        Exposure::complete(window.control.view(), target);
+        window.ring(target);
     }
-    for &rank in &ranks {
-        Exposure::complete(window.control.view(), rank);
-        window.ring(rank);
+    drop(state);
+    for rank in far {
+        let flushed = far::flush(t, win, Some(rank));
+        far::tell(t, win, rank, far::COMPLETE)?;
+        flushed?;
     }
     Ok(())
 }
@@ -168,7 +179,7 @@ fn ends_exposure(t: &mut Token, win: abi::Win) -> Result<bool> {
     Ok(window.end_exposure())
 }
 
-/// `MPI_Win_flush`: where processes share memory, operations are done when their call returns, so that only their order is left.
+/// `MPI_Win_flush`: on a node, operations are done when their call returns, so that only their order is left.
 pub fn flush(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
     let state = t.lock();
     let window = state.windows.get(win)?;
@@ -184,7 +195,12 @@ pub fn flush(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
 /// Waits until operations on a rank, or on all, are done.
 pub(super) fn await_operations(t: &mut Token, win: abi::Win, rank: Option<u32>) -> Result<()> {
     order();
-    if t.lock().windows.get(win)?.far.is_some() {
+    let by_messages = {
+        let state = t.lock();
+        let window = state.windows.get(win)?;
+        window.far.is_some() && rank.is_none_or(|rank| window.near(rank).is_none())
+    };
+    if by_messages {
         return far::flush(t, win, rank);
     }
     poll(t);

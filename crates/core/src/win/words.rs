@@ -5,12 +5,12 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use abi::{Op, Result};
-use mem::UserMem;
+use mem::{PeerBytes, UserMem};
 use osc::{Element, LONG};
 use platform::membarrier;
 
-use super::Window;
-use crate::memory::{combine_at, combine_by_loops, compare_at};
+use super::{Near, Window};
+use crate::memory::{combine_at, combine_by_loops, compare_at, read_at};
 
 /// Bytes that are combined under a lock at a time.
 pub(super) const PIECE: usize = 64 << 10;
@@ -19,58 +19,91 @@ pub(super) const PIECE: usize = 64 << 10;
 const PATIENCE: Duration = Duration::from_millis(500);
 
 impl Window {
-    /// Combines elements of `target`, a run in the rank's memory at a fitting address, with those of `origin`; `result` gets what
-    /// they were.
+    /// As [`Window::combine_words`], at any address in mapped memory.
+    ///
+    /// # Errors
+    /// As above.
+    pub(super) fn combine_run(
+        &mut self,
+        near: Near,
+        (element, op): (&Element, Op),
+        run: UserMem,
+        origin: Option<UserMem>,
+        result: Option<UserMem>,
+    ) -> Result<()> {
+        if element.is_atomic_at(run.address()) {
+            return self.combine_words(near, (element, op), run, origin, result);
+        }
+        self.locked(near, || {
+            let mut present = read_at(run);
+            if let Some(result) = result {
+                result.write(PeerBytes::of(&present));
+            }
+            if let Some(origin) = origin {
+                osc::combine(element, op, &mut present, &read_at(origin))?;
+                run.write(PeerBytes::of(&present));
+            }
+            Ok(())
+        })
+    }
+
+    /// Combines elements of `target`, a run in mapped memory of the rank at a fitting address, with those of `origin`; `result` gets
+    /// what they were.
     ///
     /// # Errors
     /// As `osc::accumulate`.
     #[inline(always)]
     pub(super) fn combine_words(
         &mut self,
-        rank: u32,
+        near: Near,
         (element, op): (&Element, Op),
         target: UserMem,
         origin: Option<UserMem>,
         result: Option<UserMem>,
     ) -> Result<()> {
         let long = target.len() >= LONG * element.size;
-        if long && self.epochs.is_exclusive(rank) {
+        if long && self.epochs.is_exclusive(near.rank) {
             self.stored = true;
             return combine_by_loops(element, op, target, origin, result);
         }
-        if let Some(_atomically) = self.control.view().atomically(self.rank, rank)
+        if let Some(_atomically) = self.control.view().atomically(self.local, near.local)
             && !(long && self.cost.add(target.len() / element.size))
         {
             return combine_at(element, op, target, origin, result);
         }
-        self.combine_under_lock(rank, (element, op), target, origin, result)
+        self.combine_under_lock(near, (element, op), target, origin, result)
     }
 
     #[inline(never)]
     fn combine_under_lock(
         &mut self,
-        rank: u32,
+        near: Near,
         (element, op): (&Element, Op),
         target: UserMem,
         origin: Option<UserMem>,
         result: Option<UserMem>,
     ) -> Result<()> {
-        let Window { control, cost, .. } = self;
-        let (control, mut cost) = (control.clone(), std::mem::take(cost));
+        let mut cost = std::mem::take(&mut self.cost);
+        let window = &*self;
+        let mut outcome = Ok(());
         for position in (0..target.len()).step_by(PIECE) {
             let part = |memory: UserMem| memory.part(position, PIECE.min(target.len() - position));
             let (place, from, into) = (part(target), origin.map(part), result.map(part));
-            self.locked(rank, || {
+            outcome = window.locked(near, || {
                 let elements = place.len() / element.size;
-                if control.view().may_loop(rank, elements, &mut cost, membarrier::barrier) {
+                let view = window.control.view();
+                if view.may_loop(near.local, elements, &mut cost, membarrier::barrier) {
                     combine_by_loops(element, op, place, from, into)
                 } else {
                     combine_at(element, op, place, from, into)
                 }
-            })?;
+            });
+            if outcome.is_err() {
+                break;
+            }
         }
         self.cost = cost;
-        Ok(())
+        outcome
     }
 
     /// Replaces the element of `target`, in the rank's memory at a fitting address, by `origin` if it is equal to `compare`; `result`
@@ -78,28 +111,28 @@ impl Window {
     #[inline(always)]
     pub(super) fn compare_word(
         &mut self,
-        rank: u32,
+        near: Near,
         element: &Element,
         target: UserMem,
         (origin, compare, result): (UserMem, UserMem, UserMem),
     ) {
-        if let Some(_atomically) = self.control.view().atomically(self.rank, rank) {
+        if let Some(_atomically) = self.control.view().atomically(self.local, near.local) {
             return compare_at(element, target, origin, compare, result);
         }
-        self.compare_under_lock(rank, element, target, (origin, compare, result));
+        self.compare_under_lock(near, element, target, (origin, compare, result));
     }
 
     #[inline(never)]
     fn compare_under_lock(
         &mut self,
-        rank: u32,
+        near: Near,
         element: &Element,
         target: UserMem,
         (origin, compare, result): (UserMem, UserMem, UserMem),
     ) {
         let mut cost = std::mem::take(&mut self.cost);
-        self.locked(rank, || {
-            self.control.view().may_loop(rank, 1, &mut cost, membarrier::barrier);
+        self.locked(near, || {
+            self.control.view().may_loop(near.local, 1, &mut cost, membarrier::barrier);
             compare_at(element, target, origin, compare, result);
         });
         self.cost = cost;
@@ -107,20 +140,21 @@ impl Window {
 
     /// Runs `work` while no other process combines elements of the rank's memory under its lock.
     #[inline]
-    pub(super) fn locked<R>(&self, rank: u32, work: impl FnOnce() -> R) -> R {
+    pub(super) fn locked<R>(&self, near: Near, work: impl FnOnce() -> R) -> R {
         let sleep = |word: &AtomicU64, value: u64, holder: u32| {
             // The lower half of a little-endian word, which changes whenever the lock does.
             platform::futex::wait_for(word.as_ptr() as usize, value as u32, PATIENCE);
             word.load(std::sync::atomic::Ordering::Relaxed) == value && self.has_ended(holder)
         };
         let wake = |word: &AtomicU64| platform::futex::wake(word.as_ptr() as usize, 1);
-        let _locked = self.control.view().lock_elements(rank, self.rank, sleep, wake);
+        let _locked = self.control.view().lock_elements(near.local, self.rank, sleep, wake);
         work()
     }
 
     /// Whether the process of a rank has ended; `false` where that cannot be known.
     pub(super) fn has_ended(&self, rank: u32) -> bool {
         let peer = self.group.members().get(rank as usize).map(|&peer| btl::Peer(peer));
-        self.node.as_ref().zip(peer).is_some_and(|(node, peer)| node.has_ended(peer))
+        let lost = self.far.as_ref().is_some_and(|far| far.lost.contains(&rank));
+        lost || self.node.as_ref().zip(peer).is_some_and(|(node, peer)| node.has_ended(peer))
     }
 }
