@@ -364,6 +364,7 @@ impl Wire {
             self.peers = comm.peers.clone();
             self.local = comm.group.peers();
         }
-        self.local_context = comm.local.as_ref().map_or(0, |local| local.context | 1);
+        // The library's own calls on the local group count by themselves, in the context beside this one.
+        self.local_context = comm.local.as_ref().map_or(0, |local| local.context);
     }
 }
