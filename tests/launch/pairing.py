@@ -13,7 +13,6 @@ def cases():
         ("a program started alone", alone),
         ("a parameter that a program started alone does not know", misspelt),
         ("a program under a launcher that cannot be reached stops", unreachable),
-        ("a program started by a rank stops", below_a_rank),
         ("a rank with another MPI library is noticed", other_library),
         ("PMI-1 of another launcher", hydra),
         ("PMI-1 over a network socket", pmi_port),
@@ -42,11 +41,6 @@ def unreachable():
         three_lines(result.err)
         allowed = direct("init", "who", "finalize", **{name: value, "ALHENA_ALLOW_SINGLETON": "1"})
         expect(allowed.code == 0 and allowed.out.startswith("rank 0 of 1"), allowed)
-
-
-def below_a_rank():
-    result = job("-n", 2, "sh", "-c", f"{RANK} init barrier 0:sleep=100 finalize; {RANK} init who")
-    expect(result.code != 0 and "rank 0 of 1" not in result.out, result)
 
 
 def other_library():

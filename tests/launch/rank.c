@@ -14,6 +14,7 @@
  *   fork               leave a child behind that sleeps and holds all descriptors
  *   daemon             the same in a session of its own, twice forked
  *   catch=NUMBER       print "caught NUMBER" when that signal comes
+ *   run=COMMAND        run that by the shell, without descriptors of this process
  *   memory=MIB         use that much memory
  *   cpus               print the processors this rank may use
  *   kinds              print the kinds of memory that MPI_INFO_ENV and MPI_COMM_WORLD name
@@ -147,7 +148,11 @@ static void step(const char *word)
         leave_child(1);
     else if (IS("catch"))
         signal(atoi(value), caught);
-    else if (IS("memory"))
+    else if (IS("run")) {
+        fflush(stdout);
+        if (system(value) < 0)
+            exit(97);
+    } else if (IS("memory"))
         use_memory((size_t)atoi(value));
     else if (IS("cpus"))
         print_cpus();

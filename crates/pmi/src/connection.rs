@@ -46,7 +46,7 @@ impl Connection {
     }
 
     /// A conversation over this connection.
-    pub(crate) fn over(stream: TcpStream) -> Connection {
+    pub(crate) fn over(stream: impl Into<OwnedFd>) -> Connection {
         Connection::new(stream.into())
     }
 

@@ -15,10 +15,10 @@ pub enum Error {
         /// The variables that gave it away, as `NAME=value`.
         seen: String,
     },
-    /// The connection named in the environment belongs to another process: this one was started by a rank.
+    /// The place in the job that the environment names is another process's: this one was started by a rank.
     StartedByRank {
-        /// The descriptor number that the environment names.
-        fd: i32,
+        /// What shows it.
+        seen: String,
     },
     /// Launcher and library are of different releases.
     Version {
@@ -105,10 +105,10 @@ impl fmt::Display for Error {
                  next: start it with Alhena's own `mpiexec` (type `mpiexec -version` to see whose it is), \
                  or set ALHENA_ALLOW_SINGLETON=1 if every process is meant to be alone"
             ),
-            Error::StartedByRank { fd } => write!(
+            Error::StartedByRank { seen } => write!(
                 f,
                 "MPI_Init: this program was started by a process of a running MPI job, not by mpiexec\n  \
-                 seen: ALHENA_PMI names connection {fd}, which is another process's\n  \
+                 seen: {seen}\n  \
                  next: start it with `mpiexec -n 1 program`, or set ALHENA_ALLOW_SINGLETON=1 to run it alone"
             ),
             Error::Version { launcher } => write!(

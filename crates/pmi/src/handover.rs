@@ -13,15 +13,13 @@
 //! ranks of the job can read. A stranger who connects is dropped; nothing is read from another user's process, and
 //! nothing sent to it.
 
-use std::io::{self, Read, Write};
-use std::mem;
-use std::os::fd::{AsFd, AsRawFd};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
 use crate::Segment;
-use crate::{Error, scm};
+use crate::{Error, scm, socket};
 
 const STEP: &str = "MPI_Init: shared memory of this node";
 /// Bytes of a guest's hello: nonce and place among the local ranks.
@@ -50,17 +48,10 @@ impl Card {
         fields.next().is_none().then_some(Card { name, nonce, bytes })
     }
 
-    fn address(&self) -> io::Result<SocketAddr> {
-        SocketAddr::from_abstract_name(format!("alhena-{:016x}", self.name))
-    }
-
     /// Guest: the pids of the `local_size` ranks of this node, and its memory. `place` is the caller's own.
     pub(crate) fn fetch(&self, place: usize, local_size: usize) -> Result<(Vec<i32>, Segment), Error> {
-        let mut stream = self
-            .address()
-            .and_then(|address| UnixStream::connect_addr(&address))
+        let (mut stream, host) = socket::connect(self.name)
             .map_err(Error::io("MPI_Init: connecting to the lowest rank of this node"))?;
-        let host = peer_of_same_user(&stream).map_err(Error::io(STEP))?;
         let mut hello = [0; HELLO];
         hello[..16].copy_from_slice(&self.nonce.to_le_bytes());
         hello[16..].copy_from_slice(&(place as u32).to_le_bytes());
@@ -91,8 +82,7 @@ impl Host {
         let (high, low): (u64, u64) = (crate::random()?, crate::random()?);
         let nonce = u128::from(high) << 64 | u128::from(low);
         let card = Card { name: crate::random()?, nonce, bytes };
-        let listener =
-            card.address().and_then(|address| UnixListener::bind_addr(&address)).map_err(Error::io(STEP))?;
+        let listener = socket::listen(card.name).map_err(Error::io(STEP))?;
         let segment = Segment::create(bytes)
             .and_then(|segment| segment.allocate().map(|()| segment))
             .map_err(|source| Error::Segment { bytes, source })?;
@@ -126,7 +116,7 @@ impl Host {
 
     /// The place and pid of a guest that proves to belong to this job; `None` for anybody else.
     fn admit(&self, mut stream: &UnixStream, pids: &[i32]) -> Option<(usize, i32)> {
-        let pid = peer_of_same_user(stream).ok()?;
+        let pid = socket::peer_of_same_user(stream.as_fd()).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
         let mut hello = [0; HELLO];
         stream.read_exact(&mut hello).ok()?;
@@ -135,30 +125,6 @@ impl Host {
         let known = u128::from_le_bytes(*nonce) == self.card.nonce;
         (known && pids.get(place) == Some(&0)).then_some((place, pid))
     }
-}
-
-/// Process id at the other end, if it runs as this user, by the kernel's word.
-fn peer_of_same_user(stream: &UnixStream) -> io::Result<i32> {
-    let mut credentials = libc::ucred { pid: 0, uid: 0, gid: 0 };
-    let mut length = mem::size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: `credentials` is writable and `length` holds its size.
-    let rc = unsafe {
-        libc::getsockopt(
-            stream.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            (&raw mut credentials).cast(),
-            &raw mut length,
-        )
-    };
-    if rc != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: geteuid has no arguments and cannot fail.
-    if credentials.uid != unsafe { libc::geteuid() } {
-        return Err(io::ErrorKind::PermissionDenied.into());
-    }
-    Ok(credentials.pid)
 }
 
 #[cfg(test)]
@@ -206,7 +172,7 @@ mod tests {
     fn nothing_is_read_from_another_user() {
         let host = Host::new(1 << 20).unwrap();
         let card = host.card().clone();
-        let (about, nonce) = (host.card().address().unwrap(), card.nonce.to_le_bytes());
+        let (about, nonce) = (socket::address(host.card().name).unwrap(), card.nonce.to_le_bytes());
         let caller = as_other_user(move || {
             let mut stream = UnixStream::connect_addr(&about).unwrap();
             stream.write_all(&nonce).unwrap();
@@ -219,13 +185,13 @@ mod tests {
         drop(stream);
         // A socket that is closed with bytes not read resets the connection.
         let seen = caller.read(&mut [0]).map_err(|error| error.kind());
-        assert_eq!(seen, Err(io::ErrorKind::ConnectionReset));
+        assert_eq!(seen, Err(std::io::ErrorKind::ConnectionReset));
     }
 
     #[test]
     fn nothing_is_sent_to_another_user() {
         let card = Card { name: crate::random().unwrap(), nonce: 5, bytes: 1 };
-        let about = card.address().unwrap();
+        let about = socket::address(card.name).unwrap();
         let Some(listener) = as_other_user(move || UnixListener::bind_addr(&about).unwrap()) else { return };
         let guest = thread::spawn(move || card.fetch(1, 2).is_err());
         let (mut stream, _) = listener.accept().unwrap();

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   attach()
-//!     ├─ ALHENA_PMI names our own mpiexec's socket   → native: one round trip          (native.rs)
+//!     ├─ ALHENA_PMI names our own mpiexec's          → native: one round trip          (native.rs, socket.rs)
+//!     │  connection, and its guard's socket
 //!     ├─ PMI_FD or PMI_PORT of another launcher      → PMI-1                           (standard.rs)
 //!     ├─ PMIX_* of another launcher                  → its library, by dlopen          (pmix.rs, library.rs)
 //!     ├─ SLURM_STEP_* alone                          → rank 0 keeps the key space      (slurm.rs, star.rs, munge.rs)
@@ -14,7 +15,7 @@
 //! ([`handover`]).
 //!
 //! The launcher's side (`crates/rte`) uses the same modules for the format of messages, and the server: [`wire`],
-//! [`mapping`], [`welcome`], [`scm`], [`server`], [`token`]. This crate ends in the MPI library, so it needs nothing
+//! [`mapping`], [`welcome`], [`scm`], [`server`], [`socket`], [`token`]. This crate ends in the MPI library, so it needs nothing
 //! but std, libc, `platform` and `connect`. It starts a thread, and opens network sockets, only where the launcher makes that
 //! necessary.
 
@@ -33,6 +34,7 @@ mod pmix;
 pub mod scm;
 pub mod server;
 mod slurm;
+pub mod socket;
 mod standard;
 mod star;
 pub mod token;
@@ -56,8 +58,8 @@ pub use standard::SegmentBytes;
 ///
 /// Call it once per process: it takes over the descriptor that the environment names.
 pub fn attach(segment_bytes: SegmentBytes) -> Result<Job, Error> {
-    if let Some(connection) = native::connection()? {
-        return native::join(connection);
+    if let Some(job) = native::attach()? {
+        return Ok(job);
     }
     if let Some(contact) = standard::contact()? {
         let (server, place) = standard::meet(contact)?;

@@ -12,30 +12,43 @@ use crate::welcome::{
     FENCE, HELLO, MAX_BODY, PROTOCOL, PUT, REPORT, STATE, TABLE, VARIABLE, WELCOME, Welcome,
 };
 use crate::wire::{escape, unescape};
-use crate::{Error, launcher};
+use crate::{Error, launcher, socket};
 
 const STEP: &str = "MPI_Init";
 
-/// The native connection: `None` where the environment names none.
-pub(crate) fn connection() -> Result<Option<Connection>, Error> {
-    let Some((fd, inode)) = env::var(VARIABLE).ok().and_then(|text| parse_variable(&text)) else {
+/// The job of our own mpiexec; `None` where the environment names none, or this process is meant to be alone.
+pub(crate) fn attach() -> Result<Option<Job>, Error> {
+    let Some(named) = env::var(VARIABLE).ok().and_then(|text| Named::parse(&text)) else {
         return Ok(None);
     };
     // A foreign launcher between mpiexec and this process hands out connections of its own.
-    if env::var("PMI_FD").ok().and_then(|v| v.parse().ok()) != Some(fd) {
+    if env::var("PMI_FD").ok().and_then(|v| v.parse().ok()) != Some(named.fd) {
         return Ok(None);
     }
-    if socket_inode(fd) == Some(inode) {
-        return Ok(Connection::inherit(fd));
+    let inherited = socket_inode(named.fd) == Some(named.inode);
+    if let Some(connection) = inherited.then(|| Connection::inherit(named.fd)).flatten() {
+        return join(connection).map(Some);
     }
-    match launcher::check_singleton() {
-        Ok(()) => Ok(None),
-        Err(_) => Err(Error::StartedByRank { fd }),
+    if launcher::may_be_alone() {
+        return Ok(None);
+    }
+    let called = socket::connect(named.socket);
+    let outcome = called.map_err(|error| Error::StartedByRank {
+        seen: format!(
+            "connection {} that {VARIABLE} names is another process's, and the launcher's socket does not answer: {error}",
+            named.fd
+        ),
+    });
+    match outcome.and_then(|(stream, _)| join(Connection::over(stream))) {
+        Ok(job) => Ok(Some(job)),
+        // The rank of a job of one has started this process, to which the job is as good as none.
+        Err(Error::StartedByRank { .. }) if launcher::check_singleton().is_ok() => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
 /// Says hello and becomes a rank. Returns when all ranks of this node have said hello.
-pub(crate) fn join(mut connection: Connection) -> Result<Job, Error> {
+fn join(mut connection: Connection) -> Result<Job, Error> {
     let rank: u32 = env::var("PMI_RANK")
         .ok()
         .and_then(|v| v.parse().ok())
@@ -46,13 +59,12 @@ pub(crate) fn join(mut connection: Connection) -> Result<Job, Error> {
     let line = reply.line();
     let length = line.number::<usize>("bytes").unwrap_or(0);
     if line.number::<i32>("rc") != Some(0) {
-        return match line.get("version") {
-            Some(launcher) if launcher != version => Err(Error::Version { launcher: launcher.to_owned() }),
-            _ => Err(Error::Refused {
-                step: STEP,
-                message: unescape(line.get("msg").unwrap_or("")).into_owned(),
-            }),
-        };
+        let message = unescape(line.get("msg").unwrap_or("")).into_owned();
+        return Err(match line.get("version") {
+            Some(launcher) if launcher != version => Error::Version { launcher: launcher.to_owned() },
+            _ if line.get("busy") == Some("1") => Error::StartedByRank { seen: message },
+            _ => Error::Refused { step: STEP, message },
+        });
     }
     if length > MAX_BODY {
         return Err(Error::protocol(STEP, line.text()));
@@ -144,7 +156,19 @@ pub fn kvs_name(job_id: u64) -> String {
     format!("alhena_{job_id:016x}")
 }
 
-fn parse_variable(text: &str) -> Option<(i32, u64)> {
-    let (fd, inode) = text.split_once(':')?;
-    Some((fd.parse().ok()?, inode.parse().ok()?))
+/// What [`VARIABLE`] names.
+struct Named {
+    fd: i32,
+    inode: u64,
+    /// The guard's socket.
+    socket: u64,
+}
+
+impl Named {
+    fn parse(text: &str) -> Option<Named> {
+        let mut fields = text.split(':');
+        let (fd, inode, socket) = (fields.next()?, fields.next()?, fields.next()?);
+        let socket = u64::from_str_radix(socket, 16).ok()?;
+        Some(Named { fd: fd.parse().ok()?, inode: inode.parse().ok()?, socket })
+    }
 }

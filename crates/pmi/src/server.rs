@@ -28,7 +28,7 @@ pub enum Phase {
 pub enum Event {
     /// Nothing.
     None,
-    /// The rank said hello; when all have, [`Server::welcome`] is due.
+    /// The rank said hello; when all have, [`Server::begin`] and [`Server::welcome`] are due.
     Hello,
     /// Another library than ours speaks for this rank.
     OtherLibrary,
@@ -50,6 +50,9 @@ pub enum Event {
     Broken(String),
 }
 
+/// The key of the place of each rank, which the server itself puts.
+const MAPPING: &str = "PMI_process_mapping";
+
 /// State of the server.
 pub struct Server {
     kvs_name: String,
@@ -70,6 +73,8 @@ pub struct Server {
 
 struct Client {
     phase: Phase,
+    /// MPI programs that have run in the rank's place, one after the other, with the one that runs.
+    programs: u32,
     app: usize,
     in_barrier: bool,
     /// Our own library is there, which gets a table.
@@ -83,12 +88,13 @@ impl Server {
     pub fn new(kvs_name: String, app_of: &[usize], node_of: &[u32], universe: Option<u32>) -> Server {
         let client = |&app| Client {
             phase: Phase::Silent,
+            programs: 0,
             app,
             in_barrier: false,
             wants_table: false,
             in_spawn: false,
         };
-        let mapping = ("PMI_process_mapping".to_owned(), crate::mapping::format(node_of));
+        let mapping = (MAPPING.to_owned(), crate::mapping::format(node_of));
         Server {
             kvs_name,
             kvs: HashMap::from([mapping]),
@@ -143,6 +149,21 @@ impl Server {
         self.ranks[rank].phase
     }
 
+    /// MPI programs that have run in `rank`'s place, one after the other, with the one that runs.
+    pub fn programs(&self, rank: usize) -> u32 {
+        self.ranks[rank].programs
+    }
+
+    /// Whether others go on only once `rank` says hello, should it still do so: it has not yet, or its program has finalized MPI
+    /// and another rank's next program waits for the next of this one.
+    pub fn is_awaited(&self, rank: usize) -> bool {
+        match self.ranks[rank].phase {
+            Phase::Silent => true,
+            Phase::Finalized => self.ranks.iter().any(|client| client.phase == Phase::Waiting),
+            Phase::Waiting | Phase::Active => false,
+        }
+    }
+
     /// Whether every rank said hello and waits.
     pub fn all_wait(&self) -> bool {
         self.ranks.iter().all(|client| client.phase == Phase::Waiting)
@@ -151,6 +172,13 @@ impl Server {
     /// Whether some rank cannot go on before the others have come (in init or in a barrier).
     pub fn anybody_waits(&self) -> bool {
         self.ranks.iter().any(|client| client.phase == Phase::Waiting || client.in_barrier)
+    }
+
+    /// All ranks wait, and their programs begin: nothing of the programs that ran before in their places is left.
+    pub fn begin(&mut self) {
+        self.kvs.retain(|key, _| key == MAPPING);
+        self.fresh.iter_mut().for_each(Vec::clear);
+        self.record = Record::default();
     }
 
     /// The answer to `rank`'s hello. Its descriptor goes with the first byte.
@@ -230,22 +258,29 @@ impl Server {
     }
 
     fn hello(&mut self, rank: usize, line: Line<'_>) -> Event {
-        let refusal = if line.number::<u32>("protocol") != Some(PROTOCOL) {
-            Some("another version of this exchange")
-        } else if self.ranks[rank].phase != Phase::Silent {
-            Some(
-                "a second MPI program in the place of one rank; start each program with an mpiexec of its own",
-            )
-        } else {
-            None
-        };
-        if let Some(reason) = refusal {
-            let version = env!("CARGO_PKG_VERSION");
-            self.reply(rank, format!("cmd={WELCOME} rc=-1 version={version} msg={}", escape(reason)));
+        if let Some(text) = self.refusal(rank, line) {
+            self.reply(rank, text);
             return Event::None;
         }
         self.ranks[rank].phase = Phase::Waiting;
+        self.ranks[rank].programs += 1;
         Event::Hello
+    }
+
+    /// The answer to a hello that is refused; `None`: it is not.
+    pub fn refusal(&self, rank: usize, line: Line<'_>) -> Option<String> {
+        if line.number::<u32>("protocol") != Some(PROTOCOL) {
+            Some(refused(false, "another version of this exchange"))
+        } else if matches!(self.ranks[rank].phase, Phase::Waiting | Phase::Active) {
+            Some(refused(true, "the process that is this rank has called MPI_Init and not yet MPI_Finalize"))
+        } else {
+            None
+        }
+    }
+
+    /// The answer to a hello of a process that no rank has started.
+    pub fn refusal_of_stranger() -> String {
+        refused(true, "ALHENA_PMI names a job that has not started this process")
     }
 
     fn init(&mut self, rank: usize, line: Line<'_>) -> Event {
@@ -253,6 +288,7 @@ impl Server {
         let rc = if version == 1 { 0 } else { -1 };
         self.reply(rank, format!("cmd=response_to_init rc={rc} pmi_version=1 pmi_subversion=1"));
         self.ranks[rank].phase = Phase::Active;
+        self.ranks[rank].programs += 1;
         Event::OtherLibrary
     }
 
@@ -306,6 +342,12 @@ impl Server {
         }
         Event::None
     }
+}
+
+/// A refused hello; `taken`: the place in the job is another process's.
+fn refused(taken: bool, reason: &str) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    format!("cmd={WELCOME} rc=-1 version={version} busy={} msg={}", u8::from(taken), escape(reason))
 }
 
 /// The name service of PMI-1: ports by name.
@@ -389,7 +431,33 @@ mod tests {
         assert_eq!(server.phase(0), Phase::Active);
         server.handle(0, format!("cmd={STATE} active=0").as_bytes());
         assert_eq!(server.phase(0), Phase::Finalized);
-        assert!(say(&mut server, 0, &hello)[0].1.contains("rc=-1"));
+        assert!(say(&mut server, 0, "cmd=alhena_hello protocol=0")[0].1.contains("rc=-1"));
+    }
+
+    #[test]
+    fn the_next_program_in_a_ranks_place_begins_anew() {
+        let mut server = server(2);
+        let hello = format!("cmd={HELLO} protocol={PROTOCOL} version=0 rank=0");
+        let both_begin = |server: &mut Server| {
+            assert_eq!(server.handle(1, hello.as_bytes()), Event::Hello);
+            assert!(server.all_wait());
+            server.begin();
+            (0..2).for_each(|rank| drop(server.welcome(rank, "")));
+        };
+        assert_eq!(server.handle(0, hello.as_bytes()), Event::Hello);
+        both_begin(&mut server);
+        assert!(say(&mut server, 0, &hello)[0].1.contains("rc=-1") && server.outbox.is_empty());
+        say(&mut server, 0, "cmd=put kvsname=kvs key=a value=b");
+        server.handle(0, format!("cmd={STATE} active=0").as_bytes());
+        assert!(!server.is_awaited(0));
+        // The other rank is slower.
+        assert_eq!(server.handle(0, hello.as_bytes()), Event::Hello);
+        assert_eq!((server.programs(0), server.is_awaited(1)), (2, false));
+        server.handle(1, format!("cmd={STATE} active=0").as_bytes());
+        assert!(server.is_awaited(1) && !server.all_wait());
+        both_begin(&mut server);
+        assert!(say(&mut server, 1, "cmd=get kvsname=kvs key=a")[0].1.contains("rc=-1"));
+        assert!(say(&mut server, 1, &format!("cmd=get kvsname=kvs key={MAPPING}"))[0].1.contains("rc=0"));
     }
 
     #[test]

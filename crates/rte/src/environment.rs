@@ -36,6 +36,8 @@ pub struct Place {
     pub pmi_fd: i32,
     /// Inode of that socket.
     pub pmi_inode: u64,
+    /// Name of the guard's socket.
+    pub socket: u64,
     /// `MPI_UNIVERSE_SIZE`.
     pub universe: Option<u32>,
 }
@@ -92,10 +94,10 @@ pub(crate) fn forwarded<'a>(
 
 /// What one rank is told in addition.
 pub fn of_rank(place: &Place) -> Vec<CString> {
-    let Place { rank, size, local_rank, local_size, pmi_fd, pmi_inode, universe } = place;
+    let Place { rank, size, local_rank, local_size, pmi_fd, pmi_inode, socket, universe } = place;
     let universe = universe.map_or(*size, |n| n as usize);
     let texts = [
-        format!("{}={pmi_fd}:{pmi_inode}", pmi::welcome::VARIABLE),
+        format!("{}={pmi_fd}:{pmi_inode}:{socket:016x}", pmi::welcome::VARIABLE),
         format!("PMI_FD={pmi_fd}"),
         format!("PMI_RANK={rank}"),
         format!("PMI_SIZE={size}"),

@@ -4,7 +4,7 @@
 //!   daemon                                       mpiexec
 //!    │ ── Ready, or Refused ─────────────────────►  until all are ready
 //!    │ ◄─ Start ─────────────────────────────────
-//!    │ ── Hello ─────────────────────────────────►  a rank has called MPI_Init
+//!    │ ── Hello ─────────────────────────────────►  a rank has called MPI_Init, in each program
 //!    │ ── Fence(new keys, record) ───────────────►  until all hosts are there
 //!    │ ◄─ Fence(keys of all hosts, table) ───────
 //!    │ ── Output … ◄─ OutputTaken                   bounded by credit, as is standard input the other way
@@ -32,8 +32,8 @@ pub(crate) enum Up {
     Ready,
     /// Something was not: mpiexec's exit code and the three lines.
     Refused(u8, String),
-    /// The first rank of this host has called `MPI_Init`.
-    Hello,
+    /// The first rank of this host has called `MPI_Init` in the how many-th MPI program in its place, from 1 on.
+    Hello(u32),
     /// All ranks of this host are in a barrier of the key space, and have put these keys since the last one,
     /// and this record (crate `wireup`).
     Fence(Pairs, Bytes),
@@ -49,8 +49,8 @@ pub(crate) enum Up {
     StdinUnwanted,
     /// Something that may end the job.
     Failure(Box<Report>),
-    /// A rank is over; whether it had never called `MPI_Init`.
-    Ended(u32, Status, bool),
+    /// A rank is over, and so many MPI programs have run in its place.
+    Ended(u32, Status, u32),
     /// The call stacks that were asked for were sent.
     Traced,
     /// All ranks of this host are over, and nothing of them is left. The daemon's own exit code, if it has one.
@@ -136,8 +136,8 @@ pub(crate) struct Summons {
 }
 
 wire_enum! { Up {
-    0 Ready, 1 Refused(code, text), 2 Hello, 3 Fence(pairs, record), 4 Name(rank, line), 5 Output(channel, stream, bytes),
-    6 Note(text), 7 StdinTaken(bytes), 8 StdinUnwanted, 9 Failure(report), 10 Ended(rank, status, silent), 11 Traced,
+    0 Ready, 1 Refused(code, text), 2 Hello(program), 3 Fence(pairs, record), 4 Name(rank, line), 5 Output(channel, stream, bytes),
+    6 Note(text), 7 StdinTaken(bytes), 8 StdinUnwanted, 9 Failure(report), 10 Ended(rank, status, programs), 11 Traced,
     12 Finished(code),
 } }
 

@@ -19,6 +19,10 @@ pub enum Token {
     Child,
     /// A rank speaks PMI.
     Pmi(usize),
+    /// A program calls at the guard's socket.
+    Callers,
+    /// Such a program says something.
+    Caller(usize),
     /// The process started for a rank ended.
     Exit(usize),
     /// The MPI program of a rank, a descendant of the process started for it, ended.
@@ -70,6 +74,8 @@ impl Token {
             Token::Launcher(host) => (15, host),
             Token::LauncherSays(host) => (16, host),
             Token::LauncherEnd(host) => (17, host),
+            Token::Callers => (18, 0),
+            Token::Caller(index) => (19, index),
         };
         kind << 32 | index as u64
     }
@@ -94,7 +100,9 @@ impl Token {
             14 => Token::Signal,
             15 => Token::Launcher(index),
             16 => Token::LauncherSays(index),
-            _ => Token::LauncherEnd(index),
+            17 => Token::LauncherEnd(index),
+            18 => Token::Callers,
+            _ => Token::Caller(index),
         }
     }
 
@@ -191,9 +199,14 @@ mod tests {
 
     #[test]
     fn tokens_survive_the_kernel() {
-        for token in
-            [Token::Control, Token::Exit(7), Token::Stderr(70_000), Token::StdinOf(0), Token::LauncherEnd(1)]
-        {
+        for token in [
+            Token::Control,
+            Token::Exit(7),
+            Token::Stderr(70_000),
+            Token::StdinOf(0),
+            Token::LauncherEnd(1),
+            Token::Caller(3),
+        ] {
             assert_eq!(Token::decode(token.encode()), token);
         }
     }

@@ -50,6 +50,11 @@ fn children_by_scan(parent: i32) -> Vec<Pid> {
     pids.filter(|pid| parent_of(*pid) == Some(parent)).collect()
 }
 
+/// `pid` and those from which it descends, as far as this process sees them.
+pub fn ancestors(pid: Pid) -> impl Iterator<Item = Pid> {
+    std::iter::successors(Some(pid), |&pid| Pid::from_raw(parent_of(pid)?))
+}
+
 /// The fourth field of `/proc/PID/stat`; the second, the name, may hold blanks and parentheses.
 fn parent_of(pid: Pid) -> Option<i32> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
@@ -69,6 +74,8 @@ mod tests {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let own = rustix::process::getpid().as_raw_nonzero().get();
         assert!(children_by_scan(own).contains(&Pid::from_raw(child.id() as i32).unwrap()));
+        let line: Vec<Pid> = ancestors(Pid::from_raw(child.id() as i32).unwrap()).collect();
+        assert_eq!(line[1].as_raw_nonzero().get(), own);
         child.kill().unwrap();
         child.wait().unwrap();
     }

@@ -45,7 +45,9 @@ pub(crate) type Outputs = Vec<Option<(u16, u16)>>;
 /// Must be called from a process with a single thread: it forks.
 pub(crate) fn guarded(prepared: Prepared, up: Option<(Link, Outputs)>) -> Result<u8, Error> {
     let is_daemon = up.is_some();
-    let segment = new_segment(&prepared)?;
+    let ranks = prepared.app_of.len();
+    // A rank alone on its host needs none.
+    let segment_bytes = (ranks > 1).then(|| (prepared.spec.segment_bytes)(ranks));
     let (ours, theirs) = control::pair().map_err(Error::system("making a control connection"))?;
     tree::adopt_orphans();
     let wanted = signals::wanted();
@@ -55,7 +57,7 @@ pub(crate) fn guarded(prepared: Prepared, up: Option<(Link, Outputs)>) -> Result
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         drop(ours);
-        let code = guard::run(prepared, segment, theirs, own_pid, before, up);
+        let code = guard::run(prepared, segment_bytes, theirs, own_pid, before, up);
         std::process::exit(i32::from(code));
     }
     let cgroup = prepared.cgroup.clone();
@@ -66,17 +68,8 @@ pub(crate) fn guarded(prepared: Prepared, up: Option<(Link, Outputs)>) -> Result
         source: std::io::Error::last_os_error(),
     })?;
     Watch::new(guard, ours, &wanted, is_daemon)
-        .and_then(|watch| watch.run(segment, &cgroup))
+        .and_then(|watch| watch.run(segment_bytes, &cgroup))
         .inspect_err(|_| drop(tree::end_all()))
-}
-
-/// The shared memory of a job of several ranks, without pages as yet.
-fn new_segment(prepared: &Prepared) -> Result<Option<Segment>, Error> {
-    if prepared.app_of.len() < 2 {
-        return Ok(None);
-    }
-    let bytes = (prepared.spec.segment_bytes)(prepared.app_of.len());
-    Segment::create(bytes).map(Some).map_err(Error::system("creating shared memory"))
 }
 
 struct Watch {
@@ -99,49 +92,80 @@ impl Watch {
         })
     }
 
-    fn run(self, segment: Option<Segment>, cgroup: &Cgroup) -> Result<u8, Error> {
-        if let Some(segment) = segment {
-            // Charged beyond a limit, memory is not refused: somebody would be killed instead.
-            match cgroup.memory_left() {
-                Some(left) if left < segment.bytes => self.tell(Message::SegmentFailed(libc::ENOMEM)),
-                _ => self.allocate(&segment)?,
-            }
+    fn run(self, segment_bytes: Option<u64>, cgroup: &Cgroup) -> Result<u8, Error> {
+        if let Some(bytes) = segment_bytes {
+            let mut is_first = true;
+            // The next programs of the ranks get memory of their own.
+            while self.provide(bytes, std::mem::take(&mut is_first), cgroup)? {}
         }
         while !self.guard_ended(None)? {}
         self.verdict()
     }
 
-    /// Allocates the pages of `segment` a few MiB at a time, looking up in between. The first MiB are had at
-    /// once, more only when the guard says that the ranks use MPI at all.
-    fn allocate(&self, segment: &Segment) -> Result<(), Error> {
+    /// Gives the guard shared memory when it wants some. `false`: the guard has ended, or was told that there is none.
+    ///
+    /// The first MiB of the first are had at once, more only when the guard says that the ranks use MPI at all.
+    fn provide(&self, bytes: u64, is_first: bool, cgroup: &Cgroup) -> Result<bool, Error> {
+        if !is_first && self.guard_ended_before(Message::SegmentWanted)? {
+            return Ok(false);
+        }
+        // Charged beyond a limit, memory is not refused: somebody would be killed instead.
+        let has_room = cgroup.memory_left().is_none_or(|left| left >= bytes);
+        let made = match has_room {
+            true => Segment::create(bytes),
+            false => Err(std::io::Error::from_raw_os_error(libc::ENOMEM)),
+        };
+        let outcome = match made {
+            Ok(segment) => match self.allocate(&segment, is_first)? {
+                Some(outcome) => outcome.map(|()| segment),
+                None => return Ok(false),
+            },
+            Err(error) => Err(error),
+        };
+        // Telling fails only if the guard has ended, which is noticed next.
+        match outcome {
+            Ok(segment) => {
+                let _ = Message::SegmentReady.send_with(&self.control, Some(segment.fd.as_fd()));
+                Ok(true)
+            }
+            Err(error) => {
+                self.tell(Message::SegmentFailed(error.raw_os_error().unwrap_or(libc::ENOMEM)));
+                Ok(false)
+            }
+        }
+    }
+
+    /// Allocates the pages of `segment` a few MiB at a time, looking up in between; waits after the first ones where
+    /// `asks_first`. `None`: the guard has ended.
+    fn allocate(&self, segment: &Segment, asks_first: bool) -> Result<Option<std::io::Result<()>>, Error> {
         let mut done = 0;
-        let outcome = loop {
+        loop {
             match segment.allocate_step(done) {
-                Ok(next) if next == segment.bytes => break segment.seal(),
-                Ok(next) if done == 0 && next > 0 => {
-                    done = next;
-                    if self.guard_ended_before(Message::SegmentWanted)? {
-                        return Ok(());
+                Ok(next) => {
+                    if asks_first
+                        && done == 0
+                        && next > 0
+                        && self.guard_ended_before(Message::SegmentWanted)?
+                    {
+                        return Ok(None);
                     }
+                    done = next;
                 }
-                Ok(next) => done = next,
-                Err(e) => break Err(e),
+                Err(error) => return Ok(Some(Err(error))),
+            }
+            if done == segment.bytes {
+                return Ok(Some(segment.seal()));
             }
             if self.guard_ended(Some(Duration::ZERO))? {
-                return Ok(());
+                return Ok(None);
             }
-        };
-        self.tell(match outcome {
-            Ok(()) => Message::SegmentReady,
-            Err(e) => Message::SegmentFailed(e.raw_os_error().unwrap_or(libc::ENOMEM)),
-        });
-        Ok(())
+        }
     }
 
     /// Waits for `message` of the guard. Whether the guard ended without it.
     fn guard_ended_before(&self, message: Message) -> Result<bool, Error> {
         loop {
-            if Message::receive(&self.control) == Some(message) {
+            if Message::receive(&self.control).is_some_and(|(received, _)| received == message) {
                 return Ok(false);
             }
             if self.poll(&[self.guard_fd.as_fd(), self.signals.as_fd(), self.control.as_fd()], None)? {

@@ -76,14 +76,14 @@ impl Guard {
         let Some(status) = self.ranks[rank].status else { return };
         self.trace(|guard| format!("rank {} has ended: {}", guard.number(rank), status.describe()));
         self.look_at_program(rank);
-        let silent = self.server.phase(rank) == Phase::Silent;
+        let awaited = self.server.is_awaited(rank);
         if let Some(up) = &mut self.up {
-            up.ended(self.job.world[rank], status, silent);
+            up.ended(self.job.world[rank], status, self.server.programs(rank));
         }
         let failure = match status {
             Status::Killed(signal) => Failure::Killed(signal),
             Status::Exited(code) if self.is_inside_mpi(rank) => Failure::ExitedInMpi(code),
-            Status::Exited(code) if silent && self.server.anybody_waits() => Failure::ExitedBeforeInit(code),
+            Status::Exited(code) if awaited && self.server.anybody_waits() => Failure::ExitedBeforeInit(code),
             Status::Exited(0) => return,
             Status::Exited(code) => Failure::Exited(code),
         };
@@ -92,9 +92,8 @@ impl Guard {
 
     /// A hello has arrived: nobody may be missing for good.
     pub(super) fn check_missing(&mut self) {
-        let gone = |(rank, state): (usize, &Rank)| {
-            (state.is_over() && self.server.phase(rank) == Phase::Silent).then_some(rank)
-        };
+        let gone =
+            |(rank, state): (usize, &Rank)| (state.is_over() && self.server.is_awaited(rank)).then_some(rank);
         if let Some(rank) = self.ranks.iter().enumerate().find_map(gone) {
             self.judge(rank);
         }

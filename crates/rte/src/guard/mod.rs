@@ -1,6 +1,7 @@
 //! The guard: parent and subreaper of all ranks of this node, PMI server, forwarder of output. One thread,
 //! one event loop; deaths are seen by pidfd.
 
+mod callers;
 mod clock;
 mod ending;
 mod forward;
@@ -51,8 +52,11 @@ pub(crate) struct Guard {
     up: Option<Uplink>,
     stdin: Option<Forwarder>,
     segment: SegmentState,
-    /// Some rank has called `MPI_Init`.
-    segment_wanted: bool,
+    /// Its size, where there is one.
+    segment_bytes: u64,
+    /// MPI programs that have begun in the place of a rank, one after the other; the most of all ranks.
+    program: u32,
+    callers: callers::Callers,
     /// What the watching mpiexec says.
     control: OwnedFd,
     children: Events,
@@ -78,8 +82,8 @@ pub(crate) struct Guard {
 enum SegmentState {
     /// The job needs none.
     None,
-    /// The watching mpiexec allocates its pages.
-    Pending(Segment),
+    /// The watching mpiexec allocates its pages, once a rank has called `MPI_Init`.
+    Pending,
     /// Allocated and sealed.
     Ready(Segment),
 }
@@ -97,7 +101,7 @@ impl SegmentState {
 /// `mask` is what the ranks start with; `up` leads to a mpiexec that has other hosts, too.
 pub(crate) fn run(
     job: Prepared,
-    segment: Option<Segment>,
+    segment_bytes: Option<u64>,
     control: OwnedFd,
     parent: Pid,
     mask: Set,
@@ -106,7 +110,7 @@ pub(crate) fn run(
     tree::adopt_orphans();
     // For `ps` and `top`; a failure costs nothing but the name.
     let _ = rustix::thread::set_name(c"mpiexec-guard");
-    let mut guard = match Guard::new(job, segment, control, parent, up) {
+    let mut guard = match Guard::new(job, segment_bytes, control, parent, up) {
         Ok(guard) => guard,
         Err(error) => {
             let next = limits::advice(&error).unwrap_or_else(|| "see `ulimit -a`".to_owned());
@@ -127,7 +131,7 @@ pub(crate) fn run(
 impl Guard {
     fn new(
         job: Prepared,
-        segment: Option<Segment>,
+        segment_bytes: Option<u64>,
         control: OwnedFd,
         parent: Pid,
         up: Option<(Link, crate::watch::Outputs)>,
@@ -160,8 +164,10 @@ impl Guard {
             writers,
             stdin,
             up,
-            segment: segment.map_or(SegmentState::None, SegmentState::Pending),
-            segment_wanted: false,
+            segment: segment_bytes.map_or(SegmentState::None, |_| SegmentState::Pending),
+            segment_bytes: segment_bytes.unwrap_or(0),
+            program: 0,
+            callers: callers::Callers::new(&poller)?,
             buffer: vec![0; forward::CHUNK],
             oom_kills: None,
             ranks: Vec::with_capacity(size),
@@ -199,8 +205,8 @@ impl Guard {
     fn handle(&mut self, token: Token) {
         match token {
             Token::Control => {
-                while let Some(message) = Message::receive(&self.control) {
-                    self.message(message);
+                while let Some((message, descriptor)) = Message::receive(&self.control) {
+                    self.message(message, descriptor);
                 }
             }
             Token::Parent => self.parent_ended(),
@@ -209,6 +215,8 @@ impl Guard {
                 self.flush_pmi(rank);
                 self.read_pmi(rank);
             }
+            Token::Callers => self.accept_callers(),
+            Token::Caller(index) => self.hear_caller(index),
             Token::Exit(rank) => self.exited(rank),
             Token::ProgramExit(rank) => self.program_exited(rank),
             Token::Stdout(rank) => self.read_output(rank, 0),
@@ -227,21 +235,18 @@ impl Guard {
         }
     }
 
-    fn message(&mut self, message: Message) {
+    fn message(&mut self, message: Message, descriptor: Option<OwnedFd>) {
+        let bytes = self.segment_bytes;
         match message {
-            Message::SegmentReady => {
-                if let SegmentState::Pending(segment) =
-                    std::mem::replace(&mut self.segment, SegmentState::None)
-                {
-                    self.segment = SegmentState::Ready(segment);
+            Message::SegmentReady => match descriptor {
+                Some(fd) => {
+                    self.segment = SegmentState::Ready(Segment { fd, bytes });
+                    self.welcome_all();
                 }
-                self.welcome_all();
-            }
+                // The kernel drops a descriptor where there is no room for one.
+                None => self.fail(None, Failure::Segment { bytes, left: None, errno: libc::EMFILE }),
+            },
             Message::SegmentFailed(errno) => {
-                let bytes = match &self.segment {
-                    SegmentState::Pending(segment) | SegmentState::Ready(segment) => segment.bytes,
-                    SegmentState::None => 0,
-                };
                 let left = self.job.cgroup.memory_left();
                 self.fail(None, Failure::Segment { bytes, left, errno });
             }

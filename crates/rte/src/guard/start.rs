@@ -68,6 +68,7 @@ impl Guard {
             local_size: self.job.app_of.len(),
             pmi_fd: theirs.as_raw_fd(),
             pmi_inode: rustix::fs::fstat(&theirs).map_err(at("looking at a PMI connection"))?.st_ino,
+            socket: self.callers.name(),
             universe: self.job.spec.universe_size,
         };
         let stdin = self.stdin_of(rank).map_err(at("opening standard input"))?;

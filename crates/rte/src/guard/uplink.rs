@@ -24,8 +24,6 @@ use crate::wire::Bytes;
 /// The connection with mpiexec.
 pub(super) struct Uplink {
     link: Link,
-    /// A rank has called `MPI_Init`, and mpiexec knows.
-    greeted: bool,
     /// Bytes of output that mpiexec has not written yet.
     used: usize,
     /// Standard input on its way to the ranks of this host that read it.
@@ -54,7 +52,7 @@ impl Uplink {
             forwarder = Some(Forwarder::of(source, poller)?);
             feed = Some(Feed { pipe, unsent: Vec::new(), ended: false });
         }
-        Ok((Uplink { link, greeted: false, used: 0, feed }, forwarder))
+        Ok((Uplink { link, used: 0, feed }, forwarder))
     }
 
     /// Prints `text` on mpiexec's standard error.
@@ -62,9 +60,9 @@ impl Uplink {
         self.link.send(&Up::Note(text.to_owned()));
     }
 
-    /// A rank is over.
-    pub fn ended(&mut self, rank: u32, status: Status, silent: bool) {
-        self.link.send(&Up::Ended(rank, status, silent));
+    /// A rank is over, after so many MPI programs.
+    pub fn ended(&mut self, rank: u32, status: Status, programs: u32) {
+        self.link.send(&Up::Ended(rank, status, programs));
     }
 
     /// Something went wrong.
@@ -148,13 +146,18 @@ impl Guard {
         }
     }
 
-    /// The first rank of this host has called `MPI_Init`.
-    pub(super) fn greet_mpiexec(&mut self) {
-        if let Some(up) = &mut self.up
-            && !std::mem::replace(&mut up.greeted, true)
-        {
-            up.link.send(&Up::Hello);
+    /// `rank` has called `MPI_Init`. Whether it is the first of this host to do so, in the first MPI program of its place or
+    /// in a later one.
+    pub(super) fn begins_program(&mut self, rank: usize) -> bool {
+        let program = self.server.programs(rank);
+        if program <= self.program {
+            return false;
         }
+        self.program = program;
+        if let Some(up) = &mut self.up {
+            up.link.send(&Up::Hello(program));
+        }
+        true
     }
 
     /// All ranks of this host have come to a barrier.

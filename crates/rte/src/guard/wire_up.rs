@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use pmi::scm;
 use pmi::welcome::Welcome;
+use pmi::wire::LineBuffer;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::rank::Program;
@@ -32,30 +33,37 @@ impl Guard {
         }
     }
 
-    fn pmi_lines(&mut self, rank: usize, sender: Option<i32>) {
+    /// Acts on the whole lines of `rank` that were read.
+    pub(super) fn pmi_lines(&mut self, rank: usize, sender: Option<i32>) {
         loop {
             let event = match self.ranks[rank].input.next_line() {
                 Ok(Some(line)) => self.server.handle(rank, line),
                 Ok(None) => return,
                 Err(_) => Event::Broken("a line without end".to_owned()),
             };
-            match event {
-                Event::None => {}
-                Event::Hello => self.hello(rank, sender),
-                Event::OtherLibrary => {
-                    self.note_sender(rank, sender);
-                    self.other_library(rank);
-                    self.greet_mpiexec();
-                    self.check_missing();
-                }
-                Event::Fence(pairs, record) => self.fence(pairs, record),
-                Event::Report(text) => self.transports(rank, text),
-                Event::Ask(line) => self.ask_mpiexec(rank, line),
-                Event::Abort { code, message } => self.fail(Some(rank), Failure::Abort { code, message }),
-                Event::Broken(what) => {
-                    self.close_pmi(rank);
-                    return self.fail(Some(rank), Failure::Protocol(what));
-                }
+            self.act(rank, event, sender);
+        }
+    }
+
+    /// Does what a line of `rank` means for the job.
+    pub(super) fn act(&mut self, rank: usize, event: Event, sender: Option<i32>) {
+        match event {
+            Event::None => {}
+            Event::Hello => self.hello(rank, sender),
+            Event::OtherLibrary => {
+                self.note_sender(rank, sender);
+                self.other_library(rank);
+                self.begins_program(rank);
+                self.check_missing();
+            }
+            Event::Fence(pairs, record) => self.fence(pairs, record),
+            Event::Report(text) => self.transports(rank, text),
+            Event::Ask(line) => self.ask_mpiexec(rank, line),
+            Event::Abort { code, message } => self.fail(Some(rank), Failure::Abort { code, message }),
+            Event::Broken(what) => {
+                self.close_pmi(rank);
+                self.ranks[rank].input = LineBuffer::default();
+                self.fail(Some(rank), Failure::Protocol(what));
             }
         }
     }
@@ -66,13 +74,12 @@ impl Guard {
             let pid = guard.ranks[rank].mpi_pid.unwrap_or_default();
             format!("rank {} (process {pid}) calls MPI_Init", guard.number(rank))
         });
-        if !std::mem::replace(&mut self.segment_wanted, true)
-            && matches!(self.segment, SegmentState::Pending(_))
-        {
+        if self.begins_program(rank) && !matches!(self.segment, SegmentState::None) {
+            // The memory of the program before is not this one's.
+            self.segment = SegmentState::Pending;
             // Fails only if mpiexec has ended, which is noticed next.
             let _ = Message::SegmentWanted.send(&self.control);
         }
-        self.greet_mpiexec();
         self.welcome_all();
         self.check_missing();
     }
@@ -95,13 +102,14 @@ impl Guard {
 
     /// Answers all hellos once the last one and the shared memory are there.
     pub(super) fn welcome_all(&mut self) {
-        if !self.server.all_wait() || matches!(self.segment, SegmentState::Pending(_)) {
+        if !self.server.all_wait() || matches!(self.segment, SegmentState::Pending) {
             return;
         }
+        self.server.begin();
         let size = self.ranks.len();
         let segment = self.segment.ready().and_then(|segment| segment.fd.try_clone().ok());
         let mut welcome = Welcome {
-            job_id: self.job.job_id,
+            job_id: job_of(self.job.job_id, self.program),
             node_of: self.job.node_of.clone(),
             local_pids: self
                 .ranks
@@ -185,6 +193,12 @@ impl Guard {
             self.poller.forget(&socket);
         }
     }
+}
+
+/// The number of the job that the `program`-th MPI program of each rank is, from 1 on. All hosts know it without asking.
+fn job_of(job: u64, program: u32) -> u64 {
+    // The first is the job itself; an odd factor gives the others numbers of their own, spread over all bits.
+    job.wrapping_add(u64::from(program.saturating_sub(1)).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 /// A file in memory with these bytes, whose size nobody changes.

@@ -111,8 +111,8 @@ impl Head {
                 let text = format!("mpiexec: on host {}: {text}\n", self.hosts[index].name);
                 self.refuse(code, &text);
             }
-            Up::Hello => {
-                self.space.greeted = true;
+            Up::Hello(program) => {
+                self.space.newest = self.space.newest.max(program);
                 self.look_for_missing();
             }
             Up::Fence(pairs, record) => {
@@ -132,13 +132,11 @@ impl Head {
             Up::Failure(report) => {
                 self.fail(report.failure, report.culprit, report.cause, report.goes_on);
             }
-            Up::Ended(rank, status, silent) => {
+            Up::Ended(rank, status, programs) => {
                 if self.hosts[index].ranks.contains(&rank) {
                     self.statuses[rank as usize] = Some(status);
-                    if silent {
-                        self.space.missing.get_or_insert((rank, status));
-                        self.look_for_missing();
-                    }
+                    self.space.ended(rank, status, programs);
+                    self.look_for_missing();
                 }
             }
             Up::Traced => self.traced(),

@@ -15,10 +15,10 @@ pub(super) struct Space {
     /// What each host has brought to the barrier: keys, and the record of our own ranks.
     fence: Gather<(Pairs, Vec<u8>)>,
     services: Services,
-    /// Some rank has called `MPI_Init`.
-    pub greeted: bool,
-    /// A rank that has ended without `MPI_Init`.
-    pub missing: Option<(u32, Status)>,
+    /// Most MPI programs that have called `MPI_Init` in the place of one rank, one after the other.
+    pub newest: u32,
+    /// Of the ranks that have ended, one with the fewest such programs.
+    first_to_end: Option<(u32, Status, u32)>,
 }
 
 impl Space {
@@ -27,8 +27,8 @@ impl Space {
         Space {
             fence: Gather::of(0..hosts as u32),
             services: Services::default(),
-            greeted: false,
-            missing: None,
+            newest: 0,
+            first_to_end: None,
         }
     }
 
@@ -42,6 +42,19 @@ impl Space {
             false => wireup::build(&records),
         };
         Some((pairs.into_iter().flatten().collect(), table))
+    }
+
+    /// `rank` has ended after so many MPI programs in its place.
+    pub fn ended(&mut self, rank: u32, status: Status, programs: u32) {
+        if self.first_to_end.is_none_or(|(_, _, fewest)| programs < fewest) {
+            self.first_to_end = Some((rank, status, programs));
+        }
+    }
+
+    /// A rank that has ended without the `MPI_Init` that others have called.
+    pub fn missing(&self) -> Option<(u32, Status)> {
+        let (rank, status, programs) = self.first_to_end?;
+        (programs < self.newest).then_some((rank, status))
     }
 
     /// Answers a command of the name service; `None`: it is none.
@@ -70,6 +83,18 @@ mod tests {
             space.fence(1, vec![pair("c")], vec![]),
             Some((vec![pair("c")], wireup::build(&[vec![7], vec![]])))
         );
+    }
+
+    #[test]
+    fn a_rank_that_ends_is_missed_by_those_with_more_programs() {
+        let mut space = Space::new(2);
+        space.newest = 1;
+        space.ended(1, Status::Exited(0), 1);
+        assert_eq!(space.missing(), None);
+        space.newest = 2;
+        assert_eq!(space.missing(), Some((1, Status::Exited(0))));
+        space.ended(0, Status::Exited(3), 0);
+        assert_eq!(space.missing(), Some((0, Status::Exited(3))));
     }
 
     #[test]

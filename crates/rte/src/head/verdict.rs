@@ -194,9 +194,7 @@ impl Head {
 
     /// A rank that ends without `MPI_Init` is missed by those that have called it.
     pub(super) fn look_for_missing(&mut self) {
-        let (true, Some((rank, Status::Exited(code)))) = (self.space.greeted, self.space.missing) else {
-            return;
-        };
+        let Some((rank, Status::Exited(code))) = self.space.missing() else { return };
         let host = self.spec.host_of[rank as usize] as usize;
         let app = self.spec.app_of()[rank as usize];
         let culprit = Culprit {
