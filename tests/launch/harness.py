@@ -17,6 +17,10 @@ PATIENCE = 60
 
 work = tempfile.mkdtemp(prefix="alhena-launch-")
 RANK = os.path.join(work, "rank")
+# Runs a program for which the kernel refuses one system call.
+REFUSE = os.path.join(work, "refuse")
+# A launcher like ssh, whose other hosts are this one.
+STUB = os.path.join(work, "stub")
 failures = 0
 
 
@@ -46,6 +50,10 @@ def build():
          "-L", lib, f"-Wl,-rpath,{lib}", "-lmpi_abi"],
         check=True,
     )
+    subprocess.run([cc, "-Wall", "-Wextra", os.path.join(HERE, "refuse.c"), "-o", REFUSE], check=True)
+    with open(STUB, "w") as file:
+        file.write('#!/bin/sh\nshift\nexec sh -c "$*"\n')
+    os.chmod(STUB, 0o755)
 
 
 def environment(**extra):

@@ -3,7 +3,7 @@ import os
 import resource
 import subprocess
 
-from harness import MPIEXEC, RANK, Skip, environment, expect, finish, job, three_lines
+from harness import MPIEXEC, RANK, REFUSE, STUB, Skip, environment, expect, finish, job, three_lines
 
 
 def cases():
@@ -16,6 +16,8 @@ def cases():
         ("scripts without a first line run by sh", plain_script),
         ("a missing interpreter is named", missing_interpreter),
         ("a missing /dev/null is named", missing_null),
+        ("system calls that the kernel refuses", refused_calls),
+        ("system calls that the kernel refuses on several hosts", refused_calls_on_hosts),
     ]
 
 
@@ -93,3 +95,45 @@ def missing_null():
         raise Skip("no mount namespaces")
     expect(result.code != 0 and "/dev/null" in result.err, result)
     three_lines(result.err)
+
+
+# What old kernels lack and containers' profiles refuse, and what a message names where nothing can stand in for it.
+REPLACED = ["pidfd_open", "clone_pidfd", "pidfd_send_signal", "pidfd_getfd", "fallocate", "waitid", "membarrier", "process_vm_readv",
+            "close_range", "epoll_pwait2", "statx"]
+NEEDED = {"memfd_create": "memfd_create", "getrandom": "getting a random number", "signalfd4": "signals",
+          "sched_setaffinity": "-bind-to none"}
+
+
+def refusing(call, error, *arguments):
+    """mpiexec, and all that it starts, without one system call."""
+    process = subprocess.Popen([REFUSE, call, error, MPIEXEC, *map(str, arguments)], env=environment(), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    result = finish(process)
+    if result.code == 77:
+        raise Skip("no system call filters")
+    return result
+
+
+def refused_calls():
+    for error in ("ENOSYS", "EPERM"):
+        for call in REPLACED:
+            result = refusing(call, error, "-n", 2, RANK, "init", "exchange", "finalize")
+            expect(result.code == 0 and result.lines == ["exchange ok"] * 2 and not result.err, f"{call} {error}: {result}")
+            result = refusing(call, error, "-n", 2, "sh", "-c", f"{RANK} init barrier 1:signal=9 sleep=30000; true")
+            # The shell says something, too.
+            expect(result.code != 0 and "rank 1" in result.err and result.err.count("next:") == 1, f"{call} {error}: {result}")
+            expect(refusing(call, error, "-n", 2, RANK, "0:exit=7").code == 7, f"{call} {error}: exit code")
+        for call, name in NEEDED.items():
+            result = refusing(call, error, "-n", 2, RANK, "init", "finalize")
+            expect(result.code != 0 and name in result.err, f"{call} {error}: {result}")
+
+
+def refused_calls_on_hosts():
+    for call in ("pidfd_open", "clone_pidfd", "waitid"):
+        hosts = ["-hosts", "x,y", "-launcher-exec", STUB, "-n", 2]
+        result = refusing(call, "ENOSYS", *hosts, RANK, "init", "exchange", "finalize")
+        expect(result.code == 0 and result.lines == ["exchange ok"] * 2 and not result.err, f"{call}: {result}")
+        result = refusing(call, "ENOSYS", *hosts, RANK, "init", "barrier", "1:signal=9", "sleep=30000")
+        expect(result.code != 0 and "rank 1" in result.err, f"{call}: {result}")
+        result = refusing(call, "ENOSYS", "-hosts", "x,y", "-launcher-exec", "false", "-n", 2, "true")
+        expect(result.code != 0 and "starting a daemon on host" in result.err, f"{call}: {result}")

@@ -4,7 +4,7 @@ import socket
 import subprocess
 import time
 
-from harness import RANK, Skip, environment, expect, finish, job, start, three_lines, wait_until
+from harness import RANK, STUB, Skip, environment, expect, finish, job, start, three_lines, wait_until
 
 # Runs its arguments without any descriptor but the standard ones, as Python's subprocess does.
 CLOSED = ["python3", "-c", "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"]
@@ -15,6 +15,7 @@ def cases():
     return [
         ("the second MPI program of a script", second),
         ("a second program that some ranks do not start", second_missing),
+        ("scripts and programs without descriptors on two hosts", two_hosts),
         ("a program whose descriptors were closed", closed),
         ("a program that takes a rank's process over", taken_over),
         ("programs with and without the descriptor in turn", in_turn),
@@ -45,6 +46,16 @@ def second_missing():
     result = job("-n", 2, "sh", "-c", f"{once}; [ $PMI_RANK = 1 ] || {again}")
     expect(result.code != 0 and "rank 1" in result.err and "MPI_Init" in result.err, result)
     three_lines(result.err)
+
+
+def two_hosts():
+    hosts = ["-hosts", "x,y", "-launcher-exec", STUB, "-n", 4]
+    words = " ".join(MEMBER)
+    python = "python3 -c 'import subprocess, sys; subprocess.call(sys.argv[1:])'"
+    result = job(*hosts, "sh", "-c", f"{RANK} {words}; {python} {RANK} {words}; {RANK} {words}")
+    expect(result.code == 0 and result.lines == sorted(members(4) * 3), result)
+    result = job(*hosts, "sh", "-c", f"{RANK} init finalize; [ $PMI_RANK -lt 2 ] || {RANK} init finalize")
+    expect(result.code != 0 and "MPI_Init" in result.err and ("rank 0" in result.err or "rank 1" in result.err), result)
 
 
 def closed():

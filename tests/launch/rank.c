@@ -14,6 +14,7 @@
  *   fork               leave a child behind that sleeps and holds all descriptors
  *   daemon             the same in a session of its own, twice forked
  *   catch=NUMBER       print "caught NUMBER" when that signal comes
+ *   exchange           send 4 MiB in a ring, and put 1 MiB into a window of each of two kinds
  *   run=COMMAND        run that by the shell, without descriptors of this process
  *   memory=MIB         use that much memory
  *   cpus               print the processors this rank may use
@@ -110,6 +111,34 @@ static void use_memory(size_t mib)
         memset(malloc(1 << 20), 1, 1 << 20);
 }
 
+static void exchange(void)
+{
+    int rank, size, bytes = 4 << 20, share = 1 << 20;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    char *sent = malloc((size_t)bytes), *got = malloc((size_t)bytes), *base;
+    int to = (rank + 1) % size, from = (rank + size - 1) % size;
+    memset(sent, 'a' + rank, (size_t)bytes);
+    MPI_Sendrecv(sent, bytes, MPI_BYTE, to, 0, got, bytes, MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    int wrong = got[0] != 'a' + from || got[bytes - 1] != 'a' + from;
+    for (int kind = 0; kind < 2; kind++) {
+        MPI_Win window;
+        if (kind == 0)
+            MPI_Win_allocate(share, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &window);
+        else
+            MPI_Win_create(got, share, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+        MPI_Win_fence(0, window);
+        MPI_Put(sent, share, MPI_BYTE, to, 0, share, MPI_BYTE, window);
+        MPI_Win_fence(0, window);
+        const char *filled = kind == 0 ? base : got;
+        wrong |= filled[0] != 'a' + from || filled[share - 1] != 'a' + from;
+        MPI_Win_free(&window);
+    }
+    printf("exchange %s\n", wrong ? "WRONG" : "ok");
+    free(sent);
+    free(got);
+}
+
 static void step(const char *word)
 {
     const char *value = strchr(word, '=');
@@ -124,6 +153,8 @@ static void step(const char *word)
         MPI_Barrier(MPI_COMM_WORLD);
     else if (IS("who"))
         who();
+    else if (IS("exchange"))
+        exchange();
     else if (IS("env"))
         printf(getenv(value) ? "%s=%s\n" : "%s unset\n", value, getenv(value));
     else if (IS("print"))

@@ -1,9 +1,10 @@
 //! Memory files and their mappings.
 
 use core::ptr;
-use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+
+use platform::memory_file::MemoryFile;
 
 /// Types that may lie in memory shared with other processes.
 ///
@@ -119,25 +120,10 @@ fn lasting_length(fd: RawFd) -> io::Result<usize> {
 }
 
 /// A memory file of `len` zero bytes: allocated, close-on-exec, and sealed so that its length stays.
-pub(crate) fn memory_file(name: &CStr, len: usize) -> io::Result<OwnedFd> {
-    // SAFETY: the name is a C string; the flags exist.
-    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel has just given us this descriptor.
-    let file = unsafe { OwnedFd::from_raw_fd(fd) };
-    // SAFETY: no pointers; allocating now turns "no memory" into an error instead of SIGBUS later.
-    let failed = unsafe { libc::posix_fallocate(fd, 0, len as libc::off_t) };
-    if failed != 0 {
-        return Err(io::Error::from_raw_os_error(failed));
-    }
-    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-    // SAFETY: no pointers.
-    if unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, seals) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(file)
+pub(crate) fn memory_file(len: usize) -> io::Result<OwnedFd> {
+    let file = MemoryFile::create(len as u64)?;
+    file.allocate()?;
+    Ok(file.fd)
 }
 
 #[cfg(test)]
@@ -147,7 +133,7 @@ mod tests {
 
     #[test]
     fn two_mappings_of_one_file_are_the_same_memory() {
-        let file = memory_file(c"test", 8192).unwrap();
+        let file = memory_file(8192).unwrap();
         let (one, other) = (Mapping::of(&file, 8192).unwrap(), Mapping::of(&file, 1).unwrap());
         one.one::<AtomicU64>(4096).store(7, Ordering::Relaxed);
         assert_eq!(other.one::<AtomicU64>(4096).load(Ordering::Relaxed), 7);

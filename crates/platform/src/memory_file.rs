@@ -58,10 +58,15 @@ impl MemoryFile {
         let (offset, length) = (from as libc::off_t, length as libc::off_t);
         // SAFETY: plain numbers and an open descriptor.
         if length > 0 && unsafe { libc::fallocate(self.fd.as_raw_fd(), 0, offset, length) } != 0 {
-            return match io::Error::last_os_error() {
-                e if e.kind() == io::ErrorKind::Interrupted => Ok(from),
-                e => Err(e),
-            };
+            let error = io::Error::last_os_error();
+            match error.raw_os_error() {
+                Some(libc::EINTR) => return Ok(from),
+                // Writing allocates pages as well, only slower.
+                Some(libc::ENOSYS | libc::EPERM | libc::EOPNOTSUPP) => {
+                    self.write(from, &vec![0; length as usize])?
+                }
+                _ => return Err(error),
+            }
         }
         Ok(from + length as u64)
     }

@@ -19,6 +19,31 @@ pub enum Message {
     SegmentWanted,
 }
 
+/// What was there to receive.
+#[derive(Debug)]
+pub enum Received {
+    /// A message and the descriptor that came along.
+    Message(Message, Option<OwnedFd>),
+    /// Nothing now.
+    Nothing,
+    /// The other process has ended.
+    End,
+}
+
+/// Receives the next message.
+pub fn receive(from: impl AsFd) -> Received {
+    let mut bytes = [0; 5];
+    match scm::receive(from.as_fd(), &mut bytes) {
+        Ok(received) if received.bytes == 0 => Received::End,
+        Ok(received) => match Message::decode(bytes) {
+            Some(message) => Received::Message(message, received.fd),
+            None => Received::Nothing,
+        },
+        Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Received::End,
+        Err(_) => Received::Nothing,
+    }
+}
+
 /// Both ends of a new control connection, nonblocking.
 pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -41,15 +66,6 @@ impl Message {
         };
         let [a, b, c, d] = number.to_le_bytes();
         scm::send(to.as_fd(), &[kind, a, b, c, d], descriptor).map(drop)
-    }
-
-    /// The next message and the descriptor that came along; `None` when there is none now or the other end is gone.
-    pub fn receive(from: impl AsFd) -> Option<(Message, Option<OwnedFd>)> {
-        let mut bytes = [0; 5];
-        match scm::receive(from.as_fd(), &mut bytes) {
-            Ok(received) if received.bytes == bytes.len() => Some((Message::decode(bytes)?, received.fd)),
-            _ => None,
-        }
     }
 
     fn decode([kind, a, b, c, d]: [u8; 5]) -> Option<Message> {
@@ -75,10 +91,14 @@ mod tests {
         for message in [Message::SegmentFailed(12), Message::Signal(-1)] {
             message.send(&ours).unwrap();
         }
-        let next = || Message::receive(&theirs).map(|(message, descriptor)| (message, descriptor.is_some()));
-        assert_eq!(next(), Some((Message::SegmentReady, true)));
-        assert_eq!(next(), Some((Message::SegmentFailed(12), false)));
-        assert_eq!(next(), Some((Message::Signal(-1), false)));
-        assert_eq!(next(), None);
+        for (expected, has_descriptor) in
+            [(Message::SegmentReady, true), (Message::SegmentFailed(12), false), (Message::Signal(-1), false)]
+        {
+            let Received::Message(message, descriptor) = receive(&theirs) else { panic!() };
+            assert_eq!((message, descriptor.is_some()), (expected, has_descriptor));
+        }
+        assert!(matches!(receive(&theirs), Received::Nothing));
+        drop(ours);
+        assert!(matches!(receive(&theirs), Received::End));
     }
 }

@@ -205,15 +205,25 @@ fn describe(failure: &Failure) -> (String, String, String) {
             let left = left.map_or(String::new(), |left| {
                 format!(", the control group's limit leaves {} MiB", left >> 20)
             });
+            let next = match *errno {
+                // What stands in for the other calls of this step is never refused so.
+                libc::ENOSYS | libc::EPERM => {
+                    "allow the system call memfd_create (Linux 3.17 and later have it) in the container's seccomp \
+                     profile: docker run --security-opt seccomp=PROFILE"
+                }
+                libc::EMFILE | libc::ENFILE => "raise the limit of open files (`ulimit -n`)",
+                _ => {
+                    "start fewer ranks, or give the container or cgroup more memory (docker run --memory=…, \
+                     Slurm --mem=…)"
+                }
+            };
             (
                 "has no shared memory".to_owned(),
                 format!(
                     "{error}; {} MiB are needed for the ranks of this node{left}",
                     bytes.div_ceil(1 << 20)
                 ),
-                "start fewer ranks, or give the container or cgroup more memory (docker run --memory=…, \
-                 Slurm --mem=…)"
-                    .to_owned(),
+                next.to_owned(),
             )
         }
         Failure::Timeout(time) => (

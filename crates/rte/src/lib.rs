@@ -32,6 +32,7 @@ mod output_file;
 mod pattern;
 mod poller;
 mod prepare;
+mod process;
 mod pty;
 mod resolve;
 mod signals;

@@ -116,30 +116,17 @@ impl Token {
 pub struct Poller {
     epoll: OwnedFd,
     events: Vec<Event>,
-    /// Watched as long as the poller lives.
-    kept: Vec<OwnedFd>,
 }
 
 impl Poller {
     /// A poller that watches nothing.
     pub fn new() -> io::Result<Poller> {
-        Ok(Poller {
-            epoll: epoll::create(CreateFlags::CLOEXEC)?,
-            events: Vec::with_capacity(64),
-            kept: Vec::new(),
-        })
+        Ok(Poller { epoll: epoll::create(CreateFlags::CLOEXEC)?, events: Vec::with_capacity(64) })
     }
 
     /// Watches `fd` for being readable (or hung up).
     pub fn watch(&self, fd: impl AsFd, token: Token) -> io::Result<()> {
         Ok(epoll::add(&self.epoll, fd, EventData::new_u64(token.encode()), EventFlags::IN)?)
-    }
-
-    /// Watches `fd` for being readable and takes care of it.
-    pub fn keep(&mut self, fd: OwnedFd, token: Token) -> io::Result<()> {
-        self.watch(&fd, token)?;
-        self.kept.push(fd);
-        Ok(())
     }
 
     /// Watches `fd` for being writable. `false` for files, which always are.

@@ -20,6 +20,9 @@ use hardware::CpuSet;
 /// Bytes of the child's stack: it makes a few system calls and no deep ones.
 const STACK: usize = 64 * 1024;
 
+/// The step that binds the program to processors.
+pub const BINDING: &str = "binding to processors";
+
 /// What to start.
 pub struct Command<'a> {
     /// Path of the program.
@@ -46,8 +49,8 @@ pub struct Command<'a> {
 pub struct Child {
     /// Its process id.
     pub pid: i32,
-    /// Refers to the process whatever happens to the number.
-    pub pidfd: OwnedFd,
+    /// Refers to the process whatever happens to the number; `None`: this kernel has no such descriptors.
+    pub pidfd: Option<OwnedFd>,
 }
 
 /// Which step of the child failed.
@@ -92,25 +95,29 @@ impl Spawner {
             errno: 0,
         };
         let mut pidfd: c_int = -1;
-        // SAFETY: the stack grows down from its aligned end and is used by nobody else, for CLONE_VFORK
-        // suspends us until the child has executed or ended. `plan` and all it points to outlive that. The
-        // child makes system calls only (see `run_child`), with all signals blocked.
-        let pid = unsafe {
-            let top = self.stack.as_mut_ptr().add(STACK);
-            let top = top.sub(top.addr() % 16);
-            libc::clone(
-                run_child,
-                top.cast(),
-                libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD,
-                (&raw mut plan).cast::<c_void>(),
-                &raw mut pidfd,
-            )
+        let mut clone = |flags| {
+            // SAFETY: the stack grows down from its aligned end and is used by nobody else, for CLONE_VFORK
+            // suspends us until the child has executed or ended. `plan` and all it points to outlive that. The
+            // child makes system calls only (see `run_child`), with all signals blocked.
+            let pid = unsafe {
+                let top = self.stack.as_mut_ptr().add(STACK);
+                let top = top.sub(top.addr() % 16);
+                let flags = flags | libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+                libc::clone(run_child, top.cast(), flags, (&raw mut plan).cast::<c_void>(), &raw mut pidfd)
+            };
+            if pid < 0 { Err(io::Error::last_os_error()) } else { Ok(pid) }
         };
-        if pid < 0 {
-            return Err(SpawnError { step: "creating a process", source: io::Error::last_os_error() });
-        }
-        // SAFETY: CLONE_PIDFD stored a new descriptor that nobody else owns.
-        let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
+        let refused = |error: &io::Error| {
+            matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM | libc::EINVAL))
+        };
+        let pid = match clone(libc::CLONE_PIDFD) {
+            Err(error) if refused(&error) => clone(0),
+            outcome => outcome,
+        };
+        let pid = pid.map_err(|source| SpawnError { step: "creating a process", source })?;
+        // SAFETY: CLONE_PIDFD stored a new descriptor that nobody else owns. Kernels before 5.2 do not know the flag and
+        // leave the number alone.
+        let pidfd = (pidfd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(pidfd) });
         if plan.errno == 0 {
             return Ok(Child { pid, pidfd });
         }
@@ -166,7 +173,7 @@ unsafe fn become_program(plan: &Plan<'_>) -> Result<(), &'static str> {
         }
         if !plan.cpus.is_empty() {
             let mask = plan.cpus.as_ptr().cast::<libc::cpu_set_t>();
-            check(libc::sched_setaffinity(0, size_of_val(plan.cpus), mask), "binding to processors")?;
+            check(libc::sched_setaffinity(0, size_of_val(plan.cpus), mask), BINDING)?;
         }
         for (to, &from) in plan.standard.iter().enumerate() {
             if from != to as RawFd {

@@ -9,18 +9,19 @@
 //!
 //! Either of the two outlives the other just long enough to kill the whole tree.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use pmi::Segment;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, pidfd_open, waitid};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use crate::cgroup::Cgroup;
-use crate::control::{self, Message};
+use crate::control::{self, Message, Received};
 use crate::link::Link;
 use crate::prepare::Prepared;
+use crate::process::Process;
 use crate::signals::{self, Events, Set};
 use crate::spec::JobSpec;
 use crate::{Error, guard, head, tree};
@@ -63,18 +64,15 @@ pub(crate) fn guarded(prepared: Prepared, up: Option<(Link, Outputs)>) -> Result
     let cgroup = prepared.cgroup.clone();
     // The connection is the guard's alone: it must end when the guard does.
     drop((theirs, prepared, up));
-    let guard = Pid::from_raw(pid).ok_or_else(|| Error::System {
-        step: "starting the guard",
-        source: std::io::Error::last_os_error(),
-    })?;
+    let guard = Pid::from_raw(pid)
+        .ok_or_else(|| Error::System { step: "starting the guard", source: io::Error::last_os_error() })?;
     Watch::new(guard, ours, &wanted, is_daemon)
         .and_then(|watch| watch.run(segment_bytes, &cgroup))
         .inspect_err(|_| drop(tree::end_all()))
 }
 
 struct Watch {
-    guard: Pid,
-    guard_fd: OwnedFd,
+    guard: Process,
     control: OwnedFd,
     signals: Events,
     /// mpiexec, on another host perhaps, reports what happens to the guard.
@@ -84,8 +82,7 @@ struct Watch {
 impl Watch {
     fn new(guard: Pid, control: OwnedFd, wanted: &Set, is_daemon: bool) -> Result<Watch, Error> {
         Ok(Watch {
-            guard,
-            guard_fd: pidfd_open(guard, PidfdFlags::empty()).map_err(Error::system("watching the guard"))?,
+            guard: Process::open(guard),
             control,
             is_daemon,
             signals: Events::new(wanted).map_err(Error::system("reading signals"))?,
@@ -106,25 +103,29 @@ impl Watch {
     ///
     /// The first MiB of the first are had at once, more only when the guard says that the ranks use MPI at all.
     fn provide(&self, bytes: u64, is_first: bool, cgroup: &Cgroup) -> Result<bool, Error> {
-        if !is_first && self.guard_ended_before(Message::SegmentWanted)? {
+        let begin = || {
+            // Charged beyond a limit, memory is not refused: somebody would be killed instead.
+            if cgroup.memory_left().is_some_and(|left| left < bytes) {
+                return Err(io::Error::from_raw_os_error(libc::ENOMEM));
+            }
+            let segment = Segment::create(bytes)?;
+            let done = segment.allocate_step(0)?;
+            Ok((segment, done))
+        };
+        let begun = is_first.then(begin);
+        if self.guard_ended_before(Message::SegmentWanted)? {
             return Ok(false);
         }
-        // Charged beyond a limit, memory is not refused: somebody would be killed instead.
-        let has_room = cgroup.memory_left().is_none_or(|left| left >= bytes);
-        let made = match has_room {
-            true => Segment::create(bytes),
-            false => Err(std::io::Error::from_raw_os_error(libc::ENOMEM)),
-        };
-        let outcome = match made {
-            Ok(segment) => match self.allocate(&segment, is_first)? {
+        let outcome = match begun.unwrap_or_else(begin) {
+            Ok((segment, done)) => match self.allocate(&segment, done)? {
                 Some(outcome) => outcome.map(|()| segment),
                 None => return Ok(false),
             },
             Err(error) => Err(error),
         };
-        // Telling fails only if the guard has ended, which is noticed next.
         match outcome {
             Ok(segment) => {
+                // Fails only if the guard has ended, which is noticed next.
                 let _ = Message::SegmentReady.send_with(&self.control, Some(segment.fd.as_fd()));
                 Ok(true)
             }
@@ -135,40 +136,30 @@ impl Watch {
         }
     }
 
-    /// Allocates the pages of `segment` a few MiB at a time, looking up in between; waits after the first ones where
-    /// `asks_first`. `None`: the guard has ended.
-    fn allocate(&self, segment: &Segment, asks_first: bool) -> Result<Option<std::io::Result<()>>, Error> {
-        let mut done = 0;
-        loop {
+    /// Allocates the pages of `segment` after the first `done` bytes, a few MiB at a time, looking up in between. `None`: the
+    /// guard has ended.
+    fn allocate(&self, segment: &Segment, mut done: u64) -> Result<Option<io::Result<()>>, Error> {
+        while done < segment.bytes {
             match segment.allocate_step(done) {
-                Ok(next) => {
-                    if asks_first
-                        && done == 0
-                        && next > 0
-                        && self.guard_ended_before(Message::SegmentWanted)?
-                    {
-                        return Ok(None);
-                    }
-                    done = next;
-                }
+                Ok(next) => done = next,
                 Err(error) => return Ok(Some(Err(error))),
-            }
-            if done == segment.bytes {
-                return Ok(Some(segment.seal()));
             }
             if self.guard_ended(Some(Duration::ZERO))? {
                 return Ok(None);
             }
         }
+        Ok(Some(segment.seal()))
     }
 
     /// Waits for `message` of the guard. Whether the guard ended without it.
     fn guard_ended_before(&self, message: Message) -> Result<bool, Error> {
         loop {
-            if Message::receive(&self.control).is_some_and(|(received, _)| received == message) {
-                return Ok(false);
+            match control::receive(&self.control) {
+                Received::Message(received, _) if received == message => return Ok(false),
+                Received::End => return self.guard_ended(None),
+                _ => {}
             }
-            if self.poll(&[self.guard_fd.as_fd(), self.signals.as_fd(), self.control.as_fd()], None)? {
+            if self.poll(&[self.signals.as_fd(), self.control.as_fd()], None)? {
                 return Ok(true);
             }
         }
@@ -181,16 +172,20 @@ impl Watch {
 
     /// Waits for at most `patience`; passes on signals. Whether the guard has ended.
     fn guard_ended(&self, patience: Option<Duration>) -> Result<bool, Error> {
-        self.poll(&[self.guard_fd.as_fd(), self.signals.as_fd()], patience)
+        self.poll(&[self.signals.as_fd()], patience)
     }
 
-    /// Waits until one of `fds` is readable, the guard's being the first; passes on signals. Whether the guard
-    /// has ended.
+    /// Waits until one of `fds` is readable or the guard has ended; passes on signals. Whether the guard has ended.
     fn poll(&self, fds: &[BorrowedFd<'_>], patience: Option<Duration>) -> Result<bool, Error> {
         let timeout =
             patience.map(|p| Timespec { tv_sec: p.as_secs() as i64, tv_nsec: i64::from(p.subsec_nanos()) });
-        let mut fds: Vec<PollFd<'_>> =
-            fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+        // Where the kernel has no pidfds, the control connection hangs up when the guard ends.
+        let guard = match self.guard.pidfd() {
+            Some(pidfd) => PollFd::from_borrowed_fd(pidfd, PollFlags::IN),
+            None => PollFd::new(&self.control, PollFlags::empty()),
+        };
+        let others = fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN));
+        let mut fds: Vec<PollFd<'_>> = std::iter::once(guard).chain(others).collect();
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(e) => return Err(Error::system("waiting for the guard")(e)),
@@ -202,28 +197,29 @@ impl Watch {
                 let _ = kill_process(rustix::process::getpid(), Signal::STOP);
             }
         }
-        Ok(fds[0].revents().contains(PollFlags::IN))
+        Ok(fds[0].revents().intersects(PollFlags::IN | PollFlags::HUP))
     }
 
     /// The guard has ended: its exit code, or the end of everything it left.
     fn verdict(&self) -> Result<u8, Error> {
-        let status = waitid(WaitId::PidFd(self.guard_fd.as_fd()), WaitIdOptions::EXITED)
+        let status = waitpid(Some(self.guard.pid()), WaitOptions::empty())
             .map_err(Error::system("asking how the guard ended"))?;
         tree::end_all();
-        if let Some(code) = status.as_ref().and_then(|s| s.exit_status()) {
+        let status = status.map(|(_, status)| status);
+        if let Some(code) = status.and_then(|status| status.exit_status()) {
             return Ok(code as u8);
         }
-        let signal = status.and_then(|s| s.terminating_signal()).unwrap_or(libc::SIGKILL);
+        let signal = status.and_then(|status| status.terminating_signal()).unwrap_or(libc::SIGKILL);
         if self.is_daemon {
             return Ok(128u8.wrapping_add(signal as u8));
         }
         let message = format!(
             "mpiexec: the guard process {} of this job was killed\n  seen: {}\n  \
              next: all ranks were ended; start the job again\n",
-            self.guard.as_raw_nonzero(),
+            self.guard.pid().as_raw_nonzero(),
             signals::name(signal)
         );
-        let _ = std::io::stderr().write_all(message.as_bytes());
+        let _ = io::stderr().write_all(message.as_bytes());
         Ok(128u8.wrapping_add(signal as u8))
     }
 }

@@ -108,7 +108,7 @@ pub(super) struct CoreSegment {
 impl CoreSegment {
     /// Makes one's own.
     pub(super) fn create() -> io::Result<(OwnedFd, CoreSegment)> {
-        let file = memory_file(c"alhena-gni-core", BYTES)?;
+        let file = memory_file(BYTES)?;
         let core = CoreSegment { map: Mapping::of(&file, BYTES)? };
         core.inbox().prepare();
         core.head().magic.store(MAGIC, Ordering::Release);

@@ -82,7 +82,7 @@ fn pack(attr: &MsgqAttr) -> u64 {
 
 impl NodeSegment {
     pub(super) fn create() -> io::Result<(OwnedFd, NodeSegment)> {
-        let file = memory_file(c"alhena-gni-node", BYTES)?;
+        let file = memory_file(BYTES)?;
         let node = NodeSegment { map: Mapping::of(&file, BYTES)? };
         for slot in 0..SLOTS {
             node.give_slot(slot);

@@ -186,7 +186,7 @@ impl Own {
 
     /// Makes a block of memory that peers can map.
     pub(super) fn make_block(&self, bytes: usize) -> io::Result<(u32, Arc<Mapping>)> {
-        let file = memory_file(c"alhena-gni-block", bytes)?;
+        let file = memory_file(bytes)?;
         let map = Arc::new(Mapping::of(&file, bytes)?);
         let mut blocks = lock(&self.blocks);
         let number = blocks.next;

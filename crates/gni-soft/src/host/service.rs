@@ -184,9 +184,12 @@ impl Worker {
         entries.extend(self.strangers.callers().map(|stream| entry(stream.as_fd(), false)));
         entries.extend(self.incoming.iter().map(|i| entry(i.stream.as_fd(), !i.output.is_empty())));
         entries.extend(self.links.iter().map(|(link, _)| entry(link.stream.as_fd(), link.has_output())));
-        entries.extend(self.watched.iter().map(|watched| entry(watched.process.as_fd(), false)));
+        let processes = self.watched.iter().filter_map(|watched| watched.process.descriptor());
+        entries.extend(processes.map(|descriptor| entry(descriptor, false)));
         // The rank begins requests without telling, so wherever there is a link one may have begun to wait.
-        let tick = (!self.links.is_empty()).then_some(TICK_MS);
+        // The end of a process without a descriptor is only seen by looking.
+        let is_blind = self.watched.iter().any(|watched| watched.process.descriptor().is_none());
+        let tick = (is_blind || !self.links.is_empty()).then_some(TICK_MS);
         let now = Instant::now();
         let until = [self.strangers.deadline(), self.rests_until].into_iter().flatten().min();
         // Rounded up: one that sleeps too short would only sleep again.

@@ -36,7 +36,7 @@ impl Pins {
     /// # Errors
     /// Where io_uring is missing or forbidden.
     pub(crate) fn new() -> io::Result<Pins> {
-        let file = memory_file(c"alhena-gni-pinned", STAGE)?;
+        let file = memory_file(STAGE)?;
         let stage = Mapping::of(&file, STAGE)?;
         let uring = Uring::new(limits::MDDS)?;
         Ok(Pins { uring, file, stage, held: vec![false; limits::MDDS as usize].into() })

@@ -160,9 +160,9 @@ impl Guard {
         let claims_well = made_for.is_none_or(|own| own == rank);
         let own = rustix::process::getpid();
         let ancestor = tree::ancestors(Pid::from_raw(sender?)?)
-            .find(|&pid| pid == own || self.ranks.iter().any(|state| state.pid == pid))?;
+            .find(|&pid| pid == own || self.ranks.iter().any(|state| state.process.pid() == pid))?;
         // What no longer descends from a rank's process, because that has ended or let it go, descends from the guard.
-        let descends = ancestor == own || self.ranks[rank].pid == ancestor;
+        let descends = ancestor == own || self.ranks[rank].process.pid() == ancestor;
         (claims_well && descends && !self.ranks[rank].is_over()).then_some(rank)
     }
 

@@ -21,6 +21,7 @@ use super::{Failure, Guard};
 use crate::failure::{self, Culprit};
 use crate::limits;
 use crate::outlet::Outlet;
+use crate::spawn;
 use crate::status::Status;
 use crate::traces;
 use pmi::server::Phase;
@@ -42,7 +43,7 @@ pub(super) struct Aborts {
 impl Guard {
     /// The process started for `rank` has ended.
     pub(super) fn exited(&mut self, rank: usize) {
-        self.poller.forget(&self.ranks[rank].pidfd);
+        self.ranks[rank].process.forget(&self.poller);
         self.ranks[rank].observe_exit();
         self.read_pmi(rank);
         self.drain_output(rank);
@@ -55,7 +56,7 @@ impl Guard {
     pub(super) fn program_exited(&mut self, rank: usize) {
         if let Some(program) = &mut self.ranks[rank].program {
             program.ended = true;
-            self.poller.forget(&program.pidfd);
+            program.process.forget(&self.poller);
         }
         self.read_pmi(rank);
         self.drain_output(rank);
@@ -192,7 +193,7 @@ impl Guard {
         Culprit {
             rank: self.number(rank),
             also: Vec::new(),
-            pid: state.mpi_pid.unwrap_or(state.pid.as_raw_nonzero().get()),
+            pid: state.mpi_pid.unwrap_or(state.process.pid().as_raw_nonzero().get()),
             host: self.job.host.clone(),
             program: app.program.to_string_lossy().into_owned(),
         }
@@ -201,7 +202,7 @@ impl Guard {
     /// What the kernel knows: a limit of `rank`, or that it killed somebody for lack of memory since the job began.
     fn likely_cause(&self, failure: &Failure, rank: Option<usize>) -> Option<String> {
         if let (Failure::Killed(signal), Some(rank)) = (failure, rank)
-            && let Some(limit) = limits::behind(*signal, self.ranks[rank].pid)
+            && let Some(limit) = limits::behind(*signal, self.ranks[rank].process.pid())
         {
             return Some(limit);
         }
@@ -307,7 +308,12 @@ impl Guard {
     pub(super) fn could_not_start(&mut self, failed: &StartError) {
         let app = &self.job.spec.apps[self.job.app_of[failed.rank]];
         let StartError { rank, error } = failed;
-        let usual = "run `file` and `ls -l` on the program, and see `ulimit -a`";
+        let usual = match error.step {
+            spawn::BINDING => {
+                "add `-bind-to none`, or allow the system call sched_setaffinity in the container's seccomp profile"
+            }
+            _ => "run `file` and `ls -l` on the program, and see `ulimit -a`",
+        };
         let next = limits::advice(&error.source).unwrap_or_else(|| usual.to_owned());
         let text = format!(
             "mpiexec: starting rank {} ({} on {}): {} failed\n  seen: {}\n  next: {next}\n",

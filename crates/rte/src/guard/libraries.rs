@@ -92,7 +92,9 @@ impl Guard {
     }
 
     fn look_into(&mut self, rank: usize) {
-        if let Some((pid, path)) = foreign::loaded_below(self.ranks[rank].pid.as_raw_nonzero().get()) {
+        if let Some((pid, path)) =
+            foreign::loaded_below(self.ranks[rank].process.pid().as_raw_nonzero().get())
+        {
             self.tell(rank, &format!("process {pid} loaded {}", path.display()));
         }
     }

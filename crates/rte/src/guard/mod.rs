@@ -1,5 +1,5 @@
 //! The guard: parent and subreaper of all ranks of this node, PMI server, forwarder of output. One thread,
-//! one event loop; deaths are seen by pidfd.
+//! one event loop; deaths are seen by pidfd, where the kernel has them.
 
 mod callers;
 mod clock;
@@ -18,15 +18,16 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use pmi::Segment;
-use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid};
+use rustix::process::{Pid, WaitOptions, waitpid};
 
-use crate::control::Message;
+use crate::control::{self, Message, Received};
 use crate::failure::Failure;
 use crate::limits;
 use crate::link::Link;
 use crate::outlet::Outlet;
 use crate::poller::{Poller, Token};
 use crate::prepare::Prepared;
+use crate::process::Process;
 use crate::signals::{Events, Set};
 use crate::spec::Verbosity;
 use crate::stdin::Forwarder;
@@ -57,7 +58,9 @@ pub(crate) struct Guard {
     /// MPI programs that have begun in the place of a rank, one after the other; the most of all ranks.
     program: u32,
     callers: callers::Callers,
-    /// What the watching mpiexec says.
+    /// The watching mpiexec.
+    _parent: Process,
+    /// What it says.
     control: OwnedFd,
     children: Events,
     /// What was read last of a rank's output. Not on the stack, which may be small.
@@ -136,8 +139,10 @@ impl Guard {
         parent: Pid,
         up: Option<(Link, crate::watch::Outputs)>,
     ) -> std::io::Result<Guard> {
-        let mut poller = Poller::new()?;
-        poller.keep(pidfd_open(parent, PidfdFlags::empty())?, Token::Parent)?;
+        let poller = Poller::new()?;
+        let parent = Process::open(parent);
+        // Without a pidfd the end of the control connection has to do.
+        parent.watch(&poller, Token::Parent)?;
         poller.watch(&control, Token::Control)?;
         let mut child_signal = Set::empty();
         child_signal.add(libc::SIGCHLD);
@@ -179,6 +184,7 @@ impl Guard {
             aborts: None,
             job,
             poller,
+            _parent: parent,
             control,
             children,
         })
@@ -204,11 +210,13 @@ impl Guard {
 
     fn handle(&mut self, token: Token) {
         match token {
-            Token::Control => {
-                while let Some((message, descriptor)) = Message::receive(&self.control) {
-                    self.message(message, descriptor);
+            Token::Control => loop {
+                match control::receive(&self.control) {
+                    Received::Message(message, descriptor) => self.message(message, descriptor),
+                    Received::Nothing => break,
+                    Received::End => return self.parent_ended(),
                 }
-            }
+            },
             Token::Parent => self.parent_ended(),
             Token::Child => self.reap_orphans(),
             Token::Pmi(rank) => {
@@ -260,10 +268,19 @@ impl Guard {
     fn reap_orphans(&mut self) {
         while let Some(event) = self.children.next() {
             let Some(pid) = Pid::from_raw(event.pid) else { continue };
-            let is_rank = |rank: &Rank| rank.pid == pid || rank.mpi_pid == Some(event.pid);
+            let is_rank = |rank: &Rank| rank.process.pid() == pid || rank.mpi_pid == Some(event.pid);
             if !self.ranks.iter().any(is_rank) {
                 // No child of ours if it fails; then there is nothing to reap.
                 let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+            }
+        }
+        for rank in 0..self.ranks.len() {
+            let state = &mut self.ranks[rank];
+            if state.process.pidfd().is_none() && state.status.is_none() {
+                state.observe_exit();
+                if state.status.is_some() {
+                    self.exited(rank);
+                }
             }
         }
     }

@@ -1,15 +1,16 @@
 //! What the guard keeps of each rank.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use pmi::wire::LineBuffer;
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_send_signal, waitid};
+use rustix::process::{Signal, kill_process_group};
 
 use crate::lines::{Lines, Prefix};
 use crate::outlet::Outlet;
 use crate::output_file::OutputFile;
+use crate::process::Process;
 use crate::status::Status;
 
 /// An unfinished line (a prompt, a progress bar) passes after this time.
@@ -20,10 +21,8 @@ const BUFFER: usize = 4096;
 
 /// One rank: the process started for it, its connection and its output.
 pub struct Rank {
-    /// The process that was started.
-    pub pid: Pid,
-    /// Readable once it has ended. It is reaped when the whole job has ended, so its number stays its own.
-    pub pidfd: OwnedFd,
+    /// The process that was started. It is reaped when the whole job has ended, so its number stays its own.
+    pub process: Process,
     /// How it ended.
     pub status: Option<Status>,
     /// The MPI program itself, where that is a descendant of the process started (a wrapper script).
@@ -44,8 +43,8 @@ pub struct Rank {
 
 /// An MPI program below a wrapper.
 pub struct Program {
-    /// Readable once it has ended.
-    pub pidfd: OwnedFd,
+    /// Its process, which is not always a child of ours.
+    pub process: Process,
     /// It has ended.
     pub ended: bool,
 }
@@ -58,12 +57,8 @@ impl Rank {
 
     /// Asks how the process ended, without reaping it.
     pub fn observe_exit(&mut self) {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        if let Ok(Some(status)) = waitid(WaitId::PidFd(self.pidfd.as_fd()), options) {
-            self.status = match status.terminating_signal() {
-                Some(signal) => Some(Status::Killed(signal)),
-                None => status.exit_status().map(Status::Exited),
-            };
+        if self.status.is_none() {
+            self.status = self.process.status();
         }
     }
 
@@ -72,10 +67,10 @@ impl Rank {
     pub fn signal(&self, signal: Signal) {
         if self.status.is_none() {
             // A group that is gone is what an ending wants anyway.
-            let _ = kill_process_group(self.pid, signal);
+            let _ = kill_process_group(self.process.pid(), signal);
         }
         if let Some(program) = self.program.as_ref().filter(|program| !program.ended) {
-            let _ = pidfd_send_signal(&program.pidfd, signal);
+            program.process.signal(signal);
         }
     }
 }

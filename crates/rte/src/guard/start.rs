@@ -13,6 +13,7 @@ use super::Guard;
 use super::rank::Rank;
 use crate::environment::{self, Place};
 use crate::poller::Token;
+use crate::process::Process;
 use crate::signals::Set;
 use crate::spawn::{Command, SpawnError, Spawner};
 
@@ -52,7 +53,7 @@ impl Guard {
             let started =
                 self.start_rank(rank, mask, &mut spawner).map_err(|error| StartError { rank, error })?;
             self.trace(|guard| {
-                format!("rank {} is process {}", guard.number(rank), started.pid.as_raw_nonzero())
+                format!("rank {} is process {}", guard.number(rank), started.process.pid().as_raw_nonzero())
             });
             self.ranks.push(started);
         }
@@ -110,10 +111,10 @@ impl Guard {
             result => result?,
         };
         let no_pid = || at("creating a process")(io::Error::other("no process id"));
-        self.poller.watch(&child.pidfd, Token::Exit(rank)).map_err(at("watching a process"))?;
+        let process = Process::created(Pid::from_raw(child.pid).ok_or_else(no_pid)?, child.pidfd);
+        process.watch(&self.poller, Token::Exit(rank)).map_err(at("watching a process"))?;
         Ok(Rank {
-            pid: Pid::from_raw(child.pid).ok_or_else(no_pid)?,
-            pidfd: child.pidfd,
+            process,
             status: None,
             program: None,
             mpi_pid: None,

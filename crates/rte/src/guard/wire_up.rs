@@ -6,12 +6,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use pmi::scm;
 use pmi::welcome::Welcome;
 use pmi::wire::LineBuffer;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::Pid;
 
 use super::rank::Program;
 use super::{Failure, Guard, SegmentState};
 use crate::control::Message;
 use crate::poller::Token;
+use crate::process::Process;
 use pmi::Segment;
 use pmi::server::{Event, Server};
 
@@ -89,14 +90,13 @@ impl Guard {
         let state = &mut self.ranks[rank];
         let Some(pid) = sender.and_then(Pid::from_raw) else { return };
         state.mpi_pid = Some(pid.as_raw_nonzero().get());
-        if pid == state.pid {
+        if pid == state.process.pid() {
             return;
         }
-        // Where the process is in another pid namespace or gone already, its wrapper has to do.
-        if let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty())
-            && self.poller.watch(&pidfd, Token::ProgramExit(rank)).is_ok()
-        {
-            state.program = Some(Program { pidfd, ended: false });
+        let process = Process::open(pid);
+        // Where the process is in another pid namespace or gone already, or the kernel has no pidfds, its wrapper has to do.
+        if matches!(process.watch(&self.poller, Token::ProgramExit(rank)), Ok(true)) {
+            state.program = Some(Program { process, ended: false });
         }
     }
 
@@ -114,7 +114,7 @@ impl Guard {
             local_pids: self
                 .ranks
                 .iter()
-                .map(|r| r.mpi_pid.unwrap_or(r.pid.as_raw_nonzero().get()))
+                .map(|r| r.mpi_pid.unwrap_or(r.process.pid().as_raw_nonzero().get()))
                 .collect(),
             guard_pid: Some(rustix::process::getpid().as_raw_nonzero().get()),
             segment_bytes: self.segment.ready().map(|segment| segment.bytes),

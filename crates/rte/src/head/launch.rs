@@ -3,18 +3,19 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::Pid;
 
 use super::{Head, Phase};
 use crate::daemon;
 use crate::messages::Summons;
 use crate::poller::Token;
+use crate::process::Process;
 use crate::signals::Set;
 
 /// What is kept of a launcher's words, in bytes.
@@ -22,10 +23,13 @@ const WORDS: usize = 4096;
 /// Launchers have this long to end after the job.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// Time between two looks at a launcher of which no descriptor tells that it has ended.
+const PAUSE: Duration = Duration::from_millis(10);
+
 /// A launcher that was started for a host.
 pub(super) struct Launched {
     child: Child,
-    pidfd: OwnedFd,
+    process: Process,
     /// Its standard input, and what it has not taken yet.
     order: Option<(OwnedFd, Vec<u8>)>,
     /// Its standard output and error.
@@ -129,9 +133,8 @@ impl Head {
         };
         let mut child = command.spawn()?;
         drop(command);
-        let pid = Pid::from_child(&child);
-        let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
-        self.poller.watch(&pidfd, Token::LauncherEnd(index))?;
+        let process = Process::open(Pid::from_child(&child));
+        process.watch(&self.poller, Token::LauncherEnd(index))?;
         rustix::io::ioctl_fionbio(&says, true)?;
         self.poller.watch(&says, Token::LauncherSays(index))?;
         let summons = Summons {
@@ -146,7 +149,7 @@ impl Head {
         }
         Ok(Launched {
             child,
-            pidfd,
+            process,
             order,
             output: Some(says.into()),
             words: VecDeque::new(),
@@ -194,6 +197,10 @@ impl Head {
         }
         self.poller.forget(&*output);
         launched.output = None;
+        // Without a pidfd the end of its output is all that tells. One that goes on has time until its deadline.
+        if launched.process.pidfd().is_none() && !matches!(launched.child.try_wait(), Ok(None)) {
+            self.launcher_ended(index);
+        }
     }
 
     /// The launcher of a host has ended, which it should not do before its daemon has called.
@@ -203,7 +210,7 @@ impl Head {
         self.hear_callers();
         let host = &mut self.hosts[index];
         let Some(launched) = &mut host.launched else { return };
-        self.poller.forget(&launched.pidfd);
+        launched.process.forget(&self.poller);
         let status = launched.child.wait();
         if host.phase == Phase::Launching {
             let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
@@ -252,7 +259,7 @@ impl Head {
                 Phase::Finished => end.saturating_duration_since(Instant::now()),
                 _ => Duration::ZERO,
             };
-            if !wait_for(&launched.pidfd, patience) {
+            if !wait_for(launched, patience) {
                 // It has ended meanwhile, or is killed with all that is left here.
                 let _ = launched.child.kill();
             }
@@ -261,13 +268,23 @@ impl Head {
     }
 }
 
-/// Waits until the process has ended; whether it has.
-fn wait_for(pidfd: &OwnedFd, patience: Duration) -> bool {
+/// Waits until the launcher has ended; whether it has.
+fn wait_for(launched: &mut Launched, patience: Duration) -> bool {
+    let Some(pidfd) = launched.process.pidfd() else {
+        let end = Instant::now() + patience;
+        while matches!(launched.child.try_wait(), Ok(None)) {
+            if Instant::now() >= end {
+                return false;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        return true;
+    };
     let timeout = rustix::event::Timespec {
         tv_sec: patience.as_secs() as i64,
         tv_nsec: i64::from(patience.subsec_nanos()),
     };
-    let mut fds = [rustix::event::PollFd::from_borrowed_fd(pidfd.as_fd(), rustix::event::PollFlags::IN)];
+    let mut fds = [rustix::event::PollFd::from_borrowed_fd(pidfd, rustix::event::PollFlags::IN)];
     matches!(rustix::event::poll(&mut fds, Some(&timeout)), Ok(1))
 }
 
