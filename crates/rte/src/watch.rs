@@ -113,7 +113,8 @@ impl Watch {
             Ok((segment, done))
         };
         let begun = is_first.then(begin);
-        if self.guard_ended_before(Message::SegmentWanted)? {
+        // Ranks that have no memory are better ended before they fill up what there is.
+        if !matches!(begun, Some(Err(_))) && self.guard_ended_before(Message::SegmentWanted)? {
             return Ok(false);
         }
         let outcome = match begun.unwrap_or_else(begin) {
