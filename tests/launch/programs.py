@@ -24,7 +24,23 @@ def cases():
         ("a process that no rank has started stays outside", stranger),
         ("another user stays outside", other_user),
         ("a caller that says nothing", silent),
+        ("MPI calls in a forked child", forked),
     ]
+
+
+def forked():
+    calls = ["send", "receive", "barrier", "window", "finalize", "init"]
+    words = [f"forked={call}" for call in calls]
+    for level in ("init", "multiple"):
+        for parameters in ([], ["--mca", "mpi_async_progress", "1"], ["--mca", "btl", "self,tcp"]):
+            for ranks in (1, 2):
+                result = job("-n", ranks, *parameters, RANK, level, *words, "forked=wtime", "barrier", "exchange", "finalize")
+                seen = sorted(([f"{call}: exit 1" for call in calls] + ["wtime: exit 0", "exchange ok"]) * ranks)
+                expect(result.code == 0 and result.lines == seen, f"{level} {parameters}: {result}")
+                expect(result.err.count("in a forked child of a rank") == len(calls) * ranks, result)
+    # Before MPI_Init and after MPI_Finalize nothing is there to be protected.
+    result = job("-n", 1, RANK, "forked=wtime", "init", "finalize", "forked=wtime")
+    expect(result.code == 0 and result.lines == ["wtime: exit 0"] * 2, result)
 
 
 def members(count):

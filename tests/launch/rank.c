@@ -11,6 +11,9 @@
  *   stdin              print the number of bytes and the sum of what standard input gives
  *   exit=CODE abort=CODE signal=NUMBER
  *   sleep=MILLISECONDS
+ *   multiple           MPI_Init_thread with MPI_THREAD_MULTIPLE
+ *   forked=CALL        make this call in a forked child (send, receive, barrier, window, finalize, init, wtime), and print
+ *                      how the child ends
  *   fork               leave a child behind that sleeps and holds all descriptors
  *   daemon             the same in a session of its own, twice forked
  *   catch=NUMBER       print "caught NUMBER" when that signal comes
@@ -27,6 +30,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void caught(int signal)
@@ -92,6 +96,34 @@ static void leave_child(int in_own_session)
     }
     sleep(300);
     _exit(0);
+}
+
+static void call_in_child(const char *call)
+{
+    int status, byte = 0;
+    MPI_Win window;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        if (strcmp(call, "send") == 0)
+            MPI_Send(&byte, 1, MPI_INT, 0, 7, MPI_COMM_WORLD);
+        else if (strcmp(call, "receive") == 0)
+            MPI_Recv(&byte, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        else if (strcmp(call, "barrier") == 0)
+            MPI_Barrier(MPI_COMM_WORLD);
+        else if (strcmp(call, "window") == 0)
+            MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_SELF, &byte, &window);
+        else if (strcmp(call, "finalize") == 0)
+            MPI_Finalize();
+        else if (strcmp(call, "init") == 0)
+            MPI_Init(NULL, NULL);
+        else if (strcmp(call, "wtime") == 0)
+            MPI_Wtime();
+        _exit(0);
+    }
+    waitpid(child, &status, 0);
+    printf("%s: %s %d\n", call, WIFEXITED(status) ? "exit" : "signal",
+           WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }
 
 static void print_cpus(void)
@@ -173,6 +205,10 @@ static void step(const char *word)
         raise(atoi(value));
     else if (IS("sleep"))
         usleep((useconds_t)atoi(value) * 1000);
+    else if (IS("multiple"))
+        MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &(int){0});
+    else if (IS("forked"))
+        call_in_child(value);
     else if (IS("fork"))
         leave_child(0);
     else if (IS("daemon"))

@@ -90,6 +90,7 @@ fn join(t: &mut Token) {
     let abort = job.abort();
     state.world = Some(World { group: Arc::new(Group::new(peers, job.rank)), is_leaving: false, job });
     drop(state);
+    engine::close_in_children::<State>();
     FACTS.join(abort);
 }
 

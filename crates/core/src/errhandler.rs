@@ -330,7 +330,7 @@ fn fatal(token: &mut Token, failure: &Failure, call: Call<'_>) -> ! {
 /// An exit code that says "failed" whatever the class is.
 fn exit_code(class: i32) -> i32 {
     match mode() {
-        Mode::Before | Mode::After => 1,
+        Mode::Before | Mode::After | Mode::Forked => 1,
         _ => class.clamp(1, 255),
     }
 }

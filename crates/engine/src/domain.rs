@@ -174,6 +174,9 @@ pub fn enter<S: Owner>() -> Result<Token<S>> {
 
 #[cold]
 fn outside(mode: Mode) -> Error {
+    if mode == Mode::Forked {
+        waiting::in_forked_child();
+    }
     Error::new(
         abi::ERR_OTHER,
         if mode == Mode::Before {
@@ -182,6 +185,15 @@ fn outside(mode: Mode) -> Error {
             "MPI was called after MPI_Finalize"
         },
     )
+}
+
+/// Closes MPI in children that the program forks while it is initialised: a call there ends the child with a message. To be
+/// called once per process.
+pub fn close_in_children<S: Owner>() {
+    extern "C" fn forked<S: Owner>() {
+        S::domain().lock.forked();
+    }
+    platform::fork::in_child(forked::<S>);
 }
 
 /// Enters MPI at any time, by any thread (MPI-5.0 section 11.4.1 lists the functions that may).

@@ -71,7 +71,9 @@ mod wait;
 
 pub use active::{Active, Head, MAX_WORDS, Message, Refused};
 pub use classes::{Classes, Linked, Taker, begin_send, isend, poll, poll_if_due, recv_now, send_copied_now};
-pub use domain::{Attempt, Domain, Guard, News, Owner, PlainGuard, Token, enter, enter_any, enter_plain};
+pub use domain::{
+    Attempt, Domain, Guard, News, Owner, PlainGuard, Token, close_in_children, enter, enter_any, enter_plain,
+};
 pub use outside::{end_outside, need_progress, release_progress, run_apart};
 pub use p2p::{Layer, P2p};
 pub use params::{EngineParams, MessageLayer, PmlParams};

@@ -8,6 +8,7 @@
 //! | [`epoll`]      | `epoll_wait(2)`                                 | many descriptors behind one           |
 //! | [`eventfd`]    | `eventfd(2)`                                    | ringing a thread that sleeps on descriptors |
 //! | [`file`]         | `pread(2)`, `fallocate(2)`, `fstatfs(2)`, `fcntl(2)` | files at positions, their locks |
+//! | [`fork`]       | `pthread_atfork(3)`, `_exit(2)`                 | children that the program forks       |
 //! | [`futex`]      | `futex(2)`, never PRIVATE                       | sleeping on a doorbell in shared memory |
 //! | [`huge`]       | `madvise(2)`, `MADV_COLLAPSE`                   | huge pages under buffers              |
 //! | [`image`]      | `dladdr(3)`                                     | finding the installation's own files  |
@@ -33,6 +34,7 @@ pub mod descriptor;
 pub mod epoll;
 pub mod eventfd;
 pub mod file;
+pub mod fork;
 pub mod futex;
 pub mod huge;
 pub mod image;

@@ -16,7 +16,7 @@ mod sync;
 mod threads;
 mod wait;
 
-pub use lock::{Exclusive, Held, Lock, Mode, Twice};
+pub use lock::{Exclusive, Held, Lock, Mode, Twice, in_forked_child};
 pub use stand_in::stand_in;
 pub use threads::{Parked, Threads, Wakes};
 pub use wait::{Host, How, wait, wait_until};

@@ -31,6 +31,8 @@ pub enum Mode {
     Multiple = 2,
     /// Finalized for good.
     After = 3,
+    /// A child that the program has forked while the library was initialised. Nothing of the library is its own.
+    Forked = 8,
 }
 
 /// The plain way in is closed.
@@ -104,6 +106,7 @@ impl Lock {
             0 => Mode::Before,
             1 => Mode::Running,
             2 => Mode::Multiple,
+            8 => Mode::Forked,
             _ => Mode::After,
         }
     }
@@ -167,6 +170,9 @@ impl Lock {
         let mutex = match self.exclusive.try_lock() {
             Ok(mutex) => mutex,
             Err(_) => {
+                if self.mode() == Mode::Forked {
+                    in_forked_child();
+                }
                 self.wanted.fetch_add(1, Ordering::Relaxed);
                 let mutex = self.exclusive.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
                 self.wanted.fetch_sub(1, Ordering::Relaxed);
@@ -202,6 +208,15 @@ impl Lock {
     fn is_held(&self) -> bool {
         // Acquire: what the thread on the plain way wrote is visible.
         self.held.load(Ordering::Acquire) != 0
+    }
+
+    /// Closes both ways for good in a child that the program has forked, if the library is initialised. The mutex, which
+    /// nobody gives back from now on, makes those who come look at the mode; so it costs the others nothing.
+    pub fn forked(&self) {
+        if self.is_running() {
+            std::mem::forget(self.exclusive.try_lock());
+            self.mode.store(Mode::Forked as u32, Ordering::Relaxed);
+        }
     }
 
     /// Keeps the plain way closed from the next [`Exclusive`] on, until [`Lock::unpin`]: for a thread that comes again and
@@ -257,6 +272,18 @@ impl Drop for Exclusive<'_> {
             self.lock.mode.store(Mode::Running as u32, Ordering::Release);
         }
     }
+}
+
+/// Ends a forked child that has called MPI. Most of the library's memory is not mapped here, its connections belong to the
+/// parent, and its locks may be held by threads that are not here.
+#[cold]
+pub fn in_forked_child() -> ! {
+    platform::fork::leave(
+        "alhena: MPI was called in a forked child of a rank, which has been ended\n\
+         alhena: seen: MPI was initialised before the fork, and the connections of the rank are its parent's\n\
+         alhena: call MPI in the parent alone, fork before MPI_Init, or execute another program in the child\n",
+        1,
+    )
 }
 
 /// The fence of the thread on the plain way: none but the compiler's, since [`heavy_fence`] makes that thread execute one.
