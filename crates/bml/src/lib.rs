@@ -109,7 +109,7 @@ const TO_ITSELF: Route = Route(u32::MAX - 1);
 pub type Gemini = Ugni<SoftNic<HostNic>, fn() -> Time>;
 
 /// The transport over Portals as processes use it: over a NIC whose wire is a table of transports of its own.
-pub type OverPortals = Portals<SoftPortals>;
+pub type OverPortals = Portals<portals::Shared<SoftPortals>>;
 
 /// A Portals NIC of a process.
 pub type SoftPortals = portals_soft::SoftNic<Wire<Bml>>;
@@ -252,7 +252,7 @@ impl Bml {
         let Transports { vader, gemini, portals, tcp, network } = transports;
         let bell = match &portals {
             // Its wire sleeps on what there is, `network` included.
-            Some(portals) => portals.nic().fabric().transport().bell(),
+            Some(portals) => portals.nic().with(|nic| nic.fabric().transport().bell()),
             None => bell(node, &vader, &gemini, &tcp, network).map_err(SetupError::Sleeping)?,
         };
         let loopback = Loopback::new(me, bell);

@@ -1,7 +1,9 @@
 //! Blocks of memory that frames arrive in.
 
 use mem::UserMem;
-use portals::{Descriptor, Eq, Me, Options, Portals, Position, ProcessMatch, Result, Threshold, Unlink};
+use portals::{
+    Descriptor, Eq, Me, NewEntry, Options, Portals, Position, ProcessMatch, Result, Threshold, Unlink,
+};
 
 /// Index of the portal table for frames, as Open MPI had it.
 pub(crate) const FRAMES: u32 = 30;
@@ -40,7 +42,8 @@ impl Blocks {
     /// Puts a block, whose frames have all been taken, at the end of the list.
     pub(crate) fn arm<N: Portals>(&self, nic: &mut N, block: usize) -> Result<()> {
         let any = ProcessMatch::ANY;
-        let me = nic.me_insert(self.reject, any, 0, u64::MAX, Unlink::Unlink, Position::Before)?;
+        let me =
+            nic.me_insert(self.reject, NewEntry::new(any, 0, u64::MAX, Unlink::Unlink), Position::Before)?;
         let descriptor = Descriptor {
             threshold: Threshold::Count(self.frames),
             max_size: self.longest,
@@ -60,7 +63,8 @@ impl Blocks {
 
 /// An entry at the end of a list that takes what nothing before it takes, down to nothing.
 pub(crate) fn reject<N: Portals>(nic: &mut N, index: u32, accepts: Options) -> Result<Me> {
-    let me = nic.me_attach(index, ProcessMatch::ANY, 0, u64::MAX, Unlink::Retain, Position::After)?;
+    let me =
+        nic.me_attach(index, NewEntry::new(ProcessMatch::ANY, 0, u64::MAX, Unlink::Retain), Position::After)?;
     let silent = Options::EVENT_START_DISABLE | Options::EVENT_END_DISABLE;
     let options = accepts | Options::TRUNCATE | silent;
     nic.md_attach(me, &Descriptor { options, ..Descriptor::of(UserMem::EMPTY) }, Unlink::Retain)?;

@@ -4,7 +4,8 @@ use crate::transport::Portals;
 use btl::{Access, Event, Peer, Refusal, RemoteKey};
 use mem::UserMem;
 use portals::{
-    Ack, Descriptor, Error, EventKind, Md, Me, Options, Portals as Nic, Position, Target, Threshold, Unlink,
+    Ack, Descriptor, Error, EventKind, Md, Me, NewEntry, Options, Portals as Nic, Position, Target,
+    Threshold, Unlink,
 };
 
 /// Index of the portal table for exposed memory, as Open MPI had it.
@@ -47,7 +48,11 @@ impl<N: Nic> Portals<N> {
         self.next_key += 1;
         let bits = self.next_key;
         let source = self.ids[peer.0 as usize].into();
-        let me = self.nic.me_insert(self.rdma_reject, source, bits, 0, Unlink::Retain, Position::Before);
+        let me = self.nic.me_insert(
+            self.rdma_reject,
+            NewEntry::new(source, bits, 0, Unlink::Retain),
+            Position::Before,
+        );
         let me = me.map_err(|_| Refusal::Busy)?;
         let silent = Options::EVENT_START_DISABLE | Options::EVENT_END_DISABLE;
         let options = accepts | Options::MANAGE_REMOTE | silent;

@@ -10,13 +10,13 @@ impl State {
     /// Nothing more reaches `peer` or comes from it. Requests with it have ended with `MPI_ERR_PROC_ABORTED`, but
     /// others may wait for what such a request was to bring about: unless the program handles errors itself
     /// (the handler of `MPI_COMM_WORLD`), the job ends. A process that is leaving has nothing to wait for.
+    /// It ends in any case where the message layer is set to do as its original did.
     #[cold]
     pub fn peer_lost(&mut self, peer: Peer) {
         let handler =
             self.comms.find(abi::COMM_WORLD).map_or(self.errhandlers.initial, |comm| comm.errhandler);
-        if self.world.as_ref().is_none_or(|world| world.is_leaving)
-            || !matches!(handler, Handler::Fatal | Handler::Abort)
-        {
+        let handled = !matches!(handler, Handler::Fatal | Handler::Abort) && !self.p2p.must_end();
+        if self.world.as_ref().is_none_or(|world| world.is_leaving) || handled {
             return;
         }
         let Loss { seen, advice } = self.p2p.loss(peer);

@@ -150,7 +150,19 @@ impl State {
     #[inline]
     pub fn take_awaited(&mut self, id: ReqId) -> Option<Done> {
         let polls = self.polls();
-        self.p2p.take_awaited(id, polls)
+        let done = self.p2p.take_awaited(id, polls);
+        if done.is_some_and(|done| done.error == abi::ERR_PROC_ABORTED) {
+            self.take_losses();
+        }
+        done
+    }
+
+    /// Acts on the peers that were lost: what ends the job says why, which the error of a request does not know.
+    #[cold]
+    fn take_losses(&mut self) {
+        while let Some(peer) = self.p2p.next_lost() {
+            self.peer_lost(peer);
+        }
     }
 }
 

@@ -4,17 +4,19 @@ use std::os::fd::BorrowedFd;
 
 use abi::{Result, Status};
 use active::{Active, Head, Refused};
-use bml::{Bml, Unreachable};
+use bml::{Bml, SoftPortals, Unreachable};
 use btl::{FastPath, Loss, Peer, Sleep, Strays};
 use mem::{Source, UserMem};
 use mtl::Mtl;
 use mtl_ofi::Ofi;
+use mtl_portals::PortalsMtl;
 use pml::{
     Counters, Data, Done, FastMessages, LayerState, MessageId, MessageLayer, Mode, Notice, Origin, Pattern,
     Receives, ReqId, SendTo, Sends, Sent,
 };
 use pml_cm::Cm;
 use pml_ob1::{Config, Ob1};
+use portals::Shared;
 
 use crate::{Peers, Process};
 
@@ -31,7 +33,12 @@ pub struct Layer {
 pub(crate) enum Other {
     /// Matching by libfabric.
     Ofi(Cm<Ofi>),
+    /// Matching by a Portals NIC.
+    Portals(Cm<OnPortals>),
 }
+
+/// Matching by the Portals NIC that the transport has, too.
+pub type OnPortals = PortalsMtl<Shared<SoftPortals>>;
 
 impl Layer {
     /// Matching in the library, over any byte transfer layer.
@@ -44,11 +51,17 @@ impl Layer {
         Layer { ob1: Ob1::new(Config::new(0)), other: Some(Other::Ofi(cm)) }
     }
 
+    /// Matching by a Portals NIC.
+    pub fn portals(cm: Cm<OnPortals>) -> Layer {
+        Layer { ob1: Ob1::new(Config::new(0)), other: Some(Other::Portals(cm)) }
+    }
+
     /// A descriptor that is readable while the network has something to do, if the layer has a network of its own.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match &self.other {
             None => None,
             Some(Other::Ofi(cm)) => cm.descriptor(),
+            Some(Other::Portals(cm)) => cm.descriptor(),
         }
     }
 }
@@ -59,6 +72,7 @@ macro_rules! on_layer {
         match $value {
             $crate::p2p::Layer { ob1: $layer, other: None } => $call,
             $crate::p2p::Layer { other: Some($crate::p2p::Other::Ofi($layer)), .. } => $call,
+            $crate::p2p::Layer { other: Some($crate::p2p::Other::Portals($layer)), .. } => $call,
         }
     };
 }
@@ -273,8 +287,14 @@ impl<B: FastPath> P2p<B> {
     pub fn loss(&self, peer: Peer) -> Loss {
         match &self.layer.other {
             Some(Other::Ofi(cm)) if cm.network().has_lost(peer) => cm.network().loss(peer),
+            Some(Other::Portals(cm)) if cm.network().has_lost(peer) => cm.network().loss(peer),
             _ => self.bml.loss(peer),
         }
+    }
+
+    /// Whether the process is to end, whatever handles its errors: what matches has lost messages, and is set to end then.
+    pub fn must_end(&self) -> bool {
+        matches!(&self.layer.other, Some(Other::Portals(cm)) if cm.network().must_end())
     }
 
     /// See [`pml::LayerState::counters`].

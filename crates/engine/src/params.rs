@@ -10,12 +10,27 @@ mca::choice! {
     }
 }
 
+mca::choice! {
+    /// A network that matches, by name.
+    pub enum Network {
+        /// libfabric.
+        Ofi = "ofi",
+        /// A Portals NIC, used as Open MPI did.
+        Portals = "portals",
+        /// A Portals NIC, used as a device of MPICH did.
+        Mpich = "mpich",
+    }
+}
+
 mca::params! {
     /// The choice of the message layer.
     pub struct PmlParams("") {
-        /// Message layer: ob1 matches in the library and works over every transport; cm lets the network match (libfabric),
+        /// Message layer: ob1 matches in the library and works over every transport; cm lets the network match (parameter mtl),
         /// also between ranks of one node.
         pml: MessageLayer = "ob1", scope AllEq;
+        /// Network that matches, under cm: ofi is libfabric; portals is a Portals NIC in software as Open MPI used it; mpich is the
+        /// same as the devices of MPICH used it (mpich_device).
+        mtl: Network = "ofi", scope AllEq;
     }
 }
 

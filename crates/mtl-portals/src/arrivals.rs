@@ -1,14 +1,15 @@
 //! Messages that came before their receive, and receives.
 
-use crate::blocks::USER_BITS;
+use crate::blocks::{LONG, USER_BITS};
+use crate::device::Post;
 use crate::events::{Operation, word};
 use crate::network::PortalsMtl;
 use crate::sends::READ;
 use mem::UserMem;
 use mtl::{Busy, Event, Message, Peer, Posted, Want};
 use portals::{
-    Descriptor, Error, EventKind, Me, Options, Portals, Position, ProcessMatch, Result, Target, Threshold,
-    Unlink,
+    Descriptor, Eq, Error, EventKind, Me, NewEntry, Options, Portals, Position, ProcessMatch, Result, Target,
+    Threshold, Unlink,
 };
 
 /// A message without a receive.
@@ -45,13 +46,24 @@ pub(crate) struct Taken {
 pub(crate) struct Receive {
     pub(crate) me: Me,
     pub(crate) from: Option<Peer>,
+    into: UserMem,
     cookie: u64,
+    eq: Eq,
+}
+
+/// A long message of which only the header came to its receive.
+pub(crate) struct Unfetched {
+    pub(crate) message: Message,
+    number: u32,
+    into: UserMem,
+    pub(crate) cookie: u64,
 }
 
 /// A long message that is being fetched.
 pub(crate) struct Fetch {
     pub(crate) message: Message,
     cookie: Option<u64>,
+    eq: Eq,
 }
 
 impl<N: Portals> PortalsMtl<N> {
@@ -63,7 +75,7 @@ impl<N: Portals> PortalsMtl<N> {
     }
 
     pub(crate) fn long_came(&mut self, event: &portals::Event) {
-        let kind = Kind::Long { number: (event.hdr_data >> 32) as u32 };
+        let kind = Kind::Long { number: entry_of(event) };
         self.waiting.push_back(Unexpected { link: event.link, message: self.message(event), kind });
     }
 
@@ -122,12 +134,17 @@ impl<N: Portals> PortalsMtl<N> {
     /// Fetches a long message from its sender; nothing of it if nobody wants it, which tells the sender all the same.
     fn fetch(&mut self, message: &Message, number: u32, goal: Option<(UserMem, u64)>) -> Result<()> {
         let (into, cookie) = goal.map_or((UserMem::EMPTY, None), |(into, cookie)| (into, Some(cookie)));
-        let fetch = self.fetches.insert(Fetch { message: *message, cookie }).map_err(|_| Error::NoSpace)?;
+        let eq = self.queues.open(&mut self.nic)?;
+        let fetch = Fetch { message: *message, cookie, eq };
+        let Ok(fetch) = self.fetches.insert(fetch) else {
+            self.queues.close(&mut self.nic, eq);
+            return Err(Error::NoSpace);
+        };
         let descriptor = Descriptor {
             threshold: Threshold::Count(1),
             options: Options::EVENT_START_DISABLE,
             user: word(Operation::Fetch, fetch),
-            eq: Some(self.expected),
+            eq: Some(eq),
             ..Descriptor::of(into.part(0, message.len as usize))
         };
         let begun = self.nic.md_bind(&descriptor, Unlink::Unlink).and_then(|md| {
@@ -140,6 +157,7 @@ impl<N: Portals> PortalsMtl<N> {
         });
         if begun.is_err() {
             self.fetches.discard(fetch);
+            self.queues.close(&mut self.nic, eq);
         }
         begun
     }
@@ -151,7 +169,9 @@ impl<N: Portals> PortalsMtl<N> {
     }
 
     pub(crate) fn end_fetch(&mut self, number: u32, stored: u64, failed: bool) {
-        let Some(Fetch { message, cookie: Some(cookie) }) = self.fetches.remove(number) else { return };
+        let Some(Fetch { message, cookie, eq }) = self.fetches.remove(number) else { return };
+        self.queues.close(&mut self.nic, eq);
+        let Some(cookie) = cookie else { return };
         let received = Event::Received { cookie, message, stored };
         self.events.push_back(if failed { Event::Failed(cookie) } else { received });
     }
@@ -189,46 +209,89 @@ impl<N: Portals> PortalsMtl<N> {
             Some(peer) => (*self.ids.get(peer.0 as usize).ok_or(Error::ProcessInvalid)?).into(),
             None => ProcessMatch::ANY,
         };
-        let receive = Receive { me: self.blocks.long, from, cookie };
-        let number = self.receives.insert(receive).map_err(|_| Error::NoSpace)?;
+        let eq = self.queues.open(&mut self.nic)?;
+        let receive = Receive { me: self.blocks.base, from, into, cookie, eq };
+        let Ok(number) = self.receives.insert(receive) else {
+            self.queues.close(&mut self.nic, eq);
+            return Err(Error::NoSpace);
+        };
         let descriptor = Descriptor {
             threshold: Threshold::Count(1),
             options: Options::OP_PUT | Options::TRUNCATE | Options::EVENT_START_DISABLE,
             user: word(Operation::Receive, number),
-            eq: Some(self.expected),
+            eq: Some(eq),
             ..Descriptor::of(into)
         };
-        let posted = self.nic.me_md_post(
-            self.blocks.long,
-            source,
-            want.bits,
-            want.ignore | !USER_BITS,
-            Unlink::Unlink,
-            Position::Before,
-            &descriptor,
-            Unlink::Unlink,
-            self.unexpected,
-        );
+        let posted = match self.device.post {
+            Post::AtOnce => self.post_at_once(source, want, &descriptor),
+            Post::Armed => self.post_armed(source, want, &descriptor),
+        };
         match (posted, self.receives.get_mut(number)) {
-            (Ok((me, _)), Some(receive)) => {
-                receive.me = me;
-                Ok(Posted(number))
-            }
+            (Ok(me), Some(receive)) => receive.me = me,
             (posted, _) => {
                 self.receives.discard(number);
-                posted.map(|_| Posted(number))
+                self.queues.close(&mut self.nic, eq);
+                posted?;
             }
         }
+        Ok(Posted(number))
+    }
+
+    fn post_at_once(&mut self, source: ProcessMatch, want: &Want, descriptor: &Descriptor) -> Result<Me> {
+        let posted = self.nic.me_md_post(
+            self.blocks.base,
+            NewEntry::new(source, want.bits, want.ignore | !USER_BITS, Unlink::Unlink),
+            Position::Before,
+            descriptor,
+            Unlink::Unlink,
+            self.queues.unexpected,
+        );
+        posted.map(|(me, _)| me)
+    }
+
+    /// Nothing matches the entry until its descriptor is armed.
+    fn post_armed(&mut self, source: ProcessMatch, want: &Want, descriptor: &Descriptor) -> Result<Me> {
+        let (ignore, position) = (want.ignore | !USER_BITS, Position::Before);
+        let me = self.nic.me_insert(
+            self.blocks.base,
+            NewEntry::new(source, want.bits, ignore, Unlink::Unlink),
+            position,
+        )?;
+        let idle = Descriptor { threshold: Threshold::Count(0), ..descriptor.clone() };
+        let armed = self
+            .nic
+            .md_attach(me, &idle, Unlink::Unlink)
+            .and_then(|md| self.nic.md_update(md, descriptor, Some(self.queues.unexpected)));
+        armed.map(|()| me).inspect_err(|_| {
+            // No operation uses it: it has accepted none.
+            let _ = self.nic.me_unlink(me);
+        })
     }
 
     pub(crate) fn on_receive(&mut self, number: u32, event: &portals::Event) {
         if event.kind != EventKind::PutEnd {
             return;
         }
-        let Some(Receive { cookie, .. }) = self.receives.remove(number) else { return };
+        let Some(Receive { into, cookie, eq, .. }) = self.receives.remove(number) else { return };
+        self.queues.close(&mut self.nic, eq);
         let (message, stored) = (self.message(event), event.mlength as u64);
-        let received = Event::Received { cookie, message, stored };
-        self.events.push_back(if event.failure.is_some() { Event::Failed(cookie) } else { received });
+        if event.failure.is_some() {
+            self.events.push_back(Event::Failed(cookie));
+        } else if event.match_bits & LONG != 0 && (event.rlength as u64) < message.len {
+            self.unfetched.push_back(Unfetched { message, number: entry_of(event), into, cookie });
+        } else {
+            self.events.push_back(Event::Received { cookie, message, stored });
+        }
+    }
+
+    /// Fetches what came as a header, as far as that can begin.
+    pub(crate) fn fetch_again(&mut self) {
+        while let Some(Unfetched { message, number, into, cookie }) = self.unfetched.pop_front() {
+            if self.fetch(&message, number, Some((into, cookie))).is_err() {
+                self.unfetched.push_front(Unfetched { message, number, into, cookie });
+                return;
+            }
+        }
     }
 
     /// Takes a receive out of the list, unless its message is arriving.
@@ -237,7 +300,13 @@ impl<N: Portals> PortalsMtl<N> {
         if self.nic.me_unlink(receive.me).is_ok()
             && let Some(receive) = self.receives.remove(number)
         {
+            self.queues.close(&mut self.nic, receive.eq);
             self.events.push_back(Event::Cancelled(receive.cookie));
         }
     }
+}
+
+/// The sender's entry of a long message.
+fn entry_of(event: &portals::Event) -> u32 {
+    (event.hdr_data >> 32) as u32
 }

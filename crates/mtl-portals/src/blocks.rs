@@ -1,7 +1,10 @@
-//! Blocks for short messages that come before their receive.
+//! Memory for short messages that come before their receive.
 
+use crate::device::{Device, Kept, List};
 use mem::UserMem;
-use portals::{Descriptor, Eq, Me, Options, Portals, Position, ProcessMatch, Result, Unlink};
+use portals::{
+    Descriptor, Eq, Me, NewEntry, Options, Portals, Position, ProcessMatch, Result, Threshold, Unlink,
+};
 
 /// Index of the portal table for messages, as Open MPI had it.
 pub(crate) const MESSAGES: u32 = 32;
@@ -20,43 +23,64 @@ pub(crate) const LONG_ENTRY: u64 = 1 << 40;
 /// The owner's word of the entry behind all others.
 pub(crate) const CATCH_ALL: u64 = 1 << 41;
 
-pub(crate) struct Block {
+struct Block {
     memory: UserMem,
     /// Messages in it that nobody has received.
-    pub(crate) pending: u32,
+    pending: u32,
     /// It has unlinked itself.
-    pub(crate) full: bool,
+    full: bool,
 }
 
 /// The list's end: what is behind the posted receives.
 pub(crate) struct Blocks {
     /// Receives go before it.
-    pub(crate) long: Me,
-    catch_all: Me,
+    pub(crate) base: Me,
+    /// Blocks go before it.
+    behind: Me,
     blocks: Vec<Block>,
-    eager: usize,
-    eq: Eq,
+    /// What each accepts.
+    shape: Descriptor,
 }
 
 impl Blocks {
-    pub(crate) fn new<N: Portals>(
-        nic: &mut N,
-        count: usize,
-        bytes: usize,
-        eager: usize,
-        eq: Eq,
-    ) -> Result<Blocks> {
-        let nothing = Options::OP_PUT | Options::TRUNCATE | Options::ACK_DISABLE;
-        let mut last = |bits, user| {
-            let me =
-                nic.me_attach(MESSAGES, ProcessMatch::ANY, bits, USER_BITS, Unlink::Retain, Position::After)?;
-            let descriptor =
-                Descriptor { options: nothing, user, eq: Some(eq), ..Descriptor::of(UserMem::EMPTY) };
-            nic.md_attach(me, &descriptor, Unlink::Retain).map(|_| me)
+    pub(crate) fn new<N: Portals>(nic: &mut N, device: &Device, eq: Eq) -> Result<Blocks> {
+        let mut attach = |bits| {
+            let position = Position::After;
+            nic.me_attach(
+                MESSAGES,
+                NewEntry::new(ProcessMatch::ANY, bits, USER_BITS, Unlink::Retain),
+                position,
+            )
         };
-        let (long, catch_all) = (last(LONG, LONG_ENTRY)?, last(SHORT, CATCH_ALL)?);
-        let block = |_| Block { memory: portals::lasting(bytes.max(eager)), pending: 0, full: true };
-        let mut all = Blocks { long, catch_all, blocks: (0..count).map(block).collect(), eager, eq };
+        let (base, behind, long, catch_all) = match device.list {
+            List::LongFirst => {
+                let (long, catch_all) = (attach(LONG)?, attach(SHORT)?);
+                (long, catch_all, long, catch_all)
+            }
+            List::Marker => {
+                // Without a descriptor it accepts nothing.
+                let (marker, long, catch_all) = (attach(0)?, attach(LONG)?, attach(SHORT)?);
+                (marker, long, long, catch_all)
+            }
+        };
+        let options = Options::OP_PUT | Options::TRUNCATE | Options::ACK_DISABLE;
+        for (me, user) in [(long, LONG_ENTRY), (catch_all, CATCH_ALL)] {
+            let nothing = Descriptor { options, user, eq: Some(eq), ..Descriptor::of(UserMem::EMPTY) };
+            nic.md_attach(me, &nothing, Unlink::Retain)?;
+        }
+        let (count, bytes, threshold) = match device.kept {
+            Kept::Blocks { count, bytes } => (count, bytes.max(device.eager_limit), Threshold::Infinite),
+            Kept::Buffers { count } => (count, device.eager_limit, Threshold::Count(1)),
+        };
+        let shape = Descriptor {
+            max_size: device.eager_limit,
+            threshold,
+            options: Options::OP_PUT | Options::MAX_SIZE | Options::ACK_DISABLE,
+            eq: Some(eq),
+            ..Descriptor::of(UserMem::EMPTY)
+        };
+        let block = |_| Block { memory: portals::lasting(bytes), pending: 0, full: true };
+        let mut all = Blocks { base, behind, blocks: (0..count).map(block).collect(), shape };
         (0..count).try_for_each(|block| all.arm(nic, block))?;
         Ok(all)
     }
@@ -67,14 +91,13 @@ impl Blocks {
             return Ok(());
         };
         let any = ProcessMatch::ANY;
-        let me = nic.me_insert(self.catch_all, any, SHORT, USER_BITS, Unlink::Unlink, Position::Before)?;
-        let descriptor = Descriptor {
-            max_size: self.eager,
-            options: Options::OP_PUT | Options::MAX_SIZE | Options::ACK_DISABLE,
-            user: number as u64,
-            eq: Some(self.eq),
-            ..Descriptor::of(block.memory)
-        };
+        let me = nic.me_insert(
+            self.behind,
+            NewEntry::new(any, SHORT, USER_BITS, Unlink::Unlink),
+            Position::Before,
+        )?;
+        let memory = portals::Memory::One(block.memory);
+        let descriptor = Descriptor { memory, user: number as u64, ..self.shape.clone() };
         nic.md_attach(me, &descriptor, Unlink::Unlink)?;
         block.full = false;
         Ok(())

@@ -1,7 +1,8 @@
 //! The NIC's events; the owner's word of its descriptor says what an event is about.
 
-use crate::blocks::{CATCH_ALL, LONG_ENTRY, USER_BITS};
-use crate::network::PortalsMtl;
+use crate::blocks::{CATCH_ALL, LONG, LONG_ENTRY, USER_BITS};
+use crate::device::Long;
+use crate::network::{Exhausted, PortalsMtl};
 use mtl::{Event, Message, Peer};
 use portals::{EventKind, Portals};
 
@@ -24,23 +25,25 @@ impl<N: Portals> PortalsMtl<N> {
     /// The message that an event is about.
     pub(crate) fn message(&self, event: &portals::Event) -> Message {
         let from = self.peers.get(&event.initiator).copied().unwrap_or(Peer(u32::MAX));
-        Message {
-            from,
-            bits: event.match_bits & USER_BITS,
-            data: event.hdr_data & u64::from(u32::MAX),
-            len: event.rlength as u64,
-        }
+        let (bits, word) = (event.match_bits & USER_BITS, event.hdr_data & u64::from(u32::MAX));
+        let (data, len) = match self.device.long {
+            Long::Eager => (word, event.rlength as u64),
+            Long::Rendezvous if event.match_bits & LONG != 0 => (0, word),
+            Long::Rendezvous => (0, event.rlength as u64),
+        };
+        Message { from, bits, data, len }
     }
 
     /// Takes all events that there are.
     pub(crate) fn take_events(&mut self) {
         self.take_unexpected();
-        while let Ok(taken) = self.nic.eq_get(self.expected) {
+        while let Some(taken) = self.queues.next(&mut self.nic) {
             if taken.dropped {
-                self.run_out("events of its receives and sends", "mtl_portals_expected_queue_size");
+                self.run_out("events of its receives and sends", self.device.parameters.expected);
             }
             self.on_expected(&taken.event);
         }
+        self.fetch_again();
         while let Some(id) = self.nic.lost() {
             if let Some(&peer) = self.peers.get(&id) {
                 self.lose(peer);
@@ -50,15 +53,16 @@ impl<N: Portals> PortalsMtl<N> {
             let nic = &mut self.nic;
             self.leaving.retain(|&me| nic.me_unlink(me) == Err(portals::Error::MeInUse));
         }
+        self.queues.close_leaving(&mut self.nic);
     }
 
     /// Takes the events of messages without a receive; whether there were any.
     pub(crate) fn take_unexpected(&mut self) -> bool {
         let mut any = false;
-        while let Ok(taken) = self.nic.eq_get(self.unexpected) {
+        while let Ok(taken) = self.nic.eq_get(self.queues.unexpected) {
             any = true;
             if taken.dropped {
-                self.run_out("events of messages without a receive", "mtl_portals_unexpected_queue_size");
+                self.run_out("events of messages without a receive", self.device.parameters.unexpected);
             }
             self.on_unexpected(&taken.event);
         }
@@ -83,7 +87,7 @@ impl<N: Portals> PortalsMtl<N> {
     fn on_unexpected(&mut self, event: &portals::Event) {
         match (event.kind, event.descriptor.user) {
             (EventKind::PutStart, CATCH_ALL) => {
-                self.run_out("memory for messages without a receive", "mtl_portals_short_recv_mds_size");
+                self.run_out("memory for messages without a receive", self.device.parameters.memory);
             }
             (EventKind::PutStart, LONG_ENTRY) => self.long_came(event),
             (EventKind::PutStart, _) => self.short_came(event),
@@ -100,13 +104,13 @@ impl<N: Portals> PortalsMtl<N> {
     /// A block could not be put back into the list.
     pub(crate) fn need_entry(&mut self, posted: portals::Result<()>) {
         if posted.is_err() {
-            self.run_out("match entries", "mtl_portals_short_recv_mds_num");
+            self.run_out("match entries", "portals_accelerated");
         }
     }
 
     /// Messages are lost, or would be: nothing can be relied on any more.
     pub(crate) fn run_out(&mut self, of: &'static str, parameter: &'static str) {
-        self.exhausted.get_or_insert((of, parameter));
+        self.exhausted.get_or_insert(Exhausted { of, parameter });
         for peer in 0..self.ids.len() as u32 {
             self.lose(Peer(peer));
         }
@@ -117,7 +121,8 @@ impl<N: Portals> PortalsMtl<N> {
         if core::mem::replace(&mut self.lost[peer.0 as usize], true) {
             return;
         }
-        self.end_all_with(peer);
+        // The owner knows that before it learns which operations have ended for it.
         self.events.push_back(Event::PeerLost(peer));
+        self.end_all_with(peer);
     }
 }

@@ -1,12 +1,14 @@
 //! Sends: copies, puts from the user's memory, long messages.
 
 use crate::blocks::{LONG, MESSAGES, SHORT};
+use crate::device::Long;
 use crate::events::{Operation, word};
 use crate::network::PortalsMtl;
 use mem::UserMem;
 use mtl::{Busy, Event, Peer};
 use portals::{
-    Ack, Descriptor, Eq, Error, EventKind, Md, Me, Options, Portals, Position, Result, Target, Unlink,
+    Ack, Descriptor, Eq, Error, EventKind, Md, Me, NewEntry, Options, Portals, Position, Result, Target,
+    Threshold, Unlink,
 };
 
 /// Index of the portal table for long messages that wait to be fetched, as Open MPI had it.
@@ -39,11 +41,13 @@ impl CopyBlocks {
 /// A send from the user's memory.
 pub(crate) struct Send {
     pub(crate) to: Peer,
-    cookie: u64,
+    /// `None`: nobody asks for its end.
+    cookie: Option<u64>,
     /// Of a long message: its entry on [`READ`].
     entry: Option<Me>,
     /// Events that are still to come.
     left: u32,
+    eq: Eq,
 }
 
 impl<N: Portals> PortalsMtl<N> {
@@ -79,7 +83,7 @@ impl<N: Portals> PortalsMtl<N> {
         bits: u64,
         data: u64,
         payload: UserMem,
-        cookie: u64,
+        cookie: Option<u64>,
     ) -> core::result::Result<(), Busy> {
         if self.sends.len() >= self.most_sends {
             self.take_events();
@@ -87,24 +91,35 @@ impl<N: Portals> PortalsMtl<N> {
                 return Err(Busy);
             }
         }
-        let long = payload.len() > self.eager;
+        let long = payload.len() > self.device.eager_limit;
         let left = if long { 2 } else { 1 };
-        let number = self.sends.insert(Send { to, cookie, entry: None, left }).map_err(|_| Busy)?;
+        let eq = self.queues.open(&mut self.nic).map_err(|_| Busy)?;
+        let Ok(number) = self.sends.insert(Send { to, cookie, entry: None, left, eq }) else {
+            self.queues.close(&mut self.nic, eq);
+            return Err(Busy);
+        };
+        let descriptor = Descriptor {
+            threshold: Threshold::Count(1),
+            options: Options::EVENT_START_DISABLE,
+            user: word(Operation::Send, number),
+            eq: Some(eq),
+            ..Descriptor::of(payload)
+        };
         let begun = if long {
-            self.put_long(to, bits, data, payload, number)
+            self.put_long(to, bits, data, descriptor, number)
         } else {
-            self.put_short(to, bits, data, payload, number)
+            self.put_short(to, bits, data, &descriptor)
         };
         begun.map_err(|_| {
             let entry = self.sends.remove(number).and_then(|send| send.entry);
             entry.into_iter().for_each(|me| self.unlink(me));
+            self.queues.close(&mut self.nic, eq);
             Busy
         })
     }
 
-    fn put_short(&mut self, to: Peer, bits: u64, data: u64, payload: UserMem, number: u32) -> Result<()> {
-        let descriptor = self.sending(payload, Options::EVENT_START_DISABLE, number);
-        let md = self.nic.md_bind(&descriptor, Unlink::Unlink)?;
+    fn put_short(&mut self, to: Peer, bits: u64, data: u64, descriptor: &Descriptor) -> Result<()> {
+        let md = self.nic.md_bind(descriptor, Unlink::Unlink)?;
         let target = self.target(to, bits | SHORT);
         let put = self.nic.put(md, Ack::None, &target, u64::from(data as u32));
         if put.is_err() {
@@ -114,33 +129,38 @@ impl<N: Portals> PortalsMtl<N> {
         put
     }
 
-    /// One descriptor sends the message and lets it be fetched, should nobody wait for it.
-    fn put_long(&mut self, to: Peer, bits: u64, data: u64, payload: UserMem, number: u32) -> Result<()> {
+    /// One descriptor sends the message, or its header, and lets it be fetched, should nobody wait for it.
+    fn put_long(
+        &mut self,
+        to: Peer,
+        bits: u64,
+        data: u64,
+        descriptor: Descriptor,
+        number: u32,
+    ) -> Result<()> {
         let source = self.ids[to.0 as usize].into();
-        let me = self.nic.me_attach(READ, source, number.into(), 0, Unlink::Retain, Position::After)?;
+        let me = self.nic.me_attach(
+            READ,
+            NewEntry::new(source, number.into(), 0, Unlink::Retain),
+            Position::After,
+        )?;
         if let Some(send) = self.sends.get_mut(number) {
             send.entry = Some(me);
         }
-        let options = Options::OP_GET | Options::MANAGE_REMOTE | Options::EVENT_START_DISABLE;
-        let descriptor =
-            Descriptor { threshold: portals::Threshold::Infinite, ..self.sending(payload, options, number) };
+        let options = descriptor.options | Options::OP_GET | Options::MANAGE_REMOTE;
+        let descriptor = Descriptor { threshold: Threshold::Infinite, options, ..descriptor };
+        let len = descriptor.memory.len();
         let md = self.nic.md_attach(me, &descriptor, Unlink::Retain)?;
         let target = self.target(to, bits | LONG);
-        let hdr_data = u64::from(data as u32) | u64::from(number) << 32;
-        self.nic.put(md, Ack::Wanted, &target, hdr_data)
-    }
-
-    fn sending(&self, payload: UserMem, options: Options, number: u32) -> Descriptor {
-        Descriptor {
-            threshold: portals::Threshold::Count(1),
-            options,
-            user: word(Operation::Send, number),
-            eq: Some(self.expected),
-            ..Descriptor::of(payload)
+        let entry = u64::from(number) << 32;
+        match self.device.long {
+            Long::Eager => self.nic.put(md, Ack::Wanted, &target, u64::from(data as u32) | entry),
+            Long::Rendezvous => self.nic.put_region(md, 0, 0, Ack::None, &target, len as u64 | entry),
         }
     }
 
-    /// An event of a send's descriptor: of a long one, any two of SEND_END, ACK and GET_END say that it is over.
+    /// An event of a send's descriptor: of a long one, any two of SEND_END, ACK and GET_END say that it is over. After a header
+    /// alone there is no ACK.
     pub(crate) fn on_send(&mut self, number: u32, event: &portals::Event) {
         let Some(send) = self.sends.get_mut(number) else { return };
         if event.failure.is_some() {
@@ -155,8 +175,10 @@ impl<N: Portals> PortalsMtl<N> {
     }
 
     pub(crate) fn end_send(&mut self, number: u32, failed: bool) {
-        let Some(Send { cookie, entry, .. }) = self.sends.remove(number) else { return };
+        let Some(Send { cookie, entry, eq, .. }) = self.sends.remove(number) else { return };
         entry.into_iter().for_each(|me| self.unlink(me));
+        self.queues.close(&mut self.nic, eq);
+        let Some(cookie) = cookie else { return };
         self.events.push_back(if failed { Event::Failed(cookie) } else { Event::Sent(cookie) });
     }
 

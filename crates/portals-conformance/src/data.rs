@@ -3,7 +3,8 @@
 use crate::Rig;
 use crate::pair::{INDEX, Pair, buffer, bytes_of, pattern, runs};
 use portals::{
-    Ack, Descriptor, Error, EventKind, Memory, Options, Portals, Position, Status, Target, Threshold, Unlink,
+    Ack, Descriptor, Error, EventKind, Memory, NewEntry, Options, Portals, Position, Status, Target,
+    Threshold, Unlink,
 };
 
 const SIZES: [usize; 16] =
@@ -153,7 +154,11 @@ pub fn swap_limits<R: Rig>(rig: &mut R) {
 pub fn to_itself<R: Rig>(rig: &mut R) {
     let mut pair = Pair::new(rig);
     let into = buffer(vec![0; 5]);
-    let me = pair.a.nic.me_attach(INDEX, pair.a.id().into(), 5, 0, Unlink::Retain, Position::After).unwrap();
+    let me = pair
+        .a
+        .nic
+        .me_attach(INDEX, NewEntry::new(pair.a.id().into(), 5, 0, Unlink::Retain), Position::After)
+        .unwrap();
     let descriptor = pair.a.descriptor(into, Options::OP_PUT);
     pair.a.nic.md_attach(me, &descriptor, Unlink::Retain).unwrap();
     let md = pair.a.bind(buffer(b"hello".to_vec()), Threshold::Infinite);

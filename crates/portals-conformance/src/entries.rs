@@ -3,7 +3,8 @@
 use crate::pair::{INDEX, Pair, buffer, named};
 use crate::{Rig, Wanted};
 use portals::{
-    Ack, Descriptor, Error, Limits, Options, Portals, Position, ProcessMatch, Status, Threshold, Unlink,
+    Ack, Descriptor, Error, Limits, NewEntry, Options, Portals, Position, ProcessMatch, Status, Threshold,
+    Unlink,
 };
 
 /// Entries are tried in the order that head, tail, before and after make.
@@ -11,11 +12,11 @@ pub fn order_of_insertion<R: Rig>(rig: &mut R) {
     let mut pair = Pair::new(rig);
     let any = ProcessMatch::ANY;
     let nic = &mut pair.b.nic;
-    let c = nic.me_attach(INDEX, any, 0, u64::MAX, Unlink::Unlink, Position::After).unwrap();
-    let a = nic.me_attach(INDEX, any, 0, u64::MAX, Unlink::Unlink, Position::Before).unwrap();
-    let b = nic.me_insert(c, any, 0, u64::MAX, Unlink::Unlink, Position::Before).unwrap();
-    let e = nic.me_insert(c, any, 0, u64::MAX, Unlink::Unlink, Position::After).unwrap();
-    let d = nic.me_insert(e, any, 0, u64::MAX, Unlink::Unlink, Position::Before).unwrap();
+    let c = nic.me_attach(INDEX, NewEntry::new(any, 0, u64::MAX, Unlink::Unlink), Position::After).unwrap();
+    let a = nic.me_attach(INDEX, NewEntry::new(any, 0, u64::MAX, Unlink::Unlink), Position::Before).unwrap();
+    let b = nic.me_insert(c, NewEntry::new(any, 0, u64::MAX, Unlink::Unlink), Position::Before).unwrap();
+    let e = nic.me_insert(c, NewEntry::new(any, 0, u64::MAX, Unlink::Unlink), Position::After).unwrap();
+    let d = nic.me_insert(e, NewEntry::new(any, 0, u64::MAX, Unlink::Unlink), Position::Before).unwrap();
     for (me, user) in [(e, 5), (c, 3), (a, 1), (d, 4), (b, 2)] {
         let once = Descriptor {
             threshold: Threshold::Count(1),
@@ -38,17 +39,22 @@ pub fn any_index<R: Rig>(rig: &mut R) {
     let Some(mut pair) = Pair::wanted(rig, &small()) else { return };
     let nic = &mut pair.b.nic;
     let mut taken = vec![
-        nic.me_attach(1, ProcessMatch::ANY, 0, 0, Unlink::Retain, Position::After).map(|me| (1, me)).unwrap(),
+        nic.me_attach(1, NewEntry::new(ProcessMatch::ANY, 0, 0, Unlink::Retain), Position::After)
+            .map(|me| (1, me))
+            .unwrap(),
     ];
     for _ in 0..2 {
-        taken.push(nic.me_attach_any(ProcessMatch::ANY, 0, 0, Unlink::Retain).unwrap());
+        taken.push(nic.me_attach_any(NewEntry::new(ProcessMatch::ANY, 0, 0, Unlink::Retain)).unwrap());
     }
     let mut indices: Vec<u32> = taken.iter().map(|(index, _)| *index).collect();
     indices.sort_unstable();
     assert_eq!(indices, [0, 1, 2]);
-    assert_eq!(nic.me_attach_any(ProcessMatch::ANY, 0, 0, Unlink::Retain), Err(Error::PtFull));
+    assert_eq!(nic.me_attach_any(NewEntry::new(ProcessMatch::ANY, 0, 0, Unlink::Retain)), Err(Error::PtFull));
     nic.me_unlink(taken[0].1).unwrap();
-    assert_eq!(nic.me_attach_any(ProcessMatch::ANY, 0, 0, Unlink::Retain).map(|(index, _)| index), Ok(1));
+    assert_eq!(
+        nic.me_attach_any(NewEntry::new(ProcessMatch::ANY, 0, 0, Unlink::Retain)).map(|(index, _)| index),
+        Ok(1)
+    );
 }
 
 fn small() -> Wanted {
@@ -69,7 +75,7 @@ fn small() -> Wanted {
 pub fn limits_hold<R: Rig>(rig: &mut R) {
     let Some(mut pair) = Pair::wanted(rig, &small()) else { return };
     let attach = |nic: &mut R::Nic, index| {
-        nic.me_attach(index, ProcessMatch::ANY, 0, 0, Unlink::Retain, Position::After)
+        nic.me_attach(index, NewEntry::new(ProcessMatch::ANY, 0, 0, Unlink::Retain), Position::After)
     };
     let eq = pair.b.eq;
     let nic = &mut pair.b.nic;
@@ -77,7 +83,8 @@ pub fn limits_hold<R: Rig>(rig: &mut R) {
     assert_eq!(attach(nic, 3), Err(Error::PtIndexInvalid));
     let mut entries: Vec<_> = (0..4).map(|_| attach(nic, 0).unwrap()).collect();
     assert_eq!(attach(nic, 0), Err(Error::MeListTooLong));
-    let inserted = nic.me_insert(entries[0], ProcessMatch::ANY, 0, 0, Unlink::Retain, Position::After);
+    let inserted =
+        nic.me_insert(entries[0], NewEntry::new(ProcessMatch::ANY, 0, 0, Unlink::Retain), Position::After);
     assert_eq!(inserted, Err(Error::MeListTooLong));
     entries.extend((0..2).map(|_| attach(nic, 1).unwrap()));
     assert_eq!(attach(nic, 2), Err(Error::NoSpace));
@@ -119,7 +126,7 @@ pub fn stale_handles<R: Rig>(rig: &mut R) {
     assert_eq!(nic.md_unlink(md), Err(Error::MdInvalid));
     assert_eq!(nic.md_read(md), Err(Error::MdInvalid));
     assert_eq!(nic.md_attach(me, &Descriptor::of(memory), Unlink::Retain), Err(Error::MeInvalid));
-    let inserted = nic.me_insert(me, ProcessMatch::ANY, 0, 0, Unlink::Retain, Position::After);
+    let inserted = nic.me_insert(me, NewEntry::new(ProcessMatch::ANY, 0, 0, Unlink::Retain), Position::After);
     assert_eq!(inserted, Err(Error::MeInvalid));
 }
 
@@ -165,7 +172,7 @@ pub fn accelerated_memory_runs_out<R: Rig>(rig: &mut R) {
     let nic = &mut pair.b.nic;
     let mut made = Vec::new();
     let refused = loop {
-        match nic.me_attach(INDEX, ProcessMatch::ANY, 0, 0, Unlink::Retain, Position::After) {
+        match nic.me_attach(INDEX, NewEntry::new(ProcessMatch::ANY, 0, 0, Unlink::Retain), Position::After) {
             Ok(me) => made.push(me),
             Err(error) => break error,
         }

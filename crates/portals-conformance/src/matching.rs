@@ -3,7 +3,8 @@
 use crate::Rig;
 use crate::pair::{INDEX, Pair, buffer, bytes_of, named};
 use portals::{
-    Descriptor, EventKind, Nid, Options, Pid, Portals, Position, ProcessMatch, Status, Threshold, Unlink,
+    Descriptor, EventKind, NewEntry, Nid, Options, Pid, Portals, Position, ProcessMatch, Status, Threshold,
+    Unlink,
 };
 
 /// The first entry that fits takes the message, though later ones would.
@@ -51,7 +52,11 @@ pub fn sources<R: Rig>(rig: &mut R) {
         (ProcessMatch::ANY, true),
     ];
     for (source, fits) in cases {
-        let me = pair.b.nic.me_attach(INDEX, source, 1, 0, Unlink::Retain, Position::Before).unwrap();
+        let me = pair
+            .b
+            .nic
+            .me_attach(INDEX, NewEntry::new(source, 1, 0, Unlink::Retain), Position::Before)
+            .unwrap();
         let descriptor = pair.b.descriptor(buffer(vec![0; 4]), Options::OP_PUT);
         pair.b.nic.md_attach(me, &descriptor, Unlink::Retain).unwrap();
         pair.put(1, b"x");

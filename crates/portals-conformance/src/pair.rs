@@ -3,8 +3,8 @@
 use crate::{Rig, Wanted};
 use mem::UserMem;
 use portals::{
-    Ack, Descriptor, Eq, Error, Event, EventKind, MatchBits, Md, Me, Memory, Options, Portals, Position,
-    ProcessId, ProcessMatch, Taken, Target, Threshold, Unlink,
+    Ack, Descriptor, Eq, Error, Event, EventKind, MatchBits, Md, Me, Memory, NewEntry, Options, Portals,
+    Position, ProcessId, ProcessMatch, Taken, Target, Threshold, Unlink,
 };
 
 /// The index of the portal table that most cases use.
@@ -66,7 +66,7 @@ impl<N: Portals> Side<N> {
     /// A new entry at the end of [`INDEX`], for everybody, that stays.
     pub fn entry(&mut self, bits: MatchBits, ignore: MatchBits) -> Me {
         self.nic
-            .me_attach(INDEX, ProcessMatch::ANY, bits, ignore, Unlink::Retain, Position::After)
+            .me_attach(INDEX, NewEntry::new(ProcessMatch::ANY, bits, ignore, Unlink::Retain), Position::After)
             .expect("an entry")
     }
 

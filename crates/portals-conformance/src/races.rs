@@ -4,8 +4,8 @@
 use crate::pair::{INDEX, Pair, buffer, bytes_of};
 use crate::{Rig, Wanted};
 use portals::{
-    Ack, Descriptor, Eq, Error, EventKind, Me, Options, Portals, Position, ProcessMatch, Status, Threshold,
-    Unlink,
+    Ack, Descriptor, Eq, Error, EventKind, Me, NewEntry, Options, Portals, Position, ProcessMatch, Status,
+    Threshold, Unlink,
 };
 
 /// An update is refused while the queue has an event, or will have one of an operation that has begun.
@@ -65,8 +65,15 @@ fn post<N: Portals>(nic: &mut N, before: Me, bits: u64, memory: mem::UserMem, eq
         ..Descriptor::of(memory)
     };
     let any = ProcessMatch::ANY;
-    nic.me_md_post(before, any, bits, 0, Unlink::Unlink, Position::Before, &descriptor, Unlink::Unlink, eq)
-        .map(|_| ())
+    nic.me_md_post(
+        before,
+        NewEntry::new(any, bits, 0, Unlink::Unlink),
+        Position::Before,
+        &descriptor,
+        Unlink::Unlink,
+        eq,
+    )
+    .map(|_| ())
 }
 
 /// The older dance: an entry with a disarmed descriptor, then an update that arms it.
@@ -99,7 +106,7 @@ pub fn every_interleaving<R: Rig>(rig: &mut R) {
         let marker = pair
             .b
             .nic
-            .me_attach(INDEX, ProcessMatch::ANY, 0, u64::MAX, Unlink::Retain, Position::After)
+            .me_attach(INDEX, NewEntry::new(ProcessMatch::ANY, 0, u64::MAX, Unlink::Retain), Position::After)
             .unwrap();
         pair.b.nic.md_attach(marker, &unexpected, Unlink::Retain).unwrap();
         let posted = buffer(vec![0; 4]);

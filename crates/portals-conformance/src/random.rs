@@ -6,8 +6,8 @@ use crate::{Rig, Wanted};
 use faults::Rng;
 use mem::UserMem;
 use portals::{
-    Ack, Descriptor, EventKind, Md, Me, Options, Portals, Position, ProcessMatch, Status, Target, Threshold,
-    Unlink,
+    Ack, Descriptor, EventKind, Md, Me, NewEntry, Options, Portals, Position, ProcessMatch, Status, Target,
+    Threshold, Unlink,
 };
 use std::collections::HashMap;
 
@@ -91,12 +91,12 @@ impl<N: Portals> Game<N> {
                 let (beside, _) = self.handles[&self.oracle.list[at].name];
                 let place = if position == Position::Before { at } else { at + 1 };
                 self.oracle.list.insert(place, entry);
-                nic.me_insert(beside, source, bits, ignore, unlink, position)
+                nic.me_insert(beside, NewEntry::new(source, bits, ignore, unlink), position)
             }
             None => {
                 let place = if position == Position::Before { 0 } else { count };
                 self.oracle.list.insert(place, entry);
-                nic.me_attach(INDEX, source, bits, ignore, unlink, position)
+                nic.me_attach(INDEX, NewEntry::new(source, bits, ignore, unlink), position)
             }
         };
         self.handles.insert(name, (me.expect("an entry"), None));

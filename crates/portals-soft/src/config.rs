@@ -27,7 +27,7 @@ pub(crate) const EVENT_BYTES: usize = 128;
 pub const XT_LIMITS: Limits = Limits {
     max_mes: 1 << 16,
     max_mds: 1 << 16,
-    max_eqs: 64,
+    max_eqs: 1 << 16,
     max_ac_index: 15,
     max_pt_index: 63,
     max_md_iovecs: 1024,

@@ -2,8 +2,8 @@
 
 use crate::fabric::Timed;
 use portals::{
-    AccessEntry, Ack, Descriptor, Eq, Handler, Jid, Limits, MatchBits, Md, Me, Nid, Portals, Position,
-    ProcessId, ProcessMatch, Result, Status, Taken, Target, Uid, Unlink,
+    AccessEntry, Ack, Descriptor, Eq, Handler, Jid, Limits, Md, Me, NewEntry, Nid, Portals, Position,
+    ProcessId, Result, Status, Taken, Target, Uid, Unlink,
 };
 use portals_soft::{NicConfig, SoftNic};
 
@@ -59,38 +59,16 @@ impl Portals for TimedNic {
         self.0.distance(nid)
     }
 
-    fn me_attach(
-        &mut self,
-        index: u32,
-        source: ProcessMatch,
-        match_bits: MatchBits,
-        ignore_bits: MatchBits,
-        unlink: Unlink,
-        position: Position,
-    ) -> Result<Me> {
-        self.call().me_attach(index, source, match_bits, ignore_bits, unlink, position)
+    fn me_attach(&mut self, index: u32, entry: NewEntry, position: Position) -> Result<Me> {
+        self.call().me_attach(index, entry, position)
     }
 
-    fn me_attach_any(
-        &mut self,
-        source: ProcessMatch,
-        match_bits: MatchBits,
-        ignore_bits: MatchBits,
-        unlink: Unlink,
-    ) -> Result<(u32, Me)> {
-        self.call().me_attach_any(source, match_bits, ignore_bits, unlink)
+    fn me_attach_any(&mut self, entry: NewEntry) -> Result<(u32, Me)> {
+        self.call().me_attach_any(entry)
     }
 
-    fn me_insert(
-        &mut self,
-        base: Me,
-        source: ProcessMatch,
-        match_bits: MatchBits,
-        ignore_bits: MatchBits,
-        unlink: Unlink,
-        position: Position,
-    ) -> Result<Me> {
-        self.call().me_insert(base, source, match_bits, ignore_bits, unlink, position)
+    fn me_insert(&mut self, base: Me, entry: NewEntry, position: Position) -> Result<Me> {
+        self.call().me_insert(base, entry, position)
     }
 
     fn me_unlink(&mut self, me: Me) -> Result<()> {
@@ -120,27 +98,13 @@ impl Portals for TimedNic {
     fn me_md_post(
         &mut self,
         base: Me,
-        source: ProcessMatch,
-        match_bits: MatchBits,
-        ignore_bits: MatchBits,
-        me_unlink: Unlink,
+        entry: NewEntry,
         position: Position,
         descriptor: &Descriptor,
         md_unlink: Unlink,
         test: Eq,
     ) -> Result<(Me, Md)> {
-        let nic = self.call();
-        nic.me_md_post(
-            base,
-            source,
-            match_bits,
-            ignore_bits,
-            me_unlink,
-            position,
-            descriptor,
-            md_unlink,
-            test,
-        )
+        self.call().me_md_post(base, entry, position, descriptor, md_unlink, test)
     }
 
     fn eq_alloc(&mut self, count: u32, handler: Option<Handler>) -> Result<Eq> {

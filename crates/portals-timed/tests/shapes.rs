@@ -3,12 +3,12 @@
 use btl::{Alone, Bounds, Btl, Peer};
 use btl_portals::{BtlPortalsParams, Portals as OverPortals};
 use mem::UserMem;
-use mtl_portals::{MtlPortalsParams, PortalsMtl};
+use mtl_portals::{Device, MtlPortalsParams, PortalsMtl};
 use pml::{Data, LayerState, Mode, Pattern, Receives, ReqId, SendTo, Sends};
 use pml_cm::Cm;
 use pml_ob1::{Config, Ob1};
 use portals::{
-    Ack, Descriptor, EventKind, Options, Portals, Position, ProcessMatch, Target, Unlink, lasting,
+    Ack, Descriptor, EventKind, NewEntry, Options, Portals, Position, ProcessMatch, Target, Unlink, lasting,
 };
 use portals_soft::NicConfig;
 use portals_timed::{Costs, Kernel, Mesh, TimedNic, World};
@@ -56,7 +56,9 @@ impl Raw {
     fn new(world: &World, me: u32, other: u32, bytes: usize, rounds: u32, begins: bool) -> Raw {
         let mut nic = TimedNic::new(world.attach(me), NicConfig::default());
         let eq = nic.eq_alloc(64, None).unwrap();
-        let me = nic.me_attach(4, ProcessMatch::ANY, 1, 0, Unlink::Retain, Position::After).unwrap();
+        let me = nic
+            .me_attach(4, NewEntry::new(ProcessMatch::ANY, 1, 0, Unlink::Retain), Position::After)
+            .unwrap();
         let options = Options::OP_PUT | Options::MANAGE_REMOTE | Options::EVENT_START_DISABLE;
         let into = Descriptor { options, eq: Some(eq), ..Descriptor::of(lasting(bytes)) };
         nic.md_attach(me, &into, Unlink::Retain).unwrap();
@@ -250,7 +252,7 @@ impl Machine {
         let copied = if bytes <= 8 << 10 { bytes as f64 / COPY_RATE } else { 0.0 };
         self.layered(bytes, posted, [CM[0] + copied, CM[1]], |nic, me| {
             let ids = self.nodes.map(World::id).to_vec();
-            let network = PortalsMtl::new(nic, ids, &params).expect("a network");
+            let network = PortalsMtl::new(nic, ids, &Device::open_mpi(&params)).expect("a network");
             (Cm::new(network).expect("bits enough"), net.port(me))
         })
     }

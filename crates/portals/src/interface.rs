@@ -28,6 +28,31 @@ pub enum Unlink {
     Retain,
 }
 
+/// What a new entry says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NewEntry {
+    /// Whose operations it is for.
+    pub source: ProcessMatch,
+    /// The bits that it wants.
+    pub match_bits: MatchBits,
+    /// The bits that it ignores.
+    pub ignore_bits: MatchBits,
+    /// What becomes of it when its descriptor has gone.
+    pub unlink: Unlink,
+}
+
+impl NewEntry {
+    /// An entry for operations of `source` whose bits agree with `match_bits` in all that `ignore_bits` does not name.
+    pub const fn new(
+        source: ProcessMatch,
+        match_bits: MatchBits,
+        ignore_bits: MatchBits,
+        unlink: Unlink,
+    ) -> NewEntry {
+        NewEntry { source, match_bits, ignore_bits, unlink }
+    }
+}
+
 /// Where a new entry goes (`PTL_INS_BEFORE`, `PTL_INS_AFTER`): before or after another one, or before or after all.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Position {
@@ -99,39 +124,17 @@ pub trait Portals {
     ///
     /// # Errors
     /// `PT_INDEX_INVALID`, `ME_LIST_TOO_LONG`, `NO_SPACE`.
-    fn me_attach(
-        &mut self,
-        index: u32,
-        source: ProcessMatch,
-        match_bits: MatchBits,
-        ignore_bits: MatchBits,
-        unlink: Unlink,
-        position: Position,
-    ) -> Result<Me>;
+    fn me_attach(&mut self, index: u32, entry: NewEntry, position: Position) -> Result<Me>;
     /// `PtlMEAttachAny`: a new entry on an index that has none.
     ///
     /// # Errors
     /// `PT_FULL`, `NO_SPACE`.
-    fn me_attach_any(
-        &mut self,
-        source: ProcessMatch,
-        match_bits: MatchBits,
-        ignore_bits: MatchBits,
-        unlink: Unlink,
-    ) -> Result<(u32, Me)>;
+    fn me_attach_any(&mut self, entry: NewEntry) -> Result<(u32, Me)>;
     /// `PtlMEInsert`: a new entry beside another one.
     ///
     /// # Errors
     /// `ME_INVALID`, `ME_LIST_TOO_LONG`, `NO_SPACE`.
-    fn me_insert(
-        &mut self,
-        base: Me,
-        source: ProcessMatch,
-        match_bits: MatchBits,
-        ignore_bits: MatchBits,
-        unlink: Unlink,
-        position: Position,
-    ) -> Result<Me>;
+    fn me_insert(&mut self, base: Me, entry: NewEntry, position: Position) -> Result<Me>;
     /// `PtlMEUnlink`: removes an entry, and with it its descriptor.
     ///
     /// # Errors
@@ -170,14 +173,10 @@ pub trait Portals {
     ///
     /// # Errors
     /// `MD_NO_UPDATE` and those of [`Portals::me_insert`] and [`Portals::md_attach`]; nothing is changed then.
-    #[allow(clippy::too_many_arguments, reason = "the interface's own")]
     fn me_md_post(
         &mut self,
         base: Me,
-        source: ProcessMatch,
-        match_bits: MatchBits,
-        ignore_bits: MatchBits,
-        me_unlink: Unlink,
+        entry: NewEntry,
         position: Position,
         descriptor: &Descriptor,
         md_unlink: Unlink,

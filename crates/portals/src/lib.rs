@@ -53,12 +53,14 @@ mod identity;
 mod interface;
 mod limits;
 mod memory;
+mod shared;
 pub mod wait;
 
 pub use descriptor::{Descriptor, Memory, Options, Threshold};
 pub use error::{Error, Result, SetupError};
 pub use event::{Event, EventKind, Failure, Handler, Taken};
 pub use identity::{AccessEntry, Jid, Nid, Pid, ProcessId, ProcessMatch, Uid};
-pub use interface::{Ack, Armed, Eq, MatchBits, Md, Me, Portals, Position, Target, Unlink};
+pub use interface::{Ack, Armed, Eq, MatchBits, Md, Me, NewEntry, Portals, Position, Target, Unlink};
 pub use limits::{Limits, Status};
 pub use memory::lasting;
+pub use shared::Shared;

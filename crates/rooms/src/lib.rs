@@ -42,6 +42,8 @@ pub const ROOMS: &[(&str, &[mca::Param])] = &[
     ("coll", coll::tuned::CollParams::PARAMS),
     ("coll_tuned", coll::tuned::TunedParams::PARAMS),
     ("gni", gni_soft::GniParams::PARAMS),
+    ("mpich", mtl_portals::MpichParams::PARAMS),
+    ("mtl_portals", mtl_portals::MtlPortalsParams::PARAMS),
     ("ofi", ofi::OfiParams::PARAMS),
     ("osc", osc::OscParams::PARAMS),
     ("portals", portals_soft::PortalsParams::PARAMS),

@@ -14,11 +14,27 @@ pub struct Component {
 }
 
 /// All components, by framework.
-pub const COMPONENTS: [Component; 7] = [
+pub const COMPONENTS: [Component; 11] = [
     Component {
         framework: "pml",
         name: "ob1",
         description: "matching in the library; eager, rendezvous and pipelined protocols over the BTLs",
+    },
+    Component { framework: "pml", name: "cm", description: "matching by a network; by --mca pml cm" },
+    Component {
+        framework: "mtl",
+        name: "ofi",
+        description: "tagged messages of libfabric, which is loaded then",
+    },
+    Component {
+        framework: "mtl",
+        name: "portals",
+        description: "the match list of a Portals 3.3 NIC, in software, as Open MPI used it; by --mca pml cm --mca mtl portals",
+    },
+    Component {
+        framework: "mtl",
+        name: "mpich",
+        description: "the same as MPICH-1.2.6, MPICH2-0.97 and Cray MPT 1.5 used it (mpich_device); by --mca pml cm --mca mtl mpich",
     },
     Component { framework: "btl", name: "self", description: "messages of a rank to itself" },
     Component {

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use bml::{AtNode, Bml, BtlParams, Selection, Transports};
 use btl::Peer;
 use btl_vader::{Vader, VaderParams};
-use engine::{Classes, Layer, MessageLayer, P2p, Peers, PmlParams};
+use engine::{Classes, Layer, MessageLayer, Network, P2p, Peers, PmlParams};
 use gni_soft::host::SharedDoorbell;
 use node::{Attach, Node, NodeParams};
 use pml_ob1::{Config, Ob1};
@@ -59,7 +59,8 @@ pub(crate) fn classes() -> Classes<State> {
 /// # Errors
 /// The three lines to print.
 pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String> {
-    let pml = PmlParams::read(&params.values).map_err(|error| error.to_string())?.pml;
+    let PmlParams { pml, mtl } = PmlParams::read(&params.values).map_err(|error| error.to_string())?;
+    let network = (pml == MessageLayer::Cm).then_some(mtl);
     let ob1 = Config {
         unexpected_cap: params.ob1.unexpected_cap as u64,
         patience: if job.oversubscribed { 0 } else { PATIENCE },
@@ -72,6 +73,9 @@ pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String
     }
     let Selection { vader, ugni, portals, tcp } =
         BtlParams::read(&params.values).map_err(|error| error.to_string())?.btl;
+    // A NIC that matches has to see all messages; what is not a message takes the transport over it.
+    let matching = network.filter(|&network| network != Network::Ofi);
+    let (vader, portals) = (vader && matching.is_none(), portals || matching.is_some());
     // Nobody who has said nothing wants to be told that several hosts need a network. One host opens none.
     let several = job.node_of.iter().any(|node| *node != job.node_of[0]);
     // Where vader reaches everybody, Portals has nothing to do. Else what messages do not use is its wire.
@@ -95,7 +99,7 @@ pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String
     let nic = if ugni { Some(gemini::attach(job, params, doorbell)?) } else { None };
     let vader = node.as_ref().filter(|_| vader).map(|node| Vader::new(Arc::clone(node), &params_of_vader));
     let listening = if tcp { Some(tcp::listen(job, params)?) } else { None };
-    let opening = if pml == MessageLayer::Cm { Some(ofi::begin(job, params)?) } else { None };
+    let opening = if network == Some(Network::Ofi) { Some(ofi::begin(job, params)?) } else { None };
     job.fence().map_err(|error| error.to_string())?;
     let gemini = nic.map(|nic| gemini::open(nic, job, params)).transpose()?;
     if gemini.as_ref().is_some_and(|gemini| gemini.plan().msgq) {
@@ -109,20 +113,23 @@ pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String
         Some(opening) => Layer::ofi(ofi::open(opening, job)?),
         None => Layer::ob1(Ob1::new(ob1)),
     };
-    let network = layer.descriptor();
+    let slept_on = layer.descriptor();
     let table = |transports: Transports<'_>| {
         let bml = Bml::new(Peer(job.rank), job.size as usize, at_node, transports);
         bml.map_err(|error| format!("alhena: {error}"))
     };
+    let mut matched = None;
     let bml = if portals {
         let (wire_vader, vader) = if wired_by_vader { (vader, None) } else { (None, vader) };
-        let wire = table(Transports { vader: wire_vader, tcp, network, ..Transports::default() })?;
-        let portals = Some(portals::open(wire, job, params)?);
+        let wire = table(Transports { vader: wire_vader, tcp, network: slept_on, ..Transports::default() })?;
+        let nic = portals::Attached::new(wire, job, params)?;
+        matched = matching.map(|network| nic.matching(network, params)).transpose()?;
+        let portals = Some(nic.transport(params)?);
         table(Transports { vader, portals, ..Transports::default() })?
     } else {
-        table(Transports { vader, gemini, tcp, network, ..Transports::default() })?
+        table(Transports { vader, gemini, tcp, network: slept_on, ..Transports::default() })?
     };
-    Ok(Opened { node, p2p: P2p::new(bml, layer, peers) })
+    Ok(Opened { node, p2p: P2p::new(bml, matched.unwrap_or(layer), peers) })
 }
 
 /// Whether the user left the choice of transports to us.

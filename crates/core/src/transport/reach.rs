@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use bml::{Bml, BtlParams};
 use btl::{Btl, Peer};
-use engine::P2p;
+use engine::{Network, P2p, PmlParams};
 
 use crate::params::Params;
 
@@ -14,8 +14,13 @@ pub(crate) fn reach(p2p: &P2p, job: &pmi::Job, params: &Params) -> String {
     let (bml, mut text) = (&p2p.bml, String::new());
     if p2p.matches_below() {
         let all: Vec<Peer> = (0..job.size).map(Peer).collect();
-        let why =
-            "messages, matched by libfabric, for the parameter pml is cm; the rest carries windows and files";
+        let by = match PmlParams::read(&params.values).map(|params| params.mtl) {
+            Ok(Network::Portals | Network::Mpich) => "the Portals NIC",
+            _ => "libfabric",
+        };
+        let why = format!(
+            "messages, matched by {by}, for the parameter pml is cm; the rest carries windows and files"
+        );
         let _ = writeln!(text, "ranks {}\tcm\t{why}", ranges(&all));
     }
     for (transport, mut peers) in bml.table() {

@@ -1,12 +1,11 @@
 //! The interface, each call handed to the file that it belongs to.
 
 use super::SoftNic;
-use super::entries::NewEntry;
 use crate::config::Mode;
 use crate::fabric::Fabric;
 use portals::{
-    AccessEntry, Ack, Armed, Descriptor, Eq, Error, Handler, Jid, Limits, MatchBits, Md, Me, Nid, Portals,
-    Position, ProcessId, ProcessMatch, Result, Status, Taken, Target, Uid, Unlink,
+    AccessEntry, Ack, Armed, Descriptor, Eq, Error, Handler, Jid, Limits, Md, Me, NewEntry, Nid, Portals,
+    Position, ProcessId, Result, Status, Taken, Target, Uid, Unlink,
 };
 
 impl<F: Fabric> Portals for SoftNic<F> {
@@ -49,40 +48,17 @@ impl<F: Fabric> Portals for SoftNic<F> {
         }
     }
 
-    fn me_attach(
-        &mut self,
-        index: u32,
-        source: ProcessMatch,
-        match_bits: MatchBits,
-        ignore_bits: MatchBits,
-        unlink: Unlink,
-        position: Position,
-    ) -> Result<Me> {
-        self.attach_entry(index, NewEntry { source, match_bits, ignore_bits, unlink }, position)
+    fn me_attach(&mut self, index: u32, entry: NewEntry, position: Position) -> Result<Me> {
+        self.attach_entry(index, entry, position)
     }
 
-    fn me_attach_any(
-        &mut self,
-        source: ProcessMatch,
-        match_bits: MatchBits,
-        ignore_bits: MatchBits,
-        unlink: Unlink,
-    ) -> Result<(u32, Me)> {
+    fn me_attach_any(&mut self, entry: NewEntry) -> Result<(u32, Me)> {
         let index = self.free_index()?;
-        let new = NewEntry { source, match_bits, ignore_bits, unlink };
-        self.attach_entry(index, new, Position::After).map(|me| (index, me))
+        self.attach_entry(index, entry, Position::After).map(|me| (index, me))
     }
 
-    fn me_insert(
-        &mut self,
-        base: Me,
-        source: ProcessMatch,
-        match_bits: MatchBits,
-        ignore_bits: MatchBits,
-        unlink: Unlink,
-        position: Position,
-    ) -> Result<Me> {
-        self.insert_entry(base, NewEntry { source, match_bits, ignore_bits, unlink }, position)
+    fn me_insert(&mut self, base: Me, entry: NewEntry, position: Position) -> Result<Me> {
+        self.insert_entry(base, entry, position)
     }
 
     fn me_unlink(&mut self, me: Me) -> Result<()> {
@@ -112,18 +88,14 @@ impl<F: Fabric> Portals for SoftNic<F> {
     fn me_md_post(
         &mut self,
         base: Me,
-        source: ProcessMatch,
-        match_bits: MatchBits,
-        ignore_bits: MatchBits,
-        me_unlink: Unlink,
+        entry: NewEntry,
         position: Position,
         descriptor: &Descriptor,
         md_unlink: Unlink,
         test: Eq,
     ) -> Result<(Me, Md)> {
         self.test_silence(test)?;
-        let new = NewEntry { source, match_bits, ignore_bits, unlink: me_unlink };
-        let me = self.insert_entry(base, new, position)?;
+        let me = self.insert_entry(base, entry, position)?;
         match self.new_descriptor(Some(me), descriptor, md_unlink) {
             Ok(md) => Ok((me, md)),
             Err(error) => {

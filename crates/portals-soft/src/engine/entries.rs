@@ -3,7 +3,7 @@
 use super::SoftNic;
 use crate::config::ENTRY_BYTES;
 use crate::fabric::Fabric;
-use portals::{Error, MatchBits, Md, Me, Position, ProcessId, ProcessMatch, Result, Unlink};
+use portals::{Error, MatchBits, Md, Me, NewEntry, Position, ProcessId, ProcessMatch, Result, Unlink};
 
 pub(super) struct Entry {
     index: u32,
@@ -30,14 +30,6 @@ pub(super) struct List {
     pub(super) head: Option<u32>,
     tail: Option<u32>,
     len: u32,
-}
-
-/// What a new entry says.
-pub(super) struct NewEntry {
-    pub(super) source: ProcessMatch,
-    pub(super) match_bits: MatchBits,
-    pub(super) ignore_bits: MatchBits,
-    pub(super) unlink: Unlink,
 }
 
 impl<F: Fabric> SoftNic<F> {
