@@ -13,7 +13,7 @@ use gni_soft::NicConfig;
 use gni_soft::host::{self, HostConfig, SharedDoorbell};
 use mem::UserMem;
 use node::Node;
-use portals::{Jid, Nid, Pid, ProcessId, Uid};
+use portals::{Jid, Nid, Pid, ProcessId, Shared, Uid};
 use portals_soft::Identity;
 use portals_soft::wire::Wire;
 use std::sync::Arc;
@@ -97,7 +97,7 @@ fn over_portals(rank: u32, carrier: Bml) -> Bml {
     let who = Identity { id: ids[rank as usize], uid: Uid(0), jid: Jid(0) };
     let nic =
         portals_soft::SoftNic::new(Wire::new(carrier, who, ids.clone()), portals_soft::NicConfig::default());
-    let portals = Portals::new(nic, ids, &BtlPortalsParams::default()).expect("a transport");
+    let portals = Portals::new(Shared::new(nic), ids, &BtlPortalsParams::default()).expect("a transport");
     Bml::new(Peer(rank), 3, None, Transports { portals: Some(portals), ..Transports::default() }).unwrap()
 }
 

@@ -75,7 +75,7 @@ pub use domain::{
     Attempt, Domain, Guard, News, Owner, PlainGuard, Token, close_in_children, enter, enter_any, enter_plain,
 };
 pub use outside::{end_outside, need_progress, release_progress, run_apart};
-pub use p2p::{Layer, OnPortals, P2p};
+pub use p2p::{Layer, OnPortals, OnShmem, P2p};
 pub use params::{EngineParams, MessageLayer, Network, PmlParams};
 pub use peers::{Peers, Process};
 pub use requests::{Afterlife, Fate, Operation, Requesting, Requests, Turn, advance_all, with, with_as};

@@ -10,6 +10,7 @@ use mem::{Source, UserMem};
 use mtl::Mtl;
 use mtl_ofi::Ofi;
 use mtl_portals::PortalsMtl;
+use mtl_shmem::ShmemMtl;
 use pml::{
     Counters, Data, Done, FastMessages, LayerState, MessageId, MessageLayer, Mode, Notice, Origin, Pattern,
     Receives, ReqId, SendTo, Sends, Sent,
@@ -30,15 +31,21 @@ pub struct Layer {
 }
 
 /// Message layers beside ob1.
+#[allow(clippy::large_enum_variant, reason = "there is one in a process")]
 pub(crate) enum Other {
     /// Matching by libfabric.
     Ofi(Cm<Ofi>),
     /// Matching by a Portals NIC.
     Portals(Cm<OnPortals>),
+    /// Matching over symmetric memory.
+    Shmem(Cm<OnShmem>),
 }
 
 /// Matching by the Portals NIC that the transport has, too.
 pub type OnPortals = PortalsMtl<Shared<SoftPortals>>;
+
+/// Matching over symmetric memory, by the same NIC.
+pub type OnShmem = ShmemMtl<Shared<SoftPortals>>;
 
 impl Layer {
     /// Matching in the library, over any byte transfer layer.
@@ -56,12 +63,18 @@ impl Layer {
         Layer { ob1: Ob1::new(Config::new(0)), other: Some(Other::Portals(cm)) }
     }
 
+    /// Matching over symmetric memory.
+    pub fn shmem(cm: Cm<OnShmem>) -> Layer {
+        Layer { ob1: Ob1::new(Config::new(0)), other: Some(Other::Shmem(cm)) }
+    }
+
     /// A descriptor that is readable while the network has something to do, if the layer has a network of its own.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match &self.other {
             None => None,
             Some(Other::Ofi(cm)) => cm.descriptor(),
             Some(Other::Portals(cm)) => cm.descriptor(),
+            Some(Other::Shmem(cm)) => cm.descriptor(),
         }
     }
 }
@@ -73,6 +86,7 @@ macro_rules! on_layer {
             $crate::p2p::Layer { ob1: $layer, other: None } => $call,
             $crate::p2p::Layer { other: Some($crate::p2p::Other::Ofi($layer)), .. } => $call,
             $crate::p2p::Layer { other: Some($crate::p2p::Other::Portals($layer)), .. } => $call,
+            $crate::p2p::Layer { other: Some($crate::p2p::Other::Shmem($layer)), .. } => $call,
         }
     };
 }
@@ -288,6 +302,7 @@ impl<B: FastPath> P2p<B> {
         match &self.layer.other {
             Some(Other::Ofi(cm)) if cm.network().has_lost(peer) => cm.network().loss(peer),
             Some(Other::Portals(cm)) if cm.network().has_lost(peer) => cm.network().loss(peer),
+            Some(Other::Shmem(cm)) if cm.network().has_lost(peer) => cm.network().loss(peer),
             _ => self.bml.loss(peer),
         }
     }

@@ -19,6 +19,8 @@ mca::choice! {
         Portals = "portals",
         /// A Portals NIC, used as a device of MPICH did.
         Mpich = "mpich",
+        /// Symmetric memory over a Portals NIC, as MPICH-1.2.6 over SHMEM had it.
+        Shmem = "shmem",
     }
 }
 
@@ -29,7 +31,7 @@ mca::params! {
         /// also between ranks of one node.
         pml: MessageLayer = "ob1", scope AllEq;
         /// Network that matches, under cm: ofi is libfabric; portals is a Portals NIC in software as Open MPI used it; mpich is the
-        /// same as the devices of MPICH used it (mpich_device).
+        /// same as the devices of MPICH used it (mpich_device); shmem matches in the library over symmetric memory.
         mtl: Network = "ofi", scope AllEq;
     }
 }

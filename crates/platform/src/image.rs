@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, OsStr, c_void};
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -26,8 +27,60 @@ pub fn prefix() -> Option<PathBuf> {
     file.is_absolute().then(|| root.to_path_buf())
 }
 
+/// The program's writable segments that stay writable, ascending: its globals and statics. Another process that runs the same file
+/// has as many of the same lengths, wherever the loader has put them.
+pub fn writable() -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    // SAFETY: the callback gets the pointer that is given here, which lives as long as the call.
+    unsafe { libc::dl_iterate_phdr(Some(first_object), (&raw mut found).cast()) };
+    found
+}
+
+/// Reads the segments of the first object, which is the program, and asks for no other.
+unsafe extern "C" fn first_object(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> i32 {
+    // SAFETY: the loader passes a valid record, and `writable` its vector, which nothing else uses meanwhile.
+    let (info, found) = unsafe { (&*info, &mut *found.cast::<Vec<Range<usize>>>()) };
+    if info.dlpi_phdr.is_null() {
+        return 1;
+    }
+    // SAFETY: the record names so many headers, which stay mapped with their object.
+    let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+    let range = |header: &libc::Elf64_Phdr| {
+        let start = (info.dlpi_addr + header.p_vaddr) as usize;
+        start..start + header.p_memsz as usize
+    };
+    // What the loader relocates and then protects lies at the start of a writable segment.
+    let protected = headers.iter().find(|header| header.p_type == libc::PT_GNU_RELRO).map(range);
+    let protected = protected.unwrap_or(0..0);
+    for header in headers {
+        if header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_W != 0 {
+            let mut segment = range(header);
+            if segment.contains(&protected.start) || protected.contains(&segment.start) {
+                segment.start = protected.end;
+            }
+            if !segment.is_empty() {
+                found.push(segment);
+            }
+        }
+    }
+    1
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    #[test]
+    fn statics_lie_in_writable_segments() {
+        static ZERO: AtomicU64 = AtomicU64::new(0);
+        static ONE: AtomicU64 = AtomicU64::new(1);
+        let segments = super::writable();
+        assert!(segments.is_sorted_by(|one, next| one.end <= next.start));
+        for word in [&ZERO, &ONE] {
+            assert!(segments.iter().any(|segment| segment.contains(&word.as_ptr().addr())));
+        }
+    }
+
     #[test]
     fn a_prefix_is_absolute() {
         assert!(super::prefix().is_none_or(|prefix| prefix.is_absolute()));

@@ -22,6 +22,8 @@ struct Inner {
     kernel: Kernel,
     mesh: Mesh,
     processes: BTreeMap<ProcessId, Process>,
+    /// Processes that have something to do, and from when on; for a driver of many.
+    wakes: Vec<(Nid, Picos)>,
 }
 
 #[derive(Default)]
@@ -39,7 +41,7 @@ struct Message {
     from: Identity,
     header: Header,
     data: Vec<u8>,
-    /// When the header is there, and the last of the data.
+    /// When the header is there, and the last of the data, if nothing else is stored meanwhile.
     head: Picos,
     last: Picos,
 }
@@ -51,7 +53,13 @@ pub(crate) fn picos(nanoseconds: f64) -> Picos {
 impl World {
     /// A machine without processes.
     pub fn new(mesh: Mesh, costs: Costs, kernel: Kernel) -> World {
-        World(Arc::new(Mutex::new(Inner { costs, kernel, mesh, processes: BTreeMap::new() })))
+        World(Arc::new(Mutex::new(Inner {
+            costs,
+            kernel,
+            mesh,
+            processes: BTreeMap::new(),
+            wakes: Vec::new(),
+        })))
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -97,6 +105,11 @@ impl World {
         if let Some(process) = self.inner().processes.get_mut(&id) {
             process.clock = process.clock.max(moment);
         }
+    }
+
+    /// Takes the news of processes that have got something to do since this was last asked: which, and from when on.
+    pub fn take_wakes(&self, into: &mut Vec<(Nid, Picos)>) {
+        into.append(&mut self.inner().wakes);
     }
 
     pub(crate) fn costs(&self) -> Costs {
@@ -150,9 +163,9 @@ impl Fabric for Timed {
 
     fn send(&mut self, to: ProcessId, header: &Header, data: Data<'_>, ticket: u32) -> Sent {
         let mut inner = self.world.inner();
-        let Inner { costs, kernel, mesh, processes } = &mut *inner;
+        let Inner { costs, kernel, mesh, processes, wakes } = &mut *inner;
         let (bytes, runs) = (data.gather(), commands(&data, *kernel));
-        let held = picos(bytes.len() as f64 / costs.port_rate);
+        let held = picos(bytes.len() as f64 / costs.link_rate.max(costs.port_rate));
         let Some(sender) = processes.get_mut(&self.who.id) else { return Sent::Unreachable };
         sender.clock += picos(costs.command * runs as f64);
         let start = sender.clock.max(sender.ports[0]);
@@ -160,13 +173,13 @@ impl Fabric for Timed {
         let in_header = bytes.len() as u64 <= IN_HEADER;
         if !in_header {
             sender.ends.push(Reverse((start + held, ticket, false)));
+            wakes.push((self.who.id.nid, start + held));
         }
         let hops = mesh.hops(self.who.id.nid.0, to.nid.0);
         let head = start + picos(costs.wire + costs.hop * f64::from(hops));
         let Some(target) = processes.get_mut(&to) else { return Sent::Unreachable };
-        let last = head.max(target.ports[1]) + held;
-        target.ports[1] = last;
-        let message = Message { from: self.who, header: *header, data: bytes, head, last };
+        let message = Message { from: self.who, header: *header, data: bytes, head, last: head + held };
+        wakes.push((to.nid, head));
         let place = target.inbox.partition_point(|other| other.head <= head);
         target.inbox.insert(place, message);
         if in_header { Sent::Done } else { Sent::Pending }
@@ -201,8 +214,22 @@ impl Fabric for Timed {
         if self.current.data.len() as u64 <= IN_HEADER {
             return true;
         }
-        if let Some(process) = self.world.inner().processes.get_mut(&self.who.id) {
-            process.ends.push(Reverse((self.current.last.max(process.clock), ticket, true)));
+        let mut inner = self.world.inner();
+        let stored = picos(self.current.data.len() as f64 / inner.costs.port_rate);
+        let Inner { costs, processes, wakes, .. } = &mut *inner;
+        let mut last = self.current.last;
+        if let Some(process) = processes.get_mut(&self.who.id) {
+            // One message after another is stored.
+            last = last.max(self.current.head.max(process.ports[1]) + stored);
+            process.ports[1] = last;
+            let at = last.max(process.clock);
+            process.ends.push(Reverse((at, ticket, true)));
+            wakes.push((self.who.id.nid, at));
+        }
+        // A sender's link is held until what it carries is stored.
+        let there = picos(costs.wire);
+        if let Some(sender) = processes.get_mut(&self.current.from.id) {
+            sender.ports[0] = sender.ports[0].max(last.saturating_sub(there));
         }
         false
     }

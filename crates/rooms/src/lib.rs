@@ -44,6 +44,7 @@ pub const ROOMS: &[(&str, &[mca::Param])] = &[
     ("gni", gni_soft::GniParams::PARAMS),
     ("mpich", mtl_portals::MpichParams::PARAMS),
     ("mtl_portals", mtl_portals::MtlPortalsParams::PARAMS),
+    ("mtl_shmem", mtl_shmem::MtlShmemParams::PARAMS),
     ("ofi", ofi::OfiParams::PARAMS),
     ("osc", osc::OscParams::PARAMS),
     ("portals", portals_soft::PortalsParams::PARAMS),

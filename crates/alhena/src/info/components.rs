@@ -14,7 +14,7 @@ pub struct Component {
 }
 
 /// All components, by framework.
-pub const COMPONENTS: [Component; 11] = [
+pub const COMPONENTS: [Component; 12] = [
     Component {
         framework: "pml",
         name: "ob1",
@@ -35,6 +35,11 @@ pub const COMPONENTS: [Component; 11] = [
         framework: "mtl",
         name: "mpich",
         description: "the same as MPICH-1.2.6, MPICH2-0.97 and Cray MPT 1.5 used it (mpich_device); by --mca pml cm --mca mtl mpich",
+    },
+    Component {
+        framework: "mtl",
+        name: "shmem",
+        description: "matching in the library over symmetric memory, as MPICH-1.2.6 over SHMEM; by --mca pml cm --mca mtl shmem",
     },
     Component { framework: "btl", name: "self", description: "messages of a rank to itself" },
     Component {

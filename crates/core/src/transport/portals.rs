@@ -5,6 +5,7 @@ use bml::{Bml, OverPortals, SoftPortals};
 use btl_portals::{BtlPortalsParams, Portals};
 use engine::{Layer, Network};
 use mtl_portals::{Device, MpichParams, MtlPortalsParams, PortalsMtl};
+use mtl_shmem::{MtlShmemParams, ShmemMtl};
 use pml_cm::Cm;
 use portals::{Jid, Nid, Pid, ProcessId, Shared, Uid};
 use portals_soft::wire::Wire;
@@ -49,6 +50,7 @@ impl Attached {
     /// The lines to print.
     pub(super) fn matching(&self, network: Network, params: &Params) -> Result<Layer, String> {
         let device = match network {
+            Network::Shmem => return self.symmetric(params),
             Network::Mpich => {
                 let mpich = MpichParams::read(&params.values).map_err(|error| error.to_string())?;
                 Device::mpich(&mpich)
@@ -61,6 +63,13 @@ impl Attached {
         let matching = PortalsMtl::new(self.nic.another(), self.ids.clone(), &device);
         let matching = matching.map_err(|error| lines(&error))?.rung();
         Ok(Layer::portals(Cm::new(matching).map_err(|error| lines(&error))?))
+    }
+
+    fn symmetric(&self, params: &Params) -> Result<Layer, String> {
+        let shmem = MtlShmemParams::read(&params.values).map_err(|error| error.to_string())?;
+        let matching = ShmemMtl::new(self.nic.another(), self.ids.clone(), &shmem);
+        let matching = matching.map_err(|error| lines(&error))?.rung();
+        Ok(Layer::shmem(Cm::new(matching).map_err(|error| lines(&error))?))
     }
 
     /// The transport on the NIC.

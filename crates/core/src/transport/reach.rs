@@ -15,6 +15,7 @@ pub(crate) fn reach(p2p: &P2p, job: &pmi::Job, params: &Params) -> String {
     if p2p.matches_below() {
         let all: Vec<Peer> = (0..job.size).map(Peer).collect();
         let by = match PmlParams::read(&params.values).map(|params| params.mtl) {
+            Ok(Network::Shmem) => "the library, over symmetric memory",
             Ok(Network::Portals | Network::Mpich) => "the Portals NIC",
             _ => "libfabric",
         };
