@@ -93,7 +93,7 @@ pub struct Head<'a> {
 /// Why a request was not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// There is no credit or no room; the class is told when to try again.
+    /// There is no credit or no room; the class is called when it should try again.
     Busy,
     /// The peer is gone.
     Lost,
@@ -257,7 +257,7 @@ impl Active {
     }
 
     /// The classes that had a request refused since this was asked last. Each should try again now; what is refused
-    /// once more is told at the next turn.
+    /// once more is called at the next turn.
     pub fn take_refused(&mut self) -> impl Iterator<Item = Class> + use<> {
         let refused = std::mem::take(&mut self.refused);
         (0..=u8::MAX)

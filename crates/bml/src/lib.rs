@@ -136,7 +136,7 @@ pub struct Bml {
     routes: Vec<Reached>,
     loopback: Loopback,
     bell: Bell,
-    /// In place, so that the straight line finds its links at a fixed address.
+    /// In place, so that the fast path finds its links at a fixed address.
     vader: Option<Vader>,
     gemini: Option<Box<Gemini>>,
     portals: Option<Box<OverPortals>>,

@@ -151,7 +151,7 @@ pub fn active_messages_are_ordered_and_answered<B: Btl>(mut world: World<B>) {
 }
 
 /// A process that handles nothing is sent no more than a window; one that handles and answers nothing, neither; afterwards
-/// all go on. A class that was refused is told.
+/// all go on. A class that was refused is called again.
 pub fn active_messages_are_bounded<B: Btl>(mut world: World<B>) {
     let at = world.receiver();
     let (mut processes, to) = (processes(&world), Peer(at as u32));

@@ -1,4 +1,4 @@
-//! How two processes come to one connection. No sockets and no clock here: [`Wires`] acts, and the time is told.
+//! How two processes come to one connection. No sockets and no clock here: [`Wires`] acts and passes the time in.
 //!
 //! ```text
 //!   the process that wants to send                        the other one

@@ -9,7 +9,7 @@ mca::params! {
         max_send_size: mca::Size = "128K", unit "bytes", range 1024 to 134217728, scope AllEq, level Tuner;
         /// Largest part of a message that is fetched or stored at a time; others have their turn in between.
         max_rdma_size: mca::Size = "4M", unit "bytes", range 4096 to 1073741824, scope AllEq, level Tuner;
-        /// Bytes for one peer that wait in the process when its socket is full, before senders are told to come later.
+        /// Bytes for one peer that wait in the process when its socket is full, before sends are refused.
         out_buffer: mca::Size = "256K", unit "bytes", range 0 to 1073741824, level Tuner;
         /// Networks to use alone, separated by commas: names of interfaces (eth0) or networks (10.0.0.0/8).
         if_include: mca::Text = "";

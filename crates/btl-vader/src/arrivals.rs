@@ -1,8 +1,8 @@
 //! Receiving: fastboxes in turn, then the receive queue.
 //!
-//! The straight line is the next message of one fastbox, whole in its slot. All else is behind calls that say
+//! The fast path is the next message of one fastbox, whole in its slot. All else is behind calls that say
 //! only whether they found something and leave it in `Vader::found`: an [`Arrival`] returned through memory by
-//! several paths would cost the straight one a dozen stores and a stalled load.
+//! several paths would cost the fast one a dozen stores and a stalled load.
 
 use btl::{Arrival, Event, Peer, Take};
 use mem::PeerBytes;

@@ -1,4 +1,4 @@
-//! Sending: the straight line for short messages, and everything else.
+//! Sending: the fast path for short messages, and everything else.
 
 use btl::{Asleep, Busy, Peer};
 use mem::{PeerSpace, Source};
@@ -128,7 +128,7 @@ impl Vader {
     /// Sends in a cell: through a fastbox in one that the peer has lent us before, if there is one, else in one of ours.
     fn send_by_cell<S: Source>(&mut self, local: usize, header: &[u64], payload: &mut S) -> Result<(), Busy> {
         let len = payload.remaining();
-        // Room for the reference comes first: nothing may be taken from the payload in vain.
+        // Room for the reference comes first: what is taken from the payload must be sent.
         if !self.links[local].outbound.is_open() {
             return self.send_by_queue(local, header, payload);
         }

@@ -36,7 +36,7 @@ pub struct Vader {
     pub(crate) cursor: usize,
     /// Messages it may still deliver before the next one's turn.
     pub(crate) burst: u32,
-    /// What the rarer paths leave for the straight one to return.
+    /// What the rarer paths leave for the fast one to return.
     pub(crate) found: Found,
     pub(crate) inbox: queue::Receiver<'static>,
     pub(crate) doorbell: &'static Doorbell,

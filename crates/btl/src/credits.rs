@@ -235,7 +235,7 @@ mod tests {
                     sender.sent();
                     path.push_back(());
                 }
-                assert_eq!(path.pop_front(), Some(()), "a full window is never waited for in vain");
+                assert_eq!(path.pop_front(), Some(()), "a full window opens again");
                 receiver.arrived().expect("within the window");
                 receiver.treated();
                 done += 1;

@@ -32,7 +32,7 @@
 //! * **Waiting.** [`Btl::arm`] announces that the owner is about to sleep; see there.
 //! * **Fast verbs.** [`FastPath`] is optional: its methods may do nothing.
 //!
-//! No method blocks. No method allocates on its straight path.
+//! No method blocks. No method allocates on its fast path.
 #![forbid(unsafe_code)]
 
 mod class;

@@ -48,17 +48,17 @@ fn raising(entry: Entry<'_>, parameters: &[Parameter]) -> String {
     };
     let stack = parameters.len().saturating_sub(IN_REGISTERS);
     let crossing = crossing(parameters);
-    match &entry.function.straight {
+    match &entry.function.fast {
         None => {
             format!("entry! {{ MPI_{name}, PMPI_{name}, body_{name}, {stack}, ({crossing}) {{ {body} }} }}\n")
         }
-        Some(straight) => {
-            let lines = [Some(straight), entry.function.soon.as_ref()];
+        Some(fast) => {
+            let lines = [Some(fast), entry.function.second.as_ref()];
             let named =
-                ["straight", "soon"].into_iter().zip(lines).filter_map(|(kind, line)| Some((kind, line?)));
+                ["fast", "second"].into_iter().zip(lines).filter_map(|(kind, line)| Some((kind, line?)));
             let (mut text, mut names) = (String::new(), Vec::new());
             for (kind, line) in named {
-                let call = straight_line(line, parameters);
+                let call = fast_line(line, parameters);
                 text += &format!("line! {{ {kind}_{name}, ({crossing}) {{ {call} }} }}\n");
                 names.push(format!("{kind}_{name}"));
             }
@@ -112,11 +112,11 @@ fn given(entry: Entry<'_>, parameters: &[Parameter]) -> String {
     )
 }
 
-/// The straight line's call: 0 when it did everything.
-fn straight_line(straight: &str, parameters: &[Parameter]) -> String {
+/// The fast path's call: 0 when it did everything.
+fn fast_line(fast: &str, parameters: &[Parameter]) -> String {
     let values: Vec<&str> = parameters.iter().map(|parameter| parameter.name.as_str()).collect();
     let values = values.join(", ");
-    format!("straight(|| {{ {} Ok(mpi_core::{straight}({values})) }})", conversions(parameters))
+    format!("fast(|| {{ {} Ok(mpi_core::{fast}({values})) }})", conversions(parameters))
 }
 
 /// Integer arguments that the x86-64 calling convention passes in registers.

@@ -73,10 +73,10 @@ pub fn answer<const N: usize>(
     }
 }
 
-/// `MPI_SUCCESS` if a straight line did everything, else another number. An argument that cannot be converted is left
+/// `MPI_SUCCESS` if a fast path did everything, else another number. An argument that cannot be converted is left
 /// to the long way too.
 #[inline(always)]
-pub fn straight(line: impl FnOnce() -> Result<Attempt>) -> i32 {
+pub fn fast(line: impl FnOnce() -> Result<Attempt>) -> i32 {
     line().unwrap_or(Attempt::NOTHING).code()
 }
 

@@ -1,13 +1,13 @@
 //! Entry points: the exported names of a function that may raise an error.
 //!
 //! On x86-64 `PMPI_X` is a naked function that calls the body and, on the good path, returns its answer: seven
-//! instructions with the jump from `MPI_X`. Where there is a straight line, that is called first. A user's error handler is called by [`call_handler`], which is
+//! instructions with the jump from `MPI_X`. Where there is a fast path, that is called first. A user's error handler is called by [`call_handler`], which is
 //! jumped to when every frame of this library has returned, so a handler of a C++ program may throw: the unwinder
 //! finds only the frame of `call_handler`, described by its CFI directives, between the handler and the program.
 //!
 //! Elsewhere the handler is called from the frame of `PMPI_X`, as "C-unwind".
 
-/// Exports a function that may raise an error: its two names and its body. One or two straight lines, see [`line`], are
+/// Exports a function that may raise an error: its two names and its body. One or two fast paths, see [`line`], are
 /// tried before that where there are some.
 ///
 /// `stack` is the number of arguments passed on the stack.
@@ -20,7 +20,7 @@ macro_rules! entry {
         crate::entry::alias! { $mpi, $pmpi, ($($argument: $kind),*) -> i32 }
     };
     (
-        $mpi:ident, $pmpi:ident, [$straight:ident $($soon:ident)?], $long:ident, $name:ident, $stack:literal,
+        $mpi:ident, $pmpi:ident, [$fast:ident $($second:ident)?], $long:ident, $name:ident, $stack:literal,
         ($($argument:ident: $kind:ty),*) $body:block
     ) => {
         #[cold]
@@ -28,13 +28,13 @@ macro_rules! entry {
         unsafe extern "C" fn $name($($argument: $kind),*) -> Answer $body
 
         crate::entry::caller! { $long, $name, $stack, ($($argument: $kind),*) }
-        crate::entry::straight_caller! { $pmpi, [$straight $($soon)?], $long, $stack, ($($argument: $kind),*) }
+        crate::entry::fast_caller! { $pmpi, [$fast $($second)?], $long, $stack, ($($argument: $kind),*) }
         crate::entry::alias! { $mpi, $pmpi, ($($argument: $kind),*) -> i32 }
     };
 }
 pub(crate) use entry;
 
-/// A straight line as [`straight_caller`] calls it: 0 when it did everything.
+/// A fast path as [`fast_caller`] calls it: 0 when it did everything.
 macro_rules! line {
     ($name:ident, ($($argument:ident: $kind:ty),*) $line:block) => {
         unsafe extern "C" fn $name($($argument: $kind),*) -> i32 $line
@@ -42,7 +42,7 @@ macro_rules! line {
 }
 pub(crate) use line;
 
-/// The caller of a body, which is `PMPI_X` itself where there is no straight line.
+/// The caller of a body, which is `PMPI_X` itself where there is no fast path.
 ///
 /// ```text
 ///   entry:   return address | arg 7 | arg 8 …        (rsp is 8 modulo 16)
@@ -82,22 +82,22 @@ macro_rules! caller {
     };
 }
 
-/// `PMPI_X` with a straight line, which has all registers for itself: the arguments are kept here, and the second straight
-/// line, if there is one, then the long way get them where the one before says that it did nothing, or the straight one
+/// `PMPI_X` with a fast path, which has all registers for itself: the arguments are kept here, and the second fast path
+/// , if there is one, then the long way get them where the one before says that it did nothing, or the fast one
 /// once more.
 ///
 /// ```text
 ///   call:    arg 7 | arg 8 … | padding | arg 1 … arg 6 | return address | arg 7 | arg 8 …
 /// ```
 #[cfg(target_arch = "x86_64")]
-macro_rules! straight_caller {
-    ($pmpi:ident, [$straight:ident], $long:ident, $stack:literal, $arguments:tt) => {
-        crate::entry::straight_caller! { @ $pmpi, $straight, 0, $straight, $long, $stack }
+macro_rules! fast_caller {
+    ($pmpi:ident, [$fast:ident], $long:ident, $stack:literal, $arguments:tt) => {
+        crate::entry::fast_caller! { @ $pmpi, $fast, 0, $fast, $long, $stack }
     };
-    ($pmpi:ident, [$straight:ident $soon:ident], $long:ident, $stack:literal, $arguments:tt) => {
-        crate::entry::straight_caller! { @ $pmpi, $straight, 1, $soon, $long, $stack }
+    ($pmpi:ident, [$fast:ident $second:ident], $long:ident, $stack:literal, $arguments:tt) => {
+        crate::entry::fast_caller! { @ $pmpi, $fast, 1, $second, $long, $stack }
     };
-    (@ $pmpi:ident, $straight:ident, $has_soon:literal, $soon:ident, $long:ident, $stack:literal) => {
+    (@ $pmpi:ident, $fast:ident, $has_second:literal, $second:ident, $long:ident, $stack:literal) => {
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $pmpi() -> i32 {
@@ -119,7 +119,7 @@ macro_rules! straight_caller {
                 "push qword ptr [rsp + {frame}]",
                 ".cfi_adjust_cfa_offset 8",
                 ".endr",
-                "call {straight}",
+                "call {fast}",
                 "test eax, eax",
                 "jne 2f",
                 "4:",
@@ -129,7 +129,7 @@ macro_rules! straight_caller {
                 "ret",
                 "2:",
                 ".cfi_restore_state",
-                ".if {has_soon}",
+                ".if {has_second}",
                 // The arguments once more; those on the stack were the callee's to change.
                 "add rsp, {copies}",
                 ".cfi_adjust_cfa_offset -{copies}",
@@ -143,7 +143,7 @@ macro_rules! straight_caller {
                 "push qword ptr [rsp + {frame}]",
                 ".cfi_adjust_cfa_offset 8",
                 ".endr",
-                "call {soon}",
+                "call {second}",
                 "test eax, eax",
                 "je 4b",
                 ".endif",
@@ -165,10 +165,10 @@ macro_rules! straight_caller {
                 below = const 8 * ($stack + crate::entry::padding($stack)),
                 copies = const 8 * $stack,
                 padded = const 8 * crate::entry::padding($stack),
-                has_soon = const $has_soon,
-                soon = sym $soon,
+                has_second = const $has_second,
+                second = sym $second,
                 again = const mpi_core::Attempt::AGAIN.code(),
-                straight = sym $straight,
+                fast = sym $fast,
                 long = sym $long,
             )
         }
@@ -199,23 +199,23 @@ macro_rules! caller {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-macro_rules! straight_caller {
-    ($pmpi:ident, [$straight:ident], $long:ident, $stack:literal, $arguments:tt) => {
-        crate::entry::straight_caller! { $pmpi, [$straight $straight], $long, $stack, $arguments }
+macro_rules! fast_caller {
+    ($pmpi:ident, [$fast:ident], $long:ident, $stack:literal, $arguments:tt) => {
+        crate::entry::fast_caller! { $pmpi, [$fast $fast], $long, $stack, $arguments }
     };
     (
-        $pmpi:ident, [$straight:ident $soon:ident], $long:ident, $stack:literal, ($($argument:ident: $kind:ty),*)
+        $pmpi:ident, [$fast:ident $second:ident], $long:ident, $stack:literal, ($($argument:ident: $kind:ty),*)
     ) => {
         #[unsafe(no_mangle)]
         unsafe extern "C-unwind" fn $pmpi($($argument: $kind),*) -> i32 {
             const AGAIN: i32 = mpi_core::Attempt::AGAIN.code();
             loop {
                 // SAFETY: the arguments are the caller's, who keeps MPI's contract.
-                match unsafe { $straight($($argument),*) } {
+                match unsafe { $fast($($argument),*) } {
                     abi::SUCCESS => return abi::SUCCESS,
                     AGAIN => {}
-                    // SAFETY: as above; the straight line did nothing.
-                    _ if unsafe { $soon($($argument),*) } == abi::SUCCESS => return abi::SUCCESS,
+                    // SAFETY: as above; the fast path did nothing.
+                    _ if unsafe { $second($($argument),*) } == abi::SUCCESS => return abi::SUCCESS,
                     // SAFETY: as above.
                     _ => return unsafe { $long($($argument),*) },
                 }
@@ -235,7 +235,7 @@ macro_rules! alias {
     };
 }
 
-pub(crate) use {alias, caller, straight_caller};
+pub(crate) use {alias, caller, fast_caller};
 
 /// Words between the copied stack arguments and the return address, so that the call is aligned to 16 bytes.
 #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! What one rank does in a collective: a compact, straight-line list of steps.
+//! What one rank does in a collective: a compact, fast path list of steps.
 //!
 //! A schedule knows ranks and blocks but neither addresses nor counts. A [`Ref`] names its data as a
 //! fraction of whatever count the call brings (`lo/den ..  hi/den` of it), so one schedule serves every

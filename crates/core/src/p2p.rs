@@ -284,7 +284,7 @@ pub(crate) fn await_short(t: &mut Token, pattern: &Pattern, data: &Data) -> Opti
     done
 }
 
-/// Looks for a message as long as it is worth spinning or making way. `None`: post it.
+/// Polls for a message as long as it is worth spinning or yielding. `None`: post it.
 fn look_for(state: &mut State, pattern: &Pattern, into: UserMem, shares: bool) -> Option<Done> {
     let mut waiter = Waiter::new(state.params.waiting);
     loop {
@@ -305,7 +305,7 @@ fn look_for(state: &mut State, pattern: &Pattern, into: UserMem, shares: bool) -
         }
         if shares {
             let awaited = |state: &State| pattern.peer.filter(|_| state.p2p.is_quiet());
-            let done = state.look_on(awaited, |state| engine::recv_now(state, pattern, into));
+            let done = state.keep_polling(awaited, |state| engine::recv_now(state, pattern, into));
             if done.is_some() {
                 return done;
             }

@@ -42,7 +42,7 @@ pub struct State {
     pub(crate) seen_changes: u32,
     /// Polls in a row (`MPI_Test`, `MPI_Iprobe`) that found nothing to do.
     pub(crate) fruitless_polls: u32,
-    /// Looking on for messages rather than making way.
+    /// Keeping on polling for messages rather than yielding.
     pub(crate) turn: crate::turn::Turn,
     /// Datatypes by handle.
     pub(crate) types: Types,

@@ -1,8 +1,8 @@
-//! Looking on for a message rather than making way at once, where ranks share processors.
+//! Keeping on polling for a message rather than yielding at once, where ranks share processors.
 //!
 //! Making way costs two microseconds and more, and the process comes round again after all others of its processor. In a ring
 //! of 8 ranks on 2 processors, of which each sends to the next, three of four turns found nothing: messages gather, and go
-//! from rank to rank all at once. So the one that comes next on the other processor looks on ([`shm::turn`]). Only blocking
+//! from rank to rank all at once. So the one that is next on the other processor keeps polling ([`shm::turn`]). Only blocking
 //! receives do: processes that wait for several neighbours at once lost 5 to 10 % by it.
 
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use shm::turn::Patience;
 
 use crate::state::State;
 
-/// How this process looks on.
+/// How this process keeps polling.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
     patience: Patience,
@@ -46,7 +46,7 @@ impl State {
     /// To be called where ranks share processors, after a look found nothing. Looks on for what `awaited` sends, if the turn
     /// of this process is next; what `look` found.
     #[inline(never)]
-    pub fn look_on<R>(
+    pub fn keep_polling<R>(
         &mut self,
         awaited: impl Fn(&State) -> Option<Peer>,
         look: impl FnMut(&mut State) -> Option<R>,
@@ -61,11 +61,11 @@ impl State {
         }
         self.turn.waits = true;
         let comes_next = is_next(self);
-        if !self.turn.patience.may_look_on(|| comes_next) {
+        if !self.turn.patience.may_keep_polling(|| comes_next) {
             return None;
         }
         let found = look_for(self, limit, is_next, look);
-        self.turn.patience.looked_on(found.is_some());
+        self.turn.patience.kept_polling(found.is_some());
         found
     }
 

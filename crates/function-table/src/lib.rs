@@ -15,9 +15,9 @@
 //! * **kind**: a word of [`kind`]; `[n]` makes it an array whose length is the argument `n`, `[*]` one whose length
 //!   only the library knows (the size of the communicator, say); `(x)` bounds an output string.
 //! * **attributes**: `anytime` (callable before `MPI_Init` and after `MPI_Finalize`), `deprecated`, `on_file`
-//!   (errors without a file argument are raised on `MPI_FILE_NULL`), `returns kind`, `straight path` (a function of
+//!   (errors without a file argument are raised on `MPI_FILE_NULL`), `returns kind`, `fast path` (a function of
 //!   `mpi_core` that is tried first: it gets all arguments and no token, and says whether it did everything),
-//!   `soon path` (another one, tried next).
+//!   `second path` (another one, tried next).
 //! * **target**: the function of `mpi_core` that does the work, given the token and the arguments in their order,
 //!   without those that are lengths of slices or of text; `-` answers `MPI_ERR_UNSUPPORTED_OPERATION`. A target may
 //!   lead with expressions, where `..` stands for the arguments not named in them and capitalised paths are in the

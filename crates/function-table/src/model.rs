@@ -39,11 +39,11 @@ pub struct Function {
     pub deprecated: bool,
     /// Errors are raised on `MPI_FILE_NULL` although no argument is a file.
     pub on_file: bool,
-    /// The straight line: a function of `mpi_core` that is tried first, takes all arguments and no token, and says
+    /// The fast path: a function of `mpi_core` that is tried first, takes all arguments and no token, and says
     /// whether it did everything.
-    pub straight: Option<String>,
-    /// The second straight line: the same for what the first one leaves, before the long way is taken.
-    pub soon: Option<String>,
+    pub fast: Option<String>,
+    /// The second fast path: the same for what the first one leaves, before the long way is taken.
+    pub second: Option<String>,
     /// Who does the work; `None` answers `MPI_ERR_UNSUPPORTED_OPERATION`.
     pub target: Option<Target>,
     /// Index into [`Table::chapters`].

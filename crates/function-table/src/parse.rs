@@ -61,8 +61,8 @@ fn row(line: &str, chapter: usize) -> Result<Function, String> {
         anytime: false,
         deprecated: false,
         on_file: false,
-        straight: None,
-        soon: None,
+        fast: None,
+        second: None,
         target: self::target(target.trim())?,
         chapter,
     };
@@ -89,8 +89,8 @@ fn set_attributes(function: &mut Function, text: &str) -> Result<(), String> {
             "anytime" => function.anytime = true,
             "deprecated" => function.deprecated = true,
             "on_file" => function.on_file = true,
-            "straight" => function.straight = Some(words.next().ok_or("no straight line")?.to_string()),
-            "soon" => function.soon = Some(words.next().ok_or("no second straight line")?.to_string()),
+            "fast" => function.fast = Some(words.next().ok_or("no fast path")?.to_string()),
+            "second" => function.second = Some(words.next().ok_or("no second fast path")?.to_string()),
             "returns" => function.returns = Some(find(words.next().unwrap_or(""))?),
             _ => return Err(format!("unknown attribute {word}")),
         }

@@ -45,7 +45,7 @@ pub fn held<R: Rig>(rig: &mut R) {
     assert_eq!(finished(&mut pair, true, ep_a, None).data(), b"late");
 }
 
-/// A wildcard matches whoever comes, before or after it is posted, and tells who it was.
+/// A wildcard matches any caller, before or after it is posted, and names it.
 pub fn wildcard<R: Rig>(rig: &mut R) {
     for wildcard_first in [true, false] {
         let mut pair = Pair::new(rig);

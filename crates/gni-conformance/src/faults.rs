@@ -43,7 +43,7 @@ pub fn lost_answers<R: Rig>(rig: &mut R) {
     }
 }
 
-/// Past the retry limit the sender is told.
+/// Past the retry limit the sender gets an error.
 pub fn retries_end<R: Rig>(rig: &mut R) {
     let Some(mut pair) = faulty(rig, "seed=3,drop=1") else { return };
     pair.connect(&SmallMailbox::default());

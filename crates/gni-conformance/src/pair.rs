@@ -106,7 +106,7 @@ impl<'r, R: Rig> Pair<'r, R> {
             let now = self.rig.pause(Time(1_000));
             self.b.nic.progress(now);
         }
-        panic!("waited in vain for {what}");
+        panic!("{what} did not happen");
     }
 
     /// Gives turns until `done` answers.
@@ -117,7 +117,7 @@ impl<'r, R: Rig> Pair<'r, R> {
             }
             self.turn();
         }
-        panic!("waited in vain for {what}");
+        panic!("{what} did not happen");
     }
 
     /// The next local entry of `a`.

@@ -45,7 +45,7 @@ pub(crate) enum Mishap {
 #[derive(Debug)]
 pub(crate) struct Faults {
     pub(crate) plan: FaultPlan,
-    /// Whether any transaction can go wrong; false keeps the straight path straight.
+    /// Whether any transaction can go wrong; false keeps the fast path short.
     pub(crate) active: bool,
     rng: Rng,
 }

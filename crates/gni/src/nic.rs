@@ -274,7 +274,7 @@ pub trait Gni {
     /// disagree, or the mailbox does not lie in its buffer or is not this NIC's registered memory.
     fn smsg_init(&mut self, ep: Ep, local: &SmsgAttr, remote: &SmsgAttr) -> Result<()>;
 
-    /// `GNI_SmsgSetMaxRetrans`: how often a lost message is sent again before its sender is told.
+    /// `GNI_SmsgSetMaxRetrans`: how often a lost message is sent again before its sender gets an error.
     fn smsg_set_max_retrans(&mut self, retries: u16);
 
     /// `GNI_SmsgSendWTag`: sends `header` and all that remains in `data` as one message, copying both.

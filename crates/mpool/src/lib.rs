@@ -1,4 +1,4 @@
-//! Pooled memory: large blocks on huge pages, each registered once with whoever wants it registered, and given out in
+//! Pooled memory: large blocks on huge pages, each registered once with every transport that wants it registered, and given out in
 //! parts. What `MPI_Alloc_mem` hands out where a transport registers memory.
 //!
 //! ```text

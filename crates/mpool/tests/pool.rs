@@ -4,7 +4,7 @@ use mem::UserMem;
 use mpool::{HugePages, Keep, Pool};
 use proptest::prelude::*;
 
-/// Registers up to `room` ranges and checks what it is told.
+/// Registers up to `room` ranges and checks what it is asked for.
 struct Ledger {
     room: usize,
     next: u32,

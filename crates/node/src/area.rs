@@ -19,7 +19,7 @@ pub struct NodeArea {
     me: usize,
     /// The next epoch.
     next: u64,
-    /// How often it looks on while it waits.
+    /// How often it keeps polling while it waits.
     patience: Patience,
     node: Arc<Node>,
 }
@@ -140,17 +140,17 @@ impl NodeArea {
         }
     }
 
-    /// This process waits. Whether it had better look for the line of `awaited` for a while than make way, see
-    /// [`Patience::may_look_on`]. If so, the caller says what came of it by [`NodeArea::looked_on`].
-    pub fn may_look_on(&mut self, awaited: Option<usize>) -> bool {
+    /// This process waits. Whether it had better keep polling the line of `awaited` for a while than yield, see
+    /// [`Patience::may_keep_polling`]. If so, the caller reports the outcome by [`NodeArea::kept_polling`].
+    pub fn may_keep_polling(&mut self, awaited: Option<usize>) -> bool {
         self.area.wait_on(platform::processor::current());
         let NodeArea { area, patience, .. } = self;
-        patience.may_look_on(|| awaited.is_some_and(|awaited| area.is_next_after(awaited)))
+        patience.may_keep_polling(|| awaited.is_some_and(|awaited| area.is_next_after(awaited)))
     }
 
     /// Whether polling on found anything; if not, the process yields now.
-    pub fn looked_on(&mut self, found: bool) {
-        self.patience.looked_on(found);
+    pub fn kept_polling(&mut self, found: bool) {
+        self.patience.kept_polling(found);
     }
 
     /// This process does not wait any more.

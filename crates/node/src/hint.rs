@@ -7,7 +7,7 @@ use shm::turn::{Waiting, is_next};
 use crate::Node;
 
 impl Node {
-    /// This process waits for a message of `peer`. Whether it had better look on for a while than make way; not if `peer` is
+    /// This process waits for a message of `peer`. Whether it had better keep polling for a while than yield; not if `peer` is
     /// no other process of this node.
     pub fn is_next_after(&self, peer: Peer) -> bool {
         let Some(awaited) = self.place_of(peer).filter(|&place| place != self.me) else { return false };

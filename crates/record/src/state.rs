@@ -137,7 +137,7 @@ impl Recording {
     }
 
     fn store(&mut self) {
-        // A full disk ends the recording early; whoever reads it sees where.
+        // A full disk ends the recording early; a reader sees where.
         let _ = self.file.write_all(&self.writer.take());
     }
 }

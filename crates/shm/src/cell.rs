@@ -43,7 +43,7 @@ const TAKEN: u32 = 1;
 /// By a peer, then by the owner.
 const BORROWED: u32 = 2;
 
-// SAFETY: the header is written by whoever took the cell before the reference is published and read by the other side
+// SAFETY: the header is written by the process that took the cell before the reference is published and read by the other side
 // before it frees the cell; a peer that breaks the order makes raw words unspecified, which all readers allow for.
 unsafe impl Sync for CellHead {}
 

@@ -1,12 +1,12 @@
 //! Whose turn comes next, where the members of an area share processors.
 //!
-//! A member that finds nothing makes way for the next one on its processor, and comes round again after all others there.
+//! A member that finds nothing yields to the next one on its processor, and runs again after all others there.
 //! Where calls depend on each other from member to member, as broadcasts do whose roots take turns, only one of those is
 //! of use at a time. Lines go on from it; all others copy what has come meanwhile, and could as well do so later:
 //!
 //! ```text
 //!   awaited line     of member 3, on another processor
-//!   this processor   5, 6, 7 make way at once;  4 looks on for a while: it comes next after 3
+//!   this processor   5, 6, 7 yield at once;  4 keeps polling for a while: it is next after 3
 //! ```
 //! So it is with messages. There nobody knows the order beforehand; but each tells whom it waits for ([`Waiting`]), and the
 //! one that went on last is where things move.
@@ -55,13 +55,13 @@ impl Waiting {
     }
 }
 
-/// Whether the process at place `me`, which waits for the one at place `awaited`, had better look on than make way: from it,
+/// Whether the process at place `me`, which waits for the one at place `awaited`, had better keep polling than yield: from it,
 /// one waits for another up to the one that went on last, and none of those before that is on this processor.
 ///
 /// ```text
 ///   processor    0    1    0    1    0
 ///   process     10 ◄ 11 ◄ 12 ◄ 13 ◄ 14    each waits for the one to its left, 10 went on last:
-///                                         11 and 12 look on, 13 makes way for 11, 14 for 12
+///                                         11 and 12 keep polling, 13 yields to 11, 14 to 12
 /// ```
 pub fn is_next<'a>(me: u32, awaited: u32, of_node: u32, at: impl Fn(u32) -> Option<&'a Waiting>) -> bool {
     let processor = |place: u32| at(place).map(|waiting| waiting.processor.load(Ordering::Relaxed));
@@ -84,33 +84,33 @@ pub fn is_next<'a>(me: u32, awaited: u32, of_node: u32, at: impl Fn(u32) -> Opti
     false
 }
 
-/// How often a process looks on rather than makes way: once between two times that it makes way, and seldom after that was
+/// How often a process keeps polling rather than yields: once between two times that it yields, and seldom after that was
 /// of no use several times.
 #[derive(Debug, Default)]
 pub struct Patience {
-    /// Has looked on since it made way.
-    has_looked: bool,
+    /// Has kept polling since it yielded.
+    has_polled: bool,
     /// How often in a row that was or would have been of no use.
     useless: u32,
 }
 
-/// How often in a row a process looks on for nothing; and after that only one time in so many.
+/// How often in a row a process keeps polling without success; and after that only one time in so many.
 const USELESS: u32 = 4;
 const SELDOM: u32 = 32;
 
 impl Patience {
-    /// Whether a process that waits had better look on; `comes_next`: its turn is next. If so, the caller says what came of
-    /// it by [`Patience::looked_on`]; if not, it makes way.
-    pub fn may_look_on(&mut self, comes_next: impl FnOnce() -> bool) -> bool {
-        let has_looked = core::mem::take(&mut self.has_looked);
-        let comes_next = !has_looked && comes_next();
+    /// Whether a process that waits had better keep polling; `comes_next`: its turn is next. If so, the caller reports the
+    /// outcome by [`Patience::kept_polling`]; if not, it yields.
+    pub fn may_keep_polling(&mut self, comes_next: impl FnOnce() -> bool) -> bool {
+        let has_polled = core::mem::take(&mut self.has_polled);
+        let comes_next = !has_polled && comes_next();
         self.useless += u32::from(comes_next);
         comes_next && (self.useless <= USELESS || self.useless.is_multiple_of(SELDOM))
     }
 
     /// Whether polling on found anything; if not, the process yields now.
-    pub fn looked_on(&mut self, found: bool) {
-        self.has_looked = found;
+    pub fn kept_polling(&mut self, found: bool) {
+        self.has_polled = found;
         if found {
             self.useless = 0;
         }
@@ -134,7 +134,7 @@ impl Area {
         self.word(Tells::Waiting, self.me).store(0, Ordering::Relaxed);
     }
 
-    /// Whether this member, which waits for a line of `awaited`, had better look on than make way: that one is on another
+    /// Whether this member, which waits for a line of `awaited`, had better keep polling than yield: that one is on another
     /// processor, and of all others here, which wait as well, none comes between the two.
     pub fn is_next_after(&self, awaited: usize) -> bool {
         let here = self.word(Tells::Processor, self.me).load(Ordering::Relaxed);
@@ -152,7 +152,7 @@ mod tests {
     use super::{Patience, SELDOM, USELESS, Waiting, is_next};
     use crate::area::{Area, tests::shared};
 
-    /// Who looks on in a ring, where each waits for the one before it, by their processors and the one that went on last.
+    /// Which keep polling in a ring, where each waits for the one before it, by their processors and the one that went on last.
     fn next_in_ring(processors: &[u32], latest: u32) -> Vec<u32> {
         let count = processors.len() as u32;
         let before = |place: u32| (place + count - 1) % count;
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_of_the_other_processor_looks_on_in_a_ring() {
+    fn the_next_of_the_other_processor_keeps_polling_in_a_ring() {
         assert_eq!(next_in_ring(&[0, 0, 0, 0, 1, 1, 1, 1], 1), [4]);
         assert_eq!(next_in_ring(&[0, 0, 0, 0, 1, 1, 1, 1], 7), [0, 4]);
         assert_eq!(next_in_ring(&[0, 1, 0, 1, 0, 1], 2), [3, 4]);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_looks_on_before_anybody_went_on() {
+    fn nobody_keeps_polling_before_anybody_went_on() {
         let waiting = [Waiting::default(), Waiting::default()];
         waiting[0].wait_on(0, 1);
         assert!(!is_next(0, 1, 2, |place| waiting.get(place as usize)));
@@ -186,22 +186,22 @@ mod tests {
     }
 
     #[test]
-    fn who_looks_on_for_nothing_does_so_seldom() {
+    fn a_process_that_polls_without_success_does_so_seldom() {
         let mut patience = Patience::default();
         let looks = |patience: &mut Patience, found: bool| {
-            let looks = patience.may_look_on(|| true);
+            let looks = patience.may_keep_polling(|| true);
             if looks {
-                patience.looked_on(found);
+                patience.kept_polling(found);
             }
             looks
         };
         let waits = USELESS + 10 * SELDOM;
         assert_eq!((0..waits).filter(|_| looks(&mut patience, false)).count() as u32, USELESS + 10);
-        // After it was of use, the process makes way once and then looks on as at first.
+        // After it was of use, the process yields once and then keeps polling as at first.
         while !looks(&mut patience, true) {}
         assert!(!looks(&mut patience, false));
         assert_eq!((0..USELESS).filter(|_| looks(&mut patience, false)).count() as u32, USELESS);
-        assert!(!patience.may_look_on(|| false));
+        assert!(!patience.may_keep_polling(|| false));
     }
 
     /// The members' areas, of which those of each group wait on a processor of their own.

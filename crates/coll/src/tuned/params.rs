@@ -145,7 +145,7 @@ pub struct Tuned {
     pub online: bool,
     /// The longest time that a line takes between processes that are near each other.
     pub near: Duration,
-    /// How long to look on where a process comes next on a processor that it shares.
+    /// How long to keep polling where a process is next on a processor that it shares.
     pub turn: Duration,
 }
 

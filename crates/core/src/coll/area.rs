@@ -232,7 +232,7 @@ pub(super) fn vote_on_direct(t: &mut Token, comm: abi::Comm) -> Result<()> {
     let mut state = t.lock();
     let coll = &mut state.comms.get_mut(comm)?.coll;
     (coll.direct, coll.near) = (Some(all_able), all_near);
-    coll.straight.forget();
+    coll.fast_paths.forget();
     Ok(())
 }
 

@@ -289,7 +289,7 @@ pub(crate) fn forget(state: &State, context: u32) {
 
 /// Rounds of a wait between two looks at the notes: rare, but several times between waking up and falling asleep again, which
 /// bounds the number of polls, or of yields where a round gives the processor away.
-pub(super) fn rounds_between_looks(state: &State) -> u32 {
+pub(super) fn rounds_between_checks(state: &State) -> u32 {
     if state.params.waiting.spin.is_zero() { 16 } else { 64 }
 }
 

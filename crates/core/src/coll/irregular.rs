@@ -6,8 +6,8 @@ use ffi::{Array, CountArray};
 
 use super::Mode;
 use super::arguments::{Displacements, Recv, Send};
+use super::fast_path;
 use super::launch::launch;
-use super::straight;
 use crate::domain::Token;
 
 /// `MPI_Gatherv`
@@ -26,7 +26,7 @@ pub fn gatherv(
 ) -> Result<()> {
     if matches!(mode, Mode::Blocking) {
         let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvtype));
-        let result = straight::gatherv(t, send, recv, (recvcounts, displs), root, comm);
+        let result = fast_path::gatherv(t, send, recv, (recvcounts, displs), root, comm);
         if let Some(result) = result {
             return result;
         }
@@ -59,7 +59,7 @@ pub fn scatterv(
 ) -> Result<()> {
     if matches!(mode, Mode::Blocking) {
         let (send, recv) = ((sendbuf, sendtype), (recvbuf, recvcount, recvtype));
-        let result = straight::scatterv(t, send, (sendcounts, displs), recv, root, comm);
+        let result = fast_path::scatterv(t, send, (sendcounts, displs), recv, root, comm);
         if let Some(result) = result {
             return result;
         }
@@ -91,7 +91,7 @@ pub fn allgatherv(
 ) -> Result<()> {
     if matches!(mode, Mode::Blocking) {
         let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvtype));
-        if let Some(result) = straight::allgatherv(t, send, recv, (recvcounts, displs), comm) {
+        if let Some(result) = fast_path::allgatherv(t, send, recv, (recvcounts, displs), comm) {
             return result;
         }
     }
@@ -120,7 +120,7 @@ pub fn alltoallv(
     if matches!(mode, Mode::Blocking) {
         let (send, recv) = ((sendbuf, sendtype), (recvbuf, recvtype));
         let (given, wanted) = ((sendcounts, sdispls), (recvcounts, rdispls));
-        let result = straight::alltoallv(t, send, given, recv, wanted, comm);
+        let result = fast_path::alltoallv(t, send, given, recv, wanted, comm);
         if let Some(result) = result {
             return result;
         }
@@ -150,7 +150,7 @@ pub fn alltoallw(
     if matches!(mode, Mode::Blocking) {
         let (send, recv) = ((sendbuf, sendtypes), (recvbuf, recvtypes));
         let (given, wanted) = ((sendcounts, sdispls), (recvcounts, rdispls));
-        let result = straight::alltoallw(t, send, given, recv, wanted, comm);
+        let result = fast_path::alltoallw(t, send, given, recv, wanted, comm);
         if let Some(result) = result {
             return result;
         }

@@ -130,7 +130,7 @@ const LOOKS: u32 = 16;
 /// Advances a blocking call to its end.
 fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
     let looks = if running.uses_area() && !t.lock().params.waiting.spin.is_zero() { LOOKS } else { 1 };
-    let every = super::check::rounds_between_looks(&t.lock());
+    let every = super::check::rounds_between_checks(&t.lock());
     let mut rounds = 0u32;
     loop {
         let due = wait_actively(t, |state| {
@@ -176,7 +176,7 @@ fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
 /// Waits for the nonblocking collective of a request as a blocking call does, and drops it. `None`: it is over, waits for its
 /// turn or for a reduction of the program, or is none.
 pub(crate) fn finish(t: &mut Token, key: u32) -> Option<Done> {
-    if let Some(done) = super::straight::finish(t, key) {
+    if let Some(done) = super::fast_path::finish(t, key) {
         return Some(done);
     }
     let (owner, running) = {
@@ -261,7 +261,7 @@ impl Running {
         let callback = self.advance(&mut state.p2p);
         let due = callback.is_some();
         state.callbacks.extend(callback.map(|callback| Callback { key: Some(key), ..callback }));
-        if !self.is_complete() && self.compares_now(super::check::rounds_between_looks(state)) {
+        if !self.is_complete() && self.compares_now(super::check::rounds_between_checks(state)) {
             // A call that differs from the peers' ends with the error.
             let _ = self.compare(state);
         }

@@ -8,7 +8,7 @@
 //!              └─ Port: its messages are point-to-point operations    (port.rs)
 //! ```
 //!
-//! Small plain data takes a shorter way (straight/). Who has the communicator's shared area, and who has it next, stands
+//! Small plain data takes a shorter way (fast_path/). Who has the communicator's shared area, and who has it next, stands
 //! in turns.rs.
 //!
 //! Blocking, nonblocking and persistent calls differ in who advances the [`Running`]: the call itself, progress,
@@ -20,6 +20,7 @@ mod call;
 mod check;
 mod distance;
 mod exact;
+mod fast_path;
 mod irregular;
 mod launch;
 mod movement;
@@ -30,7 +31,6 @@ mod port;
 mod reductions;
 mod run;
 mod select;
-mod straight;
 mod turns;
 
 pub use irregular::*;

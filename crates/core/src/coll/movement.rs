@@ -5,13 +5,13 @@ use coll::Coll;
 
 use super::Mode;
 use super::arguments::{Recv, Send};
+use super::fast_path;
 use super::launch::launch;
-use super::straight;
 use crate::domain::Token;
 
 /// `MPI_Barrier`
 pub fn barrier(t: &mut Token, mut mode: Mode<'_>, comm: Comm) -> Result<()> {
-    if let Some(result) = straight::barrier(t, &mut mode, comm) {
+    if let Some(result) = fast_path::barrier(t, &mut mode, comm) {
         return result;
     }
     launch(t, mode, Coll::Barrier, comm, |_| Ok(()))
@@ -27,7 +27,7 @@ pub fn bcast(
     root: i32,
     comm: Comm,
 ) -> Result<()> {
-    if let Some(result) = straight::bcast(t, &mut mode, buffer, count, datatype, root, comm) {
+    if let Some(result) = fast_path::bcast(t, &mut mode, buffer, count, datatype, root, comm) {
         return result;
     }
     launch(t, mode, Coll::Bcast, comm, |a| {
@@ -50,7 +50,7 @@ pub fn gather(
     comm: Comm,
 ) -> Result<()> {
     let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
-    if let Some(result) = straight::gather(t, &mut mode, send, recv, root, comm) {
+    if let Some(result) = fast_path::gather(t, &mut mode, send, recv, root, comm) {
         return result;
     }
     launch(t, mode, Coll::Gather, comm, |a| {
@@ -79,7 +79,7 @@ pub fn scatter(
     comm: Comm,
 ) -> Result<()> {
     let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
-    if let Some(result) = straight::scatter(t, &mut mode, send, recv, root, comm) {
+    if let Some(result) = fast_path::scatter(t, &mut mode, send, recv, root, comm) {
         return result;
     }
     launch(t, mode, Coll::Scatter, comm, |a| {
@@ -107,7 +107,7 @@ pub fn allgather(
     comm: Comm,
 ) -> Result<()> {
     let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
-    if let Some(result) = straight::allgather(t, &mut mode, send, recv, comm) {
+    if let Some(result) = fast_path::allgather(t, &mut mode, send, recv, comm) {
         return result;
     }
     launch(t, mode, Coll::Allgather, comm, |a| {
@@ -131,7 +131,7 @@ pub fn alltoall(
     comm: Comm,
 ) -> Result<()> {
     let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
-    if let Some(result) = straight::alltoall(t, &mut mode, send, recv, comm) {
+    if let Some(result) = fast_path::alltoall(t, &mut mode, send, recv, comm) {
         return result;
     }
     launch(t, mode, Coll::Alltoall, comm, |a| {

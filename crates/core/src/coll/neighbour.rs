@@ -6,8 +6,8 @@ use ffi::{Array, CountArray};
 
 use super::Mode;
 use super::arguments::{Displacements, Recv, Send};
+use super::fast_path;
 use super::launch::launch;
-use super::straight;
 use crate::domain::Token;
 
 /// `MPI_Neighbor_allgather`
@@ -24,7 +24,7 @@ pub fn neighbor_allgather(
 ) -> Result<()> {
     let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
     if matches!(mode, Mode::Blocking)
-        && let Some(result) = straight::neighbor_allgather(t, send, recv, comm)
+        && let Some(result) = fast_path::neighbor_allgather(t, send, recv, comm)
     {
         return result;
     }
@@ -50,7 +50,7 @@ pub fn neighbor_allgatherv(
 ) -> Result<()> {
     let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvtype));
     if matches!(mode, Mode::Blocking)
-        && let Some(result) = straight::neighbor_allgatherv(t, send, recv, (recvcounts, displs), comm)
+        && let Some(result) = fast_path::neighbor_allgatherv(t, send, recv, (recvcounts, displs), comm)
     {
         return result;
     }
@@ -75,7 +75,7 @@ pub fn neighbor_alltoall(
 ) -> Result<()> {
     let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype));
     if matches!(mode, Mode::Blocking)
-        && let Some(result) = straight::neighbor_alltoall(t, send, recv, comm)
+        && let Some(result) = fast_path::neighbor_alltoall(t, send, recv, comm)
     {
         return result;
     }
@@ -103,7 +103,7 @@ pub fn neighbor_alltoallv(
     if matches!(mode, Mode::Blocking) {
         let (send, recv) = ((sendbuf, sendtype), (recvbuf, recvtype));
         let (given, wanted) = ((sendcounts, sdispls), (recvcounts, rdispls));
-        if let Some(result) = straight::neighbor_alltoallv(t, send, given, recv, wanted, comm) {
+        if let Some(result) = fast_path::neighbor_alltoallv(t, send, given, recv, wanted, comm) {
             return result;
         }
     }

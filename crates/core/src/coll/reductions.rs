@@ -7,8 +7,8 @@ use ffi::CountArray;
 use super::Mode;
 use super::arguments::{Arguments, Recv, Send};
 use super::call::Reduction;
+use super::fast_path;
 use super::launch::{call_user, launch};
-use super::straight;
 use crate::domain::Token;
 
 /// `MPI_Reduce`
@@ -23,7 +23,7 @@ pub fn reduce(
     root: i32,
     comm: Comm,
 ) -> Result<()> {
-    if let Some(result) = straight::reduce(t, &mut mode, sendbuf, recvbuf, (count, datatype, op), root, comm)
+    if let Some(result) = fast_path::reduce(t, &mut mode, sendbuf, recvbuf, (count, datatype, op), root, comm)
     {
         return result;
     }
@@ -57,7 +57,7 @@ pub fn allreduce(
     op: Op,
     comm: Comm,
 ) -> Result<()> {
-    if let Some(result) = straight::allreduce(t, &mut mode, sendbuf, recvbuf, (count, datatype, op), comm) {
+    if let Some(result) = fast_path::allreduce(t, &mut mode, sendbuf, recvbuf, (count, datatype, op), comm) {
         return result;
     }
     launch(t, mode, Coll::Allreduce, comm, |a| everywhere(a, sendbuf, recvbuf, count, datatype, op))
@@ -75,7 +75,7 @@ pub fn reduce_scatter_block(
     comm: Comm,
 ) -> Result<()> {
     if let Some(result) =
-        straight::reduce_scatter_block(t, &mut mode, sendbuf, recvbuf, (recvcount, datatype, op), comm)
+        fast_path::reduce_scatter_block(t, &mut mode, sendbuf, recvbuf, (recvcount, datatype, op), comm)
     {
         return result;
     }
@@ -96,7 +96,7 @@ pub fn reduce_scatter(
     comm: Comm,
 ) -> Result<()> {
     if matches!(mode, Mode::Blocking)
-        && let Some(result) = straight::reduce_scatter(t, sendbuf, recvbuf, recvcounts, (datatype, op), comm)
+        && let Some(result) = fast_path::reduce_scatter(t, sendbuf, recvbuf, recvcounts, (datatype, op), comm)
     {
         return result;
     }
@@ -126,7 +126,7 @@ pub fn scan(
     op: Op,
     comm: Comm,
 ) -> Result<()> {
-    if let Some(result) = straight::scan(t, &mut mode, sendbuf, recvbuf, (count, datatype, op), comm) {
+    if let Some(result) = fast_path::scan(t, &mut mode, sendbuf, recvbuf, (count, datatype, op), comm) {
         return result;
     }
     launch(t, mode, Coll::Scan, comm, |a| {
@@ -146,7 +146,7 @@ pub fn exscan(
     op: Op,
     comm: Comm,
 ) -> Result<()> {
-    if let Some(result) = straight::exscan(t, &mut mode, sendbuf, recvbuf, (count, datatype, op), comm) {
+    if let Some(result) = fast_path::exscan(t, &mut mode, sendbuf, recvbuf, (count, datatype, op), comm) {
         return result;
     }
     launch(t, mode, Coll::Exscan, comm, |a| {

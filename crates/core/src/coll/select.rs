@@ -9,9 +9,9 @@ use coll::{Coll, Key, Params, Root, Schedule};
 use node::NodeArea;
 
 use super::call::Call;
+use super::fast_path::FastPaths;
 use super::online::Online;
 use super::run::Running;
-use super::straight::Straight;
 use super::turns::Turns;
 use crate::comm::Comm;
 use crate::state::World;
@@ -40,7 +40,7 @@ pub(crate) struct CollState {
     /// Whether the processors of both processes that share the area are near each other; asked at the same time.
     pub near: bool,
     /// What goes without a schedule.
-    pub straight: Straight,
+    pub fast_paths: FastPaths,
     /// Choices by trial.
     pub online: Online,
     /// How often they were settled; what was chosen before is chosen anew.

@@ -43,7 +43,7 @@ pub(crate) struct Comm {
     pub rank: u32,
     /// Who is behind each rank that a call may name.
     pub peers: Arc<[u32]>,
-    /// For the straight lines; of no communicator until this one has a handle.
+    /// For the fast paths; of no communicator until this one has a handle.
     pub line: Line,
     /// The communicator's handle, for errors of its requests.
     pub handle: abi::Comm,
@@ -112,7 +112,7 @@ pub(crate) struct Comms {
     /// Their lines, or such of no communicator.
     lines: [Line; 2],
     /// Whether communicators have lines of their own.
-    straight: bool,
+    fast_paths: bool,
     slab: Objects<Box<Comm>>,
     /// Those that the program has freed and requests hold.
     retired: Vec<abi::Comm>,
@@ -121,17 +121,17 @@ pub(crate) struct Comms {
 impl Comms {
     pub fn new() -> Comms {
         let lines = [Line::none(), Line::none()];
-        Comms { builtin: [None, None], lines, straight: true, slab: Objects::new(), retired: Vec::new() }
+        Comms { builtin: [None, None], lines, fast_paths: true, slab: Objects::new(), retired: Vec::new() }
     }
 
-    /// Has communicators have no lines, so that calls find out early that there is no straight way to any rank. To be
+    /// Has communicators have no lines, so that calls find out early that no rank has a fast path. To be
     /// called before there are any.
     pub fn without_lines(&mut self) {
-        self.straight = false;
+        self.fast_paths = false;
     }
 
     fn line_of(&self, comm: &Comm) -> Line {
-        if self.straight { Line::of(comm) } else { Line::none() }
+        if self.fast_paths { Line::of(comm) } else { Line::none() }
     }
 
     /// The line of the communicator behind a handle; if it is none, there is none or one without ranks.

@@ -9,7 +9,7 @@
 //!              └─ collective: an operation that talks to the others; one at a time of a file   (collective)
 //! ```
 //!
-//! A collective function agrees on its error: all processes return one, whoever failed.
+//! A collective function agrees on its error: all processes return one, whichever failed.
 
 mod access;
 mod buffer;

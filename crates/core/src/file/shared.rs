@@ -257,12 +257,12 @@ pub fn seek_shared(t: &mut Token, fh: abi::File, offset: i64, whence: i32) -> Re
     crate::coll::barrier(t, crate::coll::Mode::Blocking, comm)
 }
 
-/// Where the shared pointer of a file is, whoever keeps it.
+/// Where the shared pointer of a file is, whichever process keeps it.
 pub(super) fn current(t: &mut Token, fh: abi::File) -> Result<i64> {
     moved(t, fh, 0)
 }
 
-/// Moves the shared pointer by so many etypes, whoever keeps it; where it was.
+/// Moves the shared pointer by so many etypes, whichever process keeps it; where it was.
 pub(super) fn moved(t: &mut Token, fh: abi::File, etypes: i64) -> Result<i64> {
     let (keeper, number) = {
         let state = t.lock();

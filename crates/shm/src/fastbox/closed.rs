@@ -1,4 +1,4 @@
-//! Ends that lead nowhere, so that the straight lines need not ask whether there is a fastbox.
+//! Ends that lead nowhere, so that the fast paths need not ask whether there is a fastbox.
 
 use super::{BODY_BYTES, Fastbox, Part, Progress, Receiver, Sender, Slot, VALID};
 use crate::sync::{AtomicU64, UnsafeCell};

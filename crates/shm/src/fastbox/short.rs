@@ -1,4 +1,4 @@
-//! The straight line: a message of one slot, sent and received without a call.
+//! The fast path: a message of one slot, sent and received without a call.
 //!
 //! What is unusual (no room as far as is known, a longer message, a note) is refused here and treated by the
 //! functions of the module above, so that the compiler need not save a register for it.
@@ -73,7 +73,7 @@ impl<'a> Receiver<'a> {
         prefetch(self.slot(self.stamp.wrapping_add(ONE)));
     }
 
-    /// Looks for the next message, of whatever kind, up to `looks` times, with a pause after a look in vain; whether it has
+    /// Polls for the next message, of whatever kind, up to `looks` times, with a pause after a failed poll; whether it has
     /// arrived.
     ///
     /// Each look shares the line with the sender, who must get it back in order to write: looks without a pause come
@@ -123,7 +123,7 @@ impl<'a> Receiver<'a> {
     }
 
     /// Gives the memory of the message back that [`Receiver::peek_short`] has shown. The report to the sender is left to
-    /// whoever finds nothing to do ([`Receiver::idle`]) or takes the next message ([`Receiver::advance`]).
+    /// the caller that finds nothing to do ([`Receiver::idle`]) or takes the next message ([`Receiver::advance`]).
     #[inline(always)]
     pub fn advance_short(&mut self) {
         self.stamp = self.stamp.wrapping_add(ONE);
@@ -131,7 +131,7 @@ impl<'a> Receiver<'a> {
     }
 }
 
-/// What the first of up to `looks` looks finds, with a pause after each one in vain.
+/// What the first of up to `looks` polls finds, with a pause after each failed one.
 #[inline(always)]
 fn look_repeatedly<T>(looks: u32, look: impl Fn() -> Option<T>) -> Option<T> {
     (0..looks).find_map(|_| look().or_else(pause))

@@ -16,7 +16,7 @@ use mem::UserMem;
 use pml::{Data, Mode, Pattern, ReqId, SendTo};
 
 use super::super::arguments::IN_PLACE;
-use super::super::check::{Noted, Statement, rounds_between_looks};
+use super::super::check::{Noted, Statement, rounds_between_checks};
 use super::blocks::Blocks;
 use super::{Numbered, number};
 use crate::comm::Comm as Communicator;
@@ -204,7 +204,7 @@ fn receive_from_all(t: &mut Token, comm: Comm, sent: Sent, into: impl Fn(usize) 
 /// Waits for a message, or for a process to have called something else.
 #[cold]
 fn finish(t: &mut Token, comm: Comm, id: ReqId, noted: Option<&Noted>) -> Result<()> {
-    let every = rounds_between_looks(&t.lock());
+    let every = rounds_between_checks(&t.lock());
     let mut rounds = 0u32;
     wait_actively(t, |state| {
         if let Some(done) = state.take_awaited(id) {

@@ -1,11 +1,11 @@
-//! Nonblocking collectives on the straight line. What is over within some looks leaves no request; of the rest the exchange
+//! Nonblocking collectives on the fast path. What is over within some polls leaves no request; of the rest the exchange
 //! is kept with the request, advanced by progress, and taken out again by `MPI_Wait`, which goes on as a blocking call does.
 
 use abi::Result;
 use engine::{Afterlife, Operation, Turn};
 use pml::Done;
 
-use super::super::check::rounds_between_looks;
+use super::super::check::rounds_between_checks;
 use super::super::launch::done;
 use super::{Started, complete};
 use crate::domain::Token;
@@ -13,7 +13,7 @@ use crate::handle::RequestKey;
 use crate::state::State;
 
 /// Looks before a request is made, where ranks have cores of their own: about as long as a line takes to cross.
-pub(super) const LOOKS: u32 = 8;
+pub(super) const POLLS: u32 = 8;
 
 /// A nonblocking collective without schedule.
 pub(crate) struct Later {
@@ -40,7 +40,7 @@ pub(super) fn leave(
     Ok(())
 }
 
-/// Waits for the collective of a request, if it is one on a straight line and not over, and drops it; the result.
+/// Waits for the collective of a request, if it is one on a fast path and not over, and drops it; the result.
 pub(in super::super) fn finish(t: &mut Token, key: u32) -> Option<Done> {
     let (comm, started) = {
         let mut state = t.lock();
@@ -74,12 +74,12 @@ impl Operation<State> for Later {
 
     fn advance(&mut self, state: &mut State, _key: u32) -> Turn {
         let Some(started) = &mut self.started else { return Turn::Rest };
-        if started.exchange.look() {
+        if started.exchange.poll() {
             let result = started.exchange.result();
             return self.end(state, result);
         }
         self.rounds = self.rounds.wrapping_add(1);
-        let compared = self.rounds.is_multiple_of(rounds_between_looks(state));
+        let compared = self.rounds.is_multiple_of(rounds_between_checks(state));
         match started.noted.filter(|_| compared).and_then(|noted| state.disagreement(self.comm, &noted)) {
             Some(error) => self.end(state, Err(error)),
             None => Turn::Idle,

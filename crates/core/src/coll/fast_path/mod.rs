@@ -1,4 +1,4 @@
-//! Small collectives of processes that share an area, in one straight line: no schedule, no call object.
+//! Small collectives of processes that share an area, on a fast path: no schedule, no call object.
 //!
 //! ```text
 //!   a process with data for others write the own line ─► publish it ──┐
@@ -24,7 +24,7 @@ use coll::Coll;
 use coll::tuned::Level;
 
 use super::Mode;
-use super::check::{Noted, Statement, rounds_between_looks};
+use super::check::{Noted, Statement, rounds_between_checks};
 use crate::comm::Comm;
 use crate::domain::Token;
 use crate::request::SENT;
@@ -36,10 +36,10 @@ pub(super) use calls::*;
 pub(super) use irregular::*;
 pub(super) use later::finish;
 pub(super) use neighbour::*;
-pub(super) use reach::Straight;
+pub(super) use reach::FastPaths;
 
-/// How often to look before anything else is polled, where ranks have cores of their own.
-const LOOKS: u32 = 64;
+/// How often to poll before anything else is polled, where ranks have cores of their own.
+const POLLS: u32 = 64;
 
 /// A collective on its way.
 struct Started<'a> {
@@ -78,7 +78,7 @@ fn run<'a>(
     root: i32,
     plan: impl FnOnce(&mut State, &Site) -> Option<(u64, Plan<'a>)>,
 ) -> Option<Result<()>> {
-    begin(t, (coll, comm, root), LOOKS, plan, |t, started| complete(t, comm, started))
+    begin(t, (coll, comm, root), POLLS, plan, |t, started| complete(t, comm, started))
 }
 
 /// As [`run`], of a call that may be nonblocking.
@@ -92,8 +92,8 @@ fn run_as(
     plan: impl FnOnce(&mut State, &Site) -> Option<(u64, Plan<'static>)>,
 ) -> Option<Result<()>> {
     let most = match mode {
-        Mode::Blocking => LOOKS,
-        Mode::Nonblocking(_) => later::LOOKS,
+        Mode::Blocking => POLLS,
+        Mode::Nonblocking(_) => later::POLLS,
         Mode::Persistent(_) => return None,
     };
     let mut left = false;
@@ -110,8 +110,8 @@ fn run_as(
     result
 }
 
-/// Begins a collective and looks at most so often how it goes; `go_on` does the rest. A call that is over within the looks
-/// comes out here, without being moved: that would take longer than the looks.
+/// Begins a collective and polls at most so often how it goes; `go_on` does the rest. A call that is over within these polls
+/// comes out here, without being moved: that would take longer than the polls.
 #[inline(always)]
 fn begin<'a>(
     t: &mut Token,
@@ -135,8 +135,8 @@ fn begin<'a>(
         let Numbered { mark, noted, .. } =
             number(found, node.as_deref(), params.tuned.check, Statement::plain(coll, root, bytes));
         let mut exchange = Exchange::new(area, mark, plan);
-        for _ in 0..looks(&state, most) {
-            if exchange.look() {
+        for _ in 0..polls(&state, most) {
+            if exchange.poll() {
                 let result = exchange.result();
                 state.return_area(comm, exchange);
                 return Some(result);
@@ -148,21 +148,21 @@ fn begin<'a>(
     Some(go_on(t, started))
 }
 
-/// How often to look before something else is done, at most `most` times.
+/// How often to poll before something else is done, at most `most` times.
 #[inline(always)]
-fn looks(state: &State, most: u32) -> u32 {
+fn polls(state: &State, most: u32) -> u32 {
     if state.params.waiting.spin.is_zero() { 1 } else { most }
 }
 
 /// Brings a collective to its end.
 #[inline(never)]
 fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>) -> Result<()> {
-    let (looks, every, turn) = {
+    let (polls, every, turn) = {
         let state = t.lock();
         let shares = state.params.waiting.shares_core();
         (
-            looks(&state, LOOKS),
-            rounds_between_looks(&state),
+            polls(&state, POLLS),
+            rounds_between_checks(&state),
             shares.then_some(state.params.tuned.turn).filter(|turn| !turn.is_zero()),
         )
     };
@@ -170,7 +170,8 @@ fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>) -> Result<()> 
     let mut started = Some(started);
     wait_actively(t, |state| {
         let Started { exchange, noted } = started.as_mut()?;
-        let over = (0..looks).any(|_| exchange.look()) || turn.is_some_and(|turn| exchange.look_on(turn));
+        let over =
+            (0..polls).any(|_| exchange.poll()) || turn.is_some_and(|turn| exchange.keep_polling(turn));
         let result = match over {
             true => exchange.result(),
             false => {
@@ -206,7 +207,7 @@ impl Site {
         found.coll.area.as_ref()?;
         // First the processes ask each other if they can read each other's memory.
         found.coll.direct?;
-        let reach = match found.coll.straight.known(coll) {
+        let reach = match found.coll.fast_paths.known(coll) {
             Some(reach) => reach,
             None => reach::learn(found, world.as_ref(), &params.tuned, coll),
         };

@@ -1,4 +1,4 @@
-//! Up to which size the straight line serves: as far as the table chooses what it does.
+//! Up to which size the fast path serves: as far as the table chooses what it does.
 
 use coll::Coll;
 use coll::tuned::Query;
@@ -8,15 +8,15 @@ use super::super::select::placement;
 use crate::comm::Comm;
 use crate::state::World;
 
-/// What a communicator knows of its straight lines.
+/// What a communicator knows of its fast paths.
 #[derive(Default)]
-pub(crate) struct Straight {
+pub(crate) struct FastPaths {
     reaches: [Option<Reach>; Coll::ALL.len()],
     /// The loop of the latest reduction, which is often that of the next.
     pub(super) kernel: Option<(abi::Op, abi::Datatype, op::Kernel)>,
 }
 
-/// How far the straight line of a collective reaches.
+/// How far the fast path of a collective reaches.
 #[derive(Clone, Copy)]
 pub(super) struct Reach {
     /// The most bytes, as the table counts them; `None`: nowhere.
@@ -25,7 +25,7 @@ pub(super) struct Reach {
     pub gate: bool,
 }
 
-impl Straight {
+impl FastPaths {
     #[inline(always)]
     pub(super) fn known(&self, coll: Coll) -> Option<Reach> {
         self.reaches[coll as usize]
@@ -62,7 +62,7 @@ pub(super) fn learn(comm: &mut Comm, world: Option<&World>, tuned: &Tuned, coll:
         (coll, "lines_flat") if is_one_deep(coll) => Reach { most: Some(most), gate: false },
         _ => NOWHERE,
     });
-    comm.coll.straight.reaches[coll as usize] = Some(reach);
+    comm.coll.fast_paths.reaches[coll as usize] = Some(reach);
     reach
 }
 

@@ -338,7 +338,7 @@ pub(super) fn same(one: UserMem, other: UserMem) -> Option<usize> {
 /// The loop of a predefined operation.
 #[inline(always)]
 pub(super) fn kernel(state: &mut State, comm: Comm, op: Op, datatype: Datatype) -> Option<op::Kernel> {
-    match state.comms.find(comm)?.coll.straight.kernel {
+    match state.comms.find(comm)?.coll.fast_paths.kernel {
         Some((known_op, known, kernel)) if known_op == op && known == datatype => Some(kernel),
         _ => look_up(state, comm, op, datatype),
     }
@@ -348,6 +348,6 @@ pub(super) fn kernel(state: &mut State, comm: Comm, op: Op, datatype: Datatype) 
 fn look_up(state: &mut State, comm: Comm, op: Op, datatype: Datatype) -> Option<op::Kernel> {
     let Ok(Reduction::Kernel(kernel)) = reduction(state, op, datatype) else { return None };
     datatype::predefined_dense_size(datatype)?;
-    state.comms.get_mut(comm).ok()?.coll.straight.kernel = Some((op, datatype, kernel));
+    state.comms.get_mut(comm).ok()?.coll.fast_paths.kernel = Some((op, datatype, kernel));
     Some(kernel)
 }

@@ -114,7 +114,7 @@ impl<'a> Exchange<'a> {
 
     /// Goes as far as it can; whether that is to the end.
     #[inline(always)]
-    pub fn look(&mut self) -> bool {
+    pub fn poll(&mut self) -> bool {
         if let Take::Prefix(prefix) = self.plan.take {
             return self.look_back(prefix);
         }
@@ -134,15 +134,15 @@ impl<'a> Exchange<'a> {
         seen
     }
 
-    /// To be called after a look that found nothing, where processes share processors: looks on for at most `limit`, if this
+    /// To be called after a failed poll, where processes share processors: keeps polling for at most `limit`, if this
     /// process comes next; whether the exchange came to its end.
-    pub fn look_on(&mut self, limit: Duration) -> bool {
+    pub fn keep_polling(&mut self, limit: Duration) -> bool {
         let awaited = (self.published && !self.plan.gate).then_some(self.next);
-        if !self.area.may_look_on(awaited) {
+        if !self.area.may_keep_polling(awaited) {
             return false;
         }
-        let found = crate::turn::look_for(self, limit, |_| true, |at| at.look().then_some(())).is_some();
-        self.area.looked_on(found);
+        let found = crate::turn::look_for(self, limit, |_| true, |at| at.poll().then_some(())).is_some();
+        self.area.kept_polling(found);
         found
     }
 
