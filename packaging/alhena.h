@@ -1,4 +1,5 @@
-/* The light interface of Alhena: one-sided communication with little between the program and the transport.
+/* What Alhena has beyond MPI: the light interface, one-sided communication with little between the program and the transport; and
+ * access to data that is staged on its way to a file.
  *
  * Memory is registered by creating a window (MPI_Win_allocate, MPI_Win_create, …) and given back by MPI_Win_free. The functions here
  * need no epoch, no datatype and no displacement unit: offsets are in bytes from the beginning of the target's memory. They may be
@@ -59,6 +60,16 @@ int alhena_send(int handler, const void *payload, size_t bytes, int rank, MPI_Wi
 int alhena_send_words(int handler, uint64_t first, uint64_t second, int rank, MPI_Win win);
 /* Makes progress once, and runs the handlers that are due. */
 int alhena_progress(void);
+
+/* Data that writes have staged (hint and parameter io_staging) and that a thread of the library writes behind: an analysis reads it
+ * while the simulation goes on. The functions are not collective, and any process that has the file open may call them about any rank of
+ * it; a file that stages nothing has counts of 0 and is read as it is. */
+
+/* Bytes that a rank has staged since the file was opened, and those of them that are through to the file system. Any pointer may be NULL. */
+int alhena_staged(MPI_File file, int rank, uint64_t *taken, uint64_t *written);
+/* Reads bytes of the file from an offset on, in bytes of the file and not of a view, as they are when all is written that the rank holds.
+ * `read` gets how many there are before the end of the file; it may be NULL. */
+int alhena_read_staged(MPI_File file, int rank, MPI_Offset offset, void *into, size_t bytes, size_t *read);
 
 #ifdef __cplusplus
 }

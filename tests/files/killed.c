@@ -1,6 +1,6 @@
 /* A rank is killed in the middle of collective writes by interleaved views with holes. What lies outside all views must stay.
  *
- * usage: killed DIR write     never ends by itself
+ * usage: killed DIR write [HINT VALUE]     never ends by itself
  *        killed DIR check */
 #include "files.h"
 #include <signal.h>
@@ -14,7 +14,7 @@ static unsigned char old(long at)
     return (unsigned char)(at * 7 + 3);
 }
 
-static void write_on(void)
+static void write_on(const char *hint, const char *chosen)
 {
     unsigned char *mine = malloc((long)DATA * BLOCKS);
     MPI_Datatype view;
@@ -29,6 +29,7 @@ static void write_on(void)
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Info_create(&info);
     MPI_Info_set(info, "cb_buffer_size", "32768");
+    MPI_Info_set(info, hint, chosen);
     MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR, info, &f);
     MPI_Info_free(&info);
     MPI_Type_vector(BLOCKS, DATA, BLOCK * VIEWERS, MPI_BYTE, &view);
@@ -63,7 +64,7 @@ int main(int argc, char **argv)
 {
     start(&argc, &argv, "killed");
     if (argc > 2 && !strcmp(argv[2], "write"))
-        write_on();
+        write_on(argc > 4 ? argv[3] : "cb_nodes", argc > 4 ? argv[4] : "2");
     check_holes();
     return finish();
 }

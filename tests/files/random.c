@@ -5,6 +5,8 @@
  *   file    | rank 0 | rank 1 | rank 2 | rank 0 | rank 1 | …      a block holds the pattern of one item of the filetype
  *   block   |..aa.bbb...c|                                        with holes, which must survive
  *
+ * Some programs stage what they write. Others see that after a sync; the process itself sees it at once.
+ *
  * usage: random DIR SEED PROGRAMS       PROGRAMS programs, from SEED on */
 #include "files.h"
 
@@ -161,6 +163,9 @@ struct access {
 
 static unsigned char expected[MOST_BYTES], found[MOST_BYTES], buffer[65536], before[65536];
 static long end_of_file;
+/* Writes are staged; every rank sees the file up to here, and this rank up to there. */
+static int staged;
+static long end_for_all, end_for_me;
 
 /* The place in the file of byte `k` of a view. */
 static long place(const struct access *a, long k)
@@ -189,13 +194,11 @@ static int move(MPI_File f, int writes, int form, int explicit, int first, void 
         case 0: return explicit ? MPI_File_write_at(f, first, buf, n, t, s) : MPI_File_write(f, buf, n, t, s);
         case 1:
             code = explicit ? MPI_File_iwrite_at(f, first, buf, n, t, &r) : MPI_File_iwrite(f, buf, n, t, &r);
-            MPI_Wait(&r, s);
-            return code;
+            return code ? code : MPI_Wait(&r, s);
         case 2: return explicit ? MPI_File_write_at_all(f, first, buf, n, t, s) : MPI_File_write_all(f, buf, n, t, s);
         case 3:
             code = explicit ? MPI_File_iwrite_at_all(f, first, buf, n, t, &r) : MPI_File_iwrite_all(f, buf, n, t, &r);
-            MPI_Wait(&r, s);
-            return code;
+            return code ? code : MPI_Wait(&r, s);
         default:
             code = explicit ? MPI_File_write_at_all_begin(f, first, buf, n, t) : MPI_File_write_all_begin(f, buf, n, t);
             if (code)
@@ -206,13 +209,11 @@ static int move(MPI_File f, int writes, int form, int explicit, int first, void 
     case 0: return explicit ? MPI_File_read_at(f, first, buf, n, t, s) : MPI_File_read(f, buf, n, t, s);
     case 1:
         code = explicit ? MPI_File_iread_at(f, first, buf, n, t, &r) : MPI_File_iread(f, buf, n, t, &r);
-        MPI_Wait(&r, s);
-        return code;
+        return code ? code : MPI_Wait(&r, s);
     case 2: return explicit ? MPI_File_read_at_all(f, first, buf, n, t, s) : MPI_File_read_all(f, buf, n, t, s);
     case 3:
         code = explicit ? MPI_File_iread_at_all(f, first, buf, n, t, &r) : MPI_File_iread_all(f, buf, n, t, &r);
-        MPI_Wait(&r, s);
-        return code;
+        return code ? code : MPI_Wait(&r, s);
     default:
         code = explicit ? MPI_File_read_at_all_begin(f, first, buf, n, t) : MPI_File_read_all_begin(f, buf, n, t);
         if (code)
@@ -221,30 +222,68 @@ static int move(MPI_File f, int writes, int form, int explicit, int first, void 
     }
 }
 
-static const char *hint_names[] = { "cb_nodes", "cb_buffer_size", "romio_cb_write", "romio_cb_read", "romio_ds_write", "romio_ds_read", "ind_rd_buffer_size", "ind_wr_buffer_size", "cb_block_size" };
+static const char *hint_names[] = { "cb_nodes", "cb_buffer_size", "romio_cb_write", "romio_cb_read", "romio_ds_write", "romio_ds_read", "ind_rd_buffer_size", "ind_wr_buffer_size", "cb_block_size", "io_staging" };
 
 static MPI_Info some_hints(char *text)
 {
     MPI_Info info;
     char ranks[12];
     snprintf(ranks, sizeof ranks, "%d", size);
-    const char *nodes[] = { "1", "2", ranks }, *sizes[] = { "1", "64", "1000", "4194304" }, *choices[] = { "enable", "disable", "automatic" };
+    const char *nodes[] = { "1", "2", ranks }, *places[] = { "off", "memory", "/tmp" }, *sizes[] = { "1", "64", "1000", "4194304" }, *choices[] = { "enable", "disable", "automatic" };
     MPI_Info_create(&info);
     *text = 0;
-    for (int i = 0; i < 9; i++)
+    staged = 0;
+    for (int i = 0; i < 10; i++)
         if (draw(2)) {
-            const char *chosen = i == 0 ? nodes[draw(3)] : i == 1 || i > 5 ? sizes[draw(4)] : choices[draw(3)];
+            const char *chosen = i == 0 ? nodes[draw(3)] : i == 9 ? places[draw(3)] : i == 1 || i > 5 ? sizes[draw(4)] : choices[draw(3)];
+            staged |= i == 9 && strcmp(chosen, "off");
             MPI_Info_set(info, hint_names[i], chosen);
             sprintf(text + strlen(text), " %s=%s", hint_names[i], chosen);
         }
     return info;
 }
 
+/* The present access. */
+static int writes, form, explicit;
+
 static void fail(int program, int step, const char *what, long a, long b, const char *hints)
 {
-    printf("FAIL random: program %d step %d rank %d: %s (%ld, %ld)%s\n", program, step, rank, what, a, b, hints);
+    printf("FAIL random: program %d step %d rank %d: %s of form %d%s: %s (%ld, %ld)%s\n", program, step, rank,
+        writes ? "a write" : "a read", form, explicit ? " at an offset" : "", what, a, b, hints);
     fflush(stdout);
     MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* What is in the file, for a process that does not use MPI. */
+static void compare(int program, int step, const char *hints)
+{
+    FILE *other = fopen(path, "rb");
+    long n = fread(found, 1, sizeof found, other);
+    fclose(other);
+    if (n != end_of_file)
+        fail(program, step, "length of the file", n, end_of_file, hints);
+    for (long i = 0; i < n; i++)
+        if (found[i] != expected[i])
+            fail(program, step, "byte of the file", i, found[i], hints);
+}
+
+/* All ranks see what all have written. */
+static void see_all(MPI_File f)
+{
+    if (staged) {
+        MPI_File_sync(f);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    end_for_all = end_for_me = end_of_file;
+}
+
+/* How many of the first `bytes` bytes of an access lie before the end of a file. */
+static long before_end(const struct access *a, long bytes, long end)
+{
+    long k = 0;
+    while (k < bytes && place(a, k + (long)a->first * a->unit) < end)
+        k++;
+    return k;
 }
 
 static void one(int program)
@@ -268,10 +307,12 @@ static void one(int program)
         fail(program, -1, "open", 0, 0, hints);
     MPI_Info_free(&info);
     MPI_File_set_atomicity(f, draw(4) == 0);
+    end_for_all = end_for_me = end_of_file;
     struct access all[RANKS];
     for (int step = 0; step < STEPS; step++) {
         if (step % 3 == 0) {
             int unit = 1 << draw(4), skew = draw(100);
+            see_all(f); /* blocks change their owners */
             MPI_Datatype etype;
             MPI_Type_contiguous(unit, MPI_BYTE, &etype);
             MPI_Type_commit(&etype);
@@ -286,7 +327,9 @@ static void one(int program)
                 fail(program, step, "set_view", unit, skew, hints);
             MPI_Type_free(&etype);
         }
-        int writes = draw(2), form = draw(5), explicit = draw(2);
+        writes = draw(2), form = draw(5), explicit = draw(2);
+        if (draw(3) == 0)
+            see_all(f);
         for (int r = 0; r < size; r++) {
             struct access *a = &all[r];
             a->memory = in_memory(a->unit);
@@ -313,15 +356,17 @@ static void one(int program)
                     expected[at] = value(program, step, r, k);
                     if (at >= end_of_file)
                         end_of_file = at + 1;
+                    if (r == rank && at >= end_for_me)
+                        end_for_me = at + 1;
                 }
         } else {
-            /* What must have changed, up to the end of the file, and nothing else. */
-            for (there = 0; there < bytes; there++) {
-                long at = place(mine, there + (long)mine->first * mine->unit);
-                if (at >= end_of_file)
-                    break;
-                before[slot(mine, there) - buffer] = expected[at];
-            }
+            /* What must have changed, up to the end of the file, and nothing else. Where others have staged data, the end may be
+             * nearer. */
+            there = before_end(mine, bytes, end_of_file);
+            if (staged && bytes_of(&status) < there && bytes_of(&status) >= before_end(mine, bytes, end_for_me))
+                there = bytes_of(&status);
+            for (long k = 0; k < there; k++)
+                before[slot(mine, k) - buffer] = expected[place(mine, k + (long)mine->first * mine->unit)];
         }
         if (bytes_of(&status) != there)
             fail(program, step, "status", bytes_of(&status), there, hints);
@@ -332,17 +377,12 @@ static void one(int program)
         for (long i = 0; i < (long)sizeof buffer; i++)
             if (buffer[i] != before[i])
                 fail(program, step, writes ? "a write changes its buffer" : "byte of the buffer", i, form, hints);
+        int looks = writes && (!staged || draw(2));
+        if (looks)
+            see_all(f);
         MPI_Barrier(MPI_COMM_WORLD);
-        if (writes && rank == 0) {
-            FILE *other = fopen(path, "rb");
-            long n = fread(found, 1, sizeof found, other);
-            fclose(other);
-            if (n != end_of_file)
-                fail(program, step, "length of the file", n, end_of_file, hints);
-            for (long i = 0; i < n; i++)
-                if (found[i] != expected[i])
-                    fail(program, step, "byte of the file", i, form, hints);
-        }
+        if (looks && rank == 0)
+            compare(program, step, hints);
         for (int r = 0; r < size; r++)
             MPI_Type_free(&all[r].memory.type);
         MPI_Barrier(MPI_COMM_WORLD);
@@ -350,6 +390,9 @@ static void one(int program)
     for (int r = 0; r < size; r++)
         MPI_Type_free(&all[r].view.type);
     MPI_File_close(&f);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        compare(program, STEPS, hints);
 }
 
 int main(int argc, char **argv)

@@ -1,9 +1,10 @@
-//! The light interface, as `alhena.h` declares it. Functions return an error class; they call no error handler.
+//! The functions of `alhena.h`: the light interface, and staged data of files. They return an error class; they call no error handler.
 
 use core::ffi::c_void;
 
-use abi::{Address, Result, Win};
+use abi::{Address, File, Result, Win};
 use ffi::LightFunction;
+use mpi_core::file::staged;
 use mpi_core::win::light::{self, Load};
 use mpi_core::{Attempt, Token};
 
@@ -187,6 +188,42 @@ unsafe extern "C" fn alhena_send_words(handler: i32, first: u64, second: u64, ra
 unsafe extern "C" fn alhena_progress() -> i32 {
     ordinary(|t| {
         light::progress(t);
+        Ok(())
+    })
+}
+
+/// How much a rank of a file has staged.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn alhena_staged(file: File, rank: i32, taken: *mut u64, written: *mut u64) -> i32 {
+    ordinary(|t| {
+        let counts = staged::counts(t, file, rank)?;
+        // SAFETY: the program gives NULL or a place for each count.
+        for (place, count) in [(unsafe { taken.as_mut() }, counts.0), (unsafe { written.as_mut() }, counts.1)]
+        {
+            if let Some(place) = place {
+                *place = count;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Reads a file with what a rank has staged.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn alhena_read_staged(
+    file: File,
+    rank: i32,
+    offset: i64,
+    into: *mut c_void,
+    bytes: usize,
+    read: *mut usize,
+) -> i32 {
+    ordinary(|t| {
+        let there = staged::read(t, file, rank, offset, address(into), bytes)?;
+        // SAFETY: the program gives NULL or a place for the number.
+        if let Some(read) = unsafe { read.as_mut() } {
+            *read = there;
+        }
         Ok(())
     })
 }

@@ -2,6 +2,7 @@
 
 use coll::tuned::Tuned;
 use engine::EngineParams;
+use io::{IoParams, Staging};
 use osc::OscParams;
 use platform::waiter::Policy;
 use pml_ob1::Ob1Params;
@@ -21,6 +22,8 @@ pub(crate) struct Params {
     pub rcache: RcacheParams,
     /// How windows reach memory.
     pub osc: OscParams,
+    /// Where data that is written to files waits.
+    pub staging: Staging,
     /// How a wait spends its time.
     pub waiting: Policy,
     /// Where every value came from, for MPI_T and for other rooms' parameters.
@@ -39,7 +42,9 @@ impl Params {
         let tuned = Tuned::read(&values).unwrap_or_else(|error| crate::env::give_up(&error));
         let rcache = or_give_up(RcacheParams::read(&values));
         let osc = or_give_up(OscParams::read(&values));
-        Params { waiting: Policy::DEDICATED, mpi, engine, ob1, tuned, rcache, osc, values }
+        let staging = or_give_up(IoParams::read(&values)).start();
+        let staging = staging.unwrap_or_else(|error| crate::env::give_up(&error));
+        Params { waiting: Policy::DEDICATED, mpi, engine, ob1, tuned, rcache, osc, staging, values }
     }
 
     /// Changes a value as a tool does, before the library takes it.
@@ -53,6 +58,10 @@ impl Params {
         self.ob1 = Ob1Params::read(&self.values)?;
         self.rcache = RcacheParams::read(&self.values)?;
         self.osc = OscParams::read(&self.values)?;
+        // A place that does not exist leaves it where it was.
+        if let Ok(staging) = IoParams::read(&self.values)?.start() {
+            self.staging = staging;
+        }
         // A rule file or name that does not exist leaves the choice as it was.
         if let Ok(tuned) = Tuned::read(&self.values) {
             self.tuned = tuned;

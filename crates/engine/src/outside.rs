@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   need_progress    the helper thread makes progress where no thread of the program does (`waiting::stand_in`)
-//!   run_apart        a worker runs what blocks, then tells the state
+//!   run_apart        a worker runs what blocks, then tells the state; in turns, what goes on and on
 //! ```
 //! They are different threads, since the helper must answer peers while a file is being read. Both take no signals, sleep
 //! in the kernel, and are there only while somebody needs them; until then nothing of this costs anything. While the helper
@@ -65,6 +65,11 @@ impl Workers {
         // One that closes may wait, too.
         self.changed.notify_all();
         Ok(())
+    }
+
+    /// Queues what a worker has not done with, which comes back to it at the latest.
+    fn add_again(&self, work: Work) {
+        self.queue().work.push_back(work);
     }
 
     /// A worker.
@@ -154,6 +159,36 @@ pub fn run_apart<S: Progress, R>(
         .workers()
         .add(Box::new(work))
         .map_err(|_| Error::new(abi::ERR_NO_MEM, "the thread that makes calls which block cannot be started"))
+}
+
+/// As [`run_apart`], for work that comes back: `work` runs, then `after` with the locked state, again and again until `work` says
+/// that nothing is left; other items run between two turns. May be called with the state locked.
+///
+/// # Errors
+/// `MPI_ERR_NO_MEM`: no thread can be started; neither function will run.
+pub fn run_apart_in_turns<S: Progress>(
+    work: impl FnMut() -> bool + Send + 'static,
+    after: fn(&mut S),
+) -> Result<()> {
+    S::domain()
+        .workers()
+        .add(turn::<S>(Box::new(work), after))
+        .map_err(|_| Error::new(abi::ERR_NO_MEM, "the thread that makes calls which block cannot be started"))
+}
+
+fn turn<S: Progress>(mut work: Box<dyn FnMut() -> bool + Send>, after: fn(&mut S)) -> Work {
+    Box::new(move || {
+        let more = work();
+        {
+            let mut t = Token::<S>::of(Caller::Any);
+            let mut state = t.lock();
+            after(&mut state);
+            state.threads().changed();
+        }
+        if more {
+            S::domain().workers().add_again(turn::<S>(work, after));
+        }
+    })
 }
 
 /// Ends the library's threads, before it is finalized: no window, file or transport needs them any more.

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use mem::{PeerBytes, PeerSpace, UserMem};
 
+use crate::stage::{Piece, Refusal, Stage};
 use crate::storage::{Moved, Storage, read_fully, write_fully};
 use crate::view::View;
 
@@ -164,6 +165,91 @@ impl Access {
         .unwrap_or_else(|error| Moved { bytes: 0, error: Some(error) });
         self.done += moved.bytes;
         self.ended |= self.done == self.total || moved.error.is_some();
+        moved.error.map_or(Ok(()), Err)
+    }
+
+    /// Has a stage take all over, which a write is then done with. `start` has [`Stage::work`] called until that is done.
+    ///
+    /// # Errors
+    /// The system's, where the stage could not take data and it was written at once; no memory.
+    pub fn run_staged(
+        &mut self,
+        stage: &Stage,
+        storage: &dyn Storage,
+        memory: &mut dyn Memory,
+        start: &dyn Fn(),
+    ) -> io::Result<()> {
+        while !self.ended {
+            let (piece, bytes) = self.next_staged(stage, memory)?;
+            let len = bytes.len() as u64;
+            let put = stage.put(storage, std::slice::from_ref(&piece), bytes);
+            self.taken(stage, storage, len, put, start)?;
+        }
+        Ok(())
+    }
+
+    /// As [`Access::run_staged`], a part of it and without waiting for room; whether anything happened.
+    ///
+    /// # Errors
+    /// Those of [`Access::run_staged`].
+    pub fn step_staged(
+        &mut self,
+        stage: &Stage,
+        storage: &dyn Storage,
+        memory: &mut dyn Memory,
+        start: &dyn Fn(),
+    ) -> io::Result<bool> {
+        if self.ended {
+            return Ok(true);
+        }
+        let (piece, bytes) = self.next_staged(stage, memory)?;
+        let len = bytes.len() as u64;
+        let taken = match stage.take(vec![piece], bytes) {
+            Err(Refusal::Full(_)) => return Ok(stage.write_next(storage)),
+            Err(Refusal::Never(bytes)) => Err(bytes),
+            Ok(starts) => Ok(starts),
+        };
+        self.taken(stage, storage, len, taken, start)?;
+        Ok(true)
+    }
+
+    /// The bytes that a stage takes next, packed.
+    fn next_staged(&mut self, stage: &Stage, memory: &mut dyn Memory) -> io::Result<(Piece, Vec<u8>)> {
+        let len = (self.total - self.done).min(stage.chunk());
+        let from = self.first + self.done;
+        let piece = Piece { view: self.view.clone(), positions: from..from + len };
+        if let Some(run) = memory.contiguous() {
+            return Ok((piece, run.part(self.done as usize, len as usize).as_bytes().to_vec()));
+        }
+        let mut bytes = Vec::new();
+        resize(&mut bytes, len as usize)?;
+        memory.pack(self.done, PeerSpace::of(&mut bytes));
+        Ok((piece, bytes))
+    }
+
+    /// A stage has taken bytes over, or never will.
+    fn taken(
+        &mut self,
+        stage: &Stage,
+        storage: &dyn Storage,
+        len: u64,
+        taken: Result<bool, Vec<u8>>,
+        start: &dyn Fn(),
+    ) -> io::Result<()> {
+        let moved = match taken {
+            Ok(starts) => {
+                if starts {
+                    start();
+                }
+                Moved { bytes: len, error: None }
+            }
+            Err(bytes) => {
+                stage.drain(storage);
+                write_each(&self.view, storage, self.first + self.done, PeerBytes::of(&bytes))
+            }
+        };
+        self.done += moved.bytes;
+        self.ended = self.done == self.total || moved.error.is_some();
         moved.error.map_or(Ok(()), Err)
     }
 

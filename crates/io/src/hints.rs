@@ -1,5 +1,7 @@
 //! Hints (MPI-5.0 section 14.2.8), by their reserved names and by those that programs use with other libraries.
 
+use crate::staging::{Staging, Where};
+
 /// When something is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Choice {
@@ -55,6 +57,8 @@ pub struct Hints {
     pub permissions: Option<u32>,
     /// `access_style`, kept as it was given.
     pub access_style: Option<String>,
+    /// Where written data waits (`io_staging`, `io_staging_size`).
+    pub staging: Staging,
 }
 
 const MIB: u64 = 1 << 20;
@@ -76,6 +80,7 @@ impl Hints {
             write_window: MIB / 2,
             permissions: None,
             access_style: None,
+            staging: Staging::default(),
         }
     }
 
@@ -107,6 +112,10 @@ impl Hints {
                 self.permissions = u32::from_str_radix(value.trim(), 8).ok().filter(|&mode| mode <= 0o7777)
             }
             "access_style" => self.access_style = Some(value.to_owned()),
+            "io_staging" => self.staging.place = Where::parse(value).unwrap_or(self.staging.place.clone()),
+            "io_staging_size" => {
+                self.staging.limit = Staging::parse_limit(value).unwrap_or(self.staging.limit)
+            }
             _ => {}
         }
     }
@@ -128,6 +137,8 @@ impl Hints {
             ("romio_ds_write", self.ds_write.word().to_owned()),
             ("ind_rd_buffer_size", self.read_window.to_string()),
             ("ind_wr_buffer_size", self.write_window.to_string()),
+            ("io_staging", self.staging.place.word()),
+            ("io_staging_size", self.staging.limit.to_string()),
         ];
         all.extend(self.permissions.map(|mode| ("file_perm", format!("{mode:o}"))));
         all.extend(self.access_style.clone().map(|style| ("access_style", style)));
@@ -143,6 +154,7 @@ impl Hints {
             self.cb_read as u64,
             self.cb_write as u64,
             self.ds_write as u64,
+            u64::from(self.staging.is_on()),
         ];
         words
             .iter()
@@ -168,6 +180,8 @@ mod tests {
             ("cb_nodes", "many"),
             ("cb_buffer_size", "-1"),
             ("romio_ds_write", "perhaps"),
+            ("io_staging", "somewhere"),
+            ("io_staging_size", "1"),
             ("no_such", "1"),
         ] {
             hints.take(key, value, 4);

@@ -6,6 +6,8 @@
 //!      ├─ View      which bytes of a file a process sees: a displacement and an endless row of items
 //!      ├─ Access    moves bytes between memory and a file through a view, a block at a time
 //!      ├─ plan      two-phase access: who writes what, in which rounds
+//!      ├─ batch     bytes of several views in one window, written together
+//!      ├─ Stage     data that is taken over at once and written behind, from memory or a log on a local path
 //!      ├─ Hints     what a program may say about its accesses, and what is in force
 //!      └─ Storage   the driver: positional reads and writes, size, locks ──► Posix, by system calls
 //! ```
@@ -15,17 +17,28 @@
 #![deny(unsafe_code)]
 
 mod access;
+mod batch;
 mod error;
 mod hints;
+mod log;
+mod params;
 mod plan;
 mod posix;
+mod stage;
+mod staging;
 mod storage;
+mod sync;
 mod view;
 
 pub use access::{Access, Direction, Memory, Tuning, read_each, write_each};
+pub use batch::{Holes, Part, Scratch, is_sparse, pieces_of, span_of};
 pub use error::class_of;
 pub use hints::{Choice, Hints};
+pub use log::Log;
+pub use params::IoParams;
 pub use plan::{Cover, Extent, Plan, interleave};
 pub use posix::{How, Kind, Posix};
+pub use stage::{Counts, Piece, Refusal, Stage, Worked};
+pub use staging::{Staging, Where};
 pub use storage::{Moved, Storage, read_fully, write_fully};
 pub use view::View;

@@ -8,6 +8,14 @@
 //! ```
 //!
 //! Every process computes the same plan from what all have said, so nobody sends lists of places.
+//!
+//! Where writes are staged, a byte of the file has the same aggregator in every call, so that a later write of it comes behind an
+//! earlier one in the same stage. The windows of the whole file then go to the aggregators in turn:
+//!
+//! ```text
+//!   windows    0   |   1   |   2   |   3   |   4   |  …        of the file, whatever the span of the call
+//!   domain     0   |   1   |   0   |   1   |   0   |
+//! ```
 
 use std::ops::Range;
 
@@ -24,11 +32,19 @@ pub fn interleave(extents: impl Iterator<Item = Extent>) -> bool {
 /// Who accesses what, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Edges of the domains: domain `i` lies between edges `i` and `i + 1`.
-    edges: Vec<u64>,
+    domains: Domains,
     buffer: u64,
     processes: u64,
     aggregators: u64,
+}
+
+/// Which windows are whose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Domains {
+    /// Domain `i` lies between edges `i` and `i + 1`.
+    Between(Vec<u64>),
+    /// The windows of the file go round; only those in the span are accessed.
+    InTurn(Range<u64>),
 }
 
 impl Plan {
@@ -46,12 +62,26 @@ impl Plan {
         edges.push(span.end);
         // Windows are whole blocks, where a buffer holds one.
         let buffer = if buffer > block { buffer - buffer % block } else { buffer };
-        Plan { edges, buffer, processes, aggregators }
+        Plan { domains: Domains::Between(edges), buffer, processes, aggregators }
+    }
+
+    /// As [`Plan::new`], with the same process for a place in all plans of the same aggregators and buffer.
+    pub fn in_turn(span: Range<u64>, processes: u64, aggregators: u64, buffer: u64) -> Plan {
+        let aggregators = aggregators.min(processes).max(1);
+        Plan { domains: Domains::InTurn(span), buffer: buffer.max(1), processes, aggregators }
+    }
+
+    /// Bytes of a window at most.
+    pub fn buffer(&self) -> u64 {
+        self.buffer
     }
 
     /// Number of domains.
     pub fn domains(&self) -> u64 {
-        self.edges.len() as u64 - 1
+        match &self.domains {
+            Domains::Between(edges) => edges.len() as u64 - 1,
+            Domains::InTurn(_) => self.aggregators,
+        }
     }
 
     /// Processes that may have a domain, the same for all plans of a file: as many as that has aggregators.
@@ -72,22 +102,36 @@ impl Plan {
 
     /// Rounds until every domain is done.
     pub fn rounds(&self) -> u64 {
-        let longest = self.edges.windows(2).map(|pair| self.windows_of(pair[0]..pair[1])).max();
-        longest.unwrap_or(0)
+        match &self.domains {
+            Domains::Between(edges) => {
+                edges.windows(2).map(|pair| self.windows_of(&(pair[0]..pair[1]))).max().unwrap_or(0)
+            }
+            Domains::InTurn(span) => self.windows_of(span).div_ceil(self.aggregators),
+        }
     }
 
-    fn windows_of(&self, domain: Range<u64>) -> u64 {
-        match domain.is_empty() {
+    fn windows_of(&self, places: &Range<u64>) -> u64 {
+        match places.is_empty() {
             true => 0,
-            false => domain.end.div_ceil(self.buffer) - domain.start / self.buffer,
+            false => places.end.div_ceil(self.buffer) - places.start / self.buffer,
         }
     }
 
     /// What is done of a domain in a round; empty when the domain is done.
     pub fn window(&self, domain: u64, round: u64) -> Range<u64> {
-        let (low, high) = (self.edges[domain as usize], self.edges[domain as usize + 1]);
-        let at = |round: u64| (low / self.buffer).saturating_add(round).saturating_mul(self.buffer);
-        at(round).clamp(low, high)..at(round + 1).clamp(low, high)
+        let (number, within) = match &self.domains {
+            Domains::Between(edges) => {
+                let within = edges[domain as usize]..edges[domain as usize + 1];
+                ((within.start / self.buffer).saturating_add(round), within)
+            }
+            Domains::InTurn(span) => {
+                let first = span.start / self.buffer;
+                let ahead = (domain + self.aggregators - first % self.aggregators) % self.aggregators;
+                (first.saturating_add(ahead).saturating_add(round * self.aggregators), span.clone())
+            }
+        };
+        let edge = |number: u64| number.saturating_mul(self.buffer).clamp(within.start, within.end);
+        edge(number)..edge(number.saturating_add(1))
     }
 }
 
@@ -117,6 +161,29 @@ impl Cover {
             at += bits;
         }
         fresh
+    }
+
+    /// The runs of bytes that are there, in order.
+    pub fn runs(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let start = self.find(at, true)?;
+            at = self.find(start, false).unwrap_or(self.words.len() * 64);
+            Some(start..at)
+        })
+    }
+
+    /// The first byte from `from` on that is there, or is not.
+    fn find(&self, from: usize, there: bool) -> Option<usize> {
+        let wanted = |index: usize| if there { self.words[index] } else { !self.words[index] };
+        let mut index = from / 64;
+        let mut word =
+            if index < self.words.len() { wanted(index) & (u64::MAX << (from % 64)) } else { return None };
+        while word == 0 {
+            index += 1;
+            word = if index < self.words.len() { wanted(index) } else { return None };
+        }
+        Some(index * 64 + word.trailing_zeros() as usize)
     }
 }
 
@@ -153,6 +220,35 @@ mod tests {
     }
 
     #[test]
+    fn windows_in_turn_are_the_span_once_and_keep_their_process() {
+        for (span, aggregators, buffer) in [
+            (0..1, 1, 1),
+            (5..100_000, 3, 10_000),
+            (4097..4098, 8, 64),
+            ((1 << 41) + 3..(1 << 41) + 70_000, 2, 1 << 14),
+        ] {
+            let plan = Plan::in_turn(span.clone(), 8, aggregators, buffer);
+            let mut windows = Vec::new();
+            for round in 0..plan.rounds() {
+                for domain in 0..plan.domains() {
+                    let window = plan.window(domain, round);
+                    if !window.is_empty() {
+                        assert_eq!(window.start / buffer % aggregators, domain);
+                        windows.push(window);
+                    }
+                }
+            }
+            windows.sort_by_key(|window| window.start);
+            let end = windows.iter().fold(span.start, |at, window| {
+                assert_eq!(window.start, at);
+                assert!(window.end - window.start <= buffer);
+                window.end
+            });
+            assert_eq!(end, span.end);
+        }
+    }
+
+    #[test]
     fn parts_interleave_or_do_not() {
         let parts = |parts: &[(u64, u64)]| interleave(parts.iter().map(|part| part.0..part.1));
         assert!(!parts(&[(10, 20), (0, 10), (5, 5), (20, 30)]));
@@ -171,5 +267,14 @@ mod tests {
         assert!(!cover.mark(195, 2));
         assert!(cover.mark(197, 1));
         assert!(!cover.mark(250, 10));
+        cover.clear(200);
+        for (from, len) in [(0, 64), (64, 1), (66, 130), (100, 50), (197, 2)] {
+            cover.mark(from, len);
+        }
+        assert_eq!(cover.runs().collect::<Vec<_>>(), [0..65, 66..196, 197..199]);
+        cover.clear(128);
+        assert_eq!(cover.runs().count(), 0);
+        cover.mark(64, 64);
+        assert_eq!(cover.runs().collect::<Vec<_>>(), std::iter::once(64..128).collect::<Vec<_>>());
     }
 }

@@ -1,8 +1,11 @@
 //! Files at positions: what the standard library does only for slices, and what it does not do.
 
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
 /// Most bytes that the kernel moves in one call.
 const MOST: usize = 0x7fff_f000;
@@ -50,6 +53,27 @@ pub fn allocate(fd: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
             error if error.kind() == io::ErrorKind::Interrupted => {}
             error => return Err(error),
         }
+    }
+}
+
+/// A file of its own in a folder, for reading and writing by this user alone, that never had a name or has lost it.
+///
+/// # Errors
+/// The system's.
+pub fn unnamed(folder: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    match options.clone().custom_flags(libc::O_TMPFILE).open(folder) {
+        // Not every file system makes files without names.
+        Err(error)
+            if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR | libc::EINVAL)) =>
+        {
+            let path = folder.join(format!(".alhena-{:016x}", crate::random::number()?));
+            let file = options.create_new(true).open(&path)?;
+            std::fs::remove_file(&path)?;
+            Ok(file)
+        }
+        opened => opened,
     }
 }
 

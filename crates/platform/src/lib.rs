@@ -7,7 +7,7 @@
 //! | [`descriptor`] | `ppoll(2)`                                      | sleeping on a descriptor              |
 //! | [`epoll`]      | `epoll_wait(2)`                                 | many descriptors behind one           |
 //! | [`eventfd`]    | `eventfd(2)`                                    | ringing a thread that sleeps on descriptors |
-//! | [`file`]         | `pread(2)`, `fallocate(2)`, `fstatfs(2)`, `fcntl(2)` | files at positions, their locks |
+//! | [`file`]         | `pread(2)`, `fallocate(2)`, `fstatfs(2)`, `fcntl(2)` | files at positions, their locks; files without names |
 //! | [`fork`]       | `pthread_atfork(3)`, `_exit(2)`                 | children that the program forks       |
 //! | [`futex`]      | `futex(2)`, never PRIVATE                       | sleeping on a doorbell in shared memory |
 //! | [`huge`]       | `madvise(2)`, `MADV_COLLAPSE`                   | huge pages under buffers              |

@@ -46,6 +46,7 @@ pub const ROOMS: &[(&str, &[mca::Param])] = &[
     ("mtl_portals", mtl_portals::MtlPortalsParams::PARAMS),
     ("mtl_shmem", mtl_shmem::MtlShmemParams::PARAMS),
     ("ofi", ofi::OfiParams::PARAMS),
+    ("io", io::IoParams::PARAMS),
     ("osc", osc::OscParams::PARAMS),
     ("portals", portals_soft::PortalsParams::PARAMS),
     ("rcache", rcache::RcacheParams::PARAMS),

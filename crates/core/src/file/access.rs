@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use abi::{Address, Count, Error, Result, Status};
 use engine::{Afterlife, Operation};
-use io::{Access, Direction, Memory, Posix};
+use io::{Access, Direction, Memory, Posix, Stage};
 use pml::Done;
 
 use super::buffer::Buffer;
 use super::collective::Collective;
 use super::datarep::Conversion;
+use super::staged::{self, Way};
 use super::{File, Pointer, failed};
 use crate::domain::Token;
 use crate::handle::RequestKey;
@@ -32,6 +33,8 @@ pub(crate) struct Transfer {
     due: Option<Result<()>>,
     /// How it ended, once it has.
     ended: Option<Result<()>>,
+    /// Takes what is written, where writes are staged.
+    stage: Option<Arc<Stage>>,
 }
 
 /// What a call asks for, independent of the file.
@@ -111,6 +114,7 @@ impl Transfer {
         let file = state.files.get_mut(fh)?;
         let position = position(file, bytes)?;
         let access = Access::new(file.view.clone(), direction, position, bytes, file.tuning());
+        let stage = if direction == Direction::Write { file.stage_in_use() } else { None };
         Ok(Transfer {
             file: fh,
             storage: file.storage.clone(),
@@ -122,7 +126,31 @@ impl Transfer {
             converted: None,
             due: None,
             ended: None,
+            stage,
         })
+    }
+
+    /// Has written what this access must not overtake, which may go anywhere if its place is not known yet.
+    ///
+    /// # Errors
+    /// `MPI_ERR_PROC_ABORTED`: a process that may hold data is lost.
+    pub fn settle(&self, t: &mut Token, way: Way, placed: bool) -> Result<()> {
+        if t.lock().file(self.file)?.staged.is_none() {
+            return Ok(());
+        }
+        let way = if way == Way::Staged && self.stage.is_none() { Way::Direct } else { way };
+        let span = if placed { self.access.span() } else { 0..u64::MAX };
+        staged::settle(t, self.file, self.direction, way, &span)
+    }
+
+    /// Takes what is written, where writes are staged.
+    pub fn stage(&self) -> Option<&Arc<Stage>> {
+        self.stage.as_ref()
+    }
+
+    /// What says that this process has written.
+    pub fn written(&self) -> &Arc<AtomicBool> {
+        &self.written
     }
 
     /// Has an ordered access begin at an offset, in etypes.
@@ -148,7 +176,11 @@ impl Transfer {
 
     /// Moves all bytes.
     pub fn run(&mut self) {
-        let moved = self.access.run(&*self.storage, &mut self.buffer);
+        let Transfer { access, buffer, storage, stage, .. } = self;
+        let moved = match stage {
+            Some(stage) => access.run_staged(stage, &**storage, buffer, &|| staged::start(stage, storage)),
+            None => access.run(&**storage, buffer),
+        };
         self.end(moved);
     }
 
@@ -222,12 +254,18 @@ impl Transfer {
         self.ended = Some(result);
     }
 
-    /// Moves some bytes.
-    pub fn step(&mut self) {
-        let moved = self.access.step(&*self.storage, &mut self.buffer, STEP);
+    /// Moves some bytes; whether it could.
+    pub fn step(&mut self) -> bool {
+        let Transfer { access, buffer, storage, stage, .. } = self;
+        let moved = match stage {
+            Some(stage) => access.step_staged(stage, &**storage, buffer, &|| staged::start(stage, storage)),
+            None => access.step(&**storage, buffer, STEP).map(|()| true),
+        };
+        let happened = *moved.as_ref().unwrap_or(&true);
         if moved.is_err() || self.access.is_over() {
-            self.end(moved);
+            self.end(moved.map(drop));
         }
+        happened
     }
 
     /// Whether the program must convert what was read.
@@ -368,6 +406,7 @@ pub fn blocking(
     status: Option<&mut Status>,
 ) -> Result<()> {
     let mut transfer = Transfer::prepare(t, fh, Request { direction, pointer, buf, count, datatype })?;
+    transfer.settle(t, Way::Staged, true)?;
     transfer.run();
     transfer.deliver(t);
     if let Some(status) = status {
@@ -390,12 +429,15 @@ pub fn nonblocking(
     let mut transfer = Transfer::prepare(t, fh, Request { direction, pointer, buf, count, datatype })?;
     // Locks do not keep two accesses of one opening apart.
     if transfer.buffer.total() <= AT_ONCE || transfer.access.takes_locks() {
+        transfer.settle(t, Way::Staged, true)?;
         transfer.run();
         transfer.deliver(t);
         let key = t.lock().requests.add(transfer)?;
         *request = RequestKey::Operation(key).handle();
         return Ok(());
     }
+    // The worker writes at once: the program does not wait for it anyway.
+    transfer.settle(t, Way::Direct, true)?;
     let moving = transfer.take_moving();
     let key = t.lock().requests.add(transfer)?;
     let started =

@@ -23,6 +23,7 @@ use pml::Done;
 
 use super::access::{Request, Transfer};
 use super::exchange::{Exchange, MOST_WORDS, Said};
+use super::staged::Way;
 use super::{Pointer, elsewhere};
 use crate::coll::Running;
 use crate::comm::{Held, gather_words, largest, share_words};
@@ -87,6 +88,8 @@ const REACHES: u64 = 8;
 const FLAG_BITS: u32 = 4;
 /// Bytes of a window where aggregators fetch from the memory of ranks: they stay in a second-level cache with what was fetched.
 const NEAR_WINDOW: u64 = 256 << 10;
+/// Bytes of a window where writes are staged.
+const STAGED_WINDOW: u64 = 1 << 20;
 /// Bytes of a long piece.
 const LONG_PIECE: u64 = 8 << 10;
 
@@ -128,6 +131,28 @@ impl Part {
             _ => Some(Vec::new()),
         };
         Ok(Part { comm, rank, ordered, reaches, transfer, description })
+    }
+
+    /// Has written what this access must not overtake if it goes together with those of others. Writes in the order of ranks
+    /// never do. A process that cannot takes part with the error.
+    fn settle(&mut self, t: &mut Token) {
+        if let Ok(transfer) = &self.transfer
+            && !(self.ordered && transfer.direction == Direction::Write)
+            && let Err(error) = transfer.settle(t, Way::Together, !self.ordered)
+        {
+            self.transfer = Err(error);
+        }
+    }
+
+    /// As [`Part::settle`], whatever way the access will go: it goes on without the program.
+    fn settle_all(&mut self, t: &mut Token) {
+        self.settle(t);
+        if let Ok(transfer) = &self.transfer
+            && transfer.direction == Direction::Write
+            && let Err(error) = transfer.settle(t, Way::Staged, !self.ordered)
+        {
+            self.transfer = Err(error);
+        }
     }
 
     /// What the others must know.
@@ -234,7 +259,19 @@ impl Part {
             0 => file.storage.block(),
             block => block,
         };
-        let plan = Plan::new(span, size as u64, file.hints.cb_nodes, buffer, block);
+        let plan = match transfer.stage() {
+            // The same aggregator for a byte each time, so that writes stay in order.
+            Some(_) => {
+                let window = file.hints.cb_buffer_size.min(STAGED_WINDOW);
+                Plan::in_turn(span, size as u64, file.hints.cb_nodes, (window - window % block).max(block))
+            }
+            None => Plan::new(span, size as u64, file.hints.cb_nodes, buffer, block),
+        };
+        let own = transfer.access.span();
+        if let Some(staged) = file.staged.as_mut().filter(|_| transfer.stage().is_some() && !own.is_empty()) {
+            let before = staged.away.take().unwrap_or(own.clone());
+            staged.away = Some(before.start.min(own.start)..before.end.max(own.end));
+        }
         file.collectives.exchanges = file.collectives.exchanges.wrapping_add(1);
         let number = file.collectives.exchanges;
         let known = (std::mem::replace(&mut file.described, true), file.views.clone());
@@ -271,6 +308,7 @@ pub fn collective(
 ) -> Result<()> {
     let mut part = Part::prepare(t, fh, Request { direction, pointer, buf, count, datatype })?;
     come_after(t, fh);
+    part.settle(t);
     let all = gather_words(t, part.comm, &part.words())?;
     let mine = move_own(t, fh, &mut part, &all);
     let class = mine.err().map_or(0, |error| error.class as u64);
@@ -302,7 +340,12 @@ fn move_own(t: &mut Token, fh: abi::File, part: &mut Part, all: &[u64]) -> Resul
     let exchange = part.exchange(&mut t.lock(), fh, all);
     let Ok(transfer) = &mut part.transfer else { return Ok(()) };
     match exchange {
-        None => transfer.run(),
+        None => {
+            if transfer.direction == Direction::Write {
+                transfer.settle(t, Way::Staged, true)?;
+            }
+            transfer.run();
+        }
         Some(mut exchange) => wait_actively(t, |state| {
             exchange.advance(state, transfer);
             exchange.is_over().then_some(())
@@ -323,7 +366,8 @@ pub fn nonblocking_collective(
     datatype: abi::Datatype,
     request: &mut abi::Request,
 ) -> Result<()> {
-    let part = Part::prepare(t, fh, Request { direction, pointer, buf, count, datatype })?;
+    let mut part = Part::prepare(t, fh, Request { direction, pointer, buf, count, datatype })?;
+    part.settle_all(t);
     help(t, fh)?;
     *request = start(&mut t.lock(), fh, part)?;
     Ok(())
@@ -340,7 +384,8 @@ pub fn begin(
     datatype: abi::Datatype,
 ) -> Result<()> {
     let direction = call.direction();
-    let part = Part::prepare(t, fh, Request { direction, pointer, buf, count, datatype })?;
+    let mut part = Part::prepare(t, fh, Request { direction, pointer, buf, count, datatype })?;
+    part.settle_all(t);
     help(t, fh)?;
     let mut state = t.lock();
     let request = start(&mut state, fh, part)?;
@@ -382,7 +427,7 @@ pub fn end(
 
 /// From the first nonblocking or split collective access of a file on, the library's thread goes on with them while the program
 /// computes. Without it they wait for the program.
-fn help(t: &mut Token, fh: abi::File) -> Result<()> {
+pub(super) fn help(t: &mut Token, fh: abi::File) -> Result<()> {
     if !t.lock().file(fh)?.helped {
         let helped = engine::need_progress(t).is_ok();
         t.lock().files.get_mut(fh)?.helped = helped;
@@ -563,7 +608,7 @@ impl Collective {
             } else if transfer.access.takes_locks() {
                 transfer.run();
             } else {
-                transfer.step();
+                self.moves = transfer.step();
             }
             if transfer.is_due() && !std::mem::replace(&mut self.waits, true) {
                 state.files.conversions.push_back(key);

@@ -11,6 +11,13 @@
 //! Each rank tells each aggregator once for a view how the view is laid out. From then on both sides know from what all ranks
 //! gather for each call which bytes go into which window: messages hold data and nothing else.
 //!
+//! Where data comes by messages, a thread of the library writes a window while the next one comes:
+//!
+//! ```text
+//!   aggregator   receives 1 | places 1, receives 2 | receives 3 …
+//!   thread                  | writes 1             | writes 2 …          two windows wait at most
+//! ```
+//!
 //! Holes in a window of a write keep what the file has there: the window is read before it is changed. Nobody else of this
 //! call writes there, since domains do not overlap; in atomic mode a lock keeps other openings out. Ranks whose bytes overlap
 //! are put in their order everywhere, so what is written is as if they had written one after the other.
@@ -20,16 +27,18 @@ mod aggregator;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use abi::{Error, Result};
 use btl::Peer;
-use io::{Direction, Memory, Plan, Posix, View};
+use io::{Direction, Holes, Memory, Plan, Posix, Stage, View};
 use mem::{PeerBytes, PeerSpace};
 use node::Node;
 use pml::{Data, Done, Mode, ReqId};
 
 use self::aggregator::Aggregator;
 use super::access::Transfer;
+use super::failed;
 use crate::memory::{of_vec_mut, resize};
 use crate::p2p::{start_recv, start_send};
 use crate::state::State;
@@ -48,7 +57,7 @@ pub(crate) struct Said {
 }
 
 /// The views of all ranks, as an aggregator knows them.
-pub(crate) type Views = Arc<Vec<View>>;
+pub(crate) type Views = Arc<Vec<Arc<View>>>;
 
 /// One two-phase access on its way.
 pub(crate) struct Exchange {
@@ -78,11 +87,23 @@ pub(crate) struct Exchange {
     /// The next round of this rank.
     round: u64,
     aggregator: Option<Aggregator>,
+    /// What aggregators hand their windows to.
+    writer: Option<Writer>,
+    /// This process has written to the file since it was synchronised.
+    written: Arc<AtomicBool>,
     /// Bytes that have come.
     read: u64,
     /// Positions that aggregators put into this rank's memory, as far as the file reaches.
     put: Vec<Range<u64>>,
     error: Result<()>,
+    over: bool,
+}
+
+/// Writes windows behind, while the next ones come.
+struct Writer {
+    stage: Arc<Stage>,
+    /// The stage of the file, which has them when the access is over. Otherwise it is the access's own, and all is written then.
+    lasts: bool,
 }
 
 /// A message between this rank and an aggregator.
@@ -100,6 +121,8 @@ struct Piece {
 pub(crate) const MOST_WORDS: usize = 1 << 20;
 /// Rounds for which a rank has messages under way.
 const AHEAD: u64 = 2;
+/// Windows that an aggregator has waiting or being written while the next one comes.
+const WINDOWS_BEHIND: u64 = 2;
 
 impl Exchange {
     /// The part of this rank in an access that all have agreed on. `views`: what it knows from an access before with the same
@@ -144,11 +167,15 @@ impl Exchange {
             describing: Vec::new(),
             pieces: VecDeque::new(),
             round: 0,
+            writer: None,
+            written: transfer.written().clone(),
             aggregator,
             read: 0,
             put: Vec::new(),
             error: Ok(()),
+            over: false,
         };
+        exchange.writer = exchange.find_writer(transfer);
         // Where all aggregators reach into this rank's memory, it sends and receives nothing.
         let mut aggregators =
             (0..exchange.plan.domains()).map(|domain| exchange.plan.process(domain) as usize);
@@ -159,6 +186,31 @@ impl Exchange {
                 .extend((exchange.direction == Direction::Read).then_some(exchange.positions.clone()));
         }
         Some(exchange)
+    }
+
+    /// Who writes windows while the next ones come: the file's stage, or one of this access where data comes by messages. Where all
+    /// data is fetched from memory, the aggregator writes: nothing is waited for.
+    fn find_writer(&self, transfer: &Transfer) -> Option<Writer> {
+        if self.direction != Direction::Write || self.aggregator.is_none() {
+            return None;
+        }
+        if let Some(stage) = transfer.stage() {
+            return Some(Writer { stage: stage.clone(), lasts: true });
+        }
+        if (0..self.said.len()).all(|rank| self.reaches_into(self.me, rank)) {
+            return None;
+        }
+        let stage = Arc::new(Stage::of_access(WINDOWS_BEHIND * self.plan.buffer(), self.holes()));
+        Some(Writer { stage, lasts: false })
+    }
+
+    /// What becomes of holes in windows that are written before this access ends.
+    fn holes(&self) -> Holes {
+        match (self.readable, self.locked) {
+            (false, _) => Holes::Untouched,
+            (true, false) => Holes::Rewritten,
+            (true, true) => Holes::Locked,
+        }
     }
 
     /// Whether an aggregator reaches into a rank's memory; one of the two is this process.
@@ -177,7 +229,7 @@ impl Exchange {
     /// Goes on; whether anything happened. Over when [`Exchange::is_over`] says so; then the transfer is settled.
     pub fn advance(&mut self, state: &mut State, transfer: &mut Transfer) -> bool {
         let mut happened = false;
-        while !self.is_over() {
+        while !self.has_nothing_to_do() {
             let moved = self.advance_once(state, transfer).unwrap_or_else(|error| {
                 self.fail(error);
                 true
@@ -187,14 +239,21 @@ impl Exchange {
             }
             happened = true;
         }
-        self.settle(transfer);
+        if !std::mem::replace(&mut self.over, true) {
+            self.settle(transfer);
+        }
         happened
     }
 
-    /// Whether this rank has nothing more to do.
+    /// Whether all is done and the transfer settled.
     pub fn is_over(&self) -> bool {
+        self.over
+    }
+
+    fn has_nothing_to_do(&self) -> bool {
         let all = self.plan.rounds();
         let done = self.aggregator.as_ref().is_none_or(|aggregator| aggregator.round == all);
+        let done = done && self.writer.as_ref().is_none_or(|writer| writer.lasts || writer.stage.is_empty());
         let said = self.described && self.describing.is_empty();
         done && said && self.round == all && self.pieces.is_empty()
     }
@@ -204,7 +263,12 @@ impl Exchange {
         self.error = self.error.and(Err(error));
     }
 
-    fn settle(&self, transfer: &mut Transfer) {
+    fn settle(&mut self, transfer: &mut Transfer) {
+        if let Some(Writer { stage, lasts: false }) = &self.writer
+            && let Some(error) = stage.take_error()
+        {
+            self.fail(failed("the system could not write the file")(error));
+        }
         let done = match (self.direction, self.error) {
             (Direction::Read, _) => self.read + self.put_bytes(),
             (Direction::Write, Ok(())) => self.positions.end - self.positions.start,

@@ -8,6 +8,7 @@
 //!              ├─ nonblocking: moved by a worker, unless it is short                           (access)
 //!              └─ collective: an operation that talks to the others; one at a time of a file   (collective)
 //! ```
+//! Writes may end in a stage, from which a thread of the library writes them behind (`staged`).
 //!
 //! A collective function agrees on its error: all processes return one, whichever failed.
 
@@ -19,7 +20,9 @@ mod exchange;
 mod handle;
 mod open;
 mod query;
+mod questions;
 mod shared;
+pub mod staged;
 mod view;
 
 use std::collections::VecDeque;
@@ -29,7 +32,7 @@ use std::sync::atomic::AtomicBool;
 
 use abi::{Error, Result};
 use datatype::Datatype;
-use io::{Choice, Hints, Posix, Tuning, View};
+use io::{Choice, Hints, Posix, Stage, Tuning, View};
 
 use crate::comm::largest;
 use crate::domain::Token;
@@ -49,7 +52,7 @@ pub use view::*;
 
 pub(crate) use access::convert_due;
 pub(crate) use handle::handler_of;
-pub(crate) use shared::Serve;
+pub(crate) use questions::Serve;
 
 /// Where an access begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,6 +98,8 @@ pub(crate) struct File {
     pub helped: bool,
     /// What its last nonblocking access that failed has seen: requests know of the class alone.
     pub failure: Option<Error>,
+    /// What is written behind, where writes are staged.
+    pub staged: Option<staged::Staged>,
 }
 
 impl File {
@@ -109,6 +114,12 @@ impl File {
             // Windows that others write back must not overtake what is written here.
             locked: self.atomic || (ds_write == Choice::Enable && readable),
         }
+    }
+
+    /// The stage that writes go to, where they do: all processes come to the same answer.
+    pub fn stage_in_use(&self) -> Option<Arc<Stage>> {
+        let direct = self.atomic || self.hints.ds_write == Choice::Enable;
+        self.staged.as_ref().filter(|_| !direct).map(|staged| staged.stage.clone())
     }
 
     pub fn is_sequential(&self) -> bool {
@@ -133,6 +144,8 @@ pub(crate) struct Files {
     /// What files start with: the handler of `MPI_FILE_NULL`.
     pub initial: Handler,
     pub pages: shared::Pages,
+    pub questions: questions::Questions,
+    pub stages: staged::Stages,
     pub datareps: datarep::Datareps,
     /// Nonblocking accesses whose data the program must convert.
     pub conversions: VecDeque<u32>,
@@ -148,6 +161,8 @@ impl Files {
             slab: Objects::new(),
             initial: Handler::Return,
             pages: shared::Pages::default(),
+            questions: Default::default(),
+            stages: Default::default(),
             datareps: Default::default(),
             conversions: VecDeque::new(),
             unopened: None,

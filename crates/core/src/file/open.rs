@@ -52,7 +52,15 @@ pub fn open(
     let mut duplicate = private_copy(t, comm)?;
     match open_on(t, duplicate, path_of(filename), amode, own) {
         Ok(file) => {
-            *fh = t.lock().files.add(file)?;
+            let mut state = t.lock();
+            *fh = state.files.add(file)?;
+            super::staged::set_up(&mut state, *fh)?;
+            let serves = state.file(*fh)?.staged.is_some() && state.comm(duplicate)?.size() > 1;
+            drop(state);
+            // Others may ask for what is staged here while the program computes.
+            if serves {
+                super::collective::help(t, *fh)?;
+            }
             Ok(())
         }
         Err(error) => {
@@ -104,6 +112,7 @@ fn open_on(t: &mut Token, comm: abi::Comm, path: PathBuf, amode: i32, own: Resul
     };
     let own = own.map(|info| {
         let mut hints = Hints::new(u64::from(size));
+        hints.staging = t.lock().params.staging.clone();
         hints_of_system().iter().for_each(|(key, value)| hints.take(key, value, u64::from(size)));
         added(&hints, &info, u64::from(size))
     });
@@ -149,6 +158,7 @@ fn open_on(t: &mut Token, comm: abi::Comm, path: PathBuf, amode: i32, own: Resul
         reaches: None,
         helped: false,
         failure: None,
+        staged: None,
     })
 }
 
@@ -249,6 +259,7 @@ fn open_together(
 /// library waits for the device).
 pub fn close(t: &mut Token, fh: &mut abi::File) -> Result<()> {
     let comm = t.lock().file(*fh)?.comm;
+    super::staged::drain_together(t, *fh)?;
     let mut file = t.lock().files.remove(*fh)?;
     *fh = abi::FILE_NULL;
     if file.helped {
@@ -259,10 +270,12 @@ pub fn close(t: &mut Token, fh: &mut abi::File) -> Result<()> {
         true => file.storage.sync().map_err(failed("the system could not write the file to its device")),
         false => Ok(()),
     };
+    let synced = super::staged::outcome(&file).and(synced);
+    let closed = agree(t, comm, synced);
+    super::staged::forget(&mut t.lock(), &file);
     let File { storage, .. } = file;
     // Operations that the program has left behind keep it open until they are over.
     drop(storage);
-    let closed = agree(t, comm, synced);
     let deleted = match file.amode & abi::MODE_DELETE_ON_CLOSE {
         0 => Ok(()),
         _ => delete_once(t, comm, &file.path),

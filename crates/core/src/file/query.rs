@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use abi::{Error, Result};
 
-use super::{agree, elsewhere, failed};
+use super::{agree, elsewhere, failed, staged};
 use crate::coll::{Mode, barrier};
 use crate::comm::gather_words;
 use crate::domain::Token;
@@ -27,6 +27,7 @@ pub fn get_group(t: &mut Token, fh: abi::File, group: &mut abi::Group) -> Result
 
 /// `MPI_File_get_size`, in bytes.
 pub fn get_size(t: &mut Token, fh: abi::File, size: &mut i64) -> Result<()> {
+    staged::drain(t, fh)?;
     let storage = t.lock().file(fh)?.storage.clone();
     *size = storage.size().map_err(failed("the size of the file is not known"))? as i64;
     Ok(())
@@ -48,6 +49,7 @@ fn resize(
     size: i64,
     change: impl FnOnce(&io::Posix, u64) -> std::io::Result<()>,
 ) -> Result<()> {
+    staged::drain_together(t, fh)?;
     let (comm, storage, allowed) = {
         let state = t.lock();
         let file = state.file(fh)?;
@@ -105,11 +107,12 @@ pub fn get_info(t: &mut Token, fh: abi::File, info: &mut abi::Info) -> Result<()
 /// `MPI_File_set_info`: collective; hints on collective access must be the same everywhere.
 pub fn set_info(t: &mut Token, fh: abi::File, info: abi::Info) -> Result<()> {
     super::collective::come_after(t, fh);
+    staged::drain_together(t, fh)?;
     let (comm, hints) = {
         let state = t.lock();
         let file = state.file(fh)?;
         let processes = u64::from(state.comm(file.comm)?.size());
-        let hints = state.infos.hints(info).map(|info| added(&file.hints, &info, processes));
+        let hints = state.infos.hints(info).map(|info| changed(&file.hints, &info, processes));
         (file.comm, hints)
     };
     let digest = hints.as_ref().map_or(0, io::Hints::digest);
@@ -121,7 +124,12 @@ pub fn set_info(t: &mut Token, fh: abi::File, info: abi::Info) -> Result<()> {
     Ok(())
 }
 
-/// The hints that a call on an open file adds to those in force.
+/// The hints in force after a call on an open file. Where writes are staged is settled when it is opened.
+pub(super) fn changed(old: &io::Hints, info: &Info, processes: u64) -> io::Hints {
+    io::Hints { staging: old.staging.clone(), ..added(old, info, processes) }
+}
+
+/// The hints that those of an info object add to others.
 pub(super) fn added(old: &io::Hints, info: &Info, processes: u64) -> io::Hints {
     let mut hints = old.clone();
     info.iter().for_each(|(key, value)| hints.take(key, value, processes));
@@ -130,6 +138,7 @@ pub(super) fn added(old: &io::Hints, info: &Info, processes: u64) -> io::Hints {
 
 /// `MPI_File_sync`
 pub fn sync(t: &mut Token, fh: abi::File) -> Result<()> {
+    staged::drain_together(t, fh)?;
     let (comm, storage, written) = {
         let state = t.lock();
         let file = state.file(fh)?;
@@ -139,12 +148,14 @@ pub fn sync(t: &mut Token, fh: abi::File) -> Result<()> {
         true => storage.sync().map_err(failed("the system could not write the file to its device")),
         false => Ok(()),
     };
-    agree(t, comm, done)
+    let written = staged::outcome(t.lock().file(fh)?);
+    agree(t, comm, written.and(done))
 }
 
 /// `MPI_File_set_atomicity`
 pub fn set_atomicity(t: &mut Token, fh: abi::File, flag: i32) -> Result<()> {
     super::collective::come_after(t, fh);
+    staged::drain_together(t, fh)?;
     let (comm, storage) = {
         let state = t.lock();
         let file = state.file(fh)?;

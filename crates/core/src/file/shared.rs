@@ -2,7 +2,7 @@
 //!
 //! Where the processes of a file are on one node, rank 0 lends a word of a page that it shares with them; the page serves
 //! all files that it is rank 0 of, so opening a file costs no system call for it. Elsewhere rank 0 keeps the word, and the
-//! others ask it by active messages, which its library answers whenever it is called. Nothing is left behind.
+//! others ask it by active messages (`questions`). Nothing is left behind.
 //!
 //! ```text
 //!   rank 3 ──MOVE word, by how much──► rank 0: adds      answer ──► where the pointer was: there rank 3 begins
@@ -13,16 +13,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use abi::{Error, Result};
-use btl::{Class, Peer};
-use engine::{Head, Message, Taker};
-use mem::PeerBytes;
+use btl::Peer;
 use node::{SegmentTicket, SharedSegment};
 
 use super::elsewhere;
+use super::questions::{Answer, Asker, MOVE, ask};
 use crate::comm::gather_words;
 use crate::domain::Token;
 use crate::state::State;
-use crate::wait::{wait_actively, wait_for};
 
 /// Words by which a process finds the pointer that another one has made.
 pub(crate) const WORDS: usize = 6;
@@ -52,18 +50,10 @@ pub(crate) struct Pages {
     kept: HashMap<u64, Arc<AtomicU64>>,
     /// The last number that was given.
     numbers: u64,
-    /// What this process has asked others, by a number of the question.
-    asked: HashMap<u64, Asked>,
     /// The pages that this process lends words of.
     own: Vec<Own>,
     /// Those of others, by what names them.
     others: HashMap<[u64; 4], Arc<SharedSegment>>,
-}
-
-/// A question to the keeper of a pointer, and its answer: where the pointer was.
-struct Asked {
-    keeper: Peer,
-    answer: Option<Result<i64>>,
 }
 
 struct Own {
@@ -232,6 +222,9 @@ impl State {
 
 /// `MPI_File_seek_shared`
 pub fn seek_shared(t: &mut Token, fh: abi::File, offset: i64, whence: i32) -> Result<()> {
+    if whence == abi::SEEK_END {
+        super::staged::drain(t, fh)?;
+    }
     let now = current(t, fh);
     let (comm, target) = {
         let state = t.lock();
@@ -272,73 +265,18 @@ pub(super) fn moved(t: &mut Token, fh: abi::File, etypes: i64) -> Result<i64> {
             Some(far) => far,
         }
     };
-    let question = {
-        let mut state = t.lock();
-        let pages = &mut state.files.pages;
-        pages.numbers += 1;
-        pages.asked.insert(pages.numbers, Asked { keeper, answer: None });
-        pages.numbers
-    };
-    let words = [question, number, etypes as u64];
-    let head = Head { class: Class::Io, kind: MOVE, words: &words };
-    let asked = wait_actively(t, |state| match state.p2p.request(keeper, head, &mut PeerBytes::of(&[])) {
-        Ok(()) => Some(Ok(())),
-        Err(engine::Refused::Busy) => None,
-        Err(engine::Refused::Lost) => Some(Err(LOST)),
-    });
-    let answer = asked.and_then(|()| {
-        wait_for(t, |state| match state.files.pages.asked.get(&question) {
-            Some(asked) => asked.answer,
-            None => Some(Err(LOST)),
-        })
-    });
-    t.lock().files.pages.asked.remove(&question);
-    answer
+    let answer = ask(t, keeper, MOVE, [number, etypes as u64, 0])?;
+    answer.map(|answer| answer.words[0] as i64).ok_or(UNKNOWN)
 }
 
-const LOST: Error =
-    Error::new(abi::ERR_PROC_ABORTED, "the process that keeps the shared file pointer is lost");
 const UNKNOWN: Error =
     Error::new(abi::ERR_FILE, "the process that keeps the shared file pointer does not know it");
 
-/// Kinds of messages: a question, its answer, and that there is no such pointer.
-const MOVE: u8 = 0;
-const WAS: u8 = 1;
-const NONE: u8 = 2;
-
-/// Who takes the frames of files.
-pub(crate) struct Serve;
-
-impl Taker<State> for Serve {
-    const CLASS: Class = Class::Io;
-
-    fn on_message(state: &mut State, message: &Message<'_>) {
-        match (message.is_answer, message.kind, message.words()) {
-            (false, MOVE, &[question, number, etypes]) => {
-                let word = state.files.pages.kept.get(&number);
-                let was = word.map(|word| word.fetch_add(etypes, Ordering::AcqRel));
-                let (kind, words) = was.map_or((NONE, [question, 0]), |was| (WAS, [question, was]));
-                let head = Head { class: Class::Io, kind, words: &words };
-                state.p2p.answer(message.from, head, &mut PeerBytes::of(&[]));
-            }
-            (true, kind, &[question, was]) => {
-                let answer = if kind == WAS { Ok(was as i64) } else { Err(UNKNOWN) };
-                if let Some(asked) = state.files.pages.asked.get_mut(&question)
-                    && asked.keeper == message.from
-                {
-                    asked.answer = Some(answer);
-                    state.threads.changed();
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn on_lost(state: &mut State, peer: Peer) {
-        let asked = state.files.pages.asked.values_mut();
-        asked.filter(|asked| asked.keeper == peer).for_each(|asked| asked.answer = Some(Err(LOST)));
-        state.threads.changed();
-    }
+/// Another process moves a pointer that is kept here.
+pub(super) fn serve(state: &mut State, asker: Asker, number: u64, etypes: u64) {
+    let word = state.files.pages.kept.get(&number);
+    let was = word.map(|word| word.fetch_add(etypes, Ordering::AcqRel));
+    state.answer(asker, was.map(|was| Answer { words: [was, 0], bytes: Vec::new() }));
 }
 
 /// `MPI_File_get_position_shared`

@@ -9,8 +9,8 @@ use ffi::StrOut;
 use io::View;
 
 use super::datarep::Representation;
-use super::query::{added, same};
-use super::{File, failed};
+use super::query::{changed, same};
+use super::{File, failed, staged};
 use crate::coll::{Mode, barrier};
 use crate::domain::Token;
 use crate::state::State;
@@ -34,6 +34,14 @@ pub fn set_view(
         let file = state.file(fh)?;
         (file.comm, Given::of(&state, file, now, disp, etype, filetype, datarep, info))
     };
+    // With other aggregators, writes of a byte would not stay in order.
+    let regrouped = match &given {
+        Ok(given) => t.lock().file(fh)?.hints != given.hints,
+        Err(_) => false,
+    };
+    if regrouped {
+        staged::drain_together(t, fh)?;
+    }
     let new = given.and_then(|given| {
         let there = given.representation.of(t, &given.etype)?;
         let filetype = given.representation.of(t, &given.filetype)?;
@@ -89,7 +97,7 @@ impl Given {
             filetype: committed(&state.types, filetype)?,
             representation: state.files.datareps.find(datarep)?,
             displacement: displacement(file, now, disp)?,
-            hints: added(&file.hints, &state.infos.hints(info)?, processes),
+            hints: changed(&file.hints, &state.infos.hints(info)?, processes),
             writable: file.amode & abi::MODE_RDONLY == 0,
         })
     }
@@ -142,6 +150,9 @@ pub fn get_view(
 
 /// `MPI_File_seek`
 pub fn seek(t: &mut Token, fh: abi::File, offset: i64, whence: i32) -> Result<()> {
+    if whence == abi::SEEK_END {
+        staged::drain(t, fh)?;
+    }
     let mut state = t.lock();
     let file = state.files.get_mut(fh)?;
     file.refuse_sequential()?;

@@ -2,25 +2,20 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use abi::{Error, Result};
 use btl::{Peer, Refusal};
-use io::{Cover, Direction, Memory, Plan, Storage, View};
+use io::{Direction, Holes, Memory, Piece, Plan, Scratch, View};
 use mem::{PeerBytes, PeerSpace, UserMem};
 use node::Node;
 use pml::{Data, Mode, ReqId};
 
-use super::{Exchange, Said, Transfer, Views, below};
-use crate::file::failed;
+use super::{Exchange, Transfer, Views, Writer, clip};
+use crate::file::{failed, staged};
 use crate::memory::{of_vec, of_vec_mut, resize};
 use crate::p2p::{start_recv, start_send};
 use crate::state::State;
-
-/// A window with fewer bytes of data for each of its pieces is covered piece by piece: looking whether all is there
-/// then costs more than reading the window.
-const WORTH_COVERING: u64 = 32;
-/// Pieces this far apart are read and written one by one.
-const FAR_APART: u64 = 8 << 10;
 
 /// What an aggregator has.
 pub(super) struct Aggregator {
@@ -29,8 +24,6 @@ pub(super) struct Aggregator {
     /// Descriptions that come.
     heard: Vec<Heard>,
     pub round: u64,
-    /// Of each rank, the first position behind the windows that are done.
-    next: Vec<u64>,
     /// Data of ranks, one after the other, but for this process's own.
     stage: Vec<u8>,
     /// Bytes of all ranks in the window.
@@ -39,7 +32,7 @@ pub(super) struct Aggregator {
     parts: Vec<Part>,
     /// Messages of this round have been started.
     started: bool,
-    cover: Cover,
+    scratch: Scratch,
 }
 
 struct Heard {
@@ -65,13 +58,12 @@ impl Aggregator {
             views,
             heard: Vec::new(),
             round: 0,
-            next: Vec::new(),
             stage: Vec::new(),
             bytes: 0,
             window: Vec::new(),
             parts: Vec::new(),
             started: false,
-            cover: Cover::default(),
+            scratch: Scratch::default(),
         }
     }
 
@@ -114,10 +106,10 @@ impl Aggregator {
             return Ok(false);
         }
         let views = self.heard.drain(..).enumerate().map(|(rank, heard)| match rank == all.me {
-            true => Ok(View::clone(&all.view)),
-            false => View::from_description(&heard.words),
+            true => Ok(all.view.clone()),
+            false => View::from_description(&heard.words).map(Arc::new),
         });
-        let views = views.collect::<Result<Vec<View>>>();
+        let views = views.collect::<Result<Vec<Arc<View>>>>();
         // Without them nobody's data can be placed, and nobody can be answered.
         let views = Arc::new(views.inspect_err(|_| self.round = all.plan.rounds())?);
         if let Ok(file) = state.files.get_mut(all.file) {
@@ -133,28 +125,25 @@ impl Aggregator {
         &mut self,
         all: &mut Exchange,
         state: &mut State,
-        views: &[View],
+        views: &[Arc<View>],
         transfer: &Transfer,
     ) -> Result<()> {
         let window = all.plan.window(self.domain, self.round);
         self.parts.clear();
         let own = transfer.buffer.contiguous();
+        let handed_on = all.writer.is_some();
         let mut staged = 0;
         self.bytes = 0;
-        if self.next.is_empty() {
-            let first = |(view, said): (&View, &Said)| below(view, &said.positions, window.start);
-            self.next = views.iter().zip(&all.said).map(first).collect();
-        }
         for (rank, (view, said)) in views.iter().zip(&all.said).enumerate() {
-            let end = below(view, &said.positions, window.end);
-            let positions = std::mem::replace(&mut self.next[rank], end)..end;
+            let positions = clip(view, &said.positions, &window);
             if !positions.is_empty() {
                 let len = (positions.end - positions.start) as usize;
                 let at = (positions.start - said.positions.start) as usize;
                 let own = own.filter(|_| rank == all.me).map(|memory| memory.part(at, len));
                 self.bytes += len;
                 self.parts.push(Part { rank, positions, at: staged, own, id: None });
-                staged += if own.is_some() { 0 } else { len };
+                // What is written later is copied.
+                staged += if own.is_some() && !handed_on { 0 } else { len };
             }
         }
         if self.parts.is_empty() {
@@ -171,9 +160,12 @@ impl Aggregator {
 
     /// Gets the bytes of all ranks: from their memory, or by messages.
     fn fetch(&mut self, all: &mut Exchange, state: &mut State) -> Result<()> {
-        for part in self.parts.iter_mut().filter(|part| part.own.is_none()) {
+        let handed_on = all.writer.is_some();
+        for part in self.parts.iter_mut().filter(|part| part.own.is_none() || handed_on) {
             let room = of_vec_mut(&mut self.stage).part(part.at, part.len());
-            if all.reaches_into(all.me, part.rank) {
+            if let Some(own) = part.own.take() {
+                room.as_space().write(own.as_bytes());
+            } else if all.reaches_into(all.me, part.rank) {
                 all.copy(part, |node, peer, address| node.read(peer, address, room));
             } else {
                 part.id = start_recv(state, Data::Contiguous(room), part.rank as i32, all.tag, all.comm)?;
@@ -183,7 +175,7 @@ impl Aggregator {
     }
 
     /// Reads the window and gives each rank what it wants of it: less where the file ends.
-    fn read(&mut self, all: &mut Exchange, state: &mut State, views: &[View]) -> Result<()> {
+    fn read(&mut self, all: &mut Exchange, state: &mut State, views: &[Arc<View>]) -> Result<()> {
         let span = self.span(views);
         let sparse = self.is_sparse(views, &span);
         let there = if sparse { Ok(0) } else { self.read_window(all, &span) };
@@ -237,8 +229,8 @@ impl Aggregator {
         }
     }
 
-    /// Ends the round when all its messages are through.
-    fn end_round(&mut self, all: &mut Exchange, state: &mut State, views: &[View]) -> Result<bool> {
+    /// Ends the round when all its messages are through, and a thread that writes has taken its window.
+    fn end_round(&mut self, all: &mut Exchange, state: &mut State, views: &[Arc<View>]) -> Result<bool> {
         let mut moved = false;
         for part in &mut self.parts {
             let Some(id) = part.id else { continue };
@@ -254,96 +246,72 @@ impl Aggregator {
         if self.parts.iter().any(|part| part.id.is_some()) {
             return Ok(moved);
         }
-        (self.started, self.round) = (false, self.round + 1);
         // After an error, what is there may not be what was meant.
-        if all.direction == Direction::Write && all.error.is_ok() {
+        let writes = all.direction == Direction::Write && all.error.is_ok();
+        if writes && all.writer.is_some() && !self.hand_on(all, views)? {
+            return Ok(moved);
+        }
+        (self.started, self.round) = (false, self.round + 1);
+        if writes && all.writer.is_none() {
             self.write(all, views)?;
         }
         Ok(true)
     }
 
+    /// Has the window written behind; false while there is no room.
+    fn hand_on(&mut self, all: &Exchange, views: &[Arc<View>]) -> Result<bool> {
+        let Some(Writer { stage, .. }) = &all.writer else { return Ok(true) };
+        let piece = |part: &Part| Piece { view: views[part.rank].clone(), positions: part.positions.clone() };
+        let mut bytes = std::mem::take(&mut self.stage);
+        loop {
+            let back = match stage.take(self.parts.iter().map(piece).collect(), bytes) {
+                Ok(starts) => {
+                    if starts {
+                        staged::start(stage, &all.storage);
+                    }
+                    all.written.store(true, Ordering::Relaxed);
+                    self.stage = stage.spare();
+                    return Ok(true);
+                }
+                Err(io::Refusal::Never(back)) => {
+                    self.stage = back;
+                    stage.drain(&*all.storage);
+                    return self.write(all, views).map(|()| true);
+                }
+                Err(io::Refusal::Full(back)) => back,
+            };
+            // No other thread writes: this one does, and tries again.
+            if !stage.write_next(&*all.storage) {
+                self.stage = back;
+                return Ok(false);
+            }
+            bytes = back;
+        }
+    }
+
     /// Puts the bytes of all ranks into the file.
-    fn write(&mut self, all: &Exchange, views: &[View]) -> Result<()> {
-        let span = self.span(views);
-        let len = (span.end - span.start) as usize;
-        if self.is_sparse(views, &span) {
-            return self.write_each(all, views);
-        }
-        if let ([part], true) = (&self.parts[..], self.bytes == len) {
-            return written(io::write_fully(&*all.storage, part.bytes(&self.stage), span.start));
-        }
-        resize(&mut self.window, len)?;
-        let keeps = self.bytes != len || !self.covers(views, &span);
-        if keeps && !all.readable {
-            return self.write_each(all, views);
-        }
-        let lock = keeps && all.locked;
-        if lock {
-            all.storage.lock(span.clone(), true).map_err(failed("the system gave no lock on the file"))?;
-        }
-        let result = self.write_window(all, views, &span, keeps);
-        if lock {
-            all.storage.unlock(span).map_err(failed("the system took no lock back"))?;
-        }
-        result
-    }
-
-    fn write_window(&mut self, all: &Exchange, views: &[View], span: &Range<u64>, keeps: bool) -> Result<()> {
-        if keeps {
-            let there = self.read_window(all, span)?;
-            self.window[there as usize..].fill(0);
-        }
-        for part in &self.parts {
-            let bytes = part.bytes(&self.stage);
-            let placed =
-                views[part.rank].scatter(part.positions.clone(), bytes, &mut self.window, span.start);
-            assert!(placed, "the positions lie in the span of all parts");
-        }
-        written(io::write_fully(&*all.storage, PeerBytes::of(&self.window), span.start))
-    }
-
-    fn write_each(&self, all: &Exchange, views: &[View]) -> Result<()> {
-        self.parts.iter().try_for_each(|part| {
-            let bytes = part.bytes(&self.stage);
-            written(io::write_each(&views[part.rank], &*all.storage, part.positions.start, bytes))
-        })
+    fn write(&mut self, all: &Exchange, views: &[Arc<View>]) -> Result<()> {
+        let Aggregator { parts, stage, scratch, .. } = self;
+        let parts = parts.iter().map(|part| io::Part {
+            view: &views[part.rank],
+            positions: part.positions.clone(),
+            bytes: part.bytes(stage),
+        });
+        let parts: Vec<io::Part<'_>> = parts.collect();
+        let holes = if all.writer.is_some() { Holes::Untouched } else { all.holes() };
+        let written = scratch.write(&*all.storage, &parts, holes);
+        all.written.store(true, Ordering::Relaxed);
+        written.map_err(failed("the system could not write the file"))
     }
 
     /// From the place of the first byte of the round to behind that of the last.
-    fn span(&self, views: &[View]) -> Range<u64> {
-        let spans = self.parts.iter().map(|part| views[part.rank].span(&part.positions));
-        spans.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or(0..0)
+    fn span(&self, views: &[Arc<View>]) -> Range<u64> {
+        io::span_of(self.parts.iter().map(|part| (&*views[part.rank], &part.positions)))
     }
 
-    /// Pieces of the round, about.
-    fn pieces(&self, views: &[View]) -> u64 {
-        let of = |part: &Part| {
-            let (runs, data, _) = views[part.rank].density();
-            1 + part.len() as u64 * runs / data.max(1)
-        };
-        self.parts.iter().map(of).sum()
-    }
-
-    fn is_sparse(&self, views: &[View], span: &Range<u64>) -> bool {
-        (span.end - span.start - (self.bytes as u64).min(span.end - span.start)) / self.pieces(views)
-            > FAR_APART
-    }
-
-    /// Whether there is no hole in the window, given that there are as many bytes as it is long.
-    fn covers(&mut self, views: &[View], span: &Range<u64>) -> bool {
-        if self.pieces(views) * WORTH_COVERING > span.end - span.start {
-            return false;
-        }
-        let Aggregator { parts, cover, .. } = self;
-        cover.clear((span.end - span.start) as usize);
-        parts.iter().all(|part| {
-            let mut fresh = true;
-            views[part.rank].for_each(part.positions.clone(), |place, len| {
-                fresh = cover.mark((place - span.start) as usize, len as usize);
-                fresh
-            });
-            fresh
-        })
+    fn is_sparse(&self, views: &[Arc<View>], span: &Range<u64>) -> bool {
+        let pieces = self.parts.iter().map(|part| io::pieces_of(&views[part.rank], &part.positions)).sum();
+        io::is_sparse(span, self.bytes as u64, pieces)
     }
 }
 
@@ -358,13 +326,6 @@ impl Part {
             Some(own) => own.as_bytes(),
             None => PeerBytes::of(&stage[self.at..self.at + self.len()]),
         }
-    }
-}
-
-fn written(moved: io::Moved) -> Result<()> {
-    match moved.error {
-        None => Ok(()),
-        Some(error) => Err(failed("the system could not write the file")(error)),
     }
 }
 

@@ -1,0 +1,159 @@
+//! Bytes that several views have in one window of a file, written together.
+//!
+//! ```text
+//!   views    a: aa..aa..aa..       b: ..bb....bb
+//!   window      aabbaa..aabb       two runs, one hole
+//!   file        one call for all, if there is no hole; else one a run, or the hole is read first and written back
+//! ```
+
+use std::io;
+use std::ops::Range;
+
+use mem::{PeerBytes, PeerSpace};
+
+use crate::access::write_each;
+use crate::plan::Cover;
+use crate::storage::{Storage, read_fully, write_fully};
+use crate::view::View;
+
+/// What one view brings.
+#[derive(Clone, Debug)]
+pub struct Part<'a> {
+    /// The view.
+    pub view: &'a View,
+    /// Which of its bytes.
+    pub positions: Range<u64>,
+    /// The bytes.
+    pub bytes: PeerBytes<'a>,
+}
+
+/// What becomes of holes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Holes {
+    /// Others may write there at any time: only the bytes of the parts are written.
+    Untouched,
+    /// Nobody writes there before the batch is through: they may be read and written back.
+    Rewritten,
+    /// As [`Holes::Rewritten`], under a lock, since other openings of the file may write there.
+    Locked,
+}
+
+/// A window with fewer bytes of data for each of its pieces is read before it is written, where that is allowed: to find
+/// out whether all of it is there costs more.
+const WORTH_COVERING: u64 = 32;
+/// Pieces this far apart are read and written one by one.
+const FAR_APART: u64 = 8 << 10;
+
+/// The places from the first byte of some positions of views to behind the last.
+pub fn span_of<'a>(parts: impl Iterator<Item = (&'a View, &'a Range<u64>)>) -> Range<u64> {
+    let spans = parts.map(|(view, positions)| view.span(positions)).filter(|span| !span.is_empty());
+    spans.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or(0..0)
+}
+
+/// About how many pieces some positions of a view are.
+pub fn pieces_of(view: &View, positions: &Range<u64>) -> u64 {
+    let (runs, data, _) = view.density();
+    1 + (positions.end - positions.start) * runs / data.max(1)
+}
+
+/// Whether so many pieces of together `bytes` bytes lie too far apart in `span` to be moved as one.
+pub fn is_sparse(span: &Range<u64>, bytes: u64, pieces: u64) -> bool {
+    let len = span.end - span.start;
+    (len - bytes.min(len)) / pieces.max(1) > FAR_APART
+}
+
+/// Memory that writing a batch needs, kept from one to the next.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    window: Vec<u8>,
+    cover: Cover,
+}
+
+impl Scratch {
+    /// Writes some parts; where they overlap, the last one wins.
+    ///
+    /// # Errors
+    /// The system's; which bytes were written is not known then.
+    pub fn write(&mut self, storage: &dyn Storage, parts: &[Part<'_>], holes: Holes) -> io::Result<()> {
+        let span = span_of(parts.iter().map(|part| (part.view, &part.positions)));
+        let (len, bytes) = (span.end - span.start, parts.iter().map(|part| part.bytes.len() as u64).sum());
+        let pieces = parts.iter().map(|part| pieces_of(part.view, &part.positions)).sum();
+        match parts {
+            [] => return Ok(()),
+            [part] if bytes == len => return written(write_fully(storage, part.bytes, span.start)),
+            [part] if holes == Holes::Untouched => return write_alone(storage, part),
+            _ if is_sparse(&span, bytes, pieces) => {
+                return parts.iter().try_for_each(|part| write_alone(storage, part));
+            }
+            _ => {}
+        }
+        if self.window.len() < len as usize {
+            self.window.try_reserve_exact(len as usize - self.window.len())?;
+            self.window.resize(len as usize, 0);
+        }
+        if holes == Holes::Untouched {
+            return self.write_runs(storage, parts, &span);
+        }
+        if bytes == len && pieces * WORTH_COVERING <= len && self.covers(parts, &span) {
+            self.place(parts, &span);
+            return written(write_fully(storage, PeerBytes::of(&self.window[..len as usize]), span.start));
+        }
+        if holes == Holes::Locked {
+            storage.lock(span.clone(), true)?;
+        }
+        let rewritten = self.rewrite(storage, parts, &span);
+        let unlocked = if holes == Holes::Locked { storage.unlock(span) } else { Ok(()) };
+        rewritten.and(unlocked)
+    }
+
+    fn rewrite(&mut self, storage: &dyn Storage, parts: &[Part<'_>], span: &Range<u64>) -> io::Result<()> {
+        let len = (span.end - span.start) as usize;
+        let there = read_fully(storage, &PeerSpace::of(&mut self.window[..len]), span.start);
+        if let Some(error) = there.error {
+            return Err(error);
+        }
+        self.window[there.bytes as usize..len].fill(0);
+        self.place(parts, span);
+        written(write_fully(storage, PeerBytes::of(&self.window[..len]), span.start))
+    }
+
+    /// Writes each run of bytes that are there by itself.
+    fn write_runs(&mut self, storage: &dyn Storage, parts: &[Part<'_>], span: &Range<u64>) -> io::Result<()> {
+        self.covers(parts, span);
+        self.place(parts, span);
+        let Scratch { window, cover } = self;
+        cover.runs().try_for_each(|run| {
+            let at = span.start + run.start as u64;
+            written(write_fully(storage, PeerBytes::of(&window[run]), at))
+        })
+    }
+
+    fn place(&mut self, parts: &[Part<'_>], span: &Range<u64>) {
+        let window = &mut self.window[..(span.end - span.start) as usize];
+        for Part { view, positions, bytes } in parts {
+            let placed = view.scatter(positions.clone(), *bytes, window, span.start);
+            assert!(placed, "the positions lie in the span of all parts");
+        }
+    }
+
+    /// Marks the bytes of all parts; whether no byte is of two of them.
+    fn covers(&mut self, parts: &[Part<'_>], span: &Range<u64>) -> bool {
+        self.cover.clear((span.end - span.start) as usize);
+        let mut fresh = true;
+        for Part { view, positions, .. } in parts {
+            view.for_each(positions.clone(), |place, len| {
+                fresh &= self.cover.mark((place - span.start) as usize, len as usize);
+                true
+            });
+        }
+        fresh
+    }
+}
+
+fn write_alone(storage: &dyn Storage, part: &Part<'_>) -> io::Result<()> {
+    written(write_each(part.view, storage, part.positions.start, part.bytes))
+}
+
+fn written(moved: crate::storage::Moved) -> io::Result<()> {
+    moved.error.map_or(Ok(()), Err)
+}
