@@ -102,6 +102,22 @@ fn works_apart(t: &mut Token<Counter>) {
     }
 }
 
+/// Work that comes back lets other items run in between, and all of its turns are over when the threads end.
+fn works_in_turns(t: &mut Token<Counter>) {
+    t.lock().done = 0;
+    let mut left = 50;
+    let work = move || {
+        left -= 1;
+        left > 0
+    };
+    engine::run_apart_in_turns(work, |state: &mut Counter| state.done += 1).unwrap();
+    for _ in 0..8 {
+        engine::run_apart(t, || (), |state: &mut Counter, ()| state.done += 1).unwrap();
+    }
+    engine::end_outside(t);
+    assert_eq!(t.lock().done, 58);
+}
+
 /// The helper sees what is published while the program computes, and leaves alone what is published after its release.
 fn is_helped(t: &mut Token<Counter>) {
     for round in 1..=100 {
@@ -133,5 +149,6 @@ fn threads_of_the_library_work_while_the_program_is_elsewhere() {
     DOMAIN.set_mode(Mode::Running, true);
     let mut t = enter_any::<Counter>();
     works_apart(&mut t);
+    works_in_turns(&mut t);
     is_helped(&mut t);
 }
