@@ -1,5 +1,6 @@
 /* Opening, modes, pointers, sizes, error handlers (MPI-5.0 sections 14.2, 14.4.3, 14.7). */
 #include "files.h"
+#include <sys/inotify.h>
 
 static int called;
 static MPI_File told;
@@ -288,6 +289,64 @@ static void hints(void)
     unlink(name);
 }
 
+/* However many open a file, it is made once. */
+static void made_once(void)
+{
+    char folder[4200], events[4096];
+    int watch = -1, times = 0;
+    snprintf(folder, sizeof folder, "%s.d", path);
+    if (rank == 0) {
+        mkdir(folder, 0700);
+        watch = inotify_init1(IN_NONBLOCK);
+        inotify_add_watch(watch, folder, IN_CREATE | IN_MOVED_TO);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    char name[4300];
+    snprintf(name, sizeof name, "%s/fresh", folder);
+    MPI_File f;
+    int code = MPI_File_open(MPI_COMM_WORLD, name, RW | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &f);
+    all_eq(class_of(code), MPI_SUCCESS, "a file in a fresh folder");
+    char byte = 1;
+    MPI_File_write_ordered(f, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_write_shared(f, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_close(&f);
+    if (rank == 0) {
+        long n = read(watch, events, sizeof events);
+        for (long at = 0; at < n; times++)
+            at += (long)(sizeof(struct inotify_event) + ((struct inotify_event *)(events + at))->len);
+        close(watch);
+        rmdir(folder);
+    }
+    all_eq(rank ? 1 : times, 1, "is made once, and nothing beside it, for shared pointers either");
+}
+
+/* Places of a view, also of one without any byte. */
+static void places(void)
+{
+    MPI_Datatype nothing, view;
+    MPI_Offset at = -1;
+    MPI_Status status;
+    char byte = 1;
+    MPI_File f = opened(RW);
+    MPI_Type_vector(2, 1, 3, MPI_INT, &view);
+    MPI_Type_commit(&view);
+    MPI_File_set_view(f, 100, MPI_INT, view, "native", MPI_INFO_NULL);
+    MPI_File_get_byte_offset(f, 3, &at);
+    all_eq(at, 100 + 16 + 12, "the byte at an offset of a view");
+    MPI_Type_contiguous(0, MPI_INT, &nothing);
+    MPI_Type_commit(&nothing);
+    MPI_File_set_view(f, 50, MPI_INT, nothing, "native", MPI_INFO_NULL);
+    all_eq(class_of(MPI_File_get_byte_offset(f, 0, &at)), MPI_SUCCESS, "an empty view has an offset 0");
+    all_eq(at, 50, "at its displacement");
+    all_eq(class_of(MPI_File_get_byte_offset(f, 1, &at)), MPI_ERR_ARG, "and no other");
+    all_eq(class_of(MPI_File_write_all(f, &byte, 0, MPI_INT, &status)), MPI_SUCCESS, "nothing is written there together");
+    all_eq(class_of(MPI_File_read_ordered(f, &byte, 0, MPI_INT, &status)), MPI_SUCCESS, "and read in order");
+    all_eq(bytes_of(&status), 0, "which is nothing");
+    all_eq(class_of(MPI_File_write(f, &byte, 1, MPI_BYTE, &status)), MPI_ERR_ARG, "a byte does not fit");
+    MPI_File_close(&f);
+    MPI_Type_free(&view), MPI_Type_free(&nothing);
+}
+
 /* Descriptors of this process. */
 static int descriptors(void)
 {
@@ -334,6 +393,8 @@ int main(int argc, char **argv)
     handlers();
     views();
     hints();
+    places();
+    made_once();
     cycles(argc > 2 ? atoi(argv[2]) : 500);
     if (rank == 0)
         unlink(path);

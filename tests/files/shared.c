@@ -1,5 +1,6 @@
 /* Shared pointers, ordered and split access, sequential files, errors of one process (MPI-5.0 sections 14.4.4, 14.4.5). */
 #include "files.h"
+#include <pthread.h>
 
 enum { RECORD = 24, RECORDS = 50 };
 
@@ -64,6 +65,15 @@ static void appends(int nonblocking)
     MPI_File_seek_shared(f, -RECORD / 4, MPI_SEEK_END);
     MPI_File_get_position_shared(f, &offset);
     all_eq(offset, (long)RECORDS * size * RECORD / 4 - RECORD / 4, "the end is counted in etypes");
+    /* One process asks for more than there is. */
+    MPI_Barrier(MPI_COMM_WORLD);
+    long came = RECORD;
+    if (rank == size - 1) {
+        char more[2 * RECORD];
+        MPI_File_read_shared(f, more, 2 * RECORD, MPI_CHAR, &status);
+        came = bytes_of(&status);
+    }
+    all_eq(came, RECORD, "a shared read across the end tells what it has read");
     if (size > 1)
         all_eq(class_of(MPI_File_seek_shared(f, rank, MPI_SEEK_SET)), MPI_ERR_NOT_SAME, "different targets are noticed");
     MPI_File_close(&f);
@@ -220,10 +230,26 @@ static void one_fails(void)
     }
 }
 
-/* Overlapping accesses in atomic mode: what is there is by one process. */
+static volatile int meddles;
+
+/* Uses the file as programs without MPI do; closing it drops the classic locks of the whole process. */
+static void *meddle(void *unused)
+{
+    while (meddles) {
+        struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = (off_t)1 << 50, .l_len = 1 };
+        int other = open(path, O_RDWR);
+        fcntl(other, F_SETLK, &lock);
+        close(other);
+        usleep(200);
+    }
+    return unused;
+}
+
+/* Overlapping accesses in atomic mode: what is there is by one process, whatever else the process does with the file. */
 static void atomic(int noncontiguous)
 {
-    enum { N = 1 << 16 };
+    enum { N = 1 << 20 };
+    pthread_t meddler;
     unsigned char *mine = malloc(N), *back = malloc(N);
     MPI_Datatype view;
     int good = 1, flag;
@@ -236,7 +262,9 @@ static void atomic(int noncontiguous)
     MPI_Type_commit(&view);
     if (noncontiguous)
         MPI_File_set_view(f, 0, MPI_BYTE, view, "native", MPI_INFO_NULL);
-    for (int round = 0; round < 20; round++) {
+    meddles = 1;
+    pthread_create(&meddler, NULL, meddle, NULL);
+    for (int round = 0; round < 10; round++) {
         memset(mine, 1 + (rank + round) % 200, N);
         if (round % 2)
             MPI_File_write_at_all(f, 0, mine, N, MPI_BYTE, MPI_STATUS_IGNORE);
@@ -246,6 +274,8 @@ static void atomic(int noncontiguous)
         for (int i = 1; i < N; i++)
             good &= back[i] == back[0];
     }
+    meddles = 0;
+    pthread_join(meddler, NULL);
     all_eq(good, 1, noncontiguous ? "overlapping pieces are by one process" : "overlapping writes are by one process");
     MPI_File_set_atomicity(f, 0);
     MPI_Type_free(&view);

@@ -11,6 +11,7 @@ use std::path::Path;
 use mem::{PeerBytes, PeerSpace};
 use platform::file::{self, FileSystem};
 
+use crate::lustre::Stripes;
 use crate::storage::Storage;
 
 /// What kind of file system a file is on, as far as that matters.
@@ -31,6 +32,8 @@ pub struct Posix {
     readable: bool,
     kind: Kind,
     block: u64,
+    /// How the file is striped, where that is known.
+    stripes: Option<Stripes>,
     /// Device and inode.
     identity: [u64; 2],
 }
@@ -84,7 +87,13 @@ impl Posix {
             _ => Kind::Local,
         };
         let block = if block.is_power_of_two() { block } else { USUAL_BLOCK };
-        Ok(Posix { file, readable, kind, block, identity: [found.dev(), found.ino()] })
+        let stripes = if kind == Kind::Lustre { Stripes::of(file.as_fd()) } else { None };
+        Ok(Posix { file, readable, kind, block, stripes, identity: [found.dev(), found.ino()] })
+    }
+
+    /// How the file is striped over storage targets, where that is known.
+    pub fn stripes(&self) -> Option<Stripes> {
+        self.stripes
     }
 
     /// Whether it can be read: also a file that is opened for writing can, if the system allows it.
@@ -97,9 +106,9 @@ impl Posix {
         self.kind
     }
 
-    /// Bytes of a block of the file system, a power of two.
+    /// Bytes of a block or a stripe of the file system, a power of two: two processes should not write to one.
     pub fn block(&self) -> u64 {
-        self.block
+        self.stripes.map_or(self.block, |stripes| stripes.unit)
     }
 
     /// What tells the file from all others of this host.

@@ -1,5 +1,6 @@
 //! Files at positions: what the standard library does only for slices, and what it does not do.
 
+use std::ffi::CStr;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
@@ -100,6 +101,17 @@ pub fn file_system(fd: BorrowedFd<'_>) -> io::Result<FileSystem> {
         }
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// Reads an extended attribute of an open file; how many bytes it has.
+///
+/// # Errors
+/// The system's: there is no such attribute, or it is longer than the room for it.
+pub fn attribute(fd: BorrowedFd<'_>, name: &CStr, into: &mut [u8]) -> io::Result<usize> {
+    let room = into.as_mut_ptr().cast();
+    // SAFETY: the name ends with a NUL, and the room is writable for its length.
+    let len = unsafe { libc::fgetxattr(fd.as_raw_fd(), name.as_ptr(), room, into.len()) };
+    usize::try_from(len).map_err(|_| io::Error::last_os_error())
 }
 
 /// Waits for a lock on a range of bytes that belongs to the open file description: it excludes those of other

@@ -256,7 +256,7 @@ impl Part {
         let near = together && all.chunks(WORDS).all(|rank| rank[2] & OPEN != 0 && rank[2] & REACHES != 0);
         let buffer = file.hints.cb_buffer_size.min(if near { NEAR_WINDOW } else { u64::MAX });
         let block = match file.hints.cb_block_size {
-            0 => file.storage.block(),
+            0 => file.block,
             block => block,
         };
         let plan = match transfer.stage() {

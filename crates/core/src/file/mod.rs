@@ -70,6 +70,8 @@ pub(crate) struct File {
     /// The processes that opened it, in a context that nobody else uses.
     pub comm: abi::Comm,
     pub storage: Arc<Posix>,
+    /// What domains of aggregators are aligned to, as rank 0 has found it: hosts may mount a file system differently.
+    pub block: u64,
     pub path: PathBuf,
     pub amode: i32,
     pub view: Arc<View>,

@@ -4,7 +4,7 @@
 //!   rank 0                                   the others
 //!   modes, hints  ◄──── compared ────►       modes, hints
 //!   opens; makes the file, and the shared pointer's word
-//!   class, device, inode, word ────────────► open what exists; the same file?
+//!   class, device, inode, block, word ─────► open what exists; the same file?
 //!            ◄──── one agreement on the error ────►
 //! ```
 
@@ -117,8 +117,10 @@ fn open_on(t: &mut Token, comm: abi::Comm, path: PathBuf, amode: i32, own: Resul
         added(&hints, &info, u64::from(size))
     });
     let hints = alike(t, comm, amode, own)?;
-    let (storage, shared) = if size == 1 {
-        (opened(&path, amode, &hints, true)?, SharedPointer::alone())
+    let (storage, shared, block) = if size == 1 {
+        let storage = opened(&path, amode, &hints, true)?;
+        let block = storage.block();
+        (storage, SharedPointer::alone(), block)
     } else {
         open_together(t, comm, rank, &path, amode, &hints)?
     };
@@ -139,6 +141,7 @@ fn open_on(t: &mut Token, comm: abi::Comm, path: PathBuf, amode: i32, own: Resul
     Ok(File {
         comm,
         storage: Arc::new(storage),
+        block,
         path,
         amode,
         view: Arc::new(View::of_bytes(byte)),
@@ -217,15 +220,16 @@ fn open_together(
     path: &Path,
     amode: i32,
     hints: &Hints,
-) -> Result<(Posix, SharedPointer)> {
-    let mut words = [0u64; 3 + WORDS];
+) -> Result<(Posix, SharedPointer, u64)> {
+    let mut words = [0u64; 4 + WORDS];
     let mut mine = None;
     if rank == 0 {
         match opened(path, amode, hints, true) {
             Ok(storage) => {
                 words[1..3].copy_from_slice(&storage.identity());
                 let pointer = SharedPointer::create(t, comm);
-                words[3..].copy_from_slice(&pointer.words());
+                words[3] = storage.block();
+                words[4..].copy_from_slice(&pointer.words());
                 mine = Some((storage, pointer));
             }
             Err(error) => words[..2].copy_from_slice(&[error.class as u64, error.errno as u64]),
@@ -241,7 +245,7 @@ fn open_together(
             if storage.identity() != words[1..3] && t.lock().shares_host(comm) {
                 return Err(Error::new(abi::ERR_NOT_SAME, "the processes name different files"));
             }
-            let pointer = SharedPointer::open(t, comm, &words[3..]);
+            let pointer = SharedPointer::open(t, comm, &words[4..]);
             Ok((storage, pointer))
         }),
     };
@@ -251,7 +255,7 @@ fn open_together(
     if reached == 0 {
         pointer = SharedPointer::Absent;
     }
-    Ok((storage, pointer))
+    Ok((storage, pointer, words[3]))
 }
 
 /// `MPI_File_close`. Other hosts see what was written when it returns. On a file system of this host alone that needs nothing; to

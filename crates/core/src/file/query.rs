@@ -98,6 +98,10 @@ pub fn get_info(t: &mut Token, fh: abi::File, info: &mut abi::Info) -> Result<()
     if name.len() < abi::MAX_INFO_VAL as usize {
         hints.set("filename", &name);
     }
+    if let Some(stripes) = file.storage.stripes() {
+        hints.set("striping_unit", &stripes.unit.to_string());
+        hints.set("striping_factor", &stripes.factor.to_string());
+    }
     let processes = state.comm(file.comm)?.size();
     hints.set("nb_proc", &processes.to_string());
     *info = state.infos.add(hints)?;
