@@ -126,6 +126,11 @@ pub fn answered(socket: BorrowedFd<'_>) -> Answered {
     if asked == 0 && left == 0 {
         return Answered::All;
     }
+    unanswered(socket).map_or(Answered::Some, Answered::Not)
+}
+
+/// How long ago the other host's last answer was, where something that was sent again or a probe ([`keep_alive`]) has none yet.
+pub fn unanswered(socket: BorrowedFd<'_>) -> Option<Duration> {
     // The front of `struct tcp_info`, which only grows at its end.
     let mut info = [0u32; 26];
     let mut len = size_of_val(&info) as libc::socklen_t;
@@ -135,13 +140,12 @@ pub fn answered(socket: BorrowedFd<'_>) -> Answered {
         libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, to, &raw mut len)
     };
     if asked != 0 {
-        return Answered::Some;
+        return None;
     }
     // Bytes 2 and 3: retransmissions, and probes of a window that is closed, without answer.
     let [_, _, again, probes] = info[0].to_ne_bytes();
     // Word 14: milliseconds since the last acknowledgement.
-    let silent = Duration::from_millis(info[14].into());
-    if again > 0 || probes > 0 { Answered::Not(silent) } else { Answered::Some }
+    (again > 0 || probes > 0).then(|| Duration::from_millis(info[14].into()))
 }
 
 /// A run of memory that is to be sent.

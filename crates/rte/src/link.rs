@@ -1,10 +1,12 @@
 //! A connection between mpiexec and a daemon, once both have proven that they are of one job: frames in both directions,
 //! without blocking.
 //!
-//! A frame is its length in four bytes, then a message. The kernel finds out that the other host is gone: an idle
-//! connection is probed, and what is sent must be acknowledged ([`watch`]). Neither side ever has more on its way than the
-//! other's kernel takes without its process ([`CREDIT`]), so a process that is stopped (a debugger, Ctrl-Z) is not taken
-//! for a dead host.
+//! A frame is its length in four bytes, then a message.
+//!
+//! **A host that is gone.** The kernel probes an idle connection each second ([`watch`]), and the other kernel answers, whether
+//! its process runs or is stopped (a debugger, Ctrl-Z). [`Link::look_after`] sees a probe without answer and sends frames without a
+//! message, which the kernel repeats faster than probes. So about seven packets have to be lost before a host that lives is
+//! taken for dead, and one that is dead is noticed after [`SILENCE`].
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -26,7 +28,9 @@ const CHUNK: usize = 64 * 1024;
 /// Longest wait for the other side's part of the exchange.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A host that acknowledges nothing for this long is gone.
-const SILENCE: Duration = Duration::from_secs(4);
+const SILENCE: Duration = Duration::from_millis(4200);
+/// Time between two calls of [`Link::look_after`].
+pub(crate) const LOOK: Duration = Duration::from_millis(400);
 
 /// The connection.
 pub(crate) struct Link {
@@ -104,8 +108,28 @@ impl Link {
         }
     }
 
+    /// Sees whether the other host still answers; to be called every [`LOOK`].
+    pub fn look_after(&mut self) {
+        if self.broken.is_some() {
+            return;
+        }
+        match platform::tcp::unanswered(self.stream.as_fd()) {
+            Some(silent) if silent >= SILENCE => self.broken = Some(silence_in_words()),
+            // What is on its way already asks for an answer, too.
+            Some(_) if !self.is_pending() => {
+                self.output.extend_from_slice(&[0; 4]);
+                self.flush();
+            }
+            _ => {}
+        }
+    }
+
     /// The next message that was read. One that makes no sense breaks the connection.
     pub fn next<T: Wire>(&mut self) -> Option<T> {
+        // Frames without a message only ask this kernel for an answer.
+        while self.input[self.taken..].starts_with(&[0; 4]) {
+            self.taken += 4;
+        }
         let rest = &self.input[self.taken..];
         let length = u32::from_le_bytes(*rest.first_chunk()?) as usize;
         if length > LONGEST {
@@ -135,6 +159,7 @@ impl Link {
                 return None;
             }
             self.poll(rustix::event::PollFlags::IN);
+            self.look_after();
             self.read();
         }
     }
@@ -143,14 +168,16 @@ impl Link {
     pub fn drain(&mut self) {
         while self.is_pending() {
             self.poll(rustix::event::PollFlags::OUT);
+            self.look_after();
             self.flush();
         }
     }
 
     fn poll(&self, flags: rustix::event::PollFlags) {
         let mut fds = [rustix::event::PollFd::new(&self.stream, flags)];
+        let limit = rustix::event::Timespec { tv_sec: 0, tv_nsec: LOOK.as_nanos() as i64 };
         // An interruption is as good as an event: the caller tries again.
-        let _ = rustix::event::poll(&mut fds, None);
+        let _ = rustix::event::poll(&mut fds, Some(&limit));
     }
 }
 
@@ -164,18 +191,23 @@ impl AsFd for Link {
 fn watch(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     sockopt::set_socket_keepalive(stream, true)?;
-    sockopt::set_tcp_keepidle(stream, Duration::from_secs(2))?;
+    sockopt::set_tcp_keepidle(stream, Duration::from_secs(1))?;
     sockopt::set_tcp_keepintvl(stream, Duration::from_secs(1))?;
-    sockopt::set_tcp_user_timeout(stream, SILENCE.as_millis() as u32)?;
+    // The decision is ours.
+    sockopt::set_tcp_keepcnt(stream, 100)?;
     Ok(())
 }
 
 fn in_words(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::TimedOut => format!("its host has not answered for {} s", SILENCE.as_secs()),
+        io::ErrorKind::TimedOut => silence_in_words(),
         io::ErrorKind::ConnectionReset => "its process has ended".to_owned(),
         _ => format!("its connection is broken: {error}"),
     }
+}
+
+fn silence_in_words() -> String {
+    format!("its host has not answered for {} s", SILENCE.as_secs())
 }
 
 /// Calls the owner of a port at the first of `addresses` where it proves to know the secret.
@@ -184,21 +216,44 @@ fn in_words(error: &io::Error) -> String {
 /// What happened at each address.
 pub(crate) fn call(addresses: &[SocketAddr], secret: Secret, who: Who) -> Result<Link, String> {
     let mut failures = Vec::new();
+    let mut silent = Vec::new();
     for &address in addresses {
         match call_one(address, secret, who) {
             Ok(link) => return Ok(link),
-            Err(why) => failures.push(format!("{address}: {why}")),
+            Err(NoCall::Silent) => silent.push(address),
+            Err(NoCall::Failed(why)) => failures.push(format!("{address}: {why}")),
+        }
+    }
+    // A network that loses packets may lose all of one attempt.
+    for address in silent {
+        match call_one(address, secret, who) {
+            Ok(link) => return Ok(link),
+            Err(NoCall::Silent) => {
+                failures.push(format!("{address}: it has not answered for {} s, twice", PATIENCE.as_secs()));
+            }
+            Err(NoCall::Failed(why)) => failures.push(format!("{address}: {why}")),
         }
     }
     Err(failures.join("; "))
 }
 
-fn call_one(address: SocketAddr, secret: Secret, who: Who) -> Result<Link, String> {
-    let words = |error: io::Error| error.to_string();
+/// Why a call has led nowhere.
+enum NoCall {
+    /// Nobody has answered.
+    Silent,
+    /// Something else.
+    Failed(String),
+}
+
+fn call_one(address: SocketAddr, secret: Secret, who: Who) -> Result<Link, NoCall> {
+    let words = |error: io::Error| match error.kind() {
+        io::ErrorKind::TimedOut => NoCall::Silent,
+        _ => NoCall::Failed(error.to_string()),
+    };
     let stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(words)?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(words)?;
     stream.set_nodelay(true).map_err(words)?;
-    connect::prove(&stream, secret, who, random()?)?;
+    connect::prove(&stream, secret, who, random().map_err(NoCall::Failed)?).map_err(NoCall::Failed)?;
     Link::new(stream).map_err(words)
 }
 

@@ -19,15 +19,19 @@ pub(super) struct Clock {
     pub stdin: Option<Instant>,
     /// Look which MPI library silent ranks have loaded.
     pub libraries: Option<Instant>,
+    /// See whether mpiexec's host still answers.
+    pub link: Option<Instant>,
 }
 
 impl Clock {
     /// The next moment.
     pub fn next(&self) -> Option<Instant> {
-        [self.timeout, self.kill, self.wrappers, self.aborts, self.prompts, self.stdin, self.libraries]
+        let Clock { timeout, kill, wrappers, aborts, prompts, stdin, libraries, link } = self;
+        [timeout, kill, wrappers, aborts, prompts, stdin, libraries, link]
             .into_iter()
             .flatten()
             .min()
+            .copied()
     }
 }
 

@@ -278,6 +278,9 @@ impl Guard {
         if due(&mut self.clock.timeout, now) {
             self.time_is_over();
         }
+        if due(&mut self.clock.link, now) {
+            self.look_after_mpiexec();
+        }
         if due(&mut self.clock.kill, now) {
             self.signal_all(Signal::KILL);
         }

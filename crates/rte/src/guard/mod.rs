@@ -196,6 +196,7 @@ impl Guard {
         self.pump_stdin();
         // What came together with the order to start is read already, so no event will tell.
         self.hear_mpiexec();
+        self.look_after_mpiexec();
         self.look_for_libraries_in(Duration::from_millis(250));
         while !self.ranks.iter().all(Rank::is_over) {
             match self.poller.wait(self.clock.next()) {

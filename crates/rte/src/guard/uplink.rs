@@ -10,8 +10,9 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::Guard;
+use super::clock::no_later_than;
 use crate::failure::{Culprit, Failure};
-use crate::link::Link;
+use crate::link::{self, Link};
 use crate::messages::{Down, Report, Up};
 use crate::poller::{Poller, Token};
 use crate::prepare::Prepared;
@@ -96,6 +97,17 @@ impl Guard {
             // Nobody is left to report to.
             tree::end_all();
             std::process::exit(super::ABANDONED);
+        }
+    }
+
+    /// Sees whether mpiexec's host still answers, and again a little later.
+    pub(super) fn look_after_mpiexec(&mut self) {
+        let Some(up) = &mut self.up else { return };
+        up.link.look_after();
+        let is_broken = up.link.broken().is_some();
+        no_later_than(&mut self.clock.link, link::LOOK);
+        if is_broken {
+            self.hear_mpiexec();
         }
     }
 

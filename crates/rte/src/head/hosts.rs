@@ -99,6 +99,17 @@ impl Head {
         }
     }
 
+    /// Sees whether all hosts still answer.
+    pub(super) fn look_after_hosts(&mut self) {
+        for index in 0..self.hosts.len() {
+            let Some(link) = &mut self.hosts[index].link else { continue };
+            link.look_after();
+            if link.broken().is_some() {
+                self.hear(index);
+            }
+        }
+    }
+
     fn take(&mut self, index: usize, message: Up) {
         match message {
             Up::Ready => {

@@ -25,7 +25,7 @@ use connect::{Door, Secret};
 
 use crate::console::Writer;
 use crate::failure::Failure;
-use crate::link::Link;
+use crate::link::{self, Link};
 use crate::messages::Order;
 use crate::poller::{Poller, Token};
 use crate::signals::{self, Events, Set};
@@ -60,6 +60,8 @@ pub(crate) struct Head {
     /// The ranks were started.
     started: bool,
     timeout: Option<Instant>,
+    /// When to see next whether all hosts still answer.
+    looks_at: Instant,
     /// Hosts that still send call stacks, once the time is over.
     traces: Option<usize>,
 }
@@ -155,6 +157,7 @@ impl Head {
             statuses: vec![None; size],
             timeout: spec.timeout.map(|time| Instant::now() + time),
             traces: None,
+            looks_at: Instant::now(),
             started: false,
             spec,
             job,
@@ -216,7 +219,10 @@ impl Head {
         let launches = self.hosts.iter().filter_map(|host| host.launched.as_ref()?.deadline());
         let callers = self.door.deadline();
         let input = self.input.as_ref().and_then(|input| input.again);
-        launches.chain([self.timeout, self.verdict.deadline(), callers, input].into_iter().flatten()).min()
+        let looks = self.hosts.iter().any(|host| host.link.is_some()).then_some(self.looks_at);
+        launches
+            .chain([self.timeout, looks, self.verdict.deadline(), callers, input].into_iter().flatten())
+            .min()
     }
 
     fn on_time(&mut self, now: Instant) {
@@ -228,6 +234,10 @@ impl Head {
         }
         if self.timeout.take_if(|at| *at <= now).is_some() {
             self.time_is_over();
+        }
+        if self.looks_at <= now {
+            self.look_after_hosts();
+            self.looks_at = now + link::LOOK;
         }
         self.look_for_late_daemons(now);
         self.judge(now);
