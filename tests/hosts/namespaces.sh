@@ -7,7 +7,8 @@
 #   hosts_cut NUMBER     takes a host (from 0) off the bridge, in silence; hosts_mend puts it back
 #   hosts_second         gives each host a second network, of addresses 10.213.8.(i+1)
 #   hosts_cut_second NUMBER   takes a host off that one alone; hosts_mend_second puts it back
-#   hosts_lose PERMILLE  has each host lose so many of a thousand packets of the two networks above and below (0: none); needs nft
+#   hosts_lose PERMILLE [INTERFACE…]   has each host lose so many of a thousand packets (0: none) of the networks of these interfaces,
+#                        by default those of the two above and below; needs nft
 #   hosts_far ARGUMENT…  gives each host a network of addresses 10.213.9.(i+1) that delays packets, each a little longer or
 #                        shorter, so that some overtake others: relay.py with these arguments. Ends with hosts_remove
 #   hosts_remove         removes all of it; call it on exit
@@ -118,8 +119,10 @@ hosts_second() {
 hosts_cut_second() { ip -n "$hosts_hub" link set "w$1" nomaster; } # NUMBER
 hosts_mend_second() { ip -n "$hosts_hub" link set "w$1" master hub2; } # NUMBER
 
-hosts_lose() { # PERMILLE
-    local name
+hosts_lose() { # PERMILLE [INTERFACE…]
+    local name permille=$1 interfaces; shift
+    [ $# != 0 ] || set -- eth1 far0
+    interfaces=$(printf '"%s", ' "$@")
     # A drop at the receiver, since one at the sender is an error there.
     for name in "${hosts[@]}"; do
         ip netns exec "$name" nft -f - <<- END || return 1
@@ -128,7 +131,7 @@ hosts_lose() { # PERMILLE
 			table inet alhena {
 				chain lose {
 					type filter hook prerouting priority raw;
-					iifname { "eth1", "far0" } numgen random mod 1000 < $1 drop
+					iifname { ${interfaces%, } } numgen random mod 1000 < $permille drop
 				}
 			}
 		END
