@@ -56,7 +56,7 @@ int main(int argc, char **argv)
     memset(in, 1, MOST);
     MPI_Win_allocate(MOST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
     MPI_Win_lock_all(0, win);
-    for (bytes = 8; bytes <= MOST; bytes *= 16) {
+    for (bytes = 8; bytes <= MOST; bytes *= 2) {
         for (way = 0; way < 5; way++) {
             /* The second time counts. */
             for (round = 0; round < 2; round++) {

@@ -93,6 +93,8 @@ int main(int argc, char **argv)
     expect(MPI_Put(&x, 1, MPI_INT, next, -1, 1, MPI_INT, win), MPI_ERR_DISP, "negative displacement");
     expect(MPI_Put(&x, 1, MPI_INT, next, 4, 1, MPI_INT, win), MPI_ERR_RMA_RANGE, "behind the end");
     expect(MPI_Put(&x, 1, MPI_INT, next, (MPI_Aint)1 << 62, 1, MPI_INT, win), MPI_ERR_RMA_RANGE, "far behind the end");
+    expect(MPI_Put_c(&x, ((MPI_Count)1 << 32) + 1, MPI_INT, next, 0, ((MPI_Count)1 << 32) + 1, MPI_INT, win), MPI_ERR_RMA_RANGE,
+           "a count above 32 bits");
     expect(MPI_Put(&x, -1, MPI_INT, next, 0, 1, MPI_INT, win), MPI_ERR_COUNT, "negative count");
     expect(MPI_Put(NULL, 1, MPI_INT, next, 0, 1, MPI_INT, win), MPI_ERR_BUFFER, "no buffer");
     expect(MPI_Put(&x, 1, MPI_INT, size, 0, 1, MPI_INT, win), MPI_ERR_RANK, "no such rank");
@@ -133,7 +135,10 @@ int main(int argc, char **argv)
     if (size > 1)
         expect(MPI_Put(&x, 1, MPI_INT, next, 0, 1, MPI_INT, win), MPI_ERR_RMA_SYNC, "put to a rank that was not started");
     MPI_Win_complete(win);
-    MPI_Win_wait(win);
+    do
+        MPI_Win_test(win, &x);
+    while (!x);
+    expect(MPI_Win_test(win, &x), MPI_ERR_RMA_SYNC, "test after it was true");
     works("errors between post and wait");
 
     MPI_Win_lock_all(0, win);
@@ -157,6 +162,11 @@ int main(int argc, char **argv)
     expect(MPI_Win_detach(other, mine), MPI_ERR_BASE, "detach of what is not attached");
     MPI_Win_free(&other);
     expect(MPI_Win_fence(0, other), MPI_ERR_WIN, "the null handle");
+    MPI_Win_create(mine, 3 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &other);
+    MPI_Win_set_errhandler(other, MPI_ERRORS_RETURN);
+    expect(MPI_Win_shared_query(other, rank, &bytes, &unit, &base), MPI_SUCCESS, "shared_query of a created window");
+    check(bytes == 3 * sizeof(int) && unit == sizeof(int) && base == mine, "a process reaches its own memory in a created window");
+    MPI_Win_free(&other);
     works("all errors");
     MPI_Win_free(&win);
     MPI_Op_free(&op);

@@ -45,6 +45,32 @@ static void against_all(int rounds)
     check(wrong == 0, "an exclusive lock against lock_all of all others: %d rounds", rounds);
 }
 
+/* Rank 0 locks itself exclusively so many times while all others lock all and read its memory, again and again until it is done: a
+ * writer that waits is not held up by readers that come after it. */
+static void until_done(int rounds)
+{
+    int i;
+    long seen[2] = {0, 0}, epochs = 0;
+
+    mine[0] = mine[1] = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (i = 0; rank == 0 ? i < rounds : seen[1] == 0; i++) {
+        if (rank == 0) {
+            MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+            seen[0] = i;
+            seen[1] = i == rounds - 1;
+            MPI_Put(seen, 2, MPI_LONG, 0, 0, 2, MPI_LONG, win);
+            MPI_Win_unlock(0, win);
+        } else {
+            MPI_Win_lock_all(0, win);
+            MPI_Get(seen, 2, MPI_LONG, 0, 0, 2, MPI_LONG, win);
+            MPI_Win_unlock_all(win);
+            epochs++;
+        }
+    }
+    check(rank == 0 || epochs > 0, "a writer gets through among readers that go on and on: %d rounds", rounds);
+}
+
 /* A read and a write that only an exclusive lock keeps together. */
 static void exclusive(int rounds)
 {
@@ -155,6 +181,7 @@ int main(int argc, char **argv)
     unchecked();
     exclusive(rounds);
     against_all(rounds);
+    until_done(rounds);
     crosswise(rounds / 10);
     computing_target();
     MPI_Win_free(&win);

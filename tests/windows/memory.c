@@ -160,10 +160,22 @@ static long resident(void)
     return pages * 4;
 }
 
+static int mappings(void)
+{
+    FILE *file = fopen("/proc/self/maps", "r");
+    int lines = 0, c;
+
+    while (file && (c = getc(file)) != EOF)
+        lines += c == '\n';
+    if (file)
+        fclose(file);
+    return lines;
+}
+
 static void many(int open, int rounds)
 {
     MPI_Win *wins = malloc((size_t)open * sizeof *wins), win;
-    int **memory = malloc((size_t)open * sizeof *memory), i, wrong = 0, number, fds;
+    int **memory = malloc((size_t)open * sizeof *memory), i, wrong = 0, number, fds, maps;
     long before, after;
 
     for (i = 0; i < open; i++)
@@ -184,6 +196,7 @@ static void many(int open, int rounds)
     MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &number, &win);
     MPI_Win_free(&win);
     fds = descriptors();
+    maps = mappings();
     before = resident();
     for (i = 0; i < rounds; i++) {
         void *base;
@@ -193,6 +206,7 @@ static void many(int open, int rounds)
     }
     after = resident();
     check(descriptors() == fds, "descriptors after %d windows", rounds);
+    check(mappings() <= maps + 2, "mappings after %d windows: %d, before %d", rounds, mappings(), maps);
     check(after - before < 4096, "memory after %d windows grew by less than 4 MiB", rounds);
 }
 
@@ -205,7 +219,8 @@ static void requests(void)
     MPI_Win win;
     int *mine, *numbers = malloc(COUNT * sizeof *numbers), i, wrong = 0, next = (rank + 1) % size, got = -1;
     int lengths[2] = {1, 1}, places[2] = {2, -1}, data[8] = {0, 1, 2, 3, 4, 5, 6, 7};
-    MPI_Datatype type;
+    int fetched[6] = {-1, -1, -1, -1, -1, -1};
+    MPI_Datatype type, holes;
 
     MPI_Win_allocate(COUNT * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
     MPI_Win_lock_all(0, win);
@@ -226,11 +241,19 @@ static void requests(void)
     MPI_Type_commit(&type);
     MPI_Put(&data[3], 1, type, next, 10, 1, type, win);
     MPI_Rget(&data[0], 1, MPI_INT, next, 12, 1, MPI_INT, win, &all[0]);
+    /* Waited for after the flush, into places two apart. */
+    MPI_Type_vector(3, 1, 2, MPI_INT, &holes);
+    MPI_Type_commit(&holes);
+    MPI_Rget(fetched, 1, holes, next, 20, 1, holes, win, &all[1]);
+    MPI_Type_free(&holes);
     MPI_Type_free(&type);
     MPI_Put(NULL, 0, MPI_INT, next, 0, 0, MPI_INT, win);
     MPI_Win_flush(next, win);
-    MPI_Wait(&all[0], MPI_STATUS_IGNORE);
+    MPI_Waitall(2, all, MPI_STATUSES_IGNORE);
     MPI_Win_unlock_all(win);
+    for (i = 0; i < 6; i++)
+        wrong += fetched[i] != (i == 5 || i % 2 ? -1 : ((20 + i) ^ rank));
+    check(wrong == 0, "a request of data with holes is waited for after the flush: %d wrong", wrong);
     MPI_Barrier(MPI_COMM_WORLD);
     check(mine[12] == 5 && mine[9] == 2 && data[0] == 5, "a type with negative displacements, freed at once");
     MPI_Win_free(&win);

@@ -115,7 +115,14 @@ pub(crate) const fn of(ty: Datatype) -> Option<(Kind, Group)> {
 /// user-defined operations and types, for `MPI_REPLACE` and `MPI_NO_OP` (accumulates only), and for the
 /// character types.
 pub const fn allowed(op: Op, ty: Datatype) -> bool {
-    let Some((_, group)) = of(ty) else { return false };
+    match of(ty) {
+        Some((_, group)) => reduces(op, group),
+        None => false,
+    }
+}
+
+/// As [`allowed`], of a type of `group`.
+const fn reduces(op: Op, group: Group) -> bool {
     use Group as G;
     match op {
         abi::MAX | abi::MIN => {
@@ -139,10 +146,15 @@ pub const fn allowed(op: Op, ty: Datatype) -> bool {
 /// Whether a one-sided accumulate may combine `ty` by `op` (MPI-5.0 section 12.3.4): every allowed
 /// reduction, and `MPI_REPLACE` and `MPI_NO_OP` on any predefined type.
 pub const fn allowed_in_accumulate(op: Op, ty: Datatype) -> bool {
-    match op {
-        abi::REPLACE | abi::NO_OP => of(ty).is_some(),
-        _ => allowed(op, ty),
+    match of(ty) {
+        Some((_, group)) => accumulates(op, group),
+        None => false,
     }
+}
+
+/// As [`allowed_in_accumulate`], of a type of `group`.
+pub(crate) const fn accumulates(op: Op, group: Group) -> bool {
+    matches!(op, abi::REPLACE | abi::NO_OP) || reduces(op, group)
 }
 
 /// Whether an operation is predefined.

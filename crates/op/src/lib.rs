@@ -29,8 +29,8 @@ pub use kind::{allowed, allowed_in_accumulate, is_predefined};
 /// not predefined or has no arithmetic (`MPI_PACKED`), with `MPI_ERR_OP` where the operation is not defined
 /// on the type.
 pub fn kernel(op: Op, ty: Datatype) -> Result<Kernel> {
-    let (kind, _) = kind::of(ty).ok_or(NOT_PREDEFINED)?;
-    if !allowed_in_accumulate(op, ty) {
+    let (kind, group) = kind::of(ty).ok_or(NOT_PREDEFINED)?;
+    if !kind::accumulates(op, group) {
         return Err(NOT_ALLOWED);
     }
     table::kernel(op, kind).ok_or(NOT_ALLOWED)

@@ -58,13 +58,18 @@ impl<'a> View<'a> {
     /// Begins to combine elements of `target` by atomic operations, one at a time in a process; `None`: under the lock, please.
     #[inline]
     pub fn atomically(self, me: u32, target: u32) -> Option<Atomically<'a>> {
+        let way = self.way(target);
+        // While the lock is in use, this process need not announce anything.
+        if way.load(Ordering::Relaxed) != 0 {
+            return None;
+        }
         let busy = self.busy(me);
         busy.store(u64::from(target) + 1, Ordering::Relaxed);
         std::sync::atomic::compiler_fence(Ordering::SeqCst);
         order();
         let atomically = Atomically(busy);
         // Acquire: what was combined under the lock is seen.
-        (self.way(target).load(Ordering::Acquire) == 0).then_some(atomically)
+        (way.load(Ordering::Acquire) == 0).then_some(atomically)
     }
 
     /// Whether loops may combine elements of `target`, whose lock this process holds; if not, atomic operations do. `elements`: how

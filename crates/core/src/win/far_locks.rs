@@ -8,7 +8,10 @@
 //!   CHECK, now and then  ─► finds out whether such a process has ended
 //!   UNLOCK               ─► gives it back, and rings those of its node that wait
 //! ```
-//! `MPI_Win_lock_all` sends nothing. It locks each rank of another node, shared, at the first operation on it.
+//! `MPI_Win_lock_all` sends nothing. It locks each rank of another node, shared, at the first operation on it. The first such lock of an
+//! epoch queues behind writers that wait, since they would starve otherwise; those that follow go past them, since two epochs that
+//! share locks crosswise behind two writers would wait for each other. The first one, too, may close such a circle, by way of the
+//! lock of the own node. So whatever waits long goes past as well: a CHECK gives it a second `Acquire`, one that holds a lock.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -31,6 +34,10 @@ pub(crate) struct Waiting {
     token: u64,
     wish: Wish,
     lock: Acquire,
+    /// The way past those that wait.
+    past: Option<Acquire>,
+    /// It was granted by that way. The other still has a ticket, so its turn has to come.
+    granted: bool,
 }
 
 /// What has become of a lock that a rank wanted, with its token.
@@ -42,13 +49,18 @@ pub(super) struct Decided {
 
 /// Waits until a rank of another node has granted its lock.
 pub(super) fn lock(t: &mut Token, win: abi::Win, target: u32, exclusive: bool) -> Result<()> {
-    let (token, rank, holds) = {
+    let holds = t.lock().windows.held > 0;
+    acquire(t, win, target, exclusive, holds)
+}
+
+/// As [`lock`]; `holds`: past those that wait.
+fn acquire(t: &mut Token, win: abi::Win, target: u32, exclusive: bool, holds: bool) -> Result<()> {
+    let (token, rank) = {
         let mut state = t.lock();
-        let holds = state.windows.held > 0;
         let window = state.windows.get_mut(win)?;
         let rank = window.rank;
         let Some(far) = &mut window.far else { return Ok(()) };
-        (far.token(), rank, holds)
+        (far.token(), rank)
     };
     request(t, win, target, LOCK, &[token, exclusive.into(), holds.into(), rank.into()], &[])?;
     let answered = |window: &mut Window| {
@@ -100,7 +112,13 @@ pub(super) fn join(t: &mut Token, win: abi::Win, target: u32) -> Result<()> {
     if !is_first {
         return Ok(());
     }
-    let locked = lock(t, win, target, false);
+    let holds = {
+        let state = t.lock();
+        let has_joined = |far: &super::far::Far| far.joined.len() > 1;
+        // One lock is that of this epoch.
+        state.windows.held > 1 || state.windows.get(win)?.far.as_ref().is_some_and(has_joined)
+    };
+    let locked = acquire(t, win, target, false, holds);
     let mut state = t.lock();
     if let Some(far) = &mut state.windows.get_mut(win)?.far {
         match locked {
@@ -129,7 +147,7 @@ impl Windows {
         let wish = window.own_wish(exclusive);
         let lock = Acquire::new(wish, rank, holds);
         if let Some(far) = &mut window.far {
-            far.queue.push(Waiting { rank, token, wish, lock });
+            far.queue.push(Waiting { rank, token, wish, lock, past: None, granted: false });
             self.waiting += 1;
         }
     }
@@ -138,20 +156,21 @@ impl Windows {
     /// more since a process has ended.
     pub(super) fn decide(&mut self, number: u64, checks: bool) -> Vec<Decided> {
         let Some(window) = self.numbered(number) else { return Vec::new() };
+        let before = window.waiting();
         let decided = window.decide(checks);
-        self.waiting -= decided.len();
+        let gone = before - window.waiting();
+        self.waiting -= gone;
         decided
     }
 
     /// Nobody waits for the locks of a window any more.
     pub(super) fn forget_waiting(&mut self, window: &Window) {
-        self.waiting -= window.far.as_ref().map_or(0, |far| far.queue.len());
+        self.waiting -= window.waiting();
     }
 
     /// The numbers of the windows with locks that others want.
     pub(super) fn wanted(&mut self) -> Vec<u64> {
-        let is_wanted = |window: &Window| window.far.as_ref().is_some_and(|far| !far.queue.is_empty());
-        self.iter_mut().filter(|(_, window)| is_wanted(window)).map(|(number, _)| number).collect()
+        self.iter_mut().filter(|(_, window)| window.waiting() > 0).map(|(number, _)| number).collect()
     }
 }
 
@@ -160,38 +179,64 @@ impl Window {
         if exclusive { Wish::Exclusive(self.local) } else { Wish::Shared(self.local) }
     }
 
+    /// Locks of this process that others want.
+    fn waiting(&self) -> usize {
+        self.far.as_ref().map_or(0, |far| far.queue.len())
+    }
+
     fn decide(&mut self, checks: bool) -> Vec<Decided> {
         let Some(far) = &mut self.far else { return Vec::new() };
-        let mut waiting = std::mem::take(&mut far.queue);
-        let (mut decided, mut before) = (Vec::new(), usize::MAX);
+        let mut queue = std::mem::take(&mut far.queue);
+        if checks {
+            for waiting in &mut queue {
+                waiting.past.get_or_insert_with(|| Acquire::new(waiting.wish, waiting.rank, true));
+            }
+        }
+        let (mut decided, mut before) = (Vec::new(), None);
         // One that has got through a turnstile lets the next one go on.
-        while before != decided.len() {
-            before = decided.len();
-            waiting.retain_mut(|Waiting { rank, token, wish, lock }| {
-                let granted = self.acquire(lock);
-                if granted {
-                    decided.push(Decided { rank: *rank, token: *token, granted });
-                    if self.has_left(*rank) {
-                        osc::release(self.control.view(), *wish, |local| self.ring(local));
-                    }
-                }
-                !granted
-            });
+        while before != Some((decided.len(), queue.len())) {
+            before = Some((decided.len(), queue.len()));
+            queue.retain_mut(|waiting| !self.grant(waiting, &mut decided));
         }
         if checks {
-            waiting.retain_mut(|Waiting { rank, token, wish, lock }| {
-                let refused = self.has_holder_ended(*wish);
-                if refused {
-                    lock.abandon(self.control.view(), self.local, &mut self.announced);
-                    decided.push(Decided { rank: *rank, token: *token, granted: false });
-                }
-                !refused
-            });
+            queue.retain_mut(|waiting| !self.refuse(waiting, &mut decided));
         }
         if let Some(far) = &mut self.far {
-            far.queue = waiting;
+            far.queue = queue;
         }
         decided
+    }
+
+    /// Tries to get a lock for the rank that wants it; whether all is over with it.
+    fn grant(&mut self, waiting: &mut Waiting, decided: &mut Vec<Decided>) -> bool {
+        let Waiting { rank, token, wish, lock, past, granted } = waiting;
+        let in_turn = self.acquire(lock);
+        let by_past = !in_turn && !*granted && past.as_mut().is_some_and(|past| self.acquire(past));
+        if in_turn && let Some(past) = past {
+            past.abandon(self.control.view(), self.local, &mut self.announced);
+        }
+        // Nobody would give back what was granted before, or is granted to a rank that is lost.
+        if (in_turn && *granted) || ((in_turn || by_past) && self.has_left(*rank)) {
+            osc::release(self.control.view(), *wish, |local| self.ring(local));
+        }
+        if (in_turn || by_past) && !*granted {
+            decided.push(Decided { rank: *rank, token: *token, granted: true });
+        }
+        *granted |= by_past;
+        in_turn
+    }
+
+    /// Gives a lock up if a process has ended that may hold it; whether that is so.
+    fn refuse(&mut self, waiting: &mut Waiting, decided: &mut Vec<Decided>) -> bool {
+        let Waiting { rank, token, wish, lock, past, granted } = waiting;
+        if *granted || !self.has_holder_ended(*wish) {
+            return false;
+        }
+        for lock in [Some(lock), past.as_mut()].into_iter().flatten() {
+            lock.abandon(self.control.view(), self.local, &mut self.announced);
+        }
+        decided.push(Decided { rank: *rank, token: *token, granted: false });
+        true
     }
 
     /// Whether a rank of another node is lost, which cannot give anything back.

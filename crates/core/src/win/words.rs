@@ -85,22 +85,20 @@ impl Window {
     ) -> Result<()> {
         let mut cost = std::mem::take(&mut self.cost);
         let window = &*self;
-        let mut outcome = Ok(());
-        for position in (0..target.len()).step_by(PIECE) {
-            let part = |memory: UserMem| memory.part(position, PIECE.min(target.len() - position));
+        let (mut outcome, mut position) = (Ok(()), 0);
+        while position < target.len() && outcome.is_ok() {
+            let len = PIECE.min(target.len() - position);
+            let part = |memory: UserMem| memory.part(position, len);
             let (place, from, into) = (part(target), origin.map(part), result.map(part));
             outcome = window.locked(near, || {
-                let elements = place.len() / element.size;
                 let view = window.control.view();
-                if view.may_loop(near.local, elements, &mut cost, membarrier::barrier) {
+                if view.may_loop(near.local, len / element.size, &mut cost, membarrier::barrier) {
                     combine_by_loops(element, op, place, from, into)
                 } else {
                     combine_at(element, op, place, from, into)
                 }
             });
-            if outcome.is_err() {
-                break;
-            }
+            position += len;
         }
         self.cost = cost;
         outcome
