@@ -1,13 +1,12 @@
 //! Arrivals: which mailboxes to look into, what their messages say, and giving room back.
 
-use crate::buffers::lasting_bytes;
 use crate::connect::State;
-use crate::eager_get::Fetched;
+use crate::shown::lasting_bytes;
 use crate::transport::Ugni;
-use crate::wire;
 use btl::{Arrival, Peer, Take};
 use gni::{ANY_TAG, Clock, CqFault, Gni};
 use mem::PeerBytes;
+use rdma::wire;
 
 /// Where an arrival lies, as its token says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,8 +41,9 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
     /// The next message that can be seen without a turn.
     #[inline]
     pub(crate) fn look_for_arrival(&mut self) -> Option<Arrival> {
-        if let Some(fetched) = self.fetched.pop_front() {
-            return Some(self.show_fetched(&fetched));
+        if let Some((fetched, header, payload)) = self.eager.next_fetched() {
+            let token = Token::Buffer(fetched.buffer).pack();
+            return Some(Arrival { peer: fetched.peer, header, payload, token });
         }
         if self.plan.msgq {
             return self.next_shared();
@@ -153,10 +153,13 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
     /// Treats a control message; one that does not hold together is dropped.
     fn take_control(&mut self, connection: u32, tag: u8, bytes: PeerBytes<'_>) {
         match tag {
-            wire::GET_INIT => self.take_get_init(connection, bytes),
+            wire::GET_INIT => {
+                self.eager.request(connection, bytes);
+                self.fetch_wanting();
+            }
             wire::RDMA_COMPLETE => {
                 if let Some(context) = wire::parse_number(bytes) {
-                    self.frag_fetched(connection, context);
+                    self.eager.done(connection, context);
                 }
             }
             _ => {}
@@ -214,11 +217,6 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         }
     }
 
-    fn show_fetched(&mut self, fetched: &Fetched) -> Arrival {
-        let (header, payload) = self.receive_buffers.buffer(fetched.buffer).views(fetched.words, fetched.len);
-        Arrival { peer: fetched.peer, header, payload, token: Token::Buffer(fetched.buffer).pack() }
-    }
-
     /// Gives an arrival's room back, and the next peer its turn.
     #[inline]
     pub(crate) fn release_token(&mut self, token: Token) {
@@ -229,7 +227,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
                 let _ = self.nic.smsg_release(ep);
                 self.pass_turn(connection);
             }
-            Token::Buffer(number) => self.receive_buffers.give(number),
+            Token::Buffer(number) => self.eager.release(number),
             Token::Shared => *self.shown = None,
         }
     }

@@ -15,13 +15,13 @@
 //! Greetings that cross complete each other, and both are connected. In whatever order, a side that is connected
 //! looks into its mailbox at once: the other may have been faster.
 
-use crate::eager_get::Control;
 use crate::mailboxes::Mailbox;
 use crate::memory::Room;
 use crate::peers::PeerTable;
 use crate::transport::Ugni;
 use btl::{Event, Peer};
 use gni::{Clock, Datagram, Ep, Gni, PostState, Result, SmsgAttr, SmsgType};
+use rdma::Control;
 use std::collections::VecDeque;
 
 /// The wildcard's id.
@@ -358,8 +358,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         let peer = entry.peer;
         self.connections.waiting.retain(|&waiting| waiting != connection);
         self.connections.unanswered.retain(|&unanswered| unanswered != connection);
-        self.drop_frags_of(connection);
-        self.wanting.retain(|wanting| wanting.connection != connection);
+        self.eager.drop_of(connection);
         self.events.push_back(Event::PeerLost(peer));
     }
 }

@@ -69,7 +69,6 @@
 #![deny(unsafe_code)]
 
 mod arrivals;
-mod buffers;
 mod connect;
 mod eager_get;
 mod mailboxes;
@@ -77,12 +76,11 @@ mod memory;
 mod params;
 mod peers;
 mod probe;
-mod quota;
 mod rdma;
 mod sending;
+mod shown;
 mod stats;
 mod transport;
-mod wire;
 
 pub use memory::Interface;
 pub use params::{MailboxSteps, Notice, Plan, UgniParams, Unusable, UseMsgq};

@@ -2,9 +2,9 @@
 
 use crate::memory::Room;
 use crate::params::MailboxSteps;
-use crate::quota::Use;
 use gni::{Cq, Gni, MemFlags, Result, SmsgAttr};
 use mem::{PeerBytes, UserMem};
+use rdma::Use;
 
 /// Mailboxes of equal shape; a block of them is one registration.
 #[derive(Debug)]

@@ -9,13 +9,13 @@
 //!   allowed                      the handle's page
 //! ```
 
-use crate::quota::{Quota, Use};
 use crate::rdma::is_temporary;
 use crate::transport::Ugni;
 use btl::{Access, Refusal, RemoteKey};
 use gni::{Clock, Cq, Error, Gni, MemFlags, MemHandle};
 use mem::UserMem;
 use rcache::{Rcache, Register, Watch};
+use rdma::{Blocks, Quota, Use};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -91,6 +91,23 @@ impl<'a, N: Gni> Room<'a, N> {
                 }
             }
         }
+    }
+}
+
+// SAFETY: the NIC allocates each block anew, and frees what it gave out when it ends, after the transport.
+#[allow(unsafe_code, reason = "a promise about the NIC's memory")]
+unsafe impl<N: Gni> Blocks for Room<'_, N> {
+    type Handle = MemHandle;
+
+    fn block(&mut self, bytes: usize, extra: bool) -> Option<(UserMem, MemHandle)> {
+        if extra && !self.quota.take(Use::Growth) {
+            return None;
+        }
+        let made = Room::block(self, bytes, None, MemFlags::RELAXED_PI_ORDERING);
+        if made.is_err() && extra {
+            self.quota.give(Use::Growth);
+        }
+        made.ok()
     }
 }
 

@@ -1,8 +1,7 @@
 //! The transport's parameters, and the numbers that follow from them for one job.
 
-use crate::quota::{self, Quota};
-use crate::wire;
 use core::fmt;
+use rdma::{Quota, wire};
 
 mca::choice! {
     /// Which way short messages take.
@@ -200,7 +199,7 @@ impl fmt::Display for Unusable {
                 f,
                 "{have} memory registrations are left for each rank, and {} are needed\n\
                  run fewer ranks per node, or raise --mca btl_ugni_max_mem_reg (and gni_mdds)",
-                quota::FEWEST
+                rdma::FEWEST
             ),
             Unusable::Msgq => f.write_str(
                 "btl_ugni_msgq_credits must be 1 or even and at most btl_ugni_msgq_pool\n\
@@ -249,7 +248,7 @@ impl UgniParams {
             return Err(Unusable::Msgq);
         }
         let registrations = self.registrations(local_ranks, mdds);
-        if registrations < quota::FEWEST {
+        if registrations < rdma::FEWEST {
             return Err(Unusable::TooFewRegistrations { have: registrations });
         }
         let eager_limit = match smsg_limit >= self.eager_limit {

@@ -25,8 +25,8 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
     #[cold]
     fn probe_all(&mut self, now: Time) {
         self.next_probe = now + EVERY;
-        for (_, frag) in self.frags.iter() {
-            self.connections.list[frag.connection() as usize].stalled = true;
+        for connection in self.eager.depended_on() {
+            self.connections.list[connection as usize].stalled = true;
         }
         for connection in 0..self.connections.list.len() as u32 {
             let entry = self.connections.get_mut(connection);

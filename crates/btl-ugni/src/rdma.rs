@@ -1,11 +1,11 @@
 //! GET and PUT: posting, completion, retries.
 
 use crate::memory::place;
-use crate::quota::Use;
 use crate::transport::Ugni;
 use btl::{Event, Peer, Refusal, RemoteKey};
 use gni::{Clock, CqFault, Error, Gni, MemHandle, PostDescriptor, PostKind};
 use mem::UserMem;
+use rdma::Use;
 
 /// A GET or PUT of this process, posted or to be posted again.
 #[derive(Clone, Copy, Debug)]
@@ -239,7 +239,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             }
             Purpose::EagerGet { buffer, .. } => {
                 // The message was promised; without it the peer's word is worth nothing.
-                self.receive_buffers.give(buffer);
+                self.eager.give_up(buffer);
                 self.lose(transfer.connection);
             }
             Purpose::Probe => self.probed(transfer.connection, false),

@@ -1,15 +1,15 @@
 //! Sending messages: inline where they fit, by Eager GET above; what happens when they have left.
 
 use crate::connect::State;
-use crate::eager_get::Control;
 use crate::transport::Ugni;
-use crate::wire::{self, Head};
 use btl::{Busy, Peer};
 use gni::{Clock, CqFault, Ep, Gni};
 use mem::{Source, UserMem};
+use rdma::Control;
+use rdma::wire::{self, Head};
 
 /// The `msg_id` of messages that nothing waits for.
-pub(crate) const NOBODY: u32 = u32::MAX;
+const NOBODY: u32 = u32::MAX;
 
 impl<N: Gni, C: Clock> Ugni<N, C> {
     #[inline]
@@ -104,7 +104,11 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
 
     /// Sends a control message, or says that it must wait.
     pub(crate) fn send_control(&mut self, connection: u32, control: Control) -> Result<(), Busy> {
-        let (head, msg_id, tag) = self.control_message(control);
+        let (head, tag) = self.eager.message(self.own_number(), control);
+        let msg_id = match control {
+            Control::GetInit(name) => name,
+            Control::Complete(_) => NOBODY,
+        };
         let ep = self.connections.get(connection).messages;
         let mut nothing = UserMem::EMPTY;
         self.send_short(ep, head.as_bytes(), &mut nothing, msg_id, tag)?;
@@ -158,7 +162,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
                 Ok(entry) => {
                     self.messages_out -= 1;
                     if entry.msg_id() != NOBODY {
-                        self.request_left(entry.msg_id());
+                        self.eager.left(entry.msg_id());
                     }
                 }
                 Err(CqFault::Failed(entry)) => {

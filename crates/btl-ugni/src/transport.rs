@@ -1,14 +1,11 @@
 //! The transport's state, its set-up, and the contract's calls, each handed to the file it belongs to.
 
 use crate::arrivals::Token;
-use crate::buffers::BufferPool;
 use crate::connect::Connections;
-use crate::eager_get::{Fetched, Frag, WantsBuffer};
 use crate::mailboxes::MailboxPool;
 use crate::memory::Exposed;
 use crate::params::{Plan, UgniParams, Unusable};
 use crate::peers::{Directory, PeerAddress};
-use crate::quota::Quota;
 use crate::rdma::Transfer;
 use crate::stats::Stats;
 use btl::{
@@ -21,6 +18,7 @@ use gni::{
 };
 use mem::{Source, UserMem};
 use rcache::{Rcache, Unwatched};
+use rdma::{EagerGets, Quota};
 use slab::Slab;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -51,18 +49,11 @@ pub struct Ugni<N: Gni, C: Clock> {
     pub(crate) cache: Rcache<MemHandle>,
     pub(crate) exposed: Exposed,
     pub(crate) mailboxes: MailboxPool,
-    pub(crate) send_buffers: BufferPool,
-    pub(crate) receive_buffers: BufferPool,
-    /// Eager GETs of this sender.
-    pub(crate) frags: Slab<Frag, 20, 12>,
+    pub(crate) eager: EagerGets<MemHandle>,
     /// GETs and PUTs of this process, posted or to be posted again.
     pub(crate) transfers: Slab<Transfer, 20, 12>,
     /// Transfers to be posted again.
     pub(crate) again: VecDeque<u32>,
-    /// Eager GET requests for which there was no receive buffer or request slot.
-    pub(crate) wanting: VecDeque<WantsBuffer>,
-    /// Messages whose Eager GET is complete.
-    pub(crate) fetched: VecDeque<Fetched>,
     /// Connections whose mailbox may have messages.
     pub(crate) active: VecDeque<u32>,
     /// How many of these, from the front, have a message that waits to be asked for: no control message is before it.
@@ -164,9 +155,9 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         let mailboxes = MailboxPool::new(&nic, shape, plan.mailboxes, queues.arrivals)
             .map_err(|error| SetupError::Nic("describing mailboxes", error))?;
         let counts = [params.eager_num, params.eager_inc, params.eager_max];
-        let buffers = BufferPool::new(plan.buffer, counts);
+        let eager = EagerGets::new(plan.buffer, counts);
         let blocks = if plan.msgq { 0 } else { mailboxes.first_block() };
-        try_room(&mut nic, [blocks, buffers.first_block(), buffers.first_block()])?;
+        try_room(&mut nic, [blocks, eager.first_block(), eager.first_block()])?;
         nic.smsg_set_max_retrans(params.smsg_max_retries as u16);
         let mut stats = Stats::default();
         if plan.msgq {
@@ -186,13 +177,9 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             cache: Rcache::new(Arc::new(Unwatched), quota.for_transfers()),
             exposed: Exposed::new(),
             mailboxes,
-            send_buffers: BufferPool::new(plan.buffer, counts),
-            receive_buffers: buffers,
-            frags: Slab::new(),
+            eager,
             transfers: Slab::new(),
             again: VecDeque::new(),
-            wanting: VecDeque::new(),
-            fetched: VecDeque::new(),
             active: VecDeque::new(),
             looked: 0,
             shared: VecDeque::new(),
@@ -236,14 +223,13 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
 
     /// Whether nothing is under way: no transfer, no connection being made, nothing waiting to be sent.
     pub fn is_idle(&self) -> bool {
-        self.frags.is_empty() && self.transfers.is_empty() && self.wanting.is_empty() && self.is_quiet()
+        self.eager.is_idle() && self.transfers.is_empty() && self.is_quiet()
     }
 
     /// Whether nothing needs turns of ours.
     fn is_quiet(&self) -> bool {
         self.again.is_empty()
-            && self.wanting.is_empty()
-            && self.fetched.is_empty()
+            && self.eager.is_quiet()
             && self.shared.is_empty()
             && self.events.is_empty()
             && self.connections.is_quiet()

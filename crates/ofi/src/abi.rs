@@ -16,11 +16,21 @@ pub const fn version(major: u32, minor: u32) -> u32 {
 
 /// Capabilities and flags of operations.
 pub mod flag {
+    pub const MSG: u64 = 1 << 1;
+    pub const RMA: u64 = 1 << 2;
     pub const TAGGED: u64 = 1 << 3;
+    pub const READ: u64 = 1 << 8;
+    pub const WRITE: u64 = 1 << 9;
     pub const RECV: u64 = 1 << 10;
     pub const SEND: u64 = 1 << 11;
+    pub const REMOTE_READ: u64 = 1 << 12;
+    pub const REMOTE_WRITE: u64 = 1 << 13;
     pub const PEEK: u64 = 1 << 19;
     pub const COMPLETION: u64 = 1 << 24;
+    /// The memory is free when the call returns.
+    pub const INJECT: u64 = 1 << 25;
+    /// The completion says that the peer has the bytes in place.
+    pub const DELIVERY_COMPLETE: u64 = 1 << 28;
     pub const LOCAL_COMM: u64 = 1 << 51;
     pub const REMOTE_COMM: u64 = 1 << 52;
     pub const SOURCE: u64 = 1 << 57;
@@ -329,8 +339,8 @@ pub struct Ep {
     pub fid: Fid,
     pub ops: *const EpOps,
     pub cm: *const CmOps,
-    pub msg: *const c_void,
-    pub rma: *const c_void,
+    pub msg: *const MsgOps,
+    pub rma: *const RmaOps,
     pub tagged: *const TaggedOps,
 }
 
@@ -351,6 +361,67 @@ pub struct CmOps {
 pub struct Iovec {
     pub base: *mut c_void,
     pub len: usize,
+}
+
+/// A run of a peer's memory.
+#[repr(C)]
+pub struct RmaIovec {
+    pub addr: u64,
+    pub len: usize,
+    pub key: u64,
+}
+
+#[repr(C)]
+pub struct MsgOps {
+    pub size: usize,
+    pub recv: unsafe extern "C" fn(*mut Ep, *mut c_void, usize, *mut c_void, u64, *mut c_void) -> isize,
+    pub recvv: usize,
+    pub recvmsg: usize,
+    pub send: unsafe extern "C" fn(*mut Ep, *const c_void, usize, *mut c_void, u64, *mut c_void) -> isize,
+    pub sendv: usize,
+    pub sendmsg: unsafe extern "C" fn(*mut Ep, *const Msg, u64) -> isize,
+}
+
+#[repr(C)]
+pub struct Msg {
+    pub iov: *const Iovec,
+    pub desc: *mut *mut c_void,
+    pub iov_count: usize,
+    pub addr: u64,
+    pub context: *mut c_void,
+    pub data: u64,
+}
+
+#[repr(C)]
+pub struct RmaOps {
+    pub size: usize,
+    pub read: unsafe extern "C" fn(
+        *mut Ep,
+        *mut c_void,
+        usize,
+        *mut c_void,
+        u64,
+        u64,
+        u64,
+        *mut c_void,
+    ) -> isize,
+    pub readv: usize,
+    pub readmsg: usize,
+    pub write: usize,
+    pub writev: usize,
+    pub writemsg: unsafe extern "C" fn(*mut Ep, *const MsgRma, u64) -> isize,
+}
+
+#[repr(C)]
+pub struct MsgRma {
+    pub iov: *const Iovec,
+    pub desc: *mut *mut c_void,
+    pub iov_count: usize,
+    pub addr: u64,
+    pub rma_iov: *const RmaIovec,
+    pub rma_iov_count: usize,
+    pub context: *mut c_void,
+    pub data: u64,
 }
 
 #[repr(C)]

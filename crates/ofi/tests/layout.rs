@@ -17,11 +17,11 @@ macro_rules! facts {
 #[test]
 fn offsets_are_those_of_the_headers() {
     let facts: Vec<(&str, usize)> = facts! {
-        TxAttr "fi_tx_attr": caps "caps", msg_order "msg_order", inject_size "inject_size", tclass "tclass";
-        RxAttr "fi_rx_attr": msg_order "msg_order", iov_limit "iov_limit";
+        TxAttr "fi_tx_attr": caps "caps", op_flags "op_flags", size "size", msg_order "msg_order", inject_size "inject_size", tclass "tclass";
+        RxAttr "fi_rx_attr": msg_order "msg_order", size "size", iov_limit "iov_limit";
         EpAttr "fi_ep_attr": kind "type", max_msg_size "max_msg_size", mem_tag_format "mem_tag_format", auth_key "auth_key";
         DomainAttr "fi_domain_attr": name "name", threading "threading", av_type "av_type", mr_mode "mr_mode",
-            cq_data_size "cq_data_size", caps "caps", tclass "tclass";
+            mr_key_size "mr_key_size", cq_data_size "cq_data_size", caps "caps", tclass "tclass";
         FabricAttr "fi_fabric_attr": name "name", prov_name "prov_name", api_version "api_version";
         Info "fi_info": next "next", caps "caps", mode "mode", src_addr "src_addr", tx_attr "tx_attr", rx_attr "rx_attr",
             ep_attr "ep_attr", domain_attr "domain_attr", fabric_attr "fabric_attr", nic "nic";
@@ -45,6 +45,11 @@ fn offsets_are_those_of_the_headers() {
         Ep "fid_ep": ops "ops", cm "cm", msg "msg", rma "rma", tagged "tagged";
         EpOps "fi_ops_ep": cancel "cancel";
         CmOps "fi_ops_cm": getname "getname";
+        MsgOps "fi_ops_msg": recv "recv", send "send", sendmsg "sendmsg";
+        Msg "fi_msg": iov "msg_iov", desc "desc", addr "addr", context "context", data "data";
+        RmaIovec "fi_rma_iov": addr "addr", len "len", key "key";
+        RmaOps "fi_ops_rma": read "read", writemsg "writemsg";
+        MsgRma "fi_msg_rma": iov "msg_iov", desc "desc", addr "addr", rma_iov "rma_iov", context "context", data "data";
         TaggedOps "fi_ops_tagged": recv "recv", recvmsg "recvmsg", send "send", inject "inject", senddata "senddata",
             injectdata "injectdata";
         MsgTagged "fi_msg_tagged": iov "msg_iov", desc "desc", addr "addr", tag "tag", ignore "ignore", context "context",
@@ -54,6 +59,13 @@ fn offsets_are_those_of_the_headers() {
         ("sizeof(struct fi_info)", size_of::<abi::Info>()),
         ("sizeof(struct fi_cq_tagged_entry)", size_of::<abi::CqTaggedEntry>()),
         ("sizeof(struct fi_msg_tagged)", size_of::<abi::MsgTagged>()),
+        ("sizeof(struct fi_msg)", size_of::<abi::Msg>()),
+        ("sizeof(struct fi_msg_rma)", size_of::<abi::MsgRma>()),
+        ("sizeof(struct fi_rma_iov)", size_of::<abi::RmaIovec>()),
+        ("FI_MSG | FI_RMA", (abi::flag::MSG | abi::flag::RMA) as usize),
+        ("FI_READ | FI_WRITE", (abi::flag::READ | abi::flag::WRITE) as usize),
+        ("FI_REMOTE_READ | FI_REMOTE_WRITE", (abi::flag::REMOTE_READ | abi::flag::REMOTE_WRITE) as usize),
+        ("FI_INJECT | FI_DELIVERY_COMPLETE", (abi::flag::INJECT | abi::flag::DELIVERY_COMPLETE) as usize),
         ("FI_CONTEXT2", abi::mode::CONTEXT2 as usize),
         ("FI_CLAIM", abi::flag::CLAIM as usize),
         ("FI_SOURCE", abi::flag::SOURCE as usize),

@@ -2,32 +2,33 @@
 //!
 //! ```text
 //!   SEND           words 24..32 | payload bytes 0..24     header words   payload
-//!   GET_INIT       words 24..32 | payload bytes 0..24     context u32   address u64   handle 2 x u64   header words
+//!   GET_INIT       words 24..32 | payload bytes 0..24     context u32   address u64   key 2 x u64   header words
 //!   RDMA_COMPLETE  context u32
 //! ```
-//! In the shared queue, which knows senders by instance, each message begins with the sender's peer number.
+//! Where the network does not show who sent a message, each begins with the sender's peer number.
+//!
+//! Numbers are in the byte order of the machine.
 
 use btl::MAX_HEADER_WORDS;
-use gni::MemHandle;
 use mem::PeerBytes;
 
 /// An inline message.
-pub(crate) const SEND: u8 = 0;
+pub const SEND: u8 = 0;
 /// An Eager GET request.
-pub(crate) const GET_INIT: u8 = 2;
+pub const GET_INIT: u8 = 2;
 /// The end of an Eager GET.
-pub(crate) const RDMA_COMPLETE: u8 = 3;
+pub const RDMA_COMPLETE: u8 = 3;
 
 const HEADER_MOST: usize = MAX_HEADER_WORDS * 8;
 /// Largest header part of an inline message in bytes.
-pub(crate) const SEND_MOST: usize = 4 + HEADER_MOST;
-/// Largest Eager GET request in bytes, with the sender's number as in the shared queue.
-pub(crate) const GET_INIT_MOST: usize = 4 + GET_INIT_FIXED + HEADER_MOST;
+pub const SEND_MOST: usize = 4 + HEADER_MOST;
+/// Largest Eager GET request in bytes, with the sender's number.
+pub const GET_INIT_MOST: usize = 4 + GET_INIT_FIXED + HEADER_MOST;
 const GET_INIT_FIXED: usize = 4 + 4 + 8 + 16;
 
 /// The bytes of a message before its payload, made on the stack.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Head {
+pub struct Head {
     bytes: [u8; GET_INIT_MOST],
     len: usize,
 }
@@ -37,9 +38,9 @@ impl Head {
         Head { bytes: [0; GET_INIT_MOST], len: 0 }
     }
 
-    /// The head of an inline message; `from` only in the shared queue.
+    /// The head of an inline message; `from` where the network does not show the sender.
     #[inline(always)]
-    pub(crate) fn send(from: Option<u32>, words: &[u64], payload: usize) -> Head {
+    pub fn send(from: Option<u32>, words: &[u64], payload: usize) -> Head {
         let mut head = Head::new();
         head.from(from);
         head.push(&(sizes(words, payload)).to_ne_bytes());
@@ -47,19 +48,21 @@ impl Head {
         head
     }
 
-    pub(crate) fn get_init(from: Option<u32>, request: &GetInit) -> Head {
+    /// An Eager GET request.
+    pub fn get_init(from: Option<u32>, request: &GetInit) -> Head {
         let mut head = Head::new();
         head.from(from);
         head.push(&sizes(request.header(), request.len).to_ne_bytes());
         head.push(&request.context.to_ne_bytes());
         head.push(&request.addr.to_ne_bytes());
-        head.push(&request.handle.0[0].to_ne_bytes());
-        head.push(&request.handle.0[1].to_ne_bytes());
+        head.push(&request.key[0].to_ne_bytes());
+        head.push(&request.key[1].to_ne_bytes());
         head.words(request.header());
         head
     }
 
-    pub(crate) fn complete(from: Option<u32>, context: u32) -> Head {
+    /// The end of the Eager GET that its sender calls `context`.
+    pub fn complete(from: Option<u32>, context: u32) -> Head {
         let mut head = Head::new();
         head.from(from);
         head.push(&context.to_ne_bytes());
@@ -87,8 +90,9 @@ impl Head {
         self.len += words.len() * 8;
     }
 
+    /// The bytes.
     #[inline]
-    pub(crate) fn as_bytes(&self) -> &[u8] {
+    pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 }
@@ -99,15 +103,19 @@ fn sizes(words: &[u64], payload: usize) -> u32 {
 
 /// An Eager GET request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct GetInit {
-    pub(crate) words: u8,
-    pub(crate) header: [u64; MAX_HEADER_WORDS],
-    /// Payload bytes; what is fetched is the next multiple of 4.
-    pub(crate) len: usize,
+pub struct GetInit {
+    /// Words of the header.
+    pub words: u8,
+    /// The message's header.
+    pub header: [u64; MAX_HEADER_WORDS],
+    /// Payload bytes. A network whose GET is aligned fetches up to the next multiple of that.
+    pub len: usize,
     /// The sender's name for it.
-    pub(crate) context: u32,
-    pub(crate) addr: u64,
-    pub(crate) handle: MemHandle,
+    pub context: u32,
+    /// Where the payload is, as the network addresses it.
+    pub addr: u64,
+    /// What the network names the sender's registration by.
+    pub key: [u64; 2],
 }
 
 impl GetInit {
@@ -116,7 +124,7 @@ impl GetInit {
     }
 
     /// Reads a request; `None` when it does not hold together.
-    pub(crate) fn parse(bytes: PeerBytes<'_>) -> Option<GetInit> {
+    pub fn parse(bytes: PeerBytes<'_>) -> Option<GetInit> {
         let (words, len) = parse_sizes(bytes)?;
         let long = |at: usize| bytes.part(at, 8).word(0);
         let mut context = [0; 4];
@@ -134,7 +142,7 @@ impl GetInit {
             len,
             context: u32::from_ne_bytes(context),
             addr: long(8),
-            handle: MemHandle([long(16), long(24)]),
+            key: [long(16), long(24)],
         })
     }
 }
@@ -149,7 +157,7 @@ fn parse_sizes(bytes: PeerBytes<'_>) -> Option<(u8, usize)> {
 
 /// Header and payload of an inline message; `None` when it does not hold together.
 #[inline]
-pub(crate) fn parse_send(bytes: PeerBytes<'static>) -> Option<(PeerBytes<'static>, PeerBytes<'static>)> {
+pub fn parse_send(bytes: PeerBytes<'static>) -> Option<(PeerBytes<'static>, PeerBytes<'static>)> {
     let (words, payload) = parse_sizes(bytes)?;
     let header = usize::from(words) * 8;
     (bytes.len() == 4 + header + payload).then(|| (bytes.part(4, header), bytes.part(4 + header, payload)))
@@ -157,7 +165,7 @@ pub(crate) fn parse_send(bytes: PeerBytes<'static>) -> Option<(PeerBytes<'static
 
 /// A 32-bit number at the start of `bytes`.
 #[inline]
-pub(crate) fn parse_number(bytes: PeerBytes<'_>) -> Option<u32> {
+pub fn parse_number(bytes: PeerBytes<'_>) -> Option<u32> {
     let mut number = [0; 4];
     (bytes.copy_to(&mut number) == 4).then_some(u32::from_ne_bytes(number))
 }
@@ -166,7 +174,6 @@ pub(crate) fn parse_number(bytes: PeerBytes<'_>) -> Option<u32> {
 mod tests {
     use super::{GetInit, Head, parse_number, parse_send};
     use btl::MAX_HEADER_WORDS;
-    use gni::MemHandle;
     use mem::PeerBytes;
 
     #[test]
@@ -174,8 +181,8 @@ mod tests {
         for words in 0..=MAX_HEADER_WORDS as u8 {
             let mut header = [0; MAX_HEADER_WORDS];
             (1..).zip(&mut header[..usize::from(words)]).for_each(|(n, word)| *word = n * 0x0101_0101_0101);
-            let handle = MemHandle([3, u64::MAX]);
-            let request = GetInit { words, header, len: 8191, context: 77, addr: 1 << 40, handle };
+            let key = [3, u64::MAX];
+            let request = GetInit { words, header, len: 8191, context: 77, addr: 1 << 40, key };
             let head = Head::get_init(None, &request);
             assert_eq!(GetInit::parse(PeerBytes::of(head.as_bytes())), Some(request));
             let cut = &head.as_bytes()[..head.as_bytes().len() - 1];

@@ -14,7 +14,7 @@
 
 /// What memory is registered for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Use {
+pub enum Use {
     /// More mailboxes and Eager GET buffers, kept until the end. The first block of each is reserved.
     Growth,
     /// Memory that a peer will fetch from.
@@ -28,17 +28,17 @@ pub(crate) enum Use {
 /// Registrations that the pools need at least: mailboxes, send buffers, receive buffers.
 const POOLS: u32 = 3;
 /// Fewest registrations a process can work with.
-pub(crate) const FEWEST: u32 = POOLS + 3;
+pub const FEWEST: u32 = POOLS + 3;
 
 /// The shares, and what is in use of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Quota {
+pub struct Quota {
     free: [u32; 4],
 }
 
 impl Quota {
     /// Shares out `registrations`, at least [`FEWEST`]: a quarter to the pools, equal parts to the rest.
-    pub(crate) fn new(registrations: u32) -> Quota {
+    pub fn new(registrations: u32) -> Quota {
         let pools = (registrations / 4).max(POOLS);
         let rest = registrations.saturating_sub(pools).max(3);
         let part = rest / 3;
@@ -46,17 +46,17 @@ impl Quota {
     }
 
     /// Registrations that mailboxes may have, if the buffers need no more than their first.
-    pub(crate) fn mailbox_blocks(&self) -> u32 {
+    pub fn mailbox_blocks(&self) -> u32 {
         1 + self.free[Use::Growth as usize]
     }
 
     /// Registrations for memory of the layer above; asked before any is in use.
-    pub(crate) fn for_transfers(&self) -> usize {
+    pub fn for_transfers(&self) -> usize {
         [Use::Read, Use::Write, Use::Local].iter().map(|&what| self.free[what as usize] as usize).sum()
     }
 
     /// Takes one; `false`: the share is used up.
-    pub(crate) fn take(&mut self, what: Use) -> bool {
+    pub fn take(&mut self, what: Use) -> bool {
         let free = &mut self.free[what as usize];
         match free.checked_sub(1) {
             Some(less) => {
@@ -68,7 +68,7 @@ impl Quota {
     }
 
     /// Gives one back.
-    pub(crate) fn give(&mut self, what: Use) {
+    pub fn give(&mut self, what: Use) {
         self.free[what as usize] += 1;
     }
 }

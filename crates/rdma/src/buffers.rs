@@ -1,18 +1,27 @@
-//! Registered buffers for Eager GET, and the one place where views of the NIC's memory are made.
+//! Registered buffers, and the one place where views of their memory are made.
 #![allow(unsafe_code, reason = "views of registered memory")]
 
-use crate::memory::Room;
-use crate::quota::Use;
-use gni::{Gni, MemFlags, MemHandle, Result};
 use mem::{PeerBytes, PeerSpace, Source, UserMem};
 
 /// Room for a message's header before the payload of a receive buffer.
 pub(crate) const HEADER_ROOM: usize = 64;
 
+/// Where pools get registered memory.
+///
+/// # Safety
+/// What [`Blocks::block`] gives out is nobody else's, and stays valid as long as the transport that owns the pool.
+pub unsafe trait Blocks {
+    /// What the transport knows a registration by.
+    type Handle: Copy;
+
+    /// A registered block of `bytes` bytes; `extra`: not the pool's first. `None`: there is no room now.
+    fn block(&mut self, bytes: usize, extra: bool) -> Option<(UserMem, Self::Handle)>;
+}
+
 /// A pool of equal buffers that grows by registered blocks.
 #[derive(Debug)]
-pub(crate) struct BufferPool {
-    all: Vec<Buffer>,
+pub struct BufferPool<H> {
+    all: Vec<Buffer<H>>,
     free: Vec<u32>,
     /// Bytes of one buffer, header room included.
     size: usize,
@@ -25,90 +34,89 @@ pub(crate) struct BufferPool {
 
 /// One buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Buffer {
-    pub(crate) number: u32,
+pub struct Buffer<H> {
+    /// Its place in the pool.
+    pub number: u32,
     memory: UserMem,
-    pub(crate) handle: MemHandle,
+    /// The registration of its block.
+    pub handle: H,
 }
 
-impl BufferPool {
+impl<H: Copy> BufferPool<H> {
     /// A pool of buffers with `payload` bytes (a multiple of 64) each; none is made yet.
-    pub(crate) fn new(payload: usize, [first, increment, most]: [i64; 3]) -> BufferPool {
+    pub fn new(payload: usize, [first, increment, most]: [i64; 3]) -> BufferPool<H> {
         let [first, increment, most] = [first, increment, most].map(|count| count as usize);
         BufferPool { all: Vec::new(), free: Vec::new(), size: HEADER_ROOM + payload, first, increment, most }
     }
 
     /// Bytes of the first block.
-    pub(crate) fn first_block(&self) -> usize {
+    pub fn first_block(&self) -> usize {
         self.size * self.first.min(self.most)
     }
 
     /// Takes a buffer; `None` when all are in use and no more can be made now.
-    pub(crate) fn take<N: Gni>(&mut self, room: &mut Room<'_, N>) -> Option<Buffer> {
+    pub fn take(&mut self, blocks: &mut impl Blocks<Handle = H>) -> Option<Buffer<H>> {
         if self.free.is_empty() {
-            let extra = !self.all.is_empty();
-            if extra && !room.quota.take(Use::Growth) {
-                return None;
-            }
-            if self.grow(room).is_err() {
-                if extra {
-                    room.quota.give(Use::Growth);
-                }
-                return None;
-            }
+            self.grow(blocks)?;
         }
         let number = self.free.pop()?;
         Some(self.buffer(number))
     }
 
-    fn grow<N: Gni>(&mut self, room: &mut Room<'_, N>) -> Result<()> {
+    fn grow(&mut self, blocks: &mut impl Blocks<Handle = H>) -> Option<()> {
         let made = self.all.len();
         let wish = if made == 0 { self.first } else { self.increment };
         let count = wish.min(self.most - made.min(self.most));
         if count == 0 {
-            return Err(gni::Error::Resource);
+            return None;
         }
-        let (memory, handle) = room.block(self.size * count, None, MemFlags::RELAXED_PI_ORDERING)?;
+        let (memory, handle) = blocks.block(self.size * count, made > 0)?;
         for index in 0..count {
             let number = (made + index) as u32;
             self.all.push(Buffer { number, memory: memory.part(index * self.size, self.size), handle });
             self.free.push(number);
         }
-        Ok(())
+        Some(())
     }
 
     /// The buffer `number`, which is in use.
-    pub(crate) fn buffer(&self, number: u32) -> Buffer {
+    pub fn buffer(&self, number: u32) -> Buffer<H> {
         self.all[number as usize]
     }
 
-    pub(crate) fn give(&mut self, number: u32) {
+    /// Gives a buffer back.
+    pub fn give(&mut self, number: u32) {
         self.free.push(number);
     }
 }
 
-impl Buffer {
+impl<H> Buffer<H> {
     /// The payload part, `len` bytes of it.
-    pub(crate) fn payload(&self, len: usize) -> UserMem {
+    pub fn payload(&self, len: usize) -> UserMem {
         self.memory.part(HEADER_ROOM, len)
     }
 
     /// Copies all that remains in `source` into the payload part; the caller has checked that it fits.
-    pub(crate) fn fill<S: Source>(&self, source: &mut S) {
+    pub fn fill<S: Source>(&self, source: &mut S) {
         let payload = self.payload(source.remaining());
-        // SAFETY: the NIC keeps the memory valid as long as it lives, and a buffer in use is nobody else's.
+        // SAFETY: `Blocks` keeps the memory valid as long as the transport lives, and a buffer in use is nobody else's.
         source.fill(unsafe { PeerSpace::new(payload.address() as *mut u8, payload.len()) });
     }
 
     /// Keeps a message's header words before the payload.
-    pub(crate) fn keep_header(&self, words: &[u64]) {
+    pub fn keep_header(&self, words: &[u64]) {
         for (index, word) in words.iter().enumerate() {
             self.memory.part(index * 8, 8).write(PeerBytes::of(&word.to_ne_bytes()));
         }
     }
 
+    /// The first `len` bytes of the payload part, until the buffer is given back.
+    pub fn view(&self, len: usize) -> PeerBytes<'static> {
+        lasting(self.payload(len))
+    }
+
     /// Header and payload, until the buffer is given back.
-    pub(crate) fn views(&self, words: u8, len: usize) -> (PeerBytes<'static>, PeerBytes<'static>) {
+    pub fn views(&self, words: u8, len: usize) -> (PeerBytes<'static>, PeerBytes<'static>) {
         let header = self.memory.part(0, usize::from(words) * 8);
         (lasting(header), lasting(self.payload(len)))
     }
@@ -116,14 +124,7 @@ impl Buffer {
 
 /// A view without the borrow.
 fn lasting(memory: UserMem) -> PeerBytes<'static> {
-    // SAFETY: the NIC keeps the memory valid as long as it lives, and arrivals are released before that by the
-    // contract of `btl`.
+    // SAFETY: `Blocks` keeps the memory valid as long as the transport lives, and arrivals are released before that by
+    // the contract of `btl`.
     unsafe { PeerBytes::new(memory.address() as *const u8, memory.len()) }
-}
-
-/// A view of bytes that stay in place until the arrival that shows them is released.
-pub(crate) fn lasting_bytes(bytes: &[u8]) -> PeerBytes<'static> {
-    // SAFETY: the caller keeps the bytes in a box of the transport and replaces them only when the arrival has
-    // been released, which the contract of `btl` demands before the next is asked for.
-    unsafe { PeerBytes::new(bytes.as_ptr(), bytes.len()) }
 }

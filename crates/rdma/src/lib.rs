@@ -1,0 +1,20 @@
+//! What transports share whose network reads and writes remote memory.
+//!
+//! * [`EagerGets`]: Eager GET, both sides of it, after S. Gutierrez et al., *Performance Evaluation of Open MPI on Cray XE/XK
+//!   Systems* (2012), figures 2 and 3.
+//! * [`wire`]: what the messages of such a transport say.
+//! * [`BufferPool`]: equal registered buffers, grown by blocks.
+//! * [`Quota`]: who may use how many of a process's registrations.
+//!
+//! None of it knows a network. A transport asks for the next request to fetch, posts the fetch, and reports its end; a
+//! registered block comes from a [`Blocks`] of the transport.
+#![deny(unsafe_code)]
+
+mod buffers;
+mod eager_get;
+mod quota;
+pub mod wire;
+
+pub use buffers::{Blocks, Buffer, BufferPool};
+pub use eager_get::{Control, EagerGets, Fetch, Fetched};
+pub use quota::{FEWEST, Quota, Use};
