@@ -22,7 +22,8 @@ use mem::UserMem;
 use mtl::{Busy, Claim, Event, Limits, Loss, Message, Mtl, Peer, Posted, Want};
 use ofi::{Address, Completion, Endpoint, Facts, Refused};
 
-pub use open::{Card, Error, Opening};
+pub use ofi::Card;
+pub use open::{Error, Opening};
 
 /// A sender that is not known.
 pub const NOBODY: Peer = Peer(u32::MAX);

@@ -2,38 +2,10 @@
 
 use std::fmt;
 
-use ofi::abi::flag;
-use ofi::{Endpoint, Library, NotLoaded, OfiParams, OpenError, Wishes};
+use ofi::abi::{ORDER_SAS, flag};
+use ofi::{Card, Endpoint, Library, NotLoaded, Obstacle, OfiParams, OpenError, Unreached, Wishes};
 
 use crate::Ofi;
-
-/// By this a process is reached: provider and address. Travels as text.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Card {
-    /// The provider, the same on all processes.
-    pub provider: String,
-    /// The endpoint's address.
-    pub address: Vec<u8>,
-}
-
-impl Card {
-    /// As text of hexadecimal digits, a blank between the two.
-    pub fn encode(&self) -> String {
-        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        format!("{} {}", hex(self.provider.as_bytes()), hex(&self.address))
-    }
-
-    /// What [`Card::encode`] made.
-    pub fn parse(text: &str) -> Option<Card> {
-        let (provider, address) = text.split_once(' ')?;
-        let bytes = |text: &str| -> Option<Vec<u8>> {
-            let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-            let byte = |pair: &[u8; 2]| u8::from_str_radix(core::str::from_utf8(pair).ok()?, 16).ok();
-            rest.is_empty().then(|| pairs.iter().map(byte).collect())?
-        };
-        Some(Card { provider: String::from_utf8(bytes(provider)?).ok()?, address: bytes(address)? })
-    }
-}
 
 /// Why there is no network.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -43,22 +15,8 @@ pub enum Error {
     NotLoaded(NotLoaded),
     /// It has nothing that fits.
     NotOpened(OpenError),
-    /// A peer has another provider.
-    Others {
-        /// Whose.
-        peer: usize,
-        /// Its provider.
-        theirs: String,
-        /// Ours.
-        ours: String,
-    },
-    /// A peer's address was refused.
-    Address {
-        /// Whose.
-        peer: usize,
-        /// What libfabric said.
-        seen: String,
-    },
+    /// A peer cannot be reached.
+    Unreached(Unreached),
 }
 
 impl fmt::Display for Error {
@@ -66,21 +24,16 @@ impl fmt::Display for Error {
         match self {
             Error::NotLoaded(error) => error.fmt(f),
             Error::NotOpened(error) => error.fmt(f),
-            Error::Others { peer, theirs, ours } => write!(
-                f,
-                "reaching rank {peer} by libfabric failed\nits provider is {theirs}, and here it is {ours}\nname one that all hosts \
-                 have: --mca ofi_provider NAME"
-            ),
-            Error::Address { peer, seen } => write!(
-                f,
-                "reaching rank {peer} by libfabric failed\nits address is refused: {seen}\nname a network that all hosts share: \
-                 --mca ofi_domain NAME"
-            ),
+            Error::Unreached(error) => error.fmt(f),
         }
     }
 }
 
 impl std::error::Error for Error {}
+
+/// Providers that are used only where they are named: the library's deprecated ones; shared memory, which does not sleep; and
+/// the native ones for TCP without a layer for datagrams, which read no message behind a long one that has no receive.
+const ONLY_BY_NAME: [&str; 6] = ["sockets", "udp", "shm", "sm2", "net", "tcp"];
 
 /// An endpoint that waits for the cards of its peers.
 pub struct Opening(Endpoint);
@@ -102,10 +55,13 @@ impl Opening {
     pub fn of(library: Library, params: &OfiParams, peers: usize, one_host: bool) -> Result<Opening, Error> {
         let wishes = |data| Wishes {
             caps: flag::TAGGED | flag::SOURCE | flag::DIRECTED_RECV,
+            flags: 0,
+            order: ORDER_SAS,
             data,
             one_host,
             provider: params.provider.clone(),
             domain: params.domain.clone(),
+            only_by_name: &ONLY_BY_NAME,
         };
         // As much data as there is: without it a tag has to hold the source, too.
         let open = |data| Endpoint::open(library, &wishes(data), peers);
@@ -114,7 +70,7 @@ impl Opening {
 
     /// This process's card.
     pub fn card(&self) -> Card {
-        Card { provider: self.0.facts().provider.clone(), address: self.0.name().to_vec() }
+        Card::of(&self.0)
     }
 
     /// The network, given the cards of all peers.
@@ -125,10 +81,10 @@ impl Opening {
         let ours = self.0.facts().provider.clone();
         let mut addresses = Vec::with_capacity(cards.len());
         for (peer, card) in cards.iter().enumerate() {
-            if card.provider != ours {
-                return Err(Error::Others { peer, theirs: card.provider.clone(), ours });
-            }
-            let address = self.0.insert(&card.address).map_err(|seen| Error::Address { peer, seen })?;
+            card.check(&ours).map_err(|why| Error::Unreached(Unreached { peer, why }))?;
+            let address = self.0.insert(&card.address);
+            let refused = |seen| Error::Unreached(Unreached { peer, why: Obstacle::Address(seen) });
+            let address = address.map_err(refused)?;
             addresses.push(address);
         }
         Ok(Ofi::new(self.0, addresses))

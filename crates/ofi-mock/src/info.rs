@@ -80,20 +80,23 @@ pub(crate) unsafe extern "C" fn getinfo(
     unsafe {
         let hints = &*hints;
         let (wanted, domain, ep) = (&*hints.fabric_attr, &*hints.domain_attr, &*hints.ep_attr);
+        let missing = (hints.caps | (*hints.tx_attr).op_flags) & !all.caps != 0;
         let other = !wanted.prov_name.is_null() && CStr::from_ptr(wanted.prov_name) != c"mock";
         let modes_missing = all.mode & !hints.mode != 0 || all.mr_mode & !domain.mr_mode != 0;
-        if other || modes_missing || ep.kind != abi::EP_RDM || domain.cq_data_size > all.data_bytes {
+        if other || missing || modes_missing || ep.kind != abi::EP_RDM || domain.cq_data_size > all.data_bytes
+        {
             return -libc::ENODATA;
         }
         assert_eq!(hints.mode & !(mode::CONTEXT | mode::CONTEXT2), 0);
         let info = dupinfo(hints);
         (*info).caps = hints.caps | flag::SEND | flag::RECV;
         (*info).mode = all.mode;
+        ((*(*info).tx_attr).size, (*(*info).rx_attr).size) = all.depth;
         (*(*info).tx_attr).inject_size = all.inject;
-        (*(*info).ep_attr).max_msg_size = 1 << 30;
+        (*(*info).ep_attr).max_msg_size = all.max_message;
         (*(*info).ep_attr).mem_tag_format = all.tag_format;
         let attr = &mut *(*info).domain_attr;
-        (attr.mr_mode, attr.cq_data_size, attr.mr_key_size) = (all.mr_mode, all.data_bytes, 8);
+        (attr.mr_mode, attr.cq_data_size, attr.mr_key_size) = (all.mr_mode, all.data_bytes, all.key_bytes);
         libc::free(attr.name.cast());
         attr.name = libc::strdup(c"mock0".as_ptr());
         let fabric = &mut *(*info).fabric_attr;

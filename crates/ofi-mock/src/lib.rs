@@ -2,20 +2,22 @@
 //!
 //! No software provider of libfabric asks for registered memory of one's own, keys that the provider chooses or regions that belong
 //! to an endpoint; adapters do. This one asks for whatever [`Modes`] says and panics where its user does not do it: memory without a
-//! region or outside it, a region without the right access, a context that is in use, a key that was not asked for, an address where
+//! region or outside it, a region without the right access, more operations than it holds, a context that is in use, a key that was not asked for, an address where
 //! an offset is right.
 #![allow(clippy::missing_safety_doc)]
 
 mod info;
 mod matching;
 mod memory;
+mod messages;
 mod objects;
+mod rma;
 
 use std::cell::{Cell, RefCell};
 
 pub use memory::open_regions;
 use ofi::Library;
-use ofi::abi::{mode, mr};
+use ofi::abi::{flag, mode, mr};
 
 /// What the provider asks and offers.
 #[derive(Clone, Copy, Debug)]
@@ -32,12 +34,33 @@ pub struct Modes {
     pub inject: usize,
     /// Every so many calls one is refused; 0: none.
     pub again: u32,
+    /// What else can be had, as in [`ofi::abi::flag`]: capabilities, and flags of operations.
+    pub caps: u64,
+    /// Longest message.
+    pub max_message: usize,
+    /// Sends and transfers, and receives, that may be under way.
+    pub depth: (usize, usize),
+    /// Bytes of a key that the user chooses.
+    pub key_bytes: usize,
+    /// Whether completion queues have a descriptor.
+    pub sleeps: bool,
 }
 
 impl Modes {
     /// As libfabric's providers in software: nothing is asked.
-    pub const SOFTWARE: Modes =
-        Modes { mr_mode: 0, mode: 0, data_bytes: 8, tag_format: 0xaaaa_aaaa_aaaa_aaaa, inject: 64, again: 0 };
+    pub const SOFTWARE: Modes = Modes {
+        mr_mode: 0,
+        mode: 0,
+        data_bytes: 8,
+        tag_format: 0xaaaa_aaaa_aaaa_aaaa,
+        inject: 64,
+        again: 0,
+        caps: ALL,
+        max_message: 1 << 30,
+        depth: (256, 256),
+        key_bytes: 8,
+        sleeps: false,
+    };
 
     /// As adapters do: everything is asked.
     pub const ADAPTER: Modes = Modes {
@@ -48,6 +71,22 @@ impl Modes {
         ..Modes::SOFTWARE
     };
 }
+
+/// All that the user of this crate asks for.
+const ALL: u64 = flag::MSG
+    | flag::RMA
+    | flag::TAGGED
+    | flag::READ
+    | flag::WRITE
+    | flag::RECV
+    | flag::SEND
+    | flag::REMOTE_READ
+    | flag::REMOTE_WRITE
+    | flag::LOCAL_COMM
+    | flag::REMOTE_COMM
+    | flag::SOURCE
+    | flag::DIRECTED_RECV
+    | flag::DELIVERY_COMPLETE;
 
 thread_local! {
     static MODES: Cell<Modes> = const { Cell::new(Modes::SOFTWARE) };

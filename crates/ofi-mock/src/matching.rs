@@ -40,7 +40,7 @@ pub(crate) const TAGGED: TaggedOps = TaggedOps {
     injectdata,
 };
 
-const AGAIN: isize = -(libc::EAGAIN as isize);
+pub(crate) const AGAIN: isize = -(libc::EAGAIN as isize);
 
 fn takes(from: Option<u64>, tag: u64, ignore: u64, message: &Unexpected) -> bool {
     from.is_none_or(|from| from == message.from) && (tag ^ message.tag) & !ignore == 0
@@ -48,7 +48,7 @@ fn takes(from: Option<u64>, tag: u64, ignore: u64, message: &Unexpected) -> bool
 
 impl MockEp {
     /// An operation begins; its context is the provider's until its completion.
-    fn begin(&mut self, context: *mut c_void) {
+    pub(crate) fn begin(&mut self, context: *mut c_void) {
         assert!(self.contexts.insert(context as usize), "a context that is in use");
         let words = match modes().mode {
             all if all & mode::CONTEXT2 != 0 => 8,
@@ -66,18 +66,21 @@ impl MockEp {
         CqTaggedEntry { op_context: context, flags: 0, len, buf: null_mut(), data, tag }
     }
 
-    fn done(&mut self, context: *mut c_void, len: usize, data: u64, tag: u64, from: Option<u64>) {
+    pub(crate) fn done(&mut self, context: *mut c_void, len: usize, data: u64, tag: u64, from: Option<u64>) {
         let entry = self.entry(context, len, data, tag);
         // SAFETY: bound objects live as long as the endpoint.
         let (cq, av) = unsafe { (&mut *self.cq, &*self.av) };
         let address = from.and_then(|from| av.table.iter().position(|&name| name == from));
         cq.done.push_back((entry, address.map_or(abi::ADDR_UNSPEC, |address| address as u64)));
+        cq.ring();
     }
 
-    fn failed(&mut self, context: *mut c_void, len: usize, data: u64, tag: u64, error: c_int) {
+    pub(crate) fn failed(&mut self, context: *mut c_void, len: usize, data: u64, tag: u64, error: c_int) {
         let entry = self.entry(context, len, data, tag);
         // SAFETY: as above.
-        unsafe { (*self.cq).failed.push_back((entry, error)) };
+        let cq = unsafe { &mut *self.cq };
+        cq.failed.push_back((entry, error));
+        cq.ring();
     }
 
     fn store(&mut self, message: Unexpected, base: usize, len: usize, context: *mut c_void) {
@@ -92,7 +95,7 @@ impl MockEp {
         }
     }
 
-    fn name_of(&self, address: u64) -> Option<u64> {
+    pub(crate) fn name_of(&self, address: u64) -> Option<u64> {
         // SAFETY: a bound table.
         let table = unsafe { &(*self.av).table };
         (address != abi::ADDR_UNSPEC).then(|| *table.get(address as usize).expect("an address of the table"))
@@ -112,7 +115,7 @@ impl MockEp {
 }
 
 /// The user's endpoint.
-fn own(ep: *mut Ep) -> &'static mut MockEp {
+pub(crate) fn own(ep: *mut Ep) -> &'static mut MockEp {
     // SAFETY: one of our endpoints, which are never freed; no call is inside another.
     unsafe { &mut *ep.cast::<MockEp>() }
 }

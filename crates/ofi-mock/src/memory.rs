@@ -5,7 +5,7 @@ use core::ptr::null_mut;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use ofi::abi::{Fid, Mr, Ops, mr};
+use ofi::abi::{self, Fid, Mr, Ops, mr};
 
 use crate::modes;
 use crate::objects::MockEp;
@@ -41,7 +41,10 @@ pub(crate) unsafe extern "C" fn register(
     _context: *mut c_void,
 ) -> c_int {
     assert_eq!((offset, flags), (0, 0));
+    assert!(len > 0, "a region without memory");
+    assert!(modes().key_bytes >= 8 || key >> (8 * modes().key_bytes) == 0, "a key that is too long");
     let key = match modes().mr_mode & mr::PROV_KEY {
+        0 if REGIONS.with_borrow(|all| all.contains_key(&key)) => return -abi::ENOKEY,
         0 => key,
         _ => {
             assert_eq!(key, 0, "the provider chooses keys");
@@ -107,13 +110,24 @@ impl MockEp {
         assert!(self.covers(key, base as u64, len, access), "memory outside its region");
     }
 
+    /// Where the bytes are that a peer names by this key and address, if it may use them so.
+    pub(crate) fn place(&mut self, key: u64, address: u64, len: usize, access: u64) -> Option<usize> {
+        let start = match modes().mr_mode & mr::VIRT_ADDR {
+            // SAFETY: an open region.
+            0 => REGIONS.with_borrow(|all| all.get(&key).map(|&region| unsafe { (*region).base }))?,
+            _ => 0,
+        };
+        let address = address.checked_add(start as u64)?;
+        self.covers(key, address, len, access).then_some(address as usize)
+    }
+
     /// Whether a region with this key may be used so by this endpoint.
     fn covers(&mut self, key: u64, address: u64, len: usize, access: u64) -> bool {
         let Some(region) = REGIONS.with_borrow(|all| all.get(&key).copied()) else { return false };
         // SAFETY: an open region.
         let region = unsafe { &*region };
-        let inside =
-            region.base as u64 <= address && address + len as u64 <= (region.base + region.len) as u64;
+        let inside = region.base as u64 <= address
+            && address.saturating_add(len as u64) <= (region.base + region.len) as u64;
         let here = region.bound.is_null() || region.bound == (&raw mut self.ep.fid);
         inside && here && region.enabled && region.access & access == access
     }

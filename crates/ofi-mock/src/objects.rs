@@ -10,7 +10,9 @@ use ofi::abi::{
 };
 
 use crate::matching::{self, Posted, Unexpected};
-use crate::{ENDPOINTS, memory};
+use crate::messages::{MESSAGES, PostedRoom};
+use crate::rma::RMA;
+use crate::{ENDPOINTS, memory, modes};
 
 const OPS: Ops = Ops { size: size_of::<Ops>(), close, bind: bind_nothing, control: control_nothing };
 const EP_FID_OPS: Ops = Ops { size: size_of::<Ops>(), close, bind: bind_ep, control: enable };
@@ -42,12 +44,30 @@ const FABRIC_OPS: FabricOps = FabricOps {
     trywait: None,
 };
 
+const SLEEPING_FABRIC_OPS: FabricOps =
+    FabricOps { size: size_of::<FabricOps>(), trywait: Some(trywait), ..FABRIC_OPS };
+
+/// Nobody may sleep while there is something; what was rung for is forgotten.
+unsafe extern "C" fn trywait(_fabric: *mut Fabric, fids: *mut *mut Fid, count: c_int) -> c_int {
+    assert_eq!(count, 1);
+    // SAFETY: one of our queues.
+    let cq = unsafe { &mut *(*fids).cast::<MockCq>() };
+    if !cq.done.is_empty() || !cq.failed.is_empty() {
+        return -libc::EAGAIN;
+    }
+    let mut rung = 0u64;
+    // SAFETY: an eventfd of ours, and room for eight bytes.
+    unsafe { libc::read(cq.descriptor, (&raw mut rung).cast(), 8) };
+    0
+}
+
 pub(crate) unsafe extern "C" fn fabric(
     _attr: *mut FabricAttr,
     out: *mut *mut Fabric,
     _context: *mut c_void,
 ) -> c_int {
-    let fabric = Fabric { fid: fid(&OPS), ops: &FABRIC_OPS, api_version: abi::version(1, 18) };
+    let ops = if modes().sleeps { &SLEEPING_FABRIC_OPS } else { &FABRIC_OPS };
+    let fabric = Fabric { fid: fid(&OPS), ops, api_version: abi::version(1, 18) };
     // SAFETY: a place for the answer.
     unsafe { *out = Box::into_raw(Box::new(fabric)) };
     0
@@ -115,6 +135,30 @@ pub(crate) struct MockCq {
     cq: Cq,
     pub(crate) done: VecDeque<(CqTaggedEntry, u64)>,
     pub(crate) failed: VecDeque<(CqTaggedEntry, c_int)>,
+    /// Readable while there may be something; -1: there is none.
+    descriptor: c_int,
+}
+
+impl MockCq {
+    /// Makes the descriptor readable.
+    pub(crate) fn ring(&mut self) {
+        if self.descriptor >= 0 {
+            // SAFETY: an eventfd of ours, and eight bytes.
+            unsafe { libc::write(self.descriptor, (&raw const ONE).cast(), 8) };
+        }
+    }
+}
+
+/// What rings an eventfd.
+static ONE: u64 = 1;
+
+const CQ_FID_OPS: Ops = Ops { size: size_of::<Ops>(), close, bind: bind_nothing, control: descriptor_of };
+
+unsafe extern "C" fn descriptor_of(fid: *mut Fid, command: c_int, arg: *mut c_void) -> c_int {
+    assert_eq!(command, abi::GETWAIT);
+    // SAFETY: one of our queues; a place for the answer.
+    unsafe { arg.cast::<c_int>().write((*fid.cast::<MockCq>()).descriptor) };
+    0
 }
 
 const CQ_OPS: CqOps =
@@ -129,13 +173,18 @@ unsafe extern "C" fn cq_open(
     // SAFETY: attributes that the caller has filled, a place for the answer.
     unsafe {
         assert_eq!(((*attr).format, (*attr).later), (abi::CQ_FORMAT_TAGGED, [0; 8]));
-        if (*attr).wait_obj != abi::WAIT_NONE {
+        if (*attr).wait_obj != abi::WAIT_NONE && !modes().sleeps {
             return -libc::ENOSYS;
         }
+        let descriptor = match (*attr).wait_obj {
+            abi::WAIT_NONE => -1,
+            _ => libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC),
+        };
         let cq = MockCq {
-            cq: Cq { fid: fid(&OPS), ops: &CQ_OPS },
+            cq: Cq { fid: fid(&CQ_FID_OPS), ops: &CQ_OPS },
             done: VecDeque::new(),
             failed: VecDeque::new(),
+            descriptor,
         };
         *out = Box::into_raw(Box::new(cq)).cast();
     }
@@ -197,6 +246,10 @@ pub(crate) struct MockEp {
     pub(crate) unexpected: VecDeque<Unexpected>,
     /// By context.
     pub(crate) claimed: BTreeMap<usize, Unexpected>,
+    /// Receives for messages without a tag, oldest first.
+    pub(crate) rooms: VecDeque<PostedRoom>,
+    /// Messages without a tag that no receive was there for.
+    pub(crate) early: VecDeque<(u64, Vec<u8>)>,
 }
 
 const EP_OPS: EpOps = EpOps { size: size_of::<EpOps>(), cancel: matching::cancel };
@@ -214,8 +267,8 @@ unsafe extern "C" fn endpoint(
             fid: fid(&EP_FID_OPS),
             ops: &EP_OPS,
             cm: &CM_OPS,
-            msg: core::ptr::null(),
-            rma: core::ptr::null(),
+            msg: &MESSAGES,
+            rma: &RMA,
             tagged: &matching::TAGGED,
         },
         index,
@@ -226,6 +279,8 @@ unsafe extern "C" fn endpoint(
         posted: Vec::new(),
         unexpected: VecDeque::new(),
         claimed: BTreeMap::new(),
+        rooms: VecDeque::new(),
+        early: VecDeque::new(),
     };
     let ep = Box::into_raw(Box::new(ep));
     ENDPOINTS.with_borrow_mut(|all| all.push(ep));

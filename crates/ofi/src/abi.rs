@@ -69,6 +69,7 @@ pub const GETWAIT: c_int = 5;
 pub const ENABLE: c_int = 6;
 pub const EAVAIL: isize = 259;
 pub const ETRUNC: c_int = 265;
+pub const ENOKEY: c_int = 266;
 
 #[repr(C)]
 #[derive(Debug)]
@@ -395,16 +396,8 @@ pub struct Msg {
 #[repr(C)]
 pub struct RmaOps {
     pub size: usize,
-    pub read: unsafe extern "C" fn(
-        *mut Ep,
-        *mut c_void,
-        usize,
-        *mut c_void,
-        u64,
-        u64,
-        u64,
-        *mut c_void,
-    ) -> isize,
+    pub read:
+        unsafe extern "C" fn(*mut Ep, *mut c_void, usize, *mut c_void, u64, u64, u64, *mut c_void) -> isize,
     pub readv: usize,
     pub readmsg: usize,
     pub write: usize,

@@ -12,6 +12,10 @@ use crate::library::{Library, text};
 pub struct Wishes {
     /// Capabilities.
     pub caps: u64,
+    /// Flags that operations may name.
+    pub flags: u64,
+    /// Order of messages.
+    pub order: u64,
     /// Bytes of data that completions carry.
     pub data: usize,
     /// All processes are on one host.
@@ -20,6 +24,8 @@ pub struct Wishes {
     pub provider: String,
     /// Domain; empty: any.
     pub domain: String,
+    /// Providers that are used only where they are named.
+    pub only_by_name: &'static [&'static str],
 }
 
 /// What regions of memory may ask: all of these are done as asked.
@@ -44,7 +50,7 @@ impl Offer {
     /// # Errors
     /// The library's error number.
     pub fn ask(library: &Library, wishes: &Wishes) -> Result<Offer, i32> {
-        let Wishes { caps, data, one_host, provider, domain } = wishes;
+        let Wishes { caps, flags, order, data, one_host, provider, domain, .. } = wishes;
         // SAFETY: allocates.
         let hints = unsafe { (library.dupinfo)(null()) };
         if hints.is_null() {
@@ -60,8 +66,9 @@ impl Offer {
             info.caps = caps | reach;
             info.mode = mode::CONTEXT | mode::CONTEXT2;
             (*info.ep_attr).kind = abi::EP_RDM;
-            (*info.tx_attr).msg_order = abi::ORDER_SAS;
-            (*info.rx_attr).msg_order = abi::ORDER_SAS;
+            (*info.tx_attr).op_flags = *flags;
+            (*info.tx_attr).msg_order = *order;
+            (*info.rx_attr).msg_order = *order;
             let attr = &mut *info.domain_attr;
             attr.threading = abi::THREAD_DOMAIN;
             attr.resource_mgmt = abi::RM_ENABLED;
@@ -100,10 +107,6 @@ impl Offer {
     }
 }
 
-/// Providers that are used only where they are named: the library's deprecated ones; shared memory, which does not sleep; and
-/// the native ones for TCP without a layer for datagrams, which read no message behind a long one that has no receive.
-const ONLY_BY_NAME: [&str; 6] = ["sockets", "udp", "shm", "sm2", "net", "tcp"];
-
 /// The lower the better; `None`: not wanted.
 fn rank(info: &Info, wishes: &Wishes) -> Option<u32> {
     // SAFETY: the library's info has all its parts.
@@ -112,8 +115,10 @@ fn rank(info: &Info, wishes: &Wishes) -> Option<u32> {
         (text(fabric.prov_name)?, text((*info.domain_attr).name), text(fabric.name))
     };
     let named = !wishes.provider.is_empty();
-    let only_by_name =
-        ONLY_BY_NAME.iter().any(|&name| provider == name || provider == format!("{name};ofi_rxd"));
+    let only_by_name = {
+        let names = wishes.only_by_name.iter();
+        names.into_iter().any(|&name| provider == name || provider == format!("{name};ofi_rxd"))
+    };
     if !named && only_by_name {
         return None;
     }

@@ -8,15 +8,15 @@ use std::os::fd::BorrowedFd;
 use mem::UserMem;
 
 use crate::abi::{
-    self, Av, AvAttr, Cq, CqAttr, CqErrEntry, CqTaggedEntry, Domain, Ep, Fabric, Fid, Info, Iovec, Mr,
-    MsgTagged, flag, mr,
+    self, Av, AvAttr, Cq, CqAttr, CqErrEntry, CqTaggedEntry, Domain, Ep, Fabric, Fid, Info, flag,
 };
 use crate::choose::{Offer, Wishes};
 use crate::library::{Library, text};
+use crate::memory::Region;
 use crate::operations::{Operation, Operations, Told};
 
 /// A peer's place in the address table.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Address(pub u64);
 
 /// What the endpoint can do.
@@ -38,6 +38,14 @@ pub struct Facts {
     pub data_bytes: usize,
     /// What regions of memory ask, as in [`crate::abi::mr`].
     pub mr_mode: c_int,
+    /// Largest key of a region, where the user chooses keys.
+    pub max_key: u64,
+    /// What it may do, as in [`crate::abi::flag`].
+    pub caps: u64,
+    /// Flags that operations may name, of those that were asked for.
+    pub flags: u64,
+    /// Operations that may be under way: sends and transfers, and receives.
+    pub depth: (usize, usize),
 }
 
 /// Why there is no endpoint.
@@ -94,23 +102,27 @@ pub struct Completion {
 
 /// An endpoint; see the module's documentation.
 pub struct Endpoint {
-    library: Library,
+    pub(crate) library: Library,
     info: *mut Info,
     fabric: *mut Fabric,
-    domain: *mut Domain,
+    pub(crate) domain: *mut Domain,
     av: *mut Av,
-    cq: *mut Cq,
-    ep: *mut Ep,
-    facts: Facts,
+    pub(crate) cq: *mut Cq,
+    pub(crate) ep: *mut Ep,
+    pub(crate) facts: Facts,
     name: Vec<u8>,
     descriptor: Option<c_int>,
-    operations: Operations,
+    pub(crate) operations: Operations,
     /// Of the next region, where the user chooses keys.
-    next_key: u64,
+    pub(crate) next_key: u64,
 }
 
-/// Completions that one call reads.
-const BATCH: usize = 8;
+// SAFETY: all that the pointers name belongs to this endpoint alone, as do its operations' records. The library's objects may be
+// used by any thread, one at a time (`FI_THREAD_DOMAIN`).
+unsafe impl Send for Endpoint {}
+
+/// Completions that one call of [`Endpoint::poll`] hands over at most.
+pub const BATCH: usize = 8;
 
 impl Endpoint {
     /// Opens an endpoint for `peers` peers.
@@ -124,8 +136,11 @@ impl Endpoint {
         let info = offer.best(wishes).ok_or_else(|| {
             error("finding a provider", String::from("it offers only providers that must be named"))
         })?;
+        // The flags were asked for to see whether they can be had; operations name them one by one.
+        // SAFETY: the library's info has all its parts, and this copy is ours.
+        unsafe { (*(*info).tx_attr).op_flags = 0 };
         let mut endpoint = Endpoint {
-            facts: facts(&library, info),
+            facts: Facts { flags: wishes.flags, ..facts(&library, info) },
             library,
             info,
             fabric: null_mut(),
@@ -307,7 +322,7 @@ impl Endpoint {
         }
     }
 
-    fn begin(
+    pub(crate) fn begin(
         &mut self,
         cookie: u64,
         memory: UserMem,
@@ -315,12 +330,22 @@ impl Endpoint {
         access: u64,
     ) -> Result<Operation, Refused> {
         let region = self.register_local(memory, access)?;
-        Ok(self
-            .operations
-            .begin(Told { cookie, room: memory.len() as u64, peer, sends: access == flag::SEND }, region))
+        Ok(self.begin_in(cookie, memory.len(), peer, access == flag::SEND, region))
     }
 
-    fn begun(&mut self, operation: Operation, rc: isize) -> Result<u32, Refused> {
+    /// Begins an operation on `len` bytes; `region` is closed at its end.
+    pub(crate) fn begin_in(
+        &mut self,
+        cookie: u64,
+        len: usize,
+        peer: Option<Address>,
+        sends: bool,
+        region: Option<Region>,
+    ) -> Operation {
+        self.operations.begin(Told { cookie, room: len as u64, peer, sends }, region)
+    }
+
+    pub(crate) fn begun(&mut self, operation: Operation, rc: isize) -> Result<u32, Refused> {
         if rc == 0 {
             return Ok(operation.name());
         }
@@ -351,12 +376,12 @@ impl Drop for Endpoint {
 ///
 /// # Safety
 /// It is open, and not used afterwards.
-unsafe fn close(fid: *mut Fid) {
+pub(crate) unsafe fn close(fid: *mut Fid) {
     // SAFETY: the caller's promise.
     unsafe { ((*(*fid).ops).close)(fid) };
 }
 
-fn result(rc: isize) -> Result<(), Refused> {
+pub(crate) fn result(rc: isize) -> Result<(), Refused> {
     match c_int::try_from(-rc) {
         Ok(0) => Ok(()),
         Ok(libc::EAGAIN) => Err(Refused::Again),
@@ -387,6 +412,13 @@ fn facts(library: &Library, info: *mut Info) -> Facts {
             },
             data_bytes: domain.cq_data_size,
             mr_mode: domain.mr_mode,
+            max_key: match domain.mr_key_size {
+                0 | 8.. => u64::MAX,
+                bytes => (1 << (8 * bytes)) - 1,
+            },
+            caps: info.caps,
+            flags: 0,
+            depth: ((*info.tx_attr).size, (*info.rx_attr).size),
         }
     }
 }

@@ -5,13 +5,21 @@
 //! behind six symbols, so a test can put a provider of its own in their place.
 
 pub mod abi;
+mod card;
 mod choose;
 mod endpoint;
 mod library;
+mod memory;
+mod messages;
 mod operations;
 mod params;
+mod rma;
+mod tagged;
 
+pub use card::{Card, Obstacle, Unreached};
 pub use choose::Wishes;
-pub use endpoint::{Address, Completion, Endpoint, Facts, OpenError, Refused, Region};
+pub use endpoint::{Address, BATCH, Completion, Endpoint, Facts, OpenError, Refused};
 pub use library::{Library, NotLoaded};
+pub use memory::{Local, Region};
 pub use params::OfiParams;
+pub use rma::Remote;

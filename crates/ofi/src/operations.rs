@@ -5,7 +5,8 @@ use core::ffi::c_void;
 
 use mem::UserMem;
 
-use crate::endpoint::{Address, Region};
+use crate::endpoint::Address;
+use crate::memory::Region;
 
 /// What the provider is given as an operation's context. It may use the first 64 bytes (`fi_context2`) until the completion.
 #[repr(C)]

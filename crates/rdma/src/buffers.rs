@@ -54,6 +54,11 @@ impl<H: Copy> BufferPool<H> {
         self.size * self.first.min(self.most)
     }
 
+    /// Whether there are buffers, used or not.
+    pub fn is_made(&self) -> bool {
+        !self.all.is_empty()
+    }
+
     /// Takes a buffer; `None` when all are in use and no more can be made now.
     pub fn take(&mut self, blocks: &mut impl Blocks<Handle = H>) -> Option<Buffer<H>> {
         if self.free.is_empty() {

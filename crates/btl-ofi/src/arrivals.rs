@@ -1,0 +1,183 @@
+//! Completions, and frames that have arrived.
+
+use btl::{Arrival, Peer};
+use mem::PeerBytes;
+use ofi::{BATCH, Completion, Refused};
+use rdma::wire;
+
+use crate::memory::Pools;
+use crate::plan::PREFIX;
+use crate::transport::Ofi;
+
+/// What an operation was, in the highest byte of its cookie.
+const KIND: u64 = 0xff << 56;
+/// A message from a send buffer, whose number is the rest.
+pub(crate) const SEND: u64 = 1 << 56;
+/// A message that the provider copied.
+pub(crate) const INJECT: u64 = 2 << 56;
+/// A receive, whose buffer's number is the rest.
+const RECEIVE: u64 = 3 << 56;
+/// A read or write, whose name is the rest.
+pub(crate) const TRANSFER: u64 = 4 << 56;
+
+/// Batches of completions taken in one turn.
+const BATCHES_PER_TURN: usize = 32;
+
+/// Set in an arrival's token where it lies in an Eager GET buffer.
+const FETCHED: u64 = 1 << 32;
+
+/// A message in a receive buffer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrived {
+    pub(crate) peer: Peer,
+    buffer: u32,
+    len: usize,
+}
+
+impl Ofi {
+    /// Makes the receive buffers and posts them, and tries a send buffer; whether there is memory for them.
+    pub(crate) fn make_receives(&mut self) -> bool {
+        for _ in 0..self.plan.receives {
+            let mut pools =
+                Pools::new(&mut self.endpoint, &mut self.regions, &mut self.cache, &mut self.quota);
+            let Some(buffer) = self.receives.take(&mut pools) else { break };
+            self.unposted.push(buffer.number);
+        }
+        self.post_receives();
+        let sends = self.take_send_buffer().map(|buffer| self.sends.give(buffer));
+        self.receives.is_made() && sends.is_some()
+    }
+
+    /// Posts receive buffers, as far as the provider has room.
+    pub(crate) fn post_receives(&mut self) {
+        while let Some(&number) = self.unposted.last() {
+            let buffer = self.receives.buffer(number);
+            let memory = buffer.payload(self.plan.frame);
+            match self.endpoint.recv(memory, buffer.handle.local, RECEIVE | u64::from(number)) {
+                Ok(()) => {}
+                Err(Refused::Again) => return,
+                // The provider holds fewer than it says; the buffer stays out of use.
+                Err(Refused::Failed(_)) => {}
+            }
+            self.unposted.pop();
+        }
+    }
+
+    fn repost(&mut self, buffer: u32) {
+        self.unposted.push(buffer);
+        self.post_receives();
+    }
+
+    /// Takes completions of the provider, a bounded number of them.
+    pub(crate) fn take_completions(&mut self) {
+        for _ in 0..BATCHES_PER_TURN {
+            let mut read = [None; BATCH];
+            let mut count = 0;
+            self.endpoint.poll(|completion| {
+                if let Some(place) = read.get_mut(count) {
+                    *place = Some(completion);
+                }
+                count += 1;
+            });
+            read.iter().flatten().for_each(|completion| self.take(completion));
+            if count < BATCH {
+                return;
+            }
+        }
+    }
+
+    fn take(&mut self, completion: &Completion) {
+        let rest = completion.cookie & !KIND;
+        match completion.cookie & KIND {
+            RECEIVE => self.on_frame(rest as u32, completion),
+            SEND => {
+                self.messages_out -= 1;
+                let connection = self.in_send[rest as usize].0;
+                self.frame_left(rest as u32);
+                self.check_message(connection, completion);
+            }
+            INJECT => {
+                self.messages_out -= 1;
+                if let Some(connection) = completion.peer.and_then(|address| self.peers.at(address)) {
+                    self.check_message(connection, completion);
+                }
+            }
+            TRANSFER => self.on_transfer(rest as u32, completion.error),
+            _ => {}
+        }
+    }
+
+    /// A message that did not leave ends its peer: the next ones would miss it.
+    fn check_message(&mut self, connection: u32, completion: &Completion) {
+        if completion.error != 0 {
+            let words = self.endpoint.words(completion.error);
+            self.lose(connection, words);
+        }
+    }
+
+    fn on_frame(&mut self, buffer: u32, completion: &Completion) {
+        let len = completion.len as usize;
+        let frame = self.receives.buffer(buffer).view(len.min(self.plan.frame));
+        let from = (completion.error == 0).then(|| self.sender(frame, completion)).flatten();
+        let Some(peer) = from else {
+            self.stats.dropped += u64::from(completion.error == 0);
+            return self.repost(buffer);
+        };
+        let kind = (frame.word(0) >> 56) as u8;
+        if kind == wire::SEND {
+            return self.arrived.push_back(Arrived { peer, buffer, len });
+        }
+        if let Some(connection) = self.connection_to(peer) {
+            let bytes = frame.part(PREFIX + 4, len);
+            match kind {
+                wire::GET_INIT => self.eager.request(connection, bytes),
+                wire::RDMA_COMPLETE => {
+                    if let Some(name) = wire::parse_number(bytes) {
+                        self.eager.done(connection, name);
+                    }
+                }
+                _ => self.stats.dropped += 1,
+            }
+        }
+        self.repost(buffer);
+    }
+
+    /// Who sent a frame of this job; `None`: it is not of this job.
+    fn sender(&mut self, frame: PeerBytes<'static>, completion: &Completion) -> Option<Peer> {
+        if frame.len() < PREFIX + 4 || frame.word(0) & (u64::MAX >> 8) != self.mark {
+            return None;
+        }
+        let peer = Peer(wire::parse_number(frame.part(PREFIX, 4))?);
+        if !self.peers.has(peer) {
+            return None;
+        }
+        let known = completion.peer.and_then(|address| self.peers.at(address));
+        known.is_none_or(|connection| self.peers.get(connection).peer == peer).then_some(peer)
+    }
+
+    /// The next message; what does not hold together is dropped.
+    pub(crate) fn next_arrived(&mut self) -> Option<Arrival> {
+        if let Some((fetched, header, payload)) = self.eager.next_fetched() {
+            let token = FETCHED | u64::from(fetched.buffer);
+            return Some(Arrival { peer: fetched.peer, header, payload, token });
+        }
+        loop {
+            let Arrived { peer, buffer, len } = self.arrived.pop_front()?;
+            let frame = self.receives.buffer(buffer).view(len);
+            if let Some((header, payload)) = wire::parse_send(frame.part(PREFIX + 4, len)) {
+                return Some(Arrival { peer, header, payload, token: buffer.into() });
+            }
+            self.stats.dropped += 1;
+            self.repost(buffer);
+        }
+    }
+
+    /// Gives an arrival's room back.
+    pub(crate) fn release_token(&mut self, token: u64) {
+        if token & FETCHED != 0 {
+            self.eager.release(token as u32);
+        } else {
+            self.repost(token as u32);
+        }
+    }
+}
