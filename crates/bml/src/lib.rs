@@ -22,6 +22,7 @@ use btl::{
     Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Route,
     Sleep, Take,
 };
+use btl_ofi::Ofi;
 use btl_portals::Portals;
 use btl_self::Loopback;
 use btl_tcp::Tcp;
@@ -44,6 +45,7 @@ macro_rules! transports {
             Vader vader,
             Gemini gemini,
             Portals portals,
+            Ofi ofi,
             Tcp tcp,
         }
     };
@@ -123,6 +125,8 @@ pub struct Transports<'n> {
     pub gemini: Option<Gemini>,
     /// Over Portals.
     pub portals: Option<OverPortals>,
+    /// Over libfabric.
+    pub ofi: Option<Ofi>,
     /// Over TCP.
     pub tcp: Option<Tcp>,
     /// A descriptor that is slept on beside theirs: that of a network that matches.
@@ -140,6 +144,7 @@ pub struct Bml {
     vader: Option<Vader>,
     gemini: Option<Box<Gemini>>,
     portals: Option<Box<OverPortals>>,
+    ofi: Option<Box<Ofi>>,
     tcp: Option<Box<Tcp>>,
     /// Whether there are transports beside the loopback and vader.
     is_mixed: bool,
@@ -166,6 +171,10 @@ pub struct Traffic {
     pub portals_moved: u64,
     /// Frames sent over Portals again, since their target had no room.
     pub portals_again: u64,
+    /// Sent over libfabric in messages.
+    pub ofi_sent: u64,
+    /// Fetched from or stored into other processes' memory over libfabric.
+    pub ofi_moved: u64,
     /// Sent over TCP.
     pub tcp_sent: u64,
 }
@@ -233,8 +242,8 @@ impl Bml {
         let bell = Bell::of(own_doorbell());
         let loopback = Loopback::new(Peer(0), bell);
         let routes = vec![Reached::Itself];
-        let (vader, gemini, portals, tcp) = (None, None, None, None);
-        Bml { routes, loopback, bell, vader, gemini, portals, tcp, is_mixed: false, turn: 0 }
+        let (vader, gemini, portals, ofi, tcp) = (None, None, None, None, None);
+        Bml { routes, loopback, bell, vader, gemini, portals, ofi, tcp, is_mixed: false, turn: 0 }
     }
 
     /// The table of process `me` of `size` processes. Each is reached by the first transport that reaches it. There is one
@@ -249,16 +258,18 @@ impl Bml {
         node: Option<AtNode>,
         transports: Transports<'_>,
     ) -> Result<Bml, SetupError> {
-        let Transports { vader, gemini, portals, tcp, network } = transports;
+        let Transports { vader, gemini, portals, ofi, tcp, network } = transports;
         let bell = match &portals {
             // Its wire sleeps on what there is, `network` included.
             Some(portals) => portals.nic().with(|nic| nic.fabric().transport().bell()),
-            None => bell(node, &vader, &gemini, &tcp, network).map_err(SetupError::Sleeping)?,
+            None => bell(node, &vader, &gemini, (&ofi, &tcp), network).map_err(SetupError::Sleeping)?,
         };
         let loopback = Loopback::new(me, bell);
-        let (gemini, portals, tcp) = (gemini.map(Box::new), portals.map(Box::new), tcp.map(Box::new));
+        let (gemini, portals) = (gemini.map(Box::new), portals.map(Box::new));
+        let (ofi, tcp) = (ofi.map(Box::new), tcp.map(Box::new));
         let routes = Vec::with_capacity(size);
-        let mut bml = Bml { routes, loopback, bell, vader, gemini, portals, tcp, is_mixed: false, turn: 0 };
+        let mut bml =
+            Bml { routes, loopback, bell, vader, gemini, portals, ofi, tcp, is_mixed: false, turn: 0 };
         let fast = 1 + usize::from(bml.vader.is_some());
         let mut all = 0;
         on_each!(bml.there(), _btl => all += 1);
@@ -298,7 +309,8 @@ impl Bml {
 
     /// Whether processes must stay until all of them have sent what they had: one that is gone answers nothing.
     pub fn ends_together(&self) -> bool {
-        self.gemini.is_some() || self.portals.is_some() || self.tcp.is_some()
+        [self.gemini.is_some(), self.portals.is_some(), self.ofi.is_some(), self.tcp.is_some()]
+            .contains(&true)
     }
 
     /// Payload moved so far, by transport.
@@ -306,6 +318,7 @@ impl Bml {
         let (sent, copied) = self.vader.as_ref().map_or((0, 0), |vader| vader.traffic());
         let gemini = self.gemini.as_ref().map(|gemini| gemini.stats());
         let portals = self.portals.as_ref().map(|portals| *portals.stats()).unwrap_or_default();
+        let ofi = self.ofi.as_ref().map(|ofi| *ofi.stats()).unwrap_or_default();
         Traffic {
             to_self: self.loopback.bytes_moved(),
             sent,
@@ -315,6 +328,8 @@ impl Bml {
             portals_sent: portals.sent_bytes,
             portals_moved: portals.moved_bytes,
             portals_again: portals.retransmissions,
+            ofi_sent: ofi.sent_bytes,
+            ofi_moved: ofi.moved_bytes,
             tcp_sent: self.tcp.as_ref().map_or(0, |tcp| tcp.bytes_sent()),
         }
     }
@@ -348,6 +363,7 @@ impl Reached {
             Reached::Vader => "vader",
             Reached::Gemini => "ugni",
             Reached::Portals => "portals",
+            Reached::Ofi => "ofi",
             Reached::Tcp => "tcp",
         }
     }
@@ -358,7 +374,7 @@ fn bell(
     node: Option<AtNode>,
     vader: &Option<Vader>,
     gemini: &Option<Gemini>,
-    tcp: &Option<Tcp>,
+    (ofi, tcp): (&Option<Ofi>, &Option<Tcp>),
     network: Option<BorrowedFd<'_>>,
 ) -> io::Result<Bell> {
     let (doorbell, shared) = match (&node, vader, gemini) {
@@ -368,7 +384,7 @@ fn bell(
         (None, None, Some(gemini)) => (gemini.nic().fabric().lasting_doorbell(), true),
         (None, None, None) => (own_doorbell(), false),
     };
-    let transports = tcp.iter().filter_map(Btl::descriptor);
+    let transports = ofi.iter().filter_map(Btl::descriptor).chain(tcp.iter().filter_map(Btl::descriptor));
     let descriptors: Vec<BorrowedFd<'_>> = transports.chain(network).collect();
     Bell::new(doorbell, shared, &descriptors)
 }

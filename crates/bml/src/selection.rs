@@ -9,12 +9,14 @@ pub struct Selection {
     pub ugni: bool,
     /// Over Portals.
     pub portals: bool,
+    /// Over libfabric.
+    pub ofi: bool,
     /// Over TCP.
     pub tcp: bool,
 }
 
 /// The names that the parameter accepts.
-const NAMES: &[&str] = &["self", "vader", "sm", "ugni", "tcp", "portals"];
+const NAMES: &[&str] = &["self", "vader", "sm", "ugni", "tcp", "portals", "ofi"];
 
 impl mca::Type for Selection {
     type Value = Selection;
@@ -25,9 +27,10 @@ impl mca::Type for Selection {
         // Open MPI calls its shared memory transport "sm"; leaving out either name leaves it out.
         let exclusive = text.trim_start().starts_with('^');
         let vader = if exclusive { chosen[1] && chosen[2] } else { chosen[1] || chosen[2] };
-        // Networks only where they are asked for: Gemini takes memory, sockets and a thread, TCP a port.
+        // Networks only where they are asked for: Gemini takes memory, sockets and a thread, TCP a port,
+        // libfabric whatever its provider takes.
         let network = |place: usize| chosen[place] && !exclusive;
-        Some(Selection { vader, ugni: network(3), portals: network(5), tcp: network(4) })
+        Some(Selection { vader, ugni: network(3), portals: network(5), ofi: network(6), tcp: network(4) })
     }
 }
 
@@ -35,8 +38,8 @@ mca::params! {
     /// The choice of transports.
     pub struct BtlParams("") {
         /// Transports that may carry messages, separated by commas: self (a rank to itself; always used), vader or
-        /// sm (ranks of one node), ugni (Gemini, in software), portals (Portals, in software) or tcp: all ranks; those of
-        /// the node only without vader.
+        /// sm (ranks of one node), ugni (Gemini, in software), portals (Portals, in software), ofi (libfabric) or tcp: all
+        /// ranks; those of the node only without vader.
         /// `^vader` allows all defaults but that.
         btl: Selection = "self,vader", scope AllEq;
     }
@@ -56,11 +59,13 @@ mod tests {
         assert_eq!(chosen("^ugni"), Some((true, false, false)));
         assert_eq!(chosen("^sm"), Some((false, false, false)));
         assert_eq!(chosen("self,tcp"), Some((false, false, true)));
-        assert_eq!(chosen("self,ofi"), None);
+        assert_eq!(chosen("self,ib"), None);
+        let ofi = |text| Selection::parse(text).map(|chosen| (chosen.vader, chosen.ofi, chosen.tcp));
+        assert_eq!(ofi("self,vader,ofi"), Some((true, true, false)));
         let portals = |text| Selection::parse(text).map(|chosen| (chosen.vader, chosen.portals));
         assert_eq!(portals("portals,self"), Some((false, true)));
         assert_eq!(portals("^portals"), Some((true, false)));
-        let defaults = Selection { vader: true, ugni: false, portals: false, tcp: false };
+        let defaults = Selection { vader: true, ugni: false, portals: false, ofi: false, tcp: false };
         assert_eq!(BtlParams::default().btl, defaults);
     }
 }

@@ -55,5 +55,17 @@ pub const VARIABLES: &[Variable<Traffic>] = &[
         |traffic| traffic.portals_again,
         "Frames that this process sent over Portals again, since their target had no room",
     ),
+    Variable::new(
+        "btl_ofi_bytes",
+        Quantity::Sum,
+        |traffic| traffic.ofi_sent,
+        "Payload sent over libfabric in messages, those included that the peer fetches from a buffer",
+    ),
+    Variable::new(
+        "btl_ofi_moved_bytes",
+        Quantity::Sum,
+        |traffic| traffic.ofi_moved,
+        "Payload of messages that this process fetched from or stored into other processes' memory over libfabric",
+    ),
     Variable::new("btl_tcp_bytes", Quantity::Sum, |traffic| traffic.tcp_sent, "Payload sent over TCP"),
 ];

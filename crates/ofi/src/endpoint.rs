@@ -8,7 +8,7 @@ use std::os::fd::BorrowedFd;
 use mem::UserMem;
 
 use crate::abi::{
-    self, Av, AvAttr, Cq, CqAttr, CqErrEntry, CqTaggedEntry, Domain, Ep, Fabric, Fid, Info, flag,
+    self, Av, AvAttr, Cq, CqAttr, CqErrEntry, CqTaggedEntry, Domain, Ep, Fabric, Fid, Info, flag, mr,
 };
 use crate::choose::{Offer, Wishes};
 use crate::library::{Library, text};
@@ -46,6 +46,13 @@ pub struct Facts {
     pub flags: u64,
     /// Operations that may be under way: sends and transfers, and receives.
     pub depth: (usize, usize),
+}
+
+impl Facts {
+    /// Whether regions of memory mean something to an adapter. Providers in software ask for nothing but addresses.
+    pub fn pins(&self) -> bool {
+        self.mr_mode & !mr::VIRT_ADDR != 0
+    }
 }
 
 /// Why there is no endpoint.

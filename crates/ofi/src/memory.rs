@@ -17,6 +17,9 @@ pub struct Region {
     pub(crate) mr: *mut Mr,
 }
 
+// SAFETY: an object of the endpoint's domain, used only through the endpoint, one thread at a time.
+unsafe impl Send for Region {}
+
 impl Region {
     /// What the provider knows its memory by, on this side.
     pub fn local(&self) -> Local {
@@ -38,6 +41,9 @@ impl Region {
 /// What the provider knows the memory of an operation by: the region that it lies in, where the provider wants one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Local(pub(crate) *mut c_void);
+
+// SAFETY: a name that is only handed back to the library.
+unsafe impl Send for Local {}
 
 impl Local {
     /// No region.

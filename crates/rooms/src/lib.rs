@@ -34,6 +34,7 @@ pub const ROOMS: &[(&str, &[mca::Param])] = &[
     ("mpi", pml_ob1::Ob1Params::PARAMS),
     ("pml", engine::PmlParams::PARAMS),
     ("btl", bml::BtlParams::PARAMS),
+    ("btl_ofi", btl_ofi::BtlOfiParams::PARAMS),
     ("btl_portals", btl_portals::BtlPortalsParams::PARAMS),
     ("btl_tcp", btl_tcp::TcpParams::PARAMS),
     ("btl_ugni", btl_ugni::UgniParams::PARAMS),

@@ -9,6 +9,7 @@
 //! The node is there whatever the parameter `btl` says of vader: collectives use it without messages.
 
 mod gemini;
+mod libfabric;
 mod ofi;
 mod portals;
 mod reach;
@@ -71,7 +72,7 @@ pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String
         let p2p = P2p::new(Bml::solo(), Layer::ob1(Ob1::new(ob1)), peers);
         return Ok(Opened { node: None, p2p });
     }
-    let Selection { vader, ugni, portals, tcp } =
+    let Selection { vader, ugni, portals, ofi, tcp } =
         BtlParams::read(&params.values).map_err(|error| error.to_string())?.btl;
     // A NIC that matches has to see all messages; what is not a message takes the transport over it.
     let matching = network.filter(|&network| network != Network::Ofi);
@@ -83,11 +84,13 @@ pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String
     let wired_by_vader = portals && !vader && job.segment.is_some();
     let wired_by_tcp = portals && (several || job.segment.is_none());
     let tcp = tcp || wired_by_tcp || several && !ugni && nothing_was_said(params);
+    // Where vader reaches everybody, libfabric is not loaded.
+    let ofi = ofi && (several || !vader || job.segment.is_none());
     let vader = (vader || wired_by_vader) && job.segment.is_some();
-    if portals && ugni {
-        return Err(two_networks());
+    if portals && (ugni || ofi) {
+        return Err(two_networks(if ugni { "ugni" } else { "ofi" }));
     }
-    if !vader && !ugni && !tcp && job.size > 1 {
+    if !vader && !ugni && !ofi && !tcp && job.size > 1 {
         return Err(unreachable(job));
     }
     let params_of_vader = VaderParams::read(&params.values).map_err(|error| error.to_string())?;
@@ -99,6 +102,7 @@ pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String
     let nic = if ugni { Some(gemini::attach(job, params, doorbell)?) } else { None };
     let vader = node.as_ref().filter(|_| vader).map(|node| Vader::new(Arc::clone(node), &params_of_vader));
     let listening = if tcp { Some(tcp::listen(job, params)?) } else { None };
+    let fabric = if ofi { Some(libfabric::begin(job, params)?) } else { None };
     let opening = if network == Some(Network::Ofi) { Some(ofi::begin(job, params)?) } else { None };
     job.fence().map_err(|error| error.to_string())?;
     let gemini = nic.map(|nic| gemini::open(nic, job, params)).transpose()?;
@@ -107,6 +111,7 @@ pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String
         job.fence().map_err(|error| error.to_string())?;
     }
     let tcp = listening.map(|listening| tcp::open(listening, job, params)).transpose()?;
+    let fabric = fabric.map(|fabric| libfabric::open(fabric, job, params)).transpose()?;
     let at_node =
         node.as_ref().map(|node| AtNode { doorbell: node.doorbell(), shared: node.members().len() > 1 });
     let layer = match opening {
@@ -127,7 +132,7 @@ pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String
         let portals = Some(nic.transport(params)?);
         table(Transports { vader, portals, ..Transports::default() })?
     } else {
-        table(Transports { vader, gemini, tcp, network: slept_on, ..Transports::default() })?
+        table(Transports { vader, gemini, ofi: fabric, tcp, network: slept_on, ..Transports::default() })?
     };
     Ok(Opened { node, p2p: P2p::new(bml, matched.unwrap_or(layer), peers) })
 }
@@ -145,6 +150,11 @@ fn random() -> Result<u128, pmi::Error> {
 /// Prints what a transport reports about strangers at its ports.
 fn report(text: &str) {
     eprintln!("alhena: {}", text.replace('\n', "\nalhena: "));
+}
+
+/// An error's lines, as they are printed.
+fn lines(error: &dyn std::error::Error) -> String {
+    format!("alhena: {}", error.to_string().replace('\n', "\nalhena: "))
 }
 
 /// What the processes of this node share, if they have a segment: laid out for messages, too, where vader has
@@ -178,11 +188,12 @@ fn shared_doorbell(node: &Node, file: OwnedFd) -> SharedDoorbell {
 }
 
 /// One network is enough, and each wants to be asked when a process sleeps.
-fn two_networks() -> String {
-    "alhena: choosing transports failed\n\
-     alhena: seen: the parameter btl names both ugni and portals\n\
-     alhena: choose one: --mca btl self,portals, or --mca btl self,ugni"
-        .into()
+fn two_networks(other: &str) -> String {
+    format!(
+        "alhena: choosing transports failed\n\
+         alhena: seen: the parameter btl names both {other} and portals\n\
+         alhena: choose one: --mca btl self,portals, or --mca btl self,{other}"
+    )
 }
 
 /// Nothing leads to the others: there is no shared memory, or it may not be used.

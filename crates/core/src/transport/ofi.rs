@@ -4,6 +4,7 @@ use mtl_ofi::{Card, Ofi, Opening};
 use ofi::OfiParams;
 use pml_cm::Cm;
 
+use super::lines;
 use crate::params::Params;
 
 /// Loads libfabric, opens an endpoint and puts its card, which the others see after the next fence.
@@ -42,8 +43,4 @@ fn card_of(job: &mut pmi::Job, rank: u32) -> Result<Card, String> {
             job.rank
         )
     })
-}
-
-fn lines(error: &dyn std::error::Error) -> String {
-    format!("alhena: {}", error.to_string().replace('\n', "\nalhena: "))
 }
