@@ -307,6 +307,11 @@ impl Bml {
         self.gemini.as_deref_mut()
     }
 
+    /// The transport over libfabric, for what it runs on.
+    pub fn ofi(&self) -> Option<&Ofi> {
+        self.ofi.as_deref()
+    }
+
     /// Whether processes must stay until all of them have sent what they had: one that is gone answers nothing.
     pub fn ends_together(&self) -> bool {
         [self.gemini.is_some(), self.portals.is_some(), self.ofi.is_some(), self.tcp.is_some()]

@@ -62,12 +62,16 @@ macro_rules! provider {
         }
     };
     // All, with sleep.
+    ($name:ident: $provider:literal, $params:expr, sleeping) => {
+        provider!($name: $provider, $params; a_sleeping_pair_talks);
+    };
+    // All but the longest, which takes these providers many seconds.
     ($name:ident: $provider:literal, $params:expr) => {
         provider!($name: $provider, $params;
             limits_are_consistent every_size_arrives headers_of_every_length_arrive a_stream_of_mixed_sizes_arrives_once
             back_pressure_is_temporary many_senders_are_served_fairly every_size_and_offset_is_fetched
             every_size_and_offset_is_stored what_was_not_exposed_is_refused cookies_and_events_match
-            congestion_is_seen_by_peers arm_notices_what_is_there a_message_after_arm_wakes a_sleeping_pair_talks
+            congestion_is_seen_by_peers arm_notices_what_is_there a_message_after_arm_wakes
             room_ends_a_sleep room_before_a_sleep_is_not_missed a_blocked_sender_sleeps
             active_messages_are_ordered_and_answered active_messages_are_bounded active_messages_end_a_sleep);
     };
@@ -90,6 +94,7 @@ fn puts_alone() -> BtlOfiParams {
 provider!(rxm: "tcp;ofi_rxm", default());
 provider!(rxm_eager_get: "tcp;ofi_rxm", eager_get());
 provider!(rxm_puts_alone: "tcp;ofi_rxm", puts_alone());
+provider!(rxm_asleep: "tcp;ofi_rxm", default(), sleeping);
 provider!(net: "net", default());
 provider!(net_eager_get: "net", eager_get());
 // The native provider for TCP, which was called "net" before 1.18 and has no reliable datagrams under this name before.

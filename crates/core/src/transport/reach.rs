@@ -45,6 +45,11 @@ fn reason(transport: &str, bml: &Bml, peer: Peer, job: &pmi::Job, params: &Param
     let is_default = |param| params.values.setting(param).source == mca::Source::Default;
     let was_chosen = !BtlParams::PARAMS.iter().all(is_default);
     let is_elsewhere = !job.local_ranks.contains(&peer.0);
+    let by = bml.ofi().filter(|_| transport == "ofi").map(|ofi| {
+        let facts = ofi.facts();
+        format!(", whose provider is {} on {}", facts.provider, facts.domain)
+    });
+    let by = by.unwrap_or_default();
     match transport {
         "self" => "within the process".to_owned(),
         "vader" if bml.limits(peer).get => {
@@ -53,8 +58,8 @@ fn reason(transport: &str, bml: &Bml, peer: Peer, job: &pmi::Job, params: &Param
         "vader" => {
             "shared memory of the host; large messages in two copies, for process_vm_readv is refused or switched off".to_owned()
         }
-        _ if was_chosen && is_elsewhere => format!("on another host; the parameter btl allows {transport}"),
-        _ if was_chosen => format!("the parameter btl allows {transport} and not vader"),
+        _ if was_chosen && is_elsewhere => format!("on another host; the parameter btl allows {transport}{by}"),
+        _ if was_chosen => format!("the parameter btl allows {transport}{by} and not vader"),
         _ => "on another host; no network was chosen by the parameter btl".to_owned(),
     }
 }
