@@ -133,11 +133,7 @@ impl NodeArea {
 
     /// This process has finished with `epoch` and all before; wakes who waits for that.
     pub fn retire(&self, epoch: u64) {
-        let mut wanting = self.area.retire(epoch);
-        while wanting != 0 {
-            self.ring(wanting.trailing_zeros() as usize);
-            wanting &= wanting - 1;
-        }
+        self.area.retire(epoch, |member| self.ring(member));
     }
 
     /// This process waits. Whether it had better keep polling the line of `awaited` for a while than yield, see

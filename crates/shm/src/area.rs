@@ -3,7 +3,7 @@
 //! ```text
 //!   directory   one entry per area: members that hold it, and the epoch from which it may be used
 //!   lines       (ranks + 1) x LINES   epoch and up to SHORT bytes each; the last group is the gate
-//!   wanting     1                     a bit for each process that waits for room and may sleep
+//!   wanting     MOST_RANKS / 64       a bit for each process that waits for room and may sleep
 //!   counters    DEPTH                 processes that arrived in an epoch
 //!   members     ranks x 3             the last epoch that each has retired; where it runs and whether it waits (`turn`)
 //!   medium      (ranks + 1) x MEDIUM_DEPTH   MEDIUM bytes each, for lines with more than SHORT
@@ -42,7 +42,7 @@ pub const CELL_BYTES: usize = 32 << 10;
 /// Areas of a node. The first belongs to the communicator of all ranks.
 pub const AREAS: usize = 4;
 /// Ranks up to which a node has areas.
-pub const MOST_RANKS: usize = 64;
+pub const MOST_RANKS: usize = 512;
 
 /// A line: the payload is valid for the epoch that the first word names, beside its mark. What fits the first of its
 /// two cache lines crosses in one transfer.
@@ -100,7 +100,7 @@ pub const fn payload_bytes(ranks: usize) -> usize {
     (ranks + 1) * (MEDIUM_DEPTH * MEDIUM + DEPTH * PAYLOAD)
 }
 
-/// The wanting word, counters, and words of each process of an area of `ranks` processes.
+/// The wanting words, counters, and words of each process of an area of `ranks` processes.
 pub const fn words(ranks: usize) -> usize {
     MEMBERS + ranks * OF_MEMBER
 }
@@ -124,9 +124,11 @@ const fn cells_of_each(all: usize, members: usize) -> usize {
 
 /// Where each kind of word begins.
 const WANTING: usize = 0;
-const COUNTERS: usize = 1;
+const COUNTERS: usize = MOST_RANKS / WANTING_BITS;
 const MEMBERS: usize = COUNTERS + DEPTH;
 
+/// Members that have a bit in one wanting word.
+const WANTING_BITS: usize = u64::BITS as usize;
 /// Words of each member.
 const OF_MEMBER: usize = 3;
 
@@ -141,14 +143,12 @@ pub(crate) enum Tells {
     Waiting,
 }
 
-const _: () = assert!(MOST_RANKS <= 64, "a process is a bit of the wanting word");
-
 /// What an area consists of.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
     /// The members' lines, and the gate's.
     pub lines: &'static [Line],
-    /// The wanting word, counters, and words of each process.
+    /// The wanting words, counters, and words of each process.
     pub words: &'static [Word],
     /// Address of the payloads aside.
     pub payloads: usize,
@@ -357,19 +357,27 @@ impl Area {
         last && sum == members * (mark + 1)
     }
 
-    /// This process has finished with `epoch` and all before; the members that want to be woken by that, as bits.
-    #[must_use = "these members may sleep until they are rung"]
-    pub fn retire(&self, epoch: u64) -> u64 {
+    /// This process has finished with `epoch` and all before. Calls `ring` for each member that wants to be woken by that.
+    pub fn retire(&self, epoch: u64, ring: impl Fn(usize)) {
         // SeqCst: the swap comes before the load, as in `want_room` the bit comes before the second look. So either
         // the bit is seen here or the epoch there. Releases what was read, as `retired` wants it.
         self.word(Tells::Retired, self.me).swap(epoch, Ordering::SeqCst);
-        let wanting = &self.words[WANTING].0;
-        if wanting.load(Ordering::SeqCst) == 0 { 0 } else { wanting.swap(0, Ordering::SeqCst) }
+        let in_use = self.members.div_ceil(WANTING_BITS);
+        for (place, Word(wanting)) in self.words[WANTING..][..in_use].iter().enumerate() {
+            if wanting.load(Ordering::SeqCst) == 0 {
+                continue;
+            }
+            let mut members = wanting.swap(0, Ordering::SeqCst);
+            while members != 0 {
+                ring(place * WANTING_BITS + members.trailing_zeros() as usize);
+                members &= members - 1;
+            }
+        }
     }
 
     /// Asks to be woken when anybody retires an epoch. The caller then looks once more for room before it sleeps.
     pub fn want_room(&self) {
-        let (wanting, bit) = (&self.words[WANTING].0, 1 << (self.me % MOST_RANKS));
+        let (wanting, bit) = (&self.words[WANTING + self.me / WANTING_BITS].0, 1 << (self.me % WANTING_BITS));
         // A poll that finds the bit still there leaves the line to the others.
         if wanting.load(Ordering::SeqCst) & bit == 0 {
             wanting.fetch_or(bit, Ordering::SeqCst);
@@ -401,6 +409,13 @@ pub(crate) mod tests {
         }
     }
 
+    /// Whom a member that retires an epoch must ring.
+    fn rung(area: &Area, epoch: u64) -> Vec<usize> {
+        let rung = std::cell::RefCell::new(Vec::new());
+        area.retire(epoch, |member| rung.borrow_mut().push(member));
+        rung.into_inner()
+    }
+
     #[test]
     fn a_barrier_of_threads_separates_its_rounds() {
         let memory = shared(3);
@@ -424,7 +439,7 @@ pub(crate) mod tests {
                             std::thread::yield_now();
                         }
                         assert_eq!(seen, [epoch]);
-                        assert_eq!(area.retire(epoch), 0);
+                        assert_eq!(rung(&area, epoch), []);
                     }
                 });
             }
@@ -467,9 +482,9 @@ pub(crate) mod tests {
             let (before, last) = (round as u64, (round + slots) as u64);
             assert!(one.is_free(last, bytes));
             assert!(!one.is_free(last + 1, bytes));
-            assert_eq!(one.retire(before + 1), 0);
+            assert_eq!(rung(&one, before + 1), []);
             assert!(!one.is_free(last + 1, bytes));
-            assert_eq!(two.retire(before + 1), 0);
+            assert_eq!(rung(&two, before + 1), []);
             assert!(one.is_free(last + 1, bytes));
         }
     }
@@ -484,17 +499,18 @@ pub(crate) mod tests {
         // Nothing was written in between.
         assert!(one.take_cell(5 * ring));
         assert!(!one.take_cell(6 * ring) && !one.take_cell(1 + ring));
-        assert_eq!((one.retire(5 * ring), two.retire(1)), (0, 0));
+        assert_eq!((rung(&one, 5 * ring), rung(&two, 1)), (vec![], vec![]));
         assert!(!one.take_cell(6 * ring) && one.take_cell(1 + ring));
-        assert_eq!(two.retire(5 * ring), 0);
+        assert_eq!(rung(&two, 5 * ring), []);
         assert!(one.take_cell(6 * ring));
     }
 
     #[test]
     fn members_of_any_number_have_cells_apart() {
-        for ranks in [1, 2, 3, 5, 16, MOST_RANKS] {
+        for ranks in [1, 2, 3, 5, 16, 64, 130] {
+            let memory = shared(ranks);
             for members in 1..=ranks {
-                let area = Area::new(shared(ranks), members, 0);
+                let area = Area::new(memory, members, 0);
                 let epochs = CELLS[1] as u64;
                 let all = (0..members).flat_map(|member| (0..epochs).map(move |epoch| (member, epoch)));
                 let mut seen: Vec<usize> = all.map(|(member, epoch)| area.cell(member, epoch)).collect();
@@ -508,13 +524,20 @@ pub(crate) mod tests {
 
     #[test]
     fn who_enters_late_learns_who_waits_for_room() {
-        let (memory, base) = (shared(2), 1000);
-        let mut early = Area::new(memory, 2, 0);
-        assert_eq!(early.retire(base), 0);
-        assert!(!early.is_free(base + 1, 8));
-        early.want_room();
-        let late = Area::new(memory, 2, 1);
-        assert_eq!(late.retire(base), 1 << 0);
-        assert!(early.is_free(base + 1, 8));
+        // A member of the first wanting word, and one of a later one.
+        for (members, waits) in [(2, 0), (MOST_RANKS, 300)] {
+            let (memory, base) = (shared(members), 1000);
+            let mut early = Area::new(memory, members, waits);
+            let late = Area::new(memory, members, members - 1);
+            for me in (0..members).filter(|&me| me != waits && me != members - 1) {
+                assert_eq!(rung(&Area::new(memory, members, me), base), []);
+            }
+            assert_eq!(rung(&early, base), []);
+            assert!(!early.is_free(base + 1, 8));
+            early.want_room();
+            assert_eq!(rung(&late, base), [waits]);
+            assert!(early.is_free(base + 1, 8));
+            assert_eq!(rung(&late, base + 1), [], "a wish is met once");
+        }
     }
 }

@@ -10,8 +10,8 @@ use gni_soft::NodeLimits;
 use gni_timed::{Costs, Torus, WorldConfig};
 use std::sync::Arc;
 
-/// Ranks of one node that share memory, at most.
-const MOST_SHARING: u32 = shm::area::MOST_RANKS as u32;
+/// Ranks of one node that share memory, at most: each is a bit of a word there.
+const MOST_SHARING: u32 = u64::BITS;
 
 /// Whose message layer the ranks have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
