@@ -1,6 +1,6 @@
 //! Many virtual ranks; every experiment checks the data that arrived.
 
-use sim::experiments::{LAMMPS_COMPUTE, allreduce, allreduce_algorithms, halo, lammps};
+use sim::experiments::{LAMMPS_COMPUTE, allreduce, allreduce_algorithms, amg, halo, lammps};
 use sim::paper::{FITTED, setup};
 use sim::programs::PingPong;
 use sim::{Cluster, Error, Setup};
@@ -79,6 +79,22 @@ fn lammps_hides_no_time_and_imbalance_costs_some() {
         "{uneven:?}"
     );
     assert_eq!(run(0.1), uneven);
+}
+
+/// S6 for an application: with a poor tree AMG's share in allreduce is larger and rises faster.
+#[test]
+fn a_poor_tree_takes_a_rising_share_of_amg() {
+    let machine = machine(16);
+    let run = |ranks, name: &str| {
+        let algorithm = allreduce_algorithms(&machine, ranks).find(|algorithm| algorithm.name == name);
+        amg(&machine, algorithm.expect(name), ranks, 0.5e-3).expect("a run")
+    };
+    let (few, poor, good) = (run(16, "tree"), run(64, "tree"), run(64, "hierarchical"));
+    assert!(poor.shares[0].1 > few.shares[0].1, "{few:?} {poor:?}");
+    assert!(poor.shares[0].1 > good.shares[0].1, "{poor:?} {good:?}");
+    // The rest is computing, as far as ranks end at the same time.
+    let computed = good.iteration * (1.0 - good.mpi);
+    assert!((0.5e-3..0.7e-3).contains(&computed), "{good:?}");
 }
 
 #[test]

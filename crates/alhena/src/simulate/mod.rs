@@ -32,6 +32,8 @@ enum Topic {
     Halo(many_ranks::Halo),
     /// LAMMPS's Lennard-Jones benchmark, weak scaling, beside the paper's figures
     Lammps(applications::Lammps),
+    /// AMG2006's solve phase on a Laplace problem, weak scaling
+    Amg(applications::Amg),
     /// A run that mpiexec -record has written down, beside what it took
     Replay(replay::Replay),
     /// Registered memory of a rank against the size of the job
@@ -48,6 +50,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         Topic::Allreduce(topic) => topic.run(),
         Topic::Halo(topic) => topic.run(),
         Topic::Lammps(topic) => topic.run(),
+        Topic::Amg(topic) => topic.run(),
         Topic::Replay(topic) => topic.run(),
         Topic::Memory(topic) => topic.run(),
         Topic::Calibrate(topic) => topic.run(),

@@ -1,10 +1,13 @@
 //! Programs as they run in the papers.
 
+use super::collectives::Algorithm;
 use crate::cluster::{Cluster, Report};
 use crate::error::Error;
-use crate::programs::{Lammps, ORDINARY, Plan, grid};
+use crate::programs::{Amg, AmgPlan, FUNCTIONS, Lammps, ORDINARY, Plan, TIMED, grid};
+use crate::schedules::Schedules;
 use crate::setup::Setup;
 use gni::Time;
+use std::sync::Arc;
 
 /// Seconds that LAMMPS computes for 100 steps: its loop time at 49,152 ranks, 95.65 s, at 88.2 % efficiency.
 pub const LAMMPS_COMPUTE: f64 = 95.65 * 0.882;
@@ -19,8 +22,45 @@ pub struct Run {
     pub loop_time: f64,
     /// Share of the time that ranks spend in MPI, on average.
     pub mpi: f64,
+    /// The same for each function: `MPI_Send`, `MPI_Wait`, `MPI_Sendrecv`.
+    pub shares: [(&'static str, f64); 3],
     /// The simulation's own counts.
     pub report: Report,
+}
+
+/// A run of AMG2006's solve phase.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct AmgRun {
+    /// Seconds of an iteration.
+    pub iteration: f64,
+    /// Share of the time that ranks spend in MPI, on average.
+    pub mpi: f64,
+    /// The same for each function: `MPI_Allreduce`, `MPI_Waitall`.
+    pub shares: [(&'static str, f64); 2],
+    /// The simulation's own counts.
+    pub report: Report,
+}
+
+/// AMG2006 on a 3-D 7-point Laplace problem, weak scaling; each rank computes for `compute` seconds in an iteration and
+/// reduces by `algorithm`. One iteration is simulated, after another that makes the connections.
+///
+/// # Errors
+/// [`Error`].
+pub fn amg(setup: &Setup, algorithm: &Algorithm, ranks: u32, compute: f64) -> Result<AmgRun, Error> {
+    let plan = Arc::new(AmgPlan::new(ranks, compute * 1e9));
+    let mut schedules = Schedules::new(algorithm, ranks, setup.ranks_per_node, 1);
+    let mut cluster = Cluster::new(setup, ranks, |rank| Amg::new(&plan, schedules.of(rank), rank))?;
+    let report = cluster.run()?;
+    let programs = || (0..ranks).filter_map(|rank| cluster.program(rank));
+    let latest = |mark: usize| programs().map(|program| program.marks()[mark]).max().unwrap_or(Time::START);
+    let iteration = (latest(1) - latest(0)).0 as f64 / f64::from(TIMED);
+    let share = |function: usize| {
+        let within: f64 = programs().map(|program| program.within()[function] as f64).sum();
+        let whole: f64 = programs().map(|program| (program.marks()[1] - program.marks()[0]).0 as f64).sum();
+        within / whole.max(1.0)
+    };
+    let shares = [("MPI_Allreduce", share(0)), ("MPI_Waitall", share(1))];
+    Ok(AmgRun { iteration: iteration / 1e9, mpi: shares[0].1 + shares[1].1, shares, report })
 }
 
 /// LAMMPS's Lennard-Jones benchmark, weak scaling, on `ranks` ranks; each computes up to `imbalance` of its time longer in
@@ -37,5 +77,11 @@ pub fn lammps(setup: &Setup, ranks: u32, imbalance: f64) -> Result<Run, Error> {
     let seconds = |from: usize, to: usize| (latest(to) - latest(from)).0 as f64 / 1e9;
     let (ordinary, renewal) = (seconds(0, 1) / f64::from(ORDINARY), seconds(1, 2));
     let mpi = programs().map(|program| program.mpi_share()).sum::<f64>() / f64::from(ranks);
-    Ok(Run { loop_time: (STEPS - RENEWALS) * ordinary + RENEWALS * renewal, mpi, report })
+    let share = |function: usize| {
+        let within: f64 = programs().map(|program| program.within()[function] as f64).sum();
+        let whole: f64 = programs().map(|program| (program.marks()[2] - program.marks()[0]).0 as f64).sum();
+        (FUNCTIONS[function], within / whole.max(1.0))
+    };
+    let shares = [share(0), share(1), share(2)];
+    Ok(Run { shares, loop_time: (STEPS - RENEWALS) * ordinary + RENEWALS * renewal, mpi, report })
 }

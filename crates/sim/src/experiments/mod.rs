@@ -6,7 +6,7 @@ mod point_to_point;
 mod registered;
 mod replayed;
 
-pub use applications::{LAMMPS_COMPUTE, Run, lammps};
+pub use applications::{AmgRun, LAMMPS_COMPUTE, Run, amg, lammps};
 pub use collectives::{Algorithm, Outcome, allreduce, allreduce_algorithms, halo};
 pub use point_to_point::{Latency, bandwidth, latency};
 pub use registered::{Pattern, Registered, Way, registered};

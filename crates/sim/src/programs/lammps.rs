@@ -21,6 +21,10 @@ use pml::ReqId;
 /// Bytes of a position or force, and of a new ghost atom: six words.
 const MOVED: f64 = 24.0;
 const MADE: f64 = 48.0;
+/// Bytes of a count of atoms.
+const COUNT: usize = 4;
+/// Functions in which LAMMPS spends its time in MPI.
+pub(crate) const FUNCTIONS: [&str; 3] = ["MPI_Send", "MPI_Wait", "MPI_Sendrecv"];
 const DENSITY: f64 = 0.8442;
 const GHOSTS: f64 = 2.8;
 const ATOMS: f64 = 256_000.0;
@@ -56,7 +60,7 @@ fn action(index: u32, renews: bool) -> Option<Action> {
     let swap = |at: u32, bytes: usize| Action::Swap { dim: at / 2, up: at % 2 == 1, bytes };
     let renewal = if renews { 2 * SWAPS } else { 0 };
     Some(match index {
-        _ if index < renewal && index.is_multiple_of(2) => swap(index / 2, 4),
+        _ if index < renewal && index.is_multiple_of(2) => swap(index / 2, COUNT),
         _ if index < renewal => swap(index / 2, ghosts(index / 4, MADE)),
         _ => match index - renewal {
             at @ 0..SWAPS => swap(at, ghosts(at / 2, MOVED)),
@@ -91,6 +95,12 @@ pub struct Lammps {
     open: Vec<ReqId>,
     began: bool,
     computed: bool,
+    /// The message that is being sent, when its exchange began, and until when it was being sent.
+    sending: Option<ReqId>,
+    exchanged: Time,
+    sent: Time,
+    /// Nanoseconds of the timed steps in each of [`FUNCTIONS`].
+    within: [u64; 3],
     /// When the timed steps began, when the ordinary ones ended, and when all did.
     marks: [Time; 3],
     computing: u64,
@@ -108,6 +118,10 @@ impl Lammps {
             open: Vec::new(),
             began: false,
             computed: false,
+            sending: None,
+            exchanged: Time::START,
+            sent: Time::START,
+            within: [0; 3],
             marks,
             computing: 0,
         }
@@ -118,17 +132,22 @@ impl Lammps {
         self.marks
     }
 
+    /// Nanoseconds of the timed steps in each of [`FUNCTIONS`].
+    pub fn within(&self) -> [u64; 3] {
+        self.within
+    }
+
     /// Share of the timed steps that this rank was within MPI.
     pub fn mpi_share(&self) -> f64 {
         1.0 - self.computing as f64 / (self.marks[2] - self.marks[0]).0.max(1) as f64
     }
 
     fn neighbour(&self, dim: u32, up: bool) -> u32 {
-        let [x, y, _] = self.plan.grid;
-        let mut place = [self.rank % x, self.rank / x % y, self.rank / (x * y)];
-        let (dim, size) = (dim as usize, self.plan.grid[dim as usize]);
-        place[dim] = (place[dim] + if up { 1 } else { size - 1 }) % size;
-        place[0] + x * (place[1] + y * place[2])
+        let grid = Grid(self.plan.grid);
+        let mut step = [0; 3];
+        step[dim as usize] = if up { 1 } else { -1 };
+        let around = grid.wrapped(grid.place(self.rank), step);
+        grid.rank(around)
     }
 
     /// What this rank computes in this step.
@@ -140,6 +159,16 @@ impl Lammps {
         Time((self.plan.compute * (1.0 + self.plan.imbalance * share)) as u64)
     }
 
+    /// An exchange is over. LAMMPS exchanges counts by `MPI_Sendrecv`, and data by a receive, `MPI_Send` and `MPI_Wait`.
+    fn count(&mut self, bytes: usize, now: Time) {
+        if bytes == COUNT {
+            self.within[2] += (now - self.exchanged).0;
+        } else {
+            self.within[0] += (self.sent - self.exchanged).0;
+            self.within[1] += (now - self.sent).0;
+        }
+    }
+
     fn begin(&mut self, end: &mut Endpoint, action: Action) -> Result<()> {
         let Action::Swap { dim, up, bytes } = action else { return Ok(()) };
         let (to, from) = (self.neighbour(dim, up), self.neighbour(dim, !up));
@@ -147,7 +176,8 @@ impl Lammps {
         if to != self.rank {
             let buffer: UserMem = end.memory().part(0, bytes);
             self.open.push(end.irecv(from, self.at as i32, buffer)?);
-            self.open.extend(end.isend(to, self.at as i32, buffer)?);
+            self.sending = end.isend(to, self.at as i32, buffer)?;
+            self.open.extend(self.sending);
         }
         Ok(())
     }
@@ -188,15 +218,61 @@ impl Program for Lammps {
             }
             if !self.began {
                 self.began = true;
+                self.exchanged = end.now();
                 self.begin(end, action)?;
+                self.sent = end.now();
             }
+            let was_sending = self.sending.is_some();
             self.open.retain(|&id| !end.take(id));
+            self.sending = self.sending.filter(|id| self.open.contains(id));
+            if was_sending {
+                self.sent = end.now();
+            }
             if !self.open.is_empty() {
                 return Ok(Step::Waiting);
+            }
+            if let (Action::Swap { bytes, .. }, true) = (action, self.step >= WARM_UP) {
+                self.count(bytes, end.now());
             }
             (self.began, self.computed) = (false, false);
             self.at += 1;
         }
+    }
+}
+
+/// Ranks in a three-dimensional grid, x first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Grid([u32; 3]);
+
+impl Grid {
+    /// That of `ranks` which is nearest to a cube.
+    pub fn new(ranks: u32) -> Grid {
+        Grid(grid(ranks))
+    }
+
+    /// Where a rank is.
+    pub fn place(&self, rank: u32) -> [u32; 3] {
+        let [x, y, _] = self.0;
+        [rank % x, rank / x % y, rank / (x * y)]
+    }
+
+    fn rank(&self, [x, y, z]: [u32; 3]) -> u32 {
+        x + self.0[0] * (y + self.0[1] * z)
+    }
+
+    /// The place in a direction, across the border to the other side.
+    fn wrapped(&self, place: [u32; 3], step: [i32; 3]) -> [u32; 3] {
+        [0, 1, 2].map(|dim| (place[dim] as i32 + step[dim]).rem_euclid(self.0[dim] as i32) as u32)
+    }
+
+    /// The rank in a direction, so many steps away; there is none beyond the border.
+    pub fn neighbour(&self, place: [u32; 3], step: [i32; 3], steps: u32) -> Option<u32> {
+        let mut there = [0; 3];
+        for dim in 0..3 {
+            let at = i64::from(place[dim]) + i64::from(step[dim]) * i64::from(steps);
+            there[dim] = u32::try_from(at).ok().filter(|&at| at < self.0[dim])?;
+        }
+        Some(self.rank(there))
     }
 }
 

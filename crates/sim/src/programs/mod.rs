@@ -1,5 +1,6 @@
 //! What virtual ranks do.
 
+mod amg;
 mod collective;
 mod exchange;
 mod halo;
@@ -8,11 +9,13 @@ mod ping_pong;
 mod replay;
 mod stream;
 
+pub use amg::Amg;
+pub(crate) use amg::{Plan as AmgPlan, TIMED};
 pub use collective::Allreduce;
 pub(crate) use collective::span;
 pub use exchange::Exchange;
 pub use halo::Halo;
-pub(crate) use lammps::ORDINARY;
+pub(crate) use lammps::{FUNCTIONS, ORDINARY};
 pub use lammps::{Lammps, Plan, grid};
 pub use ping_pong::PingPong;
 pub use replay::Replay;
