@@ -12,10 +12,10 @@ use serde::Serialize;
 use super::error::Error;
 use super::floor::Probe;
 use super::hosts::{Hosts, RAW};
-use super::modes::{Mode, PROCESSOR_TIME, View};
+use super::modes::{Drawn, Mode, PROCESSOR_TIME, View};
 use super::mpi::{Mpi, processors};
 use super::rounds::{Counting, Round, Summary, lowest_floor, summarise};
-use super::{picture, table};
+use super::{diagrams, table};
 use crate::prefix;
 
 /// What is compared, how often, and where results go.
@@ -88,25 +88,27 @@ struct Contender<'a> {
 
 /// A mode's figures, one summary for each of its views.
 #[derive(Serialize)]
-struct ModeResult {
-    mode: &'static str,
+pub(super) struct ModeResult {
+    pub(super) mode: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    of: Option<String>,
-    ranks: u32,
-    views: Vec<ViewResult>,
+    pub(super) of: Option<String>,
+    pub(super) ranks: u32,
+    pub(super) views: Vec<ViewResult>,
     #[serde(skip)]
-    title: String,
+    pub(super) title: String,
+    #[serde(skip)]
+    pub(super) drawn: &'static [Drawn],
 }
 
 #[derive(Serialize)]
-struct ViewResult {
-    view: &'static str,
-    unit: &'static str,
-    more_is_better: bool,
+pub(super) struct ViewResult {
+    pub(super) view: &'static str,
+    pub(super) unit: &'static str,
+    pub(super) more_is_better: bool,
     #[serde(flatten)]
-    summary: Summary,
+    pub(super) summary: Summary,
     #[serde(skip)]
-    of: &'static View,
+    pub(super) of: &'static View,
 }
 
 /// This installation with a setting of its own, to be measured beside others.
@@ -163,7 +165,7 @@ pub fn compare(options: &Options, subjects: &[Subject], variants: &[Variant]) ->
         write_json(path, &mpis, floor, &results)?;
     }
     if let Some(stem) = &options.picture {
-        draw(stem, &mpis, &results)?;
+        diagrams::draw(stem, &labels(&mpis), &results)?;
     }
     Ok(())
 }
@@ -274,6 +276,7 @@ fn result_of(subject: &Subject, rounds: &[Round], counting: Counting, hosts: &Ho
             Some(of) => format!("{} of {of}", subject.mode.title),
             None => subject.mode.title.to_string(),
         },
+        drawn: subject.mode.drawn,
     }
 }
 
@@ -316,38 +319,6 @@ fn write_json(path: &Path, mpis: &[Mpi], floor_ns: Option<f64>, results: &[ModeR
         Report { processors: processors(), floor_ns, mpis: mpis.iter().map(contender).collect(), results };
     let text = serde_json::to_string_pretty(&report).expect("numbers and names can always be written") + "\n";
     fs::write(path, text).map_err(|error| Error::Write { path: path.into(), error })
-}
-
-/// The pictures of the papers: times against size, and bandwidth (or rate) against size.
-fn draw(stem: &Path, mpis: &[Mpi], results: &[ModeResult]) -> Result<(), Error> {
-    for (name, more_is_better) in [("latency", false), ("bandwidth", true)] {
-        let views = results.iter().flat_map(|result| result.views.iter().map(move |view| (result, view)));
-        let panels: Vec<picture::Panel> = views
-            .filter(|(_, view)| view.more_is_better == more_is_better && view.summary.rows.len() > 1)
-            .map(|(result, view)| picture::Panel {
-                title: format!("{}: {}, {} ranks", result.title, view.of.title, result.ranks),
-                over: picture::Over::Bytes,
-                unit: view.unit,
-                curves: curves(mpis, &view.summary),
-            })
-            .collect();
-        if !panels.is_empty() {
-            let mut file = stem.as_os_str().to_owned();
-            file.push(format!("-{name}"));
-            picture::draw(Path::new(&file), &panels)?;
-        }
-    }
-    Ok(())
-}
-
-fn curves(mpis: &[Mpi], summary: &Summary) -> Vec<picture::Curve> {
-    let points = |mpi: usize| summary.rows.iter().map(|row| (row.bytes as f64, row.values[mpi])).collect();
-    let curve = |(index, mpi): (usize, &Mpi)| picture::Curve {
-        label: mpi.label.clone(),
-        points: points(index),
-        joined: true,
-    };
-    mpis.iter().enumerate().map(curve).collect()
 }
 
 /// Where the programs are built; gone with its owner.

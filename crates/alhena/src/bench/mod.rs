@@ -13,6 +13,7 @@
 mod campaign;
 mod collectives;
 mod datatypes;
+mod diagrams;
 pub mod error;
 mod files;
 mod floor;

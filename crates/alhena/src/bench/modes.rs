@@ -20,6 +20,19 @@ pub struct Mode {
     pub sized: bool,
     /// Whether it needs two ranks, rather than as many as asked for.
     pub pair: bool,
+    /// The diagrams that show it beside other modes; if there are none, it has one of its own.
+    pub drawn: &'static [Drawn],
+}
+
+/// A mode in a diagram of several.
+#[derive(Debug)]
+pub struct Drawn {
+    /// What the diagram is of.
+    pub diagram: &'static str,
+    /// The name of its curve there.
+    pub curve: &'static str,
+    /// Whether other MPIs lack it, and another mode stands for theirs.
+    pub ours: bool,
 }
 
 /// One way to show a mode's figures.
@@ -56,7 +69,7 @@ pub static PROCESSOR_TIME: View = View {
 
 /// A mode with a program of its own.
 const fn point_to_point(name: &'static str, title: &'static str, views: &'static [View]) -> Mode {
-    Mode { name, program: name, options: &[], title, views, sized: true, pair: true }
+    Mode { name, program: name, options: &[], title, views, sized: true, pair: true, drawn: &[] }
 }
 
 /// The message rate of so many threads.
@@ -125,6 +138,7 @@ macro_rules! collectives {
             views: &[as_printed("time", "time of one", "µs", false)],
             sized: !matches!($name.as_bytes(), b"barrier" | b"ibarrier"),
             pair: false,
+            drawn: &[],
         }),*];
     };
 }
@@ -182,6 +196,7 @@ pub static POP: Mode = Mode {
     views: &[as_printed("time", "time of an iteration", "µs", false)],
     sized: true,
     pair: false,
+    drawn: &[],
 };
 
 /// A measurement of data with holes.
@@ -216,8 +231,17 @@ const fn one_sided(
     sized: bool,
 ) -> Mode {
     const TIME: [View; 1] = [as_printed("time", "time of one", "µs", false)];
-    Mode { name, program: "one_sided", options, title, views: &TIME, sized, pair: false }
+    Mode { name, program: "one_sided", options, title, views: &TIME, sized, pair: false, drawn: &[] }
 }
+
+/// A mode of a diagram of several.
+const fn drawn(diagram: &'static str, curve: &'static str) -> Drawn {
+    Drawn { diagram, curve, ours: false }
+}
+
+const PUTS: &str = "put and flush, or a message";
+const GETS: &str = "get and flush, or a message";
+const GATHERS: &str = "gather to rank 0";
 
 /// A gather, with the bandwidth that each rank has.
 const fn gather(name: &'static str, title: &'static str, options: &'static [&'static str]) -> Mode {
@@ -226,17 +250,44 @@ const fn gather(name: &'static str, title: &'static str, options: &'static [&'st
 
 /// One-sided operations and synchronisation.
 pub static ONE_SIDED: [Mode; 14] = [
-    one_sided("put", "MPI_Put and MPI_Win_flush", &["--what", "put"], true),
-    one_sided("get", "MPI_Get and MPI_Win_flush", &["--what", "get"], true),
-    one_sided("light-put", "alhena_put and alhena_flush, elsewhere MPI_Put", &["--what", "light-put"], true),
-    one_sided("light-get", "alhena_get and alhena_flush, elsewhere MPI_Get", &["--what", "light-get"], true),
-    gather("gather", "MPI_Gather to rank 0", &["--what", "gather"]),
-    gather(
-        "light-gather",
-        "gather to rank 0 by alhena_rput and alhena_notices, elsewhere MPI_Gather",
-        &["--what", "light-gather"],
-    ),
-    one_sided("messages", "MPI_Isend and MPI_Irecv", &["--what", "messages"], true),
+    Mode {
+        drawn: &[drawn(PUTS, "MPI_Put")],
+        ..one_sided("put", "MPI_Put and MPI_Win_flush", &["--what", "put"], true)
+    },
+    Mode {
+        drawn: &[drawn(GETS, "MPI_Get")],
+        ..one_sided("get", "MPI_Get and MPI_Win_flush", &["--what", "get"], true)
+    },
+    Mode {
+        drawn: &[Drawn { ours: true, ..drawn(PUTS, "alhena_put") }],
+        ..one_sided(
+            "light-put",
+            "alhena_put and alhena_flush, elsewhere MPI_Put",
+            &["--what", "light-put"],
+            true,
+        )
+    },
+    Mode {
+        drawn: &[Drawn { ours: true, ..drawn(GETS, "alhena_get") }],
+        ..one_sided(
+            "light-get",
+            "alhena_get and alhena_flush, elsewhere MPI_Get",
+            &["--what", "light-get"],
+            true,
+        )
+    },
+    Mode {
+        drawn: &[drawn(GATHERS, "MPI_Gather")],
+        ..gather("gather", "MPI_Gather to rank 0", &["--what", "gather"])
+    },
+    Mode {
+        drawn: &[Drawn { ours: true, ..drawn(GATHERS, "alhena_rput") }],
+        ..gather("light-gather", "gather by alhena_rput, elsewhere MPI_Gather", &["--what", "light-gather"])
+    },
+    Mode {
+        drawn: &[drawn(PUTS, "MPI_Isend and MPI_Irecv"), drawn(GETS, "MPI_Isend and MPI_Irecv")],
+        ..one_sided("messages", "MPI_Isend and MPI_Irecv", &["--what", "messages"], true)
+    },
     one_sided("accumulate", "MPI_Accumulate and MPI_Win_flush", &["--what", "accumulate"], true),
     one_sided("get_accumulate", "MPI_Get_accumulate and MPI_Win_flush", &["--what", "get_accumulate"], true),
     one_sided(
