@@ -37,7 +37,7 @@ use shm::doorbell::Doorbell;
 use slot::Slot;
 
 /// Hands the list of transports to the macro `$then`, after its own arguments: the variant of [`Reached`] and the field of
-/// [`Bml`]. Where several reach a peer, the first is its route.
+/// [`Bml`]. Where several reach a peer, the one that declares the least time is its route ([`btl::Pace`]).
 macro_rules! transports {
     ($then:ident $args:tt) => {
         $then! { $args
@@ -83,12 +83,17 @@ macro_rules! on_one {
     };
 }
 
-/// The first transport that reaches `$peer`.
-macro_rules! first_that_reaches {
+/// The transports that reach `$peer`, with how long each declares that a typical message takes.
+macro_rules! all_that_reach {
     (($bml:ident, $peer:expr) $($name:ident $field:ident,)*) => {
-        None$(.or_else(|| $bml.$field.there().filter(|btl| btl.reaches($peer)).map(|_| Reached::$name)))*
+        [$($bml.$field.there().filter(|btl| btl.reaches($peer)).map(|btl| {
+            (Reached::$name, btl.pace($peer).time(TYPICAL))
+        })),*]
     };
 }
+
+/// Payload in bytes of the message by which ways are compared: between those where latency counts alone, and bandwidth.
+const TYPICAL: u64 = 16 << 10;
 
 /// Evaluates `$call` with `$btl` bound to each transport that is there, in turn.
 macro_rules! on_each {
@@ -246,7 +251,8 @@ impl Bml {
         Bml { routes, loopback, bell, vader, gemini, portals, ofi, tcp, is_mixed: false, turn: 0 }
     }
 
-    /// The table of process `me` of `size` processes. Each is reached by the first transport that reaches it. There is one
+    /// The table of process `me` of `size` processes. Each is reached by the fastest transport that reaches it, as they
+    /// declare. There is one
     /// doorbell: that of the node, which areas ring even if no transport does, or a transport's, or else one of its own. Beside
     /// it a sleep ends by the descriptors of transports, and of the `network` that the message layer has beside them.
     ///
@@ -287,9 +293,22 @@ impl Bml {
     /// [`Unreachable`]; nothing was added.
     pub fn add_peer(&mut self) -> Result<Peer, Unreachable> {
         let peer = Peer(self.routes.len() as u32);
-        let route: Option<Reached> = transports!(first_that_reaches(self, peer));
-        self.routes.push(route.ok_or(Unreachable(peer))?);
+        let route = self.ways(peer).min_by_key(|&(_, time)| time);
+        self.routes.push(route.ok_or(Unreachable(peer))?.0);
         Ok(peer)
+    }
+
+    /// The transports that reach a peer, with how long each declares that a typical message takes, in nanoseconds. Of those
+    /// that declare the same, the first is the route.
+    fn ways(&self, peer: Peer) -> impl Iterator<Item = (Reached, u64)> + use<> {
+        let ways: [Option<(Reached, u64)>; Reached::ALL.len()] = transports!(all_that_reach(self, peer));
+        ways.into_iter().flatten()
+    }
+
+    /// The transports that reach a peer beside the one that is its route, by name.
+    pub fn slower_ways(&self, peer: Peer) -> Vec<&'static str> {
+        let route = self.reached(peer);
+        self.ways(peer).filter(|&(way, _)| way != route).map(|(way, _)| way.name()).collect()
     }
 
     /// Whether the fast verbs lead anywhere: they are vader's.

@@ -91,6 +91,27 @@ mod by_tcp_and_vader {
     btl_conformance::suite!(world);
 }
 
+/// Of two transports that reach a peer, the one that declares less time is its route.
+#[test]
+fn the_fastest_way_is_the_route() {
+    use btl_tcp::{JobProof, Listening, TcpParams};
+    let routes = |latency| {
+        let params =
+            TcpParams { if_include: "lo".into(), latency, bandwidth: 100_000, ..TcpParams::default() };
+        let port = Listening::new(&params).unwrap();
+        let cards: Box<[_]> = vec![port.card(); 3].into();
+        let tcp = port.open(Peer(0), JobProof { id: 1, key: 2 }, cards, &params, None);
+        let vader = common::attach_all(2, &VaderParams::default()).into_iter().next();
+        let bml = Bml::new(Peer(0), 3, None, Transports { vader, tcp: Some(tcp), ..Transports::default() });
+        let bml = bml.unwrap();
+        (bml.table(), bml.slower_ways(Peer(1)))
+    };
+    let (near, far) = (vec![Peer(0)], vec![Peer(2)]);
+    let by_default = vec![("self", near.clone()), ("vader", vec![Peer(1)]), ("tcp", far)];
+    assert_eq!(routes(15_000), (by_default, vec!["tcp"]));
+    assert_eq!(routes(1), (vec![("self", near), ("tcp", vec![Peer(1), Peer(2)])], vec!["vader"]));
+}
+
 /// The wire of a NIC in a process.
 fn over_portals(rank: u32, carrier: Bml) -> Bml {
     let ids: Vec<_> = (0..3).map(|rank| ProcessId { nid: Nid(rank), pid: Pid(0) }).collect();

@@ -12,6 +12,12 @@ mca::params! {
         get_limit: mca::Size = "4M", unit "bytes", range 0 to 1073741824, scope AllEq, level Tuner;
         /// Longest part of a message that is stored at a time; 0: nothing is stored.
         put_limit: mca::Size = "4M", unit "bytes", range 0 to 1073741824, scope AllEq, level Tuner;
+        /// How long a short message takes, to compare this way with others; 0: as is common for the provider, 25000 over TCP and UDP,
+        /// else 1500.
+        latency: mca::Int = "0", unit "nanoseconds", range 0 to 1000000000, scope AllEq, level Tuner;
+        /// How fast long messages are, to compare this way with others; 0: as is common for the provider, 1000 over TCP and UDP, else
+        /// 10000.
+        bandwidth: mca::Int = "0", unit "bytes per microsecond", range 0 to 1000000, scope AllEq, level Tuner;
         /// Receives of a frame each that are posted, if the provider holds so many.
         receives: mca::Int = "64", range 2 to 65536, level Tuner;
         /// Buffers of a frame each for messages on their way, made at a time.

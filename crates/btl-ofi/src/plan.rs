@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use btl::Limits;
+use btl::{Limits, Pace};
 use ofi::Facts;
 use ofi::abi::flag;
 use rdma::wire;
@@ -29,6 +29,8 @@ pub struct Plan {
     pub sends: [i64; 3],
     /// What the layer above sees.
     pub limits: Limits,
+    /// What it compares with other ways.
+    pub pace: Pace,
 }
 
 /// The provider's messages hold no header.
@@ -82,6 +84,7 @@ impl Plan {
         Ok(Plan {
             frame,
             inject: facts.inject.min(frame),
+            pace: pace(params, &facts.provider),
             eager_get,
             receives: (params.receives as usize).min(rx),
             sends: [params.send_inc, params.send_inc, params.send_max.min(tx as i64)],
@@ -98,4 +101,14 @@ impl Plan {
             },
         })
     }
+}
+
+/// Providers over sockets, which are slower than an adapter.
+const OVER_SOCKETS: [&str; 4] = ["tcp", "net", "udp", "sockets"];
+
+fn pace(params: &BtlOfiParams, provider: &str) -> Pace {
+    let core = provider.split(';').next().unwrap_or_default();
+    let (latency, bandwidth) = if OVER_SOCKETS.contains(&core) { (25_000, 1000) } else { (1500, 10_000) };
+    let or = |given: i64, common| if given == 0 { common } else { given as u64 };
+    Pace { latency: or(params.latency, latency), bandwidth: or(params.bandwidth, bandwidth) }
 }

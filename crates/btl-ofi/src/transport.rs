@@ -5,7 +5,7 @@ use std::fmt;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use btl::{Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Sleep};
+use btl::{Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Pace, Peer, Refusal, RemoteKey, Sleep};
 use mem::{Source, UserMem};
 use ofi::{Card, Endpoint, Facts};
 use rcache::{Rcache, Unwatched, Watch};
@@ -196,6 +196,10 @@ impl Btl for Ofi {
     #[inline(always)]
     fn limits(&self, _peer: Peer) -> &Limits {
         &self.plan.limits
+    }
+
+    fn pace(&self, _peer: Peer) -> Pace {
+        self.plan.pace
     }
 
     #[inline(never)]

@@ -10,7 +10,8 @@ use std::collections::VecDeque;
 
 use bell::Bell;
 use btl::{
-    Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Route, Sleep, Take,
+    Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Pace, Peer, Refusal, RemoteKey, Route, Sleep,
+    Take,
 };
 use mem::{Source, UserMem};
 use parcel::Parcel;
@@ -135,6 +136,11 @@ impl Btl for Loopback {
 
     fn limits(&self, _peer: Peer) -> &Limits {
         &self.limits
+    }
+
+    /// Nothing is nearer.
+    fn pace(&self, _peer: Peer) -> Pace {
+        Pace { latency: 0, bandwidth: u64::MAX }
     }
 
     fn send<S: Source>(&mut self, _peer: Peer, header: &[u64], payload: &mut S) -> Result<(), Busy> {

@@ -9,7 +9,7 @@ use crate::params::TcpParams;
 use crate::room::FEWEST;
 use crate::transport::{LISTENER, STRAIGHT, TIMER, Tcp};
 use crate::watch::Watch;
-use btl::{Limits, Peer};
+use btl::{Limits, Pace, Peer};
 use connect::Door;
 use core::fmt;
 use core::ops::RangeInclusive;
@@ -148,6 +148,7 @@ impl Listening {
         let max_send = params.max_send_size;
         let silence = Duration::from_millis(params.silence_ms as u64);
         Tcp {
+            pace: Pace { latency: params.latency as u64, bandwidth: params.bandwidth as u64 },
             limits: Limits {
                 eager: params.eager_limit.min(max_send),
                 max_send,

@@ -9,6 +9,10 @@ mca::params! {
         max_send_size: mca::Size = "128K", unit "bytes", range 1024 to 134217728, scope AllEq, level Tuner;
         /// Largest part of a message that is fetched or stored at a time; others have their turn in between.
         max_rdma_size: mca::Size = "4M", unit "bytes", range 4096 to 1073741824, scope AllEq, level Tuner;
+        /// How long a short message takes, to compare this way with others.
+        latency: mca::Int = "15000", unit "nanoseconds", range 1 to 1000000000, scope AllEq, level Tuner;
+        /// How fast long messages are, to compare this way with others.
+        bandwidth: mca::Int = "1500", unit "bytes per microsecond", range 1 to 1000000, scope AllEq, level Tuner;
         /// Bytes for one peer that wait in the process when its socket is full, before sends are refused.
         out_buffer: mca::Size = "256K", unit "bytes", range 0 to 1073741824, level Tuner;
         /// Networks to use alone, separated by commas: names of interfaces (eth0) or networks (10.0.0.0/8).

@@ -8,7 +8,7 @@ use crate::output::{Lender, Output};
 use crate::pair::{Pair, Patience, State};
 use crate::room::Closing;
 use crate::watch::Watch;
-use btl::{Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Sleep};
+use btl::{Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Pace, Peer, Refusal, RemoteKey, Sleep};
 use connect::Door;
 use connect::exchange::CHALLENGE;
 use mem::{Source, UserMem};
@@ -35,6 +35,7 @@ const ARRIVALS: u32 = 16;
 #[derive(Debug)]
 pub struct Tcp {
     pub(crate) limits: Limits,
+    pub(crate) pace: Pace,
     pub(crate) out_buffer: usize,
     pub(crate) patience: Patience,
     pub(crate) network: Network,
@@ -338,6 +339,10 @@ impl Btl for Tcp {
 
     fn limits(&self, _peer: Peer) -> &Limits {
         &self.limits
+    }
+
+    fn pace(&self, _peer: Peer) -> Pace {
+        self.pace
     }
 
     fn send<S: Source>(&mut self, peer: Peer, header: &[u64], payload: &mut S) -> Result<(), Busy> {

@@ -9,7 +9,7 @@ use crate::peers::{Directory, PeerAddress};
 use crate::rdma::Transfer;
 use crate::stats::Stats;
 use btl::{
-    Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Route,
+    Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Loss, Pace, Peer, Refusal, RemoteKey, Route,
     Sleep, Take,
 };
 use core::fmt;
@@ -335,6 +335,11 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
     #[inline(always)]
     fn limits(&self, _peer: Peer) -> &Limits {
         &self.limits
+    }
+
+    /// As Open MPI's transport declares it.
+    fn pace(&self, _peer: Peer) -> Pace {
+        Pace { latency: 2000, bandwidth: 5000 }
     }
 
     #[inline]

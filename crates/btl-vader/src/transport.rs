@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use btl::{
-    Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Route,
+    Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Loss, Pace, Peer, Refusal, RemoteKey, Route,
     Sleep, Take,
 };
 use mem::{Source, UserMem};
@@ -100,6 +100,11 @@ impl Btl for Vader {
     #[inline(always)]
     fn limits(&self, _peer: Peer) -> &Limits {
         &self.limits
+    }
+
+    /// As measured between two cores of one socket.
+    fn pace(&self, _peer: Peer) -> Pace {
+        Pace { latency: 300, bandwidth: 9000 }
     }
 
     #[inline(always)]

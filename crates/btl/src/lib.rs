@@ -94,6 +94,25 @@ pub struct Limits {
     pub get_align: usize,
 }
 
+/// How fast the way to a peer is, as its transport declares it: to compare ways, not to predict times.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pace {
+    /// From the send of a short message to its arrival, in nanoseconds.
+    pub latency: u64,
+    /// Of long messages, in bytes per microsecond.
+    pub bandwidth: u64,
+}
+
+impl Pace {
+    /// Of a transport that declares nothing: all that declare something go before it.
+    pub const UNKNOWN: Pace = Pace { latency: u64::MAX >> 1, bandwidth: u64::MAX };
+
+    /// How long a message of so many bytes takes, in nanoseconds.
+    pub fn time(&self, bytes: u64) -> u64 {
+        self.latency.saturating_add(bytes.saturating_mul(1000) / self.bandwidth.max(1))
+    }
+}
+
 /// Names exposed memory to a peer. Travels inside a PML header; opaque to all but the transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RemoteKey(pub [u64; 3]);
@@ -162,6 +181,11 @@ pub trait Btl {
 
     /// The limits towards `peer`; constant while the peer lives.
     fn limits(&self, peer: Peer) -> &Limits;
+
+    /// How fast the way to `peer` is; the same as long as the peer lives.
+    fn pace(&self, _peer: Peer) -> Pace {
+        Pace::UNKNOWN
+    }
 
     /// Sends `header` (at most [`MAX_HEADER_WORDS`] words) and all of `payload` (at most `max_send` bytes) to
     /// `peer`, copying both.

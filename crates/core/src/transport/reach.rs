@@ -49,7 +49,12 @@ fn reason(transport: &str, bml: &Bml, peer: Peer, job: &pmi::Job, params: &Param
         let facts = ofi.facts();
         format!(", whose provider is {} on {}", facts.provider, facts.domain)
     });
-    let by = by.unwrap_or_default();
+    let slower = bml.slower_ways(peer);
+    let slower = match slower.is_empty() {
+        true => String::new(),
+        false => format!("; it declares less time than {}", slower.join(" and ")),
+    };
+    let by = by.unwrap_or_default() + &slower;
     match transport {
         "self" => "within the process".to_owned(),
         "vader" if bml.limits(peer).get => {
