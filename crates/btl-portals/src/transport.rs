@@ -109,6 +109,11 @@ impl<N: Nic> Portals<N> {
         &self.nic
     }
 
+    /// The NIC below, for a driver that gives it turns of its own, as interrupts do.
+    pub fn nic_mut(&mut self) -> &mut N {
+        &mut self.nic
+    }
+
     /// What the transport has done so far.
     pub fn stats(&self) -> &Stats {
         &self.stats

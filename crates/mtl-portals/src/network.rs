@@ -129,6 +129,11 @@ impl<N: Portals> PortalsMtl<N> {
         &self.nic
     }
 
+    /// The NIC below, for a driver that gives it turns of its own, as interrupts do.
+    pub fn nic_mut(&mut self) -> &mut N {
+        &mut self.nic
+    }
+
     /// Ends all operations with a peer that is gone.
     pub(crate) fn end_all_with(&mut self, peer: Peer) {
         let sends: Vec<u32> =

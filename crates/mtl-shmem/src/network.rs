@@ -106,6 +106,11 @@ impl<N: Portals> ShmemMtl<N> {
         self.room.nic()
     }
 
+    /// The NIC below, for a driver that gives it turns of its own, as interrupts do.
+    pub fn nic_mut(&mut self) -> &mut N {
+        self.room.nic_mut()
+    }
+
     /// Whether `peer` was given up.
     pub fn has_lost(&self, peer: Peer) -> bool {
         self.lost.get(peer.0 as usize).copied().unwrap_or(true)

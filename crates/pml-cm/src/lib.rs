@@ -111,6 +111,11 @@ impl<M: Mtl> Cm<M> {
         &self.mtl
     }
 
+    /// The network, for a driver that gives its interface turns of its own.
+    pub fn network_mut(&mut self) -> &mut M {
+        &mut self.mtl
+    }
+
     /// See [`Mtl::descriptor`].
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.mtl.descriptor()

@@ -14,10 +14,8 @@ pub enum Kernel {
 cost_table! {
     /// Costs of the network and of the NIC's calls. Bytes per nanosecond are gigabytes (10^9) per second.
     pub struct Costs {
-        /// What a NIC stores into its node's memory.
-        port_rate: 1.1 "B/ns", "Red Storm paper: asymptote of a little over 1.1 GB/s";
-        /// What it injects, and takes of data that is thrown away: that the storing is the narrow place is assumed.
-        link_rate: 2.5 "B/ns", "Red Storm paper: link payload per direction; the host interface carries 2.8";
+        /// What a NIC injects or takes, per direction.
+        port_rate: 1.1 "B/ns", "Red Storm paper: asymptote of a little over 1.1 GB/s; the link carries 2.5, the host interface 2.8";
         /// Latency of one link with its router.
         hop: 60.0 "ns", "Red Storm's requirement: 2 us nearest and 5 us farthest, over 52 hops";
         /// Latency of a header from the sender's NIC to the target's, hops not counted.

@@ -41,7 +41,7 @@ struct Message {
     from: Identity,
     header: Header,
     data: Vec<u8>,
-    /// When the header is there, and the last of the data, if nothing else is stored meanwhile.
+    /// When the header is there, and the last of the data.
     head: Picos,
     last: Picos,
 }
@@ -165,7 +165,7 @@ impl Fabric for Timed {
         let mut inner = self.world.inner();
         let Inner { costs, kernel, mesh, processes, wakes } = &mut *inner;
         let (bytes, runs) = (data.gather(), commands(&data, *kernel));
-        let held = picos(bytes.len() as f64 / costs.link_rate.max(costs.port_rate));
+        let held = picos(bytes.len() as f64 / costs.port_rate);
         let Some(sender) = processes.get_mut(&self.who.id) else { return Sent::Unreachable };
         sender.clock += picos(costs.command * runs as f64);
         let start = sender.clock.max(sender.ports[0]);
@@ -178,7 +178,9 @@ impl Fabric for Timed {
         let hops = mesh.hops(self.who.id.nid.0, to.nid.0);
         let head = start + picos(costs.wire + costs.hop * f64::from(hops));
         let Some(target) = processes.get_mut(&to) else { return Sent::Unreachable };
-        let message = Message { from: self.who, header: *header, data: bytes, head, last: head + held };
+        let last = head.max(target.ports[1]) + held;
+        target.ports[1] = last;
+        let message = Message { from: self.who, header: *header, data: bytes, head, last };
         wakes.push((to.nid, head));
         let place = target.inbox.partition_point(|other| other.head <= head);
         target.inbox.insert(place, message);
@@ -215,21 +217,11 @@ impl Fabric for Timed {
             return true;
         }
         let mut inner = self.world.inner();
-        let stored = picos(self.current.data.len() as f64 / inner.costs.port_rate);
-        let Inner { costs, processes, wakes, .. } = &mut *inner;
-        let mut last = self.current.last;
+        let Inner { processes, wakes, .. } = &mut *inner;
         if let Some(process) = processes.get_mut(&self.who.id) {
-            // One message after another is stored.
-            last = last.max(self.current.head.max(process.ports[1]) + stored);
-            process.ports[1] = last;
-            let at = last.max(process.clock);
+            let at = self.current.last.max(process.clock);
             process.ends.push(Reverse((at, ticket, true)));
             wakes.push((self.who.id.nid, at));
-        }
-        // A sender's link is held until what it carries is stored.
-        let there = picos(costs.wire);
-        if let Some(sender) = processes.get_mut(&self.current.from.id) {
-            sender.ports[0] = sender.ports[0].max(last.saturating_sub(there));
         }
         false
     }

@@ -12,9 +12,8 @@
 //!
 //! # What is modelled, and what not
 //!
-//! * A header takes a fixed latency and one hop latency per link. Data holds the sender's port until it is stored, and is
-//!   stored one message after the other, at a lower rate than links have. Data that nobody wants is not stored and passes at
-//!   the links' rate. Links in between are not held: two ports are the narrower place unless routes cross.
+//! * A header takes a fixed latency and one hop latency per link. Data holds the sender's and the target's port for its
+//!   length divided by their rate. Links in between are not held: two ports are the narrower place unless routes cross.
 //! * In interrupt mode each header interrupts the target's processor, and data of more than 12 bytes once more when it is
 //!   there. Each entry of a match list that is looked at costs.
 //! * The sender's processor gives the NIC one command for each run of memory, on Linux one for each page of it.

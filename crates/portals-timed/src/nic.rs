@@ -108,11 +108,11 @@ impl Portals for TimedNic {
     }
 
     fn eq_alloc(&mut self, count: u32, handler: Option<Handler>) -> Result<Eq> {
-        self.0.eq_alloc(count, handler)
+        self.call().eq_alloc(count, handler)
     }
 
     fn eq_free(&mut self, eq: Eq) -> Result<()> {
-        self.0.eq_free(eq)
+        self.call().eq_free(eq)
     }
 
     /// A queue lies in the process's memory: a look costs nothing, an event its cache miss.

@@ -151,6 +151,11 @@ impl<N: Portals> Room<N> {
         &self.nic
     }
 
+    /// The NIC below, for a driver that gives it turns of its own, as interrupts do.
+    pub fn nic_mut(&mut self) -> &mut N {
+        &mut self.nic
+    }
+
     /// Processes that there are.
     pub fn count(&self) -> u32 {
         self.ids.len() as u32

@@ -7,6 +7,7 @@ mod many_ranks;
 mod memory;
 mod output;
 mod replay;
+mod seastar;
 mod two_ranks;
 
 use std::error::Error;
@@ -36,6 +37,8 @@ enum Topic {
     Amg(applications::Amg),
     /// A run that mpiexec -record has written down, beside what it took
     Replay(replay::Replay),
+    /// Red Storm and the XT4: message layers over Portals, beside the papers' figures
+    Seastar(seastar::Seastar),
     /// Registered memory of a rank against the size of the job
     Memory(memory::Memory),
     /// The costs with their sources, the fit to three of the paper's points, and what it hangs on
@@ -52,6 +55,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         Topic::Lammps(topic) => topic.run(),
         Topic::Amg(topic) => topic.run(),
         Topic::Replay(topic) => topic.run(),
+        Topic::Seastar(topic) => topic.run(),
         Topic::Memory(topic) => topic.run(),
         Topic::Calibrate(topic) => topic.run(),
     }
