@@ -46,14 +46,13 @@ fn pop_depends_on_the_allreduce() {
     assert!(all[3] > 1.1 * best && all[0] < 1.15 * best);
 }
 
-/// The others run on all layers, which are within a few percent of each other, as on the machine.
+/// GTC and S3D run on all layers, which are within a few percent of each other, as on the machine.
 #[test]
-fn others_run_on_all_layers() {
+fn gtc_and_s3d_run_on_all_layers() {
     let machine = Machine::xt4().expect("a machine");
     let gtc = times(&machine, Application::Gtc, 4, "tree");
     let (least, most) =
         gtc.iter().fold((f64::MAX, 0.0f64), |(least, most), t| (least.min(t.step), most.max(t.step)));
     assert!(most < 1.1 * least);
-    times(&machine, Application::Vh1, 16, "tree");
-    times(&machine, Application::S3d, 64, "tree");
+    times(&machine, Application::S3d, 8, "tree");
 }

@@ -188,11 +188,12 @@ fn a_stream_is_faster_than_puts_that_are_waited_for() {
     }
 }
 
-/// Both directions at once give twice as much, over SHMEM, too, where messages are long.
+/// Both directions at once give twice as much.
 #[test]
 fn directions_do_not_share() {
     let storm = red_storm();
-    for (system, bytes) in [(System::MPICH1, 1 << 20), (System::Mpich2, 1 << 20), (System::Shmem, 8 << 20)] {
+    let bytes = 1 << 20;
+    for system in [System::MPICH1, System::Mpich2] {
         let one = bandwidth(&storm, system, bytes, false).expect("it ends");
         let both = bandwidth(&storm, system, bytes, true).expect("it ends");
         println!(

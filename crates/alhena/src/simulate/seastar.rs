@@ -61,6 +61,9 @@ enum Which {
     Xt4,
 }
 
+/// A part of a step: what its name adds to the program's, and its time.
+type Part = (&'static str, fn(&applications::Times) -> f64);
+
 /// One figure of a curve.
 #[derive(Serialize)]
 struct Point {
@@ -216,7 +219,7 @@ impl Seastar {
                 eprintln!("simulating {} on {ranks} ranks", application.name());
                 let all = systems.map(|system| applications::run(machine, system, application, ranks, tree));
                 let all = all.into_iter().collect::<Result<Vec<_>, _>>()?;
-                let parts: [(&str, fn(&applications::Times) -> f64); 3] =
+                let parts: [Part; 3] =
                     [("", |t| t.step), (" baroclinic", |t| t.first), (" barotropic", |t| t.second)];
                 let parts = if application == Application::Pop { &parts[..] } else { &parts[..1] };
                 for (part, of) in parts {
