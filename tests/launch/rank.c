@@ -12,6 +12,8 @@
  *   exit=CODE abort=CODE signal=NUMBER
  *   sleep=MILLISECONDS
  *   multiple           MPI_Init_thread with MPI_THREAD_MULTIPLE
+ *   send=RANK receive=RANK   a short message
+ *   touch=FILE await=FILE    make a file; wait for one without MPI
  *   forked=CALL        make this call in a forked child (send, receive, barrier, window, finalize, init, wtime), and print
  *                      how the child ends
  *   fork               leave a child behind that sleeps and holds all descriptors
@@ -24,6 +26,7 @@
  *   kinds              print the kinds of memory that MPI_INFO_ENV and MPI_COMM_WORLD name
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <mpi.h>
 #include <sched.h>
 #include <signal.h>
@@ -207,6 +210,15 @@ static void step(const char *word)
         usleep((useconds_t)atoi(value) * 1000);
     else if (IS("multiple"))
         MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &(int){0});
+    else if (IS("send"))
+        MPI_Send("x", 1, MPI_CHAR, atoi(value), 5, MPI_COMM_WORLD);
+    else if (IS("receive"))
+        MPI_Recv(&(char){0}, 1, MPI_CHAR, atoi(value), 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    else if (IS("touch"))
+        close(open(value, O_CREAT | O_WRONLY, 0600));
+    else if (IS("await"))
+        while (access(value, F_OK) != 0)
+            usleep(1000);
     else if (IS("forked"))
         call_in_child(value);
     else if (IS("fork"))

@@ -20,7 +20,19 @@ def cases():
         ("a script as the program of a rank", wrapper),
         ("binding splits the allowed processors", binding),
         ("hosts that mean this one", hosts),
+        ("a sender that computes while its connection is being made", first_message),
     ]
+
+
+def first_message():
+    """The sender computes until its first message was received, which needs a connection."""
+    from harness import work
+    for turn in range(3):
+        ready, got = os.path.join(work, f"ready{turn}"), os.path.join(work, f"got{turn}")
+        # Ranks 0 and 3 of 8 do not meet in a barrier.
+        result = job("-n", 8, "--mca", "btl", "self,tcp", RANK, "init", "0:send=3", f"0:touch={ready}", f"0:await={got}",
+                     f"3:await={ready}", "3:receive=0", f"3:touch={got}", "barrier", "3:send=0", "0:receive=3", "finalize")
+        expect(result.code == 0 and not result.err, result)
 
 
 def ranks():

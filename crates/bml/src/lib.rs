@@ -26,6 +26,7 @@ use btl_ofi::Ofi;
 use btl_portals::Portals;
 use btl_self::Loopback;
 use btl_tcp::Tcp;
+pub use btl_tcp::connects;
 use btl_ugni::Ugni;
 use btl_vader::Vader;
 use gni::Time;

@@ -43,4 +43,4 @@ pub use card::Card;
 pub use hello::JobProof;
 pub use listening::{Listening, SetupError};
 pub use params::TcpParams;
-pub use transport::Tcp;
+pub use transport::{Tcp, connects};

@@ -187,6 +187,7 @@ impl Listening {
             report,
             peers,
             unsettled: Vec::new(),
+            connects: false,
             ready: VecDeque::new(),
             lent: None,
             events: VecDeque::new(),

@@ -18,6 +18,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Tokens of the epoll set that are no connection's number.
@@ -56,6 +57,8 @@ pub struct Tcp {
     pub(crate) peers: Box<[Option<Box<Conversation>>]>,
     /// Peers with which a connection is being made.
     pub(crate) unsettled: Vec<u32>,
+    /// What [`connects`] says.
+    pub(crate) connects: bool,
     /// Peers of which a whole message may be there, those served longest ago first.
     pub(crate) ready: VecDeque<u32>,
     /// The message that is out: whose, and its bytes of header and payload.
@@ -72,6 +75,16 @@ pub struct Tcp {
     pub(crate) bytes_sent: u64,
     /// What the set reported; kept for its memory.
     pub(crate) reported: Vec<Ready>,
+}
+
+/// Whether frames of this process wait for a connection that is being made. A word that all threads read without a lock: after
+/// each call of MPI the engine sees whether progress is needed while the program computes.
+static CONNECTS: AtomicBool = AtomicBool::new(false);
+
+/// Whether frames of this process wait for a connection that is being made, as of the last poll.
+#[inline(always)]
+pub fn connects() -> bool {
+    CONNECTS.load(Ordering::Relaxed)
 }
 
 /// A peer that was spoken to.
@@ -206,6 +219,17 @@ impl Tcp {
         }
         if !self.listens || self.network.wants_room {
             self.balance();
+        }
+        self.tell_whether_connects();
+    }
+
+    fn tell_whether_connects(&mut self) {
+        let waits = |&at: &u32| {
+            self.peers[at as usize].as_ref().is_some_and(|conversation| !conversation.output.is_empty())
+        };
+        let connects = self.unsettled.iter().any(waits);
+        if connects != std::mem::replace(&mut self.connects, connects) {
+            CONNECTS.store(connects, Ordering::Relaxed);
         }
     }
 

@@ -496,12 +496,18 @@ fn start_call(
             if sent {
                 return Ok(None);
             }
-            return engine::begin_send(&mut *guard, &to, Data::Contiguous(data), mode);
+            let started = engine::begin_send(&mut *guard, &to, Data::Contiguous(data), mode);
+            drop(guard);
+            engine::see_to_connections(t);
+            return started;
         }
     }
     let mut state = t.lock();
     let data = state.data(buf, count, datatype)?;
-    start_send(&mut state, mode, data, dest, tag, comm)
+    let started = start_send(&mut state, mode, data, dest, tag, comm);
+    drop(state);
+    engine::see_to_connections(t);
+    started
 }
 
 /// Starts a send; `None` when it is over already.

@@ -49,6 +49,13 @@ impl News {
     }
 }
 
+/// No helper thread for connections.
+const NO_HELP: u32 = 0;
+/// There is one.
+const HELP: u32 = 1;
+/// A thread starts or ends it just now.
+const CHANGING: u32 = 2;
+
 /// A state with its lock; a static of the crate that owns the state.
 pub struct Domain<S> {
     lock: Lock,
@@ -58,6 +65,8 @@ pub struct Domain<S> {
     /// How often threads other than the stand-in have had the state by the mutex. Written under the mutex.
     visits: AtomicU32,
     workers: Workers,
+    /// Whether the helper thread is there for connections that are being made: [`NO_HELP`], [`HELP`], or [`CHANGING`].
+    help: AtomicU32,
     state: UnsafeCell<MaybeUninit<S>>,
 }
 
@@ -75,6 +84,7 @@ impl<S> Domain<S> {
             only: AtomicUsize::new(0),
             visits: AtomicU32::new(0),
             workers: Workers::new(),
+            help: AtomicU32::new(NO_HELP),
             state: UnsafeCell::new(MaybeUninit::uninit()),
         }
     }
@@ -93,6 +103,27 @@ impl<S> Domain<S> {
     /// How often threads other than the stand-in have had the state by the mutex.
     pub(crate) fn visits(&self) -> u32 {
         self.visits.load(Relaxed)
+    }
+
+    #[inline(always)]
+    pub(crate) fn helps_to_connect(&self) -> bool {
+        self.help.load(Relaxed) == HELP
+    }
+
+    /// Has one thread change whether there is help, by `change`, which says whether there is afterwards. Others that come
+    /// meanwhile, or where it is not as in `from` any more, leave it as it is.
+    pub(crate) fn change_help(&self, from: bool, change: impl FnOnce() -> bool) {
+        let before = if from { HELP } else { NO_HELP };
+        // Relaxed: what is changed has locks of its own.
+        if self.help.compare_exchange(before, CHANGING, Relaxed, Relaxed).is_ok() {
+            let helps = change();
+            self.help.store(if helps { HELP } else { NO_HELP }, Relaxed);
+        }
+    }
+
+    /// The library is finalized, and its helper ends.
+    pub(crate) fn end_help(&self) {
+        self.help.store(NO_HELP, Relaxed);
     }
 
     pub(crate) fn workers(&self) -> &Workers {

@@ -74,7 +74,9 @@ pub use classes::{Classes, Linked, Taker, begin_send, isend, poll, poll_if_due, 
 pub use domain::{
     Attempt, Domain, Guard, News, Owner, PlainGuard, Token, close_in_children, enter, enter_any, enter_plain,
 };
-pub use outside::{end_outside, need_progress, release_progress, run_apart, run_apart_in_turns};
+pub use outside::{
+    end_outside, need_progress, release_progress, run_apart, run_apart_in_turns, see_to_connections,
+};
 pub use p2p::{Layer, OnPortals, OnShmem, P2p};
 pub use params::{EngineParams, MessageLayer, Network, PmlParams};
 pub use peers::{Peers, Process};

@@ -134,6 +134,30 @@ pub fn release_progress<S: Progress>(t: &mut Token<S>) {
     S::domain().lock().unpin();
 }
 
+/// At the end of a call that may have sent something: frames that wait for a connection need answers to the peer while the
+/// program computes, so the helper makes progress until the first call after they have gone. Costs two loads where nothing
+/// has changed.
+#[inline(always)]
+pub fn see_to_connections<S: Progress>(t: &mut Token<S>) {
+    if bml::connects() != S::domain().helps_to_connect() {
+        help_to_connect(t);
+    }
+}
+
+#[cold]
+fn help_to_connect<S: Progress>(t: &mut Token<S>) {
+    let domain = S::domain();
+    if bml::connects() {
+        // Without a thread the frames wait for the next call.
+        domain.change_help(false, || need_progress(t).is_ok());
+    } else {
+        domain.change_help(true, || {
+            release_progress(t);
+            false
+        });
+    }
+}
+
 /// Runs `work`, which may block, on a thread of the library, and then `done` with its result and the locked state, where it
 /// completes the operation. Threads that wait are woken as after any completion. Items start in the order in which they
 /// come, some at the same time, and end in any. Not to be called with the state locked.
@@ -194,6 +218,7 @@ fn turn<S: Progress>(mut work: Box<dyn FnMut() -> bool + Send>, after: fn(&mut S
 /// Ends the library's threads, before it is finalized: no window, file or transport needs them any more.
 pub fn end_outside<S: Progress>(t: &mut Token<S>) {
     S::domain().workers().close();
+    S::domain().end_help();
     while t.lock().threads().is_needed() {
         release_progress(t);
     }

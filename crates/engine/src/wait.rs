@@ -8,6 +8,7 @@ use pml::ReqId;
 use waiting::{Host, How, Mode, Threads};
 
 use crate::domain::{Owner, Token};
+use crate::outside::see_to_connections;
 
 /// What a parked thread waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -127,7 +128,9 @@ pub fn wait<S: Progress, R>(
 ) -> R {
     let _pin = Pin::<S>::of(t);
     let policy = t.lock().policy();
-    waiting::wait(t, policy, how, ready)
+    let result = waiting::wait(t, policy, how, ready);
+    see_to_connections(t);
+    result
 }
 
 /// As [`wait`], until `deadline` at the latest; `None`: it passed.
@@ -139,7 +142,9 @@ pub fn wait_until<S: Progress, R>(
 ) -> Option<R> {
     let _pin = Pin::<S>::of(t);
     let policy = t.lock().policy();
-    waiting::wait_until(t, policy, how, Some(deadline), ready)
+    let result = waiting::wait_until(t, policy, how, Some(deadline), ready);
+    see_to_connections(t);
+    result
 }
 
 /// Keeps all threads on the mutex while one waits that may call MPI beside the one of the program, so that each wakes the
