@@ -49,9 +49,10 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
         programs.into_iter().map(|program| app(program, &job, default_count, recorder.as_ref())).collect();
     let elsewhere = listen.is_some() || hosts.iter().any(|host| !host.is_local());
     let (spec_hosts, host_of) = match elsewhere {
-        true => {
-            (hosts.iter().map(spec_host).collect(), host_of.ranks(apps.iter().map(|app| app.count).sum()))
-        }
+        true => with_ranks(
+            hosts.iter().map(spec_host).collect(),
+            &host_of.ranks(apps.iter().map(|app| app.count).sum()),
+        ),
         false => (Vec::new(), Vec::new()),
     };
     let spec = JobSpec {
@@ -93,6 +94,23 @@ fn listen(
         .map(|number| Host { name: format!("worker-{number}"), slots: None, strict: false })
         .collect();
     Ok(Some(spec::Listen { port, token_file }))
+}
+
+/// The hosts that have ranks, in their order, and the place of each rank's host among them. None if it is this one alone.
+fn with_ranks(hosts: Vec<spec::Host>, host_of: &[u32]) -> (Vec<spec::Host>, Vec<u32>) {
+    let mut places = vec![None; hosts.len()];
+    let mut used = Vec::new();
+    for (index, host) in hosts.into_iter().enumerate() {
+        if host_of.contains(&(index as u32)) {
+            places[index] = Some(used.len() as u32);
+            used.push(host);
+        }
+    }
+    if used.iter().all(|host| host.local) {
+        return (Vec::new(), Vec::new());
+    }
+    let host_of = host_of.iter().filter_map(|&host| places[host as usize]).collect();
+    (used, host_of)
 }
 
 fn spec_host(host: &Host) -> spec::Host {
@@ -227,6 +245,10 @@ mod tests {
         assert_eq!(placed("-ppn 2 -hosts far,off ./a"), ("far,off".to_owned(), vec![0, 0, 1, 1]));
         assert_eq!(placed("-map-by node -n 3 -hosts far,off ./a"), ("far,off".to_owned(), vec![0, 1, 0]));
         assert_eq!(placed("-map-by ppr:1:node -hosts far,off ./a"), ("far,off".to_owned(), vec![0, 1]));
+        // Hosts without ranks take no part.
+        assert_eq!(placed("-hosts far,off,away -n 2 ./a"), ("far,off".to_owned(), vec![0, 1]));
+        assert_eq!(placed("-ppn 2 -hosts far,off,away -n 3 ./a"), ("far,off".to_owned(), vec![0, 0, 1]));
+        assert_eq!(placed("-hosts localhost,far -n 1 ./a"), (String::new(), vec![]));
     }
 
     #[test]

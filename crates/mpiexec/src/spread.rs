@@ -11,7 +11,7 @@ use crate::options::JobOptions;
 ///   -ppn 2                    0 0 1 1 0 0 …    each host gets two ranks in turn
 ///   -map-by node              0 1 2 0 1 2 …    each host gets one rank in turn, as long as it has slots
 ///   slots are known           0 0 0 1 2 2 …    as many ranks as slots, then again from the first host
-///   otherwise                 0 0 1 1 2 2      even shares
+///   otherwise                 0 0 1 1 2 2      even shares of at least one
 /// ```
 #[derive(Debug)]
 pub struct Spread {
@@ -43,7 +43,10 @@ impl Spread {
                 in_turn(&known.unwrap_or_else(|| vec![u32::MAX; hosts as usize]), count)
             }
             (None, Some(slots)) => repeat(&slots, count),
-            (None, None) => (0..count).map(|rank| (rank * hosts as usize / count) as u32).collect(),
+            (None, None) => {
+                let used = count.min(hosts as usize);
+                (0..count).map(|rank| (rank * used / count) as u32).collect()
+            }
         }
     }
 }

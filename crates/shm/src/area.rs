@@ -39,8 +39,15 @@ pub const CELLS: [usize; 2] = [8, 32];
 const AREA_CELLS: usize = 128;
 /// Bytes of a cell.
 pub const CELL_BYTES: usize = 32 << 10;
-/// Areas of a node. The first belongs to the communicator of all ranks.
-pub const AREAS: usize = 4;
+/// Areas of a node with so many ranks. The first belongs to the communicator of all ranks. Pages are allocated for all of
+/// them, so wide nodes have fewer.
+pub const fn areas(ranks: usize) -> usize {
+    match ranks {
+        0..=64 => 4,
+        65..=MOST_RANKS => 2,
+        _ => 0,
+    }
+}
 /// Ranks up to which a node has areas.
 pub const MOST_RANKS: usize = 512;
 

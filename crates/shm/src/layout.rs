@@ -10,7 +10,7 @@
 //! Lines that every rank reads come first and together, so that they cost each rank a page or two; the large
 //! parts are touched only by use.
 
-use crate::area::{self, AREAS, CELL_BYTES, LINE_BYTES};
+use crate::area::{self, CELL_BYTES, LINE_BYTES};
 use crate::fastbox::{BLOCK_BYTES, SLOT_BYTES};
 use crate::record;
 
@@ -81,7 +81,7 @@ impl Layout {
                 place(n * shape.cells[0] * shape.cell_bytes[0], PAGE),
                 place(n * shape.cells[1] * shape.cell_bytes[1], PAGE),
             ],
-            areas: place(PAGE + AREAS * area_bytes(n), PAGE),
+            areas: place(PAGE + area::areas(n) * area_bytes(n), PAGE),
             bytes: place(0, PAGE),
         }
     }
