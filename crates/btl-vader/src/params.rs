@@ -99,7 +99,10 @@ mod tests {
         assert!(segment_bytes(2) <= 15 << 20);
         assert!(segment_bytes(32) <= 96 << 20);
         assert!(segment_bytes(128) <= 272 << 20);
-        assert!(segment_bytes(512) <= 4 * segment_bytes(128), "memory grows with ranks, not with their square");
+        assert!(
+            segment_bytes(512) <= 4 * segment_bytes(128),
+            "memory grows with ranks, not with their square"
+        );
     }
 
     #[test]

@@ -15,7 +15,6 @@
 
 mod open;
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::BorrowedFd;
 
@@ -33,8 +32,6 @@ pub const NOBODY: Peer = Peer(u32::MAX);
 pub struct Ofi {
     endpoint: Endpoint,
     limits: Limits,
-    /// Whether a message that is longer than its receive ends the connection to its sender, without a word.
-    breaks_at_long: bool,
     /// By peer.
     addresses: Vec<Address>,
     /// By address.
@@ -55,11 +52,7 @@ const DROP: u64 = 4 << 56;
 
 impl Ofi {
     pub(crate) fn new(endpoint: Endpoint, addresses: Vec<Address>) -> Ofi {
-        let Facts { inject, max_message, tag_bits, data_bytes, version, ref provider, .. } =
-            *endpoint.facts();
-        // Seen in 1.17, and not in 2.5.1.
-        let over_tcp = provider.starts_with("tcp") || provider == "net";
-        let breaks_at_long = over_tcp && version < ofi::abi::version(1, 18);
+        let Facts { inject, max_message, tag_bits, data_bytes, version, .. } = *endpoint.facts();
         // Seen in 2.5.1: receives that ask for a sender go before those that were posted earlier and ask for anyone.
         let directed = version < ofi::abi::version(1, 18);
         let data_bits = match data_bytes {
@@ -70,7 +63,6 @@ impl Ofi {
         let peers = addresses.iter().zip(0..).map(|(address, peer)| (address.0, Peer(peer))).collect();
         Ofi {
             limits: Limits { match_bits: tag_bits, data_bits, directed, inject, max_message },
-            breaks_at_long,
             endpoint,
             addresses,
             peers,
@@ -131,29 +123,10 @@ impl Ofi {
                 // Providers differ in what they call the length then; that it was longer than the room is certain.
                 let message = self.message(&completion, len.max(room + 1));
                 self.events.push_back(Event::Received { cookie: own, message, stored: room });
-                if self.breaks_at_long {
-                    self.lose_after_long(completion.peer);
-                }
             }
             (RECV, CANCELED) => self.events.push_back(Event::Cancelled(own)),
             (RECV, _) => self.fail(own, completion.peer, error),
             _ => {}
-        }
-    }
-
-    /// A message that was longer than its receive has ended the connection to its sender. Where the provider does not show
-    /// who that was, nobody can be waited for any more.
-    #[cold]
-    fn lose_after_long(&mut self, sender: Option<Address>) {
-        let all = sender.is_none();
-        let named = sender.and_then(|address| self.peers.get(&address.0)).copied();
-        let peers: Vec<Peer> =
-            self.peers.values().copied().filter(|&peer| all || Some(peer) == named).collect();
-        for peer in peers {
-            if let Entry::Vacant(entry) = self.losses.entry(peer) {
-                entry.insert(String::from(LONG));
-                self.events.push_back(Event::PeerLost(peer));
-            }
         }
     }
 
@@ -206,10 +179,6 @@ impl Ofi {
         Ok(Some((name, self.message(&answer, answer.len))))
     }
 }
-
-/// Why a peer is given up after a message that was longer than its receive.
-const LONG: &str =
-    "a message was longer than its receive, which ends connections of this provider before libfabric 1.18";
 
 /// `ENOMSG` and `ECANCELED` of Linux.
 const NOMSG: i32 = 42;

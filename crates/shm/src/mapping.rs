@@ -209,12 +209,17 @@ impl Segment {
 
     /// Who holds which area for collectives; empty where there are too many ranks for areas.
     pub fn area_directory(&self) -> &'static [area::Entry] {
-        self.layout.directory().map_or(&[], |directory| self.many(directory, area::areas(self.layout.shape().ranks)))
+        self.layout
+            .directory()
+            .map_or(&[], |directory| self.many(directory, area::areas(self.layout.shape().ranks)))
     }
 
     /// The memory of area `number`, which the directory has.
     pub fn area(&self, number: usize) -> area::Memory {
-        assert!(number < area::areas(self.layout.shape().ranks) && self.layout.directory().is_some(), "an area of the layout");
+        assert!(
+            number < area::areas(self.layout.shape().ranks) && self.layout.directory().is_some(),
+            "an area of the layout"
+        );
         let ranks = self.layout.shape().ranks;
         let [lines, words, payloads, cells] = self.layout.area(number);
         let cell_count = ranks * area::cells(ranks);
