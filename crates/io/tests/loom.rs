@@ -64,7 +64,7 @@ fn write_behind(stage: &Arc<Stage>, file: &Arc<Bytes>) -> thread::JoinHandle<()>
     thread::spawn(move || while stage.work(&*file) == Worked::More {})
 }
 
-/// A program stages two bytes while a thread writes behind: whenever one is told to start a thread, all is written without help.
+/// A program stages two bytes while a thread writes behind. It starts a thread where the stage asks for one, and that is enough.
 #[test]
 fn somebody_is_always_there_to_write() {
     model(3, || {

@@ -98,7 +98,7 @@ fn swaps_and_windows() {
     let shown = lasting(100);
     rooms[1].open_window(1, shown).expect("nothing is under way");
     rooms[0].put(Pe(1), Place::Window(1, 10), filled(b"window"), 0).expect("room");
-    // It shows nothing, and cuts what comes.
+    // It shows nothing, and cuts later messages.
     rooms[0].put(Pe(1), Place::Window(0, 0), filled(b"nowhere"), 0).expect("room");
     settle(&mut rooms);
     assert!(rooms[0].is_quiet());

@@ -134,7 +134,7 @@ pub(super) fn settle(
     Ok(())
 }
 
-/// Has written all that this process has written so far, whoever holds it.
+/// Has written all that this process has written so far, whichever process holds it.
 ///
 /// # Errors
 /// `MPI_ERR_PROC_ABORTED`: an aggregator that may hold data is lost.
