@@ -5,16 +5,20 @@
 //! of [`Bml`], an argument of [`Bml::new`].
 #![forbid(unsafe_code)]
 
+mod error;
 mod selection;
+mod sleep;
 mod slot;
+mod traffic;
 mod variables;
 
-use core::fmt;
 use core::ops::Range;
-use std::io;
 use std::os::fd::BorrowedFd;
 
+pub use error::{SetupError, Unreachable};
 pub use selection::{BtlParams, Selection};
+pub use sleep::AtNode;
+pub use traffic::Traffic;
 pub use variables::VARIABLES;
 
 use bell::Bell;
@@ -34,7 +38,6 @@ use gni_soft::SoftNic;
 use gni_soft::host::HostNic;
 use mem::{Source, UserMem};
 use portals_soft::wire::Wire;
-use shm::doorbell::Doorbell;
 use slot::Slot;
 
 /// Hands the list of transports to the macro `$then`, after its own arguments: the variant of [`Reached`] and the field of
@@ -158,94 +161,10 @@ pub struct Bml {
     turn: usize,
 }
 
-/// Payload that this process moved, in bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Traffic {
-    /// To itself.
-    pub to_self: u64,
-    /// Sent through shared memory.
-    pub sent: u64,
-    /// Fetched from or stored into the memory of other processes of the node.
-    pub copied: u64,
-    /// Sent over Gemini in messages: through mailboxes, the node's shared queue, and buffers that the peer fetches.
-    pub gemini_sent: u64,
-    /// Fetched from or stored into other processes' memory over Gemini.
-    pub gemini_moved: u64,
-    /// Sent over Portals in frames.
-    pub portals_sent: u64,
-    /// Fetched from or stored into other processes' memory over Portals.
-    pub portals_moved: u64,
-    /// Frames sent over Portals again, since their target had no room.
-    pub portals_again: u64,
-    /// Sent over libfabric in messages.
-    pub ofi_sent: u64,
-    /// Fetched from or stored into other processes' memory over libfabric.
-    pub ofi_moved: u64,
-    /// Sent over TCP.
-    pub tcp_sent: u64,
-}
-
-/// What the processes of a node ring when they have something for this process.
-#[derive(Clone, Copy, Debug)]
-pub struct AtNode {
-    /// This process's doorbell in the node's segment.
-    pub doorbell: &'static Doorbell,
-    /// Whether there are other processes on the node.
-    pub shared: bool,
-}
-
-/// Why there is no table.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum SetupError {
-    /// Nothing reaches a peer.
-    Unreachable(Unreachable),
-    /// The transports' descriptors cannot be slept on.
-    Sleeping(io::Error),
-}
-
-impl fmt::Display for SetupError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SetupError::Unreachable(unreachable) => unreachable.fmt(f),
-            SetupError::Sleeping(error) => write!(
-                f,
-                "making an epoll set of the transports' descriptors failed\n{error}\nlook at the limit for open files: \
-                 ulimit -n"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for SetupError {}
-
-impl From<Unreachable> for SetupError {
-    fn from(unreachable: Unreachable) -> SetupError {
-        SetupError::Unreachable(unreachable)
-    }
-}
-
-/// A peer that no transport reaches.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Unreachable(pub Peer);
-
-impl fmt::Display for Unreachable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "choosing a transport for rank {} failed\nit is on another node, and the parameter btl allows none that \
-             reaches it there\nstart all ranks on one node, or allow a network: mpiexec --mca btl self,vader,tcp",
-            self.0.0
-        )
-    }
-}
-
-impl std::error::Error for Unreachable {}
-
 impl Bml {
     /// The table of a process that is alone: [`Peer`] 0 is itself.
     pub fn solo() -> Bml {
-        let bell = Bell::of(own_doorbell());
+        let bell = Bell::of(sleep::own_doorbell());
         let loopback = Loopback::new(Peer(0), bell);
         let routes = vec![Reached::Itself];
         let (vader, gemini, portals, ofi, tcp) = (None, None, None, None, None);
@@ -253,8 +172,7 @@ impl Bml {
     }
 
     /// The table of process `me` of `size` processes. Each is reached by the fastest transport that reaches it, as they
-    /// declare. There is one
-    /// doorbell: that of the node, which areas ring even if no transport does, or a transport's, or else one of its own. Beside
+    /// declare. There is one doorbell: that of the node, which areas ring even if no transport does, or a transport's, or else one of its own. Beside
     /// it a sleep ends by the descriptors of transports, and of the `network` that the message layer has beside them.
     ///
     /// # Errors
@@ -269,7 +187,9 @@ impl Bml {
         let bell = match &portals {
             // Its wire sleeps on what there is, `network` included.
             Some(portals) => portals.nic().with(|nic| nic.fabric().transport().bell()),
-            None => bell(node, &vader, &gemini, (&ofi, &tcp), network).map_err(SetupError::Sleeping)?,
+            None => {
+                sleep::bell(node, &vader, &gemini, (&ofi, &tcp), network).map_err(SetupError::Sleeping)?
+            }
         };
         let loopback = Loopback::new(me, bell);
         let (gemini, portals) = (gemini.map(Box::new), portals.map(Box::new));
@@ -338,27 +258,6 @@ impl Bml {
             .contains(&true)
     }
 
-    /// Payload moved so far, by transport.
-    pub fn traffic(&self) -> Traffic {
-        let (sent, copied) = self.vader.as_ref().map_or((0, 0), |vader| vader.traffic());
-        let gemini = self.gemini.as_ref().map(|gemini| gemini.stats());
-        let portals = self.portals.as_ref().map(|portals| *portals.stats()).unwrap_or_default();
-        let ofi = self.ofi.as_ref().map(|ofi| *ofi.stats()).unwrap_or_default();
-        Traffic {
-            to_self: self.loopback.bytes_moved(),
-            sent,
-            copied,
-            gemini_sent: gemini.map_or(0, |stats| stats.copied_bytes),
-            gemini_moved: gemini.map_or(0, |stats| stats.direct_bytes),
-            portals_sent: portals.sent_bytes,
-            portals_moved: portals.moved_bytes,
-            portals_again: portals.retransmissions,
-            ofi_sent: ofi.sent_bytes,
-            ofi_moved: ofi.moved_bytes,
-            tcp_sent: self.tcp.as_ref().map_or(0, |tcp| tcp.bytes_sent()),
-        }
-    }
-
     /// The transports in use, each with the peers that it reaches.
     pub fn table(&self) -> Vec<(&'static str, Vec<Peer>)> {
         let reached_by = |one: Reached| {
@@ -392,35 +291,6 @@ impl Reached {
             Reached::Tcp => "tcp",
         }
     }
-}
-
-/// What a process with these transports sleeps on.
-fn bell(
-    node: Option<AtNode>,
-    vader: &Option<Vader>,
-    gemini: &Option<Gemini>,
-    (ofi, tcp): (&Option<Ofi>, &Option<Tcp>),
-    network: Option<BorrowedFd<'_>>,
-) -> io::Result<Bell> {
-    let (doorbell, shared) = match (&node, vader, gemini) {
-        // Gemini's own thread rings, too.
-        (Some(node), _, gemini) => (node.doorbell, node.shared || gemini.is_some()),
-        (None, Some(vader), _) => (vader.doorbell(), true),
-        (None, None, Some(gemini)) => (gemini.nic().fabric().lasting_doorbell(), true),
-        (None, None, None) => (own_doorbell(), false),
-    };
-    let transports = ofi.iter().filter_map(Btl::descriptor).chain(tcp.iter().filter_map(Btl::descriptor));
-    let descriptors: Vec<BorrowedFd<'_>> = transports.chain(network).collect();
-    Bell::new(doorbell, shared, &descriptors)
-}
-
-/// What a process sleeps on that no other process rings.
-fn own_doorbell() -> &'static Doorbell {
-    let doorbell: &'static Doorbell = Box::leak(Box::default());
-    if !platform::membarrier::register() {
-        doorbell.ask_for_fences();
-    }
-    doorbell
 }
 
 /// Evaluates `$call` with `$btl` bound to the transport of `$peer`.
