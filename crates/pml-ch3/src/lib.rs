@@ -54,7 +54,7 @@ use crate::rendezvous::Retry;
 use crate::request::{Request, Transfer};
 use crate::staging::{Fetch, Staged, Staging};
 use btl::Peer;
-use pml::{Counters, GENERATION_BITS, INDEX_BITS, Notices, ReqId};
+use pml::{Counters, GENERATION_BITS, INDEX_BITS, Notices, ReqId, Requests};
 use slab::Slab;
 use std::collections::VecDeque;
 
@@ -101,7 +101,7 @@ const FRAME_HEAD: usize = 4;
 /// The layer; see the module's documentation.
 pub struct Ch3 {
     config: Config,
-    requests: Slab<Request, INDEX_BITS, GENERATION_BITS>,
+    requests: Requests<Request>,
     /// Messages claimed by matched probes.
     claimed: Slab<Kept, INDEX_BITS, GENERATION_BITS>,
     /// Receives without a message, oldest first.
@@ -133,7 +133,7 @@ impl Ch3 {
         let slot = config.eager.next_multiple_of(staging::WORD);
         Ch3 {
             config,
-            requests: Slab::new(),
+            requests: Requests::new(),
             claimed: Slab::new(),
             posted: VecDeque::new(),
             unexpected: Unexpected::default(),

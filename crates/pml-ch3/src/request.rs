@@ -4,11 +4,25 @@ use btl::{Peer, RemoteKey};
 use pml::{Data, Done, Envelope, Pattern};
 
 /// An operation.
-pub(crate) struct Request {
-    pub owner: u32,
+pub struct Request {
+    pub(crate) owner: u32,
     /// Nobody asks for its end.
-    pub detached: bool,
-    pub state: State,
+    pub(crate) detached: bool,
+    pub(crate) state: State,
+}
+
+impl pml::Request for Request {
+    #[inline]
+    fn done(&self) -> Option<&Done> {
+        match &self.state {
+            State::Done(done) => Some(done),
+            _ => None,
+        }
+    }
+
+    fn detach(&mut self) {
+        self.detached = true;
+    }
 }
 
 pub(crate) enum State {

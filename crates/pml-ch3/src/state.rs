@@ -1,34 +1,21 @@
 //! What the layer knows without its transport.
 
 use crate::Ch3;
-use crate::request::State;
+use crate::request::Request;
 use btl::Peer;
-use pml::{Counters, Data, Done, LayerState, Notice, ReqId};
+use pml::{Counters, Data, LayerState, Notice, Requests};
 
 impl LayerState for Ch3 {
-    fn poll(&self, id: ReqId) -> Option<&Done> {
-        match &self.requests.get(id.0)?.state {
-            State::Done(done) => Some(done),
-            _ => None,
-        }
+    type Request = Request;
+
+    #[inline]
+    fn requests(&self) -> &Requests<Request> {
+        &self.requests
     }
 
-    fn is_complete(&self, id: ReqId) -> Option<bool> {
-        self.requests.get(id.0).map(|request| matches!(request.state, State::Done(_)))
-    }
-
-    fn take(&mut self, id: ReqId) -> Option<Done> {
-        let done = *self.poll(id)?;
-        self.requests.discard(id.0);
-        Some(done)
-    }
-
-    fn detach(&mut self, id: ReqId) {
-        if self.take(id).is_none()
-            && let Some(request) = self.requests.get_mut(id.0)
-        {
-            request.detached = true;
-        }
+    #[inline]
+    fn requests_mut(&mut self) -> &mut Requests<Request> {
+        &mut self.requests
     }
 
     fn next_lost(&mut self) -> Option<Peer> {

@@ -39,7 +39,7 @@ use std::os::fd::BorrowedFd;
 
 use abi::{Error, Status};
 use mtl::{Claim, Loss, Message, Mtl, Peer};
-use pml::{Counters, Data, Done, Envelope, GENERATION_BITS, INDEX_BITS, LayerState, Notice, ReqId};
+use pml::{Counters, Data, Done, Envelope, GENERATION_BITS, INDEX_BITS, LayerState, Notice, ReqId, Requests};
 use slab::Slab;
 
 use crate::layout::Layout;
@@ -50,7 +50,7 @@ use crate::send::Out;
 pub struct Cm<M> {
     mtl: M,
     layout: Layout,
-    requests: Slab<Request, INDEX_BITS, GENERATION_BITS>,
+    requests: Requests<Request>,
     /// Messages claimed by matched probes.
     claimed: Slab<Aside, INDEX_BITS, GENERATION_BITS>,
     /// Messages taken out of the network on the way to a cancelled one, oldest first.
@@ -90,7 +90,7 @@ impl<M: Mtl> Cm<M> {
         Ok(Cm {
             mtl,
             layout,
-            requests: Slab::new(),
+            requests: Requests::new(),
             claimed: Slab::new(),
             aside: VecDeque::new(),
             outgoing: BTreeMap::new(),
@@ -158,29 +158,16 @@ impl<M: Mtl> Cm<M> {
 }
 
 impl<M: Mtl> LayerState for Cm<M> {
-    fn poll(&self, id: ReqId) -> Option<&Done> {
-        match &self.requests.get(id.0)?.state {
-            State::Done(done) => Some(done),
-            _ => None,
-        }
+    type Request = Request;
+
+    #[inline]
+    fn requests(&self) -> &Requests<Request> {
+        &self.requests
     }
 
-    fn is_complete(&self, id: ReqId) -> Option<bool> {
-        self.requests.get(id.0).map(|request| matches!(request.state, State::Done(_)))
-    }
-
-    fn take(&mut self, id: ReqId) -> Option<Done> {
-        let done = *self.poll(id)?;
-        self.requests.discard(id.0);
-        Some(done)
-    }
-
-    fn detach(&mut self, id: ReqId) {
-        if self.take(id).is_none()
-            && let Some(request) = self.requests.get_mut(id.0)
-        {
-            request.detached = true;
-        }
+    #[inline]
+    fn requests_mut(&mut self) -> &mut Requests<Request> {
+        &mut self.requests
     }
 
     fn next_lost(&mut self) -> Option<Peer> {

@@ -6,11 +6,26 @@ use pml::{Data, Done, Pattern, ReqId, SendTo};
 
 use crate::bounce::Bounce;
 
-pub(crate) struct Request {
-    pub owner: u32,
+/// An operation.
+pub struct Request {
+    pub(crate) owner: u32,
     /// The engine has given it up: it disappears at its end.
-    pub detached: bool,
-    pub state: State,
+    pub(crate) detached: bool,
+    pub(crate) state: State,
+}
+
+impl pml::Request for Request {
+    #[inline]
+    fn done(&self) -> Option<&Done> {
+        match &self.state {
+            State::Done(done) => Some(done),
+            _ => None,
+        }
+    }
+
+    fn detach(&mut self) {
+        self.detached = true;
+    }
 }
 
 pub(crate) enum State {

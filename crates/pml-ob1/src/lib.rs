@@ -64,7 +64,7 @@ use std::collections::VecDeque;
 
 use abi::{Error, Status};
 use btl::{FastPath, Peer};
-use pml::{Counters, Data, Done, GENERATION_BITS, INDEX_BITS, LayerState, Notice, Notices, ReqId};
+use pml::{Counters, Data, Done, GENERATION_BITS, INDEX_BITS, LayerState, Notice, Notices, ReqId, Requests};
 use slab::Slab;
 
 use crate::peers::Peers;
@@ -124,7 +124,7 @@ pub struct Ob1 {
     peers: Peers,
     posted: Posted,
     unexpected: Unexpected,
-    requests: Requests,
+    requests: Requests<Request>,
     counts: Counters,
     /// Messages claimed by matched probes: their names among the unexpected.
     claimed: Slab<u32, INDEX_BITS, GENERATION_BITS>,
@@ -147,8 +147,6 @@ pub struct Ob1 {
     config: Config,
 }
 
-type Requests = Slab<Request, INDEX_BITS, GENERATION_BITS>;
-
 impl Ob1 {
     /// A machine with nothing to do.
     pub fn new(config: Config) -> Ob1 {
@@ -156,7 +154,7 @@ impl Ob1 {
             peers: Peers::new(config.places),
             posted: Posted::new(),
             unexpected: Unexpected::new(),
-            requests: Slab::new(),
+            requests: Requests::new(),
             counts: Counters::default(),
             claimed: Slab::new(),
             waiting: Vec::new(),
@@ -203,32 +201,16 @@ impl Ob1 {
 }
 
 impl LayerState for Ob1 {
+    type Request = Request;
+
     #[inline]
-    fn poll(&self, id: ReqId) -> Option<&Done> {
-        match &self.requests.get(id.0)?.state {
-            State::Done(done) => Some(done),
-            _ => None,
-        }
+    fn requests(&self) -> &Requests<Request> {
+        &self.requests
     }
 
     #[inline]
-    fn is_complete(&self, id: ReqId) -> Option<bool> {
-        self.requests.get(id.0).map(|request| matches!(request.state, State::Done(_)))
-    }
-
-    #[inline]
-    fn take(&mut self, id: ReqId) -> Option<Done> {
-        let done = *self.poll(id)?;
-        self.requests.discard(id.0);
-        Some(done)
-    }
-
-    fn detach(&mut self, id: ReqId) {
-        if self.take(id).is_none()
-            && let Some(request) = self.requests.get_mut(id.0)
-        {
-            request.detached = true;
-        }
+    fn requests_mut(&mut self) -> &mut Requests<Request> {
+        &mut self.requests
     }
 
     fn next_lost(&mut self) -> Option<Peer> {
@@ -297,7 +279,7 @@ fn status_of(message: &unexpected::Message) -> Status {
 }
 
 /// The send of that name, if it is not complete.
-fn sending(requests: &mut Requests, id: ReqId) -> Option<&mut Send> {
+fn sending(requests: &mut Requests<Request>, id: ReqId) -> Option<&mut Send> {
     match &mut requests.get_mut(id.0)?.state {
         State::Send(send) => Some(send),
         _ => None,

@@ -3,16 +3,16 @@
 use abi::Status;
 use btl::{Access, Arrival, FastPath, Peer, Receiver, Take};
 use mem::{PeerBytes, UserMem};
-use pml::{Data, Done, Envelope, FastMessages, LayerState, MessageId, Pattern, Receives, ReqId};
+use pml::{Data, Done, Envelope, FastMessages, LayerState, MessageId, Pattern, Receives, ReqId, Requests};
 
 use crate::cut::Cutting;
 use crate::frame::{self, Body, Control, Rendezvous};
 use crate::peers::PeerState;
 use crate::posted::Posted;
-use crate::request::{Pieces, Post, Receive, ReceiveStage, SERIALS, State};
+use crate::request::{Pieces, Post, Receive, ReceiveStage, Request, SERIALS, State};
 use crate::turn::{Behind, Turn};
 use crate::unexpected::Message;
-use crate::{Ob1, Requests, status_of};
+use crate::{Ob1, status_of};
 
 impl<B: FastPath> Receives<B> for Ob1 {
     fn irecv(&mut self, btl: &mut B, pattern: &Pattern, into: Data) -> abi::Result<ReqId> {
@@ -330,7 +330,12 @@ impl Ob1 {
 
 /// An eager message meets its receive, which is queued no more and complete after this.
 #[inline(always)]
-pub(crate) fn deliver_eager(requests: &mut Requests, id: ReqId, envelope: &Envelope, payload: PeerBytes<'_>) {
+pub(crate) fn deliver_eager(
+    requests: &mut Requests<Request>,
+    id: ReqId,
+    envelope: &Envelope,
+    payload: PeerBytes<'_>,
+) {
     let Some(request) = requests.get_mut(id.0) else { return };
     let State::Posted(post) = &mut request.state else { return };
     let stored = match &mut post.data {
@@ -347,7 +352,7 @@ pub(crate) fn deliver_eager(requests: &mut Requests, id: ReqId, envelope: &Envel
 struct Awaited<'a> {
     turn: Turn<'a>,
     posted: &'a mut Posted,
-    requests: &'a mut Requests,
+    requests: &'a mut Requests<Request>,
     /// Set when there is something else.
     other: &'a mut bool,
 }

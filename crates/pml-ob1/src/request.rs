@@ -5,11 +5,26 @@ use pml::{Data, Done, Envelope, Mode, ReqId, SendTo};
 
 use crate::frame::Rendezvous;
 
-pub(crate) struct Request {
-    pub owner: u32,
+/// An operation.
+pub struct Request {
+    pub(crate) owner: u32,
     /// Nobody will ask for the result.
-    pub detached: bool,
-    pub state: State,
+    pub(crate) detached: bool,
+    pub(crate) state: State,
+}
+
+impl pml::Request for Request {
+    #[inline]
+    fn done(&self) -> Option<&Done> {
+        match &self.state {
+            State::Done(done) => Some(done),
+            _ => None,
+        }
+    }
+
+    fn detach(&mut self) {
+        self.detached = true;
+    }
 }
 
 /// Only what every short receive passes through lies in the slot itself, so that a slot is short; sends that do not

@@ -4,7 +4,7 @@ use abi::{Result, Status};
 use btl::{Arrival, Btl, Peer, Receiver};
 use mem::UserMem;
 
-use crate::{Counters, Data, Done, MessageId, Mode, Notice, Pattern, ReqId, SendTo};
+use crate::{Counters, Data, Done, MessageId, Mode, Notice, Pattern, ReqId, Request, Requests, SendTo};
 
 /// A message layer over the transport `B`; see the module's documentation for the promises.
 ///
@@ -80,18 +80,44 @@ pub trait Receives<B: Btl> {
 
 /// What a [`MessageLayer`] knows without its transport: requests, what it waits for, counts.
 pub trait LayerState {
+    /// What the layer keeps of an operation.
+    type Request: Request;
+
+    /// Its operations.
+    fn requests(&self) -> &Requests<Self::Request>;
+
+    /// As [`LayerState::requests`].
+    fn requests_mut(&mut self) -> &mut Requests<Self::Request>;
+
     /// The result of a complete request; `None` while it is active, or if there is no such request.
-    fn poll(&self, id: ReqId) -> Option<&Done>;
+    #[inline]
+    fn poll(&self, id: ReqId) -> Option<&Done> {
+        self.requests().get(id.0)?.done()
+    }
 
     /// Whether the request is complete; `None` if there is no such request.
-    fn is_complete(&self, id: ReqId) -> Option<bool>;
+    #[inline]
+    fn is_complete(&self, id: ReqId) -> Option<bool> {
+        self.requests().get(id.0).map(|request| request.done().is_some())
+    }
 
     /// As [`LayerState::poll`]; frees the name of a complete request.
-    fn take(&mut self, id: ReqId) -> Option<Done>;
+    #[inline]
+    fn take(&mut self, id: ReqId) -> Option<Done> {
+        let done = *self.poll(id)?;
+        self.requests_mut().discard(id.0);
+        Some(done)
+    }
 
     /// The engine gives the request up (`MPI_Request_free`): it runs to its end and disappears. Its name is free from
     /// then on as far as the caller is concerned.
-    fn detach(&mut self, id: ReqId);
+    fn detach(&mut self, id: ReqId) {
+        if self.take(id).is_none()
+            && let Some(request) = self.requests_mut().get_mut(id.0)
+        {
+            request.detach();
+        }
+    }
 
     /// A lost peer, each once, for the engine to act on.
     fn next_lost(&mut self) -> Option<Peer>;

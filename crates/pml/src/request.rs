@@ -1,6 +1,7 @@
 //! Names and results of operations.
 
 use abi::Status;
+use slab::Slab;
 
 use crate::Envelope;
 
@@ -19,6 +20,18 @@ pub struct ReqId(pub u32);
 /// Names a message that a matched probe claimed; as [`ReqId`], in a series of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct MessageId(pub u32);
+
+/// The operations of a layer, by their names.
+pub type Requests<R> = Slab<R, INDEX_BITS, GENERATION_BITS>;
+
+/// What a layer keeps of an operation, as far as all layers agree on it.
+pub trait Request {
+    /// How it ended; `None` while it is active.
+    fn done(&self) -> Option<&Done>;
+
+    /// Marks that nobody will ask how it ends: the layer removes it then.
+    fn detach(&mut self);
+}
 
 /// How an operation ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
