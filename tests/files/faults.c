@@ -1,5 +1,5 @@
-/* Loaded before the library (LD_PRELOAD): reads and writes of files that have a name move few bytes, are interrupted, and fail when
- * they are told to. The program finds faults_set and faults_hit by dlsym. */
+/* Loaded before the library (LD_PRELOAD): reads and writes of files that have a name move few bytes, are interrupted, and fail
+ * as the program sets in faults_set. The program finds faults_set and faults_hit by dlsym. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

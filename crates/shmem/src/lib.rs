@@ -6,7 +6,7 @@
 //!                 │   a    │  b   │ ── put ───▶  │   a    │  b   │        since all allocate alike
 //!                 └────────┴──────┘              └────────┴──────┘
 //!   statics       globals and statics of the program: equal offsets, wherever the loader put it
-//!   windows       memory of a process's own for a while, which others are told of
+//!   windows       memory of a process's own for a while, whose place the others learn
 //! ```
 //!
 //! This is the part of SHMEM that MPICH-1.2.6 stood on at Red Storm: put, get, swap, waiting for a word to change. A room

@@ -265,7 +265,7 @@ impl<N: Portals> Room<N> {
         Some(word)
     }
 
-    /// Shows memory of this process as a window, which others are told of and may put into.
+    /// Shows memory of this process as a window, whose place the others learn and into which they may put.
     ///
     /// # Errors
     /// `MD_NO_UPDATE`: operations on what it showed before are not over.

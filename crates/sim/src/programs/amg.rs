@@ -189,7 +189,7 @@ impl Amg {
             let Some(to) = plan.grid.neighbour(self.place, direction, stride).filter(|_| bytes > 0) else {
                 continue;
             };
-            // What comes from there was sent in the opposite direction: the list is symmetric.
+            // The neighbour sent its message in the opposite direction: the list is symmetric.
             let opposite = DIRECTIONS.len() as i32 + 1 - tag;
             let buffer = end.memory().part(0, bytes);
             self.open.push(end.irecv(to, opposite, buffer)?);
