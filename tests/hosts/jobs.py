@@ -99,6 +99,34 @@ def places():
     expect(result.code == 2 and "not enough slots" in result.err, result)
 
 
+def rank_files():
+    path = os.path.join(work, "ranks")
+
+    def placed(text, *flags):
+        with open(path, "w") as file:
+            file.write(text)
+        return harness.job("-launcher", LAUNCHER, *flags, "-l", "sh", "-c",
+                           "echo $(hostname) $(sed -n 's/^Cpus_allowed_list://p' /proc/self/status)")
+
+    first, *_, last = sorted(os.sched_getaffinity(0))
+    text = f"rank 2=h0 slot=p{first} # here\nrank 0=h1 slot=p{last}\nrank 1=h1 slot=p{first}\n"
+    want = [f"[0] h1 {last}", f"[1] h1 {first}", f"[2] h0 {first}"]
+    for flags in (["-rankfile", path], ["--map-by", f"rankfile:file={path}"], ["-hosts", "h0,h1", "-rankfile", path]):
+        expect(placed(text, *flags).lines == want, placed(text, *flags))
+    expect(placed(text, "-n", 2, "-rankfile", path).lines == want[:2], "fewer ranks than lines")
+    # The first and the last hardware thread that may be used.
+    threads = f"rank 0=+n1 slot=0\nrank 1=+n0 slot={len(os.sched_getaffinity(0)) - 1}\n"
+    result = placed(threads, "-rankfile", path, "-hosts", names(), "--use-hwthread-cpus", "--report-bindings")
+    expect(result.lines == [f"[0] h1 {first}", f"[1] h0 {last}"], result)
+    expect(f"rank 0 on h1 is bound to processors {first}" in result.err, result)
+    result = placed("rank 0=h0 slot=0\nrank 1=h1 slot=0:900\n", "-rankfile", path)
+    three_lines(result.err)
+    expect(result.code != 0 and "on host h1" in result.err and "rank 1 of the rank file has cores 900" in result.err, result)
+    result = placed(text, "-rankfile", path, "-hosts", "h0,h2")
+    three_lines(result.err)
+    expect(result.code == 2 and "rank 0 is to run on h1, the hosts of the job are h0,h2" in result.err, result)
+
+
 def environment():
     steps = ["env=PMI_SIZE", "env=MPI_LOCALRANKID", "env=MPI_LOCALNRANKS", "env=COLOUR", "env=SHAPE", "env=ALHENA_X"]
     result = job("-n", 2, "-ppn", 1, "-x", "SHAPE", "-l", RANK, *steps,
@@ -320,6 +348,7 @@ def main():
     for name, case in [
         ("ranks of all hosts meet", ranks),
         ("ranks are placed as asked for", places),
+        ("rank files name hosts and processors", rank_files),
         ("environment and directory go along", environment),
         ("the first failure is named with its host", failures),
         ("what a host lacks is named with the host, before anything starts", refusals),

@@ -11,6 +11,7 @@ use rte::spec::{self, App, Environment, JobSpec, Verbosity};
 use crate::command_line::{CommandLine, Program};
 use crate::hosts::Host;
 use crate::options::JobOptions;
+use crate::rankfile::RankFile;
 use crate::spread::Spread;
 use crate::usage::UsageError;
 use crate::{allocation, hosts, parameters, variables};
@@ -35,6 +36,9 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
         job.allocated_by = Some(allocation.variable);
         job.hosts = allocation.hosts;
     }
+    if let (Some(file), true) = (&job.rank_file, job.hosts.is_empty()) {
+        job.hosts = file.hosts();
+    }
     job.hosts = hosts::merged(&job.hosts);
     if let Some(Map { unit: Unit::Host, per_object: Some(count), .. }) = job.placement.map {
         job.per_host.get_or_insert(count);
@@ -42,17 +46,15 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
     let notes = notes(&mut job);
     let default_count = default_count(&job, programs.len());
     let listen = listen(&mut job, &programs, default_count)?;
-    let (hosts, host_of) = (job.hosts.clone(), Spread::new(&job));
+    let hosts = job.hosts.clone();
     let launcher = job.launcher.settle();
     let recorder = job.record.as_deref().map(recorder).transpose()?;
     let apps: Vec<App> =
         programs.into_iter().map(|program| app(program, &job, default_count, recorder.as_ref())).collect();
+    let host_of = place(&mut job, apps.iter().map(|app| app.count).sum())?;
     let elsewhere = listen.is_some() || hosts.iter().any(|host| !host.is_local());
     let (spec_hosts, host_of) = match elsewhere {
-        true => with_ranks(
-            hosts.iter().map(spec_host).collect(),
-            &host_of.ranks(apps.iter().map(|app| app.count).sum()),
-        ),
+        true => with_ranks(hosts.iter().map(spec_host).collect(), &host_of),
         false => (Vec::new(), Vec::new()),
     };
     let spec = JobSpec {
@@ -61,7 +63,7 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
         launcher,
         listen,
         universe_size: job.universe_size,
-        placement: job.placement,
+        placement: job.placement.clone(),
         report_bindings: job.report_bindings,
         display_map: job.display_map,
         output: job.output,
@@ -113,6 +115,20 @@ fn with_ranks(hosts: Vec<spec::Host>, host_of: &[u32]) -> (Vec<spec::Host>, Vec<
     (used, host_of)
 }
 
+/// The host of each of `count` ranks. A rank file names their processors, too.
+fn place(job: &mut JobOptions, count: u32) -> Result<Vec<u32>, UsageError> {
+    let Some(file) = &job.rank_file else {
+        return Ok(Spread::new(job).ranks(count));
+    };
+    if job.placement.map.is_some() || job.per_host.is_some_and(|_| job.listen.is_none()) {
+        let seen = "a rank file and -map-by or -ppn".to_owned();
+        return Err(UsageError::Contradiction { seen });
+    }
+    let (host_of, slots) = file.place(count, &job.hosts)?;
+    job.placement.by_file = slots;
+    Ok(host_of)
+}
+
 fn spec_host(host: &Host) -> spec::Host {
     spec::Host { name: host.name.clone(), local: host.is_local() }
 }
@@ -122,7 +138,8 @@ fn default_count(job: &JobOptions, programs: usize) -> u32 {
     let count = job.hosts.len().max(1) as u32;
     let slots = hosts::slots(&job.hosts).map(|(slots, _)| slots);
     let on_each = job.per_host.or(job.placement.ranks_by_ppr()).map(|ranks| ranks * count);
-    let whole_job = on_each.or(slots).or((count > 1).then_some(count));
+    let by_file = job.rank_file.as_ref().map(RankFile::count);
+    let whole_job = by_file.or(on_each).or(slots).or((count > 1).then_some(count));
     if programs == 1 { whole_job.unwrap_or(1) } else { 1 }
 }
 
@@ -249,6 +266,26 @@ mod tests {
         assert_eq!(placed("-hosts far,off,away -n 2 ./a"), ("far,off".to_owned(), vec![0, 1]));
         assert_eq!(placed("-ppn 2 -hosts far,off,away -n 3 ./a"), ("far,off".to_owned(), vec![0, 0, 1]));
         assert_eq!(placed("-hosts localhost,far -n 1 ./a"), (String::new(), vec![]));
+    }
+
+    #[test]
+    fn a_rank_file_places_ranks_by_itself_or_on_named_hosts() {
+        let path = env::temp_dir().join(format!("alhena-ranks-{}", std::process::id()));
+        std::fs::write(&path, "rank 0=far slot=0\nrank 1=off slot=1:0\nrank 2=far slot=1\n").unwrap();
+        for (flags, size, host_of) in [
+            (format!("-rankfile {}", path.display()), 3, vec![0, 1, 0]),
+            (format!("-n 1 --map-by rankfile:FILE={}:oversubscribe", path.display()), 1, vec![0]),
+            (format!("-n 2 --mca rmaps_rank_file_path {} -hosts localhost,off,far", path.display()), 2, vec![1, 0]),
+        ] {
+            let spec = planned(&format!("{flags} ./a")).unwrap();
+            assert_eq!((spec.size(), &spec.host_of), (size, &host_of), "{flags}");
+            assert_eq!(spec.placement.by_file.len(), size as usize, "{flags}");
+        }
+        for flags in ["-n 4", "-hosts far", "-map-by core", "-ppn 2"] {
+            let text = format!("-rankfile {} {flags} ./a", path.display());
+            assert_eq!(planned(&text).unwrap_err().lines().count(), 3, "{flags}");
+        }
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

@@ -9,6 +9,7 @@ use rte::spec::{Inherit, Output, Stdin, Verbosity};
 
 use crate::hosts::Host;
 use crate::launcher::LauncherOptions;
+use crate::rankfile::RankFile;
 
 /// Everything said so far.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +29,8 @@ pub struct JobOptions {
     pub set: Vec<(OsString, OsString)>,
     /// Placement of the ranks.
     pub placement: Placement,
+    /// `-rankfile`: hosts and processors of the ranks.
+    pub rank_file: Option<RankFile>,
     /// `-report-bindings`.
     pub report_bindings: bool,
     /// `-display-map`.
@@ -113,6 +116,7 @@ impl Default for JobOptions {
             inherit: None,
             set: Vec::new(),
             placement: Placement::default(),
+            rank_file: None,
             report_bindings: false,
             display_map: false,
             output: Output::default(),

@@ -48,12 +48,12 @@ pub enum UsageError {
         /// What to do instead.
         next: &'static str,
     },
-    /// A host that is not this one.
-    RemoteHost {
-        /// Its name.
-        host: String,
-        /// This host's name.
-        own: String,
+    /// A rank file that does not fit the job.
+    RankFile {
+        /// The file.
+        path: PathBuf,
+        /// What does not fit.
+        seen: String,
     },
     /// More ranks than a host file allows.
     Slots {
@@ -118,11 +118,11 @@ impl fmt::Display for UsageError {
             UsageError::Unsupported { what, seen, next } => {
                 write!(f, "reading the command line: {what} is not supported\n  seen: {seen}\n  next: {next}")
             }
-            UsageError::RemoteHost { host, own } => write!(
+            UsageError::RankFile { path, seen } => write!(
                 f,
-                "reading a rank file: {host} is another host than this one ({own})\n  \
-                 seen: rank files of this version are for one host\n  \
-                 next: leave the host out, or place ranks by a host file and -map-by"
+                "placing the ranks by the rank file {}: not possible\n  seen: {seen}\n  \
+                 next: give each rank a line with one of these hosts, or correct -n and -hosts",
+                path.display()
             ),
             UsageError::Slots { ranks, slots } => write!(
                 f,

@@ -8,6 +8,7 @@ use crate::flags::control::seconds;
 use crate::flags::placement::{bind_to, map_by};
 use crate::hosts;
 use crate::options::JobOptions;
+use crate::rankfile::RankFile;
 use crate::usage::UsageError;
 
 const BINDING: [&str; 4] = [
@@ -18,6 +19,7 @@ const BINDING: [&str; 4] = [
 ];
 const MAPPING: [&str; 3] =
     ["HYDRA_MAPPING", "OMPI_MCA_rmaps_base_mapping_policy", "PRTE_MCA_rmaps_default_mapping_policy"];
+const RANK_FILE: [&str; 2] = ["OMPI_MCA_rmaps_rank_file_path", "OMPI_MCA_orte_rankfile"];
 const OVERSUBSCRIBE: [&str; 1] = ["OMPI_MCA_rmaps_base_oversubscribe"];
 const TIMEOUT: [&str; 1] = ["MPIEXEC_TIMEOUT"];
 const UNIVERSE: [&str; 1] = ["MPIEXEC_UNIVERSE_SIZE"];
@@ -51,7 +53,8 @@ const SWITCHES: [(&[&str], Switch); 5] = [
 pub fn fill_in(job: &mut JobOptions) -> Result<(), UsageError> {
     let given = |names: &[&'static str]| first(names, &job.parameters);
     let (bind, map, oversubscribe) = (given(&BINDING), given(&MAPPING), given(&OVERSUBSCRIBE));
-    let (timeout, universe, host_file) = (given(&TIMEOUT), given(&UNIVERSE), given(&HOST_FILE));
+    let (timeout, universe) = (given(&TIMEOUT), given(&UNIVERSE));
+    let (host_file, rank_file) = (given(&HOST_FILE), given(&RANK_FILE));
     let launcher = [given(&LAUNCHER), given(&LAUNCHER_PROGRAM), given(&LAUNCHER_ARGUMENTS)];
     let switched =
         SWITCHES.iter().filter(|(names, _)| given(names).is_some_and(|(_, value)| is_true(&value)));
@@ -62,7 +65,10 @@ pub fn fill_in(job: &mut JobOptions) -> Result<(), UsageError> {
         bind_to(&mut job.placement, &value).map_err(|complaint| explain(complaint, name, value))?;
     }
     if let (None, Some((name, value))) = (job.placement.map, map) {
-        map_by(&mut job.placement, &value).map_err(|complaint| explain(complaint, name, value))?;
+        map_by(job, &value).map_err(|complaint| explain(complaint, name, value))?;
+    }
+    if let (None, Some((_, value))) = (&job.rank_file, rank_file) {
+        job.rank_file = Some(RankFile::read(Path::new(&value))?);
     }
     if let (None, Some((_, value))) = (job.placement.oversubscribe, oversubscribe) {
         job.placement.oversubscribe = is_true(&value).then_some(true);
@@ -88,7 +94,7 @@ pub fn fill_in(job: &mut JobOptions) -> Result<(), UsageError> {
 
 /// Whether the parameter `name` of Open MPI is one that concerns the launcher and is read here.
 pub fn is_launchers(name: &str) -> bool {
-    let read = [&BINDING[..], &MAPPING, &OVERSUBSCRIBE, &HOST_FILE, &LAUNCHER_PROGRAM, &LAUNCHER_ARGUMENTS];
+    let read = [&BINDING[..], &MAPPING, &RANK_FILE, &OVERSUBSCRIBE, &HOST_FILE, &LAUNCHER_PROGRAM, &LAUNCHER_ARGUMENTS];
     let switches = SWITCHES.iter().flat_map(|(names, _)| names.iter());
     read.into_iter().flatten().chain(switches).any(|known| parameter(known) == Some(name))
 }

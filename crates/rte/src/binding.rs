@@ -10,7 +10,7 @@
 
 use std::fmt::Write;
 
-use crate::Error;
+use crate::{Error, Slots};
 use hardware::{CpuSet, Topology, Unit};
 
 /// What the user asked for. The default asks for nothing.
@@ -24,10 +24,12 @@ pub struct Placement {
     pub fill: bool,
     /// `-cpu-set`: use only these processors.
     pub cpu_set: Option<CpuSet>,
-    /// `-rankfile` or `-cpu-list`: processors by rank; ranks that are missing are not bound.
+    /// `-cpu-list`: processors by rank; ranks that are missing are not bound. Ranks count from 0 on each host.
     pub by_rank: Vec<Option<CpuSet>>,
     /// `-bind-to user:LIST`: further ranks begin the list anew.
     pub by_rank_in_turn: bool,
+    /// `-rankfile`: for each rank of the job.
+    pub by_file: Vec<Slots>,
     /// `-oversubscribe` / `-nooversubscribe`.
     pub oversubscribe: Option<bool>,
     /// `-use-hwthread-cpus`: a processor to count is a hardware thread, not a core.
@@ -152,6 +154,33 @@ impl Placement {
             Some(wanted) => allowed.intersection(wanted),
             None => allowed,
         }
+    }
+
+    /// The processors of these ranks, by a rank file; `None` where there is none.
+    pub(crate) fn plan_by_file(
+        &self,
+        world: &[u32],
+        topology: &Topology,
+        quota: Option<f64>,
+    ) -> Result<Option<Plan>, Error> {
+        if self.by_file.is_empty() {
+            return Ok(None);
+        }
+        if self.bind.is_some() || !self.by_rank.is_empty() {
+            return Err(refuse("a rank file and -bind-to or -cpu-list", "leave one of the two out"));
+        }
+        let of_rank = |&rank: &u32| match self.by_file.get(rank as usize) {
+            None => Ok(None),
+            Some(slots) => slots.on(topology, self.threads_count).map(Some).map_err(|seen| {
+                refuse(
+                    format!("rank {rank} of the rank file has {seen}"),
+                    "correct its slot=; `lscpu -e` on that host lists what there is",
+                )
+            }),
+        };
+        let cpus = world.iter().map(of_rank).collect::<Result<_, _>>()?;
+        let oversubscribed = world.len() > usable(topology.allowed().len(), quota);
+        Ok(Some(Plan { cpus, oversubscribed, reason: None }))
     }
 
     /// Works out the processors of `size` ranks. `quota` is the processor time that control groups allow.

@@ -171,7 +171,7 @@ wire_struct! {
     Output {
         rank_prefix, stream_prefix, prefix_pattern, timestamp, stdout_pattern, stderr_pattern, make_directories, copy, merge,
     }
-    Placement { bind, map, fill, cpu_set, by_rank, by_rank_in_turn, oversubscribe, threads_count }
+    Placement { bind, map, fill, cpu_set, by_rank, by_rank_in_turn, by_file, oversubscribe, threads_count }
     Map { unit, per_object, per_rank }
 }
 

@@ -86,7 +86,11 @@ impl Prepared {
         let files = output_files(&spec, &world, &app_of, &host)?;
         let cgroup = Cgroup::own();
         let topology = Topology::new(spec.placement.allowed());
-        let plan = spec.placement.plan(world.len(), &topology, cgroup.cpu_quota())?;
+        let quota = cgroup.cpu_quota();
+        let plan = match spec.placement.plan_by_file(&world, &topology, quota)? {
+            Some(plan) => plan,
+            None => spec.placement.plan(world.len(), &topology, quota)?,
+        };
         Ok(Prepared { spec, world, node_of, app_of, programs, plan, cgroup, files, host, job_id, open_files })
     }
 }

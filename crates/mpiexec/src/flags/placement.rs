@@ -6,8 +6,8 @@ use rte::CpuSet;
 use rte::binding::{Bind, Map, Placement};
 
 use super::{Complaint, Flag, text};
-use crate::options::Options;
-use crate::rankfile;
+use crate::options::{JobOptions, Options};
+use crate::rankfile::RankFile;
 use crate::usage::UsageError;
 
 pub const FLAGS: &[Flag] = &[
@@ -20,8 +20,8 @@ pub const FLAGS: &[Flag] = &[
     Flag {
         names: &["map-by"],
         values: &["UNIT"],
-        help: "slot, a unit as above, or ppr:N:UNIT; with :PE=N, :OVERSUBSCRIBE, :NOOVERSUBSCRIBE, :HWTCPUS",
-        apply: |options, values| map_by(&mut options.job.placement, text(&values[0])?),
+        help: "slot, a unit as above, ppr:N:UNIT, rankfile:file=F; with :PE=N, :OVERSUBSCRIBE, :NOOVERSUBSCRIBE, :HWTCPUS",
+        apply: |options, values| map_by(&mut options.job, text(&values[0])?),
     },
     Flag {
         names: &["bind-to-core"],
@@ -45,25 +45,25 @@ pub const FLAGS: &[Flag] = &[
         names: &["byslot"],
         values: &[],
         help: "-map-by slot",
-        apply: |options, _| map_by(&mut options.job.placement, "slot"),
+        apply: |options, _| map_by(&mut options.job, "slot"),
     },
     Flag {
         names: &["bycore"],
         values: &[],
         help: "-map-by core",
-        apply: |options, _| map_by(&mut options.job.placement, "core"),
+        apply: |options, _| map_by(&mut options.job, "core"),
     },
     Flag {
         names: &["bysocket"],
         values: &[],
         help: "-map-by socket",
-        apply: |options, _| map_by(&mut options.job.placement, "socket"),
+        apply: |options, _| map_by(&mut options.job, "socket"),
     },
     Flag {
         names: &["bynode"],
         values: &[],
         help: "-map-by node",
-        apply: |options, _| map_by(&mut options.job.placement, "node"),
+        apply: |options, _| map_by(&mut options.job, "node"),
     },
     Flag {
         names: &["cpus-per-proc", "cpus-per-rank"],
@@ -71,7 +71,7 @@ pub const FLAGS: &[Flag] = &[
         help: "-map-by slot:PE=N",
         apply: |options, values| {
             let number = super::count(&values[0])?;
-            map_by(&mut options.job.placement, &format!("slot:PE={number}"))
+            map_by(&mut options.job, &format!("slot:PE={number}"))
         },
     },
     Flag {
@@ -110,9 +110,9 @@ pub const FLAGS: &[Flag] = &[
     Flag {
         names: &["rankfile", "rf"],
         values: &["FILE"],
-        help: "processors by rank: `rank 0=host slot=1:0-2` (socket 1, its cores 0 to 2)",
+        help: "host and processors by rank: `rank 0=host slot=1:0-2` (socket 1, its cores 0 to 2)",
         apply: |options, values| {
-            options.job.placement.by_rank = rankfile::read(Path::new(&values[0]))?;
+            options.job.rank_file = Some(RankFile::read(Path::new(&values[0]))?);
             Ok(())
         },
     },
@@ -190,9 +190,12 @@ pub fn bind_to(placement: &mut Placement, value: &str) -> Result<(), Complaint> 
 }
 
 /// `-map-by`, or a variable that means it.
-pub fn map_by(placement: &mut Placement, value: &str) -> Result<(), Complaint> {
+pub fn map_by(job: &mut JobOptions, value: &str) -> Result<(), Complaint> {
+    let rest = by_file(job, value)?;
+    let value = rest.as_deref().unwrap_or(value);
     let options = Map::parse(value)
-        .ok_or(Complaint::Expected("slot, core, numa, socket, node or ppr:N:UNIT with modifiers"))?;
+        .ok_or(Complaint::Expected("slot, core, numa, socket, node, ppr:N:UNIT or rankfile:file=F with modifiers"))?;
+    let placement = &mut job.placement;
     if placement.map.is_some() && options.map.is_some() && placement.map != options.map {
         return Err(contradiction(format!("-map-by {value} and another mapping before it")));
     }
@@ -200,6 +203,24 @@ pub fn map_by(placement: &mut Placement, value: &str) -> Result<(), Complaint> {
     placement.oversubscribe = options.oversubscribe.or(placement.oversubscribe);
     placement.threads_count |= options.threads_count;
     Ok(())
+}
+
+/// `rankfile:file=F`, with modifiers that hold for `slot` as well: what is then left to be read.
+fn by_file(job: &mut JobOptions, value: &str) -> Result<Option<String>, Complaint> {
+    let mut words = value.split(':');
+    if !words.next().is_some_and(|word| word.eq_ignore_ascii_case("rankfile")) {
+        return Ok(None);
+    }
+    let mut rest = "slot".to_owned();
+    for word in words {
+        match word.split_once('=') {
+            Some((key, path)) if key.eq_ignore_ascii_case("file") => {
+                job.rank_file = Some(RankFile::read(Path::new(path))?);
+            }
+            _ => rest.extend([":", word]),
+        }
+    }
+    Ok(Some(rest))
 }
 
 fn oversubscribe(options: &mut Options, wanted: bool) -> Result<(), Complaint> {
