@@ -39,14 +39,15 @@ def collect(processes):
 def all_there(processes, number):
     out, err, codes = collect(processes)
     size = len(processes)
-    expect(out == [f"rank {r} of {size} app {number}\n" for r in range(size)] and codes == [0] * size, (out, err, codes))
+    expect(out == sorted(f"rank {r} of {size} app {number}\n" for r in range(size)) and codes == [0] * size, (out, err, codes))
 
 
 class Slurm:
     """The key space of srun --mpi=pmi2 for clients that speak PMI-1: what one read brings is one command."""
 
     def __init__(self, size):
-        self.size, self.space, self.waiting, self.wrong = size, {"PMI_process_mapping": "(vector,(0,2,2))"}, [], []
+        self.size, self.waiting, self.wrong = size, [], []
+        self.space = {"PMI_process_mapping": f"(vector,(0,2,{size // 2}))"}
         self.lock = threading.Lock()
         self.ends = [socket.socketpair() for _ in range(size)]
         self.threads = [threading.Thread(target=self.serve, args=(end,), daemon=True) for end, _ in self.ends]
@@ -98,9 +99,13 @@ class Slurm:
 
 
 def pmi1():
-    server = Slurm(4)
-    all_there(server.start(), -1)
-    expect(not server.wrong, server.wrong)
+    for size in (4, 12):
+        server = Slurm(size)
+        all_there(server.start(), -1)
+        expect(not server.wrong, server.wrong)
+        # Each fence carries all keys to all nodes, so only the lowest rank of each node puts any, and few.
+        keys = sorted(server.space.keys() - {"PMI_process_mapping"})
+        expect(all(key.endswith(("-0", f"-{size // 2}")) for key in keys) and len(keys) == 5, keys)
 
 
 def fake_pmix():

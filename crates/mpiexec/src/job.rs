@@ -275,7 +275,11 @@ mod tests {
         for (flags, size, host_of) in [
             (format!("-rankfile {}", path.display()), 3, vec![0, 1, 0]),
             (format!("-n 1 --map-by rankfile:FILE={}:oversubscribe", path.display()), 1, vec![0]),
-            (format!("-n 2 --mca rmaps_rank_file_path {} -hosts localhost,off,far", path.display()), 2, vec![1, 0]),
+            (
+                format!("-n 2 --mca rmaps_rank_file_path {} -hosts localhost,off,far", path.display()),
+                2,
+                vec![1, 0],
+            ),
         ] {
             let spec = planned(&format!("{flags} ./a")).unwrap();
             assert_eq!((spec.size(), &spec.host_of), (size, &host_of), "{flags}");

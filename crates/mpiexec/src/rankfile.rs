@@ -57,10 +57,14 @@ impl RankFile {
         let wrong = |seen: String| UsageError::RankFile { path: self.path.clone(), seen };
         let place = |rank: u32| {
             let line = self.ranks.get(rank as usize).and_then(Option::as_ref);
-            let (name, slots) = line.ok_or_else(|| wrong(format!("{count} ranks, and no line for rank {rank}")))?;
+            let (name, slots) =
+                line.ok_or_else(|| wrong(format!("{count} ranks, and no line for rank {rank}")))?;
             let host = index(name, hosts).ok_or_else(|| {
                 let names: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
-                wrong(format!("rank {rank} is to run on {name}, the hosts of the job are {}", names.join(",")))
+                wrong(format!(
+                    "rank {rank} is to run on {name}, the hosts of the job are {}",
+                    names.join(",")
+                ))
             })?;
             Ok((host, slots.clone()))
         };
@@ -121,9 +125,14 @@ mod tests {
         let slots = |text| Slots::parse(text).unwrap();
         assert_eq!(fields("rank 0=node1 slot=1:0-2"), Some((0, "node1".to_owned(), slots("1:0-2"))));
         assert_eq!(fields("rank 12 = node1  slot = 3"), Some((12, "node1".to_owned(), slots("3"))));
-        for line in
-            ["rank 0", "rank=node slot=1", "rank 0=node", "0=node slot=1", "rank 99999999=a slot=1", "rank 0=a slot=x"]
-        {
+        for line in [
+            "rank 0",
+            "rank=node slot=1",
+            "rank 0=node",
+            "0=node slot=1",
+            "rank 99999999=a slot=1",
+            "rank 0=a slot=x",
+        ] {
             assert_eq!(fields(line), None, "{line}");
         }
         assert_eq!(parse("rank 0=a slot=0\n\n# no rank\nrank 0=b slot=1\n").unwrap_err(), 4);

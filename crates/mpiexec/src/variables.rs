@@ -94,7 +94,15 @@ pub fn fill_in(job: &mut JobOptions) -> Result<(), UsageError> {
 
 /// Whether the parameter `name` of Open MPI is one that concerns the launcher and is read here.
 pub fn is_launchers(name: &str) -> bool {
-    let read = [&BINDING[..], &MAPPING, &RANK_FILE, &OVERSUBSCRIBE, &HOST_FILE, &LAUNCHER_PROGRAM, &LAUNCHER_ARGUMENTS];
+    let read = [
+        &BINDING[..],
+        &MAPPING,
+        &RANK_FILE,
+        &OVERSUBSCRIBE,
+        &HOST_FILE,
+        &LAUNCHER_PROGRAM,
+        &LAUNCHER_ARGUMENTS,
+    ];
     let switches = SWITCHES.iter().flat_map(|(names, _)| names.iter());
     read.into_iter().flatten().chain(switches).any(|known| parameter(known) == Some(name))
 }

@@ -4,28 +4,43 @@
 //! ```text
 //!   host (lowest local rank)                         guest
 //!    │                                                 │   guest checks the user of the host, host that of the
-//!    │ ◄──────────── nonce, place ───────────────────  │   guest (SO_PEERCRED: the kernel's word), then the nonce;
+//!    │ ◄──────────── nonce, place, processors ───────  │   guest (SO_PEERCRED: the kernel's word), then the nonce;
 //!    │   … until all guests are there                  │   both note the other's pid
-//!    │ ── pids of all local ranks; descriptor ──────►  │
+//!    │ ── job, oversubscribed or not, pids of ───────► │
+//!    │    all local ranks; descriptor                  │   they stay connected ([`crate::foreign`])
 //! ```
 //!
 //! The socket's name and the nonce are random and travel through the launcher's key-value space, which only
 //! ranks of the job can read. A stranger who connects is dropped; nothing is read from another user's process, and
 //! nothing sent to it.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
 use crate::Segment;
+use crate::affinity::{self, Mask};
+use crate::connection::Connection;
 use crate::{Error, scm, socket};
 
 const STEP: &str = "MPI_Init: shared memory of this node";
-/// Bytes of a guest's hello: nonce and place among the local ranks.
-const HELLO: usize = 16 + 4;
+/// Bytes of a guest's hello: nonce, place among the local ranks, processors that it may use.
+const HELLO: usize = 16 + 4 + size_of::<Mask>();
+/// Bytes of the host's answer before the pids: number of the job, 1 where the node is oversubscribed.
+const ANSWER: usize = 8 + 1;
 /// A stranger that connects and stays silent holds the host up for this long at most.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What a rank knows of its node once all ranks of it have met.
+pub(crate) struct Met {
+    pub(crate) pids: Vec<i32>,
+    pub(crate) segment: Segment,
+    pub(crate) job_id: u64,
+    /// There are more ranks than processors, counting every processor that some rank of the node may use. (A launcher that binds
+    /// ranks leaves each of them with a few only.)
+    pub(crate) oversubscribed: bool,
+}
 
 /// How a guest finds its host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,24 +63,29 @@ impl Card {
         fields.next().is_none().then_some(Card { name, nonce, bytes })
     }
 
-    /// Guest: the pids of the `local_size` ranks of this node, and its memory. `place` is the caller's own.
-    pub(crate) fn fetch(&self, place: usize, local_size: usize) -> Result<(Vec<i32>, Segment), Error> {
+    /// Guest: what it learns of the `local_size` ranks of this node, and the connection with the host. `place` is the caller's.
+    pub(crate) fn fetch(&self, place: usize, local_size: usize) -> Result<(Met, Connection), Error> {
         let (mut stream, host) = socket::connect(self.name)
             .map_err(Error::io("MPI_Init: connecting to the lowest rank of this node"))?;
         let mut hello = [0; HELLO];
         hello[..16].copy_from_slice(&self.nonce.to_le_bytes());
-        hello[16..].copy_from_slice(&(place as u32).to_le_bytes());
-        stream.write_all(&hello).map_err(Error::io(STEP))?;
+        hello[16..20].copy_from_slice(&(place as u32).to_le_bytes());
+        let words = hello[20..].chunks_exact_mut(8).zip(affinity::allowed());
+        words.for_each(|(to, word)| to.copy_from_slice(&word.to_le_bytes()));
+        send_all(&stream, &hello)?;
 
-        let mut message = vec![0; local_size * 4];
+        let mut message = vec![0; ANSWER + local_size * 4];
         let first = scm::receive(stream.as_fd(), &mut message).map_err(Error::io(STEP))?;
         let fd = first.fd.ok_or(Error::Lost { step: STEP })?;
         stream.read_exact(&mut message[first.bytes..]).map_err(|_| Error::Lost { step: STEP })?;
+        let (job, rest) = message.split_first_chunk::<8>().ok_or(Error::Lost { step: STEP })?;
         let mut pids: Vec<i32> =
-            message.chunks_exact(4).map(|b| i32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+            rest[1..].chunks_exact(4).map(|b| i32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
         pids[0] = host;
         pids[place] = std::process::id() as i32;
-        Ok((pids, Segment { fd, bytes: self.bytes }))
+        let segment = Segment { fd, bytes: self.bytes };
+        let met = Met { pids, segment, job_id: u64::from_le_bytes(*job), oversubscribed: rest[0] == 1 };
+        Ok((met, Connection::over(stream)))
     }
 }
 
@@ -93,43 +113,73 @@ impl Host {
         &self.card
     }
 
-    /// Waits for the `local_size - 1` guests, then gives all of them the pids and the memory.
-    pub(crate) fn serve(self, local_size: usize) -> Result<(Vec<i32>, Segment), Error> {
+    /// Waits for the `local_size - 1` guests, then tells all of them what they have to know. Returns the connections with
+    /// them, too, by place.
+    pub(crate) fn serve(self, job_id: u64, local_size: usize) -> Result<(Met, Vec<Connection>), Error> {
         let mut pids = vec![0; local_size];
         pids[0] = std::process::id() as i32;
+        let mut processors = affinity::allowed();
         let mut guests = Vec::with_capacity(local_size - 1);
         while guests.len() < local_size - 1 {
             let (stream, _) = self.listener.accept().map_err(Error::io(STEP))?;
-            if let Some((place, pid)) = self.admit(&stream, &pids) {
-                pids[place] = pid;
-                guests.push(stream);
+            if let Some(guest) = self.admit(&stream, &pids) {
+                pids[guest.place] = guest.pid;
+                affinity::add(&mut processors, &guest.processors);
+                guests.push((guest.place, stream));
             }
         }
-        let message: Vec<u8> = pids.iter().flat_map(|pid| pid.to_le_bytes()).collect();
-        for mut guest in guests {
+        let oversubscribed = local_size > affinity::count(&processors);
+        let mut message = job_id.to_le_bytes().to_vec();
+        message.push(oversubscribed.into());
+        message.extend(pids.iter().flat_map(|pid| pid.to_le_bytes()));
+        for (_, guest) in &guests {
             let sent =
                 scm::send(guest.as_fd(), &message, Some(self.segment.fd.as_fd())).map_err(Error::io(STEP))?;
-            guest.write_all(&message[sent..]).map_err(Error::io(STEP))?;
+            send_all(guest, &message[sent..])?;
         }
-        Ok((pids, self.segment))
+        guests.sort_unstable_by_key(|(place, _)| *place);
+        let guests = guests.into_iter().map(|(_, stream)| Connection::over(stream)).collect();
+        Ok((Met { pids, segment: self.segment, job_id, oversubscribed }, guests))
     }
 
-    /// The place and pid of a guest that proves to belong to this job; `None` for anybody else.
-    fn admit(&self, mut stream: &UnixStream, pids: &[i32]) -> Option<(usize, i32)> {
+    /// A guest that proves to belong to this job; `None` for anybody else.
+    fn admit(&self, mut stream: &UnixStream, pids: &[i32]) -> Option<Guest> {
         let pid = socket::peer_of_same_user(stream.as_fd()).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
         let mut hello = [0; HELLO];
         stream.read_exact(&mut hello).ok()?;
-        let (nonce, place) = hello.split_first_chunk::<16>()?;
-        let place = u32::from_le_bytes(place.try_into().ok()?) as usize;
+        stream.set_read_timeout(None).ok()?;
+        let (nonce, rest) = hello.split_first_chunk::<16>()?;
+        let (place, words) = rest.split_first_chunk::<4>()?;
+        let place = u32::from_le_bytes(*place) as usize;
+        let mut processors = Mask::default();
+        let words = processors.iter_mut().zip(words.as_chunks::<8>().0);
+        words.for_each(|(word, bytes)| *word = u64::from_le_bytes(*bytes));
         let known = u128::from_le_bytes(*nonce) == self.card.nonce;
-        (known && pids.get(place) == Some(&0)).then_some((place, pid))
+        (known && pids.get(place) == Some(&0)).then_some(Guest { place, pid, processors })
     }
+}
+
+/// A rank that has proven itself to the host.
+struct Guest {
+    place: usize,
+    pid: i32,
+    processors: Mask,
+}
+
+/// Sends all of `bytes`, without a signal where nobody reads them any more.
+fn send_all(stream: &UnixStream, mut bytes: &[u8]) -> Result<(), Error> {
+    while !bytes.is_empty() {
+        let sent = scm::send(stream.as_fd(), bytes, None).map_err(Error::io(STEP))?;
+        bytes = &bytes[sent..];
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
     use std::os::unix::fs::FileExt;
     use std::thread;
 
@@ -143,18 +193,19 @@ mod tests {
         for place in 1..3 {
             let card = card.clone();
             guests.push(thread::spawn(move || {
-                let (pids, segment) = card.fetch(place, 3).unwrap();
+                let (met, _host) = card.fetch(place, 3).unwrap();
                 let mut bytes = [0; 5];
-                let file = std::fs::File::from(segment.fd);
+                let file = std::fs::File::from(met.segment.fd);
                 while bytes != *b"hello" {
                     file.read_exact_at(&mut bytes, 0).unwrap();
                 }
-                pids == vec![std::process::id() as i32; 3]
+                met.job_id == 7 && met.pids == vec![std::process::id() as i32; 3]
             }));
         }
-        let (pids, segment) = host.serve(3).unwrap();
-        std::fs::File::from(segment.fd).write_all_at(b"hello", 0).unwrap();
-        assert_eq!(pids, vec![std::process::id() as i32; 3]);
+        let (met, connections) = host.serve(7, 3).unwrap();
+        assert_eq!(connections.len(), 2);
+        std::fs::File::from(met.segment.fd).write_all_at(b"hello", 0).unwrap();
+        assert_eq!(met.pids, vec![std::process::id() as i32; 3]);
         assert!(guests.into_iter().all(|guest| guest.join().unwrap()));
     }
 
@@ -176,12 +227,12 @@ mod tests {
         let caller = as_other_user(move || {
             let mut stream = UnixStream::connect_addr(&about).unwrap();
             stream.write_all(&nonce).unwrap();
-            stream.write_all(&1u32.to_le_bytes()).unwrap();
+            stream.write_all(&[1; HELLO - 16]).unwrap();
             stream
         });
         let Some(mut caller) = caller else { return };
         let (stream, _) = host.listener.accept().unwrap();
-        assert_eq!(host.admit(&stream, &[1, 0]), None);
+        assert!(host.admit(&stream, &[1, 0]).is_none());
         drop(stream);
         // A socket that is closed with bytes not read resets the connection.
         let seen = caller.read(&mut [0]).map_err(|error| error.kind());

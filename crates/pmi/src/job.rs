@@ -6,6 +6,7 @@ use crate::Error;
 use crate::Segment;
 use crate::abort::Abort;
 use crate::connection::Connection;
+use crate::foreign::{Foreign, Whose};
 use crate::native::Native;
 use crate::pmix::Pmix;
 use crate::star::Star;
@@ -48,22 +49,26 @@ pub(crate) enum Service {
     Alone(Vec<(String, String)>),
     /// Our own `mpiexec`.
     Native(Native),
-    Launcher(Space),
+    /// A launcher of others.
+    Launcher(Foreign),
 }
 
 impl Service {
-    fn fence(&mut self) -> Result<(), Error> {
+    fn fence(&mut self, rank: u32) -> Result<(), Error> {
         match self {
             Service::Alone(_) => Ok(()),
             Service::Native(native) => native.fence(),
-            Service::Launcher(space) => space.fence(),
+            Service::Launcher(foreign) => foreign.fence(rank),
         }
     }
 }
 
 /// A fence that another thread waits in; see [`Job::begin_fence`].
 #[derive(Debug)]
-pub struct Fence(Service);
+pub struct Fence {
+    service: Service,
+    rank: u32,
+}
 
 impl Fence {
     /// Waits as [`Job::fence`] does.
@@ -71,7 +76,7 @@ impl Fence {
     /// # Errors
     /// As there.
     pub fn wait(&mut self) -> Result<(), Error> {
-        self.0.fence()
+        self.service.fence(self.rank)
     }
 }
 
@@ -124,7 +129,7 @@ impl Job {
     }
 
     /// Publishes `value` under `key` and this process's rank. Other ranks see it after the next [`Job::fence`].
-    /// Keys up to 40 bytes, values up to 800 bytes after escaping; any text may be in them.
+    /// A handful of keys, of any text.
     pub fn put(&mut self, key: &str, value: &str) -> Result<(), Error> {
         match &mut self.service {
             Service::Alone(kept) => {
@@ -136,7 +141,10 @@ impl Job {
                 native.put(key, value);
                 Ok(())
             }
-            Service::Launcher(space) => space.put(self.rank, key, value),
+            Service::Launcher(foreign) => {
+                foreign.put(key, value);
+                Ok(())
+            }
         }
     }
 
@@ -145,27 +153,30 @@ impl Job {
         match &mut self.service {
             Service::Alone(kept) => Ok(kept.iter().find(|(k, _)| k == key).map(|(_, v)| v.clone())),
             Service::Native(native) => {
-                let Some(&node) = self.node_of.get(rank as usize) else { return Ok(None) };
-                let before = self.node_of[..rank as usize].iter().filter(|&&other| other == node);
-                Ok(native.get(node, before.count() as u32, key))
+                let Some((node, whose)) = whose(rank, &self.node_of) else { return Ok(None) };
+                Ok(native.get(node, whose.place, key))
             }
-            Service::Launcher(space) => space.get(rank, key),
+            Service::Launcher(foreign) => {
+                let Some((_, whose)) = whose(rank, &self.node_of) else { return Ok(None) };
+                foreign.get(whose, key)
+            }
         }
     }
 
     /// Waits until every rank of the job has called `fence`; afterwards all earlier puts are visible.
     pub fn fence(&mut self) -> Result<(), Error> {
-        self.service.fence()
+        self.service.fence(self.rank)
     }
 
     /// A fence for another thread to wait in; until [`Job::end_fence`] nothing else may be asked of the launcher.
     pub fn begin_fence(&mut self) -> Fence {
-        Fence(std::mem::replace(&mut self.service, Service::Alone(Vec::new())))
+        let service = std::mem::replace(&mut self.service, Service::Alone(Vec::new()));
+        Fence { service, rank: self.rank }
     }
 
     /// Takes back what [`Job::begin_fence`] gave.
     pub fn end_fence(&mut self, fence: Fence) {
-        self.service = fence.0;
+        self.service = fence.service;
     }
 
     /// Has the launcher print `text`, lines that may be the same for many ranks; another launcher's rank prints them itself.
@@ -185,7 +196,7 @@ impl Job {
         match &mut self.service {
             Service::Alone(_) => Ok(()),
             Service::Native(native) => native.tell_state("MPI_Finalize", false),
-            Service::Launcher(space) => space.finalized(),
+            Service::Launcher(foreign) => foreign.space.finalized(),
         }
     }
 
@@ -204,10 +215,12 @@ impl Job {
         match &self.service {
             Service::Alone(_) => {}
             Service::Native(native) => launcher = native.connection.as_raw_fd(),
-            Service::Launcher(Space::Pmi(server) | Space::Star(Star { server, .. })) => {
-                launcher = server.connection.as_raw_fd();
-            }
-            Service::Launcher(Space::Pmix(client)) => pmix = Some(client.abort()),
+            Service::Launcher(foreign) => match &foreign.space {
+                Space::Pmi(server) | Space::Star(Star { server, .. }) => {
+                    launcher = server.connection.as_raw_fd();
+                }
+                Space::Pmix(client) => pmix = Some(client.abort()),
+            },
         }
         Abort { launcher, native: self.is_native(), pmix, rank: Some(self.rank) }
     }
@@ -252,6 +265,14 @@ impl Space {
             Space::Star(star) => star.finalize(),
         }
     }
+}
+
+/// The node of `rank`, and the rank as its node's record has it.
+fn whose(rank: u32, node_of: &[u32]) -> Option<(u32, Whose)> {
+    let &node = node_of.get(rank as usize)?;
+    let leader = node_of.iter().position(|&other| other == node)? as u32;
+    let place = node_of[..rank as usize].iter().filter(|&&other| other == node).count() as u32;
+    Some((node, Whose { leader, place }))
 }
 
 impl Server {

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Under launchers of others the ranks of a node get their shared memory from a neighbour over a Unix socket
-//! ([`handover`]).
+//! ([`handover`]), and give it what they put, so that the launcher carries one key for each node ([`foreign`]).
 //!
 //! The launcher's side (`crates/rte`) uses the same modules for the format of messages, and the server: [`wire`],
 //! [`mapping`], [`welcome`], [`scm`], [`server`], [`socket`], [`token`]. This crate ends in the MPI library, so it needs nothing
@@ -23,6 +23,7 @@ mod abort;
 mod affinity;
 mod connection;
 mod error;
+mod foreign;
 mod handover;
 mod job;
 mod launcher;
@@ -37,6 +38,7 @@ mod slurm;
 pub mod socket;
 mod standard;
 mod star;
+mod text;
 pub mod token;
 pub mod told;
 pub mod welcome;

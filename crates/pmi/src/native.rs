@@ -7,10 +7,9 @@ use wireup::Table;
 
 use crate::Segment;
 use crate::connection::{Connection, socket_inode};
+use crate::foreign::put_line;
 use crate::job::{Job, Service};
-use crate::welcome::{
-    FENCE, HELLO, MAX_BODY, PROTOCOL, PUT, REPORT, STATE, TABLE, VARIABLE, WELCOME, Welcome,
-};
+use crate::welcome::{FENCE, HELLO, MAX_BODY, PROTOCOL, REPORT, STATE, TABLE, VARIABLE, WELCOME, Welcome};
 use crate::wire::{escape, unescape};
 use crate::{Error, launcher, socket};
 
@@ -115,7 +114,7 @@ pub(crate) struct Native {
 
 impl Native {
     pub(crate) fn put(&mut self, key: &str, value: &str) {
-        self.unsent.push_str(&format!("cmd={PUT} key={} value={}\n", escape(key), escape(value)));
+        self.unsent += &put_line(key, value);
     }
 
     /// Gives what was put, waits for all ranks, and takes the table of what they have put.

@@ -4,15 +4,15 @@
 use std::env;
 
 use crate::connection::Connection;
+use crate::foreign::{Foreign, Neighbours};
 use crate::handover::{self, Card};
 use crate::job::{Job, Place, Server, Service, Space, ranks_on};
-use crate::{Error, affinity, mapping};
+use crate::{Error, mapping};
 
 const STEP: &str = "MPI_Init";
-/// Keys: the number of the job, of rank 0; a node's shared memory, of its lowest rank; the processors that a rank may use.
+/// Keys: the number of the job, of rank 0; a node's shared memory, of its lowest rank.
 const JOB: &str = "alhena-job";
 const NODE: &str = "alhena-node";
-const PROCESSORS: &str = "alhena-cpus";
 
 /// Gives the size of a node's shared memory in bytes, for this many local ranks.
 pub type SegmentBytes = fn(local_size: usize) -> u64;
@@ -85,25 +85,65 @@ pub(crate) fn meet(contact: Contact) -> Result<(Server, Place), Error> {
 
 /// Joins the job: the launcher gives the key space and the node of each rank; the node's shared memory is made by its
 /// lowest rank ([`handover`]).
-pub(crate) fn join(space: Space, place: Place, segment_bytes: SegmentBytes) -> Result<Job, Error> {
+///
+/// ```text
+///   lowest rank of a node: memory + listening socket ── put card(name, nonce, bytes) ─┐
+///   rank 0:                                             put number of the job         ├─ fence ─ get, connect
+///   every rank:                                                                       ┘
+/// ```
+pub(crate) fn join(mut space: Space, place: Place, segment_bytes: SegmentBytes) -> Result<Job, Error> {
     let Place { rank, size, app_num, universe_size, node_of } = place;
-    let mut job = Job {
+    let local_ranks = ranks_on(node_of[rank as usize], &node_of);
+    let (leader, local_size) = (local_ranks[0], local_ranks.len());
+    if rank == 0 {
+        space.put(rank, JOB, &format!("{:016x}", crate::random()?))?;
+    }
+    let mut host = None;
+    if rank == leader && local_size > 1 {
+        let new = handover::Host::new(segment_bytes(local_size))?;
+        space.put(rank, NODE, &new.card().encode())?;
+        host = Some(new);
+    }
+    space.fence()?;
+
+    let mut job_id = 0;
+    if rank == leader {
+        let text = must_get(&mut space, 0, JOB)?;
+        job_id = u64::from_str_radix(&text, 16).map_err(|_| Error::protocol(STEP, &text))?;
+    }
+    let (met, neighbours) = match host {
+        Some(host) => {
+            let (met, guests) = host.serve(job_id, local_size)?;
+            (Some(met), Neighbours::Guests(guests))
+        }
+        None if rank == leader => (None, Neighbours::Guests(Vec::new())),
+        None => {
+            let text = must_get(&mut space, leader, NODE)?;
+            let card = Card::parse(&text).ok_or_else(|| Error::protocol(STEP, &text))?;
+            let place = local_ranks.iter().position(|&local| local == rank).unwrap_or(0);
+            let (met, host) = card.fetch(place, local_size)?;
+            (Some(met), Neighbours::Host(host))
+        }
+    };
+    let alone = (job_id, false, vec![std::process::id() as i32], None);
+    let (job_id, oversubscribed, local_pids, segment) =
+        met.map_or(alone, |met| (met.job_id, met.oversubscribed, met.pids, Some(met.segment)));
+    let service = Service::Launcher(Foreign::new(space, neighbours));
+    Ok(Job {
         rank,
         size,
-        job_id: 0,
-        local_ranks: ranks_on(node_of[rank as usize], &node_of),
+        job_id,
         node_of,
-        local_pids: Vec::new(),
+        local_ranks,
+        local_pids,
         guard_pid: None,
-        segment: None,
+        segment,
         app_num,
         universe_size,
-        oversubscribed: false,
+        oversubscribed,
         info: Vec::new(),
-        service: Service::Launcher(space),
-    };
-    exchange(&mut job, segment_bytes)?;
-    Ok(job)
+        service,
+    })
 }
 
 /// The node of each rank by the launcher's mapping. Where it gives none, every rank is its own node.
@@ -115,63 +155,8 @@ fn node_of(server: &mut Server, size: u32) -> Result<Vec<u32>, Error> {
     })
 }
 
-/// One fence through the key-value space: the job's number, the processors of the node, the shared memory.
-///
-/// ```text
-///   lowest rank of a node: memory + listening socket ── put card(name, nonce, bytes) ─┐
-///   every rank:                                         put processors                ├─ fence ─ get, connect
-/// ```
-fn exchange(job: &mut Job, segment_bytes: SegmentBytes) -> Result<(), Error> {
-    let leader = job.local_ranks[0];
-    let alone = job.local_ranks.len() == 1;
-    let mut host = None;
-    if job.rank == 0 {
-        job.job_id = crate::random()?;
-        job.put(JOB, &format!("{:016x}", job.job_id))?;
-    }
-    if job.rank == leader && !alone {
-        let new = handover::Host::new(segment_bytes(job.local_ranks.len()))?;
-        job.put(NODE, &new.card().encode())?;
-        host = Some(new);
-    }
-    let own = affinity::allowed();
-    job.put(PROCESSORS, &affinity::encode(&own))?;
-    job.fence()?;
-
-    let text = must_get(job, 0, JOB)?;
-    job.job_id = u64::from_str_radix(&text, 16).map_err(|_| Error::protocol(STEP, &text))?;
-    if alone {
-        job.local_pids = vec![std::process::id() as i32];
-        return Ok(());
-    }
-    job.oversubscribed = is_oversubscribed(job)?;
-    let place = job.local_ranks.iter().position(|&r| r == job.rank).unwrap_or(0);
-    let (pids, segment) = match host {
-        Some(host) => host.serve(job.local_ranks.len())?,
-        None => {
-            let text = must_get(job, leader, NODE)?;
-            let card = Card::parse(&text).ok_or_else(|| Error::protocol(STEP, &text))?;
-            card.fetch(place, job.local_ranks.len())?
-        }
-    };
-    job.local_pids = pids;
-    job.segment = Some(segment);
-    Ok(())
-}
-
-/// More ranks than processors, counting every processor that some rank of the node may use. (A launcher
-/// that binds ranks leaves each of them with a few only.)
-fn is_oversubscribed(job: &mut Job) -> Result<bool, Error> {
-    let mut union = Vec::new();
-    for rank in job.local_ranks.clone() {
-        let text = must_get(job, rank, PROCESSORS)?;
-        let mask = affinity::parse(&text).ok_or_else(|| Error::protocol(STEP, &text))?;
-        affinity::add(&mut union, &mask);
-    }
-    Ok(job.local_ranks.len() > affinity::count(&union))
-}
-
-fn must_get(job: &mut Job, rank: u32, key: &str) -> Result<String, Error> {
-    job.get(rank, key)?
+fn must_get(space: &mut Space, rank: u32, key: &str) -> Result<String, Error> {
+    space
+        .get(rank, key)?
         .ok_or_else(|| Error::protocol(STEP, &format!("key {key} of rank {rank} is missing after the fence")))
 }

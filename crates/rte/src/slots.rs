@@ -34,8 +34,7 @@ wire_struct! { Slots { parts } }
 impl Slots {
     /// Reads what follows `slot=`. `None` if it is malformed.
     pub fn parse(text: &str) -> Option<Slots> {
-        let parts: Vec<Part> =
-            text.split(';').map(|part| Part::parse(part.trim())).collect::<Option<_>>()?;
+        let parts: Vec<Part> = text.split(';').map(|part| Part::parse(part.trim())).collect::<Option<_>>()?;
         Some(Slots { parts })
     }
 

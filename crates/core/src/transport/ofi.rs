@@ -7,6 +7,9 @@ use pml_cm::Cm;
 use super::lines;
 use crate::params::Params;
 
+/// Key of each rank's card.
+const CARD: &str = "alhena-mtl-ofi";
+
 /// Loads libfabric, opens an endpoint and puts its card, which the others see after the next fence.
 ///
 /// # Errors
@@ -15,7 +18,7 @@ pub(super) fn begin(job: &mut pmi::Job, params: &Params) -> Result<Opening, Stri
     let ofi = OfiParams::read(&params.values).map_err(|error| error.to_string())?;
     let one_host = job.node_of.iter().all(|node| *node == job.node_of[0]);
     let opening = Opening::new(&ofi, job.size as usize, one_host).map_err(|error| lines(&error))?;
-    job.put(&key(job.rank), &opening.card().encode()).map_err(|error| error.to_string())?;
+    job.put(CARD, &opening.card().encode()).map_err(|error| error.to_string())?;
     Ok(opening)
 }
 
@@ -29,12 +32,8 @@ pub(super) fn open(opening: Opening, job: &mut pmi::Job) -> Result<Cm<Ofi>, Stri
     Cm::new(network).map_err(|error| lines(&error))
 }
 
-fn key(rank: u32) -> String {
-    format!("alhena-ofi-{rank}")
-}
-
 fn card_of(job: &mut pmi::Job, rank: u32) -> Result<Card, String> {
-    let text = job.get(rank, &key(rank)).map_err(|error| error.to_string())?;
+    let text = job.get(rank, CARD).map_err(|error| error.to_string())?;
     text.and_then(|text| Card::parse(&text)).ok_or_else(|| {
         format!(
             "alhena: rank {} has no way to rank {rank}\n\

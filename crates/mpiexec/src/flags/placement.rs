@@ -193,8 +193,9 @@ pub fn bind_to(placement: &mut Placement, value: &str) -> Result<(), Complaint> 
 pub fn map_by(job: &mut JobOptions, value: &str) -> Result<(), Complaint> {
     let rest = by_file(job, value)?;
     let value = rest.as_deref().unwrap_or(value);
-    let options = Map::parse(value)
-        .ok_or(Complaint::Expected("slot, core, numa, socket, node, ppr:N:UNIT or rankfile:file=F with modifiers"))?;
+    let options = Map::parse(value).ok_or(Complaint::Expected(
+        "slot, core, numa, socket, node, ppr:N:UNIT or rankfile:file=F with modifiers",
+    ))?;
     let placement = &mut job.placement;
     if placement.map.is_some() && options.map.is_some() && placement.map != options.map {
         return Err(contradiction(format!("-map-by {value} and another mapping before it")));
