@@ -13,6 +13,9 @@
  *   sleep=MILLISECONDS
  *   multiple           MPI_Init_thread with MPI_THREAD_MULTIPLE
  *   send=RANK receive=RANK   a short message
+ *   start=RANK         that message by a persistent request, until "complete"
+ *   parts=RANK part=RANK   a message in partitions, sent until "complete", received
+ *   spread=ROOT        MPI_Ibcast, until "complete"
  *   touch=FILE await=FILE    make a file; wait for one without MPI
  *   forked=CALL        make this call in a forked child (send, receive, barrier, window, finalize, init, wtime), and print
  *                      how the child ends
@@ -174,6 +177,10 @@ static void exchange(void)
     free(got);
 }
 
+/* What a step has begun and "complete" ends. */
+static MPI_Request request = MPI_REQUEST_NULL;
+static char letter = 'x';
+
 static void step(const char *word)
 {
     const char *value = strchr(word, '=');
@@ -214,7 +221,25 @@ static void step(const char *word)
         MPI_Send("x", 1, MPI_CHAR, atoi(value), 5, MPI_COMM_WORLD);
     else if (IS("receive"))
         MPI_Recv(&(char){0}, 1, MPI_CHAR, atoi(value), 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    else if (IS("touch"))
+    else if (IS("start")) {
+        MPI_Send_init("x", 1, MPI_CHAR, atoi(value), 5, MPI_COMM_WORLD, &request);
+        MPI_Start(&request);
+    } else if (IS("spread"))
+        MPI_Ibcast(&letter, 1, MPI_CHAR, atoi(value), MPI_COMM_WORLD, &request);
+    else if (IS("parts")) {
+        MPI_Psend_init("x", 1, 1, MPI_CHAR, atoi(value), 5, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+        MPI_Start(&request);
+        MPI_Pready(0, request);
+    } else if (IS("part")) {
+        MPI_Precv_init(&letter, 1, 1, MPI_CHAR, atoi(value), 5, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
+    } else if (IS("complete")) {
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (request != MPI_REQUEST_NULL)
+            MPI_Request_free(&request);
+    } else if (IS("touch"))
         close(open(value, O_CREAT | O_WRONLY, 0600));
     else if (IS("await"))
         while (access(value, F_OK) != 0)

@@ -27,12 +27,15 @@ def cases():
 def first_message():
     """The sender computes until its first message was received, which needs a connection."""
     from harness import work
-    for turn in range(3):
+    # Ranks 0 and 3 of 8 do not meet in a barrier.
+    ways = [(["0:send=3"], ["3:receive=0"]), (["0:start=3"], ["3:receive=0"]), (["0:parts=3"], ["3:part=0"]),
+            (["spread=0"], [f"{rank}:complete" for rank in range(1, 8)])]
+    for turn, (sends, receives) in enumerate(ways * 3):
         ready, got = os.path.join(work, f"ready{turn}"), os.path.join(work, f"got{turn}")
-        # Ranks 0 and 3 of 8 do not meet in a barrier.
-        result = job("-n", 8, "--mca", "btl", "self,tcp", RANK, "init", "0:send=3", f"0:touch={ready}", f"0:await={got}",
-                     f"3:await={ready}", "3:receive=0", f"3:touch={got}", "barrier", "3:send=0", "0:receive=3", "finalize")
-        expect(result.code == 0 and not result.err, result)
+        result = job("-n", 8, "--mca", "btl", "self,tcp", "--mca", "coll_areas", 0, "-timeout", 20, RANK, "init", *sends,
+                     f"0:touch={ready}", f"0:await={got}", f"3:await={ready}", *receives, f"3:touch={got}", "0:complete",
+                     "barrier", "3:send=0", "0:receive=3", "finalize")
+        expect(result.code == 0 and not result.err, (sends, result))
 
 
 def ranks():

@@ -160,7 +160,10 @@ fn start_checked(
 ) -> Result<()> {
     let mut state = t.lock();
     let data = state.data(buf, count, datatype)?;
-    start(&mut state, data, dest, tag, comm)
+    let started = start(&mut state, data, dest, tag, comm);
+    drop(state);
+    engine::see_to_connections(t);
+    started
 }
 
 /// `MPI_Bsend`

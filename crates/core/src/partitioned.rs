@@ -445,7 +445,10 @@ fn with<R>(
     let mut state = t.lock();
     // The last partition completes a send that another thread may wait for.
     state.threads.changed();
-    engine::with_as(&mut *state, key, |partitioned, state| f(state, partitioned)).ok_or(NOT_PARTITIONED)?
+    let done = engine::with_as(&mut *state, key, |partitioned, state| f(state, partitioned));
+    drop(state);
+    engine::see_to_connections(t);
+    done.ok_or(NOT_PARTITIONED)?
 }
 
 /// `MPI_Pready`: the partition leaves now.

@@ -181,12 +181,16 @@ pub fn init(
 
 /// `MPI_Start`
 pub fn start(t: &mut Token, request: &mut abi::Request) -> Result<()> {
-    start_one(t, *request)
+    let started = start_one(t, *request);
+    engine::see_to_connections(t);
+    started
 }
 
 /// `MPI_Startall`
 pub fn startall(t: &mut Token, requests: &mut [abi::Request]) -> Result<()> {
-    requests.iter().try_for_each(|&request| start_one(t, request))
+    let started = requests.iter().try_for_each(|&request| start_one(t, request));
+    engine::see_to_connections(t);
+    started
 }
 
 fn start_one(t: &mut Token, request: abi::Request) -> Result<()> {
@@ -244,6 +248,8 @@ pub fn isendrecv(
     let receive = start_recv(&mut state, incoming, source, recvtag, comm)?;
     let send = start_send(&mut state, Mode::Standard, outgoing, dest, sendtag, comm)?;
     *request = state.add_request(Pair::new(receive, send, Vec::new()))?;
+    drop(state);
+    engine::see_to_connections(t);
     Ok(())
 }
 
@@ -269,6 +275,8 @@ pub fn isendrecv_replace(
     let outgoing = Data::Contiguous(crate::memory::of_vec(&kept));
     let send = start_send(&mut state, Mode::Standard, outgoing, dest, sendtag, comm)?;
     *request = state.add_request(Pair::new(receive, send, kept))?;
+    drop(state);
+    engine::see_to_connections(t);
     Ok(())
 }
 

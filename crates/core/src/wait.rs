@@ -231,6 +231,7 @@ pub(crate) fn poll(t: &mut Token) {
         let yields = state.fruitless_polls > FRUITLESS_POLLS && state.params.waiting.shares_core();
         (state.call_is_due(), yields, crate::tool::are_due(&state))
     };
+    engine::see_to_connections(t);
     if yields {
         std::thread::yield_now();
     }

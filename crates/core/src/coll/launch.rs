@@ -109,6 +109,8 @@ fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
             }
             advance_all(&mut *state);
             engine::poll_if_due(&mut *state);
+            drop(state);
+            engine::see_to_connections(t);
             Ok(())
         }
         Mode::Persistent(request) => {

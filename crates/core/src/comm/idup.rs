@@ -114,6 +114,8 @@ fn start(
     let key = state.requests.add(duplicate)?;
     state.requests.register(key);
     *request = RequestKey::Operation(key).handle();
+    drop(state);
+    engine::see_to_connections(t);
     Ok(())
 }
 
