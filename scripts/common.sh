@@ -12,6 +12,16 @@ absolute() {
     case $1 in /*) echo "$1" ;; *) echo "$PWD/$1" ;; esac
 }
 
+# Whether what builds Alhena is here.
+need_compilers() {
+    local tool
+    for tool in cc objcopy; do
+        command -v $tool > /dev/null || die "looking for compilers" "there is no $tool in PATH" "run scripts/setup, or install gcc and binutils"
+    done
+    command -v cargo > /dev/null ||
+        die "looking for Rust" "there is no cargo in PATH" "install it from https://rustup.rs; rust-toolchain.toml names the version"
+}
+
 # die STEP SEEN NEXT: the three lines every failure gets.
 die() {
     printf 'alhena: %s failed\n  seen: %s\n  next: %s\n' "$1" "$2" "$3" >&2
