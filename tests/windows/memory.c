@@ -240,6 +240,8 @@ static void requests(void)
     MPI_Type_indexed(2, lengths, places, MPI_INT, &type);
     MPI_Type_commit(&type);
     MPI_Put(&data[3], 1, type, next, 10, 1, type, win);
+    /* A get of the same place has no order to it otherwise. */
+    MPI_Win_flush(next, win);
     MPI_Rget(&data[0], 1, MPI_INT, next, 12, 1, MPI_INT, win, &all[0]);
     /* Waited for after the flush, into places two apart. */
     MPI_Type_vector(3, 1, 2, MPI_INT, &holes);

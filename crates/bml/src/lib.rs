@@ -23,8 +23,8 @@ pub use variables::VARIABLES;
 
 use bell::Bell;
 use btl::{
-    Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Route,
-    Sleep, Take,
+    Access, Arrival, Asleep, Atomic, Btl, Busy, Event, FastPath, Flushed, Limits, Loss, Peer, Refusal,
+    Remote, RemoteKey, RemoteMemory, Route, Sleep, Take,
 };
 use btl_ofi::Ofi;
 use btl_portals::Portals;
@@ -462,6 +462,55 @@ impl Btl for Bml {
     fn disarm(&mut self) {
         on_each!(self.there_mut(), btl => btl.disarm());
         self.bell.disarm();
+    }
+}
+
+impl RemoteMemory for Bml {
+    fn remote(&self, peer: Peer) -> Option<Remote> {
+        by_route!(self.routed(peer), btl => btl.remote(peer))
+    }
+
+    fn register(&mut self, peer: Peer, memory: UserMem) -> Result<RemoteKey, Refusal> {
+        by_route!(self.routed_mut(peer), btl => btl.register(peer, memory))
+    }
+
+    fn deregister(&mut self, peer: Peer, key: RemoteKey) {
+        by_route!(self.routed_mut(peer), btl => btl.deregister(peer, key));
+    }
+
+    fn read(
+        &mut self,
+        peer: Peer,
+        into: UserMem,
+        key: &RemoteKey,
+        offset: u64,
+        cookie: u64,
+    ) -> Result<(), Refusal> {
+        by_route!(self.routed_mut(peer), btl => btl.read(peer, into, key, offset, cookie))
+    }
+
+    fn write(&mut self, peer: Peer, from: UserMem, key: &RemoteKey, offset: u64) -> Result<(), Refusal> {
+        by_route!(self.routed_mut(peer), btl => btl.write(peer, from, key, offset))
+    }
+
+    fn fetch(
+        &mut self,
+        peer: Peer,
+        change: Atomic,
+        before: UserMem,
+        key: &RemoteKey,
+        offset: u64,
+        cookie: u64,
+    ) -> Result<(), Refusal> {
+        by_route!(self.routed_mut(peer), btl => btl.fetch(peer, change, before, key, offset, cookie))
+    }
+
+    fn update(&mut self, peer: Peer, change: Atomic, key: &RemoteKey, offset: u64) -> Result<(), Refusal> {
+        by_route!(self.routed_mut(peer), btl => btl.update(peer, change, key, offset))
+    }
+
+    fn flush(&mut self, peer: Peer) -> Flushed {
+        by_route!(self.routed_mut(peer), btl => btl.flush(peer))
     }
 }
 

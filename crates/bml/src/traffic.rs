@@ -15,6 +15,8 @@ pub struct Traffic {
     pub gemini_sent: u64,
     /// Fetched from or stored into other processes' memory over Gemini.
     pub gemini_moved: u64,
+    /// Atomic operations on other processes' memory over Gemini.
+    pub gemini_atomics: u64,
     /// Sent over Portals in frames.
     pub portals_sent: u64,
     /// Fetched from or stored into other processes' memory over Portals.
@@ -42,6 +44,7 @@ impl Bml {
             copied,
             gemini_sent: gemini.map_or(0, |stats| stats.copied_bytes),
             gemini_moved: gemini.map_or(0, |stats| stats.direct_bytes),
+            gemini_atomics: gemini.map_or(0, |stats| stats.atomics),
             portals_sent: portals.sent_bytes,
             portals_moved: portals.moved_bytes,
             portals_again: portals.retransmissions,

@@ -35,7 +35,13 @@ pub const VARIABLES: &[Variable<Traffic>] = &[
         "btl_ugni_moved_bytes",
         Quantity::Sum,
         |traffic| traffic.gemini_moved,
-        "Payload of messages that this process fetched from or stored into other processes' memory over Gemini",
+        "Payload that this process fetched from or stored into other processes' memory over Gemini: of messages and in windows",
+    ),
+    Variable::new(
+        "btl_ugni_atomics",
+        Quantity::Sum,
+        |traffic| traffic.gemini_atomics,
+        "Atomic operations of this process on other processes' windows over Gemini",
     ),
     Variable::new(
         "btl_portals_bytes",
@@ -65,7 +71,7 @@ pub const VARIABLES: &[Variable<Traffic>] = &[
         "btl_ofi_moved_bytes",
         Quantity::Sum,
         |traffic| traffic.ofi_moved,
-        "Payload of messages that this process fetched from or stored into other processes' memory over libfabric",
+        "Payload that this process fetched from or stored into other processes' memory over libfabric: of messages and in windows",
     ),
     Variable::new("btl_tcp_bytes", Quantity::Sum, |traffic| traffic.tcp_sent, "Payload sent over TCP"),
 ];

@@ -9,6 +9,7 @@ mod active;
 mod messages;
 mod one_sided;
 mod pattern;
+mod remote;
 mod waiting;
 mod world;
 
@@ -24,6 +25,11 @@ pub use one_sided::{
     runs_of_every_size_are_fetched, what_was_not_exposed_is_refused,
 };
 pub use pattern::{fill, verify};
+pub use remote::{
+    atomics_change_words, atomics_of_all_add_up, atomics_on_a_word_keep_their_order,
+    registered_memory_is_read_and_written_anywhere, registered_memory_serves_all_peers,
+    what_was_not_registered_is_refused,
+};
 pub use waiting::{
     a_blocked_sender_sleeps, a_message_after_arm_wakes, a_sleeping_pair_talks, arm_notices_what_is_there,
     congestion_is_seen_by_peers, room_before_a_sleep_is_not_missed, room_ends_a_sleep,
@@ -46,6 +52,12 @@ macro_rules! suite {
             runs_of_every_size_are_fetched
             what_was_not_exposed_is_refused
             cookies_and_events_match
+            registered_memory_is_read_and_written_anywhere
+            registered_memory_serves_all_peers
+            atomics_change_words
+            atomics_of_all_add_up
+            atomics_on_a_word_keep_their_order
+            what_was_not_registered_is_refused
             congestion_is_seen_by_peers
             arm_notices_what_is_there
             a_message_after_arm_wakes

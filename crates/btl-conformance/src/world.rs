@@ -83,7 +83,7 @@ impl<B: Btl> World<B> {
     /// Lets all endpoints work until `at` reports an event.
     pub(crate) fn event(&mut self, at: usize) -> Event {
         for _ in calls() {
-            if let Some(event) = self.ends[at].next_event() {
+            if let Some(event) = next_event(&mut self.ends[at]) {
                 return event;
             }
             (0..self.ends.len()).filter(|&end| end != at).for_each(|end| self.no_event(end));
@@ -92,8 +92,13 @@ impl<B: Btl> World<B> {
     }
 
     fn no_event(&mut self, end: usize) {
-        assert_eq!(self.ends[end].next_event(), None, "nothing happened that is worth an event");
+        assert_eq!(next_event(&mut self.ends[end]), None, "nothing happened that is worth an event");
     }
+}
+
+/// The next event, but for ends of writes and updates, about which the transport is asked.
+pub(crate) fn next_event<B: Btl>(end: &mut B) -> Option<Event> {
+    std::iter::from_fn(|| end.next_event()).find(|event| !matches!(event, Event::Flushed(_)))
 }
 
 /// What has arrived at `end`, copied and released.

@@ -5,7 +5,10 @@ use std::fmt;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use btl::{Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Pace, Peer, Refusal, RemoteKey, Sleep};
+use btl::{
+    Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Pace, Peer, Refusal, RemoteKey, RemoteMemory,
+    Sleep,
+};
 use mem::{Source, UserMem};
 use ofi::{Card, Endpoint, Facts};
 use rcache::{Rcache, Unwatched, Watch};
@@ -187,6 +190,8 @@ impl Drop for Ofi {
         self.regions.close_all(&mut self.endpoint);
     }
 }
+
+impl RemoteMemory for Ofi {}
 
 impl Btl for Ofi {
     fn reaches(&self, peer: Peer) -> bool {

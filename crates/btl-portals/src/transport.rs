@@ -7,7 +7,7 @@ use crate::rdma::{EXPOSED, Exposed, TRANSFER, Transfer};
 use crate::slots::{Frame, Slots};
 use btl::{
     Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, MAX_HEADER_WORDS, Peer, Refusal, RemoteKey,
-    Sleep,
+    RemoteMemory, Sleep,
 };
 use core::fmt;
 use mem::{PeerBytes, Source, UserMem};
@@ -251,6 +251,8 @@ fn limits(eager: usize, max_send: usize) -> Limits {
         get_align: 1,
     }
 }
+
+impl<N: Nic> RemoteMemory for Portals<N> {}
 
 impl<N: Nic> Btl for Portals<N> {
     fn reaches(&self, peer: Peer) -> bool {

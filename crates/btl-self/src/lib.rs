@@ -10,8 +10,8 @@ use std::collections::VecDeque;
 
 use bell::Bell;
 use btl::{
-    Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Pace, Peer, Refusal, RemoteKey, Route, Sleep,
-    Take,
+    Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Pace, Peer, Refusal, RemoteKey, RemoteMemory,
+    Route, Sleep, Take,
 };
 use mem::{Source, UserMem};
 use parcel::Parcel;
@@ -128,6 +128,8 @@ fn slab_key(key: &RemoteKey) -> Option<u32> {
     let [mark, key, _] = key.0;
     if mark == MARK { u32::try_from(key).ok() } else { None }
 }
+
+impl RemoteMemory for Loopback {}
 
 impl Btl for Loopback {
     fn reaches(&self, peer: Peer) -> bool {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use btl::{
     Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Loss, MAX_HEADER_WORDS, Peer, Refusal,
-    RemoteKey, Route, SHORT, Sleep, Take,
+    RemoteKey, RemoteMemory, Route, SHORT, Sleep, Take,
 };
 use mem::{PeerBytes, PeerSpace, Source, UserMem};
 
@@ -91,6 +91,8 @@ impl State {
         Ok(())
     }
 }
+
+impl RemoteMemory for Port {}
 
 impl Btl for Port {
     fn reaches(&self, peer: Peer) -> bool {

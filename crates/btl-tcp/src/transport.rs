@@ -8,7 +8,10 @@ use crate::output::{Lender, Output};
 use crate::pair::{Pair, Patience, State};
 use crate::room::Closing;
 use crate::watch::Watch;
-use btl::{Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Pace, Peer, Refusal, RemoteKey, Sleep};
+use btl::{
+    Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Pace, Peer, Refusal, RemoteKey, RemoteMemory,
+    Sleep,
+};
 use connect::Door;
 use connect::exchange::CHALLENGE;
 use mem::{Source, UserMem};
@@ -355,6 +358,8 @@ impl Tcp {
         self.events.push_back(Event::PeerLost(Peer(at)));
     }
 }
+
+impl RemoteMemory for Tcp {}
 
 impl Btl for Tcp {
     fn reaches(&self, peer: Peer) -> bool {

@@ -18,6 +18,7 @@
 use crate::mailboxes::Mailbox;
 use crate::memory::Room;
 use crate::peers::PeerTable;
+use crate::remote::UnderWay;
 use crate::transport::Ugni;
 use btl::{Event, Peer};
 use gni::{Clock, Datagram, Ep, Gni, PostState, Result, SmsgAttr, SmsgType};
@@ -77,6 +78,8 @@ pub(crate) struct Connection {
     pub(crate) probing: bool,
     /// Memory exposed to the peer and not concealed yet.
     pub(crate) exposures: u32,
+    /// Accesses to the peer's windows.
+    pub(crate) remote: UnderWay,
 }
 
 impl Connection {
@@ -190,6 +193,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             stalled: false,
             probing: false,
             exposures: 0,
+            remote: UnderWay::default(),
         });
         self.connections.table.set(peer, index);
         Some(index)
@@ -355,6 +359,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         let entry = self.connections.get_mut(connection);
         entry.state = State::Lost;
         entry.waiting.clear();
+        entry.remote.lose();
         let peer = entry.peer;
         self.connections.waiting.retain(|&waiting| waiting != connection);
         self.connections.unanswered.retain(|&unanswered| unanswered != connection);

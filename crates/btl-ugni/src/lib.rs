@@ -77,6 +77,7 @@ mod params;
 mod peers;
 mod probe;
 mod rdma;
+mod remote;
 mod sending;
 mod shown;
 mod stats;

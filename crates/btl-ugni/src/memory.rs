@@ -112,7 +112,7 @@ unsafe impl<N: Gni> Blocks for Room<'_, N> {
 }
 
 /// Names what is exposed; `None` where the registration begins too far below it, or for more than 2^43 bytes.
-fn key_of(handle: MemHandle, memory: UserMem, stores: bool) -> Option<RemoteKey> {
+pub(crate) fn key_of(handle: MemHandle, memory: UserMem, stores: bool) -> Option<RemoteKey> {
     let [low, high] = handle.0;
     let offset = (memory.address() as u64).checked_sub(low & !(PAGE - 1))?;
     let len = memory.len() as u64;

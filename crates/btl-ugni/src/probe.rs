@@ -30,8 +30,10 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         }
         for connection in 0..self.connections.list.len() as u32 {
             let entry = self.connections.get_mut(connection);
-            let depends =
-                core::mem::take(&mut entry.stalled) || entry.exposures > 0 || !entry.waiting.is_empty();
+            let depends = core::mem::take(&mut entry.stalled)
+                || entry.exposures > 0
+                || entry.remote.all > 0
+                || !entry.waiting.is_empty();
             // Nodes whose queues are being connected have no exchange under way that could fail.
             let met = entry.state == State::Connected || self.plan.msgq && entry.state == State::Idle;
             if depends && met && !entry.probing {

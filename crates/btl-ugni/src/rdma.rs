@@ -1,6 +1,7 @@
 //! GET and PUT: posting, completion, retries.
 
 use crate::memory::place;
+use crate::remote::Access;
 use crate::transport::Ugni;
 use btl::{Event, Peer, Refusal, RemoteKey};
 use gni::{Clock, CqFault, Error, Gni, MemHandle, PostDescriptor, PostKind};
@@ -23,6 +24,8 @@ pub(crate) enum Purpose {
     Above { cookie: u64, registered: Option<MemHandle> },
     /// An Eager GET into a receive buffer.
     EagerGet { context: u32, buffer: u32, words: u8, len: usize },
+    /// A window.
+    Window(Access),
     /// Nobody: it shows that the peer is there.
     Probe,
 }
@@ -36,7 +39,7 @@ pub(crate) fn is_temporary(error: Error) -> bool {
 }
 
 /// Registration and address of `len` bytes at `offset` of exposed memory, if they lie in it.
-fn within(key: &RemoteKey, offset: u64, len: u64) -> Option<(MemHandle, u64)> {
+pub(crate) fn within(key: &RemoteKey, offset: u64, len: u64) -> Option<(MemHandle, u64)> {
     let (handle, base, exposed) = place(key);
     (offset.checked_add(len)? <= exposed).then(|| (handle, base.wrapping_add(offset)))
 }
@@ -115,7 +118,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         })
     }
 
-    fn unregister_local(&mut self, handle: Option<MemHandle>) {
+    pub(crate) fn unregister_local(&mut self, handle: Option<MemHandle>) {
         if let Some(handle) = handle {
             self.unregister(handle, Use::Local);
         }
@@ -141,6 +144,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             PostKind::FmaGet => &mut self.stats.fma_gets,
             PostKind::RdmaGet => &mut self.stats.bte_gets,
             PostKind::FmaPut => &mut self.stats.fma_puts,
+            PostKind::Amo { .. } => &mut self.stats.atomics,
             _ => &mut self.stats.bte_puts,
         };
         *count += 1;
@@ -153,7 +157,9 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         transfer.descriptor.post_id = key.into();
         let ep = self.connections.get(transfer.connection).transfers;
         match transfer.descriptor.kind {
-            PostKind::FmaGet | PostKind::FmaPut => self.nic.post_fma(ep, &transfer.descriptor)?,
+            PostKind::FmaGet | PostKind::FmaPut | PostKind::Amo { .. } => {
+                self.nic.post_fma(ep, &transfer.descriptor)?
+            }
             _ => self.nic.post_rdma(ep, &transfer.descriptor)?,
         }
         self.transfers_out += 1;
@@ -208,7 +214,25 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             Purpose::EagerGet { context, buffer, words, len } => {
                 self.fetched(transfer.connection, context, buffer, words, len);
             }
+            Purpose::Window(access) => {
+                if let Some(again) = self.accessed(&transfer, &access, true) {
+                    self.begin_again(again);
+                }
+            }
             Purpose::Probe => self.probed(transfer.connection, true),
+        }
+    }
+
+    /// A transfer of an access that takes several is to be posted when there is room.
+    fn begin_again(&mut self, transfer: Transfer) {
+        match self.transfers.insert(transfer) {
+            Ok(key) => self.again.push_back(key),
+            // Its predecessor has just left a place.
+            Err(transfer) => {
+                if let Purpose::Window(access) = transfer.purpose {
+                    self.accessed(&transfer, &access, false);
+                }
+            }
         }
     }
 
@@ -241,6 +265,9 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
                 // The message was promised; without it the peer's word is worth nothing.
                 self.eager.give_up(buffer);
                 self.lose(transfer.connection);
+            }
+            Purpose::Window(access) => {
+                self.accessed(&transfer, &access, false);
             }
             Purpose::Probe => self.probed(transfer.connection, false),
         }

@@ -17,6 +17,8 @@ pub struct Stats {
     pub fma_puts: u64,
     /// PUTs by the block transfer engine.
     pub bte_puts: u64,
+    /// Atomic operations.
+    pub atomics: u64,
     /// GETs refused for alignment or length: the layer above falls back to PUT.
     pub unfit_gets: u64,
     /// GET_INIT and RDMA_COMPLETE messages.

@@ -7,6 +7,7 @@ use crate::memory::Exposed;
 use crate::params::{Plan, UgniParams, Unusable};
 use crate::peers::{Directory, PeerAddress};
 use crate::rdma::Transfer;
+use crate::remote;
 use crate::stats::Stats;
 use btl::{
     Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Loss, Pace, Peer, Refusal, RemoteKey, Route,
@@ -18,9 +19,9 @@ use gni::{
 };
 use mem::{Source, UserMem};
 use rcache::{Rcache, Unwatched};
-use rdma::{EagerGets, Quota};
+use rdma::{BufferPool, EagerGets, Quota};
 use slab::Slab;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 /// The job as a transport must know it.
@@ -50,6 +51,10 @@ pub struct Ugni<N: Gni, C: Clock> {
     pub(crate) exposed: Exposed,
     pub(crate) mailboxes: MailboxPool,
     pub(crate) eager: EagerGets<MemHandle>,
+    /// Memory registered for all, by key: how often.
+    pub(crate) windows: HashMap<[u64; 3], (MemHandle, u32)>,
+    /// What comes out of windows and cannot go straight into the memory of its reader.
+    pub(crate) window_buffers: BufferPool<MemHandle>,
     /// GETs and PUTs of this process, posted or to be posted again.
     pub(crate) transfers: Slab<Transfer, 20, 12>,
     /// Transfers to be posted again.
@@ -178,6 +183,8 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             exposed: Exposed::new(),
             mailboxes,
             eager,
+            windows: HashMap::new(),
+            window_buffers: BufferPool::new(remote::BUFFER, remote::BUFFERS),
             transfers: Slab::new(),
             again: VecDeque::new(),
             active: VecDeque::new(),

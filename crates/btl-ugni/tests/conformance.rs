@@ -155,6 +155,12 @@ macro_rules! no_hurry {
             every_size_and_offset_is_stored
             what_was_not_exposed_is_refused
             cookies_and_events_match
+            registered_memory_is_read_and_written_anywhere
+            registered_memory_serves_all_peers
+            atomics_change_words
+            atomics_of_all_add_up
+            atomics_on_a_word_keep_their_order
+            what_was_not_registered_is_refused
             congestion_is_seen_by_peers
             arm_notices_what_is_there
             a_message_after_arm_wakes

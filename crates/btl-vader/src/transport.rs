@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use btl::{
-    Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Loss, Pace, Peer, Refusal, RemoteKey, Route,
-    Sleep, Take,
+    Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Loss, Pace, Peer, Refusal, RemoteKey,
+    RemoteMemory, Route, Sleep, Take,
 };
 use mem::{Source, UserMem};
 use node::{NOWHERE, Node, ring};
@@ -91,6 +91,8 @@ impl Vader {
         self.busy = true;
     }
 }
+
+impl RemoteMemory for Vader {}
 
 impl Btl for Vader {
     fn reaches(&self, peer: Peer) -> bool {

@@ -30,6 +30,7 @@
 //! * **Progress.** Work is done inside calls of this trait only. A transport that needs a helper thread says
 //!   so in its documentation and stops it when the rank enters MPI.
 //! * **Waiting.** [`Btl::arm`] announces that the owner is about to sleep; see there.
+//! * **Windows.** [`RemoteMemory`] is optional, too: memory registered once for all peers, and atomic operations on it.
 //! * **Fast verbs.** [`FastPath`] is optional: its methods may do nothing.
 //!
 //! No method blocks. No method allocates on its fast path.
@@ -39,11 +40,13 @@ mod class;
 mod credits;
 mod fast_path;
 mod poll;
+mod remote;
 
 pub use class::{Class, Stray, Strays};
 pub use credits::{Credits, Dishonest};
 pub use fast_path::{Asleep, FastPath, Route, SHORT, Take};
 pub use poll::{Alone, Bounds, Hub, Receiver, poll};
+pub use remote::{Atomic, Atomics, Flushed, Remote, RemoteMemory};
 
 use mem::{PeerBytes, Source, UserMem};
 use std::ops::Range;
@@ -148,6 +151,8 @@ pub enum Event {
     Failed(u64),
     /// Nothing more will come from or reach this peer.
     PeerLost(Peer),
+    /// The last write or update of this process in this peer's registered memory is over ([`RemoteMemory::flush`]).
+    Flushed(Peer),
 }
 
 /// Why nothing more comes from or reaches a peer, in the words of the transport that gave it up: main clauses without
@@ -175,7 +180,7 @@ pub enum Sleep {
 }
 
 /// A byte transfer layer; see the module's documentation for the promises.
-pub trait Btl {
+pub trait Btl: RemoteMemory {
     /// Whether this transport leads to `peer`. All other methods are called for such peers only.
     fn reaches(&self, peer: Peer) -> bool;
 

@@ -211,6 +211,8 @@ impl<S: Linked> Hub for Frames<'_, S> {
         let (cookie, succeeded) = match event {
             Event::Done(cookie) => (cookie, true),
             Event::Failed(cookie) => (cookie, false),
+            // Who waits for it asks the transport.
+            Event::Flushed(_) => return,
             Event::PeerLost(peer) => {
                 on_layer!(layer, layer => layer.on_event(bml, event));
                 active.peer_lost(peer);

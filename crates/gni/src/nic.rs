@@ -73,6 +73,14 @@ pub trait Gni {
     /// `INVALID_PARAM` for bytes that are no locator of this implementation.
     fn learn_peer(&mut self, pe: PeAddr, inst: InstId, locator: &[u8]) -> Result<()>;
 
+    /// Whether atomics ([`PostKind::Amo`]) are atomic to those of the target's processor, too. On the hardware they are not: the
+    /// NIC has a cache of its own for their operands.
+    ///
+    /// Not a uGNI call.
+    fn atomics_include_processor(&self) -> bool {
+        false
+    }
+
     /// Announces that the program is going to sleep until something happens at this NIC: an entry, a packet, the
     /// end of a transaction. `None`: there is nothing to sleep on, or work that needs turns.
     ///

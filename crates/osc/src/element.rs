@@ -16,6 +16,23 @@ pub struct Element {
     kind: Option<Kind>,
 }
 
+/// How a word is changed, whatever its type: what networks do at one stroke.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// Not at all.
+    Load,
+    /// It is replaced.
+    Swap,
+    /// An integer is added.
+    Add,
+    /// Bits are kept that are set in both.
+    And,
+    /// Bits are set.
+    Or,
+    /// Bits are turned.
+    Xor,
+}
+
 /// How an element at a fitting address is combined at one stroke.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Action {
@@ -83,6 +100,19 @@ impl Element {
     #[inline]
     pub fn is_atomic_at(&self, address: usize) -> bool {
         self.is_word() && address.is_multiple_of(self.size)
+    }
+
+    /// What `op` does with a word that is such an element, if that depends on its bits alone; `op` is one that its type has.
+    pub fn change(&self, op: Op) -> Option<Change> {
+        match self.action(op).ok()? {
+            Action::Load => Some(Change::Load),
+            Action::Swap => Some(Change::Swap),
+            Action::Add => Some(Change::Add),
+            Action::And => Some(Change::And),
+            Action::Or => Some(Change::Or),
+            Action::Xor => Some(Change::Xor),
+            Action::Exchange(_) => None,
+        }
     }
 
     /// What to do with each such element.

@@ -39,6 +39,7 @@ impl<B: Btl> Receiver<B> for Ch3 {
             Event::Done(cookie) => self.transferred(btl, Class::Pml.own(cookie) as u32, true),
             Event::Failed(cookie) => self.transferred(btl, Class::Pml.own(cookie) as u32, false),
             Event::PeerLost(peer) => self.lose(btl, peer),
+            Event::Flushed(_) => {}
         }
     }
 

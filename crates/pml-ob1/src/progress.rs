@@ -45,6 +45,8 @@ impl<B: FastPath> Receiver<B> for Ob1 {
             Event::Done(cookie) => self.piece_over(btl, cookie, false),
             Event::Failed(cookie) => self.piece_over(btl, cookie, true),
             Event::PeerLost(peer) => self.peer_lost(btl, peer),
+            // Windows are not the message layer's.
+            Event::Flushed(_) => {}
         }
     }
 

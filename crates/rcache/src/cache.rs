@@ -22,6 +22,8 @@ pub struct Rcache<H> {
     most: usize,
     /// The watch's count when all entries were looked at last.
     seen: u64,
+    /// Registrations that [`Rcache::pin`] has made, with their pins.
+    pins: HashMap<H, u32>,
     /// Registrations that the interface would not end yet.
     reluctant: Vec<(H, usize)>,
     stats: Stats,
@@ -45,6 +47,7 @@ impl<H: Copy + Eq + Hash> Rcache<H> {
             watch,
             most,
             seen: 0,
+            pins: HashMap::new(),
             reluctant: Vec::new(),
             stats: Stats::default(),
         }
@@ -121,6 +124,42 @@ impl<H: Copy + Eq + Hash> Rcache<H> {
         let Some(&key) = self.keys.get(&handle) else { return };
         self.index.retire(key);
         self.release(interface, handle);
+    }
+
+    /// As [`Rcache::keep`], of the whole pages that hold `memory`, until [`Rcache::unpin`] is called with the same handle. A
+    /// registration that covers them and is kept by such a promise serves, too.
+    ///
+    /// # Errors
+    /// As [`Rcache::acquire`].
+    pub fn pin<R: Register<Handle = H>>(
+        &mut self,
+        interface: &mut R,
+        memory: UserMem,
+    ) -> Result<H, R::Error> {
+        if let Some(key) = self.index.find(Extent::of(memory))
+            && let Some((handle, Hold::Promised)) = self.index.get(key)
+        {
+            self.index.use_entry(key);
+            self.stats.hits += 1;
+            if let Some(pins) = self.pins.get_mut(&handle) {
+                *pins += 1;
+            }
+            return Ok(handle);
+        }
+        let handle = self.keep(interface, whole_pages(memory))?;
+        self.pins.insert(handle, 1);
+        Ok(handle)
+    }
+
+    /// Ends what [`Rcache::pin`] began.
+    pub fn unpin<R: Register<Handle = H>>(&mut self, interface: &mut R, handle: H) {
+        let Some(pins) = self.pins.get_mut(&handle) else { return self.release(interface, handle) };
+        *pins -= 1;
+        if *pins > 0 {
+            return self.release(interface, handle);
+        }
+        self.pins.remove(&handle);
+        self.forget(interface, handle);
     }
 
     /// Gives back every registration that nobody uses.

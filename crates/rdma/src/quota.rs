@@ -23,6 +23,8 @@ pub enum Use {
     Write,
     /// This side of a transfer under way.
     Local,
+    /// Windows, and what their operations are copied through: as long as the windows. Who has no more of them uses messages.
+    Window,
 }
 
 /// Registrations that the pools need at least: mailboxes, send buffers, receive buffers.
@@ -33,16 +35,18 @@ pub const FEWEST: u32 = POOLS + 3;
 /// The shares, and what is in use of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Quota {
-    free: [u32; 4],
+    free: [u32; 5],
 }
 
 impl Quota {
-    /// Shares out `registrations`, at least [`FEWEST`]: a quarter to the pools, equal parts to the rest.
+    /// Shares out `registrations`, at least [`FEWEST`]: a quarter to the pools, an eighth to windows, equal parts to the rest.
     pub fn new(registrations: u32) -> Quota {
         let pools = (registrations / 4).max(POOLS);
         let rest = registrations.saturating_sub(pools).max(3);
+        let windows = (registrations / 8).min(rest - 3);
+        let rest = rest - windows;
         let part = rest / 3;
-        Quota { free: [pools - POOLS, part, part, rest - 2 * part] }
+        Quota { free: [pools - POOLS, part, part, rest - 2 * part, windows] }
     }
 
     /// Registrations that mailboxes may have, if the buffers need no more than their first.
@@ -86,7 +90,7 @@ mod tests {
                 assert!(quota.take(what));
                 taken += 1;
             }
-            for what in [Use::Growth, Use::Read, Use::Write, Use::Local] {
+            for what in [Use::Growth, Use::Read, Use::Write, Use::Local, Use::Window] {
                 while quota.take(what) {
                     taken += 1;
                 }

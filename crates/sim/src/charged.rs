@@ -3,7 +3,9 @@
 use crate::names::Names;
 use crate::node::OnNode;
 use crate::software::SoftwareCosts;
-use btl::{Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, Sleep};
+use btl::{
+    Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, RemoteMemory, Sleep,
+};
 use btl_ugni::Ugni;
 use gni::Time;
 use gni_timed::{RankClock, TimedNic};
@@ -105,6 +107,8 @@ impl Charged {
 const SLOT: usize = shm::fastbox::BODY_BYTES;
 /// Bytes that the transport puts before the header words of an inline message.
 const INLINE_HEAD: usize = 4;
+
+impl RemoteMemory for Charged {}
 
 impl Btl for Charged {
     fn reaches(&self, peer: Peer) -> bool {

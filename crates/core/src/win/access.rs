@@ -7,6 +7,7 @@ use node::{Node, Process};
 use osc::Side;
 
 use super::Window;
+use super::remote::Origin;
 use crate::datatype::Types;
 use crate::memory::side;
 
@@ -29,6 +30,17 @@ pub(super) enum Rules {
     Request,
     /// None; displacements are in bytes (the light interface).
     Light,
+}
+
+impl Rules {
+    /// How long the origin of a put may be used.
+    pub fn origin(self) -> Origin {
+        match self {
+            Rules::Epoch => Origin::Stays,
+            Rules::Request => Origin::Requested,
+            Rules::Light => Origin::Free,
+        }
+    }
 }
 
 /// Where the memory of a target is.

@@ -360,7 +360,7 @@ pub(super) fn swap(
         let (address, _) = target.span();
         drop(guard);
         let operands = [origin, compare].concat();
-        return far::compare_and_swap(t, win, rank, &element, address as u64, &operands, Side::Run(result));
+        return far::compare_and_swap(t, win, rank, &element, address as u64, &operands, result);
     };
     let mut present = vec![0u8; element.size];
     window.locked(near, || {

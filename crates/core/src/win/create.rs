@@ -16,6 +16,7 @@ use osc::{Announced, Control, Cost, Epochs, Exposure, Regions, Shape};
 
 use super::addresses::Addresses;
 use super::far::Far;
+use super::remote::{self, Network, OFFER};
 use super::{ELSEWHERE, Facts, Target, Window, hints};
 use crate::attr::{Attributes, Object, delete_all};
 use crate::comm::{free_inner, gather_words, inner};
@@ -140,8 +141,9 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
         t.lock().windows.addresses.take(wish);
     }
     let wish = wish.map(|wish| wish.address);
-    let (control, targets) = share(t, comm, part, &group, &all, &near, &layout, wish)?;
-    let far = targets.iter().any(|target| target.local().is_none()).then(|| Far::new(all.len()));
+    let (control, targets, network) = share(t, comm, part, &group, &all, &near, &layout, wish)?;
+    let far = targets.iter().any(|target| target.local().is_none());
+    let far = far.then(|| Far::new(all.len(), network));
     let (node, doorbells) = {
         let state = t.lock();
         (state.node.clone(), state.doorbells(&group, &near))
@@ -240,6 +242,9 @@ const FAILED: u64 = 0;
 const ALONE: u64 = 1;
 const SHARES: u64 = 2;
 
+/// Words of that: the vote, the address of its memory, and what it offers the network.
+const VOTE: usize = 2 + OFFER;
+
 /// Has the first rank of each node make the segment of a window there and the others map it; and where the memory of all ranks is.
 /// `wish`: where the memory of each rank should be in its own process.
 fn share(
@@ -251,7 +256,7 @@ fn share(
     near: &[u32],
     layout: &Layout,
     wish: Option<usize>,
-) -> Result<(Control, Box<[Target]>)> {
+) -> Result<(Control, Box<[Target]>, Network)> {
     let (me, shape) = (group.rank.unwrap_or(0), Shape::all(near.len()));
     let local = near.iter().position(|&rank| rank == me).unwrap_or(0);
     let wish = wish.map_or(0, |wish| wish.saturating_sub(layout.offset(shape, local)));
@@ -273,7 +278,22 @@ fn share(
     });
     let control = segment.and_then(|segment| Control::new(segment, shape));
     let control = control.filter(|control| control.memory().1 as u64 >= layout.bytes);
-    if let (Some(control), true) = (&control, platform::membarrier::register()) {
+    let memory = control.as_ref().map(|control| control.memory().0);
+    let own = if layout.mapped {
+        memory.map_or(0, |base| base + layout.offsets[local] as usize)
+    } else {
+        part.base
+    };
+    let (offer, registered) = {
+        let members = (0..).zip(group.members());
+        let far = members.filter(|(rank, _)| near.binary_search(rank).is_err()).map(|(_, &peer)| Peer(peer));
+        let size = if control.is_some() { part.size as usize } else { 0 };
+        remote::offer(&mut t.lock(), far, (own, size), layout.mapped)
+    };
+    // Where the network changes elements, no rank of the node combines them by loops.
+    if let (Some(control), false) = (&control, remote::offers_atomics(&offer))
+        && platform::membarrier::register()
+    {
         control.view().set_ready(local as u32);
     }
     let reached = layout.mapped || t.lock().reaches_all(group, near);
@@ -282,18 +302,18 @@ fn share(
         Some(_) if !reached => ALONE,
         Some(_) => SHARES,
     };
-    let memory = control.as_ref().map(|control| control.memory().0);
-    let own = if layout.mapped {
-        memory.map_or(0, |base| base + layout.offsets[local] as usize)
-    } else {
-        part.base
-    };
-    let votes =
-        if all.len() == 1 { vec![vote, own as u64] } else { gather_words(t, comm, &[vote, own as u64])? };
-    let votes: Vec<&[u64]> = votes.chunks(2).collect();
-    let (Some(mut control), false) = (control, votes.iter().any(|vote| vote[0] == FAILED)) else {
-        return Err(NO_MEMORY);
-    };
+    let said = [&[vote, own as u64][..], &offer].concat();
+    let gathered = if all.len() == 1 { Ok(said) } else { gather_words(t, comm, &said) };
+    let made = gathered.and_then(|votes| {
+        let failed = votes.chunks(VOTE).any(|vote| vote[0] == FAILED);
+        control.filter(|_| !failed).map(|control| (control, votes)).ok_or(NO_MEMORY)
+    });
+    let (mut control, votes) = made.inspect_err(|_| {
+        if let Some(registered) = registered {
+            registered.withdraw(&mut t.lock().p2p.bml);
+        }
+    })?;
+    let votes: Vec<&[u64]> = votes.chunks(VOTE).collect();
     control.withdraw();
     let alone = near.iter().any(|&rank| votes[rank as usize][0] == ALONE);
     let target = |(said, vote): (&&[u64], &&[u64])| Target {
@@ -311,7 +331,12 @@ fn share(
             target.base = control.memory().0 + layout.offsets[local] as usize;
         }
     }
-    Ok((control, targets))
+    let offers = targets.iter().zip(&votes).zip(group.members());
+    let offers = offers.map(|((target, vote), &peer)| {
+        target.local().is_none().then_some((Peer(peer), &vote[VOTE - OFFER..]))
+    });
+    let network = Network::new(&t.lock().p2p.bml, registered, offers);
+    Ok((control, targets, network))
 }
 
 impl State {
@@ -361,6 +386,9 @@ pub fn free(t: &mut Token, win: &mut abi::Win) -> Result<()> {
     let Some(window) = state.windows.remove(*win) else { return Ok(()) };
     state.windows.forget_waiting(&window);
     state.errhandlers.release(window.errhandler);
+    if let Some(far) = &window.far {
+        far.network.close(&mut state.p2p.bml);
+    }
     drop(state);
     if window.far.is_some_and(|far| far.helped) {
         engine::release_progress(t);

@@ -15,12 +15,13 @@ use std::collections::HashMap;
 use abi::{Error, Result};
 use btl::{Class, Peer};
 use engine::{Head, Operation};
-use mem::PeerBytes;
+use mem::{PeerBytes, UserMem};
 use osc::{Element, Exposure, Side};
 use pml::Done;
 
 pub(super) use super::far_locks::{Joined, Waiting, join, leave, lock, unlock};
-use super::{Window, await_window};
+use super::remote::{Network, Origin};
+use super::{Window, await_window, changes, remote};
 use crate::domain::Token;
 use crate::request::{ACCESSED, EMPTY};
 use crate::state::State;
@@ -88,6 +89,8 @@ pub(crate) struct Far {
     pub failed: bool,
     /// The library's thread answers while the program computes.
     pub helped: bool,
+    /// What goes by the network alone.
+    pub network: Network,
 }
 
 /// Where fetched data goes.
@@ -99,8 +102,8 @@ pub(crate) struct Wanted {
 
 impl Far {
     /// Of a process of a window of so many ranks.
-    pub fn new(ranks: usize) -> Far {
-        Far { pending: vec![0; ranks], posts: vec![0; ranks].into(), ..Far::default() }
+    pub fn new(ranks: usize, network: Network) -> Far {
+        Far { pending: vec![0; ranks], posts: vec![0; ranks].into(), network, ..Far::default() }
     }
 
     pub fn token(&mut self) -> u64 {
@@ -143,8 +146,8 @@ impl Window {
     /// Answers that are still to come from `rank`, or from all.
     pub fn under_way(&self, rank: Option<u32>) -> bool {
         self.far.as_ref().is_some_and(|far| match rank {
-            Some(rank) => far.pending[rank as usize] > 0,
-            None => far.pending.iter().any(|&pending| pending > 0),
+            Some(rank) => far.pending[rank as usize] > 0 || far.network.reads(Some(rank)),
+            None => far.pending.iter().any(|&pending| pending > 0) || far.network.reads(None),
         })
     }
 
@@ -198,19 +201,24 @@ pub(super) fn window_of(number: u64) -> abi::Win {
 }
 
 /// The target of an operation, and how many of its bytes one message names.
-struct Pieces<'a> {
+pub(super) struct Pieces<'a> {
     rank: u32,
     target: &'a Side,
     step: u64,
 }
 
 impl Pieces<'_> {
-    fn count(&self) -> u64 {
+    /// Sends the data of the origin for all of them.
+    pub fn put(&self, t: &mut Token, win: abi::Win, origin: Side) -> Result<()> {
+        self.send(t, win, PUT, Some(origin), |_| Vec::new())
+    }
+
+    pub fn count(&self) -> u64 {
         self.target.len().div_ceil(self.step)
     }
 
     /// Sends a request for each piece: its runs, and the data of the origin for it. `words`: of the piece at a position.
-    fn send(
+    pub fn send(
         &self,
         t: &mut Token,
         win: abi::Win,
@@ -242,7 +250,13 @@ impl Pieces<'_> {
 }
 
 /// The pieces of `target`, of another rank, each a multiple of `unit` bytes.
-fn pieces<'a>(t: &mut Token, win: abi::Win, rank: u32, target: &'a Side, unit: usize) -> Result<Pieces<'a>> {
+pub(super) fn pieces<'a>(
+    t: &mut Token,
+    win: abi::Win,
+    rank: u32,
+    target: &'a Side,
+    unit: usize,
+) -> Result<Pieces<'a>> {
     let state = t.lock();
     let most = state.p2p.most(state.windows.get(win)?.peer(rank));
     // Each byte may be a run of its own where there are several.
@@ -251,15 +265,29 @@ fn pieces<'a>(t: &mut Token, win: abi::Win, rank: u32, target: &'a Side, unit: u
     Ok(Pieces { rank, target, step })
 }
 
-/// Writes all of `origin` to `target`, of another rank. The origin's data is free when this returns.
-pub(super) fn put(t: &mut Token, win: abi::Win, rank: u32, origin: Side, target: &Side) -> Result<()> {
+/// Writes all of `origin` to `target`, of another rank; the token of what uses the origin's data after this returns.
+pub(super) fn put(
+    t: &mut Token,
+    win: abi::Win,
+    rank: u32,
+    (origin, use_of): (Side, Origin),
+    target: &Side,
+) -> Result<Option<u64>> {
     join(t, win, rank)?;
-    pieces(t, win, rank, target, 1)?.send(t, win, PUT, Some(origin), |_| Vec::new())
+    let origin = match remote::put(t, win, rank, (origin, use_of), target)? {
+        Ok(token) => return Ok(token),
+        Err(origin) => origin,
+    };
+    pieces(t, win, rank, target, 1)?.put(t, win, origin).map(|()| None)
 }
 
 /// Has all of `target`, of another rank, written to `origin`; the token under which that is wanted.
 pub(super) fn get(t: &mut Token, win: abi::Win, rank: u32, origin: Side, target: &Side) -> Result<u64> {
     join(t, win, rank)?;
+    let origin = match remote::get(t, win, rank, origin, target)? {
+        Ok(token) => return Ok(token),
+        Err(origin) => origin,
+    };
     let pieces = pieces(t, win, rank, target, 1)?;
     let token = want(t, win, origin, pieces.count())?;
     pieces.send(t, win, GET, None, |position| vec![token, position])?;
@@ -267,12 +295,32 @@ pub(super) fn get(t: &mut Token, win: abi::Win, rank: u32, origin: Side, target:
 }
 
 /// Data is to come for `side`, in so many answers.
-fn want(t: &mut Token, win: abi::Win, side: Side, answers: u64) -> Result<u64> {
+pub(super) fn want(t: &mut Token, win: abi::Win, side: Side, answers: u64) -> Result<u64> {
     let mut state = t.lock();
     let Some(far) = &mut state.windows.get_mut(win)?.far else { return Ok(0) };
     let token = far.token();
     far.wanted.insert(token, Wanted { side, answers });
     Ok(token)
+}
+
+/// So many answers are to come for data in place of `instead`.
+pub(super) fn expect_more(
+    t: &mut Token,
+    win: abi::Win,
+    token: u64,
+    answers: u64,
+    instead: u64,
+) -> Result<()> {
+    let mut state = t.lock();
+    let far = state.windows.get_mut(win)?.far.as_mut();
+    if let Some(far) = far.filter(|_| answers != instead) {
+        // One too many keeps the data wanted; it is taken back at once.
+        if let Some(wanted) = far.wanted.get_mut(&token) {
+            wanted.answers = wanted.answers + answers + 1 - instead;
+        }
+        far.fetched(token);
+    }
+    Ok(())
 }
 
 /// Has `target`, of another rank, combined with `origin`, and what it was written to `result`; the token of that.
@@ -286,6 +334,11 @@ pub(super) fn combine(
     target: &Side,
 ) -> Result<u64> {
     join(t, win, rank)?;
+    let by_network = changes::combine(t, win, rank, (element, op), origin.as_ref(), result.as_ref(), target)?;
+    if let Some(token) = by_network {
+        return Ok(token);
+    }
+    remote::settle_changes(t, win, rank)?;
     let pieces = pieces(t, win, rank, target, element.size)?;
     let token = match result {
         Some(result) => want(t, win, result, pieces.count())?,
@@ -304,10 +357,14 @@ pub(super) fn compare_and_swap(
     element: &Element,
     address: u64,
     operands: &[u8],
-    result: Side,
+    result: UserMem,
 ) -> Result<()> {
     join(t, win, rank)?;
-    let token = want(t, win, result, 1)?;
+    if changes::compare_and_swap(t, win, rank, element, address as usize, operands, result)? {
+        return Ok(());
+    }
+    remote::settle_changes(t, win, rank)?;
+    let token = want(t, win, Side::Run(result), 1)?;
     let words = [token, address, element.handle.0 as u64];
     request(t, win, rank, SWAP, &words, operands)
 }
@@ -320,7 +377,9 @@ pub(super) fn flush(t: &mut Token, win: abi::Win, rank: Option<u32>) -> Result<(
     if t.lock().windows.get(win)?.far.is_none() {
         return Ok(());
     }
-    await_window(t, win, |window, _| (!window.under_way(rank)).then_some(Ok(())))?;
+    await_window(t, win, |window, p2p| {
+        (!window.under_way(rank) && window.is_flushed(&mut p2p.bml, rank)).then_some(Ok(()))
+    })?;
     let mut state = t.lock();
     let failed = state.windows.get_mut(win)?.far.as_mut().is_some_and(|far| std::mem::take(&mut far.failed));
     if failed { Err(AT_TARGET) } else { Ok(()) }
@@ -332,12 +391,13 @@ pub(super) fn tell(t: &mut Token, win: abi::Win, rank: u32, kind: u8) -> Result<
     request(t, win, rank, kind, &[me.into()], &[])
 }
 
-/// Has a notice of another rank grow.
+/// Has a notice of another rank grow, when what the network does there for this process is done.
 pub(super) fn notify(t: &mut Token, win: abi::Win, rank: u32, notice: u32) -> Result<()> {
+    remote::settle(t, win, rank)?;
     request(t, win, rank, NOTICE, &[notice.into()], &[])
 }
 
-/// The request of an operation that fetches: complete when all data is there.
+/// The request of an operation: complete when all data is there that it fetches, or the origin of its put is free.
 pub(super) struct Fetching {
     pub win: abi::Win,
     pub token: u64,
@@ -345,8 +405,10 @@ pub(super) struct Fetching {
 
 impl Operation<State> for Fetching {
     fn is_over(&mut self, state: &mut State) -> bool {
-        let far = state.windows.get(self.win).ok().and_then(|window| window.far.as_ref());
-        far.is_none_or(|far| !far.wanted.contains_key(&self.token))
+        let State { windows, p2p, .. } = state;
+        let Ok(window) = windows.get_mut(self.win) else { return true };
+        let is_wanted = window.far.as_ref().is_some_and(|far| far.wanted.contains_key(&self.token));
+        !is_wanted && !window.puts(&mut p2p.bml, self.token)
     }
 
     fn outcome(&self) -> Done {
@@ -354,7 +416,7 @@ impl Operation<State> for Fetching {
     }
 }
 
-/// The request of an operation that fetches under a token, if it is not over yet.
+/// The request of an operation with a token, if it is not over yet.
 pub(super) fn request_of(t: &mut Token, win: abi::Win, token: Option<u64>) -> Result<abi::Request> {
     let Some(token) = token else { return Ok(ACCESSED) };
     let key = t.lock().requests.add(Fetching { win, token })?;

@@ -11,10 +11,11 @@
 //! What needs no handle and no waiting is the crate `osc`. On a node every operation is done when its call returns: it copies from
 //! and to memory that both processes map, or has the kernel copy. So a flush is a fence instruction. Ranks of other nodes are
 //! reached by messages (far.rs), which their processes serve (serve.rs) by the same locks and atomic operations that the ranks of
-//! their node use. The words of a node know its ranks by numbers of their own, their local ranks.
+//! their node use, or by the network alone where it can do that (remote.rs, changes.rs). The words of a node know its ranks by numbers of their own, their local ranks.
 
 mod access;
 mod addresses;
+mod changes;
 mod combine;
 mod create;
 mod dynamic;
@@ -26,6 +27,7 @@ pub mod light;
 mod locks;
 mod movement;
 mod query;
+mod remote;
 mod serve;
 mod sync;
 mod words;

@@ -116,7 +116,7 @@ pub(super) fn copy(
         (Reach::Far, way) => {
             drop(guard);
             return match way {
-                Way::Put => far::put(t, win, rank, origin, &target).map(|()| None),
+                Way::Put => far::put(t, win, rank, (origin, aim.rules.origin()), &target),
                 Way::Get => far::get(t, win, rank, origin, &target).map(Some),
             };
         }

@@ -35,6 +35,10 @@ impl Taker<State> for Serve {
         }
     }
 
+    fn on_event(state: &mut State, cookie: u64, succeeded: bool) {
+        state.windows.read_over(cookie, succeeded);
+    }
+
     fn on_lost(state: &mut State, peer: Peer) {
         state.windows.forget(peer).into_iter().for_each(|number| grant(state, number, true));
     }

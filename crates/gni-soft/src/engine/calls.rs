@@ -35,6 +35,11 @@ impl<F: Fabric> Gni for SoftNic<F> {
         self.fabric.learn(pe, inst, locator)
     }
 
+    /// The processor does them, by its own atomic operations.
+    fn atomics_include_processor(&self) -> bool {
+        true
+    }
+
     fn arm(&mut self) -> Option<Armed> {
         self.arm_doorbell()
     }

@@ -5,7 +5,7 @@
 
 use super::own::{Landing, Own, lock};
 use super::sockets::Stream;
-use super::wire::{RESPONSE, Request, Response};
+use super::wire::{Ask, RESPONSE, Request, Response};
 use crate::fabric::Ticket;
 use connect::exchange::{CHALLENGE, Calling, HELLO};
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +19,7 @@ use std::sync::Mutex;
 const MOST_WAITING: usize = 4 << 20;
 /// A request is given up after this: the hardware's request table is scrubbed between 1 s and 2 s.
 const DEADLINE: Time = Time::from_millis(1500);
+const NEVER: Time = Time(u64::MAX);
 
 #[derive(Debug)]
 pub(super) struct Link {
@@ -156,10 +157,12 @@ impl Link {
             return Handed::Busy;
         }
         if let Some((about, into)) = answer {
+            // An atomic that was given up would be posted again and might be done twice; it waits as long as the connection lives.
+            let deadline = if matches!(request.ask, Ask::Atomic { .. }) { NEVER } else { now + DEADLINE };
             let mut pending = lock(&self.pending);
             pending.last = pending.last.wrapping_add(1).max(1);
             request.id = pending.last;
-            pending.requests.insert(request.id, Waiting { about, into, deadline: now + DEADLINE });
+            pending.requests.insert(request.id, Waiting { about, into, deadline });
         }
         out.bytes.extend(request.to_bytes());
         append(&mut out.bytes, data);
