@@ -1,5 +1,6 @@
 //! Hints (MPI-5.0 section 14.2.8), by their reserved names and by those that programs use with other libraries.
 
+use crate::lustre::Stripes;
 use crate::staging::{Staging, Where};
 
 /// When something is done.
@@ -37,6 +38,8 @@ impl Choice {
 pub struct Hints {
     /// Processes that access the file in collective calls (`cb_nodes`).
     pub cb_nodes: u64,
+    /// The program has said how many.
+    pub cb_nodes_given: bool,
     /// Bytes that each of them has at a time (`cb_buffer_size`).
     pub cb_buffer_size: u64,
     /// What the parts of a file that they access are aligned to, in bytes (`cb_block_size`); 0: blocks of the file system.
@@ -55,6 +58,8 @@ pub struct Hints {
     pub write_window: u64,
     /// Permissions of a file that is made (`file_perm`, octal).
     pub permissions: Option<u32>,
+    /// How a file that is made is striped over storage targets (`striping_unit`, `striping_factor`); 0: as the file system likes.
+    pub stripes: Stripes,
     /// `access_style`, kept as it was given.
     pub access_style: Option<String>,
     /// Where written data waits (`io_staging`, `io_staging_size`).
@@ -64,12 +69,15 @@ pub struct Hints {
 const MIB: u64 = 1 << 20;
 /// Largest buffer that a hint may ask for.
 const MOST: u64 = 1 << 30;
+/// Most storage targets that a hint may ask for: Lustre's own bound.
+const MOST_TARGETS: u64 = 2000;
 
 impl Hints {
     /// What is in force without hints, with `processes` that have the file open.
     pub fn new(processes: u64) -> Hints {
         Hints {
             cb_nodes: processes.min(default_aggregators(processes)),
+            cb_nodes_given: false,
             cb_buffer_size: 4 * MIB,
             cb_block_size: 0,
             cb_read: Choice::Automatic,
@@ -79,6 +87,7 @@ impl Hints {
             read_window: 4 * MIB,
             write_window: MIB / 2,
             permissions: None,
+            stripes: Stripes::default(),
             access_style: None,
             staging: Staging::default(),
         }
@@ -92,6 +101,7 @@ impl Hints {
             "cb_nodes" => {
                 let nodes = value.trim().parse::<u64>().ok().filter(|&nodes| nodes > 0);
                 self.cb_nodes = nodes.map_or(self.cb_nodes, |nodes| nodes.min(processes));
+                self.cb_nodes_given |= nodes.is_some();
             }
             "cb_buffer_size" => self.cb_buffer_size = bytes().unwrap_or(self.cb_buffer_size),
             "cb_block_size" => self.cb_block_size = bytes().unwrap_or(self.cb_block_size),
@@ -111,12 +121,25 @@ impl Hints {
             "file_perm" => {
                 self.permissions = u32::from_str_radix(value.trim(), 8).ok().filter(|&mode| mode <= 0o7777)
             }
+            "striping_unit" => self.stripes.unit = bytes().unwrap_or(self.stripes.unit),
+            "striping_factor" => {
+                let factor =
+                    value.trim().parse::<u64>().ok().filter(|factor| (1..=MOST_TARGETS).contains(factor));
+                self.stripes.factor = factor.unwrap_or(self.stripes.factor);
+            }
             "access_style" => self.access_style = Some(value.to_owned()),
             "io_staging" => self.staging.place = Where::parse(value).unwrap_or(self.staging.place.clone()),
             "io_staging_size" => {
                 self.staging.limit = Staging::parse_limit(value).unwrap_or(self.staging.limit)
             }
             _ => {}
+        }
+    }
+
+    /// Has one aggregator for each of the storage targets of a file, unless the program has said how many.
+    pub fn fit(&mut self, targets: u64, processes: u64) {
+        if !self.cb_nodes_given {
+            self.cb_nodes = targets.clamp(1, processes.max(1));
         }
     }
 
@@ -155,6 +178,8 @@ impl Hints {
             self.cb_write as u64,
             self.ds_write as u64,
             u64::from(self.staging.is_on()),
+            self.stripes.unit,
+            self.stripes.factor,
         ];
         words
             .iter()
@@ -182,6 +207,8 @@ mod tests {
             ("romio_ds_write", "perhaps"),
             ("io_staging", "somewhere"),
             ("io_staging_size", "1"),
+            ("striping_unit", "-1"),
+            ("striping_factor", "0"),
             ("no_such", "1"),
         ] {
             hints.take(key, value, 4);
@@ -190,6 +217,13 @@ mod tests {
         hints.take("cb_nodes", "100", 4);
         hints.take("romio_ds_write", "enable", 4);
         assert_eq!((hints.cb_nodes, hints.ds_write), (4, Choice::Enable));
+        hints.fit(2, 4);
+        assert_eq!(hints.cb_nodes, 4, "the program has said how many");
+        let mut hints = before.clone();
+        hints.fit(3, 4);
+        assert_eq!(hints.cb_nodes, 3);
+        hints.fit(7, 4);
+        assert_eq!(hints.cb_nodes, 4);
         assert_ne!(hints.digest(), before.digest());
     }
 }

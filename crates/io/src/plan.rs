@@ -16,8 +16,18 @@
 //!   windows    0   |   1   |   2   |   3   |   4   |  …        of the file, whatever the span of the call
 //!   domain     0   |   1   |   0   |   1   |   0   |
 //! ```
+//!
+//! Where the file system stripes a file over storage targets, each target has one aggregator, which alone takes its locks:
+//!
+//! ```text
+//!   stripes    0   |   1   |   2   |   3   |   4   |   5   |  …     three targets, two aggregators
+//!   target     0   |   1   |   2   |   0   |   1   |   2   |
+//!   domain     0   |   1   |   0   |   0   |   1   |   0   |        a stripe longer than a buffer is several windows
+//! ```
 
 use std::ops::Range;
+
+use crate::lustre::Stripes;
 
 /// From the place of a process's first byte to behind that of its last; empty for none.
 pub type Extent = Range<u64>;
@@ -43,8 +53,66 @@ pub struct Plan {
 enum Domains {
     /// Domain `i` lies between edges `i` and `i + 1`.
     Between(Vec<u64>),
-    /// The windows of the file go round; only those in the span are accessed.
-    InTurn(Range<u64>),
+    /// The units of the file go round; only those in the span are accessed.
+    InTurn(Turns),
+}
+
+/// The units of a file, each of which belongs to one of some targets in turn, and each target to one domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Turns {
+    span: Range<u64>,
+    /// Bytes of a unit.
+    unit: u64,
+    /// Targets: unit `i` belongs to target `i % targets`.
+    targets: u64,
+    /// Domains: target `i` belongs to domain `i % domains`.
+    domains: u64,
+    /// Bytes of a window; a unit has one or several.
+    window: u64,
+}
+
+impl Turns {
+    /// Windows of a unit.
+    fn windows_of_unit(&self) -> u64 {
+        self.unit.div_ceil(self.window)
+    }
+
+    /// Rounds in which every target has one unit.
+    fn rounds_of_cycle(&self) -> u64 {
+        self.targets.div_ceil(self.domains) * self.windows_of_unit()
+    }
+
+    /// The cycles, in each of which every target has one unit, that the span touches.
+    fn cycles(&self) -> Range<u64> {
+        let cycle = self.unit.saturating_mul(self.targets);
+        self.span.start / cycle..if self.span.is_empty() {
+            self.span.start / cycle
+        } else {
+            self.span.end.div_ceil(cycle)
+        }
+    }
+
+    fn rounds(&self) -> u64 {
+        let cycles = self.cycles();
+        (cycles.end - cycles.start).saturating_mul(self.rounds_of_cycle())
+    }
+
+    fn window(&self, domain: u64, round: u64) -> Range<u64> {
+        let (cycle, within) = (round / self.rounds_of_cycle(), round % self.rounds_of_cycle());
+        let target = domain + within / self.windows_of_unit() * self.domains;
+        if target >= self.targets {
+            return self.span.start..self.span.start;
+        }
+        let unit =
+            (self.cycles().start.saturating_add(cycle)).saturating_mul(self.targets).saturating_add(target);
+        let begin = unit.saturating_mul(self.unit);
+        let place = |number: u64| {
+            let in_unit = number.saturating_mul(self.window).min(self.unit);
+            begin.saturating_add(in_unit).clamp(self.span.start, self.span.end)
+        };
+        let number = within % self.windows_of_unit();
+        place(number)..place(number + 1)
+    }
 }
 
 impl Plan {
@@ -67,8 +135,23 @@ impl Plan {
 
     /// As [`Plan::new`], with the same process for a place in all plans of the same aggregators and buffer.
     pub fn in_turn(span: Range<u64>, processes: u64, aggregators: u64, buffer: u64) -> Plan {
-        let aggregators = aggregators.min(processes).max(1);
-        Plan { domains: Domains::InTurn(span), buffer: buffer.max(1), processes, aggregators }
+        let targets = aggregators.min(processes).max(1);
+        Plan::by_targets(span, processes, targets, buffer, &Stripes { unit: buffer.max(1), factor: targets })
+    }
+
+    /// As [`Plan::in_turn`], with one process for each storage target of a striped file, which may have several targets.
+    pub fn by_targets(
+        span: Range<u64>,
+        processes: u64,
+        aggregators: u64,
+        buffer: u64,
+        stripes: &Stripes,
+    ) -> Plan {
+        let (unit, targets) = (stripes.unit.max(1), stripes.factor.max(1));
+        let buffer = buffer.clamp(1, unit);
+        let aggregators = aggregators.min(processes).min(targets).max(1);
+        let turns = Turns { span, unit, targets, domains: aggregators, window: buffer };
+        Plan { domains: Domains::InTurn(turns), buffer, processes, aggregators }
     }
 
     /// Bytes of a window at most.
@@ -106,7 +189,7 @@ impl Plan {
             Domains::Between(edges) => {
                 edges.windows(2).map(|pair| self.windows_of(&(pair[0]..pair[1]))).max().unwrap_or(0)
             }
-            Domains::InTurn(span) => self.windows_of(span).div_ceil(self.aggregators),
+            Domains::InTurn(turns) => turns.rounds(),
         }
     }
 
@@ -117,21 +200,17 @@ impl Plan {
         }
     }
 
-    /// What is done of a domain in a round; empty when the domain is done.
+    /// What is done of a domain in a round; empty for nothing.
     pub fn window(&self, domain: u64, round: u64) -> Range<u64> {
-        let (number, within) = match &self.domains {
+        match &self.domains {
             Domains::Between(edges) => {
                 let within = edges[domain as usize]..edges[domain as usize + 1];
-                ((within.start / self.buffer).saturating_add(round), within)
+                let number = (within.start / self.buffer).saturating_add(round);
+                let edge = |number: u64| number.saturating_mul(self.buffer).clamp(within.start, within.end);
+                edge(number)..edge(number.saturating_add(1))
             }
-            Domains::InTurn(span) => {
-                let first = span.start / self.buffer;
-                let ahead = (domain + self.aggregators - first % self.aggregators) % self.aggregators;
-                (first.saturating_add(ahead).saturating_add(round * self.aggregators), span.clone())
-            }
-        };
-        let edge = |number: u64| number.saturating_mul(self.buffer).clamp(within.start, within.end);
-        edge(number)..edge(number.saturating_add(1))
+            Domains::InTurn(turns) => turns.window(domain, round),
+        }
     }
 }
 
@@ -242,6 +321,39 @@ mod tests {
             let end = windows.iter().fold(span.start, |at, window| {
                 assert_eq!(window.start, at);
                 assert!(window.end - window.start <= buffer);
+                window.end
+            });
+            assert_eq!(end, span.end);
+        }
+    }
+
+    #[test]
+    fn each_target_has_one_process() {
+        for (span, processes, aggregators, buffer, stripes) in [
+            (5..1000, 8, 3, 16, Stripes { unit: 16, factor: 3 }),
+            (5..1000, 8, 8, 7, Stripes { unit: 16, factor: 3 }),
+            (100..101, 4, 2, 16, Stripes { unit: 24, factor: 5 }),
+            (0..0, 4, 2, 16, Stripes { unit: 24, factor: 5 }),
+            ((1 << 41) + 3..(1 << 41) + 70_000, 4, 4, 1 << 12, Stripes { unit: 1 << 13, factor: 2 }),
+        ] {
+            let plan = Plan::by_targets(span.clone(), processes, aggregators, buffer, &stripes);
+            assert_eq!(plan.domains(), aggregators.min(stripes.factor));
+            let mut windows = Vec::new();
+            for round in 0..plan.rounds() {
+                for domain in 0..plan.domains() {
+                    let window = plan.window(domain, round);
+                    if !window.is_empty() {
+                        let stripe = window.start / stripes.unit;
+                        assert_eq!(stripe % stripes.factor % plan.domains(), domain);
+                        assert_eq!((window.end - 1) / stripes.unit, stripe, "a window has one stripe");
+                        assert!(window.end - window.start <= buffer);
+                        windows.push(window);
+                    }
+                }
+            }
+            windows.sort_by_key(|window| window.start);
+            let end = windows.iter().fold(span.start, |at, window| {
+                assert_eq!(window.start, at);
                 window.end
             });
             assert_eq!(end, span.end);

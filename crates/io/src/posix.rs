@@ -11,7 +11,7 @@ use std::path::Path;
 use mem::{PeerBytes, PeerSpace};
 use platform::file::{self, FileSystem};
 
-use crate::lustre::Stripes;
+use crate::lustre::{self, Stripes};
 use crate::storage::Storage;
 
 /// What kind of file system a file is on, as far as that matters.
@@ -51,10 +51,11 @@ pub struct How {
     pub exclusive: bool,
     /// Permissions of a file that is made, before the process's mask is applied.
     pub permissions: u32,
+    /// Stripes of a file that is made, where the file system has any; 0 leaves a value to it.
+    pub stripes: Option<Stripes>,
 }
 
 const NFS: i64 = 0x6969;
-const LUSTRE: i64 = 0x0bd0_0bd0;
 /// A file system's block, where it does not say one that could be right.
 const USUAL_BLOCK: u64 = 4096;
 
@@ -68,8 +69,15 @@ impl Posix {
         options.read(how.read).write(how.write).mode(how.permissions);
         // Creating needs no right to write (open(2)), but the library has it that way; such a mode is refused before.
         options.create(how.create && !how.exclusive).create_new(how.create && how.exclusive);
+        let made = match how.stripes.filter(|_| how.create) {
+            Some(stripes) => lustre::make(path, how.permissions, stripes)?,
+            None => None,
+        };
         // Changing windows of a file takes reading them, which the system may not allow.
-        let readable = options.clone().read(true).open(path);
+        let readable = match made {
+            Some(file) => Ok(file),
+            None => options.clone().read(true).open(path),
+        };
         let (file, readable) = match readable {
             Err(error) if !how.read && error.kind() == io::ErrorKind::PermissionDenied => {
                 (options.open(path)?, false)
@@ -83,7 +91,7 @@ impl Posix {
         let FileSystem { magic, block } = file::file_system(file.as_fd())?;
         let kind = match magic {
             NFS => Kind::Nfs,
-            LUSTRE => Kind::Lustre,
+            lustre::FILE_SYSTEM => Kind::Lustre,
             _ => Kind::Local,
         };
         let block = if block.is_power_of_two() { block } else { USUAL_BLOCK };
@@ -106,7 +114,7 @@ impl Posix {
         self.kind
     }
 
-    /// Bytes of a block or a stripe of the file system, a power of two: two processes should not write to one.
+    /// Bytes of a block or a stripe of the file system: two processes should not write to one.
     pub fn block(&self) -> u64 {
         self.stripes.map_or(self.block, |stripes| stripes.unit)
     }

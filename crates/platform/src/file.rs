@@ -114,6 +114,25 @@ pub fn attribute(fd: BorrowedFd<'_>, name: &CStr, into: &mut [u8]) -> io::Result
     usize::try_from(len).map_err(|_| io::Error::last_os_error())
 }
 
+/// Bytes of `struct lov_user_md_v1`, without targets.
+pub const LUSTRE_LAYOUT: usize = 32;
+/// `O_LOV_DELAY_CREATE`: a file that Lustre makes gets its storage later. Other file systems do not heed these flags.
+pub const LUSTRE_DELAYED: i32 = libc::O_NOCTTY | libc::O_ASYNC;
+
+/// Has Lustre lay out a file that was made with [`LUSTRE_DELAYED`] (`LL_IOC_LOV_SETSTRIPE`).
+///
+/// # Errors
+/// The system's: the file has storage, or the file system is another one (`ENOTTY`).
+pub fn set_lustre_layout(fd: BorrowedFd<'_>, layout: &[u8; LUSTRE_LAYOUT]) -> io::Result<()> {
+    // _IOW('f', 154, long)
+    const SET_STRIPE: libc::c_ulong = 0x4008_669a;
+    // SAFETY: the call reads a structure of this length, and nothing is written.
+    match unsafe { libc::ioctl(fd.as_raw_fd(), SET_STRIPE as _, layout.as_ptr()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Waits for a lock on a range of bytes that belongs to the open file description: it excludes those of other
 /// openings, in this process and in others, and goes with the description's last close.
 ///

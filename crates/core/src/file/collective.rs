@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 
 use abi::{Address, Count, Error, Result, Status};
 use engine::{Afterlife, Operation, Turn};
-use io::{Choice, Direction, Memory, Plan};
+use io::{Choice, Direction, Memory};
 use pml::Done;
 
 use super::access::{Request, Transfer};
@@ -255,17 +255,10 @@ impl Part {
         });
         let near = together && all.chunks(WORDS).all(|rank| rank[2] & OPEN != 0 && rank[2] & REACHES != 0);
         let buffer = file.hints.cb_buffer_size.min(if near { NEAR_WINDOW } else { u64::MAX });
-        let block = match file.hints.cb_block_size {
-            0 => file.block,
-            block => block,
-        };
         let plan = match transfer.stage() {
             // The same aggregator for a byte each time, so that writes stay in order.
-            Some(_) => {
-                let window = file.hints.cb_buffer_size.min(STAGED_WINDOW);
-                Plan::in_turn(span, size as u64, file.hints.cb_nodes, (window - window % block).max(block))
-            }
-            None => Plan::new(span, size as u64, file.hints.cb_nodes, buffer, block),
+            Some(_) => file.plan(span, size as u64, file.hints.cb_buffer_size.min(STAGED_WINDOW), true),
+            None => file.plan(span, size as u64, buffer, false),
         };
         let own = transfer.access.span();
         if let Some(staged) = file.staged.as_mut().filter(|_| transfer.stage().is_some() && !own.is_empty()) {

@@ -26,13 +26,14 @@ pub mod staged;
 mod view;
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use abi::{Error, Result};
 use datatype::Datatype;
-use io::{Choice, Hints, Posix, Stage, Tuning, View};
+use io::{Choice, Hints, Plan, Posix, Stage, Stripes, Tuning, View};
 
 use crate::comm::largest;
 use crate::domain::Token;
@@ -65,13 +66,35 @@ pub enum Pointer {
     Shared,
 }
 
+/// What domains of aggregators are aligned to, as rank 0 has found it: hosts may mount a file system differently.
+#[derive(Clone, Copy)]
+pub(crate) struct Grain {
+    /// Bytes of a block, or of a stripe where there are any.
+    pub block: u64,
+    pub stripes: Option<Stripes>,
+}
+
+impl Grain {
+    fn of(storage: &Posix) -> Grain {
+        Grain { block: storage.block(), stripes: storage.stripes() }
+    }
+
+    /// As rank 0 sends it: the block, and over how many targets blocks go in turn, 0 for none.
+    fn words(&self) -> [u64; 2] {
+        [self.block, self.stripes.map_or(0, |stripes| stripes.factor)]
+    }
+
+    fn from_words([block, factor]: [u64; 2]) -> Grain {
+        Grain { block, stripes: (factor > 0).then_some(Stripes { unit: block, factor }) }
+    }
+}
+
 /// An open file.
 pub(crate) struct File {
     /// The processes that opened it, in a context that nobody else uses.
     pub comm: abi::Comm,
     pub storage: Arc<Posix>,
-    /// What domains of aggregators are aligned to, as rank 0 has found it: hosts may mount a file system differently.
-    pub block: u64,
+    pub grain: Grain,
     pub path: PathBuf,
     pub amode: i32,
     pub view: Arc<View>,
@@ -122,6 +145,23 @@ impl File {
     pub fn stage_in_use(&self) -> Option<Arc<Stage>> {
         let direct = self.atomic || self.hints.ds_write == Choice::Enable;
         self.staged.as_ref().filter(|_| !direct).map(|staged| staged.stage.clone())
+    }
+
+    /// Who accesses which part of `span` in a collective call, with windows of `window` bytes at most. `ordered`: a byte has the
+    /// same process in every call. All processes come to the same plan.
+    pub fn plan(&self, span: Range<u64>, processes: u64, window: u64, ordered: bool) -> Plan {
+        let aggregators = self.hints.cb_nodes;
+        let (block, stripes) = match self.hints.cb_block_size {
+            0 => (self.grain.block, self.grain.stripes),
+            block => (block, None),
+        };
+        match stripes {
+            Some(stripes) => Plan::by_targets(span, processes, aggregators, window, &stripes),
+            None if ordered => {
+                Plan::in_turn(span, processes, aggregators, (window - window % block).max(block))
+            }
+            None => Plan::new(span, processes, aggregators, window, block),
+        }
     }
 
     pub fn is_sequential(&self) -> bool {

@@ -4,9 +4,11 @@
 //!   rank 0                                   the others
 //!   modes, hints  ◄──── compared ────►       modes, hints
 //!   opens; makes the file, and the shared pointer's word
-//!   class, device, inode, block, word ─────► open what exists; the same file?
+//!   class, device, inode, block, stripes,
+//!   word ──────────────────────────────────► open what exists; the same file?
 //!            ◄──── one agreement on the error ────►
 //! ```
+//! Each process opens the file itself: processes with one open file description would share its locks (docs/architecture.md).
 
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -16,13 +18,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use abi::{Error, Result};
 use datatype::Datatype;
-use io::{Hints, How, Posix, View};
+use io::{Hints, How, Posix, Stripes, View};
 
 use super::datarep::Representation;
 use super::query::added;
 use super::shared::{SharedPointer, WORDS};
-use super::{File, agree, elsewhere, failed};
-use crate::comm::{gather_words, private_copy, share_words};
+use super::{File, Grain, agree, elsewhere, failed};
+use crate::comm::{gather_words, largest, private_copy, share_words};
 use crate::domain::Token;
 use crate::info::Info;
 
@@ -116,14 +118,17 @@ fn open_on(t: &mut Token, comm: abi::Comm, path: PathBuf, amode: i32, own: Resul
         hints_of_system().iter().for_each(|(key, value)| hints.take(key, value, u64::from(size)));
         added(&hints, &info, u64::from(size))
     });
-    let hints = alike(t, comm, amode, own)?;
-    let (storage, shared, block) = if size == 1 {
+    let mut hints = alike(t, comm, amode, own)?;
+    let (storage, shared, grain) = if size == 1 {
         let storage = opened(&path, amode, &hints, true)?;
-        let block = storage.block();
-        (storage, SharedPointer::alone(), block)
+        let grain = Grain::of(&storage);
+        (storage, SharedPointer::alone(), grain)
     } else {
         open_together(t, comm, rank, &path, amode, &hints)?
     };
+    if let Some(stripes) = grain.stripes {
+        hints.fit(stripes.factor, u64::from(size));
+    }
     let byte = Datatype::predefined(abi::BYTE).ok_or(Error::new(abi::ERR_INTERN, "MPI_BYTE is missing"))?;
     let offset = if amode & abi::MODE_APPEND != 0 {
         let size = agree(t, comm, storage.size().map_err(failed("the size of the file is not known")))?;
@@ -141,7 +146,7 @@ fn open_on(t: &mut Token, comm: abi::Comm, path: PathBuf, amode: i32, own: Resul
     Ok(File {
         comm,
         storage: Arc::new(storage),
-        block,
+        grain,
         path,
         amode,
         view: Arc::new(View::of_bytes(byte)),
@@ -208,6 +213,7 @@ fn opened(path: &Path, amode: i32, hints: &Hints, first: bool) -> Result<Posix> 
         create: first && has(abi::MODE_CREATE),
         exclusive: first && has(abi::MODE_EXCL),
         permissions: hints.permissions.unwrap_or(0o666),
+        stripes: (hints.stripes != Stripes::default()).then_some(hints.stripes),
     };
     Posix::open(path, how).map_err(failed(OPEN_FAILED))
 }
@@ -220,16 +226,16 @@ fn open_together(
     path: &Path,
     amode: i32,
     hints: &Hints,
-) -> Result<(Posix, SharedPointer, u64)> {
-    let mut words = [0u64; 4 + WORDS];
+) -> Result<(Posix, SharedPointer, Grain)> {
+    let mut words = [0u64; 5 + WORDS];
     let mut mine = None;
     if rank == 0 {
         match opened(path, amode, hints, true) {
             Ok(storage) => {
                 words[1..3].copy_from_slice(&storage.identity());
                 let pointer = SharedPointer::create(t, comm);
-                words[3] = storage.block();
-                words[4..].copy_from_slice(&pointer.words());
+                words[3..5].copy_from_slice(&Grain::of(&storage).words());
+                words[5..].copy_from_slice(&pointer.words());
                 mine = Some((storage, pointer));
             }
             Err(error) => words[..2].copy_from_slice(&[error.class as u64, error.errno as u64]),
@@ -245,17 +251,22 @@ fn open_together(
             if storage.identity() != words[1..3] && t.lock().shares_host(comm) {
                 return Err(Error::new(abi::ERR_NOT_SAME, "the processes name different files"));
             }
-            let pointer = SharedPointer::open(t, comm, &words[4..]);
+            let pointer = SharedPointer::open(t, comm, &words[5..]);
             Ok((storage, pointer))
         }),
     };
-    let (storage, mut pointer) = agree(t, comm, mine)?;
-    // One process that cannot reach the word has all do without.
-    let reached = crate::comm::smallest(t, comm, u64::from(pointer.is_there()))?;
-    if reached == 0 {
+    // One agreement for two: the error of a process, and that one cannot reach the word, so that all do without.
+    let class = mine.as_ref().err().map_or(0, |error| error.class as u64);
+    let reached = mine.as_ref().is_ok_and(|(_, pointer)| pointer.is_there());
+    let agreed = largest(t, comm, class << 1 | u64::from(!reached))?;
+    let (storage, mut pointer) = mine?;
+    if agreed >> 1 != 0 {
+        return Err(elsewhere(agreed >> 1));
+    }
+    if agreed != 0 {
         pointer = SharedPointer::Absent;
     }
-    Ok((storage, pointer, words[3]))
+    Ok((storage, pointer, Grain::from_words([words[3], words[4]])))
 }
 
 /// `MPI_File_close`. Other hosts see what was written when it returns. On a file system of this host alone that needs nothing; to

@@ -98,7 +98,7 @@ pub fn get_info(t: &mut Token, fh: abi::File, info: &mut abi::Info) -> Result<()
     if name.len() < abi::MAX_INFO_VAL as usize {
         hints.set("filename", &name);
     }
-    if let Some(stripes) = file.storage.stripes() {
+    if let Some(stripes) = file.grain.stripes {
         hints.set("striping_unit", &stripes.unit.to_string());
         hints.set("striping_factor", &stripes.factor.to_string());
     }

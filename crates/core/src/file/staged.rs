@@ -2,7 +2,7 @@
 //! behind by a thread of the library.
 //!
 //! A process stages what it writes by itself, and as an aggregator what it has fetched for others. A byte that goes through
-//! aggregators has the same one in every call (`io::Plan::in_turn`), so each stage keeps the order of the writes of a byte. Where
+//! aggregators has the same one in every call (`File::plan`), so each stage keeps the order of the writes of a byte. Where
 //! a process changes from one way to the other, or reads, it first has written what it must not overtake:
 //!
 //! | next access of the process            | in its own stage | in the stages of aggregators |
@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use abi::{Address, Error, Result};
 use btl::Peer;
-use io::{Counts, Direction, Plan, Posix, Stage, Worked};
+use io::{Counts, Direction, Posix, Stage, Worked};
 
 use super::questions::{Answer, Asker, COUNTS, DRAIN, PEEK, ask};
 use super::{File, failed};
@@ -173,7 +173,7 @@ fn drain_away(t: &mut Token, fh: abi::File) -> Result<()> {
         let file = state.file(fh)?;
         let Some(Staged { context, away: Some(_), .. }) = file.staged else { return Ok(()) };
         let comm = state.comm(file.comm)?;
-        let plan = Plan::in_turn(0..0, u64::from(comm.size()), file.hints.cb_nodes, 1);
+        let plan = file.plan(0..0, u64::from(comm.size()), 1, true);
         let ranks = (0..plan.aggregators())
             .map(|index| plan.process(index))
             .filter(|&rank| rank != u64::from(comm.rank));
