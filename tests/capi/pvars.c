@@ -45,7 +45,10 @@ static void describe_all(void)
         int code = MPI_T_pvar_get_info(i, name, &name_length, &verbosity, &class, &datatype, &enumtype, description,
                                        &length, &bind, &readonly, &continuous, &atomic);
         complete &= code == MPI_SUCCESS && length > 10 && bind == MPI_T_BIND_NO_OBJECT;
-        complete &= datatype == (class == MPI_T_PVAR_CLASS_TIMER ? MPI_DOUBLE : MPI_UNSIGNED_LONG_LONG);
+        complete &= datatype == (class == MPI_T_PVAR_CLASS_TIMER   ? MPI_DOUBLE
+                                 : class == MPI_T_PVAR_CLASS_STATE ? MPI_INT
+                                                                   : MPI_UNSIGNED_LONG_LONG);
+        complete &= (enumtype != MPI_T_ENUM_NULL) == (class == MPI_T_PVAR_CLASS_STATE);
         complete &= index_of(name, class) == i;
     }
     CHECK_EQ(complete, 1, "every variable is described and found by its name");

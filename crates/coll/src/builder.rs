@@ -245,6 +245,7 @@ impl Builder {
             irregular: self.irregular,
             cells: self.cells,
             max_blocks: self.max_blocks,
+            algorithm: None,
         }
     }
 }

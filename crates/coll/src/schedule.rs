@@ -5,6 +5,7 @@
 //! count; only the number of *segments*, which changes the list itself, belongs to the key under which a
 //! schedule is kept (see [`crate::Params::key`]).
 
+use crate::algorithms::registry::AlgorithmId;
 use crate::port::Side;
 
 /// A process as seen from the calling rank.
@@ -339,9 +340,20 @@ pub struct Schedule {
     /// Names cells.
     pub(crate) cells: bool,
     pub(crate) max_blocks: u32,
+    pub(crate) algorithm: Option<AlgorithmId>,
 }
 
 impl Schedule {
+    /// The same schedule, which says what built it.
+    pub fn of(self, algorithm: AlgorithmId) -> Schedule {
+        Schedule { algorithm: Some(algorithm), ..self }
+    }
+
+    /// What built it, if it says so.
+    pub fn algorithm(&self) -> Option<AlgorithmId> {
+        self.algorithm
+    }
+
     /// The steps in program order.
     pub fn steps(&self) -> &[Step] {
         &self.steps

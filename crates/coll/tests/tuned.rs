@@ -2,7 +2,7 @@
 
 use coll::Coll;
 use coll::algorithms::registry::{self, ALGORITHMS, Memory};
-use coll::tuned::{Forced, Placement, Query, Table, can_use};
+use coll::tuned::{Forced, Misfit, Placement, Query, Table, Unfit, can_use};
 
 const CROWDED: Placement = Placement::Node { crowded: true };
 const NODE: Placement = Placement::Node { crowded: false };
@@ -64,7 +64,7 @@ fn every_call_gets_a_usable_algorithm() {
                             ..query(coll, ranks, bytes, placement)
                         };
                         let choice = table.select(&query, &Forced::default());
-                        let choice = choice.unwrap_or_else(|| panic!("nothing for {query:?}"));
+                        let choice = choice.unwrap_or_else(|why| panic!("{why} for {query:?}"));
                         assert!(can_use(choice.algorithm.get(), &query), "{query:?}");
                         assert!((1..=768).contains(&choice.segments), "{query:?} {choice:?}");
                     }
@@ -114,6 +114,7 @@ fn forcing() {
         algorithm: registry::find(Coll::Allreduce, name),
         segment: Some(1 << 17),
         fanout: Some(3),
+        or_table: false,
     };
     let tree = table.select(&query, &force("tree")).unwrap();
     assert_eq!((tree.algorithm.get().name, tree.segments, tree.fanout), ("tree", 8, 3));
@@ -123,8 +124,40 @@ fn forcing() {
         (1, 0),
         "what an algorithm does not use is not in the key"
     );
-    let unusable = table.select(&query, &force("lines_all")).unwrap();
-    assert_ne!(unusable.algorithm.get().name, "lines_all");
+    let passed_over = table.select(&query, &Forced { or_table: true, ..force("lines_all") }).unwrap();
+    assert_ne!(passed_over.algorithm.get().name, "lines_all");
+}
+
+/// A forced algorithm runs, or the error says what the call lacks; for other kinds of communicators and for one rank the table
+/// decides.
+#[test]
+fn what_does_not_fit_is_an_error() {
+    let table = Table::builtin();
+    let on_node = query(Coll::Allreduce, 8, 64, NODE);
+    let choose = |name: &str, query: Query| {
+        let forced = Forced { algorithm: registry::find(query.coll, name), ..Forced::default() };
+        table.select(&query, &forced).map(|choice| choice.algorithm.get().name)
+    };
+    let why = |name: &str, query: Query| match choose(name, query) {
+        Err(Unfit::Forced(id, why)) => {
+            assert_eq!(Some(id), registry::find(query.coll, name));
+            why
+        }
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(choose("lines_gate", on_node), Ok("lines_gate"));
+    assert_eq!(why("lines_gate", Query { bytes: 4161, ..on_node }), Misfit::Bytes(4160));
+    assert_eq!(why("lines_gate", Query { area: false, ..on_node }), Misfit::Area);
+    assert_eq!(why("lines_gate", Query { placement: Placement::Cluster, ..on_node }), Misfit::Nodes);
+    assert_eq!(why("direct", Query { direct: false, ..on_node }), Misfit::Direct);
+    assert_eq!(why("ring", Query { commutative: false, ..on_node }), Misfit::Order);
+    assert_eq!(why("cells", Query { dense: false, ..on_node }), Misfit::Holes);
+    assert_eq!(why("cells", Query { bytes: 1 << 40, ..on_node }), Misfit::Bytes(768 << 15));
+    assert_eq!(why("tree", Query { canonical: true, ..on_node }), Misfit::Association);
+    assert_eq!(why("lines_gate", query(Coll::Alltoallv, 33, 0, NODE)), Misfit::Ranks(32));
+    assert_eq!(choose("lines_gate", Query { inter: true, ..on_node }), Ok("inter"));
+    assert!(choose("inter", on_node).is_ok_and(|name| name != "inter"));
+    assert!(choose("lines_gate", Query { ranks: 1, area: false, ..on_node }).is_ok());
 }
 
 #[test]

@@ -34,6 +34,8 @@ pub struct State {
     pub(crate) requests: Requests<State>,
     /// Reductions that the program must do before a collective can go on.
     pub(crate) callbacks: crate::coll::Callbacks,
+    /// The algorithm of the latest call of each collective.
+    pub(crate) algorithms: crate::coll::Algorithms,
     /// Handlers of the light interface, and messages for them.
     pub(crate) light: crate::win::light::Light,
     /// The threads of this process that wait.
@@ -108,6 +110,7 @@ impl State {
             comms: Comms::new(),
             requests: crate::request::requests(),
             callbacks: Default::default(),
+            algorithms: Default::default(),
             light: Default::default(),
             pool: RegisteredPool::new(crate::transport::pages(&params.rcache)),
             threads: Threads::default(),

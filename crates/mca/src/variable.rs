@@ -50,6 +50,8 @@ pub enum Quantity {
     Counter,
     /// A sum, of bytes for one: `MPI_T_PVAR_CLASS_AGGREGATE`.
     Sum,
+    /// Which of several it is: `MPI_T_PVAR_CLASS_STATE`, an `int` with an enumeration, read-only.
+    State,
     /// Time, kept in nanoseconds and shown in seconds: `MPI_T_PVAR_CLASS_TIMER`. Measured only while it is wanted.
     Time,
 }

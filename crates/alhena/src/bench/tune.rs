@@ -213,7 +213,9 @@ fn query(coll: Coll, ranks: u32, bytes: u64, placement: Placement) -> Query {
 
 fn settings(coll: Coll, candidate: &Candidate) -> Vec<String> {
     let name = |what: &str| format!("coll_tuned_{}_{what}", coll.name());
-    let mut words = vec!["--mca".to_string(), name("algorithm"), candidate.algorithm.to_string()];
+    let mut words: Vec<String> = ["--mca", "coll_tuned_fallback", "true", "--mca"].map(String::from).into();
+    // Sizes that an algorithm cannot do are left out of the comparison afterwards.
+    words.extend([name("algorithm"), candidate.algorithm.to_string()]);
     if candidate.segment > 0 {
         words.extend(["--mca".to_string(), name("segment"), candidate.segment.to_string()]);
     }

@@ -5,16 +5,18 @@
 //! a call ask with the same [`Query`], so all choose alike; nothing that may differ between ranks (buffer
 //! addresses, layouts of types in data movement) is in it.
 
+mod fit;
 mod params;
 mod rules;
 
+pub use fit::{Misfit, Unfit, can_use};
 pub use params::{CollParams, Level, Tuned, TunedParams};
 pub use rules::ParseError;
 
 use crate::algorithms::node::cells;
-use crate::algorithms::registry::{self, Algorithm, AlgorithmId, Memory};
+use crate::algorithms::registry::{self, AlgorithmId, Memory};
 use crate::params::Coll;
-use crate::shared::{LINE_PAYLOAD, MOST_PARTS, PAYLOAD};
+use fit::line_limit;
 use rules::Rule;
 
 /// Where the ranks of a communicator are and what they share; equal on all ranks.
@@ -78,11 +80,14 @@ pub struct Choice {
     pub fanout: u32,
 }
 
-/// What parameters prescribe for one collective. A forced algorithm that the call cannot use is passed over.
+/// What parameters prescribe for one collective.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Forced {
-    /// `coll_tuned_<coll>_algorithm`, by [`registry::find`].
+    /// `coll_tuned_<coll>_algorithm`, by [`registry::find`]. It prescribes among those for the same kind of communicator,
+    /// within groups or between them, and where there are several ranks.
     pub algorithm: Option<AlgorithmId>,
+    /// A forced algorithm that a call cannot use is passed over, and the table decides.
+    pub or_table: bool,
     /// `coll_tuned_<coll>_segment`, in bytes.
     pub segment: Option<u64>,
     /// `coll_tuned_<coll>_fanout`.
@@ -114,21 +119,26 @@ impl Table {
 
     /// The choice for a call: what is forced, else the first row that fits, else the collective's first
     /// algorithm that can be used.
-    pub fn select(&self, query: &Query, forced: &Forced) -> Option<Choice> {
+    ///
+    /// # Errors
+    /// Why the call cannot use what is forced, or has no algorithm.
+    pub fn select(&self, query: &Query, forced: &Forced) -> Result<Choice, Unfit> {
         let usable = |id: &AlgorithmId| can_use(id.get(), query);
         let rule = self.rules.iter().find(|rule| rule.matches(query) && usable(&rule.algorithm));
         let by_default = || registry::of(query.coll).map(|(id, _)| id).find(usable);
-        let algorithm = forced.algorithm.filter(usable).or(rule.map(|r| r.algorithm)).or_else(by_default)?;
+        let forced_one = forced.in_force(query)?;
+        let algorithm =
+            forced_one.or(rule.map(|r| r.algorithm)).or_else(by_default).ok_or(Unfit::NoAlgorithm)?;
         let rule = rule.filter(|r| r.algorithm == algorithm);
         let segment = forced.segment.or(rule.map(|r| r.segment)).unwrap_or(0);
         let fanout = forced.fanout.or(rule.map(|r| r.fanout)).unwrap_or(0);
-        Some(choice(algorithm, query, segment, fanout))
+        Ok(choice(algorithm, query, segment, fanout))
     }
 
     /// As [`Table::select`]: the algorithm for a call, and the most bytes up to which calls that are the same
     /// otherwise use it.
     pub fn select_up_to(&self, query: &Query, forced: &Forced) -> Option<(AlgorithmId, u64)> {
-        let of = |bytes| self.select(&Query { bytes, ..*query }, forced).map(|choice| choice.algorithm);
+        let of = |bytes| self.select(&Query { bytes, ..*query }, forced).ok().map(|choice| choice.algorithm);
         let algorithm = of(query.bytes)?;
         // What is chosen changes only at these.
         let rules = self.rules.iter().filter(|rule| rule.coll == query.coll);
@@ -139,41 +149,6 @@ impl Table {
         let end = later.into_iter().find(|&bytes| of(bytes) != Some(algorithm));
         Some((algorithm, end.map_or(u64::MAX, |bytes| bytes - 1)))
     }
-}
-
-/// Whether a call can use an algorithm at all.
-pub fn can_use(algorithm: &Algorithm, query: &Query) -> bool {
-    let needs = &algorithm.needs;
-    let one_node = matches!(query.placement, Placement::Node { .. });
-    let fits_line = query.bytes <= line_limit(query);
-    algorithm.coll == query.coll
-        && needs.inter == query.inter
-        && (query.commutative || !needs.commutative)
-        && (query.dense || !needs.dense)
-        && (needs.canonical || !query.canonical || !reduces(query.coll))
-        && match needs.memory {
-            Memory::None => true,
-            Memory::Lines => query.area && one_node && fits_line,
-            Memory::Parts => query.area && one_node && query.ranks as usize <= MOST_PARTS,
-            Memory::LinesPerNode => query.area && fits_line,
-            Memory::Cells => query.area && one_node && cell_segments(query) <= u64::from(MOST_SEGMENTS),
-            Memory::Direct => query.area && one_node && query.direct,
-        }
-}
-
-/// Bytes up to which what a rank publishes fits a line: all its blocks, where it has one for each rank.
-fn line_limit(query: &Query) -> u64 {
-    match query.coll {
-        Coll::Scatter | Coll::Alltoall => PAYLOAD as u64 / u64::from(query.ranks.max(1)),
-        // The result may be published at the gate.
-        Coll::Allreduce => LINE_PAYLOAD as u64,
-        _ => PAYLOAD as u64,
-    }
-}
-
-fn reduces(coll: Coll) -> bool {
-    use Coll::{Allreduce, Exscan, Reduce, ReduceScatter, ReduceScatterBlock, Scan};
-    matches!(coll, Reduce | Allreduce | ReduceScatter | ReduceScatterBlock | Scan | Exscan)
 }
 
 fn choice(algorithm: AlgorithmId, query: &Query, segment: u64, fanout: u32) -> Choice {

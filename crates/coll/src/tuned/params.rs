@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Choice, Forced, Query, Table};
+use super::{Choice, Forced, Query, Table, Unfit};
 use crate::algorithms::registry;
 use crate::params::Coll;
 
@@ -58,73 +58,76 @@ mca::params! {
         /// table has rules of their own; measured once for a communicator of two. 0: none are near. The same on all
         /// processes.
         near: mca::Int = "120", unit "nanoseconds", range 0 to 1000000;
+        /// Where a call cannot use the algorithm that `coll_tuned_*_algorithm` names, the table decides; if not, the call is
+        /// an error that says why. The same on all processes.
+        fallback: mca::Bool = "false", scope AllEq;
         /// How long a process looks for what one on another processor gives next before it yields to the others on its
         /// own, in small blocking collectives, where ranks share processors and the others wait as well. 0: not at all.
         turn: mca::Int = "10", unit "microseconds", range 0 to 1000;
-        /// Algorithm of `MPI_Barrier`, where a call can use it; empty: chosen by the table.
+        /// Algorithm of `MPI_Barrier`; empty: chosen by the table.
         barrier_algorithm: mca::Text = "";
         /// Children per node, radix or exchanges under way in algorithms of `MPI_Barrier`; -1: as the table says, 0: the
         /// algorithm's own.
         barrier_fanout: mca::Int = "-1", range -1 to 65536;
-        /// Algorithm of `MPI_Bcast`, where a call can use it; empty: chosen by the table.
+        /// Algorithm of `MPI_Bcast`; empty: chosen by the table.
         bcast_algorithm: mca::Text = "";
         /// Bytes per piece of pipelined algorithms of `MPI_Bcast`; -1: as the table says, 0: not cut.
         bcast_segment: mca::Int = "-1", unit "bytes", range -1 to 1099511627776;
         /// Children per node, radix or exchanges under way in algorithms of `MPI_Bcast`; -1: as the table says, 0: the
         /// algorithm's own.
         bcast_fanout: mca::Int = "-1", range -1 to 65536;
-        /// Algorithm of `MPI_Gather`, where a call can use it; empty: chosen by the table.
+        /// Algorithm of `MPI_Gather`; empty: chosen by the table.
         gather_algorithm: mca::Text = "";
-        /// Algorithm of `MPI_Gatherv`, where a call can use it; empty: chosen by the table.
+        /// Algorithm of `MPI_Gatherv`; empty: chosen by the table.
         gatherv_algorithm: mca::Text = "";
-        /// Algorithm of `MPI_Scatter`, where a call can use it; empty: chosen by the table.
+        /// Algorithm of `MPI_Scatter`; empty: chosen by the table.
         scatter_algorithm: mca::Text = "";
-        /// Algorithm of `MPI_Scatterv`, where a call can use it; empty: chosen by the table.
+        /// Algorithm of `MPI_Scatterv`; empty: chosen by the table.
         scatterv_algorithm: mca::Text = "";
-        /// Algorithm of `MPI_Allgather`, where a call can use it; empty: chosen by the table.
+        /// Algorithm of `MPI_Allgather`; empty: chosen by the table.
         allgather_algorithm: mca::Text = "";
         /// Bytes per piece of pipelined algorithms of `MPI_Allgather`; -1: as the table says, 0: not cut.
         allgather_segment: mca::Int = "-1", unit "bytes", range -1 to 1099511627776;
-        /// Algorithm of `MPI_Allgatherv`, where a call can use it; empty: chosen by the table.
+        /// Algorithm of `MPI_Allgatherv`; empty: chosen by the table.
         allgatherv_algorithm: mca::Text = "";
-        /// Algorithm of `MPI_Alltoall`, where a call can use it; empty: chosen by the table.
+        /// Algorithm of `MPI_Alltoall`; empty: chosen by the table.
         alltoall_algorithm: mca::Text = "";
         /// Children per node, radix or exchanges under way in algorithms of `MPI_Alltoall`; -1: as the table says, 0: the
         /// algorithm's own.
         alltoall_fanout: mca::Int = "-1", range -1 to 65536;
-        /// Algorithm of `MPI_Alltoallv`, where a call can use it; empty: chosen by the table.
+        /// Algorithm of `MPI_Alltoallv`; empty: chosen by the table.
         alltoallv_algorithm: mca::Text = "";
         /// Children per node, radix or exchanges under way in algorithms of `MPI_Alltoallv`; -1: as the table says, 0: the
         /// algorithm's own.
         alltoallv_fanout: mca::Int = "-1", range -1 to 65536;
-        /// Algorithm of `MPI_Alltoallw`, where a call can use it; empty: chosen by the table.
+        /// Algorithm of `MPI_Alltoallw`; empty: chosen by the table.
         alltoallw_algorithm: mca::Text = "";
         /// Children per node, radix or exchanges under way in algorithms of `MPI_Alltoallw`; -1: as the table says, 0: the
         /// algorithm's own.
         alltoallw_fanout: mca::Int = "-1", range -1 to 65536;
-        /// Algorithm of `MPI_Reduce`, where a call can use it; empty: chosen by the table.
+        /// Algorithm of `MPI_Reduce`; empty: chosen by the table.
         reduce_algorithm: mca::Text = "";
         /// Bytes per piece of pipelined algorithms of `MPI_Reduce`; -1: as the table says, 0: not cut.
         reduce_segment: mca::Int = "-1", unit "bytes", range -1 to 1099511627776;
         /// Children per node, radix or exchanges under way in algorithms of `MPI_Reduce`; -1: as the table says, 0: the
         /// algorithm's own.
         reduce_fanout: mca::Int = "-1", range -1 to 65536;
-        /// Algorithm of `MPI_Allreduce`, where a call can use it; empty: chosen by the table.
+        /// Algorithm of `MPI_Allreduce`; empty: chosen by the table.
         allreduce_algorithm: mca::Text = "";
         /// Bytes per piece of pipelined algorithms of `MPI_Allreduce`; -1: as the table says, 0: not cut.
         allreduce_segment: mca::Int = "-1", unit "bytes", range -1 to 1099511627776;
         /// Children per node, radix or exchanges under way in algorithms of `MPI_Allreduce`; -1: as the table says, 0: the
         /// algorithm's own.
         allreduce_fanout: mca::Int = "-1", range -1 to 65536;
-        /// Algorithm of `MPI_Reduce_scatter`, where a call can use it; empty: chosen by the table.
+        /// Algorithm of `MPI_Reduce_scatter`; empty: chosen by the table.
         reduce_scatter_algorithm: mca::Text = "";
-        /// Algorithm of `MPI_Reduce_scatter_block`, where a call can use it; empty: chosen by the table.
+        /// Algorithm of `MPI_Reduce_scatter_block`; empty: chosen by the table.
         reduce_scatter_block_algorithm: mca::Text = "";
-        /// Algorithm of `MPI_Scan`, where a call can use it; empty: chosen by the table.
+        /// Algorithm of `MPI_Scan`; empty: chosen by the table.
         scan_algorithm: mca::Text = "";
         /// Bytes per piece of pipelined algorithms of `MPI_Scan`; -1: as the table says, 0: not cut.
         scan_segment: mca::Int = "-1", unit "bytes", range -1 to 1099511627776;
-        /// Algorithm of `MPI_Exscan`, where a call can use it; empty: chosen by the table.
+        /// Algorithm of `MPI_Exscan`; empty: chosen by the table.
         exscan_algorithm: mca::Text = "";
         /// Bytes per piece of pipelined algorithms of `MPI_Exscan`; -1: as the table says, 0: not cut.
         exscan_segment: mca::Int = "-1", unit "bytes", range -1 to 1099511627776;
@@ -157,7 +160,11 @@ impl Tuned {
     pub fn read(values: &mca::Values) -> Result<Tuned, String> {
         let params = TunedParams::read(values).map_err(|error| error.to_string())?;
         let all = CollParams::read(values).map_err(|error| error.to_string())?;
-        let (table, forced) = (table(&params.rules)?, prescribed(&params)?);
+        let (table, mut forced) = (table(&params.rules)?, prescribed(&params)?);
+        // Trials are among what can be used.
+        if params.fallback || params.online {
+            forced.iter_mut().for_each(|forced| forced.or_table = true);
+        }
         let near = Duration::from_nanos(params.near as u64);
         let turn = Duration::from_micros(params.turn as u64);
         let (reproducible, check, areas, online) = (all.reproducible, all.check, all.areas, params.online);
@@ -165,9 +172,20 @@ impl Tuned {
     }
 
     /// As [`Tuned::select`], with the algorithm given.
-    pub fn select_named(&self, query: &Query, algorithm: registry::AlgorithmId) -> Option<Choice> {
+    ///
+    /// # Errors
+    /// As [`Table::select`].
+    pub fn select_named(&self, query: &Query, algorithm: registry::AlgorithmId) -> Result<Choice, Unfit> {
         let prescribed = self.forced[query.coll as usize];
         self.table.select(query, &Forced { algorithm: Some(algorithm), ..prescribed })
+    }
+
+    /// As [`Tuned::select`], for calls that the library makes by itself: the table decides where they cannot use what is forced.
+    ///
+    /// # Errors
+    /// As [`Table::select`].
+    pub fn select_own(&self, query: &Query) -> Result<Choice, Unfit> {
+        self.table.select(query, &Forced { or_table: true, ..self.forced[query.coll as usize] })
     }
 
     /// The algorithm for a call, and the most bytes up to which calls that are the same otherwise use it.
@@ -176,7 +194,10 @@ impl Tuned {
     }
 
     /// The algorithm for a call.
-    pub fn select(&self, query: &Query) -> Option<Choice> {
+    ///
+    /// # Errors
+    /// As [`Table::select`].
+    pub fn select(&self, query: &Query) -> Result<Choice, Unfit> {
         self.table.select(query, &self.forced[query.coll as usize])
     }
 }

@@ -234,7 +234,7 @@ pub(crate) fn meet_to_finalize(t: &mut Token) {
         // Too late to ask who can read whose memory: nobody is going to.
         world.coll.direct.get_or_insert(false);
     }
-    if super::barrier(t, super::Mode::Blocking, abi::COMM_WORLD).is_err() {
+    if super::barrier(t, super::Mode::Own, abi::COMM_WORLD).is_err() {
         note(t, true);
     }
 }

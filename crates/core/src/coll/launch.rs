@@ -11,7 +11,7 @@ use pml::Done;
 use super::Mode;
 use super::arguments::Arguments;
 use super::run::Running;
-use super::turns::await_turn;
+use super::turns::{Start, await_turn};
 use crate::domain::Token;
 use crate::handle::RequestKey;
 use crate::op::Function;
@@ -43,7 +43,7 @@ pub(super) fn launch(
     comm: abi::Comm,
     fill: impl FnOnce(&mut Arguments<'_>) -> Result<()>,
 ) -> Result<()> {
-    let blocking = matches!(mode, Mode::Blocking);
+    let blocking = matches!(mode, Mode::Blocking | Mode::Own);
     let start = mode.start();
     if blocking {
         await_turn(t, comm);
@@ -55,7 +55,7 @@ pub(super) fn launch(
         match running.set_up(state, coll, start, fill) {
             Ok(()) => {
                 let vote = blocking && running.wants_vote(state.comm(comm)?);
-                (running, vote, blocking && state.params.tuned.online)
+                (running, vote, start == Start::Blocking && state.params.tuned.online)
             }
             Err(error) => {
                 state.keep(running);
@@ -80,7 +80,7 @@ pub(super) fn launch(
 
 fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
     match mode {
-        Mode::Blocking => {
+        Mode::Blocking | Mode::Own => {
             let begun = {
                 let mut state = t.lock();
                 state.comms.get_mut(running.comm()).map(|comm| running.borrow_area(&mut comm.coll.area))?;

@@ -42,7 +42,7 @@ pub(crate) use area::share as share_area;
 pub(crate) use check::{forget as forget_notes, meet_to_finalize};
 pub(crate) use launch::{Callbacks, finish, run_callback, start_persistent};
 pub(crate) use run::Running;
-pub(crate) use select::CollState;
+pub(crate) use select::{Algorithms, CollState};
 pub(crate) use turns::await_turn;
 
 /// How a collective call is completed.
@@ -50,6 +50,8 @@ pub(crate) use turns::await_turn;
 pub enum Mode<'a> {
     /// When it returns.
     Blocking,
+    /// When it returns; the library makes it by itself, so forced algorithms serve only where they fit.
+    Own,
     /// By the request (`MPI_I…`).
     Nonblocking(&'a mut abi::Request),
     /// By the request, once for each start (`MPI_…_init`).

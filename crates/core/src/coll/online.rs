@@ -111,7 +111,8 @@ fn has_choice(query: &Query) -> bool {
 impl Trial {
     fn new(query: &Query, tuned: &Tuned) -> Trial {
         let usable = registry::of(query.coll).filter(|(_, algorithm)| can_use(algorithm, query));
-        let candidates: Vec<Choice> = usable.filter_map(|(id, _)| tuned.select_named(query, id)).collect();
+        let candidates: Vec<Choice> =
+            usable.filter_map(|(id, _)| tuned.select_named(query, id).ok()).collect();
         Trial { query: *query, times: vec![u64::MAX; candidates.len()], candidates, calls: 0, winner: None }
     }
 }
@@ -122,7 +123,7 @@ pub(super) fn vote(t: &mut Token, comm: abi::Comm, query: &Query) -> Result<bool
     let Some(mut times) = t.lock().comms.get_mut(comm)?.coll.online.ballot(query) else { return Ok(false) };
     let (count, words) = (times.len() as i64, crate::memory::exposed(&mut times));
     let in_place = abi::Address(abi::IN_PLACE);
-    super::allreduce(t, Mode::Blocking, in_place, words, count, abi::UINT64_T, abi::MAX, comm)?;
+    super::allreduce(t, Mode::Own, in_place, words, count, abi::UINT64_T, abi::MAX, comm)?;
     let mut state = t.lock();
     let coll = &mut state.comms.get_mut(comm)?.coll;
     coll.online.settle(query, &times);

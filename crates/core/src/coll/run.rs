@@ -68,7 +68,7 @@ impl Running {
     pub fn of_words(state: &mut State, comm: abi::Comm, words: Address) -> Result<Box<Running>> {
         let mut running = Running::new(Coll::Allreduce, comm);
         running.call = Call::of_words(state, comm, words)?;
-        running.choose(state, Start::Persistent)?;
+        running.choose(state, Start::OwnApart)?;
         Ok(Box::new(running))
     }
 
@@ -82,7 +82,7 @@ impl Running {
     ) -> Result<Box<Running>> {
         let mut running = Running::new(Coll::Allgather, comm);
         running.call = Call::gathering(state, comm, words, len, all)?;
-        running.choose(state, Start::Persistent)?;
+        running.choose(state, Start::OwnApart)?;
         Ok(Box::new(running))
     }
 
@@ -116,18 +116,18 @@ impl Running {
     }
 
     pub(super) fn choose(&mut self, state: &mut State, start: Start) -> Result<()> {
-        let State { comms, world, params, .. } = state;
+        let State { comms, world, params, algorithms, .. } = state;
         let comm = comms.get_mut(self.call.comm)?;
         self.wire.follow(comm);
         // Exact sums are the same however they are put together.
         let canonical = self.call.op.is_some() && params.tuned.reproducible && self.exact.is_none();
-        let signature =
-            Signature::of(&self.call, comm, world.as_ref(), canonical, start != Start::Persistent);
+        let signature = Signature::of(&self.call, comm, world.as_ref(), canonical, start);
         if start == Start::Blocking
             && params.tuned.online
             && let Some((attempt, choice)) = comm.coll.online.next(signature.query(), &params.tuned)
         {
             self.schedule = super::select::build(comm, world.as_ref(), &signature, choice)?;
+            algorithms[self.call.coll as usize] = self.schedule.algorithm();
             self.signature = Some(signature);
             self.attempt = Some((attempt, Instant::now()));
             return Ok(());
@@ -143,6 +143,7 @@ impl Running {
             self.schedule = super::select::schedule(comm, world.as_ref(), &params.tuned, &signature)?;
             self.signature = Some(signature);
         }
+        algorithms[self.call.coll as usize] = self.schedule.algorithm();
         Ok(())
     }
 

@@ -4,7 +4,8 @@ use coll::tuned::Tuned;
 use std::sync::Arc;
 
 use abi::{Error, Result};
-use coll::tuned::{Choice, Placement, Query};
+use coll::algorithms::registry::AlgorithmId;
+use coll::tuned::{Choice, Misfit, Placement, Query, Unfit};
 use coll::{Coll, Key, Params, Root, Schedule};
 use node::NodeArea;
 
@@ -12,10 +13,13 @@ use super::call::Call;
 use super::fast_path::FastPaths;
 use super::online::Online;
 use super::run::Running;
-use super::turns::Turns;
+use super::turns::{Start, Turns};
 use crate::comm::Comm;
 use crate::state::World;
 use crate::topo::{Neighbours, Topology};
+
+/// What ran last of each collective.
+pub(crate) type Algorithms = [Option<AlgorithmId>; Coll::ALL.len()];
 
 /// What a communicator remembers for its collectives.
 #[derive(Default)]
@@ -150,19 +154,20 @@ pub(super) struct Signature {
     root: Root,
     in_place: bool,
     contiguous: bool,
+    /// The library's own.
+    own: bool,
     /// [`CollState::settled`].
     settled: u32,
 }
 
 impl Signature {
     /// `canonical`: one association for every count, root and placement, which keeps to the order of ranks.
-    /// `ordered`: all processes begin the call in the same place among the calls of the communicator.
     pub fn of(
         call: &Call,
         comm: &mut Comm,
         world: Option<&World>,
         canonical: bool,
-        ordered: bool,
+        start: Start,
     ) -> Signature {
         let placement = placement(comm, world);
         let reduction = call.op.is_some();
@@ -177,12 +182,13 @@ impl Signature {
             canonical,
             dense: !reduction || call.recv.is_dense(),
             placement,
-            area: ordered && comm.coll.turns.has_area() && !is_neighbourhood(call.coll),
+            area: start.is_ordered() && comm.coll.turns.has_area() && !is_neighbourhood(call.coll),
             direct: comm.coll.direct == Some(true),
             near: comm.coll.near,
         };
         let (in_place, contiguous) = (call.in_place, call.contiguous());
-        Signature { query, root: call.root, in_place, contiguous, settled: comm.coll.settled }
+        let (own, settled) = (start.is_own(), comm.coll.settled);
+        Signature { query, root: call.root, in_place, contiguous, own, settled }
     }
 }
 
@@ -268,10 +274,24 @@ fn choose(
     tuned: &Tuned,
     signature: &Signature,
 ) -> Result<Arc<Schedule>> {
-    let none = Error::unsupported("no algorithm of the collective suits the call");
-    let choice = comm.coll.online.winner(&signature.query).or_else(|| tuned.select(&signature.query));
-    let choice = choice.ok_or(none)?;
+    let Signature { query, own, .. } = signature;
+    let choice = match comm.coll.online.winner(query) {
+        Some(choice) => choice,
+        None if *own => tuned.select_own(query).map_err(unfit)?,
+        None => match tuned.select(query) {
+            // They have not asked each other yet; a blocking call does, and then chooses again.
+            Err(Unfit::Forced(_, Misfit::Direct)) if comm.coll.direct.is_none() => {
+                tuned.select_own(query).map_err(unfit)?
+            }
+            choice => choice.map_err(unfit)?,
+        },
+    };
     build(comm, world, signature, choice)
+}
+
+#[cold]
+fn unfit(why: Unfit) -> Error {
+    Error::unsupported("no algorithm of the collective suits the call").described(|| why.to_string())
 }
 
 /// The schedule of a choice, from the communicator's store or built now.
@@ -308,7 +328,7 @@ pub(super) fn build(
         comm.coll.schedules[..=at].rotate_right(1);
         return Ok(comm.coll.schedules[0].1.clone());
     }
-    let built = Arc::new(build(&params));
+    let built = Arc::new(build(&params).of(choice.algorithm));
     comm.coll.schedules.truncate(SCHEDULES - 1);
     comm.coll.schedules.insert(0, (key, built.clone()));
     Ok(built)

@@ -41,12 +41,29 @@ pub(super) enum Start {
     Nonblocking,
     /// Later calls, in an order that is not the same on all processes.
     Persistent,
+    /// As `Blocking`, made by the library.
+    Own,
+    /// Made by the library beside the calls of the program, in an order that is not the same on all processes.
+    OwnApart,
+}
+
+impl Start {
+    /// Whether all processes begin the call in the same place among the calls of the communicator.
+    pub fn is_ordered(self) -> bool {
+        matches!(self, Start::Blocking | Start::Nonblocking | Start::Own)
+    }
+
+    /// Whether the library makes it.
+    pub fn is_own(self) -> bool {
+        matches!(self, Start::Own | Start::OwnApart)
+    }
 }
 
 impl Mode<'_> {
     pub(super) fn start(&self) -> Start {
         match self {
             Mode::Blocking => Start::Blocking,
+            Mode::Own => Start::Own,
             Mode::Nonblocking(_) => Start::Nonblocking,
             Mode::Persistent(_) => Start::Persistent,
         }

@@ -308,7 +308,7 @@ pub fn free(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
 
 /// `MPI_Comm_disconnect`: as free, after everything pending is over.
 pub fn disconnect(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
-    crate::coll::barrier(t, crate::coll::Mode::Blocking, *comm)?;
+    crate::coll::barrier(t, crate::coll::Mode::Own, *comm)?;
     free(t, comm)
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn gather_words(t: &mut Token, comm: abi::Comm, values: &[u64]) -> Re
     let len = values.len();
     let mut all = vec![0u64; len * size];
     all[rank * len..][..len].copy_from_slice(values);
-    allgather(t, Completion::Blocking, IN_PLACE, 0, WORD, exposed(&mut all), len as i64, WORD, comm)?;
+    allgather(t, Completion::Own, IN_PLACE, 0, WORD, exposed(&mut all), len as i64, WORD, comm)?;
     Ok(all)
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn largest(t: &mut Token, comm: abi::Comm, value: u64) -> Result<u64>
 
 fn reduced(t: &mut Token, comm: abi::Comm, value: u64, op: abi::Op) -> Result<u64> {
     let mut result = [value];
-    allreduce(t, Completion::Blocking, IN_PLACE, exposed(&mut result), 1, WORD, op, comm)?;
+    allreduce(t, Completion::Own, IN_PLACE, exposed(&mut result), 1, WORD, op, comm)?;
     Ok(result[0])
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn smallest(t: &mut Token, comm: abi::Comm, value: u64) -> Result<u64
 /// The root's words, on every rank; all give the same length.
 pub(crate) fn share_words(t: &mut Token, comm: abi::Comm, root: u32, words: &mut [u64]) -> Result<()> {
     let count = words.len() as i64;
-    bcast(t, Completion::Blocking, exposed(words), count, WORD, root as i32, comm)
+    bcast(t, Completion::Own, exposed(words), count, WORD, root as i32, comm)
 }
 
 /// Sends `words` to a rank and receives as many from it as fit `answer`; how many came.

@@ -135,7 +135,7 @@ fn open_on(t: &mut Token, comm: abi::Comm, path: PathBuf, amode: i32, own: Resul
         if rank == 0 {
             shared.set(size as i64);
         }
-        crate::coll::barrier(t, crate::coll::Mode::Blocking, comm)?;
+        crate::coll::barrier(t, crate::coll::Mode::Own, comm)?;
         size as i64
     } else {
         0

@@ -176,7 +176,7 @@ pub fn set_atomicity(t: &mut Token, fh: abi::File, flag: i32) -> Result<()> {
     };
     same(t, comm, able, &[u64::from(flag != 0)])?;
     t.lock().files.get_mut(fh)?.atomic = flag != 0;
-    barrier(t, Mode::Blocking, comm)
+    barrier(t, Mode::Own, comm)
 }
 
 /// `MPI_File_get_atomicity`

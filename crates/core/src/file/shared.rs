@@ -247,7 +247,7 @@ pub fn seek_shared(t: &mut Token, fh: abi::File, offset: i64, whence: i32) -> Re
             state.file(fh)?.shared.set(target);
         }
     }
-    crate::coll::barrier(t, crate::coll::Mode::Blocking, comm)
+    crate::coll::barrier(t, crate::coll::Mode::Own, comm)
 }
 
 /// Where the shared pointer of a file is, whichever process keeps it.

@@ -66,7 +66,7 @@ pub fn set_view(
             file.shared.set(0);
         }
     }
-    barrier(t, Mode::Blocking, comm)
+    barrier(t, Mode::Own, comm)
 }
 
 /// The arguments of a new view, found right.

@@ -1,9 +1,11 @@
-//! Enumerations: the words that a parameter may be set to (MPI-5.0 section 15.3.5).
+//! Enumerations: the words that a parameter may be set to, and those for the states of a performance variable (MPI-5.0
+//! section 15.3.5).
 
 use abi::{Error, Result, TEnum};
 use ffi::TextOut;
-use mca::Kind;
+use mca::{Kind, Quantity};
 
+use super::variables::VARIABLES;
 use super::{REGISTRY, at, open, put};
 use crate::domain::Token;
 
@@ -18,12 +20,23 @@ pub(super) fn enum_of(index: i32, kind: Kind) -> TEnum {
     }
 }
 
+/// The enumeration of a performance variable: its index plus one, behind those of control variables.
+pub(super) fn enum_of_variable(index: i32, quantity: Quantity) -> TEnum {
+    match quantity {
+        Quantity::State => TEnum(REGISTRY.all().len() + index as usize + 1),
+        _ => TEnum(abi::T_ENUM_NULL),
+    }
+}
+
 fn words(enumtype: TEnum) -> Result<(&'static str, &'static [&'static str])> {
     let index = enumtype.0.checked_sub(1).ok_or(NO_ENUM)?;
     match REGISTRY.all().get(index).map(|param| (param.name, param.kind)) {
-        Some((name, Kind::Choice(words))) => Ok((name, words)),
-        _ => Err(NO_ENUM),
+        Some((name, Kind::Choice(words))) => return Ok((name, words)),
+        Some(_) => return Err(NO_ENUM),
+        None => {}
     }
+    let variable = VARIABLES.get(index - REGISTRY.all().len()).filter(|variable| !variable.words.is_empty());
+    variable.map(|variable| (variable.name, variable.words)).ok_or(NO_ENUM)
 }
 
 /// `MPI_T_enum_get_info`

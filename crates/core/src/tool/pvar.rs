@@ -40,8 +40,6 @@ const NO_SESSION: Error = Error::new(abi::T_ERR_INVALID_SESSION, "the handle is 
 const NO_WRITE: Error = Error::new(abi::T_ERR_PVAR_NO_WRITE, "the variable can be neither written nor reset");
 const NO_START: Error = Error::new(abi::T_ERR_PVAR_NO_STARTSTOP, "the variable runs all the time");
 const NO_BUFFER: Error = Error::new(abi::T_ERR_INVALID, "the buffer is NULL");
-/// Every variable's value takes so many bytes.
-const VALUE: usize = 8;
 
 /// `MPI_T_pvar_get_num`
 pub fn pvar_get_num(_t: &mut Token, num: Option<&mut i32>) -> Result<()> {
@@ -76,13 +74,13 @@ pub fn pvar_get_info(
     atomic: Option<&mut i32>,
 ) -> Result<()> {
     open()?;
-    let Variable { name: own, description, quantity, .. } = at(&VARIABLES, index)?;
+    let &Variable { name: own, description, quantity, .. } = at(&VARIABLES, index)?;
     name.set(own);
     desc.set(description);
     put(verbosity, abi::T_VERBOSITY_USER_BASIC);
     put(class, quantity.class());
     put(datatype, quantity.datatype());
-    put(enumtype, TEnum(abi::T_ENUM_NULL));
+    put(enumtype, super::enumeration::enum_of_variable(index, quantity));
     put(bind, abi::T_BIND_NO_OBJECT);
     put(readonly, i32::from(quantity.is_read_only()));
     put(continuous, i32::from(quantity.is_continuous()));
@@ -222,7 +220,7 @@ pub fn pvar_write(t: &mut Token, session: TPvarSession, handle: TPvarHandle, buf
     if buf.0 == 0 {
         return Err(NO_BUFFER);
     }
-    let bytes = of_user(buf, VALUE).as_bytes().to_vec().try_into().expect("eight bytes");
+    let bytes = of_user(buf, quantity.size()).as_bytes().to_vec().try_into().expect("eight bytes");
     let value = match quantity {
         Quantity::Time => (f64::from_ne_bytes(bytes) * 1e9) as u64,
         _ => u64::from_ne_bytes(bytes),
@@ -277,7 +275,7 @@ impl State {
         let variable = &VARIABLES[handle.index];
         let now = variable.now(self);
         match variable.quantity {
-            Quantity::Level => now,
+            Quantity::Level | Quantity::State => now,
             Quantity::Peak => handle.total.max(now),
             _ if handle.running => handle.total + now.saturating_sub(handle.base),
             _ => handle.total,
@@ -290,11 +288,13 @@ impl State {
             return Err(NO_BUFFER);
         }
         let value = self.value(handle);
-        let bytes = match VARIABLES[handle.index].quantity {
-            Quantity::Time => (value as f64 * 1e-9).to_ne_bytes(),
-            _ => value.to_ne_bytes(),
+        let quantity = VARIABLES[handle.index].quantity;
+        let bytes = match quantity {
+            Quantity::Time => (value as f64 * 1e-9).to_ne_bytes().to_vec(),
+            Quantity::State => (value as i32).to_ne_bytes().to_vec(),
+            _ => value.to_ne_bytes().to_vec(),
         };
-        of_vec(&bytes).copy_to(of_user(buf, VALUE));
+        of_vec(&bytes).copy_to(of_user(buf, quantity.size()));
         Ok(())
     }
 

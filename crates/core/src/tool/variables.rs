@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use coll::Coll;
+use coll::algorithms::registry;
 use mca::Quantity;
 
 use crate::state::State;
@@ -29,14 +31,32 @@ pub(super) static VARIABLES: LazyLock<Vec<Variable>> = LazyLock::new(|| {
     collect(&mut all, engine::VARIABLES, |state, read| read(&state.p2p));
     collect(&mut all, pml_ob1::VARIABLES, |state, read| read(&state.p2p.counters()));
     collect(&mut all, bml::VARIABLES, |state, read| read(&state.p2p.bml.traffic()));
+    all.extend(Coll::ALL.into_iter().filter(|&coll| registry::of(coll).nth(1).is_some()).map(algorithm));
     all
 });
+
+/// What the latest call of a collective ran.
+fn algorithm(coll: Coll) -> Variable {
+    let all = move || registry::of(coll);
+    let words: Vec<&str> = ["none"].into_iter().chain(all().map(|(_, algorithm)| algorithm.name)).collect();
+    let place =
+        move |latest| all().position(|(id, _)| Some(id) == latest).map_or(0, |index| index as u64 + 1);
+    Variable {
+        name: format!("coll_{}_algorithm", coll.name()).leak(),
+        description: format!("Algorithm of the latest collective call of kind {}", coll.name()).leak(),
+        quantity: Quantity::State,
+        words: words.leak(),
+        now: Box::new(move |state| place(state.algorithms[coll as usize])),
+    }
+}
 
 /// One performance variable.
 pub(super) struct Variable {
     pub name: &'static str,
     pub description: &'static str,
     pub quantity: Quantity,
+    /// Of a state, the names of its values.
+    pub words: &'static [&'static str],
     now: Box<dyn Fn(&State) -> u64 + Send + Sync>,
 }
 
@@ -56,6 +76,7 @@ fn collect<T>(all: &mut Vec<Variable>, room: &'static [mca::Variable<T>], lend: 
         name,
         description,
         quantity,
+        words: &[],
         now: Box::new(move |state| lend(state, read)),
     }));
 }
@@ -64,6 +85,8 @@ fn collect<T>(all: &mut Vec<Variable>, room: &'static [mca::Variable<T>], lend: 
 pub(super) trait Shown {
     fn class(&self) -> i32;
     fn datatype(&self) -> abi::Datatype;
+    /// Bytes of a value.
+    fn size(&self) -> usize;
     /// Whether it can be neither written nor reset.
     fn is_read_only(&self) -> bool;
     /// Whether it runs from the allocation of its handle on, without being started.
@@ -73,6 +96,7 @@ pub(super) trait Shown {
 impl Shown for Quantity {
     fn class(&self) -> i32 {
         match self {
+            Quantity::State => abi::T_PVAR_CLASS_STATE,
             Quantity::Level => abi::T_PVAR_CLASS_LEVEL,
             Quantity::Peak => abi::T_PVAR_CLASS_HIGHWATERMARK,
             Quantity::Counter => abi::T_PVAR_CLASS_COUNTER,
@@ -84,12 +108,17 @@ impl Shown for Quantity {
     fn datatype(&self) -> abi::Datatype {
         match self {
             Quantity::Time => abi::DOUBLE,
+            Quantity::State => abi::INT,
             _ => abi::UNSIGNED_LONG_LONG,
         }
     }
 
+    fn size(&self) -> usize {
+        if *self == Quantity::State { size_of::<i32>() } else { size_of::<u64>() }
+    }
+
     fn is_read_only(&self) -> bool {
-        *self == Quantity::Level
+        matches!(self, Quantity::Level | Quantity::State)
     }
 
     fn is_continuous(&self) -> bool {

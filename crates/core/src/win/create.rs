@@ -102,7 +102,7 @@ fn make(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, win: &mut a
     };
     if t.lock().windows.get(*win)?.far.is_some() {
         // Nobody sends messages about the window before all have it.
-        crate::coll::barrier(t, crate::coll::Mode::Blocking, comm)?;
+        crate::coll::barrier(t, crate::coll::Mode::Own, comm)?;
     }
     Ok(base)
 }

@@ -29,7 +29,7 @@ pub(super) fn meet(t: &mut Token, win: abi::Win) -> Result<()> {
     if let Some(comm) = by_messages {
         order();
         far::flush(t, win, None)?;
-        return crate::coll::barrier(t, crate::coll::Mode::Blocking, comm);
+        return crate::coll::barrier(t, crate::coll::Mode::Own, comm);
     }
     let (control, goal) = {
         let state = t.lock();

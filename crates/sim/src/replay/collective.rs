@@ -51,7 +51,7 @@ impl Schedules {
         let rank = group.iter().position(|&rank| rank == me)? as u32;
         let nodes = nodes(&group, self.ranks_per_node);
         let query = self.query(call, &group, &nodes);
-        let choice = self.table.select(&query, &Forced::default())?;
+        let choice = self.table.select(&query, &Forced::default()).ok()?;
         let params = Params {
             root: Root::Rank(call.root),
             segments: choice.segments,

@@ -21,6 +21,7 @@ mod reach;
 
 use abi::Result;
 use coll::Coll;
+use coll::algorithms::registry::AlgorithmId;
 use coll::tuned::Level;
 
 use super::Mode;
@@ -92,7 +93,7 @@ fn run_as(
     plan: impl FnOnce(&mut State, &Site) -> Option<(u64, Plan<'static>)>,
 ) -> Option<Result<()>> {
     let most = match mode {
-        Mode::Blocking => POLLS,
+        Mode::Blocking | Mode::Own => POLLS,
         Mode::Nonblocking(_) => later::POLLS,
         Mode::Persistent(_) => return None,
     };
@@ -129,9 +130,10 @@ fn begin<'a>(
             return None;
         }
         plan.gate &= site.gate;
-        let State { comms, node, params, .. } = &mut *state;
+        let State { comms, node, params, algorithms, .. } = &mut *state;
         let found = comms.get_mut(comm).ok()?;
         let area = found.coll.area.take()?;
+        algorithms[coll as usize] = site.algorithm;
         let Numbered { mark, noted, .. } =
             number(found, node.as_deref(), params.tuned.check, Statement::plain(coll, root, bytes));
         let mut exchange = Exchange::new(area, mark, plan);
@@ -197,6 +199,8 @@ struct Site {
     most: u64,
     /// There is a gate.
     gate: bool,
+    /// What the table calls it.
+    algorithm: Option<AlgorithmId>,
 }
 
 impl Site {
@@ -212,7 +216,7 @@ impl Site {
             None => reach::learn(found, world.as_ref(), &params.tuned, coll),
         };
         let most = reach.most?;
-        Some(Site { rank: found.rank, ranks: found.size(), most, gate: reach.gate })
+        Some(Site { rank: found.rank, ranks: found.size(), most, gate: reach.gate, algorithm: reach.algorithm })
     }
 }
 

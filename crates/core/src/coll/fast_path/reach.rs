@@ -1,6 +1,7 @@
 //! Up to which size the fast path serves: as far as the table chooses what it does.
 
 use coll::Coll;
+use coll::algorithms::registry::AlgorithmId;
 use coll::tuned::Query;
 use coll::tuned::{Level, Tuned};
 
@@ -23,6 +24,8 @@ pub(super) struct Reach {
     pub most: Option<u64>,
     /// The last process opens the gate.
     pub gate: bool,
+    /// What the table chose, at least for calls without data.
+    pub algorithm: Option<AlgorithmId>,
 }
 
 impl FastPaths {
@@ -56,11 +59,14 @@ pub(super) fn learn(comm: &mut Comm, world: Option<&World>, tuned: &Tuned, coll:
     };
     let usual = !tuned.online && !tuned.reproducible && tuned.check != Level::Full;
     let chosen = if usual { tuned.select_up_to(&query) } else { None };
-    let reach = chosen.map_or(NOWHERE, |(algorithm, most)| match (coll, algorithm.get().name) {
-        (_, "lines_all") => Reach { most: Some(most), gate: false },
-        (_, "lines_gate") => Reach { most: Some(most), gate: true },
-        (coll, "lines_flat") if is_one_deep(coll) => Reach { most: Some(most), gate: false },
-        _ => NOWHERE,
+    let reach = chosen.map_or(NOWHERE, |(algorithm, most)| {
+        let reach = Reach { most: Some(most), gate: false, algorithm: Some(algorithm) };
+        match (coll, algorithm.get().name) {
+            (_, "lines_all") => reach,
+            (_, "lines_gate") => Reach { gate: true, ..reach },
+            (coll, "lines_flat") if is_one_deep(coll) => reach,
+            _ => NOWHERE,
+        }
     });
     comm.coll.fast_paths.reaches[coll as usize] = Some(reach);
     reach
@@ -72,4 +78,4 @@ fn is_one_deep(coll: Coll) -> bool {
     matches!(coll, Bcast | Reduce | Gather | Gatherv | Scatter | Scatterv)
 }
 
-const NOWHERE: Reach = Reach { most: None, gate: false };
+const NOWHERE: Reach = Reach { most: None, gate: false, algorithm: None };
