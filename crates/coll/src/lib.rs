@@ -40,6 +40,7 @@
 //! | [`tuned`] | the table of choices, rule files, forcing by parameter |
 //! | [`schedule`] | steps and references to data |
 //! | [`shared`] | the contract of shared areas |
+//! | [`exchange`] | plain data through slots of an area, without a schedule |
 //! | [`executor`] | runs schedules of many virtual ranks in one process: for tests and simulators |
 //!
 //! To add an algorithm: write its function in the file of its family, add its line to the registry and to
@@ -68,6 +69,7 @@
 pub mod algorithms;
 mod binding;
 mod builder;
+pub mod exchange;
 mod execution;
 pub mod executor;
 mod params;

@@ -43,6 +43,10 @@
 //! **Sleeping.** Each publish names whom it concerns ([`crate::schedule::Wake`]); a port whose ranks sleep
 //! rings those doorbells.
 
+/// Payload bytes that cross with the word that announces a slot.
+pub const SHORT: usize = 120;
+/// Payload bytes of slots of which there are many.
+pub const MEDIUM: usize = 9 * 64;
 /// Payload bytes that lie in a line itself.
 pub const LINE_PAYLOAD: usize = 65 * 64;
 /// Payload bytes of a member's line: what is longer than [`LINE_PAYLOAD`] lies in its owner's cell of the epoch. The

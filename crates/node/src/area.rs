@@ -109,6 +109,11 @@ impl NodeArea {
         self.doorbells.len()
     }
 
+    /// The place of this process among them.
+    pub fn me(&self) -> usize {
+        self.me
+    }
+
     /// The own line.
     pub fn own(&self) -> Owner {
         Owner::Member(self.me)

@@ -3,6 +3,7 @@
 use super::hierarchical::{movement, reductions};
 use super::node::{blocks, cells, direct, gate, lines, parts};
 use super::*;
+use crate::exchange::Meeting;
 use crate::params::{Coll, Params};
 use crate::schedule::Schedule;
 
@@ -58,6 +59,8 @@ pub struct Algorithm {
     pub build: Build,
     /// What it needs.
     pub needs: Needs,
+    /// Plain data takes an exchange, in which processes meet like this, instead of the schedule.
+    pub exchange: Option<Meeting>,
 }
 
 /// An index into [`ALGORITHMS`].
@@ -116,12 +119,20 @@ const DIRECT_DENSE: Needs = Needs { dense: true, ..DIRECT };
 const DIRECT_SEGMENTS: Needs = Needs { segments: true, ..DIRECT_DENSE };
 
 macro_rules! algorithms {
-    ($($coll:ident { $($name:literal $build:path: $needs:expr;)* })*) => {
+    ($($coll:ident { $($name:literal $build:path: $needs:expr $(, exchange by $meeting:ident)?;)* })*) => {
         /// Every algorithm. To add one: its function, and a line here.
         pub static ALGORITHMS: &[Algorithm] = &[
-            $($(Algorithm { coll: Coll::$coll, name: $name, build: $build, needs: $needs },)*)*
+            $($(Algorithm {
+                coll: Coll::$coll,
+                name: $name,
+                build: $build,
+                needs: $needs,
+                exchange: algorithms!(@ $($meeting)?),
+            },)*)*
         ];
     };
+    (@) => { None };
+    (@ $meeting:ident) => { Some(Meeting::$meeting) };
 }
 
 algorithms! {
@@ -132,9 +143,9 @@ algorithms! {
         "linear" barrier::linear: PLAIN;
         "hierarchical" movement::barrier: PLAIN;
         "hierarchical_lines" movement::barrier_lines: NODE_LINES;
-        "lines_all" lines::barrier_all: LINES;
+        "lines_all" lines::barrier_all: LINES, exchange by Slots;
         "lines_flat" lines::barrier_flat: LINES;
-        "lines_gate" lines::barrier_gate: LINES;
+        "lines_gate" lines::barrier_gate: LINES, exchange by Flag;
         "lines_tree" lines::barrier_tree: LINES_FANOUT;
         "lines_dissemination" lines::barrier_dissemination: LINES;
         "inter" inter::barrier: INTER;
@@ -150,7 +161,7 @@ algorithms! {
         "scatter_ring" bcast::scatter_ring: PLAIN;
         "hierarchical" movement::bcast: SEGMENTS;
         "hierarchical_lines" movement::bcast_lines: NODE_LINES;
-        "lines_flat" lines::bcast_flat: LINES;
+        "lines_flat" lines::bcast_flat: LINES, exchange by Slots;
         "lines_tree" lines::bcast_tree: LINES_FANOUT;
         "cells" cells::bcast: CELLS;
         "direct" direct::bcast: DIRECT;
@@ -160,27 +171,27 @@ algorithms! {
         "binomial" gather::binomial: PLAIN;
         "linear" gather::linear: PLAIN;
         "hierarchical" movement::gather: PLAIN;
-        "lines_flat" blocks::gather_flat: LINES;
+        "lines_flat" blocks::gather_flat: LINES, exchange by Slots;
         "direct" direct::gather: DIRECT;
         "inter" inter::gather: INTER;
     }
     Gatherv {
         "linear" gather::linear_v: PLAIN;
-        "lines_flat" parts::gather_flat: LINES;
+        "lines_flat" parts::gather_flat: LINES, exchange by Slots;
         "inter" inter::gather_v: INTER;
     }
     Scatter {
         "binomial" scatter::binomial: PLAIN;
         "linear" scatter::linear: PLAIN;
         "hierarchical" movement::scatter: PLAIN;
-        "lines_flat" blocks::scatter_flat: LINES;
+        "lines_flat" blocks::scatter_flat: LINES, exchange by Slots;
         "cells" cells::scatter: CELLS;
         "direct" direct::scatter: DIRECT;
         "inter" inter::scatter: INTER;
     }
     Scatterv {
         "linear" scatter::linear_v: PLAIN;
-        "lines_flat" parts::scatter_flat: PARTS;
+        "lines_flat" parts::scatter_flat: PARTS, exchange by Slots;
         "inter" inter::scatter_v: INTER;
     }
     Allgather {
@@ -190,8 +201,8 @@ algorithms! {
         "neighbour_exchange" allgather::neighbour_exchange: PLAIN;
         "linear" allgather::linear: PLAIN;
         "hierarchical" movement::allgather: PLAIN;
-        "lines_all" blocks::allgather_all: LINES;
-        "lines_gate" blocks::allgather_gate: LINES;
+        "lines_all" blocks::allgather_all: LINES, exchange by Slots;
+        "lines_gate" blocks::allgather_gate: LINES, exchange by Flag;
         "cells" cells::allgather: CELLS;
         "direct" direct::allgather: DIRECT;
         "inter" inter::allgather: INTER;
@@ -201,8 +212,8 @@ algorithms! {
         "neighbour_exchange" allgather::neighbour_exchange_v: PLAIN;
         "linear" allgather::linear_v: PLAIN;
         "hierarchical" movement::allgather_v: PLAIN;
-        "lines_all" blocks::allgather_all_v: LINES;
-        "lines_gate" blocks::allgather_gate_v: LINES;
+        "lines_all" blocks::allgather_all_v: LINES, exchange by Slots;
+        "lines_gate" blocks::allgather_gate_v: LINES, exchange by Flag;
         "cells" parts::allgather: CELLS;
         "direct" direct::allgather_v: DIRECT;
         "inter" inter::allgather_v: INTER;
@@ -214,8 +225,8 @@ algorithms! {
         "pairwise" alltoall::pairwise: PLAIN;
         "bruck" alltoall::bruck: FANOUT;
         "hierarchical" movement::alltoall: PLAIN;
-        "lines_all" blocks::alltoall_all: LINES;
-        "lines_gate" blocks::alltoall_gate: LINES;
+        "lines_all" blocks::alltoall_all: LINES, exchange by Slots;
+        "lines_gate" blocks::alltoall_gate: LINES, exchange by Flag;
         "cells" cells::alltoall: CELLS;
         "cells_gate" gate::alltoall: CELLS;
         "direct" direct::alltoall: DIRECT;
@@ -226,8 +237,8 @@ algorithms! {
         "linear_sync" alltoall::linear_sync_v: FANOUT;
         "scattered" alltoall::scattered_v: FANOUT;
         "pairwise" alltoall::pairwise_v: PLAIN;
-        "lines_all" parts::alltoall_all: PARTS;
-        "lines_gate" parts::alltoall_gate: PARTS;
+        "lines_all" parts::alltoall_all: PARTS, exchange by Slots;
+        "lines_gate" parts::alltoall_gate: PARTS, exchange by Flag;
         "inter" inter::alltoall_v: INTER;
     }
     Alltoallw {
@@ -235,8 +246,8 @@ algorithms! {
         "linear_sync" alltoall::linear_sync_v: FANOUT;
         "scattered" alltoall::scattered_v: FANOUT;
         "pairwise" alltoall::pairwise_v: PLAIN;
-        "lines_all" parts::alltoall_all: PARTS;
-        "lines_gate" parts::alltoall_gate: PARTS;
+        "lines_all" parts::alltoall_all: PARTS, exchange by Slots;
+        "lines_gate" parts::alltoall_gate: PARTS, exchange by Flag;
         "inter" inter::alltoall_v: INTER;
     }
     Reduce {
@@ -249,7 +260,7 @@ algorithms! {
         "rabenseifner" reduce::rabenseifner: COMMUTES;
         "canonical" reduce::canonical: CANONICAL_SEGMENTS;
         "hierarchical" reductions::reduce: SEGMENTS;
-        "lines_flat" lines::reduce_flat: LINES;
+        "lines_flat" lines::reduce_flat: LINES, exchange by Slots;
         "cells" cells::reduce: CELLS_DENSE;
         "cells_flat" cells::reduce_flat: CELLS_DENSE;
         "direct" direct::reduce: DIRECT_SEGMENTS;
@@ -265,9 +276,9 @@ algorithms! {
         "canonical" allreduce::canonical: CANONICAL_SEGMENTS;
         "hierarchical" reductions::allreduce: SEGMENTS;
         "hierarchical_lines" reductions::allreduce_lines: NODE_LINES;
-        "lines_all" lines::allreduce_all: LINES;
+        "lines_all" lines::allreduce_all: LINES, exchange by Slots;
         "lines_flat" lines::allreduce_flat: LINES;
-        "lines_gate" lines::allreduce_gate: LINES;
+        "lines_gate" lines::allreduce_gate: LINES, exchange by Flag;
         "lines_tree" lines::allreduce_tree: LINES_FANOUT;
         "cells" cells::allreduce: CELLS_DENSE;
         "direct" direct::allreduce: DIRECT_SEGMENTS;
@@ -280,8 +291,8 @@ algorithms! {
         "linear" reduce_scatter::linear: PLAIN;
         "canonical" reduce_scatter::canonical: CANONICAL;
         "hierarchical" reductions::reduce_scatter: PLAIN;
-        "lines_all" blocks::reduce_scatter_all: LINES;
-        "lines_gate" blocks::reduce_scatter_gate: LINES;
+        "lines_all" blocks::reduce_scatter_all: LINES, exchange by Slots;
+        "lines_gate" blocks::reduce_scatter_gate: LINES, exchange by Flag;
         "direct" direct::reduce_scatter: DIRECT_DENSE;
         "inter" inter::reduce_scatter: INTER_CANONICAL;
     }
@@ -292,8 +303,8 @@ algorithms! {
         "linear" reduce_scatter::linear_block: PLAIN;
         "canonical" reduce_scatter::canonical_block: CANONICAL;
         "hierarchical" reductions::reduce_scatter_block: PLAIN;
-        "lines_all" blocks::reduce_scatter_block_all: LINES;
-        "lines_gate" blocks::reduce_scatter_block_gate: LINES;
+        "lines_all" blocks::reduce_scatter_block_all: LINES, exchange by Slots;
+        "lines_gate" blocks::reduce_scatter_block_gate: LINES, exchange by Flag;
         "cells_gate" gate::reduce_scatter_block: CELLS_DENSE;
         "direct" direct::reduce_scatter_block: DIRECT_SEGMENTS;
         "inter" inter::reduce_scatter_block: INTER_CANONICAL;
@@ -303,7 +314,7 @@ algorithms! {
         "binomial" scan::binomial: PLAIN;
         "linear" scan::linear: CANONICAL_SEGMENTS;
         "hierarchical" reductions::scan: PLAIN;
-        "lines_all" blocks::scan_all: LINES;
+        "lines_all" blocks::scan_all: LINES, exchange by Slots;
         "cells" cells::scan: CELLS_DENSE;
     }
     Exscan {
@@ -311,7 +322,7 @@ algorithms! {
         "binomial" scan::binomial_exclusive: PLAIN;
         "linear" scan::linear_exclusive: CANONICAL_SEGMENTS;
         "hierarchical" reductions::exscan: PLAIN;
-        "lines_all" blocks::exscan_all: LINES;
+        "lines_all" blocks::exscan_all: LINES, exchange by Slots;
         "cells" cells::exscan: CELLS_DENSE;
     }
     NeighborAllgather {

@@ -17,6 +17,7 @@ use crate::state::State;
 
 const _: () = {
     assert!(LINE_PAYLOAD == shm::area::PAYLOAD && coll::shared::DEPTH == shm::area::DEPTH);
+    assert!(coll::shared::SHORT == shm::area::SHORT && coll::shared::MEDIUM == shm::area::MEDIUM);
     assert!(coll::shared::CELLS == shm::area::CELLS[0] && coll::shared::CELL_BYTES == shm::area::CELL_BYTES);
 };
 

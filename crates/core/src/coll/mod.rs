@@ -31,6 +31,7 @@ mod port;
 mod reductions;
 mod run;
 mod select;
+mod slots;
 mod turns;
 
 pub use irregular::*;

@@ -8,8 +8,9 @@ use node::NodeArea;
 use pml::{Data, Mode, Pattern, ReqId, SendTo};
 
 use super::call::{Buffer, Call, Reduction};
-use super::parts::Parts;
+use super::slots::OfNode;
 use crate::datatype::{TypeRef, packed};
+use coll::exchange::Parts;
 
 /// Who the processes of a call are and which messages are its own.
 #[derive(Clone, Default)]
@@ -222,7 +223,8 @@ impl Port for CorePort<'_> {
             _ => 0,
         };
         let block = |member: usize| self.data(&Region::Block { side, index: member as u32 });
-        let published = super::parts::publish(area, epoch, &Parts::of(area, bytes), wake, block);
+        let parts = Parts::of(&OfNode(&mut *area), bytes);
+        let published = super::parts::publish(area, epoch, &parts, wake, block);
         self.area = Some(area);
         published
     }

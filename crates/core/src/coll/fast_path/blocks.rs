@@ -1,6 +1,7 @@
 //! Blocks of different sizes, at places of their own.
 
 use abi::{Address, Count, Datatype};
+use coll::exchange::Places;
 use ffi::{Array, CountArray, Counts};
 use mem::UserMem;
 
@@ -51,13 +52,6 @@ impl<'a> Blocks<'a> {
         Blocks { buffer, counts, displacements, elements }.checked(most)
     }
 
-    /// The block of a process.
-    #[inline(always)]
-    pub fn of(&self, member: usize) -> UserMem {
-        let (offset, bytes) = self.place(member).unwrap_or_default();
-        crate::memory::of_user(Address(self.buffer.0.wrapping_add_signed(offset as isize)), bytes as usize)
-    }
-
     #[inline(always)]
     fn checked(self, most: u64) -> Option<(Blocks<'a>, u64)> {
         let mut longest = 0;
@@ -77,5 +71,13 @@ impl<'a> Blocks<'a> {
             Elements::Typed(types) => (Count::from(datatype::predefined_dense_size(types[member])?), 1),
         };
         Some((place.checked_mul(unit)?, count.checked_mul(size)? as u64))
+    }
+}
+
+impl Places for Blocks<'_> {
+    #[inline(always)]
+    fn of(&self, member: usize) -> UserMem {
+        let (offset, bytes) = self.place(member).unwrap_or_default();
+        crate::memory::of_user(Address(self.buffer.0.wrapping_add_signed(offset as isize)), bytes as usize)
     }
 }

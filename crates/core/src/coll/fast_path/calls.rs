@@ -1,34 +1,22 @@
-//! What each collective's processes publish and take. `None` is the answer to whatever is unusual or wrong: the way
+//! The arguments of each collective as memory, for its plan ([`coll::exchange::Place`]). `None` is the answer to whatever is unusual or wrong: the way
 //! through a schedule does it or says what is wrong.
-
-use std::ops::Range;
 
 use abi::{Address, Comm, Count, Datatype, Op, Result};
 use coll::Coll;
+use coll::exchange::Operands;
 use coll::shared::PAYLOAD;
 use mem::UserMem;
 
 use super::super::arguments::{IN_PLACE, reduction};
 use super::super::call::Reduction;
-use super::exchange::{Plan, Take, Tell};
-use super::prefix::{self, Prefix};
 use super::{Mode, Site, run_as};
 use crate::domain::Token;
 use crate::state::State;
 
-/// Bytes of a block from which to copy two runs around it is faster than to copy it, too.
-const KEPT_FROM: usize = 256;
-
 /// `MPI_Barrier`
 #[inline(always)]
 pub(in super::super) fn barrier(t: &mut Token, mode: &mut Mode<'_>, comm: Comm) -> Option<Result<()>> {
-    run_as(t, mode, Coll::Barrier, comm, 0, |_, site| {
-        let plan = match site.gate {
-            true => Plan { gate: true, ..Plan::give(UserMem::EMPTY, Tell::Nobody) },
-            false => Plan::meet(UserMem::EMPTY, site.everyone(), Take::Nothing),
-        };
-        Some((0, plan))
-    })
+    run_as(t, mode, Coll::Barrier, comm, 0, |_, site| Some((0, site.place.barrier())))
 }
 
 /// `MPI_Bcast`
@@ -44,13 +32,7 @@ pub(in super::super) fn bcast(
 ) -> Option<Result<()>> {
     run_as(t, mode, Coll::Bcast, comm, root, |_, site| {
         let data = memory(buffer, count, datatype)?;
-        let plan = if site.is(root) {
-            Plan::give(data, Tell::All)
-        } else {
-            let take = Take::Blocks { offset: 0, bytes: data.len(), into: buffer };
-            Plan::take(data.len(), root as usize..root as usize + 1, take)
-        };
-        Some((data.len() as u64, plan))
+        Some((data.len() as u64, site.place.bcast(root as usize, data)))
     })
 }
 
@@ -67,13 +49,13 @@ pub(in super::super) fn gather(
     run_as(t, mode, Coll::Gather, comm, root, |_, site| {
         if !site.is(root) {
             let own = memory(sendbuf, sendcount, sendtype)?;
-            return Some((own.len() as u64, Plan::give(own, Tell::One(root as usize))));
+            return Some((own.len() as u64, site.place.give_to(root as usize, own)));
         }
         let block = memory(recvbuf, recvcount, recvtype)?;
         let in_place = sendbuf == IN_PLACE;
         let own = if in_place { block } else { apart(memory(sendbuf, sendcount, sendtype)?, block)? };
-        let take = Take::Blocks { offset: 0, bytes: same(own, block)?, into: recvbuf };
-        Some((block.len() as u64, Plan { own, in_place, ..Plan::take(block.len(), site.everyone(), take) }))
+        let bytes = same(own, block)? as u64;
+        Some((bytes, site.place.gather(own, site.all(block), in_place)))
     })
 }
 
@@ -88,22 +70,20 @@ pub(in super::super) fn scatter(
     comm: Comm,
 ) -> Option<Result<()>> {
     run_as(t, mode, Coll::Scatter, comm, root, |_, site| {
-        let own = root as usize..root as usize + 1;
         if !site.is(root) {
             let block = memory(recvbuf, recvcount, recvtype)?;
-            let offset = site.rank as usize * block.len();
-            let take = Take::Blocks { offset, bytes: block.len(), into: recvbuf };
-            return Some((block.len() as u64, Plan::take(site.blocks(block)?.len(), own, take)));
+            site.blocks(block)?;
+            return Some((block.len() as u64, site.place.scatter(root as usize, block)));
         }
         let block = memory(sendbuf, sendcount, sendtype)?;
-        let all = Plan { kept: site.kept(block), ..Plan::give(site.blocks(block)?, Tell::All) };
-        if recvbuf == IN_PLACE {
-            return Some((block.len() as u64, all));
+        let into = match recvbuf == IN_PLACE {
+            true => None,
+            false => Some(apart(memory(recvbuf, recvcount, recvtype)?, block)?),
+        };
+        if let Some(into) = into {
+            same(into, block)?;
         }
-        let room = apart(memory(recvbuf, recvcount, recvtype)?, block)?;
-        let offset = site.rank as usize * block.len();
-        let take = Take::Blocks { offset, bytes: same(room, block)?, into: recvbuf };
-        Some((block.len() as u64, Plan { from: own, take, ..all }))
+        Some((block.len() as u64, site.place.scatter_all(site.blocks(block)?, block.len(), into)))
     })
 }
 
@@ -118,14 +98,14 @@ pub(in super::super) fn allgather(
 ) -> Option<Result<()>> {
     run_as(t, mode, Coll::Allgather, comm, 0, |_, site| {
         let block = memory(recvbuf, recvcount, recvtype)?;
+        let all = site.all(block);
         let in_place = sendbuf == IN_PLACE;
-        let own = if in_place {
-            crate::memory::of_user(Address(recvbuf.0 + site.rank as usize * block.len()), block.len())
-        } else {
-            apart(memory(sendbuf, sendcount, sendtype)?, block)?
+        let own = match in_place {
+            true => all.part(site.place.me * block.len(), block.len()),
+            false => apart(memory(sendbuf, sendcount, sendtype)?, block)?,
         };
-        let take = Take::Blocks { offset: 0, bytes: same(own, block)?, into: recvbuf };
-        Some((block.len() as u64, Plan { in_place, ..Plan::meet(own, site.everyone(), take) }))
+        let bytes = same(own, block)? as u64;
+        Some((bytes, site.place.allgather(own, all, in_place)))
     })
 }
 
@@ -143,9 +123,7 @@ pub(in super::super) fn alltoall(
         let in_place = sendbuf == IN_PLACE;
         let own = if in_place { block } else { apart(memory(sendbuf, sendcount, sendtype)?, block)? };
         let bytes = same(own, block)?;
-        let take = Take::Blocks { offset: site.rank as usize * bytes, bytes, into: recvbuf };
-        let plan = Plan::meet(site.blocks(own)?, site.everyone(), take);
-        Some((bytes as u64, Plan { kept: site.kept(own), in_place, ..plan }))
+        Some((bytes as u64, site.place.alltoall(site.blocks(own)?, bytes, site.all(block), in_place)))
     })
 }
 
@@ -164,12 +142,10 @@ pub(in super::super) fn reduce(
         let kernel = kernel(state, comm, op, datatype)?;
         if !site.is(root) {
             let own = memory(sendbuf, count, datatype)?;
-            return Some((own.len() as u64, Plan::give(own, Tell::One(root as usize))));
+            return Some((own.len() as u64, site.place.give_to(root as usize, own)));
         }
-        let operands = Operands::of(sendbuf, recvbuf, count, datatype)?;
-        let take = Take::Combined { kernel, offset: 0, count: count as u64, into: operands.into };
-        let plan = Plan::take(operands.own.len(), site.everyone(), take);
-        Some((operands.bytes(), Plan { own: operands.own, in_place: operands.in_place, ..plan }))
+        let operands = operands(kernel, sendbuf, recvbuf, count, datatype)?;
+        Some((operands.into.len() as u64, site.place.reduce(operands)))
     })
 }
 
@@ -185,10 +161,8 @@ pub(in super::super) fn allreduce(
 ) -> Option<Result<()>> {
     run_as(t, mode, Coll::Allreduce, comm, 0, |state, site| {
         let kernel = kernel(state, comm, op, datatype)?;
-        let operands = Operands::of(sendbuf, recvbuf, count, datatype)?;
-        let take = Take::Shared { kernel, count: count as u64, into: operands.into };
-        let plan = Plan::meet(operands.own, site.everyone(), take);
-        Some((operands.bytes(), Plan { in_place: operands.in_place, ..plan }))
+        let operands = operands(kernel, sendbuf, recvbuf, count, datatype)?;
+        Some((operands.into.len() as u64, site.place.allreduce(operands)))
     })
 }
 
@@ -204,12 +178,9 @@ pub(in super::super) fn reduce_scatter_block(
 ) -> Option<Result<()>> {
     run_as(t, mode, Coll::ReduceScatterBlock, comm, 0, |state, site| {
         let kernel = kernel(state, comm, op, datatype)?;
-        let operands = Operands::of(sendbuf, recvbuf, count, datatype)?;
-        let (block, own) = (operands.own, site.blocks(operands.own)?);
-        let offset = site.rank as usize * block.len();
-        let take = Take::Combined { kernel, offset, count: count as u64, into: operands.into };
-        let plan = Plan::meet(own, site.everyone(), take);
-        Some((own.len() as u64, Plan { in_place: operands.in_place, ..plan }))
+        let block = operands(kernel, sendbuf, recvbuf, count, datatype)?;
+        let all = Operands { own: site.blocks(block.own)?, ..block };
+        Some((all.own.len() as u64, site.place.reduce_scatter(all, site.place.me * block.own.len())))
     })
 }
 
@@ -220,11 +191,13 @@ pub(in super::super) fn scan(
     mode: &mut Mode<'_>,
     sendbuf: Address,
     recvbuf: Address,
-    operation: (Count, Datatype, Op),
+    (count, datatype, op): (Count, Datatype, Op),
     comm: Comm,
 ) -> Option<Result<()>> {
     run_as(t, mode, Coll::Scan, comm, 0, |state, site| {
-        combine_first(state, site, comm, (sendbuf, recvbuf), operation, site.rank as usize + 1)
+        let kernel = kernel(state, comm, op, datatype)?;
+        let operands = operands(kernel, sendbuf, recvbuf, count, datatype)?;
+        Some((operands.own.len() as u64, site.place.prefix(operands, true)))
     })
 }
 
@@ -235,84 +208,47 @@ pub(in super::super) fn exscan(
     mode: &mut Mode<'_>,
     sendbuf: Address,
     recvbuf: Address,
-    operation: (Count, Datatype, Op),
+    (count, datatype, op): (Count, Datatype, Op),
     comm: Comm,
 ) -> Option<Result<()>> {
     run_as(t, mode, Coll::Exscan, comm, 0, |state, site| {
-        combine_first(state, site, comm, (sendbuf, recvbuf), operation, site.rank as usize)
+        let kernel = kernel(state, comm, op, datatype)?;
+        let operands = operands(kernel, sendbuf, recvbuf, count, datatype)?;
+        Some((operands.own.len() as u64, site.place.prefix(operands, false)))
     })
 }
 
-/// Combines what the first ranks have; those after the own one wait for its line.
-#[inline(always)]
-fn combine_first(
-    state: &mut State,
-    site: &Site,
-    comm: Comm,
-    (sendbuf, recvbuf): (Address, Address),
-    (count, datatype, op): (Count, Datatype, Op),
-    first: usize,
-) -> Option<(u64, Plan<'static>)> {
-    let kernel = kernel(state, comm, op, datatype)?;
-    let operands = Operands::of(sendbuf, recvbuf, count, datatype)?;
-    let Operands { own, into, in_place } = operands;
-    let (me, count) = (site.rank as usize, count as u64);
-    let (from, take) = match first {
-        _ if prefix::fits(own.len()) => {
-            (0..me, Take::Prefix(Prefix { kernel, count, into, with_own: first > me }))
-        }
-        0 => (0..0, Take::Nothing),
-        _ => (0..first, Take::Combined { kernel, offset: 0, count, into }),
-    };
-    let tell = if site.rank + 1 < site.ranks { Tell::After } else { Tell::Nobody };
-    Some((own.len() as u64, Plan { own, tell, in_place, ..Plan::take(own.len(), from, take) }))
-}
-
 /// The buffers of a reduction.
-struct Operands {
-    own: UserMem,
-    into: UserMem,
-    in_place: bool,
-}
-
-impl Operands {
-    #[inline(always)]
-    fn of(sendbuf: Address, recvbuf: Address, count: Count, datatype: Datatype) -> Option<Operands> {
-        let into = memory(recvbuf, count, datatype)?;
-        let in_place = sendbuf == IN_PLACE;
-        let own = if in_place { into } else { apart(memory(sendbuf, count, datatype)?, into)? };
-        Some(Operands { own, into, in_place })
-    }
-
-    #[inline(always)]
-    fn bytes(&self) -> u64 {
-        self.into.len() as u64
-    }
+#[inline(always)]
+fn operands(
+    kernel: op::Kernel,
+    sendbuf: Address,
+    recvbuf: Address,
+    count: Count,
+    datatype: Datatype,
+) -> Option<Operands<op::Kernel>> {
+    let into = memory(recvbuf, count, datatype)?;
+    let in_place = sendbuf == IN_PLACE;
+    let own = if in_place { into } else { apart(memory(sendbuf, count, datatype)?, into)? };
+    Some(Operands { kernel, count: count as u64, own, into, in_place })
 }
 
 impl Site {
     #[inline(always)]
     pub(super) fn is(&self, root: i32) -> bool {
-        self.rank == root as u32
-    }
-
-    #[inline(always)]
-    pub(super) fn everyone(&self) -> Range<usize> {
-        0..self.ranks as usize
-    }
-
-    /// Where the own one is among blocks that others take, if it is worth leaving out.
-    #[inline(always)]
-    fn kept(&self, first: UserMem) -> Range<usize> {
-        let start = self.rank as usize * first.len();
-        if first.len() < KEPT_FROM { 0..0 } else { start..start + first.len() }
+        self.place.me == root as usize
     }
 
     /// The blocks of all ranks, of which this is the first.
     #[inline(always)]
+    fn all(&self, first: UserMem) -> UserMem {
+        crate::memory::of_user(Address(first.address()), first.len() * self.place.members)
+    }
+
+    /// As [`Site::all`], if they can be published together.
+    #[inline(always)]
     fn blocks(&self, first: UserMem) -> Option<UserMem> {
-        let bytes = first.len() * self.ranks as usize;
-        (bytes <= PAYLOAD).then(|| crate::memory::of_user(Address(first.address()), bytes))
+        Some(self.all(first)).filter(|all| all.len() <= PAYLOAD)
     }
 }
 

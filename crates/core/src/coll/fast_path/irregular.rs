@@ -5,13 +5,14 @@
 use abi::{Address, Comm, Count, Datatype, Op, Result};
 use coll::Coll;
 use coll::algorithms::node::parts::alltoall_rounds;
+use coll::exchange::{Operands, Places};
 use coll::shared::{PAYLOAD, part_limit};
 use ffi::{Array, CountArray};
+use mem::UserMem;
 
 use super::super::arguments::IN_PLACE;
 use super::blocks::Blocks;
 use super::calls::{apart, kernel, memory, same};
-use super::exchange::{Plan, Take, Tell};
 use super::{Site, run};
 use crate::domain::Token;
 
@@ -28,11 +29,11 @@ pub(in super::super) fn gatherv(
     run(t, Coll::Gatherv, comm, root, move |_, site| {
         if !site.is(root) {
             let own = memory(send.0, send.1, send.2)?;
-            return Some((0, Plan::give(own, Tell::One(root as usize))));
+            return Some((0, site.place.give_to(root as usize, own)));
         }
         let (blocks, _) = Blocks::new(recvbuf, counts, recvtype, site.up_to(PAYLOAD as u64))?;
-        let blocks = slot.insert(blocks);
-        Some((0, Plan { tell: Tell::Nobody, gate: false, ..collect(site, send, blocks)? }))
+        let (own, in_place) = own(site, send, &blocks)?;
+        Some((0, site.place.gather_each(own, slot.insert(blocks), in_place)))
     })
 }
 
@@ -47,22 +48,23 @@ pub(in super::super) fn allgatherv(
     let slot = &mut None;
     run(t, Coll::Allgatherv, comm, 0, move |_, site| {
         let (blocks, longest) = Blocks::new(recvbuf, counts, recvtype, site.up_to(PAYLOAD as u64))?;
-        Some((longest, collect(site, send, slot.insert(blocks))?))
+        let (own, in_place) = own(site, send, &blocks)?;
+        Some((longest, site.place.allgather_each(own, slot.insert(blocks), in_place)))
     })
 }
 
-/// Meets all and collects their blocks.
+/// What this process has for the others, of blocks that are collected, and whether it is in place.
 #[inline(always)]
-fn collect<'a>(
+fn own(
     site: &Site,
     (sendbuf, sendcount, sendtype): (Address, Count, Datatype),
-    blocks: &'a Blocks<'a>,
-) -> Option<Plan<'a>> {
-    let block = blocks.of(site.rank as usize);
+    blocks: &Blocks<'_>,
+) -> Option<(UserMem, bool)> {
+    let block = blocks.of(site.place.me);
     let in_place = sendbuf == IN_PLACE;
     let own = if in_place { block } else { apart(memory(sendbuf, sendcount, sendtype)?, block)? };
     same(own, block)?;
-    Some(Plan { in_place, ..Plan::meet(own, site.everyone(), Take::Each(blocks)) })
+    Some((own, in_place))
 }
 
 /// `MPI_Scatterv`
@@ -76,22 +78,21 @@ pub(in super::super) fn scatterv(
 ) -> Option<Result<()>> {
     let slot = &mut None;
     run(t, Coll::Scatterv, comm, root, move |_, site| {
-        let limit = u64::from(part_limit(site.ranks));
+        let limit = site.part_limit();
         if !site.is(root) {
             let into = memory(recvbuf, recvcount, recvtype).filter(|into| into.len() as u64 <= limit)?;
-            let from = root as usize..root as usize + 1;
-            return Some((0, Plan::take(0, from, Take::Part(into))));
+            return Some((0, site.place.take_part(root as usize, into)));
         }
         let (blocks, _) = Blocks::new(sendbuf, counts, sendtype, site.up_to(limit))?;
-        let own = blocks.of(site.rank as usize);
-        let all = Plan { parts: Some(slot.insert(blocks)), ..Plan::give(own, Tell::All) };
-        if recvbuf == IN_PLACE {
-            return Some((0, all));
+        let own = blocks.of(site.place.me);
+        let into = match recvbuf == IN_PLACE {
+            true => None,
+            false => Some(apart(memory(recvbuf, recvcount, recvtype)?, own)?),
+        };
+        if let Some(into) = into {
+            same(into, own)?;
         }
-        let into = apart(memory(recvbuf, recvcount, recvtype)?, own)?;
-        same(into, own)?;
-        let from = site.rank as usize..site.rank as usize + 1;
-        Some((0, Plan { from, take: Take::Part(into), ..all }))
+        Some((0, site.place.scatter_parts(own, slot.insert(blocks), into)))
     })
 }
 
@@ -135,22 +136,21 @@ fn swap<'a>(
 ) -> Option<Result<()>> {
     let slot = &mut None;
     run(t, coll, comm, 0, move |_, site| {
-        let short = site.up_to(part_limit(site.ranks).into());
+        let short = site.up_to(site.part_limit());
         let (recv, _) = recv(short)?;
         let send = match send {
             None => None,
             Some(send) => Some(send(short)?.0),
         };
         let (send, recv) = &*slot.insert((send, recv));
-        let (me, given) = (site.rank as usize, send.as_ref().unwrap_or(recv));
+        let (me, given) = (site.place.me, send.as_ref().unwrap_or(recv));
         let (own, place) = (given.of(me), recv.of(me));
         if send.is_some() {
             apart(own, place)?;
         }
         same(own, place)?;
-        let plan = Plan::meet(own, site.everyone(), Take::PartOfEach(recv));
-        let epochs = alltoall_rounds(site.ranks, send.is_none()).into();
-        Some((0, Plan { parts: Some(given), epochs, in_place: send.is_none(), ..plan }))
+        let epochs = alltoall_rounds(site.place.members as u32, send.is_none()).into();
+        Some((0, site.place.alltoall_parts(own, (given, recv), epochs, send.is_none())))
     })
 }
 
@@ -165,23 +165,22 @@ pub(in super::super) fn reduce_scatter(
 ) -> Option<Result<()>> {
     run(t, Coll::ReduceScatter, comm, 0, |state, site| {
         let kernel = kernel(state, comm, op, datatype)?;
-        let counts = recvcounts.first(site.ranks as usize).ok()?;
+        let counts = recvcounts.first(site.place.members).ok()?;
         let (mut before, mut total) = (0, 0);
         for (rank, count) in counts.iter().enumerate() {
-            if rank == site.rank as usize {
+            if rank == site.place.me {
                 before = total;
             }
             total = i64::checked_add(total, count).filter(|_| count >= 0)?;
         }
-        let count = counts.get(site.rank as usize);
+        let count = counts.get(site.place.me);
         let into = memory(recvbuf, count, datatype)?;
         let in_place = sendbuf == IN_PLACE;
         let own = memory(if in_place { recvbuf } else { sendbuf }, total, datatype)?;
         let own = if in_place { own } else { apart(own, into)? };
         let offset = memory(Address(own.address()), before, datatype)?.len();
-        let take = Take::Combined { kernel, offset, count: count as u64, into };
-        let plan = Plan::meet(own, site.everyone(), take);
-        Some((own.len() as u64, Plan { in_place, ..plan }))
+        let operands = Operands { kernel, count: count as u64, own, into, in_place };
+        Some((own.len() as u64, site.place.reduce_scatter(operands, offset)))
     })
 }
 
@@ -189,6 +188,12 @@ impl Site {
     /// The number of processes, and the most bytes of each of their blocks.
     #[inline(always)]
     fn up_to(&self, most: u64) -> (usize, u64) {
-        (self.ranks as usize, most)
+        (self.place.members, most)
+    }
+
+    /// The most bytes of a block that is a part of a slot.
+    #[inline(always)]
+    fn part_limit(&self) -> u64 {
+        part_limit(self.place.members as u32).into()
     }
 }

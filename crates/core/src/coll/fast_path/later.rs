@@ -57,7 +57,7 @@ impl Later {
     fn end(&mut self, state: &mut State, result: Result<()>) -> Turn {
         self.result = result;
         if let Some(started) = self.started.take() {
-            state.return_to(self.comm, started.exchange.into_area());
+            state.return_to(self.comm, started.exchange.into_slots().0);
         }
         Turn::Rest
     }

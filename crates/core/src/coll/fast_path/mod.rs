@@ -1,46 +1,47 @@
 //! Small collectives of processes that share an area, on a fast path: no schedule, no call object.
 //!
-//! ```text
-//!   a process with data for others write the own line ─► publish it ──┐
-//!   a process that wants data      see the lines wanted  ◄────────────┘ ─► copy or combine out of them ─► retire
-//! ```
-//!
-//! One transfer deep, or two with a gate, where the last process opens it for all and only then wakes them. It is
-//! what the algorithms `lines_all`, `lines_gate` and `lines_flat` do, line by line, and serves where the table chooses
-//! one of them ([`reach`]) and the data is plain: predefined types and operations, right arguments. All else goes
-//! through the schedules of the same algorithms, and the two may meet in one call.
+//! What runs is [`coll::exchange`], over the area of the communicator ([`super::slots`]). It serves where the table chooses
+//! an algorithm whose row names a [`coll::exchange::Meeting`] ([`reach`]) and the data is plain: predefined types and operations,
+//! right arguments. This module makes plans of arguments, and sees to waiting, checks and requests. All else goes through the
+//! schedules of the same rows, and the two may meet in one call.
 
 mod blocks;
 mod calls;
-mod exchange;
 mod irregular;
 mod later;
 mod neighbour;
-mod prefix;
 mod reach;
 
 use abi::Result;
 use coll::Coll;
 use coll::algorithms::registry::AlgorithmId;
+use coll::exchange::Place;
 use coll::tuned::Level;
 
 use super::Mode;
 use super::check::{Noted, Statement, rounds_between_checks};
+use super::slots::OfNode;
 use crate::comm::Comm;
 use crate::domain::Token;
 use crate::request::SENT;
 use crate::state::State;
 use crate::wait::wait_actively;
-use exchange::{Exchange, Plan};
+use blocks::Blocks;
+use node::NodeArea;
+use std::time::Duration;
 
 pub(super) use calls::*;
 pub(super) use irregular::*;
 pub(super) use later::finish;
 pub(super) use neighbour::*;
 pub(super) use reach::FastPaths;
+use reach::Reach;
 
 /// How often to poll before anything else is polled, where ranks have cores of their own.
 const POLLS: u32 = 64;
+
+type Plan<'a> = coll::exchange::Plan<'a, op::Kernel, Blocks<'a>>;
+type Exchange<'a> = coll::exchange::Exchange<'a, OfNode<Box<NodeArea>>, Blocks<'a>>;
 
 /// A collective on its way.
 struct Started<'a> {
@@ -124,19 +125,20 @@ fn begin<'a>(
     let started = {
         let mut state = t.lock();
         let site = Site::of(&mut state, coll, comm)?;
-        let root = u32::try_from(root).ok().filter(|&root| root < site.ranks)?;
-        let (bytes, mut plan) = plan(&mut state, &site)?;
+        let root = u32::try_from(root).ok().filter(|&root| (root as usize) < site.place.members)?;
+        let (bytes, plan) = plan(&mut state, &site)?;
         if bytes > site.most {
             return None;
         }
-        plan.gate &= site.gate;
         let State { comms, node, params, algorithms, .. } = &mut *state;
         let found = comms.get_mut(comm).ok()?;
-        let area = found.coll.area.take()?;
-        algorithms[coll as usize] = site.algorithm;
+        let mut area = found.coll.area.take()?;
+        algorithms[coll as usize] = Some(site.algorithm);
         let Numbered { mark, noted, .. } =
             number(found, node.as_deref(), params.tuned.check, Statement::plain(coll, root, bytes));
-        let mut exchange = Exchange::new(area, mark, plan);
+        area.set_mark(mark);
+        let epoch = area.take_epochs(plan.epochs);
+        let mut exchange = Exchange::new(OfNode(area), epoch, plan);
         for _ in 0..polls(&state, most) {
             if exchange.poll() {
                 let result = exchange.result();
@@ -173,7 +175,7 @@ fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>) -> Result<()> 
     wait_actively(t, |state| {
         let Started { exchange, noted } = started.as_mut()?;
         let over =
-            (0..polls).any(|_| exchange.poll()) || turn.is_some_and(|turn| exchange.keep_polling(turn));
+            (0..polls).any(|_| exchange.poll()) || turn.is_some_and(|turn| keep_polling(exchange, turn));
         let result = match over {
             true => exchange.result(),
             false => {
@@ -183,7 +185,7 @@ fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>) -> Result<()> 
             }
         };
         if turn.is_some() {
-            exchange.go_on();
+            exchange.slots().0.go_on();
         }
         // Under the lock under which the exchange ended: the thread that is woken by that and waits for the area finds it.
         started.take().into_iter().for_each(|started| state.return_area(comm, started.exchange));
@@ -191,16 +193,25 @@ fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>) -> Result<()> 
     })
 }
 
+/// To be called after a failed poll, where processes share processors: keeps polling for at most `limit`, if this
+/// process comes next; whether the exchange came to its end.
+fn keep_polling(exchange: &mut Exchange<'_>, limit: Duration) -> bool {
+    let awaited = exchange.awaited();
+    if !exchange.slots().0.may_keep_polling(awaited) {
+        return false;
+    }
+    let found = crate::turn::look_for(exchange, limit, |_| true, |at| at.poll().then_some(())).is_some();
+    exchange.slots().0.kept_polling(found);
+    found
+}
+
 /// What a call must know of its communicator.
 struct Site {
-    rank: u32,
-    ranks: u32,
+    place: Place,
     /// The most bytes, as the table counts them, that go this way.
     most: u64,
-    /// There is a gate.
-    gate: bool,
     /// What the table calls it.
-    algorithm: Option<AlgorithmId>,
+    algorithm: AlgorithmId,
 }
 
 impl Site {
@@ -215,14 +226,15 @@ impl Site {
             Some(reach) => reach,
             None => reach::learn(found, world.as_ref(), &params.tuned, coll),
         };
-        let most = reach.most?;
-        Some(Site { rank: found.rank, ranks: found.size(), most, gate: reach.gate, algorithm: reach.algorithm })
+        let Reach { most, meeting, algorithm } = reach?;
+        let place = Place { me: found.rank as usize, members: found.size() as usize, meeting };
+        Some(Site { place, most, algorithm })
     }
 }
 
 impl State {
     #[inline(always)]
     fn return_area(&mut self, comm: abi::Comm, exchange: Exchange<'_>) {
-        self.return_to(comm, exchange.into_area());
+        self.return_to(comm, exchange.into_slots().0);
     }
 }

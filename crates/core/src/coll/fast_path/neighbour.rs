@@ -11,6 +11,7 @@
 
 use abi::{Address, Comm, Count, Datatype, Result};
 use coll::Coll;
+use coll::exchange::Places;
 use ffi::CountArray;
 use mem::UserMem;
 use pml::{Data, Mode, Pattern, ReqId, SendTo};

@@ -2,6 +2,7 @@
 
 use coll::Coll;
 use coll::algorithms::registry::AlgorithmId;
+use coll::exchange::Meeting;
 use coll::tuned::Query;
 use coll::tuned::{Level, Tuned};
 
@@ -12,7 +13,7 @@ use crate::state::World;
 /// What a communicator knows of its fast paths.
 #[derive(Default)]
 pub(crate) struct FastPaths {
-    reaches: [Option<Reach>; Coll::ALL.len()],
+    reaches: [Option<Option<Reach>>; Coll::ALL.len()],
     /// The loop of the latest reduction, which is often that of the next.
     pub(super) kernel: Option<(abi::Op, abi::Datatype, op::Kernel)>,
 }
@@ -20,17 +21,17 @@ pub(crate) struct FastPaths {
 /// How far the fast path of a collective reaches.
 #[derive(Clone, Copy)]
 pub(super) struct Reach {
-    /// The most bytes, as the table counts them; `None`: nowhere.
-    pub most: Option<u64>,
-    /// The last process opens the gate.
-    pub gate: bool,
-    /// What the table chose, at least for calls without data.
-    pub algorithm: Option<AlgorithmId>,
+    /// The most bytes, as the table counts them.
+    pub most: u64,
+    /// How processes wait for each other.
+    pub meeting: Meeting,
+    /// What the table chose.
+    pub algorithm: AlgorithmId,
 }
 
 impl FastPaths {
     #[inline(always)]
-    pub(super) fn known(&self, coll: Coll) -> Option<Reach> {
+    pub(super) fn known(&self, coll: Coll) -> Option<Option<Reach>> {
         self.reaches[coll as usize]
     }
 
@@ -40,9 +41,9 @@ impl FastPaths {
     }
 }
 
-/// Asks the table.
+/// Asks the table; `None`: what it chooses has no fast path.
 #[cold]
-pub(super) fn learn(comm: &mut Comm, world: Option<&World>, tuned: &Tuned, coll: Coll) -> Reach {
+pub(super) fn learn(comm: &mut Comm, world: Option<&World>, tuned: &Tuned, coll: Coll) -> Option<Reach> {
     let query = Query {
         coll,
         ranks: comm.size(),
@@ -59,23 +60,10 @@ pub(super) fn learn(comm: &mut Comm, world: Option<&World>, tuned: &Tuned, coll:
     };
     let usual = !tuned.online && !tuned.reproducible && tuned.check != Level::Full;
     let chosen = if usual { tuned.select_up_to(&query) } else { None };
-    let reach = chosen.map_or(NOWHERE, |(algorithm, most)| {
-        let reach = Reach { most: Some(most), gate: false, algorithm: Some(algorithm) };
-        match (coll, algorithm.get().name) {
-            (_, "lines_all") => reach,
-            (_, "lines_gate") => Reach { gate: true, ..reach },
-            (coll, "lines_flat") if is_one_deep(coll) => reach,
-            _ => NOWHERE,
-        }
+    let reach = chosen.and_then(|(algorithm, most)| {
+        let meeting = algorithm.get().exchange?;
+        Some(Reach { most, meeting, algorithm })
     });
     comm.coll.fast_paths.reaches[coll as usize] = Some(reach);
     reach
 }
-
-/// Whether one publication decides a collective by `lines_flat`.
-fn is_one_deep(coll: Coll) -> bool {
-    use Coll::{Bcast, Gather, Gatherv, Reduce, Scatter, Scatterv};
-    matches!(coll, Bcast | Reduce | Gather | Gatherv | Scatter | Scatterv)
-}
-
-const NOWHERE: Reach = Reach { most: None, gate: false, algorithm: None };

@@ -1,0 +1,141 @@
+//! What a process does in an exchange.
+
+use core::ops::Range;
+
+use mem::UserMem;
+
+use super::{Meeting, Prefix};
+
+/// What a process does in a collective: what it publishes, whose slots it waits for, and what it takes out of them. `K` is the
+/// loop of a reduction, `P` says where blocks of different sizes lie.
+#[derive(Debug)]
+pub struct Plan<'a, K, P> {
+    /// The data that it has, for others or for itself; none of a process that only takes.
+    pub own: UserMem,
+    /// What is published instead of `own`: a part for each process, among them `own` for this one.
+    pub parts: Option<&'a P>,
+    /// The bytes of `own` that nobody else wants: they stay out of the slot.
+    pub kept: Range<usize>,
+    /// Who waits for it.
+    pub tell: Tell,
+    /// Bytes of each slot that is published.
+    pub slot: usize,
+    /// The processes whose slots are wanted.
+    pub from: Range<usize>,
+    /// What is taken out of them.
+    pub take: Take<'a, K, P>,
+    /// How the processes wait for each other.
+    pub meeting: Meeting,
+    /// Epochs that the call takes, of which the first is for what is published here.
+    pub epochs: u64,
+    /// The result is in the buffer that `own` is.
+    pub in_place: bool,
+}
+
+/// Who waits for a slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tell {
+    /// No other process.
+    Nobody,
+    /// One process.
+    One(usize),
+    /// The members after the own one.
+    After,
+    /// All of them.
+    All,
+}
+
+/// What is done with the slots wanted; `offset` is the first byte wanted of each.
+#[derive(Debug)]
+pub enum Take<'a, K, P> {
+    /// They are only waited for.
+    Nothing,
+    /// `bytes` of each, copied one after the other.
+    Blocks {
+        /// The first byte wanted of each.
+        offset: usize,
+        /// Bytes of each.
+        bytes: usize,
+        /// Room for all of them.
+        into: UserMem,
+    },
+    /// All of each, copied to places of their own.
+    Each(&'a P),
+    /// The part for this process in a single slot.
+    Part(UserMem),
+    /// The part for this process in each, copied to places of their own.
+    PartOfEach(&'a P),
+    /// Combined in rank order; from a single slot just copied.
+    Combined {
+        /// The loop of the operation.
+        kernel: K,
+        /// The first byte wanted of each.
+        offset: usize,
+        /// Elements.
+        count: u64,
+        /// Room for them.
+        into: UserMem,
+    },
+    /// As `Combined`, the same for all: the process that sets the release flag does it for the others.
+    Shared {
+        /// The loop of the operation.
+        kernel: K,
+        /// Elements.
+        count: u64,
+        /// Room for them.
+        into: UserMem,
+    },
+    /// What the members before combine to.
+    Prefix(Prefix<K>),
+}
+
+impl<K: Copy, P> Clone for Take<'_, K, P> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K: Copy, P> Copy for Take<'_, K, P> {}
+
+/// Where blocks of different sizes lie, one for each process.
+pub trait Places {
+    /// The block of a process.
+    fn of(&self, member: usize) -> UserMem;
+}
+
+/// No blocks at all, where they have one size.
+#[derive(Clone, Copy, Debug)]
+pub enum NoPlaces {}
+
+impl Places for NoPlaces {
+    fn of(&self, _member: usize) -> UserMem {
+        match *self {}
+    }
+}
+
+impl<'a, K, P> Plan<'a, K, P> {
+    /// Has data for others and wants none.
+    #[inline(always)]
+    pub fn give(own: UserMem, tell: Tell) -> Plan<'a, K, P> {
+        let slot = own.len();
+        Plan {
+            own,
+            parts: None,
+            kept: 0..0,
+            tell,
+            slot,
+            from: 0..0,
+            take: Take::Nothing,
+            meeting: Meeting::Slots,
+            epochs: 1,
+            in_place: false,
+        }
+    }
+
+    /// Wants data of some processes, who publish `slot` bytes each, and has none for others.
+    #[inline(always)]
+    pub fn take(slot: usize, from: Range<usize>, take: Take<'a, K, P>) -> Plan<'a, K, P> {
+        Plan { slot, from, take, ..Plan::give(UserMem::EMPTY, Tell::Nobody) }
+    }
+}
