@@ -15,6 +15,7 @@ STEPS = ["init", "barrier", "who", "finalize"]
 def cases():
     return [
         ("Slurm's way of PMI-1", pmi1),
+        ("Flux's way of PMI-1", flux),
         ("a PMIx library", pmix),
         ("a PMIx library that is not there", no_pmix),
         ("Slurm's variables alone", slurm),
@@ -44,6 +45,7 @@ def all_there(processes, number):
 
 class Slurm:
     """The key space of srun --mpi=pmi2 for clients that speak PMI-1: what one read brings is one command."""
+    name, app_number, unknown_key = "9.0", -1, 1
 
     def __init__(self, size):
         self.size, self.waiting, self.wrong = size, [], []
@@ -78,6 +80,8 @@ class Slurm:
 
     def answer(self, end, words):
         command = words["cmd"]
+        if words.get("kvsname", self.name) != self.name:
+            self.wrong.append(words)
         if command == "barrier_in":
             self.waiting.append(end)
             if len(self.waiting) < self.size:
@@ -89,11 +93,11 @@ class Slurm:
         value = self.space.get(words.get("key"))
         return [(end, {
             "init": "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1",
-            "get_my_kvsname": "cmd=my_kvsname rc=0 kvsname=9.0",
-            "get_appnum": "cmd=appnum rc=0 appnum=-1",
+            "get_my_kvsname": f"cmd=my_kvsname rc=0 kvsname={self.name}",
+            "get_appnum": f"cmd=appnum rc=0 appnum={self.app_number}",
             "get_universe_size": f"cmd=universe_size rc=0 size={self.size}",
             "put": "cmd=put_result rc=0",
-            "get": f"cmd=get_result rc=0 value={value}" if value is not None else "cmd=get_result rc=1",
+            "get": f"cmd=get_result rc=0 value={value}" if value is not None else f"cmd=get_result rc={self.unknown_key}",
             "finalize": "cmd=finalize_ack rc=0",
         }[command])]
 
@@ -106,6 +110,21 @@ def pmi1():
         # Each fence carries all keys to all nodes, so only the lowest rank of each node puts any, and few.
         keys = sorted(server.space.keys() - {"PMI_process_mapping"})
         expect(all(key.endswith(("-0", f"-{size // 2}")) for key in keys) and len(keys) == 5, keys)
+
+
+class Flux(Slurm):
+    """The key space of Flux's job shell, as of src/common/libpmi/simple_server.c and src/shell/pmi/pmi.c: it is called by the
+    job's number in Flux's digits, which begin with a letter beyond ASCII, and -opmi-simple.nomap leaves the map of nodes out."""
+    name, app_number, unknown_key = "\u019226GSVtQ", 0, 5
+
+
+def flux():
+    for has_map in (True, False):
+        server = Flux(6)
+        if not has_map:
+            del server.space["PMI_process_mapping"]
+        all_there(server.start(), 0)
+        expect(not server.wrong, server.wrong)
 
 
 def fake_pmix():
