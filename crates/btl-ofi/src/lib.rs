@@ -51,6 +51,7 @@ mod open;
 mod params;
 mod peers;
 mod plan;
+mod remote;
 mod sending;
 mod stats;
 mod transfers;

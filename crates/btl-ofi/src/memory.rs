@@ -59,6 +59,14 @@ impl Regions {
         Some((open.region.key(), open.remote.wrapping_add(offset as u64)))
     }
 
+    /// How memory in a region is named to peers; `None` for what is too long.
+    pub(crate) fn name(&self, region: u32, memory: UserMem, stores: bool) -> Option<RemoteKey> {
+        let (key, start) = self.place(region, memory)?;
+        let len = memory.len() as u64;
+        let place = if stores { STORES } else { 0 } | PATTERN | len;
+        (len <= LENGTH).then_some(RemoteKey([key, start, place]))
+    }
+
     /// Closes what is open.
     pub(crate) fn close_all(&mut self, endpoint: &mut Endpoint) {
         let names: Vec<u32> = self.open.iter().map(|(name, _)| name).collect();
@@ -192,12 +200,10 @@ impl Ofi {
         let stores = access == Access::Write;
         let what = use_of(stores);
         let region = self.register(memory, what)?;
-        let Some((key, start)) = self.regions.place(region, memory) else {
+        let Some(key) = self.regions.name(region, memory, stores) else {
             self.unregister(region, what);
             return Err(Refusal::Unfit);
         };
-        let place = if stores { STORES } else { 0 } | PATTERN | memory.len() as u64;
-        let key = RemoteKey([key, start, place]);
         self.exposed.entry(key.0).or_insert((region, 0)).1 += 1;
         Ok(key)
     }

@@ -6,6 +6,8 @@ use btl::Peer;
 use ofi::{Address, Card, Endpoint};
 use rdma::Control;
 
+use crate::remote::UnderWay;
+
 /// A peer that was spoken to.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -13,6 +15,8 @@ pub(crate) struct Connection {
     pub(crate) address: Address,
     /// What the provider had no room for, oldest first.
     pub(crate) waiting: VecDeque<Waiting>,
+    /// Writes under way in its windows.
+    pub(crate) remote: UnderWay,
     /// Why nothing leads there any more.
     pub(crate) lost: Option<String>,
 }
@@ -80,7 +84,13 @@ impl Peers {
         let place = self.list.len() as u32;
         self.places[peer.0 as usize] = place;
         self.by_address.insert(address, place);
-        self.list.push(Connection { peer, address, waiting: VecDeque::new(), lost });
+        self.list.push(Connection {
+            peer,
+            address,
+            waiting: VecDeque::new(),
+            remote: UnderWay::default(),
+            lost,
+        });
         place
     }
 

@@ -21,8 +21,8 @@ pub(crate) struct Transfer {
 /// Whom a transfer is for.
 #[derive(Clone, Copy, Debug)]
 enum Purpose {
-    /// The layer above; the local memory was registered for it where a region is given.
-    Above { cookie: u64, region: Option<u32> },
+    /// The layer above, which a write in a window reports nothing to; the local memory was registered for it where a region is given.
+    Above { cookie: Option<u64>, region: Option<u32> },
     /// An Eager GET into a receive buffer.
     EagerGet { context: u32, buffer: u32, words: u8 },
 }
@@ -44,7 +44,7 @@ impl Ofi {
         offset: u64,
         cookie: u64,
     ) -> Result<(), Refusal> {
-        self.begin_above(peer, local, (key, offset), cookie, false)
+        self.begin_above(peer, local, (key, offset), Some(cookie), false)
     }
 
     pub(crate) fn begin_put(
@@ -55,22 +55,22 @@ impl Ofi {
         offset: u64,
         cookie: u64,
     ) -> Result<(), Refusal> {
-        self.begin_above(peer, local, (key, offset), cookie, true)
+        self.begin_above(peer, local, (key, offset), Some(cookie), true)
     }
 
-    fn begin_above(
+    pub(crate) fn begin_above(
         &mut self,
         peer: Peer,
         memory: UserMem,
         (key, offset): (&RemoteKey, u64),
-        cookie: u64,
+        cookie: Option<u64>,
         stores: bool,
     ) -> Result<(), Refusal> {
         let most = if stores { self.plan.limits.max_put } else { self.plan.limits.max_get };
         let remote = exposed_part(key, offset, memory.len() as u64).filter(|_| memory.len() <= most);
         let remote = remote.ok_or(Refusal::Unfit)?;
         if memory.is_empty() {
-            self.events.push_back(Event::Done(cookie));
+            self.events.extend(cookie.map(Event::Done));
             return Ok(());
         }
         let connection = self.connection_to(peer).ok_or(Refusal::Busy)?;
@@ -186,7 +186,11 @@ impl Ofi {
             Purpose::Above { cookie, region } => {
                 self.unregister_local(region);
                 self.stats.moved_bytes += if error == 0 { len as u64 } else { 0 };
-                self.events.push_back(if error == 0 { Event::Done(cookie) } else { Event::Failed(cookie) });
+                match cookie {
+                    Some(cookie) if error == 0 => self.events.push_back(Event::Done(cookie)),
+                    Some(cookie) => self.events.push_back(Event::Failed(cookie)),
+                    None => self.written(connection, error == 0),
+                }
             }
             Purpose::EagerGet { context, buffer, words } if error == 0 => {
                 let peer = self.peers.get(connection).peer;

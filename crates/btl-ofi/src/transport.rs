@@ -5,10 +5,7 @@ use std::fmt;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use btl::{
-    Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Pace, Peer, Refusal, RemoteKey, RemoteMemory,
-    Sleep,
-};
+use btl::{Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Pace, Peer, Refusal, RemoteKey, Sleep};
 use mem::{Source, UserMem};
 use ofi::{Card, Endpoint, Facts};
 use rcache::{Rcache, Unwatched, Watch};
@@ -38,6 +35,8 @@ pub struct Ofi {
     pub(crate) cache: Rcache<u32>,
     /// How often memory is exposed, by key, and its region.
     pub(crate) exposed: HashMap<[u64; 3], (u32, u32)>,
+    /// Memory registered for all, by key: its region, and how often.
+    pub(crate) windows: HashMap<[u64; 3], (u32, u32)>,
     pub(crate) sends: BufferPool<Block>,
     /// Whose frame is in a send buffer: the connection, and the Eager GET whose request it is.
     pub(crate) in_send: Vec<(u32, Option<u32>)>,
@@ -77,6 +76,7 @@ impl Ofi {
             quota,
             cache: Rcache::new(Arc::new(Unwatched), quota.for_transfers()),
             exposed: HashMap::new(),
+            windows: HashMap::new(),
             sends: BufferPool::new(frame, plan.sends),
             in_send: Vec::new(),
             receives: BufferPool::new(frame, [all, all, all]),
@@ -147,6 +147,7 @@ impl Ofi {
             return;
         }
         entry.lost = Some(why);
+        entry.remote.lose();
         let (peer, waiting) = (entry.peer, core::mem::take(&mut entry.waiting));
         for waiting in waiting {
             if let Waiting::Frame { buffer, .. } = waiting {
@@ -190,8 +191,6 @@ impl Drop for Ofi {
         self.regions.close_all(&mut self.endpoint);
     }
 }
-
-impl RemoteMemory for Ofi {}
 
 impl Btl for Ofi {
     fn reaches(&self, peer: Peer) -> bool {

@@ -72,6 +72,8 @@ macro_rules! provider {
             limits_are_consistent every_size_arrives headers_of_every_length_arrive a_stream_of_mixed_sizes_arrives_once
             back_pressure_is_temporary many_senders_are_served_fairly every_size_and_offset_is_fetched
             every_size_and_offset_is_stored what_was_not_exposed_is_refused cookies_and_events_match
+            registered_memory_is_read_and_written_anywhere registered_memory_serves_all_peers
+            what_was_not_registered_is_refused
             congestion_is_seen_by_peers arm_notices_what_is_there a_message_after_arm_wakes
             room_before_a_sleep_is_not_missed a_blocked_sender_sleeps
             active_messages_are_ordered_and_answered active_messages_are_bounded active_messages_end_a_sleep);

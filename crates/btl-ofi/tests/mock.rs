@@ -36,6 +36,9 @@ macro_rules! of_one_thread {
             runs_of_every_size_are_fetched
             what_was_not_exposed_is_refused
             cookies_and_events_match
+            registered_memory_is_read_and_written_anywhere
+            registered_memory_serves_all_peers
+            what_was_not_registered_is_refused
             congestion_is_seen_by_peers
             arm_notices_what_is_there
             room_before_a_sleep_is_not_missed
