@@ -7,6 +7,7 @@ use btl::{Arrival, Peer, Take};
 use gni::{ANY_TAG, Clock, CqFault, Gni};
 use mem::PeerBytes;
 use rdma::wire;
+use std::collections::VecDeque;
 
 /// Where an arrival lies, as its token says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,8 +46,10 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             let token = Token::Buffer(fetched.buffer).pack();
             return Some(Arrival { peer: fetched.peer, header, payload, token });
         }
-        if self.plan.msgq {
-            return self.next_shared();
+        if self.plan.msgq
+            && let shared @ Some(_) = self.next_shared()
+        {
+            return shared;
         }
         if self.active.is_empty() {
             self.take_arrival_entries(Self::ENTRIES);
@@ -94,7 +97,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
     #[inline]
     pub(crate) fn next_message(&mut self, connection: u32) -> Option<Arrival> {
         let entry = self.connections.get(connection);
-        if entry.state != State::Connected || self.plan.msgq {
+        if entry.state != State::Connected || !entry.boxed {
             return None;
         }
         let (ep, peer) = (entry.messages, entry.peer);
@@ -115,7 +118,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
     #[inline]
     pub(crate) fn has_message(&mut self, connection: u32, looks: u32) -> bool {
         let entry = self.connections.get(connection);
-        if entry.state != State::Connected || self.plan.msgq {
+        if entry.state != State::Connected || !entry.boxed {
             return false;
         }
         let ep = entry.messages;
@@ -132,7 +135,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
     #[inline]
     pub(crate) fn take_message<T: Take>(&mut self, connection: u32, take: T) -> Option<T::Taken> {
         let entry = self.connections.get(connection);
-        if entry.state != State::Connected || self.plan.msgq {
+        if entry.state != State::Connected || !entry.boxed {
             return None;
         }
         let ep = entry.messages;
@@ -170,7 +173,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
     /// buffers and credits must come back all the same.
     pub(crate) fn take_controls(&mut self) {
         if self.plan.msgq {
-            return self.take_shared();
+            self.take_shared();
         }
         self.take_arrival_entries(Self::ENTRIES);
         while let Some(&connection) = self.active.get(self.looked) {
@@ -210,6 +213,10 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
                 self.take_shared();
             }
             let (peer, message) = self.shared.pop_front()?;
+            if self.shared.is_empty() {
+                // Messages are long for what most processes keep of them: nothing.
+                self.shared = VecDeque::new();
+            }
             let bytes = lasting_bytes(self.shown.insert(message).data());
             if let Some((header, payload)) = wire::parse_send(bytes.part(4, bytes.len())) {
                 return Some(Arrival { peer, header, payload, token: Token::Shared.pack() });

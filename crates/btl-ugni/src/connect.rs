@@ -62,14 +62,18 @@ pub(crate) struct Connection {
     pub(crate) state: State,
     /// For messages.
     pub(crate) messages: Ep,
-    /// For transfers; their events go to another queue.
-    pub(crate) transfers: Ep,
+    /// For transfers, from the first of them on; their events go to another queue.
+    transfers: Option<Ep>,
     /// This side's mailbox, once it has greeted.
     mailbox: Option<Mailbox>,
     /// The peer's number for this connection and its mailbox, once it has greeted.
     theirs: Option<(u32, SmsgAttr)>,
     /// Control messages that were accepted and wait for a credit.
     pub(crate) waiting: VecDeque<Control>,
+    /// Both mailboxes are connected.
+    pub(crate) boxed: bool,
+    /// Messages that went through the shared queue.
+    pub(crate) queued: u32,
     /// On the list of mailboxes to look into.
     pub(crate) active: bool,
     /// A message found no room since the last probe.
@@ -127,10 +131,10 @@ impl Greeting {
 }
 
 impl Connections {
-    pub(crate) fn new<N: Gni>(nic: &mut N, peers: usize) -> Result<Connections> {
+    pub(crate) fn new<N: Gni>(nic: &mut N) -> Result<Connections> {
         let wildcard = nic.ep_create(None)?;
         let connections = Connections {
-            table: PeerTable::new(peers),
+            table: PeerTable::new(),
             list: Vec::new(),
             wildcard,
             waiting: Vec::new(),
@@ -177,18 +181,18 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             self.nic.learn_peer(pe, inst, &address.locator).ok()?;
         }
         let messages = self.nic.ep_create(Some(self.queues.messages)).ok()?;
-        let transfers = self.nic.ep_create(Some(self.queues.transfers)).ok()?;
         self.nic.ep_bind(messages, pe, inst).ok()?;
-        self.nic.ep_bind(transfers, pe, inst).ok()?;
         let index = self.connections.list.len() as u32;
         self.connections.list.push(Connection {
             peer,
             state: State::Idle,
             messages,
-            transfers,
+            transfers: None,
             mailbox: None,
             theirs: None,
             waiting: VecDeque::new(),
+            boxed: false,
+            queued: 0,
             active: false,
             stalled: false,
             probing: false,
@@ -197,6 +201,22 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         });
         self.connections.table.set(peer, index);
         Some(index)
+    }
+
+    /// The endpoint for transfers of a connection.
+    ///
+    /// # Errors
+    /// The NIC's, when it has none left.
+    pub(crate) fn transfer_endpoint(&mut self, connection: u32) -> Result<Ep> {
+        let Connection { transfers, peer, .. } = *self.connections.get(connection);
+        if let Some(ep) = transfers {
+            return Ok(ep);
+        }
+        let address = self.directory.get(peer).ok_or(gni::Error::InvalidParam)?;
+        let ep = self.nic.ep_create(Some(self.queues.transfers))?;
+        self.nic.ep_bind(ep, address.pe, address.inst)?;
+        self.connections.get_mut(connection).transfers = Some(ep);
+        Ok(ep)
     }
 
     /// Begins to connect, if that has not happened; what is missing now is tried again with the next send.
@@ -208,25 +228,61 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         if self.plan.msgq {
             return self.connect_nodes(connection);
         }
+        if self.offer_mailbox(connection) {
+            self.connections.get_mut(connection).state = State::Connecting;
+            self.connect_mailboxes(connection);
+        }
+    }
+
+    /// Takes a mailbox for the peer and tells it; `false`: there is none now.
+    fn offer_mailbox(&mut self, connection: u32) -> bool {
         let mut room =
             Room::new(&mut self.nic, &mut self.cache, &mut self.quota, &mut self.stats.mailbox_bytes);
-        let Ok(mailbox) = self.mailboxes.take(&mut room) else { return };
+        let Ok(mailbox) = self.mailboxes.take(&mut room) else { return false };
         if self.greet(connection, &mailbox).is_err() {
-            return self.mailboxes.give(mailbox);
+            self.mailboxes.give(mailbox);
+            return false;
         }
+        self.connections.get_mut(connection).mailbox = Some(mailbox);
+        true
+    }
+
+    /// Counts a message through the shared queue. The peer gets a mailbox after so many; until both sides have one,
+    /// messages go on through the queue. Later ones may overtake those that still lie there.
+    pub(crate) fn note_queued(&mut self, connection: u32) {
         let entry = self.connections.get_mut(connection);
-        entry.mailbox = Some(mailbox);
-        entry.state = State::Connecting;
-        self.connect_mailboxes(connection);
+        entry.queued = entry.queued.saturating_add(1);
+        let wanted = self.plan.queue_uses.is_some_and(|uses| entry.queued >= uses);
+        // Without room now, the next message asks again.
+        if wanted && entry.mailbox.is_none() && !entry.probing {
+            self.offer_mailbox(connection);
+            self.connect_mailboxes(connection);
+        }
     }
 
     /// Answers greetings that could not be answered when they came.
     pub(crate) fn answer_greetings(&mut self) {
         for connection in core::mem::take(&mut self.connections.unanswered) {
+            if self.plan.msgq {
+                self.answer_with_mailbox(connection);
+                continue;
+            }
             self.connect(connection);
             if self.connections.get(connection).state == State::Idle {
                 self.connections.unanswered.push(connection);
             }
+        }
+    }
+
+    /// The peer has offered a mailbox: it gets one, too.
+    fn answer_with_mailbox(&mut self, connection: u32) {
+        self.connect(connection);
+        if self.connections.get(connection).mailbox.is_some() || self.offer_mailbox(connection) {
+            self.connect_mailboxes(connection);
+        }
+        let entry = self.connections.get(connection);
+        if !entry.boxed && entry.state != State::Lost {
+            self.connections.unanswered.push(connection);
         }
     }
 
@@ -287,7 +343,12 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
     /// A directed exchange is over.
     fn exchanged(&mut self, connection: u32, datagram: &Datagram) {
         if self.connections.get(connection).probing && self.plan.msgq {
-            return self.probed(connection, datagram.state == PostState::Completed);
+            self.probed(connection, datagram.state == PostState::Completed);
+            // What the probe met may have been the offer of a mailbox.
+            if let Some(offer) = Greeting::parse(datagram.data()) {
+                self.greeted(connection, &offer);
+            }
+            return;
         }
         match Greeting::parse(datagram.data()) {
             _ if datagram.state != PostState::Completed => {
@@ -310,6 +371,9 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             return;
         }
         entry.theirs = Some((greeting.connection, greeting.attr));
+        if self.plan.msgq {
+            return self.answer_with_mailbox(connection);
+        }
         if entry.state == State::Idle {
             self.connections.unanswered.push(connection);
             self.answer_greetings();
@@ -321,8 +385,9 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
     /// Connects the mailboxes when both are known.
     fn connect_mailboxes(&mut self, connection: u32) {
         let entry = self.connections.get(connection);
-        let (State::Connecting, Some(mailbox), Some((number, attr))) =
-            (entry.state, entry.mailbox, entry.theirs)
+        let begun = entry.state == State::Connecting || self.plan.msgq && entry.state == State::Connected;
+        let (true, Some(mailbox), Some((number, attr))) =
+            (begun && !entry.boxed, entry.mailbox, entry.theirs)
         else {
             return;
         };
@@ -331,8 +396,9 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         if connected.and_then(|()| self.nic.ep_set_event_data(ep, connection, number)).is_err() {
             return self.lose(connection);
         }
-        self.connections.get_mut(connection).state = State::Connected;
-        self.stats.connections += 1;
+        let entry = self.connections.get_mut(connection);
+        self.stats.connections += u64::from(entry.state != State::Connected);
+        (entry.state, entry.boxed) = (State::Connected, true);
         self.activate(connection);
     }
 

@@ -12,6 +12,8 @@ mca::choice! {
         Auto = "auto",
         /// The node's shared queue.
         Always = "always",
+        /// The node's shared queue at first; a mailbox for a peer to which many messages go.
+        ByUse = "by_use",
     }
 }
 
@@ -64,6 +66,8 @@ mca::params! {
         use_msgq: UseMsgq = "never";
         /// Ranks from which on `use_msgq = auto` uses the shared queue.
         msgq_ranks: mca::Int = "16384", range 1 to 1073741824;
+        /// Messages to a peer after which it gets a mailbox, where `use_msgq` is `by_use`.
+        msgq_uses: mca::Int = "16", range 1 to 1000000;
         /// Shared-queue messages that may be under way between two nodes: 1 or even.
         msgq_credits: mca::Int = "64", range 1 to 4096;
         /// Shared-queue messages a node holds in all.
@@ -82,8 +86,12 @@ pub struct Plan {
     pub max_send: usize,
     /// Bytes of an Eager GET buffer's payload part.
     pub buffer: usize,
-    /// Short messages use the shared queue.
+    /// Short messages use the shared queue, to a peer without mailbox.
     pub msgq: bool,
+    /// Largest message of a mailbox that a peer gets by use, in bytes.
+    pub mailbox_limit: usize,
+    /// Messages through the shared queue after which a peer gets a mailbox; `None`: none does.
+    pub queue_uses: Option<u32>,
     /// Registrations that this process may use.
     pub registrations: u32,
     /// How many mailboxes are made when.
@@ -238,9 +246,10 @@ impl UgniParams {
         let msgq = match self.use_msgq {
             UseMsgq::Never => false,
             UseMsgq::Auto => ranks as i64 >= self.msgq_ranks,
-            UseMsgq::Always => true,
+            UseMsgq::Always | UseMsgq::ByUse => true,
         };
         let smsg_limit = if msgq { gni::limits::MSGQ_MAX as usize } else { self.smsg_limit_for(ranks) };
+        let mailbox_limit = self.smsg_limit_for(ranks).max(smsg_limit);
         if smsg_limit < wire::GET_INIT_MOST {
             return Err(Unusable::SmsgTooSmall { limit: smsg_limit });
         }
@@ -261,8 +270,10 @@ impl UgniParams {
             max_send: self.max_send_size.max(eager_limit),
             buffer: self.max_send_size.max(eager_limit).next_multiple_of(64),
             msgq,
+            mailbox_limit,
+            queue_uses: (self.use_msgq == UseMsgq::ByUse).then_some(self.msgq_uses as u32),
             registrations,
-            mailboxes: self.mailbox_steps(smsg_limit, ranks, registrations),
+            mailboxes: self.mailbox_steps(mailbox_limit, ranks, registrations),
             notices: self.notices(smsg_limit),
         })
     }

@@ -102,35 +102,65 @@ impl Directory {
     }
 }
 
-/// Peers of one page of the table.
-const PAGE: usize = 256;
 const NONE: u32 = u32::MAX;
+/// Entries of the first table.
+const FIRST: usize = 16;
 
-/// From peer to connection: two loads, and memory only for the neighbourhoods that are talked to.
+/// From peer to connection: an open hash table of those that are talked to, in general one load, and no memory for the
+/// others, however many the job has.
 #[derive(Debug)]
 pub(crate) struct PeerTable {
-    pages: Vec<Option<Box<[u32; PAGE]>>>,
+    /// Peer and connection; at most half of them are in use, the others have [`NONE`] for a connection.
+    entries: Box<[(u32, u32)]>,
+    used: usize,
 }
 
 impl PeerTable {
-    pub(crate) fn new(peers: usize) -> PeerTable {
-        PeerTable { pages: vec![None; peers.div_ceil(PAGE)] }
+    pub(crate) fn new() -> PeerTable {
+        PeerTable { entries: vec![(0, NONE); FIRST].into(), used: 0 }
+    }
+
+    /// Multiplicative hashing: peers that follow one another lie apart by the golden section.
+    #[inline(always)]
+    fn first_place(&self, peer: u32) -> usize {
+        let product = u64::from(peer.wrapping_mul(0x9e37_79b9));
+        ((product * self.entries.len() as u64) >> u32::BITS) as usize
     }
 
     #[inline(always)]
     pub(crate) fn get(&self, peer: Peer) -> Option<u32> {
-        let page = self.pages.get(peer.0 as usize / PAGE)?.as_ref()?;
-        let index = page[peer.0 as usize % PAGE];
-        (index != NONE).then_some(index)
+        let mask = self.entries.len() - 1;
+        let mut place = self.first_place(peer.0);
+        loop {
+            let (who, connection) = self.entries[place & mask];
+            if connection == NONE {
+                return None;
+            }
+            if who == peer.0 {
+                return Some(connection);
+            }
+            place += 1;
+        }
     }
 
-    /// The peer is known.
+    /// Notes the connection of a peer that has none.
     pub(crate) fn set(&mut self, peer: Peer, connection: u32) {
-        let page = peer.0 as usize / PAGE;
-        if page >= self.pages.len() {
-            self.pages.resize(page + 1, None);
+        if (self.used + 1) * 2 > self.entries.len() {
+            let larger = vec![(0, NONE); self.entries.len() * 2].into();
+            let before = std::mem::replace(&mut self.entries, larger);
+            before.iter().filter(|entry| entry.1 != NONE).for_each(|&entry| self.place(entry));
         }
-        self.pages[page].get_or_insert_with(|| Box::new([NONE; PAGE]))[peer.0 as usize % PAGE] = connection;
+        self.place((peer.0, connection));
+        self.used += 1;
+    }
+
+    fn place(&mut self, entry: (u32, u32)) {
+        let mask = self.entries.len() - 1;
+        let mut place = self.first_place(entry.0) & mask;
+        while self.entries[place].1 != NONE {
+            place = (place + 1) & mask;
+        }
+        self.entries[place] = entry;
     }
 }
 
@@ -149,12 +179,15 @@ mod tests {
 
     #[test]
     fn the_table_finds_what_was_set() {
-        let mut table = PeerTable::new(1000);
-        table.set(Peer(999), 3);
-        table.set(Peer(0), 4);
-        let found = [999, 0, 1, 998, 1023, 5000].map(|peer| table.get(Peer(peer)));
-        assert_eq!(found, [Some(3), Some(4), None, None, None, None]);
-        table.set(Peer(5000), 5);
-        assert_eq!([999, 5000].map(|peer| table.get(Peer(peer))), [Some(3), Some(5)]);
+        let mut table = PeerTable::new();
+        let peers = || (0..1000u32).map(|index| (index * index) << 4);
+        for (peer, connection) in peers().zip(0..).step_by(2) {
+            table.set(Peer(peer | 1), connection);
+        }
+        for (peer, connection) in peers().zip(0..) {
+            let expected = (connection % 2 == 0).then_some(connection);
+            assert_eq!(table.get(Peer(peer | 1)), expected, "{peer}");
+            assert_eq!(table.get(Peer(peer)), None);
+        }
     }
 }

@@ -155,7 +155,9 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
     fn post(&mut self, key: u32) -> Result<(), Error> {
         let Some(transfer) = self.transfers.get_mut(key) else { return Err(Error::InvalidParam) };
         transfer.descriptor.post_id = key.into();
-        let ep = self.connections.get(transfer.connection).transfers;
+        let connection = transfer.connection;
+        let ep = self.transfer_endpoint(connection)?;
+        let Some(transfer) = self.transfers.get(key) else { return Err(Error::InvalidParam) };
         match transfer.descriptor.kind {
             PostKind::FmaGet | PostKind::FmaPut | PostKind::Amo { .. } => {
                 self.nic.post_fma(ep, &transfer.descriptor)?

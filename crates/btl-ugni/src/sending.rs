@@ -32,17 +32,19 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         if !entry.waiting.is_empty() {
             return Err(Busy);
         }
-        let ep = entry.messages;
+        let (ep, boxed) = (entry.messages, entry.boxed);
         let len = payload.remaining();
-        let head = Head::send(self.own_number(), header, len);
-        if head.as_bytes().len() + len > self.plan.smsg_limit {
+        let head = Head::send(self.own_number(boxed), header, len);
+        let limit = if boxed { self.plan.mailbox_limit } else { self.plan.smsg_limit };
+        if head.as_bytes().len() + len > limit {
             return self.send_by_get(connection, header, payload);
         }
-        self.send_short(ep, head.as_bytes(), payload, NOBODY, wire::SEND)?;
-        if self.plan.msgq {
-            self.stats.msgq_sends += 1;
-        } else {
+        self.send_short((ep, boxed), head.as_bytes(), payload, NOBODY, wire::SEND)?;
+        if boxed {
             self.stats.smsg_sends += 1;
+        } else {
+            self.stats.msgq_sends += 1;
+            self.note_queued(connection);
         }
         self.stats.copies += u64::from(len > 0);
         self.stats.copied_bytes += len as u64;
@@ -73,15 +75,15 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
 
     /// This process's number, which shared-queue messages begin with.
     #[inline(always)]
-    pub(crate) fn own_number(&self) -> Option<u32> {
-        self.plan.msgq.then_some(self.job.me.0)
+    fn own_number(&self, boxed: bool) -> Option<u32> {
+        (!boxed).then_some(self.job.me.0)
     }
 
     /// Sends a message that fits, by mailbox or shared queue.
     #[inline]
     fn send_short<S: Source>(
         &mut self,
-        ep: Ep,
+        (ep, boxed): (Ep, bool),
         head: &[u8],
         payload: &mut S,
         msg_id: u32,
@@ -93,9 +95,9 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
                 return Err(Busy);
             }
         }
-        let sent = match self.plan.msgq {
-            true => self.nic.msgq_send(ep, head, payload, msg_id, tag),
-            false => self.nic.smsg_send_wtag(ep, head, payload, msg_id, tag),
+        let sent = match boxed {
+            true => self.nic.smsg_send_wtag(ep, head, payload, msg_id, tag),
+            false => self.nic.msgq_send(ep, head, payload, msg_id, tag),
         };
         sent.map_err(|_| Busy)?;
         self.messages_out += 1;
@@ -104,14 +106,15 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
 
     /// Sends a control message, or says that it must wait.
     pub(crate) fn send_control(&mut self, connection: u32, control: Control) -> Result<(), Busy> {
-        let (head, tag) = self.eager.message(self.own_number(), control);
+        let entry = self.connections.get(connection);
+        let to = (entry.messages, entry.boxed);
+        let (head, tag) = self.eager.message(self.own_number(to.1), control);
         let msg_id = match control {
             Control::GetInit(name) => name,
             Control::Complete(_) => NOBODY,
         };
-        let ep = self.connections.get(connection).messages;
         let mut nothing = UserMem::EMPTY;
-        self.send_short(ep, head.as_bytes(), &mut nothing, msg_id, tag)?;
+        self.send_short(to, head.as_bytes(), &mut nothing, msg_id, tag)?;
         self.stats.control_messages += 1;
         Ok(())
     }

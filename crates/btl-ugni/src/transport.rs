@@ -41,7 +41,7 @@ pub struct Ugni<N: Gni, C: Clock> {
     clock: C,
     pub(crate) job: Job,
     pub(crate) directory: Directory,
-    pub(crate) params: UgniParams,
+    pub(crate) params: Arc<UgniParams>,
     pub(crate) plan: Plan,
     limits: Limits,
     pub(crate) queues: Queues,
@@ -147,14 +147,20 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
     ///
     /// # Errors
     /// [`SetupError`].
-    pub fn new(mut nic: N, clock: C, job: Job, params: UgniParams) -> Result<Ugni<N, C>, SetupError> {
+    pub fn new(
+        mut nic: N,
+        clock: C,
+        job: Job,
+        params: impl Into<Arc<UgniParams>>,
+    ) -> Result<Ugni<N, C>, SetupError> {
+        let params = params.into();
         let mdds = nic.get_job_res_info(JobResource::Mdd).limit;
         let plan = params.plan(job.peers.len(), job.local_ranks, mdds).map_err(SetupError::Unusable)?;
         let queues = make_queues(&mut nic, &params)?;
         let shape = SmsgAttr {
             kind: SmsgType::MboxAutoRetransmit,
             credits: params.smsg_max_credits as u16,
-            max_size: plan.smsg_limit as u32,
+            max_size: plan.mailbox_limit as u32,
             ..SmsgAttr::default()
         };
         let mailboxes = MailboxPool::new(&nic, shape, plan.mailboxes, queues.arrivals)
@@ -171,7 +177,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             stats.msgq_bytes =
                 joined.map_err(|error| SetupError::Nic("joining the node's shared queue", error))?;
         }
-        let connections = Connections::new(&mut nic, job.peers.len())
+        let connections = Connections::new(&mut nic)
             .map_err(|error| SetupError::Nic("posting the wildcard datagram", error))?;
         let quota = Quota::new(plan.registrations);
         Ok(Ugni {
@@ -211,6 +217,13 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
     /// that it has here. One that is known has its index already.
     pub fn add_peer(&mut self, address: PeerAddress) -> Peer {
         self.directory.add(address)
+    }
+
+    /// Bytes of header and payload that a message to `peer` may have to travel inline.
+    pub fn inline_limit(&self, peer: Peer) -> usize {
+        let boxed =
+            self.connections.of(peer).is_some_and(|connection| self.connections.get(connection).boxed);
+        if boxed { self.plan.mailbox_limit } else { self.plan.smsg_limit }
     }
 
     /// The numbers in effect, and what they leave unreachable.

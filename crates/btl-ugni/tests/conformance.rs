@@ -117,6 +117,11 @@ fn msgq() -> UgniParams {
     UgniParams { use_msgq: UseMsgq::Always, ..UgniParams::default() }
 }
 
+/// Mailboxes for peers that are spoken to more than twice.
+fn by_use() -> UgniParams {
+    UgniParams { use_msgq: UseMsgq::ByUse, msgq_uses: 3, ..UgniParams::default() }
+}
+
 /// The suite for NICs of one process, which have nothing to sleep on: all but `a_sleeping_pair_talks`, whose ends
 /// also stop working while what they sent may have to be sent again.
 macro_rules! awake {
@@ -263,6 +268,13 @@ mod shared_queue {
     awake!(world);
 }
 
+mod mailboxes_by_use {
+    fn world() -> super::Local {
+        super::in_process(3, &super::by_use(), "")
+    }
+    awake!(world);
+}
+
 mod host_mapped {
     fn world() -> super::Host {
         super::on_host(3, 3, &super::paper(), super::Reach::Auto)
@@ -274,6 +286,14 @@ mod host_sockets {
     fn world() -> super::Host {
         super::on_host(2, 2, &super::paper(), super::Reach::Tcp)
     }
+    by_socket!(world);
+}
+
+mod host_mailboxes_by_use {
+    fn world() -> super::Host {
+        super::on_host(3, 3, &super::by_use(), super::Reach::Auto)
+    }
+    // Mailboxes are connected by datagrams, at some moment of a test.
     by_socket!(world);
 }
 

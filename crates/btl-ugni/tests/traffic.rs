@@ -34,7 +34,7 @@ struct Setting {
 
 fn params() -> impl Strategy<Value = UgniParams> {
     let smsg = prop_oneof![Just(128usize), Just(256), Just(1024), Just(8192)];
-    let msgq = prop_oneof![4 => Just(UseMsgq::Never), 1 => Just(UseMsgq::Always)];
+    let msgq = prop_oneof![4 => Just(UseMsgq::Never), 1 => Just(UseMsgq::Always), 2 => Just(UseMsgq::ByUse)];
     (smsg, 1..6i64, 1..4i64, 2..40i64, 2..20i64, msgq).prop_map(
         |(smsg_limit, smsg_max_credits, eager_max, local_cq_size, local_rdma_cq_size, use_msgq)| UgniParams {
             smsg_limit,
@@ -46,6 +46,7 @@ fn params() -> impl Strategy<Value = UgniParams> {
             local_rdma_cq_size,
             use_msgq,
             msgq_credits: 4,
+            msgq_uses: 3,
             smsg_page_size: 4096,
             ..UgniParams::default()
         },

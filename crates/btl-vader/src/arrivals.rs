@@ -309,9 +309,10 @@ impl Vader {
         room(link.doorbell);
         if link.outbound.is_open() {
             let [small, large] = self.segment.layout().shape().cells;
+            let [of_small, of_large] = &mut **link.borrowable.get_or_insert_default();
             let (borrowable, most) = match (cell as usize) < small {
-                true => (&mut link.borrowable[0], small),
-                false => (&mut link.borrowable[1], large),
+                true => (of_small, small),
+                false => (of_large, large),
             };
             if borrowable.len() == most {
                 borrowable.pop_front();

@@ -20,7 +20,7 @@ pub(crate) struct Link {
     pub queue: Queue<'static>,
     /// Small and large cells of the peer that lately came with something from it, the oldest first; of each size at most
     /// as many as there are.
-    pub borrowable: [VecDeque<u32>; 2],
+    pub borrowable: Option<Box<[VecDeque<u32>; 2]>>,
     /// Messages until the peer gets a fastbox.
     pub until_fastbox: u32,
     /// A fastbox that was claimed and could not be announced yet.

@@ -181,7 +181,7 @@ impl Vader {
     fn borrow_cell(&mut self, local: usize, len: usize) -> Option<u32> {
         let size = usize::from(len > self.segment.layout().shape().cell_bytes[0]);
         let heads = self.segment.cell_heads(local);
-        let borrowable = &mut self.links[local].borrowable[size];
+        let borrowable = &mut self.links[local].borrowable.as_deref_mut()?[size];
         for _ in 0..LOOKS {
             let cell = borrowable.pop_front()?;
             if heads[cell as usize].borrow() {

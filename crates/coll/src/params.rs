@@ -108,6 +108,48 @@ pub enum Root {
 pub struct Topology<'a> {
     /// For each rank the number of its node, counted from 0 without gaps.
     pub node_of: &'a [u32],
+    /// The same by node, where it has been worked out for many schedules; `None`: each works it out.
+    pub by_node: Option<&'a ByNode>,
+}
+
+impl<'a> Topology<'a> {
+    /// The nodes by rank alone.
+    pub fn new(node_of: &'a [u32]) -> Topology<'a> {
+        Topology { node_of, by_node: None }
+    }
+}
+
+/// The ranks of a job by node.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ByNode {
+    /// Ranks of each node, ascending, in the order of the nodes' first ranks.
+    pub(crate) members: Vec<Vec<u32>>,
+    /// The lowest rank of each node.
+    pub(crate) lowest: Vec<u32>,
+    /// By a node's number: its place in `members`.
+    pub(crate) place: Vec<u32>,
+}
+
+impl ByNode {
+    /// Sorts the ranks, of which rank `r` is on the node `node_of(r)`.
+    pub fn new(size: u32, node_of: impl Fn(u32) -> u32) -> ByNode {
+        const NONE: u32 = u32::MAX;
+        let mut by_node = ByNode::default();
+        for rank in 0..size {
+            let node = node_of(rank) as usize;
+            if node >= by_node.place.len() {
+                by_node.place.resize(node + 1, NONE);
+            }
+            let place = &mut by_node.place[node];
+            if *place == NONE {
+                *place = by_node.members.len() as u32;
+                by_node.members.push(vec![]);
+                by_node.lowest.push(rank);
+            }
+            by_node.members[*place as usize].push(rank);
+        }
+        by_node
+    }
 }
 
 /// The neighbours of a process in a virtual topology, in the order the standard gives them (MPI-5.0 section

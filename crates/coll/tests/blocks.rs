@@ -159,7 +159,7 @@ fn check_allgather(name: &str, nodes: bool, fits_lines: bool, build: Build) {
         let ranks = if fits_lines { LINES } else { size };
         let data = |r: usize| data_between(r, 0, ranks, case.seed);
         let node_of = if nodes { place(size, &mut random) } else { vec![0; size] };
-        let topology = Some(Topology { node_of: &node_of });
+        let topology = Some(Topology::new(&node_of));
         let calls = (0..size).map(|r| {
             let initial = |i: usize| {
                 if case.in_place && i == r { data(r) } else { vec![FILL; data(i).len()] }

@@ -15,7 +15,7 @@ struct Placed {
 
 impl Placed {
     fn params(&self, rank: usize) -> Params<'_> {
-        Params { topology: Some(Topology { node_of: &self.node_of }), ..self.case.params(rank) }
+        Params { topology: Some(Topology::new(&self.node_of)), ..self.case.params(rank) }
     }
 
     fn run(&self, calls: impl Iterator<Item = Call>) -> Vec<coll::executor::Memory> {

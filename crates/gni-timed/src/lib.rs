@@ -28,6 +28,7 @@
 //!   the NIC's bandwidth.
 #![forbid(unsafe_code)]
 
+mod background;
 mod clock;
 mod costs;
 mod network;
@@ -36,6 +37,7 @@ mod occupancy;
 mod torus;
 mod world;
 
+pub use background::Background;
 pub use clock::RankClock;
 pub use costs::{Costs, Parameter};
 pub use nic::TimedNic;

@@ -8,10 +8,12 @@
 //!   block transfer   the same, `bte_start` later
 //! ```
 
+use crate::background::Others;
 use crate::clock::Clocks;
 use crate::costs::Costs;
 use crate::occupancy::{Occupancy, Picos};
 use crate::torus::{Link, ORDERS, Torus};
+use crate::world::WorldConfig;
 use gni::{InstId, PeAddr, Time};
 use gni_soft::Class;
 use gni_soft::inproc::{Flow, Model, Timing};
@@ -25,9 +27,14 @@ pub(crate) struct Network {
     clocks: Clocks,
     /// By chip, dimension, direction.
     links: Vec<Occupancy>,
+    /// Traffic of other jobs on the links.
+    others: Option<Others>,
     /// By node: out of it, into it.
     ports: Vec<[Occupancy; 2]>,
 }
+
+/// How far ahead other jobs' messages are put on a link: a transaction that waits on its way comes later than its head.
+const AHEAD: Picos = 20_000_000;
 
 fn picos(nanoseconds: f64) -> Picos {
     (nanoseconds * 1000.0).round() as Picos
@@ -38,13 +45,16 @@ fn time(picos: Picos) -> Time {
 }
 
 impl Network {
-    pub(crate) fn new(torus: Torus, adaptive: bool, costs: Costs, clocks: Clocks) -> Network {
+    pub(crate) fn new(config: &WorldConfig, clocks: Clocks) -> Network {
+        let WorldConfig { torus, adaptive, costs, background, .. } = *config;
+        let links = torus.geminis() as usize * 6;
         Network {
             torus,
             adaptive,
             costs,
             clocks,
-            links: vec![Occupancy::default(); torus.geminis() as usize * 6],
+            links: vec![Occupancy::default(); links],
+            others: background.map(|background| Others::new(background, links)),
             ports: vec![<[Occupancy; 2]>::default(); torus.nodes() as usize],
         }
     }
@@ -69,6 +79,17 @@ impl Network {
         ORDERS.into_iter().min_by_key(arrives).unwrap_or(ORDERS[0])
     }
 
+    /// Lets other jobs' messages on the links of a way from `from` to `to`, up to when one that is in the network at `head`
+    /// may use them.
+    fn let_others_pass(&mut self, now: Picos, head: Picos, (from, to): (PeAddr, PeAddr), order: [usize; 3]) {
+        let Some(others) = &mut self.others else { return };
+        let until = head + u64::from(self.torus.hops(from, to)) * picos(self.costs.hop) + AHEAD;
+        for link in self.torus.route_in(from, to, order) {
+            let (index, rate) = (Network::index(link), self.costs.link_rate(link.dim));
+            others.pass(index, &mut self.links[index], (now, until), rate);
+        }
+    }
+
     fn hops_time(&self, from: PeAddr, to: PeAddr) -> Picos {
         u64::from(self.torus.hops(from, to)) * picos(self.costs.hop)
     }
@@ -81,6 +102,8 @@ impl Network {
         let mut ahead = self.hops_time(from, to);
         let mut head = self.ports[from.0 as usize][0].take(now, start, port);
         let mut last = head + port + ahead;
+        let ways = if self.adaptive { &ORDERS[..] } else { &ORDERS[..1] };
+        ways.iter().for_each(|&order| self.let_others_pass(now, head, (from, to), order));
         let order = if self.adaptive { self.order(head, (from, to), bytes) } else { ORDERS[0] };
         for link in self.torus.route_in(from, to, order) {
             let held = self.held(link, bytes);
@@ -128,7 +151,7 @@ mod tests {
     fn routed(adaptive: bool) -> Network {
         let clocks = (0..8).map(|_| 0.into()).collect();
         let costs = Costs { packet_overhead: 0.0, ..Costs::SOURCED };
-        Network::new(Torus::CIELO, adaptive, costs, clocks)
+        Network::new(&WorldConfig { adaptive, costs, ..WorldConfig::cielo(8) }, clocks)
     }
 
     fn flow(from: u32, to: u32, class: Class, fetches: bool, bytes: u64) -> Flow {

@@ -9,6 +9,7 @@ use gni::{
 use gni_soft::inproc::InProc;
 use gni_soft::{SoftNic, Stats};
 use mem::{Source, UserMem};
+use std::sync::Arc;
 
 /// A NIC of a [`crate::TimedWorld`]: the software NIC, with each call's processor time on the rank's clock.
 ///
@@ -16,13 +17,13 @@ use mem::{Source, UserMem};
 pub struct TimedNic {
     nic: SoftNic<InProc>,
     clock: RankClock,
-    costs: Costs,
+    costs: Arc<Costs>,
     /// The mailbox message that has been paid for: looking again at the same one costs nothing.
     seen: Option<(Ep, usize)>,
 }
 
 impl TimedNic {
-    pub(crate) fn new(nic: SoftNic<InProc>, clock: RankClock, costs: Costs) -> TimedNic {
+    pub(crate) fn new(nic: SoftNic<InProc>, clock: RankClock, costs: Arc<Costs>) -> TimedNic {
         TimedNic { nic, clock, costs, seen: None }
     }
 
@@ -246,13 +247,15 @@ impl Gni for TimedNic {
         msg_id: u32,
         tag: u8,
     ) -> Result<()> {
-        let time = self.storing(header.len() + data.remaining());
+        // The credits of the node.
+        let time = self.storing(header.len() + data.remaining()) + self.costs.shared_line;
         self.begin(time, |nic| nic.msgq_send(ep, header, data, msg_id, tag))
     }
 
     fn msgq_next(&mut self) -> Result<MsgqMessage> {
         let message = self.nic.msgq_next()?;
-        self.spend(self.costs.smsg_get);
+        // The queue's lock.
+        self.spend(self.costs.smsg_get + self.costs.shared_line);
         Ok(message)
     }
 

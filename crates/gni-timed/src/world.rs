@@ -1,5 +1,6 @@
 //! A machine on virtual time.
 
+use crate::background::Background;
 use crate::clock::{Clocks, RankClock};
 use crate::costs::Costs;
 use crate::network::Network;
@@ -8,6 +9,8 @@ use crate::torus::Torus;
 use gni::{Error, InstId, JobKey, Modes, PeAddr, Result};
 use gni_soft::inproc::{self, Wake, World};
 use gni_soft::{NicConfig, NodeLimits};
+use mem::UserMem;
+use std::sync::Arc;
 
 /// The machine: its shape, what things cost, what each node has.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -16,6 +19,8 @@ pub struct WorldConfig {
     pub torus: Torus,
     /// Whether a transaction takes the dimensions in the order in which it arrives first.
     pub adaptive: bool,
+    /// What other jobs send.
+    pub background: Option<Background>,
     /// What things cost.
     pub costs: Costs,
     /// What each node's NIC has for all its ranks.
@@ -30,6 +35,7 @@ impl WorldConfig {
         WorldConfig {
             torus: Torus::CIELO,
             adaptive: false,
+            background: None,
             costs: Costs::SOURCED,
             limits: NodeLimits::default(),
             ranks,
@@ -43,20 +49,27 @@ pub struct TimedWorld {
     world: World,
     clocks: Clocks,
     config: WorldConfig,
+    /// All NICs'.
+    costs: Arc<Costs>,
 }
 
 impl TimedWorld {
     /// A world without NICs, at time 0.
     pub fn new(config: WorldConfig) -> TimedWorld {
         let clocks: Clocks = (0..config.ranks).map(|_| 0.into()).collect();
-        let model = Network::new(config.torus, config.adaptive, config.costs, clocks.clone());
+        let model = Network::new(&config, clocks.clone());
         // The engine reads and writes memory by itself, so a block transfer is one transaction.
         let inproc = inproc::WorldConfig {
             limits: config.limits,
             rdma_piece: gni::limits::RDMA_MAX_LENGTH,
             ..inproc::WorldConfig::default()
         };
-        TimedWorld { world: World::timed(inproc, Box::new(model)), clocks, config }
+        TimedWorld {
+            world: World::timed(inproc, Box::new(model)),
+            clocks,
+            costs: Arc::new(config.costs),
+            config,
+        }
     }
 
     /// The machine.
@@ -74,7 +87,15 @@ impl TimedWorld {
             return Err(Error::InvalidParam);
         }
         let nic = self.world.attach(pe, inst, JobKey::for_job(0), modes, config)?;
-        Ok(TimedNic::new(nic, self.clock(inst), self.config.costs))
+        Ok(TimedNic::new(nic, self.clock(inst), Arc::clone(&self.costs)))
+    }
+
+    /// Zeroed memory that stays as long as the world.
+    ///
+    /// # Errors
+    /// `ERROR_NOMEM`.
+    pub fn mem_alloc(&self, bytes: usize) -> Result<UserMem> {
+        self.world.mem_alloc(bytes)
     }
 
     /// The clock of a rank, which must be below [`WorldConfig::ranks`].

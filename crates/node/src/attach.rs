@@ -110,18 +110,26 @@ impl Node {
     }
 
     /// The view of virtual process `place` on a node of which all processes are within this one. They read each other's
-    /// memory by the kernel, and none of them sleeps. The peers of the node are the places on it.
-    pub fn virtual_process(segment: Segment, place: u32) -> Arc<Node> {
-        let ranks = segment.layout().shape().ranks as u32;
-        let members: Vec<Peer> = (0..ranks).map(Peer).collect();
-        let pids = vec![std::process::id() as i32; ranks as usize];
+    /// memory by the kernel, and none of them sleeps or passes descriptors. The peers of the node are the places on it, in a
+    /// table that the view shares with those that are `like` it: of a node with as many.
+    pub fn virtual_process(segment: Segment, place: u32, like: Option<&Node>) -> Arc<Node> {
+        let ranks = segment.layout().shape().ranks;
+        let pids = vec![std::process::id() as i32; ranks];
+        let (members, places) = match like.filter(|like| like.members.len() == ranks) {
+            Some(like) => (Arc::clone(&like.members), Arc::clone(&like.places)),
+            None => {
+                let members: Arc<[Peer]> = (0..ranks as u32).map(Peer).collect();
+                let places = index_peers(&members);
+                (members, places)
+            }
+        };
         Arc::new(Node {
             reaches: Reaches::new(&segment, place as usize, &pids, None),
             segment,
             me: place,
-            places: index_peers(&members),
-            members: members.into(),
-            pids: pids.into(),
+            places,
+            members,
+            pids: Box::default(),
             oversubscribed: false,
             huge_pages: HugePages::new(false),
         })

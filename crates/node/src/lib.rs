@@ -67,7 +67,7 @@ pub struct Node {
     /// Our place on the node.
     me: u32,
     /// The processes of the node, by place.
-    members: Box<[Peer]>,
+    members: Arc<[Peer]>,
     /// Place of each peer by its index above; [`NOWHERE`] for peers elsewhere.
     places: Arc<[u32]>,
     /// Their process ids, as the kernel told them; empty where they are unknown.

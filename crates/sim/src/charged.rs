@@ -7,15 +7,32 @@ use btl::{
     Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, RemoteMemory, Sleep,
 };
 use btl_ugni::Ugni;
+use btl_vader::Vader;
 use gni::Time;
 use gni_timed::{RankClock, TimedNic};
 use mem::{Source, UserMem};
 use std::ops::Range;
 
+type Network = Ugni<TimedNic, RankClock>;
+
+/// What a transport that is not there is asked to carry, at most.
+const NOTHING: Limits = Limits {
+    eager: 0,
+    max_send: 0,
+    get: false,
+    put: false,
+    min_rdma: usize::MAX,
+    min_rdma_answer: usize::MAX,
+    max_get: 0,
+    max_put: 0,
+    get_align: 1,
+};
+
 /// Passes every call on to the transport of its peer and lets the rank's clock go on by what sending, receiving and
 /// copying cost: vader within a node whose ranks share memory, ugni elsewhere.
 pub struct Charged {
-    ugni: Ugni<TimedNic, RankClock>,
+    /// `None`: the rank's program speaks to no other node.
+    ugni: Option<Box<Network>>,
     pub(crate) node: Option<OnNode>,
     /// The message layer's peers; all peers of its calls are such.
     pub(crate) names: Names,
@@ -27,35 +44,36 @@ pub struct Charged {
 
 impl Charged {
     pub(crate) fn new(
-        ugni: Ugni<TimedNic, RankClock>,
+        ugni: Option<Box<Network>>,
         node: Option<OnNode>,
+        clock: RankClock,
         costs: SoftwareCosts,
     ) -> Charged {
-        Charged {
-            clock: ugni.nic().clock().clone(),
-            ugni,
-            node,
-            names: Names::default(),
-            costs,
-            out_of_node: false,
-        }
+        Charged { clock, ugni, node, names: Names::default(), costs, out_of_node: false }
     }
 
-    /// The transport between nodes.
-    pub fn ugni(&self) -> &Ugni<TimedNic, RankClock> {
-        &self.ugni
+    /// The transport between nodes; `None` for a rank whose program speaks to its node alone.
+    pub fn ugni(&self) -> Option<&Network> {
+        self.ugni.as_deref()
+    }
+
+    /// Bytes that the rank has registered, with its part of the queue that the `here` ranks of its node share.
+    pub(crate) fn registered(&self, here: usize) -> u64 {
+        let of = |ugni: &Network| ugni.nic().stats().registered_bytes + ugni.stats().msgq_bytes / here as u64;
+        self.ugni().map_or(0, of)
     }
 
     /// Payload sent through shared memory, and payload copied directly between ranks of the node, in bytes.
     pub fn node_traffic(&self) -> (u64, u64) {
-        self.node.as_ref().map_or((0, 0), |node| node.vader.traffic())
+        self.node.as_ref().and_then(|node| node.vader.as_ref()).map_or((0, 0), |vader| vader.traffic())
     }
 
     /// Shared memory and place, if `peer` is reached there.
-    fn near(&self, peer: Peer) -> Option<(&OnNode, Peer)> {
+    fn near(&self, peer: Peer) -> Option<(&Vader, Peer)> {
         let node = self.node.as_ref()?;
-        let place = node.place_of(self.names.rank(peer).0).filter(|&place| node.vader.reaches(place))?;
-        Some((node, place))
+        let vader = node.vader.as_deref()?;
+        let place = node.place_of(self.names.rank(peer).0).filter(|&place| vader.reaches(place))?;
+        Some((vader, place))
     }
 
     /// Whether shared memory leads to `peer`.
@@ -63,9 +81,14 @@ impl Charged {
         self.near(peer).is_some()
     }
 
-    fn near_mut(&mut self, peer: Peer) -> Option<(&mut OnNode, Peer)> {
+    fn near_mut(&mut self, peer: Peer) -> Option<(&mut Vader, Peer)> {
         let place = self.near(peer)?.1;
-        Some((self.node.as_mut()?, place))
+        Some((self.node.as_mut()?.vader.as_deref_mut()?, place))
+    }
+
+    /// The transport between nodes, and `peer` as it calls it.
+    fn far(&mut self, peer: Peer) -> Option<(&mut Network, Peer)> {
+        Some((self.ugni.as_deref_mut()?, self.names.rank(peer)))
     }
 
     pub(crate) fn spend(&self, nanoseconds: f64) {
@@ -112,17 +135,17 @@ impl RemoteMemory for Charged {}
 
 impl Btl for Charged {
     fn reaches(&self, peer: Peer) -> bool {
-        self.near(peer).is_some() || self.ugni.reaches(self.names.rank(peer))
+        self.near(peer).is_some() || self.ugni().is_some_and(|ugni| ugni.reaches(self.names.rank(peer)))
     }
 
     fn is_flushed(&self) -> bool {
-        self.ugni.is_flushed()
+        self.ugni().is_none_or(Network::is_flushed)
     }
 
     fn limits(&self, peer: Peer) -> &Limits {
         match self.near(peer) {
-            Some((node, place)) => node.vader.limits(place),
-            None => self.ugni.limits(self.names.rank(peer)),
+            Some((vader, place)) => vader.limits(place),
+            None => self.ugni().map_or(&NOTHING, |ugni| ugni.limits(self.names.rank(peer))),
         }
     }
 
@@ -131,19 +154,18 @@ impl Btl for Charged {
         let (bytes, whole) = (payload.remaining(), INLINE_HEAD + size_of_val(header) + payload.remaining());
         let near = self.near(peer).is_some();
         // An inline message is stored straight into the NIC's window; a longer one is copied into a buffer first.
-        let copied = if near || whole > self.ugni.plan().smsg_limit { self.copying(bytes) } else { 0.0 };
+        let fits = self.ugni().is_some_and(|ugni| whole <= ugni.inline_limit(self.names.rank(peer)));
+        let copied = if near || !fits { self.copying(bytes) } else { 0.0 };
         self.spend(self.costs.pml_send + copied);
-        let clock = self.clock.clone();
         let sent = match self.near_mut(peer) {
-            Some((node, place)) => {
-                let sent = node.vader.send(place, header, payload);
-                match sent {
-                    Ok(()) => node.sent(place, &clock),
-                    Err(Busy) => node.refused(place),
+            Some((vader, place)) => {
+                let sent = vader.send(place, header, payload);
+                if let Some(node) = &self.node {
+                    node.note_send(place, sent, &self.clock);
                 }
                 sent
             }
-            None => self.ugni.send(self.names.rank(peer), header, payload),
+            None => self.far(peer).map_or(Err(Busy), |(ugni, rank)| ugni.send(rank, header, payload)),
         };
         if sent.is_err() {
             self.clock.rewind(before);
@@ -155,7 +177,7 @@ impl Btl for Charged {
         if let Some(arrival) = self.node.as_mut().and_then(|node| node.next_arrival(&self.clock)) {
             return self.received(Some(arrival), true);
         }
-        let arrival = self.ugni.next_arrival();
+        let arrival = self.ugni.as_deref_mut().and_then(Network::next_arrival);
         self.received(arrival, false)
     }
 
@@ -164,28 +186,29 @@ impl Btl for Charged {
         if self.near(peer).is_some() {
             return None;
         }
-        let arrival = self.ugni.next_arrival_from(self.names.rank(peer));
+        let arrival = self.far(peer).and_then(|(ugni, rank)| ugni.next_arrival_from(rank));
         self.received(arrival, false)
     }
 
     fn release(&mut self, arrival: Arrival) {
         self.spend(self.copying(arrival.payload.len()));
-        match &mut self.node {
-            Some(node) if self.out_of_node => node.release(arrival, &self.clock),
-            _ => self.ugni.release(arrival),
+        match (&mut self.node, &mut self.ugni) {
+            (Some(node), _) if self.out_of_node => node.release(arrival, &self.clock),
+            (_, Some(ugni)) => ugni.release(arrival),
+            _ => {}
         }
     }
 
     fn next_event(&mut self) -> Option<Event> {
         let of_node = self.node.as_mut().and_then(|node| {
-            let event = node.vader.next_event()?;
+            let event = node.vader.as_mut()?.next_event()?;
             Some(if let Event::PeerLost(place) = event {
                 Event::PeerLost(node.rank_at(place))
             } else {
                 event
             })
         });
-        let event = match of_node.or_else(|| self.ugni.next_event()) {
+        let event = match of_node.or_else(|| self.ugni.as_deref_mut()?.next_event()) {
             Some(Event::PeerLost(rank)) => Some(Event::PeerLost(self.names.of(rank.0))),
             event => event,
         };
@@ -196,20 +219,28 @@ impl Btl for Charged {
     }
 
     fn loss(&self, peer: Peer) -> Loss {
-        self.ugni.loss(self.names.rank(peer))
+        let unknown = || Loss { seen: "it is on another node".into(), advice: "for more".into() };
+        self.ugni().map_or_else(unknown, |ugni| ugni.loss(self.names.rank(peer)))
     }
 
     fn expose(&mut self, peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {
         match self.near_mut(peer) {
-            Some((node, place)) => node.vader.expose(place, memory, access),
-            None => self.ugni.expose(self.names.rank(peer), memory, access),
+            Some((vader, place)) => vader.expose(place, memory, access),
+            None => {
+                let (ugni, rank) = self.far(peer).ok_or(Refusal::Busy)?;
+                ugni.expose(rank, memory, access)
+            }
         }
     }
 
     fn conceal(&mut self, peer: Peer, key: RemoteKey) {
         match self.near_mut(peer) {
-            Some((node, place)) => node.vader.conceal(place, key),
-            None => self.ugni.conceal(self.names.rank(peer), key),
+            Some((vader, place)) => vader.conceal(place, key),
+            None => {
+                if let Some((ugni, rank)) = self.far(peer) {
+                    ugni.conceal(rank, key);
+                }
+            }
         }
     }
 
@@ -222,8 +253,11 @@ impl Btl for Charged {
         cookie: u64,
     ) -> Result<(), Refusal> {
         let copied = match self.near_mut(peer) {
-            Some((node, place)) => node.vader.get(place, local, key, offset, cookie),
-            None => return self.ugni.get(self.names.rank(peer), local, key, offset, cookie),
+            Some((vader, place)) => vader.get(place, local, key, offset, cookie),
+            None => {
+                let (ugni, rank) = self.far(peer).ok_or(Refusal::Busy)?;
+                return ugni.get(rank, local, key, offset, cookie);
+            }
         };
         self.copied_directly(copied, local.len())
     }
@@ -237,8 +271,11 @@ impl Btl for Charged {
         cookie: u64,
     ) -> Result<(), Refusal> {
         let copied = match self.near_mut(peer) {
-            Some((node, place)) => node.vader.put(place, local, key, offset, cookie),
-            None => return self.ugni.put(self.names.rank(peer), local, key, offset, cookie),
+            Some((vader, place)) => vader.put(place, local, key, offset, cookie),
+            None => {
+                let (ugni, rank) = self.far(peer).ok_or(Refusal::Busy)?;
+                return ugni.put(rank, local, key, offset, cookie);
+            }
         };
         self.copied_directly(copied, local.len())
     }
@@ -250,26 +287,29 @@ impl Btl for Charged {
 
     fn congested(&self, peer: Peer) -> bool {
         match self.near(peer) {
-            Some((node, place)) => node.vader.congested(place),
-            None => self.ugni.congested(self.names.rank(peer)),
+            Some((vader, place)) => vader.congested(place),
+            None => self.ugni().is_some_and(|ugni| ugni.congested(self.names.rank(peer))),
         }
     }
 
     fn is_full(&self, peer: Peer) -> bool {
-        self.near(peer).is_none() && self.ugni.is_full(self.names.rank(peer))
+        self.near(peer).is_none() && self.ugni().is_some_and(|ugni| ugni.is_full(self.names.rank(peer)))
     }
 
     fn advertise_congestion(&mut self, on: bool) -> bool {
-        let near = self.node.as_mut().is_none_or(|node| node.vader.advertise_congestion(on));
-        self.ugni.advertise_congestion(on) && near
+        let vader = self.node.as_mut().and_then(|node| node.vader.as_mut());
+        let near = vader.is_none_or(|vader| vader.advertise_congestion(on));
+        self.ugni.as_mut().is_none_or(|ugni| ugni.advertise_congestion(on)) && near
     }
 
     fn arm(&mut self) -> Option<Sleep> {
-        self.ugni.arm()
+        self.ugni.as_mut()?.arm()
     }
 
     fn disarm(&mut self) {
-        self.ugni.disarm();
+        if let Some(ugni) = &mut self.ugni {
+            ugni.disarm();
+        }
     }
 }
 

@@ -7,8 +7,8 @@ use crate::layer::Layer;
 use crate::node::Nodes;
 use crate::setup::Setup;
 use btl::Peer;
-use btl_ugni::{Job, PeerAddress, Ugni};
-use gni::{Gni, InstId, Modes, PeAddr, Time};
+use btl_ugni::{Job, PeerAddress, Ugni, UgniParams};
+use gni::{InstId, Modes, PeAddr, Time};
 use gni_soft::NicConfig;
 use gni_soft::inproc::Wake;
 use gni_timed::TimedWorld;
@@ -29,11 +29,32 @@ pub trait Program {
         false
     }
 
+    /// By which ways the rank speaks to others: what it needs for the other ways is not made.
+    fn speaks(&self) -> Speaks {
+        Speaks { within: true, between: true, meets: true }
+    }
+
+    /// Share of it that is done, for those who wait.
+    fn share(&self) -> f64 {
+        0.0
+    }
+
     /// Goes on as far as possible.
     ///
     /// # Errors
     /// Whatever the message layer reports.
     fn step(&mut self, end: &mut Endpoint) -> abi::Result<Step>;
+}
+
+/// Ways by which a program speaks to other ranks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Speaks {
+    /// Messages to ranks of its node.
+    pub within: bool,
+    /// Messages to ranks of other nodes.
+    pub between: bool,
+    /// The area in which all ranks of its node meet; the same for all of them.
+    pub meets: bool,
 }
 
 /// Answer of [`Program::step`].
@@ -89,6 +110,7 @@ enum Why {
 pub struct Cluster<P> {
     world: TimedWorld,
     setup: Setup,
+    params: Arc<UgniParams>,
     peers: Arc<[PeerAddress]>,
     nodes: Option<Nodes>,
     slots: Vec<Option<Box<Slot<P>>>>,
@@ -101,6 +123,9 @@ pub struct Cluster<P> {
     cores: HashMap<(PeAddr, u32), Rc<RefCell<Core>>>,
     /// What all ranks have together.
     common: Option<UserMem>,
+    memory: Memory,
+    /// What a rank's clock shows when its NIC is set up.
+    set_up: Time,
     turns: u64,
     latest: Time,
 }
@@ -117,9 +142,13 @@ impl<P: Program> Cluster<P> {
     /// # Errors
     /// [`Error::TooSmall`].
     pub fn empty(setup: &Setup, ranks: u32) -> Result<Cluster<P>, Error> {
+        if let Some(watch) = &setup.watch {
+            watch.begin(ranks);
+        }
         Ok(Cluster {
             world: TimedWorld::new(setup.world(ranks)?),
             setup: setup.clone(),
+            params: Arc::new(setup.params.clone()),
             peers: setup.peers(ranks),
             nodes: setup.nodes(ranks)?,
             slots: (0..ranks).map(|_| None).collect(),
@@ -130,6 +159,8 @@ impl<P: Program> Cluster<P> {
             node_wakes: Vec::new(),
             cores: HashMap::new(),
             common: None,
+            memory: Memory::default(),
+            set_up: Time::START,
             turns: 0,
             latest: Time::START,
         })
@@ -154,24 +185,34 @@ impl<P: Program> Cluster<P> {
     pub fn insert(&mut self, rank: u32, program: P) -> Result<(), Error> {
         let ranks = self.slots.len() as u32;
         let nic = |step: &'static str| move |error| Error::Nic(step, error);
-        let pe = self.setup.node_of(rank);
-        let attached = self.world.attach(pe, InstId(rank), Modes::default(), NicConfig::default());
-        let mut attached = attached.map_err(nic("attaching"))?;
-        let memory = match program.memory() {
-            0 => UserMem::EMPTY,
-            _ if program.shares_memory() && self.common.is_some() => self.common.unwrap_or(UserMem::EMPTY),
-            bytes => attached.mem_alloc(bytes).map_err(nic("memory of the program"))?,
+        let speaks = program.speaks();
+        let memory = match (program.memory(), self.common) {
+            (0, _) => UserMem::EMPTY,
+            (_, Some(common)) if program.shares_memory() => common,
+            (bytes, _) => self.memory.take(&self.world, bytes).map_err(nic("memory of the program"))?,
         };
         if program.shares_memory() {
-            // It is the first rank's, which nobody takes away before the others.
             self.common = Some(memory);
         }
         let clock = self.world.clock(InstId(rank));
         let local_ranks = self.setup.local_ranks(rank, ranks);
-        let job = Job { me: Peer(rank), peers: Arc::clone(&self.peers), local_ranks };
-        let node = self.nodes.as_ref().map(|nodes| nodes.join(rank, local_ranks)).transpose()?;
-        let ugni = Ugni::new(attached, clock.clone(), job, self.setup.params.clone());
-        let btl = Charged::new(ugni.map_err(Error::Transport)?, node, self.setup.software);
+        let node = self.nodes.as_ref().map(|nodes| nodes.join(rank, local_ranks, speaks)).transpose()?;
+        // Without shared memory all messages go through the NIC.
+        let ugni = if speaks.between || node.is_none() {
+            let pe = self.setup.node_of(rank);
+            let attached = self.world.attach(pe, InstId(rank), Modes::default(), NicConfig::default());
+            let job = Job { me: Peer(rank), peers: Arc::clone(&self.peers), local_ranks };
+            let attached = attached.map_err(nic("attaching"))?;
+            let ugni = Ugni::new(attached, clock.clone(), job, Arc::clone(&self.params));
+            let ugni = ugni.map_err(Error::Transport)?;
+            self.set_up = clock.read();
+            Some(Box::new(ugni))
+        } else {
+            // It has set its NIC up like the others, and does not use it.
+            clock.idle_until(self.set_up);
+            None
+        };
+        let btl = Charged::new(ugni, node, clock.clone(), self.setup.software);
         let layer = Layer::new(&self.setup, &btl, ranks);
         let end = Endpoint { layer, btl, clock, rank, memory, core: self.core_of(rank) };
         let slot = Slot {
@@ -187,6 +228,9 @@ impl<P: Program> Cluster<P> {
         self.slots[rank as usize] = Some(Box::new(slot));
         self.present += 1;
         self.unfinished += 1;
+        if let Some(watch) = &self.setup.watch {
+            watch.made(self.present as u32);
+        }
         self.queue.push(Reverse((0, rank, Why::Wake)));
         Ok(())
     }
@@ -209,6 +253,12 @@ impl<P: Program> Cluster<P> {
     /// A rank that is there.
     pub fn end(&self, rank: u32) -> Option<&Endpoint> {
         self.slots[rank as usize].as_ref().map(|slot| &slot.end)
+    }
+
+    /// The most bytes that a rank has registered.
+    pub fn registered(&self) -> u64 {
+        let here = self.setup.local_ranks(0, self.slots.len() as u32);
+        self.slots.iter().flatten().map(|slot| slot.end.btl.registered(here)).max().unwrap_or_default()
     }
 
     /// The program of a rank that is there, for its results.
@@ -284,6 +334,9 @@ impl<P: Program> Cluster<P> {
         }
         self.unfinished -= usize::from(finished);
         self.latest = self.latest.max(slot.end.now());
+        if let (0, Some(watch)) = (rank, &self.setup.watch) {
+            watch.ran(self.turns, slot.program.share());
+        }
         if slot.end.needs_polling() && !slot.polling {
             slot.polling = true;
             self.queue.push(Reverse((slot.end.now().0 + slot.pause, rank, Why::Poll)));
@@ -311,6 +364,31 @@ impl<P: Program> Cluster<P> {
             let at = at.0.max(slot.looked.map_or(0, |looked| looked + 1));
             self.queue.push(Reverse((at, rank, Why::Wake)));
         }
+    }
+}
+
+/// Memory of programs: small pieces lie in blocks together, so that a rank which needs a few words takes no page.
+#[derive(Default)]
+struct Memory {
+    block: Option<UserMem>,
+    used: usize,
+}
+
+impl Memory {
+    const BLOCK: usize = 1 << 20;
+    const LINE: usize = 64;
+    const PAGE: usize = 4096;
+
+    fn take(&mut self, world: &TimedWorld, bytes: usize) -> gni::Result<UserMem> {
+        let align = if bytes < Memory::PAGE { Memory::LINE } else { Memory::PAGE };
+        let start = self.used.next_multiple_of(align);
+        if let Some(block) = self.block.filter(|block| start + bytes <= block.len()) {
+            self.used = start + bytes;
+            return Ok(block.part(start, bytes));
+        }
+        let block = world.mem_alloc(bytes.max(Memory::BLOCK))?;
+        (self.block, self.used) = (Some(block), bytes);
+        Ok(block.part(0, bytes))
     }
 }
 

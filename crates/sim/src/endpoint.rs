@@ -167,6 +167,6 @@ impl Endpoint {
 
     /// Whether something is under way that no event of the NIC may announce the end of.
     pub(crate) fn needs_polling(&self) -> bool {
-        self.layer.needs_polling() || !self.btl.ugni().is_idle()
+        self.layer.needs_polling() || self.btl.ugni().is_some_and(|ugni| !ugni.is_idle())
     }
 }

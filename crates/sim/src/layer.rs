@@ -34,7 +34,7 @@ impl Layer {
             }
             Library::Mpich2 => {
                 let default = pml_ch3::Config::default();
-                let mailbox = btl.ugni().plan().smsg_limit;
+                let mailbox = btl.ugni().map_or(usize::MAX, |ugni| ugni.plan().smsg_limit);
                 let vshort = default.vshort.min(mailbox.saturating_sub(pml_ch3::Config::PACKET_HEAD));
                 Layer::Ch3(Box::new(Ch3::new(pml_ch3::Config { vshort, ..default })))
             }

@@ -35,9 +35,11 @@ pub mod replay;
 mod schedules;
 mod setup;
 mod software;
+mod watch;
 
-pub use cluster::{Cluster, Program, Report, Step};
+pub use cluster::{Cluster, Program, Report, Speaks, Step};
 pub use endpoint::Endpoint;
 pub use error::Error;
 pub use setup::{Library, Setup};
 pub use software::SoftwareCosts;
+pub use watch::{Shown, Watch};

@@ -8,17 +8,19 @@
 //! What a rank writes is in the segment at once; a rank that finds it waits until the moment at which it was written, and
 //! pays for the cache lines. Ranks run in the order of their clocks, so that moment is at most a turn away.
 
+use crate::cluster::Speaks;
 use crate::error::Error;
-use btl::{Arrival, Btl, Peer};
+use btl::{Arrival, Btl, Busy, Peer};
 use btl_vader::{Vader, VaderParams};
 use gni::Time;
 use gni_timed::RankClock;
 use node::{AreaName, Node, NodeArea};
-use shm::Row;
 use shm::area::Owner;
-use std::cell::RefCell;
+use shm::{Layout, Row, Shape};
+use std::cell::{OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Ranks to be woken, and when.
 pub(crate) type Wakes = Rc<RefCell<Vec<(u32, Time)>>>;
@@ -33,15 +35,24 @@ pub(crate) struct Nodes {
     params: VaderParams,
     ranks_per_node: u32,
     wakes: Wakes,
+    /// Any rank's view, whose tables the others share.
+    any: OnceCell<Arc<Node>>,
 }
 
 impl Nodes {
-    /// Nodes of `ranks_per_node` ranks each for a job of `ranks`.
-    pub(crate) fn new(params: &VaderParams, ranks_per_node: u32, ranks: u32) -> Result<Nodes, Error> {
+    /// Nodes of `ranks_per_node` ranks each for a job of `ranks`; compact ones have little room for messages.
+    pub(crate) fn new(
+        params: &VaderParams,
+        compact: bool,
+        ranks_per_node: u32,
+        ranks: u32,
+    ) -> Result<Nodes, Error> {
         // A helper of a long copy would have to be woken for each piece, and no virtual rank polls meanwhile.
         let params = VaderParams { cooperative: false, chunk: WHOLE, ..params.clone() };
         let count = ranks.div_ceil(ranks_per_node);
-        let layout = params.layout(ranks_per_node as usize, u64::MAX);
+        let usual = params.layout(ranks_per_node as usize, u64::MAX);
+        let layout =
+            if compact { Layout::new(Shape { ranks: ranks_per_node as usize, ..COMPACT }) } else { usual };
         let row = Row::map(layout, count as usize).map_err(|_| NO_MEMORY)?;
         let wakes = Wakes::default();
         let times = (0..count)
@@ -49,18 +60,21 @@ impl Nodes {
                 Rc::new(RefCell::new(NodeTimes::new(node * ranks_per_node, ranks_per_node, wakes.clone())))
             })
             .collect();
-        Ok(Nodes { row, times, params, ranks_per_node, wakes })
+        Ok(Nodes { row, times, params, ranks_per_node, wakes, any: OnceCell::new() })
     }
 
-    /// A rank's end of its node's shared memory; there are `here` ranks on the node.
-    pub(crate) fn join(&self, rank: u32, here: usize) -> Result<OnNode, Error> {
+    /// A rank's end of its node's shared memory, for what it does there; there are `here` ranks on the node.
+    pub(crate) fn join(&self, rank: u32, here: usize, does: Speaks) -> Result<OnNode, Error> {
         let (index, place) = (rank / self.ranks_per_node, rank % self.ranks_per_node);
         let segment = self.row.segment(index as usize).ok_or(NO_MEMORY)?;
-        let node = Node::virtual_process(segment, place);
+        let node = Node::virtual_process(segment, place, self.any.get().map(Arc::as_ref));
+        self.any.get_or_init(|| Arc::clone(&node));
         let members: Vec<Peer> = (0..here as u32).map(Peer).collect();
-        let area = node.area(AreaName { number: 0, base: 0 }, &members, Peer(place));
+        let area = || node.area(AreaName { number: 0, base: 0 }, &members, Peer(place)).map(Box::new);
+        let area = does.meets.then(area).flatten();
         let times = Rc::clone(&self.times[index as usize]);
-        Ok(OnNode { vader: Vader::new(node, &self.params), area, times, place, settled: true })
+        let vader = does.within.then(|| Box::new(Vader::new(node, &self.params)));
+        Ok(OnNode { vader, area, times, place, settled: true })
     }
 
     /// Who is to be woken since the last call.
@@ -69,6 +83,18 @@ impl Nodes {
     }
 }
 
+/// A node's segment for jobs of so many ranks that each page counts: what a rank writes lies in a few of them. A rank has room
+/// for eight messages of up to 256 bytes and two longer ones under way; more wait.
+const COMPACT: Shape = Shape {
+    ranks: 0,
+    fastboxes: 0,
+    slots: 64,
+    blocks: 128,
+    queue: 64,
+    cells: [4, 2],
+    cell_bytes: [128, 32 << 10],
+    joints: 1,
+};
 /// Long copies are made in one piece.
 const WHOLE: usize = 64 << 20;
 const NO_MEMORY: Error = Error::Unsupported("the nodes' shared memory cannot be mapped");
@@ -133,9 +159,10 @@ impl NodeTimes {
 
 /// One rank's end of its node's shared memory.
 pub(crate) struct OnNode {
-    pub(crate) vader: Vader,
-    /// Of all ranks of the node.
-    pub(crate) area: Option<NodeArea>,
+    /// `None`: the rank's program speaks to nobody here.
+    pub(crate) vader: Option<Box<Vader>>,
+    /// Of all ranks of the node; `None`: its program does not meet them.
+    pub(crate) area: Option<Box<NodeArea>>,
     times: Rc<RefCell<NodeTimes>>,
     place: u32,
     /// The transport has done what it does when it finds nothing.
@@ -155,14 +182,13 @@ impl OnNode {
         Peer(self.times.borrow().first + place.0)
     }
 
-    /// A message has left for `to`.
-    pub(crate) fn sent(&self, to: Peer, clock: &RankClock) {
-        self.times.borrow_mut().sent(self.place, to.0, clock.read());
-    }
-
-    /// A message for `to` was refused: this rank tries again when that one gives something back.
-    pub(crate) fn refused(&self, to: Peer) {
-        self.times.borrow_mut().wanting[to.0 as usize] |= 1 << self.place;
+    /// A message has left for `to`, or was refused: then this rank tries again when that one gives something back.
+    pub(crate) fn note_send(&self, to: Peer, sent: Result<(), Busy>, clock: &RankClock) {
+        let mut times = self.times.borrow_mut();
+        match sent {
+            Ok(()) => times.sent(self.place, to.0, clock.read()),
+            Err(Busy) => times.wanting[to.0 as usize] |= 1 << self.place,
+        }
     }
 
     /// The next message that was sent by now. A rank that finds one which was sent later waits for it.
@@ -176,7 +202,7 @@ impl OnNode {
         if !due && (!none || self.settled) {
             return None;
         }
-        let Some(mut arrival) = self.vader.next_arrival() else {
+        let Some(mut arrival) = self.vader.as_mut()?.next_arrival() else {
             self.settled = true;
             self.times.borrow_mut().gives_room(self.place, now);
             return None;
@@ -189,7 +215,9 @@ impl OnNode {
 
     /// Gives an arrival's memory back.
     pub(crate) fn release(&mut self, arrival: Arrival, clock: &RankClock) {
-        self.vader.release(arrival);
+        if let Some(vader) = &mut self.vader {
+            vader.release(arrival);
+        }
         self.settled = false;
         self.times.borrow_mut().gives_room(self.place, clock.read());
     }

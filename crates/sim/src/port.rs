@@ -87,7 +87,7 @@ impl RankPort<'_> {
     }
 
     fn area(&mut self) -> Result<&mut NodeArea> {
-        self.end.btl.node.as_mut().and_then(|node| node.area.as_mut()).ok_or(NO_AREA)
+        self.end.btl.node.as_mut().and_then(|node| node.area.as_deref_mut()).ok_or(NO_AREA)
     }
 
     fn spend(&self, nanoseconds: f64) {

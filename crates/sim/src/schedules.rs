@@ -2,7 +2,7 @@
 
 use coll::algorithms::registry::Algorithm;
 use coll::schedule::Step;
-use coll::{Params, Peer, Schedule, Topology};
+use coll::{ByNode, Params, Peer, Schedule, Topology};
 use std::sync::Arc;
 
 /// The schedules of an algorithm for a job with equal nodes.
@@ -13,6 +13,8 @@ use std::sync::Arc;
 pub(crate) struct Schedules<'a> {
     algorithm: &'a Algorithm,
     nodes: Vec<u32>,
+    /// The same by node, once for all schedules.
+    by_node: ByNode,
     per_node: u32,
     blocks: u32,
     /// By place on a node: the schedule on node 1, if it may be shared; `None`: not asked yet.
@@ -30,6 +32,7 @@ impl<'a> Schedules<'a> {
         Schedules {
             algorithm,
             nodes: (0..ranks).map(|rank| rank / per_node).collect(),
+            by_node: ByNode::new(ranks, |rank| rank / per_node),
             per_node,
             blocks: coll::tuned::block_class(words),
             shared: vec![None; per_node as usize],
@@ -38,7 +41,7 @@ impl<'a> Schedules<'a> {
 
     /// Builds the schedule of one rank.
     pub(crate) fn build(&self, rank: u32) -> Schedule {
-        let topology = Some(Topology { node_of: &self.nodes });
+        let topology = Some(Topology { node_of: &self.nodes, by_node: Some(&self.by_node) });
         let params = Params::new(rank, self.nodes.len() as u32);
         (self.algorithm.build)(&Params { topology, blocks: self.blocks, ..params })
     }

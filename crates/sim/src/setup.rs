@@ -3,11 +3,13 @@
 use crate::error::Error;
 use crate::node::Nodes;
 use crate::software::SoftwareCosts;
+use crate::watch::Watch;
 use btl_ugni::{PeerAddress, UgniParams};
 use btl_vader::VaderParams;
 use gni::{InstId, PeAddr};
 use gni_soft::NodeLimits;
-use gni_timed::{Costs, Torus, WorldConfig};
+use gni_timed::{Background, Costs, Torus, WorldConfig};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Ranks of one node that share memory, at most: each is a bit of a word there.
@@ -31,6 +33,8 @@ pub struct Setup {
     pub torus: Torus,
     /// Whether transactions avoid links that are taken.
     pub adaptive: bool,
+    /// What other jobs send over its links.
+    pub background: Option<Background>,
     /// What network and NIC cost.
     pub costs: Costs,
     /// What software costs.
@@ -39,6 +43,10 @@ pub struct Setup {
     pub params: UgniParams,
     /// Those of shared memory; `None`: ranks of one node speak through its NIC.
     pub vader: Option<VaderParams>,
+    /// Where to show how far the simulation is.
+    pub watch: Option<Arc<Watch>>,
+    /// Whether the memory of nodes has room for few messages at a time, so that a million ranks fit into this machine.
+    pub compact: bool,
     /// Whether ob1 carries the last bytes of an odd length in its offer.
     pub takes_tail: bool,
     /// Ranks of one node, in order of their numbers.
@@ -56,6 +64,13 @@ impl Setup {
         PeAddr(rank / self.ranks_per_node.max(1) * self.node_spacing)
     }
 
+    /// The ranks of a rank's node, if the last node is full.
+    pub(crate) fn ranks_of_node(&self, rank: u32) -> Range<u32> {
+        let per_node = self.ranks_per_node.max(1);
+        let first = rank / per_node * per_node;
+        first..first + per_node
+    }
+
     /// Ranks that share a rank's node, in a job of `ranks`.
     pub(crate) fn local_ranks(&self, rank: u32, ranks: u32) -> usize {
         let per_node = self.ranks_per_node.max(1);
@@ -69,8 +84,8 @@ impl Setup {
         if last.0 >= self.torus.nodes() {
             return Err(Error::TooSmall { needed: u64::from(last.0) + 1, nodes: self.torus.nodes() });
         }
-        let Setup { torus, adaptive, costs, .. } = *self;
-        Ok(WorldConfig { torus, adaptive, costs, limits: NodeLimits::default(), ranks })
+        let Setup { torus, adaptive, background, costs, .. } = *self;
+        Ok(WorldConfig { torus, adaptive, background, costs, limits: NodeLimits::default(), ranks })
     }
 
     /// Whether the ranks of a node share memory.
@@ -84,7 +99,9 @@ impl Setup {
             Some(_) if self.ranks_per_node > MOST_SHARING => {
                 Err(Error::Unsupported("at most 64 ranks share a node's memory; see --through-nic"))
             }
-            Some(params) if self.shares_memory() => Nodes::new(params, self.ranks_per_node, ranks).map(Some),
+            Some(params) if self.shares_memory() => {
+                Nodes::new(params, self.compact, self.ranks_per_node, ranks).map(Some)
+            }
             _ => Ok(None),
         }
     }

@@ -1,6 +1,8 @@
 //! Many virtual ranks; every experiment checks the data that arrived.
 
-use sim::experiments::{LAMMPS_COMPUTE, allreduce, allreduce_algorithms, amg, halo, lammps};
+use btl_ugni::{UgniParams, UseMsgq};
+use gni_timed::Background;
+use sim::experiments::{Dimensions, LAMMPS_COMPUTE, allreduce, allreduce_algorithms, amg, halo, lammps};
 use sim::paper::{FITTED, setup};
 use sim::programs::PingPong;
 use sim::{Cluster, Error, Setup};
@@ -61,9 +63,11 @@ fn a_long_message_within_a_node_is_copied_once() {
 
 #[test]
 fn halos_arrive_by_every_protocol() {
-    for face in [8, 2000, 100_000] {
-        let outcome = halo(&machine(4), 36, face).expect("an exchange");
-        assert!(outcome.nanoseconds > face as f64 * 4.0 / 10.0);
+    for (dimensions, faces) in [(Dimensions::Two, 4.0), (Dimensions::Three, 6.0)] {
+        for face in [8, 2000, 100_000] {
+            let outcome = halo(&machine(4), 36, dimensions, face).expect("an exchange");
+            assert!(outcome.nanoseconds > face as f64 * faces / 10.0);
+        }
     }
 }
 
@@ -99,11 +103,58 @@ fn a_poor_tree_takes_a_rising_share_of_amg() {
 
 #[test]
 fn equal_runs_are_equal() {
-    let once = || halo(&machine(4), 64, 4096).expect("an exchange");
+    let once = || halo(&machine(4), 64, Dimensions::Two, 4096).expect("an exchange");
     assert_eq!(once(), once());
+}
+
+/// Room for few messages at a time is room enough where few are under way.
+#[test]
+fn compact_ranks_take_about_as_long() {
+    let usual = machine(16);
+    let params = UgniParams { smsg_max_credits: 4, smsg_page_size: 8192, ..usual.params.clone() };
+    let compact = Setup { compact: true, params, ..usual.clone() };
+    for name in ["hierarchical", "hierarchical_lines"] {
+        let time = |machine: &Setup| {
+            let algorithm = allreduce_algorithms(machine, 96).find(|algorithm| algorithm.name == name);
+            allreduce(machine, algorithm.expect(name), 96, 1).expect("an allreduce").nanoseconds
+        };
+        let (usual, compact) = (time(&usual), time(&compact));
+        assert!((compact / usual - 1.0).abs() < 0.01, "{name}: {usual} {compact}");
+    }
+}
+
+#[test]
+fn peers_get_a_mailbox_by_use() {
+    let run = |use_msgq, msgq_uses| {
+        let machine = machine(4);
+        let params = UgniParams { use_msgq, msgq_uses, smsg_page_size: 8192, ..machine.params.clone() };
+        let doubling = allreduce_algorithms(&machine, 64).find(|it| it.name == "recursive_doubling");
+        let outcome = allreduce(&Setup { params, ..machine }, doubling.expect("it is there"), 64, 1);
+        outcome.map(|outcome| (outcome.nanoseconds, outcome.registered)).expect("an allreduce")
+    };
+    let (boxes, queue) = (run(UseMsgq::Never, 1), run(UseMsgq::Always, 1));
+    let (used, unused) = (run(UseMsgq::ByUse, 1), run(UseMsgq::ByUse, 100));
+    assert!(boxes.0 < queue.0, "{boxes:?} {queue:?}");
+    assert_eq!(unused, queue);
+    assert!(used.0 < queue.0 && used.1 > queue.1, "{used:?} {queue:?}");
+}
+
+#[test]
+fn other_jobs_cost_time_and_equal_runs_see_equal_ones() {
+    let run = |share: f64| {
+        let background = (share > 0.0).then_some(Background { share, bytes: 16384.0 });
+        let machine = Setup { background, ..machine(4) };
+        halo(&machine, 64, Dimensions::Two, 4096).expect("an exchange")
+    };
+    let (alone, some, much) = (run(0.0), run(0.2), run(0.5));
+    assert!(alone.nanoseconds < some.nanoseconds && some.nanoseconds < much.nanoseconds);
+    assert_eq!(run(0.2), some);
 }
 
 #[test]
 fn a_job_larger_than_the_machine_is_refused() {
-    assert!(matches!(halo(&machine(1), 10_000, 8), Err(Error::TooSmall { nodes: 9216, .. })));
+    assert!(matches!(
+        halo(&machine(1), 10_000, Dimensions::Two, 8),
+        Err(Error::TooSmall { nodes: 9216, .. })
+    ));
 }

@@ -1,6 +1,6 @@
 //! The other MPI of the XE6 beside this one, on virtual time: what the paper says of the two.
 
-use sim::experiments::{allreduce, allreduce_algorithms, halo, latency};
+use sim::experiments::{Dimensions, allreduce, allreduce_algorithms, halo, latency};
 use sim::paper::{FITTED, MPICH2, MPICH2_POINTS, as_in_the_paper, setup, with_mpich2};
 use sim::{Setup, SoftwareCosts, calibrate};
 
@@ -103,7 +103,7 @@ fn a_poor_tree_loses_to_the_other_and_a_good_one_does_not() {
 fn halos_arrive_by_every_protocol() {
     let machine = with_mpich2(Setup { ranks_per_node: 4, node_spacing: 1, ..setup(FITTED) });
     for face in [8, 2000, 100_000, 1_000_001] {
-        let outcome = halo(&machine, 36, face).expect("an exchange");
+        let outcome = halo(&machine, 36, Dimensions::Two, face).expect("an exchange");
         assert!(outcome.nanoseconds > face as f64 * 4.0 / 10.0);
     }
 }

@@ -9,6 +9,7 @@ use sim::experiments::{LAMMPS_COMPUTE, allreduce_algorithms, amg, lammps};
 
 use super::machine::{Machine, Table};
 use super::output::{Output, row};
+use super::progress;
 use crate::bench::picture::{Curve, Over, Panel};
 
 /// A skeleton of LAMMPS.
@@ -99,9 +100,8 @@ impl Lammps {
         let setup = self.machine.nodes(Table::Fitted, self.ranks_per_node)?;
         let mut rows = Vec::new();
         for &ranks in &self.ranks {
-            eprintln!("simulating LAMMPS on {ranks} ranks");
             let start = Instant::now();
-            let run = lammps(&setup, ranks, self.imbalance)?;
+            let run = progress::shown(&setup, ranks, "LAMMPS", |setup| lammps(setup, ranks, self.imbalance))?;
             rows.push(Row {
                 ranks,
                 loop_time: run.loop_time,
@@ -193,9 +193,9 @@ impl Amg {
                     known.join(", ")
                 )
             })?;
-            eprintln!("simulating AMG on {ranks} ranks");
             let start = Instant::now();
-            let run = amg(&setup, algorithm, ranks, self.compute / 1e3)?;
+            let seconds = self.compute / 1e3;
+            let run = progress::shown(&setup, ranks, "AMG", |setup| amg(setup, algorithm, ranks, seconds))?;
             rows.push(AmgRow {
                 ranks,
                 iteration: run.iteration * 1e3,

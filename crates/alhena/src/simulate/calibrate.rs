@@ -9,6 +9,7 @@ use sim::paper::{POINTS, Point};
 use sim::{Setup, SoftwareCosts, calibrate, paper};
 
 use super::output::{Output, percent, row};
+use super::progress::side_by_side;
 
 /// Costs that the fit replaces.
 const FITTED: [&str; 3] = ["request", "bte_start", "nic_rate"];
@@ -35,11 +36,9 @@ impl Calibrate {
         println!("{}", costs_table(&fitted));
         let mut variations =
             vec![Variation { what: "as above".to_string(), errors: errors(fitted, SoftwareCosts::SOURCED)? }];
-        for parameter in varied() {
-            for factor in [0.5, 2.0] {
-                variations.push(variation(&parameter, factor)?);
-            }
-        }
+        let changes: Vec<_> = varied().flat_map(|parameter| [(parameter, 0.5), (parameter, 2.0)]).collect();
+        let varied = side_by_side(&changes, |(parameter, factor)| variation(parameter, *factor));
+        variations.extend(varied.into_iter().collect::<Result<Vec<_>, _>>()?);
         let title = "predictions off the paper's figures; each cost halved and doubled, then fitted anew";
         self.output.show(title, &variations_table(&variations), &variations, &[])
     }
@@ -52,12 +51,12 @@ fn predicted() -> impl Iterator<Item = &'static Point> {
 /// Those that are assumed or sourced and above 0, so that half and double are something else.
 fn varied() -> impl Iterator<Item = Parameter> {
     let all = Costs::SOURCED.parameters().into_iter().chain(SoftwareCosts::SOURCED.parameters());
-    // Datagrams make connections, which are there before time is taken; the pair's link is an X link.
-    let without_effect = ["datagram", "link_y", "link_z"];
+    // Datagrams make connections, which are there before time is taken; the pair's link is an X link, and it has mailboxes.
+    let without_effect = ["datagram", "link_y", "link_z", "shared_line"];
     all.filter(move |p| p.value > 0.0 && !FITTED.contains(&p.name) && !without_effect.contains(&p.name))
 }
 
-fn variation(parameter: &Parameter, factor: f64) -> Result<Variation, Box<dyn Error>> {
+fn variation(parameter: &Parameter, factor: f64) -> Result<Variation, sim::Error> {
     let (mut costs, mut software) = (Costs::SOURCED, SoftwareCosts::SOURCED);
     if let Some(cost) = costs.parameter_mut(parameter.name).or_else(|| software.parameter_mut(parameter.name))
     {

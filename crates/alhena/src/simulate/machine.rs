@@ -5,7 +5,7 @@ use std::error::Error;
 use btl_ugni::UgniParams;
 use btl_vader::VaderParams;
 use clap::Args;
-use gni_timed::{Costs, Torus};
+use gni_timed::{Background, Costs, Torus};
 use mca::Registry;
 use sim::{Setup, SoftwareCosts, paper};
 
@@ -21,6 +21,9 @@ pub struct Machine {
     /// Route each transaction by the order of dimensions in which it arrives first
     #[arg(long)]
     adaptive: bool,
+    /// Share of each link's capacity that other jobs take, and the bytes of their messages
+    #[arg(long, value_name = "SHARE[,BYTES]", value_parser = background)]
+    background: Option<Background>,
     /// Let ranks of one node speak through its NIC instead of shared memory
     #[arg(long)]
     through_nic: bool,
@@ -33,10 +36,16 @@ pub struct Machine {
     /// Software costs what it does on two cores of this time, for runs that were recorded there
     #[arg(long, conflicts_with = "mpich2")]
     two_cores: bool,
+    /// Give nodes and mailboxes room for few messages at a time, so that a million ranks fit into this machine
+    #[arg(long)]
+    compact: bool,
     /// Parameters of the transports, as mpiexec takes them
     #[arg(long, num_args = 2, value_names = ["KEY", "VALUE"])]
     mca: Vec<String>,
 }
+
+/// Four messages a mailbox, and few mailboxes at a time.
+const COMPACT: [(&str, &str); 2] = [("btl_ugni_smsg_max_credits", "4"), ("btl_ugni_smsg_page_size", "8k")];
 
 /// Which values the three fitted costs have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,6 +99,8 @@ impl Machine {
         let setup = Setup {
             torus,
             adaptive: self.adaptive,
+            background: self.background,
+            compact: self.compact,
             costs,
             software,
             params: paper::params(&pairs)?,
@@ -106,6 +117,9 @@ impl Machine {
     ) -> Result<Vec<(&'a str, &'a str)>, Box<dyn Error>> {
         let registry = Registry::new(&[UgniParams::PARAMS, VaderParams::PARAMS]);
         let mut pairs = limits.to_vec();
+        if self.compact {
+            pairs.extend(COMPACT);
+        }
         for pair in self.mca.chunks_exact(2) {
             if registry.find(&pair[0]).is_none() {
                 let nearest = registry.nearest(&pair[0]).unwrap_or("btl_ugni_smsg_limit");
@@ -120,6 +134,16 @@ impl Machine {
         }
         Ok(pairs)
     }
+}
+
+/// Traffic of other jobs: a share below 1, and the length of their messages, 16 KiB if it is not given.
+fn background(word: &str) -> Result<Background, String> {
+    let (share, bytes) = word.split_once(',').unwrap_or((word, "16384"));
+    let parsed = share.parse::<f64>().ok().zip(bytes.parse::<f64>().ok());
+    let sound = parsed.filter(|&(share, bytes)| share > 0.0 && share < 1.0 && (64.0..1e9).contains(&bytes));
+    let (share, bytes) =
+        sound.ok_or("give a share above 0 and below 1, and bytes from 64, as in 0.2,16384")?;
+    Ok(Background { share, bytes })
 }
 
 /// Sets the cost that `word` names, in whichever table it is.

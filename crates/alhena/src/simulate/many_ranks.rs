@@ -6,10 +6,11 @@ use std::time::Instant;
 use clap::Args;
 use serde::Serialize;
 use sim::Setup;
-use sim::experiments::{Algorithm, Outcome, allreduce, allreduce_algorithms, halo};
+use sim::experiments::{Algorithm, Dimensions, Outcome, allreduce, allreduce_algorithms, halo};
 
 use super::machine::{Machine, Table};
 use super::output::{Output, row};
+use super::progress;
 use crate::bench::picture::{Curve, Over, Panel};
 use crate::bench::table::significant;
 
@@ -40,6 +41,8 @@ struct Row {
     what: String,
     /// Virtual microseconds of one call or exchange.
     microseconds: Option<f64>,
+    /// The most that a rank registered, in MiB.
+    registered_mib: Option<f64>,
     /// How often a rank was run.
     turns: Option<u64>,
     /// Seconds that the simulation took.
@@ -53,28 +56,32 @@ struct Row {
 
 /// Runs a simulation and watches what it takes.
 fn watched(
+    setup: &Setup,
     ranks: u32,
     what: &str,
-    run: impl FnOnce() -> Result<Outcome, sim::Error>,
+    run: impl FnOnce(&Setup) -> Result<Outcome, sim::Error>,
 ) -> Result<Row, sim::Error> {
-    eprintln!("simulating {what} on {ranks} ranks");
     forget_peak();
     let start = Instant::now();
-    let result = run();
+    let result = progress::shown(setup, ranks, what, run);
     let seconds = start.elapsed().as_secs_f64();
     let blank = Row {
         ranks,
         what: what.into(),
         microseconds: None,
+        registered_mib: None,
         turns: None,
         seconds,
         memory_mib: peak(),
         reason: None,
     };
     match result {
-        Ok(Outcome { nanoseconds, report }) => {
-            Ok(Row { microseconds: Some(nanoseconds / 1000.0), turns: Some(report.turns), ..blank })
-        }
+        Ok(Outcome { nanoseconds, registered, report }) => Ok(Row {
+            microseconds: Some(nanoseconds / 1000.0),
+            registered_mib: Some(registered as f64 / f64::from(1 << 20)),
+            turns: Some(report.turns),
+            ..blank
+        }),
         Err(sim::Error::Unsupported(reason)) => Ok(Row { reason: Some(reason.into()), ..blank }),
         Err(error) => Err(error),
     }
@@ -93,13 +100,14 @@ fn peak() -> Option<f64> {
 }
 
 fn table(rows: &[Row]) -> Vec<Vec<String>> {
-    let head = row(["ranks", "", "µs", "turns", "took s", "turns/s", "MiB", "KiB a rank"]);
+    let head = row(["ranks", "", "µs", "registered MiB", "turns", "took s", "turns/s", "MiB", "KiB a rank"]);
     let line = |r: &Row| {
         let figure = r.microseconds.map(significant).unwrap_or_else(|| "not simulated".to_string());
         vec![
             r.ranks.to_string(),
             r.what.clone(),
             figure,
+            r.registered_mib.map_or(String::new(), |mib| format!("{mib:.2}")),
             r.turns.map_or(String::new(), |turns| turns.to_string()),
             format!("{:.2}", r.seconds),
             r.turns.map_or(String::new(), |turns| format!("{:.0}", turns as f64 / r.seconds)),
@@ -147,8 +155,8 @@ impl Allreduce {
         let mut rows = Vec::new();
         for &ranks in &self.job.ranks {
             for algorithm in self.chosen(&setup, ranks)? {
-                rows.push(watched(ranks, algorithm.name, || {
-                    allreduce(&setup, algorithm, ranks, self.words)
+                rows.push(watched(&setup, ranks, algorithm.name, |setup| {
+                    allreduce(setup, algorithm, ranks, self.words)
                 })?);
             }
         }
@@ -180,6 +188,9 @@ pub struct Halo {
     /// Bytes of one face
     #[arg(long, default_value_t = 4096)]
     face: usize,
+    /// Dimensions of the grid of ranks
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(2..=3))]
+    dimensions: u8,
     #[command(flatten)]
     job: Job,
     #[command(flatten)]
@@ -192,13 +203,14 @@ impl Halo {
     /// Simulates and shows.
     pub fn run(&self) -> Result<(), Box<dyn Error>> {
         let setup = self.machine.nodes(self.job.table(), self.job.ranks_per_node)?;
+        let dimensions = if self.dimensions == 3 { Dimensions::Three } else { Dimensions::Two };
         let mut rows = Vec::new();
         for &ranks in &self.job.ranks {
-            rows.push(watched(ranks, "halo", || halo(&setup, ranks, self.face))?);
+            rows.push(watched(&setup, ranks, "halo", |setup| halo(setup, ranks, dimensions, self.face))?);
         }
         let title = format!(
-            "2-D halo exchange, faces of {} bytes, {} ranks per node",
-            self.face, self.job.ranks_per_node
+            "{}-D halo exchange, faces of {} bytes, {} ranks per node",
+            self.dimensions, self.face, self.job.ranks_per_node
         );
         let panel = panel(format!("simulated {title}"), &rows);
         self.output.show(&title, &table(&rows), &rows, &[panel])

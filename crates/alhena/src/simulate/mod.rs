@@ -6,6 +6,7 @@ mod machine;
 mod many_ranks;
 mod memory;
 mod output;
+mod progress;
 mod replay;
 mod seastar;
 mod two_ranks;

@@ -313,7 +313,7 @@ pub(super) fn build(
         segments: choice.segments,
         blocks: choice.blocks,
         fanout: choice.fanout,
-        topology: Some(coll::Topology { node_of: &nodes }),
+        topology: Some(coll::Topology::new(&nodes)),
         neighbours: coll::Neighbours {
             sources: neighbours.map_or(&[], |neighbours| &neighbours.sources),
             destinations: neighbours.map_or(&[], |neighbours| &neighbours.destinations),

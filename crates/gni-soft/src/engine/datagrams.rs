@@ -90,7 +90,7 @@ impl<F: Fabric> SoftNic<F> {
     fn answer(&mut self, offer: Offer, with: Data) {
         // A lost answer is given again when the peer asks again.
         let _ = self.send_packet(PacketKind::Reply, offer.from, offer.sequence, &with);
-        self.exchanges.remember(offer, with);
+        self.exchanges.remember(offer.from, offer.sequence, &with);
     }
 
     fn send_packet(

@@ -15,8 +15,8 @@ const ANSWERS: usize = 64;
 /// All exchanges of one NIC.
 #[derive(Default)]
 pub(super) struct Exchanges {
-    /// By number, which is the order of posting.
-    records: BTreeMap<u32, Record>,
+    /// By number, which is the order of posting. Boxed: most NICs have one, and a leaf of the map has room for eleven.
+    records: BTreeMap<u32, Box<Record>>,
     next: u32,
     /// By endpoint and id.
     posted: BTreeMap<(u32, Option<u64>), u32>,
@@ -30,7 +30,7 @@ pub(super) struct Exchanges {
     due: BTreeSet<(Time, u32)>,
     held: Held,
     /// What was answered to the latest requests.
-    answered: VecDeque<(Offer, Data)>,
+    answered: VecDeque<(Who, u32, Box<[u8]>)>,
 }
 
 /// A post of this side.
@@ -124,7 +124,7 @@ impl Exchanges {
     }
 
     pub(super) fn get(&self, number: u32) -> Option<&Record> {
-        self.records.get(&number)
+        self.records.get(&number).map(Box::as_ref)
     }
 
     /// Adds a pending exchange, with `peer` or with the first that calls.
@@ -153,7 +153,7 @@ impl Exchanges {
         let back = ([0; limits::DATAGRAM_MAX], 0);
         let record =
             Record { ep, id, peer, state: PostState::Pending, out, back, tries: Tries::default(), again };
-        self.records.insert(number, record);
+        self.records.insert(number, Box::new(record));
         self.posted.insert((ep, id), number);
         match peer {
             Some(peer) => self.directed.insert((peer, number)),
@@ -176,7 +176,7 @@ impl Exchanges {
 
     /// The first terminal exchange with an id, or without one.
     pub(super) fn first_over(&self, with_id: bool) -> Option<&Record> {
-        self.over[usize::from(with_id)].first().map(|number| &self.records[number])
+        self.over[usize::from(with_id)].first().map(|number| &*self.records[number])
     }
 
     /// What is to be sent by `now`.
@@ -250,17 +250,20 @@ impl Exchanges {
         self.held.drop_one(from, sequence);
     }
 
-    /// Remembers what was answered.
-    pub(super) fn remember(&mut self, offer: Offer, answer: Data) {
+    /// Remembers what was answered to a peer's request.
+    pub(super) fn remember(&mut self, from: Who, sequence: u32, answer: &Data) {
         if self.answered.len() == ANSWERS {
             self.answered.pop_front();
         }
-        self.answered.push_back((offer, answer));
+        let (bytes, len) = answer;
+        self.answered.push_back((from, sequence, bytes[..usize::from(*len)].into()));
     }
 
     /// What was answered to a request before.
     pub(super) fn answer_to(&self, from: Who, sequence: u32) -> Option<Data> {
-        let same = |offer: &Offer| (offer.from, offer.sequence) == (from, sequence);
-        self.answered.iter().find(|(offer, _)| same(offer)).map(|&(_, answer)| answer)
+        let known = self.answered.iter().find(|known| (known.0, known.1) == (from, sequence))?;
+        let mut bytes = [0; limits::DATAGRAM_MAX];
+        bytes[..known.2.len()].copy_from_slice(&known.2);
+        Some((bytes, known.2.len() as u8))
     }
 }

@@ -16,6 +16,7 @@ pub use nic::InProc;
 use crate::config::{NicConfig, NodeLimits};
 use crate::engine::SoftNic;
 use gni::{Error, InstId, JobKey, Modes, PeAddr, Result, limits};
+use mem::UserMem;
 use network::Network;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -82,6 +83,14 @@ impl World {
         let index = self.lock().attach(pe, inst, key, modes)?;
         let fabric = InProc::new(self.clone(), index, (pe, inst), key);
         Ok(SoftNic::new(fabric, modes, config))
+    }
+
+    /// Zeroed memory that stays as long as the world.
+    ///
+    /// # Errors
+    /// `ERROR_NOMEM`.
+    pub fn mem_alloc(&self, bytes: usize) -> Result<UserMem> {
+        self.lock().blocks.alloc(bytes)
     }
 
     /// Makes a NIC stop answering, as a crashed node's does.

@@ -1,6 +1,7 @@
 //! The state behind a world, and when transactions happen.
 
 use super::WorldConfig;
+use super::blocks::Blocks;
 use super::shared_queue::SharedQueue;
 use crate::fabric::{
     Action, Arrived, Class, LOST_EVENT, Landed, Packet, Registration, Source, Submit, Ticket, Tx,
@@ -98,6 +99,8 @@ pub(super) struct Node {
 
 pub(super) struct Network {
     pub(super) config: WorldConfig,
+    /// Memory of no NIC.
+    pub(super) blocks: Blocks,
     model: Option<Box<dyn Model>>,
     pub(super) nics: Vec<NicState>,
     index: HashMap<(PeAddr, InstId), u32>,
@@ -161,6 +164,7 @@ impl Network {
     pub(super) fn new(config: WorldConfig, model: Option<Box<dyn Model>>) -> Network {
         Network {
             config,
+            blocks: Blocks::default(),
             model,
             nics: Vec::new(),
             index: HashMap::new(),
@@ -390,7 +394,12 @@ impl Network {
         let timed = self.model.is_some();
         let inbox = &mut self.nics[nic as usize].inbox;
         let first = inbox.iter().position(|&(at, _)| !timed || at <= now)?;
-        inbox.remove(first).map(|(_, packet)| packet)
+        let packet = inbox.remove(first).map(|(_, packet)| packet);
+        if inbox.is_empty() {
+            // Packets come while connections are made and then no more.
+            *inbox = VecDeque::new();
+        }
+        packet
     }
 
     pub(super) fn take_wakes(&mut self, into: &mut Vec<Wake>) {

@@ -97,7 +97,11 @@ impl Network {
 
     pub(super) fn next_shared(&mut self, pe: PeAddr, inst: InstId) -> Option<MsgqMessage> {
         let queue = self.nodes.get_mut(&pe)?.shared.as_mut()?;
-        let message = queue.messages.get_mut(&inst)?.pop_front()?;
+        let of_inst = queue.messages.get_mut(&inst)?;
+        let message = of_inst.pop_front()?;
+        if of_inst.is_empty() {
+            queue.messages.remove(&inst);
+        }
         queue.held -= 1;
         self.return_shared_credit(message.pe, pe);
         Some(message)

@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cluster, Report};
 use crate::error::Error;
-use crate::programs::{Allreduce, Halo, span};
+use crate::programs::{Allreduce, Halo, grid, span, square};
 use crate::schedules::Schedules;
 use crate::setup::Setup;
 use coll::Coll;
@@ -11,11 +11,22 @@ use coll::algorithms::registry::{self, Memory};
 /// An algorithm of the library's table.
 pub use coll::algorithms::registry::Algorithm;
 
+/// The grid of a halo exchange: that of its ranks which is nearest to a square or a cube.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dimensions {
+    /// Four neighbours.
+    Two,
+    /// Six neighbours.
+    Three,
+}
+
 /// Result of an experiment with many ranks.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Outcome {
     /// Nanoseconds of one call or exchange, all ranks together.
     pub nanoseconds: f64,
+    /// The most bytes that a rank has registered.
+    pub registered: u64,
     /// The simulation's own counts.
     pub report: Report,
 }
@@ -55,26 +66,32 @@ pub fn allreduce(setup: &Setup, algorithm: &Algorithm, ranks: u32, words: u64) -
     if steps > MOST_STEPS {
         return Err(Error::Unsupported("the schedules of this algorithm grow with the ranks and do not fit"));
     }
-    let make = |rank| Allreduce::new(schedules.of(rank), ranks, words, CALLS);
+    let make = |rank| Allreduce::new(schedules.of(rank), (ranks, setup.ranks_of_node(rank)), words, CALLS);
     let mut cluster = Cluster::new(setup, ranks, make)?;
     let report = cluster.run()?;
+    let registered = cluster.registered();
     let programs = || (0..ranks).filter_map(|rank| cluster.program(rank));
     match programs().position(|program| !program.is_intact()) {
         Some(rank) => Err(Error::WrongData { rank: rank as u32 }),
-        None => Ok(Outcome { nanoseconds: span(programs().map(Allreduce::time), CALLS), report }),
+        None => Ok(Outcome { nanoseconds: span(programs().map(Allreduce::time), CALLS), registered, report }),
     }
 }
 
-/// A two-dimensional halo exchange over `ranks` ranks with faces of `face` bytes.
+/// A halo exchange over `ranks` ranks with faces of `face` bytes, in a grid of two or three dimensions.
 ///
 /// # Errors
 /// [`Error`].
-pub fn halo(setup: &Setup, ranks: u32, face: usize) -> Result<Outcome, Error> {
-    let mut cluster = Cluster::new(setup, ranks, |rank| Halo::new(rank, ranks, face, CALLS))?;
+pub fn halo(setup: &Setup, ranks: u32, dimensions: Dimensions, face: usize) -> Result<Outcome, Error> {
+    let grid = match dimensions {
+        Dimensions::Two => square(ranks).to_vec(),
+        Dimensions::Three => grid(ranks).to_vec(),
+    };
+    let mut cluster = Cluster::new(setup, ranks, |rank| Halo::new(rank, &grid, face, CALLS))?;
     let report = cluster.run()?;
+    let registered = cluster.registered();
     let programs = || (0..ranks).filter_map(|rank| cluster.program(rank));
     match programs().position(|program| !program.is_intact()) {
         Some(rank) => Err(Error::WrongData { rank: rank as u32 }),
-        None => Ok(Outcome { nanoseconds: span(programs().map(Halo::time), CALLS), report }),
+        None => Ok(Outcome { nanoseconds: span(programs().map(Halo::time), CALLS), registered, report }),
     }
 }

@@ -34,7 +34,7 @@ pub fn latency(setup: &Setup, bytes: usize, offset: usize) -> Result<Latency, Er
 /// What rank 0's transport has counted, and so, since both do the same, rank 1's.
 fn protocol(setup: &Setup, cluster: &Cluster<PingPong>) -> &'static str {
     let Some(end) = cluster.end(0) else { return "" };
-    let stats = end.transport().ugni().stats();
+    let Some(stats) = end.transport().ugni().map(|ugni| ugni.stats()) else { return "" };
     if setup.library == Library::Mpich2 {
         let counts = end.counters();
         return match (counts.puts, counts.gets, stats.fma_gets + stats.bte_gets) {

@@ -75,7 +75,8 @@ pub fn registered(setup: &Setup, pattern: Pattern, way: Way, ranks: u32) -> Resu
         cluster.run_to_rest()?;
         cluster.remove(peer);
     }
-    let stats = cluster.end(OBSERVED).map(|end| *end.transport().ugni().stats()).unwrap_or_default();
+    let ugni = cluster.end(OBSERVED).and_then(|end| end.transport().ugni());
+    let stats = ugni.map(|ugni| *ugni.stats()).unwrap_or_default();
     Ok(Registered {
         peers: peers.len() as u32,
         mailboxes: stats.mailbox_bytes,

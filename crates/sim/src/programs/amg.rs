@@ -264,6 +264,11 @@ impl Program for Amg {
         true
     }
 
+    fn share(&self) -> f64 {
+        let actions = self.plan.actions.len() as f64;
+        (f64::from(self.iteration) * actions + self.at as f64) / (actions * f64::from(WARM_UP + TIMED))
+    }
+
     fn step(&mut self, end: &mut Endpoint) -> Result<Step> {
         loop {
             if self.at == 0 && self.begun.is_none() {

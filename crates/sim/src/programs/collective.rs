@@ -1,13 +1,14 @@
 //! An allreduce of 64-bit sums by one of the library's schedules.
 
 use super::Timed;
-use crate::cluster::{Program, Step};
+use crate::cluster::{Program, Speaks, Step};
 use crate::endpoint::{CONTEXT, Endpoint};
 use crate::port::{Group, Places, RankPort};
 use abi::Result;
 use coll::{Execution, Layout, Schedule, Shape, State};
 use mem::PeerBytes;
 use pml::ReqId;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Calls before time is taken.
@@ -28,13 +29,29 @@ pub struct Allreduce {
     time: Timed,
     intact: bool,
     ranks: u32,
+    speaks: Speaks,
 }
 
 impl Allreduce {
-    /// The part of the rank whose schedule this is once `shift` is added to the ranks it names, in a group of `ranks`.
-    pub fn new((schedule, shift): (Arc<Schedule>, u32), ranks: u32, words: u64, calls: u32) -> Allreduce {
+    /// The part of the rank whose schedule this is once `shift` is added to the ranks it names, in a group of `ranks`;
+    /// the rank's node has those of `node`.
+    pub fn new(
+        (schedule, shift): (Arc<Schedule>, u32),
+        (ranks, node): (u32, Range<u32>),
+        words: u64,
+        calls: u32,
+    ) -> Allreduce {
         let layout = Layout::contiguous(words, WORD as u64);
+        let mut speaks = Speaks { meets: schedule.rounds() > 0, ..Speaks::default() };
+        for step in schedule.steps() {
+            if let coll::schedule::Step::Send { peer, .. } | coll::schedule::Step::Recv { peer, .. } = step {
+                let within = node.contains(&(peer.index() + shift));
+                speaks.within |= within;
+                speaks.between |= !within;
+            }
+        }
         let mut allreduce = Allreduce {
+            speaks,
             schedule,
             shift,
             shape: Shape { send: layout, recv: layout, packed: 0 },
@@ -95,8 +112,16 @@ impl Allreduce {
 }
 
 impl Program for Allreduce {
+    fn speaks(&self) -> Speaks {
+        self.speaks
+    }
+
     fn memory(&self) -> usize {
         2 * self.words as usize * WORD + self.execution.arena_bytes()
+    }
+
+    fn share(&self) -> f64 {
+        f64::from(self.done) / f64::from(self.calls)
     }
 
     fn step(&mut self, end: &mut Endpoint) -> Result<Step> {

@@ -11,7 +11,7 @@
 //! in which the ghosts of a dimension include those that came along the dimensions before. Migrating atoms are left out.
 //! All ranks have one buffer together: nobody reads the data.
 
-use crate::cluster::{Program, Step};
+use crate::cluster::{Program, Speaks, Step};
 use crate::endpoint::Endpoint;
 use abi::Result;
 use gni::Time;
@@ -184,12 +184,20 @@ impl Lammps {
 }
 
 impl Program for Lammps {
+    fn speaks(&self) -> Speaks {
+        Speaks { within: true, between: true, meets: false }
+    }
+
     fn memory(&self) -> usize {
         ghosts(2, MADE)
     }
 
     fn shares_memory(&self) -> bool {
         true
+    }
+
+    fn share(&self) -> f64 {
+        f64::from(self.step) / f64::from(WARM_UP + ORDINARY + 1)
     }
 
     fn step(&mut self, end: &mut Endpoint) -> Result<Step> {

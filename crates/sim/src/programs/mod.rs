@@ -14,7 +14,7 @@ pub(crate) use amg::{Plan as AmgPlan, TIMED};
 pub use collective::Allreduce;
 pub(crate) use collective::span;
 pub use exchange::Exchange;
-pub use halo::Halo;
+pub use halo::{Halo, square};
 pub(crate) use lammps::{FUNCTIONS, ORDINARY};
 pub use lammps::{Lammps, Plan, grid};
 pub use ping_pong::PingPong;

@@ -57,7 +57,7 @@ impl Schedules {
             segments: choice.segments,
             blocks: choice.blocks,
             fanout: choice.fanout,
-            topology: Some(Topology { node_of: &nodes }),
+            topology: Some(Topology::new(&nodes)),
             ..Params::new(rank, group.len() as u32)
         };
         let schedule = Arc::new((choice.algorithm.get().build)(&params));

@@ -19,35 +19,44 @@ pub mod movement;
 pub mod reductions;
 
 use crate::builder::Group;
-use crate::params::Params;
+use crate::params::{ByNode, Params};
 use crate::tree::{self, Node};
+use std::borrow::Cow;
 
 /// The ranks by node.
-pub(crate) struct Nodes {
+pub(crate) struct Nodes<'a> {
     /// Ranks of each node, ascending, in the order of the nodes' first ranks.
-    pub(crate) members: Vec<Vec<u32>>,
+    pub(crate) members: Cow<'a, [Vec<u32>]>,
     /// One rank of each node.
-    pub(crate) leaders: Vec<u32>,
+    pub(crate) leaders: Cow<'a, [u32]>,
     /// Index of the calling process's node.
     pub(crate) own: usize,
 }
 
-impl Nodes {
+impl<'a> Nodes<'a> {
     /// Sorts the ranks; `root` leads its node, elsewhere the lowest rank does.
-    pub(crate) fn new(p: &Params, root: Option<u32>) -> Nodes {
-        let mut members: Vec<Vec<u32>> = vec![];
-        let mut index_of = std::collections::HashMap::new();
-        for rank in 0..p.size {
-            let node = p.topology.and_then(|t| t.node_of.get(rank as usize).copied()).unwrap_or(0);
-            let index = *index_of.entry(node).or_insert_with(|| {
-                members.push(vec![]);
-                members.len() - 1
-            });
-            members[index].push(rank);
+    pub(crate) fn new(p: &Params<'a>, root: Option<u32>) -> Nodes<'a> {
+        let node_of = |rank: u32| p.topology.and_then(|t| t.node_of.get(rank as usize).copied()).unwrap_or(0);
+        let place = |by_node: &ByNode, rank: u32| by_node.place[node_of(rank) as usize] as usize;
+        let (members, mut leaders, own, of_root) = match p.topology.and_then(|t| t.by_node) {
+            Some(known) => {
+                let of_root = root.map(|root| place(known, root));
+                (
+                    Cow::Borrowed(&known.members[..]),
+                    Cow::Borrowed(&known.lowest[..]),
+                    place(known, p.rank),
+                    of_root,
+                )
+            }
+            None => {
+                let made = ByNode::new(p.size, node_of);
+                let (own, of_root) = (place(&made, p.rank), root.map(|root| place(&made, root)));
+                (Cow::Owned(made.members), Cow::Owned(made.lowest), own, of_root)
+            }
+        };
+        if let (Some(root), Some(of_root)) = (root, of_root) {
+            leaders.to_mut()[of_root] = root;
         }
-        let leads = |node: &Vec<u32>| root.filter(|r| node.contains(r)).unwrap_or(node[0]);
-        let leaders = members.iter().map(leads).collect();
-        let own = members.iter().position(|node| node.contains(&p.rank)).unwrap_or(0);
         Nodes { members, leaders, own }
     }
 

@@ -180,7 +180,7 @@ pub fn scatter(p: &Params) -> Schedule {
 }
 
 /// All nodes but the own one.
-fn others(nodes: &Nodes) -> impl Iterator<Item = (usize, &Vec<u32>)> {
+fn others<'a>(nodes: &'a Nodes<'_>) -> impl Iterator<Item = (usize, &'a Vec<u32>)> {
     nodes.members.iter().enumerate().filter(|(i, _)| *i != nodes.own)
 }
 
