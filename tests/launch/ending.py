@@ -13,6 +13,7 @@ def cases():
         ("MPI_Abort gives its code", abort),
         ("signals give 128 + number", killed),
         ("a wrapper that outlives its MPI program", wrapper),
+        ("a rank that a debugger holds at its end", debugged),
         ("-disable-auto-cleanup lets the others go on", no_cleanup),
         ("-print-all-exitcodes", all_codes),
         ("ranks that ignore SIGTERM are killed", stubborn),
@@ -67,6 +68,30 @@ def wrapper():
     script = f"{RANK} init barrier 1:signal=9 sleep=50000; sleep 100"
     result = job("-n", 2, "sh", "-c", script)
     expect(result.code != 0 and "rank 1" in result.err, result)
+
+
+# Ends while its child traces it: until the child ends too, its parent cannot learn its exit code.
+DEBUGGED = """
+import ctypes, os, time
+libc = ctypes.CDLL(None)
+PR_SET_PTRACER, PTRACE_SEIZE = 0x59616d61, 0x4206
+libc.prctl(PR_SET_PTRACER, ctypes.c_ulong(2**64 - 1), 0, 0, 0)
+reader, writer = os.pipe()
+if os.fork() == 0:
+    refused = libc.ptrace(ctypes.c_long(PTRACE_SEIZE), os.getppid(), None, None)
+    os.write(writer, b"n" if refused else b"y")
+    time.sleep(0.3)
+    os._exit(0)
+print(os.read(reader, 1).decode(), flush=True)
+os._exit(3)
+"""
+
+
+def debugged():
+    result = job("-n", 1, "python3", "-c", DEBUGGED)
+    if "n" in result.out:
+        raise Skip("this system does not let a child trace its parent")
+    expect(result.code == 3, result)
 
 
 def no_cleanup():

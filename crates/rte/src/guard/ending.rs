@@ -45,6 +45,7 @@ impl Guard {
     pub(super) fn exited(&mut self, rank: usize) {
         self.ranks[rank].process.forget(&self.poller);
         self.ranks[rank].observe_exit();
+        self.ranks[rank].is_traced = self.ranks[rank].status.is_none();
         self.read_pmi(rank);
         self.drain_output(rank);
         if self.ranks[rank].is_over() {

@@ -265,7 +265,8 @@ impl Guard {
         }
     }
 
-    /// Reaps descendants that were orphaned and have ended now. Ranks stay until the job has ended.
+    /// Reaps descendants that were orphaned and have ended now. Ranks stay until the job has ended. A rank that has no pidfd, or
+    /// whose debugger let go of it after its end, is heard of here.
     fn reap_orphans(&mut self) {
         while let Some(event) = self.children.next() {
             let Some(pid) = Pid::from_raw(event.pid) else { continue };
@@ -277,7 +278,7 @@ impl Guard {
         }
         for rank in 0..self.ranks.len() {
             let state = &mut self.ranks[rank];
-            if state.process.pidfd().is_none() && state.status.is_none() {
+            if (state.process.pidfd().is_none() || state.is_traced) && state.status.is_none() {
                 state.observe_exit();
                 if state.status.is_some() {
                     self.exited(rank);

@@ -25,6 +25,8 @@ pub struct Rank {
     pub process: Process,
     /// How it ended.
     pub status: Option<Status>,
+    /// It has ended, and a debugger that is attached to it keeps how from its parent until it lets go.
+    pub is_traced: bool,
     /// The MPI program itself, where that is a descendant of the process started (a wrapper script).
     pub program: Option<Program>,
     /// Process id of the MPI program, by the kernel's word.

@@ -116,6 +116,7 @@ impl Guard {
         Ok(Rank {
             process,
             status: None,
+            is_traced: false,
             program: None,
             mpi_pid: None,
             socket: Some(ours),
