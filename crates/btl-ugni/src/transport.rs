@@ -53,7 +53,7 @@ pub struct Ugni<N: Gni, C: Clock> {
     pub(crate) eager: EagerGets<MemHandle>,
     /// Memory registered for all, by key: how often.
     pub(crate) windows: HashMap<[u64; 3], (MemHandle, u32)>,
-    /// What comes out of windows and cannot go straight into the memory of its reader.
+    /// Bytes read from windows that cannot go straight into the memory of their reader.
     pub(crate) window_buffers: BufferPool<MemHandle>,
     /// GETs and PUTs of this process, posted or to be posted again.
     pub(crate) transfers: Slab<Transfer, 20, 12>,
