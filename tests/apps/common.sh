@@ -44,50 +44,53 @@ run_under() { # PREFIX ARGUMENTS…
         timeout --kill-after=10 "${APP_TIMEOUT:-600}" "$of/bin/mpiexec" "${more[@]}" "$@"
 }
 
-# apt-get with lists and settings of its own, so that the system's stay as they are.
-private_apt() {
-    local codename
-    codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-stable}")
-    mkdir -p "$apps/apt/lists/partial" "$apps/apt/cache/archives/partial"
-    echo "deb-src ${DEBIAN_MIRROR:-http://deb.debian.org/debian} $codename main" > "$apps/apt/sources.list"
-    apt-get -q -o Dir::Etc::SourceList="$apps/apt/sources.list" -o Dir::Etc::SourceParts=- \
-        -o Dir::State::Lists="$apps/apt/lists" -o Dir::Cache="$apps/apt/cache" -o APT::Sandbox::User="$(id -un)" "$@"
+# apt-get for one Debian release, with lists and settings of its own, so that the system's stay as they are.
+private_apt() { # RELEASE ARGUMENTS…
+    local own=$apps/apt-$1
+    mkdir -p "$own/lists/partial" "$own/cache/archives/partial"
+    echo "deb-src ${DEBIAN_MIRROR:-http://deb.debian.org/debian} $1 main" > "$own/sources.list"
+    shift
+    apt-get -q -o Dir::Etc::SourceList="$own/sources.list" -o Dir::Etc::SourceParts=- \
+        -o Dir::State::Lists="$own/lists" -o Dir::Cache="$own/cache" -o APT::Sandbox::User="$(id -un)" "$@"
 }
 
 # Fetches a Debian source package into .apps/src/NAME/tree, once. Where a mirror has only the upstream archive, that is
-# used as it is, after a check against the package's signed list.
+# used as it is, after a check against the release's signed list. Where it lacks that, too, later releases are tried.
 debian_source() { # NAME
-    local name=$1 into=$apps/src/$1
+    local name=$1 into=$apps/src/$1 release
     [ ! -e "$into/.complete" ] || return 0
     command -v apt-get > /dev/null && command -v dpkg-source > /dev/null || {
         skip "its source comes as a Debian package, and apt-get or dpkg-source (package dpkg-dev) is not here"
         return 1
     }
-    rm -rf "$into"
-    mkdir -p "$into"
-    if [ ! -e "$apps/apt/updated" ]; then
-        quietly apt-update private_apt update || return 1
-        touch "$apps/apt/updated"
-    fi
-    if private_apt_in "$into" source --download-only "$name" > "$apps/$name-source.log" 2>&1; then
-        quietly "$name-unpack" dpkg-source --no-check -x "$into"/*.dsc "$into/tree" || return 1
-    else
-        unpack_upstream "$into" || {
-            skip "its source could not be fetched (whole output: $apps/$name-source.log)"
-            return 1
-        }
-    fi
-    touch "$into/.complete"
+    for release in $(. /etc/os-release && echo "${VERSION_CODENAME:-stable}") trixie forky; do
+        rm -rf "$into"
+        mkdir -p "$into"
+        if [ ! -e "$apps/apt-$release/updated" ]; then
+            quietly "apt-update-$release" private_apt "$release" update || return 1
+            touch "$apps/apt-$release/updated"
+        fi
+        if private_apt_in "$into" "$release" source --download-only "$name" > "$apps/$name-source.log" 2>&1; then
+            quietly "$name-unpack" dpkg-source --no-check -x "$into"/*.dsc "$into/tree" || return 1
+        else
+            unpack_upstream "$into" "$release" "$name" || continue
+        fi
+        touch "$into/.complete"
+        return 0
+    done
+    skip "its source could not be fetched (whole output: $apps/$name-source.log)"
+    return 1
 }
 
-# Unpacks NAME_VERSION.orig.tar.* into tree/ when its checksum is the one in the .dsc.
-unpack_upstream() { # FOLDER
+# Unpacks NAME_VERSION.orig.tar.* into tree/ when its checksum is the one in the release's signed list.
+unpack_upstream() { # FOLDER RELEASE NAME
     (
         cd "$1" || exit 1
         archive=$(ls ./*.orig.tar.* 2> /dev/null | head -n 1)
         [ -n "$archive" ] || exit 1
         sum=$(sha256sum "$archive" | cut -d ' ' -f 1)
-        sed -n '/^Checksums-Sha256:/,/^[A-Z]/p' ./*.dsc | grep -q "^ $sum " || exit 1
+        # From another folder: apt-get leaves out what lies where it runs.
+        private_apt_in / "$2" source --print-uris "$3" 2> /dev/null | grep " ${archive#./} .* SHA256:$sum\$" > /dev/null || exit 1
         mkdir tree && tar -xf "$archive" -C tree || exit 1
         # Most archives hold one folder.
         only=$(ls tree)
@@ -95,7 +98,7 @@ unpack_upstream() { # FOLDER
     )
 }
 
-private_apt_in() { # FOLDER ARGUMENTS…
+private_apt_in() { # FOLDER RELEASE ARGUMENTS…
     (cd "$1" && shift && private_apt "$@")
 }
 

@@ -6,6 +6,7 @@
 #   hosts_on NUMBER …    runs a command on a host (from 0), with this shell's environment
 #   hosts_cut NUMBER     takes a host (from 0) off the bridge, in silence; hosts_mend puts it back
 #   hosts_second         gives each host a second network, of addresses 10.213.8.(i+1)
+#   hosts_slow RATE INTERFACE…   limits what each host sends over these interfaces, as tc says it: 500mbit; none: no longer
 #   hosts_cut_second NUMBER   takes a host off that one alone; hosts_mend_second puts it back
 #   hosts_lose PERMILLE [INTERFACE…]   has each host lose so many of a thousand packets (0: none) of the networks of these interfaces,
 #                        by default those of the two above and below; needs nft
@@ -113,6 +114,19 @@ hosts_second() {
             ip -n "$hosts_hub" link set "w$i" master hub2 up &&
             ip -n "${hosts[i]}" address add "10.213.8.$((i + 1))/24" dev eth1 &&
             ip -n "${hosts[i]}" link set eth1 up || return 1
+    done
+}
+
+hosts_slow() { # RATE INTERFACE…
+    local name interface rate=$1; shift
+    for name in "${hosts[@]}"; do
+        for interface in "$@"; do
+            if [ "$rate" = none ]; then
+                ip netns exec "$name" tc qdisc delete dev "$interface" root || return 1
+            else
+                ip netns exec "$name" tc qdisc replace dev "$interface" root tbf rate "$rate" burst 256k latency 50ms || return 1
+            fi
+        done
     done
 }
 

@@ -1,8 +1,9 @@
 /* Locks: nobody starves, shared locks taken crosswise behind waiting writers do not block, a target that computes delays nobody, and
- * exclusive locks exclude (MPI-5.0 section 12.5.3). */
+ * exclusive locks exclude (MPI-5.0 section 12.5.3). A rank that writes does not give its core away. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -169,6 +170,55 @@ static void unchecked(void)
     check(seen == rank, "locks that need no check");
 }
 
+static long switches(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nvcsw + usage.ru_nivcsw;
+}
+
+/* Rank 0 writes to rank 1 and flushes two windows in turn, while all others compute, on the same cores if there are few. Each core
+ * that it gave away would be gone for a whole time slice. */
+static void computing_neighbours(void)
+{
+    enum { ROUNDS = 400 };
+    MPI_Win other;
+    void *memory;
+    MPI_Aint bytes;
+    int unit, i, near;
+    long before, one = 1;
+
+    MPI_Win_shared_query(win, (rank + 1) % size, &bytes, &unit, &memory);
+    near = bytes > 0;
+    MPI_Allreduce(MPI_IN_PLACE, &near, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (!near)
+        return;
+    MPI_Win_allocate(sizeof one, sizeof one, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &other);
+    mine[0] = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, win);
+    MPI_Win_lock_all(0, other);
+    before = switches();
+    for (i = 0; rank == 0 && i < ROUNDS; i++) {
+        MPI_Put(&one, 1, MPI_LONG, 1, 1, 1, MPI_LONG, win);
+        MPI_Win_flush_all(win);
+        MPI_Put(&one, 1, MPI_LONG, 1, 0, 1, MPI_LONG, other);
+        MPI_Win_flush(1, other);
+    }
+    before = switches() - before;
+    for (i = 1; rank == 0 && i < size; i++)
+        MPI_Put(&one, 1, MPI_LONG, i, 0, 1, MPI_LONG, win);
+    while (rank != 0 && *(volatile long *)mine == 0)
+        ;
+    MPI_Win_unlock_all(other);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&other);
+    check(rank != 0 || before < ROUNDS / 4, "a rank that writes and flushes keeps its core");
+    if (rank == 0 && before >= ROUNDS / 4)
+        printf("%ld times not\n", before);
+}
+
 int main(int argc, char **argv)
 {
     int rounds = argc > 1 ? atoi(argv[1]) : 1000;
@@ -184,6 +234,8 @@ int main(int argc, char **argv)
     until_done(rounds);
     crosswise(rounds / 10);
     computing_target();
+    if (size > 1)
+        computing_neighbours();
     MPI_Win_free(&win);
     return finish();
 }

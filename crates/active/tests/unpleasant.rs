@@ -69,8 +69,8 @@ fn answers_that_wait_for_room_hold_requests_back() {
     assert!(answered > 400);
 }
 
-/// Rubbish, and frames that are right but for one field, do no harm: no panic, no more than a window is handed over or kept
-/// without being treated, honest requests of others arrive in between.
+/// Rubbish, and frames that are right but for one field, do no harm: no panic, no more than a window is handed over or
+/// kept without being treated, honest requests of others arrive in between.
 #[test]
 fn a_rogue_is_not_believed() {
     for seed in 1..200 {

@@ -9,15 +9,15 @@
 //!   descriptors        sleep on the word; a watcher           sleep on an epoll set of the descriptors and an eventfd,
 //!                      rings it when one is readable          which threads signal when they change the word
 //! ```
-//! Messages through shared memory wake their receiver directly in either case; a message by a network, which takes ten times
-//! as long, pays for the watcher where the process has neighbours.
+//! Messages through shared memory wake their receiver directly in either case; a message by a network, which takes ten
+//! times as long, pays for the watcher where the process has neighbours.
 //!
 //! # No wake-up is lost
 //!
-//! *Watched.* The watcher is a thread of this crate, started by the first sleep. It sleeps on the descriptors, each of which
-//! is reported once and then no more. To arm a descriptor after the word means: report it again, at once if it is readable.
-//! So whatever makes it readable after the last poll leads to a report, and the watcher rings the word as a sender does.
-//! Reports that nobody asked for anew end in a word whose owner is awake.
+//! *Watched.* The watcher is a thread of this crate, started by the first sleep. It sleeps on the descriptors, each of
+//! which is reported once and then no more. To arm a descriptor after the word means: report it again, at once if it is
+//! readable. So whatever makes it readable after the last poll leads to a report, and the watcher rings the word as a
+//! sender does. Reports that nobody asked for anew end in a word whose owner is awake.
 //!
 //! *Polled.* The set stays readable from the signal until the last thread that was armed has disarmed under the state's
 //! lock. So each thread that was armed when the signal came finds it, however late it goes to sleep, and one that arms
@@ -109,7 +109,8 @@ impl Bell {
         }
     }
 
-    /// Announces a sleep by the descriptors, too, after `word` was armed; what to sleep on. `None`: they cannot be slept on.
+    /// Announces a sleep by the descriptors, too, after `word` was armed; what to sleep on. `None`: they cannot be
+    /// slept on.
     pub fn arm(&self, word: Sleep) -> Option<Sleep> {
         match &self.0.beside {
             Beside::Nothing => Some(word),

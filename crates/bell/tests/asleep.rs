@@ -1,5 +1,5 @@
-//! Threads that sleep on a bell whenever they find nothing, while a descriptor becomes readable, threads of the process ring
-//! and, where others may, another process rings the word. A lost wake-up leaves a thread asleep for good.
+//! Threads that sleep on a bell whenever they find nothing, while a descriptor becomes readable, threads of the process
+//! ring and, where others may, another process rings the word. A lost wake-up leaves a thread asleep for good.
 
 use std::os::fd::{AsFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering};

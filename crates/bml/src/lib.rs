@@ -172,8 +172,8 @@ impl Bml {
     }
 
     /// The table of process `me` of `size` processes. Each is reached by the fastest transport that reaches it, as they
-    /// declare. There is one doorbell: that of the node, which areas ring even if no transport does, or a transport's, or else one of its own. Beside
-    /// it a sleep ends by the descriptors of transports, and of the `network` that the message layer has beside them.
+    /// declare. There is one doorbell: that of the node, which areas ring without any transport, or a transport's, or else
+    /// one of its own. Beside it the descriptors of transports end a sleep, and those of the message layer's `network`.
     ///
     /// # Errors
     /// [`SetupError`]; [`Unreachable`] names the first peer that nothing reaches.
@@ -250,6 +250,11 @@ impl Bml {
     /// The transport over libfabric, for what it runs on.
     pub fn ofi(&self) -> Option<&Ofi> {
         self.ofi.as_deref()
+    }
+
+    /// The transport over TCP, for the networks that lead to a peer.
+    pub fn tcp(&self) -> Option<&Tcp> {
+        self.tcp.as_deref()
     }
 
     /// Whether processes must stay until all of them have sent what they had: one that is gone answers nothing.

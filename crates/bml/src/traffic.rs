@@ -29,6 +29,8 @@ pub struct Traffic {
     pub ofi_moved: u64,
     /// Sent over TCP.
     pub tcp_sent: u64,
+    /// Fetched from or stored into other processes' memory over TCP, by network of this host; all after the third in the last.
+    pub tcp_moved: [u64; 4],
 }
 
 impl Bml {
@@ -50,6 +52,7 @@ impl Bml {
             portals_again: portals.retransmissions,
             ofi_sent: ofi.sent_bytes,
             ofi_moved: ofi.moved_bytes,
+            tcp_moved: self.tcp.as_ref().map_or([0; 4], |tcp| tcp.bytes_moved()),
             tcp_sent: self.tcp.as_ref().map_or(0, |tcp| tcp.bytes_sent()),
         }
     }

@@ -74,4 +74,29 @@ pub const VARIABLES: &[Variable<Traffic>] = &[
         "Payload that this process fetched from or stored into other processes' memory over libfabric: of messages and in windows",
     ),
     Variable::new("btl_tcp_bytes", Quantity::Sum, |traffic| traffic.tcp_sent, "Payload sent over TCP"),
+    Variable::new(
+        "btl_tcp_network0_bytes",
+        Quantity::Sum,
+        |traffic| traffic.tcp_moved[0],
+        "Payload that this process fetched from or stored into other processes' memory by TCP over the first network of this host, \
+         in the order of the system's list of interfaces",
+    ),
+    Variable::new(
+        "btl_tcp_network1_bytes",
+        Quantity::Sum,
+        |traffic| traffic.tcp_moved[1],
+        "The same over the second network",
+    ),
+    Variable::new(
+        "btl_tcp_network2_bytes",
+        Quantity::Sum,
+        |traffic| traffic.tcp_moved[2],
+        "The same over the third network",
+    ),
+    Variable::new(
+        "btl_tcp_network3_bytes",
+        Quantity::Sum,
+        |traffic| traffic.tcp_moved[3],
+        "The same over all other networks",
+    ),
 ];

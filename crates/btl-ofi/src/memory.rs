@@ -79,7 +79,7 @@ impl Regions {
 /// An endpoint as a registration cache sees it.
 pub(crate) struct Interface<'a> {
     endpoint: &'a mut Endpoint,
-    regions: &'a mut Regions,
+    pub(crate) regions: &'a mut Regions,
 }
 
 impl<'a> Interface<'a> {
@@ -204,18 +204,14 @@ impl Ofi {
             self.unregister(region, what);
             return Err(Refusal::Unfit);
         };
-        self.exposed.entry(key.0).or_insert((region, 0)).1 += 1;
+        self.exposed.give(key, region);
         Ok(key)
     }
 
     pub(crate) fn conceal_memory(&mut self, key: &RemoteKey) {
-        let Some((region, times)) = self.exposed.get_mut(&key.0) else { return };
-        let region = *region;
-        *times -= 1;
-        if *times == 0 {
-            self.exposed.remove(&key.0);
+        if let Some(region) = self.exposed.take_back(key) {
+            self.unregister(region, use_of(key.0[2] & STORES != 0));
         }
-        self.unregister(region, use_of(key.0[2] & STORES != 0));
     }
 
     /// A region that covers `memory`, to be given back by [`Ofi::unregister`].

@@ -4,9 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use btl::Peer;
 use ofi::{Address, Card, Endpoint};
-use rdma::Control;
-
-use crate::remote::UnderWay;
+use rdma::{Control, Silent};
 
 /// A peer that was spoken to.
 #[derive(Debug)]
@@ -16,7 +14,7 @@ pub(crate) struct Connection {
     /// What the provider had no room for, oldest first.
     pub(crate) waiting: VecDeque<Waiting>,
     /// Writes under way in its windows.
-    pub(crate) remote: UnderWay,
+    pub(crate) silent: Silent,
     /// Why nothing leads there any more.
     pub(crate) lost: Option<String>,
 }
@@ -88,7 +86,7 @@ impl Peers {
             peer,
             address,
             waiting: VecDeque::new(),
-            remote: UnderWay::default(),
+            silent: Silent::default(),
             lost,
         });
         place

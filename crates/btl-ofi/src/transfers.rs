@@ -21,7 +21,7 @@ pub(crate) struct Transfer {
 /// Whom a transfer is for.
 #[derive(Clone, Copy, Debug)]
 enum Purpose {
-    /// The layer above, which a write in a window reports nothing to; the local memory was registered for it where a region is given.
+    /// The layer above. A write in a window has no cookie. The local memory was registered where a region is given.
     Above { cookie: Option<u64>, region: Option<u32> },
     /// An Eager GET into a receive buffer.
     EagerGet { context: u32, buffer: u32, words: u8 },

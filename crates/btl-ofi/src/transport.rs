@@ -1,6 +1,6 @@
 //! The transport's state, its set-up, and the contract's calls, each handed to the file it belongs to.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use btl::{Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Pace, Peer,
 use mem::{Source, UserMem};
 use ofi::{Card, Endpoint, Facts};
 use rcache::{Rcache, Unwatched, Watch};
-use rdma::{BufferPool, EagerGets, Quota};
+use rdma::{BufferPool, EagerGets, Keys, Quota, Windows};
 use slab::Slab;
 
 use crate::arrivals::Arrived;
@@ -33,10 +33,9 @@ pub struct Ofi {
     pub(crate) regions: Regions,
     pub(crate) quota: Quota,
     pub(crate) cache: Rcache<u32>,
-    /// How often memory is exposed, by key, and its region.
-    pub(crate) exposed: HashMap<[u64; 3], (u32, u32)>,
-    /// Memory registered for all, by key: its region, and how often.
-    pub(crate) windows: HashMap<[u64; 3], (u32, u32)>,
+    /// Of memory exposed to a peer.
+    pub(crate) exposed: Keys<u32>,
+    pub(crate) windows: Windows<u32>,
     pub(crate) sends: BufferPool<Block>,
     /// Whose frame is in a send buffer: the connection, and the Eager GET whose request it is.
     pub(crate) in_send: Vec<(u32, Option<u32>)>,
@@ -75,8 +74,8 @@ impl Ofi {
             regions: Regions::default(),
             quota,
             cache: Rcache::new(Arc::new(Unwatched), quota.for_transfers()),
-            exposed: HashMap::new(),
-            windows: HashMap::new(),
+            exposed: Keys::default(),
+            windows: Windows::default(),
             sends: BufferPool::new(frame, plan.sends),
             in_send: Vec::new(),
             receives: BufferPool::new(frame, [all, all, all]),
@@ -147,7 +146,7 @@ impl Ofi {
             return;
         }
         entry.lost = Some(why);
-        entry.remote.lose();
+        entry.silent.lose();
         let (peer, waiting) = (entry.peer, core::mem::take(&mut entry.waiting));
         for waiting in waiting {
             if let Waiting::Frame { buffer, .. } = waiting {

@@ -399,8 +399,8 @@ impl<N: Nic> Btl for Portals<N> {
         !self.slots.has_room(0) || self.operations() >= self.most_operations
     }
 
-    /// A frame that has left needs this process again only if the target has no room, and a target that ends has nothing to
-    /// be told: to wait for its acknowledgements would be to wait for one that has gone.
+    /// A frame that has left needs this process again only if the target has no room, and a target that ends has
+    /// nothing to be told: to wait for its acknowledgements would be to wait for one that has gone.
     fn is_flushed(&self) -> bool {
         self.again.is_empty() && self.transfers.is_empty() && self.slots.all_left() && self.nic.is_quiet()
     }

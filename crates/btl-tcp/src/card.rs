@@ -41,19 +41,19 @@ impl Card {
 
     /// Where to call, in the order in which a process that has the addresses `own` tries it. An address that both have
     /// is that of a bridge within each host, unless both are on one host; so it comes last.
-    pub(crate) fn places(&self, own: &[IpAddr]) -> Vec<SocketAddr> {
+    pub(crate) fn places(&self, own: &[Interface]) -> Vec<SocketAddr> {
         let mut addresses = self.addresses.to_vec();
-        addresses.sort_by_key(|address| own.contains(address));
+        addresses.sort_by_key(|address| own.iter().any(|one| one.address == *address));
         addresses.into_iter().map(|address| SocketAddr::new(address, self.port)).collect()
     }
 }
 
-/// The addresses of `all` that a process offers: those of the parameters, else all, the loopback's only where there is
+/// Those of `all` whose addresses a process offers: those of the parameters, else all, the loopback's only where there is
 /// no other.
 ///
 /// # Errors
 /// The word of the parameters that is neither the name of an interface nor a network, or that nothing is left.
-pub(crate) fn offered(all: &[Interface], include: &str, exclude: &str) -> Result<Vec<IpAddr>, String> {
+pub(crate) fn offered(all: &[Interface], include: &str, exclude: &str) -> Result<Vec<Interface>, String> {
     let words = |text: &str| -> Result<Vec<Network>, String> {
         let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
         words.map(|word| Network::parse(word, all)).collect()
@@ -63,9 +63,9 @@ pub(crate) fn offered(all: &[Interface], include: &str, exclude: &str) -> Result
         true => !exclude.iter().any(|network| network.has(one)),
         false => include.iter().any(|network| network.has(one)),
     };
-    let mut chosen: Vec<IpAddr> = all.iter().filter(wanted).map(|one| one.address).collect();
-    if include.is_empty() && chosen.iter().any(|address| !address.is_loopback()) {
-        chosen.retain(|address| !address.is_loopback());
+    let mut chosen: Vec<Interface> = all.iter().filter(wanted).cloned().collect();
+    if include.is_empty() && chosen.iter().any(|one| !one.address.is_loopback()) {
+        chosen.retain(|one| !one.address.is_loopback());
     }
     if chosen.is_empty() {
         let names: Vec<String> = all.iter().map(|one| format!("{} ({})", one.name, one.address)).collect();
@@ -140,7 +140,7 @@ mod tests {
 
     fn chosen(include: &str, exclude: &str) -> String {
         match offered(&host(), include, exclude) {
-            Ok(all) => all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
+            Ok(all) => all.iter().map(|one| one.address.to_string()).collect::<Vec<_>>().join(" "),
             Err(error) => error,
         }
     }
@@ -172,7 +172,9 @@ mod tests {
     #[test]
     fn an_address_of_both_hosts_comes_last() {
         let card = Card::new(1, vec![ip("172.17.0.1"), ip("10.0.0.2")]);
-        let places = card.places(&[ip("10.0.0.1"), ip("172.17.0.1")]);
+        let own = [("eth0", "10.0.0.1"), ("docker0", "172.17.0.1")];
+        let own = own.map(|(name, address)| Interface { name: name.into(), address: ip(address) });
+        let places = card.places(&own);
         assert_eq!(
             places.iter().map(|place| place.ip()).collect::<Vec<_>>(),
             [ip("10.0.0.2"), ip("172.17.0.1")]

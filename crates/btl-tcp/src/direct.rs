@@ -3,6 +3,7 @@
 use btl::{Access, Event, RemoteKey};
 use mem::{PeerBytes, UserMem};
 use slab::Slab;
+use std::time::Instant;
 
 /// Memory that a peer may use, until it is concealed.
 #[derive(Debug)]
@@ -12,19 +13,49 @@ pub(crate) struct Exposed {
     access: Access,
 }
 
-/// A get or put of this process, until the peer has said that it is over.
+/// A get or put of this process, until the peer has said that all parts of it are over.
 #[derive(Debug)]
 struct Pending {
-    peer: u32,
     cookie: u64,
-    /// Where a get goes.
-    into: Option<UserMem>,
+    /// Parts that are not over.
+    parts: usize,
+    failed: bool,
+    /// There are several.
+    division: Option<Division>,
+}
+
+/// How a get or put in several parts goes.
+#[derive(Debug)]
+struct Division {
+    began: Instant,
+    /// A part had to begin again on another connection.
+    is_disturbed: bool,
+    /// What the parts that are over went at: conversation, bytes a second.
+    rates: Vec<(u32, f64)>,
+}
+
+/// A part of a get or put, which goes over one connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    /// The conversation.
+    pub(crate) at: u32,
+    /// What it is a part of.
+    pub(crate) pending: u32,
+    /// The name of the peer's memory, and where in that.
+    pub(crate) place: (u32, u64),
+    /// This side's memory.
+    pub(crate) memory: UserMem,
+    /// It is of a put.
+    pub(crate) stores: bool,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Direct {
     exposed: Slab<Exposed, 20, 12>,
     pending: Slab<Pending, 20, 12>,
+    parts: Slab<Part, 24, 8>,
+    /// Pending ones in several parts.
+    divided: usize,
 }
 
 /// Payload on its way from a connection into memory.
@@ -91,32 +122,72 @@ impl Direct {
         may.then(|| exposed.memory.part(offset as usize, len as usize))
     }
 
-    /// Notes a get, with the memory that it fills, or a put; its name.
-    pub(crate) fn begin(&mut self, peer: u32, cookie: u64, into: Option<UserMem>) -> Option<u32> {
-        self.pending.insert(Pending { peer, cookie, into }).ok()
+    /// Notes a get or put in so many parts; its name.
+    pub(crate) fn begin(&mut self, cookie: u64, parts: usize) -> Option<u32> {
+        let division = || Division { began: Instant::now(), is_disturbed: false, rates: Vec::new() };
+        let pending = Pending { cookie, parts, failed: false, division: (parts > 1).then(division) };
+        let name = self.pending.insert(pending).ok()?;
+        self.divided += usize::from(parts > 1);
+        Some(name)
+    }
+
+    /// Notes a part; its name.
+    pub(crate) fn add(&mut self, part: Part) -> u32 {
+        self.parts.insert(part).expect("more names than gets and puts have parts")
     }
 
     /// Where the payload of a get goes, if the peer was asked for just that.
-    pub(crate) fn fetched(&self, peer: u32, get: u32, len: usize) -> Option<UserMem> {
-        self.pending.get(get).filter(|pending| pending.peer == peer)?.into.filter(|into| into.len() == len)
+    pub(crate) fn fetched(&self, at: u32, get: u32, len: usize) -> Option<UserMem> {
+        let part = self.parts.get(get).filter(|part| part.at == at && !part.stores)?;
+        Some(part.memory).filter(|into| into.len() == len)
     }
 
-    /// A get or put with a peer is over.
-    pub(crate) fn over(&mut self, peer: u32, what: u32, succeeded: bool) -> Option<Event> {
-        self.pending.get(what).filter(|pending| pending.peer == peer)?;
-        let cookie = self.pending.remove(what)?.cookie;
-        Some(if succeeded { Event::Done(cookie) } else { Event::Failed(cookie) })
+    /// A part is over, and its name with it.
+    pub(crate) fn end(&mut self, at: u32, what: u32) -> Option<Part> {
+        self.parts.get(what).filter(|part| part.at == at)?;
+        self.parts.remove(what)
     }
 
-    /// Whether a get or put with a peer is not over.
-    pub(crate) fn is_pending(&self, peer: u32) -> bool {
-        self.pending.iter().any(|(_, pending)| pending.peer == peer)
+    /// All parts on a connection that is over.
+    pub(crate) fn end_all(&mut self, at: u32) -> Vec<Part> {
+        let there = self.parts.iter().filter(|(_, part)| part.at == at);
+        let names: Vec<u32> = there.map(|(name, _)| name).collect();
+        names.into_iter().filter_map(|name| self.parts.remove(name)).collect()
     }
 
-    /// All gets and puts with a peer that is lost.
-    pub(crate) fn lost(&mut self, peer: u32) -> Vec<Event> {
-        let of_peer = self.pending.iter().filter(|(_, pending)| pending.peer == peer);
-        let names: Vec<u32> = of_peer.map(|(name, _)| name).collect();
-        names.into_iter().filter_map(|what| self.over(peer, what, false)).collect()
+    /// Counts a part that is over. If it was the last: what to report, and what rates the parts of one that was divided had.
+    pub(crate) fn over(&mut self, part: &Part, succeeded: bool) -> Option<(Event, Vec<(u32, f64)>)> {
+        let pending = self.pending.get_mut(part.pending)?;
+        pending.failed |= !succeeded;
+        pending.parts -= 1;
+        if let Some(Division { began, rates, .. }) = &mut pending.division {
+            let seconds = began.elapsed().as_secs_f64().max(1e-6);
+            rates.push((part.at, part.memory.len() as f64 / seconds));
+        }
+        if pending.parts > 0 {
+            return None;
+        }
+        let Pending { cookie, failed, division, .. } = self.pending.remove(part.pending)?;
+        self.divided -= usize::from(division.is_some());
+        let event = if failed { Event::Failed(cookie) } else { Event::Done(cookie) };
+        let rates = division.filter(|division| !failed && !division.is_disturbed);
+        Some((event, rates.map_or_else(Vec::new, |division| division.rates)))
+    }
+
+    /// A part begins again on another connection: the rates of the whole say nothing.
+    pub(crate) fn disturb(&mut self, part: &Part) {
+        if let Some(Pending { division: Some(division), .. }) = self.pending.get_mut(part.pending) {
+            division.is_disturbed = true;
+        }
+    }
+
+    /// Whether a get or put in several parts is under way.
+    pub(crate) fn is_divided(&self) -> bool {
+        self.divided > 0
+    }
+
+    /// Whether a get or put goes over this connection.
+    pub(crate) fn is_pending(&self, at: u32) -> bool {
+        self.parts.iter().any(|(_, part)| part.at == at)
     }
 }

@@ -15,6 +15,7 @@
 //!   over       get or put, succeeded          nothing more comes for it
 //! ```
 //!
+//! Over a peer's first connection "lane lost" says that another one is over ([`crate::lanes`]).
 //! The last frame of a connection that is closed on purpose is "rest" ([`crate::room`]).
 
 use btl::MAX_HEADER_WORDS;
@@ -31,6 +32,7 @@ const FETCHED: u16 = 3;
 const STORE: u16 = 4;
 const OVER: u16 = 5;
 const REST: u16 = 6;
+const LANE_LOST: u16 = 7;
 
 /// The frame that confirms a connection.
 pub(crate) const CONFIRM: [u8; HEAD] = {
@@ -76,6 +78,7 @@ pub(crate) fn extent(bytes: &[u8], most: usize) -> Result<Option<Extent>, Broken
         STORE => words == 3,
         OVER => words == 2 && payload == 0,
         REST => words == 0 && payload == 0,
+        LANE_LOST => words == 1 && payload == 0,
         _ => false,
     };
     if fits { Ok(Some(Extent { kind, header: words * 8, payload })) } else { Err(Broken) }
@@ -102,6 +105,7 @@ pub(crate) enum Control {
     Store { name: u32, offset: u64, put: u32, len: usize },
     Over { what: u32, succeeded: bool },
     Rest,
+    LaneLost { lane: u32 },
 }
 
 impl Control {
@@ -117,6 +121,7 @@ impl Control {
             }
             Control::Over { what, succeeded } => (OVER, 0, [what.into(), succeeded.into(), 0, 0], 2),
             Control::Rest => (REST, 0, [0; 4], 0),
+            Control::LaneLost { lane } => (LANE_LOST, 0, [lane.into(), 0, 0, 0], 1),
         };
         let mut bytes = [0; OVERHEAD];
         bytes[..HEAD].copy_from_slice(&head(len, count, kind));
@@ -134,6 +139,7 @@ impl Control {
             FETCHED => Control::Fetched { get: name(0)?, len: payload },
             STORE => Control::Store { name: name(0)?, offset: word(1), put: name(2)?, len: payload },
             REST => Control::Rest,
+            LANE_LOST => Control::LaneLost { lane: name(0)? },
             _ => Control::Over { what: name(0)?, succeeded: word(1) == 1 },
         })
     }
@@ -332,6 +338,8 @@ mod tests {
             head(1, 2, 5),
             head(0, 0, 7),
             head(1, 0, 6),
+            head(0, 2, 7),
+            head(0, 0, 8),
             head(0, 0, 1),
             head(u32::MAX, 0, 0),
         ] {

@@ -10,6 +10,7 @@
 //!
 //! The key came through the launcher's key space, which only ranks of the job can read; it is never sent here.
 
+use crate::lanes;
 use connect::{Role, Secret, Who};
 
 /// Bytes of a verdict.
@@ -31,7 +32,7 @@ impl JobProof {
         Secret::new(self.key)
     }
 
-    /// What process `from` says when it calls process `to`.
+    /// What process `from` says when it calls process `to`; for a lane, what makes it one is added to `from`.
     pub(crate) fn call(&self, from: u32, to: u32) -> Who {
         Who { role: Role::Process, job: self.id, from, to }
     }
@@ -42,7 +43,9 @@ impl JobProof {
             _ if who.role != Role::Process || who.job != self.id => Err(Some("it is of another job")),
             // It tries the addresses of another process, of which this one leads here.
             _ if who.to != me => Err(None),
-            _ if who.from == me || who.from >= size => Err(Some("it is of this job, and no process of it")),
+            _ if who.from % size == me || who.from / size >= lanes::MOST => {
+                Err(Some("it is of this job, and no process of it"))
+            }
             _ => Ok(()),
         }
     }
@@ -91,7 +94,8 @@ mod tests {
         let job = JobProof { id: 7, key: 1 << 100 };
         assert_eq!(job.expects(&job.call(1, 2), 2, 4), Ok(()));
         assert_eq!(job.expects(&job.call(1, 3), 2, 4), Err(None));
-        for who in [job.call(2, 2), job.call(4, 2), Who { job: 8, ..job.call(1, 2) }] {
+        assert_eq!(job.expects(&job.call(1 + 7 * 4, 2), 2, 4), Ok(()), "a lane");
+        for who in [job.call(2, 2), job.call(6, 2), job.call(32, 2), Who { job: 8, ..job.call(1, 2) }] {
             assert!(job.expects(&who, 2, 4).is_err_and(|why| why.is_some()), "{who:?}");
         }
         let daemon = Who { role: Role::Daemon, ..job.call(1, 2) };

@@ -12,6 +12,8 @@
 //! * **Gets and puts** are requests to the peer's transport ([`frame`]). Their payload goes from the memory of one user to the
 //!   socket, and from the socket into the memory of the other, without a copy in between ([`direct`], [`output`]). Both
 //!   processes must make progress meanwhile.
+//! * **Several networks.** Large gets and puts are divided among connections, one over each network that both hosts have
+//!   ([`lanes`]).
 //! * **Polling.** A process that waits reads the socket of the peer that it talked to last, and asks the set for the others
 //!   every few polls.
 //! * **One descriptor**, an epoll set with all sockets, is readable when there is something to do ([`btl::Btl::descriptor`]).
@@ -28,6 +30,7 @@ mod card;
 mod direct;
 mod frame;
 mod hello;
+mod lanes;
 mod listening;
 mod network;
 mod output;

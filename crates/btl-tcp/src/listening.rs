@@ -3,6 +3,7 @@
 use crate::card::{Card, offered};
 use crate::direct::Direct;
 use crate::hello::JobProof;
+use crate::lanes::COUNTED;
 use crate::network::Network;
 use crate::pair::Patience;
 use crate::params::TcpParams;
@@ -14,11 +15,12 @@ use connect::Door;
 use core::fmt;
 use core::ops::RangeInclusive;
 use platform::epoll::Epoll;
+use platform::interfaces::Interface;
 use platform::timer::Timer;
 use slab::Slab;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::net::{IpAddr, TcpListener};
+use std::net::TcpListener;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -95,7 +97,8 @@ pub struct Listening {
     listener: TcpListener,
     set: Arc<Epoll>,
     timer: Timer,
-    own: Vec<IpAddr>,
+    /// With the addresses that this process offers.
+    own: Vec<Interface>,
     port: u16,
     /// Connections that there may be at a time.
     most: usize,
@@ -131,7 +134,7 @@ impl Listening {
 
     /// What the peers must know.
     pub fn card(&self) -> Card {
-        Card::new(self.port, self.own.clone())
+        Card::new(self.port, self.own.iter().map(|one| one.address).collect())
     }
 
     /// The transport of process `me` of a job whose processes have these cards. `report` takes the lines about the first
@@ -145,6 +148,12 @@ impl Listening {
         report: Option<fn(&str)>,
     ) -> Tcp {
         let peers = cards.iter().map(|_| None).collect();
+        let mut interfaces: Vec<String> = Vec::new();
+        for one in &self.own {
+            if !interfaces.contains(&one.name) {
+                interfaces.push(one.name.clone());
+            }
+        }
         let max_send = params.max_send_size;
         let silence = Duration::from_millis(params.silence_ms as u64);
         Tcp {
@@ -161,6 +170,8 @@ impl Listening {
                 get_align: 1,
             },
             out_buffer: params.out_buffer,
+            striping: params.striping,
+            links_each: params.links as usize,
             patience: Patience {
                 address: Duration::from_millis(params.connect_patience_ms as u64),
                 rounds: params.connect_rounds as u32,
@@ -172,6 +183,8 @@ impl Listening {
                 job,
                 cards,
                 own: self.own,
+                interfaces,
+                lane_places: HashMap::new(),
                 most: self.most,
                 callers: 0,
                 wants_room: false,
@@ -197,6 +210,8 @@ impl Listening {
             polled: false,
             arrivals: 0,
             bytes_sent: 0,
+            bytes_moved: [0; COUNTED],
+            divisions: 0,
             reported: Vec::new(),
         }
     }

@@ -10,8 +10,10 @@ use core::fmt;
 use mem::UserMem;
 use platform::descriptor::is_shortage;
 use platform::epoll::Epoll;
+use platform::interfaces::Interface;
 use platform::tcp::Piece;
 use slab::Slab;
+use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
@@ -143,6 +145,9 @@ fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
+/// The speed of an interface that declares none, in Mbit/s.
+const UNDECLARED: f64 = 1000.0;
+
 /// What a connection is for its pair.
 #[derive(Debug)]
 pub(crate) enum Role {
@@ -161,7 +166,10 @@ pub(crate) enum Role {
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) socket: Socket,
-    pub(crate) peer: u32,
+    /// The conversation.
+    pub(crate) at: u32,
+    /// The interface over which it goes, once it is open.
+    pub(crate) interface: usize,
     /// The address at the other end, for people.
     place: String,
     pub(crate) role: Role,
@@ -194,8 +202,12 @@ pub(crate) struct Network {
     pub(crate) job: JobProof,
     /// Where each process of the job is.
     pub(crate) cards: Box<[Card]>,
-    /// The addresses of this one.
-    pub(crate) own: Vec<IpAddr>,
+    /// With the addresses of this one.
+    pub(crate) own: Vec<Interface>,
+    /// Their names, each once.
+    pub(crate) interfaces: Vec<String>,
+    /// Where lanes call that this process makes, by conversation.
+    pub(crate) lane_places: HashMap<u32, SocketAddr>,
     /// Connections and callers that there may be at a time.
     pub(crate) most: usize,
     /// Callers that have not proven themselves.
@@ -207,25 +219,25 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    fn begin(&mut self, peer: u32, place: usize) -> io::Result<u32> {
-        let address = self.place(peer, place);
+    fn begin(&mut self, at: u32, place: usize) -> io::Result<u32> {
+        let address = self.place(at, place);
         let stream = platform::tcp::connect(address)?;
         // The number is known once the link is in the slab.
         let socket = Socket::new(stream, &self.set, 0, true)?;
-        self.enter(socket, (peer, address.to_string()), Role::Begun)
+        self.enter(socket, (at, address.to_string()), Role::Begun)
     }
 
-    /// Takes a socket whose caller has proven to be process `from`.
+    /// Takes a socket whose caller has proven that it may have a part in conversation `from`.
     pub(crate) fn take_caller(&mut self, socket: Socket, from: u32) -> io::Result<u32> {
         let place = socket.name();
         self.enter(socket, (from, place), Role::Candidate)
     }
 
-    fn enter(&mut self, socket: Socket, (peer, place): (u32, String), role: Role) -> io::Result<u32> {
+    fn enter(&mut self, socket: Socket, (at, place): (u32, String), role: Role) -> io::Result<u32> {
         // A connection that does not stand yet shows by its room that it does.
         let room = matches!(role, Role::Begun);
         socket.give_up_after(self.silence, true);
-        let link = Link { socket, peer, place, role, word: [0; CHALLENGE], read: 0 };
+        let link = Link { socket, at, interface: 0, place, role, word: [0; CHALLENGE], read: 0 };
         let wire = self.links.insert(link).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
         self.links.get(wire).inspect(|link| link.socket.report(wire.into(), room));
         Ok(wire)
@@ -233,15 +245,32 @@ impl Network {
 
     /// A connection is the one with its peer.
     pub(crate) fn opened(&mut self, wire: u32) {
+        let local = self.links.get(wire).and_then(|link| link.socket.stream.local_addr().ok());
+        let interface = local.and_then(|local| self.interface_of(local.ip())).unwrap_or(0);
         if let Some(link) = self.links.get_mut(wire) {
-            link.role = Role::Open;
+            (link.role, link.interface) = (Role::Open, interface);
             link.socket.give_up_after(self.silence, false);
         }
     }
 
-    /// Where to call a peer, at this one of its addresses.
-    fn place(&self, peer: u32, place: usize) -> SocketAddr {
-        self.cards[peer as usize].places(&self.own)[place]
+    /// Which of this process's interfaces has an address.
+    pub(crate) fn interface_of(&self, address: IpAddr) -> Option<usize> {
+        let address = address.to_canonical();
+        let one = self.own.iter().find(|one| one.address == address)?;
+        self.interfaces.iter().position(|name| *name == one.name)
+    }
+
+    /// How fast the interface of a connection says that it is, in Mbit/s.
+    pub(crate) fn declared_speed(&self, wire: u32) -> f64 {
+        let interface = self.links.get(wire).map_or(0, |link| link.interface);
+        let name = self.interfaces.get(interface);
+        name.and_then(|name| platform::interfaces::speed(name)).map_or(UNDECLARED, f64::from)
+    }
+
+    /// Where to call: a peer at this one of its addresses, for a lane at its own.
+    fn place(&self, at: u32, place: usize) -> SocketAddr {
+        let of_lane = self.lane_places.get(&at).copied();
+        of_lane.unwrap_or_else(|| self.cards[self.peer_of(at) as usize].places(&self.own)[place])
     }
 
     /// What happened on a connection, for people.
@@ -252,27 +281,29 @@ impl Network {
 }
 
 impl Wires for Network {
-    fn connect(&mut self, peer: u32, place: usize) -> Result<Option<u32>, String> {
+    fn connect(&mut self, at: u32, place: usize) -> Result<Option<u32>, String> {
         if !self.has_room_for_attempt() {
             return Ok(None);
         }
-        match self.begin(peer, place) {
+        match self.begin(at, place) {
             Ok(wire) => Ok(Some(wire)),
             Err(error) if is_shortage(&error) && !self.links.is_empty() => {
                 self.is_at_limit();
                 Ok(None)
             }
             Err(error) => {
-                let address = self.place(peer, place);
+                let address = self.place(at, place);
                 Err(format!("{address}: {}", in_words(&error)))
             }
         }
     }
 
     fn hello(&mut self, wire: u32) {
-        let (job, from) = (self.job, self.me);
+        let (job, me, size) = (self.job, self.me, self.size());
         if let Some(link) = self.links.get_mut(wire) {
-            let calling = Calling::new(job.secret(), job.call(from, link.peer), platform::random::nonce());
+            let peer = link.at % size;
+            let call = job.call(me + (link.at - peer), peer);
+            let calling = Calling::new(job.secret(), call, platform::random::nonce());
             link.socket.write_word(calling.hello());
             link.socket.report(wire.into(), false);
             link.role = Role::Asked(calling);

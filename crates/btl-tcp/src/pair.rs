@@ -281,6 +281,13 @@ impl Pair {
         }
     }
 
+    /// There is to be no connection: closes those that could become one.
+    pub(crate) fn abandon(&mut self, wires: &mut impl Wires) {
+        self.close_attempts(wires);
+        self.candidates.drain(..).for_each(|candidate| wires.close(candidate));
+        self.state = State::Lost;
+    }
+
     fn close_attempts(&mut self, wires: &mut impl Wires) {
         self.attempts.drain(..).for_each(|attempt| wires.close(attempt.wire));
     }

@@ -15,6 +15,12 @@ mca::params! {
         bandwidth: mca::Int = "1500", unit "bytes per microsecond", range 1 to 1000000, scope AllEq, level Tuner;
         /// Bytes for one peer that wait in the process when its socket is full, before sends are refused.
         out_buffer: mca::Size = "256K", unit "bytes", range 0 to 1073741824, level Tuner;
+        /// Smallest get or put, of those into which long messages are cut, that is divided among the networks that both hosts have.
+        /// 0: all goes over one of them.
+        striping: mca::Size = "256K", unit "bytes", range 0 to 1073741824, level Tuner;
+        /// Connections with a peer over each of these networks. Several serve a network that keeps each connection on one of its
+        /// cables.
+        links: mca::Int = "1", range 1 to 8, level Tuner;
         /// Networks to use alone, separated by commas: names of interfaces (eth0) or networks (10.0.0.0/8).
         if_include: mca::Text = "";
         /// Networks not to use, likewise; only where btl_tcp_if_include is empty.

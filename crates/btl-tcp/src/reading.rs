@@ -2,6 +2,7 @@
 
 use crate::direct::{End, Pouring};
 use crate::frame::{Broken, Control, First, Message};
+use crate::lanes;
 use crate::network::{Socket, in_words};
 use crate::output::Lender;
 use crate::transport::Tcp;
@@ -40,7 +41,7 @@ impl Tcp {
         match read {
             Ok(()) => {
                 conversation.was_used = true;
-                self.recent = Some(at);
+                self.recent = Some(self.network.peer_of(at));
             }
             Err(why) => conversation.ending = Some(why),
         }
@@ -79,6 +80,9 @@ impl Tcp {
                 break conversation.ending.take();
             }
             match conversation.input.first(most) {
+                Ok(Some(First::Message(_))) if self.network.is_lane(at) => {
+                    break Some("it sent a message on a lane".into());
+                }
                 Ok(Some(First::Message(_))) => {
                     if !conversation.is_ready {
                         conversation.is_ready = true;
@@ -110,7 +114,7 @@ impl Tcp {
     fn poured(&mut self, at: u32, end: End, in_place: bool) -> bool {
         match end {
             End::Fetched(get) => {
-                self.events.extend(self.direct.over(at, get, true));
+                self.part_over(at, get, true);
                 false
             }
             End::Stored { put, .. } => {
@@ -125,14 +129,15 @@ impl Tcp {
     /// # Errors
     /// It is no peer that keeps to the protocol.
     fn take_control(&mut self, at: u32, control: Control) -> Result<bool, Broken> {
-        let most = self.out_buffer + MOST_OWED;
+        let (most, peer) = (self.out_buffer + MOST_OWED, self.network.peer_of(at));
         let output = &self.conversation(at).output;
         if output.parts() > MOST_PARTS || output.copied() > most {
             return Err(Broken);
         }
         match control {
             Control::Fetch { name, offset, len, get } => {
-                let memory = self.direct.named(at, name, Access::Read, (offset, len));
+                self.hear_of_transfer(at, len as usize);
+                let memory = self.direct.named(peer, name, Access::Read, (offset, len));
                 let memory = memory.filter(|memory| memory.len() <= u32::MAX as usize);
                 let output = &mut self.conversation(at).output;
                 match memory {
@@ -151,19 +156,27 @@ impl Tcp {
                 Ok(false)
             }
             Control::Store { name, offset, put, len } => {
-                let into = self.direct.named(at, name, Access::Write, (offset, len as u64));
+                self.hear_of_transfer(at, len);
+                let into = self.direct.named(peer, name, Access::Write, (offset, len as u64));
                 self.conversation(at).pouring =
                     Some(Pouring { into, left: len, end: End::Stored { put, name } });
                 Ok(false)
             }
+            Control::Over { what, succeeded } => {
+                self.part_over(at, what, succeeded);
+                Ok(false)
+            }
+            // What else there is goes over the first connection.
+            _ if peer != at => Err(Broken),
             Control::Rest => {
                 self.peer_rests(at);
                 Ok(false)
             }
-            Control::Over { what, succeeded } => {
-                self.events.extend(self.direct.over(at, what, succeeded));
+            Control::LaneLost { lane } if (1..lanes::MOST).contains(&lane) => {
+                self.end_lane(at + lane * self.network.size(), "the peer has lost it");
                 Ok(false)
             }
+            Control::LaneLost { .. } => Err(Broken),
         }
     }
 

@@ -120,7 +120,11 @@ impl Tcp {
                 && !is_lent
                 && !self.direct.is_pending(at);
             if is_idle && !core::mem::take(&mut conversation.was_used) {
-                self.begin_to_close(at, false);
+                match self.network.is_lane(at) {
+                    // It is not made again.
+                    true => self.end(at, "descriptors ran short"),
+                    false => self.begin_to_close(at, false),
+                }
                 return;
             }
         }
@@ -167,6 +171,10 @@ impl Tcp {
     pub(crate) fn take_call(&mut self, from: u32, wire: u32) {
         // It may have gone while it waited.
         if self.network.links.get(wire).is_none() {
+            return;
+        }
+        if self.network.is_lane(from) && self.conversation(self.network.peer_of(from)).loss.is_some() {
+            self.network.links.remove(wire);
             return;
         }
         if let Some(closing) = &mut self.conversation(from).closing {

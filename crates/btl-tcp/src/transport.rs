@@ -1,10 +1,11 @@
 //! The transport: conversations with peers, and the contract's calls.
 
 use crate::direct::{Direct, End, Pouring};
-use crate::frame::{CONFIRM, Control, Input, OVERHEAD};
+use crate::frame::{CONFIRM, Input, OVERHEAD};
 use crate::hello::{VERDICT, Verdict};
+use crate::lanes::COUNTED;
 use crate::network::{Link, Network, Role, Socket};
-use crate::output::{Lender, Output};
+use crate::output::Output;
 use crate::pair::{Pair, Patience, State};
 use crate::room::Closing;
 use crate::watch::Watch;
@@ -41,6 +42,10 @@ pub struct Tcp {
     pub(crate) limits: Limits,
     pub(crate) pace: Pace,
     pub(crate) out_buffer: usize,
+    /// Smallest get or put that is divided; 0: none is.
+    pub(crate) striping: usize,
+    /// Lanes over each network.
+    pub(crate) links_each: usize,
     pub(crate) patience: Patience,
     pub(crate) network: Network,
     pub(crate) listener: TcpListener,
@@ -57,7 +62,8 @@ pub struct Tcp {
     /// Takes the report that descriptors ran out; `None` once it was made.
     pub(crate) report: Option<fn(&str)>,
     /// By peer; made when one is first spoken to.
-    pub(crate) peers: Box<[Option<Box<Conversation>>]>,
+    /// The lanes beside them follow ([`crate::lanes`]).
+    pub(crate) peers: Vec<Option<Box<Conversation>>>,
     /// Peers with which a connection is being made.
     pub(crate) unsettled: Vec<u32>,
     /// What [`connects`] says.
@@ -76,6 +82,9 @@ pub struct Tcp {
     pub(crate) polled: bool,
     pub(crate) arrivals: u32,
     pub(crate) bytes_sent: u64,
+    pub(crate) bytes_moved: [u64; COUNTED],
+    /// Gets and puts that could be divided.
+    pub(crate) divisions: u32,
     /// What the set reported; kept for its memory.
     pub(crate) reported: Vec<Ready>,
 }
@@ -90,10 +99,14 @@ pub fn connects() -> bool {
     CONNECTS.load(Ordering::Relaxed)
 }
 
-/// A peer that was spoken to.
+/// A peer that was spoken to, or a lane to one.
 #[derive(Debug)]
 pub(crate) struct Conversation {
     pub(crate) pair: Pair,
+    /// How much of what is divided goes here, compared with others; `None`: as much as its interface declares.
+    pub(crate) weight: Option<f64>,
+    /// Its lanes were made, or tried.
+    pub(crate) has_asked_for_lanes: bool,
     pub(crate) input: Input,
     /// Payload that is coming and is no arrival's.
     pub(crate) pouring: Option<Pouring>,
@@ -126,10 +139,19 @@ impl Tcp {
 
     pub(crate) fn conversation(&mut self, at: u32) -> &mut Conversation {
         let Tcp { peers, network, patience, .. } = self;
+        if at as usize >= peers.len() {
+            let size = network.cards.len();
+            peers.resize_with((at as usize / size + 1) * size, || None);
+        }
         peers[at as usize].get_or_insert_with(|| {
-            let places = network.cards[at as usize].addresses.len();
+            let (places, rounds) = match network.is_lane(at) {
+                true => (1, 1),
+                false => (network.cards[at as usize].addresses.len(), patience.rounds),
+            };
             Box::new(Conversation {
-                pair: Pair::new(network.me, at, places, *patience, Instant::now()),
+                pair: Pair::new(network.me, at, places, Patience { rounds, ..*patience }, Instant::now()),
+                weight: None,
+                has_asked_for_lanes: false,
                 input: Input::default(),
                 pouring: None,
                 output: Output::default(),
@@ -192,6 +214,7 @@ impl Tcp {
     fn is_quiet(&self, at: u32) -> bool {
         let conversation = self.peers[at as usize].as_ref();
         self.unsettled.is_empty()
+            && !self.direct.is_divided()
             && conversation.is_some_and(|conversation| {
                 !conversation.awaits_room && matches!(conversation.pair.state(), State::Open(_))
             })
@@ -266,7 +289,7 @@ impl Tcp {
 
     fn serve(&mut self, wire: u32, ready: Ready) {
         let Some(link) = self.network.links.get_mut(wire) else { return };
-        let at = link.peer;
+        let at = link.at;
         let done: io::Result<()> = match &link.role {
             Role::Begun => match link.socket.stands() {
                 Ok(true) => {
@@ -338,7 +361,7 @@ impl Tcp {
 
     /// The connection with a peer is over.
     pub(crate) fn end(&mut self, at: u32, why: &str) {
-        let Some(conversation) = &self.peers[at as usize] else { return };
+        let Some(Some(conversation)) = self.peers.get(at as usize) else { return };
         let State::Open(wire) = conversation.pair.state() else { return };
         let why = self.network.happened(wire, &why);
         self.network.links.remove(wire);
@@ -354,7 +377,11 @@ impl Tcp {
         conversation.closing = None;
         conversation.input = Input::default();
         conversation.pouring = None;
-        self.events.extend(self.direct.lost(at));
+        if self.network.is_lane(at) {
+            return self.fall_back(at);
+        }
+        self.end_lanes(at);
+        self.fail_all(at);
         self.events.push_back(Event::PeerLost(Peer(at)));
     }
 }
@@ -363,7 +390,7 @@ impl RemoteMemory for Tcp {}
 
 impl Btl for Tcp {
     fn reaches(&self, peer: Peer) -> bool {
-        peer.0 != self.network.me && (peer.0 as usize) < self.peers.len()
+        peer.0 != self.network.me && peer.0 < self.network.size()
     }
 
     fn limits(&self, _peer: Peer) -> &Limits {
@@ -467,13 +494,16 @@ impl Btl for Tcp {
 
     fn conceal(&mut self, peer: Peer, key: RemoteKey) {
         let Some(name) = self.direct.conceal(peer.0, key) else { return };
-        let Some(conversation) = &mut self.peers[peer.0 as usize] else { return };
-        conversation.output.keep(name);
-        conversation.closing.iter_mut().for_each(|closing| closing.output.keep(name));
-        if let Some(Pouring { into, end: End::Stored { name: theirs, .. }, .. }) = &mut conversation.pouring
-            && *theirs == name
-        {
-            *into = None;
+        let (first, size) = (peer.0 as usize, self.network.size() as usize);
+        for conversation in self.peers.iter_mut().skip(first).step_by(size).flatten() {
+            conversation.output.keep(name);
+            conversation.closing.iter_mut().for_each(|closing| closing.output.keep(name));
+            if let Some(Pouring { into, end: End::Stored { name: theirs, .. }, .. }) =
+                &mut conversation.pouring
+                && *theirs == name
+            {
+                *into = None;
+            }
         }
     }
 
@@ -485,12 +515,7 @@ impl Btl for Tcp {
         offset: u64,
         cookie: u64,
     ) -> Result<(), Refusal> {
-        let name = self.part_of(peer, key, offset, local)?;
-        let get = self.direct.begin(peer.0, cookie, Some(local)).ok_or(Refusal::Busy)?;
-        let output = &mut self.conversation(peer.0).output;
-        output.add_control(Control::Fetch { name, offset, len: local.len() as u64, get });
-        self.make_room_unless_full(peer.0);
-        Ok(())
+        self.begin_move(peer, (local, false), (key, offset), cookie)
     }
 
     fn put(
@@ -501,13 +526,8 @@ impl Btl for Tcp {
         offset: u64,
         cookie: u64,
     ) -> Result<(), Refusal> {
-        let name = self.part_of(peer, key, offset, local)?;
-        let put = self.direct.begin(peer.0, cookie, None).ok_or(Refusal::Busy)?;
-        let output = &mut self.conversation(peer.0).output;
-        output.add_control(Control::Store { name, offset, put, len: local.len() });
-        output.lend(local, Lender::Put);
+        self.begin_move(peer, (local, true), (key, offset), cookie)?;
         self.bytes_sent += local.len() as u64;
-        self.make_room_unless_full(peer.0);
         Ok(())
     }
 

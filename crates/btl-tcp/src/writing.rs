@@ -54,7 +54,7 @@ impl Tcp {
 
     /// As [`Tcp::make_room`]; where the set reports room, there is none yet.
     pub(crate) fn make_room_unless_full(&mut self, at: u32) {
-        self.recent = Some(at);
+        self.recent = Some(self.network.peer_of(at));
         if !self.conversation(at).awaits_room {
             self.make_room(at);
         }

@@ -31,6 +31,14 @@ mod little_room {
     btl_conformance::suite!(world);
 }
 
+mod lanes {
+    fn world() -> super::World<super::Tcp> {
+        let params = super::TcpParams { links: 3, striping: 4096, ..super::params() };
+        super::World { ends: super::ends(3, &params) }
+    }
+    btl_conformance::suite!(world);
+}
+
 /// What a peer had sent arrives, then its loss is reported, in words that name the connection.
 #[test]
 fn a_peer_that_goes_is_lost_after_its_last_message() {

@@ -425,7 +425,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         let entry = self.connections.get_mut(connection);
         entry.state = State::Lost;
         entry.waiting.clear();
-        entry.remote.lose();
+        entry.remote.silent.lose();
         let peer = entry.peer;
         self.connections.waiting.retain(|&waiting| waiting != connection);
         self.connections.unanswered.retain(|&unanswered| unanswered != connection);

@@ -16,7 +16,6 @@ use gni::{Clock, Cq, Error, Gni, MemFlags, MemHandle};
 use mem::UserMem;
 use rcache::{Rcache, Register, Watch};
 use rdma::{Blocks, Quota, Use};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 const STORES: u64 = 1 << 63;
@@ -129,9 +128,6 @@ pub(crate) fn place(key: &RemoteKey) -> (MemHandle, u64, u64) {
     (MemHandle([low, high]), (low & !(PAGE - 1)).wrapping_add(place >> 31 & FIELD), len)
 }
 
-/// What this process has exposed: how often, by key.
-pub(crate) type Exposed = HashMap<[u64; 3], u32>;
-
 impl<N: Gni, C: Clock> Ugni<N, C> {
     /// Keeps registrations from now on as long as `watch` says that their memory has not changed. Without this
     /// every transfer registers its memory and gives the registration back.
@@ -170,18 +166,14 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             self.unregister(handle, what);
             return Err(Refusal::Unfit);
         };
-        *self.exposed.entry(key.0).or_default() += 1;
+        self.exposed.give(key, handle);
         Ok(key)
     }
 
     /// Ends an exposure; `false` for a key already concealed, which names nothing any more.
     pub(crate) fn conceal_memory(&mut self, key: &RemoteKey) -> bool {
-        let Some(times) = self.exposed.get_mut(&key.0) else { return false };
-        *times -= 1;
-        if *times == 0 {
-            self.exposed.remove(&key.0);
-        }
-        self.unregister(place(key).0, use_of(key.0[2] & STORES != 0));
+        let Some(handle) = self.exposed.take_back(key) else { return false };
+        self.unregister(handle, use_of(key.0[2] & STORES != 0));
         true
     }
 

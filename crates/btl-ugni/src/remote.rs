@@ -14,10 +14,9 @@ use crate::memory::{Interface, Room, key_of};
 use crate::rdma::{Purpose, Transfer, is_temporary, within};
 use crate::transport::Ugni;
 use btl::{Atomic, Atomics, Event, Flushed, Peer, Refusal, Remote, RemoteKey, RemoteMemory};
-use core::ops::Not;
 use gni::{Amo, Clock, CqMode, Gni, MemHandle, PostDescriptor, PostKind, limits};
 use mem::UserMem;
-use rdma::{Blocks, Use};
+use rdma::{Blocks, Registrar, Silent, Use, Windows};
 
 /// The number of this network.
 const NETWORK: u8 = 1;
@@ -89,10 +88,11 @@ fn command(change: Atomic, addr: u64, fetches: bool) -> Option<PostKind> {
 }
 
 impl<N: Gni, C: Clock> RemoteMemory for Ugni<N, C> {
-    fn remote(&self, _peer: Peer) -> Option<Remote> {
+    fn remote(&self, peer: Peer) -> Option<Remote> {
         let align = limits::GET_ALIGN as usize;
         let max = self.params.get_limit.min(self.params.rdma_pipeline_frag_size) / align * align;
         let with_processor = self.nic.atomics_include_processor();
+        let address = self.directory.get(peer);
         (max >= LEAST).then(|| Remote {
             network: NETWORK,
             max,
@@ -100,6 +100,7 @@ impl<N: Gni, C: Clock> RemoteMemory for Ugni<N, C> {
             // The words around it are up to one longer at each end.
             max_unaligned: max.min(BUFFER) - 2 * align,
             atomics: if with_processor { Atomics::Processor } else { Atomics::Network },
+            quick_atomics: address.is_some_and(|at| self.nic.atomics_are_quick(at.pe, at.inst)),
         })
     }
 
@@ -107,35 +108,15 @@ impl<N: Gni, C: Clock> RemoteMemory for Ugni<N, C> {
         // Who has no buffers could not use the windows of others as these use its own.
         let (buffer, ..) = self.window_buffer(0)?;
         self.window_buffers.give(buffer);
-        if memory.is_empty() || !self.quota.take(Use::Window) {
-            return Err(Refusal::Unfit);
-        }
-        let pinned = self.cache.pin(&mut Interface(&mut self.nic), memory);
+        let (windows, with) = self.windows();
+        let registered = windows.register(with, memory, |_, handle| key_of(handle, memory, true));
         self.stats.registrations = self.cache.stats().misses;
-        let named = pinned.ok().and_then(|handle| match key_of(handle, memory, true) {
-            Some(key) => Some((handle, key)),
-            None => {
-                self.cache.unpin(&mut Interface(&mut self.nic), handle);
-                None
-            }
-        });
-        let Some((handle, key)) = named else {
-            self.quota.give(Use::Window);
-            return Err(Refusal::Unfit);
-        };
-        self.windows.entry(key.0).or_insert((handle, 0)).1 += 1;
-        Ok(key)
+        registered
     }
 
     fn deregister(&mut self, _peer: Peer, key: RemoteKey) {
-        let Some((handle, times)) = self.windows.get_mut(&key.0) else { return };
-        let handle = *handle;
-        *times -= 1;
-        if *times == 0 {
-            self.windows.remove(&key.0);
-        }
-        self.cache.unpin(&mut Interface(&mut self.nic), handle);
-        self.quota.give(Use::Window);
+        let (windows, with) = self.windows();
+        windows.deregister(with, &key);
     }
 
     fn read(
@@ -157,8 +138,7 @@ impl<N: Gni, C: Clock> RemoteMemory for Ugni<N, C> {
         } else {
             self.read_around(peer, into, place, cookie)
         };
-        self.refused |= begun == Err(Refusal::Busy);
-        begun
+        self.noted(begun)
     }
 
     fn write(&mut self, peer: Peer, from: UserMem, key: &RemoteKey, offset: u64) -> Result<(), Refusal> {
@@ -180,8 +160,7 @@ impl<N: Gni, C: Clock> RemoteMemory for Ugni<N, C> {
             };
             self.begin_access(connection, descriptor, place, Access { registered, ..PLAIN })
         });
-        self.refused |= begun == Err(Refusal::Busy);
-        begun
+        self.noted(begun)
     }
 
     fn fetch(
@@ -194,28 +173,28 @@ impl<N: Gni, C: Clock> RemoteMemory for Ugni<N, C> {
         cookie: u64,
     ) -> Result<(), Refusal> {
         let begun = self.change(peer, change, key, offset, Some((before, cookie)));
-        self.refused |= begun == Err(Refusal::Busy);
-        begun
+        self.noted(begun)
     }
 
     fn update(&mut self, peer: Peer, change: Atomic, key: &RemoteKey, offset: u64) -> Result<(), Refusal> {
         let begun = self.change(peer, change, key, offset, None);
-        self.refused |= begun == Err(Refusal::Busy);
-        begun
+        self.noted(begun)
     }
 
     fn flush(&mut self, peer: Peer) -> Flushed {
         let Some(connection) = self.connections.of(peer) else { return Flushed::Done };
-        let remote = &mut self.connections.get_mut(connection).remote;
-        match remote.silent {
-            0 if core::mem::take(&mut remote.failed) => Flushed::Failed,
-            0 => Flushed::Done,
-            _ => Flushed::Pending,
-        }
+        self.connections.get_mut(connection).remote.silent.flush()
     }
 }
 
 impl<N: Gni, C: Clock> Ugni<N, C> {
+    /// The windows, and with what they are registered.
+    fn windows(&mut self) -> (&mut Windows<MemHandle>, Registrar<'_, Interface<'_, N>>) {
+        let interface = Interface(&mut self.nic);
+        let with = Registrar { interface, cache: &mut self.cache, quota: &mut self.quota };
+        (&mut self.windows, with)
+    }
+
     /// The connection to a peer that is there, if a transfer can be posted now.
     fn may_begin(&mut self, peer: Peer) -> Result<u32, Refusal> {
         let connection = self.connection_to(peer).ok_or(Refusal::Busy)?;
@@ -358,7 +337,9 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         }
         let remote = &mut self.connections.get_mut(connection).remote;
         remote.all += 1;
-        remote.silent += u32::from(access.cookie.is_none());
+        if access.cookie.is_none() {
+            remote.silent.begin();
+        }
         Ok(())
     }
 
@@ -400,9 +381,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             Some(cookie) if succeeded => self.events.push_back(Event::Done(cookie)),
             Some(cookie) => self.events.push_back(Event::Failed(cookie)),
             None => {
-                remote.silent -= 1;
-                remote.failed |= succeeded.not();
-                if remote.silent == 0 {
+                if remote.silent.end(succeeded) {
                     let peer = self.connections.get(transfer.connection).peer;
                     self.events.push_back(Event::Flushed(peer));
                 }
@@ -429,15 +408,6 @@ pub(crate) struct UnderWay {
     /// Accesses.
     pub(crate) all: u32,
     /// Those that report nothing.
-    silent: u32,
-    /// One of these has failed.
-    failed: bool,
+    pub(crate) silent: Silent,
     atomics: rdma::UnderWay,
-}
-
-impl UnderWay {
-    /// The peer is lost: whatever was under way counts as failed.
-    pub(crate) fn lose(&mut self) {
-        self.failed = true;
-    }
 }

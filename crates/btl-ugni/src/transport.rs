@@ -3,7 +3,6 @@
 use crate::arrivals::Token;
 use crate::connect::Connections;
 use crate::mailboxes::MailboxPool;
-use crate::memory::Exposed;
 use crate::params::{Plan, UgniParams, Unusable};
 use crate::peers::{Directory, PeerAddress};
 use crate::rdma::Transfer;
@@ -19,9 +18,9 @@ use gni::{
 };
 use mem::{Source, UserMem};
 use rcache::{Rcache, Unwatched};
-use rdma::{BufferPool, EagerGets, Quota};
+use rdma::{BufferPool, EagerGets, Keys, Quota, Windows};
 use slab::Slab;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The job as a transport must know it.
@@ -48,11 +47,11 @@ pub struct Ugni<N: Gni, C: Clock> {
     pub(crate) connections: Connections,
     pub(crate) quota: Quota,
     pub(crate) cache: Rcache<MemHandle>,
-    pub(crate) exposed: Exposed,
+    /// Of memory exposed to a peer.
+    pub(crate) exposed: Keys<MemHandle>,
     pub(crate) mailboxes: MailboxPool,
     pub(crate) eager: EagerGets<MemHandle>,
-    /// Memory registered for all, by key: how often.
-    pub(crate) windows: HashMap<[u64; 3], (MemHandle, u32)>,
+    pub(crate) windows: Windows<MemHandle>,
     /// Bytes read from windows that cannot go straight into the memory of their reader.
     pub(crate) window_buffers: BufferPool<MemHandle>,
     /// GETs and PUTs of this process, posted or to be posted again.
@@ -186,10 +185,10 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             connections,
             quota,
             cache: Rcache::new(Arc::new(Unwatched), quota.for_transfers()),
-            exposed: Exposed::new(),
+            exposed: Keys::default(),
             mailboxes,
             eager,
-            windows: HashMap::new(),
+            windows: Windows::default(),
             window_buffers: BufferPool::new(remote::BUFFER, remote::BUFFERS),
             transfers: Slab::new(),
             again: VecDeque::new(),
@@ -244,6 +243,12 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
     /// Whether nothing is under way: no transfer, no connection being made, nothing waiting to be sent.
     pub fn is_idle(&self) -> bool {
         self.eager.is_idle() && self.transfers.is_empty() && self.is_quiet()
+    }
+
+    /// Notes that something was refused for now, if it was: the next sleep ends when there is room.
+    pub(crate) fn noted<T>(&mut self, asked: Result<T, Refusal>) -> Result<T, Refusal> {
+        self.refused |= matches!(asked, Err(Refusal::Busy));
+        asked
     }
 
     /// Whether nothing needs turns of ours.
@@ -408,8 +413,7 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
 
     fn expose(&mut self, peer: Peer, memory: UserMem, access: Access) -> Result<RemoteKey, Refusal> {
         let exposed = self.expose_memory(memory, access);
-        self.refused |= exposed == Err(Refusal::Busy);
-        let exposed = exposed?;
+        let exposed = self.noted(exposed)?;
         self.count_exposure(peer, 1);
         Ok(exposed)
     }
@@ -429,8 +433,7 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
         cookie: u64,
     ) -> Result<(), Refusal> {
         let begun = self.begin_get(peer, local, key, offset, cookie);
-        self.refused |= begun == Err(Refusal::Busy);
-        begun
+        self.noted(begun)
     }
 
     fn put(
@@ -442,8 +445,7 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
         cookie: u64,
     ) -> Result<(), Refusal> {
         let begun = self.begin_put(peer, local, key, offset, cookie);
-        self.refused |= begun == Err(Refusal::Busy);
-        begun
+        self.noted(begun)
     }
 
     #[inline(always)]

@@ -26,8 +26,8 @@ const CELL_BYTES: [usize; 2] = [8 << 10, 32 << 10];
 /// Cells of each size per rank, at most and at least, and how many the ranks of a node share in between.
 ///
 /// A sender that goes round 1 MiB of cells fills what has left the receiver's second-level cache. Measured on a Zen 4
-/// server, 64 messages in one direction, 128 and 32 cells against 32 and 16: 8 KiB at 9.0 instead of 6.1 GB/s, doubles with
-/// a step of 2, 64 KiB 13.3 instead of 7.0 GB/s. Where ranks are many, less memory to begin with is worth more.
+/// server, 64 messages in one direction, 128 and 32 cells against 32 and 16: 8 KiB at 9.0 instead of 6.1 GB/s, doubles
+/// with a step of 2, 64 KiB 13.3 instead of 7.0 GB/s. Where ranks are many, less memory to begin with is worth more.
 const MOST_CELLS: [usize; 2] = [128, 32];
 const LEAST_CELLS: [usize; 2] = [32, 16];
 const NODE_CELLS: [usize; 2] = [512, 128];

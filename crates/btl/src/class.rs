@@ -7,9 +7,10 @@
 //!   │class │ kind   │     the kind belongs to the class alone
 //!   └──────┴────────┘
 //! ```
-//! One process polls its transports at one place ([`poll`](crate::poll)). What arrives there belongs to a message layer, to
-//! windows, to files, to the making of connections. The class says to which, so a message layer needs to know nothing of
-//! the others, and they work under every message layer. Ends of gets and puts show their class in the same way.
+//! One process polls its transports at one place ([`poll`](crate::poll)). What arrives there belongs to a message
+//! layer, to windows, to files, to the making of connections. The class says to which, so a message layer needs to know
+//! nothing of the others, and they work under every message layer. Ends of gets and puts show their class in the same
+//! way.
 
 use core::fmt;
 

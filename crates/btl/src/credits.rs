@@ -7,13 +7,13 @@
 //!                                       handled: treated = 1
 //!   returned = 1          ◀─ treated ── in the answer's header, or in a frame of its own when `owes`
 //! ```
-//! A message layer has flow control of its own, because receives are posted. Other classes send requests that nobody waits
-//! for, and a receiver could be drowned in them. So each pair of processes allows at most `window` requests of a class that
-//! the receiver has not treated.
+//! A message layer has flow control of its own, because receives are posted. Other classes send requests that nobody
+//! waits for, and a receiver could be drowned in them. So each pair of processes allows at most `window` requests of a
+//! class that the receiver has not treated.
 //!
-//! *No handler blocks.* A handler that must answer and finds no room keeps its answer, and the request counts as treated
-//! once the transport has taken the answer. So the peer's window bounds the answers that are kept. An answer costs no credit
-//! itself: if it did, two processes that have sent each other all they may could never answer.
+//! *No handler blocks.* A handler that must answer and finds no room keeps its answer, and the request counts as
+//! treated once the transport has taken the answer. So the peer's window bounds the answers that are kept. An answer
+//! costs no credit itself: if it did, two processes that have sent each other all they may could never answer.
 //!
 //! Both sides exchange counts and not differences, modulo 2^32. So a count that is sent twice or overtaken on another path
 //! does no harm.

@@ -3,8 +3,8 @@
 //! Everything here is optional: each method has a body that does nothing, and the caller then goes the usual way through
 //! [`Btl::send`] and [`Btl::next_arrival`]. A transport that has nothing faster writes `impl FastPath for X {}`.
 //!
-//! These methods see frames of every [`Class`](crate::Class). A [`Take`] leaves frames that are not its own where they are;
-//! the next [`poll`](crate::poll) hands them to their takers.
+//! These methods see frames of every [`Class`](crate::Class). A [`Take`] leaves frames that are not its own where they
+//! are; the next [`poll`](crate::poll) hands them to their takers.
 
 use crate::{Btl, Busy, Peer};
 use mem::{PeerBytes, Source};

@@ -328,10 +328,10 @@ pub trait Btl: RemoteMemory {
     /// the owner sleeps. `None`: nothing to sleep on, or work that nobody announces. The owner keeps polling then, and
     /// does not disarm; an announcement that is not taken back costs a sender one needless wake-up, no more.
     ///
-    /// *What ends the sleep.* A message, an event, and room: if anything was refused with [`Busy`] or [`Refusal::Busy`] since
-    /// the last `arm`, the sleep ends when the owner should try again. The owner has tried all that waits for room since it
-    /// last slept. A transport where nobody announces the room answers `None`. Refusals of [`FastPath`] do not count, since
-    /// `send` may succeed all the same.
+    /// *What ends the sleep.* A message, an event, and room: if anything was refused with [`Busy`] or [`Refusal::Busy`]
+    /// since the last `arm`, the sleep ends when the owner should try again. The owner has tried all that waits for
+    /// room since it last slept. A transport where nobody announces the room answers `None`. Refusals of [`FastPath`]
+    /// do not count, since `send` may succeed all the same.
     ///
     /// *Threads.* Several threads of the owner may be armed, and sleep, at the same time. A ring wakes all of them.
     fn arm(&mut self) -> Option<Sleep>;

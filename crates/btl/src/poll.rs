@@ -11,8 +11,8 @@ pub trait Receiver<B: Btl> {
     /// Takes one event.
     fn on_event(&mut self, btl: &mut B, event: Event);
 
-    /// Whether it waits for something that an arrival may bring. If it does at first and then does not, [`poll`] leaves the
-    /// next arrivals with the transport: they would have to be kept.
+    /// Whether it waits for something that an arrival may bring. If it does at first and then does not, [`poll`] leaves
+    /// the next arrivals with the transport: they would have to be kept.
     fn awaits(&self) -> bool;
 
     /// Goes on with what waits for room or for another turn, a bounded amount; how many things happened.

@@ -1,4 +1,5 @@
-//! Memory that is registered once and for all peers, as windows have it: reads, writes and atomic operations by the network.
+//! Memory that is registered once and for all peers, as windows have it: reads, writes and atomic operations by the
+//! network.
 //!
 //! ```text
 //!   owner                                   others
@@ -6,8 +7,8 @@
 //!                                            write, update    flush says when all of them are done; the last one is an event
 //!   deregister(key), when nobody uses it
 //! ```
-//! The owner does nothing for these operations. Those of one process on one peer may be done in any order, but for atomic operations on
-//! the same word, which are done in theirs.
+//! The owner does nothing for these operations. Those of one process on one peer may be done in any order, but for
+//! atomic operations on the same word, which are done in theirs.
 
 use crate::{Peer, Refusal, RemoteKey};
 use mem::UserMem;
@@ -19,12 +20,22 @@ pub struct Remote {
     pub network: u8,
     /// Largest length of one read or write.
     pub max: usize,
-    /// Alignment, in bytes, that lets a read go straight into the reader's memory: of both addresses and the length (1: any).
+    /// Alignment, in bytes, that lets a read go straight into the reader's memory: of both addresses and the length (1:
+    /// any).
     pub align: usize,
     /// Largest length of a read that is not so aligned.
     pub max_unaligned: usize,
     /// Which atomic operations on words of 8 bytes, at multiples of 8, are atomic to each other.
     pub atomics: Atomics,
+    /// Whether such an operation is over sooner than a message to the peer and its answer.
+    pub quick_atomics: bool,
+}
+
+impl Remote {
+    /// Whether atomic operations may be mixed with those of the owner's processor, and are worth it.
+    pub fn is_for_atomics(&self) -> bool {
+        self.atomics == Atomics::Processor && self.quick_atomics
+    }
 }
 
 /// Where atomic operations are done, and so what they are atomic to.
@@ -93,16 +104,16 @@ pub enum Flushed {
 
 /// One-sided access to memory that is registered for all. A transport without it leaves all of this as it is.
 ///
-/// Offsets count from the first byte of the memory that was registered. No method blocks. A refusal means that nothing was begun:
-/// [`Refusal::Busy`] asks to try again after progress, [`Refusal::Unfit`] to use messages.
+/// Offsets count from the first byte of the memory that was registered. No method blocks. A refusal means that nothing
+/// was begun: [`Refusal::Busy`] asks to try again after progress, [`Refusal::Unfit`] to use messages.
 pub trait RemoteMemory {
     /// What there is towards `peer`; the same as long as it lives.
     fn remote(&self, _peer: Peer) -> Option<Remote> {
         None
     }
 
-    /// Makes `memory` reachable for all peers that see the network which `peer` is reached by, until [`RemoteMemory::deregister`]. Its
-    /// owner promises to keep it mapped until then.
+    /// Makes `memory` reachable for all peers that see the network which `peer` is reached by, until
+    /// [`RemoteMemory::deregister`]. Its owner promises to keep it mapped until then.
     ///
     /// # Errors
     /// [`Refusal::Unfit`]: there is no such access, or no registration is left.
@@ -113,7 +124,8 @@ pub trait RemoteMemory {
     /// Ends what [`RemoteMemory::register`] began, with the same peer; idempotent.
     fn deregister(&mut self, _peer: Peer, _key: RemoteKey) {}
 
-    /// Fetches `into.len()` bytes from `offset` on; [`Event::Done`](crate::Event::Done) with `cookie` when they are in place.
+    /// Fetches `into.len()` bytes from `offset` on; [`Event::Done`](crate::Event::Done) with `cookie` when they are in
+    /// place.
     ///
     /// # Errors
     /// [`Refusal`]; [`Refusal::Unfit`] also for what lies outside the memory or is longer than [`Remote`] allows.
@@ -128,7 +140,8 @@ pub trait RemoteMemory {
         Err(Refusal::Unfit)
     }
 
-    /// Stores `from` at `offset`. It must stay unchanged until [`RemoteMemory::flush`] no longer says [`Flushed::Pending`].
+    /// Stores `from` at `offset`. It must stay unchanged until [`RemoteMemory::flush`] no longer says
+    /// [`Flushed::Pending`].
     ///
     /// # Errors
     /// As [`RemoteMemory::read`].
@@ -136,8 +149,8 @@ pub trait RemoteMemory {
         Err(Refusal::Unfit)
     }
 
-    /// Changes the word at `offset` and stores what it was in the 8 bytes `before`; [`Event::Done`](crate::Event::Done) with `cookie`
-    /// when that is there.
+    /// Changes the word at `offset` and stores what it was in the 8 bytes `before`; [`Event::Done`](crate::Event::Done)
+    /// with `cookie` when that is there.
     ///
     /// # Errors
     /// As [`RemoteMemory::read`].

@@ -1,9 +1,10 @@
 //! Entry points: the exported names of a function that may raise an error.
 //!
 //! On x86-64 `PMPI_X` is a naked function that calls the body and, on the good path, returns its answer: seven
-//! instructions with the jump from `MPI_X`. Where there is a fast path, that is called first. A user's error handler is called by [`call_handler`], which is
-//! jumped to when every frame of this library has returned, so a handler of a C++ program may throw: the unwinder
-//! finds only the frame of `call_handler`, described by its CFI directives, between the handler and the program.
+//! instructions with the jump from `MPI_X`. Where there is a fast path, that is called first. A user's error handler is
+//! called by [`call_handler`], which is jumped to when every frame of this library has returned, so a handler of a C++
+//! program may throw: the unwinder finds only the frame of `call_handler`, described by its CFI directives, between the
+//! handler and the program.
 //!
 //! Elsewhere the handler is called from the frame of `PMPI_X`, as "C-unwind".
 

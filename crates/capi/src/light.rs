@@ -1,4 +1,5 @@
-//! The functions of `alhena.h`: the light interface, and staged data of files. They return an error class; they call no error handler.
+//! The functions of `alhena.h`: the light interface, and staged data of files. They return an error class; they call no
+//! error handler.
 
 use core::ffi::c_void;
 

@@ -63,8 +63,8 @@ pub const CELLS: usize = 8;
 /// Bytes of a cell.
 pub const CELL_BYTES: usize = 32 * 1024;
 
-/// Bytes up to which a block goes into its rank's line, where that has a part for each other one of so many ranks; the same
-/// on all of them.
+/// Bytes up to which a block goes into its rank's line, where that has a part for each other one of so many ranks; the
+/// same on all of them.
 pub const fn part_limit(ranks: u32) -> u32 {
     PAYLOAD as u32 / if ranks < 2 { 1 } else { ranks - 1 }
 }

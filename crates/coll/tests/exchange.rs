@@ -1,5 +1,6 @@
-//! Exchanges over the slots that processes use (`shm::area`): members in one thread, polled in random order, some of them
-//! calls ahead of others. A member that found nothing is polled again only after it was rung, so a lost wake-up stops the test.
+//! Exchanges over the slots that processes use (`shm::area`): members in one thread, polled in random order, some of
+//! them calls ahead of others. A member that found nothing is polled again only after it was rung, so a lost wake-up
+//! stops the test.
 
 mod common;
 

@@ -16,7 +16,8 @@ pub const PATIENCE: Duration = Duration::from_secs(2);
 /// Callers that are kept at a time, of those who have not said hello, and of those who have: far more than belong to the
 /// job and have not done the exchange yet.
 pub const MOST: usize = 256;
-/// How long a caller may say nothing where there is no room for others. A hello is mostly there before its caller is accepted.
+/// How long a caller may say nothing where there is no room for others. A hello is mostly there before its caller is
+/// accepted.
 pub const GRACE: Duration = Duration::from_millis(5);
 /// Bytes of a wrong hello that are shown.
 const SHOWN: usize = 16;
@@ -96,15 +97,16 @@ impl<C: Caller> Door<C> {
     }
 
     /// Where callers keep others from coming: gives up one that has said nothing for [`GRACE`], or proven nothing for
-    /// [`PATIENCE`]; `false`: there is none. It may be one of the job that is slow, and calls again; so it is not reported.
+    /// [`PATIENCE`]; `false`: there is none. It may be one of the job that is slow, and calls again; so it is not
+    /// reported.
     pub fn make_room(&mut self, now: Instant) -> bool {
         self.remove_first(|waiting| waiting.stage.is_none() && now >= waiting.since + GRACE)
             .or_else(|| self.remove_first(|waiting| now >= waiting.since + PATIENCE))
             .is_some()
     }
 
-    /// Makes room for one more caller of a `kind`. Each kind has room of its own, so that neither the silent ones nor those who
-    /// repeat a hello that they have overheard turn all others out.
+    /// Makes room for one more caller of a `kind`. Each kind has room of its own, so that neither the silent ones nor
+    /// those who repeat a hello that they have overheard turn all others out.
     fn keep_few(&mut self, kind: impl Fn(&Waiting<C>) -> bool) {
         if self.waiting.iter().filter(|waiting| kind(waiting)).count() >= MOST {
             self.give_up_first(kind);
@@ -124,9 +126,9 @@ impl<C: Caller> Door<C> {
         true
     }
 
-    /// Reads what has come by `now`. `expect` judges each hello before it is answered, and says what is wrong with it; `None`:
-    /// it is no stranger's, but not for this owner, and not reported.
-    /// Returns those who have proven that they know the secret.
+    /// Reads what has come by `now`. `expect` judges each hello before it is answered, and says what is wrong with it;
+    /// `None`: it is no stranger's, but not for this owner, and not reported. Returns those who have proven that they
+    /// know the secret.
     pub fn hear(
         &mut self,
         now: Instant,

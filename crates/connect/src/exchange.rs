@@ -9,7 +9,8 @@
 //!   proof      0      32
 //! ```
 //!
-//! Numbers are little-endian. `order` is the byte order of the caller's machine, since some of what follows an exchange is in it.
+//! Numbers are little-endian. `order` is the byte order of the caller's machine, since some of what follows an exchange
+//! is in it.
 
 use core::fmt;
 

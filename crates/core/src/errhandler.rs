@@ -267,8 +267,8 @@ struct Failure {
     place: String,
 }
 
-/// Keeps what `MPI_Error_string` says of an error beyond its class: for files, whose errors return unless the program wants them
-/// otherwise (MPI-5.0 section 14.7).
+/// Keeps what `MPI_Error_string` says of an error beyond its class: for files, whose errors return unless the program
+/// wants them otherwise (MPI-5.0 section 14.7).
 fn note(state: &mut State, on: On, error: Error, function: &'static str) -> Failure {
     let text = error.into_text();
     let On::File(file) = on else {

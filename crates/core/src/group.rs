@@ -53,15 +53,25 @@ impl Group {
     }
 }
 
-/// The group objects that have handles.
+/// The group objects that have handles. The group of one communicator, window or file has one handle, however often it is asked
+/// for: programs that never free it do not use up handles.
 pub(crate) struct Groups {
-    slab: Objects<Arc<Group>>,
+    slab: Objects<Held>,
+    /// The keys of the groups in the slab, by their addresses, which stay theirs while they are there.
+    keys: HashMap<usize, u32>,
     empty: Arc<Group>,
+}
+
+/// A group and how often the program has got its handle without freeing it.
+struct Held {
+    group: Arc<Group>,
+    times: u64,
 }
 
 impl Groups {
     pub fn new() -> Groups {
-        Groups { slab: Objects::new(), empty: Arc::new(Group { peers: Arc::new([]), rank: None }) }
+        let empty = Arc::new(Group { peers: Arc::new([]), rank: None });
+        Groups { slab: Objects::new(), keys: HashMap::new(), empty }
     }
 
     pub fn get(&self, handle: abi::Group) -> Result<Arc<Group>> {
@@ -70,17 +80,29 @@ impl Groups {
         }
         handle::key(Kind::Group, handle.0)
             .and_then(|key| self.slab.get(key))
-            .cloned()
+            .map(|held| held.group.clone())
             .ok_or(Error::new(abi::ERR_GROUP, "the handle names no group"))
     }
 
-    /// A handle for `group`; the empty group always is `MPI_GROUP_EMPTY`.
+    /// The handle of `group`, to be freed once for each call; that of the empty group always is `MPI_GROUP_EMPTY`.
     pub fn add(&mut self, group: Arc<Group>) -> Result<abi::Group> {
         if group.size() == 0 {
             return Ok(abi::GROUP_EMPTY);
         }
-        let key =
-            self.slab.insert(group).map_err(|_| Error::new(abi::ERR_OTHER, "more than 2^20 groups exist"))?;
+        let address = Arc::as_ptr(&group).addr();
+        let held = self.keys.get(&address).and_then(|&key| Some((key, self.slab.get_mut(key)?)));
+        let key = match held {
+            Some((key, held)) => {
+                held.times += 1;
+                key
+            }
+            None => {
+                let full = |_| Error::new(abi::ERR_OTHER, "more than 2^20 groups exist");
+                let key = self.slab.insert(Held { group, times: 1 }).map_err(full)?;
+                self.keys.insert(address, key);
+                key
+            }
+        };
         Ok(abi::Group(handle::make(Kind::Group, key)))
     }
 
@@ -88,10 +110,14 @@ impl Groups {
         if handle == abi::GROUP_EMPTY {
             return Ok(());
         }
-        handle::key(Kind::Group, handle.0)
-            .and_then(|key| self.slab.remove(key))
-            .map(drop)
-            .ok_or(Error::new(abi::ERR_GROUP, "the handle names no group"))
+        let held = handle::key(Kind::Group, handle.0).and_then(|key| Some((key, self.slab.get_mut(key)?)));
+        let (key, held) = held.ok_or(Error::new(abi::ERR_GROUP, "the handle names no group"))?;
+        held.times -= 1;
+        if held.times == 0 {
+            self.keys.remove(&Arc::as_ptr(&held.group).addr());
+            self.slab.remove(key);
+        }
+        Ok(())
     }
 }
 

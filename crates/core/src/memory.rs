@@ -170,8 +170,8 @@ pub(crate) fn unpack_external(packed: UserMem, datatype: &Datatype, count: u64, 
     unsafe { datatype::unpack_external(from, packed.len() as u64, datatype, count, to) }
 }
 
-/// The data of one side of a one-sided operation. At the target the address is one in its window, of which nothing is read or
-/// written before the bounds were checked.
+/// The data of one side of a one-sided operation. At the target the address is one in its window, of which nothing is
+/// read or written before the bounds were checked.
 ///
 /// # Errors
 /// `MPI_ERR_ARG` when the data does not fit 63 bits.
@@ -186,7 +186,8 @@ pub(crate) fn read_at(memory: UserMem) -> Vec<u8> {
     memory.as_bytes().to_vec()
 }
 
-/// Combines the elements of `target`, a run in mapped memory of a window, with those of `origin`, and fetches what they were.
+/// Combines the elements of `target`, a run in mapped memory of a window, with those of `origin`, and fetches what they
+/// were.
 ///
 /// # Errors
 /// As [`osc::accumulate`].
@@ -234,7 +235,8 @@ fn operands(
     (from, into, target.len() >> element.size.trailing_zeros())
 }
 
-/// Replaces the element of `target`, in mapped memory of a window, by `origin` if it is equal to `compare`; fetches what it was.
+/// Replaces the element of `target`, in mapped memory of a window, by `origin` if it is equal to `compare`; fetches
+/// what it was.
 pub(crate) fn compare_at(
     element: &Element,
     target: UserMem,

@@ -1,9 +1,9 @@
 //! Keeping on polling for a message rather than yielding at once, where ranks share processors.
 //!
-//! Making way costs two microseconds and more, and the process comes round again after all others of its processor. In a ring
-//! of 8 ranks on 2 processors, of which each sends to the next, three of four turns found nothing: messages gather, and go
-//! from rank to rank all at once. So the one that is next on the other processor keeps polling ([`shm::turn`]). Only blocking
-//! receives do: processes that wait for several neighbours at once lost 5 to 10 % by it.
+//! Making way costs two microseconds and more, and the process comes round again after all others of its processor. In
+//! a ring of 8 ranks on 2 processors, of which each sends to the next, three of four turns found nothing: messages
+//! gather, and go from rank to rank all at once. So the one that is next on the other processor keeps polling
+//! ([`shm::turn`]). Only blocking receives do: processes that wait for several neighbours at once lost 5 to 10 % by it.
 
 use std::time::{Duration, Instant};
 
@@ -43,8 +43,8 @@ pub(crate) fn look_for<S, R>(
 }
 
 impl State {
-    /// To be called where ranks share processors, after a look found nothing. Looks on for what `awaited` sends, if the turn
-    /// of this process is next; what `look` found.
+    /// To be called where ranks share processors, after a look found nothing. Keeps looking for what `awaited` sends, if the
+    /// turn of this process is next; what `look` found.
     #[inline(never)]
     pub fn keep_polling<R>(
         &mut self,

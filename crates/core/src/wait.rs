@@ -219,16 +219,25 @@ fn wait<R>(t: &mut Token, how: How<Interest>, mut ready: impl FnMut(&mut State) 
 /// around `MPI_Iprobe` or `MPI_Test` would otherwise hold the core that the awaited rank needs.
 const FRUITLESS_POLLS: u32 = 3;
 
-/// Makes progress once, runs callbacks that became due, and returns.
+/// Makes progress once, runs callbacks that became due, and returns; yields where polls in a row find nothing.
 pub(crate) fn poll(t: &mut Token) {
+    advance(t, true);
+}
+
+/// As [`poll`], for a program that has work: it does not yield.
+pub(crate) fn make_progress(t: &mut Token) {
+    advance(t, false);
+}
+
+fn advance(t: &mut Token, polls: bool) {
     let (due, yields, events) = {
         let mut state = t.lock();
         if state.progress() {
             state.fruitless_polls = 0;
-        } else {
+        } else if polls {
             state.fruitless_polls = state.fruitless_polls.saturating_add(1);
         }
-        let yields = state.fruitless_polls > FRUITLESS_POLLS && state.params.waiting.shares_core();
+        let yields = polls && state.fruitless_polls > FRUITLESS_POLLS && state.params.waiting.shares_core();
         (state.call_is_due(), yields, crate::tool::are_due(&state))
     };
     engine::see_to_connections(t);

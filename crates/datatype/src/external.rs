@@ -87,8 +87,8 @@ pub unsafe fn unpack_external(
     unsafe { unpack_external_part(src, len, datatype, count, base) }.map(|(consumed, _)| consumed)
 }
 
-/// As [`unpack_external`], where the bytes may end before the items do: as many whole basic elements are converted as there
-/// are. Returns the bytes consumed and those that they are in memory.
+/// As [`unpack_external`], where the bytes may end before the items do: as many whole basic elements are converted as
+/// there are. Returns the bytes consumed and those that they are in memory.
 ///
 /// Errors: `MPI_ERR_ARG` on overflow.
 ///

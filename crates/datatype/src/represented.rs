@@ -1,8 +1,8 @@
-//! A datatype as it is in a file of another data representation (MPI-5.0 section 14.5): the same constructors over basic types
-//! of other sizes.
+//! A datatype as it is in a file of another data representation (MPI-5.0 section 14.5): the same constructors over
+//! basic types of other sizes.
 //!
-//! Displacements in extents of a type scale with it. Those in bytes stay as they are, since only the program knows what they
-//! mean; portable types have none (section 2.6.5).
+//! Displacements in extents of a type scale with it. Those in bytes stay as they are, since only the program knows what
+//! they mean; portable types have none (section 2.6.5).
 
 use std::sync::Arc;
 

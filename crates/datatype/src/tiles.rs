@@ -7,8 +7,8 @@
 //!   offset          01  45   89  …                  bytes of the file, from the view's displacement on
 //! ```
 //!
-//! A position is found by a descent of the pack program, so nothing is ever flattened. Where offsets ascend, the way back is
-//! a binary search over descents.
+//! A position is found by a descent of the pack program, so nothing is ever flattened. Where offsets ascend, the way
+//! back is a binary search over descents.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -157,8 +157,8 @@ impl Tiles {
         walk(&self.row, 0, positions.start, end, &mut Pieces(f));
     }
 
-    /// Copies the bytes at `positions` from `window`, which holds the file's bytes from offset `at` on, to `stream`. False:
-    /// some of them lie outside, offsets do not ascend, or the stream has another length; nothing was copied.
+    /// Copies the bytes at `positions` from `window`, which holds the file's bytes from offset `at` on, to `stream`.
+    /// False: some of them lie outside, offsets do not ascend, or the stream has another length; nothing was copied.
     pub fn gather(&self, positions: Range<u64>, window: &[u8], at: i64, stream: PeerSpace<'_>) -> bool {
         if !self.lies_within(&positions, at, window.len())
             || stream.len() as u64 != positions.end - positions.start

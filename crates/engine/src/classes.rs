@@ -41,7 +41,8 @@ pub trait Taker<S> {
     /// Handles a request or an answer. What follows at once from a request is sent by [`P2p::answer`].
     fn on_message(state: &mut S, message: &Message<'_>);
 
-    /// There may be room for a request that was refused as busy. Called at each poll after a refusal until none is refused.
+    /// There may be room for a request that was refused as busy. Called at each poll after a refusal until none is
+    /// refused.
     fn on_room(_state: &mut S) {}
 
     /// A get or put with this class's cookie (without the class, [`Class::cookie`]) is over, or has failed.

@@ -218,8 +218,8 @@ fn outside(mode: Mode) -> Error {
     )
 }
 
-/// Closes MPI in children that the program forks while it is initialised: a call there ends the child with a message. To be
-/// called once per process.
+/// Closes MPI in children that the program forks while it is initialised: a call there ends the child with a message.
+/// To be called once per process.
 pub fn close_in_children<S: Owner>() {
     extern "C" fn forked<S: Owner>() {
         S::domain().lock.forked();

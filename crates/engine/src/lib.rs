@@ -10,9 +10,9 @@
 //!
 //! # Frames of other classes
 //!
-//! Windows, files and connections talk to their like by active messages ([`active`] has the promises: order, bounds, room).
-//! A class is a type without fields that implements [`Taker`] for the state, and one line that adds it to the state's
-//! [`Classes`]. It sends with [`P2p::request`] and [`P2p::answer`]:
+//! Windows, files and connections talk to their like by active messages ([`active`] has the promises: order, bounds,
+//! room). A class is a type without fields that implements [`Taker`] for the state, and one line that adds it to the
+//! state's [`Classes`]. It sends with [`P2p::request`] and [`P2p::answer`]:
 //!
 //! ```
 //! use btl::{Class, Peer};
@@ -54,9 +54,9 @@
 //!     }
 //! }
 //! ```
-//! Payload is anything that implements [`mem::Source`]: `UserMem`, [`mem::PeerBytes`] of own bytes, a datatype's stream. One
-//! message takes up to [`P2p::most`] bytes. Gets and puts of a class name it in their cookie ([`btl::Class::cookie`]); their
-//! ends come to [`Taker::on_event`].
+//! Payload is anything that implements [`mem::Source`]: `UserMem`, [`mem::PeerBytes`] of own bytes, a datatype's
+//! stream. One message takes up to [`P2p::most`] bytes. Gets and puts of a class name it in their cookie
+//! ([`btl::Class::cookie`]); their ends come to [`Taker::on_event`].
 #![deny(unsafe_code)]
 
 mod classes;

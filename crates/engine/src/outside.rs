@@ -4,9 +4,9 @@
 //!   need_progress    the helper thread makes progress where no thread of the program does (`waiting::stand_in`)
 //!   run_apart        a worker runs what blocks, then tells the state; in turns, what goes on and on
 //! ```
-//! They are different threads, since the helper must answer peers while a file is being read. Both take no signals, sleep
-//! in the kernel, and are there only while somebody needs them; until then nothing of this costs anything. While the helper
-//! is there, all threads use the mutex of the state, at any thread level.
+//! They are different threads, since the helper must answer peers while a file is being read. Both take no signals,
+//! sleep in the kernel, and are there only while somebody needs them; until then nothing of this costs anything. While
+//! the helper is there, all threads use the mutex of the state, at any thread level.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -102,8 +102,8 @@ impl Workers {
     }
 }
 
-/// Somebody needs progress also while no thread of the program is inside MPI: a window that peers reach by messages, a file,
-/// a transport. Counted: each needs a [`release_progress`] of its own. Not to be called with the state locked.
+/// Somebody needs progress also while no thread of the program is inside MPI: a window that peers reach by messages, a
+/// file, a transport. Counted: each needs a [`release_progress`] of its own. Not to be called with the state locked.
 ///
 /// The helper makes no calls of the program (reduction functions, callbacks); they wait until the program comes.
 ///
@@ -158,9 +158,9 @@ fn help_to_connect<S: Progress>(t: &mut Token<S>) {
     }
 }
 
-/// Runs `work`, which may block, on a thread of the library, and then `done` with its result and the locked state, where it
-/// completes the operation. Threads that wait are woken as after any completion. Items start in the order in which they
-/// come, some at the same time, and end in any. Not to be called with the state locked.
+/// Runs `work`, which may block, on a thread of the library, and then `done` with its result and the locked state,
+/// where it completes the operation. Threads that wait are woken as after any completion. Items start in the order in
+/// which they come, some at the same time, and end in any. Not to be called with the state locked.
 ///
 /// Neither function may call the program or wait for progress. The caller keeps what they refer to alive, the library
 /// initialised among it, until `done` has run.
@@ -185,8 +185,8 @@ pub fn run_apart<S: Progress, R>(
         .map_err(|_| Error::new(abi::ERR_NO_MEM, "the thread that makes calls which block cannot be started"))
 }
 
-/// As [`run_apart`], for work that comes back: `work` runs, then `after` with the locked state, again and again until `work` says
-/// that nothing is left; other items run between two turns. May be called with the state locked.
+/// As [`run_apart`], for work that comes back: `work` runs, then `after` with the locked state, again and again until
+/// `work` says that nothing is left; other items run between two turns. May be called with the state locked.
 ///
 /// # Errors
 /// `MPI_ERR_NO_MEM`: no thread can be started; neither function will run.

@@ -23,8 +23,8 @@ use crate::{Peers, Process};
 
 /// The message layer of a process: one of those that there are. To add one: a variant of [`Other`], an arm of `on_layer!`.
 ///
-/// The fast verbs are ob1's alone and ask for no layer: where another one is in use, ob1 knows no peer, and so it refuses as it
-/// refuses whatever is for a peer that it never spoke to.
+/// The fast verbs are ob1's alone and ask for no layer: where another one is in use, ob1 knows no peer, and so it
+/// refuses as it refuses whatever is for a peer that it never spoke to.
 pub struct Layer {
     pub(crate) ob1: Ob1,
     pub(crate) other: Option<Other>,

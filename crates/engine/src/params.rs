@@ -27,11 +27,12 @@ mca::choice! {
 mca::params! {
     /// The choice of the message layer.
     pub struct PmlParams("") {
-        /// Message layer: ob1 matches in the library and works over every transport; cm lets the network match (parameter mtl),
-        /// also between ranks of one node.
+        /// Message layer: ob1 matches in the library and works over every transport; cm lets the network match
+        /// (parameter mtl), also between ranks of one node.
         pml: MessageLayer = "ob1", scope AllEq;
-        /// Network that matches, under cm: ofi is libfabric; portals is a Portals NIC in software as Open MPI used it; mpich is the
-        /// same as the devices of MPICH used it (mpich_device); shmem matches in the library over symmetric memory.
+        /// Network that matches, under cm: ofi is libfabric; portals is a Portals NIC in software as Open MPI used it;
+        /// mpich is the same as the devices of MPICH used it (mpich_device); shmem matches in the library over
+        /// symmetric memory.
         mtl: Network = "ofi", scope AllEq;
     }
 }
@@ -46,8 +47,9 @@ mca::params! {
         turn: mca::Int = "10", unit "microseconds", range 0 to 1000;
         /// Let waiting ranks yield and sleep early, as if there were more ranks than processors.
         yield_when_idle: mca::Bool = "false";
-        /// Answer peers also while the program computes, by a thread of the library that makes progress then. All calls take
-        /// a lock meanwhile, and a program that never computes for long gains nothing. What cannot do without asks for it itself.
+        /// Answer peers also while the program computes, by a thread of the library that makes progress then. All calls
+        /// take a lock meanwhile, and a program that never computes for long gains nothing. What cannot do without asks
+        /// for it itself.
         async_progress: mca::Bool = "false";
     }
 }

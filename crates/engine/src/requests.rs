@@ -6,9 +6,9 @@
 //!                 ▼
 //!   progress ──► advance_all ──► Operation::advance ──► Rest: nothing more to do here ──► out of the registry
 //! ```
-//! The engine does not know what an operation is: schedules, partitioned setups, duplicates of communicators and whatever
-//! comes later are entries of one list. An operation is out of its slot while one of its functions runs, so that it may use
-//! the whole state.
+//! The engine does not know what an operation is: schedules, partitioned setups, duplicates of communicators and
+//! whatever comes later are entries of one list. An operation is out of its slot while one of its functions runs, so
+//! that it may use the whole state.
 
 use std::any::Any;
 

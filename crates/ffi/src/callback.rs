@@ -69,7 +69,8 @@ callbacks! {
     TEventFunction(
         instance: abi::TEventInstance, registration: abi::TEventRegistration, safety: i32, user_data: Address
     );
-    /// Takes a message of the light interface: the window, the rank that has sent it, bytes that are valid during the call.
+    /// Takes a message of the light interface: the window, the rank that has sent it, bytes that are valid during the
+    /// call.
     LightFunction(window: usize, source: i32, payload: Address, bytes: usize, context: Address);
     /// Called when an event registration has been freed.
     TEventFreeFunction(registration: abi::TEventRegistration, safety: i32, user_data: Address);

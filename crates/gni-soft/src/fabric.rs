@@ -241,6 +241,9 @@ pub trait Fabric {
     /// this NIC. `None`: nobody rings.
     fn doorbell(&self) -> Option<&Doorbell>;
 
+    /// See [`gni::Gni::atomics_are_quick`].
+    fn atomics_are_quick(&self, pe: PeAddr, inst: InstId) -> bool;
+
     /// Use and limit of a resource of the node.
     fn resource(&self, resource: JobResource) -> ResourceUse;
     /// Page size of the node's relocation table, as a power of two.

@@ -139,3 +139,13 @@ mod tcp {
     use super::*;
     gni_conformance::suite!(HostRig::new(Reach::Tcp, Memory::Private));
 }
+
+#[test]
+fn atomics_are_quick_where_messages_go_by_sockets_too() {
+    for (reach, quick) in [(Reach::Auto, false), (Reach::Socket, false), (Reach::Tcp, true)] {
+        let mut rig = HostRig::new(reach, Memory::Private);
+        let (mut near, far) = rig.attach(&Wanted::default()).expect("two NICs");
+        near.learn_peer(far.local_pe(), far.local_inst(), far.locator()).expect("a locator");
+        assert_eq!(near.atomics_are_quick(far.local_pe(), far.local_inst()), quick);
+    }
+}

@@ -4,6 +4,7 @@
 //! given share of the link's capacity. They are drawn from the link and their number on it: equal runs see equal traffic.
 //! A link's traffic is made up when this job uses it, from a little before that moment on.
 
+use crate::draw::exponential;
 use crate::occupancy::{Occupancy, Picos};
 
 /// What the other jobs send.
@@ -44,24 +45,15 @@ impl Others {
         *begins = (*begins).max(now.saturating_sub(BEFORE * held));
         while *begins <= until {
             taken.take(now, *begins, held);
-            *begins += (pause * waiting(link as u64, *number)) as Picos + 1;
+            *begins += (pause * exponential((link as u64) << 32 | u64::from(*number))) as Picos + 1;
             *number += 1;
         }
     }
 }
 
-/// A draw from the exponential distribution with mean 1.
-fn waiting(link: u64, number: u32) -> f64 {
-    let mut mixed = (link << 32 | u64::from(number)).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    let share = ((mixed ^ mixed >> 31) >> 11) as f64 / (1u64 << 53) as f64;
-    -(1.0 - share).ln()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Background, Others, waiting};
+    use super::{Background, Others};
     use crate::occupancy::Occupancy;
 
     #[test]
@@ -73,11 +65,5 @@ mod tests {
         let held = (0..end / 1000).filter(|&at| link.free_at(at * 1000, 1) != at * 1000).count();
         let share = held as f64 / (end / 1000) as f64;
         assert!((0.22..0.28).contains(&share), "{share}");
-    }
-
-    #[test]
-    fn pauses_have_their_mean() {
-        let mean = (0..10_000).map(|number| waiting(3, number)).sum::<f64>() / 10_000.0;
-        assert!((0.97..1.03).contains(&mean), "{mean}");
     }
 }

@@ -31,6 +31,7 @@
 mod background;
 mod clock;
 mod costs;
+pub mod draw;
 mod network;
 mod nic;
 mod occupancy;

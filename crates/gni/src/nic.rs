@@ -73,12 +73,19 @@ pub trait Gni {
     /// `INVALID_PARAM` for bytes that are no locator of this implementation.
     fn learn_peer(&mut self, pe: PeAddr, inst: InstId, locator: &[u8]) -> Result<()>;
 
-    /// Whether atomics ([`PostKind::Amo`]) are atomic to those of the target's processor, too. On the hardware they are not: the
-    /// NIC has a cache of its own for their operands.
+    /// Whether atomics ([`PostKind::Amo`]) are atomic to those of the target's processor, too. On the hardware they are
+    /// not: the NIC has a cache of its own for their operands.
     ///
     /// Not a uGNI call.
     fn atomics_include_processor(&self) -> bool {
         false
+    }
+
+    /// Whether an atomic in memory of this peer is over sooner than a message to it and its answer.
+    ///
+    /// Not a uGNI call: on the hardware it is.
+    fn atomics_are_quick(&self, _pe: PeAddr, _inst: InstId) -> bool {
+        true
     }
 
     /// Announces that the program is going to sleep until something happens at this NIC: an entry, a packet, the

@@ -58,7 +58,8 @@ pub struct Hints {
     pub write_window: u64,
     /// Permissions of a file that is made (`file_perm`, octal).
     pub permissions: Option<u32>,
-    /// How a file that is made is striped over storage targets (`striping_unit`, `striping_factor`); 0: as the file system likes.
+    /// How a file that is made is striped over storage targets (`striping_unit`, `striping_factor`); 0: as the file
+    /// system likes.
     pub stripes: Stripes,
     /// `access_style`, kept as it was given.
     pub access_style: Option<String>,

@@ -1,6 +1,7 @@
-//! How Lustre stripes a file over its storage targets: read from the attribute that its client gives (`lustre.lov`), and asked for
-//! by an ioctl when the file is made (`struct lov_user_md_v1` and `_v3`, `O_LOV_DELAY_CREATE` of Lustre's `lustre_user.h`).
-//! **Untested on Lustre**: none was at hand. Tests have a file system that answers as the header says.
+//! How Lustre stripes a file over its storage targets: read from the attribute that its client gives (`lustre.lov`),
+//! and asked for by an ioctl when the file is made (`struct lov_user_md_v1` and `_v3`, `O_LOV_DELAY_CREATE` of Lustre's
+//! `lustre_user.h`). **Untested on Lustre**: none was at hand. Tests have a file system that answers as the header
+//! says.
 //!
 //! ```text
 //!   bytes   0       4         8           24            28         30        32
@@ -27,7 +28,8 @@ pub struct Stripes {
     pub factor: u64,
 }
 
-/// `LOV_USER_MAGIC_V1` and `_V3`. Layouts of several components have another one; they are left to the block of the file system.
+/// `LOV_USER_MAGIC_V1` and `_V3`. Layouts of several components have another one; they are left to the block of the
+/// file system.
 const MAGIC: [u32; 2] = [0x0bd1_0bd0, 0x0bd3_0bd0];
 /// `LOV_PATTERN_RAID0`.
 const IN_TURN: u32 = 1;
@@ -68,8 +70,9 @@ impl Stripes {
     }
 }
 
-/// Makes a file with these stripes and opens it for reading and writing. `None`: the folder is not on Lustre, or the file exists,
-/// and stripes stay as they are. Stripes that the servers refuse are a hint not taken: the file has theirs.
+/// Makes a file with these stripes and opens it for reading and writing. `None`: the folder is not on Lustre, or the
+/// file exists, and stripes stay as they are. Stripes that the servers refuse are a hint not taken: the file has
+/// theirs.
 ///
 /// # Errors
 /// The system's: the file cannot be made.

@@ -5,9 +5,9 @@ use crate::staging::{Staging, Where};
 mca::params! {
     /// Parameters of files.
     pub struct IoParams("io_") {
-        /// Where data that is written to files waits until it is there, so that the program goes on at once: off, memory, or the
-        /// absolute path of a folder of the host (a burst buffer), in which nothing is left behind. `MPI_File_sync` and
-        /// `MPI_File_close` wait for it and report its errors. The hint of that name goes before.
+        /// Where data that is written to files waits until it is there, so that the program goes on at once: off,
+        /// memory, or the absolute path of a folder of the host (a burst buffer), in which nothing is left behind.
+        /// `MPI_File_sync` and `MPI_File_close` wait for it and report its errors. The hint of that name goes before.
         staging: mca::Text = "off";
         /// Bytes that each process has waiting for each file at most; beyond that, a write waits.
         staging_size: mca::Size = "64M", unit "bytes", range 65536 to 1099511627776;

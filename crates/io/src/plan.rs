@@ -9,8 +9,8 @@
 //!
 //! Every process computes the same plan from what all have said, so nobody sends lists of places.
 //!
-//! Where writes are staged, a byte of the file has the same aggregator in every call, so that a later write of it comes behind an
-//! earlier one in the same stage. The windows of the whole file then go to the aggregators in turn:
+//! Where writes are staged, a byte of the file has the same aggregator in every call, so that a later write of it comes
+//! behind an earlier one in the same stage. The windows of the whole file then go to the aggregators in turn:
 //!
 //! ```text
 //!   windows    0   |   1   |   2   |   3   |   4   |  …        of the file, whatever the span of the call
@@ -116,8 +116,8 @@ impl Turns {
 }
 
 impl Plan {
-    /// A plan for the places in `span`, by at most `aggregators` of `processes` processes, each with a buffer of `buffer` bytes,
-    /// on a file system with blocks of `block` bytes.
+    /// A plan for the places in `span`, by at most `aggregators` of `processes` processes, each with a buffer of
+    /// `buffer` bytes, on a file system with blocks of `block` bytes.
     pub fn new(span: Range<u64>, processes: u64, aggregators: u64, buffer: u64, block: u64) -> Plan {
         let (block, buffer) = (block.max(1), buffer.max(1));
         let blocks = span.end.div_ceil(block) - span.start / block;
@@ -172,8 +172,8 @@ impl Plan {
         self.aggregators
     }
 
-    /// The process that is aggregator `index`, and accesses the domain of that number if there is one. They are as far from
-    /// each other as possible.
+    /// The process that is aggregator `index`, and accesses the domain of that number if there is one. They are as far
+    /// from each other as possible.
     pub fn process(&self, index: u64) -> u64 {
         index * self.processes / self.aggregators
     }

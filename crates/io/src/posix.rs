@@ -140,8 +140,8 @@ impl Posix {
         self.file.set_len(bytes)
     }
 
-    /// Has the file system keep room for the first `bytes` bytes; the file grows to them. Where the file system keeps none,
-    /// the file grows.
+    /// Has the file system keep room for the first `bytes` bytes; the file grows to them. Where the file system keeps
+    /// none, the file grows.
     ///
     /// # Errors
     /// The system's.

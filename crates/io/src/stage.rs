@@ -6,11 +6,12 @@
 //!   a thread that needs room, or its data in the file ──► writes entries itself, or waits for the one that writes
 //! ```
 //!
-//! Entries are written in the order in which they were taken, so a later write of the same bytes wins. Only bytes of an entry are
-//! written, never holes between them: others may write there meanwhile. So at any time each byte of the file is an old or a new one.
+//! Entries are written in the order in which they were taken, so a later write of the same bytes wins. Only bytes of an
+//! entry are written, never holes between them: others may write there meanwhile. So at any time each byte of the file
+//! is an old or a new one.
 //!
-//! An entry that fails is reported once, by [`Stage::take_error`]; those behind it are written nevertheless, as a kernel does with
-//! its own cache.
+//! An entry that fails is reported once, by [`Stage::take_error`]; those behind it are written nevertheless, as a
+//! kernel does with its own cache.
 
 use std::collections::VecDeque;
 use std::io;
@@ -147,8 +148,8 @@ impl Stage {
         self.queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Takes data over: the bytes of the pieces, one after the other. Whether the caller must have [`Stage::work`] called until
-    /// that is done.
+    /// Takes data over: the bytes of the pieces, one after the other. Whether the caller must have [`Stage::work`]
+    /// called until that is done.
     ///
     /// # Errors
     /// It does not fit; the caller has the data back.

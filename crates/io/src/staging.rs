@@ -72,7 +72,8 @@ impl Staging {
         self.place != Where::Off
     }
 
-    /// The stage of a file. A folder in which nothing can be written leaves the data in memory; [`Staging::place`] says so then.
+    /// The stage of a file. A folder in which nothing can be written leaves the data in memory; [`Staging::place`] says
+    /// so then.
     pub fn stage(&mut self) -> Option<Arc<Stage>> {
         let log = match &self.place {
             Where::Off => return None,

@@ -6,8 +6,8 @@ use abi::{Error, Result};
 use datatype::{Datatype, Order, Tiles};
 use mem::{PeerBytes, PeerSpace};
 
-/// Which bytes of a file a process sees, in which order. A *position* counts the bytes of the view, an *offset* its etypes,
-/// and a *place* the bytes of the file.
+/// Which bytes of a file a process sees, in which order. A *position* counts the bytes of the view, an *offset* its
+/// etypes, and a *place* the bytes of the file.
 #[derive(Clone, Debug)]
 pub struct View {
     displacement: u64,
@@ -24,8 +24,8 @@ impl View {
     /// A view by types as they are in the file.
     ///
     /// # Errors
-    /// `MPI_ERR_ARG`: a displacement below 0, a filetype that is not made of etypes. `MPI_ERR_IO`, as [`View::check_order`]: one that
-    /// reaches below its own origin.
+    /// `MPI_ERR_ARG`: a displacement below 0, a filetype that is not made of etypes. `MPI_ERR_IO`, as
+    /// [`View::check_order`]: one that reaches below its own origin.
     pub fn new(displacement: i64, etype: &Datatype, filetype: &Datatype) -> Result<View> {
         let displacement = u64::try_from(displacement)
             .map_err(|_| Error::new(abi::ERR_ARG, "the displacement of the view is negative"))?;
@@ -43,8 +43,8 @@ impl View {
         Ok(View { displacement, tiles, etype_size: etype.size() })
     }
 
-    /// Refuses types that section 14.3 of MPI-5.0 does not allow in a view: displacements of both must not descend, and pieces must
-    /// not overlap where the file is opened for writing.
+    /// Refuses types that section 14.3 of MPI-5.0 does not allow in a view: displacements of both must not descend, and
+    /// pieces must not overlap where the file is opened for writing.
     ///
     /// # Errors
     /// `MPI_ERR_IO`. The standard names no class; it is the one that programs expect which were written for ROMIO.

@@ -1,5 +1,5 @@
-//! Accesses through views on a simulated file that moves few bytes at a time, interrupts, is full or fails, against a plain
-//! copy byte by byte.
+//! Accesses through views on a simulated file that moves few bytes at a time, interrupts, is full or fails, against a
+//! plain copy byte by byte.
 #![cfg(not(loom))]
 
 use std::cell::{Cell, RefCell};

@@ -1,5 +1,5 @@
-//! The hand-over of staged data under loom, which tries all interleavings: nothing is lost, nothing is written out of order, nobody
-//! waits for ever, and there is always somebody who writes.
+//! The hand-over of staged data under loom, which tries all interleavings: nothing is lost, nothing is written out of
+//! order, nobody waits for ever, and there is always somebody who writes.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p alhena-io --test loom`
 #![cfg(loom)]
@@ -64,7 +64,8 @@ fn write_behind(stage: &Arc<Stage>, file: &Arc<Bytes>) -> thread::JoinHandle<()>
     thread::spawn(move || while stage.work(&*file) == Worked::More {})
 }
 
-/// A program stages two bytes while a thread writes behind. It starts a thread where the stage asks for one, and that is enough.
+/// A program stages two bytes while a thread writes behind. It starts a thread where the stage asks for one, and that
+/// is enough.
 #[test]
 fn somebody_is_always_there_to_write() {
     model(3, || {

@@ -1,4 +1,5 @@
-//! Staged writes: threads that take data over, one that writes behind, and some that wait, against a plain copy byte by byte.
+//! Staged writes: threads that take data over, one that writes behind, and some that wait, against a plain copy byte by
+//! byte.
 #![cfg(not(loom))]
 
 use std::ops::Range;
@@ -110,8 +111,8 @@ fn log(limit: u64, wanted: bool) -> Option<Log> {
     wanted.then(|| Log::create(&std::env::temp_dir(), limit).unwrap())
 }
 
-/// A thread writes behind, another one asks what is held: the file is what the writes in their order make of it, and what is read
-/// through the stage is so at any time.
+/// A thread writes behind, another one asks what is held: the file is what the writes in their order make of it, and
+/// what is read through the stage is so at any time.
 #[test]
 fn what_is_staged_is_read_at_once_and_written_in_order() {
     let views = views();

@@ -53,6 +53,7 @@ impl Param {
             Kind::Text => self.fits::<Text>(text),
             Kind::List => self.fits::<List>(text),
             Kind::Choice(words) => words.contains(&text),
+            Kind::Word(words) => text.is_empty() || words.contains(&text),
             Kind::Words(words) => crate::listed(words, text).is_some(),
         }
     }

@@ -15,6 +15,8 @@ pub enum Kind {
     List,
     /// A list of some of these words, or of those to leave out, after `^`; see [`listed`].
     Words(&'static [&'static str]),
+    /// One of these words, or nothing.
+    Word(&'static [&'static str]),
     /// One of these words; declared with [`choice!`](crate::choice).
     Choice(&'static [&'static str]),
 }
@@ -26,7 +28,7 @@ impl Kind {
             Kind::Bool => "bool",
             Kind::Int => "integer",
             Kind::Size => "size",
-            Kind::Text => "string",
+            Kind::Text | Kind::Word(_) => "string",
             Kind::List | Kind::Words(_) => "list",
             Kind::Choice(_) => "enum",
         }
@@ -43,6 +45,7 @@ impl Kind {
             Kind::Words(words) => {
                 format!("some of {}, separated by commas (after ^: those to leave out)", words.join(", "))
             }
+            Kind::Word(words) => format!("one of {}, or nothing", words.join(", ")),
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
         }
     }

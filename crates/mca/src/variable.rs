@@ -1,7 +1,7 @@
 //! A performance variable's declaration.
 
-/// What a room counts, for tools (MPI-5.0 section 15.3.7). A room declares its variables in one table, beside what they are
-/// read from, a `T`:
+/// What a room counts, for tools (MPI-5.0 section 15.3.7). A room declares its variables in one table, beside what they
+/// are read from, a `T`:
 ///
 /// ```
 /// use mca::{Quantity, Variable};

@@ -67,8 +67,8 @@ pub enum Value {
     Bad,
 }
 
-/// What `text` means for `param`, in a job on `several` hosts or on one. Of a list, words that nobody knows are left out: all
-/// of them after `^`, otherwise as long as one remains that carries messages between all processes.
+/// What `text` means for `param`, in a job on `several` hosts or on one. Of a list, words that nobody knows are left
+/// out: all of them after `^`, otherwise as long as one remains that carries messages between all processes.
 pub fn value(param: &Param, text: &str, several: bool) -> Value {
     if param.accepts(text) {
         return Value::Fits(text.to_owned());

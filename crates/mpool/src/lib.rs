@@ -1,5 +1,5 @@
-//! Pooled memory: large blocks on huge pages, each registered once with every transport that wants it registered, and given out in
-//! parts. What `MPI_Alloc_mem` hands out where a transport registers memory.
+//! Pooled memory: large blocks on huge pages, each registered once with every transport that wants it registered, and
+//! given out in parts. What `MPI_Alloc_mem` hands out where a transport registers memory.
 //!
 //! ```text
 //!   block (a multiple of 2 MiB, on huge pages, one registration)

@@ -31,8 +31,9 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Providers that are used only where they are named: the library's deprecated ones; shared memory, which does not sleep; and
-/// the native ones for TCP without a layer for datagrams, which read no message behind a long one that has no receive.
+/// Providers that are used only where they are named: the library's deprecated ones; shared memory, which does not
+/// sleep; and the native ones for TCP without a layer for datagrams, which read no message behind a long one that has
+/// no receive.
 const ONLY_BY_NAME: [&str; 6] = ["sockets", "udp", "shm", "sm2", "net", "tcp"];
 
 /// An endpoint that waits for the cards of its peers.

@@ -55,8 +55,8 @@ pub enum Kept {
 pub enum Long {
     /// All of it at once. Without a receive it is thrown away and fetched later.
     Eager,
-    /// A header alone; the receiver fetches the rest. Source and length share the header's word, so no data travels beside the
-    /// match bits.
+    /// A header alone; the receiver fetches the rest. Source and length share the header's word, so no data travels
+    /// beside the match bits.
     Rendezvous,
 }
 

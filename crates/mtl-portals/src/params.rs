@@ -1,7 +1,8 @@
 //! Parameters of matching over Portals.
 
 mca::params! {
-    /// Parameters of matching over Portals, with the values that Open MPI 1.3 had but for the queues, which had 1,024 events.
+    /// Parameters of matching over Portals, with the values that Open MPI 1.3 had but for the queues, which had 1,024
+    /// events.
     pub struct MtlPortalsParams("mtl_portals_") {
         /// Longest message that is kept at the receiver if it comes before its receive; longer ones are fetched again.
         eager_limit: mca::Size = "128k", unit "bytes", range 64 to 1048576, scope AllEq;
@@ -19,8 +20,8 @@ mca::params! {
         copy_block_len: mca::Size = "8k", unit "bytes", range 0 to 65536, scope AllEq;
         /// Send a header of a long message first, and the rest when it is asked for, so that nothing crosses twice.
         use_rendezvous: mca::Bool = "false", scope AllEq;
-        /// End the process when memory or events for early messages run out, as the original did, whatever error handler the
-        /// program has set.
+        /// End the process when memory or events for early messages run out, as the original did, whatever error
+        /// handler the program has set.
         strict: mca::Bool = "false";
     }
 }
@@ -70,8 +71,8 @@ mca::params! {
         other_events: mca::Int = "0", range 0 to 1048576;
         /// Long messages: eager sends all at once, and again if no receive was posted; rendezvous sends a header first.
         long_messages: LongMessages = "device", scope AllEq;
-        /// End the process when memory or events for early messages run out, as the originals did, whatever error handler the
-        /// program has set.
+        /// End the process when memory or events for early messages run out, as the originals did, whatever error
+        /// handler the program has set.
         strict: mca::Bool = "false";
     }
 }

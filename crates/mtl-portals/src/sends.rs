@@ -159,8 +159,8 @@ impl<N: Portals> PortalsMtl<N> {
         }
     }
 
-    /// An event of a send's descriptor: of a long one, any two of SEND_END, ACK and GET_END say that it is over. After a header
-    /// alone there is no ACK.
+    /// An event of a send's descriptor: of a long one, any two of SEND_END, ACK and GET_END say that it is over. After
+    /// a header alone there is no ACK.
     pub(crate) fn on_send(&mut self, number: u32, event: &portals::Event) {
         let Some(send) = self.sends.get_mut(number) else { return };
         if event.failure.is_some() {

@@ -1,5 +1,5 @@
-//! What happens when memory or events for early messages run out: messages are lost, so all peers are given up, and the parameter
-//! that has more is named.
+//! What happens when memory or events for early messages run out: messages are lost, so all peers are given up, and the
+//! parameter that has more is named.
 
 use mtl::{Event, Mtl, Peer};
 use mtl_portals::{Device, Exhausted, Kept, PortalsMtl};

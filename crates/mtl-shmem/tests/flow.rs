@@ -22,7 +22,8 @@ fn of_the_nic(net: &Net) -> [u64; 4] {
     registers.map(|register| net.nic().status(register).expect("a register"))
 }
 
-/// A thousand messages that come before their receives: those that have no credit are offers. All can be received, in any order.
+/// A thousand messages that come before their receives: those that have no credit are offers. All can be received, in
+/// any order.
 #[test]
 fn early_messages_exhaust_nothing() {
     for len in [0, 100, 5000] {

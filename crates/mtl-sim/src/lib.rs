@@ -1,8 +1,8 @@
 //! A network that matches, between virtual ranks of one process, as unpleasant as the contract of `mtl` allows.
 //!
-//! Messages of different pairs overtake each other; calls are refused; events come late and in any order; long messages leave
-//! their memory only when they are matched. Everything follows from a seed. The network also checks its user: it panics on a
-//! call that the contract forbids.
+//! Messages of different pairs overtake each other; calls are refused; events come late and in any order; long messages
+//! leave their memory only when they are matched. Everything follows from a seed. The network also checks its user: it
+//! panics on a call that the contract forbids.
 //!
 //! For tests only: ranks run by turns in one thread and share one `RefCell`.
 #![forbid(unsafe_code)]

@@ -42,8 +42,8 @@
 //!
 //! # Progress and sleep
 //!
-//! The network advances in [`Mtl::next_event`]; while something is under way or a receive is posted, its owner calls that again
-//! and again, or sleeps as [`Mtl::arm`] allows.
+//! The network advances in [`Mtl::next_event`]; while something is under way or a receive is posted, its owner calls
+//! that again and again, or sleeps as [`Mtl::arm`] allows.
 //!
 //! # Refusals
 //!
@@ -63,8 +63,8 @@ pub struct Limits {
     pub match_bits: u32,
     /// Bits of data that travel beside them, from the lowest; 0, or at most 64.
     pub data_bits: u32,
-    /// Whether receives that ask for a sender are matched in one order with those that ask for anyone. If not, a user whose
-    /// receives may take the same message asks for anyone, and finds another place for the source.
+    /// Whether receives that ask for a sender are matched in one order with those that ask for anyone. If not, a user
+    /// whose receives may take the same message asks for anyone, and finds another place for the source.
     pub directed: bool,
     /// Largest payload in bytes that [`Mtl::inject`] takes.
     pub inject: usize,
@@ -156,7 +156,8 @@ pub trait Mtl {
     /// [`Busy`].
     fn recv(&mut self, want: &Want, into: UserMem, cookie: u64) -> Result<Posted, Busy>;
 
-    /// The oldest message without a receive that `want` takes. A receive of the same that is posted next gets this message.
+    /// The oldest message without a receive that `want` takes. A receive of the same that is posted next gets this
+    /// message.
     ///
     /// # Errors
     /// [`Busy`]: nothing is known.
@@ -192,8 +193,9 @@ pub trait Mtl {
     /// Why `peer` was given up, asked for after [`Event::PeerLost`].
     fn loss(&self, peer: Peer) -> Loss;
 
-    /// Announces that the owner is going to sleep on [`Mtl::descriptor`], after a poll that found nothing and before another one.
-    /// `false`: the owner keeps polling, since there is nothing to sleep on, or something to do that nobody announces.
+    /// Announces that the owner is going to sleep on [`Mtl::descriptor`], after a poll that found nothing and before
+    /// another one. `false`: the owner keeps polling, since there is nothing to sleep on, or something to do that
+    /// nobody announces.
     fn arm(&mut self) -> bool;
 
     /// A descriptor that is readable while there is something to do here, for a sleep between [`Mtl::arm`] and the next

@@ -110,8 +110,8 @@ impl Node {
     }
 
     /// The view of virtual process `place` on a node of which all processes are within this one. They read each other's
-    /// memory by the kernel, and none of them sleeps or passes descriptors. The peers of the node are the places on it, in a
-    /// table that the view shares with those that are `like` it: of a node with as many.
+    /// memory by the kernel, and none of them sleeps or passes descriptors. The peers of the node are the places on it,
+    /// in a table that the view shares with those that are `like` it: of a node with as many.
     pub fn virtual_process(segment: Segment, place: u32, like: Option<&Node>) -> Arc<Node> {
         let ranks = segment.layout().shape().ranks;
         let pids = vec![std::process::id() as i32; ranks];

@@ -7,8 +7,8 @@ use shm::turn::{Waiting, is_next};
 use crate::Node;
 
 impl Node {
-    /// This process waits for a message of `peer`. Whether it had better keep polling for a while than yield; not if `peer` is
-    /// no other process of this node.
+    /// This process waits for a message of `peer`. Whether it had better keep polling for a while than yield; not if
+    /// `peer` is no other process of this node.
     pub fn is_next_after(&self, peer: Peer) -> bool {
         let Some(awaited) = self.place_of(peer).filter(|&place| place != self.me) else { return false };
         if let Some(own) = self.waiting(self.me) {

@@ -1,7 +1,7 @@
 //! Memory in several runs, on either side of a direct copy.
 //!
-//! The owner writes a table of its runs into memory of its own and names the table instead of the memory; a process that wants
-//! the bytes reads the table first. So a copy between two buffers full of holes still moves every byte once:
+//! The owner writes a table of its runs into memory of its own and names the table instead of the memory; a process
+//! that wants the bytes reads the table first. So a copy between two buffers full of holes still moves every byte once:
 //!
 //! ```text
 //!   exposed runs      |aaaa|   |bb|      |cccccc|          table: 3, (at, 4), (at, 2), (at, 6)
@@ -59,7 +59,8 @@ impl Runs {
         self.len() == 0
     }
 
-    /// The table that a peer reads by [`Node::fetch_runs`](crate::Node::fetch_runs). It must stay where it is as long as a key names it.
+    /// The table that a peer reads by [`Node::fetch_runs`](crate::Node::fetch_runs). It must stay where it is as long
+    /// as a key names it.
     pub fn table(&self) -> Box<[u64]> {
         let runs = (0..self.starts.len()).flat_map(|i| [self.starts[i], self.ends[i] - self.begin(i)]);
         std::iter::once(self.starts.len() as u64).chain(runs).collect()

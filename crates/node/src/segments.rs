@@ -5,10 +5,11 @@
 //!   nonce (two words), unused           memory
 //! ```
 //!
-//! The maker allocates and seals a memory file and writes a nonce into it. The process that gets the ticket opens the file through
-//! the maker's process: by `pidfd_getfd`, or else through `/proc`, which is allowed where Yama forbids processes that do
-//! not descend from each other to read each other's memory, as without a guard. Which way it came and what the number means by
-//! now matters not: a file is the right one if it is sealed, has the length, and holds the nonce.
+//! The maker allocates and seals a memory file and writes a nonce into it. The process that gets the ticket opens the
+//! file through the maker's process: by `pidfd_getfd`, or else through `/proc`, which is allowed where Yama forbids
+//! processes that do not descend from each other to read each other's memory, as without a guard. Which way it came and
+//! what the number means by now matters not: a file is the right one if it is sealed, has the length, and holds the
+//! nonce.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -1,9 +1,9 @@
 //! A libfabric provider for tests: endpoints of one thread, and a user whose every step is checked.
 //!
-//! No software provider of libfabric asks for registered memory of one's own, keys that the provider chooses or regions that belong
-//! to an endpoint; adapters do. This one asks for whatever [`Modes`] says and panics where its user does not do it: memory without a
-//! region or outside it, a region without the right access, more operations than it holds, a context that is in use, a key that was not asked for, an address where
-//! an offset is right.
+//! No software provider of libfabric asks for registered memory of one's own, keys that the provider chooses or regions
+//! that belong to an endpoint; adapters do. This one asks for whatever [`Modes`] says and panics where its user does
+//! not do it: memory without a region or outside it, a region without the right access, more operations than it holds,
+//! a context that is in use, a key that was not asked for, an address where an offset is right.
 #![allow(clippy::missing_safety_doc)]
 
 mod info;

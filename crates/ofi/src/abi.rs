@@ -1,9 +1,10 @@
-//! The part of libfabric's binary interface that is used here: structs as they lie in memory, and the numbers of API 1.9 to
-//! 1.18, which libraries up to 2.x speak.
+//! The part of libfabric's binary interface that is used here: structs as they lie in memory, and the numbers of API
+//! 1.9 to 1.18, which libraries up to 2.x speak.
 //!
-//! Structs grow at their end from version to version. So what the library allocates is read as far as it is declared here, and
-//! what is passed to it ([`AvAttr`], [`CqAttr`], [`MrAttr`], [`CqErrEntry`]) has zeroed room behind for what later versions read.
-//! Tables of functions begin with their size in bytes ([`has`]). `fi_info` is allocated by the library alone.
+//! Structs grow at their end from version to version. So what the library allocates is read as far as it is declared
+//! here, and what is passed to it ([`AvAttr`], [`CqAttr`], [`MrAttr`], [`CqErrEntry`]) has zeroed room behind for what
+//! later versions read. Tables of functions begin with their size in bytes ([`has`]). `fi_info` is allocated by the
+//! library alone.
 //!
 //! A test compares sizes and offsets with the installed headers.
 

@@ -102,8 +102,8 @@ pub struct Completion {
     /// Data and tag of the message, of a receive.
     pub data: u64,
     pub tag: u64,
-    /// The sender of a message that was received, if it was asked for or the provider knows it; the receiver of one that was
-    /// sent.
+    /// The sender of a message that was received, if it was asked for or the provider knows it; the receiver of one
+    /// that was sent.
     pub peer: Option<Address>,
 }
 

@@ -1,8 +1,8 @@
-//! libfabric, loaded when it is first needed: its structs as far as they are used ([`abi`]), the library ([`Library`]), and one
-//! endpoint with all that belongs to it ([`Endpoint`]).
+//! libfabric, loaded when it is first needed: its structs as far as they are used ([`abi`]), the library ([`Library`]),
+//! and one endpoint with all that belongs to it ([`Endpoint`]).
 //!
-//! Nothing here needs libfabric's headers or the library itself to build. Almost the whole interface is tables of functions
-//! behind six symbols, so a test can put a provider of its own in their place.
+//! Nothing here needs libfabric's headers or the library itself to build. Almost the whole interface is tables of
+//! functions behind six symbols, so a test can put a provider of its own in their place.
 
 pub mod abi;
 mod card;

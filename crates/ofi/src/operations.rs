@@ -8,7 +8,8 @@ use mem::UserMem;
 use crate::endpoint::Address;
 use crate::memory::Region;
 
-/// What the provider is given as an operation's context. It may use the first 64 bytes (`fi_context2`) until the completion.
+/// What the provider is given as an operation's context. It may use the first 64 bytes (`fi_context2`) until the
+/// completion.
 #[repr(C)]
 struct Record {
     provider: [Cell<u64>; 8],
@@ -118,7 +119,8 @@ impl Operations {
         Operation(self.records[name as usize])
     }
 
-    /// The operation with this context is over, or goes on with a message of `len` bytes; what is remembered of it, and the memory to be given back. `None`: there is none.
+    /// The operation with this context is over, or goes on with a message of `len` bytes; what is remembered of it, and
+    /// the memory to be given back. `None`: there is none.
     pub fn end(&mut self, context: *mut c_void, len: u64) -> Option<(Told, Option<Region>)> {
         let record = self.find(context)?;
         let ended = (record.told.get(), record.region.take());

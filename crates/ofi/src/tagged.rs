@@ -74,8 +74,8 @@ impl Endpoint {
         self.begun(operation, rc)
     }
 
-    /// Looks for a message without a receive, and takes it out of matching if `claim`. Its completion keeps the operation, if it
-    /// claims: [`Endpoint::recv_claimed`] goes on with that, by this name.
+    /// Looks for a message without a receive, and takes it out of matching if `claim`. Its completion keeps the
+    /// operation, if it claims: [`Endpoint::recv_claimed`] goes on with that, by this name.
     ///
     /// # Errors
     /// [`Refused`]; nothing was begun.

@@ -111,9 +111,9 @@ pub(crate) const fn of(ty: Datatype) -> Option<(Kind, Group)> {
     })
 }
 
-/// Whether a collective reduction may combine `ty` by `op` (MPI-5.0 sections 6.9.2 and 6.9.4, and a little more). False for
-/// user-defined operations and types, for `MPI_REPLACE` and `MPI_NO_OP` (accumulates only), and for the
-/// character types.
+/// Whether a collective reduction may combine `ty` by `op` (MPI-5.0 sections 6.9.2 and 6.9.4, and a little more). False
+/// for user-defined operations and types, for `MPI_REPLACE` and `MPI_NO_OP` (accumulates only), and for the character
+/// types.
 pub const fn allowed(op: Op, ty: Datatype) -> bool {
     match of(ty) {
         Some((_, group)) => reduces(op, group),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use abi::{Op, Result};
 
-use crate::element::{Action, Element};
+use crate::element::{Action, Change, Element};
 
 /// `target[i] = origin[i] op target[i]` for `count` elements back to back, each at one stroke. `result` gets what they were before.
 ///
@@ -107,16 +107,16 @@ macro_rules! width {
                 // SAFETY: the caller's promise; not read for `MPI_NO_OP`.
                 let operand = || unsafe { origin.add(i * SIZE).cast::<$word>().read_unaligned() };
                 let old = match action {
-                    Action::Load => place.load(Ordering::Acquire),
-                    Action::Swap if result.is_none() => {
+                    Action::Change(Change::Load) => place.load(Ordering::Acquire),
+                    Action::Change(Change::Swap) if result.is_none() => {
                         place.store(operand(), Ordering::Release);
                         continue;
                     }
-                    Action::Swap => place.swap(operand(), Ordering::AcqRel),
-                    Action::Add => place.fetch_add(operand(), Ordering::AcqRel),
-                    Action::And => place.fetch_and(operand(), Ordering::AcqRel),
-                    Action::Or => place.fetch_or(operand(), Ordering::AcqRel),
-                    Action::Xor => place.fetch_xor(operand(), Ordering::AcqRel),
+                    Action::Change(Change::Swap) => place.swap(operand(), Ordering::AcqRel),
+                    Action::Change(Change::Add) => place.fetch_add(operand(), Ordering::AcqRel),
+                    Action::Change(Change::And) => place.fetch_and(operand(), Ordering::AcqRel),
+                    Action::Change(Change::Or) => place.fetch_or(operand(), Ordering::AcqRel),
+                    Action::Change(Change::Xor) => place.fetch_xor(operand(), Ordering::AcqRel),
                     Action::Exchange(kernel) => {
                         let incoming = operand();
                         let mut seen = place.load(Ordering::Relaxed);

@@ -36,12 +36,8 @@ pub enum Change {
 /// How an element at a fitting address is combined at one stroke.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Action {
-    Load,
-    Swap,
-    Add,
-    And,
-    Or,
-    Xor,
+    /// By an operation that the processor has.
+    Change(Change),
     /// Until no other process has changed the element meanwhile.
     Exchange(Kernel),
 }
@@ -105,12 +101,7 @@ impl Element {
     /// What `op` does with a word that is such an element, if that depends on its bits alone; `op` is one that its type has.
     pub fn change(&self, op: Op) -> Option<Change> {
         match self.action(op).ok()? {
-            Action::Load => Some(Change::Load),
-            Action::Swap => Some(Change::Swap),
-            Action::Add => Some(Change::Add),
-            Action::And => Some(Change::And),
-            Action::Or => Some(Change::Or),
-            Action::Xor => Some(Change::Xor),
+            Action::Change(change) => Some(change),
             Action::Exchange(_) => None,
         }
     }
@@ -123,19 +114,19 @@ impl Element {
         let is_integer =
             matches!(self.kind, Some(Kind::Signed | Kind::Unsigned | Kind::Bytes | Kind::Character));
         let simple = match op {
-            abi::NO_OP => Action::Load,
-            abi::REPLACE => Action::Swap,
-            abi::SUM if is_integer => Action::Add,
-            abi::BAND if is_integer => Action::And,
-            abi::BOR if is_integer => Action::Or,
-            abi::BXOR if is_integer => Action::Xor,
+            abi::NO_OP => Change::Load,
+            abi::REPLACE => Change::Swap,
+            abi::SUM if is_integer => Change::Add,
+            abi::BAND if is_integer => Change::And,
+            abi::BOR if is_integer => Change::Or,
+            abi::BXOR if is_integer => Change::Xor,
             _ => return self.kernel(op).map(Action::Exchange),
         };
         if !op::allowed_in_accumulate(op, self.handle) {
             // The kernel says what is wrong.
             self.kernel(op)?;
         }
-        Ok(simple)
+        Ok(Action::Change(simple))
     }
 }
 

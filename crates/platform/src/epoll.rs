@@ -52,8 +52,8 @@ impl Epoll {
         self.control(libc::EPOLL_CTL_MOD, fd, token, room)
     }
 
-    /// Reports `fd` as `token` the next time that it is readable, be that now, and then no more until this is called again.
-    /// It was added before.
+    /// Reports `fd` as `token` the next time that it is readable, be that now, and then no more until this is called
+    /// again. It was added before.
     ///
     /// # Errors
     /// The system's.

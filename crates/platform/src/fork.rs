@@ -1,16 +1,16 @@
 //! Children that the program forks.
 
-/// Has `handler` run in each child that this process forks from now on, before `fork` returns there. (Not by `posix_spawn`,
-/// `system` or `vfork`, whose children execute another program at once.) The child has one thread, and locks that other
-/// threads held at the fork stay locked in it; so the handler takes none.
+/// Has `handler` run in each child that this process forks from now on, before `fork` returns there. (Not by
+/// `posix_spawn`, `system` or `vfork`, whose children execute another program at once.) The child has one thread, and
+/// locks that other threads held at the fork stay locked in it; so the handler takes none.
 pub fn in_child(handler: extern "C" fn()) {
     // SAFETY: the function stays loaded, as this library does. Without memory for the entry it fails, and children
     // are as if nobody had asked.
     unsafe { libc::pthread_atfork(None, None, Some(handler)) };
 }
 
-/// Writes `message` to standard error and ends this process with `code`, without running what the program and its libraries
-/// have registered for the end of the process that forked it.
+/// Writes `message` to standard error and ends this process with `code`, without running what the program and its
+/// libraries have registered for the end of the process that forked it.
 pub fn leave(message: &str, code: i32) -> ! {
     // SAFETY: the bytes are readable for their length; _exit ends the process.
     unsafe {

@@ -27,8 +27,8 @@ pub fn prefix() -> Option<PathBuf> {
     file.is_absolute().then(|| root.to_path_buf())
 }
 
-/// The program's writable segments that stay writable, ascending: its globals and statics. Another process that runs the same file
-/// has as many of the same lengths, wherever the loader has put them.
+/// The program's writable segments that stay writable, ascending: its globals and statics. Another process that runs
+/// the same file has as many of the same lengths, wherever the loader has put them.
 pub fn writable() -> Vec<Range<usize>> {
     let mut found = Vec::new();
     // SAFETY: the callback gets the pointer that is given here, which lives as long as the call.

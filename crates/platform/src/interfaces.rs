@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 /// An address of an interface that is up.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,6 +41,24 @@ pub fn addresses() -> io::Result<Vec<Interface>> {
     // SAFETY: exactly what getifaddrs returned, and no longer used.
     unsafe { libc::freeifaddrs(list) };
     Ok(found)
+}
+
+/// The address that this host puts on what it sends to `place`: it tells the interface. Nothing is sent.
+///
+/// # Errors
+/// The system's, for instance that no route leads there.
+pub fn source_towards(place: SocketAddr) -> io::Result<IpAddr> {
+    let any: IpAddr =
+        if place.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind((any, 0))?;
+    socket.connect(place)?;
+    Ok(socket.local_addr()?.ip())
+}
+
+/// How fast an interface says that it is, in Mbit/s, where it does.
+pub fn speed(name: &str) -> Option<u32> {
+    let text = std::fs::read_to_string(format!("/sys/class/net/{name}/speed")).ok()?;
+    text.trim().parse().ok().filter(|&speed| speed > 0)
 }
 
 /// # Safety

@@ -1,10 +1,11 @@
-//! How much memory the system still has: a file in memory that outgrows it makes the kernel end processes instead of failing.
+//! How much memory the system still has: a file in memory that outgrows it makes the kernel end processes instead of
+//! failing.
 
 use std::fs::read_to_string;
 use std::path::Path;
 
-/// Bytes that may still be allocated: what the machine has, or what the control group of this process may have if that is less.
-/// `None`: the system does not tell.
+/// Bytes that may still be allocated: what the machine has, or what the control group of this process may have if that
+/// is less. `None`: the system does not tell.
 pub fn available() -> Option<u64> {
     let machine = read_to_string("/proc/meminfo").ok().and_then(|text| of_machine(&text));
     let groups = read_to_string("/proc/self/cgroup").unwrap_or_default();

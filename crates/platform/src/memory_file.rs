@@ -71,8 +71,8 @@ impl MemoryFile {
         Ok(from + length as u64)
     }
 
-    /// Allocates all pages and seals the file. The system would rather end processes than refuse pages, so it is asked for what it
-    /// has before each few hundred MiB.
+    /// Allocates all pages and seals the file. The system would rather end processes than refuse pages, so it is asked
+    /// for what it has before each few hundred MiB.
     ///
     /// # Errors
     /// As [`MemoryFile::allocate_step`], and `OutOfMemory` if the system has less than is left to allocate.

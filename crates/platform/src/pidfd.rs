@@ -5,8 +5,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// A handle on a process: a pidfd, or where the kernel has none (before Linux 5.3, or under a seccomp profile) the number, which
-/// may name another process once this one was reaped.
+/// A handle on a process: a pidfd, or where the kernel has none (before Linux 5.3, or under a seccomp profile) the
+/// number, which may name another process once this one was reaped.
 #[derive(Debug)]
 pub struct Pidfd {
     pid: i32,

@@ -50,7 +50,8 @@ pub fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Listens on a free port of `ports` (0: any), of all addresses, of both families where the host has both, without blocking.
+/// Listens on a free port of `ports` (0: any), of all addresses, of both families where the host has both, without
+/// blocking.
 ///
 /// # Errors
 /// The system's, for the last of the ports.
@@ -76,8 +77,8 @@ pub fn listen(ports: impl IntoIterator<Item = u16>) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// Has the kernel probe `socket`'s idle connection, which breaks with `TimedOut` when the other host has answered nothing for
-/// `silence`. Probes are answered by the other kernel, whether its process reads or not.
+/// Has the kernel probe `socket`'s idle connection, which breaks with `TimedOut` when the other host has answered
+/// nothing for `silence`. Probes are answered by the other kernel, whether its process reads or not.
 ///
 /// # Errors
 /// The system's.
@@ -90,8 +91,9 @@ pub fn keep_alive(socket: BorrowedFd<'_>, silence: Duration) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 6)
 }
 
-/// Breaks `socket`'s connection with `TimedOut` when what was sent, a connection request too, is not taken for `silence`; zero:
-/// only after the system's own time. A process that does not read takes nothing once its window is full.
+/// Breaks `socket`'s connection with `TimedOut` when what was sent, a connection request too, is not taken for
+/// `silence`; zero: only after the system's own time. A process that does not read takes nothing once its window is
+/// full.
 ///
 /// # Errors
 /// The system's.
@@ -129,7 +131,8 @@ pub fn answered(socket: BorrowedFd<'_>) -> Answered {
     unanswered(socket).map_or(Answered::Some, Answered::Not)
 }
 
-/// How long ago the other host's last answer was, where something that was sent again or a probe ([`keep_alive`]) has none yet.
+/// How long ago the other host's last answer was, where something that was sent again or a probe ([`keep_alive`]) has
+/// none yet.
 pub fn unanswered(socket: BorrowedFd<'_>) -> Option<Duration> {
     // The front of `struct tcp_info`, which only grows at its end.
     let mut info = [0u32; 26];

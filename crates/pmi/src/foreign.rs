@@ -30,7 +30,8 @@ const PART: usize = MAX_PUT - 8;
 pub(crate) struct Foreign {
     pub(crate) space: Space,
     neighbours: Neighbours,
-    own: Own,
+    /// What this process has put since the last exchange: keys and values.
+    own: Vec<(String, String)>,
     /// For each exchange the records that were read, by the lowest rank of their node; none where that has put nothing.
     records: Vec<HashMap<u32, Option<Vec<u8>>>>,
 }
@@ -41,12 +42,6 @@ pub(crate) enum Neighbours {
     Guests(Vec<Connection>),
     /// The connection with the lowest one.
     Host(Connection),
-}
-
-/// What this process has put since the last exchange.
-#[derive(Default)]
-struct Own {
-    values: Vec<(String, String)>,
 }
 
 /// A rank as other nodes find what it has put.
@@ -60,21 +55,21 @@ pub(crate) struct Whose {
 
 impl Foreign {
     pub(crate) fn new(space: Space, neighbours: Neighbours) -> Foreign {
-        Foreign { space, neighbours, own: Own::default(), records: Vec::new() }
+        Foreign { space, neighbours, own: Vec::new(), records: Vec::new() }
     }
 
     pub(crate) fn put(&mut self, key: &str, value: &str) {
-        self.own.values.push((key.to_owned(), value.to_owned()));
+        self.own.push((key.to_owned(), value.to_owned()));
     }
 
     /// Gives what was put, and waits for all ranks. `rank` is the caller's.
     pub(crate) fn fence(&mut self, rank: u32) -> Result<(), Error> {
         let own = std::mem::take(&mut self.own);
         match &mut self.neighbours {
-            Neighbours::Host(host) => host.send(STEP, &own.lines())?,
+            Neighbours::Host(host) => host.send(STEP, &lines(&own))?,
             Neighbours::Guests(guests) => {
                 let mut record = Record::default();
-                own.values.iter().for_each(|(key, value)| add(&mut record, 0, key, value));
+                own.iter().for_each(|(key, value)| add(&mut record, 0, key, value));
                 for (place, guest) in (1..).zip(guests) {
                     hear(guest, place, &mut record)?;
                 }
@@ -127,14 +122,13 @@ impl Foreign {
     }
 }
 
-impl Own {
-    fn lines(&self) -> String {
-        let mut lines = String::new();
-        for (key, value) in &self.values {
-            lines += &put_line(key, value);
-        }
-        lines + &format!("cmd={FENCE}\n")
+/// What a rank says at a fence to the lowest one of its node.
+fn lines(own: &[(String, String)]) -> String {
+    let mut lines = String::new();
+    for (key, value) in own {
+        lines += &put_line(key, value);
     }
+    lines + &format!("cmd={FENCE}\n")
 }
 
 /// The line that says that a rank has put `value`.

@@ -37,8 +37,8 @@ pub(crate) struct Met {
     pub(crate) pids: Vec<i32>,
     pub(crate) segment: Segment,
     pub(crate) job_id: u64,
-    /// There are more ranks than processors, counting every processor that some rank of the node may use. (A launcher that binds
-    /// ranks leaves each of them with a few only.)
+    /// There are more ranks than processors, counting every processor that some rank of the node may use. (A launcher
+    /// that binds ranks leaves each of them with a few only.)
     pub(crate) oversubscribed: bool,
 }
 
@@ -63,7 +63,8 @@ impl Card {
         fields.next().is_none().then_some(Card { name, nonce, bytes })
     }
 
-    /// Guest: what it learns of the `local_size` ranks of this node, and the connection with the host. `place` is the caller's.
+    /// Guest: what it learns of the `local_size` ranks of this node, and the connection with the host. `place` is the
+    /// caller's.
     pub(crate) fn fetch(&self, place: usize, local_size: usize) -> Result<(Met, Connection), Error> {
         let (mut stream, host) = socket::connect(self.name)
             .map_err(Error::io("MPI_Init: connecting to the lowest rank of this node"))?;

@@ -179,7 +179,8 @@ impl Job {
         self.service = fence.service;
     }
 
-    /// Has the launcher print `text`, lines that may be the same for many ranks; another launcher's rank prints them itself.
+    /// Has the launcher print `text`, lines that may be the same for many ranks; another launcher's rank prints them
+    /// itself.
     pub fn report(&mut self, text: &str) -> Result<(), Error> {
         match &mut self.service {
             Service::Native(native) => native.report(text),

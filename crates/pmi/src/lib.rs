@@ -15,9 +15,9 @@
 //! ([`handover`]), and give it what they put, so that the launcher carries one key for each node ([`foreign`]).
 //!
 //! The launcher's side (`crates/rte`) uses the same modules for the format of messages, and the server: [`wire`],
-//! [`mapping`], [`welcome`], [`scm`], [`server`], [`socket`], [`token`]. This crate ends in the MPI library, so it needs nothing
-//! but std, libc, `platform` and `connect`. It starts a thread, and opens network sockets, only where the launcher makes that
-//! necessary.
+//! [`mapping`], [`welcome`], [`scm`], [`server`], [`socket`], [`token`]. This crate ends in the MPI library, so it
+//! needs nothing but std, libc, `platform` and `connect`. It starts a thread, and opens network sockets, only where the
+//! launcher makes that necessary.
 
 mod abort;
 mod affinity;

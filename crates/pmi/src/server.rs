@@ -41,8 +41,8 @@ pub enum Event {
         /// Its message; empty if it gave none.
         message: String,
     },
-    /// All ranks of this host are in a barrier, which those of other hosts must come to as well; the keys that were put here
-    /// since the last one, and the record of what our own ranks have put. Goes on with [`Server::release`].
+    /// All ranks of this host are in a barrier, which those of other hosts must come to as well; the keys that were put
+    /// here since the last one, and the record of what our own ranks have put. Goes on with [`Server::release`].
     Fence(Vec<(String, String)>, Vec<u8>),
     /// The rank asks the name service, which is another process's.
     Ask(String),
@@ -114,8 +114,8 @@ impl Server {
         self.fresh = Some(Vec::new());
     }
 
-    /// All hosts have come to the barrier; `pairs` are the keys that they have put, `table` that of all records, empty where
-    /// none says anything.
+    /// All hosts have come to the barrier; `pairs` are the keys that they have put, `table` that of all records, empty
+    /// where none says anything.
     pub fn release(&mut self, pairs: Vec<(String, String)>, table: Vec<u8>) {
         self.kvs.extend(pairs);
         let mut takers = Vec::new();
@@ -154,8 +154,8 @@ impl Server {
         self.ranks[rank].programs
     }
 
-    /// Whether others go on only once `rank` says hello, should it still do so: it has not yet, or its program has finalized MPI
-    /// and another rank's next program waits for the next of this one.
+    /// Whether others go on only once `rank` says hello, should it still do so: it has not yet, or its program has
+    /// finalized MPI and another rank's next program waits for the next of this one.
     pub fn is_awaited(&self, rank: usize) -> bool {
         match self.ranks[rank].phase {
             Phase::Silent => true,

@@ -24,14 +24,14 @@ pub const STATE: &str = "alhena_state";
 pub const PUT: &str = "alhena_put";
 /// A rank waits until all others have come here, too.
 pub const FENCE: &str = "alhena_fence";
-/// The answer to [`FENCE`]: `bytes=N`, and unless that is 0 a memory file with the table ([`wireup`]) of what all ranks have put
-/// since the last one.
+/// The answer to [`FENCE`]: `bytes=N`, and unless that is 0 a memory file with the table ([`wireup`]) of what all ranks
+/// have put since the last one.
 pub const TABLE: &str = "alhena_table";
 /// Which transport carries messages to whom (`text=`), for `mpiexec -report`. Not answered.
 pub const REPORT: &str = "alhena_report";
 /// Environment variable of the native connection: `descriptor:inode:socket`. The inode tells a connection that was
-/// handed down by mpiexec from an unrelated descriptor that happens to have the same number. The socket is the guard's, for
-/// a program that has not inherited the connection ([`crate::socket`]).
+/// handed down by mpiexec from an unrelated descriptor that happens to have the same number. The socket is the guard's,
+/// for a program that has not inherited the connection ([`crate::socket`]).
 pub const VARIABLE: &str = "ALHENA_PMI";
 /// Longest body that is accepted, in bytes: enough for some millions of ranks.
 pub const MAX_BODY: usize = 64 << 20;

@@ -51,7 +51,7 @@ mod state;
 use crate::lanes::Lanes;
 use crate::matching::{Kept, Unexpected};
 use crate::rendezvous::Retry;
-use crate::request::{Request, Transfer};
+use crate::request::{State, Transfer};
 use crate::staging::{Fetch, Staged, Staging};
 use btl::Peer;
 use pml::{Counters, GENERATION_BITS, INDEX_BITS, Notices, ReqId, Requests};
@@ -101,7 +101,7 @@ const FRAME_HEAD: usize = 4;
 /// The layer; see the module's documentation.
 pub struct Ch3 {
     config: Config,
-    requests: Requests<Request>,
+    requests: Requests<State>,
     /// Messages claimed by matched probes.
     claimed: Slab<Kept, INDEX_BITS, GENERATION_BITS>,
     /// Receives without a message, oldest first.

@@ -1,31 +1,22 @@
 //! Operations under way.
 
 use btl::{Peer, RemoteKey};
-use pml::{Data, Done, Envelope, Pattern};
+use pml::{Data, Done, Envelope, Pattern, Progress};
 
 /// An operation.
-pub struct Request {
-    pub(crate) owner: u32,
-    /// Nobody asks for its end.
-    pub(crate) detached: bool,
-    pub(crate) state: State,
-}
+pub(crate) type Request = pml::Request<State>;
 
-impl pml::Request for Request {
+impl Progress for State {
     #[inline]
     fn done(&self) -> Option<&Done> {
-        match &self.state {
+        match self {
             State::Done(done) => Some(done),
             _ => None,
         }
     }
-
-    fn detach(&mut self) {
-        self.detached = true;
-    }
 }
 
-pub(crate) enum State {
+pub enum State {
     Send(Send),
     Posted { pattern: Pattern, into: Data },
     Receive(Receive),
@@ -33,7 +24,7 @@ pub(crate) enum State {
 }
 
 /// A send that is not complete.
-pub(crate) struct Send {
+pub struct Send {
     pub peer: Peer,
     pub envelope: Envelope,
     pub data: Data,
@@ -46,7 +37,7 @@ pub(crate) struct Send {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Phase {
+pub enum Phase {
     /// Nothing has left.
     Waiting,
     /// It is with the receiver, which is to say that it was matched.
@@ -56,7 +47,7 @@ pub(crate) enum Phase {
 }
 
 /// A receive whose message is an offer.
-pub(crate) struct Receive {
+pub struct Receive {
     pub peer: Peer,
     pub envelope: Envelope,
     pub into: Data,
@@ -81,14 +72,14 @@ pub(crate) struct Receive {
 
 /// How an offered message is moved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
+pub enum Way {
     Get,
     Put,
     Fragments,
 }
 
 /// Memory of a receive that is exposed to its sender.
-pub(crate) struct Piece {
+pub struct Piece {
     pub offset: u64,
     pub len: u64,
     /// Bytes that are not here yet.
@@ -97,7 +88,7 @@ pub(crate) struct Piece {
 }
 
 /// A get or put under way.
-pub(crate) enum Transfer {
+pub enum Transfer {
     /// Of a buffer of E1.
     Fetch(u32),
     /// Of a part of a receive.

@@ -280,7 +280,7 @@ impl Ch3 {
     }
 
     pub(crate) fn insert(&mut self, owner: u32, state: State) -> Result<ReqId> {
-        match self.requests.insert(Request { owner, detached: false, state }) {
+        match self.requests.insert(Request::new(owner, state)) {
             Ok(key) => {
                 self.changes = self.changes.wrapping_add(1);
                 Ok(ReqId(key))

@@ -1,20 +1,20 @@
 //! What the layer knows without its transport.
 
 use crate::Ch3;
-use crate::request::Request;
+use crate::request::State;
 use btl::Peer;
 use pml::{Counters, Data, LayerState, Notice, Requests};
 
 impl LayerState for Ch3 {
-    type Request = Request;
+    type State = State;
 
     #[inline]
-    fn requests(&self) -> &Requests<Request> {
+    fn requests(&self) -> &Requests<State> {
         &self.requests
     }
 
     #[inline]
-    fn requests_mut(&mut self) -> &mut Requests<Request> {
+    fn requests_mut(&mut self) -> &mut Requests<State> {
         &mut self.requests
     }
 

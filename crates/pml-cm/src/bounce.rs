@@ -5,7 +5,7 @@ use mem::{PeerBytes, UserMem};
 use pml::Data;
 
 /// A buffer that stays where it is. Its owner keeps it until the network has given it back.
-pub(crate) struct Bounce(Box<[u8]>);
+pub struct Bounce(Box<[u8]>);
 
 impl Bounce {
     /// Room for what `data` takes, if that is not one run, and the memory that the network is to use.

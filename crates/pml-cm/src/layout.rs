@@ -8,12 +8,12 @@
 //!   └──────┴─────────┴───────┘       └──────┴─────────┴────────┴───────┘
 //!   data: source in the lower half, and, if there are 64 bits, the sender's request in the upper one
 //! ```
-//! With data, and where such receives are matched in one order with others, a receive from one source is a receive from one process, and a message's source travels beside the bits. A tag
-//! always has its 31 bits. What a network does not give is taken from the context, down to 256 contexts; below that the
-//! network is refused.
+//! With data, and where such receives are matched in one order with others, a receive from one source is a receive from
+//! one process, and a message's source travels beside the bits. A tag always has its 31 bits. What a network does not
+//! give is taken from the context, down to 256 contexts; below that the network is refused.
 //!
-//! The kinds are a message, a message in synchronous mode, an answer to one send, and the wish to cancel a send. A receive takes
-//! both kinds of messages by ignoring the lower bit of the kind.
+//! The kinds are a message, a message in synchronous mode, an answer to one send, and the wish to cancel a send. A
+//! receive takes both kinds of messages by ignoring the lower bit of the kind.
 
 use core::fmt;
 
@@ -163,8 +163,9 @@ impl Layout {
         Envelope { context: context as u32, source, tag }
     }
 
-    /// The bits of the receiver's word that a synchronous message was matched: by the sender's request if that is known, else
-    /// by the message's own bits, since answers come in the order of the matches, which is that of the sends.
+    /// The bits of the receiver's word that a synchronous message was matched: by the sender's request if that is
+    /// known, else by the message's own bits, since answers come in the order of the matches, which is that of the
+    /// sends.
     pub fn matched(&self, bits: u64, sender: Option<ReqId>) -> u64 {
         match sender {
             Some(id) => self.word(Kind::Answer, 0, 0, id.0),

@@ -1,8 +1,8 @@
 //! Point-to-point management, "cm" (connection manager): a thin layer over a network that matches.
 //!
-//! An envelope becomes match bits ([`layout`]); matching, unexpected messages and long messages are the network's. What is left
-//! here: requests, data that is not one run (packed as a whole), the word that a synchronous message was matched, and
-//! cancelling.
+//! An envelope becomes match bits ([`layout`]); matching, unexpected messages and long messages are the network's. What
+//! is left here: requests, data that is not one run (packed as a whole), the word that a synchronous message was
+//! matched, and cancelling.
 //!
 //! ```text
 //!   mode                  sender                          receiver          complete for the sender
@@ -13,13 +13,14 @@
 //!                                         ◄────────────── answer, empty     at the answer
 //! ```
 //!
-//! **Order** is the network's. What it refuses waits here, for each peer in order, and receives in the order of posting; a probe
-//! finds nothing while a receive waits.
+//! **Order** is the network's. What it refuses waits here, for each peer in order, and receives in the order of
+//! posting; a probe finds nothing while a receive waits.
 //!
-//! **Cancel.** A receive is cancelled by the network. A send that the network has begun is the receiver's matter: it takes the
-//! sender's messages in that context out of the network, oldest first, until it finds the one that is meant, drops that, and
-//! keeps the others aside, to be matched before what the network still holds. A network with less than 64 bits of data cannot
-//! say which message is meant; there a send that has begun goes on as if nobody had cancelled it.
+//! **Cancel.** A receive is cancelled by the network. A send that the network has begun is the receiver's matter: it
+//! takes the sender's messages in that context out of the network, oldest first, until it finds the one that is meant,
+//! drops that, and keeps the others aside, to be matched before what the network still holds. A network with less than
+//! 64 bits of data cannot say which message is meant; there a send that has begun goes on as if nobody had cancelled
+//! it.
 //!
 //! Messages to a process of the same node, and to oneself, go by the network, too: wildcards need one matcher.
 #![deny(unsafe_code)]
@@ -50,7 +51,7 @@ use crate::send::Out;
 pub struct Cm<M> {
     mtl: M,
     layout: Layout,
-    requests: Requests<Request>,
+    requests: Requests<State>,
     /// Messages claimed by matched probes.
     claimed: Slab<Aside, INDEX_BITS, GENERATION_BITS>,
     /// Messages taken out of the network on the way to a cancelled one, oldest first.
@@ -127,7 +128,7 @@ impl<M: Mtl> Cm<M> {
     }
 
     fn insert(&mut self, owner: u32, state: State) -> abi::Result<ReqId> {
-        match self.requests.insert(Request { owner, detached: false, state }) {
+        match self.requests.insert(Request::new(owner, state)) {
             Ok(key) => {
                 self.changes = self.changes.wrapping_add(1);
                 Ok(ReqId(key))
@@ -158,15 +159,15 @@ impl<M: Mtl> Cm<M> {
 }
 
 impl<M: Mtl> LayerState for Cm<M> {
-    type Request = Request;
+    type State = State;
 
     #[inline]
-    fn requests(&self) -> &Requests<Request> {
+    fn requests(&self) -> &Requests<State> {
         &self.requests
     }
 
     #[inline]
-    fn requests_mut(&mut self) -> &mut Requests<Request> {
+    fn requests_mut(&mut self) -> &mut Requests<State> {
         &mut self.requests
     }
 

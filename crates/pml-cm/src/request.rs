@@ -2,39 +2,30 @@
 
 use mem::UserMem;
 use mtl::{Claim, Posted};
-use pml::{Data, Done, Pattern, ReqId, SendTo};
+use pml::{Data, Done, Pattern, Progress, ReqId, SendTo};
 
 use crate::bounce::Bounce;
 
 /// An operation.
-pub struct Request {
-    pub(crate) owner: u32,
-    /// The engine has given it up: it disappears at its end.
-    pub(crate) detached: bool,
-    pub(crate) state: State,
-}
+pub(crate) type Request = pml::Request<State>;
 
-impl pml::Request for Request {
+impl Progress for State {
     #[inline]
     fn done(&self) -> Option<&Done> {
-        match &self.state {
+        match self {
             State::Done(done) => Some(done),
             _ => None,
         }
     }
-
-    fn detach(&mut self) {
-        self.detached = true;
-    }
 }
 
-pub(crate) enum State {
+pub enum State {
     Send(Send),
     Receive(Receive),
     Done(Done),
 }
 
-pub(crate) struct Send {
+pub struct Send {
     pub to: SendTo,
     pub memory: UserMem,
     /// What `memory` lies in, where the caller's data is not one run.
@@ -50,7 +41,7 @@ pub(crate) struct Send {
 
 /// Where the bytes of a send are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stage {
+pub enum Stage {
     /// Here; there was no room.
     Queued,
     /// The network has them.
@@ -61,7 +52,7 @@ pub(crate) enum Stage {
 
 /// How far the wish to cancel a send has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Cancel {
+pub enum Cancel {
     No,
     /// It waits for room.
     Wished,
@@ -73,7 +64,7 @@ pub(crate) enum Cancel {
     Granted,
 }
 
-pub(crate) struct Receive {
+pub struct Receive {
     pub pattern: Pattern,
     pub into: Data,
     pub bounce: Option<Bounce>,
@@ -84,7 +75,7 @@ pub(crate) struct Receive {
 
 /// What a receive waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Waiting {
+pub enum Waiting {
     /// Room at the network.
     Queued,
     /// Room at the network, with its message.
@@ -97,7 +88,7 @@ pub(crate) enum Waiting {
 
 /// What the network is to say at the end of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Cookie {
+pub enum Cookie {
     /// A message of a request.
     Message(ReqId),
     /// The word that a send was matched.

@@ -136,7 +136,8 @@ impl<B: FastPath> FastMessages<B> for Ob1 {
             return None;
         }
         let peer = pattern.peer?;
-        // A program that posts one receive after the other would let messages that come meanwhile pile up at the transport.
+        // A program that posts one receive after the other would let messages that come meanwhile pile up at the
+        // transport.
         let _ = self.receive_awaited(btl, peer);
         let state = match self.recv_short(btl, pattern, into, None) {
             Some(len) => {

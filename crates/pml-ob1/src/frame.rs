@@ -1,7 +1,7 @@
 //! The frames that two processes exchange: layouts, writing and reading.
 //!
-//! All words are 64 bits, native byte order; bit 0 is the lowest. Word 0 begins with the kind in every frame; all kinds are
-//! of the class [`Class::Pml`].
+//! All words are 64 bits, native byte order; bit 0 is the lowest. Word 0 begins with the kind in every frame; all kinds
+//! are of the class [`Class::Pml`].
 //!
 //! Sequenced frames. What MPI orders: one number series per pair of processes and direction.
 //!

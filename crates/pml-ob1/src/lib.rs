@@ -124,7 +124,7 @@ pub struct Ob1 {
     peers: Peers,
     posted: Posted,
     unexpected: Unexpected,
-    requests: Requests<Request>,
+    requests: Requests<State>,
     counts: Counters,
     /// Messages claimed by matched probes: their names among the unexpected.
     claimed: Slab<u32, INDEX_BITS, GENERATION_BITS>,
@@ -172,7 +172,7 @@ impl Ob1 {
 
     fn insert(&mut self, owner: u32, state: State) -> abi::Result<ReqId> {
         let counted = matches!(state, State::Send(_)) as usize;
-        let request = Request { owner, detached: false, state };
+        let request = Request::new(owner, state);
         match self.requests.insert(request) {
             Ok(key) => {
                 self.unfinished += counted;
@@ -201,15 +201,15 @@ impl Ob1 {
 }
 
 impl LayerState for Ob1 {
-    type Request = Request;
+    type State = State;
 
     #[inline]
-    fn requests(&self) -> &Requests<Request> {
+    fn requests(&self) -> &Requests<State> {
         &self.requests
     }
 
     #[inline]
-    fn requests_mut(&mut self) -> &mut Requests<Request> {
+    fn requests_mut(&mut self) -> &mut Requests<State> {
         &mut self.requests
     }
 
@@ -279,7 +279,7 @@ fn status_of(message: &unexpected::Message) -> Status {
 }
 
 /// The send of that name, if it is not complete.
-fn sending(requests: &mut Requests<Request>, id: ReqId) -> Option<&mut Send> {
+fn sending(requests: &mut Requests<State>, id: ReqId) -> Option<&mut Send> {
     match &mut requests.get_mut(id.0)?.state {
         State::Send(send) => Some(send),
         _ => None,

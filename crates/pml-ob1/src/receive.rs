@@ -9,7 +9,7 @@ use crate::cut::Cutting;
 use crate::frame::{self, Body, Control, Rendezvous};
 use crate::peers::PeerState;
 use crate::posted::Posted;
-use crate::request::{Pieces, Post, Receive, ReceiveStage, Request, SERIALS, State};
+use crate::request::{Pieces, Post, Receive, ReceiveStage, SERIALS, State};
 use crate::turn::{Behind, Turn};
 use crate::unexpected::Message;
 use crate::{Ob1, status_of};
@@ -331,7 +331,7 @@ impl Ob1 {
 /// An eager message meets its receive, which is queued no more and complete after this.
 #[inline(always)]
 pub(crate) fn deliver_eager(
-    requests: &mut Requests<Request>,
+    requests: &mut Requests<State>,
     id: ReqId,
     envelope: &Envelope,
     payload: PeerBytes<'_>,
@@ -352,7 +352,7 @@ pub(crate) fn deliver_eager(
 struct Awaited<'a> {
     turn: Turn<'a>,
     posted: &'a mut Posted,
-    requests: &'a mut Requests<Request>,
+    requests: &'a mut Requests<State>,
     /// Set when there is something else.
     other: &'a mut bool,
 }

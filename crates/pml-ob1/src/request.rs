@@ -1,35 +1,26 @@
 //! What is remembered of a send or receive from its start until its owner has seen the result.
 
 use btl::{Class, Peer, RemoteKey};
-use pml::{Data, Done, Envelope, Mode, ReqId, SendTo};
+use pml::{Data, Done, Envelope, Mode, Progress, ReqId, SendTo};
 
 use crate::frame::Rendezvous;
 
 /// An operation.
-pub struct Request {
-    pub(crate) owner: u32,
-    /// Nobody will ask for the result.
-    pub(crate) detached: bool,
-    pub(crate) state: State,
-}
+pub(crate) type Request = pml::Request<State>;
 
-impl pml::Request for Request {
+impl Progress for State {
     #[inline]
     fn done(&self) -> Option<&Done> {
-        match &self.state {
+        match self {
             State::Done(done) => Some(done),
             _ => None,
         }
-    }
-
-    fn detach(&mut self) {
-        self.detached = true;
     }
 }
 
 /// Only what every short receive passes through lies in the slot itself, so that a slot is short; sends that do not
 /// end at once and transfers cost an allocation, which is nothing beside them.
-pub(crate) enum State {
+pub enum State {
     Send(Box<Send>),
     Posted(Post),
     Receive(Box<Receive>),
@@ -50,7 +41,7 @@ impl State {
 }
 
 /// A send that is not complete.
-pub(crate) struct Send {
+pub struct Send {
     pub to: SendTo,
     pub mode: Mode,
     pub data: Data,
@@ -72,7 +63,7 @@ impl Send {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum SendStage {
+pub enum SendStage {
     /// The first frame waits for room at the transport.
     Queued,
     /// The first frame is out; the receiver will answer.
@@ -87,14 +78,14 @@ pub(crate) enum SendStage {
 
 /// The state of an `MPI_Cancel` of a send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Cancel {
+pub enum Cancel {
     No,
     /// Asked of the receiver; the request stays until the answer.
     Asked,
 }
 
 /// A receive without a message.
-pub(crate) struct Post {
+pub struct Post {
     pub envelope: Envelope,
     /// The only process that could send it, if it is known.
     pub peer: Option<Peer>,
@@ -102,7 +93,7 @@ pub(crate) struct Post {
 }
 
 /// A receive whose message is being transferred.
-pub(crate) struct Receive {
+pub struct Receive {
     pub peer: Peer,
     pub envelope: Envelope,
     pub offer: Rendezvous,
@@ -127,7 +118,7 @@ impl Receive {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ReceiveStage {
+pub enum ReceiveStage {
     /// We get from the sender's memory.
     Getting { key: RemoteKey, tail: [u8; 8], pieces: Pieces },
     /// The sender sends or puts; `received` counts what came in fragments.
@@ -136,7 +127,7 @@ pub(crate) enum ReceiveStage {
 
 /// A long one-sided transfer in pieces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Pieces {
+pub struct Pieces {
     /// Where the next piece starts.
     pub next: u64,
     /// Where the last piece ends.

@@ -42,8 +42,8 @@ pub trait FastMessages<B: Btl>: MessageLayer<B> {
         false
     }
 
-    /// As [`FastMessages::send_now`], for messages that must be copied in any case: an offer would only copy them once more,
-    /// as long as they fit in one frame.
+    /// As [`FastMessages::send_now`], for messages that must be copied in any case: an offer would only copy them once
+    /// more, as long as they fit in one frame.
     fn send_copied_now(&mut self, _btl: &mut B, _to: &SendTo, _data: UserMem) -> bool {
         false
     }

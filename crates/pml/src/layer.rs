@@ -4,7 +4,7 @@ use abi::{Result, Status};
 use btl::{Arrival, Btl, Peer, Receiver};
 use mem::UserMem;
 
-use crate::{Counters, Data, Done, MessageId, Mode, Notice, Pattern, ReqId, Request, Requests, SendTo};
+use crate::{Counters, Data, Done, MessageId, Mode, Notice, Pattern, Progress, ReqId, Requests, SendTo};
 
 /// A message layer over the transport `B`; see the module's documentation for the promises.
 ///
@@ -81,24 +81,24 @@ pub trait Receives<B: Btl> {
 /// What a [`MessageLayer`] knows without its transport: requests, what it waits for, counts.
 pub trait LayerState {
     /// What the layer keeps of an operation.
-    type Request: Request;
+    type State: Progress;
 
     /// Its operations.
-    fn requests(&self) -> &Requests<Self::Request>;
+    fn requests(&self) -> &Requests<Self::State>;
 
     /// As [`LayerState::requests`].
-    fn requests_mut(&mut self) -> &mut Requests<Self::Request>;
+    fn requests_mut(&mut self) -> &mut Requests<Self::State>;
 
     /// The result of a complete request; `None` while it is active, or if there is no such request.
     #[inline]
     fn poll(&self, id: ReqId) -> Option<&Done> {
-        self.requests().get(id.0)?.done()
+        self.requests().get(id.0)?.state.done()
     }
 
     /// Whether the request is complete; `None` if there is no such request.
     #[inline]
     fn is_complete(&self, id: ReqId) -> Option<bool> {
-        self.requests().get(id.0).map(|request| request.done().is_some())
+        self.requests().get(id.0).map(|request| request.state.done().is_some())
     }
 
     /// As [`LayerState::poll`]; frees the name of a complete request.
@@ -115,7 +115,7 @@ pub trait LayerState {
         if self.take(id).is_none()
             && let Some(request) = self.requests_mut().get_mut(id.0)
         {
-            request.detach();
+            request.detached = true;
         }
     }
 
@@ -152,8 +152,8 @@ pub trait LayerState {
         u32::MAX
     }
 
-    /// Whether the network below matches. Then a receive is posted at once rather than awaited without a request, and the layer
-    /// does not see messages without a receive: it has no notices of them.
+    /// Whether the network below matches. Then a receive is posted at once rather than awaited without a request, and
+    /// the layer does not see messages without a receive: it has no notices of them.
     fn matches_below(&self) -> bool {
         false
     }

@@ -21,16 +21,31 @@ pub struct ReqId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct MessageId(pub u32);
 
-/// The operations of a layer, by their names.
-pub type Requests<R> = Slab<R, INDEX_BITS, GENERATION_BITS>;
+/// The operations of a layer, by their names; `S` is what the layer keeps of each.
+pub type Requests<S> = Slab<Request<S>, INDEX_BITS, GENERATION_BITS>;
 
-/// What a layer keeps of an operation, as far as all layers agree on it.
-pub trait Request {
+/// An operation, from its start until its owner has seen the result.
+pub struct Request<S> {
+    /// As given to the operation.
+    pub owner: u32,
+    /// The engine has given it up (`MPI_Request_free`): it disappears at its end.
+    pub detached: bool,
+    /// How far it is.
+    pub state: S,
+}
+
+impl<S> Request<S> {
+    /// An operation that begins.
+    #[inline]
+    pub const fn new(owner: u32, state: S) -> Request<S> {
+        Request { owner, detached: false, state }
+    }
+}
+
+/// How far an operation is, as far as all layers agree on it.
+pub trait Progress {
     /// How it ended; `None` while it is active.
     fn done(&self) -> Option<&Done>;
-
-    /// Marks that nobody will ask how it ends: the layer removes it then.
-    fn detach(&mut self);
 }
 
 /// How an operation ended.

@@ -266,8 +266,8 @@ pub trait Portals {
     fn is_quiet(&self) -> bool {
         true
     }
-    /// Announces that the owner is about to sleep, as `Btl::arm` of the crate `btl` does; what to sleep on. `None`: there is
-    /// nothing, or work to do.
+    /// Announces that the owner is about to sleep, as `Btl::arm` of the crate `btl` does; what to sleep on. `None`:
+    /// there is nothing, or work to do.
     fn arm(&mut self) -> Option<Armed> {
         None
     }

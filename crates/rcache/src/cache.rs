@@ -126,8 +126,8 @@ impl<H: Copy + Eq + Hash> Rcache<H> {
         self.release(interface, handle);
     }
 
-    /// As [`Rcache::keep`], of the whole pages that hold `memory`, until [`Rcache::unpin`] is called with the same handle. A
-    /// registration that covers them and is kept by such a promise serves, too.
+    /// As [`Rcache::keep`], of the whole pages that hold `memory`, until [`Rcache::unpin`] is called with the same
+    /// handle. A registration that covers them and is kept by such a promise serves, too.
     ///
     /// # Errors
     /// As [`Rcache::acquire`].

@@ -5,6 +5,8 @@
 //! * [`wire`]: what the messages of such a transport say.
 //! * [`BufferPool`]: equal registered buffers, grown by blocks.
 //! * [`UnderWay`]: which atomic operations on a word may be under way together.
+//! * [`Keys`], [`Windows`]: memory that peers know by keys.
+//! * [`Silent`]: operations in a peer's windows that report nothing until they are flushed.
 //! * [`Quota`]: who may use how many of a process's registrations.
 //!
 //! None of it knows a network. A transport asks for the next request to fetch, posts the fetch, and reports its end; a
@@ -15,9 +17,11 @@ mod atomics;
 mod buffers;
 mod eager_get;
 mod quota;
+mod windows;
 pub mod wire;
 
 pub use atomics::UnderWay;
 pub use buffers::{Blocks, Buffer, BufferPool};
 pub use eager_get::{Control, EagerGets, Fetch, Fetched};
 pub use quota::{FEWEST, Quota, Use};
+pub use windows::{Keys, Registrar, Silent, Windows};

@@ -6,10 +6,10 @@
 //!                                    └─▶ DIR/rank.N.rec       format: the crate `recording`
 //! ```
 //!
-//! `mpiexec -record DIR` loads it and names the folder. It uses MPI's own profiling interface (MPI-5.0 section 15.2), so a
-//! job that is not recorded pays nothing, and the library does not know of it. A call that is recorded costs four readings of
-//! clocks and some ten bytes of memory, written every [`BLOCK`] bytes. Programs that are linked statically are not seen,
-//! nor are the calls before `MPI_Init` and those of sessions without it.
+//! `mpiexec -record DIR` loads it and names the folder. It uses MPI's own profiling interface (MPI-5.0 section 15.2),
+//! so a job that is not recorded pays nothing, and the library does not know of it. A call that is recorded costs four
+//! readings of clocks and some ten bytes of memory, written every [`BLOCK`] bytes. Programs that are linked statically
+//! are not seen, nor are the calls before `MPI_Init` and those of sessions without it.
 #![allow(clippy::missing_safety_doc, reason = "all functions here are MPI's, and keep its contract")]
 
 mod call;

@@ -15,7 +15,8 @@ pub enum Message {
     SegmentFailed(i32),
     /// mpiexec got this signal.
     Signal(i32),
-    /// To mpiexec: the first rank calls `MPI_Init`, or the first of the next program of each, so shared memory will be used.
+    /// To mpiexec: the first rank calls `MPI_Init`, or the first of the next program of each, so shared memory will be
+    /// used.
     SegmentWanted,
 }
 

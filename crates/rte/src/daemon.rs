@@ -33,8 +33,8 @@ const LONGEST: usize = 256 << 20;
 /// Longest first line.
 const LONGEST_LINE: u64 = 256;
 
-/// Runs the part of a job that mpiexec orders by standard input. `segment_bytes` gives the size in bytes of a node's shared
-/// memory for so many ranks.
+/// Runs the part of a job that mpiexec orders by standard input. `segment_bytes` gives the size in bytes of a node's
+/// shared memory for so many ranks.
 ///
 /// Must be called from a process with a single thread.
 pub fn daemon(segment_bytes: pmi::SegmentBytes) -> ExitCode {

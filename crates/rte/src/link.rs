@@ -3,10 +3,10 @@
 //!
 //! A frame is its length in four bytes, then a message.
 //!
-//! **A host that is gone.** The kernel probes an idle connection each second ([`watch`]), and the other kernel answers, whether
-//! its process runs or is stopped (a debugger, Ctrl-Z). [`Link::look_after`] sees a probe without answer and sends frames without a
-//! message, which the kernel repeats faster than probes. So about seven packets have to be lost before a host that lives is
-//! taken for dead, and one that is dead is noticed after [`SILENCE`].
+//! **A host that is gone.** The kernel probes an idle connection each second ([`watch`]), and the other kernel answers,
+//! whether its process runs or is stopped (a debugger, Ctrl-Z). [`Link::look_after`] sees a probe without answer and
+//! sends frames without a message, which the kernel repeats faster than probes. So about seven packets have to be lost
+//! before a host that lives is taken for dead, and one that is dead is noticed after [`SILENCE`].
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -137,8 +137,8 @@ impl Watch {
         }
     }
 
-    /// Allocates the pages of `segment` after the first `done` bytes, a few MiB at a time, looking up in between. `None`: the
-    /// guard has ended.
+    /// Allocates the pages of `segment` after the first `done` bytes, a few MiB at a time, looking up in between.
+    /// `None`: the guard has ended.
     fn allocate(&self, segment: &Segment, mut done: u64) -> Result<Option<io::Result<()>>, Error> {
         while done < segment.bytes {
             match segment.allocate_step(done) {

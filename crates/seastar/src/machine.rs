@@ -8,8 +8,8 @@
 //! | the XT4's wire | 4.78 µs, Cray-MPI, 0 bytes | no time for its code, which is not known |
 //! | code of CM | 4.91 µs, 0 bytes | the wire above |
 //!
-//! All else is predicted: OB1's 6.16 µs, 6.25 µs of 1.2.6 without very short messages, 11.74 µs over SHMEM (whose code takes no
-//! time here: the three interrupts of its two puts are enough), every bandwidth, every step.
+//! All else is predicted: OB1's 6.16 µs, 6.25 µs of 1.2.6 without very short messages, 11.74 µs over SHMEM (whose code
+//! takes no time here: the three interrupts of its two puts are enough), every bandwidth, every step.
 
 use crate::error::Error;
 use crate::experiments::{latency, raw_latency};

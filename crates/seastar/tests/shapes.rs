@@ -143,8 +143,9 @@ fn the_step_to_long_messages_is_abrupt_for_cray_alone() {
     assert!(cray > 2000.0 && cm.abs() < cray / 4.0);
 }
 
-/// S8 and S12: a long message without a receive crosses the wire twice where it is eager, and once by rendezvous. With blocking
-/// calls 1.2.6 is so fast that every other message comes before its receive, and MPICH2 is not (the paper: 700 of 1,100 MB/s).
+/// S8 and S12: a long message without a receive crosses the wire twice where it is eager, and once by rendezvous. With
+/// blocking calls 1.2.6 is so fast that every other message comes before its receive, and MPICH2 is not (the paper: 700
+/// of 1,100 MB/s).
 #[test]
 fn long_messages_without_a_receive_cross_twice() {
     let (storm, bytes) = (red_storm(), 1 << 20);

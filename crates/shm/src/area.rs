@@ -21,8 +21,8 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 pub const SHORT: usize = 120;
 /// Payload bytes of a line, aside, if there are few: an odd number of cache lines.
 pub const MEDIUM: usize = 9 * 64;
-/// Such payloads of each line, used in turn; a power of two. Half as many as there are lines: all of them together still fit
-/// the second-level caches.
+/// Such payloads of each line, used in turn; a power of two. Half as many as there are lines: all of them together
+/// still fit the second-level caches.
 pub const MEDIUM_DEPTH: usize = 128;
 /// Payload bytes of a line, aside: an odd number of cache lines, so that they spread over the sets of a cache.
 pub const PAYLOAD: usize = 65 * 64;
@@ -290,9 +290,9 @@ impl Area {
         line.epoch.store(epoch | self.mark, Ordering::Release);
     }
 
-    /// As [`Area::publish`] without words, of a line of the own process behind whose payload lies more, for those who ask for
-    /// that; others see a line as any. What lies behind it is payload to who asks for room ([`Area::is_free`]), and lies where a
-    /// payload as long as both does: aside, unless that fits [`SHORT`] bytes.
+    /// As [`Area::publish`] without words, of a line of the own process behind whose payload lies more, for those who
+    /// ask for that; others see a line as any. What lies behind it is payload to who asks for room ([`Area::is_free`]),
+    /// and lies where a payload as long as both does: aside, unless that fits [`SHORT`] bytes.
     #[inline]
     pub fn publish_more(&self, epoch: u64) {
         // Release: pairs with the Acquire in `carries` and `carries_more`.

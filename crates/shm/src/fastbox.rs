@@ -32,9 +32,9 @@
 //! compute the same cursor, no offset travels. A run never wraps; when it does not fit before the end of the
 //! data, both sides skip to the start.
 //!
-//! Data of some length is divided: messages up to 2 KiB go round in its first 8 KiB, longer ones in its second half.
-//! So the former stay in the first-level cache, as slots do. Against one part of 256 KiB for all, on a Zen 4 server: half a
-//! round trip of 1 KiB 0.23 instead of 0.26 us, a stream of such messages 6.6 instead of 4.8 GB/s.
+//! Data of some length is divided: messages up to 2 KiB go round in its first 8 KiB, longer ones in its second half. So
+//! the former stay in the first-level cache, as slots do. Against one part of 256 KiB for all, on a Zen 4 server: half
+//! a round trip of 1 KiB 0.23 instead of 0.26 us, a stream of such messages 6.6 instead of 4.8 GB/s.
 //!
 //! *Trust.* The receiver checks kind and lengths of the word it has read. The sender masks the progress it
 //! reads. Either side lying breaks their own messages only.

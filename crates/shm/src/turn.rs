@@ -8,16 +8,16 @@
 //!   awaited line     of member 3, on another processor
 //!   this processor   5, 6, 7 yield at once;  4 keeps polling for a while: it is next after 3
 //! ```
-//! So it is with messages. There nobody knows the order beforehand; but each tells whom it waits for ([`Waiting`]), and the
-//! one that went on last is where things move.
+//! So it is with messages. There nobody knows the order beforehand; but each tells whom it waits for ([`Waiting`]), and
+//! the one that went on last is where things move.
 //!
 //! What others say here is a hint; a wrong one costs time, nothing else.
 
 use crate::area::{Area, Tells};
 use crate::sync::{AtomicU32, Ordering};
 
-/// What a process that waits for a message and shares its processor tells the others of its node, in a line of its own. It is
-/// written after a look that found nothing, so that messages which are there cost nothing more.
+/// What a process that waits for a message and shares its processor tells the others of its node, in a line of its own.
+/// It is written after a look that found nothing, so that messages which are there cost nothing more.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Waiting {
@@ -55,8 +55,8 @@ impl Waiting {
     }
 }
 
-/// Whether the process at place `me`, which waits for the one at place `awaited`, had better keep polling than yield: from it,
-/// one waits for another up to the one that went on last, and none of those before that is on this processor.
+/// Whether the process at place `me`, which waits for the one at place `awaited`, had better keep polling than yield:
+/// from it, one waits for another up to the one that went on last, and none of those before that is on this processor.
 ///
 /// ```text
 ///   processor    0    1    0    1    0
@@ -134,8 +134,8 @@ impl Area {
         self.word(Tells::Waiting, self.me).store(0, Ordering::Relaxed);
     }
 
-    /// Whether this member, which waits for a line of `awaited`, had better keep polling than yield: that one is on another
-    /// processor, and of all others here, which wait as well, none comes between the two.
+    /// Whether this member, which waits for a line of `awaited`, had better keep polling than yield: that one is on
+    /// another processor, and of all others here, which wait as well, none comes between the two.
     pub fn is_next_after(&self, awaited: usize) -> bool {
         let here = self.word(Tells::Processor, self.me).load(Ordering::Relaxed);
         let is_here = |member: usize| self.word(Tells::Processor, member).load(Ordering::Relaxed) == here;
@@ -152,7 +152,8 @@ mod tests {
     use super::{Patience, SELDOM, USELESS, Waiting, is_next};
     use crate::area::{Area, tests::shared};
 
-    /// Which keep polling in a ring, where each waits for the one before it, by their processors and the one that went on last.
+    /// Which keep polling in a ring, where each waits for the one before it, by their processors and the one that went
+    /// on last.
     fn next_in_ring(processors: &[u32], latest: u32) -> Vec<u32> {
         let count = processors.len() as u32;
         let before = |place: u32| (place + count - 1) % count;

@@ -43,7 +43,8 @@ pub enum Place {
     Window(u32, u64),
 }
 
-/// The program's globals and statics, as the ranges of its writable segments: equal lengths in all processes that run the same file.
+/// The program's globals and statics, as the ranges of its writable segments: equal lengths in all processes that run
+/// the same file.
 pub fn statics() -> Memory {
     let runs: Vec<UserMem> = platform::image::writable().into_iter().map(memory).collect();
     Memory::Runs(runs.into())

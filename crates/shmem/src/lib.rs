@@ -1,4 +1,5 @@
-//! Symmetric memory: what a process has at a place, all others have at the same place, and each may read and write it there.
+//! Symmetric memory: what a process has at a place, all others have at the same place, and each may read and write it
+//! there.
 //!
 //! ```text
 //!                 process 0                      process 1
@@ -9,9 +10,9 @@
 //!   windows       memory of a process's own for a while, whose place the others learn
 //! ```
 //!
-//! This is the part of SHMEM that MPICH-1.2.6 stood on at Red Storm: put, get, swap, waiting for a word to change. A room
-//! uses **eight memory descriptors and one event queue** of its NIC, which are made when it is set up and stay as long as it does.
-//! So what it takes of the NIC does not depend on what is under way.
+//! This is the part of SHMEM that MPICH-1.2.6 stood on at Red Storm: put, get, swap, waiting for a word to change. A
+//! room uses **eight memory descriptors and one event queue** of its NIC, which are made when it is set up and stay as
+//! long as it does. So what it takes of the NIC does not depend on what is under way.
 //!
 //! | descriptor | for |
 //! |---|---|
@@ -22,23 +23,26 @@
 //!
 //! # Symmetry under address randomisation
 //!
-//! Catamount had statics at identical addresses. Elsewhere a position-independent program lies at another address in each process. Its
-//! writable segments keep their order and lengths, so an [`Address`] counts from their start. All processes must run the same file.
+//! Catamount had statics at identical addresses. Elsewhere a position-independent program lies at another address in
+//! each process. Its writable segments keep their order and lengths, so an [`Address`] counts from their start. All
+//! processes must run the same file.
 //!
 //! # Order and completion
 //!
-//! Operations of one process on another take effect in the order in which they were begun: a word that is put behind data
-//! is seen after the data. [`Room::next_end`] says when an operation's own memory is free; [`Room::is_quiet`] when all puts are where
-//! they belong.
+//! Operations of one process on another take effect in the order in which they were begun: a word that is put behind
+//! data is seen after the data. [`Room::next_end`] says when an operation's own memory is free; [`Room::is_quiet`] when
+//! all puts are where they belong.
 //!
 //! # Who owns which memory when
 //!
-//! The memory of [`Room::put`] and [`Room::get`] belongs to the room from the call, if that succeeds, until its end is reported. The
-//! memory of a window belongs to it until [`Room::close_window`] succeeds.
+//! The memory of [`Room::put`] and [`Room::get`] belongs to the room from the call, if that succeeds, until its end is
+//! reported. The memory of a window belongs to it until [`Room::close_window`] succeeds.
 //!
-//! Nothing blocks but [`Room::wait_until`], which calls its caller between two looks. A room needs turns: [`Room::progress`].
+//! Nothing blocks but [`Room::wait_until`], which calls its caller between two looks. A room needs turns:
+//! [`Room::progress`].
 //!
-//! Sources: Cray's SHMEM technical note (SG-2516) for the calls; Brightwell et al. on Red Storm for what its MPI used of them.
+//! Sources: Cray's SHMEM technical note (SG-2516) for the calls; Brightwell et al. on Red Storm for what its MPI used
+//! of them.
 #![deny(unsafe_code)]
 
 mod address;

@@ -54,6 +54,8 @@ pub struct Setup {
     /// Processors of a node, to which its ranks are bound in turn, and for which they wait to compute; `None`: each has its
     /// own.
     pub cores: Option<u32>,
+    /// Which of many draws of the ranks' computing times ([`crate::Jitter`]).
+    pub seed: u64,
     /// From one node of the job to the next; 2 leaves the other node of each chip to others.
     pub node_spacing: u32,
 }

@@ -21,6 +21,10 @@ gni_timed::cost_table! {
         spin: 500000.0 "ns", "the library's mpi_spin_us";
         /// A processor goes over to another of the ranks that share it.
         switch: 3000.0 "ns", "assumed: about twenty yields or a sleep, a switch of processes, caches cold";
+        /// Standard deviation of the times that ranks of LAMMPS compute in a step, by their mean.
+        jitter: 0.016 "", "measured: LAMMPS on two ranks, see docs/simulation.md (Ranks that do not compute for equally long)";
+        /// Exponential parts of such a draw: 1 has a long tail, 16 is nearly normal.
+        jitter_parts: 16.0 "", "the same recordings, which are not skewed";
         /// From the news to the first instruction of a rank that slept.
         wake_up: 5000.0 "ns", "assumed: a futex call and a switch of processes, caches cold";
     }

@@ -147,8 +147,8 @@ impl Lock {
         self.held.store(0, Ordering::Release);
     }
 
-    /// Takes the state. `one_thread`: the caller is the only thread that may call MPI at this level, and so may come by the
-    /// plain way; all others come by the mutex.
+    /// Takes the state. `one_thread`: the caller is the only thread that may call MPI at this level, and so may come by
+    /// the plain way; all others come by the mutex.
     ///
     /// # Errors
     /// [`Twice`]: another thread has come by the plain way already, although the thread level allows one only.

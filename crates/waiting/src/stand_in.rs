@@ -72,7 +72,8 @@ fn is_attended<I>(threads: &Threads<I>) -> bool {
     threads.is_polled() || threads.sleeps()
 }
 
-/// `was_here`: the program has had the state since the last step. `rung`: this thread slept on the doorbell, and was woken.
+/// `was_here`: the program has had the state since the last step. `rung`: this thread slept on the doorbell, and was
+/// woken.
 fn step<H: Host>(state: &mut H::State, was_here: bool, rung: bool) -> Step<H::Armed> {
     let threads = H::threads(state);
     if threads.ends_stand_in() {

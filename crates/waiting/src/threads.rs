@@ -7,9 +7,9 @@
 //!             sleeps on the same doorbell
 //!   stand-in  makes progress while no thread of the program is inside MPI, as long as somebody needs that
 //! ```
-//! [`Threads`] is kept under the lock of the state. Whatever completes an operation says so by [`Threads::changed`]; the
-//! thread that has done it wakes the others when it gives the lock back ([`Threads::news`]). So no completion, by whichever
-//! thread, leaves a thread asleep that waits for it.
+//! [`Threads`] is kept under the lock of the state. Whatever completes an operation says so by [`Threads::changed`];
+//! the thread that has done it wakes the others when it gives the lock back ([`Threads::news`]). So no completion, by
+//! whichever thread, leaves a thread asleep that waits for it.
 
 use std::time::Instant;
 
@@ -34,8 +34,8 @@ impl<I> Parked<I> {
         self.word.load(Ordering::Relaxed) == WOKEN
     }
 
-    /// Sleeps until the thread is woken or `deadline` passes, by `wait(word, value)`, which returns when the word no longer
-    /// has that value, or for no reason.
+    /// Sleeps until the thread is woken or `deadline` passes, by `wait(word, value)`, which returns when the word no
+    /// longer has that value, or for no reason.
     pub(crate) fn sleep(&self, deadline: Option<Instant>, wait: impl Fn(&AtomicU32, u32)) {
         if self.word.compare_exchange(WAITS, SLEEPS, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
             while !self.is_woken() && deadline.is_none_or(|deadline| Instant::now() < deadline) {

@@ -1,4 +1,5 @@
-//! Collecting records up a tree: a member waits for its own record and for those of its children, then passes all of them on.
+//! Collecting records up a tree: a member waits for its own record and for those of its children, then passes all of
+//! them on.
 
 /// A node's place in a tree of all nodes: the children of node i are `k i + 1` to `k i + k`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,8 +40,8 @@ impl<T> Gather<T> {
         Gather { members: members.into_iter().map(|member| (member, false)).collect(), collected: Vec::new() }
     }
 
-    /// The part of `member`: its own, and those of all below it. Returns all parts, by node, once the last one has come, and
-    /// is ready for the next exchange. A second part of one member, or that of somebody else, is left out.
+    /// The part of `member`: its own, and those of all below it. Returns all parts, by node, once the last one has
+    /// come, and is ready for the next exchange. A second part of one member, or that of somebody else, is left out.
     pub fn add(&mut self, member: u32, part: impl IntoIterator<Item = (u32, T)>) -> Option<Vec<(u32, T)>> {
         let place = self.members.iter_mut().find(|(one, has_come)| *one == member && !has_come)?;
         place.1 = true;

@@ -9,8 +9,8 @@
 //!
 //! A tree of fan-out k over n nodes takes 2 log_k n rounds. A node sends one message up and at most k down.
 //!
-//! No sockets, clocks and threads: mpiexec, its daemons and the library move the bytes; tests move those of jobs of any size.
-//! Bytes of others are checked: none make a look-up panic.
+//! No sockets, clocks and threads: mpiexec, its daemons and the library move the bytes; tests move those of jobs of any
+//! size. Bytes of others are checked: none make a look-up panic.
 #![forbid(unsafe_code)]
 
 mod gather;

@@ -1,5 +1,5 @@
-//! What the ranks of one node have put, in few bytes: the ranks of a node have the same addresses, so a value is written as
-//! what it does not share with the one before it, at its front and at its end.
+//! What the ranks of one node have put, in few bytes: the ranks of a node have the same addresses, so a value is
+//! written as what it does not share with the one before it, at its front and at its end.
 //!
 //! ```text
 //!   keys: count, then length and bytes of each

@@ -1,5 +1,5 @@
-//! The wire-up of a job of 49,152 ranks on 1,024 nodes, message by message: every rank finds the address of every other one, in
-//! so many rounds, messages and bytes. Run it with `--nocapture` to see the figures.
+//! The wire-up of a job of 49,152 ranks on 1,024 nodes, message by message: every rank finds the address of every other
+//! one, in so many rounds, messages and bytes. Run it with `--nocapture` to see the figures.
 
 use std::collections::VecDeque;
 use std::rc::Rc;

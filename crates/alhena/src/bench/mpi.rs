@@ -72,8 +72,8 @@ impl Mpi {
         })
     }
 
-    /// The MPI of a word as `--with` takes it: `LABEL=` if wanted, its prefix, then arguments for its launcher, with spaces
-    /// between.
+    /// The MPI of a word as `--with` takes it: `LABEL=` if wanted, its prefix, then arguments for its launcher, with
+    /// spaces between.
     pub fn with_arguments(text: &str) -> Result<Self, Error> {
         let (label, text) = match text.split_once('=') {
             Some((label, rest)) if !label.contains(['/', ' ']) => (Some(label), rest),

@@ -1,7 +1,7 @@
 //! A rank of the doctor's job.
 //!
-//! The first rank of each host examines the host and listens at a port. All learn the others' addresses from the launcher's
-//! key space, and try each.
+//! The first rank of each host examines the host and listens at a port. All learn the others' addresses from the
+//! launcher's key space, and try each.
 
 use std::error::Error;
 use std::io::{Read, Write};

@@ -1,7 +1,7 @@
 //! `alhena doctor`: what is wrong with a host, or between hosts, before a job finds out.
 //!
-//! Alone it examines this host. With `-n`, `--hosts` or `--hostfile` it has `mpiexec` start itself as the ranks of a job: the
-//! first rank of each host examines that host, and all of them try each other's addresses.
+//! Alone it examines this host. With `-n`, `--hosts` or `--hostfile` it has `mpiexec` start itself as the ranks of a
+//! job: the first rank of each host examines that host, and all of them try each other's addresses.
 
 mod finding;
 mod limits;

@@ -21,9 +21,6 @@ pub struct Lammps {
     /// Ranks of one node
     #[arg(long, default_value_t = 16)]
     ranks_per_node: u32,
-    /// Share of its time that a rank computes longer at most, drawn anew for each rank and step
-    #[arg(long, default_value_t = 0.0, value_name = "SHARE")]
-    imbalance: f64,
     #[command(flatten)]
     machine: Machine,
     #[command(flatten)]
@@ -89,19 +86,11 @@ const PAPER: [(u32, &str); 2] = [(32_768, "about 20 % in MPI"), (49_152, "95.65 
 impl Lammps {
     /// Simulates and shows.
     pub fn run(&self) -> Result<(), Box<dyn Error>> {
-        if !(0.0..=10.0).contains(&self.imbalance) {
-            return Err(format!(
-                "alhena: reading the command line failed\n  seen: --imbalance {}\n  next: give a share from 0 to 10, \
-                 as in --imbalance 0.1",
-                self.imbalance
-            )
-            .into());
-        }
         let setup = self.machine.nodes(Table::Fitted, self.ranks_per_node)?;
         let mut rows = Vec::new();
         for &ranks in &self.ranks {
             let start = Instant::now();
-            let run = progress::shown(&setup, ranks, "LAMMPS", |setup| lammps(setup, ranks, self.imbalance))?;
+            let run = progress::shown(&setup, ranks, "LAMMPS", |setup| lammps(setup, ranks))?;
             rows.push(Row {
                 ranks,
                 loop_time: run.loop_time,
@@ -114,8 +103,8 @@ impl Lammps {
         }
         let title = format!(
             "LAMMPS, Lennard-Jones, 256,000 atoms a rank, 100 steps; computing alone takes {LAMMPS_COMPUTE:.2} s, \
-             imbalance {}",
-            self.imbalance
+             jitter {} in {} parts",
+            setup.software.jitter, setup.software.jitter_parts
         );
         let curve = Curve {
             label: "simulated".into(),

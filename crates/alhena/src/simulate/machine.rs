@@ -39,6 +39,9 @@ pub struct Machine {
     /// Give nodes and mailboxes room for few messages at a time, so that a million ranks fit into this machine
     #[arg(long)]
     compact: bool,
+    /// Which of many draws of the ranks' computing times in `lammps` (cost `jitter`)
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
     /// Parameters of the transports, as mpiexec takes them
     #[arg(long, num_args = 2, value_names = ["KEY", "VALUE"])]
     mca: Vec<String>,
@@ -101,6 +104,7 @@ impl Machine {
             adaptive: self.adaptive,
             background: self.background,
             compact: self.compact,
+            seed: self.seed,
             costs,
             software,
             params: paper::params(&pairs)?,

@@ -47,6 +47,9 @@ struct Figures {
     longest_live: f64,
     longest_replayed: f64,
     functions: Vec<Row>,
+    /// Standard deviation of phases of computing, as a share of their mean.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unevenness: Option<f64>,
     /// Seconds that the simulation took.
     seconds: f64,
 }
@@ -73,9 +76,12 @@ impl Replay {
         let Replayed { whole, longest, shares, .. } = replay(&setup, &job, self.copies)?;
         let seconds = start.elapsed().as_secs_f64();
         let ranks = job.ranks() * self.copies.max(1);
+        let unevenness = job.unevenness();
+        let uneven = unevenness
+            .map_or(String::new(), |share| format!("; phases of computing vary by {:.2} %", 100.0 * share));
         let title = format!(
             "{} ranks, recorded on {}; from MPI_Init to MPI_Finalize {:.3} s live, {:.3} s replayed ({}); the longest time \
-             between barriers {:.3} s live, {:.3} s replayed ({}); took {seconds:.1} s",
+             between barriers {:.3} s live, {:.3} s replayed ({}){uneven}; took {seconds:.1} s",
             ranks,
             job.ranks(),
             whole[0],
@@ -94,6 +100,7 @@ impl Replay {
             longest_live: longest[0],
             longest_replayed: longest[1],
             functions: rows,
+            unevenness,
             seconds,
         };
         self.output.show(&title, &table, &figures, &[])?;

@@ -7,6 +7,18 @@ use crate::exchange::Meeting;
 use crate::params::{Coll, Params};
 use crate::schedule::Schedule;
 
+/// The type of a parameter that names an algorithm of the collective whose number is `COLL`; `None` where it names none.
+pub struct Named<const COLL: usize>;
+
+impl<const COLL: usize> mca::Type for Named<COLL> {
+    type Value = Option<AlgorithmId>;
+    const KIND: mca::Kind = mca::Kind::Word(NAMES[COLL]);
+
+    fn parse(text: &str) -> Option<Option<AlgorithmId>> {
+        if text.is_empty() { Some(None) } else { find(Coll::ALL[COLL], text).map(Some) }
+    }
+}
+
 /// Builds the schedule of the calling rank.
 pub type Build = for<'p, 'a> fn(&'p Params<'a>) -> Schedule;
 
@@ -130,6 +142,13 @@ macro_rules! algorithms {
                 exchange: algorithms!(@ $($meeting)?),
             },)*)*
         ];
+
+        /// The names of each collective's algorithms, in the order of the table.
+        const NAMES: [&[&str]; Coll::ALL.len()] = {
+            let mut names: [&[&str]; Coll::ALL.len()] = [&[]; Coll::ALL.len()];
+            $(names[Coll::$coll as usize] = &[$($name),*];)*
+            names
+        };
     };
     (@) => { None };
     (@ $meeting:ident) => { Some(Meeting::$meeting) };

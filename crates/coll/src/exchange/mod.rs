@@ -5,10 +5,10 @@
 //!   a process that wants data        sees the slots wanted  ◄──────────┘ ─► copies or combines out of them ─► retires
 //! ```
 //!
-//! One transfer deep, or two with a release flag, where the last process sets it for all and only then wakes them. A row of
-//! [`crate::algorithms::registry`] that names a [`Meeting`] is run by this for plain data: predefined types and operations,
-//! buffers that are one run. All else goes through the schedule of the same row, and the two may meet in one call: both
-//! publish the same slots in the same epochs.
+//! One transfer deep, or two with a release flag, where the last process sets it for all and only then wakes them. A
+//! row of [`crate::algorithms::registry`] that names a [`Meeting`] is run by this for plain data: predefined types and
+//! operations, buffers that are one run. All else goes through the schedule of the same row, and the two may meet in
+//! one call: both publish the same slots in the same epochs.
 //!
 //! The machine stands on [`Slots`]: the library implements it with the node's areas, tests with memory of their own.
 

@@ -79,7 +79,8 @@ impl Place {
         Plan::take(block.len() * self.members, root..root + 1, self.own_block(block))
     }
 
-    /// `MPI_Scatter` at the root, which has `all` blocks of `bytes` bytes; `into`: room for its own, unless it is in place.
+    /// `MPI_Scatter` at the root, which has `all` blocks of `bytes` bytes; `into`: room for its own, unless it is in
+    /// place.
     #[inline(always)]
     pub fn scatter_all<'a, K, P>(&self, all: UserMem, bytes: usize, into: Option<UserMem>) -> Plan<'a, K, P> {
         let plan = Plan { kept: self.kept(bytes), ..Plan::give(all, Tell::All) };
@@ -130,7 +131,8 @@ impl Place {
         Plan { in_place, ..self.meet(own, Take::Shared { kernel, count, into }) }
     }
 
-    /// `MPI_Reduce_scatter`, `MPI_Reduce_scatter_block`, of which this process wants what begins `offset` bytes from the start.
+    /// `MPI_Reduce_scatter`, `MPI_Reduce_scatter_block`, of which this process wants what begins `offset` bytes from
+    /// the start.
     #[inline(always)]
     pub fn reduce_scatter<'a, K, P>(&self, operands: Operands<K>, offset: usize) -> Plan<'a, K, P> {
         let Operands { kernel, count, own, into, in_place } = operands;

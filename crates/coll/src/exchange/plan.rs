@@ -6,8 +6,8 @@ use mem::UserMem;
 
 use super::{Meeting, Prefix};
 
-/// What a process does in a collective: what it publishes, whose slots it waits for, and what it takes out of them. `K` is the
-/// loop of a reduction, `P` says where blocks of different sizes lie.
+/// What a process does in a collective: what it publishes, whose slots it waits for, and what it takes out of them. `K`
+/// is the loop of a reduction, `P` says where blocks of different sizes lie.
 #[derive(Debug)]
 pub struct Plan<'a, K, P> {
     /// The data that it has, for others or for itself; none of a process that only takes.

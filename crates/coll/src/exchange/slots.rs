@@ -7,8 +7,8 @@ use crate::schedule::Line;
 
 /// The slots of one area as one of its processes sees them, with the promises of [`crate::shared`].
 ///
-/// An exchange asks for room ([`Slots::has_room`]) before it writes a payload, sees a slot ([`Slots::carries`]) before it reads
-/// one, and reads none after [`Slots::retire`]. A peer that breaks the rules changes values, nothing else.
+/// An exchange asks for room ([`Slots::has_room`]) before it writes a payload, sees a slot ([`Slots::carries`]) before
+/// it reads one, and reads none after [`Slots::retire`]. A peer that breaks the rules changes values, nothing else.
 pub trait Slots {
     /// The loop of a reduction.
     type Kernel: Copy;
@@ -23,7 +23,8 @@ pub trait Slots {
     /// have changed.
     fn has_room(&mut self, epoch: u64, bytes: usize) -> bool;
 
-    /// Room for `bytes` bytes of payload of a slot, which may be written or read now. Writer and reader give the same number.
+    /// Room for `bytes` bytes of payload of a slot, which may be written or read now. Writer and reader give the same
+    /// number.
     fn payload(&mut self, line: Line, epoch: u64, bytes: usize) -> UserMem;
 
     /// Publishes the own slot or the release flag, with these words at the start of its payload.

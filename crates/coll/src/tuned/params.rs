@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use super::{Choice, Forced, Query, Table, Unfit};
-use crate::algorithms::registry;
+use crate::algorithms::registry::{self, Named};
 use crate::params::Coll;
 
 /// One row per parameter: what it prescribes for which collective.
 macro_rules! forced {
     ($params:ident, $forced:ident: $($coll:ident { $($what:ident $field:ident),* })*) => {
-        $($(forced!(@$what $forced[Coll::$coll as usize], Coll::$coll, $params.$field);)*)*
+        $($(forced!(@$what $forced[Coll::$coll as usize], $params.$field);)*)*
     };
-    (@algorithm $slot:expr, $coll:expr, $value:expr) => { $slot.algorithm = named($coll, &$value)?; };
-    (@segment $slot:expr, $coll:expr, $value:expr) => { $slot.segment = given($value).map(|n| n as u64); };
-    (@fanout $slot:expr, $coll:expr, $value:expr) => { $slot.fanout = given($value).map(|n| n as u32); };
+    (@algorithm $slot:expr, $value:expr) => { $slot.algorithm = $value; };
+    (@segment $slot:expr, $value:expr) => { $slot.segment = given($value).map(|n| n as u64); };
+    (@fanout $slot:expr, $value:expr) => { $slot.fanout = given($value).map(|n| n as u32); };
 }
 
 mca::choice! {
@@ -58,77 +58,77 @@ mca::params! {
         /// table has rules of their own; measured once for a communicator of two. 0: none are near. The same on all
         /// processes.
         near: mca::Int = "120", unit "nanoseconds", range 0 to 1000000;
-        /// Where a call cannot use the algorithm that `coll_tuned_*_algorithm` names, the table decides; if not, the call is
-        /// an error that says why. The same on all processes.
+        /// Where a call cannot use the algorithm that `coll_tuned_*_algorithm` names, the table decides; if not, the
+        /// call is an error that says why. The same on all processes.
         fallback: mca::Bool = "false", scope AllEq;
         /// How long a process looks for what one on another processor gives next before it yields to the others on its
         /// own, in small blocking collectives, where ranks share processors and the others wait as well. 0: not at all.
         turn: mca::Int = "10", unit "microseconds", range 0 to 1000;
         /// Algorithm of `MPI_Barrier`; empty: chosen by the table.
-        barrier_algorithm: mca::Text = "";
+        barrier_algorithm: Named<{ Coll::Barrier as usize }> = "";
         /// Children per node, radix or exchanges under way in algorithms of `MPI_Barrier`; -1: as the table says, 0: the
         /// algorithm's own.
         barrier_fanout: mca::Int = "-1", range -1 to 65536;
         /// Algorithm of `MPI_Bcast`; empty: chosen by the table.
-        bcast_algorithm: mca::Text = "";
+        bcast_algorithm: Named<{ Coll::Bcast as usize }> = "";
         /// Bytes per piece of pipelined algorithms of `MPI_Bcast`; -1: as the table says, 0: not cut.
         bcast_segment: mca::Int = "-1", unit "bytes", range -1 to 1099511627776;
         /// Children per node, radix or exchanges under way in algorithms of `MPI_Bcast`; -1: as the table says, 0: the
         /// algorithm's own.
         bcast_fanout: mca::Int = "-1", range -1 to 65536;
         /// Algorithm of `MPI_Gather`; empty: chosen by the table.
-        gather_algorithm: mca::Text = "";
+        gather_algorithm: Named<{ Coll::Gather as usize }> = "";
         /// Algorithm of `MPI_Gatherv`; empty: chosen by the table.
-        gatherv_algorithm: mca::Text = "";
+        gatherv_algorithm: Named<{ Coll::Gatherv as usize }> = "";
         /// Algorithm of `MPI_Scatter`; empty: chosen by the table.
-        scatter_algorithm: mca::Text = "";
+        scatter_algorithm: Named<{ Coll::Scatter as usize }> = "";
         /// Algorithm of `MPI_Scatterv`; empty: chosen by the table.
-        scatterv_algorithm: mca::Text = "";
+        scatterv_algorithm: Named<{ Coll::Scatterv as usize }> = "";
         /// Algorithm of `MPI_Allgather`; empty: chosen by the table.
-        allgather_algorithm: mca::Text = "";
+        allgather_algorithm: Named<{ Coll::Allgather as usize }> = "";
         /// Bytes per piece of pipelined algorithms of `MPI_Allgather`; -1: as the table says, 0: not cut.
         allgather_segment: mca::Int = "-1", unit "bytes", range -1 to 1099511627776;
         /// Algorithm of `MPI_Allgatherv`; empty: chosen by the table.
-        allgatherv_algorithm: mca::Text = "";
+        allgatherv_algorithm: Named<{ Coll::Allgatherv as usize }> = "";
         /// Algorithm of `MPI_Alltoall`; empty: chosen by the table.
-        alltoall_algorithm: mca::Text = "";
+        alltoall_algorithm: Named<{ Coll::Alltoall as usize }> = "";
         /// Children per node, radix or exchanges under way in algorithms of `MPI_Alltoall`; -1: as the table says, 0: the
         /// algorithm's own.
         alltoall_fanout: mca::Int = "-1", range -1 to 65536;
         /// Algorithm of `MPI_Alltoallv`; empty: chosen by the table.
-        alltoallv_algorithm: mca::Text = "";
+        alltoallv_algorithm: Named<{ Coll::Alltoallv as usize }> = "";
         /// Children per node, radix or exchanges under way in algorithms of `MPI_Alltoallv`; -1: as the table says, 0: the
         /// algorithm's own.
         alltoallv_fanout: mca::Int = "-1", range -1 to 65536;
         /// Algorithm of `MPI_Alltoallw`; empty: chosen by the table.
-        alltoallw_algorithm: mca::Text = "";
+        alltoallw_algorithm: Named<{ Coll::Alltoallw as usize }> = "";
         /// Children per node, radix or exchanges under way in algorithms of `MPI_Alltoallw`; -1: as the table says, 0: the
         /// algorithm's own.
         alltoallw_fanout: mca::Int = "-1", range -1 to 65536;
         /// Algorithm of `MPI_Reduce`; empty: chosen by the table.
-        reduce_algorithm: mca::Text = "";
+        reduce_algorithm: Named<{ Coll::Reduce as usize }> = "";
         /// Bytes per piece of pipelined algorithms of `MPI_Reduce`; -1: as the table says, 0: not cut.
         reduce_segment: mca::Int = "-1", unit "bytes", range -1 to 1099511627776;
         /// Children per node, radix or exchanges under way in algorithms of `MPI_Reduce`; -1: as the table says, 0: the
         /// algorithm's own.
         reduce_fanout: mca::Int = "-1", range -1 to 65536;
         /// Algorithm of `MPI_Allreduce`; empty: chosen by the table.
-        allreduce_algorithm: mca::Text = "";
+        allreduce_algorithm: Named<{ Coll::Allreduce as usize }> = "";
         /// Bytes per piece of pipelined algorithms of `MPI_Allreduce`; -1: as the table says, 0: not cut.
         allreduce_segment: mca::Int = "-1", unit "bytes", range -1 to 1099511627776;
         /// Children per node, radix or exchanges under way in algorithms of `MPI_Allreduce`; -1: as the table says, 0: the
         /// algorithm's own.
         allreduce_fanout: mca::Int = "-1", range -1 to 65536;
         /// Algorithm of `MPI_Reduce_scatter`; empty: chosen by the table.
-        reduce_scatter_algorithm: mca::Text = "";
+        reduce_scatter_algorithm: Named<{ Coll::ReduceScatter as usize }> = "";
         /// Algorithm of `MPI_Reduce_scatter_block`; empty: chosen by the table.
-        reduce_scatter_block_algorithm: mca::Text = "";
+        reduce_scatter_block_algorithm: Named<{ Coll::ReduceScatterBlock as usize }> = "";
         /// Algorithm of `MPI_Scan`; empty: chosen by the table.
-        scan_algorithm: mca::Text = "";
+        scan_algorithm: Named<{ Coll::Scan as usize }> = "";
         /// Bytes per piece of pipelined algorithms of `MPI_Scan`; -1: as the table says, 0: not cut.
         scan_segment: mca::Int = "-1", unit "bytes", range -1 to 1099511627776;
         /// Algorithm of `MPI_Exscan`; empty: chosen by the table.
-        exscan_algorithm: mca::Text = "";
+        exscan_algorithm: Named<{ Coll::Exscan as usize }> = "";
         /// Bytes per piece of pipelined algorithms of `MPI_Exscan`; -1: as the table says, 0: not cut.
         exscan_segment: mca::Int = "-1", unit "bytes", range -1 to 1099511627776;
     }
@@ -156,11 +156,11 @@ impl Tuned {
     /// Reads the parameters.
     ///
     /// # Errors
-    /// The three lines to print: a rule file that cannot be read, an algorithm that is not known.
+    /// The three lines to print: a rule file that cannot be read, a value that does not fit.
     pub fn read(values: &mca::Values) -> Result<Tuned, String> {
         let params = TunedParams::read(values).map_err(|error| error.to_string())?;
         let all = CollParams::read(values).map_err(|error| error.to_string())?;
-        let (table, mut forced) = (table(&params.rules)?, prescribed(&params)?);
+        let (table, mut forced) = (table(&params.rules)?, prescribed(&params));
         // Trials are among what can be used.
         if params.fallback || params.online {
             forced.iter_mut().for_each(|forced| forced.or_table = true);
@@ -180,7 +180,8 @@ impl Tuned {
         self.table.select(query, &Forced { algorithm: Some(algorithm), ..prescribed })
     }
 
-    /// As [`Tuned::select`], for calls that the library makes by itself: the table decides where they cannot use what is forced.
+    /// As [`Tuned::select`], for calls that the library makes by itself: the table decides where they cannot use what
+    /// is forced.
     ///
     /// # Errors
     /// As [`Table::select`].
@@ -217,7 +218,7 @@ fn table(file: &str) -> Result<Table, String> {
     Ok(rules.before(Table::builtin()))
 }
 
-fn prescribed(params: &TunedParams) -> Result<[Forced; Coll::ALL.len()], String> {
+fn prescribed(params: &TunedParams) -> [Forced; Coll::ALL.len()] {
     let mut forced = [Forced::default(); Coll::ALL.len()];
     forced! { params, forced:
         Barrier { algorithm barrier_algorithm, fanout barrier_fanout }
@@ -238,25 +239,9 @@ fn prescribed(params: &TunedParams) -> Result<[Forced; Coll::ALL.len()], String>
         Scan { algorithm scan_algorithm, segment scan_segment }
         Exscan { algorithm exscan_algorithm, segment exscan_segment }
     }
-    Ok(forced)
+    forced
 }
 
 fn given(value: i64) -> Option<i64> {
     (value >= 0).then_some(value)
-}
-
-fn named(coll: Coll, name: &str) -> Result<Option<registry::AlgorithmId>, String> {
-    if name.is_empty() {
-        return Ok(None);
-    }
-    registry::find(coll, name).map(Some).ok_or_else(|| {
-        let known: Vec<&str> = registry::of(coll).map(|(_, algorithm)| algorithm.name).collect();
-        let coll = coll.name();
-        format!(
-            "alhena: choosing the algorithm of {coll} failed\n\
-             alhena: seen: coll_tuned_{coll}_algorithm = {name}; there are {}\n\
-             alhena: correct or unset the parameter coll_tuned_{coll}_algorithm",
-            known.join(", ")
-        )
-    })
 }

@@ -1,7 +1,7 @@
 //! Whether all processes of a communicator make the same call (`coll_check`).
 //!
-//! Nothing is compared on the way. Calls that differ never meet, and a process that waits too long looks at what the others
-//! have called:
+//! Nothing is compared on the way. Calls that differ never meet, and a process that waits too long looks at what the
+//! others have called:
 //!
 //! ```text
 //!   call ─► Statement ─┬► digest, in the tag of its messages and beside the epoch of its lines
@@ -287,8 +287,8 @@ pub(crate) fn forget(state: &State, context: u32) {
     }
 }
 
-/// Rounds of a wait between two looks at the notes: rare, but several times between waking up and falling asleep again, which
-/// bounds the number of polls, or of yields where a round gives the processor away.
+/// Rounds of a wait between two looks at the notes: rare, but several times between waking up and falling asleep again,
+/// which bounds the number of polls, or of yields where a round gives the processor away.
 pub(super) fn rounds_between_checks(state: &State) -> u32 {
     if state.params.waiting.spin.is_zero() { 16 } else { 64 }
 }

@@ -175,8 +175,8 @@ fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
     }
 }
 
-/// Waits for the nonblocking collective of a request as a blocking call does, and drops it. `None`: it is over, waits for its
-/// turn or for a reduction of the program, or is none.
+/// Waits for the nonblocking collective of a request as a blocking call does, and drops it. `None`: it is over, waits
+/// for its turn or for a reduction of the program, or is none.
 pub(crate) fn finish(t: &mut Token, key: u32) -> Option<Done> {
     if let Some(done) = super::fast_path::finish(t, key) {
         return Some(done);
@@ -225,8 +225,8 @@ impl State {
         Ok(())
     }
 
-    /// Hands the area on that a finished call has borrowed: under the same lock under which it ended, so that the thread that is woken
-    /// by its end and waits for the area finds it.
+    /// Hands the area on that a finished call has borrowed: under the same lock under which it ended, so that the
+    /// thread that is woken by its end and waits for the area finds it.
     fn take_area_of(&mut self, running: &mut Running) {
         if let Some(area) = running.give_area() {
             self.return_to(running.comm(), area);

@@ -53,8 +53,8 @@ pub(crate) struct CollState {
     placement: Option<Placement>,
 }
 
-/// Bits of a tag that count calls, above them a digest of the call. The bits above that tell persistent collectives, the library's point-to-point words
-/// (`comm::exchange`) and calls of `MPI_Comm_create_group` apart.
+/// Bits of a tag that count calls, above them a digest of the call. The bits above that tell persistent collectives,
+/// the library's point-to-point words (`comm::exchange`) and calls of `MPI_Comm_create_group` apart.
 const CALL_BITS: u32 = 16;
 const SEQUENCE_BITS: u32 = 28;
 const PERSISTENT: u32 = 1 << 28;
@@ -347,8 +347,8 @@ fn renumbered(nodes: Vec<u32>) -> Vec<u32> {
     nodes.into_iter().map(number).collect()
 }
 
-/// Whether a collective is one among neighbours in a topology. Each process goes its own way through it, with messages alone:
-/// it must not depend on that whether the processes ask each other something.
+/// Whether a collective is one among neighbours in a topology. Each process goes its own way through it, with messages
+/// alone: it must not depend on that whether the processes ask each other something.
 pub(super) fn is_neighbourhood(coll: Coll) -> bool {
     matches!(
         coll,

@@ -10,8 +10,9 @@
 //!                   └──► waits in line ──────┴──────────────── next in line ◄───────────────────┘
 //! ```
 //!
-//! A blocking call waits until the line is empty, and finds the area at home. Progress advances the call that has the area, so a
-//! call that is waited for comes to its turn even if nobody waits for those before it. What uses messages does not come here.
+//! A blocking call waits until the line is empty, and finds the area at home. Progress advances the call that has the
+//! area, so a call that is waited for comes to its turn even if nobody waits for those before it. What uses messages
+//! does not come here.
 
 use std::collections::VecDeque;
 

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 use abi::{Error, Result};
 
-/// Largest id. One bit of a message's context tells the library's own messages from the program's; and the handle of a window has
-/// room for an id ([`crate::handle`]).
+/// Largest id. One bit of a message's context tells the library's own messages from the program's; and the handle of a
+/// window has room for an id ([`crate::handle`]).
 const MAX: u32 = (1 << 26) - 2;
 /// The proposal of a process that has no id left: larger than all others, so that everybody hears of it.
 const NONE_LEFT: u32 = u32::MAX;
@@ -101,7 +101,8 @@ impl Contexts {
         self.max + 1
     }
 
-    /// An id that this process could use for `count` consecutive ones, if it has one left. Never the same one twice in a row.
+    /// An id that this process could use for `count` consecutive ones, if it has one left. Never the same one twice in
+    /// a row.
     pub fn propose(&mut self, count: u32) -> u32 {
         // Twice as often as there are ids: a lap may begin between two that fit.
         for _ in 0..=2 * self.max / count {

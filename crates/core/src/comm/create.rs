@@ -35,8 +35,8 @@ pub fn dup_with_info(t: &mut Token, comm: abi::Comm, info: abi::Info, new: &mut 
     duplicate(t, comm, info, new)
 }
 
-/// A communicator of the same processes for the library's own use: nobody else knows its context. Attributes, hints, topology and
-/// error handler stay with the original.
+/// A communicator of the same processes for the library's own use: nobody else knows its context. Attributes, hints,
+/// topology and error handler stay with the original.
 pub(crate) fn private_copy(t: &mut Token, comm: abi::Comm) -> Result<abi::Comm> {
     make(t, comm, 1, |t, id| {
         let copy = {
@@ -337,7 +337,8 @@ pub(super) fn make_under(
     made
 }
 
-/// A communicator of the library's own with the processes of `comm`, and its context id. It has no area, and tools do not see it.
+/// A communicator of the library's own with the processes of `comm`, and its context id. It has no area, and tools do
+/// not see it.
 pub(crate) fn inner(t: &mut Token, comm: abi::Comm) -> Result<(abi::Comm, u32)> {
     let id = agree(t, comm, 1)?;
     let mut state = t.lock();

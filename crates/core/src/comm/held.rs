@@ -1,5 +1,5 @@
-//! Communicators that the program has freed and requests still need: freeing one only marks it for deallocation, and pending
-//! operations complete normally (MPI-5.0 section 7.4.3).
+//! Communicators that the program has freed and requests still need: freeing one only marks it for deallocation, and
+//! pending operations complete normally (MPI-5.0 section 7.4.3).
 //!
 //! ```text
 //!   MPI_Comm_free ─► held by a request? ── no ──► gone

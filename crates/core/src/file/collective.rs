@@ -10,9 +10,9 @@
 //!   one agreement on the error
 //! ```
 //!
-//! A blocking call does this in its own time, with the state unlocked while bytes move. Nonblocking and split calls are an
-//! operation that progress advances; those of one file run one after the other, in the order in which they were started, and
-//! a blocking call comes after them. So all processes take the same way.
+//! A blocking call does this in its own time, with the state unlocked while bytes move. Nonblocking and split calls are
+//! an operation that progress advances; those of one file run one after the other, in the order in which they were
+//! started, and a blocking call comes after them. So all processes take the same way.
 
 use std::collections::VecDeque;
 
@@ -73,20 +73,22 @@ impl Call {
     }
 }
 
-/// What each rank says of its part: error class, etypes, flags and in how many words its view is described, first position,
-/// bytes, first place, place behind the last, address of its memory.
+/// What each rank says of its part: error class, etypes, flags and in how many words its view is described, first
+/// position, bytes, first place, place behind the last, address of its memory.
 const WORDS: usize = 8;
 /// Its view serves two-phase access.
 const ABLE: u64 = 1;
-/// It would rather move its own pieces, which are long: data then are copied once and not three times. Measured on a tmpfs with
-/// two ranks, processor time of both for a MiB: 0.27 ms against 0.32 for pieces of 16 KiB, 0.33 both ways for 4 KiB.
+/// It would rather move its own pieces, which are long: data then are copied once and not three times. Measured on a
+/// tmpfs with two ranks, processor time of both for a MiB: 0.27 ms against 0.32 for pieces of 16 KiB, 0.33 both ways
+/// for 4 KiB.
 const LONG: u64 = 2;
 /// Its memory is one run, which others may read and write.
 const OPEN: u64 = 4;
 /// It reads and writes the memory of all others on its node.
 const REACHES: u64 = 8;
 const FLAG_BITS: u32 = 4;
-/// Bytes of a window where aggregators fetch from the memory of ranks: they stay in a second-level cache with what was fetched.
+/// Bytes of a window where aggregators fetch from the memory of ranks: they stay in a second-level cache with what was
+/// fetched.
 const NEAR_WINDOW: u64 = 256 << 10;
 /// Bytes of a window where writes are staged.
 const STAGED_WINDOW: u64 = 1 << 20;
@@ -133,8 +135,8 @@ impl Part {
         Ok(Part { comm, rank, ordered, reaches, transfer, description })
     }
 
-    /// Has written what this access must not overtake if it goes together with those of others. Writes in the order of ranks
-    /// never do. A process that cannot takes part with the error.
+    /// Has written what this access must not overtake if it goes together with those of others. Writes in the order of
+    /// ranks never do. A process that cannot takes part with the error.
     fn settle(&mut self, t: &mut Token) {
         if let Ok(transfer) = &self.transfer
             && !(self.ordered && transfer.direction == Direction::Write)
@@ -418,8 +420,8 @@ pub fn end(
     crate::request::wait(t, &mut request, status)
 }
 
-/// From the first nonblocking or split collective access of a file on, the library's thread goes on with them while the program
-/// computes. Without it they wait for the program.
+/// From the first nonblocking or split collective access of a file on, the library's thread goes on with them while the
+/// program computes. Without it they wait for the program.
 pub(super) fn help(t: &mut Token, fh: abi::File) -> Result<()> {
     if !t.lock().file(fh)?.helped {
         let helped = engine::need_progress(t).is_ok();

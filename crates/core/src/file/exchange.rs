@@ -5,11 +5,11 @@
 //!   read    one read a window ──► aggregator: takes out what each rank wants ──────────────► every rank
 //! ```
 //!
-//! An aggregator fetches the bytes of ranks on its node from their memory, or puts them there, where that is one run; those
-//! ranks have nothing to do until all agree that it is over. The others send messages.
+//! An aggregator fetches the bytes of ranks on its node from their memory, or puts them there, where that is one run;
+//! those ranks have nothing to do until all agree that it is over. The others send messages.
 //!
-//! Each rank tells each aggregator once for a view how the view is laid out. From then on both sides know from what all ranks
-//! gather for each call which bytes go into which window: messages hold data and nothing else.
+//! Each rank tells each aggregator once for a view how the view is laid out. From then on both sides know from what all
+//! ranks gather for each call which bytes go into which window: messages hold data and nothing else.
 //!
 //! Where data comes by messages, a thread of the library writes a window while the next one comes:
 //!
@@ -18,9 +18,9 @@
 //!   thread                  | writes 1             | writes 2 …          two windows wait at most
 //! ```
 //!
-//! Holes in a window of a write keep what the file has there: the window is read before it is changed. Nobody else of this
-//! call writes there, since domains do not overlap; in atomic mode a lock keeps other openings out. Ranks whose bytes overlap
-//! are put in their order everywhere, so what is written is as if they had written one after the other.
+//! Holes in a window of a write keep what the file has there: the window is read before it is changed. Nobody else of
+//! this call writes there, since domains do not overlap; in atomic mode a lock keeps other openings out. Ranks whose
+//! bytes overlap are put in their order everywhere, so what is written is as if they had written one after the other.
 
 mod aggregator;
 
@@ -102,7 +102,8 @@ pub(crate) struct Exchange {
 /// Writes windows behind, while the next ones come.
 struct Writer {
     stage: Arc<Stage>,
-    /// The stage of the file, which has them when the access is over. Otherwise it is the access's own, and all is written then.
+    /// The stage of the file, which has them when the access is over. Otherwise it is the access's own, and all is
+    /// written then.
     lasts: bool,
 }
 
@@ -125,8 +126,8 @@ const AHEAD: u64 = 2;
 const WINDOWS_BEHIND: u64 = 2;
 
 impl Exchange {
-    /// The part of this rank in an access that all have agreed on. `views`: what it knows from an access before with the same
-    /// views, if it is an aggregator; `described`: all aggregators know them.
+    /// The part of this rank in an access that all have agreed on. `views`: what it knows from an access before with
+    /// the same views, if it is an aggregator; `described`: all aggregators know them.
     pub fn new(
         state: &State,
         transfer: &Transfer,
@@ -188,8 +189,8 @@ impl Exchange {
         Some(exchange)
     }
 
-    /// Who writes windows while the next ones come: the file's stage, or one of this access where data comes by messages. Where all
-    /// data is fetched from memory, the aggregator writes: nothing is waited for.
+    /// Who writes windows while the next ones come: the file's stage, or one of this access where data comes by
+    /// messages. Where all data is fetched from memory, the aggregator writes: nothing is waited for.
     fn find_writer(&self, transfer: &Transfer) -> Option<Writer> {
         if self.direction != Direction::Write || self.aggregator.is_none() {
             return None;

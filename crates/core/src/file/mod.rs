@@ -147,8 +147,8 @@ impl File {
         self.staged.as_ref().filter(|_| !direct).map(|staged| staged.stage.clone())
     }
 
-    /// Who accesses which part of `span` in a collective call, with windows of `window` bytes at most. `ordered`: a byte has the
-    /// same process in every call. All processes come to the same plan.
+    /// Who accesses which part of `span` in a collective call, with windows of `window` bytes at most. `ordered`: a
+    /// byte has the same process in every call. All processes come to the same plan.
     pub fn plan(&self, span: Range<u64>, processes: u64, window: u64, ordered: bool) -> Plan {
         let aggregators = self.hints.cb_nodes;
         let (block, stripes) = match self.hints.cb_block_size {

@@ -8,7 +8,8 @@
 //!   word ──────────────────────────────────► open what exists; the same file?
 //!            ◄──── one agreement on the error ────►
 //! ```
-//! Each process opens the file itself: processes with one open file description would share its locks (docs/architecture.md).
+//! Each process opens the file itself: processes with one open file description would share its locks
+//! (docs/architecture.md).
 
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -170,8 +171,8 @@ fn open_on(t: &mut Token, comm: abi::Comm, path: PathBuf, amode: i32, own: Resul
     })
 }
 
-/// The hints of the file that the environment variable `ROMIO_HINTS` names, one a line: a key and a value, apart by blanks.
-/// What the program says goes before them.
+/// The hints of the file that the environment variable `ROMIO_HINTS` names, one a line: a key and a value, apart by
+/// blanks. What the program says goes before them.
 fn hints_of_system() -> Vec<(String, String)> {
     let text = std::env::var_os("ROMIO_HINTS").and_then(|path| std::fs::read_to_string(path).ok());
     let pair = |line: &str| {
@@ -269,9 +270,9 @@ fn open_together(
     Ok((storage, pointer, Grain::from_words([words[3], words[4]])))
 }
 
-/// `MPI_File_close`. Other hosts see what was written when it returns. On a file system of this host alone that needs nothing; to
-/// have it on the device there, a program calls `MPI_File_sync` (which section 14.2.2 of MPI-5.0 likens the close to; no other
-/// library waits for the device).
+/// `MPI_File_close`. Other hosts see what was written when it returns. On a file system of this host alone that needs
+/// nothing; to have it on the device there, a program calls `MPI_File_sync` (which section 14.2.2 of MPI-5.0 likens the
+/// close to; no other library waits for the device).
 pub fn close(t: &mut Token, fh: &mut abi::File) -> Result<()> {
     let comm = t.lock().file(*fh)?.comm;
     super::staged::drain_together(t, *fh)?;

@@ -1,9 +1,9 @@
-//! Staged writes of open files (parameter and hint `io_staging`): a write is over when a stage has its data, which is written
-//! behind by a thread of the library.
+//! Staged writes of open files (parameter and hint `io_staging`): a write is over when a stage has its data, which is
+//! written behind by a thread of the library.
 //!
-//! A process stages what it writes by itself, and as an aggregator what it has fetched for others. A byte that goes through
-//! aggregators has the same one in every call (`File::plan`), so each stage keeps the order of the writes of a byte. Where
-//! a process changes from one way to the other, or reads, it first has written what it must not overtake:
+//! A process stages what it writes by itself, and as an aggregator what it has fetched for others. A byte that goes
+//! through aggregators has the same one in every call (`File::plan`), so each stage keeps the order of the writes of a
+//! byte. Where a process changes from one way to the other, or reads, it first has written what it must not overtake:
 //!
 //! | next access of the process            | in its own stage | in the stages of aggregators |
 //! |---------------------------------------|------------------|------------------------------|

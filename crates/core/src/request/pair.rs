@@ -17,7 +17,8 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// A receive, `None` if it is from `MPI_PROC_NULL`, and a send, `None` if it is over, from `kept` if that is not empty.
+    /// A receive, `None` if it is from `MPI_PROC_NULL`, and a send, `None` if it is over, from `kept` if that is not
+    /// empty.
     pub fn new(receive: Option<ReqId>, send: Option<ReqId>, kept: Vec<u8>) -> Pair {
         let received = if receive.is_some() { EMPTY } else { proc_null() };
         Pair { receive, send, received, kept }

@@ -74,7 +74,7 @@ fn datatype(kind: Kind) -> abi::Datatype {
     match kind {
         Kind::Bool | Kind::Choice(_) => abi::INT,
         Kind::Int | Kind::Size => abi::COUNT,
-        Kind::Text | Kind::List | Kind::Words(_) => abi::CHAR,
+        Kind::Text | Kind::List | Kind::Words(_) | Kind::Word(_) => abi::CHAR,
     }
 }
 
@@ -132,7 +132,7 @@ fn encode(param: &Param, values: &Values) -> Vec<u8> {
         }
         Kind::Int => Int::parse(&text).unwrap_or(0).to_ne_bytes().to_vec(),
         Kind::Size => (Size::parse(&text).unwrap_or(0) as i64).to_ne_bytes().to_vec(),
-        Kind::Text | Kind::List | Kind::Words(_) => {
+        Kind::Text | Kind::List | Kind::Words(_) | Kind::Word(_) => {
             let mut bytes = text.into_bytes();
             bytes.truncate(TEXT_CAPACITY - 1);
             bytes.push(0);

@@ -1,4 +1,5 @@
-//! Opens the transport over libfabric: an endpoint, its card put before the job's fence; those of the others read after it.
+//! Opens the transport over libfabric: an endpoint, its card put before the job's fence; those of the others read after
+//! it.
 
 use btl::Peer;
 use btl_ofi::{BtlOfiParams, Ofi, Opening};

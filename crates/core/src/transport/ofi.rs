@@ -1,4 +1,5 @@
-//! Opens libfabric as a network that matches: an endpoint, its card put before the job's fence; those of the others read after it.
+//! Opens libfabric as a network that matches: an endpoint, its card put before the job's fence; those of the others
+//! read after it.
 
 use mtl_ofi::{Card, Ofi, Opening};
 use ofi::OfiParams;

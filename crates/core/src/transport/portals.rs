@@ -1,5 +1,5 @@
-//! Opens a Portals NIC in software, whose wire is a table of transports of its own, and what stands on it: the transport, and
-//! matching where the NIC is to match.
+//! Opens a Portals NIC in software, whose wire is a table of transports of its own, and what stands on it: the
+//! transport, and matching where the NIC is to match.
 
 use bml::{Bml, OverPortals, SoftPortals};
 use btl_portals::{BtlPortalsParams, Portals};

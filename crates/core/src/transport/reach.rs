@@ -49,12 +49,17 @@ fn reason(transport: &str, bml: &Bml, peer: Peer, job: &pmi::Job, params: &Param
         let facts = ofi.facts();
         format!(", whose provider is {} on {}", facts.provider, facts.domain)
     });
+    let networks = bml.tcp().filter(|_| transport == "tcp").map(|tcp| tcp.networks(peer)).unwrap_or_default();
+    let networks = match networks.len() {
+        0 | 1 => String::new(),
+        _ => format!("; large messages over {}, where all of them answer", networks.join(" and ")),
+    };
     let slower = bml.slower_ways(peer);
     let slower = match slower.is_empty() {
         true => String::new(),
         false => format!("; it declares less time than {}", slower.join(" and ")),
     };
-    let by = by.unwrap_or_default() + &slower;
+    let by = by.unwrap_or_default() + &slower + &networks;
     match transport {
         "self" => "within the process".to_owned(),
         "vader" if bml.limits(peer).get => {
@@ -65,7 +70,7 @@ fn reason(transport: &str, bml: &Bml, peer: Peer, job: &pmi::Job, params: &Param
         }
         _ if was_chosen && is_elsewhere => format!("on another host; the parameter btl allows {transport}{by}"),
         _ if was_chosen => format!("the parameter btl allows {transport}{by} and not vader"),
-        _ => "on another host; no network was chosen by the parameter btl".to_owned(),
+        _ => format!("on another host; no network was chosen by the parameter btl{networks}"),
     }
 }
 

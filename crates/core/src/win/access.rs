@@ -61,8 +61,8 @@ const RANGE: Error =
 const SOMEWHERE: Address = Address(64);
 
 impl Window {
-    /// The rank that an operation means and the data at its target, checked; `None`: there is nothing to do, since the target is
-    /// `MPI_PROC_NULL`.
+    /// The rank that an operation means and the data at its target, checked; `None`: there is nothing to do, since the
+    /// target is `MPI_PROC_NULL`.
     ///
     /// # Errors
     /// `MPI_ERR_RANK`, `MPI_ERR_RMA_SYNC`, `MPI_ERR_COUNT`, `MPI_ERR_TYPE`, `MPI_ERR_DISP`, `MPI_ERR_RMA_RANGE`.

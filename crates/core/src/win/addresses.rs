@@ -4,8 +4,8 @@
 //!   room of rank 0 ─►|<-- as much as any segment has -->|<-- as much -->|
 //!                                                       each process's own memory
 //! ```
-//! A process maps the segment of its node so that its own part, which is not the first one, begins there. Where something lies in
-//! the way, the system maps it elsewhere in that process alone.
+//! A process maps the segment of its node so that its own part, which is not the first one, begins there. Where
+//! something lies in the way, the system maps it elsewhere in that process alone.
 
 use osc::{Control, Shape};
 

@@ -1,4 +1,5 @@
-//! Accumulates on ranks of other nodes by atomic operations of the network: few elements of 8 bytes in one run. See remote.rs for when.
+//! Accumulates on ranks of other nodes by atomic operations of the network: few elements of 8 bytes in one run. See
+//! remote.rs for when.
 
 use abi::{Op, Result};
 use btl::{Atomic, RemoteMemory};
@@ -38,7 +39,7 @@ pub(super) fn combine(
     let Some(change) = element.change(op).filter(|_| is_for_words && place.len() <= FEW * WORD) else {
         return Ok(None);
     };
-    let Some((reached, base)) = reached(t, win, rank)? else { return Ok(None) };
+    let Some(reached) = reached(t, win, rank)? else { return Ok(None) };
     let count = place.len() / WORD;
     let token = match into {
         Some(into) => want(t, win, Side::Run(into), count as u64)?,
@@ -47,7 +48,7 @@ pub(super) fn combine(
     for index in 0..count {
         let part = |memory: UserMem| memory.part(index * WORD, WORD);
         let change = atomic(change, from.map_or(0, |from| word(part(from))));
-        let offset = (part(place).address() - base) as u64;
+        let offset = reached.offset(part(place).address());
         if !begin(t, win, (rank, &reached), change, offset, into.map(|into| (part(into), token)))? {
             let rest = |memory: UserMem| Side::Run(memory.part(index * WORD, (count - index) * WORD));
             let (target, origin) = (rest(place), from.map(rest));
@@ -80,11 +81,11 @@ pub(super) fn compare_and_swap(
         return Ok(false);
     };
     let Ok(expected) = <[u8; WORD]>::try_from(expected) else { return Ok(false) };
-    let Some((reached, base)) = reached(t, win, rank)? else { return Ok(false) };
+    let Some(reached) = reached(t, win, rank)? else { return Ok(false) };
     let change =
         Atomic::CompareSwap { expected: u64::from_ne_bytes(expected), new: u64::from_ne_bytes(*new) };
     let token = want(t, win, Side::Run(result), 1)?;
-    let begun = begin(t, win, (rank, &reached), change, (address - base) as u64, Some((result, token)))?;
+    let begun = begin(t, win, (rank, &reached), change, reached.offset(address), Some((result, token)))?;
     if !begun {
         // Nothing is to come under this token.
         expect_more(t, win, token, 0, 1)?;
@@ -92,16 +93,16 @@ pub(super) fn compare_and_swap(
     Ok(begun)
 }
 
-/// The memory of a rank, if the network may change it now, and its address. Accumulates that went by messages come first.
-fn reached(t: &mut Token, win: abi::Win, rank: u32) -> Result<Option<(Reached, usize)>> {
+/// The memory of a rank, if the network may change it now. Accumulates that went by messages come first.
+fn reached(t: &mut Token, win: abi::Win, rank: u32) -> Result<Option<Reached>> {
     let state = t.lock();
     let window = state.windows.get(win)?;
     let is_free = window.far.as_ref().is_some_and(|far| far.pending[rank as usize] == 0);
-    let reached = window.network(rank).filter(|reached| is_free && reached.atomics);
-    Ok(reached.map(|reached| (reached, window.targets[rank as usize].base)))
+    Ok(window.network(rank).filter(|reached| is_free && reached.atomics))
 }
 
-/// Begins one change when there is room, with where to put what was there and the token of that; `false`: not by the network.
+/// Begins one change when there is room, with where to put what was there and the token of that; `false`: not by the
+/// network.
 fn begin(
     t: &mut Token,
     win: abi::Win,

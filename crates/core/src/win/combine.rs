@@ -4,8 +4,8 @@
 //!   elements of 1, 2, 4, 8 bytes at a fitting address, in memory that is mapped     as words (words.rs)
 //!   all others                                                                      on a copy, under the target's lock
 //! ```
-//! Type and address alone decide, so that all processes combine one location the same way, the target itself included. What ranks of
-//! other nodes ask for, the target does (serve.rs), the same way.
+//! Type and address alone decide, so that all processes combine one location the same way, the target itself included.
+//! What ranks of other nodes ask for, the target does (serve.rs), the same way.
 
 use abi::{Address, Aint, Count, Datatype, Error, Op, Result};
 use osc::{Direct, Element, Side};
@@ -329,7 +329,8 @@ pub fn compare_and_swap(
     swap(t, (origin, compare, result), &aim, win)
 }
 
-/// Compares and swaps the one element that `aim` names. The addresses: what to store, what to compare with, where to put what was.
+/// Compares and swaps the one element that `aim` names. The addresses: what to store, what to compare with, where to
+/// put what was.
 pub(super) fn swap(
     t: &mut Token,
     (origin, compare, result): (Address, Address, Address),

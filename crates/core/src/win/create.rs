@@ -245,8 +245,8 @@ const SHARES: u64 = 2;
 /// Words of that: the vote, the address of its memory, and what it offers the network.
 const VOTE: usize = 2 + OFFER;
 
-/// Has the first rank of each node make the segment of a window there and the others map it; and where the memory of all ranks is.
-/// `wish`: where the memory of each rank should be in its own process.
+/// Has the first rank of each node make the segment of a window there and the others map it; and where the memory of
+/// all ranks is. `wish`: where the memory of each rank should be in its own process.
 fn share(
     t: &mut Token,
     comm: abi::Comm,
@@ -333,7 +333,7 @@ fn share(
     }
     let offers = targets.iter().zip(&votes).zip(group.members());
     let offers = offers.map(|((target, vote), &peer)| {
-        target.local().is_none().then_some((Peer(peer), &vote[VOTE - OFFER..]))
+        target.local().is_none().then_some((Peer(peer), target.base, &vote[VOTE - OFFER..]))
     });
     let network = Network::new(&t.lock().p2p.bml, registered, offers);
     Ok((control, targets, network))

@@ -5,8 +5,9 @@
 //!   runs of the target | data of the origin ─► checks the runs, copies or combines          (serve.rs)
 //!   one operation less is under way         ◄─ an answer to each, with what was fetched
 //! ```
-//! A flush waits for the answers. The requests of one origin are handled in their order, so the order of accumulates is kept. The
-//! target combines as the ranks of its node do, by the same atomic operations or under the same lock: one atomicity domain.
+//! A flush waits for the answers. The requests of one origin are handled in their order, so the order of accumulates is
+//! kept. The target combines as the ranks of its node do, by the same atomic operations or under the same lock: one
+//! atomicity domain.
 //!
 //! It acquires its own lock for the origin, too, in the words of its node and in their order (far_locks.rs).
 
@@ -26,8 +27,8 @@ use crate::domain::Token;
 use crate::request::{ACCESSED, EMPTY};
 use crate::state::State;
 
-/// Kinds of requests, with the words behind the number of the window and the target's rank, which answers begin with as well. Puts
-/// have runs alone.
+/// Kinds of requests, with the words behind the number of the window and the target's rank, which answers begin with as
+/// well. Puts have runs alone.
 pub(super) const PUT: u8 = 0;
 /// Token, position in the origin's data, runs.
 pub(super) const GET: u8 = 1;

@@ -8,10 +8,11 @@
 //!   CHECK, now and then  ─► finds out whether such a process has ended
 //!   UNLOCK               ─► gives it back, and rings those of its node that wait
 //! ```
-//! `MPI_Win_lock_all` sends nothing. It locks each rank of another node, shared, at the first operation on it. The first such lock of an
-//! epoch queues behind writers that wait, since they would starve otherwise; those that follow go past them, since two epochs that
-//! share locks crosswise behind two writers would wait for each other. The first one, too, may close such a circle, by way of the
-//! lock of the own node. So whatever waits long goes past as well: a CHECK gives it a second `Acquire`, one that holds a lock.
+//! `MPI_Win_lock_all` sends nothing. It locks each rank of another node, shared, at the first operation on it. The
+//! first such lock of an epoch queues behind writers that wait, since they would starve otherwise; those that follow go
+//! past them, since two epochs that share locks crosswise behind two writers would wait for each other. The first one,
+//! too, may close such a circle, by way of the lock of the own node. So whatever waits long goes past as well: a CHECK
+//! gives it a second `Acquire`, one that holds a lock.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -95,7 +96,8 @@ pub(super) fn unlock(t: &mut Token, win: abi::Win, target: u32, exclusive: bool)
     request(t, win, target, UNLOCK, &[exclusive.into()], &[])
 }
 
-/// Locks a rank of another node at the first operation on it in an epoch of `MPI_Win_lock_all`. Other threads wait for that.
+/// Locks a rank of another node at the first operation on it in an epoch of `MPI_Win_lock_all`. Other threads wait for
+/// that.
 pub(super) fn join(t: &mut Token, win: abi::Win, target: u32) -> Result<()> {
     let is_first = await_window(t, win, |window, _| {
         let joins = window.epochs.locks_all();
@@ -152,8 +154,8 @@ impl Windows {
         }
     }
 
-    /// What has become of the locks of a window that others want and that can be had now, or, if that is to be found out, not any
-    /// more since a process has ended.
+    /// What has become of the locks of a window that others want and that can be had now, or, if that is to be found
+    /// out, not any more since a process has ended.
     pub(super) fn decide(&mut self, number: u64, checks: bool) -> Vec<Decided> {
         let Some(window) = self.numbered(number) else { return Vec::new() };
         let before = window.waiting();

@@ -1,5 +1,5 @@
-//! The fast paths: right arguments, predefined types, memory that this process maps, an open epoch, the window that was used last.
-//! [`Attempt::NOTHING`]: the ordinary function finds out why, and does it or tells what is wrong.
+//! The fast paths: right arguments, predefined types, memory that this process maps, an open epoch, the window that was
+//! used last. [`Attempt::NOTHING`]: the ordinary function finds out why, and does it or tells what is wrong.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -28,7 +28,8 @@ impl Window {
     /// Completes operations on memory that this process maps.
     #[inline(always)]
     pub(super) fn order(&mut self) {
-        // On this architecture loads are in order, and an atomic operation or the release of a lock orders what was stored before.
+        // On this architecture loads are in order, and an atomic operation or the release of a lock orders what was
+        // stored before.
         if std::mem::take(&mut self.stored) || !cfg!(target_arch = "x86_64") {
             order();
         }
@@ -254,19 +255,51 @@ pub fn compare_and_swap_at_once(
     Attempt::DONE
 }
 
-/// Every so many flushes make progress: a program may poll a window for what another process does after a message of this one.
+/// Every so many flushes make progress: a program may poll a window for what another process does after a message of
+/// this one.
 const FLUSHES: u32 = 128;
+
+impl Window {
+    /// Counts a flush; whether it has to make progress.
+    #[inline(always)]
+    pub(super) fn flushes_to_progress(&mut self) -> bool {
+        self.flushes = self.flushes.wrapping_add(1);
+        self.flushes.is_multiple_of(FLUSHES)
+    }
+
+    /// Flushes memory that this process maps, if that is all there is to do.
+    #[inline(always)]
+    fn flush_mapped(&mut self) -> bool {
+        if self.flushes.wrapping_add(1).is_multiple_of(FLUSHES) {
+            return false;
+        }
+        self.flushes = self.flushes.wrapping_add(1);
+        self.order();
+        true
+    }
+}
 
 /// `MPI_Win_flush`'s and `MPI_Win_flush_local`'s fast path.
 #[inline(always)]
 pub fn flush_at_once(rank: i32, win: abi::Win) -> Attempt {
     let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
-    let Some(window) = guard.windows.last_used(win) else { return guard.give_up() };
-    let is_right = window.near(rank as u32).is_some() && window.epochs.passive(rank as u32).is_ok();
-    window.flushes = window.flushes.wrapping_add(1);
-    if !is_right || window.flushes.is_multiple_of(FLUSHES) {
+    let window = guard.windows.last_used(win);
+    let window = window
+        .filter(|window| window.near(rank as u32).is_some() && window.epochs.passive(rank as u32).is_ok());
+    if !window.is_some_and(Window::flush_mapped) {
         return guard.give_up();
     }
-    window.order();
+    Attempt::DONE
+}
+
+/// `MPI_Win_flush_all`'s and `MPI_Win_flush_local_all`'s fast path.
+#[inline(always)]
+pub fn flush_all_at_once(win: abi::Win) -> Attempt {
+    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    let window = guard.windows.last_used(win);
+    let window = window.filter(|window| window.far.is_none() && window.epochs.any_passive().is_ok());
+    if !window.is_some_and(Window::flush_mapped) {
+        return guard.give_up();
+    }
     Attempt::DONE
 }

@@ -1,5 +1,5 @@
-//! The light interface (`alhena.h`): puts, gets, atomic operations, notices and active messages on the memory of a window, without
-//! epochs, datatypes and displacement units.
+//! The light interface (`alhena.h`): puts, gets, atomic operations, notices and active messages on the memory of a
+//! window, without epochs, datatypes and displacement units.
 //!
 //! ```text
 //!   put, get, atomics   those of MPI with other rules (`Rules::Light`): bytes from the beginning of the target's memory, at any time

@@ -1,8 +1,8 @@
 //! Passive target synchronisation (MPI-5.0 section 12.5.3).
 //!
-//! The words of a target's node are its lock. Ranks of that node take it themselves, the target takes it for others (far.rs). The
-//! lock of `MPI_Win_lock_all` is one addition to the words of the own node, which other nodes do not see: a rank there is locked at
-//! the first operation on it.
+//! The words of a target's node are its lock. Ranks of that node take it themselves, the target takes it for others
+//! (far.rs). The lock of `MPI_Win_lock_all` is one addition to the words of the own node, which other nodes do not see:
+//! a rank there is locked at the first operation on it.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -104,7 +104,8 @@ fn await_holders(
 
 impl Window {
     /// # Errors
-    /// `MPI_ERR_PROC_ABORTED` if a process has ended that holds a lock that is waited for, or may hold it. The wait is over then.
+    /// `MPI_ERR_PROC_ABORTED` if a process has ended that holds a lock that is waited for, or may hold it. The wait is
+    /// over then.
     fn check_holders(&mut self, lock: &mut Acquire, wish: Wish) -> Result<()> {
         if !self.has_holder_ended(wish) {
             return Ok(());

@@ -8,10 +8,11 @@
 //! ```
 //! The light interface (light.rs) uses the same ways by other rules.
 //!
-//! What needs no handle and no waiting is the crate `osc`. On a node every operation is done when its call returns: it copies from
-//! and to memory that both processes map, or has the kernel copy. So a flush is a fence instruction. Ranks of other nodes are
-//! reached by messages (far.rs), which their processes serve (serve.rs) by the same locks and atomic operations that the ranks of
-//! their node use, or by the network alone where it can do that (remote.rs, changes.rs). The words of a node know its ranks by numbers of their own, their local ranks.
+//! What needs no handle and no waiting is the crate `osc`. On a node every operation is done when its call returns: it
+//! copies from and to memory that both processes map, or has the kernel copy. So a flush is a fence instruction. Ranks
+//! of other nodes are reached by messages (far.rs), which their processes serve (serve.rs) by the same locks and atomic
+//! operations that the ranks of their node use, or by the network alone where it can do that (remote.rs, changes.rs).
+//! The words of a node know its ranks by numbers of their own, their local ranks.
 
 mod access;
 mod addresses;
@@ -52,7 +53,7 @@ pub use combine::{accumulate, compare_and_swap, fetch_and_op, get_accumulate, ra
 pub use create::{allocate, create, create_dynamic, free};
 pub use dynamic::{attach, detach};
 pub use fast::{
-    accumulate_at_once, compare_and_swap_at_once, fetch_and_op_at_once, flush_at_once,
+    accumulate_at_once, compare_and_swap_at_once, fetch_and_op_at_once, flush_all_at_once, flush_at_once,
     get_accumulate_at_once, get_at_once, put_at_once,
 };
 pub use locks::{lock, lock_all, lock_at_once, unlock, unlock_all, unlock_at_once};
@@ -82,7 +83,7 @@ pub(crate) struct Window {
     pub targets: Box<[Target]>,
     pub epochs: Epochs,
     pub exposure: Exposure,
-    /// Flushes on the fast path.
+    /// Flushes of memory that this process maps.
     pub flushes: u32,
     /// Whether plain stores have gone to mapped memory since the last flush.
     pub stored: bool,

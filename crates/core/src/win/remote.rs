@@ -5,19 +5,19 @@
 //!   put        writes, whose end a flush asks for                get    reads, whose ends are events
 //!   combine    few integers of 8 bytes: updates, or fetches                                          (changes.rs)
 //! ```
-//! The rest goes by messages (far.rs): data with many runs, other types and operations, windows that were not registered. Both ways may
-//! be mixed, since puts and gets have no order. Accumulates have one: they go by messages while such ones are unanswered, and
-//! messages wait for those of the network.
+//! The rest goes by messages (far.rs): data with many runs, other types and operations, windows that were not
+//! registered. Both ways may be mixed, since puts and gets have no order. Accumulates have one: they go by messages
+//! while such ones are unanswered, and messages wait for those of the network.
 //!
-//! What is changed by the network must be so by every other process, too, at one stroke. So atomic operations of the network are used
-//! where they are atomic to those of the processor, on memory that the target's node maps, and that node has no element combined by
-//! loops under a lock (`osc`'s `ways.rs`).
+//! What is changed by the network must be so by every other process, too, at one stroke. So atomic operations of the
+//! network are used where they are atomic to those of the processor, on memory that the target's node maps, and that
+//! node has no element combined by loops under a lock (`osc`'s `ways.rs`).
 
 use std::collections::{BTreeSet, HashMap};
 
 use abi::Result;
 use bml::Bml;
-use btl::{Atomics, Class, Flushed, Peer, Refusal, Remote, RemoteKey, RemoteMemory};
+use btl::{Class, Flushed, Peer, Refusal, Remote, RemoteKey, RemoteMemory};
 use mem::UserMem;
 use osc::Side;
 
@@ -41,8 +41,10 @@ pub(crate) struct Registered {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reached {
     pub key: RemoteKey,
+    /// The address there.
+    base: usize,
     remote: Remote,
-    /// Whether the network may change it by atomic operations.
+    /// Whether the network is to change it by atomic operations: it may, and messages are not faster.
     pub atomics: bool,
 }
 
@@ -84,15 +86,21 @@ pub(super) fn offer(
     mapped: bool,
 ) -> ([u64; OFFER], Option<Registered>) {
     let bml = &mut state.p2p.bml;
-    let found = peers.find_map(|peer| Some((peer, bml.remote(peer)?)));
-    let offered = found.filter(|_| state.params.osc.network && memory.1 > 0).and_then(|(peer, remote)| {
-        let key = bml.register(peer, of_user(abi::Address(memory.0), memory.1)).ok()?;
-        let atomics = mapped && remote.atomics == Atomics::Processor;
-        let [first, second, third] = key.0;
-        let words = [u64::from(remote.network) | u64::from(atomics) << 8, first, second, third];
-        Some((words, Some(Registered { peer, key })))
-    });
-    offered.unwrap_or(([0; OFFER], None))
+    let Some((peer, remote)) = peers.find_map(|peer| Some((peer, bml.remote(peer)?))) else {
+        return Default::default();
+    };
+    if !state.params.osc.network || memory.1 == 0 {
+        return Default::default();
+    }
+    let Ok(key) = bml.register(peer, of_user(abi::Address(memory.0), memory.1)) else {
+        return Default::default();
+    };
+    let atomics = mapped
+        && (remote.is_for_atomics()
+            || peers.any(|peer| bml.remote(peer).is_some_and(|other| other.is_for_atomics())));
+    let [first, second, third] = key.0;
+    let words = [u64::from(remote.network) | u64::from(atomics) << 8, first, second, third];
+    (words, Some(Registered { peer, key }))
 }
 
 /// Whether an offer has others change memory by atomic operations.
@@ -107,19 +115,27 @@ impl Registered {
     }
 }
 
+impl Reached {
+    /// Where an address of the rank lies in what it has registered.
+    pub fn offset(&self, address: usize) -> u64 {
+        address.wrapping_sub(self.base) as u64
+    }
+}
+
 impl Network {
-    /// Of a process that has offered `registered`, with what the ranks of other nodes have offered, each at its peer.
+    /// Of a process that has offered `registered`, with what the ranks of other nodes have offered: each the peer and
+    /// where its memory begins.
     pub fn new<'a>(
         bml: &Bml,
         registered: Option<Registered>,
-        offers: impl Iterator<Item = Option<(Peer, &'a [u64])>>,
+        offers: impl Iterator<Item = Option<(Peer, usize, &'a [u64])>>,
     ) -> Network {
         let reached: Box<[Option<Reached>]> = offers
             .map(|offer| {
-                let (peer, &[about, first, second, third]) = offer? else { return None };
+                let (peer, base, &[about, first, second, third]) = offer? else { return None };
                 let remote = bml.remote(peer).filter(|remote| u64::from(remote.network) == about & 0xff)?;
-                let atomics = about >> 8 != 0 && remote.atomics == Atomics::Processor;
-                Some(Reached { key: RemoteKey([first, second, third]), remote, atomics })
+                let atomics = about >> 8 != 0 && remote.is_for_atomics();
+                Some(Reached { key: RemoteKey([first, second, third]), base, remote, atomics })
             })
             .collect();
         let ranks = if reached.iter().any(Option::is_some) { reached.len() } else { 0 };
@@ -233,7 +249,8 @@ pub(super) enum Origin {
     Free,
 }
 
-/// Writes `origin` to `target`, of another rank, if that is for the network; else gives it back. The token of what uses the origin.
+/// Writes `origin` to `target`, of another rank, if that is for the network; else gives it back. The token of what uses
+/// the origin.
 pub(super) fn put(
     t: &mut Token,
     win: abi::Win,
@@ -278,12 +295,12 @@ fn write_all(
     from: UserMem,
     runs: &[UserMem],
 ) -> Result<()> {
-    let (base, mut position) = (target_base(t, win, rank)?, 0);
+    let mut position = 0;
     for run in runs {
         for at in (0..run.len()).step_by(reached.remote.max) {
             let len = (run.len() - at).min(reached.remote.max);
             let (piece, place) = (from.part(position + at, len), run.part(at, len));
-            let offset = place.address().wrapping_sub(base) as u64;
+            let offset = reached.offset(place.address());
             if !begin(t, win, rank, |bml, peer| bml.write(peer, piece, &reached.key, offset))? {
                 pieces(t, win, rank, &Side::Run(place), 1)?.put(t, win, Side::Run(piece))?;
             }
@@ -328,7 +345,6 @@ pub(super) fn get(
 ) -> Result<std::result::Result<u64, Side>> {
     let Side::Run(into) = origin else { return Ok(Err(origin)) };
     let Some((reached, runs)) = runs_of(t, win, rank, target)? else { return Ok(Err(origin)) };
-    let base = target_base(t, win, rank)?;
     let (mut cuts, mut position) = (Vec::new(), 0);
     for run in runs {
         let here = into.part(position, run.len());
@@ -339,7 +355,7 @@ pub(super) fn get(
     }
     let token = want(t, win, Side::Run(into), cuts.len() as u64)?;
     for (here, there, position) in cuts {
-        let offset = there.address().wrapping_sub(base) as u64;
+        let offset = reached.offset(there.address());
         let read =
             |bml: &mut Bml, peer: Peer, cookie: u64| bml.read(peer, here, &reached.key, offset, cookie);
         if !begin_read(t, win, (rank, token), read)? {
@@ -352,8 +368,8 @@ pub(super) fn get(
     Ok(Ok(token))
 }
 
-/// Cuts data of `len` bytes at addresses `here` and `there` into reads that the network takes, each with where it begins and its
-/// length.
+/// Cuts data of `len` bytes at addresses `here` and `there` into reads that the network takes, each with where it
+/// begins and its length.
 fn cut(remote: &Remote, here: usize, there: usize, len: usize, mut piece: impl FnMut(usize, usize)) {
     let (align, mut at) = (remote.align, 0);
     let alike = here % align == there % align;
@@ -388,10 +404,6 @@ fn runs_of(
         runs.len() <= most
     });
     Ok(few.then_some((reached, runs)))
-}
-
-fn target_base(t: &mut Token, win: abi::Win, rank: u32) -> Result<usize> {
-    Ok(t.lock().windows.get(win)?.targets[rank as usize].base)
 }
 
 /// Begins a write when there is room; `false`: not by the network.
@@ -476,11 +488,19 @@ impl Windows {
 
 #[cfg(test)]
 mod tests {
-    use super::{Atomics, Remote, cut};
+    use super::{Remote, cut};
+    use btl::Atomics;
 
     #[test]
     fn every_read_is_one_that_the_network_takes() {
-        let remote = Remote { network: 1, max: 64, align: 4, max_unaligned: 12, atomics: Atomics::None };
+        let remote = Remote {
+            network: 1,
+            max: 64,
+            align: 4,
+            max_unaligned: 12,
+            atomics: Atomics::None,
+            quick_atomics: false,
+        };
         for ((here, there), len) in (0..9)
             .flat_map(|here| (0..9).map(move |there| (here, there)))
             .flat_map(|places| (1..300).map(move |len| (places, len)))

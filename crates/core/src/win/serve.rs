@@ -1,7 +1,7 @@
 //! The target of operations by messages: what a process does for others with its windows, whatever it is doing itself.
 //!
-//! Peers are not trusted: a message names memory, which is looked up among what the window exposes before it is touched. What makes no
-//! sense is answered with a failure, so that nobody waits for it.
+//! Peers are not trusted: a message names memory, which is looked up among what the window exposes before it is
+//! touched. What makes no sense is answered with a failure, so that nobody waits for it.
 
 use btl::{Class, Peer};
 use engine::{Head, Message, Taker};
@@ -124,7 +124,8 @@ fn serve(state: &mut State, message: &Message<'_>, about: About, words: &[u64]) 
     true
 }
 
-/// Grants the locks of a window that can be had now, and tells their owners; `checks`: refuses those that cannot be had any more.
+/// Grants the locks of a window that can be had now, and tells their owners; `checks`: refuses those that cannot be had
+/// any more.
 fn grant(state: &mut State, number: u64, checks: bool) {
     for Decided { rank, token, granted } in state.windows.decide(number, checks) {
         let Some(window) = state.windows.numbered(number) else { return };
@@ -168,7 +169,8 @@ fn take_answer(windows: &mut Windows, message: &Message<'_>, about: About, words
 }
 
 impl Windows {
-    /// Nothing more comes from `peer`: nobody waits for its answers. The numbers of all windows that it is of and that go by messages.
+    /// Nothing more comes from `peer`: nobody waits for its answers. The numbers of all windows that it is of and that
+    /// go by messages.
     fn forget(&mut self, peer: Peer) -> Vec<u64> {
         let mut numbers = Vec::new();
         for (number, window) in self.iter_mut() {
@@ -226,8 +228,8 @@ fn scatter(runs: &[UserMem], data: &[u8]) {
 }
 
 impl Window {
-    /// Combines the elements of `runs`, which are this process's, with those of `data`, as ranks of its node do; what they were, if
-    /// it `fetches` that.
+    /// Combines the elements of `runs`, which are this process's, with those of `data`, as ranks of its node do; what
+    /// they were, if it `fetches` that.
     fn combine(
         &mut self,
         runs: &[UserMem],
@@ -267,8 +269,8 @@ impl Window {
         })
     }
 
-    /// Compares and swaps one element of this process's, as ranks of its node do; what it was. `operands`: what to store, and what to
-    /// compare with.
+    /// Compares and swaps one element of this process's, as ranks of its node do; what it was. `operands`: what to
+    /// store, and what to compare with.
     fn swap(&mut self, address: u64, datatype: u64, operands: &[u8]) -> Option<Vec<u8>> {
         let (element, own) = (element(datatype)?, self.own());
         let place = self.exposed(address, element.size as u64)?;

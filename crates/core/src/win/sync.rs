@@ -7,12 +7,13 @@ use super::fast::order;
 use super::{Window, await_window, check_assert, far};
 use crate::domain::Token;
 use crate::group::Group;
-use crate::wait::{poll, wait_actively};
+use crate::wait::{make_progress, poll, wait_actively};
 
 /// Windows of more ranks than this have a table made to find the ranks of a group.
 const FEW: usize = 64;
 
-/// `MPI_Win_fence`. Whatever the assertion, all processes meet: an operation that follows may not come before its target's fence.
+/// `MPI_Win_fence`. Whatever the assertion, all processes meet: an operation that follows may not come before its
+/// target's fence.
 pub fn fence(t: &mut Token, assert: i32, win: abi::Win) -> Result<()> {
     check_assert(assert, abi::MODE_NOSTORE | abi::MODE_NOPUT | abi::MODE_NOPRECEDE | abi::MODE_NOSUCCEED)?;
     t.lock().windows.get_mut(win)?.epochs.fence(assert & abi::MODE_NOSUCCEED == 0)?;
@@ -195,15 +196,21 @@ pub fn flush(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
 /// Waits until operations on a rank, or on all, are done.
 pub(super) fn await_operations(t: &mut Token, win: abi::Win, rank: Option<u32>) -> Result<()> {
     order();
-    let by_messages = {
-        let state = t.lock();
-        let window = state.windows.get(win)?;
-        window.far.is_some() && rank.is_none_or(|rank| window.near(rank).is_none())
-    };
-    if by_messages {
+    let mut state = t.lock();
+    let window = state.windows.get_mut(win)?;
+    if window.far.is_some() && rank.is_none_or(|rank| window.near(rank).is_none()) {
+        drop(state);
         return far::flush(t, win, rank);
     }
-    poll(t);
+    // A process that has only read may be waiting for another one, which may need its core. One that has written is at work: it
+    // would lose a whole time slice to a neighbour that computes.
+    let (progresses, has_written) = (window.flushes_to_progress(), std::mem::take(&mut window.stored));
+    drop(state);
+    match (progresses, has_written) {
+        (true, true) => make_progress(t),
+        (true, false) => poll(t),
+        (false, _) => {}
+    }
     Ok(())
 }
 

@@ -1,5 +1,6 @@
-//! Elements that the processor has atomic operations for, in mapped memory. Under an exclusive lock of their target, or under the lock
-//! of its elements where long accumulates have brought that into use, loops combine them (`osc`'s `ways.rs`).
+//! Elements that the processor has atomic operations for, in mapped memory. Under an exclusive lock of their target, or
+//! under the lock of its elements where long accumulates have brought that into use, loops combine them (`osc`'s
+//! `ways.rs`).
 
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -47,8 +48,8 @@ impl Window {
         })
     }
 
-    /// Combines elements of `target`, a run in mapped memory of the rank at a fitting address, with those of `origin`; `result` gets
-    /// what they were.
+    /// Combines elements of `target`, a run in mapped memory of the rank at a fitting address, with those of `origin`;
+    /// `result` gets what they were.
     ///
     /// # Errors
     /// As `osc::accumulate`.
@@ -104,8 +105,8 @@ impl Window {
         outcome
     }
 
-    /// Replaces the element of `target`, in the rank's memory at a fitting address, by `origin` if it is equal to `compare`; `result`
-    /// gets what it was.
+    /// Replaces the element of `target`, in the rank's memory at a fitting address, by `origin` if it is equal to
+    /// `compare`; `result` gets what it was.
     #[inline(always)]
     pub(super) fn compare_word(
         &mut self,

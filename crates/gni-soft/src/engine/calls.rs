@@ -40,6 +40,10 @@ impl<F: Fabric> Gni for SoftNic<F> {
         true
     }
 
+    fn atomics_are_quick(&self, pe: PeAddr, inst: InstId) -> bool {
+        self.fabric.atomics_are_quick(pe, inst)
+    }
+
     fn arm(&mut self) -> Option<Armed> {
         self.arm_doorbell()
     }

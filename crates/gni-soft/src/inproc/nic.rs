@@ -64,6 +64,10 @@ impl Fabric for InProc {
         None
     }
 
+    fn atomics_are_quick(&self, _pe: PeAddr, _inst: InstId) -> bool {
+        true
+    }
+
     fn resource(&self, resource: JobResource) -> ResourceUse {
         self.world.lock().resource(self.who.0, resource)
     }

@@ -32,7 +32,8 @@ impl Attached {
         self.descriptor.threshold = self.descriptor.threshold.used();
     }
 
-    /// How many of `len` bytes it accepts for an operation of the kind `wants`, and from which offset on; `None`: it refuses.
+    /// How many of `len` bytes it accepts for an operation of the kind `wants`, and from which offset on; `None`: it
+    /// refuses.
     pub(super) fn accepts(&self, wants: Options, remote_offset: u64, len: u64) -> Option<(usize, usize)> {
         let options = self.descriptor.options;
         if !options.has(wants) {

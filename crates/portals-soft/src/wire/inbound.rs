@@ -74,7 +74,8 @@ impl Inbound {
         self.lost
     }
 
-    /// A header has arrived with the first `here` bytes of its data; `false`: there cannot be one now, or not with so many.
+    /// A header has arrived with the first `here` bytes of its data; `false`: there cannot be one now, or not with so
+    /// many.
     pub(super) fn begin(&mut self, header: &Header, here: usize) -> bool {
         let Some(left) = header.data_len().checked_sub(here as u64) else { return false };
         // A get-put's data is few bytes, which come with it.

@@ -1,13 +1,14 @@
-//! Programs that come to the guard by its socket: they run in a rank's place, and have not inherited the rank's connection.
+//! Programs that come to the guard by its socket: they run in a rank's place, and have not inherited the rank's
+//! connection.
 //!
 //! ```text
 //!   sh (rank 3) ─┬─ ./first            its descriptor: the connection made for rank 3
 //!                └─ python ── ./second its descriptors were closed: calls at the guard's socket, says hello for rank 3
 //! ```
 //!
-//! Only processes of this user that descend from this guard are heard, by the kernel's word on both. One whose hello is taken
-//! speaks for its rank from then on. The connection that the rank had before waits here in its place, for a program after
-//! this one may have inherited it.
+//! Only processes of this user that descend from this guard are heard, by the kernel's word on both. One whose hello is
+//! taken speaks for its rank from then on. The connection that the rank had before waits here in its place, for a
+//! program after this one may have inherited it.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

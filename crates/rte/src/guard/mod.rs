@@ -265,8 +265,8 @@ impl Guard {
         }
     }
 
-    /// Reaps descendants that were orphaned and have ended now. Ranks stay until the job has ended. A rank that has no pidfd, or
-    /// whose debugger let go of it after its end, is heard of here.
+    /// Reaps descendants that were orphaned and have ended now. Ranks stay until the job has ended. A rank that has no
+    /// pidfd, or whose debugger let go of it after its end, is heard of here.
     fn reap_orphans(&mut self) {
         while let Some(event) = self.children.next() {
             let Some(pid) = Pid::from_raw(event.pid) else { continue };

@@ -158,8 +158,8 @@ impl Guard {
         }
     }
 
-    /// `rank` has called `MPI_Init`. Whether it is the first of this host to do so, in the first MPI program of its place or
-    /// in a later one.
+    /// `rank` has called `MPI_Init`. Whether it is the first of this host to do so, in the first MPI program of its
+    /// place or in a later one.
     pub(super) fn begins_program(&mut self, rank: usize) -> bool {
         let program = self.server.programs(rank);
         if program <= self.program {

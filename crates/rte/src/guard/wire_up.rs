@@ -94,7 +94,8 @@ impl Guard {
             return;
         }
         let process = Process::open(pid);
-        // Where the process is in another pid namespace or gone already, or the kernel has no pidfds, its wrapper has to do.
+        // Where the process is in another pid namespace or gone already, or the kernel has no pidfds, its wrapper has
+        // to do.
         if matches!(process.watch(&self.poller, Token::ProgramExit(rank)), Ok(true)) {
             state.program = Some(Program { process, ended: false });
         }

@@ -32,8 +32,8 @@ impl Space {
         }
     }
 
-    /// All ranks of `host` are in a barrier and have put `pairs` and what is in `record`. Returns the keys of all hosts and the
-    /// table of all records, empty where none says anything, once the last host has come.
+    /// All ranks of `host` are in a barrier and have put `pairs` and what is in `record`. Returns the keys of all hosts
+    /// and the table of all records, empty where none says anything, once the last host has come.
     pub fn fence(&mut self, host: usize, pairs: Pairs, record: Vec<u8>) -> Option<(Pairs, Vec<u8>)> {
         let all = self.fence.add(host as u32, [(host as u32, (pairs, record))])?;
         let (pairs, records): (Vec<Pairs>, Vec<Vec<u8>>) = all.into_iter().map(|(_, part)| part).unzip();

@@ -1,7 +1,8 @@
 //! Skeletons of the four applications of the XT4 paper: their messages and their computing, without their data.
 //!
-//! What is known of the programs: grids and patterns of messages. Times of computing, lengths and imbalance are assumed, and no
-//! figure of the paper was used for them; so absolute times mean nothing, and what is compared are layers in one program.
+//! What is known of the programs: grids and patterns of messages. Times of computing, lengths and imbalance are
+//! assumed, and no figure of the paper was used for them; so absolute times mean nothing, and what is compared are
+//! layers in one program.
 
 mod plans;
 mod skeleton;

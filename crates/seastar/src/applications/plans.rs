@@ -108,8 +108,8 @@ fn vh1(ranks: u32) -> Vec<(Phase, usize)> {
     phases
 }
 
-/// Particles that leave a rank's part of the torus move on along the ring, in both directions one after the other; a field is summed
-/// up.
+/// Particles that leave a rank's part of the torus move on along the ring, in both directions one after the other; a
+/// field is summed up.
 fn gtc(ranks: u32) -> Vec<(Phase, usize)> {
     let ring = Partners::Grid([ranks, 1, 1]);
     let mut phases = Vec::new();

@@ -3,6 +3,7 @@
 use super::collectives::Algorithm;
 use crate::cluster::{Cluster, Report};
 use crate::error::Error;
+use crate::jitter::Jitter;
 use crate::programs::{Amg, AmgPlan, FUNCTIONS, Lammps, ORDINARY, Plan, TIMED, grid};
 use crate::schedules::Schedules;
 use crate::setup::Setup;
@@ -63,13 +64,12 @@ pub fn amg(setup: &Setup, algorithm: &Algorithm, ranks: u32, compute: f64) -> Re
     Ok(AmgRun { iteration: iteration / 1e9, mpi: shares[0].1 + shares[1].1, shares, report })
 }
 
-/// LAMMPS's Lennard-Jones benchmark, weak scaling, on `ranks` ranks; each computes up to `imbalance` of its time longer in
-/// each step. A few steps are simulated and stand for all.
+/// LAMMPS's Lennard-Jones benchmark, weak scaling, on `ranks` ranks. A few steps are simulated and stand for all.
 ///
 /// # Errors
 /// [`Error`].
-pub fn lammps(setup: &Setup, ranks: u32, imbalance: f64) -> Result<Run, Error> {
-    let plan = Plan { grid: grid(ranks), compute: LAMMPS_COMPUTE * 1e9 / STEPS, imbalance };
+pub fn lammps(setup: &Setup, ranks: u32) -> Result<Run, Error> {
+    let plan = Plan { grid: grid(ranks), compute: LAMMPS_COMPUTE * 1e9 / STEPS, jitter: Jitter::of(setup) };
     let mut cluster = Cluster::new(setup, ranks, |rank| Lammps::new(plan, rank))?;
     let report = cluster.run()?;
     let programs = || (0..ranks).filter_map(|rank| cluster.program(rank));

@@ -13,6 +13,7 @@
 
 use crate::cluster::{Program, Speaks, Step};
 use crate::endpoint::Endpoint;
+use crate::jitter::Jitter;
 use abi::Result;
 use gni::Time;
 use mem::UserMem;
@@ -79,10 +80,10 @@ fn action(index: u32, renews: bool) -> Option<Action> {
 pub struct Plan {
     /// Ranks along x, y and z.
     pub grid: [u32; 3],
-    /// Nanoseconds that a rank computes in a step.
+    /// Nanoseconds that a rank computes in a step, on average.
     pub compute: f64,
-    /// By how much of that a rank computes longer at most; each rank and step draws its own share.
-    pub imbalance: f64,
+    /// How far ranks and steps are from that.
+    pub jitter: Jitter,
 }
 
 /// One rank of LAMMPS.
@@ -150,15 +151,6 @@ impl Lammps {
         grid.rank(around)
     }
 
-    /// What this rank computes in this step.
-    fn computes(&self) -> Time {
-        let mut mixed =
-            (u64::from(self.rank) << 20 | u64::from(self.step)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let share = (mixed >> 11) as f64 / (1u64 << 53) as f64;
-        Time((self.plan.compute * (1.0 + self.plan.imbalance * share)) as u64)
-    }
-
     /// An exchange is over. LAMMPS exchanges counts by `MPI_Sendrecv`, and data by a receive, `MPI_Send` and `MPI_Wait`.
     fn count(&mut self, bytes: usize, now: Time) {
         if bytes == COUNT {
@@ -218,7 +210,7 @@ impl Program for Lammps {
                 continue;
             };
             if action == Action::Compute && !self.computed {
-                let time = self.computes();
+                let time = self.plan.jitter.drawn(self.plan.compute, self.rank, self.step);
                 end.compute(time);
                 self.computing += if self.step >= WARM_UP { time.0 } else { 0 };
                 self.computed = true;
@@ -298,7 +290,7 @@ mod tests {
 
     #[test]
     fn what_one_side_sends_the_other_expects() {
-        let plan = Plan { grid: grid(24), compute: 1.0, imbalance: 0.0 };
+        let plan = Plan { grid: grid(24), compute: 1.0, jitter: Jitter::NONE };
         assert_eq!(grid(24), [4, 2, 3]);
         for rank in 0..24 {
             for dim in 0..3 {

@@ -11,6 +11,7 @@
 mod collective;
 mod comms;
 mod script;
+mod unevenness;
 
 pub(crate) use collective::{Prepared, Schedules};
 pub(crate) use comms::CommId;

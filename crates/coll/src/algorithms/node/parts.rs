@@ -1,5 +1,6 @@
-//! Blocks of different sizes, of which a rank knows only its own. The rank that has a block and the one that wants it both
-//! know its length and choose alike for it: short ones go through the lines, as in [`super::blocks`], long ones in messages.
+//! Blocks of different sizes, of which a rank knows only its own. The rank that has a block and the one that wants it
+//! both know its length and choose alike for it: short ones go through the lines, as in [`super::blocks`], long ones in
+//! messages.
 //!
 //! ```text
 //!  line of r    table │ for 0 │ for 1 │ … │ for n-1      the short ones; the table tells where each ends

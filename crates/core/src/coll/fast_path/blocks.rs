@@ -26,7 +26,8 @@ enum Elements<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// The blocks of `n` processes, and the bytes of the longest. `None`: they are not plain, or one is longer than `most`.
+    /// The blocks of `n` processes, and the bytes of the longest. `None`: they are not plain, or one is longer than
+    /// `most`.
     #[inline(always)]
     pub fn new(
         buffer: Address,

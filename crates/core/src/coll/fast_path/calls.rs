@@ -1,5 +1,5 @@
-//! The arguments of each collective as memory, for its plan ([`coll::exchange::Place`]). `None` is the answer to whatever is unusual or wrong: the way
-//! through a schedule does it or says what is wrong.
+//! The arguments of each collective as memory, for its plan ([`coll::exchange::Place`]). `None` is the answer to all
+//! that is unusual or wrong: the way through a schedule does it or says what is wrong.
 
 use abi::{Address, Comm, Count, Datatype, Op, Result};
 use coll::Coll;
@@ -41,21 +41,20 @@ pub(in super::super) fn bcast(
 pub(in super::super) fn gather(
     t: &mut Token,
     mode: &mut Mode<'_>,
-    (sendbuf, sendcount, sendtype): (Address, Count, Datatype),
+    send: (Address, Count, Datatype),
     (recvbuf, recvcount, recvtype): (Address, Count, Datatype),
     root: i32,
     comm: Comm,
 ) -> Option<Result<()>> {
     run_as(t, mode, Coll::Gather, comm, root, |_, site| {
         if !site.is(root) {
-            let own = memory(sendbuf, sendcount, sendtype)?;
+            let own = memory(send.0, send.1, send.2)?;
             return Some((own.len() as u64, site.place.give_to(root as usize, own)));
         }
         let block = memory(recvbuf, recvcount, recvtype)?;
-        let in_place = sendbuf == IN_PLACE;
-        let own = if in_place { block } else { apart(memory(sendbuf, sendcount, sendtype)?, block)? };
-        let bytes = same(own, block)? as u64;
-        Some((bytes, site.place.gather(own, site.all(block), in_place)))
+        let own = beside(send, block)?;
+        let plan = site.place.gather(own.unwrap_or(block), site.all(block), own.is_none());
+        Some((block.len() as u64, plan))
     })
 }
 
@@ -65,25 +64,19 @@ pub(in super::super) fn scatter(
     t: &mut Token,
     mode: &mut Mode<'_>,
     (sendbuf, sendcount, sendtype): (Address, Count, Datatype),
-    (recvbuf, recvcount, recvtype): (Address, Count, Datatype),
+    recv: (Address, Count, Datatype),
     root: i32,
     comm: Comm,
 ) -> Option<Result<()>> {
     run_as(t, mode, Coll::Scatter, comm, root, |_, site| {
         if !site.is(root) {
-            let block = memory(recvbuf, recvcount, recvtype)?;
+            let block = memory(recv.0, recv.1, recv.2)?;
             site.blocks(block)?;
             return Some((block.len() as u64, site.place.scatter(root as usize, block)));
         }
         let block = memory(sendbuf, sendcount, sendtype)?;
-        let into = match recvbuf == IN_PLACE {
-            true => None,
-            false => Some(apart(memory(recvbuf, recvcount, recvtype)?, block)?),
-        };
-        if let Some(into) = into {
-            same(into, block)?;
-        }
-        Some((block.len() as u64, site.place.scatter_all(site.blocks(block)?, block.len(), into)))
+        let plan = site.place.scatter_all(site.blocks(block)?, block.len(), beside(recv, block)?);
+        Some((block.len() as u64, plan))
     })
 }
 
@@ -114,16 +107,15 @@ pub(in super::super) fn allgather(
 pub(in super::super) fn alltoall(
     t: &mut Token,
     mode: &mut Mode<'_>,
-    (sendbuf, sendcount, sendtype): (Address, Count, Datatype),
+    send: (Address, Count, Datatype),
     (recvbuf, recvcount, recvtype): (Address, Count, Datatype),
     comm: Comm,
 ) -> Option<Result<()>> {
     run_as(t, mode, Coll::Alltoall, comm, 0, |_, site| {
         let block = memory(recvbuf, recvcount, recvtype)?;
-        let in_place = sendbuf == IN_PLACE;
-        let own = if in_place { block } else { apart(memory(sendbuf, sendcount, sendtype)?, block)? };
-        let bytes = same(own, block)?;
-        Some((bytes as u64, site.place.alltoall(site.blocks(own)?, bytes, site.all(block), in_place)))
+        let own = beside(send, block)?;
+        let all = site.blocks(own.unwrap_or(block))?;
+        Some((block.len() as u64, site.place.alltoall(all, block.len(), site.all(block), own.is_none())))
     })
 }
 
@@ -144,7 +136,7 @@ pub(in super::super) fn reduce(
             let own = memory(sendbuf, count, datatype)?;
             return Some((own.len() as u64, site.place.give_to(root as usize, own)));
         }
-        let operands = operands(kernel, sendbuf, recvbuf, count, datatype)?;
+        let operands = operands(kernel, sendbuf, recvbuf, (count, datatype))?;
         Some((operands.into.len() as u64, site.place.reduce(operands)))
     })
 }
@@ -161,7 +153,7 @@ pub(in super::super) fn allreduce(
 ) -> Option<Result<()>> {
     run_as(t, mode, Coll::Allreduce, comm, 0, |state, site| {
         let kernel = kernel(state, comm, op, datatype)?;
-        let operands = operands(kernel, sendbuf, recvbuf, count, datatype)?;
+        let operands = operands(kernel, sendbuf, recvbuf, (count, datatype))?;
         Some((operands.into.len() as u64, site.place.allreduce(operands)))
     })
 }
@@ -178,7 +170,7 @@ pub(in super::super) fn reduce_scatter_block(
 ) -> Option<Result<()>> {
     run_as(t, mode, Coll::ReduceScatterBlock, comm, 0, |state, site| {
         let kernel = kernel(state, comm, op, datatype)?;
-        let block = operands(kernel, sendbuf, recvbuf, count, datatype)?;
+        let block = operands(kernel, sendbuf, recvbuf, (count, datatype))?;
         let all = Operands { own: site.blocks(block.own)?, ..block };
         Some((all.own.len() as u64, site.place.reduce_scatter(all, site.place.me * block.own.len())))
     })
@@ -196,7 +188,7 @@ pub(in super::super) fn scan(
 ) -> Option<Result<()>> {
     run_as(t, mode, Coll::Scan, comm, 0, |state, site| {
         let kernel = kernel(state, comm, op, datatype)?;
-        let operands = operands(kernel, sendbuf, recvbuf, count, datatype)?;
+        let operands = operands(kernel, sendbuf, recvbuf, (count, datatype))?;
         Some((operands.own.len() as u64, site.place.prefix(operands, true)))
     })
 }
@@ -213,7 +205,7 @@ pub(in super::super) fn exscan(
 ) -> Option<Result<()>> {
     run_as(t, mode, Coll::Exscan, comm, 0, |state, site| {
         let kernel = kernel(state, comm, op, datatype)?;
-        let operands = operands(kernel, sendbuf, recvbuf, count, datatype)?;
+        let operands = operands(kernel, sendbuf, recvbuf, (count, datatype))?;
         Some((operands.own.len() as u64, site.place.prefix(operands, false)))
     })
 }
@@ -224,13 +216,11 @@ fn operands(
     kernel: op::Kernel,
     sendbuf: Address,
     recvbuf: Address,
-    count: Count,
-    datatype: Datatype,
+    (count, datatype): (Count, Datatype),
 ) -> Option<Operands<op::Kernel>> {
     let into = memory(recvbuf, count, datatype)?;
-    let in_place = sendbuf == IN_PLACE;
-    let own = if in_place { into } else { apart(memory(sendbuf, count, datatype)?, into)? };
-    Some(Operands { kernel, count: count as u64, own, into, in_place })
+    let own = beside((sendbuf, count, datatype), into)?;
+    Some(Operands { kernel, count: count as u64, own: own.unwrap_or(into), into, in_place: own.is_none() })
 }
 
 impl Site {
@@ -257,6 +247,20 @@ impl Site {
 pub(super) fn memory(address: Address, count: Count, datatype: Datatype) -> Option<UserMem> {
     crate::datatype::simple(address, count, datatype)
         .filter(|memory| memory.len() <= PAYLOAD && address != IN_PLACE)
+}
+
+/// The other buffer of what is in `block`: as long and apart from it; `Some(None)` where it is `MPI_IN_PLACE`.
+#[inline(always)]
+pub(super) fn beside(
+    (address, count, datatype): (Address, Count, Datatype),
+    block: UserMem,
+) -> Option<Option<UserMem>> {
+    if address == IN_PLACE {
+        return Some(None);
+    }
+    let other = apart(memory(address, count, datatype)?, block)?;
+    same(other, block)?;
+    Some(Some(other))
 }
 
 /// `one`, unless it begins where `other` does.

@@ -1,6 +1,6 @@
-//! As [`super::calls`], for blocks of different sizes. Those that a line holds parts for go this way if all that this process
-//! has or wants are short ([`coll::shared::part_limit`]); where others have longer ones, those take the way through a
-//! schedule, which does the same with the short ones.
+//! As [`super::calls`], for blocks of different sizes. Those that a line holds parts for go this way if all that this
+//! process has or wants are short ([`coll::shared::part_limit`]); where others have longer ones, those take the way
+//! through a schedule, which does the same with the short ones.
 
 use abi::{Address, Comm, Count, Datatype, Op, Result};
 use coll::Coll;
@@ -8,11 +8,10 @@ use coll::algorithms::node::parts::alltoall_rounds;
 use coll::exchange::{Operands, Places};
 use coll::shared::{PAYLOAD, part_limit};
 use ffi::{Array, CountArray};
-use mem::UserMem;
 
 use super::super::arguments::IN_PLACE;
 use super::blocks::Blocks;
-use super::calls::{apart, kernel, memory, same};
+use super::calls::{apart, beside, kernel, memory, same};
 use super::{Site, run};
 use crate::domain::Token;
 
@@ -32,8 +31,9 @@ pub(in super::super) fn gatherv(
             return Some((0, site.place.give_to(root as usize, own)));
         }
         let (blocks, _) = Blocks::new(recvbuf, counts, recvtype, site.up_to(PAYLOAD as u64))?;
-        let (own, in_place) = own(site, send, &blocks)?;
-        Some((0, site.place.gather_each(own, slot.insert(blocks), in_place)))
+        let place = blocks.of(site.place.me);
+        let own = beside(send, place)?;
+        Some((0, site.place.gather_each(own.unwrap_or(place), slot.insert(blocks), own.is_none())))
     })
 }
 
@@ -48,23 +48,10 @@ pub(in super::super) fn allgatherv(
     let slot = &mut None;
     run(t, Coll::Allgatherv, comm, 0, move |_, site| {
         let (blocks, longest) = Blocks::new(recvbuf, counts, recvtype, site.up_to(PAYLOAD as u64))?;
-        let (own, in_place) = own(site, send, &blocks)?;
-        Some((longest, site.place.allgather_each(own, slot.insert(blocks), in_place)))
+        let place = blocks.of(site.place.me);
+        let own = beside(send, place)?;
+        Some((longest, site.place.allgather_each(own.unwrap_or(place), slot.insert(blocks), own.is_none())))
     })
-}
-
-/// What this process has for the others, of blocks that are collected, and whether it is in place.
-#[inline(always)]
-fn own(
-    site: &Site,
-    (sendbuf, sendcount, sendtype): (Address, Count, Datatype),
-    blocks: &Blocks<'_>,
-) -> Option<(UserMem, bool)> {
-    let block = blocks.of(site.place.me);
-    let in_place = sendbuf == IN_PLACE;
-    let own = if in_place { block } else { apart(memory(sendbuf, sendcount, sendtype)?, block)? };
-    same(own, block)?;
-    Some((own, in_place))
 }
 
 /// `MPI_Scatterv`
@@ -72,7 +59,7 @@ pub(in super::super) fn scatterv(
     t: &mut Token,
     (sendbuf, sendtype): (Address, Datatype),
     counts: (CountArray<'_>, CountArray<'_>),
-    (recvbuf, recvcount, recvtype): (Address, Count, Datatype),
+    recv: (Address, Count, Datatype),
     root: i32,
     comm: Comm,
 ) -> Option<Result<()>> {
@@ -80,18 +67,12 @@ pub(in super::super) fn scatterv(
     run(t, Coll::Scatterv, comm, root, move |_, site| {
         let limit = site.part_limit();
         if !site.is(root) {
-            let into = memory(recvbuf, recvcount, recvtype).filter(|into| into.len() as u64 <= limit)?;
+            let into = memory(recv.0, recv.1, recv.2).filter(|into| into.len() as u64 <= limit)?;
             return Some((0, site.place.take_part(root as usize, into)));
         }
         let (blocks, _) = Blocks::new(sendbuf, counts, sendtype, site.up_to(limit))?;
         let own = blocks.of(site.place.me);
-        let into = match recvbuf == IN_PLACE {
-            true => None,
-            false => Some(apart(memory(recvbuf, recvcount, recvtype)?, own)?),
-        };
-        if let Some(into) = into {
-            same(into, own)?;
-        }
+        let into = beside(recv, own)?;
         Some((0, site.place.scatter_parts(own, slot.insert(blocks), into)))
     })
 }

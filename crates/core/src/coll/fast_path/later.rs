@@ -1,5 +1,6 @@
 //! Nonblocking collectives on the fast path. What is over within some polls leaves no request; of the rest the exchange
-//! is kept with the request, advanced by progress, and taken out again by `MPI_Wait`, which goes on as a blocking call does.
+//! is kept with the request, advanced by progress, and taken out again by `MPI_Wait`, which goes on as a blocking call
+//! does.
 
 use abi::Result;
 use engine::{Afterlife, Operation, Turn};

@@ -1,9 +1,9 @@
 //! Small collectives of processes that share an area, on a fast path: no schedule, no call object.
 //!
-//! What runs is [`coll::exchange`], over the area of the communicator ([`super::slots`]). It serves where the table chooses
-//! an algorithm whose row names a [`coll::exchange::Meeting`] ([`reach`]) and the data is plain: predefined types and operations,
-//! right arguments. This module makes plans of arguments, and sees to waiting, checks and requests. All else goes through the
-//! schedules of the same rows, and the two may meet in one call.
+//! What runs is [`coll::exchange`], over the area of the communicator ([`super::slots`]). It serves where the table
+//! chooses an algorithm whose row names a [`coll::exchange::Meeting`] ([`reach`]) and the data is plain: predefined
+//! types and operations, right arguments. This module makes plans of arguments, and sees to waiting, checks and
+//! requests. All else goes through the schedules of the same rows, and the two may meet in one call.
 
 mod blocks;
 mod calls;
@@ -112,8 +112,8 @@ fn run_as(
     result
 }
 
-/// Begins a collective and polls at most so often how it goes; `go_on` does the rest. A call that is over within these polls
-/// comes out here, without being moved: that would take longer than the polls.
+/// Begins a collective and polls at most so often how it goes; `go_on` does the rest. A call that is over within these
+/// polls comes out here, without being moved: that would take longer than the polls.
 #[inline(always)]
 fn begin<'a>(
     t: &mut Token,
