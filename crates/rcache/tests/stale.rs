@@ -5,7 +5,7 @@
 mod common;
 
 use common::pinned::Pair;
-use common::{PAGE, fill, map, unmap};
+use common::{PAGE, fill, map, map_apart, unmap};
 use proptest::prelude::*;
 use rcache::{Monitor, Trusting, Watch};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,14 +45,9 @@ fn map_over(address: usize) -> usize {
 
 /// The old pages live on elsewhere, with other content; new ones take their place.
 fn move_away(address: usize) -> usize {
-    // SAFETY: the test's mapping; the kernel chooses the new place.
-    let moved = unsafe { libc::mremap(address as *mut _, LEN, 2 * LEN, libc::MREMAP_MAYMOVE) };
-    assert_ne!(moved, libc::MAP_FAILED);
-    if moved as usize != address {
-        unmap(moved as usize, 2 * PAGES);
-        return map(address, PAGES);
-    }
-    unmap(address + LEN, PAGES);
+    let elsewhere = map_apart(PAGES);
+    move_mapping(address, elsewhere, PAGES);
+    unmap(elsewhere, PAGES);
     map(address, PAGES)
 }
 
@@ -78,7 +73,7 @@ const CHANGES: [(&str, Change); 5] = [
 
 /// Sends, changes, sends again; whether the second message was right. Then the same for receiving.
 fn right_after(pair: &mut Pair, change: Change) -> (bool, bool) {
-    let address = map(0, PAGES);
+    let address = map_apart(PAGES);
     fill(address, 1, PAGES);
     assert!(pair.send(address, LEN).iter().all(|&byte| byte == 1));
     let address = change(address);
@@ -174,7 +169,7 @@ fn addresses_that_other_threads_give_back() {
 fn system_calls_write_into_watched_memory() {
     monitored(|watch| {
         let Some(mut pair) = Pair::new(watch, 4096) else { return };
-        let address = map(0, PAGES);
+        let address = map_apart(PAGES);
         pair.cache.acquire(&mut pair.nic, common::memory(address, LEN)).expect("a registration");
         let id = pair.cache.stats().unwatched;
         assert_eq!(id, 0);
@@ -190,7 +185,7 @@ fn system_calls_write_into_watched_memory() {
 #[test]
 fn nothing_waits_when_the_monitor_has_ended() {
     monitored(|watch| {
-        let address = map(0, PAGES);
+        let address = map_apart(PAGES);
         let Some(mut pair) = Pair::new(watch, 4096) else { return };
         pair.send(address, LEN);
         // SAFETY: the child calls async-signal-safe functions only.
@@ -286,20 +281,16 @@ fn run(pair: &mut Pair, region: usize, steps: &[Step]) {
 
 /// Moves pages one by one, since a range may consist of several mappings.
 fn move_pages(from: usize, to: usize, len: usize) {
-    for page in 0..len {
-        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-        // SAFETY: the test's mappings, apart from each other.
-        let moved = unsafe {
-            libc::mremap(
-                (from + page * PAGE) as *mut _,
-                PAGE,
-                PAGE,
-                flags,
-                (to + page * PAGE) as *mut libc::c_void,
-            )
-        };
-        assert_ne!(moved, libc::MAP_FAILED);
-    }
+    (0..len).for_each(|page| move_mapping(from + page * PAGE, to + page * PAGE, 1));
+}
+
+/// Moves `pages` pages of one mapping to where they replace others.
+fn move_mapping(from: usize, to: usize, pages: usize) {
+    let len = pages * PAGE;
+    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+    // SAFETY: the test's mappings, apart from each other.
+    let moved = unsafe { libc::mremap(from as *mut _, len, len, flags, to as *mut libc::c_void) };
+    assert_ne!(moved, libc::MAP_FAILED);
 }
 
 fn transfer(pair: &mut Pair, address: usize, pages: usize, sends: bool, byte: u8) {
@@ -323,7 +314,7 @@ proptest! {
     fn any_sequence_of_changes(steps in prop::collection::vec(step(), 1..60)) {
         monitored(|watch| {
             let Some(mut pair) = Pair::new(watch, 5) else { return };
-            let region = map(0, REGION);
+            let region = map_apart(REGION);
             fill(region, 0xcc, REGION);
             run(&mut pair, region, &steps);
             unmap(region, REGION);

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test program uses a part")]
 
 use core::ptr;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use mem::UserMem;
 use rcache::Register;
 
@@ -18,6 +19,13 @@ pub fn map(address: usize, pages: usize) -> usize {
     let base = unsafe { libc::mmap(address as *mut _, pages * PAGE, protection, flags, -1, 0) };
     assert_ne!(base, libc::MAP_FAILED);
     base as usize
+}
+
+/// The same where the kernel puts nothing by itself, since it fills addresses from far above. A test may unmap pages
+/// here and map them again: nothing of a thread that starts in between can have taken their place.
+pub fn map_apart(pages: usize) -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0x2000_0000_0000);
+    map(NEXT.fetch_add(2 * pages * PAGE, Ordering::Relaxed), pages)
 }
 
 pub fn unmap(address: usize, pages: usize) {
