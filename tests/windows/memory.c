@@ -172,10 +172,39 @@ static int mappings(void)
     return lines;
 }
 
+/* The thread that makes progress while the program computes ends after the last window that needs it. A window that is made before it is
+ * quite gone starts another, with a stack and a heap of its own: four mappings that stay for the next one, so waited for here. */
+static void without_helper(void)
+{
+    int there, flag;
+
+    do {
+        DIR *all = opendir("/proc/self/task");
+        struct dirent *one;
+
+        there = 0;
+        while (all && (one = readdir(all))) {
+            char path[300], name[32] = "";
+            FILE *file;
+
+            snprintf(path, sizeof path, "/proc/self/task/%s/comm", one->d_name);
+            file = fopen(path, "r");
+            if (file && fgets(name, sizeof name, file))
+                there += strncmp(name, "alhena-help", 11) == 0;
+            if (file)
+                fclose(file);
+        }
+        if (all)
+            closedir(all);
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+    } while (there != 0);
+}
+
 static void many(int open, int rounds)
 {
     MPI_Win *wins = malloc((size_t)open * sizeof *wins), win;
     int **memory = malloc((size_t)open * sizeof *memory), i, wrong = 0, number, fds, maps;
+    void *base;
     long before, after;
 
     for (i = 0; i < open; i++)
@@ -193,21 +222,20 @@ static void many(int open, int rounds)
         MPI_Win_free(&wins[i]);
     free(wins);
     free(memory);
-    MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &number, &win);
+    without_helper();
+    MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     MPI_Win_free(&win);
     fds = descriptors();
     maps = mappings();
     before = resident();
     for (i = 0; i < rounds; i++) {
-        void *base;
-
+        without_helper();
         MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
         MPI_Win_free(&win);
     }
     after = resident();
     check(descriptors() == fds, "descriptors after %d windows", rounds);
-    /* A thread that makes progress may be there at one count and not at the other: its stack and its heap are four mappings. */
-    check(mappings() <= maps + 8, "mappings after %d windows: %d, before %d", rounds, mappings(), maps);
+    check(mappings() <= maps + 2, "mappings after %d windows: %d, before %d", rounds, mappings(), maps);
     check(after - before < 4096, "memory after %d windows grew by less than 4 MiB", rounds);
 }
 
