@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 
 use connect::{Role, Secret, Who};
 
-use crate::link::{self, Link};
+use crate::call;
+use crate::link::Link;
 use crate::messages::{Down, Order, Summons, Up};
 use crate::prepare::Prepared;
 use crate::spec::{Host, JobSpec, Launcher};
@@ -43,7 +44,7 @@ pub fn daemon(segment_bytes: pmi::SegmentBytes) -> ExitCode {
         let addresses: Option<Vec<_>> = summons.addresses.iter().map(|text| text.parse().ok()).collect();
         let addresses = addresses.ok_or("the order's addresses make no sense")?;
         let who = Who { role: Role::Daemon, job: summons.order.job, from: summons.host, to: 0 };
-        let link = link::call(&addresses, secret, who)
+        let link = call::call(&addresses, secret, who)
             .map_err(|why| format!("mpiexec cannot be reached from this host: {why}"))?;
         Ok((link, summons.host, summons.order))
     });
@@ -95,7 +96,7 @@ fn find_mpiexec(address: &str, secret: Secret) -> Result<(Link, u32, Order), Str
         let found = address.to_socket_addrs().map_err(|error| error.to_string());
         let called = found.and_then(|found| {
             let who = Who { role: Role::Worker, job: 0, from: 0, to: 0 };
-            link::call(&found.collect::<Vec<_>>(), secret, who)
+            call::call(&found.collect::<Vec<_>>(), secret, who)
         });
         match called {
             Ok(mut link) => {

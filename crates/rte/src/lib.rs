@@ -11,6 +11,7 @@
 pub mod binding;
 #[cfg(test)]
 mod binding_tests;
+mod call;
 mod cgroup;
 mod closed;
 mod console;

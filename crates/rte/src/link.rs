@@ -9,11 +9,10 @@
 //! before a host that lives is taken for dead, and one that is dead is noticed after [`SILENCE`].
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use connect::{Secret, Who};
 use rustix::net::sockopt;
 
 use crate::wire::{self, Wire};
@@ -25,8 +24,6 @@ pub(crate) const CREDIT: usize = 48 * 1024;
 const LONGEST: usize = 256 << 20;
 /// Bytes read at a time.
 const CHUNK: usize = 64 * 1024;
-/// Longest wait for the other side's part of the exchange.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// A host that acknowledges nothing for this long is gone.
 const SILENCE: Duration = Duration::from_millis(4200);
 /// Time between two calls of [`Link::look_after`].
@@ -210,53 +207,6 @@ fn silence_in_words() -> String {
     format!("its host has not answered for {} s", SILENCE.as_secs())
 }
 
-/// Calls the owner of a port at the first of `addresses` where it proves to know the secret.
-///
-/// # Errors
-/// What happened at each address.
-pub(crate) fn call(addresses: &[SocketAddr], secret: Secret, who: Who) -> Result<Link, String> {
-    let mut failures = Vec::new();
-    let mut silent = Vec::new();
-    for &address in addresses {
-        match call_one(address, secret, who) {
-            Ok(link) => return Ok(link),
-            Err(NoCall::Silent) => silent.push(address),
-            Err(NoCall::Failed(why)) => failures.push(format!("{address}: {why}")),
-        }
-    }
-    // A network that loses packets may lose all of one attempt.
-    for address in silent {
-        match call_one(address, secret, who) {
-            Ok(link) => return Ok(link),
-            Err(NoCall::Silent) => {
-                failures.push(format!("{address}: it has not answered for {} s, twice", PATIENCE.as_secs()));
-            }
-            Err(NoCall::Failed(why)) => failures.push(format!("{address}: {why}")),
-        }
-    }
-    Err(failures.join("; "))
-}
-
-/// Why a call has led nowhere.
-enum NoCall {
-    /// Nobody has answered.
-    Silent,
-    /// Something else.
-    Failed(String),
-}
-
-fn call_one(address: SocketAddr, secret: Secret, who: Who) -> Result<Link, NoCall> {
-    let words = |error: io::Error| match error.kind() {
-        io::ErrorKind::TimedOut => NoCall::Silent,
-        _ => NoCall::Failed(error.to_string()),
-    };
-    let stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(words)?;
-    stream.set_read_timeout(Some(PATIENCE)).map_err(words)?;
-    stream.set_nodelay(true).map_err(words)?;
-    connect::prove(&stream, secret, who, random().map_err(NoCall::Failed)?).map_err(NoCall::Failed)?;
-    Link::new(stream).map_err(words)
-}
-
 /// 128 random bits.
 pub(crate) fn random() -> Result<u128, String> {
     let half = || pmi::random().map(u128::from).map_err(|error| error.to_string());
@@ -266,7 +216,7 @@ pub(crate) fn random() -> Result<u128, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use connect::{Door, Role};
+    use connect::{Door, Role, Secret, Who};
     use std::net::TcpListener;
     use std::time::Instant;
 
@@ -275,7 +225,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let secret = Secret::new(77);
         let who = Who { role: Role::Daemon, job: 1, from: 2, to: 0 };
-        let caller = std::thread::spawn(move || call(&[address], secret, who).unwrap());
+        let caller = std::thread::spawn(move || crate::call::call(&[address], secret, who).unwrap());
         let (stream, _) = listener.accept().unwrap();
         stream.set_nonblocking(true).unwrap();
         let mut door = Door::new("the test", secret, None);
@@ -316,21 +266,5 @@ mod tests {
         ours.drain();
         assert_eq!(theirs.wait::<String>(), None);
         assert!(theirs.broken().unwrap().contains("no sense"));
-    }
-
-    #[test]
-    fn who_does_not_know_the_secret_finds_nobody() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let who = Who { role: Role::Daemon, job: 1, from: 2, to: 0 };
-        let caller = std::thread::spawn(move || call(&[address], Secret::new(1), who).err());
-        let (stream, _) = listener.accept().unwrap();
-        stream.set_nonblocking(true).unwrap();
-        let mut door = Door::new("the test", Secret::new(2), None);
-        door.add(stream, Instant::now());
-        while door.callers().count() > 0 {
-            assert!(door.hear(Instant::now(), || 5, |_| Ok(())).is_empty());
-        }
-        assert!(caller.join().unwrap().unwrap().contains("does not know the job's secret"));
     }
 }
