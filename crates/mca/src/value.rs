@@ -34,6 +34,14 @@ impl Kind {
         }
     }
 
+    /// The words of which values consist, where the kind has a list of them.
+    pub fn words(&self) -> &'static [&'static str] {
+        match self {
+            Kind::Words(words) | Kind::Word(words) | Kind::Choice(words) => words,
+            _ => &[],
+        }
+    }
+
     /// What has to be written, in words.
     pub fn expectation(&self) -> String {
         match self {

@@ -55,6 +55,8 @@ pub struct Parameter {
     pub range: Option<[i64; 2]>,
     /// What values look like, in words.
     pub expectation: String,
+    /// The words of which they consist; empty where any text, number or size will do.
+    pub words: &'static [&'static str],
     pub scope: &'static str,
     pub level: &'static str,
     /// The environment variable that sets it.
@@ -104,6 +106,7 @@ impl Parameter {
             unit: param.unit,
             range: param.range.map(|Range { low, high }| [low, high]),
             expectation: param.expectation(),
+            words: param.kind.words(),
             scope: scope_name(param.scope),
             level: level_name(param.level),
             variable: param.variable(),

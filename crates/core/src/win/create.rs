@@ -288,8 +288,9 @@ fn share(
         let members = (0..).zip(group.members());
         let far = members.filter(|(rank, _)| near.binary_search(rank).is_err()).map(|(_, &peer)| Peer(peer));
         let size = if control.is_some() { part.size as usize } else { 0 };
-        remote::offer(&mut t.lock(), far, (own, size), layout.mapped)
+        remote::offer(&mut t.lock(), far, (own, size), layout.mapped).unzip()
     };
+    let offer = offer.unwrap_or_default();
     // Where the network changes elements, no rank of the node combines them by loops.
     if let (Some(control), false) = (&control, remote::offers_atomics(&offer))
         && platform::membarrier::register()

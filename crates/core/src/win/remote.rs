@@ -78,29 +78,24 @@ const COPIES: usize = 1 << 20;
 const RUN: u64 = 1024;
 
 /// Registers memory of this process for the first of `peers` whose network does that; what to say of it, and what to keep.
-/// `mapped`: the processes of the node map it.
+/// `mapped`: the processes of the node map it. `None`: messages alone reach it.
 pub(super) fn offer(
     state: &mut State,
     mut peers: impl Iterator<Item = Peer>,
-    memory: (usize, usize),
+    (base, size): (usize, usize),
     mapped: bool,
-) -> ([u64; OFFER], Option<Registered>) {
+) -> Option<([u64; OFFER], Registered)> {
     let bml = &mut state.p2p.bml;
-    let Some((peer, remote)) = peers.find_map(|peer| Some((peer, bml.remote(peer)?))) else {
-        return Default::default();
-    };
-    if !state.params.osc.network || memory.1 == 0 {
-        return Default::default();
+    if !state.params.osc.network || size == 0 {
+        return None;
     }
-    let Ok(key) = bml.register(peer, of_user(abi::Address(memory.0), memory.1)) else {
-        return Default::default();
-    };
-    let atomics = mapped
-        && (remote.is_for_atomics()
-            || peers.any(|peer| bml.remote(peer).is_some_and(|other| other.is_for_atomics())));
+    let (peer, remote) = peers.find_map(|peer| Some((peer, bml.remote(peer)?)))?;
+    let key = bml.register(peer, of_user(abi::Address(base), size)).ok()?;
+    let is_for_atomics = |peer| bml.remote(peer).is_some_and(|other| other.is_for_atomics());
+    let atomics = mapped && (remote.is_for_atomics() || peers.any(is_for_atomics));
     let [first, second, third] = key.0;
     let words = [u64::from(remote.network) | u64::from(atomics) << 8, first, second, third];
-    (words, Some(Registered { peer, key }))
+    Some((words, Registered { peer, key }))
 }
 
 /// Whether an offer has others change memory by atomic operations.

@@ -202,8 +202,8 @@ pub(super) fn await_operations(t: &mut Token, win: abi::Win, rank: Option<u32>) 
         drop(state);
         return far::flush(t, win, rank);
     }
-    // A process that has only read may be waiting for another one, which may need its core. One that has written is at work: it
-    // would lose a whole time slice to a neighbour that computes.
+    // A process that has only read may be waiting for another one, which may need its core. One that has written is
+    // at work: it would lose a whole time slice to a neighbour that computes.
     let (progresses, has_written) = (window.flushes_to_progress(), std::mem::take(&mut window.stored));
     drop(state);
     match (progresses, has_written) {

@@ -4,9 +4,10 @@
 //!   DIR/rank.N.rec ─► script: one action a call ─► Job ─► programs::Replay of each virtual rank
 //! ```
 //!
-//! A rank computes for as long as it had a processor between two calls, and calls again; what a call takes is the simulation's. Messages
-//! go where they went, collectives are the library's schedules. A recording of `p` ranks can be replayed by `k · p`: then
-//! `k` jobs of the recorded kind lie side by side, and the collectives of the world are all ranks'.
+//! A rank computes for as long as it had a processor between two calls, and calls again; what a call takes is the
+//! simulation's. Messages go where they went, collectives are the library's schedules. A recording of `p` ranks can
+//! be replayed by `k · p`: then `k` jobs of the recorded kind lie side by side, and the collectives of the world are
+//! all ranks'.
 
 mod collective;
 mod comms;
@@ -118,8 +119,8 @@ impl Job {
     }
 }
 
-/// Gives the calls of one collective the same length on all ranks, the longest: blocks of different lengths (`MPI_Gatherv`)
-/// and calls in place differ, and the choice of an algorithm must not.
+/// Gives the calls of one collective the same length on all ranks, the longest: blocks of different lengths
+/// (`MPI_Gatherv`) and calls in place differ, and the choice of an algorithm must not.
 fn agree(scripts: &mut [Vec<Call>]) {
     let mut longest: BTreeMap<(CommId, u32), u64> = BTreeMap::new();
     let each = |scripts: &mut [Vec<Call>], work: &mut dyn FnMut((CommId, u32), &mut Collective)| {

@@ -8,20 +8,25 @@ const LEAST: usize = 20;
 impl Job {
     /// Standard deviation of the processor times of phases that repeat, as a share of their mean; `None`: too few repeat.
     ///
-    /// The phases of a rank that count are those of the usual length: as much of its computing is in longer ones as in shorter
-    /// ones; up to twice as long or short. From each three in a row the middle one's distance from the mean of the others is
-    /// taken, so that a program whose phases slowly become longer is not taken for an uneven one.
+    /// The phases of a rank that count are those of the usual length: as much of its computing is in longer ones as
+    /// in shorter ones; up to twice as long or short. From each three in a row the middle one's distance from the
+    /// mean of the others is taken, so that a program whose phases slowly become longer is not taken for an uneven
+    /// one.
     pub fn unevenness(&self) -> Option<f64> {
         let rank = |script: &std::sync::Arc<[super::Call]>| {
             distances(&script.iter().map(|call| call.computed).collect::<Vec<_>>())
         };
-        let squares: Vec<f64> = self.scripts.iter().flat_map(rank).map(|distance| distance.powi(2)).collect();
-        (squares.len() >= LEAST).then(|| (squares.iter().sum::<f64>() / squares.len() as f64).sqrt())
+        let distances: Vec<f64> = self.scripts.iter().flat_map(rank).collect();
+        (distances.len() >= LEAST).then(|| root_mean_square(&distances))
     }
 }
 
-/// For each three usual phases in a row: how far the middle one is off, in units such that independent phases' distances have
-/// their own deviation, as a share of their mean.
+fn root_mean_square(values: &[f64]) -> f64 {
+    (values.iter().map(|value| value.powi(2)).sum::<f64>() / values.len() as f64).sqrt()
+}
+
+/// For each three usual phases in a row: how far the middle one is off, in units such that independent phases'
+/// distances have their own deviation, as a share of their mean.
 fn distances(phases: &[u64]) -> Vec<f64> {
     let usual = usual(phases);
     let long: Vec<f64> =
@@ -52,12 +57,11 @@ fn usual(phases: &[u64]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::distances;
+    use super::{distances, root_mean_square};
     use crate::Jitter;
 
     fn deviation(phases: &[u64]) -> f64 {
-        let distances = distances(phases);
-        (distances.iter().map(|distance| distance.powi(2)).sum::<f64>() / distances.len() as f64).sqrt()
+        root_mean_square(&distances(phases))
     }
 
     /// Phases become longer, short ones lie between them, each twentieth takes five times as long.
