@@ -219,8 +219,8 @@ impl Bml {
         Ok(peer)
     }
 
-    /// The transports that reach a peer, with how long each declares that a typical message takes, in nanoseconds. Of those
-    /// that declare the same, the first is the route.
+    /// The transports that reach a peer, with how long each declares that a typical message takes, in nanoseconds. Of
+    /// those that declare the same, the first is the route.
     fn ways(&self, peer: Peer) -> impl Iterator<Item = (Reached, u64)> + use<> {
         let ways: [Option<(Reached, u64)>; Reached::ALL.len()] = transports!(all_that_reach(self, peer));
         ways.into_iter().flatten()
@@ -520,8 +520,8 @@ impl RemoteMemory for Bml {
 }
 
 impl FastPath for Bml {
-    /// All routes but that of this process to itself are vader's or, where there is no vader, Gemini's; every other peer is
-    /// reached the long way.
+    /// All routes but that of this process to itself are vader's or, where there is no vader, Gemini's; every other
+    /// peer is reached the long way.
     fn route(&self, peer: Peer) -> Route {
         match (&self.vader, &self.gemini, self.reached(peer)) {
             (_, _, Reached::Itself) => TO_ITSELF,
@@ -569,7 +569,8 @@ impl FastPath for Bml {
         self.vader.as_mut()?.receive_if(route, take)
     }
 
-    /// Receives by vader only, as [`Bml::send_on`] sends. What Gemini brings meanwhile is for [`FastPath::receive_longer_if`].
+    /// Receives by vader only, as [`Bml::send_on`] sends. What Gemini brings meanwhile is for
+    /// [`FastPath::receive_longer_if`].
     #[inline(always)]
     fn receive_within<T: Take>(&mut self, route: Route, looks: u32, take: T) -> Option<T::Taken> {
         let Some(vader) = &mut self.vader else {

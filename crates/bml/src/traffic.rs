@@ -29,7 +29,8 @@ pub struct Traffic {
     pub ofi_moved: u64,
     /// Sent over TCP.
     pub tcp_sent: u64,
-    /// Fetched from or stored into other processes' memory over TCP, by network of this host; all after the third in the last.
+    /// Fetched from or stored into other processes' memory over TCP, by network of this host; all after the third in
+    /// the last.
     pub tcp_moved: [u64; 4],
 }
 

@@ -37,10 +37,10 @@
 //!
 //! # Back-pressure, loss, sleep
 //!
-//! What the provider has no room for waits in the connection's list; further sends to that peer are [`btl::Busy`] meanwhile,
-//! and the process does not sleep, since no provider announces such room. A completion gives a buffer back, and ends a
-//! sleep: that is on the descriptor of the completion queue, as `fi_trywait` allows. A failed message ends its peer; a
-//! failed read or write fails alone unless the connection is gone.
+//! What the provider has no room for waits in the connection's list; further sends to that peer are [`btl::Busy`]
+//! meanwhile, and the process does not sleep, since no provider announces such room. A completion gives a buffer
+//! back, and ends a sleep: that is on the descriptor of the completion queue, as `fi_trywait` allows. A failed
+//! message ends its peer; a failed read or write fails alone unless the connection is gone.
 //!
 //! Peers are entered in the provider's address table when they are first spoken to.
 #![deny(unsafe_code)]

@@ -62,7 +62,8 @@ impl fmt::Display for NoRoom {
 
 impl std::error::Error for NoRoom {}
 
-/// Providers that are used only where they are named: the library's deprecated ones; and shared memory, which does not sleep.
+/// Providers that are used only where they are named: the library's deprecated ones; and shared memory, which does
+/// not sleep.
 const ONLY_BY_NAME: [&str; 4] = ["sockets", "udp", "shm", "sm2"];
 
 /// An endpoint that waits for the cards of its peers.
@@ -126,8 +127,8 @@ impl Opening {
         Card::of(&self.endpoint)
     }
 
-    /// The transport of process `me`, given the cards of all; `job` is the same number on all of them, and another in other
-    /// jobs.
+    /// The transport of process `me`, given the cards of all; `job` is the same number on all of them, and another in
+    /// other jobs.
     ///
     /// # Errors
     /// [`Error`]

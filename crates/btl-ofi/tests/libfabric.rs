@@ -65,8 +65,8 @@ macro_rules! provider {
     ($name:ident: $provider:literal, $params:expr, sleeping) => {
         provider!($name: $provider, $params; a_sleeping_pair_talks);
     };
-    // All but the longest, which takes these providers many seconds, and the one whose receiver stops when it finds nothing at
-    // the moment: some of these need its turns to give room back.
+    // All but the longest, which takes these providers many seconds, and the one whose receiver stops when it finds
+    // nothing at the moment: some of these need its turns to give room back.
     ($name:ident: $provider:literal, $params:expr) => {
         provider!($name: $provider, $params;
             limits_are_consistent every_size_arrives headers_of_every_length_arrive a_stream_of_mixed_sizes_arrives_once

@@ -22,7 +22,8 @@ fn world(ranks: u32, modes: Modes, params: &BtlOfiParams) -> World<Ofi> {
     World { ends: opened.into_iter().zip(0..).map(end).collect() }
 }
 
-/// The suite without threads, since the mock's endpoints are of one, and without fairness: the first caller takes its room.
+/// The suite without threads, since the mock's endpoints are of one, and without fairness: the first caller takes its
+/// room.
 macro_rules! of_one_thread {
     ($make:path) => {
         btl_conformance::suite!(@ $make:

@@ -155,7 +155,8 @@ impl Direct {
         names.into_iter().filter_map(|name| self.parts.remove(name)).collect()
     }
 
-    /// Counts a part that is over. If it was the last: what to report, and what rates the parts of one that was divided had.
+    /// Counts a part that is over. If it was the last: what to report, and what rates the parts of one that was
+    /// divided had.
     pub(crate) fn over(&mut self, part: &Part, succeeded: bool) -> Option<(Event, Vec<(u32, f64)>)> {
         let pending = self.pending.get_mut(part.pending)?;
         pending.failed |= !succeeded;

@@ -1,17 +1,17 @@
-//! Several connections with a peer, each over another of the networks that both hosts have: large gets and puts are divided
-//! among them.
+//! Several connections with a peer, each over another of the networks that both hosts have: large gets and puts are
+//! divided among them.
 //!
 //! ```text
 //!   lane 0      all messages, and gets and puts of less than `btl_tcp_striping`; its end is the end of the peer
 //!   lane 1, …   parts of large gets and puts; at its end what was under way there goes over lane 0
 //! ```
 //!
-//! A lane is a conversation as any other, numbered `rank of the peer + lane * size of the job`. The lower rank of two makes
-//! them when the first large get or put of either begins. How much of it each lane carries follows from how long the parts
-//! before took, at first from the speeds that the interfaces declare.
+//! A lane is a conversation as any other, numbered `rank of the peer + lane * size of the job`. The lower rank of two
+//! makes them when the first large get or put of either begins. How much of it each lane carries follows from how
+//! long the parts before took, at first from the speeds that the interfaces declare.
 //!
-//! The peer hears of a lane's end over lane 0, before the parts that come again there, and closes its side: no byte of a put
-//! that was under way on the lane is written after its part has come again.
+//! The peer hears of a lane's end over lane 0, before the parts that come again there, and closes its side: no byte
+//! of a put that was under way on the lane is written after its part has come again.
 
 use crate::direct::Part;
 use crate::frame::Control;
@@ -53,13 +53,17 @@ impl Network {
         at >= self.size()
     }
 
+    /// The interface of this host over which the system sends to an address.
+    fn interface_towards(&self, place: SocketAddr) -> Option<usize> {
+        self.interface_of(platform::interfaces::source_towards(place).ok()?)
+    }
+
     /// Ways to a peer, one over each of this host's interfaces that leads there: interface and where to call. The one over
     /// `first` is the first.
     fn ways(&self, peer: u32, first: usize) -> Vec<(usize, SocketAddr)> {
         let mut ways: Vec<(usize, SocketAddr)> = Vec::new();
         for place in self.cards[peer as usize].places(&self.own) {
-            let source = platform::interfaces::source_towards(place).ok();
-            let Some(interface) = source.and_then(|source| self.interface_of(source)) else { continue };
+            let Some(interface) = self.interface_towards(place) else { continue };
             // An address of this host's own leads to processes of this host, by no link of its own.
             let is_own = self.own.iter().any(|one| one.address == place.ip()) && interface != first;
             if !is_own && ways.iter().all(|&(other, _)| other != interface) {
@@ -72,15 +76,14 @@ impl Network {
 }
 
 impl Tcp {
-    /// Names of the interfaces over which large gets and puts to and from `peer` go, where those addresses answer; the first
-    /// one carries all else.
+    /// Names of the interfaces over which large gets and puts to and from `peer` go, where those addresses answer;
+    /// the first one carries all else.
     pub fn networks(&self, peer: Peer) -> Vec<&str> {
-        let first = self.network.cards[peer.0 as usize].places(&self.network.own)[0];
-        let first = platform::interfaces::source_towards(first).ok();
-        let first = first.and_then(|source| self.network.interface_of(source)).unwrap_or(0);
-        let mut ways = self.network.ways(peer.0, first);
+        let network = &self.network;
+        let first = network.cards[peer.0 as usize].places(&network.own)[0];
+        let mut ways = network.ways(peer.0, network.interface_towards(first).unwrap_or(0));
         ways.truncate(if self.striping == 0 { 1 } else { MOST as usize });
-        ways.iter().map(|&(interface, _)| self.network.interfaces[interface].as_str()).collect()
+        ways.iter().map(|&(interface, _)| network.interfaces[interface].as_str()).collect()
     }
 
     /// Payload that this process has fetched and stored over each of its networks, in bytes.
@@ -153,7 +156,8 @@ impl Tcp {
         *conversation.weight.get_or_insert_with(|| network.declared_speed(wire))
     }
 
-    /// Which conversations with a peer carry a get or put of `len` bytes, and how much of it each; none where it is not divided.
+    /// Which conversations with a peer carry a get or put of `len` bytes, and how much of it each; none where it is
+    /// not divided.
     fn shares(&mut self, peer: u32, len: usize) -> Vec<(u32, usize)> {
         if !self.is_large(len) {
             return Vec::new();
@@ -176,8 +180,8 @@ impl Tcp {
         shares.filter(|&(_, share)| share > 0).collect()
     }
 
-    /// A large get or put with a peer begins: makes the lanes if that is this side's part. It tries once: a way that did not
-    /// lead to the peer then is not tried again.
+    /// A large get or put with a peer begins: makes the lanes if that is this side's part. It tries once: a way that
+    /// did not lead to the peer then is not tried again.
     pub(crate) fn want_lanes(&mut self, peer: u32) {
         let (size, most, links) = (self.network.size(), self.network.most / 2, self.links_each);
         if self.network.me > peer {

@@ -12,9 +12,9 @@
 //!     ── confirmed, frames … ──────────────────────────►  takes this candidate, drops the others
 //! ```
 //!
-//! Nobody knows which of a peer's addresses lead to it: a bridge that exists in both hosts leads to oneself, a firewall
-//! swallows what is sent. So an address is right once a hello was answered over it by the peer's own proof. A process that computes answers
-//! nothing, so silence means little: an attempt ends only when its connection breaks.
+//! Nobody knows which of a peer's addresses lead to it: a bridge that exists in both hosts leads to oneself, a
+//! firewall swallows what is sent. So an address is right once a hello was answered over it by the peer's own proof.
+//! A process that computes answers nothing, so silence means little: an attempt ends only when its connection breaks.
 //!
 //! Where both connect at once, both see the other's proof while their own is on its way. **The connection of the lower
 //! rank wins**: the lower one answers "yield", the higher one accepts and gives its own attempts up. An attempt without
@@ -34,8 +34,8 @@ const MOST_CANDIDATES: usize = 16;
 
 /// What a [`Pair`] has done to connections, which it names by numbers that [`Wires`] gives out.
 pub(crate) trait Wires {
-    /// Begins to connect to the peer's address `place`; the connection, or why there is none. `Ok(None)`: there is no room for one
-    /// now.
+    /// Begins to connect to the peer's address `place`; the connection, or why there is none. `Ok(None)`: there is no
+    /// room for one now.
     fn connect(&mut self, peer: u32, place: usize) -> Result<Option<u32>, String>;
     /// Sends a hello.
     fn hello(&mut self, wire: u32);

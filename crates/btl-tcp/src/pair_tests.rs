@@ -236,8 +236,8 @@ fn a_peer_without_a_way_is_lost() {
     assert_eq!(world.pairs[0].failures(), "it ended; no route");
 }
 
-/// The lower rank calls at the same time as the higher one, over an address that leads elsewhere, and learns that too late:
-/// so the higher one yields, but not for ever.
+/// The lower rank calls at the same time as the higher one, over an address that leads elsewhere, and learns that too
+/// late: so the higher one yields, but not for ever.
 #[test]
 fn a_peer_whose_own_calls_go_elsewhere_is_reached() {
     let mut world = World::new([vec![Place::Right], vec![Place::Elsewhere]]);

@@ -15,11 +15,11 @@ mca::params! {
         bandwidth: mca::Int = "1500", unit "bytes per microsecond", range 1 to 1000000, scope AllEq, level Tuner;
         /// Bytes for one peer that wait in the process when its socket is full, before sends are refused.
         out_buffer: mca::Size = "256K", unit "bytes", range 0 to 1073741824, level Tuner;
-        /// Smallest get or put, of those into which long messages are cut, that is divided among the networks that both hosts have.
-        /// 0: all goes over one of them.
+        /// Smallest get or put, of those into which long messages are cut, that is divided among the networks that
+        /// both hosts have. 0: all goes over one of them.
         striping: mca::Size = "256K", unit "bytes", range 0 to 1073741824, level Tuner;
-        /// Connections with a peer over each of these networks. Several serve a network that keeps each connection on one of its
-        /// cables.
+        /// Connections with a peer over each of these networks. Several serve a network that keeps each connection on
+        /// one of its cables.
         links: mca::Int = "1", range 1 to 8, level Tuner;
         /// Networks to use alone, separated by commas: names of interfaces (eth0) or networks (10.0.0.0/8).
         if_include: mca::Text = "";
@@ -29,11 +29,11 @@ mca::params! {
         ports: mca::Text = "";
         /// How long a peer may leave an address unanswered before its next one is tried, too.
         connect_patience_ms: mca::Int = "1000", unit "milliseconds", range 1 to 600000, level Tuner;
-        /// How long a peer's host may leave what was sent unanswered before the peer is given up; 0: as long as the system allows.
-        /// A process that computes is not given up.
+        /// How long a peer's host may leave what was sent unanswered before the peer is given up; 0: as long as the
+        /// system allows. A process that computes is not given up.
         silence_ms: mca::Int = "10000", unit "milliseconds", range 0 to 3600000, level Tuner;
-        /// Connections at a time; when there are so many, idle ones are closed, and made again when they are wanted. 0: as many
-        /// as the limit for open files (ulimit -n) allows.
+        /// Connections at a time; when there are so many, idle ones are closed, and made again when they are wanted.
+        /// 0: as many as the limit for open files (ulimit -n) allows.
         connections: mca::Int = "0", range 0 to 1000000, level Tuner;
         /// How often all addresses of a peer are tried before it is given up, where each of them fails.
         connect_rounds: mca::Int = "20", range 1 to 1000000, level Tuner;

@@ -7,8 +7,8 @@
 //!    │    closes
 //! ```
 //!
-//! What either side wants to send after its "rest" waits for the next connection. A peer may call again before its "rest" is
-//! read here; the call is answered afterwards, so that nothing overtakes.
+//! What either side wants to send after its "rest" waits for the next connection. A peer may call again before its
+//! "rest" is read here; the call is answered afterwards, so that nothing overtakes.
 //!
 //! Half of all connections at most are attempts of this process, so that there is always room for a caller; and a caller's
 //! connection becomes idle. So processes whose descriptors are all in use never wait for each other in a circle.

@@ -89,8 +89,8 @@ pub struct Tcp {
     pub(crate) reported: Vec<Ready>,
 }
 
-/// Whether frames of this process wait for a connection that is being made. A word that all threads read without a lock: after
-/// each call of MPI the engine sees whether progress is needed while the program computes.
+/// Whether frames of this process wait for a connection that is being made. A word that all threads read without a
+/// lock: after each call of MPI the engine sees whether progress is needed while the program computes.
 static CONNECTS: AtomicBool = AtomicBool::new(false);
 
 /// Whether frames of this process wait for a connection that is being made, as of the last poll.

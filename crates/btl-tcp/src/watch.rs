@@ -1,8 +1,8 @@
 //! Peers whose hosts answer no more.
 //!
-//! A link that is cut in silence breaks no connection for a quarter of an hour. Where nothing is on its way, the kernel probes
-//! ([`platform::tcp::keep_alive`]). Where something is, the other kernel is watched from here, since the kernel's own
-//! time limit would also end a connection to a process that computes and does not read.
+//! A link that is cut in silence breaks no connection for a quarter of an hour. Where nothing is on its way, the
+//! kernel probes ([`platform::tcp::keep_alive`]). Where something is, the other kernel is watched from here, since
+//! the kernel's own time limit would also end a connection to a process that computes and does not read.
 
 use crate::transport::Tcp;
 use platform::tcp::Answered;

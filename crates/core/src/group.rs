@@ -53,8 +53,8 @@ impl Group {
     }
 }
 
-/// The group objects that have handles. The group of one communicator, window or file has one handle, however often it is asked
-/// for: programs that never free it do not use up handles.
+/// The group objects that have handles. The group of one communicator, window or file has one handle, however often
+/// it is asked for: programs that never free it do not use up handles.
 pub(crate) struct Groups {
     slab: Objects<Held>,
     /// The keys of the groups in the slab, by their addresses, which stay theirs while they are there.

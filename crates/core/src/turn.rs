@@ -43,8 +43,8 @@ pub(crate) fn look_for<S, R>(
 }
 
 impl State {
-    /// To be called where ranks share processors, after a look found nothing. Keeps looking for what `awaited` sends, if the
-    /// turn of this process is next; what `look` found.
+    /// To be called where ranks share processors, after a look found nothing. Keeps looking for what `awaited` sends,
+    /// if the turn of this process is next; what `look` found.
     #[inline(never)]
     pub fn keep_polling<R>(
         &mut self,

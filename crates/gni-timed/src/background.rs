@@ -1,8 +1,8 @@
 //! Traffic of other jobs on the links of the torus.
 //!
-//! On each link their messages begin at random moments, independent of each other and of this job, so often that they take a
-//! given share of the link's capacity. They are drawn from the link and their number on it: equal runs see equal traffic.
-//! A link's traffic is made up when this job uses it, from a little before that moment on.
+//! On each link their messages begin at random moments, independent of each other and of this job, so often that they
+//! take a given share of the link's capacity. They are drawn from the link and their number on it: equal runs see
+//! equal traffic. A link's traffic is made up when this job uses it, from a little before that moment on.
 
 use crate::draw::exponential;
 use crate::occupancy::{Occupancy, Picos};

@@ -82,7 +82,8 @@ cost_table! {
         cq_event: 40.0 "ns", "assumed: a cache miss on a 2.4 GHz Opteron";
         /// Processor time of taking a message and telling what it is.
         smsg_get: 105.0 "ns", "callgrind: 500 instructions of btl-ugni, taken as 2 per cycle of a 2.4 GHz Opteron";
-        /// Processor time more of a message through the queue of a node: at either end, a line that its other ranks write, too.
+        /// Processor time more of a message through the queue of a node: at either end, a line that its other ranks
+        /// write, too.
         shared_line: 98.0 "ns", "assumed: a cache line that another core of the node has written, as of shared memory";
         /// Processor time of registering memory for a transfer.
         register: 40.0 "ns", "assumed: a cache miss in a registration cache that hits, as the paper's transport had";

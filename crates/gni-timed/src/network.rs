@@ -79,8 +79,8 @@ impl Network {
         ORDERS.into_iter().min_by_key(arrives).unwrap_or(ORDERS[0])
     }
 
-    /// Lets other jobs' messages on the links of a way from `from` to `to`, up to when one that is in the network at `head`
-    /// may use them.
+    /// Lets other jobs' messages on the links of a way from `from` to `to`, up to when one that is in the network at
+    /// `head` may use them.
     fn let_others_pass(&mut self, now: Picos, head: Picos, (from, to): (PeAddr, PeAddr), order: [usize; 3]) {
         let Some(others) = &mut self.others else { return };
         let until = head + u64::from(self.torus.hops(from, to)) * picos(self.costs.hop) + AHEAD;

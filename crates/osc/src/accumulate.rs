@@ -6,14 +6,16 @@ use abi::{Op, Result};
 
 use crate::element::{Action, Change, Element};
 
-/// `target[i] = origin[i] op target[i]` for `count` elements back to back, each at one stroke. `result` gets what they were before.
+/// `target[i] = origin[i] op target[i]` for `count` elements back to back, each at one stroke. `result` gets what
+/// they were before.
 ///
 /// # Errors
 /// As [`op::kernel`]; nothing was done.
 ///
 /// # Safety
-/// [`Element::is_atomic_at`] holds for `target`, which is mapped for reading and writing. `origin` is readable (unless the
-/// operation is `MPI_NO_OP`) and `result`, if given, writable for as many elements, at any address; neither overlaps the target.
+/// [`Element::is_atomic_at`] holds for `target`, which is mapped for reading and writing. `origin` is readable
+/// (unless the operation is `MPI_NO_OP`) and `result`, if given, writable for as many elements, at any address;
+/// neither overlaps the target.
 pub unsafe fn accumulate(
     element: &Element,
     op: Op,
@@ -35,7 +37,8 @@ pub unsafe fn accumulate(
     Ok(())
 }
 
-/// As [`accumulate`], by a loop that others must not disturb: the caller has an exclusive lock of the target, or that of its elements.
+/// As [`accumulate`], by a loop that others must not disturb: the caller has an exclusive lock of the target, or that
+/// of its elements.
 ///
 /// # Errors
 /// As [`accumulate`].

@@ -6,8 +6,8 @@
 //!     counted                                                               version, table, length of regions, way | waiters
 //!                                                                           | busy, ready | notices | posts
 //! ```
-//! A line is 128 bytes, since processors fetch two cache lines of 64 bytes at once. The words that lockers of one target use are
-//! in one line.
+//! A line is 128 bytes, since processors fetch two cache lines of 64 bytes at once. The words that lockers of one
+//! target use are in one line.
 
 use shm::sync::{AtomicU64, Ordering};
 
@@ -36,8 +36,8 @@ const fn bits(ranks: usize) -> usize {
 /// Notices of each rank.
 pub const NOTICES: u32 = LINE as u32;
 
-/// Where the words of a window are that the ranks of one node share. They have numbers of their own, from 0 on: all that is called
-/// a rank here is such a number.
+/// Where the words of a window are that the ranks of one node share. They have numbers of their own, from 0 on: all
+/// that is called a rank here is such a number.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     ranks: usize,
@@ -210,8 +210,8 @@ impl Turnstile<'_> {
     }
 }
 
-/// Loom takes operations that are sequentially consistent for acquiring and releasing ones; so a fence stands for what they promise
-/// where a process writes one word and then reads another.
+/// Loom takes operations that are sequentially consistent for acquiring and releasing ones; so a fence stands for
+/// what they promise where a process writes one word and then reads another.
 #[inline]
 pub(crate) fn order() {
     #[cfg(loom)]

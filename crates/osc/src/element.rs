@@ -91,14 +91,15 @@ impl Element {
         self.dense && matches!(self.size, 1 | 2 | 4 | 8)
     }
 
-    /// Whether elements at `address` are combined by atomic operations of the processor. That depends on the type and the address
-    /// alone, so that all processes take the same way for the same element.
+    /// Whether elements at `address` are combined by atomic operations of the processor. That depends on the type and
+    /// the address alone, so that all processes take the same way for the same element.
     #[inline]
     pub fn is_atomic_at(&self, address: usize) -> bool {
         self.is_word() && address.is_multiple_of(self.size)
     }
 
-    /// What `op` does with a word that is such an element, if that depends on its bits alone; `op` is one that its type has.
+    /// What `op` does with a word that is such an element, if that depends on its bits alone; `op` is one that its
+    /// type has.
     pub fn change(&self, op: Op) -> Option<Change> {
         match self.action(op).ok()? {
             Action::Change(change) => Some(change),

@@ -1,4 +1,5 @@
-//! General active target synchronisation and the barrier of a fence (MPI-5.0 sections 12.5.1 and 12.5.2), over shared counters.
+//! General active target synchronisation and the barrier of a fence (MPI-5.0 sections 12.5.1 and 12.5.2), over shared
+//! counters.
 //!
 //! ```text
 //!   target                            origin
@@ -6,8 +7,8 @@
 //!   wait:  waits until completed      puts, gets, accumulates
 //!          has grown by the group ◄── complete:  completed[target] += 1
 //! ```
-//! Each counter only ever grows. An origin cannot complete its next access before the next post, so one counter of completions is
-//! enough for a target.
+//! Each counter only ever grows. An origin cannot complete its next access before the next post, so one counter of
+//! completions is enough for a target.
 
 use shm::sync::Ordering;
 
@@ -72,8 +73,8 @@ impl Exposure {
 }
 
 impl View<'_> {
-    /// Enters the barrier of all ranks. The number for [`View::is_open`], and whether this was the last rank, which is to ring
-    /// the others.
+    /// Enters the barrier of all ranks. The number for [`View::is_open`], and whether this was the last rank, which
+    /// is to ring the others.
     pub fn arrive(self) -> (u64, bool) {
         let ranks = self.ranks() as u64;
         let arrived = self.arrivals().fetch_add(1, Ordering::AcqRel);

@@ -14,11 +14,12 @@
 //!   direct      put and get by the kernel, for memory that this process does not map
 //! ```
 //!
-//! Nothing here waits: a caller that cannot go on yet gets that answer and polls again, and the caller decides how to spend the time between.
-//! Locks and counters are generic over one module's atomics ([`shm::sync`]), so that loom runs them.
+//! Nothing here waits: a caller that cannot go on yet gets that answer and polls again, and the caller decides how to
+//! spend the time between. Locks and counters are generic over one module's atomics ([`shm::sync`]), so that loom
+//! runs them.
 //!
-//! The words are shared with other processes. A peer that breaks the rules can take locks that it does not have and let others
-//! wait; no word is used as an index or as a length.
+//! The words are shared with other processes. A peer that breaks the rules can take locks that it does not have and
+//! let others wait; no word is used as an index or as a length.
 
 mod accumulate;
 mod control;

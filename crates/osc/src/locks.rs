@@ -5,9 +5,9 @@
 //!                            or, shared, the number of holders times 4
 //!   group word of a window   upper half: exclusive locks    lower half: ranks that hold MPI_Win_lock_all
 //! ```
-//! `MPI_Win_lock_all` is one addition to the group word. It excludes exclusive locks of every target, so these add to the other
-//! half: one half is zero at any time. That is not done before the first `MPI_Win_lock_all` of a window, which therefore has
-//! exclusive locks counted from then on, and waits until none is held that was not:
+//! `MPI_Win_lock_all` is one addition to the group word. It excludes exclusive locks of every target, so these add to
+//! the other half: one half is zero at any time. That is not done before the first `MPI_Win_lock_all` of a window,
+//! which therefore has exclusive locks counted from then on, and waits until none is held that was not:
 //!
 //! ```text
 //!   exclusive lock                               the first MPI_Win_lock_all
@@ -17,14 +17,14 @@
 //!   both words are taken
 //! ```
 //!
-//! A turnstile stands before each word. A process that cannot have its lock at once takes a ticket; the process whose turn it is
-//! waits for the word, takes it and lets the next one through. So a waiting writer stops new readers, and nobody starves.
-//! A process that holds a lock of any window goes past the turnstiles: two that share locks crosswise behind two waiting writers
-//! would otherwise wait for each other. A process that waits in a turnstile holds nothing, so waits for holders alone can be
-//! circular, and only where the program's own order of locks is.
+//! A turnstile stands before each word. A process that cannot have its lock at once takes a ticket; the process whose
+//! turn it is waits for the word, takes it and lets the next one through. So a waiting writer stops new readers, and
+//! nobody starves. A process that holds a lock of any window goes past the turnstiles: two that share locks crosswise
+//! behind two waiting writers would otherwise wait for each other. A process that waits in a turnstile holds nothing,
+//! so waits for holders alone can be circular, and only where the program's own order of locks is.
 //!
-//! An exclusive lock waits at the turnstile of its target first, then at that of the group, and takes both words in one attempt
-//! that leaves nothing behind if it fails.
+//! An exclusive lock waits at the turnstile of its target first, then at that of the group, and takes both words in
+//! one attempt that leaves nothing behind if it fails.
 
 use shm::sync::{AtomicU64, Ordering};
 
@@ -93,13 +93,14 @@ pub struct Announced {
 }
 
 impl Acquire {
-    /// Begins to acquire a lock for `owner`, any number that [`holder`] gives others. `holds`: it holds a lock of a window.
+    /// Begins to acquire a lock for `owner`, any number that [`holder`] gives others. `holds`: it holds a lock of a
+    /// window.
     pub fn new(wish: Wish, owner: u32, holds: bool) -> Acquire {
         Acquire { wish, owner, holds, target_ticket: None, group_ticket: None, announced: false }
     }
 
-    /// Tries to take the lock; whether it was taken. If it was not, rank `me` is rung when another try is worth while: the owner, or
-    /// the rank that acquires the lock for it. `ring` wakes a rank.
+    /// Tries to take the lock; whether it was taken. If it was not, rank `me` is rung when another try is worth
+    /// while: the owner, or the rank that acquires the lock for it. `ring` wakes a rank.
     #[inline]
     pub fn poll(
         &mut self,

@@ -64,9 +64,9 @@ pub struct Locked<'a, W: FnMut(&AtomicU64)> {
 }
 
 impl<'a> View<'a> {
-    /// Locks the elements of `rank`'s memory. `owner` is any number; those that wait get it as the holder. `sleep(word, value,
-    /// holder)` returns when the word no longer has that value, or for no reason; `true`: the holder has ended, so that the
-    /// lock is free. `wake` wakes one that sleeps.
+    /// Locks the elements of `rank`'s memory. `owner` is any number; those that wait get it as the holder.
+    /// `sleep(word, value, holder)` returns when the word no longer has that value, or for no reason; `true`: the
+    /// holder has ended, so that the lock is free. `wake` wakes one that sleeps.
     #[inline]
     pub fn lock_elements<W: FnMut(&AtomicU64)>(
         self,

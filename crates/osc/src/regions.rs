@@ -1,7 +1,7 @@
 //! The memory that a process has attached to a dynamic window (MPI-5.0 section 12.2.4).
 //!
-//! The owner keeps a table of its regions in its own memory and publishes where that is; others read it when its version has
-//! changed, and look at the version again afterwards:
+//! The owner keeps a table of its regions in its own memory and publishes where that is; others read it when its
+//! version has changed, and look at the version again afterwards:
 //!
 //! ```text
 //!   owner    version odd | address, length of the new table | version even

@@ -23,8 +23,8 @@ impl Side {
     /// `MPI_ERR_ARG` when the data does not fit 63 bits.
     ///
     /// # Safety
-    /// As [`Convertor::new`] and [`UserMem::new`]; but nothing is read or written before one of the functions is called that
-    /// say so, so bounds may be asked for first.
+    /// As [`Convertor::new`] and [`UserMem::new`]; but nothing is read or written before one of the functions is
+    /// called that say so, so bounds may be asked for first.
     pub unsafe fn new(datatype: &Datatype, count: u64, base: usize) -> Result<Side> {
         if datatype.is_contiguous_for(count) {
             let len = datatype::total_size(datatype.size(), count)? as usize;

@@ -10,12 +10,12 @@
 //!   way == 0? combines                    waits until no busy word names the target
 //!   busy word = 0                         combines by loops
 //! ```
-//! Either the process that combines sees the new way, or the other sees its busy word. Both hold the cost of a single atomic
-//! operation where there is no long accumulate: the busy word is the process's own, and the way is read only.
+//! Either the process that combines sees the new way, or the other sees its busy word. Both hold the cost of a single
+//! atomic operation where there is no long accumulate: the busy word is the process's own, and the way is read only.
 //!
-//! An atomic operation takes twenty times as long as an addition in a vector, a lock as long as two atomic operations. So the lock
-//! comes into use after as many elements of long accumulates as outweigh a membarrier, and goes out of use after as many short
-//! ones in a row. Where a process has no membarrier, the way stays 0.
+//! An atomic operation takes twenty times as long as an addition in a vector, a lock as long as two atomic
+//! operations. So the lock comes into use after as many elements of long accumulates as outweigh a membarrier, and
+//! goes out of use after as many short ones in a row. Where a process has no membarrier, the way stays 0.
 
 use shm::sync::{AtomicU64, Ordering};
 
@@ -55,7 +55,8 @@ impl<'a> View<'a> {
         self.ready(me).store(1, Ordering::SeqCst);
     }
 
-    /// Begins to combine elements of `target` by atomic operations, one at a time in a process; `None`: under the lock, please.
+    /// Begins to combine elements of `target` by atomic operations, one at a time in a process; `None`: under the
+    /// lock, please.
     #[inline]
     pub fn atomically(self, me: u32, target: u32) -> Option<Atomically<'a>> {
         let way = self.way(target);
@@ -72,8 +73,9 @@ impl<'a> View<'a> {
         (way.load(Ordering::Acquire) == 0).then_some(atomically)
     }
 
-    /// Whether loops may combine elements of `target`, whose lock this process holds; if not, atomic operations do. `elements`: how
-    /// many there are. `barrier` has all processes that are registered execute a fence; whether it could.
+    /// Whether loops may combine elements of `target`, whose lock this process holds; if not, atomic operations do.
+    /// `elements`: how many there are. `barrier` has all processes that are registered execute a fence; whether it
+    /// could.
     pub fn may_loop(
         self,
         target: u32,

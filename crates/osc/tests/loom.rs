@@ -1,5 +1,5 @@
-//! The locks of a window under loom, which tries all interleavings: two holders that exclude each other never meet, no wake-up is
-//! lost, and nothing is left in the words.
+//! The locks of a window under loom, which tries all interleavings: two holders that exclude each other never meet,
+//! no wake-up is lost, and nothing is left in the words.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p alhena-osc --test loom`
 #![cfg(loom)]
@@ -167,8 +167,8 @@ fn the_lock_of_elements() {
     });
 }
 
-/// One adds by atomic operations or under the lock, as the way says; the other has the lock come into use and adds by a load and a
-/// store. No addition is lost.
+/// One adds by atomic operations or under the lock, as the way says; the other has the lock come into use and adds by
+/// a load and a store. No addition is lost.
 #[test]
 fn atomic_operations_beside_loops() {
     model(3, || {

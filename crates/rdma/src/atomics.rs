@@ -1,5 +1,5 @@
-//! Which atomic operations on the same word may be under way together: networks do them in any order, above all when one must be
-//! posted again.
+//! Which atomic operations on the same word may be under way together: networks do them in any order, above all when
+//! one must be posted again.
 
 use btl::Atomic;
 

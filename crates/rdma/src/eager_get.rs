@@ -82,8 +82,8 @@ pub struct EagerGets<H> {
 }
 
 impl<H: Copy> EagerGets<H> {
-    /// Eager GETs of up to `payload` bytes (a multiple of 64), with so many buffers for each direction: at first, made at a
-    /// time, at most.
+    /// Eager GETs of up to `payload` bytes (a multiple of 64), with so many buffers for each direction: at first,
+    /// made at a time, at most.
     pub fn new(payload: usize, counts: [i64; 3]) -> EagerGets<H> {
         EagerGets {
             send_buffers: BufferPool::new(payload, counts),

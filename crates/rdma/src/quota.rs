@@ -23,7 +23,8 @@ pub enum Use {
     Write,
     /// This side of a transfer under way.
     Local,
-    /// Windows, and what their operations are copied through: as long as the windows. Who has no more of them uses messages.
+    /// Windows, and what their operations are copied through: as long as the windows. Who has no more of them uses
+    /// messages.
     Window,
 }
 
@@ -39,7 +40,8 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// Shares out `registrations`, at least [`FEWEST`]: a quarter to the pools, an eighth to windows, equal parts to the rest.
+    /// Shares out `registrations`, at least [`FEWEST`]: a quarter to the pools, an eighth to windows, equal parts to
+    /// the rest.
     pub fn new(registrations: u32) -> Quota {
         let pools = (registrations / 4).max(POOLS);
         let rest = registrations.saturating_sub(pools).max(3);

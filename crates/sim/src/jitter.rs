@@ -5,10 +5,10 @@
 //!   N = (E1 + … + Ek - k) / √k                   E: exponential with mean 1; k: jitter_parts
 //! ```
 //!
-//! One part is an exponential draw: most phases are a little shorter than the mean, a few much longer. Many parts come near a
-//! normal one. A draw depends on the seed, the rank and the phase alone: equal runs draw equally, in whatever order ranks have
-//! turns. That draws do not depend on each other is an assumption: what disturbs a node meets its ranks together, and a slow
-//! node stays slow.
+//! One part is an exponential draw: most phases are a little shorter than the mean, a few much longer. Many parts
+//! come near a normal one. A draw depends on the seed, the rank and the phase alone: equal runs draw equally, in
+//! whatever order ranks have turns. That draws do not depend on each other is an assumption: what disturbs a node
+//! meets its ranks together, and a slow node stays slow.
 
 use crate::setup::Setup;
 use gni::Time;

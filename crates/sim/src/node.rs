@@ -83,8 +83,8 @@ impl Nodes {
     }
 }
 
-/// A node's segment for jobs of so many ranks that each page counts: what a rank writes lies in a few of them. A rank has room
-/// for eight messages of up to 256 bytes and two longer ones under way; more wait.
+/// A node's segment for jobs of so many ranks that each page counts: what a rank writes lies in a few of them. A rank
+/// has room for eight messages of up to 256 bytes and two longer ones under way; more wait.
 const COMPACT: Shape = Shape {
     ranks: 0,
     fastboxes: 0,

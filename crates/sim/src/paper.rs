@@ -46,8 +46,8 @@ pub fn setup(costs: Costs) -> Setup {
     }
 }
 
-/// The same machine as the paper's Open MPI has it: an odd length keeps a message from a GET wherever it lies, since its RTS
-/// carries no bytes of it, and fastboxes are as small as they can be.
+/// The same machine as the paper's Open MPI has it: an odd length keeps a message from a GET wherever it lies, since
+/// its RTS carries no bytes of it, and fastboxes are as small as they can be.
 ///
 /// What is left of the differences: a fastbox has 64 slots of 128 bytes and its data behind them instead of 32 chunks, and
 /// its slots' headers are 8 bytes.

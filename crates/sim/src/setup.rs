@@ -51,8 +51,8 @@ pub struct Setup {
     pub takes_tail: bool,
     /// Ranks of one node, in order of their numbers.
     pub ranks_per_node: u32,
-    /// Processors of a node, to which its ranks are bound in turn, and for which they wait to compute; `None`: each has its
-    /// own.
+    /// Processors of a node, to which its ranks are bound in turn, and for which they wait to compute; `None`: each
+    /// has its own.
     pub cores: Option<u32>,
     /// Which of many draws of the ranks' computing times ([`crate::Jitter`]).
     pub seed: u64,

@@ -31,9 +31,9 @@ gni_timed::cost_table! {
 }
 
 impl SoftwareCosts {
-    /// A virtual machine of two Zen 4 cores, for runs that were recorded on one: a cache line and the rate of copies as this
-    /// library's measurements there have them (`docs/measurements`), its own code by the instructions counted above at 4 per
-    /// cycle of 3 GHz.
+    /// A virtual machine of two Zen 4 cores, for runs that were recorded on one: a cache line and the rate of copies
+    /// as this library's measurements there have them (`docs/measurements`), its own code by the instructions counted
+    /// above at 4 per cycle of 3 GHz.
     pub const TWO_CORES: SoftwareCosts = SoftwareCosts {
         pml_send: 15.0,
         pml_recv: 45.0,

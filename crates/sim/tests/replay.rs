@@ -41,7 +41,8 @@ impl Drop for Folder {
     }
 }
 
-/// `rounds` of: compute 1 ms, exchange 1,000 words with both neighbours of a ring, reduce; rank 1 computes longer by `late`.
+/// `rounds` of: compute 1 ms, exchange 1,000 words with both neighbours of a ring, reduce; rank 1 computes longer by
+/// `late`.
 fn ring(folder: &Folder, rounds: u32, late: u64) {
     for rank in 0..RANKS {
         let mut writer = Writer::new(rank, RANKS);

@@ -121,8 +121,8 @@ impl Link {
         Ok(link)
     }
 
-    /// Where in `input` responses begin: behind the other side's challenge, if that was still to come. `Ok(None)`: not all of it
-    /// is there; `Err`: the other side is not of the job.
+    /// Where in `input` responses begin: behind the other side's challenge, if that was still to come. `Ok(None)`:
+    /// not all of it is there; `Err`: the other side is not of the job.
     pub(super) fn take_challenge(&self, input: &[u8]) -> Result<Option<usize>, ()> {
         let mut out = lock(&self.out);
         let Some(held) = &out.held else { return Ok(Some(0)) };
@@ -157,7 +157,8 @@ impl Link {
             return Handed::Busy;
         }
         if let Some((about, into)) = answer {
-            // An atomic that was given up would be posted again and might be done twice; it waits as long as the connection lives.
+            // An atomic that was given up would be posted again and might be done twice; it waits as long as the
+            // connection lives.
             let deadline = if matches!(request.ask, Ask::Atomic { .. }) { NEVER } else { now + DEADLINE };
             let mut pending = lock(&self.pending);
             pending.last = pending.last.wrapping_add(1).max(1);

@@ -214,8 +214,8 @@ impl Fabric for HostNic {
         Some(self.own.doorbell())
     }
 
-    /// Within a host they are not: messages go by mapped memory. Words that are mapped nowhere else are changed by a thread of the
-    /// owner, which is asked over a socket.
+    /// Within a host they are not: messages go by mapped memory. Words that are mapped nowhere else are changed by a
+    /// thread of the owner, which is asked over a socket.
     fn atomics_are_quick(&self, pe: PeAddr, inst: InstId) -> bool {
         !self.may_be_here((pe, inst))
     }

@@ -241,8 +241,8 @@ impl Worker {
         self.listeners.tcp.as_ref().map_or(Ok(None), accept_tcp)
     }
 
-    /// Has a caller over TCP wait until it has proven to be of the job. The kernel vouches for those of this host; another user's
-    /// is not read.
+    /// Has a caller over TCP wait until it has proven to be of the job. The kernel vouches for those of this host;
+    /// another user's is not read.
     fn keep(&mut self, stream: Stream, now: Instant) {
         if stream.is_of_other_user() {
             self.strangers.turn_away(&stream, format_args!("it is another user's"));

@@ -25,8 +25,8 @@ pub struct Share {
 pub struct Replayed {
     /// Seconds from `MPI_Init` to `MPI_Finalize` on rank 0: live, and replayed.
     pub whole: [f64; 2],
-    /// The longest time between two barriers of the world, or from the start or to the end: live, and replayed. A program that
-    /// times its loop has a barrier before and behind it.
+    /// The longest time between two barriers of the world, or from the start or to the end: live, and replayed. A
+    /// program that times its loop has a barrier before and behind it.
     pub longest: [f64; 2],
     /// By function, the longest first.
     pub shares: Vec<Share>,

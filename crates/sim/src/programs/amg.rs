@@ -12,11 +12,11 @@
 //!                          allreduce
 //! ```
 //!
-//! Messages and the proportions of computing are those of a live run, recorded by `mpiexec -record`: hypre's `ij`, the
-//! successor of the benchmark's code, AMG-PCG on 2 × 2 × 2 ranks of 40 × 40 × 40 points. A rank there has a neighbour of each
-//! kind (across a face, an edge, a corner) in one direction, here in both. Levels below the live run's coarsest are on fewer
-//! and fewer ranks, as many fewer as the live levels become smaller; each of these speaks to those next to it. The set-up
-//! phase and the direct solution of the coarsest level are left out.
+//! Messages and the proportions of computing are those of a live run, recorded by `mpiexec -record`: hypre's `ij`,
+//! the successor of the benchmark's code, AMG-PCG on 2 × 2 × 2 ranks of 40 × 40 × 40 points. A rank there has a
+//! neighbour of each kind (across a face, an edge, a corner) in one direction, here in both. Levels below the live
+//! run's coarsest are on fewer and fewer ranks, as many fewer as the live levels become smaller; each of these speaks
+//! to those next to it. The set-up phase and the direct solution of the coarsest level are left out.
 
 use super::lammps::Grid;
 use crate::cluster::{Program, Step};
@@ -36,8 +36,8 @@ struct Level {
     halo: Messages,
     /// With the next coarser level.
     transfer: Messages,
-    /// Microseconds of computing: after either halo on the way down, after restricting, after interpolating, after the halo on
-    /// the way up.
+    /// Microseconds of computing: after either halo on the way down, after restricting, after interpolating, after
+    /// the halo on the way up.
     computing: [f64; 5],
 }
 
