@@ -152,6 +152,16 @@ impl ByNode {
     }
 }
 
+/// The hardware of a node that a rank is bound to, by numbers that mean nothing else. Ranks that are bound to no single
+/// cache, or memory node, have one number in common.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Seat {
+    /// Its memory node.
+    pub memory: u32,
+    /// Its last-level cache.
+    pub cache: u32,
+}
+
 /// The neighbours of a process in a virtual topology, in the order the standard gives them (MPI-5.0 section
 /// 8.6); `None` for `MPI_PROC_NULL`, whose blocks are skipped.
 #[derive(Clone, Copy, Debug, Default)]
@@ -193,6 +203,8 @@ pub struct Params<'a> {
     pub fanout: u32,
     /// Nodes, for hierarchical algorithms.
     pub topology: Option<Topology<'a>>,
+    /// By rank: what it is bound to, for trees over caches and memory nodes; empty where that is not known.
+    pub seats: &'a [Seat],
     /// Neighbours, for neighbourhood collectives.
     pub neighbours: Neighbours<'a>,
 }
@@ -213,6 +225,7 @@ impl<'a> Params<'a> {
             blocks: u32::MAX,
             fanout: 0,
             topology: None,
+            seats: &[],
             neighbours: Neighbours::default(),
         }
     }

@@ -10,6 +10,51 @@ pub(crate) struct Node {
     pub(crate) children: Vec<u32>,
 }
 
+impl Node {
+    /// The place of the leader of a group with this place in it, whose group hangs below `above`: what is farther away is
+    /// served first.
+    pub(crate) fn under(mut self, above: Node) -> Node {
+        let mut children = above.children;
+        children.append(&mut self.children);
+        Node { parent: above.parent, children }
+    }
+}
+
+/// A k-nomial tree over the indices in `list`, with `top` at its root.
+pub(crate) fn among(list: &[u32], me: u32, top: u32, k: u32) -> Node {
+    let position = |index: u32| list.iter().position(|&i| i == index).unwrap_or(0) as u32;
+    let node = knomial(position(me), list.len() as u32, position(top), k);
+    let back = |i: u32| list[i as usize];
+    Node { parent: node.parent.map(back), children: node.children.into_iter().map(back).collect() }
+}
+
+/// A k-nomial tree over the leaders of groups, with such a tree below each, whose members may be groups again.
+/// `groups` names an index's group on each level, the outermost first. `top` leads all groups that it belongs to,
+/// elsewhere the first one does. Where the indices of each group follow one another and `top` is the first, the
+/// children are those of [`Node::children`].
+///
+/// ```text
+///  0 ═══════════════ 8          ══ between memory nodes
+///  ├───── 4          ├───── c   ── between caches
+///  1 2 3  5 6 7      9 a b  d e f
+/// ```
+pub(crate) fn nested(me: u32, indices: &[u32], top: u32, k: u32, groups: &[&dyn Fn(u32) -> u32]) -> Node {
+    let [outer, inner @ ..] = groups else { return among(indices, me, top, k) };
+    let mut leaders: Vec<u32> = vec![];
+    for &index in indices {
+        match leaders.iter_mut().find(|leader| outer(**leader) == outer(index)) {
+            Some(leader) if index == top => *leader = top,
+            Some(_) => {}
+            None => leaders.push(index),
+        }
+    }
+    let is_near = |index: &u32| outer(*index) == outer(me);
+    let leader = leaders.iter().copied().find(is_near).unwrap_or(me);
+    let mates: Vec<u32> = indices.iter().copied().filter(is_near).collect();
+    let within = nested(me, &mates, leader, k, inner);
+    if me == leader { within.under(among(&leaders, me, top, k)) } else { within }
+}
+
 /// Renumbers so that `root` is 0, makes the node, and numbers back.
 fn rotated(me: u32, size: u32, root: u32, shape: impl FnOnce(u32) -> Node) -> Node {
     let node = shape((me + size - root) % size);
@@ -171,6 +216,13 @@ mod tests {
                     check(size, root, "chain", |me| chain(me, size, root, k));
                 }
                 check(size, root, "linear", |me| linear(me, size, root));
+                let indices: Vec<u32> = (0..size).collect();
+                for k in [2, 5, 16] {
+                    let groups: &[&dyn Fn(u32) -> u32] = &[&|i| i / 20, &|i| i / 7];
+                    check(size, root, "runs", |me| nested(me, &indices, root, k, groups));
+                    let groups: &[&dyn Fn(u32) -> u32] = &[&|i| i % 3, &|i| i * i % 5];
+                    check(size, root, "scattered", |me| nested(me, &indices, root, k, groups));
+                }
             }
         }
     }

@@ -2,10 +2,11 @@
 
 mod common;
 
-use coll::Params;
 use coll::algorithms::node::{blocks, cells, direct, gate, lines};
 use coll::executor::{Call, Type, World};
+use coll::schedule::Line;
 use coll::shared::{LINE_PAYLOAD, PAYLOAD};
+use coll::{Params, Schedule, Seat};
 use common::*;
 
 /// How much data an algorithm takes.
@@ -47,9 +48,14 @@ fn without_holes(mut case: Case) -> Case {
     case
 }
 
-fn check_barrier(name: &str, build: Build) {
+/// Also those of wide nodes, where algorithms are for such.
+fn sizes(fits: Fits) -> impl Iterator<Item = usize> {
+    all_sizes().chain([130, 260].into_iter().filter(move |_| fits == Fits::Line))
+}
+
+fn check_barrier(name: &str, build: impl Fn(&Params) -> Schedule) {
     let mut random = Random(0xE0);
-    for size in all_sizes() {
+    for size in sizes(Fits::Line) {
         let case = Case::random(size, &mut random);
         let missing = case.root;
         let calls = |all: bool| -> Vec<Call> {
@@ -76,9 +82,9 @@ fn barriers() {
     check_barrier("dissemination", lines::barrier_dissemination);
 }
 
-fn check_bcast(name: &str, fits: Fits, build: Build) {
+fn check_bcast(name: &str, fits: Fits, build: impl Fn(&Params) -> Schedule) {
     let mut random = Random(0xE1);
-    for size in all_sizes() {
+    for size in sizes(fits) {
         let case = adapt(Case::random(size, &mut random), fits, &mut random);
         let data = bytes(case.root, 0, case.count * ELEMENT);
         let calls = (0..size).map(|r| {
@@ -104,9 +110,9 @@ fn broadcasts() {
     check_bcast("direct", Fits::Any, direct::bcast);
 }
 
-fn check_reduction(name: &str, rooted: bool, fits: Fits, build: Build) {
+fn check_reduction(name: &str, rooted: bool, fits: Fits, build: impl Fn(&Params) -> Schedule) {
     let mut random = Random(0xE2);
-    for size in all_sizes() {
+    for size in sizes(fits) {
         let case = adapt(Case::random(size, &mut random), fits, &mut random);
         let case = if fits == Fits::Line { case } else { without_holes(case) };
         let calls = (0..size).map(|r| {
@@ -131,6 +137,7 @@ fn check_reduction(name: &str, rooted: bool, fits: Fits, build: Build) {
 #[test]
 fn reductions() {
     check_reduction("reduce lines flat", true, Fits::Line, lines::reduce_flat);
+    check_reduction("reduce lines tree", true, Fits::Line, lines::reduce_tree);
     check_reduction("reduce cells", true, Fits::Cells, cells::reduce);
     check_reduction("reduce cells flat", true, Fits::Cells, cells::reduce_flat);
     check_reduction("reduce direct", true, Fits::Any, direct::reduce);
@@ -141,6 +148,53 @@ fn reductions() {
     check_reduction("lines tree", false, Fits::Line, lines::allreduce_tree);
     check_reduction("cells", false, Fits::Cells, cells::allreduce);
     check_reduction("direct", false, Fits::Any, direct::allreduce);
+}
+
+/// What ranks are bound to: runs of equal length, those within memory nodes; of uneven length; in turn over all caches,
+/// or at random; all to one; every other one to none.
+const SEATS: [fn(u32) -> Seat; 7] = [
+    |rank| Seat { memory: 0, cache: rank / 8 },
+    |rank| Seat { memory: rank / 32, cache: rank / 8 },
+    |rank| Seat { memory: (rank + 1).ilog2() / 3, cache: (rank + 1).ilog2() },
+    |rank| Seat { memory: rank % 2, cache: rank % 12 },
+    |rank| Seat { memory: rank * rank % 3, cache: rank * rank % 7 },
+    |_| Seat { memory: 1, cache: 5 },
+    |rank| Seat { memory: rank / 24, cache: if rank % 2 == 0 { u32::MAX } else { rank / 12 } },
+];
+
+#[test]
+fn trees_over_caches() {
+    for (index, seat) in SEATS.into_iter().enumerate() {
+        let seated = |build: Build| {
+            move |p: &Params| {
+                let seats: Vec<Seat> = (0..p.size).map(seat).collect();
+                build(&Params { seats: &seats, ..*p })
+            }
+        };
+        let name = format!("caches, seats {index}");
+        check_barrier(&name, seated(lines::barrier_caches));
+        check_bcast(&name, Fits::Line, seated(lines::bcast_caches));
+        check_reduction(&name, true, Fits::Line, seated(lines::reduce_caches));
+        check_reduction(&name, false, Fits::Line, seated(lines::allreduce_caches));
+    }
+}
+
+/// With as many ranks as a cache has, no line is read from one cache by more than the leaders of others.
+#[test]
+fn few_lines_leave_a_cache() {
+    let seats: Vec<Seat> = (0..96).map(|rank| Seat { memory: rank / 48, cache: rank / 8 }).collect();
+    let mut crossings = [0, 0];
+    for rank in 0..96 {
+        let schedule = lines::allreduce_caches(&Params { seats: &seats, ..Params::new(rank, 96) });
+        for step in schedule.steps() {
+            let coll::schedule::Step::Await { line: Line::Of(other), .. } = step else { continue };
+            let (here, there) = (seats[rank as usize], seats[*other as usize]);
+            crossings[0] += usize::from(here.cache != there.cache);
+            crossings[1] += usize::from(here.memory != there.memory);
+        }
+    }
+    // Each way one for each of twelve caches but the first, and one for the second memory node.
+    assert_eq!(crossings, [22, 2]);
 }
 
 /// `block(from, to)` packed; allgather ignores `to`.

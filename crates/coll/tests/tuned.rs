@@ -8,20 +8,7 @@ const CROWDED: Placement = Placement::Node { crowded: true };
 const NODE: Placement = Placement::Node { crowded: false };
 
 fn query(coll: Coll, ranks: u32, bytes: u64, placement: Placement) -> Query {
-    Query {
-        coll,
-        ranks,
-        inter: false,
-        bytes,
-        element: 8,
-        commutative: true,
-        dense: true,
-        canonical: false,
-        placement,
-        area: true,
-        direct: true,
-        near: false,
-    }
+    Query { bytes, element: 8, area: true, direct: true, ..Query::new(coll, ranks, placement) }
 }
 
 fn chosen(table: &Table, query: &Query) -> &'static str {
@@ -51,7 +38,7 @@ fn every_call_gets_a_usable_algorithm() {
         for ranks in [1, 2, 3, 5, 8, 31, 64, 1000, 100_000] {
             for bytes in [0, 1, 8, 56, 57, 4096, 40_000, 1 << 20, 1 << 30, 1 << 45] {
                 for placement in [NODE, CROWDED, Placement::Spread, Placement::Cluster] {
-                    for bits in 0..128 {
+                    for bits in 0..256 {
                         let flag = |i: u32| bits >> i & 1 == 1;
                         let query = Query {
                             inter: flag(0) && !matches!(coll, Coll::Scan | Coll::Exscan) && !neighbour(coll),
@@ -61,6 +48,7 @@ fn every_call_gets_a_usable_algorithm() {
                             direct: flag(4),
                             canonical: flag(5),
                             near: flag(6),
+                            caches: flag(7),
                             ..query(coll, ranks, bytes, placement)
                         };
                         let choice = table.select(&query, &Forced::default());

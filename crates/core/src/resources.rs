@@ -26,19 +26,19 @@ const SCHEME: &str = "hwloc://";
 pub(crate) const TYPE_KEY: &str = "mpi_hw_resource_type";
 
 /// The processors that this process may use now, and what they belong to.
-struct Place {
+pub(crate) struct Place {
     topology: Topology,
     allowed: CpuSet,
 }
 
 impl Place {
-    fn now() -> Place {
+    pub(crate) fn now() -> Place {
         let allowed = CpuSet::allowed();
         Place { topology: Topology::new(allowed.clone()), allowed }
     }
 
     /// The lowest processor of the one resource of this type that the process is restricted to.
-    fn restricted_to(&self, unit: Unit) -> Option<u32> {
+    pub(crate) fn restricted_to(&self, unit: Unit) -> Option<u32> {
         let first = self.allowed.iter().next()?;
         if unit == Unit::Host {
             return Some(0);

@@ -11,6 +11,7 @@ use btl_vader::Vader;
 use gni::Time;
 use gni_timed::{RankClock, TimedNic};
 use mem::{Source, UserMem};
+use shm::area::Owner;
 use std::ops::Range;
 
 type Network = Ugni<TimedNic, RankClock>;
@@ -111,7 +112,11 @@ impl Charged {
             true => 1.0,
             false => 0.0,
         };
-        self.spend(self.costs.pml_recv + lines * self.costs.line);
+        let line = self.node.as_ref().filter(|_| out_of_node).map_or(self.costs.line, |node| {
+            let place = node.place_of(arrival.peer.0).unwrap_or(Peer(0));
+            node.line_from(Owner::Member(place.0 as usize), &self.costs)
+        });
+        self.spend(self.costs.pml_recv + lines * line);
         self.out_of_node = out_of_node;
         arrival.peer = self.names.of(arrival.peer.0);
         Some(arrival)

@@ -10,6 +10,8 @@
 
 use crate::cluster::Speaks;
 use crate::error::Error;
+use crate::setup::seat;
+use crate::software::SoftwareCosts;
 use btl::{Arrival, Btl, Busy, Peer};
 use btl_vader::{Vader, VaderParams};
 use gni::Time;
@@ -25,6 +27,8 @@ use std::sync::Arc;
 /// Ranks to be woken, and when.
 pub(crate) type Wakes = Rc<RefCell<Vec<(u32, Time)>>>;
 
+/// Processes that have a bit in a word of those that wait.
+const BITS: usize = u64::BITS as usize;
 /// Epochs of an area whose moments are kept: more than its lines hold.
 const KEPT: usize = 64;
 
@@ -45,6 +49,7 @@ impl Nodes {
         params: &VaderParams,
         compact: bool,
         ranks_per_node: u32,
+        caches: Option<(u32, u32)>,
         ranks: u32,
     ) -> Result<Nodes, Error> {
         // A helper of a long copy would have to be woken for each piece, and no virtual rank polls meanwhile.
@@ -57,7 +62,8 @@ impl Nodes {
         let wakes = Wakes::default();
         let times = (0..count)
             .map(|node| {
-                Rc::new(RefCell::new(NodeTimes::new(node * ranks_per_node, ranks_per_node, wakes.clone())))
+                let times = NodeTimes::new(node * ranks_per_node, ranks_per_node, caches, wakes.clone());
+                Rc::new(RefCell::new(times))
             })
             .collect();
         Ok(Nodes { row, times, params, ranks_per_node, wakes, any: OnceCell::new() })
@@ -105,20 +111,27 @@ pub(crate) struct NodeTimes {
     first: u32,
     /// By receiver: sender and moment of each message that it has not taken.
     inbound: Vec<VecDeque<(u32, Time)>>,
-    /// By process: those that were refused for want of what it gives back, a bit each.
+    /// By process some words: those that were refused for want of what it gives back, a bit each.
     wanting: Vec<u64>,
-    /// By owner (the gate last) and epoch: moment of what was published there.
-    lines: Vec<(u64, Time)>,
+    caches: Option<(u32, u32)>,
+    /// By owner (the gate last) and epoch: moment of what was published there, and how many have read it.
+    lines: Vec<(u64, Time, u32)>,
     /// By epoch: when the latest of those that have arrived did.
     arrived: Vec<(u64, Time)>,
     wakes: Wakes,
 }
 
 impl NodeTimes {
-    fn new(first: u32, ranks: u32, wakes: Wakes) -> NodeTimes {
+    fn new(first: u32, ranks: u32, caches: Option<(u32, u32)>, wakes: Wakes) -> NodeTimes {
         let ranks = ranks as usize;
-        let (inbound, wanting) = (vec![VecDeque::new(); ranks], vec![0; ranks]);
-        NodeTimes { first, inbound, wanting, lines: Vec::new(), arrived: Vec::new(), wakes }
+        let (inbound, wanting) = (vec![VecDeque::new(); ranks], vec![0; ranks * ranks.div_ceil(BITS)]);
+        NodeTimes { first, inbound, wanting, caches, lines: Vec::new(), arrived: Vec::new(), wakes }
+    }
+
+    /// `place` wants what `of` gives back.
+    fn wants(&mut self, place: u32, of: usize) {
+        let words = self.inbound.len().div_ceil(BITS);
+        self.wanting[of * words + place as usize / BITS] |= 1 << (place as usize % BITS);
     }
 
     fn wake(&self, place: u32, at: Time) {
@@ -139,16 +152,19 @@ impl NodeTimes {
 
     /// `place` gives something back: those that were refused try again.
     fn gives_room(&mut self, place: u32, at: Time) {
-        let mut wanting = std::mem::take(&mut self.wanting[place as usize]);
-        while wanting != 0 {
-            self.wake(wanting.trailing_zeros(), at);
-            wanting &= wanting - 1;
+        let words = self.inbound.len().div_ceil(BITS);
+        for word in 0..words {
+            let mut wanting = std::mem::take(&mut self.wanting[place as usize * words + word]);
+            while wanting != 0 {
+                self.wake((word * BITS) as u32 + wanting.trailing_zeros(), at);
+                wanting &= wanting - 1;
+            }
         }
     }
 
-    fn line(&mut self, owner: Owner, epoch: u64) -> &mut (u64, Time) {
+    fn line(&mut self, owner: Owner, epoch: u64) -> &mut (u64, Time, u32) {
         let ranks = self.inbound.len();
-        self.lines.resize((ranks + 1) * KEPT, (0, Time::START));
+        self.lines.resize((ranks + 1) * KEPT, (0, Time::START, 0));
         let owner = match owner {
             Owner::Member(member) => member,
             Owner::Gate => ranks,
@@ -187,7 +203,7 @@ impl OnNode {
         let mut times = self.times.borrow_mut();
         match sent {
             Ok(()) => times.sent(self.place, to.0, clock.read()),
-            Err(Busy) => times.wanting[to.0 as usize] |= 1 << self.place,
+            Err(Busy) => times.wants(self.place, to.0 as usize),
         }
     }
 
@@ -226,7 +242,7 @@ impl OnNode {
     pub(crate) fn published(&self, owner: Owner, epoch: u64, concerns: coll::schedule::Wake, now: Time) {
         use coll::schedule::Wake;
         let mut times = self.times.borrow_mut();
-        *times.line(owner, epoch) = (epoch, now);
+        *times.line(owner, epoch) = (epoch, now, 0);
         match concerns {
             Wake::One(place) => times.wake(place, now),
             Wake::All => {
@@ -237,24 +253,44 @@ impl OnNode {
         }
     }
 
-    /// When the line was published that this rank has just found.
-    pub(crate) fn published_at(&self, owner: Owner, epoch: u64) -> Time {
-        let (found, at) = *self.times.borrow_mut().line(owner, epoch);
-        if found == epoch { at } else { Time::START }
+    /// When this rank may read the line that it has just found: some time after those that have read it before.
+    pub(crate) fn readable_at(&self, owner: Owner, epoch: u64, costs: &SoftwareCosts) -> Time {
+        let mut times = self.times.borrow_mut();
+        let turn = times.caches.map_or(0.0, |_| costs.line_turn);
+        let (found, at, readers) = times.line(owner, epoch);
+        *readers += 1;
+        let before = f64::from(*readers - 1);
+        if *found == epoch { Time(at.0 + (before * turn) as u64) } else { Time::START }
     }
 
-    /// This rank arrives in an epoch; when the latest of those that have arrived did.
-    pub(crate) fn arrived(&self, epoch: u64, now: Time) -> Time {
+    /// What a line costs that `owner` has written; the gate may have been written by anybody.
+    pub(crate) fn line_from(&self, owner: Owner, costs: &SoftwareCosts) -> f64 {
+        let Some(caches) = self.times.borrow().caches else { return costs.line };
+        let Owner::Member(member) = owner else { return costs.far_line };
+        let (here, there) = (seat(caches, self.place), seat(caches, member as u32));
+        match () {
+            () if here == there => costs.line,
+            () if here.memory == there.memory => costs.far_line,
+            () => costs.remote_line,
+        }
+    }
+
+    /// This rank arrives in an epoch; when the latest of those that have arrived did. Where caches are given, the counter
+    /// goes from one to the next.
+    pub(crate) fn arrived(&self, epoch: u64, now: Time, costs: &SoftwareCosts) -> Time {
         let mut times = self.times.borrow_mut();
         times.arrived.resize(KEPT, (0, Time::START));
+        let each = times.caches.map_or(0.0, |_| costs.far_line);
         let latest = &mut times.arrived[epoch as usize % KEPT];
-        *latest = if latest.0 == epoch { (epoch, latest.1.max(now)) } else { (epoch, now) };
+        let after = Time(latest.1.0 + each as u64);
+        *latest = if latest.0 == epoch { (epoch, after.max(now)) } else { (epoch, now) };
         latest.1
     }
 
     /// The area had no room: this rank tries again when any other has finished with an epoch.
     pub(crate) fn wants_line(&self) {
-        self.times.borrow_mut().wanting.iter_mut().for_each(|wanting| *wanting |= 1 << self.place);
+        let mut times = self.times.borrow_mut();
+        (0..times.inbound.len()).for_each(|of| times.wants(self.place, of));
     }
 
     /// This rank has finished with an epoch of the area.

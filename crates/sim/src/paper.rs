@@ -40,6 +40,8 @@ pub fn setup(costs: Costs) -> Setup {
         compact: false,
         takes_tail: true,
         cores: None,
+        caches: None,
+        fanout: 0,
         seed: 0,
         ranks_per_node: 1,
         node_spacing: 2,

@@ -197,10 +197,13 @@ impl Port for RankPort<'_> {
             return Ok(false);
         }
         area.payload(owner, epoch, into.len(), into.len() > LINE_PAYLOAD).part(0, into.len()).copy_to(into);
+        let mut line = 0.0;
         if let Some(node) = &self.end.btl.node {
-            self.end.sleep_until(node.published_at(owner, epoch));
+            let costs = self.end.btl.costs();
+            line = node.line_from(owner, costs);
+            self.end.sleep_until(node.readable_at(owner, epoch, costs));
         }
-        self.spend(self.line() + self.copying(into.len()));
+        self.spend(line + self.copying(into.len()));
         Ok(true)
     }
 
@@ -209,7 +212,7 @@ impl Port for RankPort<'_> {
         let last = self.area()?.lines().arrive(epoch);
         let now = self.now();
         if let Some(node) = &self.end.btl.node {
-            let latest = node.arrived(epoch, now);
+            let latest = node.arrived(epoch, now, self.end.btl.costs());
             if last {
                 self.end.sleep_until(latest);
             }

@@ -2,7 +2,7 @@
 
 use coll::algorithms::registry::Algorithm;
 use coll::schedule::Step;
-use coll::{ByNode, Params, Peer, Schedule, Topology};
+use coll::{ByNode, Params, Peer, Schedule, Seat, Topology};
 use std::sync::Arc;
 
 /// The schedules of an algorithm for a job with equal nodes.
@@ -16,7 +16,10 @@ pub(crate) struct Schedules<'a> {
     /// The same by node, once for all schedules.
     by_node: ByNode,
     per_node: u32,
+    /// What the ranks of the only node are bound to, if that matters.
+    seats: Vec<Seat>,
     blocks: u32,
+    fanout: u32,
     /// By place on a node: the schedule on node 1, if it may be shared; `None`: not asked yet.
     shared: Vec<Option<Option<Arc<Schedule>>>>,
 }
@@ -34,16 +37,30 @@ impl<'a> Schedules<'a> {
             nodes: (0..ranks).map(|rank| rank / per_node).collect(),
             by_node: ByNode::new(ranks, |rank| rank / per_node),
             per_node,
+            seats: vec![],
+            fanout: 0,
             blocks: coll::tuned::block_class(words),
             shared: vec![None; per_node as usize],
         }
+    }
+
+    /// The same for ranks of one node that are bound to these.
+    pub(crate) fn seated(self, seats: Vec<Seat>) -> Schedules<'a> {
+        Schedules { seats, ..self }
+    }
+
+    /// The same with trees of another radix; 0: each algorithm's own.
+    pub(crate) fn with_fanout(self, fanout: u32) -> Schedules<'a> {
+        Schedules { fanout, ..self }
     }
 
     /// Builds the schedule of one rank.
     pub(crate) fn build(&self, rank: u32) -> Schedule {
         let topology = Some(Topology { node_of: &self.nodes, by_node: Some(&self.by_node) });
         let params = Params::new(rank, self.nodes.len() as u32);
-        (self.algorithm.build)(&Params { topology, blocks: self.blocks, ..params })
+        let Schedules { blocks, fanout, seats, .. } = self;
+        let (blocks, fanout) = (*blocks, *fanout);
+        (self.algorithm.build)(&Params { topology, blocks, fanout, seats, ..params })
     }
 
     /// The schedule of a rank, and what is to be added to the ranks it names.

@@ -6,14 +6,15 @@ use crate::software::SoftwareCosts;
 use crate::watch::Watch;
 use btl_ugni::{PeerAddress, UgniParams};
 use btl_vader::VaderParams;
+use coll::Seat;
 use gni::{InstId, PeAddr};
 use gni_soft::NodeLimits;
 use gni_timed::{Background, Costs, Torus, WorldConfig};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Ranks of one node that share memory, at most: each is a bit of a word there.
-const MOST_SHARING: u32 = u64::BITS;
+/// Ranks of one node that share memory, at most: so many have an area.
+const MOST_SHARING: u32 = shm::area::MOST_RANKS as u32;
 
 /// Whose message layer the ranks have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,16 +55,33 @@ pub struct Setup {
     /// Processors of a node, to which its ranks are bound in turn, and for which they wait to compute; `None`: each
     /// has its own.
     pub cores: Option<u32>,
+    /// Ranks that share a last-level cache, and caches of a memory node; `None`: all cores of a node are equally far apart.
+    pub caches: Option<(u32, u32)>,
+    /// Radix of trees, or messages under way, of collective algorithms; 0: each algorithm's own.
+    pub fanout: u32,
     /// Which of many draws of the ranks' computing times ([`crate::Jitter`]).
     pub seed: u64,
     /// From one node of the job to the next; 2 leaves the other node of each chip to others.
     pub node_spacing: u32,
 }
 
+/// What the rank at a place of a node is bound to.
+pub(crate) fn seat((ranks, caches): (u32, u32), place: u32) -> Seat {
+    let cache = place / ranks.max(1);
+    Seat { memory: cache / caches.max(1), cache }
+}
+
 impl Setup {
     /// Where a rank runs; the node may be beyond the torus.
     pub fn node_of(&self, rank: u32) -> PeAddr {
         PeAddr(rank / self.ranks_per_node.max(1) * self.node_spacing)
+    }
+
+    /// What the ranks of a job on one node are bound to, if there are several caches.
+    pub(crate) fn seats(&self, ranks: u32) -> Vec<Seat> {
+        let (Some(caches), true) = (self.caches, ranks <= self.ranks_per_node) else { return vec![] };
+        let seats: Vec<Seat> = (0..ranks).map(|rank| seat(caches, rank)).collect();
+        if seats.iter().any(|seat| *seat != seats[0]) { seats } else { vec![] }
     }
 
     /// The ranks of a rank's node, if the last node is full.
@@ -99,10 +117,10 @@ impl Setup {
     pub(crate) fn nodes(&self, ranks: u32) -> Result<Option<Nodes>, Error> {
         match &self.vader {
             Some(_) if self.ranks_per_node > MOST_SHARING => {
-                Err(Error::Unsupported("at most 64 ranks share a node's memory; see --through-nic"))
+                Err(Error::Unsupported("at most 512 ranks share a node's memory; see --through-nic"))
             }
             Some(params) if self.shares_memory() => {
-                Nodes::new(params, self.compact, self.ranks_per_node, ranks).map(Some)
+                Nodes::new(params, self.compact, self.ranks_per_node, self.caches, ranks).map(Some)
             }
             _ => Ok(None),
         }

@@ -15,6 +15,12 @@ gni_timed::cost_table! {
         staging: 0.0 "ns", "no source; fitted for MPICH2 alone, see sim::paper::MPICH2";
         /// A cache line that another core of the node has written.
         line: 98.0 "ns", "AnandTech 2010: memory of an Opteron 6174 answers in 98 ns; another core's cache about as fast";
+        /// As `line`, from a core of another last-level cache, where caches are given.
+        far_line: 98.0 "ns", "as line: the caches of a Magny-Cours Opteron keep nothing for each other";
+        /// As `line`, from a core of another memory node, where caches are given.
+        remote_line: 98.0 "ns", "likewise";
+        /// How much later the next of several cores gets a line that they all want, where caches are given.
+        line_turn: 10.0 "ns", "assumed: one access to a third-level cache";
         /// Beginning a copy out of another process's memory.
         single_copy: 700.0 "ns", "assumed: a system call that pins two pages, on a 2.4 GHz Opteron";
         /// How long a rank polls before it sleeps.
@@ -31,6 +37,12 @@ gni_timed::cost_table! {
 }
 
 impl SoftwareCosts {
+    /// A wide node of Zen 4 cores: within a last-level cache and between two as AnandTech measured a 7950X in 2022
+    /// (15 to 19, up to 79.5 ns); to another memory node assumed as 2.5 times that. The rest as
+    /// [`SoftwareCosts::TWO_CORES`].
+    pub const WIDE_NODE: SoftwareCosts =
+        SoftwareCosts { line: 19.0, far_line: 79.5, remote_line: 200.0, ..SoftwareCosts::TWO_CORES };
+
     /// A virtual machine of two Zen 4 cores, for runs that were recorded on one: a cache line and the rate of copies
     /// as this library's measurements there have them (`docs/measurements`), its own code by the instructions counted
     /// above at 4 per cycle of 3 GHz.

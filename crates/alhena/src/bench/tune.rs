@@ -14,7 +14,8 @@ use std::time::Duration;
 use clap::Args;
 use coll::Coll;
 use coll::algorithms::registry::{self, Algorithm, Memory};
-use coll::tuned::{Placement, Query, Table, can_use};
+use coll::tuned::{Placement, Query, Table, WIDE, can_use};
+use hardware::{CpuSet, Topology, Unit};
 
 use super::campaign::WorkFolder;
 use super::error::Error;
@@ -90,6 +91,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             let best = measure(arguments, &own, &program, coll, mode, ranks, placement)?;
             let place = match placement {
                 Placement::Node { crowded: true } => "crowded",
+                Placement::Node { crowded: false } if query(coll, ranks, 0, placement).caches => "caches",
                 Placement::Node { crowded: false } => "node",
                 Placement::Spread => "spread",
                 Placement::Cluster => "cluster",
@@ -190,25 +192,24 @@ fn candidates(coll: Coll, ranks: u32, placement: Placement) -> Vec<Candidate> {
 
 /// The call that is measured, as the library sees it.
 fn query(coll: Coll, ranks: u32, bytes: u64, placement: Placement) -> Query {
-    let on_node = matches!(placement, Placement::Node { .. });
+    let has_cores = placement == Placement::Node { crowded: false };
     Query {
-        coll,
-        ranks,
-        inter: false,
         bytes: if matches!(coll, Coll::ReduceScatter | Coll::ReduceScatterBlock) {
             bytes * u64::from(ranks)
         } else {
             bytes
         },
         element: 8,
-        commutative: true,
-        dense: true,
-        canonical: false,
-        placement,
-        area: on_node,
-        direct: on_node,
-        near: ranks == 2 && placement == Placement::Node { crowded: false },
+        near: ranks == 2 && has_cores,
+        caches: ranks > WIDE && has_cores && spans_caches(),
+        ..Query::new(coll, ranks, placement)
     }
+}
+
+/// Whether this machine has several last-level caches or memory nodes.
+fn spans_caches() -> bool {
+    let machine = Topology::new(CpuSet::allowed());
+    [Unit::L3, Unit::Numa].into_iter().any(|unit| machine.units(unit).len() > 1)
 }
 
 fn settings(coll: Coll, candidate: &Candidate) -> Vec<String> {

@@ -5,6 +5,7 @@ use std::error::Error;
 use btl_ugni::UgniParams;
 use btl_vader::VaderParams;
 use clap::Args;
+use coll::tuned::Caches;
 use gni_timed::{Background, Costs, Torus};
 use mca::Registry;
 use sim::{Setup, SoftwareCosts, paper};
@@ -36,6 +37,15 @@ pub struct Machine {
     /// Software costs what it does on two cores of this time, for runs that were recorded there
     #[arg(long, conflicts_with = "mpich2")]
     two_cores: bool,
+    /// Software and cache lines cost what they do on a wide node of this time, for collectives on one node
+    #[arg(long, conflicts_with_all = ["mpich2", "two_cores"])]
+    wide_node: bool,
+    /// Ranks that share a last-level cache, and caches of a memory node, as 8x12
+    #[arg(long, value_name = "RANKS[xCACHES]", value_parser = caches)]
+    caches: Option<(u32, u32)>,
+    /// Radix of the trees of collective algorithms, 0 for each algorithm's own
+    #[arg(long, default_value_t = 0)]
+    fanout: u32,
     /// Give nodes and mailboxes room for few messages at a time, so that a million ranks fit into this machine
     #[arg(long)]
     compact: bool,
@@ -94,6 +104,9 @@ impl Machine {
         if self.two_cores {
             software = SoftwareCosts::TWO_CORES;
         }
+        if self.wide_node {
+            software = SoftwareCosts::WIDE_NODE;
+        }
         for word in &self.set {
             change(&mut costs, &mut software, word)?;
         }
@@ -105,6 +118,8 @@ impl Machine {
             background: self.background,
             compact: self.compact,
             seed: self.seed,
+            caches: self.caches,
+            fanout: self.fanout,
             costs,
             software,
             params: paper::params(&pairs)?,
@@ -148,6 +163,16 @@ fn background(word: &str) -> Result<Background, String> {
     let (share, bytes) =
         sound.ok_or("give a share above 0 and below 1, and bytes from 64, as in 0.2,16384")?;
     Ok(Background { share, bytes })
+}
+
+/// Ranks of a cache and caches of a memory node, written as the library's parameter `coll_tuned_caches`.
+fn caches(word: &str) -> Result<(u32, u32), String> {
+    match <Caches as mca::Type>::parse(word) {
+        Some(Caches::Given { ranks, caches }) => Ok((ranks, caches)),
+        _ => {
+            Err("give ranks of a cache, and caches of a memory node if there are several, as in 8x12".into())
+        }
+    }
 }
 
 /// Sets the cost that `word` names, in whichever table it is.

@@ -4,9 +4,10 @@ use std::error::Error;
 use std::time::Instant;
 
 use clap::Args;
+use coll::Coll;
 use serde::Serialize;
 use sim::Setup;
-use sim::experiments::{Algorithm, Dimensions, Outcome, allreduce, allreduce_algorithms, halo};
+use sim::experiments::{Algorithm, Dimensions, Outcome, algorithms, allreduce, chosen, halo};
 
 use super::machine::{Machine, Table};
 use super::output::{Output, row};
@@ -131,6 +132,13 @@ fn panel(title: String, rows: &[Row]) -> Panel {
     Panel { title, over: Over::Ranks, unit: "µs", curves }
 }
 
+/// A collective that can be simulated.
+fn collective(name: &str) -> Result<Coll, String> {
+    let known = [Coll::Allreduce, Coll::Barrier, Coll::Bcast, Coll::Reduce];
+    let found = known.into_iter().find(|coll| coll.name() == name);
+    found.ok_or_else(|| "choose from allreduce, barrier, bcast, reduce".into())
+}
+
 /// An allreduce by each algorithm.
 #[derive(Args)]
 pub struct Allreduce {
@@ -140,6 +148,9 @@ pub struct Allreduce {
     /// Length of the vector in 8-byte integers
     #[arg(long, default_value_t = 1)]
     words: u64,
+    /// Another collective instead, with root 0: barrier, bcast, reduce
+    #[arg(long, value_name = "NAME", default_value = "allreduce", value_parser = collective)]
+    collective: Coll,
     #[command(flatten)]
     job: Job,
     #[command(flatten)]
@@ -155,19 +166,23 @@ impl Allreduce {
         let mut rows = Vec::new();
         for &ranks in &self.job.ranks {
             for algorithm in self.chosen(&setup, ranks)? {
-                rows.push(watched(&setup, ranks, algorithm.name, |setup| {
+                let by_table = chosen(&setup, self.collective, ranks, self.words);
+                let by_table = by_table.is_some_and(|choice| choice.algorithm.get().name == algorithm.name);
+                let what = format!("{}{}", algorithm.name, if by_table { " (table)" } else { "" });
+                rows.push(watched(&setup, ranks, &what, |setup| {
                     allreduce(setup, algorithm, ranks, self.words)
                 })?);
             }
         }
         let bytes = 8 * self.words;
-        let title = format!("allreduce of {bytes} bytes, {} ranks per node", self.job.ranks_per_node);
+        let (name, per_node) = (self.collective.name(), self.job.ranks_per_node);
+        let title = format!("{name} of {bytes} bytes, {per_node} ranks per node");
         let panel = panel(format!("simulated {title}"), &rows);
         self.output.show(&title, &table(&rows), &rows, &[panel])
     }
 
     fn chosen(&self, setup: &Setup, ranks: u32) -> Result<Vec<&'static Algorithm>, String> {
-        let all = || allreduce_algorithms(setup, ranks);
+        let all = || algorithms(setup, self.collective, ranks);
         if self.algorithms.is_empty() {
             return Ok(all().collect());
         }

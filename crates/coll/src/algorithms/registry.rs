@@ -50,6 +50,8 @@ pub enum Memory {
     None,
     /// Lines of one area for all ranks; at most [`crate::shared::PAYLOAD`] bytes for others from each rank.
     Lines,
+    /// As `Lines`, of ranks that are bound to several caches or memory nodes.
+    LinesByCache,
     /// Lines of one area for at most [`crate::shared::MOST_PARTS`] ranks, each with parts for all of them.
     Parts,
     /// Lines of an area on each node; at most [`crate::shared::PAYLOAD`] bytes.
@@ -123,6 +125,7 @@ const INTER_CANONICAL: Needs = Needs { canonical: true, ..INTER };
 const LINES: Needs = Needs { memory: Memory::Lines, ..PLAIN };
 const PARTS: Needs = Needs { memory: Memory::Parts, ..PLAIN };
 const LINES_FANOUT: Needs = Needs { memory: Memory::Lines, ..FANOUT };
+const LINES_BY_CACHE: Needs = Needs { memory: Memory::LinesByCache, ..FANOUT };
 const NODE_LINES: Needs = Needs { memory: Memory::LinesPerNode, ..PLAIN };
 const CELLS: Needs = Needs { memory: Memory::Cells, ..SEGMENTS };
 const CELLS_DENSE: Needs = Needs { dense: true, ..CELLS };
@@ -167,6 +170,7 @@ algorithms! {
         "lines_gate" lines::barrier_gate: LINES, exchange by Flag;
         "lines_tree" lines::barrier_tree: LINES_FANOUT;
         "lines_dissemination" lines::barrier_dissemination: LINES;
+        "lines_caches" lines::barrier_caches: LINES_BY_CACHE;
         "inter" inter::barrier: INTER;
     }
     Bcast {
@@ -182,6 +186,7 @@ algorithms! {
         "hierarchical_lines" movement::bcast_lines: NODE_LINES;
         "lines_flat" lines::bcast_flat: LINES, exchange by Slots;
         "lines_tree" lines::bcast_tree: LINES_FANOUT;
+        "lines_caches" lines::bcast_caches: LINES_BY_CACHE;
         "cells" cells::bcast: CELLS;
         "direct" direct::bcast: DIRECT;
         "inter" inter::bcast: INTER;
@@ -280,6 +285,8 @@ algorithms! {
         "canonical" reduce::canonical: CANONICAL_SEGMENTS;
         "hierarchical" reductions::reduce: SEGMENTS;
         "lines_flat" lines::reduce_flat: LINES, exchange by Slots;
+        "lines_tree" lines::reduce_tree: LINES_FANOUT;
+        "lines_caches" lines::reduce_caches: LINES_BY_CACHE;
         "cells" cells::reduce: CELLS_DENSE;
         "cells_flat" cells::reduce_flat: CELLS_DENSE;
         "direct" direct::reduce: DIRECT_SEGMENTS;
@@ -299,6 +306,7 @@ algorithms! {
         "lines_flat" lines::allreduce_flat: LINES;
         "lines_gate" lines::allreduce_gate: LINES, exchange by Flag;
         "lines_tree" lines::allreduce_tree: LINES_FANOUT;
+        "lines_caches" lines::allreduce_caches: LINES_BY_CACHE;
         "cells" cells::allreduce: CELLS_DENSE;
         "direct" direct::allreduce: DIRECT_SEGMENTS;
         "inter" inter::allreduce: INTER_CANONICAL;

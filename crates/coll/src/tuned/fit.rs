@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{Forced, MOST_SEGMENTS, Placement, Query, cell_segments};
+use super::{Forced, MOST_SEGMENTS, Placement, Query, WIDE, cell_segments};
 use crate::algorithms::registry::{Algorithm, AlgorithmId, Memory};
 use crate::params::Coll;
 use crate::shared::{LINE_PAYLOAD, MOST_PARTS, PAYLOAD};
@@ -24,6 +24,8 @@ pub enum Misfit {
     Area,
     /// The ranks cannot read each other's memory.
     Direct,
+    /// The ranks are not known to be bound to several caches or memory nodes.
+    Caches,
     /// There are more ranks than so many.
     Ranks(usize),
     /// There is more data than so many bytes, as the table counts them.
@@ -74,7 +76,7 @@ fn misfit_of_memory(memory: Memory, query: &Query) -> Option<Misfit> {
     let one_node = matches!(query.placement, Placement::Node { .. });
     let most = match memory {
         Memory::None => return None,
-        Memory::Lines | Memory::LinesPerNode => Some(line_limit(query)),
+        Memory::Lines | Memory::LinesByCache | Memory::LinesPerNode => Some(line_limit(query)),
         _ => None,
     };
     if !one_node && memory != Memory::LinesPerNode {
@@ -88,6 +90,7 @@ fn misfit_of_memory(memory: Memory, query: &Query) -> Option<Misfit> {
         Memory::Cells if cell_segments(query) > MOST_SEGMENTS.into() => {
             Some(Misfit::Bytes(u64::from(MOST_SEGMENTS) * PAYLOAD as u64))
         }
+        Memory::LinesByCache if !query.caches => Some(Misfit::Caches),
         Memory::Direct if !query.direct => Some(Misfit::Direct),
         _ => most.filter(|&most| query.bytes > most).map(Misfit::Bytes),
     }
@@ -122,6 +125,9 @@ impl fmt::Display for Misfit {
                 write!(f, "it needs a shared area, which persistent calls and this communicator may not use")
             }
             Misfit::Direct => write!(f, "it needs ranks that can read each other's memory"),
+            Misfit::Caches => {
+                write!(f, "it needs more than {WIDE} ranks, bound to several caches (see coll_tuned_caches)")
+            }
             Misfit::Ranks(most) => write!(f, "it is for at most {most} ranks"),
             Misfit::Bytes(most) => write!(f, "it is for at most {most} bytes"),
         }

@@ -10,7 +10,7 @@ mod params;
 mod rules;
 
 pub use fit::{Misfit, Unfit, can_use};
-pub use params::{CollParams, Level, Tuned, TunedParams};
+pub use params::{Caches, CollParams, Level, Tuned, TunedParams};
 pub use rules::ParseError;
 
 use crate::algorithms::node::cells;
@@ -32,6 +32,20 @@ pub enum Placement {
     /// On several nodes, with several ranks on some.
     Cluster,
 }
+
+impl Placement {
+    /// Of so many ranks on so many nodes; `crowded`: the only node has more ranks than cores.
+    pub fn of(ranks: usize, nodes: usize, crowded: bool) -> Placement {
+        match nodes {
+            0 | 1 => Placement::Node { crowded },
+            several if several == ranks => Placement::Spread,
+            _ => Placement::Cluster,
+        }
+    }
+}
+
+/// Ranks up to which nobody asks what caches they are bound to: a flat exchange is as fast as any tree.
+pub const WIDE: u32 = 16;
 
 /// What a choice depends on; equal on all ranks of the call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,6 +79,31 @@ pub struct Query {
     /// There are two ranks, on processors between which a cache line crosses fast. Copying through shared memory is
     /// faster there than reading directly, and much slower elsewhere.
     pub near: bool,
+    /// The ranks are on one node and bound to several of its last-level caches or memory nodes.
+    pub caches: bool,
+}
+
+impl Query {
+    /// A call that moves no data, of an operation that commutes on bytes. On one node its ranks share an area and can
+    /// read each other's memory.
+    pub fn new(coll: Coll, ranks: u32, placement: Placement) -> Query {
+        let on_node = matches!(placement, Placement::Node { .. });
+        Query {
+            coll,
+            ranks,
+            inter: false,
+            bytes: 0,
+            element: 1,
+            commutative: true,
+            dense: true,
+            canonical: false,
+            placement,
+            area: on_node,
+            direct: on_node,
+            near: false,
+            caches: false,
+        }
+    }
 }
 
 /// What was chosen.

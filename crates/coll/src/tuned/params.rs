@@ -28,6 +28,40 @@ mca::choice! {
     }
 }
 
+/// Which ranks of a node share a last-level cache, and which caches a memory node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Caches {
+    /// As the system says of the processors to which ranks are bound.
+    System,
+    /// Nobody asks.
+    Off,
+    /// So many consecutive ranks, so many consecutive caches.
+    Given {
+        /// Ranks of a cache.
+        ranks: u32,
+        /// Caches of a memory node.
+        caches: u32,
+    },
+}
+
+impl mca::Type for Caches {
+    type Value = Caches;
+    const KIND: mca::Kind = mca::Kind::Text;
+
+    fn parse(text: &str) -> Option<Caches> {
+        match text {
+            "system" => return Some(Caches::System),
+            "off" => return Some(Caches::Off),
+            _ => {}
+        }
+        let number = |text: &str| text.parse().ok().filter(|&number: &u32| number > 0);
+        let (ranks, caches) =
+            text.split_once('x').map_or((text, None), |(ranks, caches)| (ranks, Some(caches)));
+        let caches = caches.map_or(Some(u32::MAX), number)?;
+        Some(Caches::Given { ranks: number(ranks)?, caches })
+    }
+}
+
 mca::params! {
     /// Parameters of all collectives.
     pub struct CollParams("coll_") {
@@ -58,6 +92,10 @@ mca::params! {
         /// table has rules of their own; measured once for a communicator of two. 0: none are near. The same on all
         /// processes.
         near: mca::Int = "120", unit "nanoseconds", range 0 to 1000000;
+        /// Which of more than 16 ranks of a node share a last-level cache, and which caches a memory node, for trees over
+        /// them: `system` asks what ranks are bound to, `off` does not, `8` means eight consecutive ranks to a cache, `8x4`
+        /// also four caches to a memory node. The same on all processes.
+        caches: Caches = "system", scope AllEq;
         /// Where a call cannot use the algorithm that `coll_tuned_*_algorithm` names, the table decides; if not, the
         /// call is an error that says why. The same on all processes.
         fallback: mca::Bool = "false", scope AllEq;
@@ -148,6 +186,8 @@ pub struct Tuned {
     pub online: bool,
     /// The longest time that a line takes between processes that are near each other.
     pub near: Duration,
+    /// Which ranks of a node share caches.
+    pub caches: Caches,
     /// How long to keep polling where a process is next on a processor that it shares.
     pub turn: Duration,
 }
@@ -168,7 +208,8 @@ impl Tuned {
         let near = Duration::from_nanos(params.near as u64);
         let turn = Duration::from_micros(params.turn as u64);
         let (reproducible, check, areas, online) = (all.reproducible, all.check, all.areas, params.online);
-        Ok(Tuned { table, forced, reproducible, check, areas, online, near, turn })
+        let caches = params.caches;
+        Ok(Tuned { table, forced, reproducible, check, areas, online, near, caches, turn })
     }
 
     /// As [`Tuned::select`], with the algorithm given.

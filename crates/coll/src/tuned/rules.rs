@@ -23,6 +23,7 @@ pub(super) struct Rule {
 enum Place {
     Node,
     Near,
+    Caches,
     Crowded,
     Spread,
     Cluster,
@@ -43,6 +44,7 @@ impl Rule {
                 (None, _) => true,
                 (Some(Place::Node), Placement::Node { .. }) => true,
                 (Some(Place::Near), Placement::Node { .. }) => query.near,
+                (Some(Place::Caches), Placement::Node { crowded }) => query.caches && !crowded,
                 (Some(Place::Crowded), Placement::Node { crowded }) => crowded,
                 (Some(Place::Spread), Placement::Spread) => true,
                 (Some(Place::Cluster), Placement::Cluster) => true,
@@ -129,10 +131,13 @@ fn placement(name: &str) -> Result<Place, String> {
     match name {
         "node" => Ok(Place::Node),
         "near" => Ok(Place::Near),
+        "caches" => Ok(Place::Caches),
         "crowded" => Ok(Place::Crowded),
         "spread" => Ok(Place::Spread),
         "cluster" => Ok(Place::Cluster),
-        _ => Err(format!("no placement is named `{name}`; there are node, near, crowded, spread, cluster")),
+        _ => Err(format!(
+            "no placement is named `{name}`; there are node, near, caches, crowded, spread, cluster"
+        )),
     }
 }
 

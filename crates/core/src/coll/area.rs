@@ -174,9 +174,10 @@ impl State {
     fn inherit_vote(&mut self, comm: abi::Comm, of: abi::Comm) -> Result<()> {
         let from = self.comm(of)?;
         let (size, direct, near) = (from.size(), from.coll.direct, from.coll.near);
+        let seats = super::seats::inherited(from, self.comm(comm)?);
         let part = self.comms.get_mut(comm)?;
         if direct == Some(true) && (part.size() == size || part.size() > 2) {
-            (part.coll.direct, part.coll.near) = (direct, near);
+            (part.coll.direct, part.coll.near, part.coll.seats) = (direct, near, seats);
         }
         Ok(())
     }
@@ -214,8 +215,8 @@ pub(crate) fn share(t: &mut Token, comm: abi::Comm, of: Option<abi::Comm>) -> Re
     Ok(())
 }
 
-/// Whether all processes of a communicator can read each other's memory, and whether they are near each other: asked by
-/// all of them together, once.
+/// Whether all processes of a communicator can read each other's memory, whether they are near each other, and what they
+/// are bound to: asked by all of them together, once.
 pub(super) fn vote_on_direct(t: &mut Token, comm: abi::Comm) -> Result<()> {
     let able = {
         let mut state = t.lock();
@@ -230,9 +231,10 @@ pub(super) fn vote_on_direct(t: &mut Token, comm: abi::Comm) -> Result<()> {
     let all_able = crate::comm::smallest(t, comm, u64::from(able))? == 1;
     let near = is_near(&mut t.lock(), comm)?;
     let all_near = crate::comm::smallest(t, comm, u64::from(near))? == 1;
+    let seats = super::seats::gather(t, comm)?;
     let mut state = t.lock();
     let coll = &mut state.comms.get_mut(comm)?.coll;
-    (coll.direct, coll.near) = (Some(all_able), all_near);
+    (coll.direct, coll.near, coll.seats) = (Some(all_able), all_near, seats);
     coll.fast_paths.forget();
     Ok(())
 }

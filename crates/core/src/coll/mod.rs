@@ -30,6 +30,7 @@ mod parts;
 mod port;
 mod reductions;
 mod run;
+mod seats;
 mod select;
 mod slots;
 mod turns;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use abi::{Error, Result};
 use coll::algorithms::registry::AlgorithmId;
 use coll::tuned::{Choice, Misfit, Placement, Query, Unfit};
-use coll::{Coll, Key, Params, Root, Schedule};
+use coll::{Coll, Key, Params, Root, Schedule, Seat};
 use node::NodeArea;
 
 use super::call::Call;
@@ -43,6 +43,8 @@ pub(crate) struct CollState {
     pub direct: Option<bool>,
     /// Whether the processors of both processes that share the area are near each other; asked at the same time.
     pub near: bool,
+    /// What the ranks of a wide node are bound to; asked at the same time, empty where all are bound to the same.
+    pub seats: Arc<[Seat]>,
     /// What goes without a schedule.
     pub fast_paths: FastPaths,
     /// Choices by trial.
@@ -169,22 +171,17 @@ impl Signature {
         canonical: bool,
         start: Start,
     ) -> Signature {
-        let placement = placement(comm, world);
         let reduction = call.op.is_some();
         let remote = comm.remote.as_ref().map_or(0, |remote| remote.size());
         let query = Query {
-            coll: call.coll,
             ranks: comm.size() + remote,
-            inter: comm.is_inter(),
             bytes: bytes(call, comm.size()),
             element: if reduction { call.recv.layout.size } else { 0 },
             commutative: call.commutative() && !canonical,
             canonical,
             dense: !reduction || call.recv.is_dense(),
-            placement,
             area: start.is_ordered() && comm.coll.turns.has_area() && !is_neighbourhood(call.coll),
-            direct: comm.coll.direct == Some(true),
-            near: comm.coll.near,
+            ..plain_query(call.coll, comm, world)
         };
         let (in_place, contiguous) = (call.in_place, call.contiguous());
         let (own, settled) = (start.is_own(), comm.coll.settled);
@@ -226,6 +223,18 @@ fn bytes(call: &Call, ranks: u32) -> u64 {
     }
 }
 
+/// What the choice depends on for calls in the area of a communicator, but for their data.
+pub(super) fn plain_query(coll: Coll, comm: &mut Comm, world: Option<&World>) -> Query {
+    Query {
+        inter: comm.is_inter(),
+        area: true,
+        direct: comm.coll.direct == Some(true),
+        near: comm.coll.near,
+        caches: !comm.coll.seats.is_empty(),
+        ..Query::new(coll, comm.size(), placement(comm, world))
+    }
+}
+
 /// Where the processes of a communicator are.
 pub(super) fn placement(comm: &mut Comm, world: Option<&World>) -> Placement {
     if let Some(placement) = comm.coll.placement {
@@ -235,11 +244,7 @@ pub(super) fn placement(comm: &mut Comm, world: Option<&World>) -> Placement {
     nodes.sort_unstable();
     nodes.dedup();
     let crowded = world.is_some_and(|world| world.job.oversubscribed);
-    let placement = match nodes.len() {
-        0 | 1 => Placement::Node { crowded },
-        several if several == comm.size() as usize => Placement::Spread,
-        _ => Placement::Cluster,
-    };
+    let placement = Placement::of(comm.size() as usize, nodes.len(), crowded);
     comm.coll.placement = Some(placement);
     placement
 }
@@ -280,7 +285,7 @@ fn choose(
         None if *own => tuned.select_own(query).map_err(unfit)?,
         None => match tuned.select(query) {
             // They have not asked each other yet; a blocking call does, and then chooses again.
-            Err(Unfit::Forced(_, Misfit::Direct)) if comm.coll.direct.is_none() => {
+            Err(Unfit::Forced(_, Misfit::Direct | Misfit::Caches)) if comm.coll.direct.is_none() => {
                 tuned.select_own(query).map_err(unfit)?
             }
             choice => choice.map_err(unfit)?,
@@ -303,6 +308,7 @@ pub(super) fn build(
 ) -> Result<Arc<Schedule>> {
     let Signature { query, root, in_place, contiguous, .. } = *signature;
     let nodes = renumbered(nodes(comm, world));
+    let seats = Arc::clone(&comm.coll.seats);
     let neighbours = comm.coll.neighbours.as_ref();
     let params = Params {
         remote: comm.remote.as_ref().map(|remote| remote.size()),
@@ -314,6 +320,7 @@ pub(super) fn build(
         blocks: choice.blocks,
         fanout: choice.fanout,
         topology: Some(coll::Topology::new(&nodes)),
+        seats: &seats,
         neighbours: coll::Neighbours {
             sources: neighbours.map_or(&[], |neighbours| &neighbours.sources),
             destinations: neighbours.map_or(&[], |neighbours| &neighbours.destinations),

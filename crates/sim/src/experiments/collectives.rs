@@ -2,11 +2,12 @@
 
 use crate::cluster::{Cluster, Report};
 use crate::error::Error;
-use crate::programs::{Allreduce, Halo, grid, span, square};
+use crate::programs::{Allreduce, Halo, grid, is_rooted, span, square};
 use crate::schedules::Schedules;
 use crate::setup::Setup;
 use coll::Coll;
 use coll::algorithms::registry::{self, Memory};
+use coll::tuned::{Choice, Forced, Placement, Query, Table, WIDE};
 
 /// An algorithm of the library's table.
 pub use coll::algorithms::registry::Algorithm;
@@ -36,44 +37,68 @@ const CALLS: u32 = 3;
 /// Steps of all schedules together that a simulation keeps in memory.
 const MOST_STEPS: u64 = 50_000_000;
 
-/// The allreduce algorithms of a machine's job of `ranks`: those that need nothing but messages, where ranks share
+/// The algorithms of a collective for a machine's job of `ranks`: those that need nothing but messages, where ranks share
 /// memory, those with an area on each node, and on a single node all.
-pub fn allreduce_algorithms(setup: &Setup, ranks: u32) -> impl Iterator<Item = &'static Algorithm> {
+pub fn algorithms(setup: &Setup, coll: Coll, ranks: u32) -> impl Iterator<Item = &'static Algorithm> {
+    let seated = !setup.seats(ranks).is_empty();
     let shares = setup.shares_memory() && ranks > 1;
     let on_one_node = ranks <= setup.ranks_per_node;
     let fits = move |algorithm: &&Algorithm| match algorithm.needs.memory {
         Memory::None => true,
         Memory::LinesPerNode => shares,
+        Memory::LinesByCache => shares && seated,
         Memory::Lines | Memory::Parts | Memory::Cells | Memory::Direct => shares && on_one_node,
     };
-    registry::of(Coll::Allreduce)
-        .map(|(_, algorithm)| algorithm)
-        .filter(|algorithm| !algorithm.needs.inter)
-        .filter(fits)
+    registry::of(coll).map(|(_, algorithm)| algorithm).filter(|algorithm| !algorithm.needs.inter).filter(fits)
 }
 
-/// An allreduce of `words` 64-bit integers over `ranks` ranks.
+/// Those of the allreduce.
+pub fn allreduce_algorithms(setup: &Setup, ranks: u32) -> impl Iterator<Item = &'static Algorithm> {
+    algorithms(setup, Coll::Allreduce, ranks)
+}
+
+/// What the library's table chooses for that many ranks on one node with a processor each; `None` on several nodes.
+pub fn chosen(setup: &Setup, coll: Coll, ranks: u32, words: u64) -> Option<Choice> {
+    let query = Query {
+        bytes: 8 * words,
+        element: 8,
+        caches: !setup.seats(ranks).is_empty() && ranks > WIDE,
+        ..Query::new(coll, ranks, Placement::Node { crowded: false })
+    };
+    let choice = Table::builtin().select(&query, &Forced::default()).ok()?;
+    (setup.shares_memory() && ranks <= setup.ranks_per_node).then_some(choice)
+}
+
+/// A barrier, or a broadcast, reduction or allreduce of `words` 64-bit integers, over `ranks` ranks.
 ///
 /// # Errors
 /// [`Error`]; [`Error::Unsupported`] where the ranks' schedules would not fit into memory.
 pub fn allreduce(setup: &Setup, algorithm: &Algorithm, ranks: u32, words: u64) -> Result<Outcome, Error> {
-    let mut schedules = Schedules::new(algorithm, ranks, setup.ranks_per_node, words);
+    let schedules = Schedules::new(algorithm, ranks, setup.ranks_per_node, words);
+    let mut schedules = schedules.seated(setup.seats(ranks)).with_fanout(setup.fanout);
     let steps = schedules.build(ranks - 1).steps().len() as u64 * u64::from(ranks);
-    let in_lines = matches!(algorithm.needs.memory, Memory::Lines | Memory::LinesPerNode);
+    let in_lines =
+        matches!(algorithm.needs.memory, Memory::Lines | Memory::LinesByCache | Memory::LinesPerNode);
     if in_lines && words * 8 > coll::shared::PAYLOAD as u64 {
         return Err(Error::Unsupported("a line of a node's area does not hold the vector"));
     }
     if steps > MOST_STEPS {
         return Err(Error::Unsupported("the schedules of this algorithm grow with the ranks and do not fit"));
     }
-    let make = |rank| Allreduce::new(schedules.of(rank), (ranks, setup.ranks_of_node(rank)), words, CALLS);
+    let make = |rank| {
+        let allreduce = Allreduce::new(schedules.of(rank), (ranks, setup.ranks_of_node(rank)), words, CALLS);
+        allreduce.as_part_of(algorithm.coll)
+    };
     let mut cluster = Cluster::new(setup, ranks, make)?;
     let report = cluster.run()?;
     let registered = cluster.registered();
     let programs = || (0..ranks).filter_map(|rank| cluster.program(rank));
     match programs().position(|program| !program.is_intact()) {
         Some(rank) => Err(Error::WrongData { rank: rank as u32 }),
-        None => Ok(Outcome { nanoseconds: span(programs().map(Allreduce::time), CALLS), registered, report }),
+        None => {
+            let calls = if is_rooted(algorithm.coll) { 1 } else { CALLS };
+            Ok(Outcome { nanoseconds: span(programs().map(Allreduce::time), calls), registered, report })
+        }
     }
 }
 

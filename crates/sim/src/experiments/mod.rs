@@ -7,7 +7,9 @@ mod registered;
 mod replayed;
 
 pub use applications::{AmgRun, LAMMPS_COMPUTE, Run, amg, lammps};
-pub use collectives::{Algorithm, Dimensions, Outcome, allreduce, allreduce_algorithms, halo};
+pub use collectives::{
+    Algorithm, Dimensions, Outcome, algorithms, allreduce, allreduce_algorithms, chosen, halo,
+};
 pub use point_to_point::{Latency, bandwidth, latency};
 pub use registered::{Pattern, Registered, Way, registered};
 pub use replayed::{Replayed, Share, replay};

@@ -1,11 +1,11 @@
-//! An allreduce of 64-bit sums by one of the library's schedules.
+//! An allreduce of 64-bit sums by one of the library's schedules, or a barrier, broadcast or reduction.
 
 use super::Timed;
 use crate::cluster::{Program, Speaks, Step};
 use crate::endpoint::{CONTEXT, Endpoint};
 use crate::port::{Group, Places, RankPort};
 use abi::Result;
-use coll::{Execution, Layout, Schedule, Shape, State};
+use coll::{Coll, Execution, Layout, Schedule, Shape, State};
 use mem::PeerBytes;
 use pml::ReqId;
 use std::ops::Range;
@@ -17,12 +17,14 @@ const WORD: usize = 8;
 
 /// One rank of repeated allreduces of `words` 64-bit integers.
 pub struct Allreduce {
+    coll: Coll,
     schedule: Arc<Schedule>,
     /// What is added to the ranks that the schedule names.
     shift: u32,
     shape: Shape,
     words: u64,
     execution: Execution<ReqId>,
+    warm_up: u32,
     calls: u32,
     done: u32,
     running: bool,
@@ -51,12 +53,14 @@ impl Allreduce {
             }
         }
         let mut allreduce = Allreduce {
+            coll: Coll::Allreduce,
             speaks,
             schedule,
             shift,
             shape: Shape { send: layout, recv: layout, packed: 0 },
             words,
             execution: Execution::new(),
+            warm_up: WARM_UP,
             calls: calls + WARM_UP,
             done: 0,
             running: false,
@@ -67,6 +71,13 @@ impl Allreduce {
         // Binding tells how much scratch memory is needed. What it reports, it reports again with the first call.
         let _ = allreduce.start(0);
         allreduce
+    }
+
+    /// The same with schedules of a barrier, or of a broadcast or reduction with root 0. Of these two there is one call, since
+    /// ranks would begin a second one while others are in the first.
+    pub fn as_part_of(self, coll: Coll) -> Allreduce {
+        let (warm_up, calls) = if is_rooted(coll) { (0, 1) } else { (self.warm_up, self.calls) };
+        Allreduce { coll, warm_up, calls, ..self }
     }
 
     /// When the timed calls began and ended on this rank.
@@ -99,12 +110,22 @@ impl Allreduce {
         let mine = u64::from(end.rank()) + u64::from(self.done);
         let words = vec![mine; self.words as usize];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        self.places(end).send.write(PeerBytes::of(&bytes));
+        let Places { send, recv, .. } = self.places(end);
+        match self.coll {
+            Coll::Bcast if end.rank() == 0 => recv.write(PeerBytes::of(&bytes)),
+            Coll::Bcast => recv.write(PeerBytes::of(&vec![0xFF; bytes.len()])),
+            _ => send.write(PeerBytes::of(&bytes)),
+        };
     }
 
     fn is_right(&self, end: &Endpoint) -> bool {
         let ranks = u64::from(self.ranks);
-        let sum = ranks * (ranks - 1) / 2 + ranks * u64::from(self.done);
+        let sum = match self.coll {
+            Coll::Bcast => u64::from(self.done),
+            Coll::Barrier => return true,
+            Coll::Reduce if end.rank() > 0 => return true,
+            _ => ranks * (ranks - 1) / 2 + ranks * u64::from(self.done),
+        };
         let recv = self.places(end).recv;
         let recv = recv.as_bytes();
         (0..self.words as usize).all(|index| recv.word(index) == sum)
@@ -127,7 +148,7 @@ impl Program for Allreduce {
     fn step(&mut self, end: &mut Endpoint) -> Result<Step> {
         loop {
             if !self.running {
-                if self.done == WARM_UP {
+                if self.done == self.warm_up {
                     self.time.begun = end.now();
                 }
                 if self.done == self.calls {
@@ -158,6 +179,11 @@ impl Program for Allreduce {
             }
         }
     }
+}
+
+/// Whether the collective has a root.
+pub(crate) fn is_rooted(coll: Coll) -> bool {
+    matches!(coll, Coll::Bcast | Coll::Reduce)
 }
 
 /// Nanoseconds of one of `calls` calls: from when the last rank has begun the first of them to when the last rank has

@@ -12,7 +12,7 @@ mod stream;
 pub use amg::Amg;
 pub(crate) use amg::{Plan as AmgPlan, TIMED};
 pub use collective::Allreduce;
-pub(crate) use collective::span;
+pub(crate) use collective::{is_rooted, span};
 pub use exchange::Exchange;
 pub use halo::{Halo, square};
 pub(crate) use lammps::{FUNCTIONS, ORDINARY};

@@ -83,29 +83,18 @@ impl Schedules {
 
     fn query(&self, call: &Collective, group: &[u32], nodes: &[u32]) -> Query {
         let count = nodes.iter().max().map_or(0, |last| last + 1) as usize;
-        let placement = match count {
-            0 | 1 => Placement::Node { crowded: false },
-            several if several == group.len() => Placement::Spread,
-            _ => Placement::Cluster,
-        };
+        let placement = Placement::of(group.len(), count, false);
         // There is one area for all ranks of a node, in their order.
         let whole =
             group.len() as u32 <= self.ranks_per_node && group.iter().copied().eq(0..group.len() as u32);
         let area = whole && matches!(call.coll, Coll::Barrier | Coll::Bcast | Coll::Reduce | Coll::Allreduce);
         let block = call.count * call.element;
         Query {
-            coll: call.coll,
-            ranks: group.len() as u32,
-            inter: false,
             bytes: if call.coll == Coll::ReduceScatterBlock { block * group.len() as u64 } else { block },
             element: call.element,
-            commutative: true,
-            canonical: false,
-            dense: true,
-            placement,
             area: area && self.shares_memory,
             direct: self.shares_memory,
-            near: false,
+            ..Query::new(call.coll, group.len() as u32, placement)
         }
     }
 }

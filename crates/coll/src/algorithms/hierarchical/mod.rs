@@ -93,19 +93,12 @@ impl<'a> Nodes<'a> {
     ///      a1   a2   b1   b2
     /// ```
     pub(crate) fn tree(&self, p: &Params, root: u32) -> Node {
-        let position = |list: &[u32], rank: u32| list.iter().position(|&r| r == rank).unwrap_or(0) as u32;
-        let place = |list: &[u32], top: u32| {
-            let node = tree::knomial(position(list, p.rank), list.len() as u32, position(list, top), 2);
-            let back = |i: u32| list[i as usize];
-            (node.parent.map(back), node.children.into_iter().map(back).collect::<Vec<u32>>())
-        };
-        let (mut parent, mut children) = place(self.mates(), self.leader());
+        let within = tree::among(self.mates(), p.rank, self.leader(), 2);
         if p.rank == self.leader() {
-            let (above, mut below) = place(&self.leaders, root);
-            below.append(&mut children);
-            (parent, children) = (above, below);
+            within.under(tree::among(&self.leaders, p.rank, root, 2))
+        } else {
+            within
         }
-        Node { parent, children }
     }
 }
 

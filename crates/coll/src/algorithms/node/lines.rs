@@ -5,11 +5,12 @@
 //!  flat   ranks publish; the leader reads all and publishes; all read that   2 deep, 2·(n-1) in all
 //!  gate   ranks publish and arrive; the last one reads all, writes the gate  2 deep, no leader to wait for
 //!  tree   as flat, level by level of a k-nomial tree                         2·log_k(n) deep
+//!  caches as tree, over the leaders of memory nodes, of caches, and below    few transfers between caches
 //! ```
 
 use super::Area;
 use crate::builder::Builder;
-use crate::params::Params;
+use crate::params::{Params, Seat};
 use crate::schedule::{Buf, Line, Ref, Schedule, Wake};
 use crate::tree::{self, Node};
 use std::ops::Range;
@@ -76,10 +77,53 @@ pub fn barrier_gate(p: &Params) -> Schedule {
     })
 }
 
+/// The tree of a collective from or to a root, as the calling rank sees it.
+type Shape = fn(&Params, u32) -> Node;
+
+/// A k-nomial tree with radix `fanout` (4 if unset).
+fn knomial(p: &Params, root: u32) -> Node {
+    tree::knomial(p.rank, p.size, root, p.fanout_or(4, 2))
+}
+
+/// K-nomial trees with radix `fanout` (4 if unset) over memory nodes, below over the caches of each, below over the
+/// ranks of each cache. A reduction whose order counts keeps to it where the ranks of each follow one another, and goes by
+/// the plain tree elsewhere.
+fn by_caches(p: &Params, root: u32) -> Node {
+    let seat = |rank: u32| p.seats.get(rank as usize).copied().unwrap_or_default();
+    let (memory, cache) = (|rank| seat(rank).memory, |rank| seat(rank).cache);
+    let (k, groups): (u32, [&dyn Fn(u32) -> u32; 2]) = (p.fanout_or(4, 2), [&memory, &cache]);
+    let ranks: Vec<u32> = (0..p.size).collect();
+    let keeps_order = p.commutative || follow_one_another(p.seats);
+    tree::nested(p.rank, &ranks, root, k, if keeps_order { &groups } else { &[] })
+}
+
+/// Whether the ranks of each memory node follow one another, and so do those of each cache there.
+fn follow_one_another(seats: &[Seat]) -> bool {
+    fn once<K: PartialEq>(keys: impl Iterator<Item = K>) -> bool {
+        let mut runs: Vec<K> = keys.collect();
+        runs.dedup();
+        runs.iter().enumerate().all(|(at, key)| !runs[..at].contains(key))
+    }
+    once(seats.iter().map(|seat| seat.memory)) && once(seats.iter())
+}
+
 /// Barrier, `tree` with radix `fanout` (4 if unset).
 pub fn barrier_tree(p: &Params) -> Schedule {
+    barrier_by(p, knomial)
+}
+
+/// Barrier, `caches`.
+///
+/// ```text
+///  ranks ──► leader of their cache ──► of their memory node ──► 0, and back
+/// ```
+pub fn barrier_caches(p: &Params) -> Schedule {
+    barrier_by(p, by_caches)
+}
+
+fn barrier_by(p: &Params, shape: Shape) -> Schedule {
     schedule(p, |b, area| {
-        let node = tree::knomial(area.me, area.size, 0, p.fanout_or(4, 2));
+        let node = shape(p, 0);
         node.children.iter().rev().for_each(|&c| b.await_line(area.round, Line::Of(c), Ref::SIGNAL));
         if let Some(parent) = node.parent {
             b.publish(area.round, area.own(), Ref::SIGNAL, Wake::One(parent));
@@ -139,10 +183,12 @@ pub(crate) fn emit_flat_bcast(b: &mut Builder, area: &mut Area, root: u32, data:
 
 /// Bcast, `tree` with radix `fanout` (4 if unset): few readers for each line.
 pub fn bcast_tree(p: &Params) -> Schedule {
-    schedule(p, |b, area| {
-        let node = tree::knomial(area.me, area.size, p.root_rank(), p.fanout_or(4, 2));
-        emit_descent(b, area, &node, Ref::all(Buf::Recv));
-    })
+    schedule(p, |b, area| emit_descent(b, area, &knomial(p, p.root_rank()), Ref::all(Buf::Recv)))
+}
+
+/// Bcast, `caches`: the root's line crosses to each memory node once, and there to each cache.
+pub fn bcast_caches(p: &Params) -> Schedule {
+    schedule(p, |b, area| emit_descent(b, area, &by_caches(p, p.root_rank()), Ref::all(Buf::Recv)))
 }
 
 /// The contributions of a reduction over the lines.
@@ -201,6 +247,34 @@ pub(crate) fn emit_flat_reduce(b: &mut Builder, area: &mut Area, root: u32, mine
         b.publish(area.round, area.own(), mine, Wake::One(root));
     }
     area.round += 1;
+}
+
+/// Reduce, `tree` with radix `fanout` (4 if unset): partial results climb.
+pub fn reduce_tree(p: &Params) -> Schedule {
+    reduce_by(p, knomial)
+}
+
+/// Reduce, `caches`: one partial result of each cache leaves it, one of each memory node that.
+pub fn reduce_caches(p: &Params) -> Schedule {
+    reduce_by(p, by_caches)
+}
+
+/// Where the order counts, rank 0 combines and the root gets the result from it.
+fn reduce_by(p: &Params, shape: Shape) -> Schedule {
+    schedule(p, |b, area| {
+        let root = p.root_rank();
+        let top = if p.commutative { root } else { 0 };
+        let climbed = emit_ascent(b, area, &shape(p, top), mine(p));
+        area.round += 1;
+        let result = Ref::all(Buf::Recv);
+        match (area.me == top, area.me == root) {
+            (true, true) => b.copy(result, climbed),
+            (true, false) => b.publish(area.round, area.own(), climbed, Wake::One(root)),
+            (false, true) => b.await_line(area.round, Line::Of(top), result),
+            (false, false) => {}
+        }
+        area.round += 1;
+    })
 }
 
 /// Allreduce, `all`: everybody combines all lines, in the same order. For two ranks this is a direct
@@ -278,9 +352,19 @@ pub fn allreduce_gate(p: &Params) -> Schedule {
 
 /// Allreduce, `tree` with radix `fanout` (4 if unset): partial results climb, the result descends.
 pub fn allreduce_tree(p: &Params) -> Schedule {
+    allreduce_by(p, knomial)
+}
+
+/// Allreduce, `caches`: one partial result of each cache leaves it, one of each memory node that, and the result comes
+/// back as it went.
+pub fn allreduce_caches(p: &Params) -> Schedule {
+    allreduce_by(p, by_caches)
+}
+
+fn allreduce_by(p: &Params, shape: Shape) -> Schedule {
     schedule(p, |b, area| {
         let (mine, result) = (mine(p), Ref::all(Buf::Recv));
-        let node = tree::knomial(area.me, area.size, 0, p.fanout_or(4, 2));
+        let node = shape(p, 0);
         let climbed = emit_ascent(b, area, &node, mine);
         area.round += 1;
         if node.parent.is_none() {

@@ -3,10 +3,9 @@
 use coll::Coll;
 use coll::algorithms::registry::AlgorithmId;
 use coll::exchange::Meeting;
-use coll::tuned::Query;
 use coll::tuned::{Level, Tuned};
 
-use super::super::select::placement;
+use super::super::select::plain_query;
 use crate::comm::Comm;
 use crate::state::World;
 
@@ -44,20 +43,7 @@ impl FastPaths {
 /// Asks the table; `None`: what it chooses has no fast path.
 #[cold]
 pub(super) fn learn(comm: &mut Comm, world: Option<&World>, tuned: &Tuned, coll: Coll) -> Option<Reach> {
-    let query = Query {
-        coll,
-        ranks: comm.size(),
-        inter: comm.is_inter(),
-        bytes: 0,
-        element: 1,
-        commutative: true,
-        canonical: false,
-        dense: true,
-        placement: placement(comm, world),
-        area: true,
-        direct: comm.coll.direct == Some(true),
-        near: comm.coll.near,
-    };
+    let query = plain_query(coll, comm, world);
     let usual = !tuned.online && !tuned.reproducible && tuned.check != Level::Full;
     let chosen = if usual { tuned.select_up_to(&query) } else { None };
     let reach = chosen.and_then(|(algorithm, most)| {
