@@ -25,15 +25,16 @@ extern "C" {
 #define ALHENA_HANDLERS 256
 #define ALHENA_WORDS_BYTES 16
 
-/* Writes to and reads from the memory of a rank. The origin of a put is free when the call returns; what a get has read is there after
- * alhena_flush. */
+/* Writes to and reads from the memory of a rank. The origin of a put must stay as it is until alhena_flush, since a network may read it
+ * until then; what a get has read is there after alhena_flush. */
 int alhena_put(const void *origin, size_t bytes, int rank, MPI_Aint offset, MPI_Win win);
 int alhena_get(void *origin, size_t bytes, int rank, MPI_Aint offset, MPI_Win win);
 
 /* Waits until all operations of this process on a rank are done there, and the handlers of its messages have returned. */
 int alhena_flush(int rank, MPI_Win win);
 
-/* The same with a notice: a counter of the target, below ALHENA_NOTICES, that grows by 1 after the data was written there, or read. */
+/* The same with a notice: a counter of the target, below ALHENA_NOTICES, that grows by 1 after the data was written there, or read. The
+ * origin of a put is free when the call returns. */
 int alhena_rput(const void *origin, size_t bytes, int rank, MPI_Aint offset, int notice, MPI_Win win);
 int alhena_rget(void *origin, size_t bytes, int rank, MPI_Aint offset, int notice, MPI_Win win);
 

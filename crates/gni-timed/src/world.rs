@@ -103,6 +103,11 @@ impl TimedWorld {
         RankClock::new(self.clocks.clone(), inst.0 as usize)
     }
 
+    /// A rank polls its memory, so that it finds a write there although its NIC reports none.
+    pub fn polls_memory(&self, pe: PeAddr, inst: InstId) {
+        self.world.polls_memory(pe, inst);
+    }
+
     /// Appends the moments that were added since the last call, in no order: when which NIC finds something new.
     pub fn take_wakes(&self, into: &mut Vec<Wake>) {
         self.world.take_wakes(into);

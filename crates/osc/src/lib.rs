@@ -12,6 +12,7 @@
 //!   ways        when elements that have such an operation are combined under that lock, too, because there are many
 //!   regions     the memory that a process has attached to a dynamic window
 //!   direct      put and get by the kernel, for memory that this process does not map
+//!   network     which accesses the network makes of one get
 //! ```
 //!
 //! Nothing here waits: a caller that cannot go on yet gets that answer and polls again, and the caller decides how to
@@ -29,6 +30,8 @@ mod element;
 mod epochs;
 mod exposure;
 mod locks;
+#[cfg(not(loom))]
+mod network;
 mod packed;
 mod params;
 mod regions;
@@ -45,6 +48,8 @@ pub use element::{Change, Element};
 pub use epochs::{Epochs, Passive};
 pub use exposure::Exposure;
 pub use locks::{Acquire, Announced, Wish, holder, release};
+#[cfg(not(loom))]
+pub use network::cut_read;
 pub use packed::{Locked, combine, compare};
 pub use params::OscParams;
 pub use regions::Regions;

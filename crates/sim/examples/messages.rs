@@ -5,12 +5,13 @@
 //! the processor times of [`sim::SoftwareCosts`] and [`gni_timed::Costs`] that name callgrind come from.
 
 use gni_timed::Costs;
-use sim::programs::PingPong;
+use sim::programs::{Pairs, PingPong};
 use sim::{Cluster, paper};
 
 fn main() -> Result<(), sim::Error> {
     let rounds = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(1000);
-    let mut cluster = Cluster::new(&paper::setup(Costs::SOURCED), 2, |_| PingPong::new(1, 0, rounds))?;
+    let mut cluster =
+        Cluster::new(&paper::setup(Costs::SOURCED), 2, |_| PingPong::new(Pairs(1), 1, 0, rounds))?;
     let report = cluster.run()?;
     println!("{rounds} round trips, {} turns", report.turns);
     Ok(())

@@ -4,7 +4,8 @@ use crate::names::Names;
 use crate::node::OnNode;
 use crate::software::SoftwareCosts;
 use btl::{
-    Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Peer, Refusal, RemoteKey, RemoteMemory, Sleep,
+    Access, Arrival, Btl, Busy, Event, FastPath, Flushed, Limits, Loss, Peer, Refusal, Remote, RemoteKey,
+    RemoteMemory, Sleep,
 };
 use btl_ugni::Ugni;
 use btl_vader::Vader;
@@ -136,7 +137,44 @@ const SLOT: usize = shm::fastbox::BODY_BYTES;
 /// Bytes that the transport puts before the header words of an inline message.
 const INLINE_HEAD: usize = 4;
 
-impl RemoteMemory for Charged {}
+/// Of ranks of other nodes: the memory of a window on one node is mapped, and nothing is asked of a transport.
+impl RemoteMemory for Charged {
+    fn remote(&self, peer: Peer) -> Option<Remote> {
+        self.ugni()?.remote(self.names.rank(peer))
+    }
+
+    fn register(&mut self, peer: Peer, memory: UserMem) -> Result<RemoteKey, Refusal> {
+        let (ugni, rank) = self.far(peer).ok_or(Refusal::Unfit)?;
+        ugni.register(rank, memory)
+    }
+
+    fn deregister(&mut self, peer: Peer, key: RemoteKey) {
+        if let Some((ugni, rank)) = self.far(peer) {
+            ugni.deregister(rank, key);
+        }
+    }
+
+    fn read(
+        &mut self,
+        peer: Peer,
+        into: UserMem,
+        key: &RemoteKey,
+        offset: u64,
+        cookie: u64,
+    ) -> Result<(), Refusal> {
+        let (ugni, rank) = self.far(peer).ok_or(Refusal::Unfit)?;
+        ugni.read(rank, into, key, offset, cookie)
+    }
+
+    fn write(&mut self, peer: Peer, from: UserMem, key: &RemoteKey, offset: u64) -> Result<(), Refusal> {
+        let (ugni, rank) = self.far(peer).ok_or(Refusal::Unfit)?;
+        ugni.write(rank, from, key, offset)
+    }
+
+    fn flush(&mut self, peer: Peer) -> Flushed {
+        self.far(peer).map_or(Flushed::Done, |(ugni, rank)| ugni.flush(rank))
+    }
+}
 
 impl Btl for Charged {
     fn reaches(&self, peer: Peer) -> bool {
@@ -215,6 +253,7 @@ impl Btl for Charged {
         });
         let event = match of_node.or_else(|| self.ugni.as_deref_mut()?.next_event()) {
             Some(Event::PeerLost(rank)) => Some(Event::PeerLost(self.names.of(rank.0))),
+            Some(Event::Flushed(rank)) => Some(Event::Flushed(self.names.of(rank.0))),
             event => event,
         };
         if event.is_some() {

@@ -29,6 +29,11 @@ pub trait Program {
         false
     }
 
+    /// Whether it finds out by polling its memory what others have written there.
+    fn polls_memory(&self) -> bool {
+        false
+    }
+
     /// By which ways the rank speaks to others: what it needs for the other ways is not made.
     fn speaks(&self) -> Speaks {
         Speaks { within: true, between: true, meets: true }
@@ -206,6 +211,9 @@ impl<P: Program> Cluster<P> {
             let ugni = Ugni::new(attached, clock.clone(), job, Arc::clone(&self.params));
             let ugni = ugni.map_err(Error::Transport)?;
             self.set_up = clock.read();
+            if program.polls_memory() {
+                self.world.polls_memory(pe, InstId(rank));
+            }
             Some(Box::new(ugni))
         } else {
             // It has set its NIC up like the others, and does not use it.
@@ -214,7 +222,8 @@ impl<P: Program> Cluster<P> {
         };
         let btl = Charged::new(ugni, node, clock.clone(), self.setup.software);
         let layer = Layer::new(&self.setup, &btl, ranks);
-        let end = Endpoint { layer, btl, clock, rank, memory, core: self.core_of(rank) };
+        let core = self.core_of(rank);
+        let end = Endpoint { layer, btl, windows: None, clock, rank, memory, core };
         let slot = Slot {
             end,
             program,

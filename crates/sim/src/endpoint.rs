@@ -2,8 +2,9 @@
 
 use crate::charged::Charged;
 use crate::layer::Layer;
-use abi::Result;
-use btl::{Alone, Bounds};
+use crate::windows::{Access, Interface, Remote, Takers, Way, Windows};
+use abi::{Error, Result};
+use btl::{Alone, Bounds, RemoteMemory};
 use gni::Time;
 use gni_timed::RankClock;
 use mem::UserMem;
@@ -18,6 +19,8 @@ pub(crate) const CONTEXT: u32 = 0;
 pub struct Endpoint {
     pub(crate) layer: Layer,
     pub(crate) btl: Charged,
+    /// Made when first used.
+    pub(crate) windows: Option<Box<Windows>>,
     pub(crate) clock: RankClock,
     pub(crate) rank: u32,
     pub(crate) memory: UserMem,
@@ -119,6 +122,72 @@ impl Endpoint {
         self.layer.take(id)
     }
 
+    /// Registers the rank's memory for all ranks of other nodes, of which `to` is one: what to tell them.
+    pub(crate) fn expose(&mut self, to: u32) -> Result<Vec<u8>> {
+        let peer = self.btl.names.of(to);
+        let refused = |_| Error::new(abi::ERR_INTERN, "a virtual rank's memory cannot be registered");
+        let key = self.btl.register(peer, self.memory).map_err(refused)?;
+        Ok(Remote::words(key, self.memory))
+    }
+
+    /// The memory of a rank of another node, by what that rank has sent.
+    pub(crate) fn remote(&mut self, of: u32, said: UserMem) -> Remote {
+        Remote::read(self.btl.names.of(of), said)
+    }
+
+    /// A put or get, to be begun by [`Endpoint::begin`].
+    pub(crate) fn access(
+        &mut self,
+        (interface, way): (Interface, Way),
+        remote: Remote,
+        local: UserMem,
+        offset: usize,
+    ) -> Access {
+        let costs = self.btl.costs();
+        self.btl.spend(match (interface, way) {
+            (Interface::Light, Way::Put) => costs.light_put,
+            (Interface::Light, Way::Get) => costs.light_get,
+            (Interface::Mpi, Way::Put) => costs.osc_put,
+            (Interface::Mpi, Way::Get) => costs.osc_get,
+        });
+        Access::new(&self.btl, way, remote, local, offset)
+    }
+
+    /// Begins what has not begun of a put or get; `false`: there was no room for all of it.
+    pub(crate) fn begin(&mut self, access: &mut Access) -> Result<bool> {
+        access.begin(&mut self.btl, self.windows.get_or_insert_default())
+    }
+
+    /// Whether all puts and gets of a rank's memory are over there.
+    pub(crate) fn is_flushed(&mut self, remote: &Remote) -> Result<bool> {
+        let flushed = self.windows.get_or_insert_default().is_flushed(&mut self.btl, remote.peer)?;
+        if flushed {
+            self.btl.spend(self.btl.costs().osc_flush);
+        }
+        Ok(flushed)
+    }
+
+    /// Sends a rank a notice; `false`: there is no room.
+    pub(crate) fn notify(&mut self, to: u32) -> Result<bool> {
+        let peer = self.btl.names.of(to);
+        self.windows.get_or_insert_default().notify(&mut self.btl, peer)
+    }
+
+    /// Notices that have come.
+    pub(crate) fn notices(&self) -> u64 {
+        self.windows.as_ref().map_or(0, |windows| windows.notices)
+    }
+
+    /// The rank has found in its memory what another has written there.
+    pub(crate) fn has_seen(&self) {
+        self.btl.spend(self.btl.costs().line);
+    }
+
+    /// The rank copies so many bytes.
+    pub(crate) fn copies(&self, bytes: usize) {
+        self.btl.spend(bytes as f64 / self.btl.costs().copy_rate);
+    }
+
     /// The rank computes for so long; its program answers [`crate::Step::Computing`] next.
     pub fn compute(&mut self, time: Time) {
         self.clock.spend(time);
@@ -162,7 +231,8 @@ impl Endpoint {
 
     /// One turn of the message layer; how many things happened.
     pub(crate) fn progress(&mut self) -> usize {
-        btl::poll(&mut Alone(&mut self.btl, &mut self.layer), Bounds::USUAL)
+        let mut takers = Takers { layer: &mut self.layer, windows: &mut self.windows };
+        btl::poll(&mut Alone(&mut self.btl, &mut takers), Bounds::USUAL)
     }
 
     /// Whether something is under way that no event of the NIC may announce the end of.

@@ -37,6 +37,7 @@ mod schedules;
 mod setup;
 mod software;
 mod watch;
+mod windows;
 
 pub use cluster::{Cluster, Program, Report, Speaks, Step};
 pub use endpoint::Endpoint;
@@ -45,3 +46,4 @@ pub use jitter::Jitter;
 pub use setup::{Library, Setup};
 pub use software::SoftwareCosts;
 pub use watch::{Shown, Watch};
+pub use windows::{Interface, Way};

@@ -4,7 +4,7 @@ use btl_ugni::{UgniParams, UseMsgq};
 use gni_timed::Background;
 use sim::experiments::{Dimensions, LAMMPS_COMPUTE, Run, allreduce, allreduce_algorithms, amg, halo, lammps};
 use sim::paper::{FITTED, setup};
-use sim::programs::PingPong;
+use sim::programs::{Pairs, PingPong};
 use sim::{Cluster, Error, Setup, SoftwareCosts};
 
 fn machine(ranks_per_node: u32) -> Setup {
@@ -54,7 +54,8 @@ fn a_poor_tree_falls_behind_as_ranks_grow() {
 
 #[test]
 fn a_long_message_within_a_node_is_copied_once() {
-    let mut cluster = Cluster::new(&machine(2), 2, |_| PingPong::new(1 << 20, 0, 2)).expect("a node");
+    let mut cluster =
+        Cluster::new(&machine(2), 2, |_| PingPong::new(Pairs(1), 1 << 20, 0, 2)).expect("a node");
     cluster.run().expect("a ping-pong");
     let (_, copied) = cluster.end(0).expect("rank 0").transport().node_traffic();
     assert!(copied >= 2 << 20, "{copied}");

@@ -5,6 +5,7 @@ mod calibrate;
 mod machine;
 mod many_ranks;
 mod memory;
+mod one_sided;
 mod output;
 mod progress;
 mod replay;
@@ -28,6 +29,10 @@ enum Topic {
     Pingpong(two_ranks::Pingpong),
     /// Windows of messages from one node to another
     Bandwidth(two_ranks::Bandwidth),
+    /// Puts and gets of the light interface (alhena.h) beside MPI_Put, MPI_Get and messages, as on the poster
+    OneSided(one_sided::OneSided),
+    /// Gathers over the light interface beside MPI_Gather, as on the poster
+    Gather(one_sided::Gather),
     /// An allreduce by each of the library's algorithms
     Allreduce(many_ranks::Allreduce),
     /// A halo exchange in a two-dimensional grid
@@ -51,6 +56,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     match &arguments.topic {
         Topic::Pingpong(topic) => topic.run(),
         Topic::Bandwidth(topic) => topic.run(),
+        Topic::OneSided(topic) => topic.run(),
+        Topic::Gather(topic) => topic.run(),
         Topic::Allreduce(topic) => topic.run(),
         Topic::Halo(topic) => topic.run(),
         Topic::Lammps(topic) => topic.run(),

@@ -36,9 +36,8 @@ impl Rules {
     /// How long the origin of a put may be used.
     pub fn origin(self) -> Origin {
         match self {
-            Rules::Epoch => Origin::Stays,
+            Rules::Epoch | Rules::Light => Origin::Stays,
             Rules::Request => Origin::Requested,
-            Rules::Light => Origin::Free,
         }
     }
 }

@@ -132,8 +132,16 @@ fn at_once(way: Way, origin: Address, bytes: usize, rank: i32, offset: Aint, win
 
 /// `alhena_flush`: of one rank, or of all with a negative number.
 pub fn flush(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
-    let rank = if rank < 0 { None } else { Some(t.lock().windows.get(win)?.check_rank(rank)?) };
+    let (rank, has_sent) = {
+        let state = t.lock();
+        let window = state.windows.get(win)?;
+        let rank = if rank < 0 { None } else { Some(window.check_rank(rank)?) };
+        (rank, !window.sent.is_empty())
+    };
     sync::await_operations(t, win, rank)?;
+    if !has_sent {
+        return Ok(());
+    }
     await_window(t, win, |window, _| (!window.has_sent(rank)).then_some(Ok(())))?;
     let mut state = t.lock();
     let failed = std::mem::take(&mut state.windows.get_mut(win)?.unhandled);

@@ -19,7 +19,7 @@ use abi::Result;
 use bml::Bml;
 use btl::{Class, Flushed, Peer, Refusal, Remote, RemoteKey, RemoteMemory};
 use mem::UserMem;
-use osc::Side;
+use osc::{Side, cut_read};
 
 use super::far::{GET, expect_more, number, pieces, want};
 use super::{Window, Windows, await_window};
@@ -70,7 +70,7 @@ pub(crate) struct Network {
     puts: HashMap<u64, u32>,
 }
 
-/// Longest data that is copied so that the origin is free, and most bytes of such copies: then the origin waits.
+/// Longest data with holes that is copied for the network, and most bytes of such copies: then the next one waits.
 const COPY: u64 = 64 << 10;
 const COPIES: usize = 1 << 20;
 
@@ -240,8 +240,6 @@ pub(super) enum Origin {
     Stays,
     /// Until a request is complete.
     Requested,
-    /// It is free when the call returns.
-    Free,
 }
 
 /// Writes `origin` to `target`, of another rank, if that is for the network; else gives it back. The token of what uses
@@ -255,10 +253,9 @@ pub(super) fn put(
 ) -> Result<std::result::Result<Option<u64>, Side>> {
     let Some((reached, runs)) = runs_of(t, win, rank, target)? else { return Ok(Err(origin)) };
     let mut copy = None;
-    let (from, waits) = match origin {
-        Side::Run(memory) if use_of != Origin::Free => (memory, false),
-        Side::Run(memory) if memory.len() as u64 > COPY => (memory, true),
-        origin if origin.len() <= COPY => (of_vec(copy.insert(copied(t, win, origin)?)), false),
+    let from = match origin {
+        Side::Run(memory) => memory,
+        origin if origin.len() <= COPY => of_vec(copy.insert(copied(t, win, origin)?)),
         origin => return Ok(Err(origin)),
     };
     let written = write_all(t, win, rank, &reached, from, &runs);
@@ -266,9 +263,6 @@ pub(super) fn put(
         keep(t, win, rank, copy);
     }
     written?;
-    if waits {
-        await_window(t, win, |window, p2p| window.is_flushed(&mut p2p.bml, Some(rank)).then_some(Ok(())))?;
-    }
     if use_of != Origin::Requested {
         return Ok(Ok(None));
     }
@@ -343,7 +337,7 @@ pub(super) fn get(
     let (mut cuts, mut position) = (Vec::new(), 0);
     for run in runs {
         let here = into.part(position, run.len());
-        cut(&reached.remote, here.address(), run.address(), run.len(), |at, len| {
+        cut_read(&reached.remote, here.address(), run.address(), run.len(), |at, len| {
             cuts.push((here.part(at, len), run.part(at, len), (position + at) as u64));
         });
         position += run.len();
@@ -361,24 +355,6 @@ pub(super) fn get(
         }
     }
     Ok(Ok(token))
-}
-
-/// Cuts data of `len` bytes at addresses `here` and `there` into reads that the network takes, each with where it
-/// begins and its length.
-fn cut(remote: &Remote, here: usize, there: usize, len: usize, mut piece: impl FnMut(usize, usize)) {
-    let (align, mut at) = (remote.align, 0);
-    let alike = here % align == there % align;
-    while at < len {
-        let (left, beyond) = (len - at, (here + at) % align);
-        let next = match left {
-            _ if left <= remote.max_unaligned => left,
-            _ if !alike => remote.max_unaligned,
-            _ if beyond > 0 => align - beyond,
-            _ => remote.max.min(left / align * align),
-        };
-        piece(at, next);
-        at += next;
-    }
 }
 
 /// The network of a rank and the runs of data there, if these are for it.
@@ -478,36 +454,5 @@ impl Windows {
         far.network.reading[rank as usize] -= 1;
         far.failed |= !succeeded;
         far.fetched(token);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Remote, cut};
-    use btl::Atomics;
-
-    #[test]
-    fn every_read_is_one_that_the_network_takes() {
-        let remote = Remote {
-            network: 1,
-            max: 64,
-            align: 4,
-            max_unaligned: 12,
-            atomics: Atomics::None,
-            quick_atomics: false,
-        };
-        for ((here, there), len) in (0..9)
-            .flat_map(|here| (0..9).map(move |there| (here, there)))
-            .flat_map(|places| (1..300).map(move |len| (places, len)))
-        {
-            let mut end = 0;
-            cut(&remote, here, there, len, |at, piece| {
-                assert_eq!(at, end);
-                end += piece;
-                let is_straight = [here + at, there + at, piece].iter().all(|number| number % 4 == 0);
-                assert!(piece > 0 && piece <= if is_straight { 64 } else { 12 }, "{piece} of {len} at {at}");
-            });
-            assert_eq!(end, len);
-        }
     }
 }

@@ -104,6 +104,11 @@ impl World {
         self.lock().take_wakes(into);
     }
 
+    /// The owner of a NIC polls its memory: a write there adds a moment, too.
+    pub fn polls_memory(&self, pe: PeAddr, inst: InstId) {
+        self.lock().polls_memory(pe, inst);
+    }
+
     fn lock(&self) -> MutexGuard<'_, Network> {
         // Nothing in a critical section can panic half-way through a change.
         self.network.lock().unwrap_or_else(PoisonError::into_inner)

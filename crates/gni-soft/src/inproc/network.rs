@@ -80,6 +80,8 @@ pub(super) struct NicState {
     queues: Vec<Option<ArrivalQueue>>,
     inbox: VecDeque<(Time, Packet)>,
     ended: BinaryHeap<Reverse<(Time, u64, u32, u8)>>,
+    /// Its owner polls memory, and is woken by writes that tell it nothing.
+    polls_memory: bool,
 }
 
 struct ArrivalQueue {
@@ -202,6 +204,7 @@ impl Network {
             queues: Vec::new(),
             inbox: VecDeque::new(),
             ended: BinaryHeap::new(),
+            polls_memory: false,
         });
         self.index.insert((pe, inst), index);
         Ok(index)
@@ -336,9 +339,11 @@ impl Network {
             bytes: flight.deed.bytes(),
             ordered: tx.ordered,
         };
+        let polls_memory = target.polls_memory;
         let timing = model.time(now, &flow);
         let ended = timing.ended.max(timing.carried_out);
-        let told = tx.event.is_some() || matches!(tx.action, Action::Shared { .. });
+        let seen = polls_memory && !flow.fetches;
+        let told = seen || tx.event.is_some() || matches!(tx.action, Action::Shared { .. });
         if told {
             let Flow { to: pe, to_inst: inst, .. } = flow;
             self.wakes.push(Wake { at: timing.carried_out, pe, inst, packet: false });
@@ -400,6 +405,12 @@ impl Network {
             *inbox = VecDeque::new();
         }
         packet
+    }
+
+    pub(super) fn polls_memory(&mut self, pe: PeAddr, inst: InstId) {
+        if let Some(index) = self.resolve(pe, inst) {
+            self.nics[index as usize].polls_memory = true;
+        }
     }
 
     pub(super) fn take_wakes(&mut self, into: &mut Vec<Wake>) {

@@ -2,6 +2,7 @@
 
 mod applications;
 mod collectives;
+mod one_sided;
 mod point_to_point;
 mod registered;
 mod replayed;
@@ -10,6 +11,7 @@ pub use applications::{AmgRun, LAMMPS_COMPUTE, Run, amg, lammps};
 pub use collectives::{
     Algorithm, Dimensions, Outcome, algorithms, allreduce, allreduce_algorithms, chosen, halo,
 };
+pub use one_sided::{Contender, Measure, gather, one_sided};
 pub use point_to_point::{Latency, bandwidth, latency};
 pub use registered::{Pattern, Registered, Way, registered};
 pub use replayed::{Replayed, Share, replay};

@@ -2,7 +2,7 @@
 
 use crate::cluster::Cluster;
 use crate::error::Error;
-use crate::programs::{PingPong, Stream};
+use crate::programs::{Pairs, PingPong, Stream};
 use crate::setup::{Library, Setup};
 
 /// A ping-pong's result.
@@ -23,7 +23,7 @@ const ROUNDS: u32 = 4;
 /// # Errors
 /// [`Error`].
 pub fn latency(setup: &Setup, bytes: usize, offset: usize) -> Result<Latency, Error> {
-    let mut cluster = Cluster::new(setup, 2, |_| PingPong::new(bytes, offset, ROUNDS))?;
+    let mut cluster = Cluster::new(setup, 2, |_| PingPong::new(Pairs(1), bytes, offset, ROUNDS))?;
     cluster.run()?;
     let Some(first) = cluster.program(0).filter(|program| program.is_intact()) else {
         return Err(Error::WrongData { rank: 0 });
@@ -63,7 +63,7 @@ fn protocol(setup: &Setup, cluster: &Cluster<PingPong>) -> &'static str {
 /// # Errors
 /// [`Error`].
 pub fn bandwidth(setup: &Setup, bytes: usize, window: u32) -> Result<f64, Error> {
-    let mut cluster = Cluster::new(setup, 2, |_| Stream::new(bytes, window, ROUNDS))?;
+    let mut cluster = Cluster::new(setup, 2, |_| Stream::new(Pairs(1), bytes, window, ROUNDS))?;
     cluster.run()?;
     Ok(cluster.program(0).map_or(0.0, Stream::rate))
 }

@@ -3,9 +3,12 @@
 mod amg;
 mod collective;
 mod exchange;
+mod gather;
 mod halo;
 mod lammps;
+mod one_sided;
 mod ping_pong;
+mod put_ping_pong;
 mod replay;
 mod stream;
 
@@ -14,13 +17,18 @@ pub(crate) use amg::{Plan as AmgPlan, TIMED};
 pub use collective::Allreduce;
 pub(crate) use collective::{is_rooted, span};
 pub use exchange::Exchange;
+pub use gather::{Calls, Gather};
 pub use halo::{Halo, square};
 pub(crate) use lammps::{FUNCTIONS, ORDINARY};
 pub use lammps::{Lammps, Plan, grid};
+pub use one_sided::OneSided;
 pub use ping_pong::PingPong;
+pub use put_ping_pong::PutPingPong;
 pub use replay::Replay;
 pub use stream::Stream;
 
+use crate::cluster::Speaks;
+use crate::endpoint::Endpoint;
 use gni::Time;
 use mem::{PeerBytes, UserMem};
 
@@ -38,6 +46,48 @@ impl Timed {
     pub fn each(&self, count: u32) -> f64 {
         (self.ended - self.begun).0 as f64 / f64::from(count)
     }
+}
+
+/// Ranks of two nodes, each with a partner on the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pairs(pub u32);
+
+impl Pairs {
+    /// How such a rank speaks to others.
+    pub(crate) const SPEAKS: Speaks = Speaks { within: false, between: true, meets: false };
+
+    /// Whether a rank is of the first node.
+    pub fn is_first(self, rank: u32) -> bool {
+        rank < self.0
+    }
+
+    /// The partner of a rank.
+    pub fn partner(self, rank: u32) -> u32 {
+        (rank + self.0) % (2 * self.0)
+    }
+}
+
+/// Lets the first node's ranks begin together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Start {
+    done: bool,
+}
+
+impl Start {
+    /// Whether the rank computes now, once, until the next whole second of virtual time; a single pair has nobody to
+    /// begin with. A rank that waits for it sleeps meanwhile, so that another round is needed before time is taken.
+    pub fn pauses(&mut self, pairs: Pairs, end: &mut Endpoint) -> bool {
+        if pairs.0 == 1 || std::mem::replace(&mut self.done, true) {
+            return false;
+        }
+        end.compute(until_next_second(end.now()));
+        true
+    }
+}
+
+/// What is left of this second of virtual time.
+fn until_next_second(now: Time) -> Time {
+    Time(now.0.next_multiple_of(1_000_000_000)) - now
 }
 
 /// Bytes that tell apart where they came from and where they belong.

@@ -1,6 +1,6 @@
-//! A message to and fro between ranks 0 and 1.
+//! A message to and fro between partners.
 
-use super::{Timed, is_painted, paint};
+use super::{Pairs, Start, Timed, is_painted, paint};
 use crate::cluster::{Program, Step};
 use crate::endpoint::Endpoint;
 use abi::Result;
@@ -15,6 +15,7 @@ const SEED: u32 = 7;
 /// One side of a ping-pong.
 #[derive(Clone, Debug)]
 pub struct PingPong {
+    pairs: Pairs,
     bytes: usize,
     /// Bytes from a page's start to the receive buffer's.
     offset: usize,
@@ -23,6 +24,7 @@ pub struct PingPong {
     state: State,
     time: Timed,
     painted: bool,
+    start: Start,
     intact: bool,
 }
 
@@ -36,8 +38,9 @@ enum State {
 
 impl PingPong {
     /// A side with messages of `bytes`, received in a buffer `offset` bytes off a page's start.
-    pub fn new(bytes: usize, offset: usize, rounds: u32) -> PingPong {
+    pub fn new(pairs: Pairs, bytes: usize, offset: usize, rounds: u32) -> PingPong {
         PingPong {
+            pairs,
             bytes,
             offset,
             rounds: rounds + WARM_UP,
@@ -45,13 +48,19 @@ impl PingPong {
             state: State::Begin,
             time: Timed::default(),
             painted: false,
+            start: Start::default(),
             intact: true,
         }
     }
 
-    /// Nanoseconds from a send to its receive, half a round trip; meaningful on rank 0.
+    /// Nanoseconds from a send to its receive, half a round trip; meaningful on the first node.
     pub fn latency(&self) -> f64 {
         self.time.each(self.rounds - WARM_UP) / 2.0
+    }
+
+    /// When the timed round trips began and ended; meaningful on the first node.
+    pub fn time(&self) -> Timed {
+        self.time
     }
 
     /// Whether what came back is what was sent.
@@ -79,15 +88,18 @@ impl Program for PingPong {
     }
 
     fn step(&mut self, end: &mut Endpoint) -> Result<Step> {
-        let peer = 1 - end.rank();
+        let (peer, is_first) = (self.pairs.partner(end.rank()), self.pairs.is_first(end.rank()));
         loop {
             match self.state {
                 State::Begin if self.done == 0 && !self.painted => {
                     paint(self.leaving(end), SEED);
                     self.painted = true;
                 }
-                State::Begin if end.rank() == 1 => self.state = State::ToReceive,
+                State::Begin if !is_first => self.state = State::ToReceive,
                 State::Begin => {
+                    if self.done + 1 == WARM_UP && self.start.pauses(self.pairs, end) {
+                        return Ok(Step::Computing);
+                    }
                     if self.done == WARM_UP {
                         self.time.begun = end.now();
                     }
@@ -101,14 +113,16 @@ impl Program for PingPong {
                 }
                 State::Sending(id) if !end.take(id) => return Ok(Step::Waiting),
                 State::Sending(_) => self.state = State::ToReceive,
-                State::ToReceive if end.rank() == 1 && self.done == self.rounds => return Ok(Step::Done),
+                State::ToReceive if !is_first && self.done == self.rounds => return Ok(Step::Done),
                 State::ToReceive => self.state = State::Receiving(end.irecv(peer, 0, self.landing(end))?),
                 State::Receiving(id) if !end.take(id) => return Ok(Step::Waiting),
                 State::Receiving(_) => {
                     self.done += 1;
-                    self.state = match end.rank() {
-                        0 => State::Begin,
-                        _ => end.isend(peer, 0, self.leaving(end))?.map_or(State::ToReceive, State::Sending),
+                    self.state = match is_first {
+                        true => State::Begin,
+                        false => {
+                            end.isend(peer, 0, self.leaving(end))?.map_or(State::ToReceive, State::Sending)
+                        }
                     };
                 }
             }

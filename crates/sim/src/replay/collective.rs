@@ -47,7 +47,13 @@ impl Schedules {
         if let Some(known) = self.built.get(call) {
             return Some(known.clone());
         }
-        let group = self.group(job, call, me);
+        let prepared = self.choose(call, self.group(job, call, me), me)?;
+        self.built.insert(call.clone(), prepared.clone());
+        Some(prepared)
+    }
+
+    /// The call of `me` among these ranks of the world; `None`: as [`Schedules::prepare`].
+    pub fn choose(&self, call: &Collective, group: Arc<[u32]>, me: u32) -> Option<Prepared> {
         let rank = group.iter().position(|&rank| rank == me)? as u32;
         let nodes = nodes(&group, self.ranks_per_node);
         let query = self.query(call, &group, &nodes);
@@ -66,9 +72,7 @@ impl Schedules {
             Coll::Reduce | Coll::Allreduce | Coll::Scan | Coll::Exscan | Coll::ReduceScatterBlock => 0,
             _ => layout.bytes(),
         };
-        let prepared = Prepared { schedule, shape: Shape { send: layout, recv: layout, packed }, group };
-        self.built.insert(call.clone(), prepared.clone());
-        Some(prepared)
+        Some(Prepared { schedule, shape: Shape { send: layout, recv: layout, packed }, group })
     }
 
     /// The world of all copies, or the communicator of the rank's own copy.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub(crate) struct CommId(pub u32);
 
 impl CommId {
-    const WORLD: CommId = CommId(0);
+    pub const WORLD: CommId = CommId(0);
 
     pub fn is_world(self) -> bool {
         self == CommId::WORLD
