@@ -24,9 +24,15 @@ impl Node {
         self.segment.records(self.me as usize).iter().for_each(|record| record.forget(&is_past));
     }
 
-    /// Wakes `peer` of this node if it sleeps, so that it reads the call log.
+    /// Has `peer` of this node read the call log, and wakes it if it sleeps.
     pub fn alert(&self, peer: Peer) {
+        self.segment.alerts(self.places[peer.0 as usize] as usize).add();
         ring(self.doorbell_of(peer));
+    }
+
+    /// How often this process was alerted.
+    pub fn alerts(&self) -> u32 {
+        self.segment.alerts(self.me as usize).count()
     }
 }
 

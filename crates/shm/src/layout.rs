@@ -42,6 +42,7 @@ pub struct Layout {
     doorbells: usize,
     identities: usize,
     records: usize,
+    alerts: usize,
     tails: usize,
     slots: usize,
     heads: usize,
@@ -72,6 +73,7 @@ impl Layout {
             doorbells: place(n * APART, APART),
             identities: place(n * LINE, LINE),
             records: place(n * record::KEPT * LINE, APART),
+            alerts: place(n * size_of::<record::Alerts>(), APART),
             tails: place(n * APART, APART),
             slots: place(n * shape.queue * 8, PAGE),
             heads: place(n * shape.cells_per_rank() * APART, PAGE),
@@ -109,6 +111,11 @@ impl Layout {
     /// The records of `rank`'s last calls.
     pub fn records(&self, rank: usize) -> usize {
         self.records + rank * record::KEPT * LINE
+    }
+
+    /// How often each rank was alerted.
+    pub fn alerts(&self) -> usize {
+        self.alerts
     }
 
     /// The tails of all ranks' receive queues.
@@ -227,6 +234,7 @@ mod tests {
             (0, 128),
             (layout.doorbells(), 3 * 128),
             (layout.identities(), 3 * 64),
+            (layout.alerts(), 3 * 4),
             (layout.tails(), 3 * 128),
         ];
         for rank in 0..3 {

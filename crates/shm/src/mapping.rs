@@ -45,6 +45,8 @@ unsafe impl Shared for area::Entry {}
 unsafe impl Shared for joint::Control {}
 // SAFETY: atomics.
 unsafe impl Shared for record::Record {}
+// SAFETY: an atomic.
+unsafe impl Shared for record::Alerts {}
 // SAFETY: atomics.
 unsafe impl Shared for Identity {}
 // SAFETY: an atomic.
@@ -170,6 +172,11 @@ impl Segment {
     /// The records of `rank`'s last calls.
     pub fn records(&self, rank: usize) -> &'static [record::Record] {
         self.many(self.layout.records(rank), record::KEPT)
+    }
+
+    /// How often `rank` was alerted.
+    pub fn alerts(&self, rank: usize) -> &'static record::Alerts {
+        &self.many(self.layout.alerts(), self.layout.shape().ranks)[rank]
     }
 
     /// The receive queue of `rank`.

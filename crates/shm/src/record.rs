@@ -8,7 +8,7 @@
 //! Only the owner writes its records. A reader takes the words between two looks at the key, so what it gets
 //! belongs to that key or is not taken; it is used for nothing but comparing.
 
-use crate::sync::{AtomicU64, Ordering, fence};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Words of a record beside its key.
 pub const WORDS: usize = 4;
@@ -54,6 +54,25 @@ impl Record {
         if is_past(self.key.load(Ordering::Relaxed)) {
             self.key.store(0, Ordering::Release);
         }
+    }
+}
+
+/// How often others had a process look at their records. They count before they ring its doorbell, and it reads between
+/// arming that and sleeping: so none is lost that comes while it falls asleep.
+#[repr(transparent)]
+#[derive(Debug)]
+pub struct Alerts(AtomicU32);
+
+impl Alerts {
+    /// Another process: one more.
+    pub fn add(&self) {
+        // Release: what it has recorded before is seen by the one that reads this.
+        self.0.fetch_add(1, Ordering::Release);
+    }
+
+    /// The owner: how many there were.
+    pub fn count(&self) -> u32 {
+        self.0.load(Ordering::Acquire)
     }
 }
 

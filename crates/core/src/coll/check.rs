@@ -287,9 +287,27 @@ pub(crate) fn forget(state: &State, context: u32) {
     }
 }
 
-/// Rounds of a wait between two looks at the notes: rare, but several times between waking up and falling asleep again,
-/// which bounds the number of polls, or of yields where a round gives the processor away.
-pub(super) fn rounds_between_checks(state: &State) -> u32 {
+/// When a call that waits looks at the notes: after each alert, and every so many rounds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Looks {
+    rounds: u32,
+    alerts: u32,
+}
+
+impl Looks {
+    /// To be asked in each round of a wait, that between arming the doorbell and sleeping included: an alert after the
+    /// last look would be lost otherwise.
+    pub fn is_due(&mut self, state: &State) -> bool {
+        self.rounds = self.rounds.wrapping_add(1);
+        let alerts = state.node.as_deref().map_or(0, Node::alerts);
+        let alerted = core::mem::replace(&mut self.alerts, alerts) != alerts;
+        alerted || self.rounds.is_multiple_of(rounds_between_looks(state))
+    }
+}
+
+/// Rare, but several times between waking up and falling asleep again, which bounds the number of polls, or of yields where
+/// a round gives the processor away.
+fn rounds_between_looks(state: &State) -> u32 {
     if state.params.waiting.spin.is_zero() { 16 } else { 64 }
 }
 

@@ -132,8 +132,6 @@ const LOOKS: u32 = 16;
 /// Advances a blocking call to its end.
 fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
     let looks = if running.uses_area() && !t.lock().params.waiting.spin.is_zero() { LOOKS } else { 1 };
-    let every = super::check::rounds_between_checks(&t.lock());
-    let mut rounds = 0u32;
     loop {
         let due = wait_actively(t, |state| {
             for look in 0..looks {
@@ -150,8 +148,7 @@ fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
                     std::hint::spin_loop();
                 }
             }
-            rounds += 1;
-            let disagrees = rounds.is_multiple_of(every) && running.compare(state).is_err();
+            let disagrees = running.compares_now(state) && running.compare(state).is_err();
             disagrees.then(|| {
                 state.take_area_of(&mut running);
                 None
@@ -263,7 +260,7 @@ impl Running {
         let callback = self.advance(&mut state.p2p);
         let due = callback.is_some();
         state.callbacks.extend(callback.map(|callback| Callback { key: Some(key), ..callback }));
-        if !self.is_complete() && self.compares_now(super::check::rounds_between_checks(state)) {
+        if !self.is_complete() && self.compares_now(state) {
             // A call that differs from the peers' ends with the error.
             let _ = self.compare(state);
         }

@@ -12,7 +12,7 @@ use pml::Done;
 
 use super::arguments::Arguments;
 use super::call::{Call, Reduction};
-use super::check::{Noted, Statement};
+use super::check::{Looks, Noted, Statement};
 use super::exact::Exact;
 use super::launch::Callback;
 use super::online::{Attempt, Online};
@@ -41,8 +41,7 @@ pub(crate) struct Running {
     exact: Option<Exact>,
     /// How the peers find this call, if calls are compared.
     noted: Option<Noted>,
-    /// How often progress has advanced it.
-    rounds: u32,
+    looks: Looks,
 }
 
 impl Running {
@@ -60,7 +59,7 @@ impl Running {
             attempt: None,
             exact: None,
             noted: None,
-            rounds: 0,
+            looks: Looks::default(),
         }
     }
 
@@ -327,11 +326,9 @@ impl Running {
         self.ended.unwrap_or(Ok(()))
     }
 
-    /// To be asked each time that progress advances the call: whether it is to be compared with the peers' now, as it is
-    /// every `every` times.
-    pub(super) fn compares_now(&mut self, every: u32) -> bool {
-        self.rounds = self.rounds.wrapping_add(1);
-        self.rounds.is_multiple_of(every)
+    /// To be asked each time that the call was advanced: whether it is to be compared with the peers' now.
+    pub(super) fn compares_now(&mut self, state: &State) -> bool {
+        self.looks.is_due(state)
     }
 
     /// The result of a complete collective, for its request.

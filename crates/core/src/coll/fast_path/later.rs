@@ -6,7 +6,7 @@ use abi::Result;
 use engine::{Afterlife, Operation, Turn};
 use pml::Done;
 
-use super::super::check::rounds_between_checks;
+use super::super::check::Looks;
 use super::super::launch::done;
 use super::{Started, complete};
 use crate::domain::Token;
@@ -22,8 +22,7 @@ pub(crate) struct Later {
     /// The exchange, until it is over.
     started: Option<Started<'static>>,
     result: Result<()>,
-    /// How often it was advanced.
-    rounds: u32,
+    looks: Looks,
 }
 
 /// What is left of a collective that has begun, as a request.
@@ -33,7 +32,7 @@ pub(super) fn leave(
     started: Started<'static>,
     request: &mut abi::Request,
 ) -> Result<()> {
-    let later = Later { comm, started: Some(started), result: Ok(()), rounds: 0 };
+    let later = Later { comm, started: Some(started), result: Ok(()), looks: Looks::default() };
     let mut state = t.lock();
     let key = state.requests.add(later)?;
     state.requests.register(key);
@@ -79,9 +78,11 @@ impl Operation<State> for Later {
             let result = started.exchange.result();
             return self.end(state, result);
         }
-        self.rounds = self.rounds.wrapping_add(1);
-        let compared = self.rounds.is_multiple_of(rounds_between_checks(state));
-        match started.noted.filter(|_| compared).and_then(|noted| state.disagreement(self.comm, &noted)) {
+        match started
+            .noted
+            .filter(|_| self.looks.is_due(state))
+            .and_then(|noted| state.disagreement(self.comm, &noted))
+        {
             Some(error) => self.end(state, Err(error)),
             None => Turn::Idle,
         }

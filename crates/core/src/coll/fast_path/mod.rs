@@ -19,7 +19,7 @@ use coll::exchange::Place;
 use coll::tuned::Level;
 
 use super::Mode;
-use super::check::{Noted, Statement, rounds_between_checks};
+use super::check::{Looks, Noted, Statement};
 use super::slots::OfNode;
 use crate::comm::Comm;
 use crate::domain::Token;
@@ -161,16 +161,12 @@ fn polls(state: &State, most: u32) -> u32 {
 /// Brings a collective to its end.
 #[inline(never)]
 fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>) -> Result<()> {
-    let (polls, every, turn) = {
+    let (polls, turn) = {
         let state = t.lock();
         let shares = state.params.waiting.shares_core();
-        (
-            polls(&state, POLLS),
-            rounds_between_checks(&state),
-            shares.then_some(state.params.tuned.turn).filter(|turn| !turn.is_zero()),
-        )
+        (polls(&state, POLLS), shares.then_some(state.params.tuned.turn).filter(|turn| !turn.is_zero()))
     };
-    let mut rounds = 0u32;
+    let mut looks = Looks::default();
     let mut started = Some(started);
     wait_actively(t, |state| {
         let Started { exchange, noted } = started.as_mut()?;
@@ -179,8 +175,7 @@ fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>) -> Result<()> 
         let result = match over {
             true => exchange.result(),
             false => {
-                rounds += 1;
-                let noted = noted.as_ref().filter(|_| rounds.is_multiple_of(every))?;
+                let noted = noted.as_ref().filter(|_| looks.is_due(state))?;
                 Err(state.disagreement(comm, noted)?)
             }
         };

@@ -17,7 +17,7 @@ use mem::UserMem;
 use pml::{Data, Mode, Pattern, ReqId, SendTo};
 
 use super::super::arguments::IN_PLACE;
-use super::super::check::{Noted, Statement, rounds_between_checks};
+use super::super::check::{Looks, Noted, Statement};
 use super::blocks::Blocks;
 use super::{Numbered, number};
 use crate::comm::Comm as Communicator;
@@ -206,14 +206,12 @@ fn receive_from_all(t: &mut Token, comm: Comm, sent: Sent, into: impl Fn(usize) 
 /// Waits for a message, or for a process to have called something else.
 #[cold]
 fn finish(t: &mut Token, comm: Comm, id: ReqId, noted: Option<&Noted>) -> Result<()> {
-    let every = rounds_between_checks(&t.lock());
-    let mut rounds = 0u32;
+    let mut looks = Looks::default();
     wait_actively(t, |state| {
         if let Some(done) = state.take_awaited(id) {
             return Some(crate::p2p::outcome(&done));
         }
-        rounds += 1;
-        let noted = noted.filter(|_| rounds.is_multiple_of(every))?;
+        let noted = noted.filter(|_| looks.is_due(state))?;
         let error = state.disagreement(comm, noted)?;
         let State { p2p, .. } = state;
         p2p.cancel(id);
