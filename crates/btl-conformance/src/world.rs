@@ -91,7 +91,8 @@ impl<B: Btl> World<B> {
         panic!("an event is not reported");
     }
 
-    fn no_event(&mut self, end: usize) {
+    /// Lets an endpoint work.
+    pub(crate) fn no_event(&mut self, end: usize) {
         assert_eq!(next_event(&mut self.ends[end]), None, "nothing happened that is worth an event");
     }
 }
