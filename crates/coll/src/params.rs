@@ -162,6 +162,19 @@ pub struct Seat {
     pub cache: u32,
 }
 
+impl Seat {
+    /// The seat at a place where so many consecutive places share a cache, and so many consecutive caches a memory node.
+    pub fn at(place: u32, ranks: u32, caches: u32) -> Seat {
+        let cache = place / ranks.max(1);
+        Seat { memory: cache / caches.max(1), cache }
+    }
+
+    /// The seats of ranks, or none where all have the same one.
+    pub fn if_several(seats: Vec<Seat>) -> Vec<Seat> {
+        if seats.iter().any(|seat| *seat != seats[0]) { seats } else { Vec::new() }
+    }
+}
+
 /// The neighbours of a process in a virtual topology, in the order the standard gives them (MPI-5.0 section
 /// 8.6); `None` for `MPI_PROC_NULL`, whose blocks are skipped.
 #[derive(Clone, Copy, Debug, Default)]

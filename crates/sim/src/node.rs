@@ -10,10 +10,10 @@
 
 use crate::cluster::Speaks;
 use crate::error::Error;
-use crate::setup::seat;
 use crate::software::SoftwareCosts;
 use btl::{Arrival, Btl, Busy, Peer};
 use btl_vader::{Vader, VaderParams};
+use coll::Seat;
 use gni::Time;
 use gni_timed::RankClock;
 use node::{AreaName, Node, NodeArea};
@@ -265,9 +265,9 @@ impl OnNode {
 
     /// What a line costs that `owner` has written; the gate may have been written by anybody.
     pub(crate) fn line_from(&self, owner: Owner, costs: &SoftwareCosts) -> f64 {
-        let Some(caches) = self.times.borrow().caches else { return costs.line };
+        let Some((ranks, caches)) = self.times.borrow().caches else { return costs.line };
         let Owner::Member(member) = owner else { return costs.far_line };
-        let (here, there) = (seat(caches, self.place), seat(caches, member as u32));
+        let [here, there] = [self.place, member as u32].map(|place| Seat::at(place, ranks, caches));
         match () {
             () if here == there => costs.line,
             () if here.memory == there.memory => costs.far_line,

@@ -65,12 +65,6 @@ pub struct Setup {
     pub node_spacing: u32,
 }
 
-/// What the rank at a place of a node is bound to.
-pub(crate) fn seat((ranks, caches): (u32, u32), place: u32) -> Seat {
-    let cache = place / ranks.max(1);
-    Seat { memory: cache / caches.max(1), cache }
-}
-
 impl Setup {
     /// Where a rank runs; the node may be beyond the torus.
     pub fn node_of(&self, rank: u32) -> PeAddr {
@@ -79,9 +73,10 @@ impl Setup {
 
     /// What the ranks of a job on one node are bound to, if there are several caches.
     pub(crate) fn seats(&self, ranks: u32) -> Vec<Seat> {
-        let (Some(caches), true) = (self.caches, ranks <= self.ranks_per_node) else { return vec![] };
-        let seats: Vec<Seat> = (0..ranks).map(|rank| seat(caches, rank)).collect();
-        if seats.iter().any(|seat| *seat != seats[0]) { seats } else { vec![] }
+        let (Some((of_cache, of_node)), true) = (self.caches, ranks <= self.ranks_per_node) else {
+            return vec![];
+        };
+        Seat::if_several((0..ranks).map(|rank| Seat::at(rank, of_cache, of_node)).collect())
     }
 
     /// The ranks of a rank's node, if the last node is full.

@@ -70,6 +70,11 @@ pub enum Table {
 }
 
 impl Table {
+    /// That of a flag `--sourced`.
+    pub fn of(sourced: bool) -> Table {
+        if sourced { Table::Sourced } else { Table::Fitted }
+    }
+
     fn costs(self) -> Costs {
         match self {
             Table::Fitted => paper::FITTED,

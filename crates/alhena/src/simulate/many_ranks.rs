@@ -31,7 +31,7 @@ struct Job {
 
 impl Job {
     fn table(&self) -> Table {
-        if self.sourced { Table::Sourced } else { Table::Fitted }
+        Table::of(self.sourced)
     }
 }
 
@@ -165,10 +165,11 @@ impl Allreduce {
         let setup = self.machine.nodes(self.job.table(), self.job.ranks_per_node)?;
         let mut rows = Vec::new();
         for &ranks in &self.job.ranks {
+            let by_table = chosen(&setup, self.collective, ranks, self.words);
+            let by_table = by_table.map(|choice| choice.algorithm.get().name);
             for algorithm in self.chosen(&setup, ranks)? {
-                let by_table = chosen(&setup, self.collective, ranks, self.words);
-                let by_table = by_table.is_some_and(|choice| choice.algorithm.get().name == algorithm.name);
-                let what = format!("{}{}", algorithm.name, if by_table { " (table)" } else { "" });
+                let mark = if by_table == Some(algorithm.name) { " (table)" } else { "" };
+                let what = format!("{}{mark}", algorithm.name);
                 rows.push(watched(&setup, ranks, &what, |setup| {
                     allreduce(setup, algorithm, ranks, self.words)
                 })?);

@@ -105,10 +105,6 @@ fn sizes(min: u64, max: u64, factor: u64) -> impl Iterator<Item = u64> {
         .take_while(move |&size| size <= max)
 }
 
-fn table_of(sourced: bool) -> Table {
-    if sourced { Table::Sourced } else { Table::Fitted }
-}
-
 impl Row {
     /// Whether more is better.
     fn is_rate(&self) -> bool {
@@ -133,7 +129,7 @@ impl OneSided {
             ("gets, bandwidth", Measure::Gets(self.window)),
         ];
         for &ranks in &self.ranks_per_node {
-            let setup = sim::Setup { ranks_per_node: ranks, ..self.machine.pair(table_of(self.sourced))? };
+            let setup = sim::Setup { ranks_per_node: ranks, ..self.machine.pair(Table::of(self.sourced))? };
             for (what, measure) in measures {
                 for bytes in sizes(self.min, self.max, self.factor) {
                     let is_rate = matches!(measure, Measure::Puts(_) | Measure::Gets(_));
@@ -180,7 +176,7 @@ impl OneSided {
 impl Gather {
     /// Simulates and shows.
     pub fn run(&self) -> Result<(), Box<dyn Error>> {
-        let setup = self.machine.pair(table_of(self.sourced))?;
+        let setup = self.machine.pair(Table::of(self.sourced))?;
         let setup = sim::Setup { node_spacing: 1, ..setup };
         let mut rows = Vec::new();
         let measures = [("gather", "µs", Calls::Apart), ("gathers, bandwidth", "MB/s", Calls::BackToBack)];

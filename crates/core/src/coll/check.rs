@@ -312,8 +312,12 @@ fn rounds_between_looks(state: &State) -> u32 {
 }
 
 impl Running {
-    /// Looks at the notes of the peers; a call that differs from theirs fails.
-    pub(super) fn compare(&mut self, state: &mut State) -> Result<()> {
+    /// To be called each time that the call was advanced: looks at the notes of the peers where it is time to; a call that
+    /// differs from theirs fails.
+    pub(super) fn compare_if_due(&mut self, state: &mut State) -> Result<()> {
+        if !self.looks.is_due(state) {
+            return Ok(());
+        }
         match self.noted().and_then(|noted| state.disagreement(self.comm(), noted)) {
             None => Ok(()),
             Some(error) => {

@@ -41,7 +41,7 @@ pub(crate) struct Running {
     exact: Option<Exact>,
     /// How the peers find this call, if calls are compared.
     noted: Option<Noted>,
-    looks: Looks,
+    pub(super) looks: Looks,
 }
 
 impl Running {
@@ -324,11 +324,6 @@ impl Running {
     /// The result, if it is complete.
     pub fn result(&self) -> Result<()> {
         self.ended.unwrap_or(Ok(()))
-    }
-
-    /// To be asked each time that the call was advanced: whether it is to be compared with the peers' now.
-    pub(super) fn compares_now(&mut self, state: &State) -> bool {
-        self.looks.is_due(state)
     }
 
     /// The result of a complete collective, for its request.

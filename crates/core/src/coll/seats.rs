@@ -18,9 +18,8 @@ pub(super) fn gather(t: &mut Token, comm: abi::Comm) -> Result<Arc<[Seat]>> {
     let Some(own) = own(&mut t.lock(), comm)? else { return Ok(Arc::default()) };
     let word = u64::from(own.memory) << 32 | u64::from(own.cache);
     let words = crate::comm::gather_words(t, comm, &[word])?;
-    let several = words.iter().any(|&other| other != word);
     let seat = |word: u64| Seat { memory: (word >> 32) as u32, cache: word as u32 };
-    Ok(if several { words.into_iter().map(seat).collect() } else { Arc::default() })
+    Ok(Seat::if_several(words.into_iter().map(seat).collect()).into())
 }
 
 /// Where this process sits; `None`: no rank of the communicator is asked.
@@ -32,8 +31,7 @@ fn own(state: &mut State, comm: abi::Comm) -> Result<Option<Seat>> {
         _ if found.size() <= WIDE => None,
         (Caches::System, Placement::Node { crowded: false }) => Some(bound_to()),
         (Caches::Given { ranks, caches }, Placement::Node { .. }) => {
-            let cache = found.peers[found.rank as usize] / ranks;
-            Some(Seat { memory: cache / caches, cache })
+            Some(Seat::at(found.peers[found.rank as usize], ranks, caches))
         }
         _ => None,
     })
@@ -54,6 +52,5 @@ pub(super) fn inherited(of: &Comm, comm: &Comm) -> Arc<[Seat]> {
     let known: std::collections::HashMap<u32, Seat> =
         of.peers.iter().copied().zip(of.coll.seats.iter().copied()).collect();
     let seats: Option<Vec<Seat>> = comm.peers.iter().map(|peer| known.get(peer).copied()).collect();
-    let seats = seats.filter(|seats| seats.iter().any(|seat| *seat != seats[0]));
-    seats.map_or_else(Arc::default, Arc::from)
+    seats.map(Seat::if_several).unwrap_or_default().into()
 }

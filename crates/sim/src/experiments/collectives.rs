@@ -59,14 +59,16 @@ pub fn allreduce_algorithms(setup: &Setup, ranks: u32) -> impl Iterator<Item = &
 
 /// What the library's table chooses for that many ranks on one node with a processor each; `None` on several nodes.
 pub fn chosen(setup: &Setup, coll: Coll, ranks: u32, words: u64) -> Option<Choice> {
+    if !setup.shares_memory() || ranks > setup.ranks_per_node {
+        return None;
+    }
     let query = Query {
         bytes: 8 * words,
         element: 8,
         caches: !setup.seats(ranks).is_empty() && ranks > WIDE,
         ..Query::new(coll, ranks, Placement::Node { crowded: false })
     };
-    let choice = Table::builtin().select(&query, &Forced::default()).ok()?;
-    (setup.shares_memory() && ranks <= setup.ranks_per_node).then_some(choice)
+    Table::builtin().select(&query, &Forced::default()).ok()
 }
 
 /// A barrier, or a broadcast, reduction or allreduce of `words` 64-bit integers, over `ranks` ranks.
@@ -85,9 +87,10 @@ pub fn allreduce(setup: &Setup, algorithm: &Algorithm, ranks: u32, words: u64) -
     if steps > MOST_STEPS {
         return Err(Error::Unsupported("the schedules of this algorithm grow with the ranks and do not fit"));
     }
+    let calls = if is_rooted(algorithm.coll) { 1 } else { CALLS };
     let make = |rank| {
-        let allreduce = Allreduce::new(schedules.of(rank), (ranks, setup.ranks_of_node(rank)), words, CALLS);
-        allreduce.as_part_of(algorithm.coll)
+        let group = (ranks, setup.ranks_of_node(rank));
+        Allreduce::new(algorithm.coll, schedules.of(rank), group, words, calls)
     };
     let mut cluster = Cluster::new(setup, ranks, make)?;
     let report = cluster.run()?;
@@ -95,10 +98,7 @@ pub fn allreduce(setup: &Setup, algorithm: &Algorithm, ranks: u32, words: u64) -
     let programs = || (0..ranks).filter_map(|rank| cluster.program(rank));
     match programs().position(|program| !program.is_intact()) {
         Some(rank) => Err(Error::WrongData { rank: rank as u32 }),
-        None => {
-            let calls = if is_rooted(algorithm.coll) { 1 } else { CALLS };
-            Ok(Outcome { nanoseconds: span(programs().map(Allreduce::time), calls), registered, report })
-        }
+        None => Ok(Outcome { nanoseconds: span(programs().map(Allreduce::time), calls), registered, report }),
     }
 }
 

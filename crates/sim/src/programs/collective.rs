@@ -36,8 +36,9 @@ pub struct Allreduce {
 
 impl Allreduce {
     /// The part of the rank whose schedule this is once `shift` is added to the ranks it names, in a group of `ranks`;
-    /// the rank's node has those of `node`.
+    /// the rank's node has those of `node`. `coll` is another collective whose schedules these are, with root 0.
     pub fn new(
+        coll: Coll,
         (schedule, shift): (Arc<Schedule>, u32),
         (ranks, node): (u32, Range<u32>),
         words: u64,
@@ -52,16 +53,17 @@ impl Allreduce {
                 speaks.between |= !within;
             }
         }
+        let warm_up = if is_rooted(coll) { 0 } else { WARM_UP };
         let mut allreduce = Allreduce {
-            coll: Coll::Allreduce,
+            coll,
             speaks,
             schedule,
             shift,
             shape: Shape { send: layout, recv: layout, packed: 0 },
             words,
             execution: Execution::new(),
-            warm_up: WARM_UP,
-            calls: calls + WARM_UP,
+            warm_up,
+            calls: calls + warm_up,
             done: 0,
             running: false,
             time: Timed::default(),
@@ -71,13 +73,6 @@ impl Allreduce {
         // Binding tells how much scratch memory is needed. What it reports, it reports again with the first call.
         let _ = allreduce.start(0);
         allreduce
-    }
-
-    /// The same with schedules of a barrier, or of a broadcast or reduction with root 0. Of these two there is one call, since
-    /// ranks would begin a second one while others are in the first.
-    pub fn as_part_of(self, coll: Coll) -> Allreduce {
-        let (warm_up, calls) = if is_rooted(coll) { (0, 1) } else { (self.warm_up, self.calls) };
-        Allreduce { coll, warm_up, calls, ..self }
     }
 
     /// When the timed calls began and ended on this rank.
@@ -181,7 +176,8 @@ impl Program for Allreduce {
     }
 }
 
-/// Whether the collective has a root.
+/// Whether the collective has a root. There is one call of such a one, since ranks would begin a second one while others
+/// are in the first.
 pub(crate) fn is_rooted(coll: Coll) -> bool {
     matches!(coll, Coll::Bcast | Coll::Reduce)
 }

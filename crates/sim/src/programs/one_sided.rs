@@ -42,13 +42,48 @@ impl Meeting {
     }
 }
 
+/// Where data of so many bytes leaves a rank's memory, and where it lands there, behind what a meeting needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Buffers {
+    pub bytes: usize,
+}
+
+impl Buffers {
+    /// Bytes of memory up to the end of both.
+    pub fn memory(self) -> usize {
+        self.landing_offset() + self.stride()
+    }
+
+    /// The one that is read.
+    pub fn leaving(self, end: &Endpoint) -> UserMem {
+        end.memory().part(Buffers::LEAVING_OFFSET, self.bytes)
+    }
+
+    /// The one that is written.
+    pub fn landing(self, end: &Endpoint) -> UserMem {
+        end.memory().part(self.landing_offset(), self.bytes)
+    }
+
+    /// Where a rank's memory is read.
+    pub const LEAVING_OFFSET: usize = Meeting::BYTES;
+
+    /// Where it is written.
+    pub fn landing_offset(self) -> usize {
+        Buffers::LEAVING_OFFSET + self.stride()
+    }
+
+    fn stride(self) -> usize {
+        self.bytes.next_multiple_of(PAGE)
+    }
+}
+
 /// One rank: of the first node, it begins windows of puts or gets and flushes after each; of the second, it does
 /// nothing.
 #[derive(Debug)]
 pub struct OneSided {
     pairs: Pairs,
     by: (Interface, Way),
-    bytes: usize,
+    buffers: Buffers,
     window: u32,
     windows: u32,
     done: u32,
@@ -68,7 +103,7 @@ impl OneSided {
         OneSided {
             pairs,
             by,
-            bytes,
+            buffers: Buffers { bytes },
             window,
             windows: windows + WARM_UP,
             done: 0,
@@ -90,25 +125,13 @@ impl OneSided {
     /// Whether the data has come to where it belongs on this rank, if it does.
     pub fn is_intact(&self, end: &Endpoint) -> bool {
         let lands = self.pairs.is_first(end.rank()) == (self.by.1 == Way::Get);
-        !lands || is_painted(self.landing(end), SEED)
-    }
-
-    fn stride(&self) -> usize {
-        self.bytes.next_multiple_of(PAGE)
-    }
-
-    fn leaving(&self, end: &Endpoint) -> UserMem {
-        end.memory().part(Meeting::BYTES, self.bytes)
-    }
-
-    fn landing(&self, end: &Endpoint) -> UserMem {
-        end.memory().part(Meeting::BYTES + self.stride(), self.bytes)
+        !lands || is_painted(self.buffers.landing(end), SEED)
     }
 
     fn next(&self, end: &mut Endpoint, remote: Remote) -> Access {
         let (local, offset) = match self.by.1 {
-            Way::Put => (self.leaving(end), Meeting::BYTES + self.stride()),
-            Way::Get => (self.landing(end), Meeting::BYTES),
+            Way::Put => (self.buffers.leaving(end), self.buffers.landing_offset()),
+            Way::Get => (self.buffers.landing(end), Buffers::LEAVING_OFFSET),
         };
         end.access(self.by, remote, local, offset)
     }
@@ -116,7 +139,7 @@ impl OneSided {
 
 impl Program for OneSided {
     fn memory(&self) -> usize {
-        Meeting::BYTES + 2 * self.stride()
+        self.buffers.memory()
     }
 
     fn speaks(&self) -> Speaks {
@@ -126,7 +149,7 @@ impl Program for OneSided {
     fn step(&mut self, end: &mut Endpoint) -> Result<Step> {
         let Some(remote) = self.remote else {
             let partner = self.pairs.partner(end.rank());
-            paint(self.leaving(end), SEED);
+            paint(self.buffers.leaving(end), SEED);
             self.remote = self.meeting.with(end, partner)?;
             return match self.remote {
                 None => Ok(Step::Waiting),

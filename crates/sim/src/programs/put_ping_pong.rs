@@ -1,6 +1,6 @@
 //! A put to and fro between partners, who poll the memory in which it lands.
 
-use super::one_sided::Meeting;
+use super::one_sided::{Buffers, Meeting};
 use super::{Pairs, Start, Timed, is_painted, paint};
 use crate::cluster::{Program, Speaks, Step};
 use crate::endpoint::Endpoint;
@@ -19,7 +19,7 @@ const SEED: u32 = 13;
 pub struct PutPingPong {
     pairs: Pairs,
     interface: Interface,
-    bytes: usize,
+    buffers: Buffers,
     rounds: u32,
     /// Puts of the partner that were seen.
     seen: u32,
@@ -38,7 +38,7 @@ impl PutPingPong {
         PutPingPong {
             pairs,
             interface,
-            bytes,
+            buffers: Buffers { bytes },
             rounds: rounds + WARM_UP,
             seen: 0,
             sent: 0,
@@ -58,31 +58,19 @@ impl PutPingPong {
     /// Whether all data has arrived.
     pub fn is_intact(&self, end: &Endpoint) -> bool {
         self.has_landed(end, self.seen)
-            && is_painted(self.landing(end).part(0, self.bytes.min(PAGE) - 1), SEED)
-    }
-
-    fn stride(&self) -> usize {
-        self.bytes.next_multiple_of(PAGE)
-    }
-
-    fn leaving(&self, end: &Endpoint) -> UserMem {
-        end.memory().part(Meeting::BYTES, self.bytes)
-    }
-
-    fn landing(&self, end: &Endpoint) -> UserMem {
-        end.memory().part(Meeting::BYTES + self.stride(), self.bytes)
+            && is_painted(self.buffers.landing(end).part(0, self.buffers.bytes.min(PAGE) - 1), SEED)
     }
 
     /// The last bytes of the data's pages, by which its target sees that it is there: pieces of long data land in any
     /// order.
     fn last_bytes(&self, data: UserMem) -> impl Iterator<Item = UserMem> + use<> {
-        let bytes = self.bytes;
+        let bytes = self.buffers.bytes;
         (0..bytes).step_by(PAGE).map(move |page| data.part((page + PAGE).min(bytes) - 1, 1))
     }
 
     /// Whether all of a round's data is there.
     fn has_landed(&self, end: &Endpoint, round: u32) -> bool {
-        self.last_bytes(self.landing(end)).all(|place| {
+        self.last_bytes(self.buffers.landing(end)).all(|place| {
             let mut last = [0];
             place.as_bytes().copy_to(&mut last);
             u32::from(last[0]) == round
@@ -92,7 +80,7 @@ impl PutPingPong {
 
 impl Program for PutPingPong {
     fn memory(&self) -> usize {
-        Meeting::BYTES + 2 * self.stride()
+        self.buffers.memory()
     }
 
     fn speaks(&self) -> Speaks {
@@ -106,7 +94,7 @@ impl Program for PutPingPong {
     fn step(&mut self, end: &mut Endpoint) -> Result<Step> {
         let is_first = self.pairs.is_first(end.rank());
         if self.remote.is_none() {
-            paint(self.leaving(end), SEED);
+            paint(self.buffers.leaving(end), SEED);
             self.remote = self.meeting.with(end, self.pairs.partner(end.rank()))?;
         }
         let Some(remote) = self.remote else { return Ok(Step::Waiting) };
@@ -130,12 +118,12 @@ impl Program for PutPingPong {
                     self.time.begun = end.now();
                 }
                 self.sent += 1;
-                for last in self.last_bytes(self.leaving(end)) {
+                for last in self.last_bytes(self.buffers.leaving(end)) {
                     last.write(PeerBytes::of(&[self.sent as u8]));
                 }
-                let offset = Meeting::BYTES + self.stride();
                 let by = (self.interface, Way::Put);
-                self.access = Some(end.access(by, remote, self.leaving(end), offset));
+                let (local, offset) = (self.buffers.leaving(end), self.buffers.landing_offset());
+                self.access = Some(end.access(by, remote, local, offset));
             } else if self.seen == self.rounds {
                 self.time.ended = end.now();
                 return Ok(Step::Done);
