@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "windows.h"
 
 static int rank, size;
@@ -172,27 +173,40 @@ static int mappings(void)
     return lines;
 }
 
+/* The name of a thread, empty if it has ended. */
+static void name_of(const char *thread, char name[32])
+{
+    char path[300];
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/self/task/%s/comm", thread);
+    file = fopen(path, "r");
+    if (!file || !fgets(name, 32, file))
+        name[0] = 0;
+    if (file)
+        fclose(file);
+}
+
 /* The thread that makes progress while the program computes ends after the last window that needs it. A window that is made before it is
- * quite gone starts another, with a stack and a heap of its own: four mappings that stay for the next one, so waited for here. */
+ * quite gone starts another, with a stack and a heap of its own: four mappings that stay for the next one, so waited for here. Until a
+ * new thread has run it has the name of the first. */
 static void without_helper(void)
 {
+    char first[32], name[32];
     int there, flag;
 
+    snprintf(name, sizeof name, "%d", (int)getpid());
+    name_of(name, first);
     do {
         DIR *all = opendir("/proc/self/task");
         struct dirent *one;
 
         there = 0;
         while (all && (one = readdir(all))) {
-            char path[300], name[32] = "";
-            FILE *file;
-
-            snprintf(path, sizeof path, "/proc/self/task/%s/comm", one->d_name);
-            file = fopen(path, "r");
-            if (file && fgets(name, sizeof name, file))
-                there += strncmp(name, "alhena-help", 11) == 0;
-            if (file)
-                fclose(file);
+            if (one->d_name[0] == '.' || atoi(one->d_name) == (int)getpid())
+                continue;
+            name_of(one->d_name, name);
+            there += strcmp(name, first) == 0 || strncmp(name, "alhena-help", 11) == 0;
         }
         if (all)
             closedir(all);
