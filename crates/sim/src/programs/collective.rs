@@ -36,7 +36,7 @@ pub struct Allreduce {
 
 impl Allreduce {
     /// The part of the rank whose schedule this is once `shift` is added to the ranks it names, in a group of `ranks`;
-    /// the rank's node has those of `node`. `coll` is another collective whose schedules these are, with root 0.
+    /// the rank's node has those of `node`. The schedules are those of `coll`, with root 0 where it has one.
     pub fn new(
         coll: Coll,
         (schedule, shift): (Arc<Schedule>, u32),
