@@ -49,7 +49,7 @@ pub use epochs::{Epochs, Passive};
 pub use exposure::Exposure;
 pub use locks::{Acquire, Announced, Wish, holder, release};
 #[cfg(not(loom))]
-pub use network::cut_read;
+pub use network::{cut_read, is_one_read};
 pub use packed::{Locked, combine, compare};
 pub use params::OscParams;
 pub use regions::Regions;

@@ -20,9 +20,16 @@ pub fn cut_read(remote: &Remote, here: usize, there: usize, len: usize, mut piec
     }
 }
 
+/// Whether data of `len` bytes, at least 1, at addresses `here` and `there` is one read.
+#[inline]
+pub fn is_one_read(remote: &Remote, here: usize, there: usize, len: usize) -> bool {
+    len <= remote.max_unaligned
+        || len <= remote.max && [here, there, len].iter().all(|number| number.is_multiple_of(remote.align))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::cut_read;
+    use super::{cut_read, is_one_read};
     use btl::{Atomics, Remote};
 
     #[test]
@@ -39,14 +46,16 @@ mod tests {
             .flat_map(|here| (0..9).map(move |there| (here, there)))
             .flat_map(|places| (1..300).map(move |len| (places, len)))
         {
-            let mut end = 0;
+            let (mut end, mut pieces) = (0, 0);
             cut_read(&remote, here, there, len, |at, piece| {
                 assert_eq!(at, end);
                 end += piece;
+                pieces += 1;
                 let is_straight = [here + at, there + at, piece].iter().all(|number| number % 4 == 0);
                 assert!(piece > 0 && piece <= if is_straight { 64 } else { 12 }, "{piece} of {len} at {at}");
             });
             assert_eq!(end, len);
+            assert_eq!(is_one_read(&remote, here, there, len), pieces == 1, "{len} from {there} to {here}");
         }
     }
 }

@@ -7,7 +7,8 @@ use mem::UserMem;
 use osc::{Change, Element, LONG, Side};
 
 use super::far::{COMBINE, expect_more, pieces, want};
-use super::remote::{self, Reached, answer};
+use super::network::Reached;
+use super::remote::{self, answer};
 use super::{Window, await_window};
 use crate::domain::Token;
 use crate::memory::read_at;

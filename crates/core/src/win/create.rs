@@ -16,7 +16,8 @@ use osc::{Announced, Control, Cost, Epochs, Exposure, Regions, Shape};
 
 use super::addresses::Addresses;
 use super::far::Far;
-use super::remote::{self, Network, OFFER};
+use super::network::Network;
+use super::remote::{self, OFFER};
 use super::{ELSEWHERE, Facts, Target, Window, hints};
 use crate::attr::{Attributes, Object, delete_all};
 use crate::comm::{free_inner, gather_words, inner};

@@ -14,6 +14,7 @@
 use std::collections::HashMap;
 
 use abi::{Error, Result};
+use bml::Bml;
 use btl::{Class, Peer};
 use engine::{Head, Operation};
 use mem::{PeerBytes, UserMem};
@@ -21,7 +22,8 @@ use osc::{Element, Exposure, Side};
 use pml::Done;
 
 pub(super) use super::far_locks::{Joined, Waiting, join, leave, lock, unlock};
-use super::remote::{Network, Origin};
+use super::network::{NOBODY, Network};
+use super::remote::Origin;
 use super::{Window, await_window, changes, remote};
 use crate::domain::Token;
 use crate::request::{ACCESSED, EMPTY};
@@ -120,6 +122,9 @@ impl Far {
 
     /// One answer with data has come, or will not.
     pub fn fetched(&mut self, token: u64) {
+        if token == NOBODY {
+            return;
+        }
         if let Some(wanted) = self.wanted.get_mut(&token) {
             wanted.answers = wanted.answers.saturating_sub(1);
             if wanted.answers == 0 {
@@ -150,6 +155,16 @@ impl Window {
             Some(rank) => far.pending[rank as usize] > 0 || far.network.reads(Some(rank)),
             None => far.pending.iter().any(|&pending| pending > 0) || far.network.reads(None),
         })
+    }
+
+    /// What has become of the operations on a rank, or on all, if they are over.
+    #[inline]
+    pub(super) fn flush(&mut self, bml: &mut Bml, rank: Option<u32>) -> Option<Result<()>> {
+        if self.under_way(rank) || !self.is_flushed(bml, rank) {
+            return None;
+        }
+        let failed = self.far.as_mut().is_some_and(|far| std::mem::take(&mut far.failed));
+        Some(if failed { Err(AT_TARGET) } else { Ok(()) })
     }
 
     /// A rank of another node has posted for this process, or has completed its access to it.
@@ -375,15 +390,7 @@ pub(super) fn compare_and_swap(
 /// # Errors
 /// `MPI_ERR_RMA_RANGE` if one has failed.
 pub(super) fn flush(t: &mut Token, win: abi::Win, rank: Option<u32>) -> Result<()> {
-    if t.lock().windows.get(win)?.far.is_none() {
-        return Ok(());
-    }
-    await_window(t, win, |window, p2p| {
-        (!window.under_way(rank) && window.is_flushed(&mut p2p.bml, rank)).then_some(Ok(()))
-    })?;
-    let mut state = t.lock();
-    let failed = state.windows.get_mut(win)?.far.as_mut().is_some_and(|far| std::mem::take(&mut far.failed));
-    if failed { Err(AT_TARGET) } else { Ok(()) }
+    await_window(t, win, |window, p2p| window.flush(&mut p2p.bml, rank))
 }
 
 /// Tells a rank that this process has posted for it, or has completed its access to it.

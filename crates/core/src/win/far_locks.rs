@@ -14,7 +14,6 @@
 //! too, may close such a circle, by way of the lock of the own node. So whatever waits long goes past as well: a CHECK
 //! gives it a second `Acquire`, one that holds a lock.
 
-use std::collections::HashMap;
 use std::time::Instant;
 
 use abi::Result;
@@ -26,8 +25,44 @@ use super::{Window, Windows, await_window};
 use crate::domain::Token;
 use crate::wait::wait_actively_until;
 
-/// Ranks that an epoch of `MPI_Win_lock_all` has locked, and whether that was granted.
-pub(super) type Joined = HashMap<u32, bool>;
+/// Ranks of other nodes that an epoch of `MPI_Win_lock_all` has locked.
+#[derive(Default)]
+pub(crate) struct Joined {
+    /// By rank; empty before the first one.
+    steps: Vec<Step>,
+    /// Those that are not [`Step::None`].
+    ranks: Vec<u32>,
+}
+
+/// How far such a lock is.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum Step {
+    #[default]
+    None,
+    Wanted,
+    Granted,
+}
+
+impl Joined {
+    fn step(&self, rank: u32) -> Step {
+        self.steps.get(rank as usize).copied().unwrap_or_default()
+    }
+
+    fn want(&mut self, rank: u32, ranks: usize) {
+        self.steps.resize(ranks, Step::None);
+        self.steps[rank as usize] = Step::Wanted;
+        self.ranks.push(rank);
+    }
+
+    /// The lock was granted, or cannot be had.
+    fn decide(&mut self, rank: u32, granted: bool) {
+        let Some(step) = self.steps.get_mut(rank as usize) else { return };
+        *step = if granted { Step::Granted } else { Step::None };
+        if !granted {
+            self.ranks.retain(|&one| one != rank);
+        }
+    }
+}
 
 /// A lock of this process that a rank of another node wants.
 pub(crate) struct Waiting {
@@ -100,13 +135,13 @@ pub(super) fn unlock(t: &mut Token, win: abi::Win, target: u32, exclusive: bool)
 /// that.
 pub(super) fn join(t: &mut Token, win: abi::Win, target: u32) -> Result<()> {
     let is_first = await_window(t, win, |window, _| {
-        let joins = window.epochs.locks_all();
-        let joined = window.far.as_mut().map(|far| &mut far.joined).filter(|_| joins);
-        match joined.map(|joined| (joined.get(&target).copied(), joined)) {
-            None | Some((Some(true), _)) => Some(Ok(false)),
-            Some((Some(false), _)) => None,
-            Some((None, joined)) => {
-                joined.insert(target, false);
+        let (joins, ranks) = (window.epochs.locks_all(), window.ranks());
+        let Some(far) = window.far.as_mut().filter(|_| joins) else { return Some(Ok(false)) };
+        match far.joined.step(target) {
+            Step::Granted => Some(Ok(false)),
+            Step::Wanted => None,
+            Step::None => {
+                far.joined.want(target, ranks);
                 Some(Ok(true))
             }
         }
@@ -116,17 +151,14 @@ pub(super) fn join(t: &mut Token, win: abi::Win, target: u32) -> Result<()> {
     }
     let holds = {
         let state = t.lock();
-        let has_joined = |far: &super::far::Far| far.joined.len() > 1;
+        let has_joined = |far: &super::far::Far| far.joined.ranks.len() > 1;
         // One lock is that of this epoch.
         state.windows.held > 1 || state.windows.get(win)?.far.as_ref().is_some_and(has_joined)
     };
     let locked = acquire(t, win, target, false, holds);
     let mut state = t.lock();
     if let Some(far) = &mut state.windows.get_mut(win)?.far {
-        match locked {
-            Ok(()) => far.joined.insert(target, true),
-            Err(_) => far.joined.remove(&target),
-        };
+        far.joined.decide(target, locked.is_ok());
     }
     state.threads.changed();
     locked
@@ -139,7 +171,7 @@ pub(super) fn leave(t: &mut Token, win: abi::Win) -> Result<()> {
         let far = state.windows.get_mut(win)?.far.as_mut();
         far.map(|far| std::mem::take(&mut far.joined)).unwrap_or_default()
     };
-    joined.into_keys().map(|target| unlock(t, win, target, false)).fold(Ok(()), Result::and)
+    joined.ranks.into_iter().map(|target| unlock(t, win, target, false)).fold(Ok(()), Result::and)
 }
 
 impl Windows {
@@ -177,6 +209,13 @@ impl Windows {
 }
 
 impl Window {
+    /// Whether an operation on a rank of another node needs no lock that this process has not got.
+    #[inline]
+    pub(super) fn has_joined(&self, rank: u32) -> bool {
+        let granted = |far: &super::far::Far| far.joined.step(rank) == Step::Granted;
+        !self.epochs.locks_all() || self.far.as_ref().is_some_and(granted)
+    }
+
     fn own_wish(&self, exclusive: bool) -> Wish {
         if exclusive { Wish::Exclusive(self.local) } else { Wish::Shared(self.local) }
     }

@@ -210,13 +210,21 @@ pub fn lock_all(t: &mut Token, assert: i32, win: abi::Win) -> Result<()> {
 
 /// `MPI_Win_unlock_all`; the locks are given back even if operations have failed.
 pub fn unlock_all(t: &mut Token, win: abi::Win) -> Result<()> {
-    let lock = t.lock().windows.get_mut(win)?.epochs.unlock_all()?;
-    let flushed = far::flush(t, win, None);
-    let left = far::leave(t, win);
+    let (lock, has_far) = {
+        let mut state = t.lock();
+        let window = state.windows.get_mut(win)?;
+        (window.epochs.unlock_all()?, window.far.is_some())
+    };
+    let done = if has_far {
+        let flushed = far::flush(t, win, None);
+        flushed.and(far::leave(t, win))
+    } else {
+        Ok(())
+    };
     let mut state = t.lock();
     state.windows.held -= 1;
     state.windows.get(win)?.give_back(lock);
-    flushed.and(left)
+    done
 }
 
 impl Window {

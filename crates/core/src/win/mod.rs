@@ -5,6 +5,7 @@
 //!   sync     fence, post and start, locks, flush                                      (sync.rs, locks.rs)
 //!   access   which memory an operation means, checked at the origin                   (access.rs)
 //!   move     put and get                       combine   accumulates                  (movement.rs, combine.rs, words.rs)
+//!   at once  what takes no waiting: memory that this process maps (fast.rs), or that the network reaches (plain.rs)
 //! ```
 //! The light interface (light.rs) uses the same ways by other rules.
 //!
@@ -27,6 +28,8 @@ mod hints;
 pub mod light;
 mod locks;
 mod movement;
+mod network;
+mod plain;
 mod query;
 mod remote;
 mod serve;

@@ -95,6 +95,11 @@ pub(super) fn copy(
     win: abi::Win,
 ) -> Result<Option<u64>> {
     let mut guard = t.lock();
+    if guard.begin_at_once(way, (address, count, datatype), aim, win).is_some() {
+        drop(guard);
+        engine::see_to_connections(t);
+        return Ok(None);
+    }
     let State { types, windows, .. } = &mut *guard;
     let window = windows.get_mut(win)?;
     let Some((rank, target)) = window.aim(types, aim)? else { return Ok(None) };

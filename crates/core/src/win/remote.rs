@@ -13,15 +13,14 @@
 //! network are used where they are atomic to those of the processor, on memory that the target's node maps, and that
 //! node has no element combined by loops under a lock (`osc`'s `ways.rs`).
 
-use std::collections::{BTreeSet, HashMap};
-
 use abi::Result;
 use bml::Bml;
-use btl::{Class, Flushed, Peer, Refusal, Remote, RemoteKey, RemoteMemory};
+use btl::{Peer, Refusal, RemoteKey, RemoteMemory};
 use mem::UserMem;
 use osc::{Side, cut_read};
 
-use super::far::{GET, expect_more, number, pieces, want};
+use super::far::{GET, expect_more, pieces, want};
+use super::network::{Begun, Network, Reached};
 use super::{Window, Windows, await_window};
 use crate::domain::Token;
 use crate::memory::{of_user, of_vec};
@@ -37,42 +36,8 @@ pub(crate) struct Registered {
     key: RemoteKey,
 }
 
-/// The memory of a rank that the network reaches.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Reached {
-    pub key: RemoteKey,
-    /// The address there.
-    base: usize,
-    remote: Remote,
-    /// Whether the network is to change it by atomic operations: it may, and messages are not faster.
-    pub atomics: bool,
-}
-
-/// What a process keeps of a window some of whose ranks are reached so.
-#[derive(Default)]
-pub(crate) struct Network {
-    registered: Option<Registered>,
-    /// By rank; empty if there is none.
-    reached: Box<[Option<Reached>]>,
-    /// Reads and fetches under way, by rank.
-    reading: Vec<u32>,
-    /// Of which rank and for which token, by number.
-    reads: HashMap<u32, (u32, u64)>,
-    last_read: u32,
-    /// Ranks with writes or updates since the last flush.
-    written: BTreeSet<u32>,
-    /// Ranks with accumulates of the network that messages have not waited for.
-    changed: BTreeSet<u32>,
-    /// Copies of what is written, by rank, and their bytes in all.
-    copies: Vec<(u32, Vec<u8>)>,
-    copied: usize,
-    /// Puts with a request whose origin is in use, by token.
-    puts: HashMap<u64, u32>,
-}
-
-/// Longest data with holes that is copied for the network, and most bytes of such copies: then the next one waits.
+/// Longest data with holes that is copied for the network.
 const COPY: u64 = 64 << 10;
-const COPIES: usize = 1 << 20;
 
 /// Bytes that runs at the target have on average at least; shorter ones go by messages, many in one.
 const RUN: u64 = 1024;
@@ -110,114 +75,6 @@ impl Registered {
     }
 }
 
-impl Reached {
-    /// Where an address of the rank lies in what it has registered.
-    pub fn offset(&self, address: usize) -> u64 {
-        address.wrapping_sub(self.base) as u64
-    }
-}
-
-impl Network {
-    /// Of a process that has offered `registered`, with what the ranks of other nodes have offered: each the peer and
-    /// where its memory begins.
-    pub fn new<'a>(
-        bml: &Bml,
-        registered: Option<Registered>,
-        offers: impl Iterator<Item = Option<(Peer, usize, &'a [u64])>>,
-    ) -> Network {
-        let reached: Box<[Option<Reached>]> = offers
-            .map(|offer| {
-                let (peer, base, &[about, first, second, third]) = offer? else { return None };
-                let remote = bml.remote(peer).filter(|remote| u64::from(remote.network) == about & 0xff)?;
-                let atomics = about >> 8 != 0 && remote.is_for_atomics();
-                Some(Reached { key: RemoteKey([first, second, third]), base, remote, atomics })
-            })
-            .collect();
-        let ranks = if reached.iter().any(Option::is_some) { reached.len() } else { 0 };
-        let reached = if ranks == 0 { Box::default() } else { reached };
-        Network { registered, reached, reading: vec![0; ranks], ..Network::default() }
-    }
-
-    /// The window is gone, for all its processes.
-    pub fn close(&self, bml: &mut Bml) {
-        if let Some(registered) = self.registered {
-            registered.withdraw(bml);
-        }
-    }
-
-    fn reached(&self, rank: u32) -> Option<Reached> {
-        self.reached.get(rank as usize).copied().flatten()
-    }
-
-    /// Whether reads and fetches of a rank, or of any, are under way.
-    pub fn reads(&self, rank: Option<u32>) -> bool {
-        match rank {
-            Some(rank) => self.reading.get(rank as usize).is_some_and(|&reading| reading > 0),
-            None => !self.reads.is_empty(),
-        }
-    }
-
-    /// The read with the last number begins.
-    fn reads_now(&mut self, rank: u32, token: u64) {
-        self.reading[rank as usize] += 1;
-        self.reads.insert(self.last_read, (rank, token));
-    }
-
-    /// The number of the next read.
-    fn next_read(&mut self) -> u32 {
-        loop {
-            self.last_read = (self.last_read + 1) & ((1 << NUMBERS) - 1);
-            if !self.reads.contains_key(&self.last_read) {
-                return self.last_read;
-            }
-        }
-    }
-}
-
-/// Bits of a read's number in its cookie; that of the window has the others.
-const NUMBERS: u32 = 24;
-
-impl Window {
-    /// The network between this process and a rank, if it reaches its memory.
-    pub(super) fn network(&self, rank: u32) -> Option<Reached> {
-        self.far.as_ref()?.network.reached(rank)
-    }
-
-    /// Whether writes and updates of a rank's memory, or of any, are over; failures are noted.
-    pub(super) fn is_flushed(&mut self, bml: &mut Bml, rank: Option<u32>) -> bool {
-        let Window { far: Some(far), group, .. } = self else { return true };
-        let asked: Vec<u32> = match rank {
-            Some(rank) => far.network.written.get(&rank).copied().into_iter().collect(),
-            None => far.network.written.iter().copied().collect(),
-        };
-        for rank in asked {
-            match bml.flush(Peer(group.members()[rank as usize])) {
-                Flushed::Pending => return false,
-                Flushed::Done => {}
-                Flushed::Failed => far.failed = true,
-            }
-            let network = &mut far.network;
-            network.written.remove(&rank);
-            network.copies.retain(|(of, _)| *of != rank);
-            network.copied = network.copies.iter().map(|(_, copy)| copy.len()).sum();
-            network.puts.retain(|_, of| *of != rank);
-        }
-        true
-    }
-
-    /// Whether nothing that the network does in a rank's memory for this process is under way.
-    fn is_settled(&mut self, bml: &mut Bml, rank: u32) -> bool {
-        let reads = self.far.as_ref().is_some_and(|far| far.network.reads(Some(rank)));
-        !reads && self.is_flushed(bml, Some(rank))
-    }
-
-    /// Whether the origin of a put with this token is still in use.
-    pub(super) fn puts(&mut self, bml: &mut Bml, token: u64) -> bool {
-        let rank = self.far.as_ref().and_then(|far| far.network.puts.get(&token).copied());
-        rank.is_some_and(|rank| !self.is_flushed(bml, Some(rank)))
-    }
-}
-
 /// Waits until nothing that the network does in a rank's memory for this process is under way.
 pub(super) fn settle(t: &mut Token, win: abi::Win, rank: u32) -> Result<()> {
     await_window(t, win, |window, p2p| window.is_settled(&mut p2p.bml, rank).then_some(Ok(())))
@@ -228,7 +85,7 @@ pub(super) fn settle_changes(t: &mut Token, win: abi::Win, rank: u32) -> Result<
     let has_changed = {
         let mut state = t.lock();
         let far = state.windows.get_mut(win)?.far.as_mut();
-        far.is_some_and(|far| far.network.changed.remove(&rank))
+        far.is_some_and(|far| far.network.take_changed(rank))
     };
     if has_changed { settle(t, win, rank) } else { Ok(()) }
 }
@@ -269,7 +126,7 @@ pub(super) fn put(
     let mut state = t.lock();
     let token = state.windows.get_mut(win)?.far.as_mut().map(|far| {
         let token = far.token();
-        far.network.puts.insert(token, rank);
+        far.network.uses(token, rank);
         token
     });
     Ok(Ok(token))
@@ -304,7 +161,7 @@ fn copied(t: &mut Token, win: abi::Win, mut origin: Side) -> Result<Vec<u8>> {
     let mut copy = vec![0; origin.len() as usize];
     origin.read(0, &mut copy);
     await_window(t, win, |window, p2p| {
-        let has_room = window.far.as_ref().is_none_or(|far| far.network.copied + copy.len() <= COPIES);
+        let has_room = window.far.as_ref().is_none_or(|far| far.network.has_room(copy.len()));
         (has_room || window.is_flushed(&mut p2p.bml, None)).then_some(Ok(()))
     })?;
     Ok(copy)
@@ -314,11 +171,7 @@ fn copied(t: &mut Token, win: abi::Win, mut origin: Side) -> Result<Vec<u8>> {
 fn keep(t: &mut Token, win: abi::Win, rank: u32, copy: Vec<u8>) {
     let mut state = t.lock();
     match state.windows.get_mut(win).ok().and_then(|window| window.far.as_mut()) {
-        Some(far) => {
-            far.network.copied += copy.len();
-            far.network.copies.push((rank, copy));
-            far.network.written.insert(rank);
-        }
+        Some(far) => far.network.keep(rank, copy),
         // The program has freed the window meanwhile, which is wrong; the network may still read the copy.
         None => std::mem::forget(copy),
     }
@@ -387,7 +240,7 @@ fn begin(
     await_window(t, win, |window, p2p| {
         let begun = operation(&mut p2p.bml, window.peer(rank));
         if let (Ok(()), Some(far)) = (begun, &mut window.far) {
-            far.network.written.insert(rank);
+            far.network.writes(rank);
         }
         answer(begun)
     })
@@ -407,34 +260,27 @@ fn begin_read(
 }
 
 impl Window {
-    /// Begins a read or fetch with a cookie.
+    /// Begins a read or fetch with a cookie, for data that waits under `token`.
     pub(super) fn read(
         &mut self,
         win: abi::Win,
         (rank, token): (u32, u64),
         operation: impl FnOnce(Peer, u64) -> Begun,
     ) -> Begun {
-        let peer = self.peer(rank);
         let Some(far) = &mut self.far else { return Err(Refusal::Unfit) };
-        let cookie = number(win) << NUMBERS | u64::from(far.network.next_read());
-        operation(peer, Class::Osc.cookie(cookie))?;
-        far.network.reads_now(rank, token);
-        Ok(())
+        far.network.read(win, (rank, token), operation)
     }
 
     /// An update of a rank's memory, or a fetch, has begun.
     pub(super) fn changes(&mut self, rank: u32, is_silent: bool) {
         if let Some(far) = &mut self.far {
-            far.network.changed.insert(rank);
+            far.network.changes(rank);
             if is_silent {
-                far.network.written.insert(rank);
+                far.network.writes(rank);
             }
         }
     }
 }
-
-/// What a transport says.
-pub(super) type Begun = std::result::Result<(), Refusal>;
 
 /// What to wait for: nothing more, or room; whether it has begun.
 pub(super) fn answer(begun: Begun) -> Option<Result<bool>> {
@@ -448,10 +294,9 @@ pub(super) fn answer(begun: Begun) -> Option<Result<bool>> {
 impl Windows {
     /// A read or fetch is over.
     pub(super) fn read_over(&mut self, cookie: u64, succeeded: bool) {
-        let (number, read) = (cookie >> NUMBERS, (cookie & ((1 << NUMBERS) - 1)) as u32);
-        let Some(far) = self.numbered(number).and_then(|window| window.far.as_mut()) else { return };
-        let Some((rank, token)) = far.network.reads.remove(&read) else { return };
-        far.network.reading[rank as usize] -= 1;
+        let window = self.numbered(Network::window_of(cookie));
+        let Some(far) = window.and_then(|window| window.far.as_mut()) else { return };
+        let Some(token) = far.network.read_over(cookie) else { return };
         far.failed |= !succeeded;
         far.fetched(token);
     }

@@ -7,6 +7,7 @@ use super::fast::order;
 use super::{Window, await_window, check_assert, far};
 use crate::domain::Token;
 use crate::group::Group;
+use crate::state::State;
 use crate::wait::{make_progress, poll, wait_actively};
 
 /// Windows of more ranks than this have a table made to find the ranks of a group.
@@ -196,16 +197,20 @@ pub fn flush(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
 /// Waits until operations on a rank, or on all, are done.
 pub(super) fn await_operations(t: &mut Token, win: abi::Win, rank: Option<u32>) -> Result<()> {
     order();
-    let mut state = t.lock();
-    let window = state.windows.get_mut(win)?;
+    let mut guard = t.lock();
+    let State { windows, p2p, .. } = &mut *guard;
+    let window = windows.get_mut(win)?;
     if window.far.is_some() && rank.is_none_or(|rank| window.near(rank).is_none()) {
-        drop(state);
+        if let Some(outcome) = window.flush(&mut p2p.bml, rank) {
+            return outcome;
+        }
+        drop(guard);
         return far::flush(t, win, rank);
     }
     // A process that has only read may be waiting for another one, which may need its core. One that has written is
     // at work: it would lose a whole time slice to a neighbour that computes.
     let (progresses, has_written) = (window.flushes_to_progress(), std::mem::take(&mut window.stored));
-    drop(state);
+    drop(guard);
     match (progresses, has_written) {
         (true, true) => make_progress(t),
         (true, false) => poll(t),
