@@ -322,22 +322,16 @@ static double sent(size_t bytes)
     return 2 * megabytes(send, bytes);
 }
 
-/* Seconds of one iteration of two ways to do the same: blocks of each in turn, so that both see the same machine. */
+/* Seconds of one iteration of two ways to do the same. */
 struct rivals {
     double call, loop;
 };
 
 static struct rivals compared(body *call, body *loop, size_t bytes)
 {
-    long calls = kernel_iterations(call, bytes), loops = kernel_iterations(loop, bytes);
-    struct rivals best = {0, 0};
-    for (int block = 0; block < BLOCKS; block++) {
-        double one = kernel_time(call, bytes, calls) / calls;
-        double other = kernel_time(loop, bytes, loops) / loops;
-        best.call = block == 0 || one < best.call ? one : best.call;
-        best.loop = block == 0 || other < best.loop ? other : best.loop;
-    }
-    return best;
+    double best[2];
+    kernel_bests((body *const[]){call, loop}, 2, bytes, best);
+    return (struct rivals){best[0], best[1]};
 }
 
 static double packed(size_t bytes)

@@ -3,27 +3,43 @@
  * moved in a second, or the time of one call that each of them makes.
  *
  *   raw, contiguous, collective   each rank's segment of the file, in blocks of so many bytes (IOR's segmented pattern)
- *   strided                       records of so many bytes, of all ranks in turn (IOR's strided pattern)
+ *   strided                       records of so many bytes, of all ranks in turn (IOR's strided pattern), in one access
  *   subarray                      blocks of an array in four dimensions, so many bytes for each rank
- *   records, shared, ordered      records of so many bytes, by the rank's own pointer or the shared one
+ *   records                       records of so many bytes, by the rank's own pointer
+ *   shared, ordered               records of so many bytes that make the file grow, by the shared pointer
+ *
+ * Some stand beside a floor, block by block: contiguous ones beside pwrite and pread; strided ones beside one contiguous access
+ * of as much by each rank for itself; shared ones beside an addition to a word that all processes share, and pwrite.
  */
 #include "kernel.h"
 #include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-enum { VOLUME = 16 << 20, MOST = (16 << 20) + 1 };
+enum { ALL = 32 << 20, MOST = (16 << 20) + 1 };
 
-static MPI_File file;
+static MPI_File file, plain; /* the same file; nobody sets a view of `plain` */
 static int raw;
+static _Atomic long *word; /* that all processes share, for the floor of appends */
 static char path[4096];
 static char *memory;
 static size_t viewed;
 static MPI_Datatype filetype = MPI_DATATYPE_NULL;
 
+/* Bytes that a rank moves in one iteration where blocks are long: 32 MiB of all ranks together, a power of two each. */
+static size_t full(void)
+{
+    size_t own = ALL / 2;
+    while (own > 1 << 20 && own * (size_t)k.ranks > ALL)
+        own /= 2;
+    return own;
+}
+
 /* Bytes that a rank moves in one iteration: whole blocks, and fewer of them where they are short. */
 static size_t volume(size_t bytes)
 {
-    size_t most = bytes < VOLUME / (1 << 15) ? bytes << 15 : VOLUME;
+    size_t most = bytes < 512 ? bytes * (full() / 512) : full();
     return bytes < most ? most / bytes * bytes : bytes;
 }
 
@@ -38,7 +54,6 @@ static void raw_write(size_t bytes, long iterations)
         for (size_t at = 0; at < volume(bytes); at += bytes)
             if (pwrite(raw, memory + at, bytes, segment(bytes) + (off_t)at) != (ssize_t)bytes)
                 kernel_fail("writing", path);
-    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void raw_read(size_t bytes, long iterations)
@@ -47,7 +62,6 @@ static void raw_read(size_t bytes, long iterations)
         for (size_t at = 0; at < volume(bytes); at += bytes)
             if (pread(raw, memory + at, bytes, segment(bytes) + (off_t)at) != (ssize_t)bytes)
                 kernel_fail("reading", path);
-    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void contiguous_write(size_t bytes, long iterations)
@@ -55,7 +69,6 @@ static void contiguous_write(size_t bytes, long iterations)
     for (long i = 0; i < iterations; i++)
         for (size_t at = 0; at < volume(bytes); at += bytes)
             MPI_File_write_at(file, segment(bytes) + (MPI_Offset)at, memory + at, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE);
-    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void contiguous_read(size_t bytes, long iterations)
@@ -63,7 +76,6 @@ static void contiguous_read(size_t bytes, long iterations)
     for (long i = 0; i < iterations; i++)
         for (size_t at = 0; at < volume(bytes); at += bytes)
             MPI_File_read_at(file, segment(bytes) + (MPI_Offset)at, memory + at, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE);
-    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void collective_write(size_t bytes, long iterations)
@@ -107,6 +119,19 @@ static void strided_write(size_t bytes, long iterations)
     see_strided(bytes);
     for (long i = 0; i < iterations; i++)
         MPI_File_write_at_all(file, 0, memory, (int)volume(bytes), MPI_BYTE, MPI_STATUS_IGNORE);
+}
+
+/* As much as a strided access, each rank for itself and in one piece. */
+static void one_write(size_t bytes, long iterations)
+{
+    for (long i = 0; i < iterations; i++)
+        MPI_File_write_at(plain, segment(bytes), memory, (int)volume(bytes), MPI_BYTE, MPI_STATUS_IGNORE);
+}
+
+static void one_read(size_t bytes, long iterations)
+{
+    for (long i = 0; i < iterations; i++)
+        MPI_File_read_at(plain, segment(bytes), memory, (int)volume(bytes), MPI_BYTE, MPI_STATUS_IGNORE);
 }
 
 static void strided_read(size_t bytes, long iterations)
@@ -155,22 +180,65 @@ static void records(size_t bytes, long iterations)
             MPI_File_seek(file, segment(bytes), MPI_SEEK_SET);
         MPI_File_write(file, memory, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE);
     }
-    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Appends of each rank in one iteration. */
+static long appends(size_t bytes)
+{
+    return bytes < 4096 ? 256 : bytes < 32768 ? (1 << 20) / (long)bytes : 32;
+}
+
+static double appends_microseconds(size_t bytes, double seconds)
+{
+    return seconds * 1e6 / appends(bytes);
+}
+
+static void append(size_t bytes)
+{
+    MPI_File_write_shared(file, memory, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+}
+
+static void raw_append(size_t bytes)
+{
+    if (pwrite(raw, memory, bytes, (off_t)atomic_fetch_add(word, bytes)) != (ssize_t)bytes)
+        kernel_fail("writing", path);
+}
+
+/* Each iteration empties the file; time is taken while it grows. */
+static void grow(size_t bytes, long iterations, void one(size_t bytes))
+{
+    k.inside = 0;
+    for (long i = 0; i < iterations; i++) {
+        MPI_File_set_size(file, 0);
+        MPI_File_seek_shared(file, 0, MPI_SEEK_SET);
+        if (k.rank == 0)
+            atomic_store(word, 0);
+        MPI_Barrier(MPI_COMM_WORLD);
+        double start = kernel_now();
+        for (long j = 0; j < appends(bytes); j++)
+            one(bytes);
+        k.inside += kernel_span(start);
+    }
 }
 
 static void shared(size_t bytes, long iterations)
 {
-    MPI_File_seek_shared(file, 0, MPI_SEEK_SET);
-    for (long i = 0; i < iterations; i++)
-        MPI_File_write_shared(file, memory, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE);
-    MPI_Barrier(MPI_COMM_WORLD);
+    grow(bytes, iterations, append);
+}
+
+static void raw_shared(size_t bytes, long iterations)
+{
+    grow(bytes, iterations, raw_append);
+}
+
+static void append_ordered(size_t bytes)
+{
+    MPI_File_write_ordered(file, memory, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE);
 }
 
 static void ordered(size_t bytes, long iterations)
 {
-    MPI_File_seek_shared(file, 0, MPI_SEEK_SET);
-    for (long i = 0; i < iterations; i++)
-        MPI_File_write_ordered(file, memory, (int)bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    grow(bytes, iterations, append_ordered);
 }
 
 static void open_close(size_t bytes, long iterations)
@@ -200,22 +268,44 @@ static const struct {
     figure *of;
     const char *unit;
     size_t min, max; /* unless told */
+    body *floor; /* NULL: none */
 } all[] = {
-    {"raw-write", raw_write, bandwidth, "MB/s", 4096, 4 << 20},
-    {"raw-read", raw_read, bandwidth, "MB/s", 4096, 4 << 20},
-    {"contiguous-write", contiguous_write, bandwidth, "MB/s", 4096, 4 << 20},
-    {"contiguous-read", contiguous_read, bandwidth, "MB/s", 4096, 4 << 20},
-    {"collective-write", collective_write, bandwidth, "MB/s", 4096, 4 << 20},
-    {"collective-read", collective_read, bandwidth, "MB/s", 4096, 4 << 20},
-    {"strided-write", strided_write, bandwidth, "MB/s", 8, 256 << 10},
-    {"strided-read", strided_read, bandwidth, "MB/s", 8, 256 << 10},
-    {"subarray-write", subarray_write, subarray_bandwidth, "MB/s", 64 << 10, 16 << 20},
-    {"subarray-read", subarray_read, subarray_bandwidth, "MB/s", 64 << 10, 16 << 20},
-    {"records", records, kernel_microseconds, "us", 8, 4096},
-    {"shared", shared, kernel_microseconds, "us", 8, 4096},
-    {"ordered", ordered, kernel_microseconds, "us", 8, 4096},
-    {"open-close", open_close, kernel_microseconds, "us", 0, 0},
+    {"raw-write", raw_write, bandwidth, "MB/s", 4096, 4 << 20, NULL},
+    {"raw-read", raw_read, bandwidth, "MB/s", 4096, 4 << 20, NULL},
+    {"contiguous-write", contiguous_write, bandwidth, "MB/s", 4096, 4 << 20, raw_write},
+    {"contiguous-read", contiguous_read, bandwidth, "MB/s", 4096, 4 << 20, raw_read},
+    {"collective-write", collective_write, bandwidth, "MB/s", 4096, 4 << 20, NULL},
+    {"collective-read", collective_read, bandwidth, "MB/s", 4096, 4 << 20, NULL},
+    {"strided-write", strided_write, bandwidth, "MB/s", 8, 256 << 10, one_write},
+    {"strided-read", strided_read, bandwidth, "MB/s", 8, 256 << 10, one_read},
+    {"subarray-write", subarray_write, subarray_bandwidth, "MB/s", 64 << 10, 16 << 20, NULL},
+    {"subarray-read", subarray_read, subarray_bandwidth, "MB/s", 64 << 10, 16 << 20, NULL},
+    {"records", records, kernel_microseconds, "us", 8, 4096, NULL},
+    {"shared", shared, appends_microseconds, "us", 8, 32768, raw_shared},
+    {"ordered", ordered, appends_microseconds, "us", 8, 4096, NULL},
+    {"open-close", open_close, kernel_microseconds, "us", 0, 0, NULL},
 };
+
+/* A word of a page that all ranks map. */
+static _Atomic long *shared_word(void)
+{
+    char name[sizeof path + 8];
+    snprintf(name, sizeof name, "%s.word", path);
+    int page = -1;
+    if (k.rank == 0 && ((page = open(name, O_RDWR | O_CREAT, 0600)) < 0 || ftruncate(page, PAGE) != 0))
+        kernel_fail("making a file", name);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (k.rank != 0 && (page = open(name, O_RDWR)) < 0)
+        kernel_fail("opening a file", name);
+    void *all = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, page, 0);
+    if (all == MAP_FAILED)
+        kernel_fail("mapping a file", name);
+    close(page);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (k.rank == 0)
+        unlink(name);
+    return all;
+}
 
 /* All ranks open one file, full of data that reads can find. */
 static void set_up(void)
@@ -223,16 +313,19 @@ static void set_up(void)
     long name = (long)getpid();
     MPI_Bcast(&name, 1, MPI_LONG, 0, MPI_COMM_WORLD);
     snprintf(path, sizeof path, "%s/alhena-bench-files-%ld", k.where[0] ? k.where : "/tmp", name);
-    memory = kernel_buffer(k.max > VOLUME ? k.max : VOLUME);
-    memset(memory, k.rank + 1, k.max > VOLUME ? k.max : VOLUME);
-    if (MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &file) != MPI_SUCCESS)
-        kernel_fail("opening a file", path);
+    size_t most = k.max > full() ? k.max : full();
+    memory = kernel_buffer(most);
+    memset(memory, k.rank + 1, most);
+    MPI_File *const both[2] = {&file, &plain};
+    for (int i = 0; i < 2; i++)
+        if (MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, both[i]) != MPI_SUCCESS)
+            kernel_fail("opening a file", path);
     raw = open(path, O_RDWR);
     if (raw < 0)
         kernel_fail("opening a file", path);
-    size_t most = k.max > VOLUME ? k.max : VOLUME;
-    for (size_t at = 0; at < most; at += VOLUME)
-        if (pwrite(raw, memory, VOLUME, (off_t)(most * (size_t)k.rank + at)) != VOLUME)
+    word = shared_word();
+    for (size_t at = 0; at < most; at += full())
+        if (pwrite(raw, memory, full(), (off_t)(most * (size_t)k.rank + at)) != (ssize_t)full())
             kernel_fail("writing", path);
     MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -240,6 +333,7 @@ static void set_up(void)
 int main(int argc, char **argv)
 {
     kernel_begin(argc, argv, 1, 0, MOST);
+    k.spanned = 1;
     int found = 0;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (strcmp(all[i].name, k.what) != 0)
@@ -247,6 +341,8 @@ int main(int argc, char **argv)
         found = 1;
         k.max = k.max == MOST ? all[i].max : k.max;
         k.min = k.min == 0 ? all[i].min : k.min;
+        k.paced = all[i].of == appends_microseconds;
+        k.floor = all[i].floor;
         set_up();
         if (all[i].max > 0)
             kernel_sizes(all[i].run, all[i].of, all[i].unit);
@@ -259,6 +355,7 @@ int main(int argc, char **argv)
         MPI_Type_free(&filetype);
     close(raw);
     MPI_File_close(&file);
+    MPI_File_close(&plain);
     if (k.rank == 0)
         unlink(path);
     free(memory);

@@ -2,7 +2,7 @@
  * What the measuring programs share: options, the list of sizes, and how one size is timed.
  *
  * Each program measures one thing between the ranks of MPI_COMM_WORLD and prints one line per size,
- * "bytes value unit" or "bytes value unit processor-microseconds"; lines that start with '#' are for people. Any mpicc builds them: mpicc -O2 pingpong.c.
+ * "bytes value unit", "bytes value unit processor-microseconds" or "bytes value unit over floor"; lines that start with '#' are for people. Any mpicc builds them: mpicc -O2 pingpong.c.
  *
  * How one size is timed (NetPIPE's way): the number of iterations that takes long enough is found once; then that many
  * are timed in several blocks, and the best block counts, as everything that disturbs a block makes it slower.
@@ -18,6 +18,9 @@
 
 enum { BLOCKS = 7, TAG = 1, PAGE = 4096 };
 
+/* One size: does `iterations` of whatever is measured. Called by all ranks. */
+typedef void body(size_t bytes, long iterations);
+
 static struct {
     size_t min, max; /* sizes in bytes: powers of two from min to max; min 0 means 0 first, then 1, 2, … */
     size_t factor;   /* from each size to the next; 2 unless told */
@@ -29,14 +32,13 @@ static struct {
     int level;       /* of thread support; MPI_THREAD_SINGLE unless told before kernel_begin */
     int paced;       /* whether the measured function times itself and leaves the seconds in `inside` */
     double inside;
+    int spanned;     /* whether time runs from the first rank's start to the last one's end; they are on one host */
+    body *floor;     /* what the measured function is compared with, block by block; NULL: nothing */
     long messages;   /* of all ranks in one iteration; 0: processor time of a message is not printed */
     double processor; /* seconds of processor time of this rank in what was measured */
     int receives;    /* whether `in` holds the peer's `out` after the measured exchange on this rank */
     char *out, *in;  /* buffers of max + perturb bytes, on pages of their own */
 } k;
-
-/* One size: does `iterations` of whatever is measured. Called by all ranks. */
-typedef void body(size_t bytes, long iterations);
 
 static inline void kernel_fail(const char *step, const char *seen)
 {
@@ -129,13 +131,30 @@ static inline double kernel_processor(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* Seconds of a clock that all processes of a host share; that of MPI_Wtime may begin anew in each. */
+static inline double kernel_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* On rank 0: seconds from the first rank's start until now, on the last one. Where ranks share processors, others may have
+ * done their work before rank 0 runs. */
+static inline double kernel_span(double start)
+{
+    double own[2] = {-start, kernel_now()}, all[2] = {0};
+    MPI_Reduce(own, all, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    return all[0] + all[1];
+}
+
 /* Seconds that all ranks need for this many iterations, seen from rank 0. */
 static inline double kernel_time(body *run, size_t bytes, long iterations)
 {
     MPI_Barrier(MPI_COMM_WORLD);
-    double processor = kernel_processor(), start = MPI_Wtime();
+    double processor = kernel_processor(), start = kernel_now();
     run(bytes, iterations);
-    double elapsed = k.paced ? k.inside : MPI_Wtime() - start;
+    double elapsed = k.paced ? k.inside : k.spanned ? kernel_span(start) : kernel_now() - start;
     k.processor += kernel_processor() - processor;
     return elapsed;
 }
@@ -162,21 +181,30 @@ static inline long kernel_iterations(body *run, size_t bytes)
     }
 }
 
-/* Seconds of one iteration in the best block. */
-static inline double kernel_best(body *run, size_t bytes)
+/* Seconds of one iteration in the best block, for each of these; their blocks alternate, so that what disturbs one disturbs the
+ * others as well. */
+static inline void kernel_bests(body *const run[], int bodies, size_t bytes, double best[])
 {
-    long iterations = kernel_iterations(run, bytes);
-    double best = 0;
+    long iterations[2] = {0};
+    for (int i = 0; i < bodies; i++)
+        iterations[i] = kernel_iterations(run[i], bytes);
     k.processor = 0;
-    for (int block = 0; block < BLOCKS; block++) {
-        double elapsed = kernel_time(run, bytes, iterations) / iterations;
-        if (block == 0 || elapsed < best)
-            best = elapsed;
-    }
+    for (int block = 0; block < BLOCKS; block++)
+        for (int i = 0; i < bodies; i++) {
+            double elapsed = kernel_time(run[i], bytes, iterations[i]) / iterations[i];
+            if (block == 0 || elapsed < best[i])
+                best[i] = elapsed;
+        }
     if (k.messages > 0) {
-        double own = k.processor / (double)(BLOCKS * iterations * k.messages);
+        double own = k.processor / (double)(BLOCKS * iterations[0] * k.messages);
         MPI_Reduce(&own, &k.processor, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
     }
+}
+
+static inline double kernel_best(body *run, size_t bytes)
+{
+    double best;
+    kernel_bests(&run, 1, bytes, &best);
     return best;
 }
 
@@ -206,10 +234,16 @@ static inline void kernel_first_contact(body *run, size_t bytes)
 
 static inline void kernel_size(body *run, figure *of, const char *unit, size_t bytes)
 {
-    kernel_first_contact(run, bytes);
-    double seconds = kernel_best(run, bytes);
+    body *const both[2] = {run, k.floor};
+    int bodies = k.floor != NULL ? 2 : 1;
+    double seconds[2];
+    for (int i = 0; i < bodies; i++)
+        kernel_first_contact(both[i], bytes);
+    kernel_bests(both, bodies, bytes, seconds);
     if (k.rank == 0) {
-        printf("%zu %.9g %s", bytes, of(bytes, seconds), unit);
+        printf("%zu %.9g %s", bytes, of(bytes, seconds[0]), unit);
+        if (k.floor != NULL)
+            printf(" over %.9g", of(bytes, seconds[1]));
         if (k.messages > 0)
             printf(" %.6g", 1e6 * k.processor);
         printf("\n");

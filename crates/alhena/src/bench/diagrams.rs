@@ -23,7 +23,8 @@ fn panels(mpis: &[&str], results: &[ModeResult], more_is_better: bool) -> Vec<Pa
     let mut panels: Vec<Panel> = Vec::new();
     let views = results.iter().flat_map(|result| result.views.iter().map(move |view| (result, view)));
     for (result, view) in views {
-        if view.more_is_better != more_is_better || view.summary.rows.len() < 2 {
+        let drawn = view.of.compared && view.summary.rows.len() >= 2;
+        if view.more_is_better != more_is_better || !drawn {
             continue;
         }
         let title = |of: &str| format!("{of}: {}, {} ranks", view.of.title, result.ranks);

@@ -48,6 +48,8 @@ pub struct View {
     pub more_is_better: bool,
     /// The value to show of a printed line; none where the line has none.
     pub of: fn(&Line) -> Option<f64>,
+    /// Whether this MPI's figures are compared with those of others.
+    pub compared: bool,
     /// Whether the ratios of all sizes and subjects are summed up to one figure as well.
     pub summed_up: bool,
 }
@@ -58,7 +60,7 @@ const fn as_printed(
     unit: &'static str,
     more_is_better: bool,
 ) -> View {
-    View { key, title, unit, more_is_better, of: |line| Some(line.value), summed_up: false }
+    View { key, title, unit, more_is_better, of: |line| Some(line.value), compared: true, summed_up: false }
 }
 
 /// What a message costs beside its time, shown where hosts are measured.
@@ -317,24 +319,56 @@ pub static ONE_SIDED: [Mode; 14] = [
     ),
 ];
 
+/// A pattern of accesses to a file.
+const fn file(
+    name: &'static str,
+    title: &'static str,
+    options: &'static [&'static str],
+    views: &'static [View],
+) -> Mode {
+    Mode { program: "files", options, pair: false, ..point_to_point(name, title, views) }
+}
+
+/// What all ranks move.
+const BANDWIDTH: View = as_printed("bandwidth", "bandwidth of all ranks", "MB/s", true);
+/// What a call takes.
+const CALL: View = as_printed("latency", "time of one call", "µs", false);
+
+/// The same over what the program measures beside it, of each MPI by itself.
+const fn over(title: &'static str, more_is_better: bool) -> View {
+    View {
+        of: |line| Some(line.value / line.floor?),
+        compared: false,
+        ..as_printed("over", title, "times the floor", more_is_better)
+    }
+}
+
 /// A pattern of accesses to a file, with the bandwidth of all ranks.
 const fn moving(name: &'static str, title: &'static str, options: &'static [&'static str]) -> Mode {
-    const BANDWIDTH: [View; 1] = [as_printed("bandwidth", "bandwidth of all ranks", "MB/s", true)];
-    Mode { program: "files", options, pair: false, ..point_to_point(name, title, &BANDWIDTH) }
+    file(name, title, options, &const { [BANDWIDTH] })
 }
 
 /// Calls on a file, each with the time that it takes.
 const fn calling(name: &'static str, title: &'static str, options: &'static [&'static str]) -> Mode {
-    const TIME: [View; 1] = [as_printed("latency", "time of one call", "µs", false)];
-    Mode { program: "files", options, pair: false, ..point_to_point(name, title, &TIME) }
+    file(name, title, options, &const { [CALL] })
 }
 
 /// Files. The first two are the floor of all others.
 pub static FILES: [Mode; 14] = [
     moving("raw-write", "pwrite by as many processes", &["--what", "raw-write"]),
     moving("raw-read", "pread by as many processes", &["--what", "raw-read"]),
-    moving("contiguous-write", "MPI_File_write_at, a segment for each rank", &["--what", "contiguous-write"]),
-    moving("contiguous-read", "MPI_File_read_at, a segment for each rank", &["--what", "contiguous-read"]),
+    file(
+        "contiguous-write",
+        "MPI_File_write_at, a segment for each rank",
+        &["--what", "contiguous-write"],
+        &const { [BANDWIDTH, over("over pwrite by as many processes", true)] },
+    ),
+    file(
+        "contiguous-read",
+        "MPI_File_read_at, a segment for each rank",
+        &["--what", "contiguous-read"],
+        &const { [BANDWIDTH, over("over pread by as many processes", true)] },
+    ),
     moving(
         "collective-write",
         "MPI_File_write_at_all, a segment for each rank",
@@ -345,12 +379,18 @@ pub static FILES: [Mode; 14] = [
         "MPI_File_read_at_all, a segment for each rank",
         &["--what", "collective-read"],
     ),
-    moving(
+    file(
         "strided-write",
         "MPI_File_write_at_all, records of all ranks in turn",
         &["--what", "strided-write"],
+        &const { [BANDWIDTH, over("over one MPI_File_write_at of as much", true)] },
     ),
-    moving("strided-read", "MPI_File_read_at_all, records of all ranks in turn", &["--what", "strided-read"]),
+    file(
+        "strided-read",
+        "MPI_File_read_at_all, records of all ranks in turn",
+        &["--what", "strided-read"],
+        &const { [BANDWIDTH, over("over one MPI_File_read_at of as much", true)] },
+    ),
     moving(
         "subarray-write",
         "MPI_File_write_at_all, blocks of an array in 4 dimensions",
@@ -362,8 +402,13 @@ pub static FILES: [Mode; 14] = [
         &["--what", "subarray-read"],
     ),
     calling("records", "MPI_File_write, small records", &["--what", "records"]),
-    calling("shared", "MPI_File_write_shared", &["--what", "shared"]),
-    calling("ordered", "MPI_File_write_ordered", &["--what", "ordered"]),
+    file(
+        "shared",
+        "MPI_File_write_shared, appends",
+        &["--what", "shared"],
+        &const { [CALL, over("over an atomic addition and pwrite by as many processes", false)] },
+    ),
+    calling("ordered", "MPI_File_write_ordered, appends", &["--what", "ordered"]),
     calling("open-close", "MPI_File_open and MPI_File_close", &["--what", "open-close"]),
 ];
 

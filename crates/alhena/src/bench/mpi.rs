@@ -42,6 +42,8 @@ pub struct Line {
     pub value: f64,
     /// Microseconds of processor time that all ranks together took for one message, where the program says so.
     pub processor: Option<f64>,
+    /// What the program measured beside it, in the same unit: its floor.
+    pub floor: Option<f64>,
 }
 
 impl Mpi {
@@ -171,14 +173,29 @@ impl Family {
 }
 
 impl Line {
+    /// Of `bytes value unit`, then processor time, or `over` and the floor, if the program says so.
     fn parse(text: &str) -> Option<Self> {
-        let mut words = text.split_whitespace();
-        let (bytes, value) = (words.next()?.parse().ok()?, words.next()?.parse::<f64>().ok()?);
-        let _unit = words.next()?;
-        let processor = words.next().map(str::parse::<f64>).transpose().ok()?;
-        let is_measured = value.is_finite() && value > 0.0 && processor.is_none_or(f64::is_finite);
-        (words.next().is_none() && is_measured).then_some(Line { bytes, value, processor })
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let (bytes, value, more) = match words[..] {
+            [bytes, value, _unit, ref more @ ..] => (bytes.parse().ok()?, measured(value)?, more),
+            _ => return None,
+        };
+        let line = Line { bytes, value, processor: None, floor: None };
+        match *more {
+            [] => Some(line),
+            [processor] => {
+                let processor = processor.parse().ok().filter(|time: &f64| time.is_finite())?;
+                Some(Line { processor: Some(processor), ..line })
+            }
+            ["over", floor] => Some(Line { floor: Some(measured(floor)?), ..line }),
+            _ => None,
+        }
     }
+}
+
+/// A number that can have been measured.
+fn measured(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|value: &f64| value.is_finite() && *value > 0.0)
 }
 
 /// Open MPI asks root twice whether it means it; to all others these mean nothing.
@@ -258,10 +275,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_three_words_or_four() {
-        let line = Line { bytes: 8, value: 0.25, processor: None };
+    fn lines_have_a_value_and_what_is_beside_it() {
+        let line = Line { bytes: 8, value: 0.25, processor: None, floor: None };
         assert_eq!(Line::parse("8 0.25 us"), Some(line));
         assert_eq!(Line::parse("8 0.25 us 0.5"), Some(Line { processor: Some(0.5), ..line }));
+        assert_eq!(Line::parse("8 0.25 us over 0.2"), Some(Line { floor: Some(0.2), ..line }));
         let wrong = [
             "",
             "8 0.25",
@@ -272,6 +290,9 @@ mod tests {
             "8 inf us",
             "8 1 us more",
             "8 1 us 1 1",
+            "8 1 us over",
+            "8 1 us over 0",
+            "8 1 us over 1 1",
         ];
         for text in wrong {
             assert_eq!(Line::parse(text), None, "{text:?}");

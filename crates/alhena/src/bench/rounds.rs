@@ -122,13 +122,13 @@ fn row(bytes: u64, rounds: &[BySize]) -> Option<Row> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::modes::POINT_TO_POINT;
+    use super::super::modes::{FILES, POINT_TO_POINT};
     use super::*;
 
     fn round(floor: f64, ours: f64, theirs: f64) -> Round {
         let lines = |value| {
             [(8, value), (16, 2.0 * value)]
-                .map(|(bytes, value)| Line { bytes, value, processor: None })
+                .map(|(bytes, value)| Line { bytes, value, processor: None, floor: None })
                 .to_vec()
         };
         Round { floor: Some(floor), lines: vec![lines(ours), lines(theirs)] }
@@ -159,6 +159,17 @@ mod tests {
         assert!(summary.verdict);
         assert_eq!(summary.rows[0].values, [16.0, 8.0], "8 bytes in half a microsecond are 16 MB/s");
         assert_eq!(summary.rows[1].ratios, [2.0]);
+    }
+
+    #[test]
+    fn a_floor_is_compared_within_a_line() {
+        let mut one = round(1.0, 3.0, 4.0);
+        one.lines[0][0].floor = Some(2.0);
+        one.lines[1][0].floor = Some(1.0);
+        let summary = summarise(&[one], Counting::All, &FILES[2].views[1]);
+        let sizes: Vec<u64> = summary.rows.iter().map(|row| row.bytes).collect();
+        assert_eq!(sizes, [8], "the other size has no floor");
+        assert_eq!(summary.rows[0].values, [1.5, 4.0]);
     }
 
     #[test]

@@ -21,10 +21,10 @@ pub fn of_view(what: &str, view: &View, ranks: u32, labels: &[&str], summary: &S
     if rows.is_empty() {
         return text;
     }
-    let mut cells = vec![head(labels)];
+    let mut cells = vec![head(labels, view.compared)];
     cells.extend(rows.iter().map(|row| {
         let values = row.values.iter().map(|&value| significant(value));
-        let ratios = row.ratios.iter().map(|ratio| format!("{ratio:.2}"));
+        let ratios = row.ratios.iter().filter(|_| view.compared).map(|ratio| format!("{ratio:.2}"));
         std::iter::once(row.bytes.to_string()).chain(values).chain(ratios).collect()
     }));
     text.push_str(&aligned(&cells));
@@ -49,8 +49,8 @@ pub fn summed_up<'a>(view: &View, summaries: impl Iterator<Item = (&'a str, &'a 
     ))
 }
 
-fn head(labels: &[&str]) -> Vec<String> {
-    let ratios = labels.iter().skip(1).map(|other| format!("{}/{other}", labels[0]));
+fn head(labels: &[&str], compared: bool) -> Vec<String> {
+    let ratios = labels.iter().skip(1).filter(|_| compared).map(|other| format!("{}/{other}", labels[0]));
     std::iter::once("bytes".to_string())
         .chain(labels.iter().map(|label| label.to_string()))
         .chain(ratios)
