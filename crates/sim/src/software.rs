@@ -23,16 +23,16 @@ gni_timed::cost_table! {
         line_turn: 10.0 "ns", "assumed: one access to a third-level cache";
         /// Beginning a copy out of another process's memory.
         single_copy: 700.0 "ns", "assumed: a system call that pins two pages, on a 2.4 GHz Opteron";
-        /// `alhena_put` until the transport is called.
-        light_put: 481.0 "ns", "callgrind: 2,310 instructions of 8 bytes over ugni, taken as 2 per cycle of a 2.4 GHz Opteron";
-        /// `alhena_get` until the transport is called.
-        light_get: 664.0 "ns", "callgrind: 3,190 instructions, likewise";
-        /// `MPI_Put` until the transport is called.
-        osc_put: 487.0 "ns", "callgrind: 2,340 instructions, likewise";
-        /// `MPI_Get` until the transport is called.
-        osc_get: 671.0 "ns", "callgrind: 3,220 instructions, likewise";
+        /// `alhena_put`, beside the transport's part.
+        light_put: 73.0 "ns", "callgrind: 350 instructions of 8 bytes over ugni, taken as 2 per cycle of a 2.4 GHz Opteron";
+        /// `alhena_get`, likewise.
+        light_get: 86.0 "ns", "callgrind: 413 instructions, likewise";
+        /// `MPI_Put`, likewise.
+        osc_put: 88.0 "ns", "callgrind: 421 instructions, likewise";
+        /// `MPI_Get`, likewise.
+        osc_get: 102.0 "ns", "callgrind: 489 instructions, likewise";
         /// A flush of either interface, beside waiting and looking for events.
-        osc_flush: 50.0 "ns", "callgrind: 240 instructions of MPI_Win_flush, likewise";
+        osc_flush: 110.0 "ns", "callgrind: 530 instructions of an MPI_Win_flush that finds nothing under way, likewise";
         /// How long a rank polls before it sleeps.
         spin: 500000.0 "ns", "the library's mpi_spin_us";
         /// A processor goes over to another of the ranks that share it.
@@ -62,11 +62,11 @@ impl SoftwareCosts {
         pml_event: 20.0,
         copy_rate: 8.0,
         line: 175.0,
-        light_put: 193.0,
-        light_get: 266.0,
-        osc_put: 195.0,
-        osc_get: 268.0,
-        osc_flush: 20.0,
+        light_put: 29.0,
+        light_get: 34.0,
+        osc_put: 35.0,
+        osc_get: 41.0,
+        osc_flush: 44.0,
         ..SoftwareCosts::SOURCED
     };
 }

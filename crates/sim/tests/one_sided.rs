@@ -6,44 +6,33 @@ use sim::programs::Calls;
 use sim::{Interface, Setup};
 
 /// A size of each protocol, and both sides of each limit between them.
-const SIZES: [usize; 10] = [1, 8, 1008, 1012, 4096, 8176, 8195, 1 << 16, 1 << 20, (8 << 20) + 4];
+const SIZES: [usize; 11] = [1, 8, 512, 1008, 1012, 4096, 8176, 8195, 1 << 16, 1 << 20, (8 << 20) + 4];
 
 fn of_all(machine: &Setup, measure: Measure, bytes: usize) -> [f64; 3] {
     [Contender::Light, Contender::Mpi, Contender::Messages]
         .map(|by| one_sided(machine, by, measure, bytes).expect("an experiment"))
 }
 
-/// S15: low-level puts and gets whose end is known are ahead of two-sided messages with an answer, and not behind those of
-/// MPI, at any size.
+/// S15: low-level puts and gets are ahead of two-sided messages, and not behind those of MPI, at any size: until they have
+/// arrived, until their end is known (beside messages with an answer), and several at a time. Where the NIC is the limit
+/// of several ranks, equal is within a hundredth.
 #[test]
 fn low_level_is_ahead_of_messages_and_not_behind_mpi() {
-    for ranks_per_node in [1, 4] {
+    for (ranks_per_node, bytes) in [1, 4].into_iter().flat_map(|ranks| SIZES.map(|bytes| (ranks, bytes))) {
         let machine = Setup { ranks_per_node, ..setup(FITTED) };
-        for (bytes, measure) in SIZES.into_iter().flat_map(|bytes| BOTH.map(|measure| (bytes, measure))) {
+        let several = if bytes <= 4096 { 16 } else { 8 };
+        for measure in [
+            Measure::Arrival,
+            Measure::PutDone,
+            Measure::GetDone,
+            Measure::Puts(several),
+            Measure::Gets(several),
+        ] {
             let [light, mpi, messages] = of_all(&machine, measure, bytes);
             let seen = format!("{measure:?} of {bytes} bytes, {ranks_per_node} ranks a node");
-            assert!(light <= mpi && light < messages, "{seen}: {light} {mpi} {messages}");
-        }
-    }
-}
-
-const BOTH: [Measure; 2] = [Measure::PutDone, Measure::GetDone];
-
-/// S15 of arrivals and of several at a time: not behind MPI's at any size. What fits a mailbox arrives sooner as a message,
-/// since a message of the library takes its processor less time than a put to another node (`docs/evaluation.md`).
-#[test]
-fn what_does_not_fit_a_mailbox_arrives_sooner_by_a_put() {
-    for ranks_per_node in [1, 4] {
-        let machine = Setup { ranks_per_node, ..setup(FITTED) };
-        for bytes in SIZES {
-            for (measure, from) in
-                [(Measure::Arrival, 1012), (Measure::Puts(8), 4096), (Measure::Gets(8), 4096)]
-            {
-                let [light, mpi, messages] = of_all(&machine, measure, bytes);
-                let seen = format!("{measure:?} of {bytes} bytes, {ranks_per_node} ranks a node");
-                assert!(light <= mpi, "{seen}: {light} {mpi}");
-                assert!(bytes < from || light < messages, "{seen}: {light} {messages}");
-            }
+            let is_by_nic = ranks_per_node > 1 && matches!(measure, Measure::Puts(_) | Measure::Gets(_));
+            let allowed = if is_by_nic { mpi * 1.01 } else { mpi };
+            assert!(light <= allowed && light < messages, "{seen}: {light} {mpi} {messages}");
         }
     }
 }
