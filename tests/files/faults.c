@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static atomic_uint drawn, calls, hits;
@@ -59,4 +60,27 @@ ssize_t pwrite64(int fd, const void *from, size_t len, off64_t at)
         *(void **)&real = dlsym(RTLD_NEXT, "pwrite64");
     ssize_t moved = portion(fd, len);
     return moved < 0 ? moved : real(fd, from, (size_t)moved, at);
+}
+
+ssize_t pwritev64(int fd, const struct iovec *from, int count, off64_t at)
+{
+    static ssize_t (*real)(int, const struct iovec *, int, off64_t);
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "pwritev64");
+    struct iovec some[1024];
+    size_t len = 0;
+    for (int i = 0; i < count; i++)
+        len += from[i].iov_len;
+    ssize_t moved = portion(fd, len);
+    if (moved < 0)
+        return moved;
+    size_t left = (size_t)moved;
+    int used = 0;
+    for (; used < count && left > 0; used++) {
+        some[used] = from[used];
+        if (some[used].iov_len > left)
+            some[used].iov_len = left;
+        left -= some[used].iov_len;
+    }
+    return real(fd, some, used, at);
 }

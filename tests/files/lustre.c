@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/statfs.h>
+#include <sys/uio.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -74,11 +75,27 @@ int ioctl(int fd, unsigned long request, ...)
     return 0;
 }
 
+static void touched(size_t len, off64_t at)
+{
+    for (off64_t stripe = at / layout.size; stripe * layout.size < at + (off64_t)len; stripe++)
+        targets |= 1u << stripe % layout.count;
+}
+
 ssize_t pwrite64(int fd, const void *from, size_t len, off64_t at)
 {
     ssize_t (*real)(int, const void *, size_t, off64_t);
     *(void **)&real = dlsym(RTLD_NEXT, "pwrite64");
-    for (off64_t stripe = at / layout.size; stripe * layout.size < at + (off64_t)len; stripe++)
-        targets |= 1u << stripe % layout.count;
+    touched(len, at);
     return real(fd, from, len, at);
+}
+
+ssize_t pwritev64(int fd, const struct iovec *from, int count, off64_t at)
+{
+    ssize_t (*real)(int, const struct iovec *, int, off64_t);
+    *(void **)&real = dlsym(RTLD_NEXT, "pwritev64");
+    size_t len = 0;
+    for (int i = 0; i < count; i++)
+        len += from[i].iov_len;
+    touched(len, at);
+    return real(fd, from, count, at);
 }

@@ -4,6 +4,9 @@
 //!   views    a: aa..aa..aa..       b: ..bb....bb
 //!   window      aabbaa..aabb       two runs, one hole
 //!   file        one call for all, if there is no hole; else one a run, or the hole is read first and written back
+//!
+//!   views    a: aaaa....aaaa....   b: ....bbbb....bbbb      long pieces, no hole
+//!   file        one call for all, with the pieces where they are in memory
 //! ```
 
 use std::io;
@@ -13,7 +16,7 @@ use mem::{PeerBytes, PeerSpace};
 
 use crate::access::write_each;
 use crate::plan::Cover;
-use crate::storage::{Storage, read_fully, write_fully};
+use crate::storage::{Storage, read_fully, write_fully, write_pieces_fully};
 use crate::view::View;
 
 /// What one view brings.
@@ -41,6 +44,9 @@ pub enum Holes {
 /// A window with fewer bytes of data for each of its pieces is read before it is written, where that is allowed: to find
 /// out whether all of it is there costs more.
 const WORTH_COVERING: u64 = 32;
+/// Pieces of so many bytes, in the mean, are written from where they are: a longer list for the system costs less than
+/// a copy.
+const WORTH_LISTING: u64 = 2 << 10;
 /// Pieces this far apart are read and written one by one.
 const FAR_APART: u64 = 8 << 10;
 
@@ -67,6 +73,18 @@ pub fn is_sparse(span: &Range<u64>, bytes: u64, pieces: u64) -> bool {
 pub struct Scratch {
     window: Vec<u8>,
     cover: Cover,
+    pieces: Vec<Listed>,
+}
+
+/// A piece of a part.
+#[derive(Debug)]
+struct Listed {
+    /// In the file.
+    place: u64,
+    len: usize,
+    part: usize,
+    /// In the part's bytes.
+    at: usize,
 }
 
 impl Scratch {
@@ -87,6 +105,12 @@ impl Scratch {
             }
             _ => {}
         }
+        if bytes == len
+            && pieces * WORTH_LISTING <= len
+            && let Some(mut listed) = self.listed(parts, &span)
+        {
+            return written(write_pieces_fully(storage, &mut listed, span.start));
+        }
         if self.window.len() < len as usize {
             self.window.try_reserve_exact(len as usize - self.window.len())?;
             self.window.resize(len as usize, 0);
@@ -106,6 +130,29 @@ impl Scratch {
         rewritten.and(unlocked)
     }
 
+    /// The pieces of all parts where they are in memory, by their places; none if they overlap or have holes between them.
+    fn listed<'a>(&mut self, parts: &[Part<'a>], span: &Range<u64>) -> Option<Vec<PeerBytes<'a>>> {
+        self.pieces.clear();
+        for (index, Part { view, positions, .. }) in parts.iter().enumerate() {
+            let mut at = 0;
+            view.for_each(positions.clone(), |place, len| {
+                self.pieces.push(Listed { place, len: len as usize, part: index, at });
+                at += len as usize;
+                true
+            });
+        }
+        self.pieces.sort_unstable_by_key(|piece| piece.place);
+        let mut end = span.start;
+        for piece in &self.pieces {
+            if piece.place != end {
+                return None;
+            }
+            end += piece.len as u64;
+        }
+        let listed = |piece: &Listed| parts[piece.part].bytes.part(piece.at, piece.len);
+        Some(self.pieces.iter().map(listed).collect())
+    }
+
     fn rewrite(&mut self, storage: &dyn Storage, parts: &[Part<'_>], span: &Range<u64>) -> io::Result<()> {
         let len = (span.end - span.start) as usize;
         let there = read_fully(storage, &PeerSpace::of(&mut self.window[..len]), span.start);
@@ -121,7 +168,7 @@ impl Scratch {
     fn write_runs(&mut self, storage: &dyn Storage, parts: &[Part<'_>], span: &Range<u64>) -> io::Result<()> {
         self.covers(parts, span);
         self.place(parts, span);
-        let Scratch { window, cover } = self;
+        let Scratch { window, cover, .. } = self;
         cover.runs().try_for_each(|run| {
             let at = span.start + run.start as u64;
             written(write_fully(storage, PeerBytes::of(&window[run]), at))

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use mem::{PeerBytes, PeerSpace};
 use platform::file::{self, FileSystem};
+use platform::tcp::Piece;
 
 use crate::lustre::{self, Stripes};
 use crate::storage::Storage;
@@ -56,6 +57,9 @@ pub struct How {
 }
 
 const NFS: i64 = 0x6969;
+/// Pieces of memory that go into the file by one system call: as many of the shortest that are not copied first
+/// (`batch`) as a window of 256 KiB has.
+const WINDOW_PIECES: usize = 128;
 /// A file system's block, where it does not say one that could be right.
 const USUAL_BLOCK: u64 = 4096;
 
@@ -191,6 +195,16 @@ impl Storage for Posix {
     fn write(&self, from: PeerBytes<'_>, at: u64) -> io::Result<usize> {
         // SAFETY: the bytes are readable for their length by their constructor's promise.
         unsafe { file::write_at(self.file.as_fd(), from.as_ptr() as usize, from.len(), at) }
+    }
+
+    fn write_pieces(&self, from: &[PeerBytes<'_>], at: u64) -> io::Result<usize> {
+        let mut pieces = [Piece::default(); WINDOW_PIECES];
+        let count = from.len().min(WINDOW_PIECES);
+        for (piece, bytes) in pieces.iter_mut().zip(from) {
+            *piece = Piece::new(bytes.as_ptr() as usize, bytes.len());
+        }
+        // SAFETY: the bytes are readable for their length by their constructor's promise.
+        unsafe { file::write_pieces_at(self.file.as_fd(), &pieces[..count], at) }
     }
 
     fn lock(&self, range: Range<u64>, exclusive: bool) -> io::Result<()> {

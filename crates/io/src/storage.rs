@@ -19,6 +19,14 @@ pub trait Storage {
     /// The system's, interruptions included.
     fn write(&self, from: PeerBytes<'_>, at: u64) -> io::Result<usize>;
 
+    /// Writes at most all of some pieces of memory, one behind the other, to byte `at` and those behind.
+    ///
+    /// # Errors
+    /// As [`Storage::write`].
+    fn write_pieces(&self, from: &[PeerBytes<'_>], at: u64) -> io::Result<usize> {
+        from.first().map_or(Ok(0), |&first| self.write(first, at))
+    }
+
     /// Waits for a lock on a range of bytes that excludes the locks of other processes.
     ///
     /// # Errors
@@ -71,6 +79,40 @@ pub fn write_fully(storage: &dyn Storage, from: PeerBytes<'_>, at: u64) -> Moved
         }
     }
     Moved { bytes: done as u64, error: None }
+}
+
+/// Writes all of some pieces of memory, none of them empty, one behind the other. They are used up.
+pub fn write_pieces_fully(storage: &dyn Storage, mut from: &mut [PeerBytes<'_>], at: u64) -> Moved {
+    let mut done = 0;
+    while !from.is_empty() {
+        match storage.write_pieces(from, at + done) {
+            Ok(0) => {
+                let error = Some(io::Error::from(io::ErrorKind::StorageFull));
+                return Moved { bytes: done, error };
+            }
+            Ok(moved) => {
+                done += moved as u64;
+                from = behind(from, moved);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Moved { bytes: done, error: Some(error) },
+        }
+    }
+    Moved { bytes: done, error: None }
+}
+
+/// The pieces without their first `bytes` bytes.
+fn behind<'a, 'b>(pieces: &'a mut [PeerBytes<'b>], mut bytes: usize) -> &'a mut [PeerBytes<'b>] {
+    let mut whole = 0;
+    while whole < pieces.len() && pieces[whole].len() <= bytes {
+        bytes -= pieces[whole].len();
+        whole += 1;
+    }
+    let rest = &mut pieces[whole..];
+    if let Some(first) = rest.first_mut() {
+        *first = first.part(bytes, first.len());
+    }
+    rest
 }
 
 /// The room from byte `from` on.

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use datatype::{Datatype, Form};
-use io::{Access, Direction, Memory, Storage, Tuning, View};
+use io::{Access, Direction, Holes, Memory, Part, Scratch, Storage, Tuning, View};
 use mem::{PeerBytes, PeerSpace, UserMem};
 
 /// A file in memory.
@@ -22,6 +22,8 @@ struct Simulated {
     fails: Option<(u64, i32)>,
     calls: Cell<u64>,
     locked: RefCell<Option<Range<u64>>>,
+    /// Pieces were written from where they are.
+    listed: Cell<bool>,
     /// Bytes that were written.
     touched: RefCell<BTreeSet<u64>>,
 }
@@ -73,6 +75,18 @@ impl Storage for Simulated {
         from.part(0, len).copy_to(&mut bytes[at..at + len]);
         self.touched.borrow_mut().extend(at as u64..(at + len) as u64);
         Ok(len)
+    }
+
+    fn write_pieces(&self, from: &[PeerBytes<'_>], at: u64) -> std::io::Result<usize> {
+        let mut all = Vec::new();
+        for piece in from {
+            assert!(!piece.is_empty());
+            let end = all.len();
+            all.resize(end + piece.len(), 0);
+            piece.copy_to(&mut all[end..]);
+        }
+        self.listed.set(true);
+        self.write(PeerBytes::of(&all), at)
     }
 
     fn lock(&self, range: Range<u64>, _exclusive: bool) -> std::io::Result<()> {
@@ -215,5 +229,46 @@ fn an_error_ends_the_access_and_holes_are_not_touched() {
         assert!(access.is_over());
         let own: BTreeSet<u64> = places(&view, 3..63).iter().map(|&place| place as u64).collect();
         assert!(file.touched.borrow().is_subset(&own), "seed {seed}");
+    }
+}
+
+#[test]
+fn long_pieces_of_several_views_are_written_from_where_they_are() {
+    let byte = Datatype::predefined(abi::BYTE).unwrap();
+    for seed in 0..45u64 {
+        let file = Simulated { state: Cell::new(seed), ..Simulated::default() };
+        let records: Vec<u64> = (0..2 + file.draw(3)).map(|_| 4096 + file.draw(3000)).collect();
+        let row: u64 = records.iter().sum();
+        // As long as all records; with a hole; or with two records that overlap and a hole.
+        let (extent, back) = [(row, 0), (row + 9, 0), (row, 5)][(seed % 3) as usize];
+        let count = 1 + file.draw(4);
+        let mut displacement = 3;
+        let views: Vec<View> = records
+            .iter()
+            .map(|&record| {
+                let block = Datatype::vector(1, record as i64, record as i64, byte, Form::Classic).unwrap();
+                let item = Datatype::resized(&Arc::new(block), 0, extent as i64, Form::Classic).unwrap();
+                let view = View::new(displacement, byte, &item).unwrap();
+                displacement += record as i64 - back;
+                view
+            })
+            .collect();
+        let data: Vec<Vec<u8>> = (1u8..)
+            .zip(&records)
+            .map(|(rank, &record)| (0..record * count).map(|i| (i as u8).wrapping_mul(31) ^ rank).collect())
+            .collect();
+        let mut expected: Vec<u8> = vec![9; 3 + (extent * count) as usize + 20];
+        file.bytes.replace(expected.clone());
+        for (view, bytes) in views.iter().zip(&data) {
+            for (place, &byte) in places(view, 0..bytes.len() as u64).into_iter().zip(bytes) {
+                expected[place] = byte;
+            }
+        }
+        let parts: Vec<Part<'_>> = std::iter::zip(&views, &data)
+            .map(|(view, bytes)| Part { view, positions: 0..bytes.len() as u64, bytes: PeerBytes::of(bytes) })
+            .collect();
+        Scratch::default().write(&file, &parts, Holes::Rewritten).unwrap();
+        assert!(file.bytes.borrow()[..] == expected[..], "seed {seed}");
+        assert_eq!(file.listed.get(), seed % 3 == 0 || (seed % 3 == 1 && count == 1), "seed {seed}");
     }
 }

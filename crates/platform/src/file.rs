@@ -8,6 +8,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use crate::tcp::Piece;
+
 /// Most bytes that the kernel moves in one call.
 const MOST: usize = 0x7fff_f000;
 
@@ -36,6 +38,24 @@ pub unsafe fn write_at(fd: BorrowedFd<'_>, address: usize, len: usize, at: u64) 
     let at = i64::try_from(at).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
     // SAFETY: the caller's promise.
     let moved = unsafe { libc::pwrite64(fd.as_raw_fd(), address as *const libc::c_void, len.min(MOST), at) };
+    usize::try_from(moved).map_err(|_| io::Error::last_os_error())
+}
+
+/// Most pieces of one system call (UIO_MAXIOV).
+pub const PIECES: usize = 1024;
+
+/// As [`write_at`], from the first [`PIECES`] of some pieces of memory, one behind the other.
+///
+/// # Errors
+/// As there.
+///
+/// # Safety
+/// Each piece is readable.
+pub unsafe fn write_pieces_at(fd: BorrowedFd<'_>, pieces: &[Piece], at: u64) -> io::Result<usize> {
+    let at = i64::try_from(at).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
+    let count = pieces.len().min(PIECES) as libc::c_int;
+    // SAFETY: pieces have an iovec's layout, and there are so many; the rest is the caller's promise.
+    let moved = unsafe { libc::pwritev64(fd.as_raw_fd(), pieces.as_ptr().cast(), count, at) };
     usize::try_from(moved).map_err(|_| io::Error::last_os_error())
 }
 
