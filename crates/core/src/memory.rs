@@ -6,7 +6,7 @@ use std::alloc::Layout;
 use abi::{Address, Error, Result};
 use datatype::Datatype;
 use mem::UserMem;
-use osc::{Element, Side};
+use osc::{Combiner, Element, Side};
 
 use crate::datatype::Items;
 
@@ -188,51 +188,44 @@ pub(crate) fn read_at(memory: UserMem) -> Vec<u8> {
 
 /// Combines the elements of `target`, a run in mapped memory of a window, with those of `origin`, and fetches what they
 /// were.
-///
-/// # Errors
-/// As [`osc::accumulate`].
+#[inline(always)]
 pub(crate) fn combine_at(
-    element: &Element,
-    op: abi::Op,
+    combiner: &Combiner,
     target: UserMem,
     origin: Option<UserMem>,
     result: Option<UserMem>,
-) -> Result<()> {
-    let (from, into, count) = operands(element, target, origin, result);
+) {
+    let (from, into, count) = operands(combiner, target, origin, result);
     // SAFETY: the target is mapped, and was checked to be of the window; the caller of MPI vouches for the other buffers. Only
     // `MPI_NO_OP` comes without an origin.
-    unsafe { osc::accumulate(element, op, target.address(), from, into, count) }
+    unsafe { osc::accumulate(combiner, target.address(), from, into, count) }
 }
 
 /// As [`combine_at`], where no other process disturbs a loop.
-///
-/// # Errors
-/// As [`osc::accumulate_by_loops`].
+#[inline(always)]
 pub(crate) fn combine_by_loops(
-    element: &Element,
-    op: abi::Op,
+    combiner: &Combiner,
     target: UserMem,
     origin: Option<UserMem>,
     result: Option<UserMem>,
-) -> Result<()> {
-    let (from, into, count) = operands(element, target, origin, result);
+) {
+    let (from, into, count) = operands(combiner, target, origin, result);
     // SAFETY: as in `combine_at`.
-    unsafe { osc::accumulate_by_loops(element, op, target.address(), from, into, count) }
+    unsafe { osc::accumulate_by_loops(combiner, target.address(), from, into, count) }
 }
 
 /// Where the operands of an accumulate on `target` are, and the number of elements.
 #[inline(always)]
 fn operands(
-    element: &Element,
+    combiner: &Combiner,
     target: UserMem,
     origin: Option<UserMem>,
     result: Option<UserMem>,
 ) -> (*const u8, Option<*mut u8>, usize) {
-    assert!(element.is_atomic_at(target.address()), "an address that fits the elements");
+    assert!(target.address() & (combiner.size() - 1) == 0, "an address that fits the elements");
     let from = origin.map_or(std::ptr::null(), |memory| memory.address() as *const u8);
     let into = result.map(|memory| memory.address() as *mut u8);
-    // The size is a power of two, and a division takes as long as ten other operations.
-    (from, into, target.len() >> element.size.trailing_zeros())
+    (from, into, combiner.count(target.len()))
 }
 
 /// Replaces the element of `target`, in mapped memory of a window, by `origin` if it is equal to `compare`; fetches

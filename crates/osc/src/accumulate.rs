@@ -2,71 +2,59 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use abi::{Op, Result};
-
-use crate::element::{Action, Change, Element};
+use crate::element::{Action, Change, Combiner, Element};
 
 /// `target[i] = origin[i] op target[i]` for `count` elements back to back, each at one stroke. `result` gets what
 /// they were before.
-///
-/// # Errors
-/// As [`op::kernel`]; nothing was done.
 ///
 /// # Safety
 /// [`Element::is_atomic_at`] holds for `target`, which is mapped for reading and writing. `origin` is readable
 /// (unless the operation is `MPI_NO_OP`) and `result`, if given, writable for as many elements, at any address;
 /// neither overlaps the target.
+#[inline]
 pub unsafe fn accumulate(
-    element: &Element,
-    op: Op,
+    combiner: &Combiner,
     target: usize,
     origin: *const u8,
     result: Option<*mut u8>,
     count: usize,
-) -> Result<()> {
-    let action = element.action(op)?;
+) {
     // SAFETY: the caller's promise, by the size of the elements.
     unsafe {
-        match element.size {
-            1 => each_u8(action, target, origin, result, count),
-            2 => each_u16(action, target, origin, result, count),
-            4 => each_u32(action, target, origin, result, count),
-            _ => each_u64(action, target, origin, result, count),
+        match combiner.size() {
+            1 => each_u8(combiner.action, target, origin, result, count),
+            2 => each_u16(combiner.action, target, origin, result, count),
+            4 => each_u32(combiner.action, target, origin, result, count),
+            _ => each_u64(combiner.action, target, origin, result, count),
         }
     }
-    Ok(())
 }
 
 /// As [`accumulate`], by a loop that others must not disturb: the caller has an exclusive lock of the target, or that
 /// of its elements.
 ///
-/// # Errors
-/// As [`accumulate`].
-///
 /// # Safety
 /// As [`accumulate`].
+#[inline]
 pub unsafe fn accumulate_by_loops(
-    element: &Element,
-    op: Op,
+    combiner: &Combiner,
     target: usize,
     origin: *const u8,
     result: Option<*mut u8>,
     count: usize,
-) -> Result<()> {
-    let kernel = element.kernel(op)?;
-    let (target, bytes) = (std::ptr::with_exposed_provenance_mut::<u8>(target), count * element.size);
+) {
+    let (target, bytes) = (std::ptr::with_exposed_provenance_mut::<u8>(target), count * combiner.size());
     // SAFETY: the caller's promise; the elements are back to back, and kernels take any address.
     unsafe {
         if let Some(result) = result {
             target.copy_to_nonoverlapping(result, bytes);
         }
-        match op {
+        match combiner.op() {
             abi::NO_OP => {}
             abi::REPLACE => target.copy_from_nonoverlapping(origin, bytes),
-            _ => kernel(origin, target, target, count),
+            _ => (combiner.kernel)(origin, target, target, count),
         }
     }
-    Ok(())
 }
 
 /// Writes what the element at `target` is to `result`, and replaces it by `origin` if it is equal to `compare`.
@@ -212,7 +200,8 @@ mod tests {
                 let origin: [u64; 4] = [0x3ff0_0000_4000_0102, 7, 0x4010_0000_3f80_0001, 1];
                 let before: [u64; 4] = [0x4000_0000_3f80_0105, 9, 0x3ff8_0000_4080_0003, 0];
                 let (mut target, mut expected, mut result) = (before, before, [0u64; 4]);
-                let count = 32 / element.size;
+                let (count, combiner) = (32 / element.size, Combiner::new(&element, op).unwrap());
+                assert!(combiner.is_of(&element, op) && combiner.count(32) == count);
                 assert!(element.is_atomic_at(target.as_ptr() as usize));
                 // SAFETY: all arrays have 32 bytes.
                 unsafe {
@@ -220,13 +209,13 @@ mod tests {
                     op::reduce(op, ty, from, expected.as_mut_ptr().cast(), count).unwrap();
                     let into = Some(result.as_mut_ptr().cast());
                     let at = target.as_mut_ptr().expose_provenance();
-                    accumulate(&element, op, at, from, into, count).unwrap();
+                    accumulate(&combiner, at, from, into, count);
                     assert_eq!((target, result), (expected, before), "{op:?} {ty:?}");
                     target = before;
-                    accumulate(&element, op, at, from, None, count).unwrap();
+                    accumulate(&combiner, at, from, None, count);
                     assert_eq!(target, expected, "{op:?} {ty:?}");
                     (target, result) = (before, [0; 4]);
-                    accumulate_by_loops(&element, op, at, from, into, count).unwrap();
+                    accumulate_by_loops(&combiner, at, from, into, count);
                     assert_eq!((target, result), (expected, before), "{op:?} {ty:?}");
                 }
                 tried += 1;

@@ -42,6 +42,52 @@ pub(crate) enum Action {
     Exchange(Kernel),
 }
 
+/// What an operation does with elements that the processor has atomic operations for; looked up once for many accumulates.
+#[derive(Clone, Copy, Debug)]
+pub struct Combiner {
+    handle: abi::Datatype,
+    op: Op,
+    pub(crate) action: Action,
+    pub(crate) kernel: Kernel,
+    /// Bytes of an element, as a power of two.
+    shift: u32,
+}
+
+impl Combiner {
+    /// Of elements for which [`Element::is_word`] holds.
+    ///
+    /// # Errors
+    /// As [`op::kernel`].
+    pub fn new(element: &Element, op: Op) -> Result<Combiner> {
+        let (kernel, action) = (element.kernel(op)?, element.action(op)?);
+        Ok(Combiner { handle: element.handle, op, action, kernel, shift: element.size.trailing_zeros() })
+    }
+
+    /// Whether it is that of this type and operation.
+    #[inline(always)]
+    pub fn is_of(&self, element: &Element, op: Op) -> bool {
+        self.handle == element.handle && self.op == op
+    }
+
+    /// The operation.
+    #[inline(always)]
+    pub fn op(&self) -> Op {
+        self.op
+    }
+
+    /// Bytes of an element.
+    #[inline(always)]
+    pub fn size(&self) -> usize {
+        1 << self.shift
+    }
+
+    /// Elements in so many bytes. A division takes as long as ten other operations.
+    #[inline(always)]
+    pub fn count(&self, bytes: usize) -> usize {
+        bytes >> self.shift
+    }
+}
+
 const MIXED: Error = Error::new(abi::ERR_TYPE, "the elements of the datatype are not of one predefined type");
 
 impl Element {

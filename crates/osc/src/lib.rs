@@ -44,7 +44,7 @@ pub use control::Control;
 pub use control::{NOTICES, Shape, View};
 #[cfg(not(loom))]
 pub use direct::Direct;
-pub use element::{Change, Element};
+pub use element::{Change, Combiner, Element};
 pub use epochs::{Epochs, Passive};
 pub use exposure::Exposure;
 pub use locks::{Acquire, Announced, Wish, holder, release};

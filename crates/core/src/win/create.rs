@@ -172,6 +172,7 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
         flushes: 0,
         stored: false,
         cost: Cost::default(),
+        combiner: None,
         sent: Vec::new(),
         unhandled: false,
         announced: Announced::default(),

@@ -42,7 +42,7 @@ use std::sync::Arc;
 use abi::{Error, Result};
 use engine::P2p;
 use node::Node;
-use osc::{Announced, Control, Cost, Epochs, Exposure, Regions};
+use osc::{Announced, Combiner, Control, Cost, Epochs, Exposure, Regions};
 use shm::doorbell::Doorbell;
 
 use crate::attr::Attributes;
@@ -92,6 +92,8 @@ pub(crate) struct Window {
     pub stored: bool,
     /// What long accumulates have cost.
     pub cost: Cost,
+    /// What the last accumulate did with each element.
+    pub combiner: Option<Combiner>,
     /// Messages of the light interface, by rank, whose handler was not called yet; empty before the first one.
     pub sent: Vec<u32>,
     /// One of them had no handler.

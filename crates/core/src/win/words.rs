@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use abi::{Op, Result};
 use mem::{PeerBytes, UserMem};
-use osc::{Element, LONG};
+use osc::{Combiner, Element, LONG};
 use platform::membarrier;
 
 use super::{Near, Window};
@@ -52,7 +52,7 @@ impl Window {
     /// `result` gets what they were.
     ///
     /// # Errors
-    /// As `osc::accumulate`.
+    /// As `osc::Combiner::new`.
     #[inline(always)]
     pub(super) fn combine_words(
         &mut self,
@@ -62,47 +62,61 @@ impl Window {
         origin: Option<UserMem>,
         result: Option<UserMem>,
     ) -> Result<()> {
-        let long = target.len() >= LONG * element.size;
+        let combiner = match self.combiner {
+            Some(combiner) if combiner.is_of(element, op) => combiner,
+            _ => self.find_combiner(element, op)?,
+        };
+        let count = combiner.count(target.len());
+        let long = count >= LONG;
         if long && self.epochs.is_exclusive(near.rank) {
             self.stored = true;
-            return combine_by_loops(element, op, target, origin, result);
+            combine_by_loops(&combiner, target, origin, result);
+            return Ok(());
         }
         if let Some(_atomically) = self.control.view().atomically(self.local, near.local)
-            && !(long && self.cost.add(target.len() / element.size))
+            && !(long && self.cost.add(count))
         {
-            return combine_at(element, op, target, origin, result);
+            combine_at(&combiner, target, origin, result);
+            return Ok(());
         }
-        self.combine_under_lock(near, (element, op), target, origin, result)
+        self.combine_under_lock(near, &combiner, target, origin, result);
+        Ok(())
+    }
+
+    /// Looks up what an operation does, for this accumulate and those that are alike.
+    #[cold]
+    fn find_combiner(&mut self, element: &Element, op: Op) -> Result<Combiner> {
+        let combiner = Combiner::new(element, op)?;
+        self.combiner = Some(combiner);
+        Ok(combiner)
     }
 
     #[inline(never)]
     fn combine_under_lock(
         &mut self,
         near: Near,
-        (element, op): (&Element, Op),
+        combiner: &Combiner,
         target: UserMem,
         origin: Option<UserMem>,
         result: Option<UserMem>,
-    ) -> Result<()> {
+    ) {
         let mut cost = std::mem::take(&mut self.cost);
-        let window = &*self;
-        let (mut outcome, mut position) = (Ok(()), 0);
-        while position < target.len() && outcome.is_ok() {
+        let (window, mut position) = (&*self, 0);
+        while position < target.len() {
             let len = PIECE.min(target.len() - position);
             let part = |memory: UserMem| memory.part(position, len);
             let (place, from, into) = (part(target), origin.map(part), result.map(part));
-            outcome = window.locked(near, || {
+            window.locked(near, || {
                 let view = window.control.view();
-                if view.may_loop(near.local, len / element.size, &mut cost, membarrier::barrier) {
-                    combine_by_loops(element, op, place, from, into)
+                if view.may_loop(near.local, combiner.count(len), &mut cost, membarrier::barrier) {
+                    combine_by_loops(combiner, place, from, into);
                 } else {
-                    combine_at(element, op, place, from, into)
+                    combine_at(combiner, place, from, into);
                 }
             });
             position += len;
         }
         self.cost = cost;
-        outcome
     }
 
     /// Replaces the element of `target`, in the rank's memory at a fitting address, by `origin` if it is equal to
