@@ -15,7 +15,7 @@
 //! | payload | on the wire | complete for the sender |
 //! |---|---|---|
 //! | up to a slot's, while there are credits | slot, word | at once |
-//! | else | an offer; at the match the receiver opens a window on the user's memory and grants it; one put there, and a word that it is done | when the put has left |
+//! | else | an offer; at the match the receiver opens a window on the user's memory and grants it; puts of `mtl_shmem_piece` there, two under way at a time, and a word that it is done | when they have left |
 //!
 //! # Flow control
 //!

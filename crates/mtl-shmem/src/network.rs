@@ -2,7 +2,7 @@
 
 use crate::arrivals::{Inbound, Pull};
 use crate::lists::{Body, Lists, Unexpected};
-use crate::outbound::{Announcement, Granted, Outbound, Send, Staging};
+use crate::outbound::{Announcement, Outbound, Send, Staging};
 use crate::params::MtlShmemParams;
 use crate::ring::Plan;
 use mem::UserMem;
@@ -21,6 +21,8 @@ pub struct ShmemMtl<N: Portals> {
     limits: Limits,
     /// Short messages that may wait at a receiver.
     pub(crate) early: u32,
+    /// Longest piece of a long message.
+    pub(crate) piece: usize,
     pub(crate) lists: Lists,
     /// By peer.
     pub(crate) outbound: Vec<Outbound>,
@@ -37,8 +39,8 @@ pub struct ShmemMtl<N: Portals> {
     pub(crate) staging: Staging,
     /// Filled slots whose word waits for room.
     pub(crate) announcements: VecDeque<Announcement>,
-    /// Puts into windows that wait for room.
-    pub(crate) granted: VecDeque<Granted>,
+    /// Sends that have a window and wait for room.
+    pub(crate) granted: VecDeque<u32>,
     /// Peers for whom grants or ends wait for a slot.
     pub(crate) blocked: VecDeque<Peer>,
     claimed: Slab<Unexpected, 20, 12>,
@@ -77,6 +79,7 @@ impl<N: Portals> ShmemMtl<N> {
                 max_message: i32::MAX as u64,
             },
             early: params.early as u32,
+            piece: params.piece,
             lists: Lists::default(),
             outbound: (0..count).map(|_| Outbound::default()).collect(),
             inbound: (0..count).map(|_| Inbound::default()).collect(),

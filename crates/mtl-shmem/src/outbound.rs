@@ -24,7 +24,16 @@ pub(crate) struct Send {
     pub(crate) to: Peer,
     memory: UserMem,
     pub(crate) cookie: u64,
+    /// The receiver's window and the bytes that go there, once that is known.
+    granted: Option<(u32, usize)>,
+    /// Bytes that were put so far.
+    put: usize,
+    /// Pieces that have not left.
+    leaving: u32,
 }
+
+/// Pieces of a long message that are under way together: the next one waits while one leaves, and no more.
+const TOGETHER: u32 = 2;
 
 /// Puts that a staging buffer is the memory of.
 #[derive(Default)]
@@ -54,13 +63,6 @@ pub(crate) struct Announcement {
     slot: Address,
     memory: UserMem,
     staged: u32,
-}
-
-/// A put into a window that could not begin yet.
-pub(crate) struct Granted {
-    send: u32,
-    window: u32,
-    len: usize,
 }
 
 /// What an end of a put is about, by its cookie.
@@ -160,7 +162,8 @@ impl<N: Portals> ShmemMtl<N> {
         if !self.outbound[to.0 as usize].waiting.is_empty() {
             return Err(Busy);
         }
-        let send = self.sends.insert(Send { to, memory, cookie }).map_err(|_| Busy)?;
+        let send = Send { to, memory, cookie, granted: None, put: 0, leaving: 0 };
+        let send = self.sends.insert(send).map_err(|_| Busy)?;
         let head = Head { kind: Kind::Offer { send }, bits, data, len: memory.len() as u64 };
         self.fill(to, &head, UserMem::EMPTY).inspect_err(|_| self.sends.discard(send))
     }
@@ -178,33 +181,63 @@ impl<N: Portals> ShmemMtl<N> {
         }
     }
 
-    /// A receiver has opened a window for a send, or wants nothing of it.
+    /// A receiver has opened a window for a send, or wants nothing of it. One that was granted before stays as it is.
     pub(crate) fn on_grant(&mut self, from: Peer, send: u32, window: u32, len: u64) {
-        let Some(Send { memory, cookie, .. }) = self.sends.get(send).filter(|send| send.to == from) else {
-            return;
-        };
-        let (cookie, len) = (*cookie, memory.len().min(usize::try_from(len).unwrap_or(usize::MAX)));
+        let found = self.sends.get_mut(send).filter(|send| send.to == from && send.granted.is_none());
+        let Some(found) = found else { return };
+        let len = found.memory.len().min(usize::try_from(len).unwrap_or(usize::MAX));
+        found.granted = Some((window, len));
         if len == 0 {
+            let cookie = found.cookie;
             self.sends.discard(send);
             self.events.push_back(Event::Sent(cookie));
             return;
         }
-        self.granted.push_back(Granted { send, window, len });
+        self.granted.push_back(send);
         self.place();
     }
 
-    /// Puts what has a window, as far as there is room.
+    /// Puts pieces of what has a window, as far as there is room. A NIC sends one put after the other: between the pieces
+    /// there is room for grants of this process, without which its peers' data could not come meanwhile.
     fn place(&mut self) {
-        while let Some(&Granted { send, window, len }) = self.granted.front() {
-            if let Some(&Send { to, memory, .. }) = self.sends.get(send) {
-                let place = Place::Window(window, 0);
-                let cookie = OF_SEND | u64::from(send);
-                if self.room.put(Pe(to.0), place, memory.part(0, len), cookie).is_err() {
-                    return;
+        while let Some(&number) = self.granted.front() {
+            if let Some(send) = self.sends.get_mut(number)
+                && let Some((window, len)) = send.granted
+            {
+                while send.put < len && send.leaving < TOGETHER {
+                    let place = Place::Window(window, send.put as u64);
+                    let piece = send.memory.part(send.put, self.piece.min(len - send.put));
+                    let cookie = OF_SEND | u64::from(number);
+                    if self.room.put(Pe(send.to.0), place, piece, cookie).is_err() {
+                        return;
+                    }
+                    send.put += piece.len();
+                    send.leaving += 1;
                 }
-                self.control(to, Kind::Placed { window }, len as u64);
+                if send.put == len {
+                    let to = send.to;
+                    self.control(to, Kind::Placed { window }, len as u64);
+                }
             }
             self.granted.pop_front();
+        }
+    }
+
+    /// A piece of a long message has left.
+    fn on_piece(&mut self, number: u32, fine: bool) {
+        let Some(send) = self.sends.get_mut(number) else { return };
+        send.leaving -= 1;
+        let is_whole = send.granted.is_some_and(|(_, len)| send.put == len);
+        if fine && !is_whole {
+            // One that still waits for room is in the list already.
+            if !self.granted.contains(&number) {
+                self.granted.push_back(number);
+            }
+            self.place();
+        } else if !fine || send.leaving == 0 {
+            let cookie = send.cookie;
+            self.sends.discard(number);
+            self.events.push_back(if fine { Event::Sent(cookie) } else { Event::Failed(cookie) });
         }
     }
 
@@ -229,14 +262,7 @@ impl<N: Portals> ShmemMtl<N> {
         let number = cookie as u32;
         match cookie & !u64::from(u32::MAX) {
             OF_STAGING => self.staging.ended(number),
-            OF_SEND => {
-                let send = self.sends.remove(number);
-                self.events.extend(send.map(
-                    |Send { cookie, .. }| {
-                        if fine { Event::Sent(cookie) } else { Event::Failed(cookie) }
-                    },
-                ));
-            }
+            OF_SEND => self.on_piece(number, fine),
             _ => {}
         }
     }

@@ -9,6 +9,9 @@ mca::params! {
         short_limit: mca::Size = "1k", unit "bytes", range 256 to 65536, scope AllEq;
         /// Short messages of one sender that may wait for their receive.
         early: mca::Int = "32", range 1 to 65536, scope AllEq;
+        /// Longest piece of a long message that one put carries. What goes the other way waits for a piece, not for a
+        /// message.
+        piece: mca::Size = "128k", unit "bytes", range 1024 to 1073741824;
         /// Puts that may be under way together.
         operations: mca::Int = "1024", range 8 to 65536;
     }

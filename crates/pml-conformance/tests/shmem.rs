@@ -38,7 +38,7 @@ mod narrow {
     use super::*;
 
     fn make(ranks: u32, seed: u64) -> World<Layer, Port> {
-        let params = MtlShmemParams { slots: 2, short_limit: 256, early: 2, operations: 8 };
+        let params = MtlShmemParams { slots: 2, short_limit: 256, early: 2, piece: 1024, operations: 8 };
         world(ranks, seed, "defer=0.3,no_space=0.2", &params)
     }
 

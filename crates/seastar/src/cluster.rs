@@ -67,10 +67,6 @@ pub struct Cluster<P> {
     ranks: std::collections::HashMap<u32, u32>,
 }
 
-/// Bytes for messages that come before their receive where two ranks are alone, and where they are many.
-const FEW: usize = 18 << 20;
-const MANY: usize = 3 << 20;
-
 impl<P: Program> Cluster<P> {
     /// A job of as many ranks as there are `nodes`, rank i on `nodes[i]`, with the programs that `make` gives them.
     ///
@@ -88,13 +84,12 @@ impl<P: Program> Cluster<P> {
         }
         let world = World::new(machine.mesh, machine.costs, Kernel::Catamount);
         let ids: Vec<_> = nodes.iter().map(|&node| World::id(node)).collect();
-        let memory = if nodes.len() > 2 { MANY } else { FEW };
         let fabrics: Vec<_> = nodes.iter().map(|&node| world.attach(node)).collect();
         let mut slots = Vec::with_capacity(nodes.len());
         for (me, fabric) in (0..).zip(fabrics) {
             let program = make(me);
             let nic = TimedNic::new(fabric, NicConfig::default());
-            let mpi = system.make(nic, &ids, me, memory).map_err(Error::Setup)?;
+            let mpi = system.make(nic, &ids, me).map_err(Error::Setup)?;
             let own = lasting(program.memory());
             let rank = Rank::new(mpi, world.clone(), (ids[me as usize], me), own, (system, software));
             slots.push(Slot { rank, program, done: false, computes: None, pause: PAUSES.0 });

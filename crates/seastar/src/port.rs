@@ -65,7 +65,7 @@ impl Port for RankPort<'_> {
     }
 
     fn test(&mut self, op: ReqId) -> Result<bool> {
-        Ok(self.rank.take(op))
+        self.rank.take(op)
     }
 
     fn copy(&mut self, into: &Region, from: &Region) -> Result<()> {

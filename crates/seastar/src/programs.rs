@@ -76,7 +76,9 @@ impl Program for PingPong {
     }
 
     fn step(&mut self, rank: &mut Rank) -> Result<Step> {
-        if self.sending.is_some_and(|id| rank.take(id)) {
+        if let Some(id) = self.sending
+            && rank.take(id)?
+        {
             self.sending = None;
         }
         if self.may_send && self.sending.is_none() {
@@ -94,7 +96,9 @@ impl Program for PingPong {
             Mode::Late if self.receiving.is_none() && rank.is_here(1 - rank.rank(), 1) => self.post(rank)?,
             Mode::Blocking | Mode::Late => {}
         }
-        if self.receiving.is_some_and(|id| rank.take(id)) {
+        if let Some(id) = self.receiving
+            && rank.take(id)?
+        {
             self.receiving = None;
             let first = rank.memory().part(self.bytes, self.bytes.min(1)).as_bytes().to_vec();
             // The rank that answers has counted the round before it sends.
@@ -164,7 +168,7 @@ impl Program for Stream {
         }
         // In their order: others may complete before, but the first is waited for first.
         while let Some(&first) = self.receiving.first()
-            && rank.take(first)
+            && rank.take(first)?
         {
             self.receiving.remove(0);
             self.received += 1;
@@ -173,7 +177,9 @@ impl Program for Stream {
             }
             self.ended = rank.now();
         }
-        if self.sending.is_some_and(|id| rank.take(id)) {
+        if let Some(id) = self.sending
+            && rank.take(id)?
+        {
             self.sending = None;
         }
         // Both ways: each waits for both of its messages before the next ones.

@@ -1,7 +1,7 @@
 //! One virtual rank's message layer, memory and clock.
 
 use crate::system::{Software, System};
-use abi::Result;
+use abi::{Error, Result};
 use btl::{Alone, Bounds, Btl, Peer, Receiver};
 use mem::UserMem;
 use pml::{Data, LayerState, Mode, Pattern, Receives, ReqId, SendTo, Sends};
@@ -17,7 +17,8 @@ pub(crate) trait Mpi {
     fn irecv(&mut self, from: u32, tag: i32, into: UserMem) -> Result<ReqId>;
     /// Whether a message waits for this receive.
     fn is_here(&mut self, from: u32, tag: i32) -> bool;
-    fn take(&mut self, id: ReqId) -> bool;
+    /// `None`: it is under way. Otherwise its error class.
+    fn take(&mut self, id: ReqId) -> Option<i32>;
     /// One turn; how many things happened.
     fn progress(&mut self) -> usize;
     /// Gives the NIC alone a turn, as its interrupts do while the process computes.
@@ -62,8 +63,8 @@ where
         self.layer.iprobe(&mut self.btl, &pattern(from, tag)).is_some()
     }
 
-    fn take(&mut self, id: ReqId) -> bool {
-        self.layer.take(id).is_some()
+    fn take(&mut self, id: ReqId) -> Option<i32> {
+        self.layer.take(id).map(|done| done.error)
     }
 
     fn progress(&mut self) -> usize {
@@ -164,14 +165,18 @@ impl Rank {
     }
 
     /// Whether a request is complete; its name is free then.
-    pub fn take(&mut self, id: ReqId) -> bool {
-        if !self.mpi.take(id) {
-            return false;
+    ///
+    /// # Errors
+    /// The request's own: its peer was given up, as when memory for early messages has run out.
+    pub fn take(&mut self, id: ReqId) -> Result<bool> {
+        let Some(class) = self.mpi.take(id) else { return Ok(false) };
+        if class != abi::SUCCESS {
+            return Err(Error::new(class, "a message of a virtual rank was lost"));
         }
         if let Some(place) = self.receiving.iter().position(|receiving| receiving.id == id) {
             let Receiving { bytes, early, .. } = self.receiving.swap_remove(place);
             self.spend(self.software.recv + self.system.copying_in(bytes, early, &self.software));
         }
-        true
+        Ok(true)
     }
 }

@@ -80,23 +80,15 @@ impl System {
         }
     }
 
-    /// The device, where the NIC matches. `memory`: bytes for early messages, which the originals had more of.
-    fn device(self, memory: usize) -> Option<Device> {
-        let few = |device: Device| {
-            let kept = match device.kept {
-                mtl_portals::Kept::Blocks { count, .. } => {
-                    mtl_portals::Kept::Blocks { count, bytes: memory / count }
-                }
-                buffers => buffers,
-            };
-            Device { kept, ..device }
-        };
+    /// The device, where the NIC matches, with the original's memory for early messages. What is not used of that takes no
+    /// memory of this machine.
+    fn device(self) -> Option<Device> {
         match self {
             System::Cm => {
                 let params = MtlPortalsParams { eager_limit: OPEN_MPI_EAGER, ..MtlPortalsParams::default() };
-                Some(few(Device::open_mpi(&params)))
+                Some(Device::open_mpi(&params))
             }
-            System::Cray => Some(few(Device::CRAY_1_5)),
+            System::Cray => Some(Device::CRAY_1_5),
             System::Mpich1 { very_short, rendezvous } => Some(Device {
                 copy_blocks: if very_short { Device::MPICH_1_2_6.copy_blocks } else { 0 },
                 copy_block_len: if very_short { Device::MPICH_1_2_6.copy_block_len } else { 0 },
@@ -112,13 +104,7 @@ impl System {
     ///
     /// # Errors
     /// [`SetupError`].
-    pub(crate) fn make(
-        self,
-        nic: TimedNic,
-        ids: &[ProcessId],
-        me: u32,
-        memory: usize,
-    ) -> Result<Box<dyn Mpi>, SetupError> {
+    pub(crate) fn make(self, nic: TimedNic, ids: &[ProcessId], me: u32) -> Result<Box<dyn Mpi>, SetupError> {
         let frames = || btl_sim::Net::new(btl_sim::Options::new(1)).port(0);
         // The bits of each of these networks are enough for a layout of cm.
         let narrow = |_| SetupError {
@@ -127,7 +113,7 @@ impl System {
             step: "laying out match bits",
             error: portals::Error::Fail,
         };
-        Ok(match (self, self.device(memory)) {
+        Ok(match (self, self.device()) {
             (_, Some(device)) => {
                 let layer = Cm::new(PortalsMtl::new(nic, ids.to_vec(), &device)?).map_err(narrow)?;
                 Box::new(Stack { layer, btl: frames(), me, nic: in_portals })
@@ -138,11 +124,7 @@ impl System {
                 Box::new(Stack { layer, btl: frames(), me, nic: in_shmem })
             }
             (_, None) => {
-                let params = BtlPortalsParams {
-                    recv_mds_size: memory / 18,
-                    free_list_max: 64,
-                    ..BtlPortalsParams::default()
-                };
+                let params = BtlPortalsParams { free_list_max: 64, ..BtlPortalsParams::default() };
                 let layer = Ob1::new(Config { places: 0, ..Config::new(ids.len() as u32) });
                 let btl = OverPortals::new(nic, ids.to_vec(), &params)?;
                 Box::new(Stack { layer, btl, me, nic: in_transport })

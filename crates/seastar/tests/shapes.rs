@@ -207,6 +207,19 @@ fn directions_do_not_share() {
     }
 }
 
+/// Over SHMEM a grant waits for a piece of what leaves, not for a message: very large messages reach what two directions carry.
+#[test]
+fn over_shmem_very_large_messages_go_both_ways_at_once() {
+    let storm = red_storm();
+    let [medium, large] = [1 << 18, 8 << 20].map(|bytes| {
+        let [one, both] =
+            [false, true].map(|both| bandwidth(&storm, System::Shmem, bytes, both).expect("it ends"));
+        println!("SHMEM {bytes} B: {:.0} MB/s one way, {:.0} both", one * 1000.0, both * 1000.0);
+        both / one
+    });
+    assert!(large > 1.8 && medium < large, "{medium} {large}");
+}
+
 /// What is under way takes room of the NIC, but not over SHMEM.
 #[test]
 fn over_shmem_the_nic_holds_the_same_whatever_is_under_way() {

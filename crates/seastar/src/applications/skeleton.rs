@@ -106,6 +106,19 @@ impl Skeleton {
         Ok(())
     }
 
+    /// Takes what is complete.
+    fn take_open(&mut self, rank: &mut Rank) -> Result<()> {
+        let mut lost = Ok(());
+        self.open.retain(|&id| match rank.take(id) {
+            Ok(complete) => !complete,
+            Err(error) => {
+                lost = Err(error);
+                false
+            }
+        });
+        lost
+    }
+
     /// Goes on with the phase; what to answer if it is not over.
     fn advance(&mut self, rank: &mut Rank) -> Result<Option<Step>> {
         let plan = Arc::clone(&self.plan);
@@ -120,7 +133,7 @@ impl Skeleton {
                     let partners = self.partners(partners);
                     self.exchange(rank, &partners, bytes, 0)?;
                 }
-                self.open.retain(|&id| !rank.take(id));
+                self.take_open(rank)?;
                 if !self.open.is_empty() {
                     return Ok(Some(Step::Waiting));
                 }
@@ -128,7 +141,7 @@ impl Skeleton {
             Phase::Shift(partners, bytes) => {
                 let partners = self.partners(partners);
                 loop {
-                    self.open.retain(|&id| !rank.take(id));
+                    self.take_open(rank)?;
                     if !self.open.is_empty() {
                         return Ok(Some(Step::Waiting));
                     }
