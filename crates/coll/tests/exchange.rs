@@ -150,7 +150,7 @@ impl Slots for End {
     }
 
     fn retire(&mut self, epoch: u64) {
-        self.area.retire(epoch, |member| self.news.borrow_mut()[member] = true);
+        self.area.retire_soon(epoch, |member| self.news.borrow_mut()[member] = true);
     }
 
     fn ring(&mut self, tell: Tell) {
@@ -423,10 +423,14 @@ impl Member {
     /// Polls the current call, after it has begun the next one if there is none; whether one came to its end.
     fn poll(&mut self, me: usize, calls: &[Call]) -> bool {
         let call = &calls[self.done];
-        if let Some(end) = self.end.take() {
+        if let Some(mut end) = self.end.take() {
             let mut buffers = Buffers::new(call, me);
             let plan = buffers.plan(call, me);
             let epoch = self.next_epoch;
+            if plan.epochs > 1 {
+                let End { area, news, .. } = &mut end;
+                area.catch_up(epoch - 1, |member| news.borrow_mut()[member] = true);
+            }
             self.next_epoch += plan.epochs;
             self.current = Some((Exchange::new(end, epoch, plan), buffers));
         }

@@ -56,7 +56,7 @@ impl Node {
         let area = Area::new(self.segment.area(name.number), members.len(), index);
         let patience = Patience::default();
         let node = Arc::clone(self);
-        let held = NodeArea { area, entry, doorbells, me: index, next: name.base + 1, patience, node };
+        let mut held = NodeArea { area, entry, doorbells, me: index, next: name.base + 1, patience, node };
         // Members that were faster may sleep already until this one enters.
         held.retire(name.base);
         Some(held)
@@ -69,9 +69,18 @@ impl NodeArea {
         &self.node
     }
 
+    /// Takes the next epoch, for a call that needs no more.
+    #[inline(always)]
+    pub fn take_epoch(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+
     /// Takes the next `count` epochs; the first of them.
     pub fn take_epochs(&mut self, count: u64) -> u64 {
         let first = self.next;
+        let NodeArea { area, doorbells, .. } = self;
+        area.catch_up(first - 1, |member| ring_one(doorbells, member));
         self.next += count;
         first
     }
@@ -137,8 +146,17 @@ impl NodeArea {
     }
 
     /// This process has finished with `epoch` and all before; wakes who waits for that.
-    pub fn retire(&self, epoch: u64) {
-        self.area.retire(epoch, |member| self.ring(member));
+    pub fn retire(&mut self, epoch: u64) {
+        let NodeArea { area, doorbells, .. } = self;
+        area.retire(epoch, |member| ring_one(doorbells, member));
+    }
+
+    /// As [`NodeArea::retire`], of a call's only epoch: others may learn that a few calls later, see
+    /// [`Area::retire_soon`].
+    #[inline]
+    pub fn retire_soon(&mut self, epoch: u64) {
+        let NodeArea { area, doorbells, .. } = self;
+        area.retire_soon(epoch, |member| ring_one(doorbells, member));
     }
 
     /// This process waits. Whether it had better keep polling the line of `awaited` for a while than yield, see
@@ -161,9 +179,7 @@ impl NodeArea {
 
     /// Wakes a member if it sleeps; to be called after publishing.
     pub fn ring(&self, member: usize) {
-        if let Some(doorbell) = self.doorbells.get(member) {
-            ring(doorbell);
-        }
+        ring_one(&self.doorbells, member);
     }
 
     /// Wakes the members after this one that sleep.
@@ -175,6 +191,13 @@ impl NodeArea {
     pub fn ring_all(&self) {
         let (before, after) = self.doorbells.split_at(self.me);
         ring_each(before.iter().chain(&after[1..]).copied());
+    }
+}
+
+/// Wakes a member if it sleeps; none for a number that a peer has spoilt.
+fn ring_one(doorbells: &[&'static Doorbell], member: usize) {
+    if let Some(doorbell) = doorbells.get(member) {
+        ring(doorbell);
     }
 }
 

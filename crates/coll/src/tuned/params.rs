@@ -88,13 +88,10 @@ mca::params! {
         /// Blocking calls try the algorithms in turn at first, communicator by communicator; then its processes vote for
         /// the fastest. The same on all processes.
         online: mca::Bool = "false";
-        /// Longest time that a cache line takes between the processors of two ranks that are near each other, for whom the
-        /// table has rules of their own; measured once for a communicator of two. 0: none are near. The same on all
+        /// Which ranks of a node share a last-level cache, and which caches a memory node: the table has rules for two ranks
+        /// of one cache, and trees over caches for more than 16 ranks. `system` asks what ranks are bound to, `off` does
+        /// not, `8` means eight consecutive ranks to a cache, `8x4` also four caches to a memory node. The same on all
         /// processes.
-        near: mca::Int = "120", unit "nanoseconds", range 0 to 1000000;
-        /// Which of more than 16 ranks of a node share a last-level cache, and which caches a memory node, for trees over
-        /// them: `system` asks what ranks are bound to, `off` does not, `8` means eight consecutive ranks to a cache, `8x4`
-        /// also four caches to a memory node. The same on all processes.
         caches: Caches = "system", scope AllEq;
         /// Where a call cannot use the algorithm that `coll_tuned_*_algorithm` names, the table decides; if not, the
         /// call is an error that says why. The same on all processes.
@@ -184,8 +181,6 @@ pub struct Tuned {
     pub areas: bool,
     /// Algorithms are chosen by trial.
     pub online: bool,
-    /// The longest time that a line takes between processes that are near each other.
-    pub near: Duration,
     /// Which ranks of a node share caches.
     pub caches: Caches,
     /// How long to keep polling where a process is next on a processor that it shares.
@@ -205,11 +200,10 @@ impl Tuned {
         if params.fallback || params.online {
             forced.iter_mut().for_each(|forced| forced.or_table = true);
         }
-        let near = Duration::from_nanos(params.near as u64);
         let turn = Duration::from_micros(params.turn as u64);
         let (reproducible, check, areas, online) = (all.reproducible, all.check, all.areas, params.online);
         let caches = params.caches;
-        Ok(Tuned { table, forced, reproducible, check, areas, online, near, caches, turn })
+        Ok(Tuned { table, forced, reproducible, check, areas, online, caches, turn })
     }
 
     /// As [`Tuned::select`], with the algorithm given.

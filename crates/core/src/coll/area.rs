@@ -4,7 +4,6 @@
 use abi::{Error, Result};
 use coll::schedule::{Line, Wake};
 use coll::shared::LINE_PAYLOAD;
-use coll::tuned::Placement;
 use mem::UserMem;
 use node::{AreaName, NodeArea};
 use pml::Data;
@@ -170,7 +169,7 @@ impl State {
         }
     }
 
-    /// What all processes of a communicator can do, some of them can do too. How near two of them are may not be known.
+    /// What all processes of a communicator can do, some of them can do too. What two of them are bound to may not be known.
     fn inherit_vote(&mut self, comm: abi::Comm, of: abi::Comm) -> Result<()> {
         let from = self.comm(of)?;
         let (size, direct, near) = (from.size(), from.coll.direct, from.coll.near);
@@ -215,8 +214,8 @@ pub(crate) fn share(t: &mut Token, comm: abi::Comm, of: Option<abi::Comm>) -> Re
     Ok(())
 }
 
-/// Whether all processes of a communicator can read each other's memory, whether they are near each other, and what they
-/// are bound to: asked by all of them together, once.
+/// Whether all processes of a communicator can read each other's memory, and what they are bound to: asked by all of them
+/// together, once.
 pub(super) fn vote_on_direct(t: &mut Token, comm: abi::Comm) -> Result<()> {
     let able = {
         let mut state = t.lock();
@@ -229,24 +228,10 @@ pub(super) fn vote_on_direct(t: &mut Token, comm: abi::Comm) -> Result<()> {
             .is_some_and(|node| found.peers.iter().all(|&peer| peer == me || node.can_read(btl::Peer(peer))))
     };
     let all_able = crate::comm::smallest(t, comm, u64::from(able))? == 1;
-    let near = is_near(&mut t.lock(), comm)?;
-    let all_near = crate::comm::smallest(t, comm, u64::from(near))? == 1;
-    let seats = super::seats::gather(t, comm)?;
+    let (near, seats) = super::seats::gather(t, comm)?;
     let mut state = t.lock();
     let coll = &mut state.comms.get_mut(comm)?.coll;
-    (coll.direct, coll.near, coll.seats) = (Some(all_able), all_near, seats);
+    (coll.direct, coll.near, coll.seats) = (Some(all_able), near, seats);
     coll.fast_paths.forget();
     Ok(())
-}
-
-/// Whether a communicator has two processes, on processors of their own between which lines cross fast.
-fn is_near(state: &mut State, comm: abi::Comm) -> Result<bool> {
-    let State { comms, world, params, .. } = state;
-    let found = comms.get_mut(comm)?;
-    let crowded = super::select::placement(found, world.as_ref()) != Placement::Node { crowded: false };
-    let near = params.tuned.near;
-    let Some(area) = found.coll.area.as_deref_mut().filter(|area| area.members() == 2 && !crowded) else {
-        return Ok(false);
-    };
-    Ok(!near.is_zero() && super::distance::of_two(area).is_some_and(|time| time <= near))
 }

@@ -18,7 +18,6 @@ mod area;
 mod arguments;
 mod call;
 mod check;
-mod distance;
 mod exact;
 mod fast_path;
 mod irregular;

@@ -1,6 +1,7 @@
-//! What the ranks of a wide node are bound to: which last-level cache, which memory node. Trees over slots follow it.
+//! What the ranks of a node are bound to: which last-level cache, which memory node. Rows of the table for two ranks depend
+//! on it, and trees over the slots of wide nodes follow it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use abi::Result;
 use coll::Seat;
@@ -12,14 +13,21 @@ use crate::domain::Token;
 use crate::resources::Place;
 use crate::state::State;
 
-/// The seats of all ranks of a communicator on one node, which call this together; empty where they are few, all on one
-/// seat, or share processors.
-pub(super) fn gather(t: &mut Token, comm: abi::Comm) -> Result<Arc<[Seat]>> {
-    let Some(own) = own(&mut t.lock(), comm)? else { return Ok(Arc::default()) };
+/// Not bound to one cache, or to one memory node.
+const NONE: u32 = u32::MAX;
+
+/// Whether two ranks of one node, which call this together, sit on one cache; and the seats of all ranks of a wide
+/// communicator, empty where all sit on the same one.
+pub(super) fn gather(t: &mut Token, comm: abi::Comm) -> Result<(bool, Arc<[Seat]>)> {
+    let Some(own) = own(&mut t.lock(), comm)? else { return Ok((false, Arc::default())) };
     let word = u64::from(own.memory) << 32 | u64::from(own.cache);
     let words = crate::comm::gather_words(t, comm, &[word])?;
-    let seat = |word: u64| Seat { memory: (word >> 32) as u32, cache: word as u32 };
-    Ok(Seat::if_several(words.into_iter().map(seat).collect()).into())
+    let seats: Vec<Seat> =
+        words.into_iter().map(|word| Seat { memory: (word >> 32) as u32, cache: word as u32 }).collect();
+    Ok(match seats[..] {
+        [one, other] => (one == other && one.cache != NONE, Arc::default()),
+        _ => (false, Seat::if_several(seats).into()),
+    })
 }
 
 /// Where this process sits; `None`: no rank of the communicator is asked.
@@ -28,7 +36,7 @@ fn own(state: &mut State, comm: abi::Comm) -> Result<Option<Seat>> {
     let found = comms.get_mut(comm)?;
     let placement = super::select::placement(found, world.as_ref());
     Ok(match (params.tuned.caches, placement) {
-        _ if found.size() <= WIDE => None,
+        _ if (3..=WIDE).contains(&found.size()) => None,
         (Caches::System, Placement::Node { crowded: false }) => Some(bound_to()),
         (Caches::Given { ranks, caches }, Placement::Node { .. }) => {
             Some(Seat::at(found.peers[found.rank as usize], ranks, caches))
@@ -37,11 +45,15 @@ fn own(state: &mut State, comm: abi::Comm) -> Result<Option<Seat>> {
     })
 }
 
-/// What the processors of this process belong to. A cache is named by its first processor.
+/// What the processors of this process belong to, which the system is asked once: it takes as long as a hundred short
+/// collectives. A cache is named by its first processor.
 fn bound_to() -> Seat {
-    let place = Place::now();
-    let shared = |unit| place.restricted_to(unit).unwrap_or(u32::MAX);
-    Seat { memory: shared(Unit::Numa), cache: shared(Unit::L3) }
+    static BOUND_TO: OnceLock<Seat> = OnceLock::new();
+    *BOUND_TO.get_or_init(|| {
+        let place = Place::now();
+        let shared = |unit| place.restricted_to(unit).unwrap_or(NONE);
+        Seat { memory: shared(Unit::Numa), cache: shared(Unit::L3) }
+    })
 }
 
 /// The seats of a communicator whose processes all belong to another one.

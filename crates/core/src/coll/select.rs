@@ -41,7 +41,7 @@ pub(crate) struct CollState {
     pub turns: Turns,
     /// Whether all processes that share the area can read each other's memory; `None` until they were asked.
     pub direct: Option<bool>,
-    /// Whether the processors of both processes that share the area are near each other; asked at the same time.
+    /// Whether both processes that share the area sit on one last-level cache; asked at the same time.
     pub near: bool,
     /// What the ranks of a wide node are bound to; asked at the same time, empty where all are bound to the same.
     pub seats: Arc<[Seat]>,

@@ -79,7 +79,7 @@ impl<A: DerefMut<Target = NodeArea>> Slots for OfNode<A> {
 
     #[inline(always)]
     fn retire(&mut self, epoch: u64) {
-        self.0.retire(epoch);
+        self.0.retire_soon(epoch);
     }
 
     #[inline(always)]

@@ -137,7 +137,7 @@ fn begin<'a>(
         let Numbered { mark, noted, .. } =
             number(found, node.as_deref(), params.tuned.check, Statement::plain(coll, root, bytes));
         area.set_mark(mark);
-        let epoch = area.take_epochs(plan.epochs);
+        let epoch = if plan.epochs == 1 { area.take_epoch() } else { area.take_epochs(plan.epochs) };
         let mut exchange = Exchange::new(OfNode(area), epoch, plan);
         for _ in 0..polls(&state, most) {
             if exchange.poll() {
