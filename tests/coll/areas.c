@@ -46,10 +46,11 @@ static int held_together(int rounds)
 
 int main(int argc, char **argv)
 {
-    int rounds = argc > 1 ? atoi(argv[1]) : 200;
+    int rounds;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    rounds = argc > 1 ? atoi(argv[1]) : size > 16 ? 60 : 200;
     verdict(handed_on(rounds), "areas handed on");
     verdict(held_together(rounds), "areas held together");
     MPI_Finalize();
