@@ -464,6 +464,12 @@ impl Btl for Bml {
         self.bell.arm(word)
     }
 
+    fn must_arm_again(&self) -> bool {
+        let mut again = self.loopback.has_work();
+        on_each!(self.there(), btl => again |= btl.must_arm_again());
+        again
+    }
+
     fn disarm(&mut self) {
         on_each!(self.there_mut(), btl => btl.disarm());
         self.bell.disarm();

@@ -213,7 +213,7 @@ pub fn active_messages_end_a_sleep<B: Btl + Send>(mut world: World<B>) {
                 std::thread::yield_now();
                 continue;
             };
-            if !step(&mut process, end, &mut sent) {
+            if !step(&mut process, end, &mut sent) && !end.must_arm_again() {
                 sleep_on(sleep);
             }
             end.disarm();

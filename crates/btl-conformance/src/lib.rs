@@ -31,8 +31,9 @@ pub use remote::{
     what_was_not_registered_is_refused,
 };
 pub use waiting::{
-    a_blocked_sender_sleeps, a_message_after_arm_wakes, a_sleeping_pair_talks, arm_notices_what_is_there,
-    congestion_is_seen_by_peers, room_before_a_sleep_is_not_missed, room_ends_a_sleep,
+    a_blocked_sender_sleeps, a_get_in_the_last_poll_is_answered, a_message_after_arm_wakes,
+    a_sleeping_pair_talks, arm_notices_what_is_there, congestion_is_seen_by_peers,
+    room_before_a_sleep_is_not_missed, room_ends_a_sleep,
 };
 pub use world::World;
 
@@ -65,6 +66,7 @@ macro_rules! suite {
             room_ends_a_sleep
             room_before_a_sleep_is_not_missed
             a_blocked_sender_sleeps
+            a_get_in_the_last_poll_is_answered
             active_messages_are_ordered_and_answered
             active_messages_are_bounded
             active_messages_end_a_sleep

@@ -310,19 +310,23 @@ impl Btl for Ofi {
     /// What waits for the provider is work that nobody announces.
     #[inline(never)]
     fn arm(&mut self) -> Option<Sleep> {
-        let is_idle = self.arrived.is_empty()
-            && self.events.is_empty()
-            && self.waiting.is_empty()
-            && self.again.is_empty()
-            && self.unposted.is_empty()
-            && self.eager.is_quiet();
-        if !is_idle || !self.endpoint.may_sleep() {
+        if self.must_arm_again() || !self.endpoint.may_sleep() {
             return None;
         }
         self.endpoint.descriptor().map(|descriptor| {
             use std::os::fd::AsRawFd;
             Sleep::Descriptor(descriptor.as_raw_fd())
         })
+    }
+
+    fn must_arm_again(&self) -> bool {
+        let is_idle = self.arrived.is_empty()
+            && self.events.is_empty()
+            && self.waiting.is_empty()
+            && self.again.is_empty()
+            && self.unposted.is_empty()
+            && self.eager.is_quiet();
+        !is_idle
     }
 
     fn disarm(&mut self) {}

@@ -421,6 +421,10 @@ impl<N: Nic> Btl for Portals<N> {
         })
     }
 
+    fn must_arm_again(&self) -> bool {
+        self.nic.must_arm_again()
+    }
+
     fn disarm(&mut self) {
         self.nic.disarm();
     }

@@ -550,13 +550,17 @@ impl Btl for Tcp {
     /// Room is reported by the set: what was refused waits behind output that a socket has not taken, or for a connection
     /// in the making.
     fn arm(&mut self) -> Option<Sleep> {
-        if !self.ready.is_empty() || !self.events.is_empty() || self.lent.is_some() {
+        if self.must_arm_again() {
             return None;
         }
         self.set_timer(self.deadline());
         // The poll before the sleep is one of all sockets.
         self.polls = POLLS;
         Some(Sleep::Descriptor(self.network.set.as_fd().as_raw_fd()))
+    }
+
+    fn must_arm_again(&self) -> bool {
+        !self.ready.is_empty() || !self.events.is_empty() || self.lent.is_some()
     }
 
     fn disarm(&mut self) {}

@@ -476,6 +476,10 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
         self.nic.arm().map(|armed| Sleep::Word { address: armed.word, expected: armed.expected })
     }
 
+    fn must_arm_again(&self) -> bool {
+        self.refused || !self.is_quiet()
+    }
+
     fn disarm(&mut self) {
         self.nic.disarm();
     }

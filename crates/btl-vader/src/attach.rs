@@ -39,6 +39,7 @@ impl Vader {
             inbox: queue::Receiver::new(segment.queue(me)),
             doorbell: segment.doorbell(me),
             room_was_missing: false,
+            armed_for_room: false,
             queue_was_full: false,
             cell_was_missing: [false; 2],
             cells: [Pool::new(&heads[..small]), Pool::new(&heads[small..])],

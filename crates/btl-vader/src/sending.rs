@@ -209,7 +209,13 @@ impl Vader {
     /// Whether a cell that a send since the last call lacked is free after all. To be called after arming: a cell that is
     /// given back later rings.
     pub(crate) fn finds_missed_cell(&mut self) -> bool {
-        let missing = std::mem::take(&mut self.cell_was_missing);
-        missing.iter().zip(&self.cells).any(|(&missing, pool)| missing && pool.has_free())
+        let found = self.lacks_free_cell();
+        self.cell_was_missing = [false; 2];
+        found
+    }
+
+    /// Whether a cell that a send since the last [`Vader::finds_missed_cell`] lacked is free.
+    pub(crate) fn lacks_free_cell(&self) -> bool {
+        self.cell_was_missing.iter().zip(&self.cells).any(|(&missing, pool)| missing && pool.has_free())
     }
 }

@@ -42,6 +42,8 @@ pub struct Vader {
     pub(crate) doorbell: &'static Doorbell,
     /// A send since the last `arm` found a full fastbox or no cell: the peer that gives such back will ring.
     pub(crate) room_was_missing: bool,
+    /// The last `arm` asked for that ring.
+    pub(crate) armed_for_room: bool,
     /// A send since the last `arm` found a full receive queue.
     pub(crate) queue_was_full: bool,
     /// A send since the last `arm` found no cell of this pool, of which it tried only a few.
@@ -216,7 +218,8 @@ impl Btl for Vader {
             return None;
         }
         let barrier = platform::membarrier::barrier;
-        let expected = match std::mem::take(&mut self.room_was_missing) {
+        self.armed_for_room = std::mem::take(&mut self.room_was_missing);
+        let expected = match self.armed_for_room {
             true => self.doorbell.arm_for_room(barrier)?,
             false => self.doorbell.arm(barrier)?,
         };
@@ -225,6 +228,12 @@ impl Btl for Vader {
             return None;
         }
         Some(Sleep::Word { address: self.doorbell.address(), expected })
+    }
+
+    fn must_arm_again(&self) -> bool {
+        let has_work = !self.events.is_empty() || !self.copies.is_empty() || self.offers.has_work();
+        let unannounced = self.room_was_missing && !self.armed_for_room;
+        has_work || unannounced || self.queue_was_full || self.lacks_free_cell()
     }
 
     fn disarm(&mut self) {

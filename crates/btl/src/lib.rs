@@ -321,6 +321,7 @@ pub trait Btl: RemoteMemory {
     ///   poll: nothing happened
     ///   arm
     ///   poll: nothing happened  (else disarm)          publish
+    ///   must_arm_again: no      (else disarm)
     ///   sleep, no lock held                            sleeping? ring
     ///   disarm
     /// ```
@@ -335,6 +336,14 @@ pub trait Btl: RemoteMemory {
     ///
     /// *Threads.* Several threads of the owner may be armed, and sleep, at the same time. A ring wakes all of them.
     fn arm(&mut self) -> Option<Sleep>;
+
+    /// Whether what [`Btl::arm`] announced does not stand for all that the owner waits for any more. Asked after the poll
+    /// that follows `arm`, if nothing happened in it that the owner saw. A transport may have done work of its own there,
+    /// an answer to a get for one, and have been refused room for the rest, which nobody was asked to announce; or it may
+    /// have left a part of what was there. The owner does not sleep then, but polls and arms again.
+    fn must_arm_again(&self) -> bool {
+        false
+    }
 
     /// Ends what [`Btl::arm`] began: nobody rings any more. Where several threads sleep, the last of them to wake disarms.
     fn disarm(&mut self);

@@ -35,6 +35,8 @@ pub trait Progress: Owner {
     fn wants_turn(&self) -> bool;
     /// Announces a sleep; see `btl::Btl::arm`.
     fn arm(&mut self) -> Option<Sleep>;
+    /// Whether that announcement does not suffice any more; see `btl::Btl::must_arm_again`.
+    fn must_arm_again(&self) -> bool;
     /// Takes the announcement back.
     fn disarm(&mut self);
 }
@@ -88,6 +90,10 @@ impl<S: Progress> Host for Token<S> {
 
     fn arm(state: &mut S) -> Option<Sleep> {
         state.arm()
+    }
+
+    fn must_arm_again(state: &S) -> bool {
+        state.must_arm_again()
     }
 
     fn disarm(state: &mut S) {

@@ -80,6 +80,10 @@ impl Progress for Counter {
         Some(Sleep::Word { address: doorbell.address(), expected })
     }
 
+    fn must_arm_again(&self) -> bool {
+        false
+    }
+
     fn disarm(&mut self) {
         bell().doorbell().disarm();
     }

@@ -160,6 +160,10 @@ impl Progress for State {
         self.p2p.bml.arm()
     }
 
+    fn must_arm_again(&self) -> bool {
+        self.p2p.bml.must_arm_again()
+    }
+
     fn disarm(&mut self) {
         self.p2p.bml.disarm();
     }

@@ -186,6 +186,11 @@ pub trait Fabric {
         None
     }
 
+    /// See [`portals::Portals::must_arm_again`].
+    fn must_arm_again(&self) -> bool {
+        false
+    }
+
     /// See [`portals::Portals::disarm`].
     fn disarm(&mut self) {}
 }

@@ -271,6 +271,10 @@ pub trait Portals {
     fn arm(&mut self) -> Option<Armed> {
         None
     }
+    /// Asked after the poll that follows [`Portals::arm`], as `Btl::must_arm_again` of the crate `btl` is.
+    fn must_arm_again(&self) -> bool {
+        false
+    }
     /// Ends what [`Portals::arm`] began.
     fn disarm(&mut self) {}
 }

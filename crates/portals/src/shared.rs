@@ -179,6 +179,10 @@ impl<N: Portals> Portals for Shared<N> {
         if inner.lost.iter().all(VecDeque::is_empty) { inner.nic.arm() } else { None }
     }
 
+    fn must_arm_again(&self) -> bool {
+        self.lock().nic.must_arm_again()
+    }
+
     fn disarm(&mut self) {
         self.lock().nic.disarm();
     }

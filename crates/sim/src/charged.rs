@@ -350,6 +350,10 @@ impl Btl for Charged {
         self.ugni.as_mut()?.arm()
     }
 
+    fn must_arm_again(&self) -> bool {
+        self.ugni.as_ref().is_some_and(|ugni| ugni.must_arm_again())
+    }
+
     fn disarm(&mut self) {
         if let Some(ugni) = &mut self.ugni {
             ugni.disarm();

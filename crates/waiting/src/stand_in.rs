@@ -99,7 +99,8 @@ fn step<H: Host>(state: &mut H::State, was_here: bool, rung: bool) -> Step<H::Ar
     H::threads(state).falls_asleep();
     // The poll between arming and sleeping: whatever was sent before the word changed is seen here. A call of the program
     // that becomes due is the program's to make.
-    if !H::progress(state) && !H::wants_turn(state) && H::threads(state).is_needed() {
+    let awake = H::progress(state) || H::wants_turn(state) || H::must_arm_again(state);
+    if !awake && H::threads(state).is_needed() {
         return Step::Sleep(armed);
     }
     wake_up::<H>(state);

@@ -49,6 +49,9 @@ pub trait Host {
     fn wants_turn(state: &Self::State) -> bool;
     /// Announces a sleep; `None`: there is nothing to sleep on.
     fn arm(state: &mut Self::State) -> Option<Self::Armed>;
+    /// Whether the announcement does not stand for all that is waited for any more. Asked after the poll that follows it,
+    /// if nothing happened there.
+    fn must_arm_again(state: &Self::State) -> bool;
     /// Takes the announcement back.
     fn disarm(state: &mut Self::State);
     /// Sleeps on what was armed, until it is rung, `deadline` passes, or for no reason.
@@ -221,7 +224,8 @@ fn sleep<H: Host, R>(
         // The poll between arming and sleeping: whatever was sent before the word changed is seen here.
         let happened = H::progress(state);
         let result = ready(state);
-        if !happened && result.is_none() && !H::call_is_due(state) && !H::wants_turn(state) {
+        let awake = happened || H::call_is_due(state) || H::wants_turn(state) || H::must_arm_again(state);
+        if !awake && result.is_none() {
             return Nap::Sleep(armed);
         }
         wake_up::<H>(state);

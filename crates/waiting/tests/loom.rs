@@ -230,6 +230,10 @@ impl Host for Thread {
         process.bell.arm(|| unreachable!("senders execute fences"))
     }
 
+    fn must_arm_again(_: &State) -> bool {
+        false
+    }
+
     fn disarm(state: &mut State) {
         let process = state.process.as_ref().unwrap();
         process.bell.disarm();

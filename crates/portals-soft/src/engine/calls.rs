@@ -159,8 +159,15 @@ impl<F: Fabric> Portals for SoftNic<F> {
     }
 
     fn arm(&mut self) -> Option<Armed> {
+        self.worked = false;
         // The END of an operation may be due in some turns.
         if self.deferred.is_empty() { self.fabric.arm() } else { None }
+    }
+
+    /// What a turn does, the owner need not see: most events go to queues that it asks later or not at all, answers leave
+    /// without any. And a turn takes a bounded number of arrivals.
+    fn must_arm_again(&self) -> bool {
+        self.worked || self.fabric.must_arm_again()
     }
 
     fn disarm(&mut self) {

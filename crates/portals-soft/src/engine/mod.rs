@@ -44,6 +44,8 @@ pub struct SoftNic<F: Fabric> {
     nic_bytes: usize,
     /// Memory of an operation, kept for the next one.
     runs: Vec<mem::UserMem>,
+    /// Something happened in a turn since the owner has last armed.
+    worked: bool,
 }
 
 /// What the status registers count.
@@ -91,6 +93,7 @@ impl<F: Fabric> SoftNic<F> {
             counts: Counts::default(),
             nic_bytes: 0,
             runs: Vec::new(),
+            worked: false,
         }
     }
 
@@ -134,7 +137,9 @@ impl<F: Fabric> SoftNic<F> {
             self.land(ticket, fine);
             happened += 1;
         }
-        happened + self.end_deferred()
+        happened += self.end_deferred();
+        self.worked |= happened > 0;
+        happened
     }
 
     fn end_deferred(&mut self) -> usize {

@@ -266,6 +266,10 @@ impl<B: Btl> Fabric for Wire<B> {
         })
     }
 
+    fn must_arm_again(&self) -> bool {
+        self.btl.must_arm_again()
+    }
+
     fn disarm(&mut self) {
         self.btl.disarm();
     }
