@@ -177,6 +177,21 @@ static void of_the_program(void)
             MPI_File_read_at_all_end(f, got, &status);
         all_eq(memcmp(got, ints, 40) == 0 && bytes_of(&status) == 40 && read_calls > before, 1, "so does one that does not block");
     }
+    /* The program's function is given a type that it can use, even if the program has freed its own. */
+    for (int collective = 0; collective < 2; collective++) {
+        MPI_Datatype freed;
+        MPI_Type_dup(holes, &freed);
+        memset(got, 0, sizeof got);
+        if (collective)
+            MPI_File_iread_at_all(f, 3, got, 1, freed, &request);
+        else
+            MPI_File_iread_at(f, 3, got, 1, freed, &request);
+        MPI_Type_free(&freed);
+        int code = MPI_Wait(&request, &status);
+        for (int i = 0; i < 10; i++)
+            good &= got[2 * i] == ints[i] && got[2 * i + 1] == 0;
+        all_eq(code == MPI_SUCCESS && good && bytes_of(&status) == 40, 1, "a type may be freed before its access is over");
+    }
     char *wrong = "0123456789abcdef0123456789abcdef";
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) {

@@ -39,12 +39,18 @@ static inline long bytes_of(const MPI_Status *status)
     return (long)count;
 }
 
+/* Who this process is, and where its file lies: the first argument of the program is the folder. */
+static inline void named(int argc, char **argv, const char *name)
+{
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    snprintf(path, sizeof path, "%s/%s", argc > 1 ? argv[1] : "/tmp", name);
+}
+
 static inline void start(int *argc, char ***argv, const char *name)
 {
     MPI_Init(argc, argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    snprintf(path, sizeof path, "%s/%s", *argc > 1 ? (*argv)[1] : "/tmp", name);
+    named(*argc, *argv, name);
 }
 
 static inline int finish(void)

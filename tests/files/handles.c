@@ -1,5 +1,6 @@
 /* Opening, modes, pointers, sizes, error handlers (MPI-5.0 sections 14.2, 14.4.3, 14.7). */
 #include "files.h"
+#include <stdint.h>
 #include <sys/inotify.h>
 
 static int called;
@@ -250,6 +251,7 @@ static void hints(void)
     MPI_Info_set(info, "cb_nodes", "1");
     MPI_Info_set(info, "romio_ds_write", "enable");
     MPI_Info_set(info, "no_such_hint", "1");
+    MPI_Info_set(info, "mpi_assert_memory_alloc_kinds", "system");
     MPI_File_open(MPI_COMM_WORLD, path, RW, info, &f);
     MPI_File_get_info(f, &used);
     MPI_Info_get(used, "cb_nodes", MPI_MAX_INFO_VAL - 1, value, &there);
@@ -260,6 +262,10 @@ static void hints(void)
     all_eq(there, 0, "an unknown one is dropped");
     MPI_Info_get(used, "filename", MPI_MAX_INFO_VAL - 1, value, &there);
     all_eq(there && !strcmp(value, path), 1, "the name of the file is told");
+    MPI_Info_get(used, "mpi_assert_memory_alloc_kinds", MPI_MAX_INFO_VAL - 1, value, &there);
+    all_eq(there && !strcmp(value, "system"), 1, "and what memory the program promised to use");
+    MPI_Info_get(used, "mpi_memory_alloc_kinds", MPI_MAX_INFO_VAL - 1, value, &there);
+    all_eq(there && strstr(value, "system") != NULL, 1, "and what it may use");
     MPI_Info_free(&used);
     if (size > 1) {
         MPI_Info_set(info, "cb_nodes", rank ? "1" : "2");
@@ -343,8 +349,52 @@ static void places(void)
     all_eq(class_of(MPI_File_read_ordered(f, &byte, 0, MPI_INT, &status)), MPI_SUCCESS, "and read in order");
     all_eq(bytes_of(&status), 0, "which is nothing");
     all_eq(class_of(MPI_File_write(f, &byte, 1, MPI_BYTE, &status)), MPI_ERR_ARG, "a byte does not fit");
+    MPI_File_set_view(f, INT64_MAX - 10, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
+    all_eq(class_of(MPI_File_get_byte_offset(f, 11, &at)), MPI_ERR_ARG, "no byte lies behind 2^63");
+    all_eq(class_of(MPI_File_write_at_all(f, 11, &byte, 1, MPI_BYTE, &status)) != MPI_SUCCESS, 1, "and none is written there");
     MPI_File_close(&f);
     MPI_Type_free(&view), MPI_Type_free(&nothing);
+}
+
+/* A filetype whose items interleave: the columns of a matrix, one after the other. */
+static void columns(int together)
+{
+    enum { ROWS = 5, COLUMNS = 6, ALL = ROWS * COLUMNS };
+    MPI_Datatype column, view;
+    MPI_Offset at;
+    MPI_Status status;
+    int mine[ALL], back[ALL] = { 0 }, good = 1;
+    for (int i = 0; i < ALL; i++)
+        mine[i] = 1000 * rank + i;
+    if (rank == 0)
+        unlink(path);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_File f = opened(RW);
+    MPI_Type_vector(ROWS, 1, COLUMNS * size, MPI_INT, &column);
+    MPI_Type_create_resized(column, 0, 4, &view);
+    MPI_Type_commit(&view);
+    MPI_File_set_view(f, 4 * rank * COLUMNS, MPI_INT, view, "native", MPI_INFO_NULL);
+    if (together)
+        MPI_File_write_at_all(f, 0, mine, ALL, MPI_INT, &status);
+    else
+        MPI_File_write_at(f, 0, mine, ALL, MPI_INT, &status);
+    MPI_Barrier(MPI_COMM_WORLD);
+    long bytes = 0;
+    int *all = (int *)whole(path, &bytes);
+    for (int i = 0; good && i < ALL; i++)
+        good &= bytes == 4l * ALL * size && all[i % ROWS * COLUMNS * size + rank * COLUMNS + i / ROWS] == mine[i];
+    free(all);
+    all_eq(good, 1, together ? "columns are written together" : "columns are written");
+    if (together)
+        MPI_File_read_at_all(f, 1, back, ALL - 1, MPI_INT, &status);
+    else
+        MPI_File_read_at(f, 1, back, ALL - 1, MPI_INT, &status);
+    all_eq(memcmp(back, mine + 1, 4 * (ALL - 1)) == 0 && bytes_of(&status) == 4 * (ALL - 1), 1, "and read");
+    MPI_File_seek(f, 0, MPI_SEEK_END);
+    MPI_File_get_position(f, &at);
+    all_eq(at, ROWS * (COLUMNS * (size - rank)) + ROWS - 1, "the view ends with the first column that leaves the file");
+    MPI_File_close(&f);
+    MPI_Type_free(&column), MPI_Type_free(&view);
 }
 
 /* Descriptors of this process. */
@@ -394,6 +444,7 @@ int main(int argc, char **argv)
     views();
     hints();
     places();
+    columns(0), columns(1);
     made_once();
     cycles(argc > 2 ? atoi(argv[2]) : 500);
     if (rank == 0)

@@ -131,14 +131,15 @@ impl Tiles {
         found
     }
 
-    /// Bytes of the view that lie below `offset`, where offsets ascend.
+    /// The first position whose byte lies at `offset` or behind it, where the offsets of an item ascend: where all
+    /// ascend, so many bytes of the view lie below `offset`.
     pub fn position_at(&self, offset: i64) -> u64 {
-        let within = i128::from(offset) - i128::from(self.item.lo);
-        if self.item.is_empty() || within <= 0 {
+        if self.item.is_empty() {
             return 0;
         }
-        // The item that holds the offset, if any does, is the one whose begin is the last not behind it.
-        let item = if self.extent > 0 { (within / i128::from(self.extent)) as u64 } else { 0 };
+        // The first item that ends behind the offset.
+        let past = i128::from(offset) - i128::from(self.item.hi);
+        let item = if past >= 0 && self.extent > 0 { (past / i128::from(self.extent)) as u64 + 1 } else { 0 };
         let low = item.saturating_mul(self.item.size).min(self.row.size);
         let mut range = low..low.saturating_add(self.item.size).min(self.row.size);
         while range.start < range.end {
@@ -265,6 +266,17 @@ mod tests {
         assert_eq!(tiles.position_at(5), 4);
         assert_eq!(tiles.position_at(15), 8);
         assert_eq!(tiles.position_at(16), 8);
+    }
+
+    #[test]
+    fn items_that_interleave_reach_an_offset_with_the_first_that_ends_behind_it() {
+        let column = Arc::new(Datatype::vector(3, 1, 10, &int(), Form::Classic).unwrap());
+        let tiles = Tiles::new(&Datatype::resized(&column, 0, 4, Form::Classic).unwrap());
+        assert!(!tiles.is_ascending());
+        for offset in 0..300 {
+            let first = (0..).find(|&position| tiles.offset_of(position).unwrap() >= offset).unwrap();
+            assert_eq!(tiles.position_at(offset), first, "{offset}");
+        }
     }
 
     #[test]

@@ -63,10 +63,13 @@ pub struct Hints {
     pub stripes: Stripes,
     /// `access_style`, kept as it was given.
     pub access_style: Option<String>,
+    /// The kinds of memory that the program promises to use (`mpi_assert_memory_alloc_kinds`), kept as they were given.
+    pub memory_kinds: Option<String>,
     /// Where written data waits (`io_staging`, `io_staging_size`).
     pub staging: Staging,
 }
 
+const MEMORY_KINDS: &str = "mpi_assert_memory_alloc_kinds";
 const MIB: u64 = 1 << 20;
 /// Largest buffer that a hint may ask for.
 const MOST: u64 = 1 << 30;
@@ -90,6 +93,7 @@ impl Hints {
             permissions: None,
             stripes: Stripes::default(),
             access_style: None,
+            memory_kinds: None,
             staging: Staging::default(),
         }
     }
@@ -129,6 +133,7 @@ impl Hints {
                 self.stripes.factor = factor.unwrap_or(self.stripes.factor);
             }
             "access_style" => self.access_style = Some(value.to_owned()),
+            MEMORY_KINDS => self.memory_kinds = Some(value.to_owned()),
             "io_staging" => self.staging.place = Where::parse(value).unwrap_or(self.staging.place.clone()),
             "io_staging_size" => {
                 self.staging.limit = Staging::parse_limit(value).unwrap_or(self.staging.limit)
@@ -166,6 +171,7 @@ impl Hints {
         ];
         all.extend(self.permissions.map(|mode| ("file_perm", format!("{mode:o}"))));
         all.extend(self.access_style.clone().map(|style| ("access_style", style)));
+        all.extend(self.memory_kinds.clone().map(|kinds| (MEMORY_KINDS, kinds)));
         all
     }
 

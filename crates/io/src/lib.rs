@@ -19,6 +19,7 @@
 mod access;
 mod batch;
 mod error;
+mod held;
 mod hints;
 mod log;
 mod lustre;

@@ -12,6 +12,7 @@ use mem::{PeerBytes, PeerSpace};
 use platform::file::{self, FileSystem};
 use platform::tcp::Piece;
 
+use crate::held::Held;
 use crate::lustre::{self, Stripes};
 use crate::storage::Storage;
 
@@ -20,7 +21,7 @@ use crate::storage::Storage;
 pub enum Kind {
     /// All processes that see it are on this host.
     Local,
-    /// Other hosts may see it, with caches of their own.
+    /// Other hosts may see it, with caches of their own: NFS and its like.
     Nfs,
     /// A parallel file system that keeps the caches of hosts coherent.
     Lustre,
@@ -37,6 +38,7 @@ pub struct Posix {
     stripes: Option<Stripes>,
     /// Device and inode.
     identity: [u64; 2],
+    held: Held,
 }
 
 /// How a file is to be opened.
@@ -56,7 +58,18 @@ pub struct How {
     pub stripes: Option<Stripes>,
 }
 
-const NFS: i64 = 0x6969;
+/// NFS, SMB (by three numbers), 9P, FUSE, Ceph, AFS (two).
+const CACHED_BY_HOSTS: [i64; 9] = [
+    0x6969,
+    0x517b,
+    0xff53_4d42,
+    0xfe53_4d42,
+    0x0102_1997,
+    0x6573_5546,
+    0x00c3_6400,
+    0x5346_414f,
+    0x6b41_4653,
+];
 /// Pieces of memory that go into the file by one system call: as many of the shortest that are not copied first
 /// (`batch`) as a window of 256 KiB has.
 const WINDOW_PIECES: usize = 128;
@@ -94,13 +107,14 @@ impl Posix {
         }
         let FileSystem { magic, block } = file::file_system(file.as_fd())?;
         let kind = match magic {
-            NFS => Kind::Nfs,
             lustre::FILE_SYSTEM => Kind::Lustre,
+            magic if CACHED_BY_HOSTS.contains(&magic) => Kind::Nfs,
             _ => Kind::Local,
         };
         let block = if block.is_power_of_two() { block } else { USUAL_BLOCK };
         let stripes = if kind == Kind::Lustre { Stripes::of(file.as_fd()) } else { None };
-        Ok(Posix { file, readable, kind, block, stripes, identity: [found.dev(), found.ino()] })
+        let identity = [found.dev(), found.ino()];
+        Ok(Posix { file, readable, kind, block, stripes, identity, held: Held::default() })
     }
 
     /// How the file is striped over storage targets, where that is known.
@@ -173,6 +187,14 @@ impl Posix {
         file::unlock(self.file.as_fd(), range)
     }
 
+    /// Has this process see what other hosts have written to the device: a host that caches files for itself drops what it
+    /// has of one when that is locked. What the lock comes to does not matter.
+    pub fn refresh(&self) {
+        if self.kind == Kind::Nfs {
+            let _ = self.try_locks();
+        }
+    }
+
     /// Waits until all that was written is on the device.
     ///
     /// # Errors
@@ -208,10 +230,17 @@ impl Storage for Posix {
     }
 
     fn lock(&self, range: Range<u64>, exclusive: bool) -> io::Result<()> {
-        file::lock(self.file.as_fd(), range, exclusive)
+        self.held.take(&range);
+        let locked = file::lock(self.file.as_fd(), range.clone(), exclusive);
+        if locked.is_err() {
+            self.held.give_back(&range);
+        }
+        locked
     }
 
     fn unlock(&self, range: Range<u64>) -> io::Result<()> {
-        file::unlock(self.file.as_fd(), range)
+        let unlocked = file::unlock(self.file.as_fd(), range.clone());
+        self.held.give_back(&range);
+        unlocked
     }
 }

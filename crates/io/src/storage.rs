@@ -27,7 +27,7 @@ pub trait Storage {
         from.first().map_or(Ok(0), |&first| self.write(first, at))
     }
 
-    /// Waits for a lock on a range of bytes that excludes the locks of other processes.
+    /// Waits for a lock on a range of bytes that excludes the locks of other processes, and of other threads of this one.
     ///
     /// # Errors
     /// The system's; a file system without locks.

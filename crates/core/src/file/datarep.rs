@@ -177,7 +177,7 @@ pub(crate) struct Conversion {
     buf: Address,
     count: u64,
     datatype: Arc<Datatype>,
-    /// What the program's functions are given.
+    /// The program's handle, which it may free while the access is under way.
     handle: abi::Datatype,
     /// Bytes of an item in the file.
     item: u64,
@@ -210,7 +210,8 @@ impl Conversion {
         match &self.representation {
             Representation::User(datarep) => match datarep.write {
                 Some(convert) => {
-                    self.call(t, convert, datarep.extra_state, of_vec_mut(staged).address(), self.count)
+                    let file = of_vec_mut(staged).address();
+                    self.call(t, convert, self.handle, datarep.extra_state, file, self.count)
                 }
                 None => self.copy(Buffer::User(self.data()?), staged, true).map(drop),
             },
@@ -237,8 +238,24 @@ impl Conversion {
         let Some(convert) = datarep.read else { return self.decode_unaided(staged) };
         // An item that the end of the file cuts in two is left out.
         let items = (staged.len() as u64).checked_div(self.item).unwrap_or(0).min(self.count);
-        self.call(t, convert, datarep.extra_state, of_vec(staged).address(), items)?;
-        Ok(items * self.datatype.size())
+        let (handle, lent) = self.live_handle(t)?;
+        let file = of_vec(staged).address();
+        let called = self.call(t, convert, handle, datarep.extra_state, file, items);
+        if lent {
+            // The program may have freed it itself.
+            let _ = crate::types::free(t, &mut { handle });
+        }
+        called.map(|()| items * self.datatype.size())
+    }
+
+    /// A handle of the type for the program's function, and whether it is the library's to free: a program may free its own
+    /// while the access is under way.
+    fn live_handle(&self, t: &mut Token) -> Result<(abi::Datatype, bool)> {
+        let mut state = t.lock();
+        match state.types.get(self.handle) {
+            Ok(found) if Arc::ptr_eq(found, &self.datatype) => Ok((self.handle, false)),
+            _ => Ok((state.types.add(self.datatype.clone())?, true)),
+        }
     }
 
     /// As [`Conversion::decode`], where that does not call the program.
@@ -274,6 +291,7 @@ impl Conversion {
         &self,
         _unlocked: &mut Token,
         convert: Convert,
+        handle: abi::Datatype,
         extra_state: Address,
         staged: usize,
         items: u64,
@@ -288,12 +306,8 @@ impl Conversion {
                 Convert::Large(_) => items - done,
             };
             let code = match convert {
-                Convert::Int(function) => {
-                    function.call(user, self.handle, piece as i32, file, 0, extra_state)
-                }
-                Convert::Large(function) => {
-                    function.call(user, self.handle, piece as i64, file, 0, extra_state)
-                }
+                Convert::Int(function) => function.call(user, handle, piece as i32, file, 0, extra_state),
+                Convert::Large(function) => function.call(user, handle, piece as i64, file, 0, extra_state),
             };
             if code != abi::SUCCESS {
                 return Err(Error::new(

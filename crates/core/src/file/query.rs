@@ -7,6 +7,7 @@ use abi::{Error, Result};
 use super::{agree, elsewhere, failed, staged};
 use crate::coll::{Mode, barrier};
 use crate::comm::gather_words;
+use crate::comm::hints::{KINDS, ONLY_KINDS, are_known_kinds};
 use crate::domain::Token;
 use crate::info::Info;
 
@@ -104,6 +105,7 @@ pub fn get_info(t: &mut Token, fh: abi::File, info: &mut abi::Info) -> Result<()
     }
     let processes = state.comm(file.comm)?.size();
     hints.set("nb_proc", &processes.to_string());
+    hints.set(KINDS, &state.memory_kinds);
     *info = state.infos.add(hints)?;
     Ok(())
 }
@@ -136,7 +138,9 @@ pub(super) fn changed(old: &io::Hints, info: &Info, processes: u64) -> io::Hints
 /// The hints that those of an info object add to others.
 pub(super) fn added(old: &io::Hints, info: &Info, processes: u64) -> io::Hints {
     let mut hints = old.clone();
-    info.iter().for_each(|(key, value)| hints.take(key, value, processes));
+    let known = |key: &str, value: &str| key != ONLY_KINDS || are_known_kinds(value);
+    let taken = info.iter().filter(|(key, value)| known(key, value));
+    taken.for_each(|(key, value)| hints.take(key, value, processes));
     hints
 }
 
@@ -153,7 +157,9 @@ pub fn sync(t: &mut Token, fh: abi::File) -> Result<()> {
         false => Ok(()),
     };
     let written = staged::outcome(t.lock().file(fh)?);
-    agree(t, comm, written.and(done))
+    let done = agree(t, comm, written.and(done));
+    storage.refresh();
+    done
 }
 
 /// `MPI_File_set_atomicity`

@@ -189,7 +189,9 @@ pub fn get_position(t: &mut Token, fh: abi::File, offset: &mut i64) -> Result<()
 pub fn get_byte_offset(t: &mut Token, fh: abi::File, offset: i64, disp: &mut i64) -> Result<()> {
     let state = t.lock();
     let file = state.file(fh)?;
-    *disp = file.view.place_of(file.view.position_of(offset)?) as i64;
+    let place = file.view.place_of(file.view.position_of(offset)?);
+    *disp = i64::try_from(place)
+        .map_err(|_| Error::new(abi::ERR_ARG, "the offset lies behind all bytes that a file can have"))?;
     Ok(())
 }
 
