@@ -15,6 +15,8 @@
 static MPI_Win win;
 static char *memory;
 static MPI_Group neighbours;
+/* Memory of rank 1 that all ranks map, for what needs no MPI. */
+static char *mapped;
 
 static void put(size_t bytes, long iterations)
 {
@@ -155,6 +157,41 @@ static void fence(size_t bytes, long iterations)
         MPI_Win_fence(0, win);
 }
 
+/* What puts and gets cannot be faster than, and what operations on a contended word cannot. */
+static void copy_out(size_t bytes, long iterations)
+{
+    for (long i = 0; i < iterations && k.rank == 0; i++) {
+        memcpy(mapped, k.out, bytes);
+        __asm__ volatile("" ::: "memory");
+    }
+}
+
+static void copy_in(size_t bytes, long iterations)
+{
+    for (long i = 0; i < iterations && k.rank == 0; i++) {
+        memcpy(k.in, mapped, bytes);
+        __asm__ volatile("" ::: "memory");
+    }
+}
+
+static void plain_add(size_t bytes, long iterations)
+{
+    (void)bytes;
+    for (long i = 0; i < iterations; i++)
+        *(volatile long *)k.in = __atomic_fetch_add((long *)mapped, *(long *)k.out, __ATOMIC_SEQ_CST);
+}
+
+static void plain_swap(size_t bytes, long iterations)
+{
+    (void)bytes;
+    for (long i = 0; i < iterations; i++) {
+        long compare = *(volatile long *)k.in;
+
+        __atomic_compare_exchange_n((long *)mapped, &compare, *(long *)k.out, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+        *(volatile long *)(k.in + 8) = compare;
+    }
+}
+
 /* Post, start, complete and wait with the ranks before and after. */
 static void groups(size_t bytes, long iterations)
 {
@@ -171,21 +208,22 @@ static const struct {
     const char *name;
     body *run;
     int passive, sized;
+    body *floor; /* NULL: none */
 } all[] = {
-    {"put", put, 1, 1},
-    {"get", get, 1, 1},
-    {"light-put", light_put, 1, 1},
-    {"light-get", light_get, 1, 1},
-    {"gather", gather, 0, 1},
-    {"light-gather", light_gather, 0, 1},
-    {"messages", messages, 0, 1},
-    {"accumulate", accumulate, 1, 1},
-    {"get_accumulate", get_accumulate, 1, 1},
-    {"fetch_and_op", fetch_and_op, 1, 0},
-    {"compare_and_swap", compare_and_swap, 1, 0},
-    {"lock-put-unlock", lock_put, 0, 1},
-    {"fence", fence, 0, 0},
-    {"post-start-complete-wait", groups, 0, 0},
+    {"put", put, 1, 1, copy_out},
+    {"get", get, 1, 1, copy_in},
+    {"light-put", light_put, 1, 1, copy_out},
+    {"light-get", light_get, 1, 1, copy_in},
+    {"gather", gather, 0, 1, NULL},
+    {"light-gather", light_gather, 0, 1, NULL},
+    {"messages", messages, 0, 1, NULL},
+    {"accumulate", accumulate, 1, 1, NULL},
+    {"get_accumulate", get_accumulate, 1, 1, NULL},
+    {"fetch_and_op", fetch_and_op, 1, 0, plain_add},
+    {"compare_and_swap", compare_and_swap, 1, 0, plain_swap},
+    {"lock-put-unlock", lock_put, 0, 1, NULL},
+    {"fence", fence, 0, 0, NULL},
+    {"post-start-complete-wait", groups, 0, 0, NULL},
 };
 
 int main(int argc, char **argv)
@@ -199,11 +237,18 @@ int main(int argc, char **argv)
     int beside[2] = {(k.rank + 1) % k.ranks, (k.rank + k.ranks - 1) % k.ranks};
     MPI_Group_incl(world, k.ranks > 2 ? 2 : 1, beside, &neighbours);
     MPI_Barrier(MPI_COMM_WORLD);
-    int found = 0;
+    MPI_Win shared;
+    MPI_Aint size;
+    int unit, found = 0;
+    MPI_Win_allocate_shared((MPI_Aint)k.max, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mapped, &shared);
+    memset(mapped, 0, k.max);
+    MPI_Win_shared_query(shared, 1, &size, &unit, &mapped);
+    MPI_Barrier(MPI_COMM_WORLD);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (strcmp(all[i].name, k.what) != 0)
             continue;
         found = 1;
+        k.floor = all[i].floor;
         if (all[i].passive)
             MPI_Win_lock_all(0, win);
         if (all[i].sized)
@@ -217,6 +262,7 @@ int main(int argc, char **argv)
         kernel_fail("reading options", "--what names nothing that is measured here");
     MPI_Group_free(&world);
     MPI_Group_free(&neighbours);
+    MPI_Win_free(&shared);
     MPI_Win_free(&win);
     kernel_end();
     return 0;

@@ -1,5 +1,5 @@
 /* A process ends while it holds a lock, and the job lives on (-disable-auto-cleanup): those that wait for the lock get an error, and
- * those that wait for others do not. */
+ * those that wait for others do not. One that was the last to combine elements, over and over, leaves no lock behind. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,16 +9,39 @@
 
 int main(int argc, char **argv)
 {
-    int rank, size, code, all = argc > 1 && strcmp(argv[1], "all") == 0;
-    long *mine, one = 1;
+    int rank, size, code, i, all = argc > 1 && strcmp(argv[1], "all") == 0, keeper = argc > 1 && strcmp(argv[1], "keeper") == 0;
+    enum { MANY = 16, TIMES = 3000 };
+    long *mine, one = 1, ones[MANY] = {1}, seen = -1;
     MPI_Win win;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Win_allocate(sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
+    MPI_Win_allocate(MANY * sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    if (keeper) {
+        memset(mine, 0, MANY * sizeof *mine);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Win_lock(MPI_LOCK_SHARED, 0, MPI_MODE_NOCHECK, win);
+        for (i = 0; i < TIMES && rank == size - 1; i++) {
+            MPI_Accumulate(ones, MANY, MPI_LONG, 0, 0, MANY, MPI_LONG, MPI_SUM, win);
+            MPI_Win_flush(0, win);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == size - 1)
+            raise(SIGKILL);
+        for (i = 0, code = MPI_SUCCESS; i < TIMES && code == MPI_SUCCESS; i++)
+            code = MPI_Accumulate(ones, MANY, MPI_LONG, 0, 0, MANY, MPI_LONG, MPI_SUM, win);
+        if (code == MPI_SUCCESS)
+            code = MPI_Fetch_and_op(NULL, &seen, MPI_LONG, 0, 0, MPI_NO_OP, win);
+        if (code == MPI_SUCCESS)
+            code = MPI_Win_unlock(0, win);
+        printf("%s rank %d: accumulates after those of a process that has ended: %d, %ld\n",
+               code == MPI_SUCCESS && seen >= 2 * TIMES && seen <= 3 * TIMES ? "ok" : "FAIL", rank, class_of(code), seen);
+        fflush(stdout);
+        _exit(0);
+    }
     if (rank == size - 1) {
         if (all) {
             /* The operation has the lock taken wherever the target is. */

@@ -77,6 +77,60 @@ static void sums(int piece, int singles, int rounds, int exclusive)
           exclusive ? "exclusively" : "at once", wrong);
 }
 
+/* One rank at a time adds long pieces to rank 0 alone, often enough to keep the lock of its elements; then the others join it while it
+ * goes on. */
+static void keepers(int pieces)
+{
+    enum { PIECE = 16 };
+    static int64_t ones[PIECE];
+    int turn, i, wrong = 0;
+    int64_t one = 1, seen, expected = 0, each = pieces + pieces / 4;
+
+    for (i = 0; i < PIECE; i++)
+        ones[i] = 1;
+    memset(mine, 0, CELLS * sizeof *mine);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, win);
+    for (turn = 0; turn < 2 * size; turn++) {
+        int64_t begin = expected;
+
+        for (i = 0; i < each && rank == turn % size; i++) {
+            MPI_Accumulate(ones, PIECE, MPI_INT64_T, 0, 0, PIECE, MPI_INT64_T, MPI_SUM, win);
+            MPI_Win_flush(0, win);
+        }
+        seen = begin;
+        while (rank != turn % size && seen < begin + pieces) {
+            MPI_Get(&seen, 1, MPI_INT64_T, 0, PIECE - 1, 1, MPI_INT64_T, win);
+            MPI_Win_flush(0, win);
+        }
+        for (i = 0; i < 100 && rank != turn % size; i++) {
+            if (i % 4 == turn % 4) {
+                int64_t compare, wanted;
+
+                do {
+                    compare = seen;
+                    wanted = seen + 1;
+                    MPI_Compare_and_swap(&wanted, &compare, &seen, MPI_INT64_T, 0, PIECE - 1, win);
+                    MPI_Win_flush(0, win);
+                } while (seen != compare);
+            } else if (i % 4 == 0) {
+                MPI_Fetch_and_op(&one, &seen, MPI_INT64_T, 0, PIECE - 1, MPI_SUM, win);
+            } else {
+                MPI_Accumulate(ones, PIECE, MPI_INT64_T, 0, 0, PIECE, MPI_INT64_T, MPI_SUM, win);
+            }
+            MPI_Win_flush(0, win);
+        }
+        expected += each + 100 * (size - 1);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Get(&seen, 1, MPI_INT64_T, 0, PIECE - 1, 1, MPI_INT64_T, win);
+        MPI_Win_flush(0, win);
+        wrong += seen != expected;
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Win_unlock_all(win);
+    check(wrong == 0, "one rank alone for %d pieces, then all: %d wrong", pieces, wrong);
+}
+
 int main(int argc, char **argv)
 {
     int rounds = argc > 1 ? atoi(argv[1]) : 20;
@@ -91,6 +145,7 @@ int main(int argc, char **argv)
     sums(8, 9, 1 + rounds / 10, 0);
     sums(4096, 5, rounds, 1);
     sums(512, 1, 1 + rounds / 5, 1);
+    keepers(150 * rounds);
     MPI_Win_free(&win);
     return finish();
 }

@@ -15,7 +15,9 @@ static int rank, size;
 static uint64_t drawn;
 static int64_t oracle[MOST_RANKS][ALL];
 static int64_t result[OPERATIONS][4], expected[OPERATIONS][4];
-static int64_t origin[OPERATIONS][2];
+static int64_t origin[OPERATIONS][4];
+/* Displacements: of a rank's first cell, and from one cell to the next. */
+static MPI_Aint place[MOST_RANKS], pace;
 
 static unsigned draw(unsigned below)
 {
@@ -26,6 +28,7 @@ static unsigned draw(unsigned below)
 enum kind { FENCE, GROUPS, LOCK, EXCLUSIVE, LOCK_ALL, KINDS };
 
 static MPI_Datatype strided; /* two cells, two apart */
+static MPI_Datatype backward; /* the second one comes before the first */
 
 static int64_t apply(MPI_Op op, int64_t left, int64_t right)
 {
@@ -46,46 +49,51 @@ static int64_t apply(MPI_Op op, int64_t left, int64_t right)
 static int operation(int who, int target, int number, MPI_Win win, int passive, MPI_Request *request)
 {
     MPI_Op ops[] = {MPI_SUM, MPI_PROD, MPI_MAX, MPI_BXOR, MPI_REPLACE};
-    int what = (int)draw(8), count = 1 + (int)draw(2), holes = count == 2 && draw(2), cell, step = holes ? 2 : 1;
+    int what = (int)draw(8), count = 1 + (int)draw(2), holes = count == 2 ? (int)draw(3) : 0, cell;
     int i, requested = 0, mine = who == rank, with_request = passive && draw(3) == 0;
     MPI_Op op = ops[draw(5)];
-    MPI_Datatype type = holes ? strided : MPI_INT64_T;
-    int items = holes ? 1 : count;
+    MPI_Datatype type = holes == 0 ? MPI_INT64_T : holes == 1 ? strided : backward;
+    int items = holes ? 1 : count, step = holes == 0 ? 1 : holes == 1 ? 2 : -2, wide = count - 1 + (holes != 0);
+    /* The same at the origin, where only the layout is another. */
+    int apart = count == 2 && draw(2) ? 2 : 1, kept = apart == 2 ? 1 : count;
+    MPI_Datatype own = apart == 2 ? strided : MPI_INT64_T;
     int64_t values[2];
     /* Cells of the owner: CELLS / size in a row. */
     int each = CELLS / size;
+    MPI_Aint disp;
 
-    cell = who * each + (int)draw((unsigned)(each - (count - 1) * step));
+    cell = who * each + (int)draw((unsigned)(each - wide)) + (step < 0 ? 2 : 0);
+    disp = place[target] + cell * pace;
     values[0] = (int64_t)draw(1000000) - 500000;
     values[1] = (int64_t)draw(1000000) - 500000;
     if (mine) {
         origin[number][0] = values[0];
-        origin[number][1] = values[1];
+        origin[number][apart] = values[1];
     }
     switch (what) {
     case 0:
     case 1:
         if (mine && with_request)
-            MPI_Rput(origin[number], count, MPI_INT64_T, target, cell, items, type, win, request), requested = 1;
+            MPI_Rput(origin[number], kept, own, target, disp, items, type, win, request), requested = 1;
         else if (mine)
-            MPI_Put(origin[number], count, MPI_INT64_T, target, cell, items, type, win);
+            MPI_Put(origin[number], kept, own, target, disp, items, type, win);
         for (i = 0; i < count; i++)
             oracle[target][cell + i * step] = values[i];
         break;
     case 2:
         for (i = 0; i < count && mine; i++)
-            expected[number][i] = oracle[target][cell + i * step];
+            expected[number][i * apart] = oracle[target][cell + i * step];
         if (mine && with_request)
-            MPI_Rget(result[number], count, MPI_INT64_T, target, cell, items, type, win, request), requested = 1;
+            MPI_Rget(result[number], kept, own, target, disp, items, type, win, request), requested = 1;
         else if (mine)
-            MPI_Get(result[number], count, MPI_INT64_T, target, cell, items, type, win);
+            MPI_Get(result[number], kept, own, target, disp, items, type, win);
         break;
     case 3:
     case 4:
         if (mine && with_request)
-            MPI_Raccumulate(origin[number], count, MPI_INT64_T, target, cell, items, type, op, win, request), requested = 1;
+            MPI_Raccumulate(origin[number], kept, own, target, disp, items, type, op, win, request), requested = 1;
         else if (mine)
-            MPI_Accumulate(origin[number], count, MPI_INT64_T, target, cell, items, type, op, win);
+            MPI_Accumulate(origin[number], kept, own, target, disp, items, type, op, win);
         for (i = 0; i < count; i++)
             oracle[target][cell + i * step] = apply(op, values[i], oracle[target][cell + i * step]);
         break;
@@ -93,12 +101,12 @@ static int operation(int who, int target, int number, MPI_Win win, int passive, 
         if (draw(4) == 0)
             op = MPI_NO_OP;
         for (i = 0; i < count && mine; i++)
-            expected[number][i] = oracle[target][cell + i * step];
+            expected[number][i * apart] = oracle[target][cell + i * step];
         if (mine && with_request)
-            MPI_Rget_accumulate(origin[number], count, MPI_INT64_T, result[number], count, MPI_INT64_T, target, cell, items,
+            MPI_Rget_accumulate(origin[number], kept, own, result[number], kept, own, target, disp, items,
                                 type, op, win, request), requested = 1;
         else if (mine)
-            MPI_Get_accumulate(origin[number], count, MPI_INT64_T, result[number], count, MPI_INT64_T, target, cell, items,
+            MPI_Get_accumulate(origin[number], kept, own, result[number], kept, own, target, disp, items,
                                type, op, win);
         for (i = 0; i < count; i++)
             oracle[target][cell + i * step] = apply(op, values[i], oracle[target][cell + i * step]);
@@ -107,7 +115,7 @@ static int operation(int who, int target, int number, MPI_Win win, int passive, 
         if (mine)
             expected[number][0] = oracle[target][cell];
         if (mine)
-            MPI_Fetch_and_op(origin[number], result[number], MPI_INT64_T, target, cell, op, win);
+            MPI_Fetch_and_op(origin[number], result[number], MPI_INT64_T, target, disp, op, win);
         oracle[target][cell] = apply(op, values[0], oracle[target][cell]);
         break;
     default:
@@ -118,7 +126,7 @@ static int operation(int who, int target, int number, MPI_Win win, int passive, 
         if (mine)
             origin[number][1] = values[1];
         if (mine)
-            MPI_Compare_and_swap(&origin[number][0], &origin[number][1], result[number], MPI_INT64_T, target, cell, win);
+            MPI_Compare_and_swap(&origin[number][0], &origin[number][1], result[number], MPI_INT64_T, target, disp, win);
         if (oracle[target][cell] == values[1])
             oracle[target][cell] = values[0];
     }
@@ -131,8 +139,8 @@ static int round_of(MPI_Win win, int64_t *mine)
     enum kind kind = (enum kind)draw(KINDS);
     int who, number, i, wrong = 0, requests = 0, count = 1 + (int)draw(OPERATIONS - 1);
     MPI_Request request[OPERATIONS];
-    MPI_Group world;
-    int target_of[MOST_RANKS], sums;
+    MPI_Group world, started, posted;
+    int target_of[MOST_RANKS], targets[MOST_RANKS], origins[MOST_RANKS], starts = 0, posts = 0, sums;
     int64_t more[4], mine_more[4];
 
     memset(result, 0, sizeof result);
@@ -144,8 +152,21 @@ static int round_of(MPI_Win win, int64_t *mine)
     if (kind == FENCE) {
         MPI_Win_fence(draw(2) ? MPI_MODE_NOPRECEDE : 0, win);
     } else if (kind == GROUPS) {
-        MPI_Win_post(world, 0, win);
-        MPI_Win_start(world, 0, win);
+        /* Groups that overlap: of each origin its target, and others by chance. */
+        for (who = 0; who < size; who++)
+            for (i = 0; i < size; i++)
+                if (draw(3) == 0 || i == target_of[who]) {
+                    if (who == rank)
+                        targets[starts++] = i;
+                    if (i == rank)
+                        origins[posts++] = who;
+                }
+        MPI_Group_incl(world, starts, targets, &started);
+        MPI_Group_incl(world, posts, origins, &posted);
+        MPI_Win_post(posted, 0, win);
+        MPI_Win_start(started, 0, win);
+        MPI_Group_free(&started);
+        MPI_Group_free(&posted);
     } else if (kind == LOCK || kind == EXCLUSIVE) {
         MPI_Win_lock(kind == LOCK ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, target_of[rank], 0, win);
     } else {
@@ -166,7 +187,8 @@ static int round_of(MPI_Win win, int64_t *mine)
             oracle[target_of[who]][cell] += more[i];
             if (who == rank) {
                 mine_more[i] = more[i];
-                MPI_Accumulate(&mine_more[i], 1, MPI_INT64_T, target_of[who], cell, 1, MPI_INT64_T, MPI_SUM, win);
+                MPI_Accumulate(&mine_more[i], 1, MPI_INT64_T, target_of[who], place[target_of[who]] + cell * pace, 1, MPI_INT64_T,
+                               MPI_SUM, win);
             }
         }
     }
@@ -188,7 +210,7 @@ static int round_of(MPI_Win win, int64_t *mine)
         wrong += mine[i] != oracle[rank][i];
     MPI_Win_unlock(rank, win);
     for (number = 0; number < OPERATIONS; number++)
-        for (i = 0; i < 2; i++)
+        for (i = 0; i < 4; i++)
             wrong += result[number][i] != expected[number][i];
     return wrong;
 }
@@ -196,7 +218,7 @@ static int round_of(MPI_Win win, int64_t *mine)
 int main(int argc, char **argv)
 {
     unsigned seeds = argc > 1 ? (unsigned)atoi(argv[1]) : 20, first = argc > 2 ? (unsigned)atoi(argv[2]) : 1, seed;
-    int failed = 0, together;
+    int failed = 0, together, ends[2] = {1, 1}, turned[2] = {0, -2}, i;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -204,22 +226,35 @@ int main(int argc, char **argv)
     together = share_memory();
     MPI_Type_vector(2, 1, 2, MPI_INT64_T, &strided);
     MPI_Type_commit(&strided);
+    MPI_Type_indexed(2, ends, turned, MPI_INT64_T, &backward);
+    MPI_Type_commit(&backward);
     for (seed = first; seed < first + seeds; seed++) {
         MPI_Win win;
         int64_t *mine, *own = NULL;
         int round, wrong = 0, made;
 
         drawn = seed * 0x9e3779b97f4a7c15u + 1;
-        made = (int)draw(3);
+        made = (int)draw(4);
+        pace = 1;
+        memset(place, 0, sizeof place);
         if (made == 1 && !together)
             made = 0;
         if (made == 0) {
             MPI_Win_allocate(ALL * sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
         } else if (made == 1) {
             MPI_Win_allocate_shared(ALL * sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
-        } else {
+        } else if (made == 2) {
             own = mine = malloc(ALL * sizeof *mine);
             MPI_Win_create(mine, ALL * sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+        } else {
+            /* In two pieces, which operations may span. */
+            own = mine = malloc(ALL * sizeof *mine);
+            MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+            for (i = 0; i < 2; i++)
+                MPI_Win_attach(win, mine + i * ALL / 2, ALL / 2 * sizeof *mine);
+            MPI_Get_address(mine, &place[rank]);
+            MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, place, 1, MPI_AINT, MPI_COMM_WORLD);
+            pace = sizeof *mine;
         }
         memset(mine, 0, ALL * sizeof *mine);
         memset(oracle, 0, sizeof oracle);
@@ -235,6 +270,7 @@ int main(int argc, char **argv)
         free(own);
     }
     MPI_Type_free(&strided);
+    MPI_Type_free(&backward);
     check(failed == 0, "random programs from seed %u on: %u", first, seeds);
     return finish();
 }

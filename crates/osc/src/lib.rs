@@ -50,8 +50,8 @@ pub use exposure::Exposure;
 pub use locks::{Acquire, Announced, Wish, holder, release};
 #[cfg(not(loom))]
 pub use network::{cut_read, is_one_read};
-pub use packed::{Locked, combine, compare};
+pub use packed::{Locked, Waiting, combine, compare};
 pub use params::OscParams;
 pub use regions::Regions;
 pub use side::Side;
-pub use ways::{Atomically, Cost, LONG};
+pub use ways::{Announcement, Cost, LONG};

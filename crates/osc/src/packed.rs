@@ -7,6 +7,7 @@ use shm::sync::{AtomicU64, Ordering};
 
 use crate::control::View;
 use crate::element::Element;
+use crate::ways::Announcement;
 
 /// `present = incoming op present`, both in pack order and of the same number of whole elements.
 ///
@@ -52,67 +53,118 @@ const FREE: u64 = 0;
 const HELD: u64 = 1;
 /// Others may sleep.
 const AWAITED: u64 = 2;
+/// Nobody holds it, but its last holder need not take it: it announces itself in its busy word (`ways.rs`).
+const KEPT: u64 = 4;
 
 /// Polls before a process that wants the lock sleeps.
 const POLLS: u32 = if cfg!(loom) { 1 } else { 200 };
 
+/// How a process waits for the lock on elements, and has others go on.
+pub trait Waiting {
+    /// Returns when `word` no longer has `value`, or for no reason. `true`: `holder` has ended, so that the lock is free.
+    fn sleep(&mut self, word: &AtomicU64, value: u64, holder: u32) -> bool;
+    /// Lets others run, for a moment. `true`: `holder` has ended.
+    fn pass(&mut self, holder: u32) -> bool;
+    /// Wakes one that sleeps.
+    fn wake(&mut self, word: &AtomicU64);
+    /// Has all processes that are registered for membarrier execute a fence.
+    fn barrier(&mut self);
+}
+
 /// The lock on the elements of one rank's memory, until it is dropped.
 #[derive(Debug)]
-pub struct Locked<'a, W: FnMut(&AtomicU64)> {
+pub struct Locked<'a, W: Waiting> {
     word: &'a AtomicU64,
-    wake: W,
+    owner: u32,
+    waiting: W,
+}
+
+fn word_of(owner: u32, state: u64) -> u64 {
+    u64::from(owner) << 32 | state
 }
 
 impl<'a> View<'a> {
     /// Locks the elements of `rank`'s memory. `owner` is any number; those that wait get it as the holder.
-    /// `sleep(word, value, holder)` returns when the word no longer has that value, or for no reason; `true`: the
-    /// holder has ended, so that the lock is free. `wake` wakes one that sleeps.
     #[inline]
-    pub fn lock_elements<W: FnMut(&AtomicU64)>(
-        self,
-        rank: u32,
-        owner: u32,
-        sleep: impl FnMut(&AtomicU64, u64, u32) -> bool,
-        wake: W,
-    ) -> Locked<'a, W> {
+    pub fn lock_elements<W: Waiting>(self, rank: u32, owner: u32, mut waiting: W) -> Locked<'a, W> {
         let word = self.accumulate_lock(rank);
-        let mine = u64::from(owner) << 32 | HELD;
-        if word.compare_exchange(FREE, mine, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            await_elements(word, mine, sleep);
+        let held = word_of(owner, HELD);
+        if word.compare_exchange(FREE, held, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            self.await_elements(rank, owner, &mut waiting);
         }
-        Locked { word, wake }
+        Locked { word, owner, waiting }
+    }
+
+    #[cold]
+    fn await_elements(self, rank: u32, owner: u32, waiting: &mut impl Waiting) {
+        let (word, mut mine) = (self.accumulate_lock(rank), word_of(owner, HELD));
+        let take =
+            |from, mine| word.compare_exchange(from, mine, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        let mut polls = 0;
+        loop {
+            let seen = word.load(Ordering::Relaxed);
+            let holder = (seen >> 32) as u32;
+            if seen == FREE {
+                if take(FREE, mine) {
+                    return;
+                }
+            } else if seen & KEPT != 0 {
+                if take(seen, mine) {
+                    if holder != owner {
+                        self.await_keeper(rank, holder, waiting);
+                    }
+                    return;
+                }
+            } else if polls < POLLS {
+                polls += 1;
+                std::hint::spin_loop();
+            } else if seen & AWAITED != 0 || take(seen, seen | AWAITED) {
+                // The process that wakes this one does not know whether more sleep.
+                mine |= AWAITED;
+                let awaited = seen | AWAITED;
+                if waiting.sleep(word, awaited, holder) && take(awaited, mine) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// After the lock was taken from `keeper`: waits until that has combined what it was about to.
+    fn await_keeper(self, rank: u32, keeper: u32, waiting: &mut impl Waiting) {
+        waiting.barrier();
+        for other in 0..self.ranks() as u32 {
+            while self.is_busy(other, rank) && !waiting.pass(keeper) {}
+        }
+    }
+
+    /// Begins to combine elements of `target`, whose lock rank `me` has kept as `owner` and nobody has taken since: by
+    /// loops, without taking it.
+    #[inline]
+    pub fn as_keeper(self, me: u32, owner: u32, target: u32) -> Option<Announcement<'a>> {
+        let (word, kept) = (self.accumulate_lock(target), word_of(owner, KEPT));
+        if word.load(Ordering::Relaxed) != kept {
+            return None;
+        }
+        let announced = self.announce(me, target);
+        (word.load(Ordering::Acquire) == kept).then_some(announced)
     }
 }
 
-#[cold]
-fn await_elements(word: &AtomicU64, mut mine: u64, mut sleep: impl FnMut(&AtomicU64, u64, u32) -> bool) {
-    let take = |from, mine| word.compare_exchange(from, mine, Ordering::Acquire, Ordering::Relaxed).is_ok();
-    let mut polls = 0;
-    loop {
-        let seen = word.load(Ordering::Relaxed);
-        if seen == FREE {
-            if take(FREE, mine) {
-                return;
-            }
-        } else if polls < POLLS {
-            polls += 1;
-            std::hint::spin_loop();
-        } else if seen & AWAITED != 0 || take(seen, seen | AWAITED) {
-            // The process that wakes this one does not know whether more sleep.
-            mine |= AWAITED;
-            let awaited = seen | AWAITED;
-            if sleep(word, awaited, (awaited >> 32) as u32) && take(awaited, mine) {
-                return;
-            }
+impl<W: Waiting> Locked<'_, W> {
+    /// Gives the lock back, and keeps it if nobody waits for it. Elements of its target are combined under the lock only.
+    pub fn keep(self) {
+        let (held, kept) = (word_of(self.owner, HELD), word_of(self.owner, KEPT));
+        if self.word.compare_exchange(held, kept, Ordering::Release, Ordering::Relaxed).is_ok() {
+            std::mem::forget(self);
         }
     }
 }
 
-impl<W: FnMut(&AtomicU64)> Drop for Locked<'_, W> {
+impl<W: Waiting> Drop for Locked<'_, W> {
     #[inline]
     fn drop(&mut self) {
         if self.word.swap(FREE, Ordering::Release) & AWAITED != 0 {
-            (self.wake)(self.word);
+            self.waiting.wake(self.word);
         }
     }
 }

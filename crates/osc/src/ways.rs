@@ -16,6 +16,17 @@
 //! An atomic operation takes twenty times as long as an addition in a vector, a lock as long as two atomic
 //! operations. So the lock comes into use after as many elements of long accumulates as outweigh a membarrier, and
 //! goes out of use after as many short ones in a row. Where a process has no membarrier, the way stays 0.
+//!
+//! A process that has taken the lock that often keeps it. Then it combines without an atomic operation, until another
+//! process takes the lock (`packed.rs`):
+//!
+//! ```text
+//!   combines as the keeper                another process wants the lock
+//!   busy word = target + 1                lock word = held
+//!   (compiler fence only)                 membarrier
+//!   lock word == kept? combines           waits until no busy word names the target
+//!   busy word = 0                         combines by loops
+//! ```
 
 use shm::sync::{AtomicU64, Ordering};
 
@@ -33,15 +44,31 @@ const PATIENCE: u64 = 256;
 /// Polls of a busy word before the lock does not come into use: its process may have been interrupted.
 const POLLS: u32 = 1000;
 
-/// What long accumulates of one process have cost so far, in elements combined by atomic operations.
-#[derive(Default, Debug)]
-pub struct Cost(usize);
+/// Times that a process takes the lock before it keeps it the first time: 20 µs of them.
+const TIMES: u32 = if cfg!(loom) { 1 } else { 1024 };
 
-/// The permission to combine elements of a target by atomic operations, until it is dropped.
+/// What long accumulates of one process have cost so far.
 #[derive(Debug)]
-pub struct Atomically<'a>(&'a AtomicU64);
+pub struct Cost {
+    /// Elements combined by atomic operations.
+    elements: usize,
+    /// How often the lock of `target` was taken since it was kept last, and how often it is to be taken.
+    target: u32,
+    taken: u32,
+    times: u32,
+}
 
-impl Drop for Atomically<'_> {
+impl Default for Cost {
+    fn default() -> Cost {
+        Cost { elements: 0, target: 0, taken: 0, times: TIMES }
+    }
+}
+
+/// Names a target whose elements a process combines without their lock, until it is dropped.
+#[derive(Debug)]
+pub struct Announcement<'a>(&'a AtomicU64);
+
+impl Drop for Announcement<'_> {
     #[inline]
     fn drop(&mut self) {
         // Release: a process that sees this has the operations behind it.
@@ -58,19 +85,32 @@ impl<'a> View<'a> {
     /// Begins to combine elements of `target` by atomic operations, one at a time in a process; `None`: under the
     /// lock, please.
     #[inline]
-    pub fn atomically(self, me: u32, target: u32) -> Option<Atomically<'a>> {
+    pub fn atomically(self, me: u32, target: u32) -> Option<Announcement<'a>> {
         let way = self.way(target);
         // While the lock is in use, this process need not announce anything.
         if way.load(Ordering::Relaxed) != 0 {
             return None;
         }
+        let announced = self.announce(me, target);
+        // Acquire: what was combined under the lock is seen.
+        (way.load(Ordering::Acquire) == 0).then_some(announced)
+    }
+
+    /// Has the busy word of rank `me` name `target`, before it looks whether it may go on. Either a process that takes
+    /// that away and then executes a membarrier sees the busy word, or `me` sees that it was taken away.
+    #[inline]
+    pub(crate) fn announce(self, me: u32, target: u32) -> Announcement<'a> {
         let busy = self.busy(me);
         busy.store(u64::from(target) + 1, Ordering::Relaxed);
         std::sync::atomic::compiler_fence(Ordering::SeqCst);
         order();
-        let atomically = Atomically(busy);
-        // Acquire: what was combined under the lock is seen.
-        (way.load(Ordering::Acquire) == 0).then_some(atomically)
+        Announcement(busy)
+    }
+
+    /// Whether the busy word of a rank names `target`.
+    pub(crate) fn is_busy(self, rank: u32, target: u32) -> bool {
+        // Acquire: what it has combined is behind it.
+        self.busy(rank).load(Ordering::Acquire) == u64::from(target) + 1
     }
 
     /// Whether loops may combine elements of `target`, whose lock this process holds; if not, atomic operations do.
@@ -86,7 +126,7 @@ impl<'a> View<'a> {
         let (way, long) = (self.way(target), elements >= LONG);
         match way.load(Ordering::Relaxed) {
             0 if long && cost.is_enough() => {
-                cost.0 = 0;
+                cost.elements = 0;
                 self.begin_locking(target, barrier)
             }
             0 => false,
@@ -105,10 +145,8 @@ impl<'a> View<'a> {
         }
         self.way(target).store(PATIENCE, Ordering::SeqCst);
         let is_free = |rank| {
-            // Acquire: what it has combined is behind it.
-            let is_busy = || self.busy(rank).load(Ordering::Acquire) == u64::from(target) + 1;
             for _ in 0..if cfg!(loom) { 2 } else { POLLS } {
-                if !is_busy() {
+                if !self.is_busy(rank, target) {
                     return true;
                 }
                 std::hint::spin_loop();
@@ -127,11 +165,25 @@ impl Cost {
     /// Adds what a long accumulate by atomic operations costs; whether the lock should come into use now.
     #[inline]
     pub fn add(&mut self, elements: usize) -> bool {
-        self.0 = self.0.saturating_add(elements);
+        self.elements = self.elements.saturating_add(elements);
         self.is_enough()
     }
 
     fn is_enough(&self) -> bool {
-        self.0 >= ENOUGH
+        self.elements >= ENOUGH
+    }
+
+    /// The lock of `target` was taken; whether to keep it. That takes twice as many times from one time to the next, since
+    /// another process may take the lock away at once.
+    pub fn may_keep(&mut self, target: u32) -> bool {
+        if std::mem::replace(&mut self.target, target) != target {
+            self.taken = 0;
+        }
+        self.taken += 1;
+        if self.taken < self.times {
+            return false;
+        }
+        (self.taken, self.times) = (0, self.times.saturating_mul(2));
+        true
     }
 }

@@ -8,7 +8,7 @@ use loom::model::Builder;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
-use osc::{Acquire, Announced, Cost, LONG, Shape, View, Wish, release};
+use osc::{Acquire, Announced, Cost, LONG, Shape, View, Waiting, Wish, holder, release};
 
 /// Runs `body` in all interleavings with at most `switches` involuntary switches, which bounds the time.
 fn model(switches: usize, body: impl Fn() + Sync + Send + 'static) {
@@ -136,25 +136,147 @@ fn crosswise_shared_locks_behind_a_waiting_writer() {
     });
 }
 
+/// The owner of locks that has ended.
+const ENDED: u32 = 9;
+
+#[test]
+fn the_holder_of_a_lock_has_ended() {
+    model(2, || {
+        let window = Arc::new(Window::new());
+        let mut taken = Acquire::new(Wish::Exclusive(0), ENDED, false);
+        assert!(taken.poll(window.view(), 0, &mut Announced::default(), |_| {}));
+        let wait = |window: &Window, me: u32, wish: Wish| {
+            let (mut lock, mut announced) = (Acquire::new(wish, me, false), Announced::default());
+            while !lock.poll(window.view(), me, &mut announced, |rank| window.ring(rank)) {
+                if holder(window.view(), Wish::Exclusive(0)) == Some(ENDED) {
+                    return lock.abandon(window.view(), me, &mut announced);
+                }
+                thread::yield_now();
+            }
+            panic!("nobody has given the lock back");
+        };
+        let other = {
+            let window = window.clone();
+            thread::spawn(move || wait(&window, 1, Wish::Shared(0)))
+        };
+        wait(&window, 0, Wish::Exclusive(0));
+        other.join().unwrap();
+        release(window.view(), Wish::Exclusive(0), |rank| panic!("rank {rank} does not wait any more"));
+    });
+}
+
+/// As [`Asleep`], and the first holder has ended.
+struct Survivor<'a>(&'a Window);
+
+impl Waiting for Survivor<'_> {
+    fn sleep(&mut self, word: &AtomicU64, value: u64, holder: u32) -> bool {
+        thread::yield_now();
+        word.load(Ordering::SeqCst) == value && holder == ENDED
+    }
+
+    fn pass(&mut self, holder: u32) -> bool {
+        thread::yield_now();
+        holder == ENDED
+    }
+
+    fn wake(&mut self, _: &AtomicU64) {}
+
+    fn barrier(&mut self) {
+        loom::sync::atomic::fence(Ordering::SeqCst);
+        assert_eq!(self.0.writers.load(Ordering::SeqCst), 0);
+    }
+}
+
+/// The holder of the lock on elements has ended with it, or has kept it and ended in the middle of an accumulate: of two
+/// others each has the lock for itself.
+#[test]
+fn the_holder_of_the_lock_of_elements_has_ended() {
+    for keeps in [false, true] {
+        model(3, move || {
+            let window = Arc::new(Window::new());
+            let held = window.view().lock_elements(0, ENDED, Polls);
+            if keeps {
+                held.keep();
+                std::mem::forget(window.view().as_keeper(1, ENDED, 0).expect("it was kept"));
+            } else {
+                std::mem::forget(held);
+            }
+            let turn = |window: &Window, me: u32| {
+                let _locked = window.view().lock_elements(0, me, Survivor(window));
+                assert_eq!(window.writers.fetch_add(1, Ordering::SeqCst), 0);
+                window.writers.fetch_sub(1, Ordering::SeqCst);
+            };
+            let other = {
+                let window = window.clone();
+                thread::spawn(move || turn(&window, 2))
+            };
+            turn(&window, 0);
+            other.join().unwrap();
+        });
+    }
+}
+
+/// How rank `me` waits for the lock on elements: asleep until it is rung.
+struct Asleep<'a> {
+    window: &'a Window,
+    me: usize,
+}
+
+impl Waiting for Asleep<'_> {
+    fn sleep(&mut self, word: &AtomicU64, value: u64, _: u32) -> bool {
+        let (rung, bell) = &self.window.bells[self.me];
+        let mut now = rung.lock().unwrap();
+        // As in the kernel, the word is compared under the lock that a wake takes.
+        if word.load(Ordering::SeqCst) == value {
+            let before = *now;
+            while *now == before {
+                now = bell.wait(now).unwrap();
+            }
+        }
+        false
+    }
+
+    fn pass(&mut self, _: u32) -> bool {
+        thread::yield_now();
+        false
+    }
+
+    fn wake(&mut self, _: &AtomicU64) {
+        self.window.ring(1 - self.me as u32);
+    }
+
+    fn barrier(&mut self) {
+        loom::sync::atomic::fence(Ordering::SeqCst);
+    }
+}
+
+/// As [`Asleep`], but polls.
+struct Polls;
+
+impl Waiting for Polls {
+    fn sleep(&mut self, _: &AtomicU64, _: u64, _: u32) -> bool {
+        thread::yield_now();
+        false
+    }
+
+    fn pass(&mut self, _: u32) -> bool {
+        thread::yield_now();
+        false
+    }
+
+    fn wake(&mut self, _: &AtomicU64) {}
+
+    fn barrier(&mut self) {
+        loom::sync::atomic::fence(Ordering::SeqCst);
+    }
+}
+
 #[test]
 fn the_lock_of_elements() {
     model(3, || {
         let window = Arc::new(Window::new());
         let turn = |window: &Window, me: usize| {
-            let sleep = |word: &AtomicU64, value, _| {
-                let (rung, bell) = &window.bells[me];
-                let mut now = rung.lock().unwrap();
-                // As in the kernel, the word is compared under the lock that a wake takes.
-                if word.load(Ordering::SeqCst) == value {
-                    let before = *now;
-                    while *now == before {
-                        now = bell.wait(now).unwrap();
-                    }
-                }
-                false
-            };
-            let _locked =
-                window.view().lock_elements(0, me as u32, sleep, |_: &AtomicU64| window.ring(1 - me as u32));
+            let _locked = window.view().lock_elements(0, me as u32, Asleep { window, me });
             assert_eq!(window.writers.fetch_add(1, Ordering::Relaxed), 0);
             window.writers.fetch_sub(1, Ordering::Relaxed);
         };
@@ -165,6 +287,42 @@ fn the_lock_of_elements() {
         turn(&window, 0);
         other.join().unwrap();
     });
+}
+
+/// One keeps the lock and adds by a load and a store without taking it, for as long as it may; the other takes the lock,
+/// and may keep it as well. No addition is lost.
+#[test]
+fn a_lock_that_is_kept() {
+    for keeps in [false, true] {
+        model(3, move || {
+            let window = Arc::new(Window::new());
+            let add = |window: &Window, me: u32, keeps: bool| {
+                let add = || {
+                    let before = window.writers.load(Ordering::Relaxed);
+                    window.writers.store(before + 1, Ordering::Relaxed);
+                };
+                if let Some(_keeper) = window.view().as_keeper(me, me, 0) {
+                    return add();
+                }
+                let locked = window.view().lock_elements(0, me, Asleep { window, me: me as usize });
+                add();
+                if keeps {
+                    locked.keep();
+                }
+            };
+            add(&window, 1, true);
+            let other = {
+                let window = window.clone();
+                thread::spawn(move || {
+                    add(&window, 1, true);
+                    add(&window, 1, true);
+                })
+            };
+            add(&window, 0, keeps);
+            other.join().unwrap();
+            assert_eq!(window.writers.load(Ordering::Relaxed), 4);
+        });
+    }
 }
 
 /// One adds by atomic operations or under the lock, as the way says; the other has the lock come into use and adds by
@@ -181,11 +339,7 @@ fn atomic_operations_beside_loops() {
                 match view.atomically(1, 0) {
                     Some(_atomically) => window.writers.fetch_add(1, Ordering::Relaxed),
                     None => {
-                        let sleep = |_: &AtomicU64, _, _| {
-                            thread::yield_now();
-                            false
-                        };
-                        let _locked = view.lock_elements(0, 1, sleep, |_: &AtomicU64| {});
+                        let _locked = view.lock_elements(0, 1, Polls);
                         window.writers.fetch_add(1, Ordering::Relaxed)
                     }
                 };
@@ -193,11 +347,7 @@ fn atomic_operations_beside_loops() {
         };
         {
             let view = window.view();
-            let sleep = |_: &AtomicU64, _, _| {
-                thread::yield_now();
-                false
-            };
-            let _locked = view.lock_elements(0, 0, sleep, |_: &AtomicU64| {});
+            let _locked = view.lock_elements(0, 0, Polls);
             let mut cost = Cost::default();
             assert!(cost.add(1 << 20));
             let barrier = || {

@@ -232,9 +232,16 @@ const fn one_sided(
     options: &'static [&'static str],
     sized: bool,
 ) -> Mode {
-    const TIME: [View; 1] = [as_printed("time", "time of one", "µs", false)];
-    Mode { name, program: "one_sided", options, title, views: &TIME, sized, pair: false, drawn: &[] }
+    const VIEWS: [View; 1] = [TIME];
+    Mode { name, program: "one_sided", options, title, views: &VIEWS, sized, pair: false, drawn: &[] }
 }
+
+/// What one operation takes.
+const TIME: View = as_printed("time", "time of one", "µs", false);
+/// The same beside what needs no MPI.
+const BESIDE_MEMCPY: [View; 2] = [TIME, over("over memcpy to or from that memory", false)];
+const BESIDE_ATOMIC: [View; 2] =
+    [TIME, over("over the processor's operation by all ranks on one word", false)];
 
 /// A mode of a diagram of several.
 const fn drawn(diagram: &'static str, curve: &'static str) -> Drawn {
@@ -253,14 +260,17 @@ const fn gather(name: &'static str, title: &'static str, options: &'static [&'st
 /// One-sided operations and synchronisation.
 pub static ONE_SIDED: [Mode; 14] = [
     Mode {
+        views: &BESIDE_MEMCPY,
         drawn: &[drawn(PUTS, "MPI_Put")],
         ..one_sided("put", "MPI_Put and MPI_Win_flush", &["--what", "put"], true)
     },
     Mode {
+        views: &BESIDE_MEMCPY,
         drawn: &[drawn(GETS, "MPI_Get")],
         ..one_sided("get", "MPI_Get and MPI_Win_flush", &["--what", "get"], true)
     },
     Mode {
+        views: &BESIDE_MEMCPY,
         drawn: &[Drawn { ours: true, ..drawn(PUTS, "alhena_put") }],
         ..one_sided(
             "light-put",
@@ -270,6 +280,7 @@ pub static ONE_SIDED: [Mode; 14] = [
         )
     },
     Mode {
+        views: &BESIDE_MEMCPY,
         drawn: &[Drawn { ours: true, ..drawn(GETS, "alhena_get") }],
         ..one_sided(
             "light-get",
@@ -292,18 +303,24 @@ pub static ONE_SIDED: [Mode; 14] = [
     },
     one_sided("accumulate", "MPI_Accumulate and MPI_Win_flush", &["--what", "accumulate"], true),
     one_sided("get_accumulate", "MPI_Get_accumulate and MPI_Win_flush", &["--what", "get_accumulate"], true),
-    one_sided(
-        "fetch_and_op",
-        "MPI_Fetch_and_op by all ranks on one word",
-        &["--what", "fetch_and_op"],
-        false,
-    ),
-    one_sided(
-        "compare_and_swap",
-        "MPI_Compare_and_swap by all ranks on one word",
-        &["--what", "compare_and_swap"],
-        false,
-    ),
+    Mode {
+        views: &BESIDE_ATOMIC,
+        ..one_sided(
+            "fetch_and_op",
+            "MPI_Fetch_and_op by all ranks on one word",
+            &["--what", "fetch_and_op"],
+            false,
+        )
+    },
+    Mode {
+        views: &BESIDE_ATOMIC,
+        ..one_sided(
+            "compare_and_swap",
+            "MPI_Compare_and_swap by all ranks on one word",
+            &["--what", "compare_and_swap"],
+            false,
+        )
+    },
     one_sided(
         "lock-put-unlock",
         "MPI_Win_lock, MPI_Put, MPI_Win_unlock",

@@ -2,12 +2,12 @@
 //! under the lock of its elements where long accumulates have brought that into use, loops combine them (`osc`'s
 //! `ways.rs`).
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use abi::{Op, Result};
 use mem::{PeerBytes, UserMem};
-use osc::{Combiner, Element, LONG};
+use osc::{Combiner, Element, LONG, Locked, Waiting};
 use platform::membarrier;
 
 use super::{Near, Window};
@@ -79,6 +79,11 @@ impl Window {
             combine_at(&combiner, target, origin, result);
             return Ok(());
         }
+        if let Some(_keeper) = self.control.view().as_keeper(self.local, self.rank, near.local) {
+            self.stored = true;
+            combine_by_loops(&combiner, target, origin, result);
+            return Ok(());
+        }
         self.combine_under_lock(near, &combiner, target, origin, result);
         Ok(())
     }
@@ -106,14 +111,16 @@ impl Window {
             let len = PIECE.min(target.len() - position);
             let part = |memory: UserMem| memory.part(position, len);
             let (place, from, into) = (part(target), origin.map(part), result.map(part));
-            window.locked(near, || {
-                let view = window.control.view();
-                if view.may_loop(near.local, combiner.count(len), &mut cost, membarrier::barrier) {
-                    combine_by_loops(combiner, place, from, into);
-                } else {
-                    combine_at(combiner, place, from, into);
+            let locked = window.lock_elements(near);
+            let view = window.control.view();
+            if view.may_loop(near.local, combiner.count(len), &mut cost, membarrier::barrier) {
+                combine_by_loops(combiner, place, from, into);
+                if cost.may_keep(near.local) {
+                    locked.keep();
                 }
-            });
+            } else {
+                combine_at(combiner, place, from, into);
+            }
             position += len;
         }
         self.cost = cost;
@@ -130,6 +137,9 @@ impl Window {
         (origin, compare, result): (UserMem, UserMem, UserMem),
     ) {
         if let Some(_atomically) = self.control.view().atomically(self.local, near.local) {
+            return compare_at(element, target, origin, compare, result);
+        }
+        if let Some(_keeper) = self.control.view().as_keeper(self.local, self.rank, near.local) {
             return compare_at(element, target, origin, compare, result);
         }
         self.compare_under_lock(near, element, target, (origin, compare, result));
@@ -154,14 +164,13 @@ impl Window {
     /// Runs `work` while no other process combines elements of the rank's memory under its lock.
     #[inline]
     pub(super) fn locked<R>(&self, near: Near, work: impl FnOnce() -> R) -> R {
-        let sleep = |word: &AtomicU64, value: u64, holder: u32| {
-            // The lower half of a little-endian word, which changes whenever the lock does.
-            platform::futex::wait_for(word.as_ptr() as usize, value as u32, PATIENCE);
-            word.load(std::sync::atomic::Ordering::Relaxed) == value && self.has_ended(holder)
-        };
-        let wake = |word: &AtomicU64| platform::futex::wake(word.as_ptr() as usize, 1);
-        let _locked = self.control.view().lock_elements(near.local, self.rank, sleep, wake);
+        let _locked = self.lock_elements(near);
         work()
+    }
+
+    #[inline]
+    fn lock_elements(&self, near: Near) -> Locked<'_, Waiter<'_>> {
+        self.control.view().lock_elements(near.local, self.rank, Waiter(self))
     }
 
     /// Whether the process of a rank has ended; `false` where that cannot be known.
@@ -169,5 +178,32 @@ impl Window {
         let peer = self.group.members().get(rank as usize).map(|&peer| btl::Peer(peer));
         let lost = self.far.as_ref().is_some_and(|far| far.lost.contains(&rank));
         lost || self.node.as_ref().zip(peer).is_some_and(|(node, peer)| node.has_ended(peer))
+    }
+}
+
+/// How a process of a window waits for the lock on elements.
+struct Waiter<'a>(&'a Window);
+
+impl Waiting for Waiter<'_> {
+    fn sleep(&mut self, word: &AtomicU64, value: u64, holder: u32) -> bool {
+        // The lower half of a little-endian word, which changes whenever the lock does.
+        platform::futex::wait_for(word.as_ptr() as usize, value as u32, PATIENCE);
+        word.load(Ordering::Relaxed) == value && self.0.has_ended(holder)
+    }
+
+    fn pass(&mut self, holder: u32) -> bool {
+        std::thread::yield_now();
+        self.0.has_ended(holder)
+    }
+
+    fn wake(&mut self, word: &AtomicU64) {
+        platform::futex::wake(word.as_ptr() as usize, 1);
+    }
+
+    fn barrier(&mut self) {
+        // All processes are registered, or the lock would not have been kept; it may still fail for want of memory.
+        while !membarrier::barrier() {
+            std::thread::yield_now();
+        }
     }
 }
