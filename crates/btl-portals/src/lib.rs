@@ -3,7 +3,7 @@
 //! ```text
 //!   index 30   block ──▶ block ──▶ block ──▶ reject              frames: the first block with room takes them
 //!              10 MiB    10 MiB    10 MiB    0 bytes, cuts, acknowledges
-//!   index 31   one entry for each exposed piece of memory ──▶ reject      gets and puts of the message layer
+//!   index 31   one entry for each exposed piece of memory ──▶ reject      gets and puts: messages, windows
 //! ```
 //!
 //! # Frames
@@ -31,6 +31,7 @@ mod blocks;
 mod memory;
 mod params;
 mod rdma;
+mod remote;
 mod slots;
 mod transport;
 

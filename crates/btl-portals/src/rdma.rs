@@ -4,8 +4,8 @@ use crate::transport::Portals;
 use btl::{Access, Event, Peer, Refusal, RemoteKey};
 use mem::UserMem;
 use portals::{
-    Ack, Descriptor, Error, EventKind, Md, Me, NewEntry, Options, Portals as Nic, Position, Target,
-    Threshold, Unlink,
+    Ack, Descriptor, Error, EventKind, Md, Me, NewEntry, Options, Portals as Nic, Position, ProcessMatch,
+    Target, Threshold, Unlink,
 };
 
 /// Index of the portal table for exposed memory, as Open MPI had it.
@@ -17,10 +17,19 @@ const MARK: u64 = u64::from_be_bytes(*b"portals3");
 /// Marks the owner's word of a transfer's descriptor; buffers of frames have their number alone.
 pub(crate) const TRANSFER: u64 = 1 << 32;
 
+/// How the end of a get or put is reported.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Report {
+    /// By an event with this cookie.
+    Event(u64),
+    /// By the flush of what was written to the peer.
+    Flush,
+}
+
 /// A get or put under way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
-    cookie: u64,
+    report: Report,
     peer: Peer,
     md: Md,
     len: usize,
@@ -40,14 +49,23 @@ impl<N: Nic> Portals<N> {
         memory: UserMem,
         access: Access,
     ) -> Result<RemoteKey, Refusal> {
-        self.retire_concealed();
         let accepts = match access {
             Access::Read => Options::OP_GET,
             Access::Write => Options::OP_PUT,
         };
+        self.expose_to(self.ids[peer.0 as usize].into(), memory, accepts)
+    }
+
+    /// Makes memory reachable for `source`, for what `accepts` names.
+    pub(crate) fn expose_to(
+        &mut self,
+        source: ProcessMatch,
+        memory: UserMem,
+        accepts: Options,
+    ) -> Result<RemoteKey, Refusal> {
+        self.retire_concealed();
         self.next_key += 1;
         let bits = self.next_key;
-        let source = self.ids[peer.0 as usize].into();
         let me = self.nic.me_insert(
             self.rdma_reject,
             NewEntry::new(source, bits, 0, Unlink::Retain),
@@ -90,7 +108,7 @@ impl<N: Nic> Portals<N> {
         local: UserMem,
         key: &RemoteKey,
         offset: u64,
-        (cookie, put): (u64, bool),
+        (report, put): (Report, bool),
     ) -> Result<(), Refusal> {
         let [match_bits, exposed, mark] = key.0;
         let inside = offset.checked_add(local.len() as u64).is_some_and(|end| end <= exposed);
@@ -100,7 +118,7 @@ impl<N: Nic> Portals<N> {
         if self.operations() >= self.most_operations {
             return Err(Refusal::Busy);
         }
-        let transfer = Transfer { cookie, peer, md: Md(0), len: local.len(), left: !put, moved: None };
+        let transfer = Transfer { report, peer, md: Md(0), len: local.len(), left: !put, moved: None };
         let number = self.transfers.insert(transfer).map_err(|_| Refusal::Busy)?;
         let begun = self.begin_transfer(peer, local, match_bits, offset, (number, put));
         if begun.is_err() {
@@ -154,32 +172,29 @@ impl<N: Nic> Portals<N> {
             }
             _ => {}
         }
-        let Transfer { cookie, md, len, left, moved: Some(moved), .. } = *transfer else { return };
-        if left {
-            self.end_transfer(
-                number,
-                md,
-                if moved == len { Event::Done(cookie) } else { Event::Failed(cookie) },
-            );
-            self.stats.moved_bytes += if moved == len { len as u64 } else { 0 };
-        }
+        let Transfer { len, left: true, moved: Some(moved), .. } = *transfer else { return };
+        self.end_transfer(number, moved == len);
+        self.stats.moved_bytes += if moved == len { len as u64 } else { 0 };
     }
 
-    fn end_transfer(&mut self, number: u32, md: Md, event: Event) {
+    fn end_transfer(&mut self, number: u32, succeeded: bool) {
+        let Some(Transfer { report, peer, md, .. }) = self.transfers.remove(number) else { return };
         // In use only if its operation is: then the NIC has not reported its end, and neither have we.
         let _ = self.nic.md_unlink(md);
-        self.transfers.discard(number);
+        let event = match report {
+            Report::Event(cookie) if succeeded => Event::Done(cookie),
+            Report::Event(cookie) => Event::Failed(cookie),
+            Report::Flush if self.writes[peer.0 as usize].end(succeeded) => Event::Flushed(peer),
+            Report::Flush => return,
+        };
         self.events.push_back(event);
     }
 
     /// The peer is gone: nothing answers its transfers any more.
     pub(crate) fn fail_transfers(&mut self, peer: Peer) {
-        let of_peer = |(number, transfer): (u32, &Transfer)| {
-            (transfer.peer == peer).then_some((number, transfer.md, transfer.cookie))
-        };
+        let of_peer = |(number, transfer): (u32, &Transfer)| (transfer.peer == peer).then_some(number);
         let all: Vec<_> = self.transfers.iter().filter_map(of_peer).collect();
-        for (number, md, cookie) in all {
-            self.end_transfer(number, md, Event::Failed(cookie));
-        }
+        all.into_iter().for_each(|number| self.end_transfer(number, false));
+        self.writes[peer.0 as usize].lose();
     }
 }

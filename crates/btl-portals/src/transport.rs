@@ -3,15 +3,16 @@
 use crate::blocks::{Blocks, FRAMES, reject};
 use crate::memory::shown;
 use crate::params::BtlPortalsParams;
-use crate::rdma::{EXPOSED, Exposed, TRANSFER, Transfer};
+use crate::rdma::{EXPOSED, Exposed, Report, TRANSFER, Transfer};
 use crate::slots::{Frame, Slots};
 use btl::{
     Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, MAX_HEADER_WORDS, Peer, Refusal, RemoteKey,
-    RemoteMemory, Sleep,
+    Sleep,
 };
 use core::fmt;
 use mem::{PeerBytes, Source, UserMem};
 use portals::{Ack, Armed, Eq, EventKind, Me, Options, Portals as Nic, ProcessId, SetupError, Target};
+use rdma::Silent;
 use slab::Slab;
 use std::collections::{HashMap, VecDeque};
 
@@ -35,6 +36,8 @@ pub struct Portals<N: Nic> {
     /// Concealed memory that was in use.
     pub(crate) concealed: Vec<Me>,
     pub(crate) transfers: Slab<Transfer, 20, 12>,
+    /// Writes into registered memory, by peer.
+    pub(crate) writes: Vec<Silent>,
     pub(crate) events: VecDeque<Event>,
     lost: Vec<bool>,
     /// The queue of arrivals has lost events.
@@ -82,6 +85,7 @@ impl<N: Nic> Portals<N> {
         Ok(Portals {
             peers: ids.iter().zip(0..).map(|(&id, peer)| (id, Peer(peer))).collect(),
             lost: vec![false; ids.len()],
+            writes: ids.iter().map(|_| Silent::default()).collect(),
             ids,
             limits: limits(params.eager_limit, max_send),
             recv_eq,
@@ -252,8 +256,6 @@ fn limits(eager: usize, max_send: usize) -> Limits {
     }
 }
 
-impl<N: Nic> RemoteMemory for Portals<N> {}
-
 impl<N: Nic> Btl for Portals<N> {
     fn reaches(&self, peer: Peer) -> bool {
         (peer.0 as usize) < self.ids.len()
@@ -376,7 +378,7 @@ impl<N: Nic> Btl for Portals<N> {
         offset: u64,
         cookie: u64,
     ) -> Result<(), Refusal> {
-        self.transfer(peer, local, key, offset, (cookie, false))
+        self.transfer(peer, local, key, offset, (Report::Event(cookie), false))
     }
 
     #[inline(never)]
@@ -388,7 +390,7 @@ impl<N: Nic> Btl for Portals<N> {
         offset: u64,
         cookie: u64,
     ) -> Result<(), Refusal> {
-        self.transfer(peer, local, key, offset, (cookie, true))
+        self.transfer(peer, local, key, offset, (Report::Event(cookie), true))
     }
 
     fn congested(&self, _peer: Peer) -> bool {

@@ -477,7 +477,7 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
     }
 
     fn must_arm_again(&self) -> bool {
-        self.refused || !self.is_quiet()
+        self.refused || !self.is_quiet() || self.nic.must_arm_again()
     }
 
     fn disarm(&mut self) {

@@ -92,6 +92,10 @@ impl Gni for TimedNic {
         self.nic.arm()
     }
 
+    fn must_arm_again(&self) -> bool {
+        self.nic.must_arm_again()
+    }
+
     fn disarm(&mut self) {
         self.nic.disarm();
     }

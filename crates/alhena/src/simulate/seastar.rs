@@ -28,6 +28,9 @@ pub struct Seastar {
     /// Sizes of the job, for applications
     #[arg(long, value_delimiter = ',', default_values_t = [4, 16, 64])]
     ranks: Vec<u32>,
+    /// Which applications: pop, vh-1, gtc, s3d
+    #[arg(long, value_delimiter = ',', value_parser = application, default_values = ["pop", "vh-1", "gtc", "s3d"])]
+    programs: Vec<Application>,
     #[command(flatten)]
     output: Output,
 }
@@ -213,7 +216,7 @@ impl Seastar {
         let mut rows = vec![row(["program", "ranks", "CM", "OB1", "Cray-MPI", "best"])];
         let (mut points, mut panels) = (Vec::new(), Vec::new());
         let tree = algorithm("tree")?;
-        for application in [Application::Pop, Application::Vh1, Application::Gtc, Application::S3d] {
+        for &application in &self.programs {
             let mut own = Vec::new();
             for &ranks in &self.ranks {
                 eprintln!("simulating {} on {ranks} ranks", application.name());
@@ -267,6 +270,12 @@ impl Seastar {
         let panel = Panel { title: title.clone(), over: Over::Ranks, unit: "ms", curves: drawn(&points) };
         self.output.show(&title, &rows, &points, &[panel])
     }
+}
+
+fn application(name: &str) -> Result<Application, String> {
+    let all = [Application::Pop, Application::Vh1, Application::Gtc, Application::S3d];
+    let found = all.into_iter().find(|application| application.name().eq_ignore_ascii_case(name));
+    found.ok_or_else(|| format!("{name} is none of pop, vh-1, gtc, s3d"))
 }
 
 fn algorithm(name: &str) -> Result<&'static coll::algorithms::registry::Algorithm, String> {

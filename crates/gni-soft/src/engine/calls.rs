@@ -48,6 +48,10 @@ impl<F: Fabric> Gni for SoftNic<F> {
         self.arm_doorbell()
     }
 
+    fn must_arm_again(&self) -> bool {
+        self.needs_turns()
+    }
+
     fn disarm(&mut self) {
         if let Some(doorbell) = self.fabric.doorbell() {
             doorbell.disarm();

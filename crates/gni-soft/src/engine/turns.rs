@@ -47,13 +47,18 @@ impl<F: Fabric> SoftNic<F> {
     }
 
     pub(super) fn arm_doorbell(&mut self) -> Option<Armed> {
-        let begun = self.later.is_empty() && self.late.is_empty() && self.owing.is_empty();
-        if !(begun && self.bte.is_empty() && self.exchanges.is_idle()) {
+        if self.needs_turns() {
             return None;
         }
         let doorbell = self.fabric.doorbell()?;
         let expected = doorbell.arm(platform::membarrier::barrier)?;
         Some(Armed { word: doorbell.address(), expected })
+    }
+
+    /// Whether there is work that nothing but turns moves on.
+    pub(super) fn needs_turns(&self) -> bool {
+        let begun = self.later.is_empty() && self.late.is_empty() && self.owing.is_empty();
+        !(begun && self.bte.is_empty() && self.exchanges.is_idle())
     }
 
     fn resume_what_is_due(&mut self) {
