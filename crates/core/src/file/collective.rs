@@ -94,6 +94,10 @@ const NEAR_WINDOW: u64 = 256 << 10;
 const STAGED_WINDOW: u64 = 1 << 20;
 /// Bytes of a long piece.
 const LONG_PIECE: u64 = 8 << 10;
+/// Bytes of a long piece of a write that aggregators fetch from memory, where every rank has a processor: an aggregator
+/// writes the pieces of all ranks by one system call, and ranks that write by themselves wait for each other in the kernel
+/// (docs/measurements/files.md).
+const LONG_NEAR_PIECE: u64 = 256 << 10;
 
 /// One process's part of a collective access.
 struct Part {
@@ -102,6 +106,8 @@ struct Part {
     ordered: bool,
     /// It reads and writes the memory of all others on its node.
     reaches: bool,
+    /// Ranks of its node share processors.
+    oversubscribed: bool,
     transfer: Result<Transfer>,
     /// The words that describe its view, where there are few enough; none where the aggregators know it.
     description: Option<Vec<u64>>,
@@ -113,14 +119,15 @@ impl Part {
     /// # Errors
     /// `MPI_ERR_FILE`; `MPI_ERR_IO` while a split collective of the file is under way.
     fn prepare(t: &mut Token, fh: abi::File, request: Request) -> Result<Part> {
-        let (comm, rank, reaches) = {
+        let (comm, rank, reaches, oversubscribed) = {
             let mut state = t.lock();
             let file = state.file(fh)?;
             if file.collectives.split.is_some() {
                 return Err(UNDER_WAY);
             }
             let comm = file.comm;
-            (comm, state.comm(comm)?.rank as usize, state.reaches_near(fh)?)
+            let oversubscribed = state.node.as_ref().is_some_and(|node| node.is_oversubscribed());
+            (comm, state.comm(comm)?.rank as usize, state.reaches_near(fh)?, oversubscribed)
         };
         let ordered = request.pointer == Pointer::Shared;
         let transfer = match ordered {
@@ -132,7 +139,7 @@ impl Part {
             Ok(transfer) if !ordered && !described => transfer.access.view().describe(MOST_WORDS),
             _ => Some(Vec::new()),
         };
-        Ok(Part { comm, rank, ordered, reaches, transfer, description })
+        Ok(Part { comm, rank, ordered, reaches, oversubscribed, transfer, description })
     }
 
     /// Has written what this access must not overtake if it goes together with those of others. Writes in the order of
@@ -168,8 +175,13 @@ impl Part {
                 let words = self.description.as_ref().map_or(0, |description| description.len() as u64);
                 let bytes = positions.end - positions.start;
                 let (runs, data, _) = transfer.access.view().density();
-                let long = bytes == 0 || (data / runs.max(1) >= LONG_PIECE && transfer.is_local());
                 let memory = transfer.buffer.contiguous();
+                let near = self.reaches && memory.is_some() && !self.oversubscribed;
+                let least = match transfer.direction {
+                    Direction::Write if near => LONG_NEAR_PIECE,
+                    _ => LONG_PIECE,
+                };
+                let long = bytes == 0 || (data / runs.max(1) >= least && transfer.is_local());
                 let open = if memory.is_some() { OPEN } else { 0 };
                 let reaches = if self.reaches { REACHES } else { 0 };
                 let flags = able | open | reaches | if long { LONG } else { 0 };
