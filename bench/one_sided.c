@@ -249,6 +249,8 @@ int main(int argc, char **argv)
             continue;
         found = 1;
         k.floor = all[i].floor;
+        /* Ranks that do not wait for each other may end long after rank 0 where they share processors. */
+        k.spanned = all[i].passive && !all[i].sized;
         if (all[i].passive)
             MPI_Win_lock_all(0, win);
         if (all[i].sized)
