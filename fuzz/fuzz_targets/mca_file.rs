@@ -1,4 +1,4 @@
-//! Whatever stands in a parameter file, it is understood or refused with the line that is wrong.
+//! Whatever stands in a parameter file, it is understood or refused with the slot that is wrong.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

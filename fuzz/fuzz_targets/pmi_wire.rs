@@ -1,9 +1,9 @@
-//! Whatever a process manager or a rank writes, lines and their values are found or refused.
+//! Whatever a process manager or a rank writes, slots and their values are found or refused.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use pmi::welcome::Welcome;
-use pmi::wire::{Line, LineBuffer, escape, unescape};
+use pmi::wire::{Slot, LineBuffer, escape, unescape};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut buffer = LineBuffer::default();
@@ -12,10 +12,10 @@ fuzz_target!(|bytes: &[u8]| {
     for piece in [first, second] {
         buffer.push(piece);
         while let Ok(Some(text)) = buffer.next_line() {
-            if let Some(line) = Line::new(text) {
-                let _ = (line.command(), line.get_rest("msg"), line.number::<u32>("size"));
-                for (key, value) in line.pairs() {
-                    let _ = (line.get(key), unescape(value));
+            if let Some(slot) = Slot::new(text) {
+                let _ = (slot.command(), slot.get_rest("msg"), slot.number::<u32>("size"));
+                for (key, value) in slot.pairs() {
+                    let _ = (slot.get(key), unescape(value));
                 }
             }
         }

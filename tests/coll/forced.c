@@ -143,7 +143,7 @@ int main(int argc, char **argv)
         if (getenv("FALLBACK")) {
             static double data[LONG];
             MPI_Bcast(data, LONG, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-            verdict(strcmp(ran("bcast"), "lines_flat") != 0, "a long one falls back if that is allowed");
+            verdict(strcmp(ran("bcast"), "slots_flat") != 0, "a long one falls back if that is allowed");
         }
     }
     MPI_T_pvar_session_free(&session);

@@ -31,7 +31,7 @@ pub struct Error {
 pub type Result<T> = core::result::Result<T, Error>;
 
 impl Error {
-    /// Makes an error of `class`; cold, so that the straight path stays straight.
+    /// Makes an error of `class`; cold, so that the fast path stays short.
     #[cold]
     pub const fn new(class: i32, what: &'static str) -> Error {
         Error { class, errno: 0, what, on: crate::Comm(0) }

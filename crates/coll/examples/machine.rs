@@ -4,9 +4,9 @@
 //! `cargo run --release -p alhena-coll --example machine [calls [name]]`; `valgrind --tool=callgrind
 //! --toggle-collect='*one_call*'` before the built program counts instructions.
 
-use coll::algorithms::node::lines;
+use coll::algorithms::node::slots;
 use coll::algorithms::{allreduce, barrier, registry};
-use coll::schedule::{Line, Wake};
+use coll::schedule::{Slot, Wake};
 use coll::{Execution, Layout, Params, Peer, Port, Region, Schedule, Shape, Side, State};
 use std::hint::black_box;
 use std::sync::Arc;
@@ -46,12 +46,12 @@ impl Port for Nothing {
         0
     }
     #[inline(never)]
-    fn publish(&mut self, _: Line, _: u64, from: &Region, _: Wake) -> abi::Result<bool> {
+    fn publish(&mut self, _: Slot, _: u64, from: &Region, _: Wake) -> abi::Result<bool> {
         black_box(from);
         Ok(true)
     }
     #[inline(never)]
-    fn observe(&mut self, _: Line, _: u64, into: &Region) -> abi::Result<bool> {
+    fn observe(&mut self, _: Slot, _: u64, into: &Region) -> abi::Result<bool> {
         black_box(into);
         Ok(true)
     }
@@ -70,9 +70,9 @@ fn one_call(execution: &mut Execution<u32>, schedule: &Arc<Schedule>, shape: &Sh
 fn main() {
     let builds: [(&str, registry::Build); 4] = [
         ("barrier, messages", barrier::dissemination),
-        ("barrier, lines", lines::barrier_all),
+        ("barrier, slots", slots::barrier_all),
         ("allreduce 8 B, messages", allreduce::recursive_doubling),
-        ("allreduce 8 B, lines", lines::allreduce_all),
+        ("allreduce 8 B, slots", slots::allreduce_all),
     ];
     let mut arguments = std::env::args().skip(1);
     let calls: u32 = arguments.next().and_then(|a| a.parse().ok()).unwrap_or(1_000_000);

@@ -78,7 +78,7 @@ pub(crate) enum Place {
     Void,
     /// A block of a v or w variant, whose size the port knows.
     Block { side: Side, index: u32 },
-    /// A piece of such a block, as long as a line.
+    /// A piece of such a block, as long as a slot.
     Piece { side: Side, index: u32, piece: u16 },
     /// Packed scratch from `offset` on, for block `index` of the receive side.
     Aside { offset: i64, index: u32 },

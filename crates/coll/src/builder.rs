@@ -2,7 +2,7 @@
 
 use crate::params::Params;
 use crate::port::Side;
-use crate::schedule::{Buf, IRREGULAR, Line, Peer, Ref, RefId, Schedule, Scratch, Step, Wake};
+use crate::schedule::{Buf, IRREGULAR, Peer, Ref, RefId, Schedule, Scratch, Slot, Step, Wake};
 use std::collections::{HashMap, VecDeque};
 
 /// A request slot that still has to be waited for.
@@ -125,16 +125,16 @@ impl Builder {
         }
     }
 
-    pub(crate) fn publish(&mut self, round: u16, line: Line, from: Ref, wake: Wake) {
+    pub(crate) fn publish(&mut self, round: u16, slot: Slot, from: Ref, wake: Wake) {
         self.note_round(round);
         let from = self.note(from);
-        self.steps.push(Step::Publish { round, line, from, wake });
+        self.steps.push(Step::Publish { round, slot, from, wake });
     }
 
-    pub(crate) fn await_line(&mut self, round: u16, line: Line, into: Ref) {
+    pub(crate) fn await_slot(&mut self, round: u16, slot: Slot, into: Ref) {
         self.note_round(round);
         let into = self.note(into);
-        self.steps.push(Step::Await { round, line, into });
+        self.steps.push(Step::Await { round, slot, into });
     }
 
     /// Emits steps that are taken if `data` has more than `limit` packed bytes.

@@ -262,13 +262,13 @@ fn perform<P: Port>(
                 return Ok(Next::User { left: *l, inout: *out });
             }
         }
-        Step::Publish { round, line, from, wake } => {
+        Step::Publish { round, slot, from, wake } => {
             let from = region(binding, from, port, first).unwrap_or(&Region::Empty);
-            return Ok(go_if(port.publish(line, epoch + u64::from(round), from, wake)?));
+            return Ok(go_if(port.publish(slot, epoch + u64::from(round), from, wake)?));
         }
-        Step::Await { round, line, into } => {
+        Step::Await { round, slot, into } => {
             let into = region(binding, into, port, first).unwrap_or(&Region::Empty);
-            return Ok(go_if(port.observe(line, epoch + u64::from(round), into)?));
+            return Ok(go_if(port.observe(slot, epoch + u64::from(round), into)?));
         }
         Step::Branch { data, limit, longer, otherwise } => {
             let region = region(binding, data, port, first);

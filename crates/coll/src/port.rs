@@ -4,7 +4,8 @@
 //! The library implements [`Port`] over its point-to-point layer; [`crate::executor`] implements it over
 //! plain vectors.
 
-use crate::schedule::{Line, Peer, Wake};
+pub use crate::schedule::Side;
+use crate::schedule::{Peer, Slot, Wake};
 use abi::{Error, Result};
 
 /// The memory a [`Region`] lies in.
@@ -35,15 +36,6 @@ pub enum Ty {
     Recv,
     /// Packed bytes.
     Byte,
-}
-
-/// Which arguments of the call.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Side {
-    /// The send arguments.
-    Send,
-    /// The receive arguments.
-    Recv,
 }
 
 /// A resolved piece of memory.
@@ -121,27 +113,27 @@ pub trait Port {
     /// Packed bytes of a v or w block, so that empty blocks are neither sent nor received.
     fn block_bytes(&self, side: Side, index: u32) -> u64;
 
-    /// Writes `from` and then the epoch into a line. `false`: the line's last content is still in use, try
+    /// Writes `from` and then the epoch into a slot. `false`: the slot's last content is still in use, try
     /// again.
-    fn publish(&mut self, line: Line, epoch: u64, from: &Region, wake: Wake) -> Result<bool> {
-        let _ = (line, epoch, from, wake);
+    fn publish(&mut self, slot: Slot, epoch: u64, from: &Region, wake: Wake) -> Result<bool> {
+        let _ = (slot, epoch, from, wake);
         Err(NO_AREA)
     }
 
-    /// If the line carries `epoch`, copies its payload (as many bytes as `into` holds) and says true.
-    fn observe(&mut self, line: Line, epoch: u64, into: &Region) -> Result<bool> {
-        let _ = (line, epoch, into);
+    /// If the slot carries `epoch`, copies its payload (as many bytes as `into` holds) and says true.
+    fn observe(&mut self, slot: Slot, epoch: u64, into: &Region) -> Result<bool> {
+        let _ = (slot, epoch, into);
         Err(NO_AREA)
     }
 
-    /// As [`Port::publish`] of the own line, with a part for each other process of the area, in their order: the block of
+    /// As [`Port::publish`] of the own slot, with a part for each other process of the area, in their order: the block of
     /// `side` for it, or nothing, if that has more than `limit` packed bytes.
     fn publish_parts(&mut self, epoch: u64, side: Side, limit: u32, wake: Wake) -> Result<bool> {
         let _ = (epoch, side, limit, wake);
         Err(NO_AREA)
     }
 
-    /// If the line of `owner`, published in parts, carries `epoch`, copies the own part and says true.
+    /// If the slot of `owner`, published in parts, carries `epoch`, copies the own part and says true.
     ///
     /// # Errors
     /// `MPI_ERR_TRUNCATE` if it has not the length of `into`.
@@ -156,7 +148,7 @@ pub trait Port {
         Err(NO_AREA)
     }
 
-    /// Lets the others reuse every line and cell up to and including `epoch`.
+    /// Lets the others reuse every slot and cell up to and including `epoch`.
     fn retire(&mut self, epoch: u64) -> Result<()> {
         let _ = epoch;
         Err(NO_AREA)
@@ -175,7 +167,7 @@ pub trait Port {
         Err(NO_AREA)
     }
 
-    /// Reads from the buffer that `owner` exposed in `epoch`, whose line was observed before. `from` tells
+    /// Reads from the buffer that `owner` exposed in `epoch`, whose slot was observed before. `from` tells
     /// offset and length relative to the exposed address; its `base` is the owner's and means nothing here. A block
     /// stands for as many bytes from the start.
     fn get(&mut self, owner: u32, epoch: u64, from: &Region, into: &Region) -> Result<()> {

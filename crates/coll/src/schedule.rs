@@ -1,12 +1,9 @@
-//! What one rank does in a collective: a compact, fast path list of steps.
+//! What one rank does in a collective: a compact list of steps.
 //!
 //! A schedule knows ranks and blocks but neither addresses nor counts. A [`Ref`] names its data as a
 //! fraction of whatever count the call brings (`lo/den ..  hi/den` of it), so one schedule serves every
 //! count; only the number of *segments*, which changes the list itself, belongs to the key under which a
 //! schedule is kept (see [`crate::Params::key`]).
-
-use crate::algorithms::registry::AlgorithmId;
-use crate::port::Side;
 
 /// A process as seen from the calling rank.
 ///
@@ -56,7 +53,7 @@ pub enum Buf {
     SendBlock,
     /// Block `lo` of the call's receive counts, displacements (and types).
     RecvBlock,
-    /// Piece `.0` of block `lo` of the send counts: as many of its packed bytes as a line holds.
+    /// Piece `.0` of block `lo` of the send counts: as many of its packed bytes as a slot holds.
     SendPiece(u16),
     /// Piece `.0` of block `lo` of the receive counts.
     RecvPiece(u16),
@@ -156,19 +153,28 @@ impl Ref {
     }
 }
 
-/// A published line of the shared area (see [`crate::shared`]).
+/// Which arguments of the call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Line {
-    /// The line of node-local rank `.0`.
-    Of(u32),
-    /// The line that the last process to arrive writes.
-    Gate,
+pub enum Side {
+    /// The send arguments.
+    Send,
+    /// The receive arguments.
+    Recv,
 }
 
-/// Whom a published line concerns, so that a sleeping process can be woken.
+/// A published slot of the shared area (see [`crate::shared`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Slot {
+    /// The slot of node-local rank `.0`.
+    Of(u32),
+    /// The slot that the last process to arrive writes.
+    Flag,
+}
+
+/// Whom a published slot concerns, so that a sleeping process can be woken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wake {
-    /// Node-local rank `.0` awaits the line.
+    /// Node-local rank `.0` awaits the slot.
     One(u32),
     /// Every other process of the area may await it.
     All,
@@ -225,23 +231,23 @@ pub enum Step {
         /// The operand from the higher ranks.
         right: RefId,
     },
-    /// Write `from` into a line and mark it with the round's number.
+    /// Write `from` into a slot and mark it with the round's number.
     Publish {
         /// Round within the schedule.
         round: u16,
-        /// Which line: the own one or the gate.
-        line: Line,
+        /// Which slot: the own one or the release flag.
+        slot: Slot,
         /// At most [`crate::shared::PAYLOAD`] packed bytes, or a signal.
         from: RefId,
         /// Who waits for it.
         wake: Wake,
     },
-    /// Go on when a line carries the round's number, and copy its payload.
+    /// Go on when a slot carries the round's number, and copy its payload.
     Await {
         /// Round within the schedule.
         round: u16,
-        /// Which line.
-        line: Line,
+        /// Which slot.
+        slot: Slot,
         /// Place of the payload, or a signal.
         into: RefId,
     },
@@ -257,7 +263,7 @@ pub enum Step {
         /// Index of the step at which all others continue.
         otherwise: u32,
     },
-    /// As `Publish` of the own line, with the blocks of at most `limit` bytes for all other processes of the area.
+    /// As `Publish` of the own slot, with the blocks of at most `limit` bytes for all other processes of the area.
     PublishParts {
         /// Round within the schedule.
         round: u16,
@@ -268,7 +274,7 @@ pub enum Step {
         /// Who waits for it.
         wake: Wake,
     },
-    /// As `Await`, of the part for this process in a line that was published in parts.
+    /// As `Await`, of the part for this process in a slot that was published in parts.
     AwaitPart {
         /// Round within the schedule.
         round: u16,
@@ -284,7 +290,7 @@ pub enum Step {
         /// Index of the step at which all but the last continue.
         otherwise: u32,
     },
-    /// This process reads no line or cell of `round` or earlier any more.
+    /// This process reads no slot or cell of `round` or earlier any more.
     Retire {
         /// Round within the schedule.
         round: u16,
@@ -294,7 +300,7 @@ pub enum Step {
         /// Round within the schedule.
         round: u16,
     },
-    /// Publish the address of a contiguous buffer of the own process in the own line.
+    /// Publish the address of a contiguous buffer of the own process in the own slot.
     Expose {
         /// Round within the schedule.
         round: u16,
@@ -326,6 +332,10 @@ pub struct Scratch {
     /// Denominator of `parts`; 0: the sum of all irregular blocks.
     pub(crate) den: u32,
 }
+
+/// An algorithm: its place in [`crate::algorithms::registry::ALGORITHMS`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct AlgorithmId(pub u16);
 
 /// The steps of one rank, ready to be bound to buffers and run. Immutable; share it in an `Arc`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -61,16 +61,16 @@ fn type_for(len: usize, random: &mut Random) -> Type {
     }
 }
 
-/// Bytes of blocks that travel between a pair of `size` ranks: 0 often, and sometimes more than fits a line with blocks
-/// for all of them; of few ranks, more than fits a line at all, or two.
+/// Bytes of blocks that travel between a pair of `size` ranks: 0 often, and sometimes more than fits a slot with blocks
+/// for all of them; of few ranks, more than fits a slot at all, or two.
 fn len_between(from: usize, to: usize, size: usize, seed: u64) -> usize {
     let [long, longer] = if size <= 8 { [40_000, 70_000] } else { [600, 601] };
     let mut random = Random((seed ^ (from * 131 + to) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     random.pick(&[0, 0, 1, 4, 8, 24, 40, long, longer])
 }
 
-/// Ranks of which even the long blocks fit lines.
-const LINES: usize = 70;
+/// Ranks of which even the long blocks fit slots.
+const SLOTS: usize = 70;
 
 fn data_between(from: usize, to: usize, size: usize, seed: u64) -> Vec<u8> {
     bytes(from, 5000 + to, len_between(from, to, size, seed))
@@ -139,8 +139,8 @@ fn alltoall_v_and_w() {
     check_alltoall("linear_sync_v", alltoall::linear_sync_v);
     check_alltoall("scattered_v", alltoall::scattered_v);
     check_alltoall("pairwise_v", alltoall::pairwise_v);
-    check_alltoall("lines", parts::alltoall_all);
-    check_alltoall("gate", parts::alltoall_gate);
+    check_alltoall("slots", parts::alltoall_all);
+    check_alltoall("flag", parts::alltoall_flag);
 }
 
 /// A call whose send side is one regular buffer of bytes.
@@ -156,7 +156,7 @@ fn check_allgather(name: &str, nodes: bool, fits_lines: bool, build: Build) {
     let mut random = Random(0xC2);
     for size in all_sizes() {
         let case = Case::random(size, &mut random);
-        let ranks = if fits_lines { LINES } else { size };
+        let ranks = if fits_lines { SLOTS } else { size };
         let data = |r: usize| data_between(r, 0, ranks, case.seed);
         let node_of = if nodes { place(size, &mut random) } else { vec![0; size] };
         let topology = Some(Topology::new(&node_of));
@@ -188,8 +188,8 @@ fn allgather_v() {
 
 #[test]
 fn allgather_v_on_a_node() {
-    check_allgather("lines", false, true, blocks::allgather_all_v);
-    check_allgather("gate", false, true, blocks::allgather_gate_v);
+    check_allgather("slots", false, true, blocks::allgather_all_v);
+    check_allgather("flag", false, true, blocks::allgather_flag_v);
     check_allgather("direct", false, false, direct::allgather_v);
     check_allgather("pieces", false, false, parts::allgather);
 }
@@ -239,9 +239,9 @@ fn check_scatter(name: &str, build: Build) {
 #[test]
 fn gather_v_and_scatter_v() {
     check_gather("linear_v", gather::linear_v);
-    check_gather("lines", parts::gather_flat);
+    check_gather("slots", parts::gather_flat);
     check_scatter("linear_v", scatter::linear_v);
-    check_scatter("lines", parts::scatter_flat);
+    check_scatter("slots", parts::scatter_flat);
 }
 
 /// Who is next to whom: for each rank its sources and destinations.
@@ -278,7 +278,7 @@ fn graph(size: usize, random: &mut Random) -> Lists {
 
 /// Data on the way from `rank` along its destination `i`.
 fn along(rank: usize, i: usize) -> Vec<u8> {
-    bytes(rank, 9000 + i, len_between(rank, i, LINES, 77))
+    bytes(rank, 9000 + i, len_between(rank, i, SLOTS, 77))
 }
 
 /// The destination index under which the sender of source `j` of `rank` knows that edge.

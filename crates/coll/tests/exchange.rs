@@ -7,8 +7,8 @@ mod common;
 use coll::Coll;
 use coll::algorithms::node::parts::alltoall_rounds;
 use coll::exchange::{Exchange, Meeting, Operands, Place, Places, Plan, Slots, Tell};
-use coll::schedule::Line;
-use coll::shared::{LINE_PAYLOAD, PAYLOAD, part_limit};
+use coll::schedule::Slot;
+use coll::shared::{PAYLOAD, SLOT_PAYLOAD, part_limit};
 use common::{ELEMENT, Random, bytes, elements, op_of, reduced};
 use mem::UserMem;
 use shm::area::{self, Area, Memory, Owner};
@@ -33,12 +33,12 @@ impl Segment {
         Segment { start, layout, members }
     }
 
-    fn lines(members: usize) -> usize {
-        area::lines(members) * area::LINE_BYTES
+    fn slots(members: usize) -> usize {
+        area::slots(members) * area::SLOT_BYTES
     }
 
     fn payloads(members: usize) -> usize {
-        Segment::lines(members) + area::words(members) * size_of::<area::Word>()
+        Segment::slots(members) + area::words(members) * size_of::<area::Word>()
     }
 
     fn cells(members: usize) -> usize {
@@ -52,14 +52,14 @@ impl Segment {
     /// The parts of the segment, which must outlive their use.
     fn memory(&self) -> Memory {
         let n = self.members;
-        // SAFETY: zeroed and aligned room for so many lines; all-zero is a valid line. Areas are dropped before the segment.
-        let lines = unsafe { core::slice::from_raw_parts(self.start.cast(), area::lines(n)) };
+        // SAFETY: zeroed and aligned room for so many slots; all-zero is a valid slot. Areas are dropped before the segment.
+        let slots = unsafe { core::slice::from_raw_parts(self.start.cast(), area::slots(n)) };
         // SAFETY: as above.
         let words =
-            unsafe { core::slice::from_raw_parts(self.start.add(Segment::lines(n)).cast(), area::words(n)) };
+            unsafe { core::slice::from_raw_parts(self.start.add(Segment::slots(n)).cast(), area::words(n)) };
         let at = |offset: usize| self.start.expose_provenance() + offset;
         let (payloads, cells) = (at(Segment::payloads(n)), at(Segment::cells(n)));
-        Memory { lines, words, payloads, cells, cell_count: n * area::cells(n) }
+        Memory { slots, words, payloads, cells, cell_count: n * area::cells(n) }
     }
 }
 
@@ -82,15 +82,15 @@ struct End {
 }
 
 impl End {
-    fn owner(line: Line) -> Owner {
-        match line {
-            Line::Of(member) => Owner::Member(member as usize),
-            Line::Gate => Owner::Gate,
+    fn owner(slot: Slot) -> Owner {
+        match slot {
+            Slot::Of(member) => Owner::Member(member as usize),
+            Slot::Flag => Owner::Flag,
         }
     }
 
     fn is_free(&mut self, epoch: u64, bytes: usize) -> bool {
-        match bytes > LINE_PAYLOAD {
+        match bytes > SLOT_PAYLOAD {
             true => self.area.take_cell(epoch) && self.area.is_free(epoch, 0),
             false => self.area.is_free(epoch, bytes),
         }
@@ -116,25 +116,25 @@ impl Slots for End {
         }
     }
 
-    fn payload(&mut self, line: Line, epoch: u64, bytes: usize) -> UserMem {
-        let address = match line {
-            Line::Of(member) if bytes > LINE_PAYLOAD => self.area.cell(member as usize, epoch),
-            line => self.area.payload(End::owner(line), epoch, bytes),
+    fn payload(&mut self, slot: Slot, epoch: u64, bytes: usize) -> UserMem {
+        let address = match slot {
+            Slot::Of(member) if bytes > SLOT_PAYLOAD => self.area.cell(member as usize, epoch),
+            slot => self.area.payload(End::owner(slot), epoch, bytes),
         };
         // SAFETY: within the segment; the test has one thread.
         unsafe { UserMem::new(address, bytes) }
     }
 
-    fn publish(&mut self, line: Line, epoch: u64, words: &[u64]) {
-        self.area.publish(End::owner(line), epoch, words);
+    fn publish(&mut self, slot: Slot, epoch: u64, words: &[u64]) {
+        self.area.publish(End::owner(slot), epoch, words);
     }
 
     fn publish_more(&mut self, epoch: u64) {
         self.area.publish_more(epoch);
     }
 
-    fn carries(&mut self, line: Line, epoch: u64) -> bool {
-        self.area.carries(End::owner(line), epoch)
+    fn carries(&mut self, slot: Slot, epoch: u64) -> bool {
+        self.area.carries(End::owner(slot), epoch)
     }
 
     fn carries_more(&mut self, member: usize, epoch: u64) -> bool {
@@ -227,7 +227,7 @@ impl Call {
         let meeting = random.pick(&[Meeting::Slots, Meeting::Flag]);
         let most = match coll {
             Coll::Scatter | Coll::Alltoall | Coll::ReduceScatterBlock => PAYLOAD / members,
-            Coll::Allreduce if meeting == Meeting::Flag => LINE_PAYLOAD,
+            Coll::Allreduce if meeting == Meeting::Flag => SLOT_PAYLOAD,
             Coll::Scatterv | Coll::Alltoallv => part_limit(members as u32) as usize,
             _ => PAYLOAD,
         };
@@ -523,7 +523,7 @@ fn one_collective_far_ahead() {
             let mut random = Random(index as u64 + 7);
             let one = loop {
                 let call = Call::random(&mut random, 0, 3);
-                if call.coll == coll && call.len >= len.min(LINE_PAYLOAD / 8 * 8) {
+                if call.coll == coll && call.len >= len.min(SLOT_PAYLOAD / 8 * 8) {
                     break Call { len: call.len.min(len), ..call };
                 }
             };

@@ -4,7 +4,7 @@ mod common;
 
 use coll::algorithms::hierarchical::{movement, reductions};
 use coll::executor::{Call, World};
-use coll::shared::LINE_PAYLOAD;
+use coll::shared::SLOT_PAYLOAD;
 use coll::{Params, Schedule, Topology};
 use common::*;
 
@@ -27,7 +27,7 @@ fn placed(seed: u64, small: bool) -> impl Iterator<Item = Placed> {
     let mut random = Random(seed);
     sizes().flat_map(|n| [n, n]).map(move |size| {
         let mut case = Case::random(size, &mut random);
-        case.count = if small { case.count % (LINE_PAYLOAD / ELEMENT + 1) } else { case.count.min(20) };
+        case.count = if small { case.count % (SLOT_PAYLOAD / ELEMENT + 1) } else { case.count.min(20) };
         Placed { case, node_of: place(size, &mut random) }
     })
 }

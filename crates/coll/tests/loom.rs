@@ -4,7 +4,7 @@
 #![cfg(loom)]
 
 use coll::exchange::{Exchange, Meeting, NoPlaces, Operands, Place, Plan, Slots, Tell};
-use coll::schedule::Line;
+use coll::schedule::Slot;
 use loom::cell::UnsafeCell;
 use loom::model::Builder;
 use loom::sync::Arc;
@@ -17,21 +17,21 @@ const MEMBERS: usize = 2;
 const DEPTH: usize = 2;
 
 /// A slot of one word.
-struct Slot {
+struct Kept {
     epoch: AtomicU64,
     payload: UnsafeCell<[u64; 1]>,
 }
 
 /// The least area.
 struct Area {
-    slots: [[Slot; DEPTH]; MEMBERS + 1],
+    slots: [[Kept; DEPTH]; MEMBERS + 1],
     arrived: [AtomicU64; DEPTH],
     retired: [AtomicU64; MEMBERS],
 }
 
 impl Area {
     fn new() -> Area {
-        let slot = || Slot { epoch: AtomicU64::new(0), payload: UnsafeCell::new([0]) };
+        let slot = || Kept { epoch: AtomicU64::new(0), payload: UnsafeCell::new([0]) };
         Area {
             slots: core::array::from_fn(|_| core::array::from_fn(|_| slot())),
             arrived: core::array::from_fn(|_| AtomicU64::new(0)),
@@ -54,20 +54,20 @@ unsafe impl Sync for Area {}
 unsafe impl Send for Area {}
 
 impl End {
-    fn slot(&self, line: Line, epoch: u64) -> &Slot {
-        let group = match line {
-            Line::Of(member) => member as usize,
-            Line::Gate => MEMBERS,
+    fn slot(&self, slot: Slot, epoch: u64) -> &Kept {
+        let group = match slot {
+            Slot::Of(member) => member as usize,
+            Slot::Flag => MEMBERS,
         };
         &self.area.slots[group][epoch as usize % DEPTH]
     }
 
     /// Which entry of `published` stands for a slot that this process writes.
-    fn entry(&self, line: Line) -> Option<usize> {
-        match line {
-            Line::Of(member) if member as usize == self.me => Some(0),
-            Line::Of(_) => None,
-            Line::Gate => Some(1),
+    fn entry(&self, slot: Slot) -> Option<usize> {
+        match slot {
+            Slot::Of(member) if member as usize == self.me => Some(0),
+            Slot::Of(_) => None,
+            Slot::Flag => Some(1),
         }
     }
 }
@@ -88,10 +88,10 @@ impl Slots for End {
         self.area.retired.iter().all(|retired| retired.load(Ordering::Acquire) + DEPTH as u64 >= epoch)
     }
 
-    fn payload(&mut self, line: Line, epoch: u64, bytes: usize) -> UserMem {
-        let seen = self.slot(line, epoch).epoch.load(Ordering::Acquire) == epoch;
-        let is_writer = self.entry(line).is_some_and(|entry| self.published[entry] < epoch);
-        let slot = self.slot(line, epoch);
+    fn payload(&mut self, slot: Slot, epoch: u64, bytes: usize) -> UserMem {
+        let seen = self.slot(slot, epoch).epoch.load(Ordering::Acquire) == epoch;
+        let is_writer = self.entry(slot).is_some_and(|entry| self.published[entry] < epoch);
+        let slot = self.slot(slot, epoch);
         let address = match is_writer && !seen {
             true => slot.payload.with_mut(|words| words as usize),
             false => slot.payload.with(|words| words as usize),
@@ -100,18 +100,18 @@ impl Slots for End {
         unsafe { UserMem::new(address, bytes) }
     }
 
-    fn publish(&mut self, line: Line, epoch: u64, _words: &[u64]) {
-        let entry = self.entry(line).expect("an own slot, or the flag");
+    fn publish(&mut self, slot: Slot, epoch: u64, _words: &[u64]) {
+        let entry = self.entry(slot).expect("an own slot, or the flag");
         self.published[entry] = epoch;
-        self.slot(line, epoch).epoch.store(epoch, Ordering::Release);
+        self.slot(slot, epoch).epoch.store(epoch, Ordering::Release);
     }
 
     fn publish_more(&mut self, _epoch: u64) {
         unreachable!("no prefix is run");
     }
 
-    fn carries(&mut self, line: Line, epoch: u64) -> bool {
-        self.slot(line, epoch).epoch.load(Ordering::Acquire) == epoch
+    fn carries(&mut self, slot: Slot, epoch: u64) -> bool {
+        self.slot(slot, epoch).epoch.load(Ordering::Acquire) == epoch
     }
 
     fn carries_more(&mut self, _member: usize, _epoch: u64) -> bool {

@@ -2,18 +2,18 @@
 
 mod common;
 
-use coll::algorithms::node::{blocks, cells, direct, gate, lines};
+use coll::algorithms::node::{blocks, cells, direct, flag, slots};
 use coll::executor::{Call, Type, World};
-use coll::schedule::Line;
-use coll::shared::{LINE_PAYLOAD, PAYLOAD};
+use coll::schedule::Slot;
+use coll::shared::{PAYLOAD, SLOT_PAYLOAD};
 use coll::{Params, Schedule, Seat};
 use common::*;
 
 /// How much data an algorithm takes.
 #[derive(Clone, Copy, PartialEq)]
 enum Fits {
-    /// One line.
-    Line,
+    /// One slot.
+    Slot,
     /// Any number of cells; types with holes are allowed where data is only moved.
     Cells,
     /// Anything.
@@ -22,7 +22,7 @@ enum Fits {
 
 fn adapt(mut case: Case, fits: Fits, random: &mut Random) -> Case {
     case.count = match fits {
-        Fits::Line => random.below((LINE_PAYLOAD / ELEMENT) as u64 + 1) as usize,
+        Fits::Slot => random.below((SLOT_PAYLOAD / ELEMENT) as u64 + 1) as usize,
         Fits::Cells => random.pick(&[0, 1, 5, 100, 4095, 5000, 9001]),
         Fits::Any => random.pick(&[0, 1, 5, 100, 333]),
     };
@@ -50,12 +50,12 @@ fn without_holes(mut case: Case) -> Case {
 
 /// Also those of wide nodes, where algorithms are for such.
 fn sizes(fits: Fits) -> impl Iterator<Item = usize> {
-    all_sizes().chain([130, 260].into_iter().filter(move |_| fits == Fits::Line))
+    all_sizes().chain([130, 260].into_iter().filter(move |_| fits == Fits::Slot))
 }
 
 fn check_barrier(name: &str, build: impl Fn(&Params) -> Schedule) {
     let mut random = Random(0xE0);
-    for size in sizes(Fits::Line) {
+    for size in sizes(Fits::Slot) {
         let case = Case::random(size, &mut random);
         let missing = case.root;
         let calls = |all: bool| -> Vec<Call> {
@@ -75,11 +75,11 @@ fn check_barrier(name: &str, build: impl Fn(&Params) -> Schedule) {
 
 #[test]
 fn barriers() {
-    check_barrier("all", lines::barrier_all);
-    check_barrier("flat", lines::barrier_flat);
-    check_barrier("gate", lines::barrier_gate);
-    check_barrier("tree", lines::barrier_tree);
-    check_barrier("dissemination", lines::barrier_dissemination);
+    check_barrier("all", slots::barrier_all);
+    check_barrier("flat", slots::barrier_flat);
+    check_barrier("flag", slots::barrier_flag);
+    check_barrier("tree", slots::barrier_tree);
+    check_barrier("dissemination", slots::barrier_dissemination);
 }
 
 fn check_bcast(name: &str, fits: Fits, build: impl Fn(&Params) -> Schedule) {
@@ -104,8 +104,8 @@ fn check_bcast(name: &str, fits: Fits, build: impl Fn(&Params) -> Schedule) {
 
 #[test]
 fn broadcasts() {
-    check_bcast("lines flat", Fits::Line, lines::bcast_flat);
-    check_bcast("lines tree", Fits::Line, lines::bcast_tree);
+    check_bcast("slots flat", Fits::Slot, slots::bcast_flat);
+    check_bcast("slots tree", Fits::Slot, slots::bcast_tree);
     check_bcast("cells", Fits::Cells, cells::bcast);
     check_bcast("direct", Fits::Any, direct::bcast);
 }
@@ -114,7 +114,7 @@ fn check_reduction(name: &str, rooted: bool, fits: Fits, build: impl Fn(&Params)
     let mut random = Random(0xE2);
     for size in sizes(fits) {
         let case = adapt(Case::random(size, &mut random), fits, &mut random);
-        let case = if fits == Fits::Line { case } else { without_holes(case) };
+        let case = if fits == Fits::Slot { case } else { without_holes(case) };
         let calls = (0..size).map(|r| {
             let own = elements(r, 0, case.count);
             let gets = !rooted || r == case.root;
@@ -136,16 +136,16 @@ fn check_reduction(name: &str, rooted: bool, fits: Fits, build: impl Fn(&Params)
 
 #[test]
 fn reductions() {
-    check_reduction("reduce lines flat", true, Fits::Line, lines::reduce_flat);
-    check_reduction("reduce lines tree", true, Fits::Line, lines::reduce_tree);
+    check_reduction("reduce slots flat", true, Fits::Slot, slots::reduce_flat);
+    check_reduction("reduce slots tree", true, Fits::Slot, slots::reduce_tree);
     check_reduction("reduce cells", true, Fits::Cells, cells::reduce);
     check_reduction("reduce cells flat", true, Fits::Cells, cells::reduce_flat);
     check_reduction("reduce direct", true, Fits::Any, direct::reduce);
     check_reduction("reduce direct flat", true, Fits::Any, direct::reduce_flat);
-    check_reduction("lines all", false, Fits::Line, lines::allreduce_all);
-    check_reduction("lines flat", false, Fits::Line, lines::allreduce_flat);
-    check_reduction("lines gate", false, Fits::Line, lines::allreduce_gate);
-    check_reduction("lines tree", false, Fits::Line, lines::allreduce_tree);
+    check_reduction("slots all", false, Fits::Slot, slots::allreduce_all);
+    check_reduction("slots flat", false, Fits::Slot, slots::allreduce_flat);
+    check_reduction("slots flag", false, Fits::Slot, slots::allreduce_flag);
+    check_reduction("slots tree", false, Fits::Slot, slots::allreduce_tree);
     check_reduction("cells", false, Fits::Cells, cells::allreduce);
     check_reduction("direct", false, Fits::Any, direct::allreduce);
 }
@@ -172,22 +172,22 @@ fn trees_over_caches() {
             }
         };
         let name = format!("caches, seats {index}");
-        check_barrier(&name, seated(lines::barrier_caches));
-        check_bcast(&name, Fits::Line, seated(lines::bcast_caches));
-        check_reduction(&name, true, Fits::Line, seated(lines::reduce_caches));
-        check_reduction(&name, false, Fits::Line, seated(lines::allreduce_caches));
+        check_barrier(&name, seated(slots::barrier_caches));
+        check_bcast(&name, Fits::Slot, seated(slots::bcast_caches));
+        check_reduction(&name, true, Fits::Slot, seated(slots::reduce_caches));
+        check_reduction(&name, false, Fits::Slot, seated(slots::allreduce_caches));
     }
 }
 
-/// With as many ranks as a cache has, no line is read from one cache by more than the leaders of others.
+/// With as many ranks as a cache has, no slot is read from one cache by more than the leaders of others.
 #[test]
 fn few_lines_leave_a_cache() {
     let seats: Vec<Seat> = (0..96).map(|rank| Seat { memory: rank / 48, cache: rank / 8 }).collect();
     let mut crossings = [0, 0];
     for rank in 0..96 {
-        let schedule = lines::allreduce_caches(&Params { seats: &seats, ..Params::new(rank, 96) });
+        let schedule = slots::allreduce_caches(&Params { seats: &seats, ..Params::new(rank, 96) });
         for step in schedule.steps() {
-            let coll::schedule::Step::Await { line: Line::Of(other), .. } = step else { continue };
+            let coll::schedule::Step::Await { slot: Slot::Of(other), .. } = step else { continue };
             let (here, there) = (seats[rank as usize], seats[*other as usize]);
             crossings[0] += usize::from(here.cache != there.cache);
             crossings[1] += usize::from(here.memory != there.memory);
@@ -229,13 +229,13 @@ fn check_exchange(name: &str, fits: Fits, all_to_all: bool, build: Build) {
 
 #[test]
 fn exchanges() {
-    check_exchange("allgather lines", Fits::Line, false, blocks::allgather_all);
-    check_exchange("allgather gate", Fits::Line, false, blocks::allgather_gate);
-    check_exchange("alltoall lines", Fits::Line, true, blocks::alltoall_all);
-    check_exchange("alltoall gate", Fits::Line, true, blocks::alltoall_gate);
+    check_exchange("allgather slots", Fits::Slot, false, blocks::allgather_all);
+    check_exchange("allgather flag", Fits::Slot, false, blocks::allgather_flag);
+    check_exchange("alltoall slots", Fits::Slot, true, blocks::alltoall_all);
+    check_exchange("alltoall flag", Fits::Slot, true, blocks::alltoall_flag);
     check_exchange("allgather cells", Fits::Cells, false, cells::allgather);
     check_exchange("alltoall cells", Fits::Cells, true, cells::alltoall);
-    check_exchange("alltoall cells gate", Fits::Cells, true, gate::alltoall);
+    check_exchange("alltoall cells flag", Fits::Cells, true, flag::alltoall);
     check_exchange("allgather direct", Fits::Any, false, direct::allgather);
     check_exchange("alltoall direct", Fits::Any, true, direct::alltoall);
 }
@@ -244,7 +244,7 @@ fn exchanges() {
 fn gathers_and_scatters() {
     let mut random = Random(0xE5);
     for size in all_sizes() {
-        let mut case = adapt(Case::random(size, &mut random), Fits::Line, &mut random);
+        let mut case = adapt(Case::random(size, &mut random), Fits::Slot, &mut random);
         case.count = case.count.min(if size > 24 { 3 } else { 12 });
         let len = case.count * ELEMENT;
         let all: Vec<u8> = (0..size).flat_map(|r| bytes(r, 7, len)).collect();
@@ -281,7 +281,7 @@ fn gathers_and_scatters() {
 fn prefixes_and_scattered_sums() {
     let mut random = Random(0xE6);
     for size in all_sizes() {
-        let in_lines = adapt(Case::random(size, &mut random), Fits::Line, &mut random);
+        let in_lines = adapt(Case::random(size, &mut random), Fits::Slot, &mut random);
         // Some lie in cells: one in four is eight times as long.
         let longer = if random.below(4) == 0 { 8 } else { 1 };
         let count = (in_lines.count * longer).min(PAYLOAD / ELEMENT / size);
@@ -307,9 +307,9 @@ fn prefixes_and_scattered_sums() {
         }
         let scattered = [
             (blocks::reduce_scatter_block_all as Build, case),
-            (blocks::reduce_scatter_block_gate, case),
+            (blocks::reduce_scatter_block_flag, case),
             (direct::reduce_scatter_block, without_holes(case)),
-            (gate::reduce_scatter_block, vector_of_cells(in_cells, &mut random)),
+            (flag::reduce_scatter_block, vector_of_cells(in_cells, &mut random)),
         ];
         for (build, case) in scattered {
             let calls = (0..size).map(|r| {
@@ -326,7 +326,7 @@ fn prefixes_and_scattered_sums() {
     }
 }
 
-/// Many calls in a row over one area, with ranks that run ahead: lines and cells are reused again and again.
+/// Many calls in a row over one area, with ranks that run ahead: slots and cells are reused again and again.
 #[test]
 fn calls_in_a_row() {
     let mut random = Random(0xE4);
@@ -342,10 +342,10 @@ fn calls_in_a_row() {
                 Case { root, count: if kind < 4 { 4 } else { 4500 }, in_place: false, segments: 2, ..case };
             let one = |r: usize| {
                 let build: Build = [
-                    lines::bcast_flat,
-                    lines::reduce_flat,
-                    lines::allreduce_gate,
-                    lines::barrier_gate,
+                    slots::bcast_flat,
+                    slots::reduce_flat,
+                    slots::allreduce_flag,
+                    slots::barrier_flag,
                     cells::bcast,
                     cells::reduce,
                 ][kind];

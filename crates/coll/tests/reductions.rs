@@ -129,8 +129,8 @@ fn reduce_scatter_algorithms() {
     check_reduce_scatter("butterfly", any, [reduce_scatter::butterfly_block, reduce_scatter::butterfly]);
     check_reduce_scatter("canonical", any, [reduce_scatter::canonical_block, reduce_scatter::canonical]);
     check_reduce_scatter("linear", any, [reduce_scatter::linear_block, reduce_scatter::linear]);
-    check_reduce_scatter("lines", any, [blocks::reduce_scatter_block_all, blocks::reduce_scatter_all]);
-    check_reduce_scatter("gate", any, [blocks::reduce_scatter_block_gate, blocks::reduce_scatter_gate]);
+    check_reduce_scatter("slots", any, [blocks::reduce_scatter_block_all, blocks::reduce_scatter_all]);
+    check_reduce_scatter("flag", any, [blocks::reduce_scatter_block_flag, blocks::reduce_scatter_flag]);
     let dense = |case: &mut Case| case.ty = Type::contiguous(ELEMENT);
     check_reduce_scatter("direct", dense, [direct::reduce_scatter_block, direct::reduce_scatter]);
 }

@@ -4,8 +4,8 @@ use coll::Coll;
 use coll::algorithms::registry::{self, ALGORITHMS, Memory};
 use coll::tuned::{Forced, Misfit, Placement, Query, Table, Unfit, can_use};
 
-const CROWDED: Placement = Placement::Node { crowded: true };
-const NODE: Placement = Placement::Node { crowded: false };
+const OVERSUBSCRIBED: Placement = Placement::Node { oversubscribed: true };
+const NODE: Placement = Placement::Node { oversubscribed: false };
 
 fn query(coll: Coll, ranks: u32, bytes: u64, placement: Placement) -> Query {
     Query { bytes, element: 8, area: true, direct: true, ..Query::new(coll, ranks, placement) }
@@ -37,7 +37,7 @@ fn every_call_gets_a_usable_algorithm() {
     for coll in Coll::ALL {
         for ranks in [1, 2, 3, 5, 8, 31, 64, 1000, 100_000] {
             for bytes in [0, 1, 8, 56, 57, 4096, 40_000, 1 << 20, 1 << 30, 1 << 45] {
-                for placement in [NODE, CROWDED, Placement::Spread, Placement::Cluster] {
+                for placement in [NODE, OVERSUBSCRIBED, Placement::Spread, Placement::Cluster] {
                     for bits in 0..256 {
                         let flag = |i: u32| bits >> i & 1 == 1;
                         let query = Query {
@@ -69,8 +69,8 @@ fn neighbour(coll: Coll) -> bool {
 #[test]
 fn shared_memory_where_there_is_some() {
     let table = Table::builtin();
-    assert_eq!(chosen(&table, &query(Coll::Allreduce, 2, 8, NODE)), "lines_all");
-    assert_eq!(chosen(&table, &query(Coll::Barrier, 8, 0, CROWDED)), "lines_gate");
+    assert_eq!(chosen(&table, &query(Coll::Allreduce, 2, 8, NODE)), "slots_all");
+    assert_eq!(chosen(&table, &query(Coll::Barrier, 8, 0, OVERSUBSCRIBED)), "slots_flag");
     assert_eq!(chosen(&table, &query(Coll::Bcast, 8, 1 << 20, NODE)), "direct");
     let without = Query { area: false, ..query(Coll::Allreduce, 2, 8, NODE) };
     assert_eq!(without.element, 8);
@@ -112,8 +112,8 @@ fn forcing() {
         (1, 0),
         "what an algorithm does not use is not in the key"
     );
-    let passed_over = table.select(&query, &Forced { or_table: true, ..force("lines_all") }).unwrap();
-    assert_ne!(passed_over.algorithm.get().name, "lines_all");
+    let passed_over = table.select(&query, &Forced { or_table: true, ..force("slots_all") }).unwrap();
+    assert_ne!(passed_over.algorithm.get().name, "slots_all");
 }
 
 /// A forced algorithm runs, or the error says what the call lacks; for other kinds of communicators and for one rank
@@ -133,19 +133,19 @@ fn what_does_not_fit_is_an_error() {
         }
         other => panic!("{other:?}"),
     };
-    assert_eq!(choose("lines_gate", on_node), Ok("lines_gate"));
-    assert_eq!(why("lines_gate", Query { bytes: 4161, ..on_node }), Misfit::Bytes(4160));
-    assert_eq!(why("lines_gate", Query { area: false, ..on_node }), Misfit::Area);
-    assert_eq!(why("lines_gate", Query { placement: Placement::Cluster, ..on_node }), Misfit::Nodes);
+    assert_eq!(choose("slots_flag", on_node), Ok("slots_flag"));
+    assert_eq!(why("slots_flag", Query { bytes: 4161, ..on_node }), Misfit::Bytes(4160));
+    assert_eq!(why("slots_flag", Query { area: false, ..on_node }), Misfit::Area);
+    assert_eq!(why("slots_flag", Query { placement: Placement::Cluster, ..on_node }), Misfit::Nodes);
     assert_eq!(why("direct", Query { direct: false, ..on_node }), Misfit::Direct);
     assert_eq!(why("ring", Query { commutative: false, ..on_node }), Misfit::Order);
     assert_eq!(why("cells", Query { dense: false, ..on_node }), Misfit::Holes);
     assert_eq!(why("cells", Query { bytes: 1 << 40, ..on_node }), Misfit::Bytes(768 << 15));
     assert_eq!(why("tree", Query { canonical: true, ..on_node }), Misfit::Association);
-    assert_eq!(why("lines_gate", query(Coll::Alltoallv, 33, 0, NODE)), Misfit::Ranks(32));
-    assert_eq!(choose("lines_gate", Query { inter: true, ..on_node }), Ok("inter"));
+    assert_eq!(why("slots_flag", query(Coll::Alltoallv, 33, 0, NODE)), Misfit::Ranks(32));
+    assert_eq!(choose("slots_flag", Query { inter: true, ..on_node }), Ok("inter"));
     assert!(choose("inter", on_node).is_ok_and(|name| name != "inter"));
-    assert!(choose("lines_gate", Query { ranks: 1, area: false, ..on_node }).is_ok());
+    assert!(choose("slots_flag", Query { ranks: 1, area: false, ..on_node }).is_ok());
 }
 
 #[test]

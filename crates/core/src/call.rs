@@ -20,6 +20,7 @@ fn argument_in_c(state: &mut State, Argument { name, value }: Argument<'_>) -> S
         Value::Buffer(address) => {
             format!("{name}={}", constant("void*", address).unwrap_or_else(|| pointer(address)))
         }
+        Value::Address(0) if name.ends_with("statuses") => "MPI_STATUSES_IGNORE".to_owned(),
         Value::Address(0) if name.starts_with("status") => "MPI_STATUS_IGNORE".to_owned(),
         Value::Address(address) => format!("{name}={}", pointer(address)),
         Value::Text(None) => format!("{name}=NULL"),

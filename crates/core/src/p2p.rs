@@ -211,7 +211,7 @@ pub fn recv_at_once(
 }
 
 /// `MPI_Recv`'s second fast path: a message that came before it was asked for, a short one that comes while a rank with
-/// a core of its own looks for it, and one that is here and not short. Not part of the first one, which would have to keep
+/// a core of its own polls for it, and one that is here and not short. Not part of the first one, which would have to keep
 /// all that this one needs afterwards; here that happens before the message comes.
 #[inline(always)]
 pub fn recv_soon(
@@ -227,9 +227,9 @@ pub fn recv_soon(
     let plain = plain_recv(&guard, buf, count, datatype, source, tag, comm);
     let Some((pattern, into)) = plain else { return Attempt::NOTHING };
     let State { p2p, params, .. } = &mut *guard;
-    let looks = if params.waiting.shares_core() { 1 } else { LOOKS_AT_ONCE };
+    let polls = if params.waiting.is_oversubscribed() { 1 } else { POLLS_AT_ONCE };
     // Not in one chain with the others: what follows a chain would be done between the message and the return.
-    if p2p.recv_within(&pattern, into, status.as_deref_mut(), looks).is_some() {
+    if p2p.recv_within(&pattern, into, status.as_deref_mut(), polls).is_some() {
         return Attempt::DONE;
     }
     let taken = p2p
@@ -238,8 +238,8 @@ pub fn recv_soon(
     if taken.is_some() { Attempt::DONE } else { Attempt::NOTHING }
 }
 
-/// Looks for a message in `MPI_Recv`'s second fast path: some microseconds.
-const LOOKS_AT_ONCE: u32 = 300;
+/// Polls for a message in `MPI_Recv`'s second fast path: some microseconds.
+const POLLS_AT_ONCE: u32 = 300;
 
 /// The checked arguments of a receive, if these are right and plain and name one sender.
 #[inline(always)]
@@ -260,7 +260,7 @@ fn plain_recv(
     Some((pattern, into))
 }
 
-/// Looks for the message of a blocking receive without posting it, as long as it is worth spinning: what arrives
+/// Polls for the message of a blocking receive without posting it, as long as it is worth spinning: what arrives
 /// then goes from the transport to the user in one step. `None`: post it.
 pub(crate) fn await_short(t: &mut Token, pattern: &Pattern, data: &Data) -> Option<Done> {
     let Data::Contiguous(into) = *data else { return None };
@@ -276,7 +276,7 @@ pub(crate) fn await_short(t: &mut Token, pattern: &Pattern, data: &Data) -> Opti
     if !alone || pattern.peer.is_none() || pattern.tag < 0 {
         return None;
     }
-    let shares = state.params.waiting.shares_core();
+    let shares = state.params.waiting.is_oversubscribed();
     let done = look_for(state, pattern, into, shares);
     if shares && done.is_some() {
         state.went_on();
@@ -288,7 +288,7 @@ pub(crate) fn await_short(t: &mut Token, pattern: &Pattern, data: &Data) -> Opti
 fn look_for(state: &mut State, pattern: &Pattern, into: UserMem, shares: bool) -> Option<Done> {
     let mut waiter = Waiter::new(state.params.waiting);
     loop {
-        // Where ranks share a core, the sender needs it more than a second look does.
+        // Where ranks share a core, the sender needs it more than a second poll does.
         let polls = if state.p2p.is_quiet() { state.polls() } else { 1 };
         for _ in 0..polls {
             if let Some(done) = engine::recv_now(state, pattern, into) {

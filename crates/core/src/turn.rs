@@ -8,14 +8,14 @@
 use std::time::{Duration, Instant};
 
 use btl::Peer;
-use shm::turn::Patience;
+use shm::turn::Hint;
 
 use crate::state::State;
 
 /// How this process keeps polling.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
-    patience: Patience,
+    hint: Hint,
     /// A look found nothing, and the wait is not over.
     waits: bool,
 }
@@ -61,11 +61,11 @@ impl State {
         }
         self.turn.waits = true;
         let comes_next = is_next(self);
-        if !self.turn.patience.may_keep_polling(|| comes_next) {
+        if !self.turn.hint.may_keep_polling(|| comes_next) {
             return None;
         }
         let found = look_for(self, limit, is_next, look);
-        self.turn.patience.kept_polling(found.is_some());
+        self.turn.hint.kept_polling(found.is_some());
         found
     }
 

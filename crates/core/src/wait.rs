@@ -241,7 +241,8 @@ fn advance(t: &mut Token, polls: bool) {
         } else if polls {
             state.fruitless_polls = state.fruitless_polls.saturating_add(1);
         }
-        let yields = polls && state.fruitless_polls > FRUITLESS_POLLS && state.params.waiting.shares_core();
+        let yields =
+            polls && state.fruitless_polls > FRUITLESS_POLLS && state.params.waiting.is_oversubscribed();
         (state.call_is_due(), yields, crate::tool::are_due(&state))
     };
     engine::see_to_connections(t);

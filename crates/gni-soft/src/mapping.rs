@@ -12,9 +12,9 @@ use platform::memory_file::MemoryFile;
 /// Every bit pattern is a valid value, all fields are atomics or arrays of them, and the type owns nothing.
 pub(crate) unsafe trait Shared {}
 
-// SAFETY: an atomic.
+// SAFETY: one atomic, for which any bytes are a value.
 unsafe impl Shared for core::sync::atomic::AtomicU64 {}
-// SAFETY: an atomic.
+// SAFETY: one atomic, for which any bytes are a value.
 unsafe impl Shared for core::sync::atomic::AtomicU32 {}
 
 /// Bytes of a page.

@@ -1,4 +1,4 @@
-//! Areas for collectives among processes of this node: the shared lines, and the doorbells of those that may sleep.
+//! Areas for collectives among processes of this node: the shared slots, and the doorbells of those that may sleep.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use btl::Peer;
 use mem::UserMem;
 use shm::area::{Area, CELL_BYTES, Entry, Owner};
 use shm::doorbell::Doorbell;
-use shm::turn::Patience;
+use shm::turn::Hint;
 
 use crate::{Node, ring, ring_each};
 
@@ -20,7 +20,7 @@ pub struct NodeArea {
     /// The next epoch.
     next: u64,
     /// How often it keeps polling while it waits.
-    patience: Patience,
+    hint: Hint,
     node: Arc<Node>,
 }
 
@@ -54,9 +54,9 @@ impl Node {
         }
         let doorbells = members.iter().map(|&peer| self.doorbell_of(peer)).collect();
         let area = Area::new(self.segment.area(name.number), members.len(), index);
-        let patience = Patience::default();
+        let hint = Hint::default();
         let node = Arc::clone(self);
-        let mut held = NodeArea { area, entry, doorbells, me: index, next: name.base + 1, patience, node };
+        let mut held = NodeArea { area, entry, doorbells, me: index, next: name.base + 1, hint, node };
         // Members that were faster may sleep already until this one enters.
         held.retire(name.base);
         Some(held)
@@ -85,8 +85,8 @@ impl NodeArea {
         first
     }
 
-    /// The shared lines, counters and cells.
-    pub fn lines(&mut self) -> &mut Area {
+    /// The shared slots, counters and cells.
+    pub fn slots(&mut self) -> &mut Area {
         &mut self.area
     }
 
@@ -95,7 +95,7 @@ impl NodeArea {
         self.area.cell(member, epoch)
     }
 
-    /// Room for `bytes` bytes of payload of a line, which the caller may write or read now: in the line, beside it, or, if
+    /// Room for `bytes` bytes of payload of a slot, which the caller may write or read now: in the slot, beside it, or, if
     /// `in_cell`, in its owner's cell of the epoch.
     #[inline(always)]
     pub fn payload(&mut self, owner: Owner, epoch: u64, bytes: usize, in_cell: bool) -> UserMem {
@@ -103,7 +103,7 @@ impl NodeArea {
             Owner::Member(member) if in_cell => (self.area.cell(member, epoch), CELL_BYTES),
             _ => (self.area.payload(owner, epoch, bytes), bytes),
         };
-        // SAFETY: the segment is mapped until the process ends; the caller has seen the line published, or has room to
+        // SAFETY: the segment is mapped until the process ends; the caller has seen the slot published, or has room to
         // write it. A peer that breaks the rules changes values, nothing else.
         unsafe { UserMem::new(address, len) }
     }
@@ -123,12 +123,12 @@ impl NodeArea {
         self.me
     }
 
-    /// The own line.
+    /// The own slot.
     pub fn own(&self) -> Owner {
         Owner::Member(self.me)
     }
 
-    /// Whether the lines of `epoch` may be written, with so many bytes of payload; if not, this process is woken when
+    /// Whether the slots of `epoch` may be written, with so many bytes of payload; if not, this process is woken when
     /// that may have changed.
     pub fn has_room(&mut self, epoch: u64, bytes: usize) -> bool {
         self.area.is_free(epoch, bytes) || {
@@ -159,17 +159,17 @@ impl NodeArea {
         area.retire_soon(epoch, |member| ring_one(doorbells, member));
     }
 
-    /// This process waits. Whether it had better keep polling the line of `awaited` for a while than yield, see
-    /// [`Patience::may_keep_polling`]. If so, the caller reports the outcome by [`NodeArea::kept_polling`].
+    /// This process waits. Whether it had better keep polling the slot of `awaited` for a while than yield, see
+    /// [`Hint::may_keep_polling`]. If so, the caller reports the outcome by [`NodeArea::kept_polling`].
     pub fn may_keep_polling(&mut self, awaited: Option<usize>) -> bool {
         self.area.wait_on(platform::processor::current());
-        let NodeArea { area, patience, .. } = self;
-        patience.may_keep_polling(|| awaited.is_some_and(|awaited| area.is_next_after(awaited)))
+        let NodeArea { area, hint, .. } = self;
+        hint.may_keep_polling(|| awaited.is_some_and(|awaited| area.is_next_after(awaited)))
     }
 
     /// Whether polling on found anything; if not, the process yields now.
     pub fn kept_polling(&mut self, found: bool) {
-        self.patience.kept_polling(found);
+        self.hint.kept_polling(found);
     }
 
     /// This process does not wait any more.

@@ -51,7 +51,7 @@ impl Offer {
     /// The library's error number.
     pub fn ask(library: &Library, wishes: &Wishes) -> Result<Offer, i32> {
         let Wishes { caps, flags, order, data, one_host, provider, domain, .. } = wishes;
-        // SAFETY: allocates.
+        // SAFETY: libfabric takes NULL for "make an empty one", and the result is checked.
         let hints = unsafe { (library.dupinfo)(null()) };
         if hints.is_null() {
             return Err(-libc::ENOMEM);
@@ -133,6 +133,6 @@ fn rank(info: &Info, wishes: &Wishes) -> Option<u32> {
 /// A string that the library frees.
 fn copy(text: &str) -> *mut c_char {
     let text = CString::new(text).unwrap_or_default();
-    // SAFETY: a C string.
+    // SAFETY: `text` is a `CString`, which ends with a zero byte; libfabric frees the copy with its structure.
     unsafe { libc::strdup(text.as_ptr()) }
 }

@@ -313,7 +313,7 @@ impl Endpoint {
     /// Whether the descriptor can be slept on now. `false`: poll again first.
     pub fn may_sleep(&mut self) -> bool {
         let (Some(trywait), Some(_)) = (self.trywait_function(), self.descriptor) else { return false };
-        // SAFETY: one object of this fabric.
+        // SAFETY: the queue was opened in this fabric; both stay open as long as the endpoint.
         unsafe {
             let mut fid: *mut Fid = &raw mut (*self.cq).fid;
             trywait(self.fabric, &mut fid, 1) == 0

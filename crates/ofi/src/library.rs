@@ -91,7 +91,7 @@ impl Library {
 
     /// The API to ask for: the library's own, or the newest one known here.
     pub fn api(&self) -> u32 {
-        // SAFETY: takes nothing.
+        // SAFETY: the function takes no arguments, and the library stays loaded as long as `self`.
         unsafe { (self.version)() }.min(NEWEST)
     }
 

@@ -26,7 +26,7 @@ impl Policy {
     pub const OVERSUBSCRIBED: Policy = Policy { spin: Duration::ZERO, yields: 20 };
 
     /// Whether another rank may be waiting for this core.
-    pub const fn shares_core(&self) -> bool {
+    pub const fn is_oversubscribed(&self) -> bool {
         self.spin.is_zero()
     }
 

@@ -100,7 +100,7 @@ impl Uffd {
     /// Of the system calls: refused to the user, or a kernel before 5.11.
     pub(crate) fn open() -> io::Result<Uffd> {
         let flags = libc::O_CLOEXEC | libc::O_NONBLOCK | USER_MODE_ONLY;
-        // SAFETY: no pointers.
+        // SAFETY: the call takes numbers alone and touches no memory of ours.
         let fd = unsafe { libc::syscall(libc::SYS_userfaultfd, flags) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
@@ -166,7 +166,7 @@ fn range(extent: Extent) -> Range {
 /// # Errors
 /// Of the system call.
 pub(crate) fn bell() -> io::Result<OwnedFd> {
-    // SAFETY: no pointers.
+    // SAFETY: the call takes numbers alone and touches no memory of ours.
     let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
     if fd < 0 {
         return Err(io::Error::last_os_error());

@@ -2,7 +2,7 @@
 
 use crate::rank::Rank;
 use abi::{Error, Result};
-use coll::schedule::{Line, Wake};
+use coll::schedule::{Slot, Wake};
 use coll::{Base, Peer, Port, Region, Side, Ty};
 use mem::{PeerBytes, UserMem};
 use pml::ReqId;
@@ -90,11 +90,11 @@ impl Port for RankPort<'_> {
         0
     }
 
-    fn publish(&mut self, _: Line, _: u64, _: &Region, _: Wake) -> Result<bool> {
+    fn publish(&mut self, _: Slot, _: u64, _: &Region, _: Wake) -> Result<bool> {
         Err(NO_AREA)
     }
 
-    fn observe(&mut self, _: Line, _: u64, _: &Region) -> Result<bool> {
+    fn observe(&mut self, _: Slot, _: u64, _: &Region) -> Result<bool> {
         Err(NO_AREA)
     }
 

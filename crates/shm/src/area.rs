@@ -1,35 +1,35 @@
-//! Areas for collectives on one node: lines that their owner publishes and everyone may read, without messages.
+//! Areas for collectives on one node: slots that their owner publishes and everyone may read, without messages.
 //!
 //! ```text
 //!   directory   one entry per area: members that hold it, and the epoch from which it may be used
-//!   lines       (ranks + 1) x LINES   epoch and up to SHORT bytes each; the last group is the gate
+//!   slots       (ranks + 1) x SLOTS   epoch and up to SHORT bytes each; the last group is the release flag
 //!   wanting     MOST_RANKS / 64       a bit for each process that waits for room and may sleep
 //!   counters    DEPTH                 processes that arrived in an epoch
 //!   members     ranks x 3             the last epoch that each has retired; where it runs and whether it waits (`turn`)
-//!   medium      (ranks + 1) x MEDIUM_DEPTH   MEDIUM bytes each, for lines with more than SHORT
-//!   payloads    (ranks + 1) x DEPTH   PAYLOAD bytes each, for lines with more than MEDIUM
+//!   medium      (ranks + 1) x MEDIUM_DEPTH   MEDIUM bytes each, for slots with more than SHORT
+//!   payloads    (ranks + 1) x DEPTH   PAYLOAD bytes each, for slots with more than MEDIUM
 //!   cells       ranks x cells(ranks)  CELL_BYTES each, written by their owner before it publishes
 //! ```
 //!
-//! Time in an area is counted in epochs. A line's slot `epoch % LINES` may be written again once everyone has
-//! retired the epoch `LINES` before, and likewise what lies aside; so a reader that has not retired an epoch finds
-//! exactly that epoch's line or an older one. Nothing that is read here is used as an index or a length.
+//! Time in an area is counted in epochs. A process's slot `epoch % SLOTS` may be written again once everyone has
+//! retired the epoch `SLOTS` before, and likewise what lies aside; so a reader that has not retired an epoch finds
+//! exactly that epoch's slot or an older one. Nothing that is read here is used as an index or a length.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 
-/// Payload bytes that lie in a line itself, beside its epoch.
+/// Payload bytes that lie in a slot itself, beside its epoch.
 pub const SHORT: usize = 120;
-/// Payload bytes of a line, aside, if there are few: an odd number of cache lines.
+/// Payload bytes of a slot, aside, if there are few: an odd number of cache lines.
 pub const MEDIUM: usize = 9 * 64;
-/// Such payloads of each line, used in turn; a power of two. Half as many as there are lines: all of them together
+/// Such payloads of each process, used in turn; a power of two. Half as many as there are slots: all of them together
 /// still fit the second-level caches.
 pub const MEDIUM_DEPTH: usize = 128;
-/// Payload bytes of a line, aside: an odd number of cache lines, so that they spread over the sets of a cache.
+/// Payload bytes of a slot, aside: an odd number of cache lines, so that they spread over the sets of a cache.
 pub const PAYLOAD: usize = 65 * 64;
-/// Slots of each line, a power of two: calls by which a process may be ahead of the last one. Where ranks share
+/// Slots of each process, a power of two: calls by which a process may be ahead of the last one. Where ranks share
 /// processors each of them makes as many calls as it can before the next one's turn.
-pub const LINES: usize = 256;
-/// Payloads aside of each line, used in turn; a power of two.
+pub const SLOTS: usize = 256;
+/// Payloads aside of each process, used in turn; a power of two.
 pub const DEPTH: usize = 16;
 /// Cells that each process has at least, and at most; powers of two.
 pub const CELLS: [usize; 2] = [8, 32];
@@ -55,19 +55,19 @@ pub const fn areas(ranks: usize) -> usize {
 /// Ranks up to which a node has areas.
 pub const MOST_RANKS: usize = 512;
 
-/// A line: the payload is valid for the epoch that the first word names, beside its mark. What fits the first of its
+/// A slot: the payload is valid for the epoch that the first word names, beside its mark. What fits the first of its
 /// two cache lines crosses in one transfer.
 #[repr(C, align(128))]
 #[derive(Debug)]
-pub struct Line {
+pub struct Slot {
     epoch: AtomicU64,
     payload: [UnsafeCell<u64>; SHORT / 8],
 }
 
-/// Bytes of a line.
-pub const LINE_BYTES: usize = size_of::<Line>();
+/// Bytes of a slot.
+pub const SLOT_BYTES: usize = size_of::<Slot>();
 
-/// A counter on lines of its own.
+/// A counter on cache lines of its own.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub struct Word(AtomicU64);
@@ -80,9 +80,9 @@ pub struct Entry {
     base: AtomicU64,
 }
 
-// SAFETY: a line's payload is written by its owner before the epoch is published and only copied by others after
+// SAFETY: a slot's payload is written by its owner before the epoch is published and only copied by others after
 // they saw the epoch; a peer that breaks the rules changes values, nothing else.
-unsafe impl Sync for Line {}
+unsafe impl Sync for Slot {}
 
 impl Entry {
     /// Takes a free area for `members` processes; the epoch after which they count.
@@ -94,16 +94,16 @@ impl Entry {
 
     /// One member has finished with the area, its last epoch being `epoch`.
     pub fn release(&self, epoch: u64) {
-        self.base.fetch_max(epoch + LINES as u64, Ordering::Relaxed);
+        self.base.fetch_max(epoch + SLOTS as u64, Ordering::Relaxed);
         // A member count that a peer has spoilt must not wrap.
         let less = |members: u32| members.checked_sub(1);
         let _ = self.members.fetch_update(Ordering::Release, Ordering::Relaxed, less);
     }
 }
 
-/// Lines that an area of `ranks` processes has.
-pub const fn lines(ranks: usize) -> usize {
-    (ranks + 1) * LINES
+/// Slots that an area of `ranks` processes has.
+pub const fn slots(ranks: usize) -> usize {
+    (ranks + 1) * SLOTS
 }
 
 /// Bytes of the payloads aside of an area of `ranks` processes.
@@ -157,8 +157,8 @@ pub(crate) enum Tells {
 /// What an area consists of.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
-    /// The members' lines, and the gate's.
-    pub lines: &'static [Line],
+    /// The members' slots, and the release flag's.
+    pub slots: &'static [Slot],
     /// The wanting words, counters, and words of each process.
     pub words: &'static [Word],
     /// Address of the payloads aside.
@@ -172,7 +172,7 @@ pub struct Memory {
 /// An area as one of its processes sees it.
 #[derive(Debug)]
 pub struct Area {
-    lines: &'static [Line],
+    slots: &'static [Slot],
     words: &'static [Word],
     /// Address of the first payload aside.
     payloads: usize,
@@ -192,33 +192,33 @@ pub struct Area {
     mark: u64,
 }
 
-/// Bits of a line's first word that count epochs.
+/// Bits of a slot's first word that count epochs.
 const EPOCH_BITS: u32 = 48;
-/// Beside the epoch: behind its payload the line holds what [`Area::publish_more`] speaks of.
+/// Beside the epoch: behind its payload the slot holds what [`Area::publish_more`] speaks of.
 const MORE: u64 = 1 << (EPOCH_BITS - 1);
 
 /// Bits of a counter that count members, of which there are at most [`MOST_RANKS`].
 const COUNT_BITS: u32 = 16;
 
-/// Whose line: a member's, or the gate.
+/// Whose slot: a member's, or the release flag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
     /// Member `.0`.
     Member(usize),
     /// Whoever arrived last.
-    Gate,
+    Flag,
 }
 
 impl Area {
     /// The view of member `me` of `members`. An area that others held before is entered by retiring the epoch from
     /// which its members count on: until all have, nobody finds room, and who came earlier may sleep for it.
     pub fn new(memory: Memory, members: usize, me: usize) -> Area {
-        let Memory { lines, words, payloads, cells, cell_count } = memory;
-        assert!(lines.len() >= self::lines(members) && words.len() >= self::words(members) && me < members);
+        let Memory { slots, words, payloads, cells, cell_count } = memory;
+        assert!(slots.len() >= self::slots(members) && words.len() >= self::words(members) && me < members);
         let ring = cells_of_each(cell_count, members);
         assert!(ring * members <= cell_count, "cells for every member");
         Area {
-            lines,
+            slots,
             words,
             payloads,
             cells,
@@ -232,7 +232,7 @@ impl Area {
         }
     }
 
-    /// From now on lines are published with `mark`, and only those with the same one are seen: two calls that are
+    /// From now on slots are published with `mark`, and only those with the same one are seen: two calls that are
     /// not the same wait for each other forever instead of taking each other's data.
     pub fn set_mark(&mut self, mark: u16) {
         self.mark = u64::from(mark) << EPOCH_BITS;
@@ -241,12 +241,12 @@ impl Area {
     fn group(&self, owner: Owner) -> usize {
         match owner {
             Owner::Member(member) => member,
-            Owner::Gate => self.members,
+            Owner::Flag => self.members,
         }
     }
 
-    fn slot(&self, owner: Owner, epoch: u64) -> &'static Line {
-        &self.lines[self.group(owner) * LINES + epoch as usize % LINES]
+    fn slot(&self, owner: Owner, epoch: u64) -> &'static Slot {
+        &self.slots[self.group(owner) * SLOTS + epoch as usize % SLOTS]
     }
 
     pub(crate) fn word(&self, tells: Tells, member: usize) -> &'static AtomicU64 {
@@ -262,7 +262,7 @@ impl Area {
     /// held before.
     pub fn is_free(&mut self, epoch: u64, bytes: usize) -> bool {
         let slots = match () {
-            () if bytes <= SHORT => LINES,
+            () if bytes <= SHORT => SLOTS,
             () if bytes <= MEDIUM => MEDIUM_DEPTH,
             () => DEPTH,
         };
@@ -295,21 +295,21 @@ impl Area {
         self.floor >= needed
     }
 
-    /// Publishes a line of the own process or the gate, with these words at the start of its payload; the caller has
+    /// Publishes a slot of the own process or the release flag, with these words at the start of its payload; the caller has
     /// asked [`Area::is_free`].
     #[inline]
     pub fn publish(&self, owner: Owner, epoch: u64, payload: &[u64]) {
-        let line = self.slot(owner, epoch);
-        for (word, &value) in line.payload.iter().zip(payload) {
+        let slot = self.slot(owner, epoch);
+        for (word, &value) in slot.payload.iter().zip(payload) {
             // SAFETY: only this process writes the slot in this epoch; readers wait for the epoch below.
             word.with_mut(|word| unsafe { word.write_volatile(value) });
         }
         // Release: pairs with the Acquire in `observe`.
-        line.epoch.store(epoch | self.mark, Ordering::Release);
+        slot.epoch.store(epoch | self.mark, Ordering::Release);
     }
 
-    /// As [`Area::publish`] without words, of a line of the own process behind whose payload lies more, for those who
-    /// ask for that; others see a line as any. What lies behind it is payload to who asks for room ([`Area::is_free`]),
+    /// As [`Area::publish`] without words, of a slot of the own process behind whose payload lies more, for those who
+    /// ask for that; others see a slot as any. What lies behind it is payload to who asks for room ([`Area::is_free`]),
     /// and lies where a payload as long as both does: aside, unless that fits [`SHORT`] bytes.
     #[inline]
     pub fn publish_more(&self, epoch: u64) {
@@ -317,15 +317,15 @@ impl Area {
         self.slot(Owner::Member(self.me), epoch).epoch.store(epoch | self.mark | MORE, Ordering::Release);
     }
 
-    /// Whether a member's line carries `epoch`, and more behind its payload.
+    /// Whether a member's slot carries `epoch`, and more behind its payload.
     #[inline]
     pub fn carries_more(&self, member: usize, epoch: u64) -> bool {
         // Acquire: pairs with the Release in `publish_more`.
-        let line = self.slot(Owner::Member(member), epoch);
-        line.epoch.load(Ordering::Acquire) == epoch | self.mark | MORE
+        let slot = self.slot(Owner::Member(member), epoch);
+        slot.epoch.load(Ordering::Acquire) == epoch | self.mark | MORE
     }
 
-    /// Address of `bytes` bytes of payload of a line, at most [`PAYLOAD`]: to be written before [`Area::publish`] without
+    /// Address of `bytes` bytes of payload of a slot, at most [`PAYLOAD`]: to be written before [`Area::publish`] without
     /// words, to be read after [`Area::carries`], until the epoch is retired. Writer and reader say the same number.
     #[inline(always)]
     pub fn payload(&self, owner: Owner, epoch: u64, bytes: usize) -> usize {
@@ -345,21 +345,21 @@ impl Area {
         large + (group * DEPTH + epoch % DEPTH) * PAYLOAD
     }
 
-    /// Whether a line carries `epoch`.
+    /// Whether a slot carries `epoch`.
     #[inline]
     pub fn carries(&self, owner: Owner, epoch: u64) -> bool {
         // Acquire: pairs with the Release in `publish` and `publish_more`.
         self.slot(owner, epoch).epoch.load(Ordering::Acquire) & !MORE == epoch | self.mark
     }
 
-    /// The payload of a line, once it carries `epoch`: the words that fit `payload`.
+    /// The payload of a slot, once it carries `epoch`: the words that fit `payload`.
     #[inline]
     pub fn observe(&self, owner: Owner, epoch: u64, payload: &mut [u64]) -> bool {
         if !self.carries(owner, epoch) {
             return false;
         }
-        let line = self.slot(owner, epoch);
-        for (value, word) in payload.iter_mut().zip(&line.payload) {
+        let slot = self.slot(owner, epoch);
+        for (value, word) in payload.iter_mut().zip(&slot.payload) {
             // SAFETY: a plain word of the mapping; published before the epoch.
             *value = word.with(|word| unsafe { word.read_volatile() });
         }
@@ -423,7 +423,7 @@ impl Area {
     /// Asks to be woken when anybody retires an epoch. The caller then looks once more for room before it sleeps.
     pub fn want_room(&self) {
         let (wanting, bit) = (&self.words[WANTING + self.me / WANTING_BITS].0, 1 << (self.me % WANTING_BITS));
-        // A poll that finds the bit still there leaves the line to the others.
+        // A poll that finds the bit still there leaves the cache line to the others.
         if wanting.load(Ordering::SeqCst) & bit == 0 {
             wanting.fetch_or(bit, Ordering::SeqCst);
         }
@@ -433,20 +433,20 @@ impl Area {
 #[cfg(all(test, not(loom)))]
 pub(crate) mod tests {
     use super::{
-        Area, CELL_BYTES, CELLS, DEPTH, LINES, Line, MEDIUM, MEDIUM_DEPTH, MOST_RANKS, Memory, Owner, SHORT,
-        Word, cells, lines, words,
+        Area, CELL_BYTES, CELLS, DEPTH, MEDIUM, MEDIUM_DEPTH, MOST_RANKS, Memory, Owner, SHORT, SLOTS, Slot,
+        Word, cells, slots, words,
     };
 
     /// Memory of its own for an area without payloads.
     pub(crate) fn shared(ranks: usize) -> Memory {
-        // SAFETY: all-zero is a valid line and a valid word.
-        let line = || unsafe { core::mem::zeroed::<Line>() };
+        // SAFETY: all-zero is a valid slot and a valid word.
+        let slot = || unsafe { core::mem::zeroed::<Slot>() };
         // SAFETY: as above.
         let word = || unsafe { core::mem::zeroed::<Word>() };
-        let lines = (0..lines(ranks)).map(|_| line()).collect::<Vec<_>>();
+        let slots = (0..slots(ranks)).map(|_| slot()).collect::<Vec<_>>();
         let words = (0..words(ranks)).map(|_| word()).collect::<Vec<_>>();
         Memory {
-            lines: lines.leak(),
+            slots: slots.leak(),
             words: words.leak(),
             payloads: 0,
             cells: 0,
@@ -477,10 +477,10 @@ pub(crate) mod tests {
                         }
                         if area.arrive(epoch) {
                             assert_eq!(counted.load(std::sync::atomic::Ordering::SeqCst), 3 * epoch);
-                            area.publish(Owner::Gate, epoch, &[epoch]);
+                            area.publish(Owner::Flag, epoch, &[epoch]);
                         }
                         let mut seen = [0];
-                        while !area.observe(Owner::Gate, epoch, &mut seen) {
+                        while !area.observe(Owner::Flag, epoch, &mut seen) {
                             std::thread::yield_now();
                         }
                         assert_eq!(seen, [epoch]);
@@ -522,7 +522,7 @@ pub(crate) mod tests {
         let memory = shared(2);
         let mut one = Area::new(memory, 2, 0);
         let mut two = Area::new(memory, 2, 1);
-        let classes = [(LINES, SHORT), (MEDIUM_DEPTH, MEDIUM), (DEPTH, MEDIUM + 1)];
+        let classes = [(SLOTS, SHORT), (MEDIUM_DEPTH, MEDIUM), (DEPTH, MEDIUM + 1)];
         for (round, (slots, bytes)) in classes.into_iter().enumerate() {
             let (before, last) = (round as u64, (round + slots) as u64);
             assert!(one.is_free(last, bytes));
@@ -556,7 +556,7 @@ pub(crate) mod tests {
         let memory = shared(members);
         let mut areas: Vec<Area> = (0..members).map(|me| Area::new(memory, members, me)).collect();
         assert_eq!(areas[0].ring, CELLS[0], "the least cells");
-        for epoch in 1..2 * LINES as u64 {
+        for epoch in 1..2 * SLOTS as u64 {
             let free = |area: &mut Area| {
                 [SHORT, MEDIUM, MEDIUM + 1].iter().all(|&bytes| area.is_free(epoch, bytes))
                     && area.take_cell(epoch)
@@ -566,7 +566,7 @@ pub(crate) mod tests {
         }
         // A call of several epochs reaches further than what is held back, unless it catches up.
         let ahead = CELLS[0] as u64;
-        let epoch = 2 * LINES as u64 + ahead - 1;
+        let epoch = 2 * SLOTS as u64 + ahead - 1;
         assert!(!areas[0].take_cell(epoch));
         areas.iter_mut().for_each(|area| area.catch_up(epoch - ahead, |_| {}));
         assert!(areas[0].take_cell(epoch));

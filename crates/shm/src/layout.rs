@@ -10,7 +10,7 @@
 //! Lines that every rank reads come first and together, so that they cost each rank a page or two; the large
 //! parts are touched only by use.
 
-use crate::area::{self, CELL_BYTES, LINE_BYTES};
+use crate::area::{self, CELL_BYTES};
 use crate::fastbox::{BLOCK_BYTES, SLOT_BYTES};
 use crate::record;
 
@@ -155,7 +155,7 @@ impl Layout {
     pub fn area(&self, number: usize) -> [usize; 4] {
         let ranks = self.shape.ranks;
         let start = self.areas + PAGE + number * area_bytes(ranks);
-        let words = (start + area::lines(ranks) * LINE_BYTES).next_multiple_of(APART);
+        let words = (start + area::slots(ranks) * area::SLOT_BYTES).next_multiple_of(APART);
         let payloads = words + area::words(ranks) * APART;
         [start, words, payloads, (payloads + area::payload_bytes(ranks)).next_multiple_of(PAGE)]
     }
@@ -174,8 +174,8 @@ fn area_bytes(ranks: usize) -> usize {
     if ranks > area::MOST_RANKS {
         return 0;
     }
-    let lines = (area::lines(ranks) * LINE_BYTES).next_multiple_of(APART);
-    let payloads = lines + area::words(ranks) * APART;
+    let slots = (area::slots(ranks) * area::SLOT_BYTES).next_multiple_of(APART);
+    let payloads = slots + area::words(ranks) * APART;
     (payloads + area::payload_bytes(ranks)).next_multiple_of(PAGE) + ranks * area::cells(ranks) * CELL_BYTES
 }
 

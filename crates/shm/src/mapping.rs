@@ -25,31 +25,31 @@ unsafe trait Shared {}
 unsafe impl Shared for fastbox::Slot {}
 // SAFETY: a cell of integers.
 unsafe impl Shared for Block {}
-// SAFETY: an atomic.
+// SAFETY: one atomic, for which any bytes are a value.
 unsafe impl Shared for Progress {}
-// SAFETY: an atomic.
+// SAFETY: one atomic, for which any bytes are a value.
 unsafe impl Shared for queue::Slot {}
-// SAFETY: an atomic.
+// SAFETY: one atomic, for which any bytes are a value.
 unsafe impl Shared for queue::Tail {}
-// SAFETY: atomics.
+// SAFETY: nothing but atomics, for which any bytes are a value.
 unsafe impl Shared for Doorbell {}
 // SAFETY: atomics and a cell of integers.
 unsafe impl Shared for CellHead {}
 // SAFETY: an atomic and a cell of integers.
-unsafe impl Shared for area::Line {}
-// SAFETY: an atomic.
+unsafe impl Shared for area::Slot {}
+// SAFETY: one atomic, for which any bytes are a value.
 unsafe impl Shared for area::Word {}
-// SAFETY: atomics.
+// SAFETY: nothing but atomics, for which any bytes are a value.
 unsafe impl Shared for area::Entry {}
-// SAFETY: atomics.
+// SAFETY: nothing but atomics, for which any bytes are a value.
 unsafe impl Shared for joint::Control {}
-// SAFETY: atomics.
+// SAFETY: nothing but atomics, for which any bytes are a value.
 unsafe impl Shared for record::Record {}
-// SAFETY: an atomic.
+// SAFETY: one atomic, for which any bytes are a value.
 unsafe impl Shared for record::Alerts {}
-// SAFETY: atomics.
+// SAFETY: nothing but atomics, for which any bytes are a value.
 unsafe impl Shared for Identity {}
-// SAFETY: an atomic.
+// SAFETY: one atomic, for which any bytes are a value.
 unsafe impl Shared for Head {}
 
 /// The first line of the segment.
@@ -228,12 +228,12 @@ impl Segment {
             "an area of the layout"
         );
         let ranks = self.layout.shape().ranks;
-        let [lines, words, payloads, cells] = self.layout.area(number);
+        let [slots, words, payloads, cells] = self.layout.area(number);
         let cell_count = ranks * area::cells(ranks);
         let cells_end = cells + cell_count * area::CELL_BYTES;
         assert!(cells_end <= self.layout.bytes(), "a part of the layout");
         area::Memory {
-            lines: self.many(lines, area::lines(ranks)),
+            slots: self.many(slots, area::slots(ranks)),
             words: self.many(words, area::words(ranks)),
             payloads: self.base.wrapping_add(payloads) as usize,
             cells: self.base.wrapping_add(cells) as usize,

@@ -2,10 +2,10 @@
 //!
 //! A member that finds nothing yields to the next one on its processor, and runs again after all others there.
 //! Where calls depend on each other from member to member, as broadcasts do whose roots take turns, only one of those is
-//! of use at a time. Lines go on from it; all others copy what has come meanwhile, and could as well do so later:
+//! of use at a time. Slots go on from it; all others copy what has come meanwhile, and could as well do so later:
 //!
 //! ```text
-//!   awaited line     of member 3, on another processor
+//!   awaited slot     of member 3, on another processor
 //!   this processor   5, 6, 7 yield at once;  4 keeps polling for a while: it is next after 3
 //! ```
 //! So it is with messages. There nobody knows the order beforehand; but each tells whom it waits for ([`Waiting`]), and
@@ -16,8 +16,8 @@
 use crate::area::{Area, Tells};
 use crate::sync::{AtomicU32, Ordering};
 
-/// What a process that waits for a message and shares its processor tells the others of its node, in a line of its own.
-/// It is written after a look that found nothing, so that messages which are there cost nothing more.
+/// What a process that waits for a message and shares its processor tells the others of its node, in a cache line of its own.
+/// It is written after a failed poll, so that messages which are there cost nothing more.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Waiting {
@@ -40,7 +40,7 @@ impl Waiting {
     /// Owner: waits on `processor` for the process at place `awaited`.
     pub fn wait_on(&self, processor: u32, awaited: u32) {
         let tell = |place: &AtomicU32, value: u32| {
-            // The others keep the line while nothing changes.
+            // The others keep the cache line while nothing changes.
             if place.load(Ordering::Relaxed) != value {
                 place.store(value, Ordering::Relaxed);
             }
@@ -87,7 +87,7 @@ pub fn is_next<'a>(me: u32, awaited: u32, of_node: u32, at: impl Fn(u32) -> Opti
 /// How often a process keeps polling rather than yields: once between two times that it yields, and seldom after that was
 /// of no use several times.
 #[derive(Debug, Default)]
-pub struct Patience {
+pub struct Hint {
     /// Has kept polling since it yielded.
     has_polled: bool,
     /// How often in a row that was or would have been of no use.
@@ -98,9 +98,9 @@ pub struct Patience {
 const USELESS: u32 = 4;
 const SELDOM: u32 = 32;
 
-impl Patience {
+impl Hint {
     /// Whether a process that waits had better keep polling; `comes_next`: its turn is next. If so, the caller reports the
-    /// outcome by [`Patience::kept_polling`]; if not, it yields.
+    /// outcome by [`Hint::kept_polling`]; if not, it yields.
     pub fn may_keep_polling(&mut self, comes_next: impl FnOnce() -> bool) -> bool {
         let has_polled = core::mem::take(&mut self.has_polled);
         let comes_next = !has_polled && comes_next();
@@ -122,7 +122,7 @@ impl Area {
     pub fn wait_on(&self, processor: u32) {
         let place = self.word(Tells::Processor, self.me);
         let here = u64::from(processor) + 1;
-        // The others keep the line while nothing changes.
+        // The others keep the cache line while nothing changes.
         if place.load(Ordering::Relaxed) != here {
             place.store(here, Ordering::Relaxed);
         }
@@ -134,7 +134,7 @@ impl Area {
         self.word(Tells::Waiting, self.me).store(0, Ordering::Relaxed);
     }
 
-    /// Whether this member, which waits for a line of `awaited`, had better keep polling than yield: that one is on
+    /// Whether this member, which waits for a slot of `awaited`, had better keep polling than yield: that one is on
     /// another processor, and of all others here, which wait as well, none comes between the two.
     pub fn is_next_after(&self, awaited: usize) -> bool {
         let here = self.word(Tells::Processor, self.me).load(Ordering::Relaxed);
@@ -149,7 +149,7 @@ impl Area {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{Patience, SELDOM, USELESS, Waiting, is_next};
+    use super::{Hint, SELDOM, USELESS, Waiting, is_next};
     use crate::area::{Area, tests::shared};
 
     /// Which keep polling in a ring, where each waits for the one before it, by their processors and the one that went
@@ -188,21 +188,21 @@ mod tests {
 
     #[test]
     fn a_process_that_polls_without_success_does_so_seldom() {
-        let mut patience = Patience::default();
-        let looks = |patience: &mut Patience, found: bool| {
-            let looks = patience.may_keep_polling(|| true);
-            if looks {
-                patience.kept_polling(found);
+        let mut hint = Hint::default();
+        let polls = |hint: &mut Hint, found: bool| {
+            let polls = hint.may_keep_polling(|| true);
+            if polls {
+                hint.kept_polling(found);
             }
-            looks
+            polls
         };
         let waits = USELESS + 10 * SELDOM;
-        assert_eq!((0..waits).filter(|_| looks(&mut patience, false)).count() as u32, USELESS + 10);
+        assert_eq!((0..waits).filter(|_| polls(&mut hint, false)).count() as u32, USELESS + 10);
         // After it was of use, the process yields once and then keeps polling as at first.
-        while !looks(&mut patience, true) {}
-        assert!(!looks(&mut patience, false));
-        assert_eq!((0..USELESS).filter(|_| looks(&mut patience, false)).count() as u32, USELESS);
-        assert!(!patience.may_keep_polling(|| false));
+        while !polls(&mut hint, true) {}
+        assert!(!polls(&mut hint, false));
+        assert_eq!((0..USELESS).filter(|_| polls(&mut hint, false)).count() as u32, USELESS);
+        assert!(!hint.may_keep_polling(|| false));
     }
 
     /// The members' areas, of which those of each group wait on a processor of their own.

@@ -114,7 +114,7 @@ pub(crate) struct NodeTimes {
     /// By process some words: those that were refused for want of what it gives back, a bit each.
     wanting: Vec<u64>,
     caches: Option<(u32, u32)>,
-    /// By owner (the gate last) and epoch: moment of what was published there, and how many have read it.
+    /// By owner (the release flag last) and epoch: moment of what was published there, and how many have read it.
     lines: Vec<(u64, Time, u32)>,
     /// By epoch: when the latest of those that have arrived did.
     arrived: Vec<(u64, Time)>,
@@ -167,7 +167,7 @@ impl NodeTimes {
         self.lines.resize((ranks + 1) * KEPT, (0, Time::START, 0));
         let owner = match owner {
             Owner::Member(member) => member,
-            Owner::Gate => ranks,
+            Owner::Flag => ranks,
         };
         &mut self.lines[owner * KEPT + epoch as usize % KEPT]
     }
@@ -263,7 +263,7 @@ impl OnNode {
         if *found == epoch { Time(at.0 + (before * turn) as u64) } else { Time::START }
     }
 
-    /// What a line costs that `owner` has written; the gate may have been written by anybody.
+    /// What a line costs that `owner` has written; the release flag may have been written by anybody.
     pub(crate) fn line_from(&self, owner: Owner, costs: &SoftwareCosts) -> f64 {
         let Some((ranks, caches)) = self.times.borrow().caches else { return costs.line };
         let Owner::Member(member) = owner else { return costs.far_line };

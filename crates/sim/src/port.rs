@@ -2,8 +2,8 @@
 
 use crate::endpoint::Endpoint;
 use abi::{Error, Result};
-use coll::schedule::{Line, Wake};
-use coll::shared::LINE_PAYLOAD;
+use coll::schedule::{Slot, Wake};
+use coll::shared::SLOT_PAYLOAD;
 use coll::{Base, Peer, Port, Region, Side, Ty};
 use gni::Time;
 use mem::{PeerBytes, UserMem};
@@ -115,8 +115,8 @@ impl RankPort<'_> {
     /// Whether there is room for a line with so many bytes; if not, this rank is woken when there may be.
     fn has_room(&mut self, epoch: u64, bytes: usize) -> Result<bool> {
         let area = self.area()?;
-        let room = (bytes <= LINE_PAYLOAD || area.has_cell(epoch))
-            && area.has_room(epoch, if bytes > LINE_PAYLOAD { 0 } else { bytes });
+        let room = (bytes <= SLOT_PAYLOAD || area.has_cell(epoch))
+            && area.has_room(epoch, if bytes > SLOT_PAYLOAD { 0 } else { bytes });
         if let (false, Some(node)) = (room, &self.end.btl.node) {
             node.wants_line();
         }
@@ -124,7 +124,7 @@ impl RankPort<'_> {
     }
 
     fn announce(&mut self, owner: Owner, epoch: u64, words: &[u64], wake: Wake) -> Result<()> {
-        self.area()?.lines().publish(owner, epoch, words);
+        self.area()?.slots().publish(owner, epoch, words);
         self.published(owner, epoch, wake);
         Ok(())
     }
@@ -170,33 +170,33 @@ impl Port for RankPort<'_> {
         0
     }
 
-    fn publish(&mut self, line: Line, epoch: u64, from: &Region, wake: Wake) -> Result<bool> {
+    fn publish(&mut self, line: Slot, epoch: u64, from: &Region, wake: Wake) -> Result<bool> {
         let from = self.memory(from)?;
         if !self.has_room(epoch, from.len())? {
             return Ok(false);
         }
         let area = self.area()?;
         let owner = match line {
-            Line::Of(_) => area.own(),
-            Line::Gate => Owner::Gate,
+            Slot::Of(_) => area.own(),
+            Slot::Flag => Owner::Flag,
         };
-        from.copy_to(area.payload(owner, epoch, from.len(), from.len() > LINE_PAYLOAD));
+        from.copy_to(area.payload(owner, epoch, from.len(), from.len() > SLOT_PAYLOAD));
         self.spend(self.copying(from.len()));
         self.announce(owner, epoch, &[], wake)?;
         Ok(true)
     }
 
-    fn observe(&mut self, line: Line, epoch: u64, into: &Region) -> Result<bool> {
+    fn observe(&mut self, line: Slot, epoch: u64, into: &Region) -> Result<bool> {
         let into = self.memory(into)?;
         let owner = match line {
-            Line::Of(member) => Owner::Member(member as usize),
-            Line::Gate => Owner::Gate,
+            Slot::Of(member) => Owner::Member(member as usize),
+            Slot::Flag => Owner::Flag,
         };
         let area = self.area()?;
-        if !area.lines().carries(owner, epoch) {
+        if !area.slots().carries(owner, epoch) {
             return Ok(false);
         }
-        area.payload(owner, epoch, into.len(), into.len() > LINE_PAYLOAD).part(0, into.len()).copy_to(into);
+        area.payload(owner, epoch, into.len(), into.len() > SLOT_PAYLOAD).part(0, into.len()).copy_to(into);
         let mut line = 0.0;
         if let Some(node) = &self.end.btl.node {
             let costs = self.end.btl.costs();
@@ -209,7 +209,7 @@ impl Port for RankPort<'_> {
 
     fn arrive(&mut self, epoch: u64) -> Result<bool> {
         self.spend(self.line());
-        let last = self.area()?.lines().arrive(epoch);
+        let last = self.area()?.slots().arrive(epoch);
         let now = self.now();
         if let Some(node) = &self.end.btl.node {
             let latest = node.arrived(epoch, now, self.end.btl.costs());
@@ -250,7 +250,7 @@ impl Port for RankPort<'_> {
         let (offset, into) = (self.places.part(from)?.offset, self.memory(into)?);
         let mut words = [0; 2];
         let area = self.area()?;
-        area.lines().observe(Owner::Member(owner as usize), epoch, &mut words);
+        area.slots().observe(Owner::Member(owner as usize), epoch, &mut words);
         let refused = |_| Error::new(abi::ERR_OTHER, "a virtual rank's memory cannot be read");
         area.node().read(btl::Peer(owner), words[0] + offset, into).map_err(refused)?;
         self.spend(self.end.btl.costs().single_copy + self.copying(into.len()));

@@ -36,7 +36,7 @@ fn a_node_with_shared_memory_is_faster_than_its_nic() {
     let (shared, nic) = (machine(16), through_nic(machine(16)));
     let messages = time(&shared, "hierarchical");
     assert!(messages < time(&nic, "hierarchical"));
-    assert!(time(&shared, "hierarchical_lines") < messages);
+    assert!(time(&shared, "hierarchical_slots") < messages);
 }
 
 /// S6 of the shapes: an application's share in allreduce rises with the ranks where the tree is poor.
@@ -48,7 +48,7 @@ fn a_poor_tree_falls_behind_as_ranks_grow() {
         allreduce(&machine, algorithm.expect(name), ranks, 1).expect("an allreduce").nanoseconds
     };
     let growth = |name| time(1024, name) - time(256, name);
-    let (poor, good) = (growth("tree"), growth("hierarchical_lines"));
+    let (poor, good) = (growth("tree"), growth("hierarchical_slots"));
     assert!(poor > 2.0 * good, "{poor} {good}");
 }
 
@@ -119,7 +119,7 @@ fn compact_ranks_take_about_as_long() {
     let usual = machine(16);
     let params = UgniParams { smsg_max_credits: 4, smsg_page_size: 8192, ..usual.params.clone() };
     let compact = Setup { compact: true, params, ..usual.clone() };
-    for name in ["hierarchical", "hierarchical_lines"] {
+    for name in ["hierarchical", "hierarchical_slots"] {
         let time = |machine: &Setup| {
             let algorithm = allreduce_algorithms(machine, 96).find(|algorithm| algorithm.name == name);
             allreduce(machine, algorithm.expect(name), 96, 1).expect("an allreduce").nanoseconds

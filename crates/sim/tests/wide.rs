@@ -28,11 +28,11 @@ fn the_table_knows_wide_nodes() {
                     allreduce(setup, found.expect("it fits"), ranks, 1).expect("right sums").nanoseconds
                 };
                 let choice = chosen(&setup, coll, ranks, 1).expect("one node");
-                assert_eq!(choice.algorithm.get().name, "lines_caches");
-                let ours = time(&Setup { fanout: choice.fanout, ..setup.clone() }, "lines_caches");
-                let by_lines = |memory| matches!(memory, Memory::Lines | Memory::LinesByCache);
-                let others = algorithms(&setup, coll, ranks).filter(|other| by_lines(other.needs.memory));
-                for other in others.filter(|other| other.name != "lines_all") {
+                assert_eq!(choice.algorithm.get().name, "slots_caches");
+                let ours = time(&Setup { fanout: choice.fanout, ..setup.clone() }, "slots_caches");
+                let by_slots = |memory| matches!(memory, Memory::Slots | Memory::SlotsByCache);
+                let others = algorithms(&setup, coll, ranks).filter(|other| by_slots(other.needs.memory));
+                for other in others.filter(|other| other.name != "slots_all") {
                     for fanout in [2, 4, 8, 16] {
                         let theirs = time(&Setup { fanout, ..setup.clone() }, other.name);
                         let what = format!("{} on {ranks} ranks, {caches:?}, radix {fanout}", other.name);

@@ -90,9 +90,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             let placement = placement(&arguments.hosts, ranks);
             let best = measure(arguments, &own, &program, coll, mode, ranks, placement)?;
             let place = match placement {
-                Placement::Node { crowded: true } => "crowded",
-                Placement::Node { crowded: false } if query(coll, ranks, 0, placement).caches => "caches",
-                Placement::Node { crowded: false } => "node",
+                Placement::Node { oversubscribed: true } => "oversubscribed",
+                Placement::Node { oversubscribed: false } if query(coll, ranks, 0, placement).caches => {
+                    "caches"
+                }
+                Placement::Node { oversubscribed: false } => "node",
                 Placement::Spread => "spread",
                 Placement::Cluster => "cluster",
             };
@@ -123,7 +125,7 @@ fn chosen(arguments: &Arguments) -> Result<Vec<(Coll, &'static Mode)>, Error> {
 /// How so many ranks lie on the hosts, a block of them on each.
 fn placement(hosts: &Hosts, ranks: u32) -> Placement {
     match hosts.names.len() as u32 {
-        0 | 1 => Placement::Node { crowded: ranks as usize > processors() },
+        0 | 1 => Placement::Node { oversubscribed: ranks as usize > processors() },
         hosts if ranks <= hosts => Placement::Spread,
         _ => Placement::Cluster,
     }
@@ -176,7 +178,7 @@ fn options(arguments: &Arguments, mode: &Mode) -> Vec<String> {
 fn candidates(coll: Coll, ranks: u32, placement: Placement) -> Vec<Candidate> {
     // Other processors of the node change what is fastest, not what can be used.
     let placement = match placement {
-        Placement::Node { .. } => Placement::Node { crowded: false },
+        Placement::Node { .. } => Placement::Node { oversubscribed: false },
         between => between,
     };
     let usable = |algorithm: &Algorithm| can_use(algorithm, &query(coll, ranks, 0, placement));
@@ -192,7 +194,7 @@ fn candidates(coll: Coll, ranks: u32, placement: Placement) -> Vec<Candidate> {
 
 /// The call that is measured, as the library sees it.
 fn query(coll: Coll, ranks: u32, bytes: u64, placement: Placement) -> Query {
-    let has_cores = placement == Placement::Node { crowded: false };
+    let has_cores = placement == Placement::Node { oversubscribed: false };
     Query {
         bytes: if matches!(coll, Coll::ReduceScatter | Coll::ReduceScatterBlock) {
             bytes * u64::from(ranks)
@@ -247,7 +249,7 @@ fn rules(best: &[(u64, Candidate)], ranks: &str, place: &str, text: &mut String)
 mod tests {
     use super::*;
 
-    const NODE: Placement = Placement::Node { crowded: false };
+    const NODE: Placement = Placement::Node { oversubscribed: false };
 
     #[test]
     fn rules_can_be_read_and_choose_what_was_fastest() {
@@ -273,7 +275,7 @@ mod tests {
     fn every_candidate_of_a_node_is_tried() {
         let names: Vec<_> =
             candidates(Coll::Allreduce, 4, NODE).iter().map(|candidate| candidate.algorithm).collect();
-        for name in ["recursive_doubling", "ring", "lines_flat", "cells", "direct"] {
+        for name in ["recursive_doubling", "ring", "slots_flat", "cells", "direct"] {
             assert!(names.contains(&name), "{name}");
         }
         assert!(!names.contains(&"inter"));
@@ -288,6 +290,6 @@ mod tests {
             .map(|candidate| candidate.algorithm)
             .collect();
         assert!(names.contains(&"hierarchical") && names.contains(&"ring"), "{names:?}");
-        assert!(!names.contains(&"lines_flat") && !names.contains(&"direct"), "{names:?}");
+        assert!(!names.contains(&"slots_flat") && !names.contains(&"direct"), "{names:?}");
     }
 }

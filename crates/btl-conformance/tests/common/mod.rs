@@ -13,7 +13,7 @@ pub fn memory_file(bytes: u64) -> OwnedFd {
     // SAFETY: a constant name; the descriptor is ours alone.
     let fd = unsafe { OwnedFd::from_raw_fd(libc::memfd_create(c"segment".as_ptr(), flags)) };
     std::fs::File::from(fd.try_clone().unwrap()).set_len(bytes).unwrap();
-    // SAFETY: no pointers.
+    // SAFETY: the call takes numbers alone and touches no memory of ours.
     assert_eq!(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, libc::F_SEAL_SHRINK) }, 0);
     fd
 }

@@ -1,10 +1,11 @@
 //! Every algorithm by collective and name: what can be chosen, forced and measured.
 
 use super::hierarchical::{movement, reductions};
-use super::node::{blocks, cells, direct, gate, lines, parts};
+use super::node::{blocks, cells, direct, flag, parts, slots};
 use super::*;
 use crate::exchange::Meeting;
 use crate::params::{Coll, Params};
+pub use crate::schedule::AlgorithmId;
 use crate::schedule::Schedule;
 
 /// The type of a parameter that names an algorithm of the collective whose number is `COLL`; `None` where it names none.
@@ -48,17 +49,17 @@ pub struct Needs {
 pub enum Memory {
     /// None.
     None,
-    /// Lines of one area for all ranks; at most [`crate::shared::PAYLOAD`] bytes for others from each rank.
-    Lines,
-    /// As `Lines`, of ranks that are bound to several caches or memory nodes.
-    LinesByCache,
-    /// Lines of one area for at most [`crate::shared::MOST_PARTS`] ranks, each with parts for all of them.
+    /// Slots of one area for all ranks; at most [`crate::shared::PAYLOAD`] bytes for others from each rank.
+    Slots,
+    /// As `Slots`, of ranks that are bound to several caches or memory nodes.
+    SlotsByCache,
+    /// Slots of one area for at most [`crate::shared::MOST_PARTS`] ranks, each with parts for all of them.
     Parts,
-    /// Lines of an area on each node; at most [`crate::shared::PAYLOAD`] bytes.
-    LinesPerNode,
+    /// Slots of an area on each node; at most [`crate::shared::PAYLOAD`] bytes.
+    SlotsPerNode,
     /// Cells of one area for all ranks.
     Cells,
-    /// Direct reads between all ranks, and lines.
+    /// Direct reads between all ranks, and slots.
     Direct,
 }
 
@@ -76,10 +77,6 @@ pub struct Algorithm {
     /// Plain data takes an exchange, in which processes meet like this, instead of the schedule.
     pub exchange: Option<Meeting>,
 }
-
-/// An index into [`ALGORITHMS`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct AlgorithmId(pub u16);
 
 impl AlgorithmId {
     /// The algorithm.
@@ -122,11 +119,11 @@ const COMMUTES_BLOCKS: Needs = Needs { commutative: true, blocks: true, ..SEGMEN
 const INTER: Needs = Needs { inter: true, ..PLAIN };
 /// One algorithm for every count and root.
 const INTER_CANONICAL: Needs = Needs { canonical: true, ..INTER };
-const LINES: Needs = Needs { memory: Memory::Lines, ..PLAIN };
+const SLOTS: Needs = Needs { memory: Memory::Slots, ..PLAIN };
 const PARTS: Needs = Needs { memory: Memory::Parts, ..PLAIN };
-const LINES_FANOUT: Needs = Needs { memory: Memory::Lines, ..FANOUT };
-const LINES_BY_CACHE: Needs = Needs { memory: Memory::LinesByCache, ..FANOUT };
-const NODE_LINES: Needs = Needs { memory: Memory::LinesPerNode, ..PLAIN };
+const SLOTS_FANOUT: Needs = Needs { memory: Memory::Slots, ..FANOUT };
+const SLOTS_BY_CACHE: Needs = Needs { memory: Memory::SlotsByCache, ..FANOUT };
+const NODE_LINES: Needs = Needs { memory: Memory::SlotsPerNode, ..PLAIN };
 const CELLS: Needs = Needs { memory: Memory::Cells, ..SEGMENTS };
 const CELLS_DENSE: Needs = Needs { dense: true, ..CELLS };
 const DIRECT: Needs = Needs { memory: Memory::Direct, ..PLAIN };
@@ -164,13 +161,13 @@ algorithms! {
         "tree" barrier::tree: FANOUT;
         "linear" barrier::linear: PLAIN;
         "hierarchical" movement::barrier: PLAIN;
-        "hierarchical_lines" movement::barrier_lines: NODE_LINES;
-        "lines_all" lines::barrier_all: LINES, exchange by Slots;
-        "lines_flat" lines::barrier_flat: LINES;
-        "lines_gate" lines::barrier_gate: LINES, exchange by Flag;
-        "lines_tree" lines::barrier_tree: LINES_FANOUT;
-        "lines_dissemination" lines::barrier_dissemination: LINES;
-        "lines_caches" lines::barrier_caches: LINES_BY_CACHE;
+        "hierarchical_slots" movement::barrier_lines: NODE_LINES;
+        "slots_all" slots::barrier_all: SLOTS, exchange by Slots;
+        "slots_flat" slots::barrier_flat: SLOTS;
+        "slots_flag" slots::barrier_flag: SLOTS, exchange by Flag;
+        "slots_tree" slots::barrier_tree: SLOTS_FANOUT;
+        "slots_dissemination" slots::barrier_dissemination: SLOTS;
+        "slots_caches" slots::barrier_caches: SLOTS_BY_CACHE;
         "inter" inter::barrier: INTER;
     }
     Bcast {
@@ -183,10 +180,10 @@ algorithms! {
         "scatter_recursive_doubling" bcast::scatter_recursive_doubling: PLAIN;
         "scatter_ring" bcast::scatter_ring: PLAIN;
         "hierarchical" movement::bcast: SEGMENTS;
-        "hierarchical_lines" movement::bcast_lines: NODE_LINES;
-        "lines_flat" lines::bcast_flat: LINES, exchange by Slots;
-        "lines_tree" lines::bcast_tree: LINES_FANOUT;
-        "lines_caches" lines::bcast_caches: LINES_BY_CACHE;
+        "hierarchical_slots" movement::bcast_lines: NODE_LINES;
+        "slots_flat" slots::bcast_flat: SLOTS, exchange by Slots;
+        "slots_tree" slots::bcast_tree: SLOTS_FANOUT;
+        "slots_caches" slots::bcast_caches: SLOTS_BY_CACHE;
         "cells" cells::bcast: CELLS;
         "direct" direct::bcast: DIRECT;
         "inter" inter::bcast: INTER;
@@ -195,27 +192,27 @@ algorithms! {
         "binomial" gather::binomial: PLAIN;
         "linear" gather::linear: PLAIN;
         "hierarchical" movement::gather: PLAIN;
-        "lines_flat" blocks::gather_flat: LINES, exchange by Slots;
+        "slots_flat" blocks::gather_flat: SLOTS, exchange by Slots;
         "direct" direct::gather: DIRECT;
         "inter" inter::gather: INTER;
     }
     Gatherv {
         "linear" gather::linear_v: PLAIN;
-        "lines_flat" parts::gather_flat: LINES, exchange by Slots;
+        "slots_flat" parts::gather_flat: SLOTS, exchange by Slots;
         "inter" inter::gather_v: INTER;
     }
     Scatter {
         "binomial" scatter::binomial: PLAIN;
         "linear" scatter::linear: PLAIN;
         "hierarchical" movement::scatter: PLAIN;
-        "lines_flat" blocks::scatter_flat: LINES, exchange by Slots;
+        "slots_flat" blocks::scatter_flat: SLOTS, exchange by Slots;
         "cells" cells::scatter: CELLS;
         "direct" direct::scatter: DIRECT;
         "inter" inter::scatter: INTER;
     }
     Scatterv {
         "linear" scatter::linear_v: PLAIN;
-        "lines_flat" parts::scatter_flat: PARTS, exchange by Slots;
+        "slots_flat" parts::scatter_flat: PARTS, exchange by Slots;
         "inter" inter::scatter_v: INTER;
     }
     Allgather {
@@ -225,8 +222,8 @@ algorithms! {
         "neighbour_exchange" allgather::neighbour_exchange: PLAIN;
         "linear" allgather::linear: PLAIN;
         "hierarchical" movement::allgather: PLAIN;
-        "lines_all" blocks::allgather_all: LINES, exchange by Slots;
-        "lines_gate" blocks::allgather_gate: LINES, exchange by Flag;
+        "slots_all" blocks::allgather_all: SLOTS, exchange by Slots;
+        "slots_flag" blocks::allgather_flag: SLOTS, exchange by Flag;
         "cells" cells::allgather: CELLS;
         "direct" direct::allgather: DIRECT;
         "inter" inter::allgather: INTER;
@@ -236,8 +233,8 @@ algorithms! {
         "neighbour_exchange" allgather::neighbour_exchange_v: PLAIN;
         "linear" allgather::linear_v: PLAIN;
         "hierarchical" movement::allgather_v: PLAIN;
-        "lines_all" blocks::allgather_all_v: LINES, exchange by Slots;
-        "lines_gate" blocks::allgather_gate_v: LINES, exchange by Flag;
+        "slots_all" blocks::allgather_all_v: SLOTS, exchange by Slots;
+        "slots_flag" blocks::allgather_flag_v: SLOTS, exchange by Flag;
         "cells" parts::allgather: CELLS;
         "direct" direct::allgather_v: DIRECT;
         "inter" inter::allgather_v: INTER;
@@ -249,10 +246,10 @@ algorithms! {
         "pairwise" alltoall::pairwise: PLAIN;
         "bruck" alltoall::bruck: FANOUT;
         "hierarchical" movement::alltoall: PLAIN;
-        "lines_all" blocks::alltoall_all: LINES, exchange by Slots;
-        "lines_gate" blocks::alltoall_gate: LINES, exchange by Flag;
+        "slots_all" blocks::alltoall_all: SLOTS, exchange by Slots;
+        "slots_flag" blocks::alltoall_flag: SLOTS, exchange by Flag;
         "cells" cells::alltoall: CELLS;
-        "cells_gate" gate::alltoall: CELLS;
+        "cells_flag" flag::alltoall: CELLS;
         "direct" direct::alltoall: DIRECT;
         "inter" inter::alltoall: INTER;
     }
@@ -261,8 +258,8 @@ algorithms! {
         "linear_sync" alltoall::linear_sync_v: FANOUT;
         "scattered" alltoall::scattered_v: FANOUT;
         "pairwise" alltoall::pairwise_v: PLAIN;
-        "lines_all" parts::alltoall_all: PARTS, exchange by Slots;
-        "lines_gate" parts::alltoall_gate: PARTS, exchange by Flag;
+        "slots_all" parts::alltoall_all: PARTS, exchange by Slots;
+        "slots_flag" parts::alltoall_flag: PARTS, exchange by Flag;
         "inter" inter::alltoall_v: INTER;
     }
     Alltoallw {
@@ -270,8 +267,8 @@ algorithms! {
         "linear_sync" alltoall::linear_sync_v: FANOUT;
         "scattered" alltoall::scattered_v: FANOUT;
         "pairwise" alltoall::pairwise_v: PLAIN;
-        "lines_all" parts::alltoall_all: PARTS, exchange by Slots;
-        "lines_gate" parts::alltoall_gate: PARTS, exchange by Flag;
+        "slots_all" parts::alltoall_all: PARTS, exchange by Slots;
+        "slots_flag" parts::alltoall_flag: PARTS, exchange by Flag;
         "inter" inter::alltoall_v: INTER;
     }
     Reduce {
@@ -284,9 +281,9 @@ algorithms! {
         "rabenseifner" reduce::rabenseifner: COMMUTES;
         "canonical" reduce::canonical: CANONICAL_SEGMENTS;
         "hierarchical" reductions::reduce: SEGMENTS;
-        "lines_flat" lines::reduce_flat: LINES, exchange by Slots;
-        "lines_tree" lines::reduce_tree: LINES_FANOUT;
-        "lines_caches" lines::reduce_caches: LINES_BY_CACHE;
+        "slots_flat" slots::reduce_flat: SLOTS, exchange by Slots;
+        "slots_tree" slots::reduce_tree: SLOTS_FANOUT;
+        "slots_caches" slots::reduce_caches: SLOTS_BY_CACHE;
         "cells" cells::reduce: CELLS_DENSE;
         "cells_flat" cells::reduce_flat: CELLS_DENSE;
         "direct" direct::reduce: DIRECT_SEGMENTS;
@@ -301,12 +298,12 @@ algorithms! {
         "linear" allreduce::linear: PLAIN;
         "canonical" allreduce::canonical: CANONICAL_SEGMENTS;
         "hierarchical" reductions::allreduce: SEGMENTS;
-        "hierarchical_lines" reductions::allreduce_lines: NODE_LINES;
-        "lines_all" lines::allreduce_all: LINES, exchange by Slots;
-        "lines_flat" lines::allreduce_flat: LINES;
-        "lines_gate" lines::allreduce_gate: LINES, exchange by Flag;
-        "lines_tree" lines::allreduce_tree: LINES_FANOUT;
-        "lines_caches" lines::allreduce_caches: LINES_BY_CACHE;
+        "hierarchical_slots" reductions::allreduce_lines: NODE_LINES;
+        "slots_all" slots::allreduce_all: SLOTS, exchange by Slots;
+        "slots_flat" slots::allreduce_flat: SLOTS;
+        "slots_flag" slots::allreduce_flag: SLOTS, exchange by Flag;
+        "slots_tree" slots::allreduce_tree: SLOTS_FANOUT;
+        "slots_caches" slots::allreduce_caches: SLOTS_BY_CACHE;
         "cells" cells::allreduce: CELLS_DENSE;
         "direct" direct::allreduce: DIRECT_SEGMENTS;
         "inter" inter::allreduce: INTER_CANONICAL;
@@ -318,8 +315,8 @@ algorithms! {
         "linear" reduce_scatter::linear: PLAIN;
         "canonical" reduce_scatter::canonical: CANONICAL;
         "hierarchical" reductions::reduce_scatter: PLAIN;
-        "lines_all" blocks::reduce_scatter_all: LINES, exchange by Slots;
-        "lines_gate" blocks::reduce_scatter_gate: LINES, exchange by Flag;
+        "slots_all" blocks::reduce_scatter_all: SLOTS, exchange by Slots;
+        "slots_flag" blocks::reduce_scatter_flag: SLOTS, exchange by Flag;
         "direct" direct::reduce_scatter: DIRECT_DENSE;
         "inter" inter::reduce_scatter: INTER_CANONICAL;
     }
@@ -330,9 +327,9 @@ algorithms! {
         "linear" reduce_scatter::linear_block: PLAIN;
         "canonical" reduce_scatter::canonical_block: CANONICAL;
         "hierarchical" reductions::reduce_scatter_block: PLAIN;
-        "lines_all" blocks::reduce_scatter_block_all: LINES, exchange by Slots;
-        "lines_gate" blocks::reduce_scatter_block_gate: LINES, exchange by Flag;
-        "cells_gate" gate::reduce_scatter_block: CELLS_DENSE;
+        "slots_all" blocks::reduce_scatter_block_all: SLOTS, exchange by Slots;
+        "slots_flag" blocks::reduce_scatter_block_flag: SLOTS, exchange by Flag;
+        "cells_flag" flag::reduce_scatter_block: CELLS_DENSE;
         "direct" direct::reduce_scatter_block: DIRECT_SEGMENTS;
         "inter" inter::reduce_scatter_block: INTER_CANONICAL;
     }
@@ -341,7 +338,7 @@ algorithms! {
         "binomial" scan::binomial: PLAIN;
         "linear" scan::linear: CANONICAL_SEGMENTS;
         "hierarchical" reductions::scan: PLAIN;
-        "lines_all" blocks::scan_all: LINES, exchange by Slots;
+        "slots_all" blocks::scan_all: SLOTS, exchange by Slots;
         "cells" cells::scan: CELLS_DENSE;
     }
     Exscan {
@@ -349,7 +346,7 @@ algorithms! {
         "binomial" scan::binomial_exclusive: PLAIN;
         "linear" scan::linear_exclusive: CANONICAL_SEGMENTS;
         "hierarchical" reductions::exscan: PLAIN;
-        "lines_all" blocks::exscan_all: LINES, exchange by Slots;
+        "slots_all" blocks::exscan_all: SLOTS, exchange by Slots;
         "cells" cells::exscan: CELLS_DENSE;
     }
     NeighborAllgather {

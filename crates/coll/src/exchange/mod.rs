@@ -30,7 +30,7 @@ use core::ops::Range;
 use abi::Result;
 use mem::UserMem;
 
-use crate::schedule::Line;
+use crate::schedule::Slot;
 
 /// How the processes of an exchange wait for each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,8 +108,8 @@ impl<'a, S: Slots, P: Places> Exchange<'a, S, P> {
         seen
     }
 
-    fn own(&self) -> Line {
-        Line::Of(self.slots.me() as u32)
+    fn own(&self) -> Slot {
+        Slot::Of(self.slots.me() as u32)
     }
 
     /// Writes and publishes the own slot; `false`: there is no room yet.
@@ -163,22 +163,22 @@ impl<'a, S: Slots, P: Places> Exchange<'a, S, P> {
                 return;
             }
             self.combine(kernel, 0, count, into);
-            self.slots.payload(Line::Gate, self.epoch, into.len()).write(into.as_bytes());
+            self.slots.payload(Slot::Flag, self.epoch, into.len()).write(into.as_bytes());
         }
-        self.slots.publish(Line::Gate, self.epoch, &[]);
+        self.slots.publish(Slot::Flag, self.epoch, &[]);
         self.slots.ring(Tell::All);
     }
 
     #[inline(always)]
     fn is_released(&mut self) -> bool {
-        self.slots.carries(Line::Gate, self.epoch)
+        self.slots.carries(Slot::Flag, self.epoch)
     }
 
     #[inline(always)]
     fn see_wanted(&mut self) -> bool {
         let me = self.slots.me();
         while self.next < self.plan.from.end {
-            if self.next != me && !self.slots.carries(Line::Of(self.next as u32), self.epoch) {
+            if self.next != me && !self.slots.carries(Slot::Of(self.next as u32), self.epoch) {
                 return false;
             }
             self.next += 1;
@@ -196,7 +196,7 @@ impl<'a, S: Slots, P: Places> Exchange<'a, S, P> {
             Take::PartOfEach(places) => self.take_parts(|member| places.of(member)),
             Take::Combined { kernel, offset, count, into } => self.combine(kernel, offset, count, into),
             Take::Shared { into, .. } if self.plan.meeting == Meeting::Flag => {
-                into.write(self.slots.payload(Line::Gate, self.epoch, into.len()).as_bytes());
+                into.write(self.slots.payload(Slot::Flag, self.epoch, into.len()).as_bytes());
             }
             Take::Shared { kernel, count, into } => self.combine(kernel, 0, count, into),
             // Taken already.
@@ -210,7 +210,7 @@ impl<'a, S: Slots, P: Places> Exchange<'a, S, P> {
         for (at, member) in self.plan.from.clone().enumerate() {
             let to = into.part(at * bytes, bytes);
             if member != me {
-                let slot = self.slots.payload(Line::Of(member as u32), self.epoch, self.plan.slot);
+                let slot = self.slots.payload(Slot::Of(member as u32), self.epoch, self.plan.slot);
                 to.write(slot.part(offset, bytes).as_bytes());
             } else if !self.plan.in_place {
                 to.write(self.plan.own.part(offset, bytes).as_bytes());
@@ -224,7 +224,7 @@ impl<'a, S: Slots, P: Places> Exchange<'a, S, P> {
         for member in self.plan.from.clone() {
             let to = places.of(member);
             if member != me {
-                to.write(self.slots.payload(Line::Of(member as u32), self.epoch, to.len()).as_bytes());
+                to.write(self.slots.payload(Slot::Of(member as u32), self.epoch, to.len()).as_bytes());
             } else if !self.plan.in_place {
                 to.write(self.plan.own.as_bytes());
             }
@@ -259,7 +259,7 @@ impl<'a, S: Slots, P: Places> Exchange<'a, S, P> {
         let me = slots.me();
         let operand = |slots: &mut S, member: usize| match member == me && !plan.in_place {
             true => plan.own.part(offset, into.len()),
-            false => slots.payload(Line::Of(member as u32), *epoch, plan.slot).part(offset, into.len()),
+            false => slots.payload(Slot::Of(member as u32), *epoch, plan.slot).part(offset, into.len()),
         };
         if end - start == 1 {
             into.write(operand(slots, start).as_bytes());

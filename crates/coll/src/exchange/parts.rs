@@ -1,7 +1,7 @@
 //! Slots of a shared area with a part for each member, of any length: what a process has for one of many.
 //!
 //! ```text
-//!   line      epoch │ where part 0, 1 … n-1 end, 16 bits each │ the parts, if they fit      up to [`SHORT`] bytes
+//!   slot      epoch │ where part 0, 1 … n-1 end, 16 bits each │ the parts, if they fit      up to [`SHORT`] bytes
 //!   aside     the parts, one after the other, if not
 //! ```
 
@@ -9,7 +9,7 @@ use abi::Error;
 use mem::UserMem;
 
 use super::Slots;
-use crate::schedule::Line;
+use crate::schedule::Slot;
 use crate::shared::{MOST_PARTS, PAYLOAD, SHORT};
 
 /// Where each part of a slot ends.
@@ -98,7 +98,7 @@ impl Parts {
     #[inline(always)]
     fn payload(&self, slots: &mut impl Slots, owner: usize, epoch: u64) -> UserMem {
         let bytes = self.spread();
-        let payload = slots.payload(Line::Of(owner as u32), epoch, bytes);
+        let payload = slots.payload(Slot::Of(owner as u32), epoch, bytes);
         if bytes <= SHORT { payload.part(self.head(), bytes) } else { payload }
     }
 }

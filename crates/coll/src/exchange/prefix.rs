@@ -16,7 +16,7 @@
 use mem::UserMem;
 
 use super::{Exchange, Places, Slots, Tell};
-use crate::schedule::Line;
+use crate::schedule::Slot;
 use crate::shared::{MEDIUM, SHORT};
 
 /// Whether so many bytes of data go this way: there is room for them twice where a slot of as many bytes has its payload.
@@ -110,7 +110,7 @@ impl<S: Slots, P: Places> Exchange<'_, S, P> {
     #[inline(always)]
     fn left_by(&mut self, member: usize) -> Option<UserMem> {
         let there = match member {
-            0 => self.slots.carries(Line::Of(0), self.epoch),
+            0 => self.slots.carries(Slot::Of(0), self.epoch),
             _ => self.slots.carries_more(member, self.epoch),
         };
         there.then(|| self.halves(member)[usize::from(member > 0)])
@@ -120,7 +120,7 @@ impl<S: Slots, P: Places> Exchange<'_, S, P> {
     #[inline(always)]
     fn halves(&mut self, member: usize) -> [UserMem; 2] {
         let bytes = self.plan.slot;
-        let slot = self.slots.payload(Line::Of(member as u32), self.epoch, 2 * bytes);
+        let slot = self.slots.payload(Slot::Of(member as u32), self.epoch, 2 * bytes);
         [slot.part(0, bytes), slot.part(bytes, bytes)]
     }
 

@@ -3,7 +3,7 @@
 use mem::UserMem;
 
 use super::Tell;
-use crate::schedule::Line;
+use crate::schedule::Slot;
 
 /// The slots of one area as one of its processes sees them, with the promises of [`crate::shared`].
 ///
@@ -25,16 +25,16 @@ pub trait Slots {
 
     /// Room for `bytes` bytes of payload of a slot, which may be written or read now. Writer and reader give the same
     /// number.
-    fn payload(&mut self, line: Line, epoch: u64, bytes: usize) -> UserMem;
+    fn payload(&mut self, slot: Slot, epoch: u64, bytes: usize) -> UserMem;
 
     /// Publishes the own slot or the release flag, with these words at the start of its payload.
-    fn publish(&mut self, line: Line, epoch: u64, words: &[u64]);
+    fn publish(&mut self, slot: Slot, epoch: u64, words: &[u64]);
 
     /// Publishes the own slot, with more behind its payload for those who ask for that.
     fn publish_more(&mut self, epoch: u64);
 
     /// Whether a slot carries `epoch`.
-    fn carries(&mut self, line: Line, epoch: u64) -> bool;
+    fn carries(&mut self, slot: Slot, epoch: u64) -> bool;
 
     /// Whether a member's slot carries `epoch`, and more behind its payload.
     fn carries_more(&mut self, member: usize, epoch: u64) -> bool;

@@ -1,11 +1,11 @@
 //! The shared area of each node, as [`crate::shared`] specifies it, over plain vectors.
 
 use crate::port::Base;
-use crate::schedule::Line;
-use crate::shared::{CELL_BYTES, CELLS, DEPTH, LINE_PAYLOAD, PAYLOAD};
+use crate::schedule::Slot;
+use crate::shared::{CELL_BYTES, CELLS, DEPTH, PAYLOAD, SLOT_PAYLOAD};
 
 #[derive(Clone, Default)]
-struct LineState {
+struct SlotState {
     epoch: u64,
     payload: Vec<u8>,
     /// Where each part of the payload ends, if it has parts.
@@ -15,8 +15,8 @@ struct LineState {
 
 struct Node {
     ranks: Vec<usize>,
-    /// `ranks.len() + 1` groups of `DEPTH` lines; the last group is the gate's.
-    lines: Vec<LineState>,
+    /// `ranks.len() + 1` groups of `DEPTH` slots; the last group is the release flag's.
+    slots: Vec<SlotState>,
     arrived: [usize; DEPTH],
     /// Last epoch each rank retired.
     retired: Vec<u64>,
@@ -43,7 +43,7 @@ impl Area {
             let n = ranks.len();
             Node {
                 ranks,
-                lines: vec![LineState::default(); (n + 1) * DEPTH],
+                slots: vec![SlotState::default(); (n + 1) * DEPTH],
                 arrived: [0; DEPTH],
                 retired: vec![0; n],
                 cells: vec![vec![]; n * CELLS],
@@ -61,31 +61,31 @@ impl Area {
         (&mut self.nodes[node as usize], index as usize)
     }
 
-    pub(super) fn publish(&mut self, rank: usize, line: Line, epoch: u64, payload: &[u8]) -> bool {
-        let most = if line == Line::Gate { LINE_PAYLOAD } else { PAYLOAD };
-        assert!(payload.len() <= most, "{} bytes in a line", payload.len());
-        if payload.len() > LINE_PAYLOAD && !self.claim(rank, epoch) {
+    pub(super) fn publish(&mut self, rank: usize, slot: Slot, epoch: u64, payload: &[u8]) -> bool {
+        let most = if slot == Slot::Flag { SLOT_PAYLOAD } else { PAYLOAD };
+        assert!(payload.len() <= most, "{} bytes in a slot", payload.len());
+        if payload.len() > SLOT_PAYLOAD && !self.claim(rank, epoch) {
             return false;
         }
-        self.put(rank, line, epoch, LineState { epoch, payload: payload.to_vec(), ..LineState::default() })
+        self.put(rank, slot, epoch, SlotState { epoch, payload: payload.to_vec(), ..SlotState::default() })
     }
 
     pub(super) fn publish_parts(&mut self, rank: usize, epoch: u64, parts: &[Vec<u8>]) -> bool {
-        let published = self.publish(rank, Line::Of(self.index_of(rank)), epoch, &parts.concat());
+        let published = self.publish(rank, Slot::Of(self.index_of(rank)), epoch, &parts.concat());
         let (node, index) = self.of(rank);
         if published {
             let lengths = parts.iter().map(Vec::len);
             let ends = lengths.scan(0, |end, len| Some(std::mem::replace(end, *end + len) + len));
-            node.lines[index * DEPTH + epoch as usize % DEPTH].ends = ends.collect();
+            node.slots[index * DEPTH + epoch as usize % DEPTH].ends = ends.collect();
         }
         published
     }
 
-    /// The part for `rank` of a line.
+    /// The part for `rank` of a slot.
     pub(super) fn observe_part(&self, rank: usize, owner: u32, epoch: u64) -> Option<Vec<u8>> {
         let (node, index) = self.place[rank];
-        let payload = self.observe(node, Line::Of(owner), epoch)?;
-        let ends = &self.line(node, Line::Of(owner), epoch).ends;
+        let payload = self.observe(node, Slot::Of(owner), epoch)?;
+        let ends = &self.slot(node, Slot::Of(owner), epoch).ends;
         let start = if index == 0 { 0 } else { ends[index as usize - 1] };
         Some(payload[start..ends[index as usize]].to_vec())
     }
@@ -96,48 +96,48 @@ impl Area {
     }
 
     pub(super) fn expose(&mut self, rank: usize, epoch: u64, base: Base, offset: i64) -> bool {
-        let own = Line::Of(self.index_of(rank));
-        let state = LineState { epoch, exposed: Some((rank, base, offset)), ..LineState::default() };
+        let own = Slot::Of(self.index_of(rank));
+        let state = SlotState { epoch, exposed: Some((rank, base, offset)), ..SlotState::default() };
         self.put(rank, own, epoch, state)
     }
 
-    fn put(&mut self, rank: usize, line: Line, epoch: u64, state: LineState) -> bool {
+    fn put(&mut self, rank: usize, slot: Slot, epoch: u64, state: SlotState) -> bool {
         let (node, index) = self.of(rank);
         if node.retired.iter().any(|&r| r + (DEPTH as u64) < epoch) {
             return false;
         }
-        let who = match line {
-            Line::Of(i) => {
-                assert_eq!(i as usize, index, "a rank writes only its own line");
+        let who = match slot {
+            Slot::Of(i) => {
+                assert_eq!(i as usize, index, "a rank writes only its own slot");
                 index
             }
-            Line::Gate => node.ranks.len(),
+            Slot::Flag => node.ranks.len(),
         };
-        let slot = &mut node.lines[who * DEPTH + epoch as usize % DEPTH];
-        assert!(slot.epoch < epoch, "a line is written once an epoch");
+        let slot = &mut node.slots[who * DEPTH + epoch as usize % DEPTH];
+        assert!(slot.epoch < epoch, "a slot is written once an epoch");
         *slot = state;
         true
     }
 
-    fn line(&self, node: u32, line: Line, epoch: u64) -> &LineState {
+    fn slot(&self, node: u32, slot: Slot, epoch: u64) -> &SlotState {
         let node = &self.nodes[node as usize];
-        let who = match line {
-            Line::Of(i) => i as usize,
-            Line::Gate => node.ranks.len(),
+        let who = match slot {
+            Slot::Of(i) => i as usize,
+            Slot::Flag => node.ranks.len(),
         };
-        &node.lines[who * DEPTH + epoch as usize % DEPTH]
+        &node.slots[who * DEPTH + epoch as usize % DEPTH]
     }
 
-    pub(super) fn observe(&self, node: u32, line: Line, epoch: u64) -> Option<Vec<u8>> {
-        let state = self.line(node, line, epoch);
-        assert!(state.epoch <= epoch, "a line was overwritten before it was read");
+    pub(super) fn observe(&self, node: u32, slot: Slot, epoch: u64) -> Option<Vec<u8>> {
+        let state = self.slot(node, slot, epoch);
+        assert!(state.epoch <= epoch, "a slot was overwritten before it was read");
         (state.epoch == epoch).then(|| state.payload.clone())
     }
 
     pub(super) fn exposed(&self, node: u32, owner: u32, epoch: u64) -> (usize, Base, i64) {
-        let state = self.line(node, Line::Of(owner), epoch);
-        assert_eq!(state.epoch, epoch, "the exposing line was observed before");
-        state.exposed.expect("a buffer was exposed in this line")
+        let state = self.slot(node, Slot::Of(owner), epoch);
+        assert_eq!(state.epoch, epoch, "the exposing slot was observed before");
+        state.exposed.expect("a buffer was exposed in this slot")
     }
 
     pub(super) fn arrive(&mut self, rank: usize, epoch: u64) -> bool {

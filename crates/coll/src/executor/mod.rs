@@ -16,7 +16,7 @@ pub use network::Network;
 
 use crate::execution::{Execution, Shape, State};
 use crate::port::{Base, Port, Region, Side, Ty};
-use crate::schedule::{Line, Peer, Schedule, Wake};
+use crate::schedule::{Peer, Schedule, Slot, Wake};
 use crate::shared::part_limit;
 use abi::Result;
 use std::collections::VecDeque;
@@ -188,8 +188,8 @@ impl<'a> World<'a> {
 
     fn describe_deadlock(&self) -> String {
         let waiting = self.executions.iter().zip(&self.done).enumerate().filter(|(_, (_, done))| !**done);
-        let lines: Vec<String> = waiting.map(|(r, (e, _))| format!("rank {r}: {:?}", e.waiting())).collect();
-        format!("deadlock:\n{}", lines.join("\n"))
+        let slots: Vec<String> = waiting.map(|(r, (e, _))| format!("rank {r}: {:?}", e.waiting())).collect();
+        format!("deadlock:\n{}", slots.join("\n"))
     }
 }
 
@@ -293,14 +293,14 @@ impl Port for RankPort<'_> {
         self.memories[self.rank].block(side, index).bytes() as u64
     }
 
-    fn publish(&mut self, line: Line, epoch: u64, from: &Region, _: Wake) -> Result<bool> {
+    fn publish(&mut self, slot: Slot, epoch: u64, from: &Region, _: Wake) -> Result<bool> {
         let payload = self.read(from);
-        Ok(self.area.publish(self.rank, line, epoch, &payload))
+        Ok(self.area.publish(self.rank, slot, epoch, &payload))
     }
 
-    fn observe(&mut self, line: Line, epoch: u64, into: &Region) -> Result<bool> {
+    fn observe(&mut self, slot: Slot, epoch: u64, into: &Region) -> Result<bool> {
         let node = self.node();
-        let Some(payload) = self.area.observe(node, line, epoch) else { return Ok(false) };
+        let Some(payload) = self.area.observe(node, slot, epoch) else { return Ok(false) };
         if !matches!(into, Region::Empty) {
             self.write(into, &payload);
         }
@@ -308,7 +308,7 @@ impl Port for RankPort<'_> {
     }
 
     fn publish_parts(&mut self, epoch: u64, side: Side, limit: u32, _: Wake) -> Result<bool> {
-        assert!(limit <= part_limit(self.area.ranks_beside(self.rank) as u32), "all parts fit a line");
+        assert!(limit <= part_limit(self.area.ranks_beside(self.rank) as u32), "all parts fit a slot");
         let part = |index| match self.block_bytes(side, index) {
             bytes if bytes > u64::from(limit) || index == self.area.index_of(self.rank) => vec![],
             _ => self.read(&Region::Block { side, index }),

@@ -5,7 +5,7 @@ use core::fmt;
 use super::{Forced, MOST_SEGMENTS, Placement, Query, WIDE, cell_segments};
 use crate::algorithms::registry::{Algorithm, AlgorithmId, Memory};
 use crate::params::Coll;
-use crate::shared::{LINE_PAYLOAD, MOST_PARTS, PAYLOAD};
+use crate::shared::{MOST_PARTS, PAYLOAD, SLOT_PAYLOAD};
 
 /// What a call lacks that an algorithm needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,10 +76,10 @@ fn misfit_of_memory(memory: Memory, query: &Query) -> Option<Misfit> {
     let one_node = matches!(query.placement, Placement::Node { .. });
     let most = match memory {
         Memory::None => return None,
-        Memory::Lines | Memory::LinesByCache | Memory::LinesPerNode => Some(line_limit(query)),
+        Memory::Slots | Memory::SlotsByCache | Memory::SlotsPerNode => Some(slot_limit(query)),
         _ => None,
     };
-    if !one_node && memory != Memory::LinesPerNode {
+    if !one_node && memory != Memory::SlotsPerNode {
         return Some(Misfit::Nodes);
     }
     if !query.area {
@@ -90,18 +90,18 @@ fn misfit_of_memory(memory: Memory, query: &Query) -> Option<Misfit> {
         Memory::Cells if cell_segments(query) > MOST_SEGMENTS.into() => {
             Some(Misfit::Bytes(u64::from(MOST_SEGMENTS) * PAYLOAD as u64))
         }
-        Memory::LinesByCache if !query.caches => Some(Misfit::Caches),
+        Memory::SlotsByCache if !query.caches => Some(Misfit::Caches),
         Memory::Direct if !query.direct => Some(Misfit::Direct),
         _ => most.filter(|&most| query.bytes > most).map(Misfit::Bytes),
     }
 }
 
-/// Bytes up to which what a rank publishes fits a line: all its blocks, where it has one for each rank.
-pub(super) fn line_limit(query: &Query) -> u64 {
+/// Bytes up to which what a rank publishes fits a slot: all its blocks, where it has one for each rank.
+pub(super) fn slot_limit(query: &Query) -> u64 {
     match query.coll {
         Coll::Scatter | Coll::Alltoall => PAYLOAD as u64 / u64::from(query.ranks.max(1)),
-        // The result may be published at the gate.
-        Coll::Allreduce => LINE_PAYLOAD as u64,
+        // The result may be published at the release flag.
+        Coll::Allreduce => SLOT_PAYLOAD as u64,
         _ => PAYLOAD as u64,
     }
 }

@@ -16,7 +16,7 @@ pub use rules::ParseError;
 use crate::algorithms::node::cells;
 use crate::algorithms::registry::{self, AlgorithmId, Memory};
 use crate::params::Coll;
-use fit::line_limit;
+use fit::slot_limit;
 use rules::Rule;
 
 /// Where the ranks of a communicator are and what they share; equal on all ranks.
@@ -25,7 +25,7 @@ pub enum Placement {
     /// All on one node.
     Node {
         /// There are more ranks than cores.
-        crowded: bool,
+        oversubscribed: bool,
     },
     /// On several nodes, with one rank on each.
     Spread,
@@ -34,10 +34,10 @@ pub enum Placement {
 }
 
 impl Placement {
-    /// Of so many ranks on so many nodes; `crowded`: the only node has more ranks than cores.
-    pub fn of(ranks: usize, nodes: usize, crowded: bool) -> Placement {
+    /// Of so many ranks on so many nodes; `oversubscribed`: the only node has more ranks than cores.
+    pub fn of(ranks: usize, nodes: usize, oversubscribed: bool) -> Placement {
         match nodes {
-            0 | 1 => Placement::Node { crowded },
+            0 | 1 => Placement::Node { oversubscribed },
             several if several == ranks => Placement::Spread,
             _ => Placement::Cluster,
         }
@@ -182,7 +182,7 @@ impl Table {
         // What is chosen changes only at these.
         let rules = self.rules.iter().filter(|rule| rule.coll == query.coll);
         let mut changes: Vec<u64> = rules.flat_map(|rule| rule.changes()).collect();
-        changes.push(line_limit(query) + 1);
+        changes.push(slot_limit(query) + 1);
         changes.sort_unstable();
         let later = changes.into_iter().filter(|&bytes| bytes > query.bytes);
         let end = later.into_iter().find(|&bytes| of(bytes) != Some(algorithm));

@@ -24,7 +24,7 @@ enum Place {
     Node,
     Near,
     Caches,
-    Crowded,
+    Oversubscribed,
     Spread,
     Cluster,
 }
@@ -44,8 +44,8 @@ impl Rule {
                 (None, _) => true,
                 (Some(Place::Node), Placement::Node { .. }) => true,
                 (Some(Place::Near), Placement::Node { .. }) => query.near,
-                (Some(Place::Caches), Placement::Node { crowded }) => query.caches && !crowded,
-                (Some(Place::Crowded), Placement::Node { crowded }) => crowded,
+                (Some(Place::Caches), Placement::Node { oversubscribed }) => query.caches && !oversubscribed,
+                (Some(Place::Oversubscribed), Placement::Node { oversubscribed }) => oversubscribed,
                 (Some(Place::Spread), Placement::Spread) => true,
                 (Some(Place::Cluster), Placement::Cluster) => true,
                 _ => false,
@@ -132,11 +132,11 @@ fn placement(name: &str) -> Result<Place, String> {
         "node" => Ok(Place::Node),
         "near" => Ok(Place::Near),
         "caches" => Ok(Place::Caches),
-        "crowded" => Ok(Place::Crowded),
+        "oversubscribed" => Ok(Place::Oversubscribed),
         "spread" => Ok(Place::Spread),
         "cluster" => Ok(Place::Cluster),
         _ => Err(format!(
-            "no placement is named `{name}`; there are node, near, caches, crowded, spread, cluster"
+            "no placement is named `{name}`; there are node, near, caches, oversubscribed, spread, cluster"
         )),
     }
 }

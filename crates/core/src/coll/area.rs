@@ -1,9 +1,9 @@
 //! The shared area of a communicator whose processes are on one node: what `coll::shared` promises, over the
-//! lines of the node's segment.
+//! slots of the node's segment.
 
 use abi::{Error, Result};
-use coll::schedule::{Line, Wake};
-use coll::shared::LINE_PAYLOAD;
+use coll::schedule::{Slot, Wake};
+use coll::shared::SLOT_PAYLOAD;
 use mem::UserMem;
 use node::{AreaName, NodeArea};
 use pml::Data;
@@ -15,33 +15,33 @@ use crate::domain::Token;
 use crate::state::State;
 
 const _: () = {
-    assert!(LINE_PAYLOAD == shm::area::PAYLOAD && coll::shared::DEPTH == shm::area::DEPTH);
+    assert!(SLOT_PAYLOAD == shm::area::PAYLOAD && coll::shared::DEPTH == shm::area::DEPTH);
     assert!(coll::shared::SHORT == shm::area::SHORT && coll::shared::MEDIUM == shm::area::MEDIUM);
     assert!(coll::shared::CELLS == shm::area::CELLS[0] && coll::shared::CELL_BYTES == shm::area::CELL_BYTES);
 };
 
-/// Room for `bytes` bytes of payload of a line, which the caller may write or read now: in the line, or in its owner's
+/// Room for `bytes` bytes of payload of a slot, which the caller may write or read now: in the slot, or in its owner's
 /// cell.
 #[inline(always)]
 pub(super) fn payload(area: &mut NodeArea, owner: Owner, epoch: u64, bytes: usize) -> UserMem {
-    area.payload(owner, epoch, bytes, bytes > LINE_PAYLOAD)
+    area.payload(owner, epoch, bytes, bytes > SLOT_PAYLOAD)
 }
 
-/// Whether a line with `bytes` bytes of payload may be written; if not, this process is woken when that may have
+/// Whether a slot with `bytes` bytes of payload may be written; if not, this process is woken when that may have
 /// changed.
 #[inline(always)]
 pub(super) fn has_room(area: &mut NodeArea, epoch: u64, bytes: usize) -> bool {
-    if bytes > LINE_PAYLOAD {
+    if bytes > SLOT_PAYLOAD {
         area.has_cell(epoch) && area.has_room(epoch, 0)
     } else {
         area.has_room(epoch, bytes)
     }
 }
 
-/// Writes so many bytes of `data` into a line and wakes whom it concerns. `false`: the line is still in use.
+/// Writes so many bytes of `data` into a slot and wakes whom it concerns. `false`: the slot is still in use.
 pub(super) fn publish(
     area: &mut NodeArea,
-    line: Line,
+    slot: Slot,
     epoch: u64,
     (data, bytes): (Data, usize),
     wake: Wake,
@@ -49,9 +49,9 @@ pub(super) fn publish(
     if !has_room(area, epoch, bytes) {
         return false;
     }
-    let owner = match line {
-        Line::Of(_) => area.own(),
-        Line::Gate => Owner::Gate,
+    let owner = match slot {
+        Slot::Of(_) => area.own(),
+        Slot::Flag => Owner::Flag,
     };
     fill(payload(area, owner, epoch, bytes).part(0, bytes), data);
     announce(area, owner, epoch, &[], wake)
@@ -69,31 +69,31 @@ pub(super) fn fill(room: UserMem, data: Data) {
     }
 }
 
-/// Copies what a line holds into `data` of that length.
-pub(super) fn drain(line: UserMem, data: Data) {
+/// Copies what a slot holds into `data` of that length.
+pub(super) fn drain(slot: UserMem, data: Data) {
     match data {
         Data::Contiguous(memory) => {
-            line.copy_to(memory);
+            slot.copy_to(memory);
         }
         Data::Typed(mut stream) => {
-            stream.drain(line.as_bytes());
+            stream.drain(slot.as_bytes());
         }
     }
 }
 
-/// Tells the others where a buffer of this process is. `false`: the line is still in use.
+/// Tells the others where a buffer of this process is. `false`: the slot is still in use.
 pub(super) fn expose(area: &mut NodeArea, epoch: u64, data: Data, wake: Wake) -> Result<bool> {
     let Data::Contiguous(memory) = data else { return Err(NOT_ONE_RUN) };
     let own = area.own();
     Ok(announce(area, own, epoch, &[memory.address() as u64, memory.len() as u64], wake))
 }
 
-/// Publishes a line that begins with these words and wakes whom it concerns. `false`: the line is still in use.
+/// Publishes a slot that begins with these words and wakes whom it concerns. `false`: the slot is still in use.
 pub(super) fn announce(area: &mut NodeArea, owner: Owner, epoch: u64, words: &[u64], wake: Wake) -> bool {
     if !area.has_room(epoch, 0) {
         return false;
     }
-    area.lines().publish(owner, epoch, words);
+    area.slots().publish(owner, epoch, words);
     match wake {
         Wake::One(member) => area.ring(member as usize),
         Wake::All => area.ring_all(),
@@ -102,18 +102,18 @@ pub(super) fn announce(area: &mut NodeArea, owner: Owner, epoch: u64, words: &[u
     true
 }
 
-/// Copies so many bytes of a line's payload to where `into` says once it carries `epoch`; whether it does.
+/// Copies so many bytes of a slot's payload to where `into` says once it carries `epoch`; whether it does.
 pub(super) fn observe(
     area: &mut NodeArea,
-    line: Line,
+    slot: Slot,
     epoch: u64,
     into: impl FnOnce() -> Result<(Data, usize)>,
 ) -> Result<bool> {
-    let owner = match line {
-        Line::Of(member) => Owner::Member(member as usize),
-        Line::Gate => Owner::Gate,
+    let owner = match slot {
+        Slot::Of(member) => Owner::Member(member as usize),
+        Slot::Flag => Owner::Flag,
     };
-    if !area.lines().carries(owner, epoch) {
+    if !area.slots().carries(owner, epoch) {
         return Ok(false);
     }
     let (data, bytes) = into()?;
@@ -131,7 +131,7 @@ pub(super) fn get(
 ) -> Result<()> {
     let Data::Contiguous(into) = into else { return Err(NOT_ONE_RUN) };
     let mut words = [0; 2];
-    if !area.lines().observe(Owner::Member(owner as usize), epoch, &mut words) {
+    if !area.slots().observe(Owner::Member(owner as usize), epoch, &mut words) {
         return Err(Error::new(abi::ERR_INTERN, "a buffer was read before its owner exposed it"));
     }
     let [address, bytes] = words;

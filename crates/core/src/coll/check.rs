@@ -4,10 +4,10 @@
 //! others have called:
 //!
 //! ```text
-//!   call ─► Statement ─┬► digest, in the tag of its messages and beside the epoch of its lines
-//!                      └► note in shared memory, under context and number of the call
+//!   call ─► Statement ─┬► digest, in the tag of its messages and beside the epoch of its slots
+//!                      └► entry of the call log, under context and number of the call
 //!
-//!   waiting too long ─► notes of the others under the same key ─► one differs: message, error, the others are woken
+//!   waiting too long ─► entries of the others under the same key ─► one differs: message, error, the others are woken
 //! ```
 //!
 //! So the check costs a cache line that nobody else reads. Processes of other nodes are not looked at; calls that
@@ -39,13 +39,19 @@ pub(super) struct Statement {
 /// One of the program's operations, less whether it commutes.
 const USER: u64 = 1 << 32;
 
-/// The key under which a process notes that it finalizes MPI: its only note that is not about a call.
+/// The key under which a process logs that it finalizes MPI: its only entry that is not about a call.
 const FINALIZING: u64 = u64::MAX;
+
+/// The key under which a process logs that it has printed how calls under `key` differ: one process does for all, unless two
+/// find out in the same moment. Numbers of calls are positive, and the call itself stays in the log.
+const fn reported(key: u64) -> u64 {
+    (key | 1 << 31) ^ 8
+}
 
 /// What is known of a peer's part in a call.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Part {
-    /// It has called, as far as its notes go back, nothing yet.
+    /// It has called, as far as its log goes back, nothing yet.
     None,
     /// It has called this.
     Call(Statement),
@@ -57,18 +63,18 @@ enum Part {
 
 /// A call as the others find it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Noted {
+pub(super) struct Logged {
     key: u64,
     statement: Statement,
 }
 
-impl Noted {
-    /// What the call's lines are marked with.
+impl Logged {
+    /// What the call's slots are marked with.
     pub fn digest(&self) -> u16 {
         self.statement.digest()
     }
 
-    /// Notes the call where peers may look for it.
+    /// Logs the call where its peers can read it.
     #[inline(always)]
     pub fn write(&self, node: &Node) {
         node.log_call(self.key, self.statement.words());
@@ -107,18 +113,18 @@ impl Statement {
         (self.coll as u16 & 31) << 7 | (mixed >> 57) as u16
     }
 
-    /// Notes the call numbered `number` on a communicator, where peers may look for it.
+    /// Logs the call numbered `number` on a communicator, where its peers can read it.
     #[inline(always)]
-    pub fn note(self, node: &Node, context: u32, number: i32) -> Noted {
-        let noted = self.under(context, number);
-        noted.write(node);
-        noted
+    pub fn log(self, node: &Node, context: u32, number: i32) -> Logged {
+        let logged = self.under(context, number);
+        logged.write(node);
+        logged
     }
 
-    /// How peers will find the call, once it is noted.
+    /// How peers will find the call, once it is logged.
     #[inline(always)]
-    pub fn under(self, context: u32, number: i32) -> Noted {
-        Noted { key: u64::from(context) << 32 | u64::from(number as u32) | 1 << 31, statement: self }
+    pub fn under(self, context: u32, number: i32) -> Logged {
+        Logged { key: u64::from(context) << 32 | u64::from(number as u32) | 1 << 31, statement: self }
     }
 
     #[inline(always)]
@@ -184,33 +190,38 @@ fn operation(call: &Call) -> u64 {
 }
 
 impl State {
-    /// Notes a call that is about to begin, where peers may look for it.
-    pub(super) fn note(&self, comm: &Comm, number: i32, statement: Statement) -> Option<Noted> {
-        Some(statement.note(self.node.as_deref()?, comm.context, number))
+    /// Logs a call that is about to begin, where its peers can read it.
+    pub(super) fn log(&self, comm: &Comm, number: i32, statement: Statement) -> Option<Logged> {
+        Some(statement.log(self.node.as_deref()?, comm.context, number))
     }
 
-    /// Looks whether a peer has made another call than the one noted, or will never call; wakes all peers if so.
-    pub(super) fn disagreement(&self, comm: abi::Comm, noted: &Noted) -> Option<Error> {
+    /// Finds out whether a peer has made another call than the one logged, or will never call; wakes all peers if so.
+    pub(super) fn disagreement(&self, comm: abi::Comm, logged: &Logged) -> Option<Error> {
         let (comm, node) = (self.comm(comm).ok()?, self.node.as_deref()?);
         let me = self.me();
         let part_of = |&peer: &u32| match peer == me || node.reaches(btl::Peer(peer)) {
-            true => Part::of(node, btl::Peer(peer), noted.key),
+            true => Part::of(node, btl::Peer(peer), logged.key),
             false => Part::None,
         };
         let class = |part| match part {
             Part::None => None,
-            Part::Call(other) if other == noted.statement => None,
-            Part::Call(other) => Some(noted.statement.difference(&other)),
-            Part::Finalize if noted.statement.coll == Coll::Barrier => None,
+            Part::Call(other) if other == logged.statement => None,
+            Part::Call(other) => Some(logged.statement.difference(&other)),
+            Part::Finalize if logged.statement.coll == Coll::Barrier => None,
             Part::Finalize | Part::Gone => Some(abi::ERR_OTHER),
         };
         let class = comm.peers.iter().map(part_of).find_map(class)?;
-        report(comm, &comm.peers.iter().map(part_of).collect::<Vec<_>>());
+        let key = reported(logged.key);
+        let peers = || comm.peers.iter().map(|&peer| btl::Peer(peer));
+        if !peers().any(|peer| node.reaches(peer) && node.logged_call(peer, key).is_some()) {
+            node.log_call(key, [0; 4]);
+            report(&comm.peers.iter().map(part_of).collect::<Vec<_>>());
+        }
         self.alert(comm);
         Some(Error::new(class, "the processes of the communicator make different collective calls"))
     }
 
-    /// Wakes the peers of a communicator that can read this process's notes.
+    /// Wakes the peers of a communicator that can read this process's call log.
     fn alert(&self, comm: &Comm) {
         let Some(node) = &self.node else { return };
         let others = comm.peers.iter().filter(|&&peer| peer != self.me() && node.reaches(btl::Peer(peer)));
@@ -221,7 +232,7 @@ impl State {
 /// Waits in `MPI_Finalize` for all processes of the job. Should one of them do something else, the others learn that
 /// this one is gone.
 pub(crate) fn meet_to_finalize(t: &mut Token) {
-    let note = |t: &mut Token, gone| {
+    let log = |t: &mut Token, gone| {
         let state = t.lock();
         let (Some(node), Ok(world)) = (&state.node, state.comm(abi::COMM_WORLD)) else { return };
         node.log_call(FINALIZING, [u64::from(gone), 0, 0, 0]);
@@ -229,18 +240,18 @@ pub(crate) fn meet_to_finalize(t: &mut Token) {
             state.alert(world);
         }
     };
-    note(t, false);
+    log(t, false);
     if let Ok(world) = t.lock().comms.get_mut(abi::COMM_WORLD) {
         // Too late to ask who can read whose memory: nobody is going to.
         world.coll.direct.get_or_insert(false);
     }
     if super::barrier(t, super::Mode::Own, abi::COMM_WORLD).is_err() {
-        note(t, true);
+        log(t, true);
     }
 }
 
 impl Part {
-    /// The part of `peer` in the call that is noted under `key`.
+    /// The part of `peer` in the call that is logged under `key`.
     fn of(node: &Node, peer: btl::Peer, key: u64) -> Part {
         let finalizes = node.logged_call(peer, FINALIZING);
         let call = node.logged_call(peer, key).and_then(Statement::from_words);
@@ -265,60 +276,59 @@ impl Part {
 /// Ranks that a message lists.
 const LISTED: usize = 16;
 
-fn report(comm: &Comm, calls: &[Part]) {
+fn report(calls: &[Part]) {
     let one = |(rank, part): (usize, &Part)| format!("rank {rank} {}", part.describe());
     let mut seen: Vec<String> = calls.iter().enumerate().take(LISTED).map(one).collect();
     if calls.len() > LISTED {
         seen.push(format!("and {} more", calls.len() - LISTED));
     }
     eprintln!(
-        "alhena: a collective call of rank {} on a communicator of {} processes failed\n  seen: {}\n  \
+        "alhena: collective calls on a communicator of {} processes differ\n  seen: {}\n  \
          next: make all ranks call the same operations in the same order, with the same root and as many bytes",
-        comm.rank,
         calls.len(),
         seen.join("; ")
     );
 }
 
-/// Forgets the notes on a communicator, whose context another one may get.
+/// Forgets the log of a communicator, whose context another one may get.
 pub(crate) fn forget(state: &State, context: u32) {
     if let Some(node) = &state.node {
         node.forget_calls(|key| (key >> 32) as u32 == context);
     }
 }
 
-/// When a call that waits looks at the notes: after each alert, and every so many rounds.
+/// When a call that waits reads the call log: after each alert, and every so many rounds.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Looks {
+pub(super) struct LogReads {
     rounds: u32,
     alerts: u32,
 }
 
-impl Looks {
+impl LogReads {
     /// To be asked in each round of a wait, that between arming the doorbell and sleeping included: an alert after the
-    /// last look would be lost otherwise.
+    /// last reading would be lost otherwise.
     pub fn is_due(&mut self, state: &State) -> bool {
         self.rounds = self.rounds.wrapping_add(1);
         let alerts = state.node.as_deref().map_or(0, Node::alerts);
         let alerted = core::mem::replace(&mut self.alerts, alerts) != alerts;
-        alerted || self.rounds.is_multiple_of(rounds_between_looks(state))
+        alerted || self.rounds.is_multiple_of(rounds_between_reads(state))
     }
 }
 
 /// Rare, but several times between waking up and falling asleep again, which bounds the number of polls, or of yields where
 /// a round gives the processor away.
-fn rounds_between_looks(state: &State) -> u32 {
+fn rounds_between_reads(state: &State) -> u32 {
     if state.params.waiting.spin.is_zero() { 16 } else { 64 }
 }
 
 impl Running {
-    /// To be called each time that the call was advanced: looks at the notes of the peers where it is time to; a call that
+    /// To be called each time that the call was advanced: reads the call log of the peers where it is time to; a call that
     /// differs from theirs fails.
     pub(super) fn compare_if_due(&mut self, state: &mut State) -> Result<()> {
-        if !self.looks.is_due(state) {
+        if !self.log_reads.is_due(state) {
             return Ok(());
         }
-        match self.noted().and_then(|noted| state.disagreement(self.comm(), noted)) {
+        match self.logged().and_then(|logged| state.disagreement(self.comm(), logged)) {
             None => Ok(()),
             Some(error) => {
                 self.fail(error, &mut state.p2p);

@@ -125,16 +125,16 @@ fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
     }
 }
 
-/// How often a call in a shared area looks there before it looks at the transports, where ranks have cores of their
+/// How often a call polls its shared area before it polls the transports, where ranks have cores of their
 /// own: what it waits for comes within a few cache-line transfers.
-const LOOKS: u32 = 16;
+const POLLS: u32 = 16;
 
 /// Advances a blocking call to its end.
 fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
-    let looks = if running.uses_area() && !t.lock().params.waiting.spin.is_zero() { LOOKS } else { 1 };
+    let polls = if running.uses_area() && !t.lock().params.waiting.spin.is_zero() { POLLS } else { 1 };
     loop {
         let due = wait_actively(t, |state| {
-            for look in 0..looks {
+            for poll in 0..polls {
                 let due = running.advance(&mut state.p2p);
                 engine::poll_if_due(state);
                 if running.is_complete() {
@@ -144,7 +144,7 @@ fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
                 if due.is_some() {
                     return Some(due);
                 }
-                if look > 0 {
+                if poll > 0 {
                     std::hint::spin_loop();
                 }
             }
@@ -199,14 +199,14 @@ impl State {
     fn number(&mut self, running: &mut Running) -> Result<()> {
         if self.params.tuned.check == Level::Off {
             running.set_tag(self.comms.get_mut(running.comm())?.coll.next_tag(0).1);
-            running.set_noted(None);
+            running.set_logged(None);
             return Ok(());
         }
         let statement = running.statement(self, self.comm(running.comm())?);
         let digest = statement.digest();
         let (number, tag) = self.comms.get_mut(running.comm())?.coll.next_tag(digest);
         running.set_tag(tag);
-        running.set_noted(self.note(self.comm(running.comm())?, number, statement));
+        running.set_logged(self.log(self.comm(running.comm())?, number, statement));
         Ok(())
     }
 
@@ -218,7 +218,7 @@ impl State {
         let (digest, context) = (statement.map_or(0, |statement| statement.digest()), found.context);
         let (number, tag) = self.comms.get_mut(running.comm())?.coll.next_persistent_tag(digest);
         running.set_tag(tag);
-        running.set_noted(statement.map(|statement| statement.under(context, number)));
+        running.set_logged(statement.map(|statement| statement.under(context, number)));
         Ok(())
     }
 
@@ -246,8 +246,8 @@ pub(crate) fn start_persistent(state: &mut State, key: u32) -> Result<()> {
     let unknown = Error::new(abi::ERR_REQUEST, "the handle names no persistent collective");
     let persistent = state.requests.get_as::<Persistent>(key).ok_or(unknown)?;
     persistent.start_collective().ok_or(unknown)??;
-    if let (Some(noted), Some(node)) = (persistent.running().and_then(|it| it.noted()), &state.node) {
-        noted.write(node);
+    if let (Some(logged), Some(node)) = (persistent.running().and_then(|it| it.logged()), &state.node) {
+        logged.write(node);
     }
     state.requests.register(key);
     advance_all(state);

@@ -40,7 +40,7 @@ pub use neighbour::*;
 pub use reductions::*;
 
 pub(crate) use area::share as share_area;
-pub(crate) use check::{forget as forget_notes, meet_to_finalize};
+pub(crate) use check::{forget as forget_log, meet_to_finalize};
 pub(crate) use launch::{Callbacks, finish, run_callback, start_persistent};
 pub(crate) use run::Running;
 pub(crate) use select::{Algorithms, CollState};

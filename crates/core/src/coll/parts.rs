@@ -9,7 +9,7 @@ use pml::Data;
 use super::area::{announce, drain, fill};
 use super::slots::OfNode;
 
-/// Writes the parts that `part` gives into the own line and wakes whom it concerns. `false`: the line is still in use.
+/// Writes the parts that `part` gives into the own slot and wakes whom it concerns. `false`: the slot is still in use.
 pub(super) fn publish(
     area: &mut NodeArea,
     epoch: u64,
@@ -28,7 +28,7 @@ pub(super) fn publish(
     Ok(announce(area, own, epoch, parts.words(), wake))
 }
 
-/// Copies the own part of a line into `data` once it carries `epoch`; whether it does.
+/// Copies the own part of a slot into `data` once it carries `epoch`; whether it does.
 pub(super) fn observe(
     area: &mut NodeArea,
     member: usize,

@@ -1,7 +1,7 @@
 //! The port of a collective's schedule: its messages are point-to-point operations in a context of their own.
 
 use abi::{Address, Error, Result};
-use coll::schedule::{Line, Wake};
+use coll::schedule::{Slot, Wake};
 use coll::{Base, Peer, Port, Region, Side, Ty};
 use engine::P2p;
 use node::NodeArea;
@@ -204,14 +204,14 @@ impl Port for CorePort<'_> {
         buffer.blocks[index as usize].bytes(&buffer.datatype)
     }
 
-    fn publish(&mut self, line: Line, epoch: u64, from: &Region, wake: Wake) -> Result<bool> {
+    fn publish(&mut self, slot: Slot, epoch: u64, from: &Region, wake: Wake) -> Result<bool> {
         let span = self.span(from)?;
-        Ok(super::area::publish(self.area()?, line, epoch, span, wake))
+        Ok(super::area::publish(self.area()?, slot, epoch, span, wake))
     }
 
-    fn observe(&mut self, line: Line, epoch: u64, into: &Region) -> Result<bool> {
+    fn observe(&mut self, slot: Slot, epoch: u64, into: &Region) -> Result<bool> {
         let Some(area) = self.area.take() else { return Err(super::area::NONE) };
-        let seen = super::area::observe(area, line, epoch, || self.span(into));
+        let seen = super::area::observe(area, slot, epoch, || self.span(into));
         self.area = Some(area);
         seen
     }
@@ -237,7 +237,7 @@ impl Port for CorePort<'_> {
     }
 
     fn arrive(&mut self, epoch: u64) -> Result<bool> {
-        Ok(self.area()?.lines().arrive(epoch))
+        Ok(self.area()?.slots().arrive(epoch))
     }
 
     fn retire(&mut self, epoch: u64) -> Result<()> {

@@ -12,7 +12,7 @@ use pml::Done;
 
 use super::arguments::Arguments;
 use super::call::{Call, Reduction};
-use super::check::{Looks, Noted, Statement};
+use super::check::{LogReads, Logged, Statement};
 use super::exact::Exact;
 use super::launch::Callback;
 use super::online::{Attempt, Online};
@@ -40,8 +40,8 @@ pub(crate) struct Running {
     /// The program's buffers, where the call works on exact sums instead.
     exact: Option<Exact>,
     /// How the peers find this call, if calls are compared.
-    noted: Option<Noted>,
-    pub(super) looks: Looks,
+    logged: Option<Logged>,
+    pub(super) log_reads: LogReads,
 }
 
 impl Running {
@@ -58,8 +58,8 @@ impl Running {
             area: None,
             attempt: None,
             exact: None,
-            noted: None,
-            looks: Looks::default(),
+            logged: None,
+            log_reads: LogReads::default(),
         }
     }
 
@@ -202,13 +202,13 @@ impl Running {
     }
 
     /// Keeps how the peers find the call.
-    pub(super) fn set_noted(&mut self, noted: Option<Noted>) {
-        self.noted = noted;
+    pub(super) fn set_logged(&mut self, logged: Option<Logged>) {
+        self.logged = logged;
     }
 
     /// How the peers find this call.
-    pub(super) fn noted(&self) -> Option<&Noted> {
-        self.noted.as_ref()
+    pub(super) fn logged(&self) -> Option<&Logged> {
+        self.logged.as_ref()
     }
 
     /// Puts the execution at its start, under a tag that is no collective's.
@@ -256,16 +256,16 @@ impl Running {
         let counts = self.call.recv.blocks.iter().map(|block| block.count);
         let user = self.call.is_user_defined();
         let rounds = u64::from(self.schedule.rounds());
-        // Where there is an area there are notes, if calls are compared.
-        let mark = self.noted.map_or(0, |noted| noted.digest());
+        // Where there is an area there is a call log, if calls are compared.
+        let mark = self.logged.map_or(0, |logged| logged.digest());
         let epoch = self.area.as_mut().map_or(0, |area| {
             area.set_mark(mark);
             area.take_epochs(rounds)
         });
         self.execution.start(&self.schedule, &self.call.shape(), counts, epoch, user)?;
-        let lines = self.execution.arena_bytes().div_ceil(64);
-        if self.arena.len() < lines {
-            crate::memory::resize(&mut self.arena, lines)?;
+        let slots = self.execution.arena_bytes().div_ceil(64);
+        if self.arena.len() < slots {
+            crate::memory::resize(&mut self.arena, slots)?;
         }
         Ok(())
     }

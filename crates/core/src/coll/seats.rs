@@ -37,7 +37,7 @@ fn own(state: &mut State, comm: abi::Comm) -> Result<Option<Seat>> {
     let placement = super::select::placement(found, world.as_ref());
     Ok(match (params.tuned.caches, placement) {
         _ if (3..=WIDE).contains(&found.size()) => None,
-        (Caches::System, Placement::Node { crowded: false }) => Some(bound_to()),
+        (Caches::System, Placement::Node { oversubscribed: false }) => Some(bound_to()),
         (Caches::Given { ranks, caches }, Placement::Node { .. }) => {
             Some(Seat::at(found.peers[found.rank as usize], ranks, caches))
         }

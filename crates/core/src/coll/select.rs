@@ -35,7 +35,7 @@ pub(crate) struct CollState {
     /// Finished calls, latest last.
     #[expect(clippy::vec_box, reason = "a call in flight does not move")]
     spares: Vec<Box<Running>>,
-    /// Lines shared by the processes of a communicator on one node; lent to the call that uses them.
+    /// Slots shared by the processes of a communicator on one node; lent to the call that uses them.
     pub area: Option<Box<NodeArea>>,
     /// Whose turn in the area is next.
     pub turns: Turns,
@@ -243,8 +243,8 @@ pub(super) fn placement(comm: &mut Comm, world: Option<&World>) -> Placement {
     let mut nodes = nodes(comm, world);
     nodes.sort_unstable();
     nodes.dedup();
-    let crowded = world.is_some_and(|world| world.job.oversubscribed);
-    let placement = Placement::of(comm.size() as usize, nodes.len(), crowded);
+    let oversubscribed = world.is_some_and(|world| world.job.oversubscribed);
+    let placement = Placement::of(comm.size() as usize, nodes.len(), oversubscribed);
     comm.coll.placement = Some(placement);
     placement
 }

@@ -3,7 +3,7 @@
 use core::ops::DerefMut;
 
 use coll::exchange::{Slots, Tell};
-use coll::schedule::Line;
+use coll::schedule::Slot;
 use mem::UserMem;
 use node::NodeArea;
 use shm::area::Owner;
@@ -15,12 +15,12 @@ use abi::Address;
 #[derive(Debug)]
 pub(super) struct OfNode<A>(pub A);
 
-/// Whose slot a line is.
+/// Whose a slot is.
 #[inline(always)]
-fn owner(line: Line) -> Owner {
-    match line {
-        Line::Of(member) => Owner::Member(member as usize),
-        Line::Gate => Owner::Gate,
+fn owner(slot: Slot) -> Owner {
+    match slot {
+        Slot::Of(member) => Owner::Member(member as usize),
+        Slot::Flag => Owner::Flag,
     }
 }
 
@@ -43,38 +43,38 @@ impl<A: DerefMut<Target = NodeArea>> Slots for OfNode<A> {
     }
 
     #[inline(always)]
-    fn payload(&mut self, line: Line, epoch: u64, bytes: usize) -> UserMem {
-        area::payload(&mut self.0, owner(line), epoch, bytes)
+    fn payload(&mut self, slot: Slot, epoch: u64, bytes: usize) -> UserMem {
+        area::payload(&mut self.0, owner(slot), epoch, bytes)
     }
 
     #[inline(always)]
-    fn publish(&mut self, line: Line, epoch: u64, words: &[u64]) {
-        self.0.lines().publish(owner(line), epoch, words);
+    fn publish(&mut self, slot: Slot, epoch: u64, words: &[u64]) {
+        self.0.slots().publish(owner(slot), epoch, words);
     }
 
     #[inline(always)]
     fn publish_more(&mut self, epoch: u64) {
-        self.0.lines().publish_more(epoch);
+        self.0.slots().publish_more(epoch);
     }
 
     #[inline(always)]
-    fn carries(&mut self, line: Line, epoch: u64) -> bool {
-        self.0.lines().carries(owner(line), epoch)
+    fn carries(&mut self, slot: Slot, epoch: u64) -> bool {
+        self.0.slots().carries(owner(slot), epoch)
     }
 
     #[inline(always)]
     fn carries_more(&mut self, member: usize, epoch: u64) -> bool {
-        self.0.lines().carries_more(member, epoch)
+        self.0.slots().carries_more(member, epoch)
     }
 
     #[inline(always)]
     fn observe(&mut self, member: usize, epoch: u64, words: &mut [u64]) -> bool {
-        self.0.lines().observe(Owner::Member(member), epoch, words)
+        self.0.slots().observe(Owner::Member(member), epoch, words)
     }
 
     #[inline(always)]
     fn arrive(&mut self, epoch: u64) -> bool {
-        self.0.lines().arrive(epoch)
+        self.0.slots().arrive(epoch)
     }
 
     #[inline(always)]

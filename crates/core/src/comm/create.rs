@@ -354,7 +354,7 @@ pub(crate) fn inner(t: &mut Token, comm: abi::Comm) -> Result<(abi::Comm, u32)> 
 pub(crate) fn free_inner(t: &mut Token, inner: abi::Comm) {
     let mut state = t.lock();
     if let Some(comm) = state.comms.remove(inner) {
-        crate::coll::forget_notes(&state, comm.context);
+        crate::coll::forget_log(&state, comm.context);
         state.contexts.release(comm.context >> 1, 1);
     }
 }
@@ -444,7 +444,7 @@ impl State {
     pub(super) fn remove_comm(&mut self, comm: abi::Comm) -> Option<Box<Comm>> {
         let old = self.comms.remove(comm)?;
         self.errhandlers.release(old.errhandler);
-        crate::coll::forget_notes(self, old.context);
+        crate::coll::forget_log(self, old.context);
         self.tools.events.raise(COMM_FREED, [comm.0 as i64, old.size() as i64, 0]);
         Some(old)
     }

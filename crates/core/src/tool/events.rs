@@ -177,7 +177,7 @@ pub(super) fn now() -> i64 {
 }
 
 impl State {
-    /// Raises the events of the message layer that were noted since the last time.
+    /// Raises the events of the message layer that were logged since the last time.
     fn collect_notices(&mut self) {
         while let Some(Notice { envelope, bytes }) = self.p2p.next_notice() {
             let values = [i64::from(envelope.source), i64::from(envelope.tag), bytes as i64];

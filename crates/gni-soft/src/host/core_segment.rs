@@ -32,17 +32,17 @@ const BYTES: usize = REGISTRATIONS_AT + limits::MDDS as usize * size_of::<RegEnt
 const _: () =
     assert!(INBOX_AT + size_of::<Ends>() + INBOX * size_of::<Slot<PACKET_WORDS>>() <= REGISTRATIONS_AT);
 
-// SAFETY: atomics.
+// SAFETY: nothing but atomics, for which any bytes are a value.
 unsafe impl<const WORDS: usize> Shared for Slot<WORDS> {}
-// SAFETY: atomics.
+// SAFETY: nothing but atomics, for which any bytes are a value.
 unsafe impl Shared for Ends {}
 // SAFETY: atomics only; the doorbell's creator made it for shared segments.
 unsafe impl Shared for Doorbell {}
-// SAFETY: atomics.
+// SAFETY: nothing but atomics, for which any bytes are a value.
 unsafe impl Shared for Head {}
-// SAFETY: atomics.
+// SAFETY: nothing but atomics, for which any bytes are a value.
 unsafe impl Shared for QueueEntry {}
-// SAFETY: atomics.
+// SAFETY: nothing but atomics, for which any bytes are a value.
 unsafe impl Shared for RegEntry {}
 
 /// The first page.

@@ -27,11 +27,11 @@ const NEXT_AT: usize = 36_864;
 const MESSAGES_AT: usize = 65_536;
 const BYTES: usize = MESSAGES_AT + SLOTS as usize * size_of::<Message>();
 
-// SAFETY: atomics.
+// SAFETY: nothing but atomics, for which any bytes are a value.
 unsafe impl Shared for Counters {}
-// SAFETY: atomics.
+// SAFETY: nothing but atomics, for which any bytes are a value.
 unsafe impl Shared for Connection {}
-// SAFETY: atomics.
+// SAFETY: nothing but atomics, for which any bytes are a value.
 unsafe impl Shared for Message {}
 
 #[repr(C)]

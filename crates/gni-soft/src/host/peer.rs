@@ -416,7 +416,7 @@ impl Mapped {
             }
             None => {
                 let bytes = value.to_ne_bytes();
-                // SAFETY: `bytes` is ours.
+                // SAFETY: `bytes` is a local array of the 8 bytes that are read; the other process checks its own address.
                 let done = unsafe { cma::write(self.pid, addr, bytes.as_ptr(), 8) };
                 done.map_err(|failure| self.failed(failure))
             }

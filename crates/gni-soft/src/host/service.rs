@@ -65,7 +65,7 @@ impl Service {
         listeners: Listeners,
         (secret, report): (Secret, Option<fn(&str)>),
     ) -> io::Result<Service> {
-        // SAFETY: no pointers.
+        // SAFETY: the call takes numbers alone and touches no memory of ours.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
         if fd < 0 {
             return Err(io::Error::last_os_error());

@@ -80,7 +80,7 @@ fn send_file_once(stream: &UnixStream, file: BorrowedFd<'_>) -> io::Result<()> {
     let mut byte = 1u8;
     let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     let mut ancillary = Ancillary([0; 24]);
-    // SAFETY: plain data.
+    // SAFETY: a structure of C without references, for which all zeros are a value.
     let mut message: libc::msghdr = unsafe { zeroed() };
     message.msg_iov = &mut part;
     message.msg_iovlen = 1;
@@ -107,7 +107,7 @@ fn receive_file(stream: &UnixStream) -> io::Result<OwnedFd> {
     let mut byte = 0u8;
     let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     let mut ancillary = Ancillary([0; 24]);
-    // SAFETY: plain data.
+    // SAFETY: a structure of C without references, for which all zeros are a value.
     let mut message: libc::msghdr = unsafe { zeroed() };
     message.msg_iov = &mut part;
     message.msg_iovlen = 1;

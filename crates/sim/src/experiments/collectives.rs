@@ -45,9 +45,9 @@ pub fn algorithms(setup: &Setup, coll: Coll, ranks: u32) -> impl Iterator<Item =
     let on_one_node = ranks <= setup.ranks_per_node;
     let fits = move |algorithm: &&Algorithm| match algorithm.needs.memory {
         Memory::None => true,
-        Memory::LinesPerNode => shares,
-        Memory::LinesByCache => shares && seated,
-        Memory::Lines | Memory::Parts | Memory::Cells | Memory::Direct => shares && on_one_node,
+        Memory::SlotsPerNode => shares,
+        Memory::SlotsByCache => shares && seated,
+        Memory::Slots | Memory::Parts | Memory::Cells | Memory::Direct => shares && on_one_node,
     };
     registry::of(coll).map(|(_, algorithm)| algorithm).filter(|algorithm| !algorithm.needs.inter).filter(fits)
 }
@@ -66,7 +66,7 @@ pub fn chosen(setup: &Setup, coll: Coll, ranks: u32, words: u64) -> Option<Choic
         bytes: 8 * words,
         element: 8,
         caches: !setup.seats(ranks).is_empty() && ranks > WIDE,
-        ..Query::new(coll, ranks, Placement::Node { crowded: false })
+        ..Query::new(coll, ranks, Placement::Node { oversubscribed: false })
     };
     Table::builtin().select(&query, &Forced::default()).ok()
 }
@@ -80,7 +80,7 @@ pub fn allreduce(setup: &Setup, algorithm: &Algorithm, ranks: u32, words: u64) -
     let mut schedules = schedules.seated(setup.seats(ranks)).with_fanout(setup.fanout);
     let steps = schedules.build(ranks - 1).steps().len() as u64 * u64::from(ranks);
     let in_lines =
-        matches!(algorithm.needs.memory, Memory::Lines | Memory::LinesByCache | Memory::LinesPerNode);
+        matches!(algorithm.needs.memory, Memory::Slots | Memory::SlotsByCache | Memory::SlotsPerNode);
     if in_lines && words * 8 > coll::shared::PAYLOAD as u64 {
         return Err(Error::Unsupported("a line of a node's area does not hold the vector"));
     }

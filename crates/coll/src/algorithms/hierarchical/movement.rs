@@ -3,7 +3,7 @@
 use super::{Nodes, runs};
 use crate::algorithms::barrier as flat_barrier;
 use crate::algorithms::bcast::{Stream, emit_tree};
-use crate::algorithms::node::{Area, lines};
+use crate::algorithms::node::{Area, slots};
 use crate::builder::{Builder, Group};
 use crate::params::Params;
 use crate::schedule::{Buf, Ref, Schedule};
@@ -26,13 +26,13 @@ pub fn barrier(p: &Params) -> Schedule {
     b.finish()
 }
 
-/// As [`barrier`], with the lines of the nodes' shared areas.
+/// As [`barrier`], with the slots of the nodes' shared areas.
 pub fn barrier_lines(p: &Params) -> Schedule {
     let nodes = Nodes::new(p, None);
     let mut b = Builder::new();
     if let Some(g) = nodes.node_group(p) {
         let mut area = Area { me: g.me, size: g.size, round: 0 };
-        lines::emit_flat_barrier(&mut b, &mut area, |b| emit_leaders_barrier(b, p, &nodes));
+        slots::emit_flat_barrier(&mut b, &mut area, |b| emit_leaders_barrier(b, p, &nodes));
         area.retire(&mut b);
     }
     b.finish()
@@ -59,7 +59,7 @@ pub fn bcast(p: &Params) -> Schedule {
     b.finish()
 }
 
-/// As [`bcast`] for at most [`crate::shared::PAYLOAD`] bytes, with the lines of the nodes' shared areas.
+/// As [`bcast`] for at most [`crate::shared::PAYLOAD`] bytes, with the slots of the nodes' shared areas.
 pub fn bcast_lines(p: &Params) -> Schedule {
     let nodes = Nodes::new(p, Some(p.root_rank()));
     let mut b = Builder::new();
@@ -71,7 +71,7 @@ pub fn bcast_lines(p: &Params) -> Schedule {
     if let Some(g) = nodes.node_group(p) {
         let mut area = Area { me: g.me, size: g.size, round: 0 };
         let leader = nodes.mates().iter().position(|&r| r == nodes.leader()).unwrap_or(0) as u32;
-        lines::emit_flat_bcast(&mut b, &mut area, leader, data);
+        slots::emit_flat_bcast(&mut b, &mut area, leader, data);
         area.retire(&mut b);
     }
     b.finish()

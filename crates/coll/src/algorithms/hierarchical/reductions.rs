@@ -1,7 +1,7 @@
 //! Hierarchical reductions.
 
 use super::Nodes;
-use crate::algorithms::node::{Area, lines};
+use crate::algorithms::node::{Area, slots};
 use crate::algorithms::{
     allreduce as flat_allreduce, bcast, reduce as flat_reduce, reduce_scatter as flat_scatter,
     scan as flat_scan,
@@ -49,10 +49,10 @@ pub fn allreduce(p: &Params) -> Schedule {
     b.finish()
 }
 
-/// As [`allreduce`] for at most [`crate::shared::PAYLOAD`] bytes, with the lines of the nodes' shared areas.
+/// As [`allreduce`] for at most [`crate::shared::PAYLOAD`] bytes, with the slots of the nodes' shared areas.
 ///
 /// ```text
-///  lines of a* → a0 ⇄ b0 ← lines of b*, then line of a0 → a*, of b0 → b*
+///  slots of a* → a0 ⇄ b0 ← slots of b*, then slot of a0 → a*, of b0 → b*
 /// ```
 pub fn allreduce_lines(p: &Params) -> Schedule {
     let nodes = Nodes::new(p, None);
@@ -62,9 +62,9 @@ pub fn allreduce_lines(p: &Params) -> Schedule {
     let mut b = Builder::new();
     let mut area = Area { me: g.me, size: g.size, round: 0 };
     let result = Ref::all(Buf::Recv);
-    lines::emit_flat_reduce(&mut b, &mut area, 0, Ref::all(flat_allreduce::mine(p)), result);
+    slots::emit_flat_reduce(&mut b, &mut area, 0, Ref::all(flat_allreduce::mine(p)), result);
     emit_leaders(&mut b, p, &nodes);
-    lines::emit_flat_bcast(&mut b, &mut area, 0, result);
+    slots::emit_flat_bcast(&mut b, &mut area, 0, result);
     area.retire(&mut b);
     b.finish()
 }

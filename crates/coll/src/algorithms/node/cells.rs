@@ -6,7 +6,7 @@
 use super::Area;
 use crate::builder::Builder;
 use crate::params::Params;
-use crate::schedule::{Buf, Line, Ref, Schedule, Wake};
+use crate::schedule::{Buf, Ref, Schedule, Slot, Wake};
 use crate::shared::{CELL_BYTES, CELLS};
 
 /// Segments into which `bytes` bytes of elements of `size` bytes (1 for byte streams) must be cut for cells.
@@ -46,7 +46,7 @@ pub fn bcast(p: &Params) -> Schedule {
             b.copy(cell, segment);
             b.publish(area.round, area.own(), Ref::SIGNAL, Wake::All);
         } else {
-            b.await_line(area.round, Line::Of(root), Ref::SIGNAL);
+            b.await_slot(area.round, Slot::Of(root), Ref::SIGNAL);
             b.copy(segment, cell);
         }
         area.round += 1;
@@ -102,7 +102,7 @@ pub fn reduce_flat(p: &Params) -> Schedule {
         let cell = |owner: u32| own.at_start_of(Buf::Cell { owner: owner as u16, round: area.round });
         if area.me == root {
             for i in area.others() {
-                b.await_line(area.round, Line::Of(i), Ref::SIGNAL);
+                b.await_slot(area.round, Slot::Of(i), Ref::SIGNAL);
             }
             let operand = |i: u32| if i == root { own } else { cell(i) };
             let result = own.within(Buf::Recv);
@@ -139,7 +139,7 @@ fn through_cells(p: &Params, gets_result: impl Fn(u32) -> bool) -> Schedule {
         if s == 0 {
             this.fill(&mut b, &area);
         }
-        area.others().for_each(|i| b.await_line(this.round, Line::Of(i), Ref::SIGNAL));
+        area.others().for_each(|i| b.await_slot(this.round, Slot::Of(i), Ref::SIGNAL));
         this.combine(&mut b, &area);
         b.publish(this.round + 1, area.own(), Ref::SIGNAL, Wake::All);
         if s + 1 < p.segments {
@@ -147,7 +147,7 @@ fn through_cells(p: &Params, gets_result: impl Fn(u32) -> bool) -> Schedule {
         }
         for i in std::iter::once(area.me).chain(area.others()).filter(|_| gets_result(area.me)) {
             if i != area.me {
-                b.await_line(this.round + 1, Line::Of(i), Ref::SIGNAL);
+                b.await_slot(this.round + 1, Slot::Of(i), Ref::SIGNAL);
             }
             b.copy(Ref { org: 0, ..this.slices(i, i + 1) }.within(Buf::Recv), this.in_cell(i, i, i + 1));
         }
@@ -238,7 +238,7 @@ fn prefixes(p: &Params, inclusive: bool) -> Schedule {
         let result = own.within(Buf::Recv);
         let cell = |owner: u32| own.at_start_of(Buf::Cell { owner: owner as u16, round });
         if me > 0 {
-            b.await_line(round, Line::Of(me - 1), Ref::SIGNAL);
+            b.await_slot(round, Slot::Of(me - 1), Ref::SIGNAL);
         }
         if me < last {
             b.claim(round);
@@ -294,7 +294,7 @@ pub fn allgather(p: &Params) -> Schedule {
         Exchange::Empty(s) => {
             for i in area.others() {
                 let cell = piece(i, s).at_start_of(Buf::CellBytes { owner: i as u16, round: s as u16 });
-                b.await_line(s as u16, Line::Of(i), Ref::SIGNAL);
+                b.await_slot(s as u16, Slot::Of(i), Ref::SIGNAL);
                 b.copy(piece(i, s), cell);
             }
         }
@@ -331,7 +331,7 @@ pub fn scatter(p: &Params) -> Schedule {
             b.copy(cell, segment);
             b.publish(area.round, area.own(), Ref::SIGNAL, Wake::One(to));
         } else if me == to {
-            b.await_line(area.round, Line::Of(root), Ref::SIGNAL);
+            b.await_slot(area.round, Slot::Of(root), Ref::SIGNAL);
             b.copy(segment, cell);
         }
         area.round += 1;
@@ -380,7 +380,7 @@ pub fn alltoall(p: &Params) -> Schedule {
         Exchange::Empty(round) => {
             let (distance, s) = (round / segments + 1, round % segments);
             let from = (me + n - distance) % n;
-            b.await_line(round as u16, Line::Of(from), Ref::SIGNAL);
+            b.await_slot(round as u16, Slot::Of(from), Ref::SIGNAL);
             b.copy(piece(data, from, s), cell(piece(data, from, s), from, round));
         }
     });

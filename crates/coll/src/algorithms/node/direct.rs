@@ -7,12 +7,12 @@ use super::Area;
 use crate::algorithms::reduce_scatter::{BY_COUNTS, Cut, EQUAL};
 use crate::builder::Builder;
 use crate::params::Params;
-use crate::schedule::{Buf, Line, Ref, Schedule, Wake};
+use crate::schedule::{Buf, Ref, Schedule, Slot, Wake};
 
 /// Places in an exposed run of bytes, whatever buffer of the other process it is.
 const EXPOSED: Buf = Buf::RecvBytes;
 
-/// Exposes `buf`; the round whose lines say where the others' are.
+/// Exposes `buf`; the round whose slots say where the others' are.
 fn expose(b: &mut Builder, area: &mut Area, buf: Ref) -> u16 {
     b.expose(area.round, buf, Wake::All);
     area.round += 1;
@@ -23,7 +23,7 @@ fn expose(b: &mut Builder, area: &mut Area, buf: Ref) -> u16 {
 fn expose_and_meet(b: &mut Builder, area: &mut Area, buf: Ref) -> u16 {
     let round = expose(b, area, buf);
     for other in area.others() {
-        b.await_line(round, Line::Of(other), Ref::SIGNAL);
+        b.await_slot(round, Slot::Of(other), Ref::SIGNAL);
     }
     round
 }
@@ -53,9 +53,9 @@ pub fn bcast(p: &Params) -> Schedule {
             b.copy(data, whole);
         }
         b.expose(0, data, Wake::All);
-        (0..area.size).filter(|&i| i != root).for_each(|i| b.await_line(1, Line::Of(i), Ref::SIGNAL));
+        (0..area.size).filter(|&i| i != root).for_each(|i| b.await_slot(1, Slot::Of(i), Ref::SIGNAL));
     } else {
-        b.await_line(0, Line::Of(root), Ref::SIGNAL);
+        b.await_slot(0, Slot::Of(root), Ref::SIGNAL);
         b.get(0, root, Ref::all(EXPOSED), data);
         b.publish(1, area.own(), Ref::SIGNAL, Wake::One(root));
         if !p.contiguous {
@@ -86,10 +86,10 @@ pub fn scatter(p: &Params) -> Schedule {
         if !p.in_place {
             b.copy(Ref::all(Buf::Recv), block(Buf::Send, me));
         }
-        (0..area.size).filter(|&i| i != root).for_each(|i| b.await_line(1, Line::Of(i), Ref::SIGNAL));
+        (0..area.size).filter(|&i| i != root).for_each(|i| b.await_slot(1, Slot::Of(i), Ref::SIGNAL));
     } else {
         let data = Ref::all(if p.contiguous { Buf::RecvBytes } else { b.packed() });
-        b.await_line(0, Line::Of(root), Ref::SIGNAL);
+        b.await_slot(0, Slot::Of(root), Ref::SIGNAL);
         b.get(0, root, block(EXPOSED, me), data);
         b.publish(1, area.own(), Ref::SIGNAL, Wake::One(root));
         if !p.contiguous {
@@ -126,7 +126,7 @@ pub fn allgather(p: &Params) -> Schedule {
         b.copy(Ref::blocks(Buf::Recv, me, me + 1), given);
     }
     for i in area.others() {
-        b.await_line(round, Line::Of(i), Ref::SIGNAL);
+        b.await_slot(round, Slot::Of(i), Ref::SIGNAL);
         b.get(round, i, Ref::all(EXPOSED), block(i));
     }
     let unpack = (!p.contiguous).then(|| (Ref::blocks(Buf::Recv, 0, n), Ref::blocks(data, 0, n)));
@@ -147,7 +147,7 @@ pub fn allgather_v(p: &Params) -> Schedule {
     let arrival = (!p.contiguous).then(|| b.packed());
     for i in area.others() {
         let into = arrival.map_or(place(i), |packed| place(i).packed_at_start_of(packed));
-        b.await_line(round, Line::Of(i), Ref::SIGNAL);
+        b.await_slot(round, Slot::Of(i), Ref::SIGNAL);
         b.get(round, i, place(i), into);
         b.copy(place(i), into);
     }
@@ -175,7 +175,7 @@ pub fn alltoall(p: &Params) -> Schedule {
     let round = expose(&mut b, &mut area, exposed);
     b.copy(block(data, me), block(exposed.buf, me));
     for i in area.others() {
-        b.await_line(round, Line::Of(i), Ref::SIGNAL);
+        b.await_slot(round, Slot::Of(i), Ref::SIGNAL);
         b.get(round, i, block(EXPOSED, me), block(data, i));
     }
     let unpack = (!p.contiguous).then(|| (Ref::blocks(Buf::Recv, 0, n), Ref::blocks(data, 0, n)));
@@ -240,12 +240,12 @@ pub fn reduce_flat(p: &Params) -> Schedule {
     let root = p.root_rank();
     let mine = if p.in_place { Buf::Recv } else { Buf::Send };
     if area.me == root {
-        area.others().for_each(|i| b.await_line(0, Line::Of(i), Ref::SIGNAL));
+        area.others().for_each(|i| b.await_slot(0, Slot::Of(i), Ref::SIGNAL));
         let report = |b: &mut Builder| b.publish(1, area.own(), Ref::SIGNAL, Wake::All);
         emit_slice(&mut b, p, 0, mine, (0, 1), |piece| piece.within(Buf::Recv), report);
     } else {
         b.expose(0, Ref::all(mine), Wake::One(root));
-        b.await_line(1, Line::Of(root), Ref::SIGNAL);
+        b.await_slot(1, Slot::Of(root), Ref::SIGNAL);
     }
     area.round = 2;
     area.retire(&mut b);
@@ -294,7 +294,7 @@ pub fn gather(p: &Params) -> Schedule {
     if me == root {
         let data = if p.contiguous { Buf::RecvBytes } else { b.packed() };
         for i in area.others() {
-            b.await_line(0, Line::Of(i), Ref::SIGNAL);
+            b.await_slot(0, Slot::Of(i), Ref::SIGNAL);
             b.get(0, i, Ref::all(EXPOSED), block(data, i));
         }
         b.publish(1, area.own(), Ref::SIGNAL, Wake::All);
@@ -310,7 +310,7 @@ pub fn gather(p: &Params) -> Schedule {
             b.copy(data, Ref::all(Buf::Send));
         }
         b.expose(0, data, Wake::One(root));
-        b.await_line(1, Line::Of(root), Ref::SIGNAL);
+        b.await_slot(1, Slot::Of(root), Ref::SIGNAL);
     }
     area.round = 2;
     area.retire(&mut b);

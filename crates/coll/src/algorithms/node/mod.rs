@@ -1,30 +1,30 @@
-//! Algorithms for ranks of one node that use the shared area of [`crate::shared`]: lines for small
+//! Algorithms for ranks of one node that use the shared area of [`crate::shared`]: slots for small
 //! messages, cells for medium ones, direct reads for large ones.
 //!
 //! | data per rank | module | what crosses between caches |
 //! |---|---|---|
-//! | up to 4 KiB, aside up to 32 KiB | [`lines`], [`blocks`] | what is published, a level |
+//! | up to 4 KiB, aside up to 32 KiB | [`slots`], [`blocks`] | what is published, a level |
 //! | blocks of different sizes: short ones | [`parts`] | what is published; long blocks of the same call are messages |
-//! | some cells | [`cells`], [`gate`] | each byte once into a cell, once out |
+//! | some cells | [`cells`], [`flag`] | each byte once into a cell, once out |
 //! | more | [`direct`] | each byte once, read from the user's buffer |
 //!
 //! Between processors that share a cache, cells of which enough take turns are the faster way for most of what two
 //! ranks have: the kernel's walk through the other process's pages takes longer than the second copy.
 //!
 //! With more ranks than cores what counts is how often a rank must be scheduled before it can go on: once
-//! where the last arriver releases all (`*_gate`), twice for the leader of a flat fan-in, log2(n) times in
+//! where the last arriver releases all (`*_flag`), twice for the leader of a flat fan-in, log2(n) times in
 //! a dissemination.
 
 pub mod blocks;
 pub mod cells;
 pub mod direct;
-pub mod gate;
-pub mod lines;
+pub mod flag;
 pub mod parts;
+pub mod slots;
 
 use crate::builder::Builder;
 use crate::params::Params;
-use crate::schedule::{Line, Ref, Wake};
+use crate::schedule::{Ref, Slot, Wake};
 
 /// The ranks that share an area, and the next free round of the schedule under construction.
 pub(crate) struct Area {
@@ -39,8 +39,8 @@ impl Area {
         Area { me: p.rank, size: p.size, round: 0 }
     }
 
-    pub(crate) fn own(&self) -> Line {
-        Line::Of(self.me)
+    pub(crate) fn own(&self) -> Slot {
+        Slot::Of(self.me)
     }
 
     fn others(&self) -> impl Iterator<Item = u32> + use<> {
@@ -53,19 +53,19 @@ impl Area {
     fn meet(&mut self, b: &mut Builder) {
         b.publish(self.round, self.own(), Ref::SIGNAL, Wake::All);
         for other in self.others() {
-            b.await_line(self.round, Line::Of(other), Ref::SIGNAL);
+            b.await_slot(self.round, Slot::Of(other), Ref::SIGNAL);
         }
         self.round += 1;
     }
 
     /// Waits until all have come to this round; the last one lets all go on.
-    fn emit_gate(&self, b: &mut Builder) {
+    fn emit_flag(&self, b: &mut Builder) {
         let round = self.round;
-        b.arrive(round, |b| b.publish(round, Line::Gate, Ref::SIGNAL, Wake::All));
-        b.await_line(round, Line::Gate, Ref::SIGNAL);
+        b.arrive(round, |b| b.publish(round, Slot::Flag, Ref::SIGNAL, Wake::All));
+        b.await_slot(round, Slot::Flag, Ref::SIGNAL);
     }
 
-    /// No line or cell so far is read any more by this rank.
+    /// No slot or cell so far is read any more by this rank.
     pub(crate) fn retire(&self, b: &mut Builder) {
         if self.round > 0 {
             b.retire(self.round - 1);

@@ -1,23 +1,23 @@
 //! Blocks of different sizes, of which a rank knows only its own. The rank that has a block and the one that wants it
-//! both know its length and choose alike for it: short ones go through the lines, as in [`super::blocks`], long ones in
+//! both know its length and choose alike for it: short ones go through the slots, as in [`super::blocks`], long ones in
 //! messages.
 //!
 //! ```text
-//!  line of r    table │ for 0 │ for 1 │ … │ for n-1      the short ones; the table tells where each ends
-//!  lines        for r+1 ║ for r+2 ║ …                    alltoall: those of up to PIECES lines, one after the other
+//!  slot of r    table │ for 0 │ for 1 │ … │ for n-1      the short ones; the table tells where each ends
+//!  slots        for r+1 ║ for r+2 ║ …                    alltoall: those of up to PIECES slots, one after the other
 //!  messages     r → i, r → j, …                          the others, at the same time
 //! ```
 //!
-//! What a line holds for one rank alone, as in a gather, needs no table.
+//! What a slot holds for one rank alone, as in a gather, needs no table.
 
 use super::Area;
 use super::cells::{Exchange, exchange};
-use super::lines::schedule;
+use super::slots::schedule;
 use crate::algorithms::alltoall::emit_swaps;
 use crate::builder::{Builder, Group};
 use crate::params::Params;
 use crate::port::Side;
-use crate::schedule::{Buf, Line, Ref, Schedule, Wake};
+use crate::schedule::{Buf, Ref, Schedule, Slot, Wake};
 use crate::shared::{PAYLOAD, PIECES, part_limit};
 
 fn send_block(i: u32) -> Ref {
@@ -31,7 +31,7 @@ fn recv_block(i: u32) -> Ref {
 /// Gather: all publish their blocks, the root reads them.
 ///
 /// ```text
-///  r → own line, or message → root
+///  r → own slot, or message → root
 /// ```
 pub fn gather_flat(p: &Params) -> Schedule {
     const LIMIT: u32 = PAYLOAD as u32;
@@ -46,7 +46,7 @@ pub fn gather_flat(p: &Params) -> Schedule {
                 b.copy(recv_block(root), Ref::all(Buf::Send));
             }
             for i in area.others() {
-                b.unless_longer(recv_block(i), LIMIT, |b| b.await_line(round, Line::Of(i), recv_block(i)));
+                b.unless_longer(recv_block(i), LIMIT, |b| b.await_slot(round, Slot::Of(i), recv_block(i)));
             }
             b.wait_all(long);
         } else {
@@ -61,7 +61,7 @@ pub fn gather_flat(p: &Params) -> Schedule {
 /// Scatter: the root publishes all blocks, everybody takes its own.
 ///
 /// ```text
-///  root → line, parts for 0 … n-1 → r takes its part;   root → message → r
+///  root → slot, parts for 0 … n-1 → r takes its part;   root → message → r
 /// ```
 pub fn scatter_flat(p: &Params) -> Schedule {
     schedule(p, |b, area| {
@@ -85,23 +85,23 @@ pub fn scatter_flat(p: &Params) -> Schedule {
     })
 }
 
-/// Alltoall: everybody publishes its blocks and takes its own part of all lines.
+/// Alltoall: everybody publishes its blocks and takes its own part of all slots.
 ///
 /// ```text
-///  round 0              r → own line, parts for 0 … n-1; part for r of lines 0 … n-1 → r
-///  rounds of distance d r → own line, pieces of the block for r+d; line of r-d → r
+///  round 0              r → own slot, parts for 0 … n-1; part for r of slots 0 … n-1 → r
+///  rounds of distance d r → own slot, pieces of the block for r+d; slot of r-d → r
 ///  at the same time     r → message → i
 /// ```
 pub fn alltoall_all(p: &Params) -> Schedule {
     alltoall(p, false)
 }
 
-/// [`alltoall_all`], but nobody looks at a line before the last one is there.
-pub fn alltoall_gate(p: &Params) -> Schedule {
+/// [`alltoall_all`], but nobody looks at a slot before the last one is there.
+pub fn alltoall_flag(p: &Params) -> Schedule {
     alltoall(p, true)
 }
 
-fn alltoall(p: &Params, gate: bool) -> Schedule {
+fn alltoall(p: &Params, flag: bool) -> Schedule {
     schedule(p, |b, area| {
         let (g, round, limit) = (Group::own(p), area.round, part_limit(area.size));
         let mut long = vec![];
@@ -114,12 +114,12 @@ fn alltoall(p: &Params, gate: bool) -> Schedule {
             }
         }
         let side = if p.in_place { Side::Recv } else { Side::Send };
-        b.publish_parts(round, side, limit, if gate { Wake::Nobody } else { Wake::All });
+        b.publish_parts(round, side, limit, if flag { Wake::Nobody } else { Wake::All });
         if !p.in_place {
             b.copy(recv_block(area.me), send_block(area.me));
         }
-        if gate {
-            area.emit_gate(b);
+        if flag {
+            area.emit_flag(b);
         }
         for i in area.others() {
             b.unless_longer(recv_block(i), limit, |b| b.await_part(round, i, recv_block(i)));
@@ -165,16 +165,16 @@ fn emit_pieces(b: &mut Builder, area: &Area, limit: u32) {
             let from = (me + n - distance) % n;
             let into = Ref::block(Buf::RecvPiece(piece as u16), from);
             if_there(b, recv_block(from), piece, &|b| {
-                b.await_line(first + round as u16, Line::Of(from), into);
+                b.await_slot(first + round as u16, Slot::Of(from), into);
             });
         }
     });
 }
 
-/// Allgather, whose counts all know: every rank streams its block through its lines, all copy from all.
+/// Allgather, whose counts all know: every rank streams its block through its slots, all copy from all.
 ///
 /// ```text
-///  round s   piece s of block r → line of r; lines 0 … n-1 of round s - AHEAD → that piece of all blocks
+///  round s   piece s of block r → slot of r; slots 0 … n-1 of round s - AHEAD → that piece of all blocks
 /// ```
 pub fn allgather(p: &Params) -> Schedule {
     let mut b = Builder::new();
@@ -186,7 +186,7 @@ pub fn allgather(p: &Params) -> Schedule {
     exchange(&mut b, 0, p.segments, |b, step| match step {
         Exchange::Fill(s) => b.publish(s as u16, area.own(), piece(area.me, s), Wake::All),
         Exchange::Empty(s) => {
-            area.others().for_each(|i| b.await_line(s as u16, Line::Of(i), piece(i, s)));
+            area.others().for_each(|i| b.await_slot(s as u16, Slot::Of(i), piece(i, s)));
         }
     });
     b.finish()

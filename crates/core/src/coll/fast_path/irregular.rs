@@ -1,4 +1,4 @@
-//! As [`super::calls`], for blocks of different sizes. Those that a line holds parts for go this way if all that this
+//! As [`super::calls`], for blocks of different sizes. Those that a slot holds parts for go this way if all that this
 //! process has or wants are short ([`coll::shared::part_limit`]); where others have longer ones, those take the way
 //! through a schedule, which does the same with the short ones.
 

@@ -6,14 +6,14 @@ use abi::Result;
 use engine::{Afterlife, Operation, Turn};
 use pml::Done;
 
-use super::super::check::Looks;
+use super::super::check::LogReads;
 use super::super::launch::done;
 use super::{Started, complete};
 use crate::domain::Token;
 use crate::handle::RequestKey;
 use crate::state::State;
 
-/// Looks before a request is made, where ranks have cores of their own: about as long as a line takes to cross.
+/// Polls before a request is made, where ranks have cores of their own: about as long as a cache line takes to cross.
 pub(super) const POLLS: u32 = 8;
 
 /// A nonblocking collective without schedule.
@@ -22,7 +22,7 @@ pub(crate) struct Later {
     /// The exchange, until it is over.
     started: Option<Started<'static>>,
     result: Result<()>,
-    looks: Looks,
+    log_reads: LogReads,
 }
 
 /// What is left of a collective that has begun, as a request.
@@ -32,7 +32,7 @@ pub(super) fn leave(
     started: Started<'static>,
     request: &mut abi::Request,
 ) -> Result<()> {
-    let later = Later { comm, started: Some(started), result: Ok(()), looks: Looks::default() };
+    let later = Later { comm, started: Some(started), result: Ok(()), log_reads: LogReads::default() };
     let mut state = t.lock();
     let key = state.requests.add(later)?;
     state.requests.register(key);
@@ -79,9 +79,9 @@ impl Operation<State> for Later {
             return self.end(state, result);
         }
         match started
-            .noted
-            .filter(|_| self.looks.is_due(state))
-            .and_then(|noted| state.disagreement(self.comm, &noted))
+            .logged
+            .filter(|_| self.log_reads.is_due(state))
+            .and_then(|logged| state.disagreement(self.comm, &logged))
         {
             Some(error) => self.end(state, Err(error)),
             None => Turn::Idle,

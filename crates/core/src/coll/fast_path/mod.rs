@@ -19,7 +19,7 @@ use coll::exchange::Place;
 use coll::tuned::Level;
 
 use super::Mode;
-use super::check::{Looks, Noted, Statement};
+use super::check::{LogReads, Logged, Statement};
 use super::slots::OfNode;
 use crate::comm::Comm;
 use crate::domain::Token;
@@ -46,17 +46,17 @@ type Exchange<'a> = coll::exchange::Exchange<'a, OfNode<Box<NodeArea>>, Blocks<'
 /// A collective on its way.
 struct Started<'a> {
     exchange: Exchange<'a>,
-    noted: Option<Noted>,
+    logged: Option<Logged>,
 }
 
 /// A call's place in the communicator's sequence.
 struct Numbered {
     /// The tag of its messages.
     tag: i32,
-    /// What its lines are marked with.
+    /// What its slots are marked with.
     mark: u16,
     /// How the peers find it.
-    noted: Option<Noted>,
+    logged: Option<Logged>,
 }
 
 /// Puts a call in its place in the communicator's sequence, and lets the peers know what it is.
@@ -64,11 +64,11 @@ struct Numbered {
 fn number(found: &mut Comm, node: Option<&node::Node>, check: Level, statement: Statement) -> Numbered {
     let mark = if check == Level::Off { 0 } else { statement.digest() };
     let (number, tag) = found.coll.next_tag(mark);
-    let noted = match check {
+    let logged = match check {
         Level::Off => None,
-        _ => node.map(|node| statement.note(node, found.context, number)),
+        _ => node.map(|node| statement.log(node, found.context, number)),
     };
-    Numbered { tag, mark, noted }
+    Numbered { tag, mark, logged }
 }
 
 /// Runs a collective that `plan` describes, where it can go this way.
@@ -134,7 +134,7 @@ fn begin<'a>(
         let found = comms.get_mut(comm).ok()?;
         let mut area = found.coll.area.take()?;
         algorithms[coll as usize] = Some(site.algorithm);
-        let Numbered { mark, noted, .. } =
+        let Numbered { mark, logged, .. } =
             number(found, node.as_deref(), params.tuned.check, Statement::plain(coll, root, bytes));
         area.set_mark(mark);
         let epoch = if plan.epochs == 1 { area.take_epoch() } else { area.take_epochs(plan.epochs) };
@@ -147,7 +147,7 @@ fn begin<'a>(
             }
             std::hint::spin_loop();
         }
-        Started { exchange, noted }
+        Started { exchange, logged }
     };
     Some(go_on(t, started))
 }
@@ -163,20 +163,20 @@ fn polls(state: &State, most: u32) -> u32 {
 fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>) -> Result<()> {
     let (polls, turn) = {
         let state = t.lock();
-        let shares = state.params.waiting.shares_core();
+        let shares = state.params.waiting.is_oversubscribed();
         (polls(&state, POLLS), shares.then_some(state.params.tuned.turn).filter(|turn| !turn.is_zero()))
     };
-    let mut looks = Looks::default();
+    let mut log_reads = LogReads::default();
     let mut started = Some(started);
     wait_actively(t, |state| {
-        let Started { exchange, noted } = started.as_mut()?;
+        let Started { exchange, logged } = started.as_mut()?;
         let over =
             (0..polls).any(|_| exchange.poll()) || turn.is_some_and(|turn| keep_polling(exchange, turn));
         let result = match over {
             true => exchange.result(),
             false => {
-                let noted = noted.as_ref().filter(|_| looks.is_due(state))?;
-                Err(state.disagreement(comm, noted)?)
+                let logged = logged.as_ref().filter(|_| log_reads.is_due(state))?;
+                Err(state.disagreement(comm, logged)?)
             }
         };
         if turn.is_some() {

@@ -17,7 +17,7 @@ use mem::UserMem;
 use pml::{Data, Mode, Pattern, ReqId, SendTo};
 
 use super::super::arguments::IN_PLACE;
-use super::super::check::{Looks, Noted, Statement};
+use super::super::check::{LogReads, Logged, Statement};
 use super::blocks::Blocks;
 use super::{Numbered, number};
 use crate::comm::Comm as Communicator;
@@ -103,7 +103,7 @@ fn neighbours(state: &mut State, comm: Comm) -> Option<[usize; 2]> {
 /// An exchange with the neighbours, of which the messages have left.
 struct Sent {
     tag: i32,
-    noted: Option<Noted>,
+    logged: Option<Logged>,
     /// Messages that could not leave at once.
     left: Vec<ReqId>,
     sources: usize,
@@ -135,8 +135,8 @@ fn send_to_all(
     let State { comms, p2p, node, params, .. } = state;
     let found = comms.get_mut(comm).ok().filter(|found| !found.coll.is_apart())?;
     let statement = Statement::plain(coll, 0, 0);
-    let Numbered { tag, noted, .. } = number(found, node.as_deref(), params.tuned.check, statement);
-    let mut sent = Sent { tag, noted, left: Vec::new(), sources };
+    let Numbered { tag, logged, .. } = number(found, node.as_deref(), params.tuned.check, statement);
+    let mut sent = Sent { tag, logged, left: Vec::new(), sources };
     for i in 0..destinations {
         // As in the schedule: what goes one way along a dimension comes from the other.
         let i = if matches!(found.topology, Some(Topology::Cart(_))) { i ^ 1 } else { i };
@@ -198,21 +198,21 @@ fn receive_from_all(t: &mut Token, comm: Comm, sent: Sent, into: impl Fn(usize) 
             let State { p2p, .. } = &mut *state;
             p2p.irecv(&pattern, data)?
         };
-        finish(t, comm, id, sent.noted.as_ref())?;
+        finish(t, comm, id, sent.logged.as_ref())?;
     }
-    sent.left.into_iter().try_for_each(|id| finish(t, comm, id, sent.noted.as_ref()))
+    sent.left.into_iter().try_for_each(|id| finish(t, comm, id, sent.logged.as_ref()))
 }
 
 /// Waits for a message, or for a process to have called something else.
 #[cold]
-fn finish(t: &mut Token, comm: Comm, id: ReqId, noted: Option<&Noted>) -> Result<()> {
-    let mut looks = Looks::default();
+fn finish(t: &mut Token, comm: Comm, id: ReqId, logged: Option<&Logged>) -> Result<()> {
+    let mut log_reads = LogReads::default();
     wait_actively(t, |state| {
         if let Some(done) = state.take_awaited(id) {
             return Some(crate::p2p::outcome(&done));
         }
-        let noted = noted.filter(|_| looks.is_due(state))?;
-        let error = state.disagreement(comm, noted)?;
+        let logged = logged.filter(|_| log_reads.is_due(state))?;
+        let error = state.disagreement(comm, logged)?;
         let State { p2p, .. } = state;
         p2p.cancel(id);
         p2p.detach(id);

@@ -1,8 +1,8 @@
-//! Vectors with a block for each rank, of some cells: all put theirs into their cells and meet at the gate, so that with
+//! Vectors with a block for each rank, of some cells: all put theirs into their cells and meet at the release flag, so that with
 //! more ranks than cores each is scheduled once for as many cells as it has.
 //!
 //! ```text
-//!  r    blocks, all but its own, → own cells      gate      block r of all ranks' cells → result
+//!  r    blocks, all but its own, → own cells      flag      block r of all ranks' cells → result
 //!       ┌ cell 0 ┬ cell 1 ┬ …                      ║
 //!       │ 0 1 2  │ 3 4 5  │    several blocks a cell, or several cells a block
 //! ```
@@ -87,7 +87,7 @@ impl Cut {
                 }
             }
             area.round = rounds.end as u16 - 1;
-            area.emit_gate(b);
+            area.emit_flag(b);
             area.round += 1;
             for round in rounds {
                 let Range { start, end } = self.of_round(round);
@@ -105,7 +105,7 @@ impl Cut {
 /// holes; `segments` is the number of cells that a vector fills.
 ///
 /// ```text
-///  r → own cells; gate; block r of the cells of 0 … n-1 → result
+///  r → own cells; flag; block r of the cells of 0 … n-1 → result
 /// ```
 pub fn reduce_scatter_block(p: &Params) -> Schedule {
     let mut b = Builder::new();
@@ -135,7 +135,7 @@ pub fn reduce_scatter_block(p: &Params) -> Schedule {
 /// Alltoall: each rank takes its block of all cells; `segments` is the number of cells that a block fills.
 ///
 /// ```text
-///  r → own cells; gate; block r of the cells of i → block i
+///  r → own cells; flag; block r of the cells of i → block i
 /// ```
 pub fn alltoall(p: &Params) -> Schedule {
     let mut b = Builder::new();

@@ -1,9 +1,9 @@
-//! Messages that fit the payload of a line: one cache-line transfer a level.
+//! Messages that fit the payload of a slot: one cache-line transfer a level.
 //!
 //! ```text
-//!  all    every rank publishes, every rank reads all lines                   1 transfer deep, n·(n-1) in all
+//!  all    every rank publishes, every rank reads all slots                   1 transfer deep, n·(n-1) in all
 //!  flat   ranks publish; the leader reads all and publishes; all read that   2 deep, 2·(n-1) in all
-//!  gate   ranks publish and arrive; the last one reads all, writes the gate  2 deep, no leader to wait for
+//!  flag   ranks publish and arrive; the last one reads all, writes the release flag  2 deep, no leader to wait for
 //!  tree   as flat, level by level of a k-nomial tree                         2·log_k(n) deep
 //!  caches as tree, over the leaders of memory nodes, of caches, and below    few transfers between caches
 //! ```
@@ -11,7 +11,7 @@
 use super::Area;
 use crate::builder::Builder;
 use crate::params::{Params, Seat};
-use crate::schedule::{Buf, Line, Ref, Schedule, Wake};
+use crate::schedule::{Buf, Ref, Schedule, Slot, Wake};
 use crate::tree::{self, Node};
 use std::ops::Range;
 
@@ -41,7 +41,7 @@ pub fn barrier_flat(p: &Params) -> Schedule {
 
 fn emit_arrival(b: &mut Builder, area: &Area) {
     if area.me == 0 {
-        (1..area.size).for_each(|i| b.await_line(area.round, Line::Of(i), Ref::SIGNAL));
+        (1..area.size).for_each(|i| b.await_slot(area.round, Slot::Of(i), Ref::SIGNAL));
     } else {
         b.publish(area.round, area.own(), Ref::SIGNAL, Wake::One(0));
     }
@@ -49,13 +49,13 @@ fn emit_arrival(b: &mut Builder, area: &Area) {
 
 fn emit_release(b: &mut Builder, area: &Area) {
     if area.me == 0 {
-        b.publish(area.round, Line::Of(0), Ref::SIGNAL, Wake::All);
+        b.publish(area.round, Slot::Of(0), Ref::SIGNAL, Wake::All);
     } else {
-        b.await_line(area.round, Line::Of(0), Ref::SIGNAL);
+        b.await_slot(area.round, Slot::Of(0), Ref::SIGNAL);
     }
 }
 
-/// The leader's line means "released", all others' mean "arrived"; the leader does `between` in the middle.
+/// The leader's slot means "released", all others' mean "arrived"; the leader does `between` in the middle.
 pub(crate) fn emit_flat_barrier(b: &mut Builder, area: &mut Area, between: impl FnOnce(&mut Builder)) {
     emit_arrival(b, area);
     if area.me == 0 {
@@ -65,14 +65,14 @@ pub(crate) fn emit_flat_barrier(b: &mut Builder, area: &mut Area, between: impl 
     area.round += 1;
 }
 
-/// Barrier, `gate`: the last to arrive releases the others and goes on at once.
+/// Barrier, `flag`: the last to arrive releases the others and goes on at once.
 ///
 /// ```text
-///  counter  1 2 … n      n → gate → everybody
+///  counter  1 2 … n      n → flag → everybody
 /// ```
-pub fn barrier_gate(p: &Params) -> Schedule {
+pub fn barrier_flag(p: &Params) -> Schedule {
     schedule(p, |b, area| {
-        area.emit_gate(b);
+        area.emit_flag(b);
         area.round += 1;
     })
 }
@@ -124,7 +124,7 @@ pub fn barrier_caches(p: &Params) -> Schedule {
 fn barrier_by(p: &Params, shape: Shape) -> Schedule {
     schedule(p, |b, area| {
         let node = shape(p, 0);
-        node.children.iter().rev().for_each(|&c| b.await_line(area.round, Line::Of(c), Ref::SIGNAL));
+        node.children.iter().rev().for_each(|&c| b.await_slot(area.round, Slot::Of(c), Ref::SIGNAL));
         if let Some(parent) = node.parent {
             b.publish(area.round, area.own(), Ref::SIGNAL, Wake::One(parent));
         }
@@ -133,10 +133,10 @@ fn barrier_by(p: &Params, shape: Shape) -> Schedule {
     })
 }
 
-/// What the root holds in `data` goes down a tree, one line a level.
+/// What the root holds in `data` goes down a tree, one slot a level.
 fn emit_descent(b: &mut Builder, area: &mut Area, node: &Node, data: Ref) {
     if let Some(parent) = node.parent {
-        b.await_line(area.round, Line::Of(parent), data);
+        b.await_slot(area.round, Slot::Of(parent), data);
     }
     if !node.children.is_empty() {
         b.publish(area.round, area.own(), data, Wake::All);
@@ -147,7 +147,7 @@ fn emit_descent(b: &mut Builder, area: &mut Area, node: &Node, data: Ref) {
 /// Barrier by dissemination: log2(n) rounds, nobody leads.
 ///
 /// ```text
-///  round k   r publishes, reads the line of r - 2^k
+///  round k   r publishes, reads the slot of r - 2^k
 /// ```
 pub fn barrier_dissemination(p: &Params) -> Schedule {
     schedule(p, |b, area| {
@@ -156,17 +156,17 @@ pub fn barrier_dissemination(p: &Params) -> Schedule {
             let to = (area.me + distance) % area.size;
             let from = (area.me + area.size - distance) % area.size;
             b.publish(area.round, area.own(), Ref::SIGNAL, Wake::One(to));
-            b.await_line(area.round, Line::Of(from), Ref::SIGNAL);
+            b.await_slot(area.round, Slot::Of(from), Ref::SIGNAL);
             area.round += 1;
             distance *= 2;
         }
     })
 }
 
-/// Bcast, `flat`: everybody reads the root's line.
+/// Bcast, `flat`: everybody reads the root's slot.
 ///
 /// ```text
-///  root → line → everybody
+///  root → slot → everybody
 /// ```
 pub fn bcast_flat(p: &Params) -> Schedule {
     schedule(p, |b, area| emit_flat_bcast(b, area, p.root_rank(), Ref::all(Buf::Recv)))
@@ -176,31 +176,31 @@ pub(crate) fn emit_flat_bcast(b: &mut Builder, area: &mut Area, root: u32, data:
     if area.me == root {
         b.publish(area.round, area.own(), data, Wake::All);
     } else {
-        b.await_line(area.round, Line::Of(root), data);
+        b.await_slot(area.round, Slot::Of(root), data);
     }
     area.round += 1;
 }
 
-/// Bcast, `tree` with radix `fanout` (4 if unset): few readers for each line.
+/// Bcast, `tree` with radix `fanout` (4 if unset): few readers for each slot.
 pub fn bcast_tree(p: &Params) -> Schedule {
     schedule(p, |b, area| emit_descent(b, area, &knomial(p, p.root_rank()), Ref::all(Buf::Recv)))
 }
 
-/// Bcast, `caches`: the root's line crosses to each memory node once, and there to each cache.
+/// Bcast, `caches`: the root's slot crosses to each memory node once, and there to each cache.
 pub fn bcast_caches(p: &Params) -> Schedule {
     schedule(p, |b, area| emit_descent(b, area, &by_caches(p, p.root_rank()), Ref::all(Buf::Recv)))
 }
 
-/// The contributions of a reduction over the lines.
+/// The contributions of a reduction over the slots.
 pub(super) fn mine(p: &Params) -> Ref {
     Ref::all(if p.in_place { Buf::Recv } else { Buf::Send })
 }
 
-/// Combines all ranks' lines in rank order into `acc`, the own contribution taken from `mine`, which `acc`
+/// Combines all ranks' slots in rank order into `acc`, the own contribution taken from `mine`, which `acc`
 /// must not be.
 fn emit_combine(b: &mut Builder, area: &Area, acc: Ref, mine: Ref) {
     let round = area.round;
-    emit_fold(b, area.me, 0..area.size, acc, mine, |b, i, into| b.await_line(round, Line::Of(i), into));
+    emit_fold(b, area.me, 0..area.size, acc, mine, |b, i, into| b.await_slot(round, Slot::Of(i), into));
 }
 
 /// Combines what `ranks` have in rank order into `acc`; `arrive` brings what another rank has to a place, the own
@@ -228,10 +228,10 @@ pub(super) fn emit_fold(
     }
 }
 
-/// Reduce, `flat`: the root reads everybody's line.
+/// Reduce, `flat`: the root reads everybody's slot.
 ///
 /// ```text
-///  everybody → own line → root, in rank order
+///  everybody → own slot → root, in rank order
 /// ```
 pub fn reduce_flat(p: &Params) -> Schedule {
     schedule(p, |b, area| emit_flat_reduce(b, area, p.root_rank(), mine(p), Ref::all(Buf::Recv)))
@@ -270,18 +270,18 @@ fn reduce_by(p: &Params, shape: Shape) -> Schedule {
         match (area.me == top, area.me == root) {
             (true, true) => b.copy(result, climbed),
             (true, false) => b.publish(area.round, area.own(), climbed, Wake::One(root)),
-            (false, true) => b.await_line(area.round, Line::Of(top), result),
+            (false, true) => b.await_slot(area.round, Slot::Of(top), result),
             (false, false) => {}
         }
         area.round += 1;
     })
 }
 
-/// Allreduce, `all`: everybody combines all lines, in the same order. For two ranks this is a direct
+/// Allreduce, `all`: everybody combines all slots, in the same order. For two ranks this is a direct
 /// exchange: one transfer.
 ///
 /// ```text
-///  0 → line 0 ⇄ line 1 ← 1
+///  0 → slot 0 ⇄ slot 1 ← 1
 /// ```
 pub fn allreduce_all(p: &Params) -> Schedule {
     schedule(p, |b, area| {
@@ -289,7 +289,7 @@ pub fn allreduce_all(p: &Params) -> Schedule {
         b.publish(area.round, area.own(), mine, Wake::All);
         if area.size == 2 {
             let arrival = mine.at_start_of(b.typed());
-            b.await_line(area.round, Line::Of(1 - area.me), arrival);
+            b.await_slot(area.round, Slot::Of(1 - area.me), arrival);
             match (area.me, p.in_place && !p.commutative) {
                 (1, _) => b.reduce(result, arrival, mine),
                 (_, false) => b.reduce(result, mine, arrival),
@@ -307,7 +307,7 @@ pub fn allreduce_all(p: &Params) -> Schedule {
     })
 }
 
-/// Allreduce, `flat`: the leader combines all lines and publishes the result.
+/// Allreduce, `flat`: the leader combines all slots and publishes the result.
 ///
 /// ```text
 ///  1 ─┐                     ┌→ 1
@@ -324,28 +324,28 @@ pub fn allreduce_flat(p: &Params) -> Schedule {
             b.copy(result, acc);
         } else {
             b.publish(area.round, area.own(), mine, Wake::One(0));
-            b.await_line(area.round, Line::Of(0), result);
+            b.await_slot(area.round, Slot::Of(0), result);
         }
         area.round += 1;
     })
 }
 
-/// Allreduce, `gate`: the last to arrive combines all lines, in rank order, and releases the others with
+/// Allreduce, `flag`: the last to arrive combines all slots, in rank order, and releases the others with
 /// the result.
 ///
 /// ```text
-///  r → own line, counter      last: lines 0 … n-1 → gate → everybody
+///  r → own slot, counter      last: slots 0 … n-1 → flag → everybody
 /// ```
-pub fn allreduce_gate(p: &Params) -> Schedule {
+pub fn allreduce_flag(p: &Params) -> Schedule {
     schedule(p, |b, area| {
         let (mine, round) = (mine(p), area.round);
         b.publish(round, area.own(), mine, Wake::Nobody);
         b.arrive(round, |b| {
             let acc = mine.at_start_of(b.typed());
             emit_combine(b, area, acc, mine);
-            b.publish(round, Line::Gate, acc, Wake::All);
+            b.publish(round, Slot::Flag, acc, Wake::All);
         });
-        b.await_line(round, Line::Gate, Ref::all(Buf::Recv));
+        b.await_slot(round, Slot::Flag, Ref::all(Buf::Recv));
         area.round += 1;
     })
 }
@@ -374,7 +374,7 @@ fn allreduce_by(p: &Params, shape: Shape) -> Schedule {
     })
 }
 
-/// Combines the children's lines behind the own contribution and publishes that to the parent; says where
+/// Combines the children's slots behind the own contribution and publishes that to the parent; says where
 /// it is.
 fn emit_ascent(b: &mut Builder, area: &Area, node: &Node, mine: Ref) -> Ref {
     let mut have = mine;
@@ -382,7 +382,7 @@ fn emit_ascent(b: &mut Builder, area: &Area, node: &Node, mine: Ref) -> Ref {
         let (acc, arrival) = (mine.at_start_of(b.typed()), mine.at_start_of(b.typed()));
         // The highest run of ranks first, then those before it.
         for (i, &child) in node.children.iter().enumerate() {
-            b.await_line(area.round, Line::Of(child), if i == 0 { acc } else { arrival });
+            b.await_slot(area.round, Slot::Of(child), if i == 0 { acc } else { arrival });
             if i > 0 {
                 b.reduce(acc, arrival, acc);
             }
