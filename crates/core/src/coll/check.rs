@@ -42,8 +42,8 @@ const USER: u64 = 1 << 32;
 /// The key under which a process logs that it finalizes MPI: its only entry that is not about a call.
 const FINALIZING: u64 = u64::MAX;
 
-/// The key under which a process logs that it has printed how calls under `key` differ: one process does for all, unless two
-/// find out in the same moment. Numbers of calls are positive, and the call itself stays in the log.
+/// The key under which a process logs that it has printed how all calls under `key` differ: one process does for all, unless
+/// two find out in the same moment. Numbers of calls are positive, and the call itself stays in the log.
 const fn reported(key: u64) -> u64 {
     (key | 1 << 31) ^ 8
 }
@@ -214,8 +214,12 @@ impl State {
         let key = reported(logged.key);
         let peers = || comm.peers.iter().map(|&peer| btl::Peer(peer));
         if !peers().any(|peer| node.reaches(peer) && node.logged_call(peer, key).is_some()) {
-            node.log_call(key, [0; 4]);
-            report(&comm.peers.iter().map(part_of).collect::<Vec<_>>());
+            let parts = comm.peers.iter().map(part_of).collect::<Vec<_>>();
+            // A later process may know more than this one, if some have not called yet.
+            if !parts.contains(&Part::None) {
+                node.log_call(key, [0; 4]);
+            }
+            report(&parts);
         }
         self.alert(comm);
         Some(Error::new(class, "the processes of the communicator make different collective calls"))
