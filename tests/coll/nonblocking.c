@@ -387,6 +387,44 @@ static int threads(void)
     return good;
 }
 
+/* Sums of as many integers as the type that the function is given has. */
+static void sum_of_type(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    int size, i;
+    const int *left = in;
+    int *right = inout;
+    if (MPI_Type_size(*type, &size) != MPI_SUCCESS)
+        return;
+    for (i = 0; i < *count * size / (int)sizeof(int); i++)
+        right[i] += left[i];
+}
+
+/* The program's function gets a type that lives, though the program has freed its handle since. */
+static int types_freed(int rounds)
+{
+    int good = 1, round, i;
+    MPI_Op op;
+    MPI_Op_create(sum_of_type, 1, &op);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (round = 0; round < rounds; round++) {
+        int mine[6], sums[6] = {0};
+        MPI_Datatype three;
+        MPI_Request request;
+        MPI_Type_contiguous(3, MPI_INT, &three);
+        MPI_Type_commit(&three);
+        for (i = 0; i < 6; i++)
+            mine[i] = rank + i;
+        MPI_Iallreduce(mine, sums, 2, three, op, MPI_COMM_WORLD, &request);
+        MPI_Type_free(&three);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        for (i = 0; i < 6; i++)
+            good &= sums[i] == size * (size - 1) / 2 + size * i;
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Op_free(&op);
+    return good;
+}
+
 int main(int argc, char **argv)
 {
     int provided, rounds = argc > 1 ? atoi(argv[1]) : 60;
@@ -403,6 +441,7 @@ int main(int argc, char **argv)
     verdict(mixed(rounds, 1, comms), "calls of all kinds, completed in any order");
     verdict(given_up(rounds), "requests given up at once");
     verdict(freed(rounds, 7), "communicators freed with calls under way");
+    verdict(types_freed(50), "types freed while the program's function is due");
     verdict(threads(), "threads with a communicator each");
     MPI_Comm_free(&comms[2]);
     MPI_Comm_free(&comms[3]);

@@ -73,6 +73,15 @@ impl Types {
         Ok(abi::Datatype(handle::make(Kind::Datatype, key)))
     }
 
+    /// A handle of a type for a function of the program that is called later: `handle`, with which the program named it, or
+    /// another one where it has freed that meanwhile. Whether it is the library's to free.
+    pub fn lend(&mut self, handle: abi::Datatype, datatype: &Arc<Datatype>) -> Result<(abi::Datatype, bool)> {
+        match self.get(handle) {
+            Ok(found) if Arc::ptr_eq(found, datatype) => Ok((handle, false)),
+            _ => Ok((self.add(datatype.clone())?, true)),
+        }
+    }
+
     /// A handle that this very type already has.
     pub fn handle_of(&self, datatype: &Arc<Datatype>) -> Option<abi::Datatype> {
         let same = |(_, object): &(u32, &TypeObject)| Arc::ptr_eq(&object.datatype, datatype);

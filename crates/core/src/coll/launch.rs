@@ -2,9 +2,11 @@
 
 use coll::tuned::Level;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use abi::{Address, Error, Result, Status};
 use coll::Coll;
+use datatype::Datatype;
 use engine::{Afterlife, Operation, Turn, advance_all};
 use pml::Done;
 
@@ -27,7 +29,10 @@ pub(crate) struct Callback {
     pub left: Address,
     pub inout: Address,
     pub count: u64,
+    /// As the program named it when the collective began.
     pub datatype: abi::Datatype,
+    /// The type itself, where the program may have freed its handle since.
+    pub derived: Option<Arc<Datatype>>,
     /// Distance of elements in bytes.
     pub extent: i64,
 }
@@ -315,7 +320,13 @@ pub(crate) fn run_callback(t: &mut Token, callback: Callback) {
 impl Callback {
     fn call(&self, t: &mut Token) {
         let Callback { function, left, inout, count, datatype, extent, .. } = *self;
+        let lent = self.derived.as_ref().map(|derived| t.lock().types.lend(datatype, derived));
+        let (mut datatype, is_ours) = lent.and_then(Result::ok).unwrap_or((datatype, false));
         call_user(t, function, left, inout, count, datatype, extent);
+        if is_ours {
+            // The function may have freed it itself.
+            let _ = crate::types::free(t, &mut datatype);
+        }
     }
 }
 

@@ -20,6 +20,7 @@ use super::port::{CorePort, InFlight, Wire};
 use super::select::Signature;
 use super::turns::Start;
 use crate::comm::Comm;
+use crate::datatype::TypeRef;
 use crate::state::State;
 
 /// One collective call on its way; afterwards kept by its communicator for the next call of its kind.
@@ -342,7 +343,11 @@ fn callback(port: &CorePort<'_>, left: &Region, inout: &Region) -> Option<Callba
     let (left, count) = port.operand(left);
     let (inout, _) = port.operand(inout);
     let extent = port.call.recv.layout.extent;
-    Some(Callback { key: None, function, left, inout, count, datatype: handle, extent })
+    let derived = match &port.call.recv.datatype {
+        TypeRef::Derived(datatype) => Some(datatype.clone()),
+        TypeRef::Dense(_) => None,
+    };
+    Some(Callback { key: None, function, left, inout, count, datatype: handle, derived, extent })
 }
 
 impl Wire {

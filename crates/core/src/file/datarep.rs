@@ -238,7 +238,7 @@ impl Conversion {
         let Some(convert) = datarep.read else { return self.decode_unaided(staged) };
         // An item that the end of the file cuts in two is left out.
         let items = (staged.len() as u64).checked_div(self.item).unwrap_or(0).min(self.count);
-        let (handle, lent) = self.live_handle(t)?;
+        let (handle, lent) = t.lock().types.lend(self.handle, &self.datatype)?;
         let file = of_vec(staged).address();
         let called = self.call(t, convert, handle, datarep.extra_state, file, items);
         if lent {
@@ -246,16 +246,6 @@ impl Conversion {
             let _ = crate::types::free(t, &mut { handle });
         }
         called.map(|()| items * self.datatype.size())
-    }
-
-    /// A handle of the type for the program's function, and whether it is the library's to free: a program may free its own
-    /// while the access is under way.
-    fn live_handle(&self, t: &mut Token) -> Result<(abi::Datatype, bool)> {
-        let mut state = t.lock();
-        match state.types.get(self.handle) {
-            Ok(found) if Arc::ptr_eq(found, &self.datatype) => Ok((self.handle, false)),
-            _ => Ok((state.types.add(self.datatype.clone())?, true)),
-        }
     }
 
     /// As [`Conversion::decode`], where that does not call the program.
