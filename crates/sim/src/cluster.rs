@@ -88,6 +88,8 @@ struct Slot<P> {
     done: bool,
     /// Moment of the last look at the network: what was there then has been seen.
     looked: Option<u64>,
+    /// Moment of the last wake-up that was put into the queue: another at the same moment finds nothing more.
+    woken: Option<u64>,
     /// Pause until the next look of its own accord, while something needs polling.
     pause: u64,
     /// Such a look is scheduled.
@@ -229,6 +231,7 @@ impl<P: Program> Cluster<P> {
             program,
             done: false,
             looked: None,
+            woken: None,
             pause: PAUSES.0,
             polling: false,
             restarted: false,
@@ -328,7 +331,9 @@ impl<P: Program> Cluster<P> {
         let busy_until = slot.end.now().max(slot.end.processor_free_at()).0;
         if busy_until > at {
             // It looks when it has time, and others whose moment comes before that go first.
-            self.queue.push(Reverse((busy_until, rank, why)));
+            if why != Why::Wake || slot.woken.replace(busy_until) != Some(busy_until) || slot.restarted {
+                self.queue.push(Reverse((busy_until, rank, why)));
+            }
             return Ok(true);
         }
         slot.restarted = false;
@@ -359,19 +364,22 @@ impl<P: Program> Cluster<P> {
         self.world.take_wakes(&mut self.wakes);
         for wake in self.wakes.drain(..) {
             let rank = wake.inst.0;
-            let Some(slot) = self.slots[rank as usize].as_ref() else { continue };
-            // It may concern a moment that the rank has passed; then it is seen at the next look.
-            let at = wake.at.0.max(slot.looked.map_or(0, |looked| looked + 1));
+            let Some(slot) = self.slots[rank as usize].as_mut() else { continue };
+            let at = slot.next_look(wake.at);
             let why = if wake.packet { Why::Packet } else { Why::Wake };
-            self.queue.push(Reverse((at, rank, why)));
+            if wake.packet || slot.woken.replace(at) != Some(at) {
+                self.queue.push(Reverse((at, rank, why)));
+            }
         }
         let Some(nodes) = &self.nodes else { return };
         nodes.take_wakes(&mut self.node_wakes);
         for (rank, at) in self.node_wakes.drain(..) {
             // The last node may have places that no rank of the job has.
-            let Some(slot) = self.slots.get(rank as usize).and_then(Option::as_ref) else { continue };
-            let at = at.0.max(slot.looked.map_or(0, |looked| looked + 1));
-            self.queue.push(Reverse((at, rank, Why::Wake)));
+            let Some(slot) = self.slots.get_mut(rank as usize).and_then(Option::as_mut) else { continue };
+            let at = slot.next_look(at);
+            if slot.woken.replace(at) != Some(at) {
+                self.queue.push(Reverse((at, rank, Why::Wake)));
+            }
         }
     }
 }
@@ -398,6 +406,14 @@ impl Memory {
         let block = world.mem_alloc(bytes.max(Memory::BLOCK))?;
         (self.block, self.used) = (Some(block), bytes);
         Ok(block.part(0, bytes))
+    }
+}
+
+impl<P> Slot<P> {
+    /// When the rank looks for what is there at `moment`, if it has time: it may have passed that, and then sees it at the
+    /// next look.
+    fn next_look(&self, moment: Time) -> u64 {
+        moment.0.max(self.looked.map_or(0, |looked| looked + 1))
     }
 }
 

@@ -90,17 +90,31 @@ fn until_next_second(now: Time) -> Time {
     Time(now.0.next_multiple_of(1_000_000_000)) - now
 }
 
-/// Bytes that tell apart where they came from and where they belong.
+/// The first bytes of the pattern of `seed`, which tell apart where they came from and where they belong. It repeats after
+/// [`PERIOD`].
 fn pattern(seed: u32, bytes: usize) -> Vec<u8> {
-    (0..bytes as u32).map(|at| (at.wrapping_mul(31) ^ at >> 8 ^ seed.wrapping_mul(0x9e37)) as u8).collect()
+    let byte = |at: u32| (at.wrapping_mul(31) ^ at >> 8 ^ seed.wrapping_mul(0x9e37)) as u8;
+    (0..bytes.min(PERIOD) as u32).map(byte).collect()
+}
+
+const PERIOD: usize = 1 << 16;
+
+/// The parts of memory that hold the pattern from its beginning.
+fn periods(memory: UserMem) -> impl Iterator<Item = UserMem> {
+    let starts = (0..memory.len()).step_by(PERIOD);
+    starts.map(move |start| memory.part(start, PERIOD.min(memory.len() - start)))
 }
 
 /// Fills memory with the pattern of `seed`.
 fn paint(memory: UserMem, seed: u32) {
-    memory.write(PeerBytes::of(&pattern(seed, memory.len())));
+    let pattern = pattern(seed, memory.len());
+    for part in periods(memory) {
+        part.write(PeerBytes::of(&pattern[..part.len()]));
+    }
 }
 
 /// Whether memory holds the pattern of `seed`.
 fn is_painted(memory: UserMem, seed: u32) -> bool {
-    memory.as_bytes().to_vec() == pattern(seed, memory.len())
+    let pattern = pattern(seed, memory.len());
+    periods(memory).all(|part| part.as_bytes().to_vec() == pattern[..part.len()])
 }
