@@ -179,6 +179,7 @@ struct Combination<'a> {
 
 impl Combination<'_> {
     fn run(mut self, origin: Option<Side>, result: Option<Side>) -> Result<()> {
+        let is_change = origin.is_some();
         let incoming = origin.map(Contiguous::from);
         let mut fetched = result.map(Results::new);
         let reach = self.window.reach(self.near.rank)?;
@@ -187,6 +188,8 @@ impl Combination<'_> {
         } else {
             self.by_piece(&reach, incoming.as_ref(), fetched.as_mut())?;
         }
+        // What only fetches polls.
+        self.window.changed = is_change;
         if let Some(fetched) = fetched {
             fetched.deliver();
         }
@@ -353,6 +356,7 @@ pub(super) fn swap(
         && element.is_atomic_at(place.address())
     {
         window.compare_word(near, &element, *place, (origin, compare, result));
+        window.note_comparison(compare, result);
         return Ok(());
     }
     let reach = window.reach(rank)?;
@@ -364,14 +368,17 @@ pub(super) fn swap(
         return far::compare_and_swap(t, win, rank, &element, address as u64, &operands, result);
     };
     let mut present = vec![0u8; element.size];
-    window.locked(near, || {
-        read(&reach, &mut target, 0, &mut present)?;
-        result.write(mem::PeerBytes::of(&present));
-        if osc::compare(&mut present, &origin, &compare) {
-            write(&reach, &mut target, 0, &mut present)?;
-        }
-        Ok(())
-    })
+    window
+        .locked(near, || {
+            read(&reach, &mut target, 0, &mut present)?;
+            result.write(mem::PeerBytes::of(&present));
+            let equal = osc::compare(&mut present, &origin, &compare);
+            if equal {
+                write(&reach, &mut target, 0, &mut present)?;
+            }
+            Ok(equal)
+        })
+        .map(|equal| window.changed = equal)
 }
 
 const NOT_COMPARABLE: Error =

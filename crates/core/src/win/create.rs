@@ -171,6 +171,7 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
         exposure: Exposure::new(all.len()),
         flushes: 0,
         stored: false,
+        changed: false,
         cost: Cost::default(),
         combiner: None,
         sent: Vec::new(),

@@ -152,7 +152,9 @@ fn combine(
     if !element.is_atomic_at(place.address()) {
         return None;
     }
-    window.combine_words(near, (&element, op), place, Some(origin), result).ok()
+    window.combine_words(near, (&element, op), place, Some(origin), result).ok()?;
+    window.note_change(op, origin);
+    Some(())
 }
 
 /// `MPI_Accumulate`'s fast path.
@@ -252,6 +254,7 @@ pub fn compare_and_swap_at_once(
         return guard.give_up();
     };
     window.compare_word(near, &element, place, (from, with, into));
+    window.note_comparison(with, into);
     Attempt::DONE
 }
 

@@ -90,6 +90,8 @@ pub(crate) struct Window {
     pub flushes: u32,
     /// Whether plain stores have gone to mapped memory since the last flush.
     pub stored: bool,
+    /// Whether the last atomic operation since flushes last made progress changed its target.
+    pub changed: bool,
     /// What long accumulates have cost.
     pub cost: Cost,
     /// What the last accumulate did with each element.

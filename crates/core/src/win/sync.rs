@@ -209,7 +209,8 @@ pub(super) fn await_operations(t: &mut Token, win: abi::Win, rank: Option<u32>) 
     }
     // A process that has only read may be waiting for another one, which may need its core. One that has written is
     // at work: it would lose a whole time slice to a neighbour that computes.
-    let (progresses, has_written) = (window.flushes_to_progress(), std::mem::take(&mut window.stored));
+    let (progresses, has_stored) = (window.flushes_to_progress(), std::mem::take(&mut window.stored));
+    let has_written = has_stored || progresses && std::mem::take(&mut window.changed);
     drop(guard);
     match (progresses, has_written) {
         (true, true) => make_progress(t),

@@ -145,6 +145,20 @@ impl Window {
         self.compare_under_lock(near, element, target, (origin, compare, result));
     }
 
+    /// Notes whether combining a target with `origin` has changed it, or only polled it by a sum of 0. The target is not
+    /// read for that: its cache line may be away again.
+    #[inline(always)]
+    pub(super) fn note_change(&mut self, op: Op, origin: UserMem) {
+        let may_poll = matches!(op, abi::SUM | abi::BOR | abi::BXOR) && origin.len() <= 8;
+        self.changed = !may_poll || word(origin) != 0;
+    }
+
+    /// Notes whether the element that a comparison found, now in `result`, was the one to be replaced.
+    #[inline(always)]
+    pub(super) fn note_comparison(&mut self, compare: UserMem, result: UserMem) {
+        self.changed = word(compare) == word(result);
+    }
+
     #[inline(never)]
     fn compare_under_lock(
         &mut self,
@@ -179,6 +193,23 @@ impl Window {
         let lost = self.far.as_ref().is_some_and(|far| far.lost.contains(&rank));
         lost || self.node.as_ref().zip(peer).is_some_and(|(node, peer)| node.has_ended(peer))
     }
+}
+
+/// An element of at most 8 bytes.
+#[inline(always)]
+fn word(memory: UserMem) -> u64 {
+    match memory.len() {
+        8 => memory.as_bytes().word(0),
+        _ => u64::from_ne_bytes(short(memory)),
+    }
+}
+
+/// An element of less than 8 bytes.
+#[inline(always)]
+fn short(memory: UserMem) -> [u8; 8] {
+    let mut element = [0; 8];
+    memory.as_bytes().copy_to(&mut element);
+    element
 }
 
 /// How a process of a window waits for the lock on elements.
