@@ -61,6 +61,11 @@ static void receive(int size)
     CHECK_EQ(statuses[0].MPI_ERROR, MPI_ERR_TRUNCATE, "the status of the truncated one says so");
     CHECK_EQ(statuses[1].MPI_ERROR, MPI_SUCCESS, "the status of the other says success");
     CHECK_EQ(small, 's', "which has arrived");
+
+    memset(in, 'g', LARGEST + GUARD);
+    report(MPI_Recv(in, half, MPI_CHAR, MPI_ANY_SOURCE, 7, MPI_COMM_WORLD, &status), MPI_ERR_TRUNCATE,
+           "MPI_Recv from anyone of a synchronous message", size);
+    CHECK_EQ(status.MPI_SOURCE, 0, "its sender is known");
 }
 
 static void send(int size)
@@ -73,6 +78,7 @@ static void send(int size)
     }
     check(good, "the sender sees no error", size);
     MPI_Send(&small, 1, MPI_CHAR, 1, 5, MPI_COMM_WORLD);
+    CHECK_EQ(MPI_Ssend(out, size, MPI_CHAR, 1, 7, MPI_COMM_WORLD), MPI_SUCCESS, "a synchronous sender is answered");
 }
 
 /* To oneself the same holds. */

@@ -9,8 +9,9 @@
 //!   next_event          fi_cq_readfrom
 //!   arm                 fi_trywait on a completion queue with a descriptor
 //! ```
-//! Where the provider cannot show a sender, which is so for messages that were longer than their wildcard receive, it is
-//! [`NOBODY`], and what is sent there is dropped: in synchronous mode its sender is not answered.
+//! A message that is longer than its receive goes on behind the receive's memory, where the provider takes two runs. Elsewhere the
+//! provider cuts it, and may not show its sender, if the receive asked for anyone. Then that is [`NOBODY`], and what is sent there is
+//! dropped: in synchronous mode its sender is not answered.
 #![deny(unsafe_code)]
 
 mod open;
@@ -116,6 +117,9 @@ impl Ofi {
             (SEND, 0) => self.events.push_back(Event::Sent(own)),
             (SEND, _) => self.fail(own, completion.peer, error),
             (RECV, 0) => {
+                if len > room {
+                    self.endpoint.release_overflow();
+                }
                 let message = self.message(&completion, len);
                 self.events.push_back(Event::Received { cookie: own, message, stored: len.min(room) });
             }

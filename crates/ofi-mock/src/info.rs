@@ -92,6 +92,7 @@ pub(crate) unsafe extern "C" fn getinfo(
         (*info).caps = hints.caps | flag::SEND | flag::RECV;
         (*info).mode = all.mode;
         ((*(*info).tx_attr).size, (*(*info).rx_attr).size) = all.depth;
+        (*(*info).rx_attr).iov_limit = all.runs;
         (*(*info).tx_attr).inject_size = all.inject;
         (*(*info).ep_attr).max_msg_size = all.max_message;
         (*(*info).ep_attr).mem_tag_format = all.tag_format;

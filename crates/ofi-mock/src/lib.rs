@@ -40,6 +40,8 @@ pub struct Modes {
     pub max_message: usize,
     /// Sends and transfers, and receives, that may be under way.
     pub depth: (usize, usize),
+    /// Runs of memory that a receive of a tagged message may name. Where there are two, no message may be longer than both.
+    pub runs: usize,
     /// Bytes of a key that the user chooses.
     pub key_bytes: usize,
     /// Whether completion queues have a descriptor.
@@ -58,6 +60,7 @@ impl Modes {
         caps: ALL,
         max_message: 1 << 30,
         depth: (256, 256),
+        runs: 4,
         key_bytes: 8,
         sleeps: false,
     };
@@ -68,6 +71,7 @@ impl Modes {
         mode: mode::CONTEXT | mode::CONTEXT2,
         data_bytes: 4,
         again: 7,
+        runs: 1,
         ..Modes::SOFTWARE
     };
 }

@@ -14,10 +14,12 @@ pub(crate) struct Posted {
     from: Option<u64>,
     tag: u64,
     ignore: u64,
-    base: usize,
-    len: usize,
+    runs: Runs,
     context: *mut c_void,
 }
+
+/// Where a message goes: address and length of each run.
+type Runs = Vec<(usize, usize)>;
 
 /// A message without a receive.
 pub(crate) struct Unexpected {
@@ -83,12 +85,17 @@ impl MockEp {
         cq.ring();
     }
 
-    fn store(&mut self, message: Unexpected, base: usize, len: usize, context: *mut c_void) {
+    fn store(&mut self, message: Unexpected, runs: &Runs, context: *mut c_void) {
         let Unexpected { from, tag, data, bytes } = message;
-        let stored = bytes.len().min(len);
-        // SAFETY: memory of the receive, checked when it was posted.
-        unsafe { core::ptr::copy(bytes.as_ptr(), base as *mut u8, stored) };
-        if bytes.len() > len {
+        let mut stored = 0;
+        for &(base, len) in runs {
+            let part = len.min(bytes.len() - stored);
+            // SAFETY: memory of the receive, checked when it was posted.
+            unsafe { core::ptr::copy(bytes[stored..].as_ptr(), base as *mut u8, part) };
+            stored += part;
+        }
+        if bytes.len() > stored {
+            assert_eq!(modes().runs, 1, "a message longer than its receive ends the connection");
             self.failed(context, stored, data, tag, abi::ETRUNC);
         } else {
             self.done(context, stored, data, tag, Some(from));
@@ -106,8 +113,8 @@ impl MockEp {
             self.posted.iter().position(|posted| takes(posted.from, posted.tag, posted.ignore, &message));
         match place {
             Some(place) => {
-                let Posted { base, len, context, .. } = self.posted.remove(place);
-                self.store(message, base, len, context);
+                let Posted { runs, context, .. } = self.posted.remove(place);
+                self.store(message, &runs, context);
             }
             None => self.unexpected.push_back(message),
         }
@@ -210,9 +217,9 @@ unsafe extern "C" fn recv(
     match own.unexpected.iter().position(|message| takes(from, tag, ignore, message)) {
         Some(place) => {
             let message = own.unexpected.remove(place).expect("it was found");
-            own.store(message, base as usize, len, context);
+            own.store(message, &vec![(base as usize, len)], context);
         }
-        None => own.posted.push(Posted { from, tag, ignore, base: base as usize, len, context }),
+        None => own.posted.push(Posted { from, tag, ignore, runs: vec![(base as usize, len)], context }),
     }
     0
 }
@@ -221,26 +228,37 @@ unsafe extern "C" fn recvmsg(ep: *mut Ep, message: *const MsgTagged, flags: u64)
     if refuses() {
         return AGAIN;
     }
-    // SAFETY: a description that lives during the call, with at most one run of memory.
-    let (message, base, len, desc) = unsafe {
-        let message = &*message;
-        match message.iov_count {
-            0 => (message, 0, 0, null_mut()),
-            _ => (message, (*message.iov).base as usize, (*message.iov).len, *message.desc),
-        }
-    };
     let own = own(ep);
-    own.check_local(base, len, desc, flag::RECV);
+    let mut runs = Runs::new();
+    // SAFETY: a description that lives during the call, with as many runs of memory and descriptions as it says.
+    let message = unsafe { &*message };
+    assert!(message.iov_count <= modes().runs, "more runs than a receive may name");
+    for run in 0..message.iov_count {
+        // SAFETY: as above.
+        let (iov, desc) = unsafe { (*message.iov.add(run), *message.desc.add(run)) };
+        own.check_local(iov.base as usize, iov.len, desc, flag::RECV);
+        runs.push((iov.base as usize, iov.len));
+    }
     let MsgTagged { addr, tag, ignore, context, .. } = *message;
     own.begin(context);
-    if flags & flag::PEEK == 0 {
-        assert_eq!(flags & !flag::COMPLETION, flag::CLAIM);
+    if flags & flag::CLAIM != 0 && flags & flag::PEEK == 0 {
         let message = own.claimed.remove(&(context as usize)).expect("the context of a claim");
-        own.store(message, base, len, context);
+        own.store(message, &runs, context);
         return 0;
     }
     let from = own.name_of(addr);
-    match own.unexpected.iter().position(|message| takes(from, tag, ignore, message)) {
+    let found = own.unexpected.iter().position(|message| takes(from, tag, ignore, message));
+    if flags & flag::PEEK == 0 {
+        match found {
+            Some(place) => {
+                let message = own.unexpected.remove(place).expect("it was found");
+                own.store(message, &runs, context);
+            }
+            None => own.posted.push(Posted { from, tag, ignore, runs, context }),
+        }
+        return 0;
+    }
+    match found {
         None => own.failed(context, 0, 0, tag, libc::ENOMSG),
         Some(place) => {
             let Unexpected { from, tag, data, ref bytes } = own.unexpected[place];

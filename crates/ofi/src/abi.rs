@@ -360,6 +360,7 @@ pub struct CmOps {
 }
 
 #[repr(C)]
+#[derive(Clone, Copy, Debug)]
 pub struct Iovec {
     pub base: *mut c_void,
     pub len: usize,

@@ -14,6 +14,7 @@ use crate::choose::{Offer, Wishes};
 use crate::library::{Library, text};
 use crate::memory::Region;
 use crate::operations::{Operation, Operations, Told};
+use crate::overflow::Overflow;
 
 /// A peer's place in the address table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -46,6 +47,8 @@ pub struct Facts {
     pub flags: u64,
     /// Operations that may be under way: sends and transfers, and receives.
     pub depth: (usize, usize),
+    /// Runs of memory that a receive may name.
+    pub runs: usize,
 }
 
 impl Facts {
@@ -120,6 +123,8 @@ pub struct Endpoint {
     name: Vec<u8>,
     descriptor: Option<c_int>,
     pub(crate) operations: Operations,
+    /// The second run of a tagged message's receive, where the provider takes two.
+    pub(crate) overflow: Option<Overflow>,
     /// Of the next region, where the user chooses keys.
     pub(crate) next_key: u64,
 }
@@ -158,8 +163,13 @@ impl Endpoint {
             name: Vec::new(),
             descriptor: None,
             operations: Operations::default(),
+            overflow: None,
             next_key: 1,
         };
+        // Adapters would pin it.
+        if wishes.caps & flag::TAGGED != 0 && endpoint.facts.runs >= 2 && !endpoint.facts.pins() {
+            endpoint.overflow = Overflow::new();
+        }
         endpoint.open_all(peers).map_err(|(step, rc)| failed(step)(rc))?;
         Ok(endpoint)
     }
@@ -426,6 +436,7 @@ fn facts(library: &Library, info: *mut Info) -> Facts {
             caps: info.caps,
             flags: 0,
             depth: ((*info.tx_attr).size, (*info.rx_attr).size),
+            runs: (*info.rx_attr).iov_limit,
         }
     }
 }

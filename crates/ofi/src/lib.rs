@@ -12,6 +12,7 @@ mod library;
 mod memory;
 mod messages;
 mod operations;
+mod overflow;
 mod params;
 mod rma;
 mod tagged;

@@ -1,12 +1,29 @@
 //! Tagged messages: sends, receives, and looking for messages without a receive.
 
 use core::ffi::c_void;
+use core::ptr::null_mut;
 
 use mem::UserMem;
 
 use crate::abi::{self, Iovec, MsgTagged, flag};
 use crate::endpoint::{Address, Endpoint, Refused, result};
 use crate::operations::{Operation, Told};
+
+/// The memory of a receive: at most two runs.
+#[derive(Clone, Copy)]
+struct Runs {
+    iov: [Iovec; 2],
+    count: usize,
+}
+
+impl Runs {
+    const NONE: Runs = Runs { iov: [Iovec { base: null_mut(), len: 0 }; 2], count: 0 };
+
+    fn push(&mut self, run: Iovec) {
+        self.iov[self.count] = run;
+        self.count += 1;
+    }
+}
 
 impl Endpoint {
     /// Sends a tagged message; its memory is used until its completion.
@@ -53,7 +70,7 @@ impl Endpoint {
     }
 
     /// Posts a receive of a tagged message; its memory is used until its completion. Returns its name, for
-    /// [`Endpoint::cancel`].
+    /// [`Endpoint::cancel`]. The completion of a message that is longer than the memory is an error, or shows that length.
     ///
     /// # Errors
     /// [`Refused`]; nothing was begun.
@@ -68,6 +85,9 @@ impl Endpoint {
         let operation = self.begin(cookie, memory, from, flag::RECV)?;
         let (ep, desc, context) = (self.ep, operation.desc(), operation.context());
         let from = from.map_or(abi::ADDR_UNSPEC, |address| address.0);
+        if self.overflow.is_some() {
+            return self.trecvmsg(operation, self.runs(memory), from, tag, ignore, flag::COMPLETION);
+        }
         let (base, len) = (memory.address() as *mut c_void, memory.len());
         // SAFETY: as in `tsend`.
         let rc = unsafe { ((*(*ep).tagged).recv)(ep, base, len, desc, from, tag, ignore, context) };
@@ -91,10 +111,10 @@ impl Endpoint {
         operation.keep(claim);
         let from = from.map_or(abi::ADDR_UNSPEC, |address| address.0);
         let flags = flag::PEEK | flag::COMPLETION | if claim { flag::CLAIM } else { 0 };
-        self.trecvmsg(operation, UserMem::EMPTY, from, tag, ignore, flags)
+        self.trecvmsg(operation, Runs::NONE, from, tag, ignore, flags)
     }
 
-    /// Receives a message that was claimed.
+    /// Receives a message that was claimed, as [`Endpoint::trecv`].
     ///
     /// # Errors
     /// [`Refused`]; nothing was begun, and the claim holds.
@@ -104,7 +124,7 @@ impl Endpoint {
         let before =
             operation.renew(Told { cookie, room: memory.len() as u64, peer: None, sends: false }, region);
         let flags = flag::CLAIM | flag::COMPLETION;
-        match self.trecvmsg_raw(operation, memory, abi::ADDR_UNSPEC, 0, u64::MAX, flags) {
+        match self.trecvmsg_raw(operation, self.runs(memory), abi::ADDR_UNSPEC, 0, u64::MAX, flags) {
             0 => Ok(()),
             rc => {
                 let region = operation.take_back(before);
@@ -123,34 +143,59 @@ impl Endpoint {
         self.recv_claimed(name, scratch, cookie)
     }
 
+    /// Gives back what longer messages have left behind their receives.
+    pub fn release_overflow(&self) {
+        if let Some(overflow) = &self.overflow {
+            overflow.release();
+        }
+    }
+
+    /// What a receive into `memory` names.
+    fn runs(&self, memory: UserMem) -> Runs {
+        let mut runs = Runs::NONE;
+        if !memory.is_empty() {
+            runs.push(Iovec { base: memory.address() as *mut c_void, len: memory.len() });
+        }
+        if let Some(overflow) = &self.overflow {
+            runs.push(overflow.run());
+        }
+        runs
+    }
+
     fn trecvmsg(
         &mut self,
         operation: Operation,
-        memory: UserMem,
+        runs: Runs,
         from: u64,
         tag: u64,
         ignore: u64,
         flags: u64,
     ) -> Result<u32, Refused> {
-        let rc = self.trecvmsg_raw(operation, memory, from, tag, ignore, flags);
+        let rc = self.trecvmsg_raw(operation, runs, from, tag, ignore, flags);
         self.begun(operation, rc)
     }
 
     fn trecvmsg_raw(
         &mut self,
         operation: Operation,
-        memory: UserMem,
+        runs: Runs,
         from: u64,
         tag: u64,
         ignore: u64,
         flags: u64,
     ) -> isize {
-        let iov = Iovec { base: memory.address() as *mut c_void, len: memory.len() };
-        let mut desc = operation.desc();
-        let iov_count = usize::from(!memory.is_empty());
-        let context = operation.context();
-        let message =
-            MsgTagged { iov: &iov, desc: &mut desc, iov_count, addr: from, tag, ignore, context, data: 0 };
+        // The overflow has no region: it is for providers that ask for none.
+        let mut desc = [operation.desc(), null_mut()];
+        let message = MsgTagged {
+            iov: runs.iov.as_ptr(),
+            desc: desc.as_mut_ptr(),
+            iov_count: runs.count,
+            addr: from,
+            tag,
+            ignore,
+            context: operation.context(),
+            data: 0,
+        };
         // SAFETY: the description lives during the call; memory and context as in `tsend`.
         unsafe { ((*(*self.ep).tagged).recvmsg)(self.ep, &message, flags) }
     }
