@@ -1,15 +1,16 @@
 //! How an envelope becomes match bits.
 //!
 //! ```text
-//!   data of 32 bits or more           no data, or no order of receives
-//!   ┌──────┬─────────┬───────┐       ┌──────┬─────────┬────────┬───────┐
-//!   │ kind │ context │  tag  │       │ kind │ context │ source │  tag  │
-//!   │  2   │ 8 to 28 │  31   │       │  2   │ 8 to 28 │   18   │  31   │
-//!   └──────┴─────────┴───────┘       └──────┴─────────┴────────┴───────┘
+//!   data of 32 bits or more                 no data, or no order of receives
+//!   ┌──────┬─────────┬───────┬───────┐     ┌──────┬─────────┬───────┬────────┬───────┐
+//!   │ kind │ context │ class │  tag  │     │ kind │ context │ class │ source │  tag  │
+//!   │  2   │ 8 to 28 │   2   │  31   │     │  2   │ 8 to 28 │   2   │   16   │  31   │
+//!   └──────┴─────────┴───────┴───────┘     └──────┴─────────┴───────┴────────┴───────┘
 //!   data: source in the lower half, and, if there are 64 bits, the sender's request in the upper one
 //! ```
 //! With data, and where such receives are matched in one order with others, a receive from one source is a receive from
-//! one process, and a message's source travels beside the bits. A tag always has its 31 bits. What a network does not
+//! one process, and a message's source travels beside the bits. The class is the two highest bits of the source, by which the
+//! library tells messages of its own from each other; receives ask for it in both layouts. A tag always has its 31 bits. What a network does not
 //! give is taken from the context, down to 256 contexts; below that the network is refused.
 //!
 //! The kinds are a message, a message in synchronous mode, an answer to one send, and the wish to cancel a send. A
@@ -21,8 +22,11 @@ use mtl::{Limits, Message, Peer, Want};
 use pml::{Envelope, Pattern, ReqId, SendTo};
 
 const TAG: u32 = 31;
-const SOURCE: u32 = 18;
+const SOURCE: u32 = 16;
 const KIND: u32 = 2;
+const CLASS: u32 = 2;
+/// Where the class stands in a source, which is positive as an `i32`.
+const CLASS_AT: u32 = 31 - CLASS;
 const LEAST_CONTEXT: u32 = 8;
 /// A context is given out twice its id, which has 26 bits; and one that no communicator has differs from all others.
 const MOST_CONTEXT: u32 = 28;
@@ -80,7 +84,7 @@ impl Layout {
     /// [`TooNarrow`]
     pub fn of(limits: &Limits) -> Result<Layout, TooNarrow> {
         let source = if limits.data_bits >= u32::BITS && limits.directed { 0 } else { SOURCE };
-        match limits.match_bits.min(64).checked_sub(TAG + KIND + source) {
+        match limits.match_bits.min(64).checked_sub(TAG + KIND + CLASS + source) {
             Some(left) if left >= LEAST_CONTEXT => {
                 let (context, names) = (left.min(MOST_CONTEXT), limits.data_bits >= 64);
                 Ok(Layout { source, context, names, directed: limits.directed })
@@ -100,16 +104,24 @@ impl Layout {
     }
 
     fn word(&self, kind: Kind, context: u32, source: u32, tag: u32) -> u64 {
-        let context_at = TAG + self.source;
-        let source = if self.source == 0 { 0 } else { u64::from(source) << TAG };
-        (kind as u64) << (context_at + self.context)
-            | u64::from(context) << context_at
-            | source
+        let class = source >> CLASS_AT;
+        (kind as u64) << self.kind_at()
+            | u64::from(context) << self.context_at()
+            | u64::from(class) << self.class_at()
+            | u64::from(source & ((1 << self.source) - 1)) << TAG
             | u64::from(tag)
     }
 
+    fn class_at(&self) -> u32 {
+        TAG + self.source
+    }
+
+    fn context_at(&self) -> u32 {
+        self.class_at() + CLASS
+    }
+
     fn kind_at(&self) -> u32 {
-        TAG + self.source + self.context
+        self.context_at() + self.context
     }
 
     /// The bits of a message.
@@ -138,7 +150,7 @@ impl Layout {
             ignore |= (1 << TAG) - 1;
         }
         if source.is_none() {
-            ignore |= ((1 << self.source) - 1) << TAG;
+            ignore |= ((1 << (self.source + CLASS)) - 1) << TAG;
         }
         Want { from: pattern.peer.filter(|_| source.is_some() && self.directed), bits, ignore }
     }
@@ -157,9 +169,12 @@ impl Layout {
         let tag = (message.bits & ((1 << TAG) - 1)) as i32;
         let source = match self.source {
             0 => (message.data & i32::MAX as u64) as i32,
-            bits => (message.bits >> TAG & ((1 << bits) - 1)) as i32,
+            bits => {
+                let class = message.bits >> self.class_at() & ((1 << CLASS) - 1);
+                (message.bits >> TAG & ((1 << bits) - 1) | class << CLASS_AT) as i32
+            }
         };
-        let context = message.bits >> (TAG + self.source) & ((1 << self.context) - 1);
+        let context = message.bits >> self.context_at() & ((1 << self.context) - 1);
         Envelope { context: context as u32, source, tag }
     }
 
@@ -190,7 +205,7 @@ impl Layout {
 
     /// All messages of a process in the context of these bits.
     pub fn want_all(&self, from: Peer, bits: u64) -> Want {
-        let free = (1 << (TAG + self.source)) - 1;
+        let free = (1 << self.context_at()) - 1;
         let context = bits & ((1 << self.kind_at()) - 1) & !free;
         Want { from: Some(from), bits: context, ignore: free | 1 << self.kind_at() }
     }
@@ -217,9 +232,9 @@ mod tests {
             |match_bits, data_bits| Layout::of(&limits(match_bits, data_bits)).map(|l| l.contexts());
         assert_eq!(contexts(64, 64), Ok(1 << 28));
         assert_eq!(contexts(64, 32), Ok(1 << 28));
-        assert_eq!(contexts(48, 64), Ok(1 << 15));
-        assert_eq!(contexts(41, 64), Ok(1 << 8));
-        assert_eq!(contexts(40, 64), Err(TooNarrow { limits: limits(40, 64) }));
+        assert_eq!(contexts(48, 64), Ok(1 << 13));
+        assert_eq!(contexts(43, 64), Ok(1 << 8));
+        assert_eq!(contexts(42, 64), Err(TooNarrow { limits: limits(42, 64) }));
         assert_eq!(contexts(64, 0), Ok(1 << 13));
         assert_eq!(contexts(64, 16), Ok(1 << 13));
         assert_eq!(contexts(58, 0), Err(TooNarrow { limits: limits(58, 0) }));
@@ -229,13 +244,13 @@ mod tests {
     /// Every receive takes exactly the messages that its pattern matches, and every message shows its envelope.
     #[test]
     fn bits_match_as_envelopes_do() {
-        for (match_bits, data_bits) in [(64, 64), (64, 32), (60, 0), (41, 64)] {
+        for (match_bits, data_bits) in [(64, 64), (64, 32), (60, 0), (43, 64)] {
             let layout = Layout::of(&limits(match_bits, data_bits)).expect("bits enough");
             let contexts = [0, 1, 5, layout.contexts() - 1];
             let tags = [0, 1, 77, i32::MAX];
             let messages = contexts.iter().flat_map(|&context| {
                 tags.iter().flat_map(move |&tag| {
-                    [0, 3, (1 << 18) - 1].map(|source| SendTo {
+                    [0, 3, (1 << 16) - 1, 1 << 30 | 3, 1 << 29].map(|source| SendTo {
                         peer: Peer(9),
                         context,
                         source,
@@ -249,19 +264,19 @@ mod tests {
                     let bits = layout.bits(&to, kind);
                     assert_eq!(bits >> 1 >> (match_bits - 1), 0);
                     let data = layout.data(to.source, Some(ReqId(4)));
-                    let message = Message { from: Peer(to.source), bits, data, len: 0 };
+                    let message = Message { from: Peer(to.source & 0xffff), bits, data, len: 0 };
                     let seen: Envelope = layout.envelope(&message);
                     assert_eq!(seen, to.envelope());
                     assert_eq!(layout.sender(data), (data_bits == 64).then_some(ReqId(4)));
                     assert_eq!(layout.is_synchronous(&message), kind == Kind::Synchronous);
-                    for source in [-1, 0, 3] {
+                    for source in [-1, 0, 3, 1 << 30 | 3, 1 << 29] {
                         for tag in [-1, 0, 77, i32::MAX] {
                             for context in contexts {
                                 let (source, tag) = (
                                     if source < 0 { abi::ANY_SOURCE } else { source },
                                     if tag < 0 { abi::ANY_TAG } else { tag },
                                 );
-                                let peer = u32::try_from(source).ok().map(Peer);
+                                let peer = u32::try_from(source).ok().map(|source| Peer(source & 0xffff));
                                 let pattern = Pattern { context, source, tag, peer, owner: 0 };
                                 let takes = layout.want(&pattern).takes(message.from, bits);
                                 assert_eq!(takes, pattern.matches(&seen), "{pattern:?} {to:?}");

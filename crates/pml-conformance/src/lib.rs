@@ -26,8 +26,9 @@ pub use modes::{
     synchronous_sends_complete_after_the_match,
 };
 pub use order::{
-    any_source_takes_the_messages_of_a_pair_in_order, any_tag_takes_tags_in_order, contexts_do_not_mix,
-    messages_of_a_pair_match_in_order, receives_match_in_the_order_of_posting,
+    any_source_takes_the_messages_of_a_pair_in_order, any_tag_takes_tags_in_order,
+    classes_of_sources_do_not_mix, contexts_do_not_mix, messages_of_a_pair_match_in_order,
+    receives_match_in_the_order_of_posting,
 };
 pub use probe::{
     a_matched_probe_takes_the_message_out, notices_tell_of_messages_without_receive,
@@ -46,6 +47,7 @@ macro_rules! suite {
         $crate::suite!(@ $make:
             messages_of_a_pair_match_in_order
             contexts_do_not_mix
+            classes_of_sources_do_not_mix
             any_source_takes_the_messages_of_a_pair_in_order
             any_tag_takes_tags_in_order
             receives_match_in_the_order_of_posting

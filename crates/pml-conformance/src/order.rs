@@ -69,6 +69,40 @@ pub fn contexts_do_not_mix<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> Wor
     }
 }
 
+/// Equal rank, tag and context, and other highest bits of the source: each receive gets the message of its own.
+pub fn classes_of_sources_do_not_mix<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
+    for seed in 0..SEEDS {
+        let mut world = make(2, seed);
+        let messages: Vec<Message> = (0..12)
+            .map(|number| Message {
+                class: [1 << 30, 0, 1 << 29][number % 3],
+                ..Message::new(number, 3, LENGTHS[number / 3 * 2])
+            })
+            .collect();
+        let of_class = |m: &Message| Pattern { peer: Some(btl::Peer(0)), ..from(m.source() as i32, m.tag) };
+        let posted: Vec<_> =
+            messages[..6].iter().rev().map(|m| (m.class, world.post(1, &of_class(m), 100_002))).collect();
+        let sends: Vec<_> = messages.iter().map(|message| world.start(message)).collect();
+        world.settle();
+        // Class by class, not in the order of the sends.
+        let mut late: Vec<&Message> = messages[6..].iter().collect();
+        late.sort_by_key(|message| message.class);
+        for message in late {
+            let receive = world.post(1, &of_class(message), 100_002);
+            world.got(receive, message);
+        }
+        for class in [1 << 30, 0, 1 << 29] {
+            let of_it = messages[..6].iter().filter(|message| message.class == class);
+            let receives = posted.iter().filter(|(posted, _)| *posted == class);
+            of_it.zip(receives).for_each(|(message, &(_, receive))| world.got(receive, message));
+        }
+        for (message, send) in messages.iter().zip(sends) {
+            world.sent(message, send);
+        }
+        world.finish();
+    }
+}
+
 /// Receives from any source get what each sender sent in its order, and nothing twice.
 pub fn any_source_takes_the_messages_of_a_pair_in_order<L: FastMessages<B>, B: Btl>(
     make: fn(u32, u64) -> World<L, B>,

@@ -22,6 +22,8 @@ pub(crate) struct Message {
     pub from: usize,
     pub to: usize,
     pub context: u32,
+    /// The highest bits of the source, by which the library tells messages of its own from each other.
+    pub class: u32,
     pub tag: i32,
     pub len: usize,
     pub mode: Mode,
@@ -30,12 +32,16 @@ pub(crate) struct Message {
 impl Message {
     /// From the first process to the second, in the first context.
     pub fn new(number: usize, tag: i32, len: usize) -> Message {
-        Message { number, from: 0, to: 1, context: 0, tag, len, mode: Mode::Standard }
+        Message { number, from: 0, to: 1, context: 0, class: 0, tag, len, mode: Mode::Standard }
     }
 
     pub fn target(&self) -> SendTo {
         let Message { to, context, tag, number, .. } = *self;
-        SendTo { peer: Peer(to as u32), context, source: self.from as u32, tag, owner: number as u32 }
+        SendTo { peer: Peer(to as u32), context, source: self.source(), tag, owner: number as u32 }
+    }
+
+    pub fn source(&self) -> u32 {
+        self.from as u32 | self.class
     }
 }
 
@@ -219,7 +225,7 @@ impl<L: FastMessages<B>, B: Btl> World<L, B> {
     pub(crate) fn check(&self, done: &Done, buffer: Buffer, message: &Message) {
         let Done { status, error, owner } = *done;
         assert_eq!((error, owner), (abi::SUCCESS, OWNER), "{message:?}");
-        assert_eq!((status.source, status.tag), (message.from as i32, message.tag), "{message:?}");
+        assert_eq!((status.source, status.tag), (message.source() as i32, message.tag), "{message:?}");
         assert_eq!(status.bytes(), message.len as u64, "{message:?}");
         assert!(!status.cancelled(), "{message:?}");
         let (stored, rest) = self.bytes(buffer).split_at(message.len);
