@@ -10,6 +10,11 @@ static int differ(const char *what)
     int odd = rank == size - 1, status;
     if (strcmp(what, "operation") == 0)
         return odd ? MPI_Barrier(MPI_COMM_WORLD) : MPI_Allreduce(out, in, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    if (strncmp(what, "later", 5) == 0) { /* after so many calls that agree */
+        for (status = atoi(what + 5); status > 0; status--)
+            MPI_Barrier(MPI_COMM_WORLD);
+        return differ("operation");
+    }
     if (strcmp(what, "order") == 0) {
         status = odd ? MPI_Allgather(out, 1, MPI_INT, in, 1, MPI_INT, MPI_COMM_WORLD) : MPI_Barrier(MPI_COMM_WORLD);
         return status ? status

@@ -20,6 +20,7 @@ use node::{CALL_WORDS as WORDS, Node};
 
 use super::call::{Call, Reduction};
 use super::run::Running;
+use super::select::REPORTED;
 use crate::comm::Comm;
 use crate::domain::Token;
 use crate::state::State;
@@ -43,9 +44,9 @@ const USER: u64 = 1 << 32;
 const FINALIZING: u64 = u64::MAX;
 
 /// The key under which a process logs that it has printed how all calls under `key` differ: one process does for all, unless
-/// two find out in the same moment. Numbers of calls are positive, and the call itself stays in the log.
+/// two find out in the same moment. No number of a call has the bit; the call itself stays in the log, in a slot of its own.
 const fn reported(key: u64) -> u64 {
-    (key | 1 << 31) ^ 8
+    (key | REPORTED as u64) ^ 8
 }
 
 /// What is known of a peer's part in a call.

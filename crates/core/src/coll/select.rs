@@ -64,6 +64,8 @@ const PERSISTENT: u32 = 1 << 28;
 const PERSISTENT_CALL_BITS: u32 = 20;
 const PERSISTENT_CALL: u32 = (1 << PERSISTENT_CALL_BITS) - 1;
 const APART: u32 = 1 << 30;
+/// In no number of a call; see `check`.
+pub(super) const REPORTED: u32 = 1 << 29;
 const SEQUENCE: u32 = (1 << SEQUENCE_BITS) - 1;
 const CALL: u32 = (1 << CALL_BITS) - 1;
 
