@@ -92,6 +92,11 @@ impl Vader {
         self.events.push_back(event);
         self.busy = true;
     }
+
+    /// Whether polls have something to do that nobody announces.
+    fn has_work(&self) -> bool {
+        !self.events.is_empty() || !self.copies.is_empty() || self.offers.has_work()
+    }
 }
 
 impl RemoteMemory for Vader {}
@@ -210,7 +215,7 @@ impl Btl for Vader {
     }
 
     fn arm(&mut self) -> Option<Sleep> {
-        if !self.events.is_empty() || !self.copies.is_empty() || self.offers.has_work() {
+        if self.has_work() {
             return None;
         }
         // Nobody rings when a receive queue has room again.
@@ -231,9 +236,8 @@ impl Btl for Vader {
     }
 
     fn must_arm_again(&self) -> bool {
-        let has_work = !self.events.is_empty() || !self.copies.is_empty() || self.offers.has_work();
         let unannounced = self.room_was_missing && !self.armed_for_room;
-        has_work || unannounced || self.queue_was_full || self.lacks_free_cell()
+        self.has_work() || unannounced || self.queue_was_full || self.lacks_free_cell()
     }
 
     fn disarm(&mut self) {

@@ -73,8 +73,8 @@ impl Types {
         Ok(abi::Datatype(handle::make(Kind::Datatype, key)))
     }
 
-    /// A handle of a type for a function of the program that is called later: `handle`, with which the program named it, or
-    /// another one where it has freed that meanwhile. Whether it is the library's to free.
+    /// `handle` if it still names the type, else a new one, which is the library's to free; whether it is. See
+    /// `types::with_live_handle`.
     pub fn lend(&mut self, handle: abi::Datatype, datatype: &Arc<Datatype>) -> Result<(abi::Datatype, bool)> {
         match self.get(handle) {
             Ok(found) if Arc::ptr_eq(found, datatype) => Ok((handle, false)),

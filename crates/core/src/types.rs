@@ -210,6 +210,26 @@ pub fn free(t: &mut Token, datatype: &mut abi::Datatype) -> Result<()> {
     Ok(())
 }
 
+/// Calls a function of the program with a handle of a type that the program named `handle` when it began the operation: with
+/// another one, until the function returns, where the program has freed that meanwhile.
+///
+/// # Errors
+/// There is no further handle; then nothing was called.
+pub(crate) fn with_live_handle<R>(
+    t: &mut Token,
+    handle: abi::Datatype,
+    datatype: &Arc<Datatype>,
+    call: impl FnOnce(&mut Token, abi::Datatype) -> R,
+) -> Result<R> {
+    let (mut handle, lent) = t.lock().types.lend(handle, datatype)?;
+    let result = call(t, handle);
+    if lent {
+        // The function may have freed it itself.
+        let _ = free(t, &mut handle);
+    }
+    Ok(result)
+}
+
 /// `MPI_Type_size`, in bytes.
 pub fn size(t: &mut Token, datatype: abi::Datatype, mut size: CountMut<'_>) -> Result<()> {
     size.set(t.lock().types.get(datatype)?.size() as Count);

@@ -331,7 +331,7 @@ impl<P: Program> Cluster<P> {
         let busy_until = slot.end.now().max(slot.end.processor_free_at()).0;
         if busy_until > at {
             // It looks when it has time, and others whose moment comes before that go first.
-            if why != Why::Wake || slot.woken.replace(busy_until) != Some(busy_until) || slot.restarted {
+            if why != Why::Wake || slot.is_news(busy_until) || slot.restarted {
                 self.queue.push(Reverse((busy_until, rank, why)));
             }
             return Ok(true);
@@ -367,7 +367,7 @@ impl<P: Program> Cluster<P> {
             let Some(slot) = self.slots[rank as usize].as_mut() else { continue };
             let at = slot.next_look(wake.at);
             let why = if wake.packet { Why::Packet } else { Why::Wake };
-            if wake.packet || slot.woken.replace(at) != Some(at) {
+            if wake.packet || slot.is_news(at) {
                 self.queue.push(Reverse((at, rank, why)));
             }
         }
@@ -377,7 +377,7 @@ impl<P: Program> Cluster<P> {
             // The last node may have places that no rank of the job has.
             let Some(slot) = self.slots.get_mut(rank as usize).and_then(Option::as_mut) else { continue };
             let at = slot.next_look(at);
-            if slot.woken.replace(at) != Some(at) {
+            if slot.is_news(at) {
                 self.queue.push(Reverse((at, rank, Why::Wake)));
             }
         }
@@ -414,6 +414,11 @@ impl<P> Slot<P> {
     /// next look.
     fn next_look(&self, moment: Time) -> u64 {
         moment.0.max(self.looked.map_or(0, |looked| looked + 1))
+    }
+
+    /// Whether a wake-up at a moment is another than the last one that was put into the queue; it is the last one now.
+    fn is_news(&mut self, at: u64) -> bool {
+        self.woken.replace(at) != Some(at)
     }
 }
 

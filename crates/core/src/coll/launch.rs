@@ -19,6 +19,7 @@ use crate::handle::RequestKey;
 use crate::op::Function;
 use crate::persistent::Persistent;
 use crate::state::State;
+use crate::types::with_live_handle;
 use crate::wait::wait_actively;
 
 /// A reduction that the program must do, outside the lock.
@@ -31,7 +32,8 @@ pub(crate) struct Callback {
     pub count: u64,
     /// As the program named it when the collective began.
     pub datatype: abi::Datatype,
-    /// The type itself, where the program may have freed its handle since.
+    /// The type itself, where the program may have freed its handle since. `MPI_Wait` goes on with what was begun as a
+    /// blocking call would, so this is not known from the call.
     pub derived: Option<Arc<Datatype>>,
     /// Distance of elements in bytes.
     pub extent: i64,
@@ -320,12 +322,12 @@ pub(crate) fn run_callback(t: &mut Token, callback: Callback) {
 impl Callback {
     fn call(&self, t: &mut Token) {
         let Callback { function, left, inout, count, datatype, extent, .. } = *self;
-        let lent = self.derived.as_ref().map(|derived| t.lock().types.lend(datatype, derived));
-        let (mut datatype, is_ours) = lent.and_then(Result::ok).unwrap_or((datatype, false));
-        call_user(t, function, left, inout, count, datatype, extent);
-        if is_ours {
-            // The function may have freed it itself.
-            let _ = crate::types::free(t, &mut datatype);
+        let call = |t: &mut Token, datatype| call_user(t, function, left, inout, count, datatype, extent);
+        match &self.derived {
+            Some(derived) => {
+                with_live_handle(t, datatype, derived, call).unwrap_or_else(|_| call(t, datatype))
+            }
+            None => call(t, datatype),
         }
     }
 }

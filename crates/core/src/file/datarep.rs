@@ -238,14 +238,11 @@ impl Conversion {
         let Some(convert) = datarep.read else { return self.decode_unaided(staged) };
         // An item that the end of the file cuts in two is left out.
         let items = (staged.len() as u64).checked_div(self.item).unwrap_or(0).min(self.count);
-        let (handle, lent) = t.lock().types.lend(self.handle, &self.datatype)?;
         let file = of_vec(staged).address();
-        let called = self.call(t, convert, handle, datarep.extra_state, file, items);
-        if lent {
-            // The program may have freed it itself.
-            let _ = crate::types::free(t, &mut { handle });
-        }
-        called.map(|()| items * self.datatype.size())
+        crate::types::with_live_handle(t, self.handle, &self.datatype, |t, handle| {
+            self.call(t, convert, handle, datarep.extra_state, file, items)
+        })??;
+        Ok(items * self.datatype.size())
     }
 
     /// As [`Conversion::decode`], where that does not call the program.

@@ -356,7 +356,6 @@ pub(super) fn swap(
         && element.is_atomic_at(place.address())
     {
         window.compare_word(near, &element, *place, (origin, compare, result));
-        window.note_comparison(compare, result);
         return Ok(());
     }
     let reach = window.reach(rank)?;

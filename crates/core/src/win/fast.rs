@@ -254,7 +254,6 @@ pub fn compare_and_swap_at_once(
         return guard.give_up();
     };
     window.compare_word(near, &element, place, (from, with, into));
-    window.note_comparison(with, into);
     Attempt::DONE
 }
 

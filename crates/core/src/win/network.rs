@@ -164,7 +164,7 @@ impl Network {
         self.target_mut(rank).is_some_and(|target| std::mem::take(&mut target.changed))
     }
 
-    /// Whether writes and updates of a rank's memory are over; failures are logged in `failed`.
+    /// Whether writes and updates of a rank's memory are over; failures are recorded in `failed`.
     #[inline]
     fn is_flushed(&mut self, bml: &mut Bml, rank: u32, failed: &mut bool) -> bool {
         let Some(target) = self.target_mut(rank).filter(|target| target.written) else { return true };
@@ -248,7 +248,7 @@ impl Window {
         Some(self.far.as_ref()?.network.target(rank)?.reached)
     }
 
-    /// Whether writes and updates of a rank's memory, or of any, are over; failures are logged.
+    /// Whether writes and updates of a rank's memory, or of any, are over; failures are recorded.
     #[inline]
     pub(super) fn is_flushed(&mut self, bml: &mut Bml, rank: Option<u32>) -> bool {
         let Some(far) = &mut self.far else { return true };

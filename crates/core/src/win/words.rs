@@ -136,13 +136,14 @@ impl Window {
         target: UserMem,
         (origin, compare, result): (UserMem, UserMem, UserMem),
     ) {
-        if let Some(_atomically) = self.control.view().atomically(self.local, near.local) {
-            return compare_at(element, target, origin, compare, result);
+        let view = self.control.view();
+        let as_keeper = || view.as_keeper(self.local, self.rank, near.local);
+        if let Some(_announced) = view.atomically(self.local, near.local).or_else(as_keeper) {
+            compare_at(element, target, origin, compare, result);
+        } else {
+            self.compare_under_lock(near, element, target, (origin, compare, result));
         }
-        if let Some(_keeper) = self.control.view().as_keeper(self.local, self.rank, near.local) {
-            return compare_at(element, target, origin, compare, result);
-        }
-        self.compare_under_lock(near, element, target, (origin, compare, result));
+        self.changed = word(compare) == word(result);
     }
 
     /// Notes whether combining a target with `origin` has changed it, or only polled it by a sum of 0. The target is not
@@ -151,12 +152,6 @@ impl Window {
     pub(super) fn note_change(&mut self, op: Op, origin: UserMem) {
         let may_poll = matches!(op, abi::SUM | abi::BOR | abi::BXOR) && origin.len() <= 8;
         self.changed = !may_poll || word(origin) != 0;
-    }
-
-    /// Notes whether the element that a comparison found, now in `result`, was the one to be replaced.
-    #[inline(always)]
-    pub(super) fn note_comparison(&mut self, compare: UserMem, result: UserMem) {
-        self.changed = word(compare) == word(result);
     }
 
     #[inline(never)]
