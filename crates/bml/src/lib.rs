@@ -578,22 +578,22 @@ impl FastPath for Bml {
     /// Receives by vader only, as [`Bml::send_on`] sends. What Gemini brings meanwhile is for
     /// [`FastPath::receive_longer_if`].
     #[inline(always)]
-    fn receive_within<T: Take>(&mut self, route: Route, looks: u32, take: T) -> Option<T::Taken> {
+    fn receive_within<T: Take>(&mut self, route: Route, polls: u32, take: T) -> Option<T::Taken> {
         let Some(vader) = &mut self.vader else {
             if route != TO_ITSELF {
-                self.look_out_by_gemini(route, looks);
+                self.poll_by_gemini(route, polls);
             }
             return None;
         };
-        vader.receive_within(route, looks, take)
+        vader.receive_within(route, polls, take)
     }
 
     #[inline(always)]
-    fn look_out(&mut self, route: Route, looks: u32) -> bool {
+    fn poll_route(&mut self, route: Route, polls: u32) -> bool {
         match &mut self.vader {
-            _ if route == TO_ITSELF => self.loopback.look_out(route, looks),
-            Some(vader) => vader.look_out(route, looks),
-            None => self.look_out_by_gemini(route, looks),
+            _ if route == TO_ITSELF => self.loopback.poll_route(route, polls),
+            Some(vader) => vader.poll_route(route, polls),
+            None => self.poll_by_gemini(route, polls),
         }
     }
 
@@ -620,8 +620,8 @@ impl Bml {
     }
 
     #[inline(never)]
-    fn look_out_by_gemini(&mut self, route: Route, looks: u32) -> bool {
-        self.gemini.as_mut().is_some_and(|gemini| gemini.look_out(route, looks))
+    fn poll_by_gemini(&mut self, route: Route, polls: u32) -> bool {
+        self.gemini.as_mut().is_some_and(|gemini| gemini.poll_route(route, polls))
     }
 
     #[inline(never)]

@@ -27,7 +27,7 @@ pub fn congestion_is_seen_by_peers<B: Btl>(mut world: World<B>) {
     assert!(!world.ends[0].congested(Peer(at as u32)));
 }
 
-/// A message sent before arming is found by the look after it, or arming is refused.
+/// A message sent before arming is found by the poll after it, or arming is refused.
 pub fn arm_notices_what_is_there<B: Btl>(mut world: World<B>) {
     let at = world.receiver();
     world.send(0, at, &[1], b"early", &mut |_| {});
@@ -177,7 +177,7 @@ fn send_asleep<B: Btl>(end: &mut B, peer: Peer, number: u64, payload: &mut [u8])
             continue;
         };
         let sent = send(end);
-        if !sent && !look(end) && !end.must_arm_again() {
+        if !sent && !poll(end) && !end.must_arm_again() {
             sleep_on(sleep);
         }
         end.disarm();
@@ -187,8 +187,8 @@ fn send_asleep<B: Btl>(end: &mut B, peer: Peer, number: u64, payload: &mut [u8])
     }
 }
 
-/// Memory is read whose owner has polled and arms: what the owner does for the reader in the poll after that does not keep it from
-/// sleeping only if the rest ends the sleep, room for the rest of the data for one.
+/// Memory is read whose owner has polled and arms: what the owner does for the reader in the poll after that does not
+/// keep it from sleeping only if the rest ends the sleep, room for the rest of the data for one.
 pub fn a_get_in_the_last_poll_is_answered<B: Btl + Send>(mut world: World<B>) {
     const LEN: usize = 6 << 20;
     let at = world.receiver();
@@ -204,7 +204,7 @@ pub fn a_get_in_the_last_poll_is_answered<B: Btl + Send>(mut world: World<B>) {
     let (owner, reader) = (&mut left[0], &mut right[0]);
     for round in 0..20 {
         local.fill(0);
-        while look(owner) {}
+        while poll(owner) {}
         let key = owner.expose(reader_name, memory, Access::Read).expect("memory can be exposed");
         let (read, seen) = (AtomicBool::new(false), AtomicBool::new(false));
         reader.get(name, view(&mut local), &key, 0, round).expect("a get begins");
@@ -215,7 +215,7 @@ pub fn a_get_in_the_last_poll_is_answered<B: Btl + Send>(mut world: World<B>) {
             scope.spawn(move || {
                 let mut armed = armed;
                 while !read.load(Ordering::Acquire) {
-                    let happened = look(owner);
+                    let happened = poll(owner);
                     seen.store(true, Ordering::Release);
                     if let Some(sleep) = armed {
                         if !happened && !owner.must_arm_again() {
@@ -252,7 +252,7 @@ pub fn a_get_in_the_last_poll_is_answered<B: Btl + Send>(mut world: World<B>) {
 }
 
 /// Takes what there is; whether that was anything.
-fn look<B: Btl>(end: &mut B) -> bool {
+fn poll<B: Btl>(end: &mut B) -> bool {
     let event = end.next_event().is_some();
     event | take(end).is_some()
 }

@@ -19,13 +19,13 @@ pub(crate) struct Got {
 }
 
 /// Calls without progress after which a check gives up. An endpoint that has work to do does it in its calls.
-const PATIENCE: usize = 100_000;
+const MOST_POLLS: usize = 100_000;
 /// Calls after which a check leaves the processor to the kernel between two calls: a network has timers of its own.
 const BRISK: usize = 10_000;
 
 /// Numbers the calls that a check makes until something happens.
 pub(crate) fn calls() -> impl Iterator<Item = usize> {
-    (0..PATIENCE).inspect(|&call| {
+    (0..MOST_POLLS).inspect(|&call| {
         if call > BRISK {
             std::thread::sleep(std::time::Duration::from_micros(20));
         }

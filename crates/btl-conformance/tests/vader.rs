@@ -33,7 +33,7 @@ mod few_fastboxes {
 }
 
 /// Everything through the receive queue, nothing by single copy.
-mod only_cells {
+mod only_bounce_buffers {
     use super::*;
     fn world() -> World<Vader> {
         let params = VaderParams { max_fastboxes: 0, ..VaderParams::default() };
@@ -140,7 +140,7 @@ mod beyond {
     use btl::{Btl, Peer};
     use mem::UserMem;
 
-    /// Messages of all sizes stay in order: through the queue, across the change to a fastbox, by slot and by cell.
+    /// Messages of all sizes stay in order: through the queue, across the change to a fastbox, by slot and by bounce buffer.
     #[test]
     fn order_is_kept_per_peer() {
         let mut ends = common::attach_all(2, &VaderParams::default());

@@ -281,7 +281,7 @@ impl FastPath for Loopback {
         self.send(self.me, header, payload)
     }
 
-    fn look_out(&mut self, _route: Route, _looks: u32) -> bool {
+    fn poll_route(&mut self, _route: Route, _looks: u32) -> bool {
         !self.waiting.is_empty()
     }
 

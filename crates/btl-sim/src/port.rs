@@ -253,7 +253,7 @@ impl FastPath for Port {
         self.receive_if(route, take)
     }
 
-    fn look_out(&mut self, route: Route, _looks: u32) -> bool {
+    fn poll_route(&mut self, route: Route, _looks: u32) -> bool {
         route != Route::NONE
     }
 }

@@ -5,7 +5,7 @@ use crate::direct::Direct;
 use crate::hello::JobProof;
 use crate::lanes::COUNTED;
 use crate::network::Network;
-use crate::pair::Patience;
+use crate::pair::ConnectLimits;
 use crate::params::TcpParams;
 use crate::room::FEWEST;
 use crate::transport::{LISTENER, STRAIGHT, TIMER, Tcp};
@@ -172,8 +172,8 @@ impl Listening {
             out_buffer: params.out_buffer,
             striping: params.striping,
             links_each: params.links as usize,
-            patience: Patience {
-                address: Duration::from_millis(params.connect_patience_ms as u64),
+            connect_limits: ConnectLimits {
+                address: Duration::from_millis(params.connect_timeout_ms as u64),
                 rounds: params.connect_rounds as u32,
             },
             network: Network {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   the process that wants to send                        the other one
-//!     connects to an address, and after some patience
+//!     connects to an address, and after some time
 //!     to the next one, too
 //!     ── hello ────────────────────────────────────────►
 //!     ◄─────────────────────────────────── challenge ──
@@ -49,7 +49,7 @@ pub(crate) trait Wires {
 
 /// How often and how long to try.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
+pub(crate) struct ConnectLimits {
     /// After this the next address is tried, too.
     pub(crate) address: Duration,
     /// Rounds of attempts that may all fail.
@@ -84,7 +84,7 @@ pub(crate) struct Pair {
     peer: u32,
     /// Addresses of the peer.
     places: usize,
-    patience: Patience,
+    connect_limits: ConnectLimits,
     state: State,
     attempts: Vec<Attempt>,
     candidates: Vec<u32>,
@@ -96,12 +96,18 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    pub(crate) fn new(me: u32, peer: u32, places: usize, patience: Patience, now: Instant) -> Pair {
+    pub(crate) fn new(
+        me: u32,
+        peer: u32,
+        places: usize,
+        connect_limits: ConnectLimits,
+        now: Instant,
+    ) -> Pair {
         Pair {
             me,
             peer,
             places,
-            patience,
+            connect_limits,
             state: State::Idle,
             attempts: Vec::new(),
             candidates: Vec::new(),
@@ -146,7 +152,7 @@ impl Pair {
             State::Connecting => {
                 while self.next.0 < self.places && (self.attempts.is_empty() || now >= self.next.1) {
                     let place = self.next.0;
-                    self.next = (place + 1, now + self.patience.address);
+                    self.next = (place + 1, now + self.connect_limits.address);
                     match wires.connect(self.peer, place) {
                         Ok(Some(wire)) => self.attempts.push(Attempt { wire, proven: false }),
                         Ok(None) => {
@@ -158,7 +164,7 @@ impl Pair {
                 }
                 if self.attempts.is_empty() {
                     self.failed_rounds += 1;
-                    let lost = self.failed_rounds >= self.patience.rounds;
+                    let lost = self.failed_rounds >= self.connect_limits.rounds;
                     self.state = if lost { State::Lost } else { State::Resting(now + self.rest()) };
                 }
             }

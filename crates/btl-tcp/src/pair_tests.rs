@@ -103,9 +103,9 @@ struct World {
 impl World {
     fn new(places: [Vec<Place>; 2]) -> World {
         let now = Instant::now();
-        let patience = Patience { address: Duration::from_millis(100), rounds: 1000 };
+        let connect_limits = ConnectLimits { address: Duration::from_millis(100), rounds: 1000 };
         // Side 1 has the lower rank.
-        let pair = |me, peer, side: usize| Pair::new(me, peer, places[side].len(), patience, now);
+        let pair = |me, peer, side: usize| Pair::new(me, peer, places[side].len(), connect_limits, now);
         let pairs = [pair(5, 2, 0), pair(2, 5, 1)];
         World { pairs, net: Net { places, ..Net::default() }, wanted: [false; 2], now }
     }
@@ -226,7 +226,7 @@ proptest! {
 #[test]
 fn a_peer_without_a_way_is_lost() {
     let mut world = World::new([vec![Place::Refused, Place::Nowhere], vec![]]);
-    world.pairs[0].patience.rounds = 3;
+    world.pairs[0].connect_limits.rounds = 3;
     world.want(0);
     for _ in 0..1000 {
         while world.deliver(0) {}

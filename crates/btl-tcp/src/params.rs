@@ -28,7 +28,7 @@ mca::params! {
         /// Ports to listen on, a number or two with a hyphen between (20000-20999); empty: any that the system gives.
         ports: mca::Text = "";
         /// How long a peer may leave an address unanswered before its next one is tried, too.
-        connect_patience_ms: mca::Int = "1000", unit "milliseconds", range 1 to 600000, level Tuner;
+        connect_timeout_ms: mca::Int = "1000", unit "milliseconds", range 1 to 600000, level Tuner;
         /// How long a peer's host may leave what was sent unanswered before the peer is given up; 0: as long as the
         /// system allows. A process that computes is not given up.
         silence_ms: mca::Int = "10000", unit "milliseconds", range 0 to 3600000, level Tuner;

@@ -6,7 +6,7 @@ use crate::hello::{VERDICT, Verdict};
 use crate::lanes::COUNTED;
 use crate::network::{Link, Network, Role, Socket};
 use crate::output::Output;
-use crate::pair::{Pair, Patience, State};
+use crate::pair::{ConnectLimits, Pair, State};
 use crate::room::Closing;
 use crate::watch::Watch;
 use btl::{
@@ -46,7 +46,7 @@ pub struct Tcp {
     pub(crate) striping: usize,
     /// Lanes over each network.
     pub(crate) links_each: usize,
-    pub(crate) patience: Patience,
+    pub(crate) connect_limits: ConnectLimits,
     pub(crate) network: Network,
     pub(crate) listener: TcpListener,
     /// Ends a sleep when something is due that no socket reports.
@@ -138,7 +138,7 @@ impl Tcp {
     }
 
     pub(crate) fn conversation(&mut self, at: u32) -> &mut Conversation {
-        let Tcp { peers, network, patience, .. } = self;
+        let Tcp { peers, network, connect_limits, .. } = self;
         if at as usize >= peers.len() {
             let size = network.cards.len();
             peers.resize_with((at as usize / size + 1) * size, || None);
@@ -146,10 +146,16 @@ impl Tcp {
         peers[at as usize].get_or_insert_with(|| {
             let (places, rounds) = match network.is_lane(at) {
                 true => (1, 1),
-                false => (network.cards[at as usize].addresses.len(), patience.rounds),
+                false => (network.cards[at as usize].addresses.len(), connect_limits.rounds),
             };
             Box::new(Conversation {
-                pair: Pair::new(network.me, at, places, Patience { rounds, ..*patience }, Instant::now()),
+                pair: Pair::new(
+                    network.me,
+                    at,
+                    places,
+                    ConnectLimits { rounds, ..*connect_limits },
+                    Instant::now(),
+                ),
                 weight: None,
                 has_asked_for_lanes: false,
                 input: Input::default(),
@@ -199,7 +205,7 @@ impl Tcp {
     }
 
     /// Polls the peer talked to last, and every few times all.
-    pub(crate) fn look(&mut self) {
+    pub(crate) fn poll_recent(&mut self) {
         self.polls += 1;
         match self.recent {
             Some(at) if self.polls < POLLS && self.is_quiet(at) => {
@@ -436,7 +442,7 @@ impl Btl for Tcp {
         if self.arrivals > ARRIVALS {
             self.poll();
         } else if self.ready.is_empty() {
-            self.look();
+            self.poll_recent();
         }
         while let Some(at) = self.ready.pop_front() {
             self.conversation(at).is_ready = false;
@@ -471,7 +477,7 @@ impl Btl for Tcp {
     fn next_event(&mut self) -> Option<Event> {
         // Who asks for arrivals and events in turns has the sockets polled once for both.
         if self.events.is_empty() && !core::mem::take(&mut self.polled) {
-            self.look();
+            self.poll_recent();
             self.polled = false;
         }
         // What a lost peer had sent before comes first.

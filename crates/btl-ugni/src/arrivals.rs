@@ -114,15 +114,15 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         }
     }
 
-    /// Whether a mailbox has a message, control messages included, at one of so many looks.
+    /// Whether a mailbox has a message, control messages included, at one of so many polls.
     #[inline]
-    pub(crate) fn has_message(&mut self, connection: u32, looks: u32) -> bool {
+    pub(crate) fn has_message(&mut self, connection: u32, polls: u32) -> bool {
         let entry = self.connections.get(connection);
         if entry.state != State::Connected || !entry.boxed {
             return false;
         }
         let ep = entry.messages;
-        for _ in 0..looks {
+        for _ in 0..polls {
             if self.nic.smsg_get_next_wtag(ep, ANY_TAG).is_ok() {
                 return true;
             }
@@ -141,7 +141,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         let ep = entry.messages;
         let message = self.nic.smsg_get_next_wtag(ep, ANY_TAG).ok()?;
         if message.tag != wire::SEND {
-            // The control messages before it are treated; the message, if any, is found by the next look.
+            // The control messages before it are treated; the message, if any, is found by the next poll.
             self.next_message(connection);
             return None;
         }

@@ -1,18 +1,18 @@
 //! Connections: endpoints per peer, made when first needed, and the exchange of mailboxes by datagrams.
 //!
-//! Each side greets the other once, with a directed datagram that says who it is and where its mailbox is. Who
-//! knows the other's mailbox can send. A greeting reaches the other side as one half of a directed exchange, or
+//! Each side says hello to the other once, with a directed datagram that says who it is and where its mailbox is. Who
+//! knows the other's mailbox can send. A hello reaches the other side as one half of a directed exchange, or
 //! through the wildcard that each process keeps posted, which answers with nothing:
 //!
 //! ```text
 //!   caller                                    callee
-//!   greet: take a mailbox, post directed      wildcard posted
+//!   hello: take a mailbox, post directed      wildcard posted
 //!                                      ────▶  wildcard matches: caller known; wildcard posted anew
-//!   (empty answer)                            greet: take a mailbox, post directed; connected
+//!   (empty answer)                            hello: take a mailbox, post directed; connected
 //!   wildcard matches: callee known;    ◀────
 //!   connected
 //! ```
-//! Greetings that cross complete each other, and both are connected. In whatever order, a side that is connected
+//! Hellos that cross complete each other, and both are connected. In whatever order, a side that is connected
 //! looks into its mailbox at once: the other may have been faster.
 
 use crate::mailboxes::Mailbox;
@@ -38,16 +38,16 @@ pub(crate) struct Connections {
     wildcard: Ep,
     /// Those with control messages that wait for a credit.
     pub(crate) waiting: Vec<u32>,
-    /// Those that were greeted and could not answer yet, for want of a mailbox.
+    /// Those that said hello and could not answer yet, for want of a mailbox.
     unanswered: Vec<u32>,
 }
 
 /// How far a connection is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
-    /// Endpoints exist, for one-sided copies; this side has not greeted.
+    /// Endpoints exist, for one-sided copies; this side has not said hello.
     Idle,
-    /// This side has greeted and not been greeted.
+    /// This side has said hello and not been answered.
     Connecting,
     /// Messages can be sent.
     Connected,
@@ -64,9 +64,9 @@ pub(crate) struct Connection {
     pub(crate) messages: Ep,
     /// For transfers, from the first of them on; their events go to another queue.
     transfers: Option<Ep>,
-    /// This side's mailbox, once it has greeted.
+    /// This side's mailbox, once it has said hello.
     mailbox: Option<Mailbox>,
-    /// The peer's number for this connection and its mailbox, once it has greeted.
+    /// The peer's number for this connection and its mailbox, once it has said hello.
     theirs: Option<(u32, SmsgAttr)>,
     /// Control messages that were accepted and wait for a credit.
     pub(crate) waiting: VecDeque<Control>,
@@ -87,14 +87,14 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Where this process's messages go, once the peer has greeted.
+    /// Where this process's messages go, once the peer has said hello.
     pub(crate) fn peers_mailbox(&self) -> Option<&SmsgAttr> {
         self.theirs.as_ref().map(|(_, attr)| attr)
     }
 }
 
 /// What a directed datagram says.
-struct Greeting {
+struct Hello {
     /// The sender's number in the job.
     peer: Peer,
     /// The sender's number for this connection: the word of events that are to be seen there.
@@ -103,26 +103,26 @@ struct Greeting {
     attr: SmsgAttr,
 }
 
-impl Greeting {
+impl Hello {
     const BYTES: usize = 8 + SmsgAttr::WIRE;
 
     /// One that brings no mailbox.
-    fn empty(peer: Peer) -> Greeting {
-        Greeting { peer, connection: 0, attr: SmsgAttr::default() }
+    fn empty(peer: Peer) -> Hello {
+        Hello { peer, connection: 0, attr: SmsgAttr::default() }
     }
 
-    fn to_bytes(&self) -> [u8; Greeting::BYTES] {
-        let mut bytes = [0; Greeting::BYTES];
+    fn to_bytes(&self) -> [u8; Hello::BYTES] {
+        let mut bytes = [0; Hello::BYTES];
         bytes[..4].copy_from_slice(&self.peer.0.to_ne_bytes());
         bytes[4..8].copy_from_slice(&self.connection.to_ne_bytes());
         bytes[8..].copy_from_slice(&self.attr.to_bytes());
         bytes
     }
 
-    fn parse(bytes: &[u8]) -> Option<Greeting> {
+    fn parse(bytes: &[u8]) -> Option<Hello> {
         let (peer, rest) = bytes.split_first_chunk()?;
         let (connection, rest) = rest.split_first_chunk()?;
-        Some(Greeting {
+        Some(Hello {
             peer: Peer(u32::from_ne_bytes(*peer)),
             connection: u32::from_ne_bytes(*connection),
             attr: SmsgAttr::from_bytes(rest)?,
@@ -145,7 +145,7 @@ impl Connections {
     }
 
     fn post_wildcard<N: Gni>(&self, nic: &mut N) -> Result<()> {
-        nic.ep_post_data_w_id(self.wildcard, &Greeting::empty(Peer(u32::MAX)).to_bytes(), WILDCARD)
+        nic.ep_post_data_w_id(self.wildcard, &Hello::empty(Peer(u32::MAX)).to_bytes(), WILDCARD)
     }
 
     #[inline(always)]
@@ -239,7 +239,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         let mut room =
             Room::new(&mut self.nic, &mut self.cache, &mut self.quota, &mut self.stats.mailbox_bytes);
         let Ok(mailbox) = self.mailboxes.take(&mut room) else { return false };
-        if self.greet(connection, &mailbox).is_err() {
+        if self.say_hello(connection, &mailbox).is_err() {
             self.mailboxes.give(mailbox);
             return false;
         }
@@ -260,8 +260,8 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         }
     }
 
-    /// Answers greetings that could not be answered when they came.
-    pub(crate) fn answer_greetings(&mut self) {
+    /// Answers hellos that could not be answered when they came.
+    pub(crate) fn answer_hellos(&mut self) {
         for connection in core::mem::take(&mut self.connections.unanswered) {
             if self.plan.msgq {
                 self.answer_with_mailbox(connection);
@@ -300,17 +300,17 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
     }
 
     /// Posts the directed datagram of a connection.
-    fn greet(&mut self, connection: u32, mailbox: &Mailbox) -> Result<()> {
-        let greeting = Greeting { peer: self.job.me, connection, attr: mailbox.attr };
+    fn say_hello(&mut self, connection: u32, mailbox: &Mailbox) -> Result<()> {
+        let hello = Hello { peer: self.job.me, connection, attr: mailbox.attr };
         let ep = self.connections.get(connection).messages;
-        self.nic.ep_post_data_w_id(ep, &greeting.to_bytes(), DIRECTED | u64::from(connection))
+        self.nic.ep_post_data_w_id(ep, &hello.to_bytes(), DIRECTED | u64::from(connection))
     }
 
     /// Asks whether the peer is there: any answer will do.
-    pub(crate) fn post_empty_greeting(&mut self, connection: u32) -> Result<()> {
+    pub(crate) fn post_empty_hello(&mut self, connection: u32) -> Result<()> {
         let ep = self.connections.get(connection).messages;
-        let greeting = Greeting::empty(self.job.me);
-        self.nic.ep_post_data_w_id(ep, &greeting.to_bytes(), DIRECTED | u64::from(connection))
+        let hello = Hello::empty(self.job.me);
+        self.nic.ep_post_data_w_id(ep, &hello.to_bytes(), DIRECTED | u64::from(connection))
     }
 
     /// Treats all exchanges that are over.
@@ -320,8 +320,8 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
                 let met = self.nic.ep_post_data_test_by_id(self.connections.wildcard, WILDCARD);
                 // The endpoint is free again, so nothing but an exhausted NIC can refuse.
                 let _ = self.connections.post_wildcard(&mut self.nic);
-                if let Some((connection, greeting)) = met.ok().and_then(|datagram| self.caller(&datagram)) {
-                    self.greeted(connection, &greeting);
+                if let Some((connection, hello)) = met.ok().and_then(|datagram| self.caller(&datagram)) {
+                    self.hello_came(connection, &hello);
                 }
             } else {
                 let connection = id as u32;
@@ -334,10 +334,10 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
     }
 
     /// Who met the wildcard, if it is who it says.
-    fn caller(&mut self, datagram: &Datagram) -> Option<(u32, Greeting)> {
-        let greeting = Greeting::parse(datagram.data())?;
-        let peer = self.directory.who(greeting.peer, datagram.pe, datagram.inst)?;
-        Some((self.connection_to(peer)?, greeting))
+    fn caller(&mut self, datagram: &Datagram) -> Option<(u32, Hello)> {
+        let hello = Hello::parse(datagram.data())?;
+        let peer = self.directory.who(hello.peer, datagram.pe, datagram.inst)?;
+        Some((self.connection_to(peer)?, hello))
     }
 
     /// A directed exchange is over.
@@ -345,38 +345,38 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         if self.connections.get(connection).probing && self.plan.msgq {
             self.probed(connection, datagram.state == PostState::Completed);
             // What the probe met may have been the offer of a mailbox.
-            if let Some(offer) = Greeting::parse(datagram.data()) {
-                self.greeted(connection, &offer);
+            if let Some(offer) = Hello::parse(datagram.data()) {
+                self.hello_came(connection, &offer);
             }
             return;
         }
-        match Greeting::parse(datagram.data()) {
+        match Hello::parse(datagram.data()) {
             _ if datagram.state != PostState::Completed => {
                 // A peer that has been heard of meanwhile is there all the same.
                 if self.connections.get(connection).state == State::Connecting {
                     self.lose(connection);
                 }
             }
-            // The peer's wildcard answered; its own greeting will come.
-            Some(greeting) if greeting.attr.kind == SmsgType::Invalid => {}
-            Some(greeting) => self.greeted(connection, &greeting),
+            // The peer's wildcard answered; its own hello will come.
+            Some(hello) if hello.attr.kind == SmsgType::Invalid => {}
+            Some(hello) => self.hello_came(connection, &hello),
             None => self.lose(connection),
         }
     }
 
-    /// The peer of a connection has greeted.
-    fn greeted(&mut self, connection: u32, greeting: &Greeting) {
+    /// The peer of a connection has said hello.
+    fn hello_came(&mut self, connection: u32, hello: &Hello) {
         let entry = self.connections.get_mut(connection);
-        if entry.theirs.is_some() || greeting.attr.kind == SmsgType::Invalid {
+        if entry.theirs.is_some() || hello.attr.kind == SmsgType::Invalid {
             return;
         }
-        entry.theirs = Some((greeting.connection, greeting.attr));
+        entry.theirs = Some((hello.connection, hello.attr));
         if self.plan.msgq {
             return self.answer_with_mailbox(connection);
         }
         if entry.state == State::Idle {
             self.connections.unanswered.push(connection);
-            self.answer_greetings();
+            self.answer_hellos();
         } else {
             self.connect_mailboxes(connection);
         }

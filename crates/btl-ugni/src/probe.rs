@@ -44,7 +44,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
 
     fn probe(&mut self, connection: u32) {
         if self.plan.msgq && !self.connections.get(connection).boxed {
-            let begun = self.post_empty_greeting(connection).is_ok();
+            let begun = self.post_empty_hello(connection).is_ok();
             self.connections.get_mut(connection).probing = begun;
             return;
         }

@@ -289,7 +289,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         if !self.is_quiet() {
             self.post_again();
             self.fetch_wanting();
-            self.answer_greetings();
+            self.answer_hellos();
             self.send_waiting();
         }
     }
@@ -405,7 +405,7 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
             seen: "its Gemini NIC gave no answer, however often it was asked; its process has ended, or the network \
                    between the two is cut"
                 .into(),
-            advice: "and at the network; for more patience: --mca btl_ugni_rdma_max_retries and \
+            advice: "and at the network; to wait longer: --mca btl_ugni_rdma_max_retries and \
                      btl_ugni_smsg_max_retries"
                 .into(),
         }
@@ -514,9 +514,9 @@ impl<N: Gni, C: Clock> FastPath for Ugni<N, C> {
 
     /// A caller that only polls here takes no turns, so that some are taken before the polls.
     #[inline]
-    fn look_out(&mut self, route: Route, looks: u32) -> bool {
+    fn poll_route(&mut self, route: Route, polls: u32) -> bool {
         let Some(connection) = self.connections.of(Peer(route.0)) else { return false };
         self.take_turn_among_looks();
-        self.has_message(connection, looks)
+        self.has_message(connection, polls)
     }
 }

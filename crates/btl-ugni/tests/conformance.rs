@@ -322,7 +322,7 @@ fn a_peer_of_another_job_is_met() {
         assert_eq!(ends[2].add_peer(addresses[0].clone()), Peer(1));
     }
     assert!(ends[0].reaches(Peer(2)) && ends[2].reaches(Peer(1)));
-    // From the later one first: its greeting claims an index that is another's here. Then the answer, and within the job.
+    // From the later one first: its hello claims an index that is another's here. Then the answer, and within the job.
     for (from, to, called, caller) in [(2, 0, 1, 2), (0, 2, 2, 1), (0, 1, 1, 0), (1, 0, 0, 1)] {
         let (mut sent, mut got) = (false, false);
         while !got {

@@ -17,7 +17,7 @@ type Clock = Box<dyn FnMut() -> Time>;
 type End = Ugni<SoftNic<InProc>, Clock>;
 
 /// Turns without anything happening after which a run is given up.
-const PATIENCE: u32 = 50_000;
+const MOST_POLLS: u32 = 50_000;
 
 /// What a run is made of.
 #[derive(Clone, Debug)]
@@ -151,7 +151,7 @@ fn exchange(run: &mut Run, setting: &Setting) -> Vec<u32> {
         next[from as usize].push(number);
     }
     let mut idle = 0;
-    while idle < PATIENCE {
+    while idle < MOST_POLLS {
         idle += 1;
         for (rank, queue) in next.iter_mut().enumerate() {
             let Some(&number) = queue.last() else { continue };
@@ -233,7 +233,7 @@ fn copy_all(run: &mut Run, setting: &Setting) {
     let mut idle = 0;
     while all.iter().any(|copy| copy.done < copy.exposed.len()) {
         idle += 1;
-        assert!(idle < PATIENCE, "transfers do not end");
+        assert!(idle < MOST_POLLS, "transfers do not end");
         for (number, copy) in all.iter_mut().enumerate() {
             if begin_piece(run, number, copy) {
                 idle = 0;
@@ -297,7 +297,7 @@ fn begin_piece(run: &mut Run, number: usize, copy: &mut Copying) -> bool {
 
 /// Waits until all ends are idle, so that leaks show.
 fn settle(run: &mut Run) {
-    for _ in 0..PATIENCE {
+    for _ in 0..MOST_POLLS {
         if run.ends.iter().all(End::is_idle) {
             return;
         }

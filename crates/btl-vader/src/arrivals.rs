@@ -22,27 +22,27 @@ const BURST: u32 = 16;
 pub(crate) struct Found {
     peer: Peer,
     views: Views<'static>,
-    /// The sender's place on the node, for a message in its fastbox; with [`CELL`], the cell that it is in.
+    /// The sender's place on the node, for a message in its fastbox; with [`BOUNCE`], the bounce buffer that it is in.
     token: u64,
 }
 
-/// Marks a message in a cell: `CELL | owner << 32 | cell`.
-const CELL: u64 = 1 << 63;
+/// Marks a message in a bounce buffer: `BOUNCE | owner << 32 | bounce`.
+const BOUNCE: u64 = 1 << 63;
 
-/// A cell, by its owner's place on the node.
+/// A bounce buffer, by its owner's place on the node.
 #[derive(Clone, Copy)]
 struct Place {
     owner: u32,
-    cell: u32,
+    bounce: u32,
 }
 
 impl Place {
     fn token(self) -> u64 {
-        CELL | u64::from(self.owner) << 32 | u64::from(self.cell)
+        BOUNCE | u64::from(self.owner) << 32 | u64::from(self.bounce)
     }
 
     fn of(token: u64) -> Place {
-        Place { owner: (token >> 32) as u32 & 0xFFFF, cell: token as u32 }
+        Place { owner: (token >> 32) as u32 & 0xFFFF, bounce: token as u32 }
     }
 }
 
@@ -94,46 +94,46 @@ impl Vader {
         Some(taken)
     }
 
-    /// As [`Vader::next_of_one_if`], looking for the message up to `looks` times.
+    /// As [`Vader::next_of_one_if`], polling for the message up to `polls` times.
     #[inline(always)]
     pub(crate) fn next_of_one_within<T: Take>(
         &mut self,
         local: u32,
-        looks: u32,
+        polls: u32,
         take: T,
     ) -> Option<T::Taken> {
         let link = self.links.get_mut(local as usize)?;
         use_idle_time(link);
         let inbound = &mut link.inbound;
-        let (header, payload) = inbound.await_short(looks)?;
+        let (header, payload) = inbound.await_short(polls)?;
         let taken = take.take(header, payload)?;
         inbound.advance_short();
         Some(taken)
     }
 
-    /// Looks for a message of the peer at `local` up to `looks` times.
+    /// Polls for a message of the peer at `local` up to `polls` times.
     #[inline(always)]
-    pub(crate) fn look_out_for_one(&mut self, local: u32, looks: u32) -> bool {
+    pub(crate) fn poll_one(&mut self, local: u32, polls: u32) -> bool {
         let Some(link) = self.links.get_mut(local as usize) else { return false };
         use_idle_time(link);
-        link.inbound.look_out(looks)
+        link.inbound.poll_slot(polls)
     }
 
-    /// As [`Vader::next_of_one_if`], for what is not whole in a slot, but in the data of the fastbox or in a cell.
+    /// As [`Vader::next_of_one_if`], for what is not whole in a slot, but in the data of the fastbox or in a bounce buffer.
     #[inline(always)]
     pub(crate) fn longer_of_one_if<T: Take>(&mut self, local: u32, take: T) -> Option<T::Taken> {
         let link = self.links.get_mut(local as usize)?;
-        let word = link.inbound.look()?;
+        let word = link.inbound.poll()?;
         self.longer_if(local, word, take)
     }
 
     #[inline(never)]
     fn longer_if<T: Take>(&mut self, local: u32, word: Arrived, take: T) -> Option<T::Taken> {
-        let (views, cell) = match self.links[local as usize].inbound.open(word) {
+        let (views, bounce) = match self.links[local as usize].inbound.open(word) {
             Item::Message(views) => (views, None),
             Item::Note(note) => {
                 let place = self.place(local, note);
-                (self.cell(local, place)?, Some(place))
+                (self.bounce(local, place)?, Some(place))
             }
             Item::Corrupt => return None,
         };
@@ -142,8 +142,8 @@ impl Vader {
         if link.inbound.advance() {
             room(link.doorbell);
         }
-        if let Some(place) = cell {
-            self.give_back_cell(place);
+        if let Some(place) = bounce {
+            self.give_back_bounce(place);
         }
         Some(taken)
     }
@@ -153,7 +153,7 @@ impl Vader {
     fn next_of_fastbox(&mut self, local: usize) -> Option<Found> {
         let link = &mut self.links[local];
         let inbound = &link.inbound;
-        let word = inbound.look()?;
+        let word = inbound.poll()?;
         if let Some(views) = inbound.open_short(word) {
             return Some(Found { peer: link.peer, views, token: local as u64 });
         }
@@ -175,7 +175,7 @@ impl Vader {
                     room(link.doorbell);
                 }
                 let place = self.place(local as u32, note);
-                self.open_cell(local as u32, place)
+                self.open_bounce(local as u32, place)
             }
             Item::Corrupt => {
                 // Nothing more can be understood from that peer.
@@ -228,7 +228,7 @@ impl Vader {
     fn look_into_queue(&mut self) -> bool {
         while let Some(entry) = self.inbox.take() {
             let found = match Entry::decode(entry) {
-                Some(Entry::Cell { owner, cell }) => self.open_cell(owner, Place { owner, cell }),
+                Some(Entry::Bounce { owner, bounce }) => self.open_bounce(owner, Place { owner, bounce }),
                 Some(Entry::Fastbox { sender, number }) => self.admit(sender, number),
                 None => false,
             };
@@ -239,11 +239,11 @@ impl Vader {
         false
     }
 
-    /// Opens a message in a cell; not when the reference or the content is not one that a sender makes.
-    fn open_cell(&mut self, sender: u32, place: Place) -> bool {
+    /// Opens a message in a bounce buffer; not when the reference or the content is not one that a sender makes.
+    fn open_bounce(&mut self, sender: u32, place: Place) -> bool {
         let Some(link) = self.links.get(sender as usize) else { return false };
         let peer = link.peer;
-        let Some(views) = self.cell(sender, place) else {
+        let Some(views) = self.bounce(sender, place) else {
             self.report(Event::PeerLost(peer));
             return false;
         };
@@ -251,22 +251,22 @@ impl Vader {
         true
     }
 
-    /// Which cell a note of the peer at `sender` means.
+    /// Which bounce buffer a note of the peer at `sender` means.
     fn place(&self, sender: u32, note: u64) -> Place {
         let owner = if note & BORROWED != 0 { self.me } else { sender };
-        Place { owner, cell: note as u32 }
+        Place { owner, bounce: note as u32 }
     }
 
-    /// What the peer at `sender` has put into a cell.
-    fn cell(&self, sender: u32, place: Place) -> Option<Views<'static>> {
-        let Place { owner, cell } = place;
-        let head = self.segment.cell_heads(owner as usize).get(cell as usize)?;
+    /// What the peer at `sender` has put into a bounce buffer.
+    fn bounce(&self, sender: u32, place: Place) -> Option<Views<'static>> {
+        let Place { owner, bounce } = place;
+        let head = self.segment.bounce_heads(owner as usize).get(bounce as usize)?;
         if owner != sender && !head.is_borrowed() {
             return None;
         }
-        let (at, room) = self.segment.cell(owner as usize, cell as usize);
+        let (at, room) = self.segment.bounce(owner as usize, bounce as usize);
         let (header, len) = head.read(room)?;
-        // SAFETY: `read` has checked the length against the cell's room; the segment stays mapped.
+        // SAFETY: `read` has checked the length against the bounce buffer's room; the segment stays mapped.
         Some(Views { header, payload: unsafe { PeerBytes::new(at, len) } })
     }
 
@@ -288,8 +288,8 @@ impl Vader {
     #[inline(always)]
     pub(crate) fn give_back(&mut self, arrival: Arrival) {
         let token = arrival.token;
-        if token & CELL != 0 {
-            self.give_back_cell(Place::of(token));
+        if token & BOUNCE != 0 {
+            self.give_back_bounce(Place::of(token));
             return;
         }
         let link = &mut self.links[token as usize];
@@ -298,26 +298,26 @@ impl Vader {
         }
     }
 
-    /// Frees a cell. If it is a peer's, it may carry our next message to that peer.
+    /// Frees a bounce buffer. If it is a peer's, it may carry our next message to that peer.
     #[inline(never)]
-    fn give_back_cell(&mut self, Place { owner, cell }: Place) {
-        self.segment.cell_heads(owner as usize)[cell as usize].free();
+    fn give_back_bounce(&mut self, Place { owner, bounce }: Place) {
+        self.segment.bounce_heads(owner as usize)[bounce as usize].free();
         if owner == self.me {
             return;
         }
         let link = &mut self.links[owner as usize];
         room(link.doorbell);
         if link.outbound.is_open() {
-            let [small, large] = self.segment.layout().shape().cells;
+            let [small, large] = self.segment.layout().shape().bounce_buffers;
             let [of_small, of_large] = &mut **link.borrowable.get_or_insert_default();
-            let (borrowable, most) = match (cell as usize) < small {
+            let (borrowable, most) = match (bounce as usize) < small {
                 true => (of_small, small),
                 false => (of_large, large),
             };
             if borrowable.len() == most {
                 borrowable.pop_front();
             }
-            borrowable.push_back(cell);
+            borrowable.push_back(bounce);
         }
     }
 }
@@ -325,7 +325,7 @@ impl Vader {
 /// Does what is best done while there is no message of the peer, if there is none.
 #[inline(always)]
 fn use_idle_time(link: &mut Link) {
-    if link.inbound.look().is_some() {
+    if link.inbound.poll().is_some() {
         return;
     }
     link.outbound.idle();
@@ -334,7 +334,7 @@ fn use_idle_time(link: &mut Link) {
     }
 }
 
-/// There is room at us, or a cell is back: its owner may sleep for want of it.
+/// There is room at us, or a bounce buffer is back: its owner may sleep for want of it.
 #[inline(never)]
 fn room(doorbell: &Doorbell) {
     doorbell.ring_for_room(|word| futex::wake(word, i32::MAX));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use btl::Limits;
 use node::Node;
-use shm::cell::Pool;
+use shm::bounce::Pool;
 use shm::{Segment, fastbox, queue};
 
 use crate::arrivals::Found;
@@ -25,8 +25,8 @@ impl Vader {
         let (me, single_copy) = (node.place() as usize, node.has_single_copy());
         // The helping owner needs a core of its own.
         let cooperative = params.cooperative && single_copy && !node.is_oversubscribed();
-        let heads = segment.cell_heads(me);
-        let small = shape.cells[0];
+        let heads = segment.bounce_heads(me);
+        let small = shape.bounce_buffers[0];
         Vader {
             me: me as u32,
             local_of: Arc::clone(node.places()),
@@ -41,8 +41,8 @@ impl Vader {
             room_was_missing: false,
             armed_for_room: false,
             queue_was_full: false,
-            cell_was_missing: [false; 2],
-            cells: [Pool::new(&heads[..small]), Pool::new(&heads[small..])],
+            bounce_was_missing: [false; 2],
+            bounce_buffers: [Pool::new(&heads[..small]), Pool::new(&heads[small..])],
             copies: Default::default(),
             chunk: params.chunk,
             cooperative,
@@ -74,13 +74,13 @@ fn link(node: &Node, params: &VaderParams, local: usize) -> Link {
     }
 }
 
-/// Answers shorter than this go in fragments, where each process has a core of its own: cells go to and fro between the
-/// processors' caches. Measured in a ping-pong: 64 KiB at 15 instead of 6.6 GB/s, 256 KiB at 25 instead of 9. A stream in
-/// one direction goes faster copied once.
+/// Answers shorter than this go in fragments, where each process has a core of its own: bounce buffers go to and fro
+/// between the processors' caches. Measured in a ping-pong: 64 KiB at 15 instead of 6.6 GB/s, 256 KiB at 25 instead
+/// of 9. A stream in one direction goes faster copied once.
 const ANSWER: usize = 1 << 20;
 
 fn limits(segment: &Segment, params: &VaderParams, single_copy: bool, own_cores: bool) -> Limits {
-    let max_send = segment.layout().shape().cell_bytes[1];
+    let max_send = segment.layout().shape().bounce_bytes[1];
     let eager = params.eager_limit.min(max_send);
     Limits {
         eager,

@@ -200,7 +200,7 @@ pub(crate) enum Step {
 }
 
 /// Looks that find the owner still pushing before it is asked whether the owner lives: a system call.
-const LOOKS_PER_CHECK: u32 = 4096;
+const POLLS_PER_CHECK: u32 = 4096;
 
 impl Share {
     pub fn new(control: &'static Control, generation: Generation, job: Job) -> Share {
@@ -237,7 +237,7 @@ impl Share {
             return Step::Done;
         }
         self.idle += 1;
-        if self.idle.is_multiple_of(LOOKS_PER_CHECK) && has_ended(pid) { Step::Lost } else { Step::Wait }
+        if self.idle.is_multiple_of(POLLS_PER_CHECK) && has_ended(pid) { Step::Lost } else { Step::Wait }
     }
 
     /// Offset and length of a chunk.
@@ -255,14 +255,14 @@ impl Share {
     pub fn give_up(&mut self, pid: i32) {
         let Some(claimed) = self.control.close(self.generation) else { return };
         let ours = self.pulled + 1;
-        let mut looks = 0u32;
+        let mut polls = 0u32;
         loop {
             let (pushed, failed) = self.control.progress(self.generation);
             if ours + pushed + u64::from(failed.is_some()) >= claimed {
                 return;
             }
-            looks += 1;
-            if looks.is_multiple_of(LOOKS_PER_CHECK) && has_ended(pid) {
+            polls += 1;
+            if polls.is_multiple_of(POLLS_PER_CHECK) && has_ended(pid) {
                 return;
             }
             std::thread::yield_now();

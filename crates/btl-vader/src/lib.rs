@@ -8,8 +8,8 @@
 //!   payload          path                                            copies
 //!   up to a slot     a slot of the pair's fastbox                    2, one or two cache lines moved
 //!   longer           a slot, and data of the fastbox                 2
-//!   longer still     a slot, and a cell of the sender                2
-//!   without fastbox  the peer's receive queue, and a cell            2
+//!   longer still     a slot, and a bounce buffer of the sender                2
+//!   without fastbox  the peer's receive queue, and a bounce buffer            2
 //!   above eager      expose / get: process_vm_readv, or both sides   1
 //!                    (through xpmem, where that is asked for and there)
 //! ```

@@ -18,8 +18,8 @@ pub(crate) struct Link {
     pub doorbell: &'static Doorbell,
     /// The peer's receive queue.
     pub queue: Queue<'static>,
-    /// Small and large cells of the peer that lately came with something from it, the oldest first; of each size at most
-    /// as many as there are.
+    /// Small and large bounce buffers of the peer that lately came with something from it, the oldest first; of each
+    /// size at most as many as there are.
     pub borrowable: Option<Box<[VecDeque<u32>; 2]>>,
     /// Messages until the peer gets a fastbox.
     pub until_fastbox: u32,
@@ -33,19 +33,19 @@ pub(crate) struct Link {
     pub sent: u64,
 }
 
-/// In a note through a fastbox, which names a cell: it is one of the receiver's, that the sender has borrowed.
+/// In a note through a fastbox, which names a bounce buffer: it is one of the receiver's, that the sender has borrowed.
 pub(crate) const BORROWED: u64 = 1 << 32;
 
 /// An entry of a receive queue.
 ///
 /// ```text
 ///   47 ... 40   39 ... 24   23 .... 0
-///   kind        sender      number of the cell or fastbox
+///   kind        sender      number of the bounce buffer or fastbox
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// A message in a cell of its sender.
-    Cell { owner: u32, cell: u32 },
+    /// A message in a bounce buffer of its sender.
+    Bounce { owner: u32, bounce: u32 },
     /// The sender uses this one of our fastboxes from now on.
     Fastbox { sender: u32, number: u32 },
 }
@@ -56,7 +56,7 @@ const SENDER: u32 = 24;
 impl Entry {
     pub fn encode(self) -> u64 {
         let (kind, sender, number) = match self {
-            Entry::Cell { owner, cell } => (1, owner, cell),
+            Entry::Bounce { owner, bounce } => (1, owner, bounce),
             Entry::Fastbox { sender, number } => (2, sender, number),
         };
         kind << KIND | u64::from(sender) << SENDER | u64::from(number)
@@ -67,7 +67,7 @@ impl Entry {
         let sender = (entry >> SENDER) as u32 & 0xFFFF;
         let number = entry as u32 & 0x00FF_FFFF;
         match entry >> KIND {
-            1 => Some(Entry::Cell { owner: sender, cell: number }),
+            1 => Some(Entry::Bounce { owner: sender, bounce: number }),
             2 => Some(Entry::Fastbox { sender, number }),
             _ => None,
         }
@@ -81,8 +81,8 @@ mod tests {
     #[test]
     fn entries_survive_the_queue() {
         for entry in [
-            Entry::Cell { owner: 0, cell: 0 },
-            Entry::Cell { owner: 65535, cell: 0x00FF_FFFF },
+            Entry::Bounce { owner: 0, bounce: 0 },
+            Entry::Bounce { owner: 65535, bounce: 0x00FF_FFFF },
             Entry::Fastbox { sender: 7, number: 31 },
         ] {
             assert!(entry.encode() < shm::queue::ENTRY_LIMIT);

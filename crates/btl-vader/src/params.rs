@@ -8,7 +8,7 @@ mca::params! {
         /// Largest message that is copied through shared memory at once; longer ones are fetched by the receiver.
         eager_limit: mca::Size = "16k", unit "bytes", range 128 to 32768, alias "btl_sm_eager_limit";
         /// Data part of a fastbox, rounded down to a power of two and to what the segment has room for. Messages up to
-        /// a quarter of it go through the fastbox; longer ones go in cells, which carry answers, too.
+        /// a quarter of it go through the fastbox; longer ones go in bounce buffers, which carry answers, too.
         fastbox_size: mca::Size = "8k", unit "bytes", range 4096 to 262144;
         /// Most senders that a rank reads by fastbox; others share its receive queue.
         max_fastboxes: mca::Int = "32", range 0 to 256;
@@ -16,21 +16,22 @@ mca::params! {
         fastbox_threshold: mca::Int = "4", range 0 to 1000000, alias "btl_sm_fbox_threshold";
         /// Let sender and receiver of a long message copy it together.
         cooperative: mca::Bool = "true";
-        /// Piece in which long messages are copied, between two looks for other work.
+        /// Piece in which long messages are copied, between two polls for other work.
         chunk: mca::Size = "128k", unit "bytes", range 4096 to 67108864;
     }
 }
 
-/// Payload of small and large cells. A large cell holds the longest message of one `send`.
-const CELL_BYTES: [usize; 2] = [8 << 10, 32 << 10];
-/// Cells of each size per rank, at most and at least, and how many the ranks of a node share in between.
+/// Payload of small and large bounce buffers. A large bounce buffer holds the longest message of one `send`.
+const BOUNCE_BYTES: [usize; 2] = [8 << 10, 32 << 10];
+/// Bounce buffers of each size per rank, at most and at least, and how many the ranks of a node share in between.
 ///
-/// A sender that goes round 1 MiB of cells fills what has left the receiver's second-level cache. Measured on a Zen 4
-/// server, 64 messages in one direction, 128 and 32 cells against 32 and 16: 8 KiB at 9.0 instead of 6.1 GB/s, doubles
-/// with a step of 2, 64 KiB 13.3 instead of 7.0 GB/s. Where ranks are many, less memory to begin with is worth more.
-const MOST_CELLS: [usize; 2] = [128, 32];
-const LEAST_CELLS: [usize; 2] = [32, 16];
-const NODE_CELLS: [usize; 2] = [512, 128];
+/// A sender that goes round 1 MiB of bounce buffers fills what has left the receiver's second-level cache. Measured
+/// on a Zen 4 server, 64 messages in one direction, 128 and 32 bounce buffers against 32 and 16: 8 KiB at 9.0 instead
+/// of 6.1 GB/s, doubles with a step of 2, 64 KiB 13.3 instead of 7.0 GB/s. Where ranks are many, less memory to begin
+/// with is worth more.
+const MOST_BOUNCE_BUFFERS: [usize; 2] = [128, 32];
+const LEAST_BOUNCE_BUFFERS: [usize; 2] = [32, 16];
+const NODE_BOUNCE_BUFFERS: [usize; 2] = [512, 128];
 /// Joint copies that the memory of one rank takes part in at a time.
 const JOINTS: usize = 64;
 /// Slots of a receive queue.
@@ -66,8 +67,8 @@ impl VaderParams {
             slots: FASTBOX_SLOTS,
             blocks: data / BLOCK,
             queue: QUEUE,
-            cells: cells(ranks, fastboxes),
-            cell_bytes: CELL_BYTES,
+            bounce_buffers: bounce_buffers(ranks, fastboxes),
+            bounce_bytes: BOUNCE_BYTES,
             joints: JOINTS,
         })
     }
@@ -80,13 +81,16 @@ fn floor_power_of_two(n: usize) -> usize {
     1 << n.max(1).ilog2()
 }
 
-/// Cells of each size per rank. Where not all senders have a fastbox, few cells keep each of them from filling the
-/// receive queue that they share.
-fn cells(ranks: usize, fastboxes: usize) -> [usize; 2] {
+/// Bounce buffers of each size per rank. Where not all senders have a fastbox, few bounce buffers keep each of them
+/// from filling the receive queue that they share.
+fn bounce_buffers(ranks: usize, fastboxes: usize) -> [usize; 2] {
     if fastboxes + 1 < ranks {
-        return LEAST_CELLS;
+        return LEAST_BOUNCE_BUFFERS;
     }
-    [0, 1].map(|size| (NODE_CELLS[size] / ranks.max(1)).clamp(LEAST_CELLS[size], MOST_CELLS[size]))
+    [0, 1].map(|size| {
+        (NODE_BOUNCE_BUFFERS[size] / ranks.max(1))
+            .clamp(LEAST_BOUNCE_BUFFERS[size], MOST_BOUNCE_BUFFERS[size])
+    })
 }
 
 #[cfg(test)]

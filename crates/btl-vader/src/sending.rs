@@ -10,7 +10,7 @@ use crate::transport::Vader;
 
 const _: () = assert!(btl::SHORT + 16 <= fastbox::BODY_BYTES, "a slot holds a short message");
 
-/// Cells of a peer that are tried in turn: it may have taken them again.
+/// Bounce buffers of a peer that are tried in turn: it may have taken them again.
 const LOOKS: usize = 4;
 
 impl Vader {
@@ -45,7 +45,7 @@ impl Vader {
         if len <= link.outbound.largest() {
             link.outbound.send(header, payload).map_err(|_| Busy)?;
         } else if link.outbound.is_open() {
-            self.send_by_cell(local as usize, header, payload)?;
+            self.send_by_bounce(local as usize, header, payload)?;
         } else {
             return Err(Busy);
         }
@@ -95,7 +95,7 @@ impl Vader {
         let sent = if outbound.is_open() && len <= outbound.largest() {
             outbound.send(header, payload).map_err(|_| Busy)
         } else {
-            self.send_by_cell(local, header, payload)
+            self.send_by_bounce(local, header, payload)
         };
         match sent {
             Ok(()) => {
@@ -125,8 +125,14 @@ impl Vader {
         }
     }
 
-    /// Sends in a cell: through a fastbox in one that the peer has lent us before, if there is one, else in one of ours.
-    fn send_by_cell<S: Source>(&mut self, local: usize, header: &[u64], payload: &mut S) -> Result<(), Busy> {
+    /// Sends in a bounce buffer: through a fastbox in one that the peer has lent us before, if there is one, else in
+    /// one of ours.
+    fn send_by_bounce<S: Source>(
+        &mut self,
+        local: usize,
+        header: &[u64],
+        payload: &mut S,
+    ) -> Result<(), Busy> {
         let len = payload.remaining();
         // Room for the reference comes first: what is taken from the payload must be sent.
         if !self.links[local].outbound.is_open() {
@@ -135,15 +141,15 @@ impl Vader {
         if self.links[local].outbound.is_full() {
             return Err(Busy);
         }
-        let note = match self.borrow_cell(local, len) {
-            Some(cell) => {
-                self.fill_cell(local, cell, header, payload);
-                BORROWED | u64::from(cell)
+        let note = match self.borrow_bounce(local, len) {
+            Some(bounce) => {
+                self.fill_bounce(local, bounce, header, payload);
+                BORROWED | u64::from(bounce)
             }
             None => {
-                let (_, cell) = self.take_cell(len).ok_or(Busy)?;
-                self.fill_cell(self.me as usize, cell, header, payload);
-                u64::from(cell)
+                let (_, bounce) = self.take_bounce(len).ok_or(Busy)?;
+                self.fill_bounce(self.me as usize, bounce, header, payload);
+                u64::from(bounce)
             }
         };
         self.links[local].outbound.send_note(note).map_err(|_| Busy)
@@ -156,66 +162,69 @@ impl Vader {
         header: &[u64],
         payload: &mut S,
     ) -> Result<(), Busy> {
-        let (pool, cell) = self.take_cell(payload.remaining()).ok_or(Busy)?;
+        let (pool, bounce) = self.take_bounce(payload.remaining()).ok_or(Busy)?;
         let Ok(place) = self.links[local].queue.claim() else {
             self.queue_was_full = true;
-            self.cells[pool].untake();
+            self.bounce_buffers[pool].untake();
             return Err(Busy);
         };
         let owner = self.me;
-        self.fill_cell(owner as usize, cell, header, payload);
-        self.links[local].queue.publish(place, Entry::Cell { owner, cell }.encode());
+        self.fill_bounce(owner as usize, bounce, header, payload);
+        self.links[local].queue.publish(place, Entry::Bounce { owner, bounce }.encode());
         Ok(())
     }
 
-    fn fill_cell<S: Source>(&mut self, owner: usize, cell: u32, header: &[u64], payload: &mut S) {
+    fn fill_bounce<S: Source>(&mut self, owner: usize, bounce: u32, header: &[u64], payload: &mut S) {
         let len = payload.remaining();
-        self.segment.cell_heads(owner)[cell as usize].fill(header, len);
-        let (at, room) = self.segment.cell(owner, cell as usize);
+        self.segment.bounce_heads(owner)[bounce as usize].fill(header, len);
+        let (at, room) = self.segment.bounce(owner, bounce as usize);
         assert!(len <= room, "a message longer than `max_send`");
-        // SAFETY: the cell is ours until its reference is published, and holds `room` bytes.
+        // SAFETY: the bounce buffer is ours until its reference is published, and holds `room` bytes.
         payload.fill(unsafe { PeerSpace::new(at, len) });
     }
 
-    /// A cell of the peer's for `len` bytes.
-    fn borrow_cell(&mut self, local: usize, len: usize) -> Option<u32> {
-        let size = usize::from(len > self.segment.layout().shape().cell_bytes[0]);
-        let heads = self.segment.cell_heads(local);
+    /// A bounce buffer of the peer's for `len` bytes.
+    fn borrow_bounce(&mut self, local: usize, len: usize) -> Option<u32> {
+        let size = usize::from(len > self.segment.layout().shape().bounce_bytes[0]);
+        let heads = self.segment.bounce_heads(local);
         let borrowable = &mut self.links[local].borrowable.as_deref_mut()?[size];
         for _ in 0..LOOKS {
-            let cell = borrowable.pop_front()?;
-            if heads[cell as usize].borrow() {
-                return Some(cell);
+            let bounce = borrowable.pop_front()?;
+            if heads[bounce as usize].borrow() {
+                return Some(bounce);
             }
         }
         None
     }
 
-    /// A free cell for `len` bytes, and the pool it is from; a small one if it suffices and there is one.
-    fn take_cell(&mut self, len: usize) -> Option<(usize, u32)> {
+    /// A free bounce buffer for `len` bytes, and the pool it is from; a small one if it suffices and there is one.
+    fn take_bounce(&mut self, len: usize) -> Option<(usize, u32)> {
         let shape = self.segment.layout().shape();
-        let [small, large] = &mut self.cells;
-        if len <= shape.cell_bytes[0] {
-            if let Some(cell) = small.take() {
-                return Some((0, cell));
+        let [small, large] = &mut self.bounce_buffers;
+        if len <= shape.bounce_bytes[0] {
+            if let Some(bounce) = small.take() {
+                return Some((0, bounce));
             }
-            self.cell_was_missing[0] = true;
+            self.bounce_was_missing[0] = true;
         }
-        let cell = large.take();
-        self.cell_was_missing[1] |= cell.is_none();
-        cell.map(|cell| (1, shape.cells[0] as u32 + cell))
+        let bounce = large.take();
+        self.bounce_was_missing[1] |= bounce.is_none();
+        bounce.map(|bounce| (1, shape.bounce_buffers[0] as u32 + bounce))
     }
 
-    /// Whether a cell that a send since the last call lacked is free after all. To be called after arming: a cell that is
-    /// given back later rings.
-    pub(crate) fn finds_missed_cell(&mut self) -> bool {
-        let found = self.lacks_free_cell();
-        self.cell_was_missing = [false; 2];
+    /// Whether a bounce buffer that a send since the last call lacked is free after all. To be called after arming: a
+    /// bounce buffer that is given back later rings.
+    pub(crate) fn finds_missed_bounce(&mut self) -> bool {
+        let found = self.lacks_free_bounce();
+        self.bounce_was_missing = [false; 2];
         found
     }
 
-    /// Whether a cell that a send since the last [`Vader::finds_missed_cell`] lacked is free.
-    pub(crate) fn lacks_free_cell(&self) -> bool {
-        self.cell_was_missing.iter().zip(&self.cells).any(|(&missing, pool)| missing && pool.has_free())
+    /// Whether a bounce buffer that a send since the last [`Vader::finds_missed_bounce`] lacked is free.
+    pub(crate) fn lacks_free_bounce(&self) -> bool {
+        self.bounce_was_missing
+            .iter()
+            .zip(&self.bounce_buffers)
+            .any(|(&missing, pool)| missing && pool.has_free())
     }
 }

@@ -10,7 +10,7 @@ use btl::{
 };
 use mem::{Source, UserMem};
 use node::{NOWHERE, Node, ring};
-use shm::cell::Pool;
+use shm::bounce::Pool;
 use shm::doorbell::Doorbell;
 use shm::{Segment, queue};
 
@@ -40,16 +40,16 @@ pub struct Vader {
     pub(crate) found: Found,
     pub(crate) inbox: queue::Receiver<'static>,
     pub(crate) doorbell: &'static Doorbell,
-    /// A send since the last `arm` found a full fastbox or no cell: the peer that gives such back will ring.
+    /// A send since the last `arm` found a full fastbox or no bounce buffer: the peer that gives such back will ring.
     pub(crate) room_was_missing: bool,
     /// The last `arm` asked for that ring.
     pub(crate) armed_for_room: bool,
     /// A send since the last `arm` found a full receive queue.
     pub(crate) queue_was_full: bool,
-    /// A send since the last `arm` found no cell of this pool, of which it tried only a few.
-    pub(crate) cell_was_missing: [bool; 2],
-    /// Our cells, small and large.
-    pub(crate) cells: [Pool<'static>; 2],
+    /// A send since the last `arm` found no bounce buffer of this pool, of which it tried only a few.
+    pub(crate) bounce_was_missing: [bool; 2],
+    /// Our bounce buffers, small and large.
+    pub(crate) bounce_buffers: [Pool<'static>; 2],
     /// Single copies under way.
     pub(crate) copies: VecDeque<Copy>,
     /// Bytes of them that are moved at once.
@@ -228,7 +228,7 @@ impl Btl for Vader {
             true => self.doorbell.arm_for_room(barrier)?,
             false => self.doorbell.arm(barrier)?,
         };
-        if self.finds_missed_cell() {
+        if self.finds_missed_bounce() {
             // Another thread may be armed, so the announcement stays; at worst a sender wakes nobody.
             return None;
         }
@@ -237,7 +237,7 @@ impl Btl for Vader {
 
     fn must_arm_again(&self) -> bool {
         let unannounced = self.room_was_missing && !self.armed_for_room;
-        self.has_work() || unannounced || self.queue_was_full || self.lacks_free_cell()
+        self.has_work() || unannounced || self.queue_was_full || self.lacks_free_bounce()
     }
 
     fn disarm(&mut self) {
@@ -282,13 +282,13 @@ impl FastPath for Vader {
     }
 
     #[inline(always)]
-    fn receive_within<T: Take>(&mut self, route: Route, looks: u32, take: T) -> Option<T::Taken> {
-        self.next_of_one_within(route.0, looks, take)
+    fn receive_within<T: Take>(&mut self, route: Route, polls: u32, take: T) -> Option<T::Taken> {
+        self.next_of_one_within(route.0, polls, take)
     }
 
     #[inline(always)]
-    fn look_out(&mut self, route: Route, looks: u32) -> bool {
-        self.look_out_for_one(route.0, looks)
+    fn poll_route(&mut self, route: Route, polls: u32) -> bool {
+        self.poll_one(route.0, polls)
     }
 
     #[inline(always)]

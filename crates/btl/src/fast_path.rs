@@ -102,7 +102,7 @@ pub trait FastPath: Btl {
     /// Polls for the next message on `route`, short or not, up to `polls` times in a row, without yielding; whether it is
     /// there.
     #[inline(always)]
-    fn look_out(&mut self, _route: Route, _polls: u32) -> bool {
+    fn poll_route(&mut self, _route: Route, _polls: u32) -> bool {
         false
     }
 

@@ -62,7 +62,7 @@ const RECV: usize = 1;
 const SEND_BYTES: usize = 2;
 const RECV_BYTES: usize = 3;
 const PACKED: usize = 4;
-const CELL: usize = 5;
+const BOUNCE: usize = 5;
 
 /// Scratch buffers at most; algorithms use up to five.
 const SCRATCHES: usize = 12;
@@ -115,7 +115,7 @@ impl Binding {
         self.units[SEND_BYTES] = bytes(shape.send.bytes());
         self.units[RECV_BYTES] = bytes(shape.recv.bytes());
         self.units[PACKED] = bytes(shape.packed);
-        self.units[CELL] = Unit { spacing: shape.recv.size as i64, ..self.units[RECV] };
+        self.units[BOUNCE] = Unit { spacing: shape.recv.size as i64, ..self.units[RECV] };
         self.prefix.clear();
         if schedule.irregular > 0 {
             self.sum_up(irregular)?;
@@ -191,7 +191,7 @@ impl Binding {
     }
 
     fn resolve(&self, r: &Ref, first_epoch: u64) -> Place {
-        let cell = |owner: u16, round: u16| Base::Cell {
+        let bounce = |owner: u16, round: u16| Base::Bounce {
             owner: owner.into(),
             epoch: first_epoch + u64::from(round),
         };
@@ -209,8 +209,8 @@ impl Binding {
             Buf::RecvBytes => (RECV_BYTES, Base::Recv, Ty::Byte, 0),
             Buf::Typed(i) => (RECV, Base::Arena, Ty::Recv, scratch(i)),
             Buf::Packed(i) => (PACKED, Base::Arena, Ty::Byte, scratch(i)),
-            Buf::Cell { owner, round } => (CELL, cell(owner, round), Ty::Recv, 0),
-            Buf::CellBytes { owner, round } => (PACKED, cell(owner, round), Ty::Byte, 0),
+            Buf::Bounce { owner, round } => (BOUNCE, bounce(owner, round), Ty::Recv, 0),
+            Buf::BounceBytes { owner, round } => (PACKED, bounce(owner, round), Ty::Byte, 0),
         };
         let unit = &self.units[unit];
         let lo = self.boundary(unit, r.lo, r.den);

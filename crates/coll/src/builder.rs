@@ -21,7 +21,7 @@ pub(crate) struct Builder {
     scratch: Vec<Scratch>,
     rounds: u16,
     irregular: u32,
-    cells: bool,
+    bounce_buffers: bool,
     max_blocks: u32,
 }
 
@@ -224,7 +224,7 @@ impl Builder {
         if r.den == 1 && !by_index {
             self.max_blocks = self.max_blocks.max(r.hi);
         }
-        self.cells |= matches!(r.buf, Buf::Cell { .. } | Buf::CellBytes { .. });
+        self.bounce_buffers |= matches!(r.buf, Buf::Bounce { .. } | Buf::BounceBytes { .. });
         let (Buf::Typed(i) | Buf::Packed(i) | Buf::PackedBlock(i)) = r.buf else { return };
         let s = &mut self.scratch[usize::from(i)];
         let parts = if by_index { 1 } else { r.hi - r.org.min(r.lo) };
@@ -243,7 +243,7 @@ impl Builder {
             scratch: self.scratch,
             rounds: self.rounds,
             irregular: self.irregular,
-            cells: self.cells,
+            bounce_buffers: self.bounce_buffers,
             max_blocks: self.max_blocks,
             algorithm: None,
         }

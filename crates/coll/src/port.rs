@@ -18,8 +18,8 @@ pub enum Base {
     /// The scratch arena of the execution: [`crate::Execution::arena_bytes`] bytes, aligned to 64, kept by
     /// the port.
     Arena,
-    /// The shared cell of node-local rank `owner` for `epoch`.
-    Cell {
+    /// The shared bounce buffer of node-local rank `owner` for `epoch`.
+    Bounce {
         /// Index of the owner in the shared area.
         owner: u32,
         /// Epoch of the area.
@@ -148,13 +148,13 @@ pub trait Port {
         Err(NO_AREA)
     }
 
-    /// Lets the others reuse every slot and cell up to and including `epoch`.
+    /// Lets the others reuse every slot and bounce buffer up to and including `epoch`.
     fn retire(&mut self, epoch: u64) -> Result<()> {
         let _ = epoch;
         Err(NO_AREA)
     }
 
-    /// Whether the own cell of `epoch` may be overwritten.
+    /// Whether the own bounce buffer of `epoch` may be overwritten.
     fn claim(&mut self, epoch: u64) -> Result<bool> {
         let _ = epoch;
         Err(NO_AREA)

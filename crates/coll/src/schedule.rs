@@ -63,16 +63,16 @@ pub enum Buf {
     Packed(u8),
     /// Scratch number `.0` from its start, as many bytes as block `lo` of the receive side packs.
     PackedBlock(u8),
-    /// The shared cell that node-local rank `owner` fills in `round`; contiguous elements of the receive
+    /// The shared bounce buffer that node-local rank `owner` fills in `round`; contiguous elements of the receive
     /// type.
-    Cell {
+    Bounce {
         /// Index of the owner in the shared area.
         owner: u16,
         /// Round of the schedule, counted from 0.
         round: u16,
     },
-    /// As `Cell`, in bytes of packed data.
-    CellBytes {
+    /// As `Bounce`, in bytes of packed data.
+    BounceBytes {
         /// Index of the owner in the shared area.
         owner: u16,
         /// Round of the schedule, counted from 0.
@@ -290,12 +290,12 @@ pub enum Step {
         /// Index of the step at which all but the last continue.
         otherwise: u32,
     },
-    /// This process reads no slot or cell of `round` or earlier any more.
+    /// This process reads no slot or bounce buffer of `round` or earlier any more.
     Retire {
         /// Round within the schedule.
         round: u16,
     },
-    /// Go on when the own cell of `round` may be overwritten.
+    /// Go on when the own bounce buffer of `round` may be overwritten.
     Claim {
         /// Round within the schedule.
         round: u16,
@@ -347,8 +347,8 @@ pub struct Schedule {
     pub(crate) scratch: Vec<Scratch>,
     pub(crate) rounds: u16,
     pub(crate) irregular: u32,
-    /// Names cells.
-    pub(crate) cells: bool,
+    /// Names bounce buffers.
+    pub(crate) bounce_buffers: bool,
     pub(crate) max_blocks: u32,
     pub(crate) algorithm: Option<AlgorithmId>,
 }
@@ -387,7 +387,7 @@ impl Schedule {
 
     /// Whether places depend on more than counts and types: on block counts, or on the epoch.
     pub(crate) fn changes_with_calls(&self) -> bool {
-        self.irregular > 0 || self.cells
+        self.irregular > 0 || self.bounce_buffers
     }
 
     /// Requests that may be in flight at once.

@@ -26,7 +26,8 @@ struct Segment {
 impl Segment {
     fn new(members: usize) -> Segment {
         let layout =
-            Layout::from_size_align(Segment::cells(members) + Segment::cell_bytes(members), 4096).unwrap();
+            Layout::from_size_align(Segment::bounce_buffers(members) + Segment::bounce_bytes(members), 4096)
+                .unwrap();
         // SAFETY: the layout has a size.
         let start = unsafe { alloc_zeroed(layout) };
         assert!(!start.is_null());
@@ -41,12 +42,12 @@ impl Segment {
         Segment::slots(members) + area::words(members) * size_of::<area::Word>()
     }
 
-    fn cells(members: usize) -> usize {
+    fn bounce_buffers(members: usize) -> usize {
         (Segment::payloads(members) + area::payload_bytes(members)).next_multiple_of(4096)
     }
 
-    fn cell_bytes(members: usize) -> usize {
-        members * area::cells(members) * area::CELL_BYTES
+    fn bounce_bytes(members: usize) -> usize {
+        members * area::bounce_buffers(members) * area::BOUNCE_BYTES
     }
 
     /// The parts of the segment, which must outlive their use.
@@ -58,8 +59,8 @@ impl Segment {
         let words =
             unsafe { core::slice::from_raw_parts(self.start.add(Segment::slots(n)).cast(), area::words(n)) };
         let at = |offset: usize| self.start.expose_provenance() + offset;
-        let (payloads, cells) = (at(Segment::payloads(n)), at(Segment::cells(n)));
-        Memory { slots, words, payloads, cells, cell_count: n * area::cells(n) }
+        let (payloads, bounce_buffers) = (at(Segment::payloads(n)), at(Segment::bounce_buffers(n)));
+        Memory { slots, words, payloads, bounce_buffers, bounce_count: n * area::bounce_buffers(n) }
     }
 }
 
@@ -91,7 +92,7 @@ impl End {
 
     fn is_free(&mut self, epoch: u64, bytes: usize) -> bool {
         match bytes > SLOT_PAYLOAD {
-            true => self.area.take_cell(epoch) && self.area.is_free(epoch, 0),
+            true => self.area.take_bounce(epoch) && self.area.is_free(epoch, 0),
             false => self.area.is_free(epoch, bytes),
         }
     }
@@ -118,7 +119,7 @@ impl Slots for End {
 
     fn payload(&mut self, slot: Slot, epoch: u64, bytes: usize) -> UserMem {
         let address = match slot {
-            Slot::Of(member) if bytes > SLOT_PAYLOAD => self.area.cell(member as usize, epoch),
+            Slot::Of(member) if bytes > SLOT_PAYLOAD => self.area.bounce(member as usize, epoch),
             slot => self.area.payload(End::owner(slot), epoch, bytes),
         };
         // SAFETY: within the segment; the test has one thread.

@@ -2,7 +2,7 @@
 
 mod common;
 
-use coll::algorithms::node::{blocks, cells, direct, flag, slots};
+use coll::algorithms::node::{blocks, bounce, direct, flag, slots};
 use coll::executor::{Call, Type, World};
 use coll::schedule::Slot;
 use coll::shared::{PAYLOAD, SLOT_PAYLOAD};
@@ -14,8 +14,8 @@ use common::*;
 enum Fits {
     /// One slot.
     Slot,
-    /// Any number of cells; types with holes are allowed where data is only moved.
-    Cells,
+    /// Any number of bounce buffers; types with holes are allowed where data is only moved.
+    BounceBuffers,
     /// Anything.
     Any,
 }
@@ -23,23 +23,23 @@ enum Fits {
 fn adapt(mut case: Case, fits: Fits, random: &mut Random) -> Case {
     case.count = match fits {
         Fits::Slot => random.below((SLOT_PAYLOAD / ELEMENT) as u64 + 1) as usize,
-        Fits::Cells => random.pick(&[0, 1, 5, 100, 4095, 5000, 9001]),
+        Fits::BounceBuffers => random.pick(&[0, 1, 5, 100, 4095, 5000, 9001]),
         Fits::Any => random.pick(&[0, 1, 5, 100, 333]),
     };
     if case.size > 9 {
         case.count = case.count.min(40);
     }
-    if fits == Fits::Cells {
-        let least = cells::segments_for((case.count * ELEMENT) as u64, ELEMENT as u64) as u32;
+    if fits == Fits::BounceBuffers {
+        let least = bounce::segments_for((case.count * ELEMENT) as u64, ELEMENT as u64) as u32;
         case.segments = least + random.below(3) as u32;
     }
     case
 }
 
-/// As many segments as a block for each rank fills cells, or some more.
-fn vector_of_cells(mut case: Case, random: &mut Random) -> Case {
+/// As many segments as a block for each rank fills bounce buffers, or some more.
+fn vector_of_bounce_buffers(mut case: Case, random: &mut Random) -> Case {
     let vector = (case.size * case.count * ELEMENT) as u64;
-    case.segments = cells::segments_for(vector, ELEMENT as u64) as u32 + random.below(3) as u32;
+    case.segments = bounce::segments_for(vector, ELEMENT as u64) as u32 + random.below(3) as u32;
     case
 }
 
@@ -106,7 +106,7 @@ fn check_bcast(name: &str, fits: Fits, build: impl Fn(&Params) -> Schedule) {
 fn broadcasts() {
     check_bcast("slots flat", Fits::Slot, slots::bcast_flat);
     check_bcast("slots tree", Fits::Slot, slots::bcast_tree);
-    check_bcast("cells", Fits::Cells, cells::bcast);
+    check_bcast("bounce", Fits::BounceBuffers, bounce::bcast);
     check_bcast("direct", Fits::Any, direct::bcast);
 }
 
@@ -138,15 +138,15 @@ fn check_reduction(name: &str, rooted: bool, fits: Fits, build: impl Fn(&Params)
 fn reductions() {
     check_reduction("reduce slots flat", true, Fits::Slot, slots::reduce_flat);
     check_reduction("reduce slots tree", true, Fits::Slot, slots::reduce_tree);
-    check_reduction("reduce cells", true, Fits::Cells, cells::reduce);
-    check_reduction("reduce cells flat", true, Fits::Cells, cells::reduce_flat);
+    check_reduction("reduce bounce", true, Fits::BounceBuffers, bounce::reduce);
+    check_reduction("reduce bounce flat", true, Fits::BounceBuffers, bounce::reduce_flat);
     check_reduction("reduce direct", true, Fits::Any, direct::reduce);
     check_reduction("reduce direct flat", true, Fits::Any, direct::reduce_flat);
     check_reduction("slots all", false, Fits::Slot, slots::allreduce_all);
     check_reduction("slots flat", false, Fits::Slot, slots::allreduce_flat);
     check_reduction("slots flag", false, Fits::Slot, slots::allreduce_flag);
     check_reduction("slots tree", false, Fits::Slot, slots::allreduce_tree);
-    check_reduction("cells", false, Fits::Cells, cells::allreduce);
+    check_reduction("bounce", false, Fits::BounceBuffers, bounce::allreduce);
     check_reduction("direct", false, Fits::Any, direct::allreduce);
 }
 
@@ -233,9 +233,9 @@ fn exchanges() {
     check_exchange("allgather flag", Fits::Slot, false, blocks::allgather_flag);
     check_exchange("alltoall slots", Fits::Slot, true, blocks::alltoall_all);
     check_exchange("alltoall flag", Fits::Slot, true, blocks::alltoall_flag);
-    check_exchange("allgather cells", Fits::Cells, false, cells::allgather);
-    check_exchange("alltoall cells", Fits::Cells, true, cells::alltoall);
-    check_exchange("alltoall cells flag", Fits::Cells, true, flag::alltoall);
+    check_exchange("allgather bounce", Fits::BounceBuffers, false, bounce::allgather);
+    check_exchange("alltoall bounce", Fits::BounceBuffers, true, bounce::alltoall);
+    check_exchange("alltoall bounce flag", Fits::BounceBuffers, true, flag::alltoall);
     check_exchange("allgather direct", Fits::Any, false, direct::allgather);
     check_exchange("alltoall direct", Fits::Any, true, direct::alltoall);
 }
@@ -264,7 +264,7 @@ fn gathers_and_scatters() {
             let gathered = run(&case, &[], calls.collect());
             assert!(received(&gathered[case.root], case.count * size) == all, "gather {case:?}");
         }
-        for build in [blocks::scatter_flat as Build, direct::scatter, cells::scatter] {
+        for build in [blocks::scatter_flat as Build, direct::scatter, bounce::scatter] {
             let calls = (0..size).map(|r| {
                 let (send, recv) = ((r == case.root).then_some(&all[..]), blank(case.count));
                 let m = memory(case.ty, send, (!at_root(r)).then_some(&recv[..]));
@@ -282,16 +282,16 @@ fn prefixes_and_scattered_sums() {
     let mut random = Random(0xE6);
     for size in all_sizes() {
         let in_lines = adapt(Case::random(size, &mut random), Fits::Slot, &mut random);
-        // Some lie in cells: one in four is eight times as long.
+        // Some lie in bounce buffers: one in four is eight times as long.
         let longer = if random.below(4) == 0 { 8 } else { 1 };
         let count = (in_lines.count * longer).min(PAYLOAD / ELEMENT / size);
         let case = Case { count, ..in_lines };
-        let in_cells = without_holes(adapt(case, Fits::Cells, &mut random));
+        let in_bounce_buffers = without_holes(adapt(case, Fits::BounceBuffers, &mut random));
         for (build, own, case) in [
             (blocks::scan_all as Build, 1, case),
             (blocks::exscan_all, 0, case),
-            (cells::scan, 1, in_cells),
-            (cells::exscan, 0, in_cells),
+            (bounce::scan, 1, in_bounce_buffers),
+            (bounce::exscan, 0, in_bounce_buffers),
         ] {
             let calls = (0..size).map(|r| {
                 let mine = elements(r, 0, case.count);
@@ -309,7 +309,7 @@ fn prefixes_and_scattered_sums() {
             (blocks::reduce_scatter_block_all as Build, case),
             (blocks::reduce_scatter_block_flag, case),
             (direct::reduce_scatter_block, without_holes(case)),
-            (flag::reduce_scatter_block, vector_of_cells(in_cells, &mut random)),
+            (flag::reduce_scatter_block, vector_of_bounce_buffers(in_bounce_buffers, &mut random)),
         ];
         for (build, case) in scattered {
             let calls = (0..size).map(|r| {
@@ -326,7 +326,7 @@ fn prefixes_and_scattered_sums() {
     }
 }
 
-/// Many calls in a row over one area, with ranks that run ahead: slots and cells are reused again and again.
+/// Many calls in a row over one area, with ranks that run ahead: slots and bounce buffers are reused again and again.
 #[test]
 fn calls_in_a_row() {
     let mut random = Random(0xE4);
@@ -346,8 +346,8 @@ fn calls_in_a_row() {
                     slots::reduce_flat,
                     slots::allreduce_flag,
                     slots::barrier_flag,
-                    cells::bcast,
-                    cells::reduce,
+                    bounce::bcast,
+                    bounce::reduce,
                 ][kind];
                 let own = elements(r * 100 + round, 0, case.count);
                 let bcast = matches!(kind, 0 | 4);

@@ -82,15 +82,15 @@ fn shared_memory_where_there_is_some() {
 }
 
 #[test]
-fn cells_get_segments_that_fit() {
+fn bounce_buffers_get_segments_that_fit() {
     let table = Table::builtin();
     for bytes in (0..200_000).step_by(777) {
         let query = query(Coll::Allreduce, 4, bytes * 8, NODE);
-        let forced = Forced { algorithm: registry::find(Coll::Allreduce, "cells"), ..Forced::default() };
+        let forced = Forced { algorithm: registry::find(Coll::Allreduce, "bounce"), ..Forced::default() };
         let choice = table.select(&query, &forced).unwrap();
-        assert_eq!(choice.algorithm.get().name, "cells");
+        assert_eq!(choice.algorithm.get().name, "bounce");
         let longest = bytes.div_ceil(choice.segments.into()) * 8;
-        assert!(longest <= coll::shared::CELL_BYTES as u64, "{bytes} {choice:?}");
+        assert!(longest <= coll::shared::BOUNCE_BYTES as u64, "{bytes} {choice:?}");
     }
 }
 
@@ -139,8 +139,8 @@ fn what_does_not_fit_is_an_error() {
     assert_eq!(why("slots_flag", Query { placement: Placement::Cluster, ..on_node }), Misfit::Nodes);
     assert_eq!(why("direct", Query { direct: false, ..on_node }), Misfit::Direct);
     assert_eq!(why("ring", Query { commutative: false, ..on_node }), Misfit::Order);
-    assert_eq!(why("cells", Query { dense: false, ..on_node }), Misfit::Holes);
-    assert_eq!(why("cells", Query { bytes: 1 << 40, ..on_node }), Misfit::Bytes(768 << 15));
+    assert_eq!(why("bounce", Query { dense: false, ..on_node }), Misfit::Holes);
+    assert_eq!(why("bounce", Query { bytes: 1 << 40, ..on_node }), Misfit::Bytes(768 << 15));
     assert_eq!(why("tree", Query { canonical: true, ..on_node }), Misfit::Association);
     assert_eq!(why("slots_flag", query(Coll::Alltoallv, 33, 0, NODE)), Misfit::Ranks(32));
     assert_eq!(choose("slots_flag", Query { inter: true, ..on_node }), Ok("inter"));

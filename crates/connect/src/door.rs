@@ -12,7 +12,7 @@ use crate::Secret;
 use crate::exchange::{Answering, HELLO, PROOF, Who};
 
 /// How long a caller may take for the exchange. Those who belong to the job begin as soon as they are connected.
-pub const PATIENCE: Duration = Duration::from_secs(2);
+pub const TIMEOUT: Duration = Duration::from_secs(2);
 /// Callers that are kept at a time, of those who have not said hello, and of those who have: far more than belong to the
 /// job and have not done the exchange yet.
 pub const MOST: usize = 256;
@@ -75,7 +75,7 @@ impl<C: Caller> Door<C> {
     /// For the ports of `called`, open to those who know `secret`. `report` takes the lines about the first caller that
     /// is turned away.
     pub fn new(called: &'static str, secret: Secret, report: Option<fn(&str)>) -> Door<C> {
-        Door { secret, waiting: VecDeque::new(), called, report, proof_within: Some(PATIENCE) }
+        Door { secret, waiting: VecDeque::new(), called, report, proof_within: Some(TIMEOUT) }
     }
 
     /// The same for callers that may be busy for long after their hello: processes that compute. They have as long as
@@ -97,11 +97,11 @@ impl<C: Caller> Door<C> {
     }
 
     /// Where callers keep others from coming: gives up one that has said nothing for [`GRACE`], or proven nothing for
-    /// [`PATIENCE`]; `false`: there is none. It may be one of the job that is slow, and calls again; so it is not
+    /// [`TIMEOUT`]; `false`: there is none. It may be one of the job that is slow, and calls again; so it is not
     /// reported.
     pub fn make_room(&mut self, now: Instant) -> bool {
         self.remove_first(|waiting| waiting.stage.is_none() && now >= waiting.since + GRACE)
-            .or_else(|| self.remove_first(|waiting| now >= waiting.since + PATIENCE))
+            .or_else(|| self.remove_first(|waiting| now >= waiting.since + TIMEOUT))
             .is_some()
     }
 
@@ -147,7 +147,7 @@ impl<C: Caller> Door<C> {
                     self.waiting.push_back(waiting);
                 }
                 Heard::NotAll => {
-                    self.turn_away(&waiting.caller, format_args!("it proved nothing for {PATIENCE:?}"));
+                    self.turn_away(&waiting.caller, format_args!("it proved nothing for {TIMEOUT:?}"));
                 }
                 Heard::Turned(why) => self.turn_away(&waiting.caller, format_args!("{why}")),
                 Heard::NotForUs => {}
@@ -169,8 +169,8 @@ impl<C: Caller> Door<C> {
 
     fn deadline_of(&self, waiting: &Waiting<C>) -> Option<Instant> {
         match waiting.stage {
-            None => Some(waiting.since + PATIENCE),
-            Some(_) => self.proof_within.map(|patience| waiting.since + patience),
+            None => Some(waiting.since + TIMEOUT),
+            Some(_) => self.proof_within.map(|timeout| waiting.since + timeout),
         }
     }
 
@@ -316,7 +316,7 @@ mod tests {
             if begun {
                 caller.write_all(Calling::new(SECRET, WHO, 1).hello()).unwrap();
             }
-            assert!(heard(&mut door, now + PATIENCE / 2).is_empty());
+            assert!(heard(&mut door, now + TIMEOUT / 2).is_empty());
             assert_eq!(door.callers().count(), 1);
             let deadline = door.deadline().unwrap();
             assert!(heard(&mut door, deadline).is_empty());
@@ -334,11 +334,11 @@ mod tests {
         caller.write_all(calling.hello()).unwrap();
         assert!(heard(&mut door, now).is_empty());
         assert_eq!(door.deadline(), None);
-        assert!(heard(&mut door, now + 100 * PATIENCE).is_empty());
+        assert!(heard(&mut door, now + 100 * TIMEOUT).is_empty());
         let mut challenge = [0; CHALLENGE];
         caller.read_exact(&mut challenge).unwrap();
         caller.write_all(&calling.prove(&challenge).unwrap()).unwrap();
-        assert_eq!(heard(&mut door, now + 200 * PATIENCE), [WHO]);
+        assert_eq!(heard(&mut door, now + 200 * TIMEOUT), [WHO]);
     }
 
     #[test]
@@ -353,7 +353,7 @@ mod tests {
         assert!(heard(&mut door, now).is_empty());
         assert!(!door.make_room(now));
         assert!(door.make_room(now + GRACE) && !door.make_room(now + GRACE));
-        assert!(door.make_room(now + PATIENCE));
+        assert!(door.make_room(now + TIMEOUT));
         assert_eq!(door.callers().count(), 0);
     }
 

@@ -45,7 +45,7 @@ pub struct State {
     /// Polls in a row (`MPI_Test`, `MPI_Iprobe`) that found nothing to do.
     pub(crate) fruitless_polls: u32,
     /// Keeping on polling for messages rather than yielding.
-    pub(crate) turn: crate::turn::Turn,
+    pub(crate) hint: crate::hint::KeepPolling,
     /// Datatypes by handle.
     pub(crate) types: Types,
     pub(crate) groups: Groups,
@@ -116,7 +116,7 @@ impl State {
             threads: Threads::default(),
             seen_changes: 0,
             fruitless_polls: 0,
-            turn: Default::default(),
+            hint: Default::default(),
             types: Types::new(),
             groups: Groups::new(),
             ops: Ops::new(),

@@ -23,7 +23,7 @@ pub trait Linked: Progress {
     /// The way.
     fn p2p(&mut self) -> &mut P2p<Self::Btl>;
 
-    /// As [`Linked::p2p`], to look.
+    /// As [`Linked::p2p`], to read.
     fn links(&self) -> &P2p<Self::Btl>;
 
     /// Who takes frames beside the message layer.

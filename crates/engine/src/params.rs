@@ -42,9 +42,9 @@ mca::params! {
     pub struct EngineParams("mpi_") {
         /// How long a waiting rank polls before it sleeps, where every rank has a processor of its own.
         spin_us: mca::Int = "500", unit "microseconds", range 0 to 1000000;
-        /// How long a rank looks for a message from one on another processor before it yields to the others on its own,
+        /// How long a rank polls for a message from one on another processor before it yields to the others on its own,
         /// where ranks share processors and its turn comes next. 0: not at all.
-        turn: mca::Int = "10", unit "microseconds", range 0 to 1000;
+        hint: mca::Int = "10", unit "microseconds", range 0 to 1000;
         /// Let waiting ranks yield and sleep early, as if there were more ranks than processors.
         yield_when_idle: mca::Bool = "false";
         /// Answer peers also while the program computes, by a thread of the library that makes progress then. All calls

@@ -95,7 +95,7 @@ pub trait Gni {
     /// at all that could have happened, then sleeps on the word, then calls [`Gni::disarm`].
     fn arm(&mut self) -> Option<Armed>;
 
-    /// Asked after that look, if nothing was there: whether the NIC has begun work meanwhile that needs turns.
+    /// Asked after that poll, if nothing was there: whether the NIC has begun work meanwhile that needs turns.
     fn must_arm_again(&self) -> bool {
         false
     }

@@ -17,7 +17,7 @@ pub use user::UserMem;
 /// Something a transport can take message payload from, once, in order.
 ///
 /// A contiguous buffer ([`UserMem`]) and a datatype convertor are sources; a transport streams them straight
-/// into its cells without an intermediate buffer.
+/// into its bounce buffers without an intermediate buffer.
 pub trait Source {
     /// Bytes not yet taken.
     fn remaining(&self) -> usize;

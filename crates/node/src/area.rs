@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use btl::Peer;
 use mem::UserMem;
-use shm::area::{Area, CELL_BYTES, Entry, Owner};
+use shm::area::{Area, BOUNCE_BYTES, Entry, Owner};
 use shm::doorbell::Doorbell;
-use shm::turn::Hint;
+use shm::hint::Hint;
 
 use crate::{Node, ring, ring_each};
 
@@ -85,22 +85,22 @@ impl NodeArea {
         first
     }
 
-    /// The shared slots, counters and cells.
+    /// The shared slots, counters and bounce buffers.
     pub fn slots(&mut self) -> &mut Area {
         &mut self.area
     }
 
-    /// Address of a member's cell of `epoch`.
-    pub fn cell(&self, member: usize, epoch: u64) -> usize {
-        self.area.cell(member, epoch)
+    /// Address of a member's bounce buffer of `epoch`.
+    pub fn bounce(&self, member: usize, epoch: u64) -> usize {
+        self.area.bounce(member, epoch)
     }
 
     /// Room for `bytes` bytes of payload of a slot, which the caller may write or read now: in the slot, beside it, or, if
-    /// `in_cell`, in its owner's cell of the epoch.
+    /// `in_bounce`, in its owner's bounce buffer of the epoch.
     #[inline(always)]
-    pub fn payload(&mut self, owner: Owner, epoch: u64, bytes: usize, in_cell: bool) -> UserMem {
+    pub fn payload(&mut self, owner: Owner, epoch: u64, bytes: usize, in_bounce: bool) -> UserMem {
         let (address, len) = match owner {
-            Owner::Member(member) if in_cell => (self.area.cell(member, epoch), CELL_BYTES),
+            Owner::Member(member) if in_bounce => (self.area.bounce(member, epoch), BOUNCE_BYTES),
             _ => (self.area.payload(owner, epoch, bytes), bytes),
         };
         // SAFETY: the segment is mapped until the process ends; the caller has seen the slot published, or has room to
@@ -137,11 +137,11 @@ impl NodeArea {
         }
     }
 
-    /// As [`NodeArea::has_room`], for the own cell.
-    pub fn has_cell(&mut self, epoch: u64) -> bool {
-        self.area.take_cell(epoch) || {
+    /// As [`NodeArea::has_room`], for the own bounce buffer.
+    pub fn has_bounce(&mut self, epoch: u64) -> bool {
+        self.area.take_bounce(epoch) || {
             self.area.want_room();
-            self.area.take_cell(epoch)
+            self.area.take_bounce(epoch)
         }
     }
 

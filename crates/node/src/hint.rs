@@ -1,8 +1,8 @@
 //! Scheduling hints: whose turn comes next among processes that share processors and wait for messages, see
-//! [`shm::turn`].
+//! [`shm::hint`].
 
 use btl::Peer;
-use shm::turn::{Waiting, is_next};
+use shm::hint::{Waiting, is_next};
 
 use crate::Node;
 

@@ -34,7 +34,7 @@ const SPARSEST: u64 = 4;
 /// Ranges that are counted at a time; others take their places.
 const RANGES: usize = 512;
 /// A system that needs longer than this for one huge page has to search for free memory; it is asked for no more.
-const PATIENCE: Duration = Duration::from_millis(20);
+const TIMEOUT: Duration = Duration::from_millis(20);
 
 /// What is known of the ranges that were moved lately.
 #[derive(Debug)]
@@ -119,7 +119,7 @@ impl HugePages {
             }
             Err(Refusal::Lacking) => true,
         };
-        if lacking || begun.elapsed() > PATIENCE {
+        if lacking || begun.elapsed() > TIMEOUT {
             self.size.store(0, Ordering::Relaxed);
         }
     }

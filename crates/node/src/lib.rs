@@ -17,7 +17,7 @@
 //! | `segments`   | memory made later, beside the segment ([`SharedSegment`])                 |
 //! | `huge_pages` | huge pages under memory that is copied again and again                    |
 //!
-//! The transport `btl-vader` stands on it and adds fastboxes, receive queues and cells; collectives use it
+//! The transport `btl-vader` stands on it and adds fastboxes, receive queues and bounce buffers; collectives use it
 //! directly, also where no message goes through shared memory. All of it takes `&self`: a process has one node, and
 //! each user holds an `Arc`.
 //!

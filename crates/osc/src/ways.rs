@@ -5,7 +5,7 @@
 //!                     above 0     all under the lock of the target's elements, so that many are combined by loops over vectors
 //!
 //!   combines by atomic operations         has all use the lock, while it holds it
-//!   busy word = target + 1                way = PATIENCE
+//!   busy word = target + 1                way = SHORT_RUN
 //!   (compiler fence only)                 membarrier: every process of the window executes a full fence
 //!   way == 0? combines                    waits until no busy word names the target
 //!   busy word = 0                         combines by loops
@@ -39,7 +39,7 @@ pub const LONG: usize = 8;
 const ENOUGH: usize = 4096;
 
 /// Short accumulates in a row after which the lock goes out of use: 20 µs if they contend.
-const PATIENCE: u64 = 256;
+const SHORT_RUN: u64 = 256;
 
 /// Polls of a busy word before the lock does not come into use: its process may have been interrupted.
 const POLLS: u32 = 1000;
@@ -132,7 +132,7 @@ impl<'a> View<'a> {
             0 => false,
             left => {
                 // Release: who sees that the lock is out of use sees what was combined under it.
-                way.store(if long { PATIENCE } else { left.min(PATIENCE) - 1 }, Ordering::Release);
+                way.store(if long { SHORT_RUN } else { left.min(SHORT_RUN) - 1 }, Ordering::Release);
                 long
             }
         }
@@ -143,7 +143,7 @@ impl<'a> View<'a> {
         if !ranks.clone().all(|rank| self.ready(rank).load(Ordering::Relaxed) == 1) {
             return false;
         }
-        self.way(target).store(PATIENCE, Ordering::SeqCst);
+        self.way(target).store(SHORT_RUN, Ordering::SeqCst);
         let is_free = |rank| {
             for _ in 0..if cfg!(loom) { 2 } else { POLLS } {
                 if !self.is_busy(rank, target) {

@@ -44,7 +44,7 @@ impl Policy {
 /// let mut waiter = Waiter::new(Policy::DEDICATED);
 /// while !arrived() {
 ///     if waiter.idle() {
-///         // arm; look once more; futex::wait; disarm
+///         // arm; poll once more; futex::wait; disarm
 ///         waiter.restart();
 ///     }
 /// }

@@ -16,8 +16,8 @@ use wireup::Record;
 use crate::Error;
 use crate::connection::Connection;
 use crate::job::Space;
+use crate::protocol::{FENCE, PUT};
 use crate::text;
-use crate::welcome::{FENCE, PUT};
 use crate::wire::{MAX_PUT, escape, unescape};
 
 const STEP: &str = "fence";

@@ -30,7 +30,7 @@ const HELLO: usize = 16 + 4 + size_of::<Mask>();
 /// Bytes of the host's answer before the pids: number of the job, 1 where the node is oversubscribed.
 const ANSWER: usize = 8 + 1;
 /// A stranger that connects and stays silent holds the host up for this long at most.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What a rank knows of its node once all ranks of it have met.
 pub(crate) struct Met {
@@ -146,7 +146,7 @@ impl Host {
     /// A guest that proves to belong to this job; `None` for anybody else.
     fn admit(&self, mut stream: &UnixStream, pids: &[i32]) -> Option<Guest> {
         let pid = socket::peer_of_same_user(stream.as_fd()).ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        stream.set_read_timeout(Some(TIMEOUT)).ok()?;
         let mut hello = [0; HELLO];
         stream.read_exact(&mut hello).ok()?;
         stream.set_read_timeout(None).ok()?;

@@ -15,7 +15,7 @@
 //! ([`handover`]), and give it what they put, so that the launcher carries one key for each node ([`foreign`]).
 //!
 //! The launcher's side (`crates/rte`) uses the same modules for the format of messages, and the server: [`wire`],
-//! [`mapping`], [`welcome`], [`scm`], [`server`], [`socket`], [`token`]. This crate ends in the MPI library, so it
+//! [`mapping`], [`protocol`], [`scm`], [`server`], [`socket`], [`token`]. This crate ends in the MPI library, so it
 //! needs nothing but std, libc, `platform` and `connect`. It starts a thread, and opens network sockets, only where the
 //! launcher makes that necessary.
 
@@ -32,6 +32,7 @@ pub mod mapping;
 mod munge;
 mod native;
 mod pmix;
+pub mod protocol;
 pub mod scm;
 pub mod server;
 mod slurm;
@@ -41,7 +42,6 @@ mod star;
 mod text;
 pub mod token;
 pub mod told;
-pub mod welcome;
 pub mod wire;
 
 pub use abort::Abort;

@@ -9,7 +9,7 @@ use crate::Segment;
 use crate::connection::{Connection, socket_inode};
 use crate::foreign::put_line;
 use crate::job::{Job, Service};
-use crate::welcome::{FENCE, HELLO, MAX_BODY, PROTOCOL, REPORT, STATE, TABLE, VARIABLE, WELCOME, Welcome};
+use crate::protocol::{FENCE, HELLO, JOB, JobRecord, MAX_BODY, PROTOCOL, REPORT, STATE, TABLE, VARIABLE};
 use crate::wire::{escape, unescape};
 use crate::{Error, launcher, socket};
 
@@ -54,7 +54,7 @@ fn join(mut connection: Connection) -> Result<Job, Error> {
         .ok_or_else(|| Error::protocol(STEP, "PMI_RANK is no number"))?;
     let version = env!("CARGO_PKG_VERSION");
     let hello = format!("cmd={HELLO} protocol={PROTOCOL} version={version} rank={rank}\n");
-    let reply = connection.request(STEP, &hello, WELCOME)?;
+    let reply = connection.request(STEP, &hello, JOB)?;
     let line = reply.line();
     let length = line.number::<usize>("bytes").unwrap_or(0);
     if line.number::<i32>("rc") != Some(0) {
@@ -69,35 +69,35 @@ fn join(mut connection: Connection) -> Result<Job, Error> {
         return Err(Error::protocol(STEP, line.text()));
     }
     let body = connection.receive_body(STEP, length)?;
-    let welcome = Welcome::parse(&body).ok_or_else(|| Error::protocol(STEP, &body))?;
-    job(rank, welcome, connection)
+    let record = JobRecord::parse(&body).ok_or_else(|| Error::protocol(STEP, &body))?;
+    job(rank, record, connection)
 }
 
-fn job(rank: u32, welcome: Welcome, mut connection: Connection) -> Result<Job, Error> {
-    let incomplete = || Error::protocol(STEP, "an incomplete welcome");
-    let &node = welcome.node_of.get(rank as usize).ok_or_else(incomplete)?;
-    let local_ranks: Vec<u32> = crate::job::ranks_on(node, &welcome.node_of);
-    if local_ranks.len() != welcome.local_pids.len() {
+fn job(rank: u32, record: JobRecord, mut connection: Connection) -> Result<Job, Error> {
+    let incomplete = || Error::protocol(STEP, "an incomplete job record");
+    let &node = record.node_of.get(rank as usize).ok_or_else(incomplete)?;
+    let local_ranks: Vec<u32> = crate::job::ranks_on(node, &record.node_of);
+    if local_ranks.len() != record.local_pids.len() {
         return Err(incomplete());
     }
-    let segment = match (welcome.segment_bytes, connection.take_descriptor()) {
+    let segment = match (record.segment_bytes, connection.take_descriptor()) {
         (Some(bytes), Some(fd)) => Some(Segment { fd, bytes }),
         (None, _) => None,
         (Some(_), None) => return Err(incomplete()),
     };
     Ok(Job {
         rank,
-        size: welcome.node_of.len() as u32,
-        job_id: welcome.job_id,
-        node_of: welcome.node_of,
+        size: record.node_of.len() as u32,
+        job_id: record.job_id,
+        node_of: record.node_of,
         local_ranks,
-        local_pids: welcome.local_pids,
-        guard_pid: welcome.guard_pid,
+        local_pids: record.local_pids,
+        guard_pid: record.guard_pid,
         segment,
-        app_num: welcome.app_num,
-        universe_size: welcome.universe_size,
-        oversubscribed: welcome.oversubscribed,
-        info: welcome.info,
+        app_num: record.app_num,
+        universe_size: record.universe_size,
+        oversubscribed: record.oversubscribed,
+        info: record.info,
         service: Service::Native(Native { connection, unsent: String::new(), tables: Vec::new() }),
     })
 }

@@ -1,13 +1,13 @@
 //! The PMI-1 server, without sockets: lines in, replies and events out. One per job and node.
 //!
-//! It serves our own library ([`crate::welcome`]) and every other PMI-1 client (MPICH's and its relatives):
+//! It serves our own library ([`crate::protocol`]) and every other PMI-1 client (MPICH's and its relatives):
 //! both live on the same socket and share the key-value space and the barrier.
 
 use std::collections::HashMap;
 
 use wireup::Record;
 
-use crate::welcome::{FENCE, HELLO, PROTOCOL, PUT, REPORT, STATE, TABLE, WELCOME};
+use crate::protocol::{FENCE, HELLO, JOB, PROTOCOL, PUT, REPORT, STATE, TABLE};
 use crate::wire::{Line, MAX_KEY, MAX_KVS_NAME, MAX_VALUE, escape, unescape};
 
 /// How far a rank has come.
@@ -28,7 +28,7 @@ pub enum Phase {
 pub enum Event {
     /// Nothing.
     None,
-    /// The rank said hello; when all have, [`Server::begin`] and [`Server::welcome`] are due.
+    /// The rank said hello; when all have, [`Server::begin`] and [`Server::job_record`] are due.
     Hello,
     /// Another library than ours speaks for this rank.
     OtherLibrary,
@@ -182,9 +182,9 @@ impl Server {
     }
 
     /// The answer to `rank`'s hello. Its descriptor goes with the first byte.
-    pub fn welcome(&mut self, rank: usize, body: &str) -> String {
+    pub fn job_record(&mut self, rank: usize, body: &str) -> String {
         self.ranks[rank].phase = Phase::Active;
-        format!("cmd={WELCOME} rc=0 bytes={}\n{body}", body.len())
+        format!("cmd={JOB} rc=0 bytes={}\n{body}", body.len())
     }
 
     /// Takes one line of `rank`.
@@ -347,7 +347,7 @@ impl Server {
 /// A refused hello; `taken`: the place in the job is another process's.
 fn refused(taken: bool, reason: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
-    format!("cmd={WELCOME} rc=-1 version={version} busy={} msg={}", u8::from(taken), escape(reason))
+    format!("cmd={JOB} rc=-1 version={version} busy={} msg={}", u8::from(taken), escape(reason))
 }
 
 /// The name service of PMI-1: ports by name.
@@ -427,7 +427,7 @@ mod tests {
         let hello = format!("cmd={HELLO} protocol={PROTOCOL} version=0 rank=0");
         assert_eq!(server.handle(0, hello.as_bytes()), Event::Hello);
         assert!(server.all_wait());
-        server.welcome(0, "");
+        server.job_record(0, "");
         assert_eq!(server.phase(0), Phase::Active);
         server.handle(0, format!("cmd={STATE} active=0").as_bytes());
         assert_eq!(server.phase(0), Phase::Finalized);
@@ -442,7 +442,7 @@ mod tests {
             assert_eq!(server.handle(1, hello.as_bytes()), Event::Hello);
             assert!(server.all_wait());
             server.begin();
-            (0..2).for_each(|rank| drop(server.welcome(rank, "")));
+            (0..2).for_each(|rank| drop(server.job_record(rank, "")));
         };
         assert_eq!(server.handle(0, hello.as_bytes()), Event::Hello);
         both_begin(&mut server);

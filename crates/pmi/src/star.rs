@@ -3,7 +3,7 @@
 //! ```text
 //!   rank 0                                             every rank, rank 0 too
 //!    │ listens at a port that all compute alike          looks for it: the name is resolved anew each time
-//!    │ ── greeting: step, how the secret is had ───────►  reads the secret: a credential of munge, or a file
+//!    │ ── hello: step, how the secret is had ───────►  reads the secret: a credential of munge, or a file
 //!    │ ◄─ proofs, both ways (crate connect) ──────────►
 //!    │ ◄─ its node ────────────────────────────────────   then PMI-1, as under any launcher
 //! ```
@@ -36,18 +36,18 @@ use crate::{Error, token};
 
 /// Names a file with the secret, where there is no munge.
 const TOKEN_FILE: &str = "ALHENA_TOKEN_FILE";
-/// First word of the greeting.
-const GREETING: &str = "alhena-star";
-/// Longest greeting.
+/// First word of the hello.
+const HELLO: &str = "alhena-star";
+/// Longest hello.
 const LONGEST: u64 = 4096;
 /// How long rank 0 is looked for: it may read its input before it calls `MPI_Init`.
 const SEARCH: Duration = Duration::from_secs(300);
 /// Time between two rounds of looking.
 const PAUSE: Duration = Duration::from_millis(200);
 /// Longest wait for one connection and one part of the exchange.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Longest wait for a greeting: a thread does nothing else, and other programs may listen at these ports in silence.
-const PATIENCE_FOR_GREETING: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest wait for a hello: a thread does nothing else, and other programs may listen at these ports in silence.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// This process's connection with rank 0.
 pub(crate) struct Star {
@@ -119,19 +119,19 @@ impl Secrets {
         env::var_os(TOKEN_FILE).filter(|path| !path.is_empty()).map(PathBuf::from)
     }
 
-    /// Rank 0's: the secret, and what to say of it in the greeting.
+    /// Rank 0's: the secret, and what to say of it in the hello.
     fn make(step: &Step) -> Result<(Secret, String), String> {
         if let Some(path) = Secrets::file() {
             return Ok((token::read(&path)?, "file".to_owned()));
         }
         let random = || crate::random().map(u128::from).map_err(|error| error.to_string());
         let secret = Secret::new(random()? << 64 | random()?);
-        let text = format!("{GREETING} {} {} {}", step.job, step.step, secret.encode());
+        let text = format!("{HELLO} {} {} {}", step.job, step.step, secret.encode());
         let credential = Munge::load()?.encode(&text)?;
         Ok((secret, format!("munge {credential}")))
     }
 
-    /// What `way`, the end of a greeting, leads to.
+    /// What `way`, the end of a hello, leads to.
     fn read(step: &Step, way: &str) -> Result<Secret, String> {
         match way.split_once(' ') {
             None if way == "file" => {
@@ -142,7 +142,7 @@ impl Secrets {
                 let text = Munge::load()?.decode(credential)?;
                 let words: Vec<&str> = text.split(' ').collect();
                 match words[..] {
-                    [GREETING, job, number, secret]
+                    [HELLO, job, number, secret]
                         if job.parse() == Ok(step.job) && number.parse() == Ok(step.step) =>
                     {
                         Secret::parse(secret).ok_or_else(|| "a credential without a secret".to_owned())
@@ -205,19 +205,19 @@ fn number_of(step: &Step) -> u64 {
 /// Calls `address` and proves to be a rank of the step. `secret`: rank 0's own, which it need not read.
 fn call(address: SocketAddr, step: &Step, secret: Option<Secret>) -> Result<TcpStream, String> {
     let words = |error: io::Error| error.to_string();
-    let stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(words)?;
+    let stream = TcpStream::connect_timeout(&address, TIMEOUT).map_err(words)?;
     stream.set_nodelay(true).map_err(words)?;
-    stream.set_read_timeout(Some(PATIENCE_FOR_GREETING)).map_err(words)?;
-    let mut greeting = String::new();
+    stream.set_read_timeout(Some(HELLO_TIMEOUT)).map_err(words)?;
+    let mut hello = String::new();
     // The reader takes no byte behind the line: none is sent before the hello.
-    BufReader::new(&stream).take(LONGEST).read_line(&mut greeting).map_err(words)?;
-    let expected = format!("{GREETING} {} {} ", step.job, step.step);
-    let way = greeting.trim_end().strip_prefix(&expected).ok_or("another program listens there")?;
+    BufReader::new(&stream).take(LONGEST).read_line(&mut hello).map_err(words)?;
+    let expected = format!("{HELLO} {} {} ", step.job, step.step);
+    let way = hello.trim_end().strip_prefix(&expected).ok_or("another program listens there")?;
     let secret = match secret {
         Some(secret) => secret,
         None => Secrets::read(step, way)?,
     };
-    stream.set_read_timeout(Some(PATIENCE)).map_err(words)?;
+    stream.set_read_timeout(Some(TIMEOUT)).map_err(words)?;
     let who = Who { role: Role::Process, job: number_of(step), from: step.rank, to: 0 };
     let random = || crate::random().map(u128::from).map_err(|error| error.to_string());
     connect::prove(&stream, secret, who, random()? << 64 | random()?)?;
@@ -262,7 +262,7 @@ struct Seat {
 struct Keeper {
     listener: TcpListener,
     door: Door<TcpStream>,
-    greeting: String,
+    hello: String,
     number: u64,
     seats: Vec<Option<Seat>>,
     /// Once all have said where they are.
@@ -282,7 +282,7 @@ impl Keeper {
         let mut keeper = Keeper {
             listener,
             door: Door::new("rank 0 of a job step", secret, Some(report)).for_processes(),
-            greeting: format!("{GREETING} {} {} {way}\n", step.job, step.step),
+            hello: format!("{HELLO} {} {} {way}\n", step.job, step.step),
             number: number_of(step),
             seats: (0..step.size).map(|_| None).collect(),
             server: None,
@@ -302,10 +302,10 @@ impl Keeper {
         polls.extend(open.map(|seat| {
             event(seat.stream.as_raw_fd(), if seat.unsent.is_empty() { 0 } else { libc::POLLOUT })
         }));
-        let patience = self.door.deadline().map(|at| at.saturating_duration_since(Instant::now()));
-        let patience = patience.map_or(-1, |time| time.as_millis() as i32 + 1);
+        let timeout = self.door.deadline().map(|at| at.saturating_duration_since(Instant::now()));
+        let timeout = timeout.map_or(-1, |time| time.as_millis() as i32 + 1);
         // SAFETY: the list is ours and has that length.
-        unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, patience) };
+        unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, timeout) };
         self.hear_callers();
         for rank in 0..self.seats.len() {
             self.serve(rank);
@@ -325,7 +325,7 @@ impl Keeper {
             match self.listener.accept() {
                 Ok((mut stream, _)) => {
                     let ready = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
-                    if ready.and_then(|()| stream.write_all(self.greeting.as_bytes())).is_ok() {
+                    if ready.and_then(|()| stream.write_all(self.hello.as_bytes())).is_ok() {
                         self.door.add(stream, now);
                     }
                 }

@@ -6,7 +6,7 @@ use pml::{Data, Done, FastMessages, Mode, Origin, ReqId, Sent};
 use std::collections::VecDeque;
 
 use crate::random::Random;
-use crate::world::{Buffer, Message, OWNER, PATIENCE, World, from};
+use crate::world::{Buffer, MOST_POLLS, Message, OWNER, World, from};
 use crate::{LENGTHS, SEEDS};
 
 /// Messages sent and received by every way there is, in turn: those of a pair match in the order of their sends, and
@@ -23,7 +23,7 @@ pub fn fast_paths_keep_the_order<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) 
         let mut rounds = 0;
         while taken < COUNT || !posted.is_empty() {
             rounds += 1;
-            assert!(rounds < PATIENCE, "messages are stuck: {taken} are taken or posted for");
+            assert!(rounds < MOST_POLLS, "messages are stuck: {taken} are taken or posted for");
             match random.below(4) {
                 0 if sends.len() < COUNT.min(taken + ahead) => {
                     let message = Message {

@@ -58,7 +58,7 @@ pub(crate) const OWNER: u32 = 77;
 
 /// Rounds of progress after which nothing is expected to happen any more, and after which a check gives up.
 const QUIET: usize = 30;
-pub(crate) const PATIENCE: usize = 10_000;
+pub(crate) const MOST_POLLS: usize = 10_000;
 
 /// Fills what no message may touch.
 const UNTOUCHED: u8 = 0xEE;
@@ -184,7 +184,7 @@ impl<L: FastMessages<B>, B: Btl> World<L, B> {
 
     /// Lets all make progress until `ready` gives something.
     pub(crate) fn until<R>(&mut self, mut ready: impl FnMut(&mut Self) -> Option<R>) -> R {
-        for _ in 0..PATIENCE {
+        for _ in 0..MOST_POLLS {
             if let Some(result) = ready(self) {
                 return result;
             }

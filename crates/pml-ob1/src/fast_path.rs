@@ -178,7 +178,7 @@ impl Ob1 {
     ) -> Option<Done> {
         let alone = self.unfinished == 1 && !self.waits_for_room() && !self.needs_turn();
         let route = self.peers.get(peer)?.route;
-        if !btl.look_out(route, if alone { polls } else { 1 }) {
+        if !btl.poll_route(route, if alone { polls } else { 1 }) {
             return None;
         }
         btl.receive_longer_if(route, Answer(id))?;

@@ -122,7 +122,7 @@ pub enum Control {
     Fin { receiver: u32 },
     /// Answer to [`Body::Cancel`].
     CancelAck { sender: u32, cancelled: bool },
-    /// Whether payload is unwelcome; the epoch grows, so that an overtaken frame is known as old.
+    /// Whether payload is refused; the epoch grows, so that an overtaken frame is known as old.
     Congestion { on: bool, epoch: u32 },
     /// Clear to send `accepted` bytes as fragments.
     Cts { sender: u32, receiver: u32, accepted: u64 },

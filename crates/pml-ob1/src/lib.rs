@@ -26,7 +26,7 @@
 //! another path is parked until its turn.
 //!
 //! **Flow control.** Payload without a receive is kept in memory up to a cap. At half of it the process says that
-//! payload is unwelcome (by the transport's congestion word, or by CONGESTION frames where there is none): senders
+//! payload is refused (by the transport's congestion word, or by CONGESTION frames where there is none): senders
 //! then offer even the shortest message by RTS. The other half is for what is under way at that moment; so that
 //! this is not much, a sender looks every few messages, when its allowance for the peer is used up.
 //! Envelopes are never refused, so a receive can always find the message that it waits for.
@@ -88,7 +88,7 @@ pub struct Config {
     pub pieces_in_flight: u32,
     /// Further attempts to send eagerly when there is no room, before the message is queued: a receiver that is at
     /// it makes room in less time than a queued message costs. 0 where the receiver may need this very core.
-    pub patience: u32,
+    pub eager_retries: u32,
     /// Whether the last bytes of a message that is fetched are those that its offer carries, so that an odd length alone
     /// does not keep the transport from a get. Receivers decide by it.
     pub takes_tail: bool,
@@ -103,12 +103,12 @@ impl Config {
             unexpected_cap: 64 << 20,
             fragments_per_turn: 8,
             pieces_in_flight: 4,
-            patience: 0,
+            eager_retries: 0,
             takes_tail: true,
         }
     }
 
-    /// Bytes that may be sent to a peer between two looks at whether payload is welcome there: all peers together
+    /// Bytes that may be sent to a peer between two polls of whether payload is accepted there: all peers together
     /// send a quarter of the cap at most before they notice that it is not.
     fn allowance(&self) -> usize {
         let share = self.unexpected_cap / 4 / u64::from(self.peers.max(1));

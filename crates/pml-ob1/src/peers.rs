@@ -17,7 +17,7 @@ pub(crate) struct Peers {
 #[derive(Clone)]
 #[repr(align(64))]
 pub(crate) struct PeerState {
-    /// Place of the sequenced frame before which the sender polls whether payload is welcome: until then short messages
+    /// Place of the sequenced frame before which the sender polls whether payload is accepted: until then short messages
     /// are sent at once. The next one while nothing may be sent at once.
     until: Place,
     /// One more than the longest payload that may be sent eagerly at once; 0 when nothing may.
@@ -40,7 +40,7 @@ pub(crate) struct PeerState {
     pub congested: bool,
     /// Epoch of its last word about that.
     pub congestion_epoch: u32,
-    /// Our epoch when we last told it that payload is unwelcome here.
+    /// Our epoch when we last told it that payload is refused here.
     pub told: u32,
     /// Frames that arrived too early are in [`Rest::parked`].
     pub has_parked: bool,
@@ -121,7 +121,7 @@ pub(crate) enum Way {
     Short,
     /// In one frame.
     Eager,
-    /// Not at once: it is too long for one frame, payload is unwelcome, others wait, or the peer is not known yet.
+    /// Not at once: it is too long for one frame, payload is refused, others wait, or the peer is not known yet.
     Later,
 }
 
@@ -200,7 +200,7 @@ impl PeerState {
         self.allowance = (self.allowance as u64).saturating_sub(len + ENVELOPE as u64) as usize;
     }
 
-    /// Whether a payload of `len` bytes is within the eager limit and welcome.
+    /// Whether a payload of `len` bytes is within the eager limit and accepted.
     pub fn takes_eager(&self, len: u64) -> bool {
         len < self.eager as u64 && !self.congested
     }

@@ -11,7 +11,7 @@ use crate::peers::{PeerState, Queued};
 use crate::receive::deliver_eager;
 use crate::request::State;
 
-/// Whether, and how, we told senders that payload is unwelcome.
+/// Whether, and how, we told senders that payload is refused.
 #[derive(Default)]
 pub(crate) struct Congestion {
     on: bool,

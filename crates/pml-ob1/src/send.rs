@@ -41,7 +41,7 @@ impl<B: FastPath> Sends<B> for Ob1 {
         let eager = data.is_eager(btl, to.peer, peer) && !btl.congested(to.peer);
         if !waits && mode != Mode::Synchronous && eager {
             let header = first_frame(to, peer.next_send(), Body::Eager);
-            for _ in 0..=self.config.patience {
+            for _ in 0..=self.config.eager_retries {
                 if data.send_part(btl, to.peer, header.words(), 0, total as usize).is_ok() {
                     peer.charge(total);
                     peer.sent();
@@ -64,7 +64,7 @@ impl<B: FastPath> Sends<B> for Ob1 {
 }
 
 impl Ob1 {
-    /// Allows the peer's share of payload before the next poll; none while payload is unwelcome there.
+    /// Allows the peer's share of payload before the next poll; none while payload is refused there.
     pub(crate) fn renew_allowance<B: FastPath>(&mut self, btl: &mut B, peer: Peer) {
         let allowance = if btl.congested(peer) { 0 } else { self.config.allowance() };
         self.peers.entry(peer).allow(allowance);
@@ -77,8 +77,8 @@ impl Ob1 {
         let to = send.to;
         let total = send.data.total();
         let peer = self.peers.entry(to.peer);
-        let welcome = !peer.congested && !btl.congested(to.peer);
-        let eager = welcome && send.data.is_eager(btl, to.peer, peer);
+        let accepted = !peer.congested && !btl.congested(to.peer);
+        let eager = accepted && send.data.is_eager(btl, to.peer, peer);
         let synchronous = send.mode == Mode::Synchronous;
         let body = match (eager, synchronous) {
             (true, false) => Body::Eager,
@@ -86,7 +86,7 @@ impl Ob1 {
             (false, _) => Body::Rendezvous(send.offer(btl, id)),
         };
         let payload = match body {
-            Body::Rendezvous(Rendezvous { exposed: None, .. }) if welcome => send.head(btl.limits(to.peer)),
+            Body::Rendezvous(Rendezvous { exposed: None, .. }) if accepted => send.head(btl.limits(to.peer)),
             Body::Rendezvous(_) => 0,
             _ => total,
         };

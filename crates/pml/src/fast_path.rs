@@ -35,7 +35,7 @@ pub trait FastMessages<B: Btl>: MessageLayer<B> {
         Sent::Refused
     }
 
-    /// Sends a message of any length in one frame. `false`: it is too long for that, payload is unwelcome, there is no
+    /// Sends a message of any length in one frame. `false`: it is too long for that, payload is refused, there is no
     /// room, or others wait for room.
     #[inline(always)]
     fn send_now(&mut self, _btl: &mut B, _to: &SendTo, _data: UserMem) -> bool {

@@ -115,7 +115,7 @@ impl Portals for TimedNic {
         self.call().eq_free(eq)
     }
 
-    /// A queue lies in the process's memory: a look costs nothing, an event its cache miss.
+    /// A queue lies in the process's memory: a poll costs nothing, an event its cache miss.
     fn eq_get(&mut self, eq: Eq) -> Result<Taken> {
         let taken = self.0.eq_get(eq);
         if taken.is_ok() {

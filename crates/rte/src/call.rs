@@ -20,7 +20,7 @@ const NEXT: Duration = Duration::from_millis(250);
 /// since a network may lose packets.
 const SILENCE: Duration = Duration::from_millis(7500);
 /// Longest wait for the owner's part of the exchange.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Calls the owner at the first of `addresses` where it answers and proves to know the secret.
 ///
@@ -80,7 +80,7 @@ fn agree(stream: TcpStream, secret: Secret, who: Who) -> Result<Link, String> {
         return Err(error.to_string());
     }
     stream.set_nonblocking(false).map_err(words)?;
-    stream.set_read_timeout(Some(PATIENCE)).map_err(words)?;
+    stream.set_read_timeout(Some(TIMEOUT)).map_err(words)?;
     connect::prove(&stream, secret, who, random()?)?;
     Link::new(stream).map_err(words)
 }
@@ -139,7 +139,7 @@ mod tests {
             }
             if let Some(ended) = caller.take_if(|caller| caller.is_finished()) {
                 ended.join().unwrap()?;
-                until = Some(Instant::now() + PATIENCE);
+                until = Some(Instant::now() + TIMEOUT);
             }
         }
         Err("called somebody else".to_owned())

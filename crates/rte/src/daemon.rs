@@ -26,7 +26,7 @@ use crate::spec::{Host, JobSpec, Launcher};
 use crate::{Error, watch, wire};
 
 /// First word of what a daemon reads; its version follows, and the number of bytes after the line.
-pub(crate) const GREETING: &str = "alhena-daemon";
+pub(crate) const HELLO: &str = "alhena-daemon";
 /// Version of everything that mpiexec and its daemons say to each other.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Most bytes of an order.
@@ -117,7 +117,7 @@ fn read_summons(mut input: impl BufRead) -> Result<Summons, String> {
     let mut line = String::new();
     (&mut input).take(LONGEST_LINE).read_line(&mut line).map_err(|error| error.to_string())?;
     let words: Vec<&str> = line.split_whitespace().collect();
-    let [GREETING, version, length] = words[..] else {
+    let [HELLO, version, length] = words[..] else {
         return Err("no order came by standard input; mpiexec starts daemons itself".to_owned());
     };
     if version != VERSION {
@@ -132,7 +132,7 @@ fn read_summons(mut input: impl BufRead) -> Result<Summons, String> {
 /// What to write to a daemon's standard input.
 pub(crate) fn write_summons(summons: &Summons) -> Vec<u8> {
     let body = wire::encode(summons);
-    let mut bytes = format!("{GREETING} {VERSION} {}\n", body.len()).into_bytes();
+    let mut bytes = format!("{HELLO} {VERSION} {}\n", body.len()).into_bytes();
     bytes.extend_from_slice(&body);
     bytes
 }

@@ -97,7 +97,7 @@ pub fn of_rank(place: &Place) -> Vec<CString> {
     let Place { rank, size, local_rank, local_size, pmi_fd, pmi_inode, socket, universe } = place;
     let universe = universe.map_or(*size, |n| n as usize);
     let texts = [
-        format!("{}={pmi_fd}:{pmi_inode}:{socket:016x}", pmi::welcome::VARIABLE),
+        format!("{}={pmi_fd}:{pmi_inode}:{socket:016x}", pmi::protocol::VARIABLE),
         format!("PMI_FD={pmi_fd}"),
         format!("PMI_RANK={rank}"),
         format!("PMI_SIZE={size}"),

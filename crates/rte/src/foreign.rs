@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::elf;
 
 /// A string that only this project's library has in its text.
-const MARK: &[u8] = pmi::welcome::HELLO.as_bytes();
+const MARK: &[u8] = pmi::protocol::HELLO.as_bytes();
 /// How many generations below a rank are looked at: wrapper scripts, interpreters.
 const GENERATIONS: u32 = 3;
 

@@ -71,7 +71,7 @@ pub struct Launcher {
     /// Daemons that may be on their way at once.
     pub at_once: usize,
     /// How long a daemon may take until it calls back.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 impl Default for Launcher {
@@ -79,7 +79,7 @@ impl Default for Launcher {
     /// authenticated yet (MaxStartups), but that is for each host of its own.
     fn default() -> Launcher {
         let words = ["ssh", "-x", "-T", "-o", "BatchMode=yes"];
-        Launcher { words: words.map(str::to_owned).into(), at_once: 64, patience: Duration::from_secs(60) }
+        Launcher { words: words.map(str::to_owned).into(), at_once: 64, timeout: Duration::from_secs(60) }
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A debugger gets this long for all ranks together.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Debuggers that are tried, best first, with their arguments before the process id.
 const DEBUGGERS: [(&str, &[&str]); 2] = [
@@ -21,7 +21,7 @@ pub fn of(pids: &[i32]) -> Vec<String> {
     for (debugger, arguments) in DEBUGGERS {
         let started: Option<Vec<Child>> = pids.iter().map(|pid| start(debugger, arguments, *pid)).collect();
         if let Some(children) = started {
-            let deadline = Instant::now() + PATIENCE;
+            let deadline = Instant::now() + TIMEOUT;
             let texts = children.into_iter().map(|child| collect(child, deadline));
             return texts.map(|text| format!("(by {debugger})\n{text}")).collect();
         }

@@ -171,15 +171,15 @@ impl Watch {
         let _ = message.send(&self.control);
     }
 
-    /// Waits for at most `patience`; passes on signals. Whether the guard has ended.
-    fn guard_ended(&self, patience: Option<Duration>) -> Result<bool, Error> {
-        self.poll(&[self.signals.as_fd()], patience)
+    /// Waits for at most `timeout`; passes on signals. Whether the guard has ended.
+    fn guard_ended(&self, timeout: Option<Duration>) -> Result<bool, Error> {
+        self.poll(&[self.signals.as_fd()], timeout)
     }
 
     /// Waits until one of `fds` is readable or the guard has ended; passes on signals. Whether the guard has ended.
-    fn poll(&self, fds: &[BorrowedFd<'_>], patience: Option<Duration>) -> Result<bool, Error> {
+    fn poll(&self, fds: &[BorrowedFd<'_>], timeout: Option<Duration>) -> Result<bool, Error> {
         let timeout =
-            patience.map(|p| Timespec { tv_sec: p.as_secs() as i64, tv_nsec: i64::from(p.subsec_nanos()) });
+            timeout.map(|p| Timespec { tv_sec: p.as_secs() as i64, tv_nsec: i64::from(p.subsec_nanos()) });
         // Where the kernel has no pidfds, the control connection hangs up when the guard ends.
         let guard = match self.guard.pidfd() {
             Some(pidfd) => PollFd::from_borrowed_fd(pidfd, PollFlags::IN),

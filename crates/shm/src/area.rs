@@ -5,10 +5,10 @@
 //!   slots       (ranks + 1) x SLOTS   epoch and up to SHORT bytes each; the last group is the release flag
 //!   wanting     MOST_RANKS / 64       a bit for each process that waits for room and may sleep
 //!   counters    DEPTH                 processes that arrived in an epoch
-//!   members     ranks x 3             the last epoch that each has retired; where it runs and whether it waits (`turn`)
+//!   members     ranks x 3             the last epoch that each has retired; where it runs and whether it waits (`hint`)
 //!   medium      (ranks + 1) x MEDIUM_DEPTH   MEDIUM bytes each, for slots with more than SHORT
 //!   payloads    (ranks + 1) x DEPTH   PAYLOAD bytes each, for slots with more than MEDIUM
-//!   cells       ranks x cells(ranks)  CELL_BYTES each, written by their owner before it publishes
+//!   bounce      ranks x bounce_buffers(ranks)  BOUNCE_BYTES each, written by their owner before it publishes
 //! ```
 //!
 //! Time in an area is counted in epochs. A process's slot `epoch % SLOTS` may be written again once everyone has
@@ -31,18 +31,18 @@ pub const PAYLOAD: usize = 65 * 64;
 pub const SLOTS: usize = 256;
 /// Payloads aside of each process, used in turn; a power of two.
 pub const DEPTH: usize = 16;
-/// Cells that each process has at least, and at most; powers of two.
-pub const CELLS: [usize; 2] = [8, 32];
-/// Cells of an area for few processes. A cell is best written again when those who read it have it no longer in their
-/// second-level caches: taking lines back from there costs several times what fetching them costs from the shared cache
-/// (1 MiB through a ring of 128 KiB: 150 us, of 512 KiB: 44 us).
-const AREA_CELLS: usize = 128;
+/// Bounce buffers that each process has at least, and at most; powers of two.
+pub const BOUNCE_BUFFERS: [usize; 2] = [8, 32];
+/// Bounce buffers of an area for few processes. A bounce buffer is best written again when those who read it have it
+/// no longer in their second-level caches: taking lines back from there costs several times what fetching them costs
+/// from the shared cache (1 MiB through a ring of 128 KiB: 150 us, of 512 KiB: 44 us).
+const AREA_BOUNCE_BUFFERS: usize = 128;
 /// Calls of one epoch after which a process says that it has finished with them, see [`Area::retire_soon`]. Nothing in an
 /// area is used again after so few. The swap in [`Area::retire`] takes a tenth of the time of the shortest calls.
 pub const RETIRED_TOGETHER: u64 = 4;
-const _: () = assert!(RETIRED_TOGETHER as usize <= CELLS[0] && RETIRED_TOGETHER as usize <= DEPTH);
-/// Bytes of a cell.
-pub const CELL_BYTES: usize = 32 << 10;
+const _: () = assert!(RETIRED_TOGETHER as usize <= BOUNCE_BUFFERS[0] && RETIRED_TOGETHER as usize <= DEPTH);
+/// Bytes of a bounce buffer.
+pub const BOUNCE_BYTES: usize = 32 << 10;
 /// Areas of a node with so many ranks. The first belongs to the communicator of all ranks. Pages are allocated for all of
 /// them, so wide nodes have fewer.
 pub const fn areas(ranks: usize) -> usize {
@@ -116,14 +116,14 @@ pub const fn words(ranks: usize) -> usize {
     MEMBERS + ranks * OF_MEMBER
 }
 
-/// Cells that each process has in an area for `ranks` processes.
-pub const fn cells(ranks: usize) -> usize {
-    cells_of_each(AREA_CELLS, ranks)
+/// Bounce buffers that each process has in an area for `ranks` processes.
+pub const fn bounce_buffers(ranks: usize) -> usize {
+    bounce_buffers_of_each(AREA_BOUNCE_BUFFERS, ranks)
 }
 
-/// Of `all` cells those of each of `members` processes, used in turn; a power of two.
-const fn cells_of_each(all: usize, members: usize) -> usize {
-    let ([least, most], share) = (CELLS, all / members);
+/// Of `all` bounce buffers those of each of `members` processes, used in turn; a power of two.
+const fn bounce_buffers_of_each(all: usize, members: usize) -> usize {
+    let ([least, most], share) = (BOUNCE_BUFFERS, all / members);
     if share >= most {
         most
     } else if share <= least {
@@ -163,10 +163,10 @@ pub struct Memory {
     pub words: &'static [Word],
     /// Address of the payloads aside.
     pub payloads: usize,
-    /// Address of the cells.
-    pub cells: usize,
+    /// Address of the bounce buffers.
+    pub bounce_buffers: usize,
     /// How many there are.
-    pub cell_count: usize,
+    pub bounce_count: usize,
 }
 
 /// An area as one of its processes sees it.
@@ -176,9 +176,9 @@ pub struct Area {
     words: &'static [Word],
     /// Address of the first payload aside.
     payloads: usize,
-    /// Address of the first cell.
-    cells: usize,
-    /// Cells of each member.
+    /// Address of the first bounce buffer.
+    bounce_buffers: usize,
+    /// Bounce buffers of each member.
     ring: usize,
     pub(crate) members: usize,
     pub(crate) me: usize,
@@ -186,8 +186,8 @@ pub struct Area {
     floor: u64,
     /// The epoch that this process retired last.
     retired: u64,
-    /// The epoch for which each own cell was written last.
-    written: [u64; CELLS[1]],
+    /// The epoch for which each own bounce buffer was written last.
+    written: [u64; BOUNCE_BUFFERS[1]],
     /// What is published beside each epoch, in the bits above [`EPOCH_BITS`].
     mark: u64,
 }
@@ -213,21 +213,21 @@ impl Area {
     /// The view of member `me` of `members`. An area that others held before is entered by retiring the epoch from
     /// which its members count on: until all have, nobody finds room, and who came earlier may sleep for it.
     pub fn new(memory: Memory, members: usize, me: usize) -> Area {
-        let Memory { slots, words, payloads, cells, cell_count } = memory;
+        let Memory { slots, words, payloads, bounce_buffers, bounce_count } = memory;
         assert!(slots.len() >= self::slots(members) && words.len() >= self::words(members) && me < members);
-        let ring = cells_of_each(cell_count, members);
-        assert!(ring * members <= cell_count, "cells for every member");
+        let ring = bounce_buffers_of_each(bounce_count, members);
+        assert!(ring * members <= bounce_count, "bounce buffers for every member");
         Area {
             slots,
             words,
             payloads,
-            cells,
+            bounce_buffers,
             ring,
             members,
             me,
             floor: 0,
             retired: 0,
-            written: [0; CELLS[1]],
+            written: [0; BOUNCE_BUFFERS[1]],
             mark: 0,
         }
     }
@@ -269,23 +269,23 @@ impl Area {
         self.all_retired(epoch.saturating_sub(slots as u64))
     }
 
-    /// Takes the own cell of `epoch`, if it may be written: everyone has finished with what it held before. Epochs that
-    /// leave their cells alone keep nobody waiting.
-    pub fn take_cell(&mut self, epoch: u64) -> bool {
-        let cell = epoch as usize % self.ring;
-        let free = self.written[cell] == epoch || self.all_retired(self.written[cell]);
+    /// Takes the own bounce buffer of `epoch`, if it may be written: everyone has finished with what it held before.
+    /// Epochs that leave their bounce buffers alone keep nobody waiting.
+    pub fn take_bounce(&mut self, epoch: u64) -> bool {
+        let bounce = epoch as usize % self.ring;
+        let free = self.written[bounce] == epoch || self.all_retired(self.written[bounce]);
         if free {
-            self.written[cell] = epoch;
+            self.written[bounce] = epoch;
         }
         free
     }
 
-    /// Address of a member's cell of `epoch`.
-    pub fn cell(&self, member: usize, epoch: u64) -> usize {
-        assert!(member < self.members, "a member's cell");
+    /// Address of a member's bounce buffer of `epoch`.
+    pub fn bounce(&self, member: usize, epoch: u64) -> usize {
+        assert!(member < self.members, "a member's bounce buffer");
         // What the members fill in one epoch lies in different sets of a cache.
         let place = (epoch as usize).wrapping_add(member) % self.ring;
-        self.cells + (member * self.ring + place) * CELL_BYTES
+        self.bounce_buffers + (member * self.ring + place) * BOUNCE_BYTES
     }
 
     fn all_retired(&mut self, needed: u64) -> bool {
@@ -385,7 +385,7 @@ impl Area {
     /// This process has finished with `epoch` and all before. Calls `ring` for each member that wants to be woken by that.
     pub fn retire(&mut self, epoch: u64, ring: impl Fn(usize)) {
         self.retired = epoch;
-        // SeqCst: the swap comes before the load, as in `want_room` the bit comes before the second look. So either
+        // SeqCst: the swap comes before the load, as in `want_room` the bit comes before the second poll. So either
         // the bit is seen here or the epoch there. Releases what was read, as `retired_by` wants it.
         self.word(Tells::Retired, self.me).swap(epoch, Ordering::SeqCst);
         let in_use = self.members.div_ceil(WANTING_BITS);
@@ -403,8 +403,8 @@ impl Area {
 
     /// This process has finished with `epoch`, which was a call's only one, and with all before. Others learn that of every
     /// [`RETIRED_TOGETHER`]th: who wants room in a call need not wait for a process that has finished with the call before,
-    /// as it has held back fewer epochs than pass until any slot, payload or cell is used again. A call of several epochs
-    /// begins with [`Area::catch_up`], since its own epochs would count among these.
+    /// as it has held back fewer epochs than pass until any slot, payload or bounce buffer is used again. A call of
+    /// several epochs begins with [`Area::catch_up`], since its own epochs would count among these.
     #[inline]
     pub fn retire_soon(&mut self, epoch: u64, ring: impl Fn(usize)) {
         if epoch >= self.retired + RETIRED_TOGETHER {
@@ -433,8 +433,8 @@ impl Area {
 #[cfg(all(test, not(loom)))]
 pub(crate) mod tests {
     use super::{
-        Area, CELL_BYTES, CELLS, DEPTH, MEDIUM, MEDIUM_DEPTH, MOST_RANKS, Memory, Owner, SHORT, SLOTS, Slot,
-        Word, cells, slots, words,
+        Area, BOUNCE_BUFFERS, BOUNCE_BYTES, DEPTH, MEDIUM, MEDIUM_DEPTH, MOST_RANKS, Memory, Owner, SHORT,
+        SLOTS, Slot, Word, bounce_buffers, slots, words,
     };
 
     /// Memory of its own for an area without payloads.
@@ -449,8 +449,8 @@ pub(crate) mod tests {
             slots: slots.leak(),
             words: words.leak(),
             payloads: 0,
-            cells: 0,
-            cell_count: ranks * cells(ranks),
+            bounce_buffers: 0,
+            bounce_count: ranks * bounce_buffers(ranks),
         }
     }
 
@@ -535,19 +535,19 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_cell_is_written_again_only_after_everyone_retired_what_it_held() {
+    fn a_bounce_is_written_again_only_after_everyone_retired_what_it_held() {
         let memory = shared(2);
         let mut one = Area::new(memory, 2, 0);
         let mut two = Area::new(memory, 2, 1);
         let ring = one.ring as u64;
-        assert!(one.take_cell(1) && one.take_cell(1));
+        assert!(one.take_bounce(1) && one.take_bounce(1));
         // Nothing was written in between.
-        assert!(one.take_cell(5 * ring));
-        assert!(!one.take_cell(6 * ring) && !one.take_cell(1 + ring));
+        assert!(one.take_bounce(5 * ring));
+        assert!(!one.take_bounce(6 * ring) && !one.take_bounce(1 + ring));
         assert_eq!((rung(&mut one, 5 * ring), rung(&mut two, 1)), (vec![], vec![]));
-        assert!(!one.take_cell(6 * ring) && one.take_cell(1 + ring));
+        assert!(!one.take_bounce(6 * ring) && one.take_bounce(1 + ring));
         assert_eq!(rung(&mut two, 5 * ring), []);
-        assert!(one.take_cell(6 * ring));
+        assert!(one.take_bounce(6 * ring));
     }
 
     #[test]
@@ -555,36 +555,36 @@ pub(crate) mod tests {
         let members = MOST_RANKS;
         let memory = shared(members);
         let mut areas: Vec<Area> = (0..members).map(|me| Area::new(memory, members, me)).collect();
-        assert_eq!(areas[0].ring, CELLS[0], "the least cells");
+        assert_eq!(areas[0].ring, BOUNCE_BUFFERS[0], "the least bounce buffers");
         for epoch in 1..2 * SLOTS as u64 {
             let free = |area: &mut Area| {
                 [SHORT, MEDIUM, MEDIUM + 1].iter().all(|&bytes| area.is_free(epoch, bytes))
-                    && area.take_cell(epoch)
+                    && area.take_bounce(epoch)
             };
             assert!(areas.iter_mut().all(free), "room in call {epoch}");
             areas.iter_mut().for_each(|area| area.retire_soon(epoch, |_| {}));
         }
         // A call of several epochs reaches further than what is held back, unless it catches up.
-        let ahead = CELLS[0] as u64;
+        let ahead = BOUNCE_BUFFERS[0] as u64;
         let epoch = 2 * SLOTS as u64 + ahead - 1;
-        assert!(!areas[0].take_cell(epoch));
+        assert!(!areas[0].take_bounce(epoch));
         areas.iter_mut().for_each(|area| area.catch_up(epoch - ahead, |_| {}));
-        assert!(areas[0].take_cell(epoch));
+        assert!(areas[0].take_bounce(epoch));
     }
 
     #[test]
-    fn members_of_any_number_have_cells_apart() {
+    fn members_of_any_number_have_bounce_buffers_apart() {
         for ranks in [1, 2, 3, 5, 16, 64, 130] {
             let memory = shared(ranks);
             for members in 1..=ranks {
                 let area = Area::new(memory, members, 0);
-                let epochs = CELLS[1] as u64;
+                let epochs = BOUNCE_BUFFERS[1] as u64;
                 let all = (0..members).flat_map(|member| (0..epochs).map(move |epoch| (member, epoch)));
-                let mut seen: Vec<usize> = all.map(|(member, epoch)| area.cell(member, epoch)).collect();
+                let mut seen: Vec<usize> = all.map(|(member, epoch)| area.bounce(member, epoch)).collect();
                 seen.sort_unstable();
                 seen.dedup();
-                assert!(seen.len() >= members * CELLS[0], "{members} of {ranks}");
-                assert!(seen.iter().all(|&cell| cell < ranks * cells(ranks) * CELL_BYTES));
+                assert!(seen.len() >= members * BOUNCE_BUFFERS[0], "{members} of {ranks}");
+                assert!(seen.iter().all(|&bounce| bounce < ranks * bounce_buffers(ranks) * BOUNCE_BYTES));
             }
         }
     }

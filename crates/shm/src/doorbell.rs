@@ -12,16 +12,16 @@
 //!   futex wait while the word is unchanged  futex wake
 //!   clear sleeping, if no other thread is armed
 //! ```
-//! Either the sender sees the bit, or the owner's last look sees the message: no wake-up is lost. The waker changes the
-//! very word the sleeper waits on, so a wake-up between the last look and the sleep is not lost either. Several threads
+//! Either the sender sees the bit, or the owner's last poll sees the message: no wake-up is lost. The waker changes the
+//! very word the sleeper waits on, so a wake-up between the last poll and the sleep is not lost either. Several threads
 //! of the owner may sleep: each arms anew, so that no value comes back, and a ring wakes all of them. The bit is
 //! cleared by the last that wakes: the others would take it from one that has armed since. An owner that could not
-//! send, for want of room at the receiver or of cells, says so when it arms; who gives room back rings for it in the
-//! same way. An owner that cannot or does not want to issue membarrier asks for fences by a bit in the same word, which
-//! senders load anyway.
+//! send, for want of room at the receiver or of bounce buffers, says so when it arms; who gives room back rings for
+//! it in the same way. An owner that cannot or does not want to issue membarrier asks for fences by a bit in the same
+//! word, which senders load anyway.
 
+use crate::hint::Waiting;
 use crate::sync::{AtomicU32, Ordering, fence};
-use crate::turn::Waiting;
 
 /// One cache line per rank, written rarely: the word, and the owner's wish about payload. And one that is written by ranks
 /// which share processors and wait.

@@ -99,7 +99,7 @@ impl Default for Progress {
     }
 }
 
-// SAFETY: the cells are written by the side that owns the slot at the time and read by the other one, as
+// SAFETY: the bounce buffers are written by the side that owns the slot at the time and read by the other one, as
 // ordered by the words; a peer that breaks the order makes raw bytes unspecified, which all readers allow for.
 unsafe impl Sync for Slot {}
 // SAFETY: as for `Slot`.
@@ -135,7 +135,7 @@ const MESSAGES: u64 = (1 << 24) - 1;
 const SHORT: u64 = 0;
 /// The header is in the slot and the payload in the data.
 const LONG: u64 = 1;
-/// The slot holds a note of the transport (a reference to a cell).
+/// The slot holds a note of the transport (a reference to a bounce buffer).
 const NOTE: u64 = 2;
 /// As [`LONG`], in the near part of the data.
 const LONG_NEAR: u64 = 3;
@@ -315,7 +315,7 @@ impl<'a> Sender<'a> {
     #[inline(always)]
     fn publish(&mut self, slot: &Slot, kind: u64, words: usize, len: usize) {
         let word = self.stamp + (kind << KIND | ((words ^ USUAL_WORDS) as u64) << WORDS) + len as u64;
-        // Pairs with the Acquire in `Receiver::look`.
+        // Pairs with the Acquire in `Receiver::poll`.
         slot.word.store(word, Ordering::Release);
         self.stamp = self.stamp.wrapping_add(ONE);
     }
@@ -402,7 +402,7 @@ impl<'a> Receiver<'a> {
 
     /// The word of the next message, if it has arrived. The same one until [`Receiver::advance`] is called.
     #[inline(always)]
-    pub fn look(&self) -> Option<Arrived> {
+    pub fn poll(&self) -> Option<Arrived> {
         // Pairs with the Release in `Sender::publish`.
         let word = self.slot(self.stamp).word.load(Ordering::Acquire) ^ self.stamp;
         if word >> VALID_BIT != 0 { None } else { Some(Arrived(word)) }
@@ -543,7 +543,7 @@ unsafe fn slot_at<'a>(ring: &Fastbox<'a>, mask: usize, stamp: u64) -> &'a Slot {
 /// The bytes of a run of blocks, to be read.
 fn readable(run: &[Block]) -> *const u8 {
     #[cfg(loom)]
-    return run[0].0.with(|block| block.cast()); // loom's cells are apart: its tests use single blocks
+    return run[0].0.with(|block| block.cast()); // loom's bounce buffers are apart: its tests use single blocks
     #[cfg(not(loom))]
     run.as_ptr().cast()
 }

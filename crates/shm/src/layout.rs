@@ -1,16 +1,16 @@
 //! Where what lies in the segment.
 //!
 //! ```text
-//!   head | doorbells | identities | records | queue tails | queue slots | cell heads, joints | fastboxes
+//!   head | doorbells | identities | records | queue tails | queue slots | bounce buffer heads, joints | fastboxes
 //!          of all      of all       of all    of all        of rank 0,    of rank 0,           received
 //!          ranks       ranks        ranks     ranks         1, ...        1, ...               by rank 0, 1, ...
-//!        | small cells    | large cells    | areas
+//!        | small bounce buffers    | large bounce buffers    | areas
 //!          of rank 0, 1…    of rank 0, 1…
 //! ```
 //! Lines that every rank reads come first and together, so that they cost each rank a page or two; the large
 //! parts are touched only by use.
 
-use crate::area::{self, CELL_BYTES};
+use crate::area::{self, BOUNCE_BYTES};
 use crate::fastbox::{BLOCK_BYTES, SLOT_BYTES};
 use crate::record;
 
@@ -27,10 +27,10 @@ pub struct Shape {
     pub blocks: usize,
     /// Slots per receive queue, a power of two and at least 8.
     pub queue: usize,
-    /// Cells per owner and size: first the small ones, then the large ones.
-    pub cells: [usize; 2],
-    /// Payload bytes per cell of each size, multiples of 64.
-    pub cell_bytes: [usize; 2],
+    /// Bounce buffers per owner and size: first the small ones, then the large ones.
+    pub bounce_buffers: [usize; 2],
+    /// Payload bytes per bounce buffer of each size, multiples of 64.
+    pub bounce_bytes: [usize; 2],
     /// Control blocks of joint copies per owner.
     pub joints: usize,
 }
@@ -76,12 +76,12 @@ impl Layout {
             alerts: place(n * size_of::<record::Alerts>(), APART),
             tails: place(n * APART, APART),
             slots: place(n * shape.queue * 8, PAGE),
-            heads: place(n * shape.cells_per_rank() * APART, PAGE),
+            heads: place(n * shape.bounce_buffers_per_rank() * APART, PAGE),
             joints: place(n * shape.joints * APART, PAGE),
             fastboxes: place(n * shape.fastboxes * shape.fastbox_bytes(), PAGE),
             payloads: [
-                place(n * shape.cells[0] * shape.cell_bytes[0], PAGE),
-                place(n * shape.cells[1] * shape.cell_bytes[1], PAGE),
+                place(n * shape.bounce_buffers[0] * shape.bounce_bytes[0], PAGE),
+                place(n * shape.bounce_buffers[1] * shape.bounce_bytes[1], PAGE),
             ],
             areas: place(PAGE + area::areas(n) * area_bytes(n), PAGE),
             bytes: place(0, PAGE),
@@ -128,9 +128,9 @@ impl Layout {
         self.slots + rank * self.shape.queue * 8
     }
 
-    /// The heads of `rank`'s cells, small ones first.
-    pub fn cell_heads(&self, rank: usize) -> usize {
-        self.heads + rank * self.shape.cells_per_rank() * APART
+    /// The heads of `rank`'s bounce buffers, small ones first.
+    pub fn bounce_heads(&self, rank: usize) -> usize {
+        self.heads + rank * self.shape.bounce_buffers_per_rank() * APART
     }
 
     /// The control blocks of `rank`'s joint copies.
@@ -151,7 +151,7 @@ impl Layout {
         (area_bytes(self.shape.ranks) > 0).then_some(self.areas)
     }
 
-    /// The parts of area `number`: lines, words, payloads aside, cells.
+    /// The parts of area `number`: lines, words, payloads aside, bounce buffers.
     pub fn area(&self, number: usize) -> [usize; 4] {
         let ranks = self.shape.ranks;
         let start = self.areas + PAGE + number * area_bytes(ranks);
@@ -160,11 +160,13 @@ impl Layout {
         [start, words, payloads, (payloads + area::payload_bytes(ranks)).next_multiple_of(PAGE)]
     }
 
-    /// Offset and length of the payload of `rank`'s cell `cell`, which is below [`Shape::cells_per_rank`].
-    pub fn cell(&self, rank: usize, cell: usize) -> (usize, usize) {
-        let [small, large] = self.shape.cells;
-        let (size, index, count) = if cell < small { (0, cell, small) } else { (1, cell - small, large) };
-        let bytes = self.shape.cell_bytes[size];
+    /// Offset and length of the payload of `rank`'s bounce buffer `bounce`, which is below
+    /// [`Shape::bounce_buffers_per_rank`].
+    pub fn bounce(&self, rank: usize, bounce: usize) -> (usize, usize) {
+        let [small, large] = self.shape.bounce_buffers;
+        let (size, index, count) =
+            if bounce < small { (0, bounce, small) } else { (1, bounce - small, large) };
+        let bytes = self.shape.bounce_bytes[size];
         (self.payloads[size] + (rank * count + index) * bytes, bytes)
     }
 }
@@ -176,7 +178,8 @@ fn area_bytes(ranks: usize) -> usize {
     }
     let slots = (area::slots(ranks) * area::SLOT_BYTES).next_multiple_of(APART);
     let payloads = slots + area::words(ranks) * APART;
-    (payloads + area::payload_bytes(ranks)).next_multiple_of(PAGE) + ranks * area::cells(ranks) * CELL_BYTES
+    (payloads + area::payload_bytes(ranks)).next_multiple_of(PAGE)
+        + ranks * area::bounce_buffers(ranks) * BOUNCE_BYTES
 }
 
 impl Shape {
@@ -188,15 +191,15 @@ impl Shape {
             slots: 0,
             blocks: 0,
             queue: 0,
-            cells: [0; 2],
-            cell_bytes: [0; 2],
+            bounce_buffers: [0; 2],
+            bounce_bytes: [0; 2],
             joints: 0,
         }
     }
 
-    /// Cells of one owner, of both sizes.
-    pub fn cells_per_rank(&self) -> usize {
-        self.cells[0] + self.cells[1]
+    /// Bounce buffers of one owner, of both sizes.
+    pub fn bounce_buffers_per_rank(&self) -> usize {
+        self.bounce_buffers[0] + self.bounce_buffers[1]
     }
 
     fn fastbox_bytes(&self) -> usize {
@@ -206,7 +209,7 @@ impl Shape {
     /// A number that differs between shapes, for processes to compare: FNV-1a over the sizes.
     pub fn fingerprint(&self) -> u64 {
         let sizes = [self.ranks, self.fastboxes, self.slots, self.blocks, self.queue, self.joints];
-        let all = sizes.iter().chain(&self.cells).chain(&self.cell_bytes);
+        let all = sizes.iter().chain(&self.bounce_buffers).chain(&self.bounce_bytes);
         all.fold(0xcbf2_9ce4_8422_2325, |hash, &size| {
             (hash ^ size as u64).wrapping_mul(0x0000_0100_0000_01b3)
         })
@@ -225,8 +228,8 @@ mod tests {
             slots: 8,
             blocks: 16,
             queue: 8,
-            cells: [3, 2],
-            cell_bytes: [128, 512],
+            bounce_buffers: [3, 2],
+            bounce_bytes: [128, 512],
             joints: 3,
         };
         let layout = Layout::new(shape);
@@ -240,13 +243,13 @@ mod tests {
         for rank in 0..3 {
             parts.push((layout.slots(rank), 8 * 8));
             parts.push((layout.records(rank), 16 * 64));
-            parts.push((layout.cell_heads(rank), 5 * 128));
+            parts.push((layout.bounce_heads(rank), 5 * 128));
             parts.push((layout.joints(rank), 3 * 128));
             for number in 0..2 {
                 let [progress, slots, blocks] = layout.fastbox(rank, number);
                 parts.extend([(progress, 128), (slots, 8 * 128), (blocks, 16 * 64)]);
             }
-            parts.extend((0..5).map(|cell| layout.cell(rank, cell)));
+            parts.extend((0..5).map(|bounce| layout.bounce(rank, bounce)));
         }
         parts.sort();
         for pair in parts.windows(2) {
@@ -265,11 +268,11 @@ mod tests {
             slots: 8,
             blocks: 8,
             queue: 8,
-            cells: [1, 2],
-            cell_bytes: [64, 64],
+            bounce_buffers: [1, 2],
+            bounce_bytes: [64, 64],
             joints: 1,
         };
-        let other = Shape { cells: [2, 1], ..shape };
+        let other = Shape { bounce_buffers: [2, 1], ..shape };
         assert_ne!(shape.fingerprint(), other.fingerprint());
     }
 }

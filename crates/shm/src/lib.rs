@@ -8,21 +8,22 @@
 //! | structure    | writers → readers | carries                                                    |
 //! |--------------|-------------------|------------------------------------------------------------|
 //! | [`fastbox`]  | 1 → 1             | short messages whole, longer ones with a block of data     |
-//! | [`queue`]    | n → 1             | references to cells, announcements of new fastboxes        |
-//! | [`cell`]     | owner ↔ 1         | payload too long for a fastbox, or before there is one     |
+//! | [`queue`]    | n → 1             | references to buffers, announcements of new fastboxes        |
+//! | [`bounce`]     | owner ↔ 1         | payload too long for a fastbox, or before there is one     |
 //! | [`doorbell`] | n → 1             | wake-ups, and the owner's wish for less payload            |
 //! | [`joint`]    | 1 ↔ 1             | chunks of a long message that both sides copy              |
 //! | [`record`]   | n → n             | what each process called last, for who waits too long      |
-//! | [`area`]     | n → n             | collectives of one node: lines, counters, cells            |
-//! | [`turn`]     | n → n             | who runs where and who waits, for whose turn comes next    |
+//! | [`area`]     | n → n             | collectives of one node: lines, counters, buffers            |
+//! | [`hint`]     | n → n             | who runs where and who waits, for whose turn comes next    |
 //!
 //! Peers are not trusted: every length, offset and index that another process can write is read once and
 //! checked before it is used; garbage in the segment loses messages and never memory safety.
 
 pub mod area;
-pub mod cell;
+pub mod bounce;
 pub mod doorbell;
 pub mod fastbox;
+pub mod hint;
 pub mod joint;
 mod layout;
 #[cfg(not(loom))]
@@ -34,7 +35,6 @@ mod row;
 #[cfg(not(loom))]
 mod shared;
 pub mod sync;
-pub mod turn;
 
 pub use layout::{Layout, Shape};
 #[cfg(not(loom))]

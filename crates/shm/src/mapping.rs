@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::area;
-use crate::cell::CellHead;
+use crate::bounce::BounceHead;
 use crate::doorbell::Doorbell;
 use crate::fastbox::{self, Block, Fastbox, Progress};
 use crate::joint;
@@ -21,9 +21,9 @@ use crate::sync::AtomicU64;
 /// type owns nothing.
 unsafe trait Shared {}
 
-// SAFETY: atomics and cells of integers.
+// SAFETY: atomics and bounce buffers of integers.
 unsafe impl Shared for fastbox::Slot {}
-// SAFETY: a cell of integers.
+// SAFETY: a bounce buffer of integers.
 unsafe impl Shared for Block {}
 // SAFETY: one atomic, for which any bytes are a value.
 unsafe impl Shared for Progress {}
@@ -33,9 +33,9 @@ unsafe impl Shared for queue::Slot {}
 unsafe impl Shared for queue::Tail {}
 // SAFETY: nothing but atomics, for which any bytes are a value.
 unsafe impl Shared for Doorbell {}
-// SAFETY: atomics and a cell of integers.
-unsafe impl Shared for CellHead {}
-// SAFETY: an atomic and a cell of integers.
+// SAFETY: atomics and a bounce buffer of integers.
+unsafe impl Shared for BounceHead {}
+// SAFETY: an atomic and a bounce buffer of integers.
 unsafe impl Shared for area::Slot {}
 // SAFETY: one atomic, for which any bytes are a value.
 unsafe impl Shared for area::Word {}
@@ -197,9 +197,9 @@ impl Segment {
         }
     }
 
-    /// The heads of `rank`'s cells.
-    pub fn cell_heads(&self, rank: usize) -> &'static [CellHead] {
-        self.many(self.layout.cell_heads(rank), self.layout.shape().cells_per_rank())
+    /// The heads of `rank`'s bounce buffers.
+    pub fn bounce_heads(&self, rank: usize) -> &'static [BounceHead] {
+        self.many(self.layout.bounce_heads(rank), self.layout.shape().bounce_buffers_per_rank())
     }
 
     /// The control blocks of joint copies of `rank`'s memory.
@@ -207,10 +207,10 @@ impl Segment {
         self.many(self.layout.joints(rank), self.layout.shape().joints)
     }
 
-    /// Address and length of the payload of `rank`'s cell `cell`, which is below `cells_per_rank`.
-    pub fn cell(&self, rank: usize, cell: usize) -> (*mut u8, usize) {
-        let (offset, len) = self.layout.cell(rank, cell);
-        assert!(offset + len <= self.layout.bytes(), "a cell of the layout");
+    /// Address and length of the payload of `rank`'s bounce buffer `bounce`, which is below `bounce_buffers_per_rank`.
+    pub fn bounce(&self, rank: usize, bounce: usize) -> (*mut u8, usize) {
+        let (offset, len) = self.layout.bounce(rank, bounce);
+        assert!(offset + len <= self.layout.bytes(), "a bounce buffer of the layout");
         (self.base.wrapping_add(offset), len)
     }
 
@@ -228,16 +228,16 @@ impl Segment {
             "an area of the layout"
         );
         let ranks = self.layout.shape().ranks;
-        let [slots, words, payloads, cells] = self.layout.area(number);
-        let cell_count = ranks * area::cells(ranks);
-        let cells_end = cells + cell_count * area::CELL_BYTES;
-        assert!(cells_end <= self.layout.bytes(), "a part of the layout");
+        let [slots, words, payloads, bounce_buffers] = self.layout.area(number);
+        let bounce_count = ranks * area::bounce_buffers(ranks);
+        let bounce_buffers_end = bounce_buffers + bounce_count * area::BOUNCE_BYTES;
+        assert!(bounce_buffers_end <= self.layout.bytes(), "a part of the layout");
         area::Memory {
             slots: self.many(slots, area::slots(ranks)),
             words: self.many(words, area::words(ranks)),
             payloads: self.base.wrapping_add(payloads) as usize,
-            cells: self.base.wrapping_add(cells) as usize,
-            cell_count,
+            bounce_buffers: self.base.wrapping_add(bounce_buffers) as usize,
+            bounce_count,
         }
     }
 

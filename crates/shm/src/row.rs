@@ -47,8 +47,8 @@ impl Row {
 impl Drop for Row {
     fn drop(&mut self) {
         let bytes = self.layout.bytes() * self.count;
-        // SAFETY: private anonymous pages of our own mapping become zero; their views hold nothing but atomics and cells
-        // of integers, for which zero is a value.
+        // SAFETY: private anonymous pages of our own mapping become zero; their views hold nothing but atomics and
+        // bounce buffers of integers, for which zero is a value.
         unsafe { libc::madvise(self.base.cast(), bytes, libc::MADV_DONTNEED) };
     }
 }

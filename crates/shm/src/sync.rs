@@ -9,7 +9,7 @@ pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 #[cfg(loom)]
 pub use loom::cell::UnsafeCell;
 
-/// Memory that is written and read by raw copies, ordered by the atomics beside it. Loom's cell of the same
+/// Memory that is written and read by raw copies, ordered by the atomics beside it. Loom's bounce buffer of the same
 /// shape checks that order.
 #[cfg(not(loom))]
 #[repr(transparent)]
@@ -18,7 +18,7 @@ pub struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
 
 #[cfg(not(loom))]
 impl<T> UnsafeCell<T> {
-    /// A cell that holds `value`.
+    /// A bounce buffer that holds `value`.
     pub const fn new(value: T) -> UnsafeCell<T> {
         UnsafeCell(core::cell::UnsafeCell::new(value))
     }

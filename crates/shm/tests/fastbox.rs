@@ -52,7 +52,7 @@ fn run(blocks: usize, steps: Vec<Step>) {
                 Ok(()) => under_way.push_back((number, None)),
                 Err(Full) => assert!(!under_way.is_empty()),
             },
-            Step::Receive => match (receiver.look(), under_way.pop_front()) {
+            Step::Receive => match (receiver.poll(), under_way.pop_front()) {
                 (Some(word), Some((number, message))) => {
                     match (receiver.open(word), message) {
                         (Item::Message(views), Some((words, len))) => {

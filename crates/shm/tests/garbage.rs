@@ -3,7 +3,7 @@
 
 use mem::PeerBytes;
 use proptest::prelude::*;
-use shm::cell::CellHead;
+use shm::bounce::BounceHead;
 use shm::fastbox::{self, BLOCK_BYTES, Block, Fastbox, Item, Progress, SLOT_BYTES, Slot};
 use shm::joint::{Control, Job};
 use shm::queue::{self, Queue, Tail};
@@ -59,7 +59,7 @@ proptest! {
             // Small lengths are the interesting ones.
             let len = if len & 1 == 0 { len >> 16 & 0x1FFF } else { len & 0x1F_FFFF };
             memory.write_word(number, (number as u64) << 28 | 1 << 27 | rest << 21 | u64::from(len));
-            let word = receiver.look().expect("the word is the one expected");
+            let word = receiver.poll().expect("the word is the one expected");
             match receiver.open(word) {
                 Item::Message(views) => {
                     prop_assert!(memory.holds(views.header) && memory.holds(views.payload));
@@ -78,7 +78,7 @@ proptest! {
         let memory = Memory::new();
         let receiver = fastbox::Receiver::new(memory.fastbox());
         memory.write_word(0, word);
-        prop_assert_eq!(receiver.look().is_some(), word >> 27 == 1);
+        prop_assert_eq!(receiver.poll().is_some(), word >> 27 == 1);
         if word >> 27 != 1 {
             prop_assert!(receiver.peek_short().is_none());
         }
@@ -101,10 +101,10 @@ proptest! {
         prop_assert!(taken.count() < 1000);
     }
 
-    /// The head of a cell is believed only if its lengths fit.
+    /// The head of a bounce buffer is believed only if its lengths fit.
     #[test]
-    fn cell_heads_of_any_value_are_checked(words in any::<[u64; 10]>(), capacity in 0usize..70_000) {
-        let head = CellHead::default();
+    fn bounce_heads_of_any_value_are_checked(words in any::<[u64; 10]>(), capacity in 0usize..70_000) {
+        let head = BounceHead::default();
         // SAFETY: a head is integers only and at least as long as the words.
         unsafe { (&raw const head).cast_mut().cast::<[u64; 10]>().write(words) };
         if let Some((header, len)) = head.read(capacity) {

@@ -53,7 +53,7 @@ fn fastbox_messages_arrive_whole_and_in_order() {
         let mut receiver = fastbox::Receiver::new(memory);
         for (number, len) in LENS.into_iter().enumerate() {
             let word = loop {
-                match receiver.look() {
+                match receiver.poll() {
                     Some(word) => break word,
                     None => thread::yield_now(),
                 }
@@ -266,25 +266,25 @@ fn doorbell_rings_for_two_sleeping_threads() {
     });
 }
 
-/// A cell goes to a receiver and back; the owner does not fill it while it is read.
+/// A bounce buffer goes to a receiver and back; the owner does not fill it while it is read.
 #[test]
-fn a_cell_is_not_reused_while_it_is_read() {
-    use shm::cell::{CellHead, Pool};
+fn a_bounce_is_not_reused_while_it_is_read() {
+    use shm::bounce::{BounceHead, Pool};
     model(|| {
-        let heads: &'static [CellHead] = Vec::leak((0..1).map(|_| CellHead::default()).collect());
+        let heads: &'static [BounceHead] = Vec::leak((0..1).map(|_| BounceHead::default()).collect());
         let slots: &[queue::Slot] = Vec::leak((0..2).map(|_| queue::Slot::default()).collect());
         let queue = Queue::new(slots, Box::leak(Box::default()));
         let sending = thread::spawn(move || {
             let mut pool = Pool::new(heads);
             for number in 0..2 {
-                let cell = loop {
+                let bounce = loop {
                     match pool.take() {
-                        Some(cell) => break cell,
+                        Some(bounce) => break bounce,
                         None => thread::yield_now(),
                     }
                 };
-                heads[cell as usize].fill(&[number], 0);
-                queue.publish(queue.claim().unwrap(), u64::from(cell) + 1);
+                heads[bounce as usize].fill(&[number], 0);
+                queue.publish(queue.claim().unwrap(), u64::from(bounce) + 1);
             }
         });
         let mut receiver = queue::Receiver::new(queue);
@@ -304,12 +304,12 @@ fn a_cell_is_not_reused_while_it_is_read() {
     });
 }
 
-/// A cell that was read carries an answer, unless its owner has taken it again: one of both gets it.
+/// A bounce buffer that was read carries an answer, unless its owner has taken it again: one of both gets it.
 #[test]
-fn a_free_cell_is_borrowed_or_taken() {
-    use shm::cell::{CellHead, Pool};
+fn a_free_bounce_is_borrowed_or_taken() {
+    use shm::bounce::{BounceHead, Pool};
     model(|| {
-        let heads: &'static [CellHead] = Vec::leak((0..1).map(|_| CellHead::default()).collect());
+        let heads: &'static [BounceHead] = Vec::leak((0..1).map(|_| BounceHead::default()).collect());
         let slots: &[queue::Slot] = Vec::leak((0..2).map(|_| queue::Slot::default()).collect());
         let queue = Queue::new(slots, Box::leak(Box::default()));
         let mut pool = Pool::new(heads);

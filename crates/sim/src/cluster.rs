@@ -90,9 +90,9 @@ struct Slot<P> {
     looked: Option<u64>,
     /// Moment of the last wake-up that was put into the queue: another at the same moment finds nothing more.
     woken: Option<u64>,
-    /// Pause until the next look of its own accord, while something needs polling.
+    /// Pause until the next poll of its own accord, while something needs polling.
     pause: u64,
-    /// Such a look is scheduled.
+    /// Such a poll is scheduled.
     polling: bool,
     /// The program has been given more to do.
     restarted: bool,
@@ -138,7 +138,7 @@ pub struct Cluster<P> {
 }
 
 /// First and longest pause between looks of a rank's own accord, in nanoseconds. The longest is that between two tries
-/// of a datagram: a root that everybody greets at once keeps many waiting that long.
+/// of a datagram: a root that everybody connects to at once keeps many waiting that long.
 const PAUSES: (u64, u64) = (2_000, 1_000_000_000);
 /// Turns of the message layer after which the transport has looked for datagrams.
 const DATAGRAM_TURNS: u32 = 8;
@@ -411,7 +411,7 @@ impl Memory {
 
 impl<P> Slot<P> {
     /// When the rank looks for what is there at `moment`, if it has time: it may have passed that, and then sees it at the
-    /// next look.
+    /// next poll.
     fn next_look(&self, moment: Time) -> u64 {
         moment.0.max(self.looked.map_or(0, |looked| looked + 1))
     }

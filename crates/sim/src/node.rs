@@ -97,8 +97,8 @@ const COMPACT: Shape = Shape {
     slots: 64,
     blocks: 128,
     queue: 64,
-    cells: [4, 2],
-    cell_bytes: [128, 32 << 10],
+    bounce_buffers: [4, 2],
+    bounce_bytes: [128, 32 << 10],
     joints: 1,
 };
 /// Long copies are made in one piece.

@@ -78,7 +78,7 @@ impl RankPort<'_> {
             Region::Span { base: Base::Send, .. } => self.places.send,
             Region::Span { base: Base::Recv, .. } => self.places.recv,
             Region::Span { base: Base::Arena, .. } => self.places.arena,
-            Region::Span { base: Base::Cell { owner, epoch }, .. } => {
+            Region::Span { base: Base::Bounce { owner, epoch }, .. } => {
                 self.area()?.payload(Owner::Member(owner as usize), epoch, 0, true)
             }
             _ => UserMem::EMPTY,
@@ -115,7 +115,7 @@ impl RankPort<'_> {
     /// Whether there is room for a line with so many bytes; if not, this rank is woken when there may be.
     fn has_room(&mut self, epoch: u64, bytes: usize) -> Result<bool> {
         let area = self.area()?;
-        let room = (bytes <= SLOT_PAYLOAD || area.has_cell(epoch))
+        let room = (bytes <= SLOT_PAYLOAD || area.has_bounce(epoch))
             && area.has_room(epoch, if bytes > SLOT_PAYLOAD { 0 } else { bytes });
         if let (false, Some(node)) = (room, &self.end.btl.node) {
             node.wants_line();
@@ -229,7 +229,7 @@ impl Port for RankPort<'_> {
     }
 
     fn claim(&mut self, epoch: u64) -> Result<bool> {
-        let free = self.area()?.has_cell(epoch);
+        let free = self.area()?.has_bounce(epoch);
         if let (false, Some(node)) = (free, &self.end.btl.node) {
             node.wants_line();
         }

@@ -185,7 +185,7 @@ fn candidates(coll: Coll, ranks: u32, placement: Placement) -> Vec<Candidate> {
     registry::of(coll)
         .filter(|(_, algorithm)| usable(algorithm))
         .flat_map(|(_, algorithm)| {
-            let cut = algorithm.needs.segments && algorithm.needs.memory != Memory::Cells;
+            let cut = algorithm.needs.segments && algorithm.needs.memory != Memory::BounceBuffers;
             let segments = if cut { &SEGMENTS[..] } else { &SEGMENTS[..1] };
             segments.iter().map(|&segment| Candidate { algorithm: algorithm.name, segment })
         })
@@ -275,7 +275,7 @@ mod tests {
     fn every_candidate_of_a_node_is_tried() {
         let names: Vec<_> =
             candidates(Coll::Allreduce, 4, NODE).iter().map(|candidate| candidate.algorithm).collect();
-        for name in ["recursive_doubling", "ring", "slots_flat", "cells", "direct"] {
+        for name in ["recursive_doubling", "ring", "slots_flat", "bounce", "direct"] {
             assert!(names.contains(&name), "{name}");
         }
         assert!(!names.contains(&"inter"));

@@ -13,7 +13,7 @@ use super::finding::{Finding, Report};
 use super::{MARK, host_name, network, own_report};
 
 /// Addresses have this long to answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// Clocks may differ by this much, in seconds, before somebody should know.
 const SKEW: f64 = 1.0;
 /// Most addresses that a host names: the key space takes 800 bytes.
@@ -92,11 +92,11 @@ struct Answer {
 
 fn call(address: SocketAddr) -> Result<Answer, String> {
     let (began, sent) = (Instant::now(), now());
-    let stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(|error| error.to_string())?;
+    let stream = TcpStream::connect_timeout(&address, TIMEOUT).map_err(|error| error.to_string())?;
     let seconds = began.elapsed().as_secs_f64();
     let mut bytes = [0; 8];
     let mut stream = stream;
-    stream.set_read_timeout(Some(PATIENCE)).map_err(|error| error.to_string())?;
+    stream.set_read_timeout(Some(TIMEOUT)).map_err(|error| error.to_string())?;
     stream.read_exact(&mut bytes).map_err(|error| error.to_string())?;
     let middle = f64::midpoint(sent, now());
     let from = stream.local_addr().map_err(|error| error.to_string())?.ip();

@@ -12,7 +12,7 @@ use super::finding::Finding;
 use super::pairing::in_path;
 
 /// Name services have this long.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 pub fn findings() -> Vec<Finding> {
     vec![interfaces(), own_name(), ssh(), launchers(), libfabric()]
@@ -70,7 +70,7 @@ fn own_name() -> Finding {
         ),
         None => Finding::warning(
             check,
-            format!("asking for {name}, this host's name, took more than {} s", PATIENCE.as_secs()),
+            format!("asking for {name}, this host's name, took more than {} s", TIMEOUT.as_secs()),
             "see /etc/resolv.conf and /etc/nsswitch.conf",
         ),
     }
@@ -85,7 +85,7 @@ fn resolve(name: &str) -> Option<Vec<IpAddr>> {
         let found = (name.as_str(), 0).to_socket_addrs().map(|all| all.map(|one| one.ip()).collect());
         let _ = send.send(found.unwrap_or_default());
     });
-    let mut addresses: Vec<IpAddr> = receive.recv_timeout(PATIENCE).ok()?;
+    let mut addresses: Vec<IpAddr> = receive.recv_timeout(TIMEOUT).ok()?;
     addresses.dedup();
     Some(addresses)
 }

@@ -1,7 +1,7 @@
 //! Every algorithm by collective and name: what can be chosen, forced and measured.
 
 use super::hierarchical::{movement, reductions};
-use super::node::{blocks, cells, direct, flag, parts, slots};
+use super::node::{blocks, bounce, direct, flag, parts, slots};
 use super::*;
 use crate::exchange::Meeting;
 use crate::params::{Coll, Params};
@@ -57,8 +57,8 @@ pub enum Memory {
     Parts,
     /// Slots of an area on each node; at most [`crate::shared::PAYLOAD`] bytes.
     SlotsPerNode,
-    /// Cells of one area for all ranks.
-    Cells,
+    /// Bounce buffers of one area for all ranks.
+    BounceBuffers,
     /// Direct reads between all ranks, and slots.
     Direct,
 }
@@ -124,8 +124,8 @@ const PARTS: Needs = Needs { memory: Memory::Parts, ..PLAIN };
 const SLOTS_FANOUT: Needs = Needs { memory: Memory::Slots, ..FANOUT };
 const SLOTS_BY_CACHE: Needs = Needs { memory: Memory::SlotsByCache, ..FANOUT };
 const NODE_LINES: Needs = Needs { memory: Memory::SlotsPerNode, ..PLAIN };
-const CELLS: Needs = Needs { memory: Memory::Cells, ..SEGMENTS };
-const CELLS_DENSE: Needs = Needs { dense: true, ..CELLS };
+const BOUNCE_BUFFERS: Needs = Needs { memory: Memory::BounceBuffers, ..SEGMENTS };
+const BOUNCE_BUFFERS_DENSE: Needs = Needs { dense: true, ..BOUNCE_BUFFERS };
 const DIRECT: Needs = Needs { memory: Memory::Direct, ..PLAIN };
 const DIRECT_DENSE: Needs = Needs { dense: true, ..DIRECT };
 const DIRECT_SEGMENTS: Needs = Needs { segments: true, ..DIRECT_DENSE };
@@ -184,7 +184,7 @@ algorithms! {
         "slots_flat" slots::bcast_flat: SLOTS, exchange by Slots;
         "slots_tree" slots::bcast_tree: SLOTS_FANOUT;
         "slots_caches" slots::bcast_caches: SLOTS_BY_CACHE;
-        "cells" cells::bcast: CELLS;
+        "bounce" bounce::bcast: BOUNCE_BUFFERS;
         "direct" direct::bcast: DIRECT;
         "inter" inter::bcast: INTER;
     }
@@ -206,7 +206,7 @@ algorithms! {
         "linear" scatter::linear: PLAIN;
         "hierarchical" movement::scatter: PLAIN;
         "slots_flat" blocks::scatter_flat: SLOTS, exchange by Slots;
-        "cells" cells::scatter: CELLS;
+        "bounce" bounce::scatter: BOUNCE_BUFFERS;
         "direct" direct::scatter: DIRECT;
         "inter" inter::scatter: INTER;
     }
@@ -224,7 +224,7 @@ algorithms! {
         "hierarchical" movement::allgather: PLAIN;
         "slots_all" blocks::allgather_all: SLOTS, exchange by Slots;
         "slots_flag" blocks::allgather_flag: SLOTS, exchange by Flag;
-        "cells" cells::allgather: CELLS;
+        "bounce" bounce::allgather: BOUNCE_BUFFERS;
         "direct" direct::allgather: DIRECT;
         "inter" inter::allgather: INTER;
     }
@@ -235,7 +235,7 @@ algorithms! {
         "hierarchical" movement::allgather_v: PLAIN;
         "slots_all" blocks::allgather_all_v: SLOTS, exchange by Slots;
         "slots_flag" blocks::allgather_flag_v: SLOTS, exchange by Flag;
-        "cells" parts::allgather: CELLS;
+        "bounce" parts::allgather: BOUNCE_BUFFERS;
         "direct" direct::allgather_v: DIRECT;
         "inter" inter::allgather_v: INTER;
     }
@@ -248,8 +248,8 @@ algorithms! {
         "hierarchical" movement::alltoall: PLAIN;
         "slots_all" blocks::alltoall_all: SLOTS, exchange by Slots;
         "slots_flag" blocks::alltoall_flag: SLOTS, exchange by Flag;
-        "cells" cells::alltoall: CELLS;
-        "cells_flag" flag::alltoall: CELLS;
+        "bounce" bounce::alltoall: BOUNCE_BUFFERS;
+        "bounce_flag" flag::alltoall: BOUNCE_BUFFERS;
         "direct" direct::alltoall: DIRECT;
         "inter" inter::alltoall: INTER;
     }
@@ -284,8 +284,8 @@ algorithms! {
         "slots_flat" slots::reduce_flat: SLOTS, exchange by Slots;
         "slots_tree" slots::reduce_tree: SLOTS_FANOUT;
         "slots_caches" slots::reduce_caches: SLOTS_BY_CACHE;
-        "cells" cells::reduce: CELLS_DENSE;
-        "cells_flat" cells::reduce_flat: CELLS_DENSE;
+        "bounce" bounce::reduce: BOUNCE_BUFFERS_DENSE;
+        "bounce_flat" bounce::reduce_flat: BOUNCE_BUFFERS_DENSE;
         "direct" direct::reduce: DIRECT_SEGMENTS;
         "direct_flat" direct::reduce_flat: DIRECT_SEGMENTS;
         "inter" inter::reduce: INTER_CANONICAL;
@@ -304,7 +304,7 @@ algorithms! {
         "slots_flag" slots::allreduce_flag: SLOTS, exchange by Flag;
         "slots_tree" slots::allreduce_tree: SLOTS_FANOUT;
         "slots_caches" slots::allreduce_caches: SLOTS_BY_CACHE;
-        "cells" cells::allreduce: CELLS_DENSE;
+        "bounce" bounce::allreduce: BOUNCE_BUFFERS_DENSE;
         "direct" direct::allreduce: DIRECT_SEGMENTS;
         "inter" inter::allreduce: INTER_CANONICAL;
     }
@@ -329,7 +329,7 @@ algorithms! {
         "hierarchical" reductions::reduce_scatter_block: PLAIN;
         "slots_all" blocks::reduce_scatter_block_all: SLOTS, exchange by Slots;
         "slots_flag" blocks::reduce_scatter_block_flag: SLOTS, exchange by Flag;
-        "cells_flag" flag::reduce_scatter_block: CELLS_DENSE;
+        "bounce_flag" flag::reduce_scatter_block: BOUNCE_BUFFERS_DENSE;
         "direct" direct::reduce_scatter_block: DIRECT_SEGMENTS;
         "inter" inter::reduce_scatter_block: INTER_CANONICAL;
     }
@@ -339,7 +339,7 @@ algorithms! {
         "linear" scan::linear: CANONICAL_SEGMENTS;
         "hierarchical" reductions::scan: PLAIN;
         "slots_all" blocks::scan_all: SLOTS, exchange by Slots;
-        "cells" cells::scan: CELLS_DENSE;
+        "bounce" bounce::scan: BOUNCE_BUFFERS_DENSE;
     }
     Exscan {
         "recursive_doubling" scan::recursive_doubling_exclusive: PLAIN;
@@ -347,7 +347,7 @@ algorithms! {
         "linear" scan::linear_exclusive: CANONICAL_SEGMENTS;
         "hierarchical" reductions::exscan: PLAIN;
         "slots_all" blocks::exscan_all: SLOTS, exchange by Slots;
-        "cells" cells::exscan: CELLS_DENSE;
+        "bounce" bounce::exscan: BOUNCE_BUFFERS_DENSE;
     }
     NeighborAllgather {
         "linear" neighbour::allgather: PLAIN;

@@ -2,7 +2,7 @@
 
 use crate::port::Base;
 use crate::schedule::Slot;
-use crate::shared::{CELL_BYTES, CELLS, DEPTH, PAYLOAD, SLOT_PAYLOAD};
+use crate::shared::{BOUNCE_BUFFERS, BOUNCE_BYTES, DEPTH, PAYLOAD, SLOT_PAYLOAD};
 
 #[derive(Clone, Default)]
 struct SlotState {
@@ -20,7 +20,7 @@ struct Node {
     arrived: [usize; DEPTH],
     /// Last epoch each rank retired.
     retired: Vec<u64>,
-    cells: Vec<Vec<u8>>,
+    bounce_buffers: Vec<Vec<u8>>,
 }
 
 /// The shared areas of all nodes.
@@ -46,7 +46,7 @@ impl Area {
                 slots: vec![SlotState::default(); (n + 1) * DEPTH],
                 arrived: [0; DEPTH],
                 retired: vec![0; n],
-                cells: vec![vec![]; n * CELLS],
+                bounce_buffers: vec![vec![]; n * BOUNCE_BUFFERS],
             }
         });
         Area { nodes: nodes.collect(), place }
@@ -159,18 +159,21 @@ impl Area {
 
     pub(super) fn claim(&mut self, rank: usize, epoch: u64) -> bool {
         let (node, index) = self.of(rank);
-        let free = node.retired.iter().all(|&r| r + CELLS as u64 >= epoch);
+        let free = node.retired.iter().all(|&r| r + BOUNCE_BUFFERS as u64 >= epoch);
         if free {
-            node.cells[index * CELLS + epoch as usize % CELLS] = vec![0xC3; CELL_BYTES];
+            node.bounce_buffers[index * BOUNCE_BUFFERS + epoch as usize % BOUNCE_BUFFERS] =
+                vec![0xC3; BOUNCE_BYTES];
         }
         free
     }
 
-    pub(super) fn cell(&self, node: u32, owner: u32, epoch: u64) -> &[u8] {
-        &self.nodes[node as usize].cells[owner as usize * CELLS + epoch as usize % CELLS]
+    pub(super) fn bounce(&self, node: u32, owner: u32, epoch: u64) -> &[u8] {
+        &self.nodes[node as usize].bounce_buffers
+            [owner as usize * BOUNCE_BUFFERS + epoch as usize % BOUNCE_BUFFERS]
     }
 
-    pub(super) fn cell_mut(&mut self, node: u32, owner: u32, epoch: u64) -> &mut [u8] {
-        &mut self.nodes[node as usize].cells[owner as usize * CELLS + epoch as usize % CELLS]
+    pub(super) fn bounce_mut(&mut self, node: u32, owner: u32, epoch: u64) -> &mut [u8] {
+        &mut self.nodes[node as usize].bounce_buffers
+            [owner as usize * BOUNCE_BUFFERS + epoch as usize % BOUNCE_BUFFERS]
     }
 }

@@ -143,7 +143,7 @@ impl Memory {
         }
     }
 
-    /// The packed bytes of a region outside of cells.
+    /// The packed bytes of a region outside of bounce buffers.
     pub fn pack(&self, region: &Region) -> Vec<u8> {
         let (base, ty, offset, count) = self.locate(region);
         match base {
@@ -160,7 +160,7 @@ impl Memory {
         }
     }
 
-    /// Writes packed bytes into a region outside of cells; they must fill it exactly.
+    /// Writes packed bytes into a region outside of bounce buffers; they must fill it exactly.
     pub fn unpack(&mut self, region: &Region, packed: &[u8]) {
         let (base, ty, offset, count) = self.locate(region);
         assert_eq!(packed.len(), count * ty.size, "message and place have one size");

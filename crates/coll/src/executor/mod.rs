@@ -218,10 +218,10 @@ impl RankPort<'_> {
 
     fn read(&self, region: &Region) -> Vec<u8> {
         match *region {
-            Region::Span { base: Base::Cell { owner, epoch }, offset, count, ty } => {
+            Region::Span { base: Base::Bounce { owner, epoch }, offset, count, ty } => {
                 let size = self.memories[self.rank].type_of(ty).size;
-                let cell = self.area.cell(self.node(), owner, epoch);
-                cell[offset as usize..][..count as usize * size].to_vec()
+                let bounce = self.area.bounce(self.node(), owner, epoch);
+                bounce[offset as usize..][..count as usize * size].to_vec()
             }
             Region::Piece { side, index, offset, bytes } => {
                 let block = self.read(&Region::Block { side, index });
@@ -233,10 +233,11 @@ impl RankPort<'_> {
 
     fn write(&mut self, region: &Region, data: &[u8]) {
         match *region {
-            Region::Span { base: Base::Cell { owner, epoch }, offset, .. } => {
-                assert_eq!(owner, self.area.index_of(self.rank), "a rank writes only its own cells");
+            Region::Span { base: Base::Bounce { owner, epoch }, offset, .. } => {
+                assert_eq!(owner, self.area.index_of(self.rank), "a rank writes only its own bounce buffers");
                 let node = self.node();
-                self.area.cell_mut(node, owner, epoch)[offset as usize..][..data.len()].copy_from_slice(data);
+                self.area.bounce_mut(node, owner, epoch)[offset as usize..][..data.len()]
+                    .copy_from_slice(data);
             }
             Region::Piece { side, index, offset, .. } => {
                 let block = Region::Block { side, index };

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{Forced, MOST_SEGMENTS, Placement, Query, WIDE, cell_segments};
+use super::{Forced, MOST_SEGMENTS, Placement, Query, WIDE, bounce_segments};
 use crate::algorithms::registry::{Algorithm, AlgorithmId, Memory};
 use crate::params::Coll;
 use crate::shared::{MOST_PARTS, PAYLOAD, SLOT_PAYLOAD};
@@ -87,7 +87,7 @@ fn misfit_of_memory(memory: Memory, query: &Query) -> Option<Misfit> {
     }
     match memory {
         Memory::Parts if query.ranks as usize > MOST_PARTS => Some(Misfit::Ranks(MOST_PARTS)),
-        Memory::Cells if cell_segments(query) > MOST_SEGMENTS.into() => {
+        Memory::BounceBuffers if bounce_segments(query) > MOST_SEGMENTS.into() => {
             Some(Misfit::Bytes(u64::from(MOST_SEGMENTS) * PAYLOAD as u64))
         }
         Memory::SlotsByCache if !query.caches => Some(Misfit::Caches),

@@ -13,7 +13,7 @@ pub use fit::{Misfit, Unfit, can_use};
 pub use params::{Caches, CollParams, Level, Tuned, TunedParams};
 pub use rules::ParseError;
 
-use crate::algorithms::node::cells;
+use crate::algorithms::node::bounce;
 use crate::algorithms::registry::{self, AlgorithmId, Memory};
 use crate::params::Coll;
 use fit::slot_limit;
@@ -193,7 +193,7 @@ impl Table {
 fn choice(algorithm: AlgorithmId, query: &Query, segment: u64, fanout: u32) -> Choice {
     let needs = &algorithm.get().needs;
     let wanted = if segment == 0 { 1 } else { query.bytes.div_ceil(segment) };
-    let least = if needs.memory == Memory::Cells { cell_segments(query) } else { 1 };
+    let least = if needs.memory == Memory::BounceBuffers { bounce_segments(query) } else { 1 };
     let most = (query.bytes / query.element.max(1)).max(1);
     let segments = if needs.segments { segment_class(wanted.min(most).max(least)) } else { 1 };
     let blocks = if needs.blocks { block_class(most) } else { 1 };
@@ -205,8 +205,8 @@ pub fn block_class(elements: u64) -> u32 {
     u32::try_from(elements).ok().and_then(u32::checked_next_power_of_two).unwrap_or(u32::MAX)
 }
 
-fn cell_segments(query: &Query) -> u64 {
-    cells::segments_for(query.bytes, query.element.max(1))
+fn bounce_segments(query: &Query) -> u64 {
+    bounce::segments_for(query.bytes, query.element.max(1))
 }
 
 /// Segments at most, so that schedules stay short; so many for each rank of an area are still rounds that 16 bits count.

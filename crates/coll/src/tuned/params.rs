@@ -96,9 +96,9 @@ mca::params! {
         /// Where a call cannot use the algorithm that `coll_tuned_*_algorithm` names, the table decides; if not, the
         /// call is an error that says why. The same on all processes.
         fallback: mca::Bool = "false", scope AllEq;
-        /// How long a process looks for what one on another processor gives next before it yields to the others on its
+        /// How long a process polls for what one on another processor gives next before it yields to the others on its
         /// own, in small blocking collectives, where ranks share processors and the others wait as well. 0: not at all.
-        turn: mca::Int = "10", unit "microseconds", range 0 to 1000;
+        hint: mca::Int = "10", unit "microseconds", range 0 to 1000;
         /// Algorithm of `MPI_Barrier`; empty: chosen by the table.
         barrier_algorithm: Named<{ Coll::Barrier as usize }> = "";
         /// Children per node, radix or exchanges under way in algorithms of `MPI_Barrier`; -1: as the table says, 0: the
@@ -184,7 +184,7 @@ pub struct Tuned {
     /// Which ranks of a node share caches.
     pub caches: Caches,
     /// How long to keep polling where a process is next on a processor that it shares.
-    pub turn: Duration,
+    pub hint: Duration,
 }
 
 impl Tuned {
@@ -200,10 +200,10 @@ impl Tuned {
         if params.fallback || params.online {
             forced.iter_mut().for_each(|forced| forced.or_table = true);
         }
-        let turn = Duration::from_micros(params.turn as u64);
+        let hint = Duration::from_micros(params.hint as u64);
         let (reproducible, check, areas, online) = (all.reproducible, all.check, all.areas, params.online);
         let caches = params.caches;
-        Ok(Tuned { table, forced, reproducible, check, areas, online, caches, turn })
+        Ok(Tuned { table, forced, reproducible, check, areas, online, caches, hint })
     }
 
     /// As [`Tuned::select`], with the algorithm given.

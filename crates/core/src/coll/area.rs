@@ -17,11 +17,14 @@ use crate::state::State;
 const _: () = {
     assert!(SLOT_PAYLOAD == shm::area::PAYLOAD && coll::shared::DEPTH == shm::area::DEPTH);
     assert!(coll::shared::SHORT == shm::area::SHORT && coll::shared::MEDIUM == shm::area::MEDIUM);
-    assert!(coll::shared::CELLS == shm::area::CELLS[0] && coll::shared::CELL_BYTES == shm::area::CELL_BYTES);
+    assert!(
+        coll::shared::BOUNCE_BUFFERS == shm::area::BOUNCE_BUFFERS[0]
+            && coll::shared::BOUNCE_BYTES == shm::area::BOUNCE_BYTES
+    );
 };
 
 /// Room for `bytes` bytes of payload of a slot, which the caller may write or read now: in the slot, or in its owner's
-/// cell.
+/// bounce buffer.
 #[inline(always)]
 pub(super) fn payload(area: &mut NodeArea, owner: Owner, epoch: u64, bytes: usize) -> UserMem {
     area.payload(owner, epoch, bytes, bytes > SLOT_PAYLOAD)
@@ -32,7 +35,7 @@ pub(super) fn payload(area: &mut NodeArea, owner: Owner, epoch: u64, bytes: usiz
 #[inline(always)]
 pub(super) fn has_room(area: &mut NodeArea, epoch: u64, bytes: usize) -> bool {
     if bytes > SLOT_PAYLOAD {
-        area.has_cell(epoch) && area.has_room(epoch, 0)
+        area.has_bounce(epoch) && area.has_room(epoch, 0)
     } else {
         area.has_room(epoch, bytes)
     }

@@ -63,7 +63,7 @@ impl CorePort<'_> {
                     Base::Send => self.call.send.address,
                     Base::Recv => self.call.recv.address,
                     Base::Arena => self.arena,
-                    Base::Cell { owner, epoch } => self.cell(owner, epoch),
+                    Base::Bounce { owner, epoch } => self.bounce(owner, epoch),
                 };
                 let datatype = match ty {
                     Ty::Send => self.call.send.datatype.clone(),
@@ -111,10 +111,10 @@ impl CorePort<'_> {
         (address, count)
     }
 
-    fn cell(&self, owner: u32, epoch: u64) -> Address {
+    fn bounce(&self, owner: u32, epoch: u64) -> Address {
         let area = self.area.as_ref();
-        // Schedules with cells run with an area only (`Running::begin`).
-        area.map_or(self.arena, |area| Address(area.cell(owner as usize, epoch)))
+        // Schedules with bounce buffers run with an area only (`Running::begin`).
+        area.map_or(self.arena, |area| Address(area.bounce(owner as usize, epoch)))
     }
 
     fn area(&mut self) -> Result<&mut NodeArea> {
@@ -246,7 +246,7 @@ impl Port for CorePort<'_> {
     }
 
     fn claim(&mut self, epoch: u64) -> Result<bool> {
-        Ok(self.area()?.has_cell(epoch))
+        Ok(self.area()?.has_bounce(epoch))
     }
 
     fn expose(&mut self, epoch: u64, buf: &Region, wake: Wake) -> Result<bool> {

@@ -21,7 +21,7 @@ pub fn get_status(
         return Ok(());
     }
     poll(t);
-    match look(t, request)? {
+    match peek(t, request)? {
         Some(done) => give(status, Some(&done)),
         None => *flag = 0,
     }
@@ -29,7 +29,7 @@ pub fn get_status(
 }
 
 /// The result of a request that stays, if it is complete; makes no progress.
-fn look(t: &mut Token, request: abi::Request) -> Result<Option<Done>> {
+fn peek(t: &mut Token, request: abi::Request) -> Result<Option<Done>> {
     if !t.lock().is_complete(request)? {
         return Ok(None);
     }
@@ -56,7 +56,7 @@ pub fn get_status_any(
             continue;
         }
         active = true;
-        if let Some(done) = look(t, request)? {
+        if let Some(done) = peek(t, request)? {
             *index = i as i32;
             give(status, Some(&done));
             return Ok(());
@@ -85,7 +85,7 @@ pub fn get_status_all(
             results.push(EMPTY);
             continue;
         }
-        match look(t, request)? {
+        match peek(t, request)? {
             Some(done) => results.push(done),
             None => return Ok(()),
         }
@@ -113,7 +113,7 @@ pub fn get_status_some(
             continue;
         }
         active = true;
-        if let Some(done) = look(t, request)? {
+        if let Some(done) = peek(t, request)? {
             indices[found] = i as i32;
             if let Some(statuses) = statuses.as_deref_mut() {
                 statuses[found].fill(&done.status);

@@ -35,7 +35,7 @@ pub(crate) use reach::reach;
 pub(crate) use registered::pages;
 
 /// Attempts of an eager send to find room, about a microsecond in all, where the receiver has its own core.
-const PATIENCE: u32 = 32;
+const EAGER_RETRIES: u32 = 32;
 
 /// What leads from this process to the others.
 pub(crate) struct Opened {
@@ -64,7 +64,7 @@ pub(crate) fn open(job: &mut pmi::Job, params: &Params) -> Result<Opened, String
     let network = (pml == MessageLayer::Cm).then_some(mtl);
     let ob1 = Config {
         unexpected_cap: params.ob1.unexpected_cap as u64,
-        patience: if job.oversubscribed { 0 } else { PATIENCE },
+        eager_retries: if job.oversubscribed { 0 } else { EAGER_RETRIES },
         ..Config::new(job.size)
     };
     let peers = Peers::of_job(job.job_id, job.size);

@@ -20,7 +20,7 @@ use abi::Result;
 use osc::{Acquire, Wish};
 
 use super::far::{CHECK, LOCK, UNLOCK, request};
-use super::locks::{HOLDER_ENDED, PATIENCE};
+use super::locks::{HOLDER_ENDED, TIMEOUT};
 use super::{Window, Windows, await_window};
 use crate::domain::Token;
 use crate::wait::wait_actively_until;
@@ -107,7 +107,7 @@ fn acquire(t: &mut Token, win: abi::Win, target: u32, exclusive: bool, holds: bo
         (take(&mut far.refused, token) || far.lost.contains(&target)).then_some(Err(HOLDER_ENDED))
     };
     loop {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         let outcome = wait_actively_until(t, deadline, |state| match state.windows.get_mut(win) {
             Err(error) => Some(Err(error)),
             Ok(window) => answered(window),

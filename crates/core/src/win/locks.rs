@@ -76,7 +76,7 @@ fn await_lock(t: &mut Token, win: abi::Win, wish: Wish) -> Result<()> {
 }
 
 /// How long a process waits for a lock before it asks whether a holder has ended.
-pub(super) const PATIENCE: Duration = Duration::from_millis(500);
+pub(super) const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// What is said where a lock cannot be had any more.
 pub(super) const HOLDER_ENDED: Error =
@@ -90,7 +90,7 @@ fn await_holders(
     check: impl Fn(&mut Window) -> Result<()>,
 ) -> Result<()> {
     loop {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         let outcome = wait_actively_until(t, deadline, |state| match state.windows.get_mut(win) {
             Err(error) => Some(Err(error)),
             Ok(window) => ready(window),

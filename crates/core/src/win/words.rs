@@ -17,7 +17,7 @@ use crate::memory::{combine_at, combine_by_loops, compare_at, read_at};
 pub(super) const PIECE: usize = 64 << 10;
 
 /// How long a process sleeps before it asks whether the holder of the lock has ended.
-const PATIENCE: Duration = Duration::from_millis(500);
+const TIMEOUT: Duration = Duration::from_millis(500);
 
 impl Window {
     /// As [`Window::combine_words`], at any address in mapped memory.
@@ -213,7 +213,7 @@ struct Waiter<'a>(&'a Window);
 impl Waiting for Waiter<'_> {
     fn sleep(&mut self, word: &AtomicU64, value: u64, holder: u32) -> bool {
         // The lower half of a little-endian word, which changes whenever the lock does.
-        platform::futex::wait_for(word.as_ptr() as usize, value as u32, PATIENCE);
+        platform::futex::wait_for(word.as_ptr() as usize, value as u32, TIMEOUT);
         word.load(Ordering::Relaxed) == value && self.0.has_ended(holder)
     }
 

@@ -206,7 +206,7 @@ impl CoreSegment {
     }
 
     /// The registration at a descriptor, if there is one and it is not just being changed.
-    pub(super) fn look(&self, mdd: u16) -> Option<Seen> {
+    pub(super) fn registration(&self, mdd: u16) -> Option<Seen> {
         let entry = self.entry(mdd)?;
         loop {
             let before = entry.sequence.load(Ordering::Acquire);
@@ -235,7 +235,7 @@ impl CoreSegment {
         }
     }
 
-    /// Initiator: announces a copy; to be called before the look that the copy relies on.
+    /// Initiator: announces a copy; to be called before the read that the copy relies on.
     pub(super) fn enter(&self, mdd: u16) {
         if let Some(entry) = self.entry(mdd) {
             entry.users.fetch_add(1, Ordering::SeqCst);
@@ -280,11 +280,11 @@ mod tests {
         let (file, own) = CoreSegment::create().unwrap();
         let peer = CoreSegment::map(&file).unwrap();
         own.publish(&REGISTRATION, Some((3, 512)), true);
-        let seen = peer.look(4095).expect("published");
+        let seen = peer.registration(4095).expect("published");
         assert_eq!((seen.registration, seen.block, seen.pinned), (REGISTRATION, Some((3, 512)), true));
-        assert!(peer.look(4094).is_none());
+        assert!(peer.registration(4094).is_none());
         assert!(own.withdraw(4095));
-        assert!(peer.look(4095).is_none());
+        assert!(peer.registration(4095).is_none());
     }
 
     #[test]
@@ -293,7 +293,7 @@ mod tests {
         let peer = CoreSegment::map(&file).unwrap();
         own.publish(&REGISTRATION, None, false);
         peer.enter(4095);
-        assert!(peer.look(4095).is_some());
+        assert!(peer.registration(4095).is_some());
         assert!(!own.withdraw(4095));
         peer.leave(4095);
         assert!(own.is_left(4095));

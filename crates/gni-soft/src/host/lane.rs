@@ -1,6 +1,6 @@
 //! The short way to a peer's mailbox: what a look at its registration and queue found, good while neither changes.
 //!
-//! A message costs one load of the registration's sequence count and one of the queue's place instead of the whole look,
+//! A message costs one load of the registration's sequence count and one of the queue's place instead of the whole read,
 //! the check of the handle, and two searches for mappings.
 
 use super::core_segment::{CoreSegment, Seen};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub(super) struct Lane {
     handle: MemHandle,
     mdd: u16,
-    /// The registration's sequence count at the look.
+    /// The registration's sequence count when it was read.
     sequence: u64,
     /// Address of the first byte at its owner, and of the first one after the last.
     first: u64,

@@ -348,7 +348,7 @@ impl Own {
         data: &[u8],
         answer: &mut Vec<u8>,
     ) -> Result<Option<u32>, HwStatus> {
-        let seen = self.core.look(mdd).ok_or(HwStatus::MddInvalid)?;
+        let seen = self.core.registration(mdd).ok_or(HwStatus::MddInvalid)?;
         let addr = request.addr;
         let allow = |addr, len, want| self.allow(&seen.registration, request.handle, addr, len, want);
         match request.ask {

@@ -156,7 +156,7 @@ impl Mapped {
     ) -> Result<Target, HwStatus> {
         let fields = self.fields(handle)?;
         let Seen { registration, block, pinned, .. } =
-            self.core.look(fields.mdd).ok_or(HwStatus::MddInvalid)?;
+            self.core.registration(fields.mdd).ok_or(HwStatus::MddInvalid)?;
         access::check_fields(Some(&registration), &fields, (own.key, own.key), addr, len, want)?;
         let here = match block {
             Some((number, offset)) => {
@@ -203,7 +203,7 @@ impl Mapped {
     #[cold]
     fn find_lane(&mut self, own: &Own, who: (PeAddr, InstId), handle: MemHandle) -> Option<Lane> {
         let fields = self.fields(handle).ok()?;
-        let seen = self.core.look(fields.mdd)?;
+        let seen = self.core.registration(fields.mdd)?;
         let first = seen.registration.addr;
         let keys = (own.key, own.key);
         access::check_fields(Some(&seen.registration), &fields, keys, first, 0, Want::Write).ok()?;
@@ -365,7 +365,7 @@ impl Mapped {
     /// Only the event.
     pub(super) fn event(&mut self, own: &Own, place: &Place) -> Direct {
         let seen = self.fields(place.handle).and_then(|fields| {
-            let seen = self.core.look(fields.mdd).ok_or(HwStatus::MddInvalid)?;
+            let seen = self.core.registration(fields.mdd).ok_or(HwStatus::MddInvalid)?;
             let start = seen.registration.addr;
             access::check_fields(
                 Some(&seen.registration),

@@ -12,7 +12,7 @@ use std::os::unix::net::{SocketAddr as UnixAddr, UnixListener, UnixStream};
 use std::time::Duration;
 
 /// How long a peer may take to answer a question that is asked with a call.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Abstract name of a NIC's service: nothing in the file system, gone with its owner, one name space per
 /// network namespace. Every user can read it, so the job's key is not in it.
@@ -42,8 +42,8 @@ pub(super) fn fetch_file(name: &UnixAddr, hello: &Hello) -> io::Result<(OwnedFd,
 
 fn ask_for_file(name: &UnixAddr, hello: &Hello) -> io::Result<(OwnedFd, i32)> {
     let mut stream = UnixStream::connect_addr(name)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     let pid = peer_of_same_user(&stream)?;
     stream.write_all(&hello.to_bytes())?;
     Ok((receive_file(&stream)?, pid))

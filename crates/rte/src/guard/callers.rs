@@ -16,7 +16,7 @@ use std::os::unix::net::UnixListener;
 
 use pmi::server::Server;
 use pmi::wire::{Line, LineBuffer};
-use pmi::{scm, socket, welcome};
+use pmi::{protocol, scm, socket};
 use rustix::process::Pid;
 
 use super::Guard;
@@ -128,7 +128,7 @@ impl Guard {
             Ok(Some(line)) => line.to_vec(),
             _ => return drop(self.callers.waiting[index].take()),
         };
-        let Some(line) = Line::new(&line).filter(|line| line.command() == welcome::HELLO) else {
+        let Some(line) = Line::new(&line).filter(|line| line.command() == protocol::HELLO) else {
             return drop(self.callers.waiting[index].take());
         };
         let Some(rank) = self.place_of(line, sender, made_for) else {

@@ -102,7 +102,7 @@ impl Guard {
     }
 
     /// A wrapper goes on although its MPI program has ended inside MPI.
-    fn lose_patience_with_wrappers(&mut self) {
+    fn stop_waiting_for_wrappers(&mut self) {
         let lost = |rank: &usize| {
             self.ranks[*rank].program.as_ref().is_some_and(|program| program.ended)
                 && self.is_inside_mpi(*rank)
@@ -271,7 +271,7 @@ impl Guard {
             self.look_for_libraries();
         }
         if due(&mut self.clock.wrappers, now) {
-            self.lose_patience_with_wrappers();
+            self.stop_waiting_for_wrappers();
         }
         if due(&mut self.clock.aborts, now) {
             self.report_aborts();

@@ -250,7 +250,7 @@ impl Guard {
             Message::SegmentReady => match descriptor {
                 Some(fd) => {
                     self.segment = SegmentState::Ready(Segment { fd, bytes });
-                    self.welcome_all();
+                    self.send_job_records();
                 }
                 // The kernel drops a descriptor where there is no room for one.
                 None => self.fail(None, Failure::Segment { bytes, left: None, errno: libc::EMFILE }),

@@ -3,8 +3,8 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use pmi::protocol::JobRecord;
 use pmi::scm;
-use pmi::welcome::Welcome;
 use pmi::wire::LineBuffer;
 use rustix::process::Pid;
 
@@ -81,7 +81,7 @@ impl Guard {
             // Fails only if mpiexec has ended, which is noticed next.
             let _ = Message::SegmentWanted.send(&self.control);
         }
-        self.welcome_all();
+        self.send_job_records();
         self.check_missing();
     }
 
@@ -102,14 +102,14 @@ impl Guard {
     }
 
     /// Answers all hellos once the last one and the shared memory are there.
-    pub(super) fn welcome_all(&mut self) {
+    pub(super) fn send_job_records(&mut self) {
         if !self.server.all_wait() || matches!(self.segment, SegmentState::Pending) {
             return;
         }
         self.server.begin();
         let size = self.ranks.len();
         let segment = self.segment.ready().and_then(|segment| segment.fd.try_clone().ok());
-        let mut welcome = Welcome {
+        let mut record = JobRecord {
             job_id: job_of(self.job.job_id, self.program),
             node_of: self.job.node_of.clone(),
             local_pids: self
@@ -126,10 +126,10 @@ impl Guard {
         };
         for rank in 0..size {
             let app = self.job.app_of[rank];
-            welcome.app_num = app as i32;
-            welcome.info =
+            record.app_num = app as i32;
+            record.info =
                 self.job.programs[app].as_ref().map(|program| program.info.clone()).unwrap_or_default();
-            let text = self.server.welcome(rank, &welcome.encode());
+            let text = self.server.job_record(rank, &record.encode());
             self.send_with(rank, text.as_bytes(), segment.as_ref().map(|segment| segment.as_fd()));
         }
     }

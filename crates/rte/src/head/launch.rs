@@ -153,7 +153,7 @@ impl Head {
             order,
             output: Some(says.into()),
             words: VecDeque::new(),
-            deadline: Some(Instant::now() + self.spec.launcher.patience),
+            deadline: Some(Instant::now() + self.spec.launcher.timeout),
         })
     }
 
@@ -231,9 +231,9 @@ impl Head {
         let Some(launched) = &mut self.hosts[index].launched else { return };
         launched.deadline = None;
         let words = launched.last_words().map_or(String::new(), |words| format!("; it wrote: {words}"));
-        let patience = self.spec.launcher.patience.as_secs();
+        let timeout = self.spec.launcher.timeout.as_secs();
         let addresses = self.addresses.join(", ");
-        let seen = format!("its daemon has not called at {addresses} for {patience} s{words}");
+        let seen = format!("its daemon has not called at {addresses} for {timeout} s{words}");
         self.could_not_reach(index, &seen);
     }
 
@@ -255,11 +255,11 @@ impl Head {
         for host in &mut self.hosts {
             let Some(launched) = &mut host.launched else { continue };
             // A launcher whose daemon has never called may wait for ever.
-            let patience = match host.phase {
+            let timeout = match host.phase {
                 Phase::Finished => end.saturating_duration_since(Instant::now()),
                 _ => Duration::ZERO,
             };
-            if !wait_for(launched, patience) {
+            if !wait_for(launched, timeout) {
                 // It has ended meanwhile, or is killed with all that is left here.
                 let _ = launched.child.kill();
             }
@@ -269,9 +269,9 @@ impl Head {
 }
 
 /// Waits until the launcher has ended; whether it has.
-fn wait_for(launched: &mut Launched, patience: Duration) -> bool {
+fn wait_for(launched: &mut Launched, timeout: Duration) -> bool {
     let Some(pidfd) = launched.process.pidfd() else {
-        let end = Instant::now() + patience;
+        let end = Instant::now() + timeout;
         while matches!(launched.child.try_wait(), Ok(None)) {
             if Instant::now() >= end {
                 return false;
@@ -281,8 +281,8 @@ fn wait_for(launched: &mut Launched, patience: Duration) -> bool {
         return true;
     };
     let timeout = rustix::event::Timespec {
-        tv_sec: patience.as_secs() as i64,
-        tv_nsec: i64::from(patience.subsec_nanos()),
+        tv_sec: timeout.as_secs() as i64,
+        tv_nsec: i64::from(timeout.subsec_nanos()),
     };
     let mut fds = [rustix::event::PollFd::from_borrowed_fd(pidfd, rustix::event::PollFlags::IN)];
     matches!(rustix::event::poll(&mut fds, Some(&timeout)), Ok(1))

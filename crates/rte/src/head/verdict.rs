@@ -16,7 +16,7 @@ use crate::status::Status;
 /// How long a failure that may follow from another one waits.
 const MOMENT: Duration = Duration::from_millis(200);
 /// Hosts that were told to end their ranks have this long to say that they did.
-const PATIENCE: Duration = Duration::from_secs(15);
+const TIMEOUT: Duration = Duration::from_secs(15);
 /// Call stacks have this long.
 const TRACES: Duration = Duration::from_secs(25);
 
@@ -31,7 +31,7 @@ pub(super) struct Verdict {
     told: bool,
     pending: Option<Pending>,
     /// Hosts that have not ended by then are given up; or call stacks that have not come.
-    patience: Option<Instant>,
+    timeout: Option<Instant>,
 }
 
 impl Verdict {
@@ -58,7 +58,7 @@ impl Verdict {
     /// The next moment at which something is decided.
     pub fn deadline(&self) -> Option<Instant> {
         let pending = self.pending.as_ref().map(|pending| pending.until);
-        [pending, self.patience].into_iter().flatten().min()
+        [pending, self.timeout].into_iter().flatten().min()
     }
 }
 
@@ -153,7 +153,7 @@ impl Head {
     /// Has all hosts end their ranks.
     fn end_all(&mut self) {
         self.verdict.ending = true;
-        self.verdict.patience = Some(Instant::now() + PATIENCE);
+        self.verdict.timeout = Some(Instant::now() + TIMEOUT);
         self.tell_all(&Down::End);
     }
 
@@ -172,7 +172,7 @@ impl Head {
         if let Some(pending) = due.filter(|_| !self.verdict.ending) {
             self.end_because_of(pending);
         }
-        if self.verdict.patience.take_if(|at| *at <= now).is_none() {
+        if self.verdict.timeout.take_if(|at| *at <= now).is_none() {
             return;
         }
         if self.traces.take().is_some() {
@@ -187,7 +187,7 @@ impl Head {
             self.note(&format!(
                 "mpiexec: host {name} did not say that its ranks have ended\n  seen: nothing for {} s after it was \
                  told to end them\n  next: look there with `ps` for what is left\n",
-                PATIENCE.as_secs()
+                TIMEOUT.as_secs()
             ));
         }
     }
@@ -217,7 +217,7 @@ impl Head {
                         self.verdict.keep_code(Failure::Signalled(number).code());
                         self.verdict.ending = true;
                         self.verdict.pending = None;
-                        self.verdict.patience.get_or_insert(Instant::now() + PATIENCE);
+                        self.verdict.timeout.get_or_insert(Instant::now() + TIMEOUT);
                     }
                     self.tell_all(&Down::Signal(number));
                     if number == libc::SIGTSTP {
@@ -235,7 +235,7 @@ impl Head {
         let running = self.hosts.iter().filter(|host| host.phase == Phase::Running).count();
         if self.spec.stack_traces && running > 0 && !self.verdict.ending {
             self.traces = Some(running);
-            self.verdict.patience = Some(Instant::now() + TRACES);
+            self.verdict.timeout = Some(Instant::now() + TRACES);
             self.tell_all(&Down::Traces);
         } else {
             self.time_has_come();
@@ -247,7 +247,7 @@ impl Head {
         self.traces = self.traces.map(|left| left.saturating_sub(1));
         if self.traces == Some(0) {
             self.traces = None;
-            self.verdict.patience = None;
+            self.verdict.timeout = None;
             self.time_has_come();
         }
     }

@@ -73,15 +73,15 @@ impl<'a> Receiver<'a> {
         prefetch(self.slot(self.stamp.wrapping_add(ONE)));
     }
 
-    /// Polls for the next message, of whatever kind, up to `looks` times, with a pause after a failed poll; whether it has
+    /// Polls for the next message, of whatever kind, up to `polls` times, with a pause after a failed poll; whether it has
     /// arrived.
     ///
-    /// Each look shares the line with the sender, who must get it back in order to write: looks without a pause come
+    /// Each poll shares the line with the sender, who must get it back in order to write: polls without a pause come
     /// between its stores. On a Zen 4 server, where a pause takes 26 ns, half a round trip takes 1.32 times as long as a
     /// line from core to core, without pauses 1.55; with pauses of 9, 18, 35 and 52 ns 1.43, 1.35, 1.39 and 1.58.
     #[inline(always)]
-    pub fn look_out(&self, looks: u32) -> bool {
-        look_repeatedly(looks, || self.look()).is_some()
+    pub fn poll_slot(&self, polls: u32) -> bool {
+        poll_repeatedly(polls, || self.poll()).is_some()
     }
 
     /// Header and payload of the next message, if it has arrived in one slot with a header of the usual length, and no
@@ -103,18 +103,18 @@ impl<'a> Receiver<'a> {
         unsafe { Some((PeerBytes::new(body, HEADER), PeerBytes::new(body.add(HEADER), word as usize))) }
     }
 
-    /// As [`Receiver::peek_short`], looking for the message as [`Receiver::look_out`] does. All but the looks themselves
+    /// As [`Receiver::peek_short`], polling for the message as [`Receiver::poll_slot`] does. All but the polls themselves
     /// comes before them.
     #[inline(always)]
-    pub fn await_short(&self, looks: u32) -> Option<(PeerBytes<'a>, PeerBytes<'a>)> {
+    pub fn await_short(&self, polls: u32) -> Option<(PeerBytes<'a>, PeerBytes<'a>)> {
         if self.left == 0 {
             return None;
         }
         let (slot, stamp) = (self.slot(self.stamp), self.stamp);
         let body = slot.body.with(|body| body.cast::<u8>());
         // Pairs with the Release in `Sender::publish`.
-        let look = || Some(slot.word.load(Ordering::Acquire) ^ stamp).filter(|word| word >> VALID_BIT == 0);
-        let word = look_repeatedly(looks, look)?;
+        let poll = || Some(slot.word.load(Ordering::Acquire) ^ stamp).filter(|word| word >> VALID_BIT == 0);
+        let word = poll_repeatedly(polls, poll)?;
         if word > (BODY_BYTES - HEADER) as u64 {
             return None;
         }
@@ -131,10 +131,10 @@ impl<'a> Receiver<'a> {
     }
 }
 
-/// What the first of up to `looks` polls finds, with a pause after each failed one.
+/// What the first of up to `polls` polls finds, with a pause after each failed one.
 #[inline(always)]
-fn look_repeatedly<T>(looks: u32, look: impl Fn() -> Option<T>) -> Option<T> {
-    (0..looks).find_map(|_| look().or_else(pause))
+fn poll_repeatedly<T>(polls: u32, poll: impl Fn() -> Option<T>) -> Option<T> {
+    (0..polls).find_map(|_| poll().or_else(pause))
 }
 
 #[inline(always)]

@@ -47,7 +47,7 @@ pub fn algorithms(setup: &Setup, coll: Coll, ranks: u32) -> impl Iterator<Item =
         Memory::None => true,
         Memory::SlotsPerNode => shares,
         Memory::SlotsByCache => shares && seated,
-        Memory::Slots | Memory::Parts | Memory::Cells | Memory::Direct => shares && on_one_node,
+        Memory::Slots | Memory::Parts | Memory::BounceBuffers | Memory::Direct => shares && on_one_node,
     };
     registry::of(coll).map(|(_, algorithm)| algorithm).filter(|algorithm| !algorithm.needs.inter).filter(fits)
 }

@@ -49,8 +49,8 @@ enum By {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
-    Greet,
-    Greeting,
+    Connect,
+    Connecting,
     Before,
     Begin,
     /// Of a put: its beginning, its end, its notice. At the root: until all data is there.
@@ -79,7 +79,7 @@ impl Gather {
             }
             None => By::Puts { open: Vec::new(), remote: None, access: None, owed: 0 },
         };
-        let stage = if matches!(by, By::Puts { .. }) { Stage::Greet } else { Stage::Before };
+        let stage = if matches!(by, By::Puts { .. }) { Stage::Connect } else { Stage::Before };
         let (begun, spent) = (Time::START, Time::START);
         let rounds = rounds + WARM_UP;
         Ok(Gather {
@@ -158,8 +158,8 @@ impl Gather {
     }
 
     /// The root tells all ranks where its memory is; `true`: they know.
-    fn greets(&mut self, end: &mut Endpoint) -> Result<bool> {
-        let (me, ranks, begins) = (end.rank(), self.ranks, self.stage == Stage::Greet);
+    fn connects(&mut self, end: &mut Endpoint) -> Result<bool> {
+        let (me, ranks, begins) = (end.rank(), self.ranks, self.stage == Stage::Connect);
         let said = end.memory().part(0, Remote::BYTES);
         let By::Puts { open, remote, .. } = &mut self.by else { return Ok(true) };
         if begins && me == 0 {
@@ -252,9 +252,9 @@ impl Program for Gather {
         let is_root = self.is_root;
         loop {
             match self.stage {
-                Stage::Greet | Stage::Greeting => {
-                    let knows = self.greets(end)?;
-                    self.stage = Stage::Greeting;
+                Stage::Connect | Stage::Connecting => {
+                    let knows = self.connects(end)?;
+                    self.stage = Stage::Connecting;
                     if !knows {
                         return Ok(Step::Waiting);
                     }

@@ -1,10 +1,10 @@
-//! Vectors with a block for each rank, of some cells: all put theirs into their cells and meet at the release flag, so that with
-//! more ranks than cores each is scheduled once for as many cells as it has.
+//! Vectors with a block for each rank, of some bounce buffers: all put theirs into their bounce buffers and meet at
+//! the release flag, so that with more ranks than cores each is scheduled once for as many bounce buffers as it has.
 //!
 //! ```text
-//!  r    blocks, all but its own, → own cells      flag      block r of all ranks' cells → result
-//!       ┌ cell 0 ┬ cell 1 ┬ …                      ║
-//!       │ 0 1 2  │ 3 4 5  │    several blocks a cell, or several cells a block
+//!  r    blocks, all but its own, → own buffers      flag      block r of all ranks' buffers → result
+//!       ┌ buffer 0 ┬ buffer 1 ┬ …                      ║
+//!       │ 0 1 2  │ 3 4 5  │    several blocks a buffer, or several buffers a block
 //! ```
 
 use std::ops::Range;
@@ -13,9 +13,9 @@ use super::Area;
 use crate::builder::Builder;
 use crate::params::Params;
 use crate::schedule::{Buf, Ref, Schedule};
-use crate::shared::CELLS;
+use crate::shared::BOUNCE_BUFFERS;
 
-/// How the blocks of a vector are spread over cells, of which each is that of a round.
+/// How the blocks of a vector are spread over bounce buffers, of which each is that of a round.
 #[derive(Clone, Copy)]
 struct Cut {
     me: u32,
@@ -23,20 +23,20 @@ struct Cut {
     n: u32,
     /// Pieces of a block.
     pieces: u32,
-    /// Pieces of a cell: several only where each is a block.
+    /// Pieces of a bounce buffer: several only where each is a block.
     run: u32,
 }
 
 impl Cut {
-    /// Of a vector that fills at least `cells` cells.
-    fn of_vector(p: &Params, cells: u32) -> Cut {
-        let run = (p.size / cells).max(1);
-        Cut { me: p.rank, n: p.size, pieces: cells.div_ceil(p.size), run }
+    /// Of a vector that fills at least `bounce_buffers` bounce buffers.
+    fn of_vector(p: &Params, bounce_buffers: u32) -> Cut {
+        let run = (p.size / bounce_buffers).max(1);
+        Cut { me: p.rank, n: p.size, pieces: bounce_buffers.div_ceil(p.size), run }
     }
 
-    /// Of blocks that fill `cells` cells each.
-    fn of_blocks(p: &Params, cells: u32) -> Cut {
-        Cut { me: p.rank, n: p.size, pieces: cells, run: 1 }
+    /// Of blocks that fill `bounce_buffers` bounce buffers each.
+    fn of_blocks(p: &Params, bounce_buffers: u32) -> Cut {
+        Cut { me: p.rank, n: p.size, pieces: bounce_buffers, run: 1 }
     }
 
     fn rounds(&self) -> u32 {
@@ -57,31 +57,32 @@ impl Cut {
         Ref::part(buf, pieces.start, pieces.end, self.pieces)
     }
 
-    /// Where some pieces of a round are in a cell of it.
-    fn in_cell(&self, cell: Buf, round: u32, pieces: Range<u32>) -> Ref {
-        Ref { org: round * self.run, ..self.pieces(cell, pieces) }
+    /// Where some pieces of a round are in a bounce buffer of it.
+    fn in_bounce(&self, bounce: Buf, round: u32, pieces: Range<u32>) -> Ref {
+        Ref { org: round * self.run, ..self.pieces(bounce, pieces) }
     }
 
-    /// Puts `source` into the own cells, made by `cell(owner, round)`, and lets `take` have what all others' cells hold of
-    /// the own block, round by round; as many rounds at once as a rank has cells.
+    /// Puts `source` into the own bounce buffers, made by `bounce(owner, round)`, and lets `take` have what all
+    /// others' bounce buffers hold of the own block, round by round; as many rounds at once as a rank has bounce
+    /// buffers.
     fn meet(
         &self,
         b: &mut Builder,
         source: Buf,
-        cell: impl Fn(u32, u32) -> Buf,
+        bounce: impl Fn(u32, u32) -> Buf,
         mut take: impl FnMut(&mut Builder, u32, Range<u32>),
     ) {
         let mut area = Area { me: self.me, size: self.n, round: 0 };
         let own = self.own();
-        for first in (0..self.rounds()).step_by(CELLS) {
-            let rounds = first..(first + CELLS as u32).min(self.rounds());
+        for first in (0..self.rounds()).step_by(BOUNCE_BUFFERS) {
+            let rounds = first..(first + BOUNCE_BUFFERS as u32).min(self.rounds());
             for round in rounds.clone() {
                 let Range { start, end } = self.of_round(round);
                 b.claim(round as u16);
                 let others = [start..end.min(own.start), start.max(own.end)..end];
                 for pieces in others.into_iter().filter(|pieces| !pieces.is_empty()) {
                     b.copy(
-                        self.in_cell(cell(self.me, round), round, pieces.clone()),
+                        self.in_bounce(bounce(self.me, round), round, pieces.clone()),
                         self.pieces(source, pieces),
                     );
                 }
@@ -101,11 +102,11 @@ impl Cut {
     }
 }
 
-/// Reduce-scatter with equal blocks: each rank combines its block of all cells, in rank order. Elements must be without
-/// holes; `segments` is the number of cells that a vector fills.
+/// Reduce-scatter with equal blocks: each rank combines its block of all bounce buffers, in rank order. Elements must
+/// be without holes; `segments` is the number of bounce buffers that a vector fills.
 ///
 /// ```text
-///  r → own cells; flag; block r of the cells of 0 … n-1 → result
+///  r → own buffers; flag; block r of the buffers of 0 … n-1 → result
 /// ```
 pub fn reduce_scatter_block(p: &Params) -> Schedule {
     let mut b = Builder::new();
@@ -113,12 +114,12 @@ pub fn reduce_scatter_block(p: &Params) -> Schedule {
     let mine = if p.in_place { Buf::Recv } else { Buf::Send };
     // In place, the result would lie where later rounds still take from.
     let result = if p.in_place { b.typed() } else { Buf::Recv };
-    let cell = |owner: u32, round: u32| Buf::Cell { owner: owner as u16, round: round as u16 };
-    cut.meet(&mut b, mine, cell, |b, round, pieces| {
+    let bounce = |owner: u32, round: u32| Buf::Bounce { owner: owner as u16, round: round as u16 };
+    cut.meet(&mut b, mine, bounce, |b, round, pieces| {
         let own = cut.pieces(mine, pieces.clone());
         let operand = |i: u32| match i == cut.me {
             true => own,
-            false => cut.in_cell(cell(i, round), round, pieces.clone()),
+            false => cut.in_bounce(bounce(i, round), round, pieces.clone()),
         };
         let into = Ref { org: cut.own().start, ..own.within(result) };
         let mut acc = operand(cut.n - 1);
@@ -132,10 +133,10 @@ pub fn reduce_scatter_block(p: &Params) -> Schedule {
     b.finish()
 }
 
-/// Alltoall: each rank takes its block of all cells; `segments` is the number of cells that a block fills.
+/// Alltoall: each rank takes its block of all bounce buffers; `segments` is the number of bounce buffers that a block fills.
 ///
 /// ```text
-///  r → own cells; flag; block r of the cells of i → block i
+///  r → own buffers; flag; block r of the buffers of i → block i
 /// ```
 pub fn alltoall(p: &Params) -> Schedule {
     let mut b = Builder::new();
@@ -147,12 +148,12 @@ pub fn alltoall(p: &Params) -> Schedule {
         let buffer = if p.in_place { Buf::Recv } else { Buf::Send };
         b.copy(Ref::blocks(source, 0, cut.n), Ref::blocks(buffer, 0, cut.n));
     }
-    let cell = |owner: u32, round: u32| Buf::CellBytes { owner: owner as u16, round: round as u16 };
-    cut.meet(&mut b, source, cell, |b, round, pieces| {
+    let bounce = |owner: u32, round: u32| Buf::BounceBytes { owner: owner as u16, round: round as u16 };
+    cut.meet(&mut b, source, bounce, |b, round, pieces| {
         for i in Area::whole(p).others() {
             let at = i * cut.pieces + pieces.start - cut.own().start;
             let into = cut.pieces(data, at..at + pieces.len() as u32);
-            b.copy(into, cut.in_cell(cell(i, round), round, pieces.clone()));
+            b.copy(into, cut.in_bounce(bounce(i, round), round, pieces.clone()));
         }
     });
     b.copy(cut.pieces(data, cut.own()), cut.pieces(source, cut.own()));

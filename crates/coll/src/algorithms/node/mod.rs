@@ -1,14 +1,14 @@
 //! Algorithms for ranks of one node that use the shared area of [`crate::shared`]: slots for small
-//! messages, cells for medium ones, direct reads for large ones.
+//! messages, bounce buffers for medium ones, direct reads for large ones.
 //!
 //! | data per rank | module | what crosses between caches |
 //! |---|---|---|
 //! | up to 4 KiB, aside up to 32 KiB | [`slots`], [`blocks`] | what is published, a level |
 //! | blocks of different sizes: short ones | [`parts`] | what is published; long blocks of the same call are messages |
-//! | some cells | [`cells`], [`flag`] | each byte once into a cell, once out |
+//! | some bounce buffers | [`bounce_buffers`], [`flag`] | each byte once into a bounce buffer, once out |
 //! | more | [`direct`] | each byte once, read from the user's buffer |
 //!
-//! Between processors that share a cache, cells of which enough take turns are the faster way for most of what two
+//! Between processors that share a cache, bounce buffers of which enough take turns are the faster way for most of what two
 //! ranks have: the kernel's walk through the other process's pages takes longer than the second copy.
 //!
 //! With more ranks than cores what counts is how often a rank must be scheduled before it can go on: once
@@ -16,7 +16,7 @@
 //! a dissemination.
 
 pub mod blocks;
-pub mod cells;
+pub mod bounce;
 pub mod direct;
 pub mod flag;
 pub mod parts;
@@ -65,7 +65,7 @@ impl Area {
         b.await_slot(round, Slot::Flag, Ref::SIGNAL);
     }
 
-    /// No slot or cell so far is read any more by this rank.
+    /// No slot or bounce buffer so far is read any more by this rank.
     pub(crate) fn retire(&self, b: &mut Builder) {
         if self.round > 0 {
             b.retire(self.round - 1);

@@ -11,7 +11,7 @@
 //! What a slot holds for one rank alone, as in a gather, needs no table.
 
 use super::Area;
-use super::cells::{Exchange, exchange};
+use super::bounce::{Exchange, exchange};
 use super::slots::schedule;
 use crate::algorithms::alltoall::emit_swaps;
 use crate::builder::{Builder, Group};

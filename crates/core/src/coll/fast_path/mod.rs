@@ -161,17 +161,17 @@ fn polls(state: &State, most: u32) -> u32 {
 /// Brings a collective to its end.
 #[inline(never)]
 fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>) -> Result<()> {
-    let (polls, turn) = {
+    let (polls, hint) = {
         let state = t.lock();
         let shares = state.params.waiting.is_oversubscribed();
-        (polls(&state, POLLS), shares.then_some(state.params.tuned.turn).filter(|turn| !turn.is_zero()))
+        (polls(&state, POLLS), shares.then_some(state.params.tuned.hint).filter(|hint| !hint.is_zero()))
     };
     let mut log_reads = LogReads::default();
     let mut started = Some(started);
     wait_actively(t, |state| {
         let Started { exchange, logged } = started.as_mut()?;
         let over =
-            (0..polls).any(|_| exchange.poll()) || turn.is_some_and(|turn| keep_polling(exchange, turn));
+            (0..polls).any(|_| exchange.poll()) || hint.is_some_and(|hint| keep_polling(exchange, hint));
         let result = match over {
             true => exchange.result(),
             false => {
@@ -179,7 +179,7 @@ fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>) -> Result<()> 
                 Err(state.disagreement(comm, logged)?)
             }
         };
-        if turn.is_some() {
+        if hint.is_some() {
             exchange.slots().0.go_on();
         }
         // Under the lock under which the exchange ended: the thread that is woken by that and waits for the area finds it.
@@ -195,7 +195,7 @@ fn keep_polling(exchange: &mut Exchange<'_>, limit: Duration) -> bool {
     if !exchange.slots().0.may_keep_polling(awaited) {
         return false;
     }
-    let found = crate::turn::look_for(exchange, limit, |_| true, |at| at.poll().then_some(())).is_some();
+    let found = crate::hint::poll_for(exchange, limit, |_| true, |at| at.poll().then_some(())).is_some();
     exchange.slots().0.kept_polling(found);
     found
 }

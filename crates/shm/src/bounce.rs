@@ -1,8 +1,8 @@
-//! Cells: buffers that a sender lends to one receiver at a time, who may send something back in them.
+//! Bounce buffers: buffers that a sender lends to one receiver at a time, who may send something back in them.
 //!
 //! ```text
 //!   owner                                    receiver
-//!   take a free cell
+//!   take a free bounce buffer
 //!   fill header and payload
 //!   reference through fastbox or queue  -->  check and read
 //!                                            free it, and remember it
@@ -13,57 +13,59 @@
 //! ```
 //! *Why it goes to and fro.* A line that the other processor has read is slow to write again: the write waits for the
 //! other copy to be given up. A line that has just been read can be written fast by the reader. Measured on a Zen 4
-//! server, half a ping-pong of doubles with a step of 2, in cells of 8 KiB: 16 KiB go at 15 instead of 7 GB/s, 256 KiB
-//! at 20 instead of 10. For the same reason an owner goes round all its cells: what lies in older ones has left the
-//! caches nearest to the processors (1 MiB in cells of 512 KiB together: 19 GB/s; of 256 KiB together: 10).
+//! server, half a ping-pong of doubles with a step of 2, in bounce buffers of 8 KiB: 16 KiB go at 15 instead of 7
+//! GB/s, 256 KiB at 20 instead of 10. For the same reason an owner goes round all its bounce buffers: what lies in
+//! older ones has left the caches nearest to the processors (1 MiB in bounce buffers of 512 KiB together: 19 GB/s; of
+//! 256 KiB together: 10).
 //!
-//! Only the owner keeps lists of cells; whether one is free is one word in its head.
+//! Only the owner keeps lists of bounce buffers; whether one is free is one word in its head.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 use mem::PeerBytes;
 
-/// Header words that fit in a cell.
-pub const CELL_HEADER_WORDS: usize = 8;
+/// Header words that fit in a bounce buffer.
+pub const BOUNCE_HEADER_WORDS: usize = 8;
 
-/// What is known of a cell's content; the payload lies elsewhere.
+/// What is known of a bounce buffer's content; the payload lies elsewhere.
 #[repr(C, align(128))]
 #[derive(Debug)]
-pub struct CellHead {
+pub struct BounceHead {
     /// [`FREE`], [`TAKEN`] or [`BORROWED`].
     state: AtomicU32,
     /// Payload bytes (low half) and header words (high half).
     shape: AtomicU64,
-    header: UnsafeCell<[u64; CELL_HEADER_WORDS]>,
+    header: UnsafeCell<[u64; BOUNCE_HEADER_WORDS]>,
 }
 
-/// Nobody fills or reads the cell. So that a fresh segment's are free, zero.
+/// Nobody fills or reads the bounce buffer. So that a fresh segment's are free, zero.
 const FREE: u32 = 0;
 /// By its owner, then by whom it was sent to.
 const TAKEN: u32 = 1;
 /// By a peer, then by the owner.
 const BORROWED: u32 = 2;
 
-// SAFETY: the header is written by the process that took the cell before the reference is published and read by the other side
-// before it frees the cell; a peer that breaks the order makes raw words unspecified, which all readers allow for.
-unsafe impl Sync for CellHead {}
+// SAFETY: the header is written by the process that took the bounce buffer before the reference is published and read
+// by the other side before it frees the bounce buffer; a peer that breaks the order makes raw words unspecified,
+// which all readers allow for.
+unsafe impl Sync for BounceHead {}
 
-impl Default for CellHead {
-    fn default() -> CellHead {
-        CellHead {
+impl Default for BounceHead {
+    fn default() -> BounceHead {
+        BounceHead {
             state: AtomicU32::new(FREE),
             shape: AtomicU64::new(0),
-            header: UnsafeCell::new([0; CELL_HEADER_WORDS]),
+            header: UnsafeCell::new([0; BOUNCE_HEADER_WORDS]),
         }
     }
 }
 
-impl CellHead {
-    /// Owner: takes the cell, if it is free.
+impl BounceHead {
+    /// Owner: takes the bounce buffer, if it is free.
     fn take(&self) -> bool {
         self.claim(TAKEN)
     }
 
-    /// Peer: takes the cell, if it is free, to send something to its owner.
+    /// Peer: takes the bounce buffer, if it is free, to send something to its owner.
     pub fn borrow(&self) -> bool {
         self.claim(BORROWED)
     }
@@ -80,74 +82,74 @@ impl CellHead {
         self.state.load(Ordering::Relaxed) == BORROWED
     }
 
-    /// Fills the head of a cell that was taken or borrowed, and is about to be sent.
+    /// Fills the head of a bounce buffer that was taken or borrowed, and is about to be sent.
     pub fn fill(&self, header: &[u64], len: usize) {
-        assert!(header.len() <= CELL_HEADER_WORDS, "a header of at most eight words");
+        assert!(header.len() <= BOUNCE_HEADER_WORDS, "a header of at most eight words");
         self.header.with_mut(|words| {
-            // SAFETY: the header fits by the check above; the receiver does not look before the cell's
+            // SAFETY: the header fits by the check above; the receiver does not look before the bounce buffer's
             // reference is published (Release).
             unsafe { core::ptr::copy_nonoverlapping(header.as_ptr(), words.cast(), header.len()) }
         });
         self.shape.store(len as u64 | (header.len() as u64) << 32, Ordering::Relaxed);
     }
 
-    /// Receiver: the header and the payload's length, unless they cannot be of a cell with room for `capacity`.
+    /// Receiver: the header and the payload's length, unless they cannot be of a bounce buffer with room for `capacity`.
     pub fn read(&self, capacity: usize) -> Option<(PeerBytes<'_>, usize)> {
         // Relaxed: ordered by the Acquire that gave us the reference.
         let shape = self.shape.load(Ordering::Relaxed);
         let (len, words) = (shape as u32 as usize, (shape >> 32) as usize);
-        if len > capacity || words > CELL_HEADER_WORDS {
+        if len > capacity || words > BOUNCE_HEADER_WORDS {
             return None;
         }
-        // SAFETY: the header has `CELL_HEADER_WORDS` words.
+        // SAFETY: the header has `BOUNCE_HEADER_WORDS` words.
         let header = self.header.with(|at| unsafe { PeerBytes::new(at.cast(), words * 8) });
         Some((header, len))
     }
 
-    /// Receiver: the cell may be filled again; no view of it may be used afterwards.
+    /// Receiver: the bounce buffer may be filled again; no view of it may be used afterwards.
     pub fn free(&self) {
         self.state.store(FREE, Ordering::Release);
     }
 }
 
-/// The owner's side of its cells of one size.
+/// The owner's side of its bounce buffers of one size.
 #[derive(Debug)]
 pub struct Pool<'a> {
-    heads: &'a [CellHead],
-    /// All cells, the one taken longest ago first.
+    heads: &'a [BounceHead],
+    /// All bounce buffers, the one taken longest ago first.
     round: std::collections::VecDeque<u32>,
 }
 
-/// Cells looked at before giving up: one slow receiver must not make each attempt a walk over all.
+/// Bounce buffers looked at before giving up: one slow receiver must not make each attempt a walk over all.
 const LOOKS: usize = 4;
 
 impl<'a> Pool<'a> {
-    /// The cells with these heads.
-    pub fn new(heads: &'a [CellHead]) -> Pool<'a> {
+    /// The bounce buffers with these heads.
+    pub fn new(heads: &'a [BounceHead]) -> Pool<'a> {
         Pool { heads, round: (0..heads.len() as u32).collect() }
     }
 
-    /// Takes a cell, of those found free the one whose turn it is; `None` when all seem to be in use.
+    /// Takes a bounce buffer, of those found free the one whose turn it is; `None` when all seem to be in use.
     pub fn take(&mut self) -> Option<u32> {
         for _ in 0..LOOKS.min(self.round.len()) {
-            let cell = *self.round.front()?;
+            let bounce = *self.round.front()?;
             self.round.rotate_left(1);
-            if self.heads[cell as usize].take() {
-                return Some(cell);
+            if self.heads[bounce as usize].take() {
+                return Some(bounce);
             }
         }
         None
     }
 
-    /// Whether any cell is free, of all and not only of those that [`Pool::take`] tries.
+    /// Whether any bounce buffer is free, of all and not only of those that [`Pool::take`] tries.
     pub fn has_free(&self) -> bool {
         self.heads.iter().any(|head| head.state.load(Ordering::Relaxed) == FREE)
     }
 
-    /// Takes back the cell that [`Pool::take`] returned last, which was not sent after all.
+    /// Takes back the bounce buffer that [`Pool::take`] returned last, which was not sent after all.
     pub fn untake(&mut self) {
-        if let Some(&cell) = self.round.back() {
-            self.heads[cell as usize].free();
+        if let Some(&bounce) = self.round.back() {
+            self.heads[bounce as usize].free();
             self.round.rotate_right(1);
         }
     }

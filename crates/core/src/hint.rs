@@ -1,40 +1,40 @@
 //! Keeping on polling for a message rather than yielding at once, where ranks share processors.
 //!
-//! Making way costs two microseconds and more, and the process comes round again after all others of its processor. In
+//! Yielding costs two microseconds and more, and the process comes round again after all others of its processor. In
 //! a ring of 8 ranks on 2 processors, of which each sends to the next, three of four turns found nothing: messages
 //! gather, and go from rank to rank all at once. So the one that is next on the other processor keeps polling
-//! ([`shm::turn`]). Only blocking receives do: processes that wait for several neighbours at once lost 5 to 10 % by it.
+//! ([`shm::hint`]). Only blocking receives do: processes that wait for several neighbours at once lost 5 to 10 % by it.
 
 use std::time::{Duration, Instant};
 
 use btl::Peer;
-use shm::turn::Hint;
+use shm::hint::Hint;
 
 use crate::state::State;
 
 /// How this process keeps polling.
 #[derive(Debug, Default)]
-pub(crate) struct Turn {
-    hint: Hint,
-    /// A look found nothing, and the wait is not over.
+pub(crate) struct KeepPolling {
+    scheduling: Hint,
+    /// A poll found nothing, and the wait is not over.
     waits: bool,
 }
 
-/// Looks between two looks at the clock.
-const LOOKS: u32 = 16;
+/// Polls between two readings of the clock.
+const POLLS: u32 = 16;
 
-/// Looks again and again, for at most `limit` and as long as `worth` says; what `look` found.
-pub(crate) fn look_for<S, R>(
+/// Polls again and again, for at most `limit` and as long as `worth` says; what `poll` found.
+pub(crate) fn poll_for<S, R>(
     at: &mut S,
     limit: Duration,
     worth: impl Fn(&S) -> bool,
-    mut look: impl FnMut(&mut S) -> Option<R>,
+    mut poll: impl FnMut(&mut S) -> Option<R>,
 ) -> Option<R> {
     let began = Instant::now();
     while began.elapsed() < limit && worth(at) {
-        for _ in 0..LOOKS {
+        for _ in 0..POLLS {
             std::hint::spin_loop();
-            if let Some(found) = look(at) {
+            if let Some(found) = poll(at) {
                 return Some(found);
             }
         }
@@ -43,15 +43,15 @@ pub(crate) fn look_for<S, R>(
 }
 
 impl State {
-    /// To be called where ranks share processors, after a look found nothing. Keeps looking for what `awaited` sends,
-    /// if the turn of this process is next; what `look` found.
+    /// To be called where ranks share processors, after a failed poll. Keeps polling for what `awaited` sends,
+    /// if the turn of this process is next; what `poll` found.
     #[inline(never)]
     pub fn keep_polling<R>(
         &mut self,
         awaited: impl Fn(&State) -> Option<Peer>,
-        look: impl FnMut(&mut State) -> Option<R>,
+        poll: impl FnMut(&mut State) -> Option<R>,
     ) -> Option<R> {
-        let limit = Duration::from_micros(self.params.engine.turn as u64);
+        let limit = Duration::from_micros(self.params.engine.hint as u64);
         let is_next = |state: &State| match (&state.node, awaited(state)) {
             (Some(node), Some(peer)) => node.is_next_after(peer),
             _ => false,
@@ -59,19 +59,19 @@ impl State {
         if limit.is_zero() {
             return None;
         }
-        self.turn.waits = true;
+        self.hint.waits = true;
         let comes_next = is_next(self);
-        if !self.turn.hint.may_keep_polling(|| comes_next) {
+        if !self.hint.scheduling.may_keep_polling(|| comes_next) {
             return None;
         }
-        let found = look_for(self, limit, is_next, look);
-        self.turn.hint.kept_polling(found.is_some());
+        let found = poll_for(self, limit, is_next, poll);
+        self.hint.scheduling.kept_polling(found.is_some());
         found
     }
 
     /// To be called where ranks share processors, when a wait is over.
     pub fn went_on(&mut self) {
-        if std::mem::take(&mut self.turn.waits)
+        if std::mem::take(&mut self.hint.waits)
             && let Some(node) = &self.node
         {
             node.went_on();

@@ -1,36 +1,36 @@
-//! Messages of some cells: they stream through shared buffers in segments, each one round.
+//! Messages of some bounce buffers: they stream through shared buffers in segments, each one round.
 //!
-//! `segments` must be enough for a segment to fit a cell: [`segments_for`]. Reductions need elements
-//! without holes, since a cell holds them packed.
+//! `segments` must be enough for a segment to fit a bounce buffer: [`segments_for`]. Reductions need elements
+//! without holes, since a bounce buffer holds them packed.
 
 use super::Area;
 use crate::builder::Builder;
 use crate::params::Params;
 use crate::schedule::{Buf, Ref, Schedule, Slot, Wake};
-use crate::shared::{CELL_BYTES, CELLS};
+use crate::shared::{BOUNCE_BUFFERS, BOUNCE_BYTES};
 
-/// Segments into which `bytes` bytes of elements of `size` bytes (1 for byte streams) must be cut for cells.
+/// Segments into which `bytes` bytes of elements of `size` bytes (1 for byte streams) must be cut for bounce buffers.
 pub const fn segments_for(bytes: u64, size: u64) -> u64 {
-    let (cell, size) = (CELL_BYTES as u64, if size == 0 { 1 } else { size });
-    let cells = if bytes == 0 { 1 } else { bytes.div_ceil(cell) };
+    let (bounce, size) = (BOUNCE_BYTES as u64, if size == 0 { 1 } else { size });
+    let bounce_buffers = if bytes == 0 { 1 } else { bytes.div_ceil(bounce) };
     // Inner boundaries of byte streams are moved down to cache lines.
     let unit = if size == 1 { 64 } else { size };
-    if bytes.is_multiple_of(cells * unit) {
-        return cells;
+    if bytes.is_multiple_of(bounce_buffers * unit) {
+        return bounce_buffers;
     }
     // Which can make a segment that much longer.
-    let room = cell - 64;
+    let room = bounce - 64;
     let elements = if size > room { 1 } else { room / size };
     let segments = (bytes / size).div_ceil(elements);
     if segments == 0 { 1 } else { segments }
 }
 
-/// Bcast: the root fills a cell a segment, everybody else empties it; the root is up to
-/// [`crate::shared::CELLS`] segments ahead.
+/// Bcast: the root fills a bounce buffer a segment, everybody else empties it; the root is up to
+/// [`crate::shared::BOUNCE_BUFFERS`] segments ahead.
 ///
 /// ```text
-///  root   s0 → cell 0   s1 → cell 1   s2 → cell 2   …
-///  rest                 cell 0 → s0   cell 1 → s1   …
+///  root   s0 → buffer 0   s1 → buffer 1   s2 → buffer 2   …
+///  rest                 buffer 0 → s0   buffer 1 → s1   …
 /// ```
 pub fn bcast(p: &Params) -> Schedule {
     let mut b = Builder::new();
@@ -40,14 +40,14 @@ pub fn bcast(p: &Params) -> Schedule {
         if p.contiguous { (Buf::RecvBytes, None) } else { packed_copy(&mut b, p.rank == root) };
     for s in 0..p.segments {
         let segment = Ref::part(data, s, s + 1, p.segments);
-        let cell = segment.at_start_of(Buf::CellBytes { owner: root as u16, round: area.round });
+        let bounce = segment.at_start_of(Buf::BounceBytes { owner: root as u16, round: area.round });
         if area.me == root {
             b.claim(area.round);
-            b.copy(cell, segment);
+            b.copy(bounce, segment);
             b.publish(area.round, area.own(), Ref::SIGNAL, Wake::All);
         } else {
             b.await_slot(area.round, Slot::Of(root), Ref::SIGNAL);
-            b.copy(segment, cell);
+            b.copy(segment, bounce);
         }
         area.round += 1;
         area.retire(&mut b);
@@ -67,29 +67,30 @@ fn packed_copy(b: &mut Builder, root: bool) -> (Buf, Option<Buf>) {
     (packed, Some(packed))
 }
 
-/// Allreduce: each segment is cut into n slices; rank `i` combines slice `i` of its own vector and of all other cells
-/// into its own cell, from which all copy. The next segment goes into the cells before the results are awaited.
+/// Allreduce: each segment is cut into n slices; rank `i` combines slice `i` of its own vector and of all other
+/// bounce buffers into its own bounce buffer, from which all copy. The next segment goes into the bounce buffers
+/// before the results are awaited.
 ///
 /// ```text
-///  round 2s     every rank puts segment s, all but its own slice, into its cell   ┌ slice 0 ┬ slice 1 ┬ … ┐
-///               rank i: slice i of its vector and of cells 0 … n-1 → slice i of its own cell
-///  round 2s+1   every rank copies slice i from cell i
+///  round 2s     every rank puts segment s, all but its own slice, into its buffer   ┌ slice 0 ┬ slice 1 ┬ … ┐
+///               rank i: slice i of its vector and of buffers 0 … n-1 → slice i of its own buffer
+///  round 2s+1   every rank copies slice i from bounce buffer i
 /// ```
 pub fn allreduce(p: &Params) -> Schedule {
-    through_cells(p, |_| true)
+    through_bounce_buffers(p, |_| true)
 }
 
 /// Reduce: as [`allreduce`], but only the root copies the result.
 pub fn reduce(p: &Params) -> Schedule {
     let root = p.root_rank();
-    through_cells(p, |rank| rank == root)
+    through_bounce_buffers(p, |rank| rank == root)
 }
 
-/// Reduce, `flat`: the root combines straight from the cells that the others fill, in rank order.
+/// Reduce, `flat`: the root combines straight from the bounce buffers that the others fill, in rank order.
 ///
 /// ```text
-///  rest   s0 → cell 0   s1 → cell 1   s2 → cell 2   …
-///  root                 own s0, cells 0 → s0   …
+///  rest   s0 → buffer 0   s1 → buffer 1   s2 → buffer 2   …
+///  root                 own s0, buffers 0 → s0   …
 /// ```
 pub fn reduce_flat(p: &Params) -> Schedule {
     let mut b = Builder::new();
@@ -99,12 +100,12 @@ pub fn reduce_flat(p: &Params) -> Schedule {
     let aside = (area.me == root && !may_hold_partial_results(p)).then(|| b.typed());
     for s in 0..p.segments {
         let own = Ref::part(mine, s, s + 1, p.segments);
-        let cell = |owner: u32| own.at_start_of(Buf::Cell { owner: owner as u16, round: area.round });
+        let bounce = |owner: u32| own.at_start_of(Buf::Bounce { owner: owner as u16, round: area.round });
         if area.me == root {
             for i in area.others() {
                 b.await_slot(area.round, Slot::Of(i), Ref::SIGNAL);
             }
-            let operand = |i: u32| if i == root { own } else { cell(i) };
+            let operand = |i: u32| if i == root { own } else { bounce(i) };
             let result = own.within(Buf::Recv);
             let into = aside.map_or(result, |aside| own.at_start_of(aside));
             let mut acc = operand(area.size - 1);
@@ -115,7 +116,7 @@ pub fn reduce_flat(p: &Params) -> Schedule {
             b.copy(result, acc);
         } else {
             b.claim(area.round);
-            b.copy(cell(area.me), own);
+            b.copy(bounce(area.me), own);
             b.publish(area.round, area.own(), Ref::SIGNAL, Wake::One(root));
         }
         area.round += 1;
@@ -131,7 +132,7 @@ fn may_hold_partial_results(p: &Params) -> bool {
     !p.in_place || after == 0 || after == 1 && p.commutative
 }
 
-fn through_cells(p: &Params, gets_result: impl Fn(u32) -> bool) -> Schedule {
+fn through_bounce_buffers(p: &Params, gets_result: impl Fn(u32) -> bool) -> Schedule {
     let mut b = Builder::new();
     let area = Area::whole(p);
     for s in 0..p.segments {
@@ -149,7 +150,7 @@ fn through_cells(p: &Params, gets_result: impl Fn(u32) -> bool) -> Schedule {
             if i != area.me {
                 b.await_slot(this.round + 1, Slot::Of(i), Ref::SIGNAL);
             }
-            b.copy(Ref { org: 0, ..this.slices(i, i + 1) }.within(Buf::Recv), this.in_cell(i, i, i + 1));
+            b.copy(Ref { org: 0, ..this.slices(i, i + 1) }.within(Buf::Recv), this.in_bounce(i, i, i + 1));
         }
         b.retire(this.last_round);
     }
@@ -163,8 +164,9 @@ struct Sliced {
     segments: u32,
     n: u32,
     round: u16,
-    /// Two rounds would do. With more ranks twice as many leave half of the cells out, so that the others, which all read,
-    /// stay in caches: 32 KiB of eight ranks take a fifth longer through sixteen cells of each.
+    /// Two rounds would do. With more ranks twice as many leave half of the bounce buffers out, so that the others,
+    /// which all read, stay in caches: 32 KiB of eight ranks take a fifth longer through sixteen bounce buffers of
+    /// each.
     last_round: u16,
 }
 
@@ -182,27 +184,27 @@ impl Sliced {
         Ref::part(self.mine, start + lo, start + hi, self.segments * self.n)
     }
 
-    /// Slices `lo..hi` in a cell, which the segment fills from the start.
-    fn in_cell(&self, owner: u32, lo: u32, hi: u32) -> Ref {
-        let cell = Buf::Cell { owner: owner as u16, round: self.round };
-        Ref { org: self.segment * self.n, ..self.slices(lo, hi) }.within(cell)
+    /// Slices `lo..hi` in a bounce buffer, which the segment fills from the start.
+    fn in_bounce(&self, owner: u32, lo: u32, hi: u32) -> Ref {
+        let bounce = Buf::Bounce { owner: owner as u16, round: self.round };
+        Ref { org: self.segment * self.n, ..self.slices(lo, hi) }.within(bounce)
     }
 
-    /// Puts what the other ranks combine into the own cell.
+    /// Puts what the other ranks combine into the own bounce buffer.
     fn fill(&self, b: &mut Builder, area: &Area) {
         let me = area.me;
         b.claim(self.round);
         for (lo, hi) in [(0, me), (me + 1, self.n)].into_iter().filter(|(lo, hi)| lo < hi) {
-            b.copy(self.in_cell(me, lo, hi), self.slices(lo, hi));
+            b.copy(self.in_bounce(me, lo, hi), self.slices(lo, hi));
         }
         b.publish(self.round, area.own(), Ref::SIGNAL, Wake::All);
     }
 
-    /// Combines the own slice of all ranks, in rank order, into the own cell.
+    /// Combines the own slice of all ranks, in rank order, into the own bounce buffer.
     fn combine(&self, b: &mut Builder, area: &Area) {
         let me = area.me;
-        let into = self.in_cell(me, me, me + 1);
-        let operand = |i: u32| if i == me { self.slices(me, me + 1) } else { self.in_cell(i, me, me + 1) };
+        let into = self.in_bounce(me, me, me + 1);
+        let operand = |i: u32| if i == me { self.slices(me, me + 1) } else { self.in_bounce(i, me, me + 1) };
         let mut acc = operand(self.n - 1);
         for i in (0..self.n - 1).rev() {
             b.reduce(into, operand(i), acc);
@@ -212,17 +214,17 @@ impl Sliced {
     }
 }
 
-/// Scan: a chain of cells. Rank `r` puts what the cell before it holds before its own part, and the result into its
-/// own cell for the rank after it.
+/// Scan: a chain of bounce buffers. Rank `r` puts what the bounce buffer before it holds before its own part, and the
+/// result into its own bounce buffer for the rank after it.
 ///
 /// ```text
-///  segment s   cell 0 → rank 1 → cell 1 → rank 2 → …     while segment s+1 goes into cell 0
+///  segment s   buffer 0 → rank 1 → buffer 1 → rank 2 → …     while segment s+1 goes into buffer 0
 /// ```
 pub fn scan(p: &Params) -> Schedule {
     prefixes(p, true)
 }
 
-/// [`scan`] for `MPI_Exscan`: what the cell before holds is the result.
+/// [`scan`] for `MPI_Exscan`: what the bounce buffer before holds is the result.
 pub fn exscan(p: &Params) -> Schedule {
     prefixes(p, false)
 }
@@ -236,24 +238,24 @@ fn prefixes(p: &Params, inclusive: bool) -> Schedule {
         let round = area.round;
         let own = Ref::part(mine, s, s + 1, p.segments);
         let result = own.within(Buf::Recv);
-        let cell = |owner: u32| own.at_start_of(Buf::Cell { owner: owner as u16, round });
+        let bounce = |owner: u32| own.at_start_of(Buf::Bounce { owner: owner as u16, round });
         if me > 0 {
             b.await_slot(round, Slot::Of(me - 1), Ref::SIGNAL);
         }
         if me < last {
             b.claim(round);
             match me {
-                0 => b.copy(cell(me), own),
-                _ => b.reduce(cell(me), cell(me - 1), own),
+                0 => b.copy(bounce(me), own),
+                _ => b.reduce(bounce(me), bounce(me - 1), own),
             }
             b.publish(round, area.own(), Ref::SIGNAL, Wake::One(me + 1));
         }
         match (inclusive, me) {
             (true, 0) => b.copy(result, own),
-            (true, _) if me < last => b.copy(result, cell(me)),
-            (true, _) => b.reduce(result, cell(me - 1), own),
+            (true, _) if me < last => b.copy(result, bounce(me)),
+            (true, _) => b.reduce(result, bounce(me - 1), own),
             (false, 0) => {}
-            (false, _) => b.copy(result, cell(me - 1)),
+            (false, _) => b.copy(result, bounce(me - 1)),
         }
         area.round += 1;
         area.retire(&mut b);
@@ -261,15 +263,15 @@ fn prefixes(p: &Params, inclusive: bool) -> Schedule {
     b.finish()
 }
 
-/// Rounds by which an exchange fills cells before it empties those of the others, so that nobody waits for a cell under
-/// way; below [`CELLS`], so that nobody waits for room forever.
+/// Rounds by which an exchange fills bounce buffers before it empties those of the others, so that nobody waits for a
+/// bounce buffer under way; below [`BOUNCE_BUFFERS`], so that nobody waits for room forever.
 const AHEAD: u32 = 3;
-const _: () = assert!((AHEAD as usize) < CELLS);
+const _: () = assert!((AHEAD as usize) < BOUNCE_BUFFERS);
 
-/// Allgather: every rank streams its block through its own cells, all copy from all.
+/// Allgather: every rank streams its block through its own bounce buffers, all copy from all.
 ///
 /// ```text
-///  round s   segment s of block r → cell of r; cells 0 … n-1 of round s - AHEAD → that segment of all blocks
+///  round s   segment s of block r → buffer of r; buffers 0 … n-1 of round s - AHEAD → that segment of all blocks
 /// ```
 pub fn allgather(p: &Params) -> Schedule {
     let mut b = Builder::new();
@@ -286,16 +288,16 @@ pub fn allgather(p: &Params) -> Schedule {
     exchange(&mut b, 0, segments, |b, step| match step {
         Exchange::Fill(s) => {
             b.claim(s as u16);
-            let cell = own(s).at_start_of(Buf::CellBytes { owner: me as u16, round: s as u16 });
-            b.copy(cell, own(s));
+            let bounce = own(s).at_start_of(Buf::BounceBytes { owner: me as u16, round: s as u16 });
+            b.copy(bounce, own(s));
             b.publish(s as u16, area.own(), Ref::SIGNAL, Wake::All);
             b.copy(piece(me, s), own(s));
         }
         Exchange::Empty(s) => {
             for i in area.others() {
-                let cell = piece(i, s).at_start_of(Buf::CellBytes { owner: i as u16, round: s as u16 });
+                let bounce = piece(i, s).at_start_of(Buf::BounceBytes { owner: i as u16, round: s as u16 });
                 b.await_slot(s as u16, Slot::Of(i), Ref::SIGNAL);
-                b.copy(piece(i, s), cell);
+                b.copy(piece(i, s), bounce);
             }
         }
     });
@@ -305,10 +307,10 @@ pub fn allgather(p: &Params) -> Schedule {
     b.finish()
 }
 
-/// Scatter: the root streams the blocks of the others through its cells, one after the other.
+/// Scatter: the root streams the blocks of the others through its bounce buffers, one after the other.
 ///
 /// ```text
-///  rounds of distance d   root: segments of the block for root+d → cells → root+d
+///  rounds of distance d   root: segments of the block for root+d → buffers → root+d
 /// ```
 pub fn scatter(p: &Params) -> Schedule {
     let mut b = Builder::new();
@@ -325,14 +327,14 @@ pub fn scatter(p: &Params) -> Schedule {
     for (to, s) in (1..n).flat_map(|d| (0..p.segments).map(move |s| ((root + d) % n, s))) {
         let block = if me == root { to } else { 0 };
         let segment = Ref::part(data, block * p.segments + s, block * p.segments + s + 1, p.segments);
-        let cell = segment.at_start_of(Buf::CellBytes { owner: root as u16, round: area.round });
+        let bounce = segment.at_start_of(Buf::BounceBytes { owner: root as u16, round: area.round });
         if me == root {
             b.claim(area.round);
-            b.copy(cell, segment);
+            b.copy(bounce, segment);
             b.publish(area.round, area.own(), Ref::SIGNAL, Wake::One(to));
         } else if me == to {
             b.await_slot(area.round, Slot::Of(root), Ref::SIGNAL);
-            b.copy(segment, cell);
+            b.copy(segment, bounce);
         }
         area.round += 1;
         area.retire(&mut b);
@@ -345,10 +347,10 @@ pub fn scatter(p: &Params) -> Schedule {
     b.finish()
 }
 
-/// Alltoall: every rank streams its blocks for the others through its own cells, one after the other.
+/// Alltoall: every rank streams its blocks for the others through its own bounce buffers, one after the other.
 ///
 /// ```text
-///  rounds of distance d   segments of the block for r+d → cell of r; cell of r-d → segments of its block
+///  rounds of distance d   segments of the block for r+d → buffer of r; buffer of r-d → segments of its block
 /// ```
 pub fn alltoall(p: &Params) -> Schedule {
     let mut b = Builder::new();
@@ -362,8 +364,8 @@ pub fn alltoall(p: &Params) -> Schedule {
         b.copy(Ref::blocks(source, 0, n), Ref::blocks(buffer, 0, n));
     }
     let piece = |buf, i: u32, s: u32| Ref::part(buf, i * segments + s, i * segments + s + 1, segments);
-    let cell = |of: Ref, owner: u32, round: u32| {
-        of.at_start_of(Buf::CellBytes { owner: owner as u16, round: round as u16 })
+    let bounce = |of: Ref, owner: u32, round: u32| {
+        of.at_start_of(Buf::BounceBytes { owner: owner as u16, round: round as u16 })
     };
     exchange(&mut b, 0, segments * (n - 1), |b, step| match step {
         Exchange::Fill(round) => {
@@ -371,7 +373,7 @@ pub fn alltoall(p: &Params) -> Schedule {
             let to = (me + distance) % n;
             let from = piece(source, to, s);
             b.claim(round as u16);
-            b.copy(cell(from, me, round), from);
+            b.copy(bounce(from, me, round), from);
             b.publish(round as u16, area.own(), Ref::SIGNAL, Wake::One(to));
             if distance == 1 {
                 b.copy(piece(data, me, s), piece(source, me, s));
@@ -381,7 +383,7 @@ pub fn alltoall(p: &Params) -> Schedule {
             let (distance, s) = (round / segments + 1, round % segments);
             let from = (me + n - distance) % n;
             b.await_slot(round as u16, Slot::Of(from), Ref::SIGNAL);
-            b.copy(piece(data, from, s), cell(piece(data, from, s), from, round));
+            b.copy(piece(data, from, s), bounce(piece(data, from, s), from, round));
         }
     });
     if n == 1 {
@@ -395,13 +397,13 @@ pub fn alltoall(p: &Params) -> Schedule {
 
 /// One half of a round.
 pub(super) enum Exchange {
-    /// Fill the own cell, once it is free.
+    /// Fill the own bounce buffer, once it is free.
     Fill(u32),
     /// Empty the others'.
     Empty(u32),
 }
 
-/// Rounds of an exchange through cells, filled [`AHEAD`] of being emptied; `first` is the one that is counted as 0.
+/// Rounds of an exchange through bounce buffers, filled [`AHEAD`] of being emptied; `first` is the one that is counted as 0.
 pub(super) fn exchange(
     b: &mut Builder,
     first: u16,

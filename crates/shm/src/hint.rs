@@ -16,8 +16,8 @@
 use crate::area::{Area, Tells};
 use crate::sync::{AtomicU32, Ordering};
 
-/// What a process that waits for a message and shares its processor tells the others of its node, in a cache line of its own.
-/// It is written after a failed poll, so that messages which are there cost nothing more.
+/// What a process that waits for a message and shares its processor tells the others of its node, in a cache line of
+/// its own. It is written after a failed poll, so that messages which are there cost nothing more.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Waiting {

@@ -4,7 +4,7 @@
 //!   rank                                     guard (PMI server of the node)
 //!    │  cmd=alhena_hello protocol=1 …  ───────►  notes the sender's pid (SCM_CREDENTIALS)
 //!    │                                           … until every local rank has said hello
-//!    │  ◄─────── cmd=alhena_welcome rc=0 bytes=N, N bytes of body; the node's memfd (SCM_RIGHTS)
+//!    │  ◄─────── cmd=alhena_job rc=0 bytes=N, N bytes of body; the node's memfd (SCM_RIGHTS)
 //! ```
 //!
 //! The body is text, one `key=value` per line, values escaped as everywhere on this wire.
@@ -17,7 +17,7 @@ pub const PROTOCOL: u32 = 1;
 /// The rank's message.
 pub const HELLO: &str = "alhena_hello";
 /// The launcher's answer.
-pub const WELCOME: &str = "alhena_welcome";
+pub const JOB: &str = "alhena_job";
 /// Says that MPI was finalized (`active=0`) or initialized again (`active=1`). Not answered.
 pub const STATE: &str = "alhena_state";
 /// What a rank tells the others: `key=… value=…`. Not answered.
@@ -38,7 +38,7 @@ pub const MAX_BODY: usize = 64 << 20;
 
 /// The body of the answer. Same for all ranks of a node, but for `app_num` and `info`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Welcome {
+pub struct JobRecord {
     /// Random number of the job.
     pub job_id: u64,
     /// Node index of each rank; its length is the size of `MPI_COMM_WORLD`.
@@ -59,7 +59,7 @@ pub struct Welcome {
     pub info: Vec<(String, String)>,
 }
 
-impl Welcome {
+impl JobRecord {
     /// The body as text.
     pub fn encode(&self) -> String {
         use std::fmt::Write;
@@ -88,30 +88,30 @@ impl Welcome {
     }
 
     /// Reads a body. `None` where a field is missing or makes no sense.
-    pub fn parse(text: &str) -> Option<Welcome> {
-        let mut welcome = Welcome::default();
+    pub fn parse(text: &str) -> Option<JobRecord> {
+        let mut record = JobRecord::default();
         let (mut size, mut mapping_text) = (0, "");
         for line in text.lines() {
             let (key, value) = line.split_once('=')?;
             match key {
-                "job" => welcome.job_id = u64::from_str_radix(value, 16).ok()?,
+                "job" => record.job_id = u64::from_str_radix(value, 16).ok()?,
                 "size" => size = value.parse().ok()?,
                 "mapping" => mapping_text = value,
-                "pids" => welcome.local_pids = value.split(',').map(parse_pid).collect::<Option<_>>()?,
-                "app" => welcome.app_num = value.parse().ok()?,
-                "oversubscribed" => welcome.oversubscribed = value == "1",
-                "guard" => welcome.guard_pid = Some(parse_pid(value)?),
-                "segment" => welcome.segment_bytes = Some(value.parse().ok()?),
-                "universe" => welcome.universe_size = Some(value.parse().ok()?),
+                "pids" => record.local_pids = value.split(',').map(parse_pid).collect::<Option<_>>()?,
+                "app" => record.app_num = value.parse().ok()?,
+                "oversubscribed" => record.oversubscribed = value == "1",
+                "guard" => record.guard_pid = Some(parse_pid(value)?),
+                "segment" => record.segment_bytes = Some(value.parse().ok()?),
+                "universe" => record.universe_size = Some(value.parse().ok()?),
                 "info" => {
                     let (name, value) = value.split_once(' ')?;
-                    welcome.info.push((unescape(name).into_owned(), unescape(value).into_owned()));
+                    record.info.push((unescape(name).into_owned(), unescape(value).into_owned()));
                 }
                 _ => {}
             }
         }
-        welcome.node_of = mapping::parse(mapping_text, size)?;
-        Some(welcome)
+        record.node_of = mapping::parse(mapping_text, size)?;
+        Some(record)
     }
 }
 
@@ -124,36 +124,38 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn any_welcome() -> impl Strategy<Value = Welcome> {
+    fn any_record() -> impl Strategy<Value = JobRecord> {
         let numbers = (any::<u64>(), any::<i32>(), any::<Option<u64>>(), any::<Option<u32>>(), any::<bool>());
         let lists = (
             proptest::collection::vec(0u32..3, 1..20),
             proptest::collection::vec(1i32.., 1..20),
             proptest::collection::vec((any::<String>(), any::<String>()), 0..4),
         );
-        (numbers, lists).prop_map(|((job_id, app_num, segment_bytes, universe_size, flag), lists)| Welcome {
-            job_id,
-            node_of: lists.0,
-            local_pids: lists.1,
-            guard_pid: flag.then_some(7),
-            segment_bytes,
-            app_num,
-            universe_size,
-            oversubscribed: flag,
-            info: lists.2,
+        (numbers, lists).prop_map(|((job_id, app_num, segment_bytes, universe_size, flag), lists)| {
+            JobRecord {
+                job_id,
+                node_of: lists.0,
+                local_pids: lists.1,
+                guard_pid: flag.then_some(7),
+                segment_bytes,
+                app_num,
+                universe_size,
+                oversubscribed: flag,
+                info: lists.2,
+            }
         })
     }
 
     proptest! {
         #[test]
-        fn bodies_round_trip(welcome in any_welcome()) {
-            let text = welcome.encode();
-            prop_assert_eq!(Welcome::parse(&text), Some(welcome));
+        fn bodies_round_trip(record in any_record()) {
+            let text = record.encode();
+            prop_assert_eq!(JobRecord::parse(&text), Some(record));
         }
 
         #[test]
         fn no_body_panics(text in "((job|size|mapping|pids|guard|segment|info)=[-(),a-z0-9 ]{0,12}\n){0,6}") {
-            let _ = Welcome::parse(&text);
+            let _ = JobRecord::parse(&text);
         }
     }
 }
