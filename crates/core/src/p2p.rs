@@ -596,7 +596,7 @@ pub(crate) fn outcome(done: &Done) -> Result<()> {
     if done.error == abi::SUCCESS { Ok(()) } else { Err(failure(done)) }
 }
 
-/// The error of an operation that the message layer could not complete as it should.
+/// The error of an operation that could not be completed as it should.
 #[cold]
 pub(crate) fn failure(done: &Done) -> Error {
     let Done { status, error, .. } = done;
@@ -604,7 +604,10 @@ pub(crate) fn failure(done: &Done) -> Error {
         abi::ERR_TRUNCATE => "the message is longer than the receive buffer",
         abi::ERR_PROC_ABORTED => "the peer is gone",
         abi::ERR_NO_MEM => "no memory for the operation",
-        _ => "the operation failed in the message layer",
+        abi::ERR_COUNT | abi::ERR_ROOT | abi::ERR_TYPE | abi::ERR_OP => {
+            "the processes of the communicator make different collective calls"
+        }
+        _ => "the operation failed, or another process makes another collective call",
     };
     let failure = Error::new(*error, what);
     if *error != abi::ERR_TRUNCATE || status.missing() == 0 {

@@ -85,14 +85,14 @@ pub fn waitall(
                     Plain::Other => return Some(false),
                 };
                 requests[next] = abi::REQUEST_NULL;
-                note(&mut statuses, next, &done, &mut wrong);
+                note(&mut statuses, next, next, &done, &mut wrong);
                 next += 1;
             }
             Some(true)
         });
         if !plain {
             let done = wait_one(t, &mut requests[next])?.unwrap_or(EMPTY);
-            note(&mut statuses, next, &done, &mut wrong);
+            note(&mut statuses, next, next, &done, &mut wrong);
             next += 1;
         }
     }
@@ -122,11 +122,12 @@ impl State {
     }
 }
 
-/// The communicator of the first request that failed, on which the whole call's error is raised.
-type Wrong = Option<abi::Comm>;
+/// The first request that failed, by its place in the list, and how. The whole call's error is raised on its
+/// communicator.
+type Wrong = Option<(usize, Done)>;
 
-/// Writes one status of many. Errors are written from the first failure on.
-fn note(statuses: &mut Option<&mut [Status]>, i: usize, done: &Done, wrong: &mut Wrong) {
+/// Writes status `i` of many, that of request `place`. Errors are written from the first failure on.
+fn note(statuses: &mut Option<&mut [Status]>, i: usize, place: usize, done: &Done, wrong: &mut Wrong) {
     let failed = done.error != abi::SUCCESS;
     if let Some(statuses) = statuses {
         statuses[i].fill(&done.status);
@@ -138,15 +139,24 @@ fn note(statuses: &mut Option<&mut [Status]>, i: usize, done: &Done, wrong: &mut
         }
     }
     if failed {
-        wrong.get_or_insert(abi::Comm(done.owner as usize));
+        wrong.get_or_insert((place, *done));
     }
 }
 
 fn in_status(wrong: Wrong) -> Result<()> {
     match wrong {
-        Some(comm) => Err(Error::new(abi::ERR_IN_STATUS, "at least one of the requests failed").on(comm)),
+        Some((place, done)) => Err(failed_among(place, &done)),
         None => Ok(()),
     }
+}
+
+/// The error of a call with several requests, whose message names the first one that failed.
+#[cold]
+fn failed_among(place: usize, done: &Done) -> Error {
+    let why = crate::p2p::failure(done).into_text();
+    Error::new(abi::ERR_IN_STATUS, "at least one of the requests failed")
+        .on(abi::Comm(done.owner as usize))
+        .described(|| format!("array_of_requests[{place}] failed: {why}"))
 }
 
 /// `MPI_Testall`: takes results only when all requests are complete.
@@ -172,7 +182,7 @@ pub fn testall(
     let mut wrong = None;
     for (i, request) in requests.iter_mut().enumerate() {
         let done = wait_one(t, request)?.unwrap_or(EMPTY);
-        note(&mut statuses, i, &done, &mut wrong);
+        note(&mut statuses, i, i, &done, &mut wrong);
     }
     in_status(wrong)
 }
@@ -234,7 +244,7 @@ fn deliver_some(
     for (slot, (i, finished)) in some.into_iter().enumerate() {
         let done = conclude(t, &mut requests[i], finished);
         indices[slot] = i as i32;
-        note(&mut statuses, slot, &done, &mut wrong);
+        note(&mut statuses, slot, i, &done, &mut wrong);
     }
     in_status(wrong)
 }
