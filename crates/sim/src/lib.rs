@@ -25,6 +25,7 @@ mod cluster;
 mod endpoint;
 mod error;
 pub mod experiments;
+pub mod headlines;
 mod jitter;
 mod layer;
 mod names;

@@ -3,7 +3,8 @@
 use btl_ugni::UgniParams;
 use gni_timed::Costs;
 use sim::experiments::{Latency, Pattern, Way, latency, registered};
-use sim::paper::{FITTED, POINTS, setup};
+use sim::headlines::{Fitted, HEADLINES};
+use sim::paper::{FITTED, MPICH2, POINTS, setup};
 use sim::{Setup, SoftwareCosts, calibrate};
 
 fn nanoseconds(setup: &Setup, bytes: usize, offset: usize) -> f64 {
@@ -97,4 +98,14 @@ fn eager_get_registers_a_pool() {
     assert!(many.bytes() * 2 < many_smsg.bytes(), "{many:?} {many_smsg:?}");
     let queue = of(Way::Msgq, 512);
     assert!(queue.bytes() < many.bytes(), "{queue:?}");
+}
+
+/// What `alhena sim calibrate` varies: six figures that the paper has, and others.
+#[test]
+fn headlines_are_figures_and_those_of_the_paper_are_near_it() {
+    let with = Fitted { costs: FITTED, software: SoftwareCosts::SOURCED, other: MPICH2 };
+    for (at, headline) in HEADLINES.iter().enumerate() {
+        let percent = headline.percent(&with).expect("a figure");
+        assert!(percent.abs() < if at < 6 { 5.0 } else { 200.0 }, "{}: {percent}", headline.name);
+    }
 }

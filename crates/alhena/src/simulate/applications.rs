@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::Args;
 use serde::Serialize;
-use sim::experiments::{LAMMPS_COMPUTE, allreduce_algorithms, amg, lammps};
+use sim::experiments::{LAMMPS_COMPUTE, LAMMPS_PAPER, allreduce_algorithms, amg, lammps};
 
 use super::machine::{Machine, Table};
 use super::output::{Output, row};
@@ -106,17 +106,24 @@ impl Lammps {
              jitter {} in {} parts",
             setup.software.jitter, setup.software.jitter_parts
         );
-        let curve = Curve {
-            label: "simulated".into(),
-            points: rows.iter().map(|row| (f64::from(row.ranks), 100.0 * row.efficiency)).collect(),
-            joined: true,
+        let (of_paper, seconds, efficiency) = LAMMPS_PAPER;
+        let panel = |title: &str, unit, of: fn(&Row) -> f64, paper| {
+            let points = rows.iter().map(|row| (f64::from(row.ranks), of(row))).collect();
+            let simulated = Curve { label: "simulated".into(), points, joined: true };
+            let paper = Curve {
+                label: "the paper".into(),
+                points: vec![(f64::from(of_paper), paper)],
+                joined: false,
+            };
+            Panel { title: title.to_string(), over: Over::Ranks, unit, curves: vec![simulated, paper] }
         };
-        let title_of_panel = "LAMMPS: parallel efficiency".to_string();
-        let panel = Panel { title: title_of_panel, over: Over::Ranks, unit: "%", curves: vec![curve] };
+        let loop_times = panel("LAMMPS: loop time", "s", |row| row.loop_time, seconds);
+        let efficiencies =
+            panel("LAMMPS: parallel efficiency", "%", |row| 100.0 * row.efficiency, 100.0 * efficiency);
         let curves = stacked(&rows, |row: &Row| (row.ranks, row.shares.as_slice()));
         let title_of_shares = "LAMMPS: share of the time in MPI, stacked".to_string();
         let shares = Panel { title: title_of_shares, over: Over::Ranks, unit: "%", curves };
-        self.output.show(&title, &table(&rows), &rows, &[panel, shares])
+        self.output.show(&title, &table(&rows), &rows, &[loop_times, efficiencies, shares])
     }
 }
 

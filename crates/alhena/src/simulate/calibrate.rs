@@ -1,15 +1,14 @@
-//! `alhena sim calibrate`: the costs, the fit, and what the predictions hang on.
+//! `alhena sim calibrate`: the costs, the fit, and what the figures hang on.
 
 use std::error::Error;
 
 use clap::Args;
 use gni_timed::{Costs, Parameter};
 use serde::Serialize;
-use sim::experiments::{LAMMPS_COMPUTE, lammps};
-use sim::paper::{POINTS, Point};
-use sim::{Setup, SoftwareCosts, calibrate, paper};
+use sim::SoftwareCosts;
+use sim::headlines::{Fitted, HEADLINES, Headline};
 
-use super::output::{Output, percent, row};
+use super::output::{Output, row};
 use super::progress::side_by_side;
 
 /// Costs that the fit replaces.
@@ -22,45 +21,88 @@ pub struct Calibrate {
     output: Output,
 }
 
-/// How far the predictions are off when one cost is another.
+/// All figures with one cost changed.
 #[derive(Serialize)]
 struct Variation {
-    what: String,
-    /// For each of the paper's points that nothing is fitted to: simulated divided by the paper's, less 1.
-    errors: Vec<f64>,
-    /// LAMMPS's parallel efficiency on [`RANKS`] ranks.
-    efficiency: f64,
+    /// The cost and its value; `None`: as it is.
+    changed: Option<String>,
+    /// In percent, in the order of [`HEADLINES`].
+    figures: Vec<f64>,
 }
 
-/// Ranks of LAMMPS for each variation, 16 a node.
-const RANKS: u32 = 256;
+/// What one figure hangs on.
+#[derive(Serialize)]
+struct Sensitivity {
+    figure: &'static str,
+    percent: f64,
+    /// The lowest and highest with one cost changed, and that cost.
+    lowest: (f64, String),
+    highest: (f64, String),
+    /// Other costs that change it by at least [`MATTERS`].
+    others: Vec<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Figures {
+    sensitivities: Vec<Sensitivity>,
+    variations: Vec<Variation>,
+}
+
+/// Points of percent by which a cost has to change a figure to be named.
+const MATTERS: f64 = 1.0;
 
 impl Calibrate {
     /// Fits, varies, shows.
     pub fn run(&self) -> Result<(), Box<dyn Error>> {
-        let fitted = calibrate::fit(Costs::SOURCED, SoftwareCosts::SOURCED)?;
-        println!("{}", costs_table(&fitted));
-        let mut variations = vec![predictions("as above".to_string(), fitted, SoftwareCosts::SOURCED)?];
+        let fitted = Fitted::fit(Costs::SOURCED, SoftwareCosts::SOURCED)?;
+        println!("{}", costs_table(&fitted.costs));
         let changes: Vec<_> = varied().flat_map(|parameter| [(parameter, 0.5), (parameter, 2.0)]).collect();
-        let varied = side_by_side(&changes, |(parameter, factor)| variation(parameter, *factor));
-        variations.extend(varied.into_iter().collect::<Result<Vec<_>, _>>()?);
-        let title = "predictions off the paper's figures, and LAMMPS's parallel efficiency; each cost halved and doubled, \
-                     then fitted anew";
-        self.output.show(title, &variations_table(&variations), &variations, &[])
+        let done = side_by_side(&changes, |(parameter, factor)| variation(parameter, *factor));
+        let mut variations = vec![Variation { changed: None, figures: figures(&fitted)? }];
+        variations.extend(done.into_iter().collect::<Result<Vec<_>, _>>()?);
+        let names: Vec<&'static str> = changes.iter().map(|(parameter, _)| parameter.name).collect();
+        let sensitivities: Vec<_> = HEADLINES
+            .iter()
+            .enumerate()
+            .map(|(at, of)| Sensitivity::of(at, of, &variations, &names))
+            .collect();
+        let title = "the figures that docs/evaluation.md rests on, in percent; each cost halved and doubled, then fitted anew";
+        let rows = table(&sensitivities);
+        self.output.show(title, &rows, &Figures { sensitivities, variations }, &[])
     }
 }
 
-fn predicted() -> impl Iterator<Item = &'static Point> {
-    POINTS.iter().filter(|point| !point.fitted)
+impl Sensitivity {
+    /// Of the figure `at`; `names` are the costs of all variations but the first.
+    fn of(at: usize, of: &Headline, variations: &[Variation], names: &[&'static str]) -> Sensitivity {
+        let percent = variations[0].figures[at];
+        let named = |variation: &Variation| {
+            (
+                variation.figures[at],
+                variation.changed.clone().unwrap_or_else(|| "nothing changed".to_string()),
+            )
+        };
+        let by_figure = |a: &&Variation, b: &&Variation| a.figures[at].total_cmp(&b.figures[at]);
+        let lowest = variations.iter().min_by(by_figure).map(named).unwrap_or_default();
+        // Of equal ones the first, as `min_by` does, so that nothing is named that changes nothing.
+        let highest = variations.iter().rev().max_by(by_figure).map(named).unwrap_or_default();
+        let is_named = |name: &str| {
+            [&lowest, &highest].iter().any(|(_, changed)| changed.split(" = ").next() == Some(name))
+        };
+        let changes = names.iter().zip(&variations[1..]);
+        let mut others: Vec<_> = changes
+            .filter(|(name, variation)| (variation.figures[at] - percent).abs() >= MATTERS && !is_named(name))
+            .map(|(&name, _)| name)
+            .collect();
+        others.dedup();
+        Sensitivity { figure: of.name, percent, lowest, highest, others }
+    }
 }
 
 /// Those that are assumed or sourced and above 0, so that half and double are something else.
 fn varied() -> impl Iterator<Item = Parameter> {
     let all = Costs::SOURCED.parameters().into_iter().chain(SoftwareCosts::SOURCED.parameters());
-    // Datagrams make connections, which are there before time is taken; the pair's link is an X link, and it has
-    // mailboxes.
-    let without_effect = ["datagram", "link_y", "link_z", "shared_line"];
-    all.filter(move |p| p.value > 0.0 && !FITTED.contains(&p.name) && !without_effect.contains(&p.name))
+    all.filter(move |p| p.value > 0.0 && !FITTED.contains(&p.name))
 }
 
 fn variation(parameter: &Parameter, factor: f64) -> Result<Variation, sim::Error> {
@@ -69,23 +111,12 @@ fn variation(parameter: &Parameter, factor: f64) -> Result<Variation, sim::Error
     {
         *cost *= factor;
     }
-    let fitted = calibrate::fit(costs, software)?;
-    predictions(format!("{} = {}", parameter.name, parameter.value * factor), fitted, software)
+    let changed = Some(format!("{} = {}", parameter.name, parameter.value * factor));
+    Ok(Variation { changed, figures: figures(&Fitted::fit(costs, software)?)? })
 }
 
-fn predictions(what: String, costs: Costs, software: SoftwareCosts) -> Result<Variation, sim::Error> {
-    let nodes = Setup { software, ranks_per_node: 16, node_spacing: 1, ..paper::setup(costs) };
-    let efficiency = LAMMPS_COMPUTE / lammps(&nodes, RANKS)?.loop_time;
-    Ok(Variation { what, errors: errors(costs, software)?, efficiency })
-}
-
-fn errors(costs: Costs, software: SoftwareCosts) -> Result<Vec<f64>, sim::Error> {
-    let setup = Setup { software, ..paper::setup(costs) };
-    let error = |point: &Point| {
-        let simulated = sim::experiments::latency(&setup, point.bytes, point.offset)?;
-        Ok(simulated.nanoseconds / 1000.0 / point.latency - 1.0)
-    };
-    predicted().map(error).collect()
+fn figures(with: &Fitted) -> Result<Vec<f64>, sim::Error> {
+    HEADLINES.iter().map(|headline| headline.percent(with)).collect()
 }
 
 fn costs_table(fitted: &Costs) -> String {
@@ -100,13 +131,20 @@ fn costs_table(fitted: &Costs) -> String {
     all.map(line).collect()
 }
 
-fn variations_table(variations: &[Variation]) -> Vec<Vec<String>> {
-    let head = predicted().map(|point| format!("{} B", point.bytes));
-    let head = row(["changed cost"]).into_iter().chain(head).chain([format!("LAMMPS on {RANKS}")]).collect();
-    let line = |variation: &Variation| {
-        let errors = variation.errors.iter().map(|&error| percent(error));
-        let efficiency = format!("{:.1} %", 100.0 * variation.efficiency);
-        std::iter::once(variation.what.clone()).chain(errors).chain([efficiency]).collect()
+fn table(sensitivities: &[Sensitivity]) -> Vec<Vec<String>> {
+    let head = row(["figure", "%", "lowest", "with", "highest", "with", "by a point or more, too"]);
+    let line = |of: &Sensitivity| {
+        let [percent, lowest, highest] = [of.percent, of.lowest.0, of.highest.0].map(|it| format!("{it:.1}"));
+        let others = of.others.join(", ");
+        vec![
+            of.figure.to_string(),
+            percent,
+            lowest,
+            of.lowest.1.clone(),
+            highest,
+            of.highest.1.clone(),
+            others,
+        ]
     };
-    std::iter::once(head).chain(variations.iter().map(line)).collect()
+    std::iter::once(head).chain(sensitivities.iter().map(line)).collect()
 }

@@ -7,7 +7,7 @@ mod point_to_point;
 mod registered;
 mod replayed;
 
-pub use applications::{AmgRun, LAMMPS_COMPUTE, Run, amg, lammps};
+pub use applications::{AmgRun, LAMMPS_COMPUTE, LAMMPS_PAPER, Run, amg, lammps};
 pub use collectives::{
     Algorithm, Dimensions, Outcome, algorithms, allreduce, allreduce_algorithms, chosen, halo,
 };
