@@ -230,11 +230,11 @@ int main(int argc, char **argv)
     MPI_Type_commit(&backward);
     for (seed = first; seed < first + seeds; seed++) {
         MPI_Win win;
-        int64_t *mine, *own = NULL;
+        int64_t *mine, *own = NULL, *given = NULL;
         int round, wrong = 0, made;
 
         drawn = seed * 0x9e3779b97f4a7c15u + 1;
-        made = (int)draw(4);
+        made = (int)draw(6);
         pace = 1;
         memset(place, 0, sizeof place);
         if (made == 1 && !together)
@@ -243,7 +243,12 @@ int main(int argc, char **argv)
             MPI_Win_allocate(ALL * sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
         } else if (made == 1) {
             MPI_Win_allocate_shared(ALL * sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
-        } else if (made == 2) {
+        } else if (made == 4 || (made == 5 && rank % 2)) {
+            /* Memory that processes may share, of all of them or of every other one. */
+            MPI_Alloc_mem(ALL * sizeof *mine, MPI_INFO_NULL, &given);
+            mine = given;
+            MPI_Win_create(mine, ALL * sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+        } else if (made == 2 || made == 5) {
             own = mine = malloc(ALL * sizeof *mine);
             MPI_Win_create(mine, ALL * sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
         } else {
@@ -268,6 +273,8 @@ int main(int argc, char **argv)
         failed += wrong != 0;
         MPI_Win_free(&win);
         free(own);
+        if (given)
+            MPI_Free_mem(given);
     }
     MPI_Type_free(&strided);
     MPI_Type_free(&backward);

@@ -1,30 +1,37 @@
-//! Memory that the program asks MPI for (MPI-5.0 section 9.2). Where a transport registers memory, parts of a pool
-//! that stays registered; else ordinary memory, aligned to cache lines, since the transports of a node reach all of a
-//! process's memory alike.
-#![allow(unsafe_code)]
+//! Memory that the program asks MPI for (MPI-5.0 section 9.2): parts of a pool of blocks, made as the job has uses for them.
+//!
+//! ```text
+//!   other processes on the node       a memory file, its pages allocated at once: windows made of it are mapped
+//!                                     by the others (win/lent.rs)
+//!   none, or no descriptors left      memory of this process alone, on huge pages
+//!   a transport registers memory      each block is registered, as long as there is room
+//! ```
+//! A block is at least a quarter as long as all before it, up to [`LONGEST`], so small parts take few descriptors; and
+//! the first ones are short, so that a program that asks for little takes little.
 
-use std::alloc::{Layout, alloc, dealloc};
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::io::ErrorKind;
 
 use abi::{Address, Aint, Error, Result};
 use bml::Gemini;
 use gni::MemHandle;
 use mem::UserMem;
-use mpool::{Keep, Pool};
+use mpool::{HUGE_PAGE, HugePages, Pool, PrivateBlock, Source};
+use node::{SegmentTicket, SharedSegment};
 
 use crate::domain::Token;
+use crate::memory::of_user;
 use crate::state::State;
+use crate::transport::pages;
 
 /// Alignment in bytes where the info object does not ask for more: a cache line.
 const ALIGNMENT: usize = 64;
 
-/// The blocks of ordinary memory handed out, by address.
-static BLOCKS: Mutex<BTreeMap<usize, Layout>> = Mutex::new(BTreeMap::new());
-
-fn blocks() -> MutexGuard<'static, BTreeMap<usize, Layout>> {
-    BLOCKS.lock().unwrap_or_else(PoisonError::into_inner)
-}
+/// Bytes of a block that nobody registers, at least.
+const SHORTEST: usize = 64 << 10;
+/// Bytes of a block that is longer than what is asked for, at most.
+const LONGEST: usize = 64 << 20;
+/// Bytes of a block that is registered, at least.
+const REGISTERED: usize = 2 * HUGE_PAGE;
 
 /// `MPI_Alloc_mem`; the info key `mpi_minimum_memory_alignment` asks for an alignment in bytes.
 pub fn alloc_mem(t: &mut Token, size: Aint, info: abi::Info, base: &mut Address) -> Result<()> {
@@ -33,21 +40,10 @@ pub fn alloc_mem(t: &mut Token, size: Aint, info: abi::Info, base: &mut Address)
     let hints = state.infos.hints(info)?;
     let asked = hints.get("mpi_minimum_memory_alignment").and_then(|text| text.trim().parse().ok());
     let alignment = asked.filter(|bytes: &usize| bytes.is_power_of_two()).unwrap_or(1).max(ALIGNMENT);
-    let State { p2p, pool, .. } = &mut *state;
-    if let Some(gemini) = p2p.bml.gemini_mut() {
-        *base = Address(pool.alloc(&mut Registered(gemini), size, alignment).ok_or(NO_MEMORY)?);
-        return Ok(());
-    }
-    drop(state);
-    // An empty block has an address of its own too.
-    let layout = Layout::from_size_align(size.max(1), alignment).map_err(|_| NO_MEMORY)?;
-    // SAFETY: the size is not zero.
-    let block = unsafe { alloc(layout) };
-    if block.is_null() {
-        return Err(NO_MEMORY);
-    }
-    *base = Address(block.expose_provenance());
-    blocks().insert(base.0, layout);
+    // An empty part has an address of its own, too, and no two have a cache line together.
+    let size = size.max(1).checked_next_multiple_of(ALIGNMENT).ok_or(NO_MEMORY)?;
+    let (pool, mut blocks) = state.memory();
+    *base = Address(pool.alloc(&mut blocks, size, alignment).ok_or(NO_MEMORY)?);
     Ok(())
 }
 
@@ -56,32 +52,119 @@ const NO_MEMORY: Error = Error::new(abi::ERR_NO_MEM, "the system has no memory o
 /// `MPI_Free_mem`
 pub fn free_mem(t: &mut Token, base: Address) -> Result<()> {
     let mut state = t.lock();
-    let State { p2p, pool, .. } = &mut *state;
-    if p2p.bml.gemini_mut().is_some_and(|gemini| pool.free(&mut Registered(gemini), base.0)) {
+    let (pool, mut blocks) = state.memory();
+    if pool.free(&mut blocks, base.0) {
         return Ok(());
     }
-    drop(state);
-    let no_block = Error::new(abi::ERR_BASE, "the address is not one that MPI_Alloc_mem gave");
-    let layout = blocks().remove(&base.0).ok_or(no_block)?;
-    // SAFETY: `alloc_mem` made the block with this layout, and it was still in the table, so it is freed once.
-    unsafe { dealloc(std::ptr::with_exposed_provenance_mut(base.0), layout) };
-    Ok(())
+    Err(Error::new(abi::ERR_BASE, "the address is not one that MPI_Alloc_mem gave"))
 }
 
-/// The pool of an initialised process.
-pub(crate) type RegisteredPool = Pool<MemHandle>;
+/// What `MPI_Alloc_mem` gives out.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    pool: Pool<Block>,
+    /// Blocks that others may map.
+    segments: u32,
+}
 
-/// Registers the pool's blocks with the transport that has uses for that.
-struct Registered<'a>(&'a mut Gemini);
+#[derive(Debug)]
+struct Block {
+    memory: Kind,
+    /// Its registration.
+    handle: Option<MemHandle>,
+}
 
-impl Keep for Registered<'_> {
-    type Handle = MemHandle;
+#[derive(Debug)]
+enum Kind {
+    Shared(SharedSegment),
+    Private(PrivateBlock),
+}
 
-    fn keep(&mut self, memory: UserMem) -> Option<MemHandle> {
-        self.0.keep_memory(memory)
+impl Kind {
+    fn memory(&self) -> UserMem {
+        match self {
+            Kind::Shared(segment) => of_user(Address(segment.address()), segment.len()),
+            Kind::Private(block) => block.memory(),
+        }
+    }
+}
+
+/// Makes the blocks.
+struct Blocks<'a> {
+    gemini: Option<&'a mut Gemini>,
+    pages: HugePages,
+    segments: &'a mut u32,
+    /// Blocks that others may map, at most.
+    most: u32,
+}
+
+impl State {
+    /// The pool, and what makes its blocks.
+    fn memory(&mut self) -> (&mut Pool<Block>, Blocks<'_>) {
+        let is_shared = self.node.as_ref().is_some_and(|node| node.members().len() > 1);
+        let most = if is_shared { self.params.osc.alloc_mem_segments as u32 } else { 0 };
+        let pages = pages(&self.params.rcache);
+        let Memory { pool, segments } = &mut self.memory;
+        (pool, Blocks { gemini: self.p2p.bml.gemini_mut(), pages, segments, most })
+    }
+}
+
+impl Memory {
+    /// What other processes of the node map the block by that holds all of `size` bytes at `base`, and where in it they
+    /// begin. `None`: it is not memory that they can map.
+    pub fn lend(&self, base: usize, size: usize) -> Option<(SegmentTicket, usize)> {
+        let (block, range) = self.pool.block_of(base, size)?;
+        match &block.memory {
+            Kind::Shared(segment) => segment.ticket().zip(Some(base - range.start)),
+            Kind::Private(_) => None,
+        }
+    }
+}
+
+impl Blocks<'_> {
+    /// A block that others may map; `Ok(None)`: this process has had its share of them.
+    fn segment(&mut self, len: usize, wish: usize) -> std::result::Result<Option<SharedSegment>, NoMemory> {
+        if *self.segments >= self.most {
+            return Ok(None);
+        }
+        let made = SharedSegment::create(wish).or_else(|_| SharedSegment::create(len));
+        let made = made.and_then(|segment| segment.leave_to_children().map(|()| segment));
+        match made.map_err(|error| error.kind()) {
+            Ok(segment) => Ok(Some(segment)),
+            Err(
+                ErrorKind::OutOfMemory
+                | ErrorKind::StorageFull
+                | ErrorKind::QuotaExceeded
+                | ErrorKind::FileTooLarge,
+            ) => Err(NoMemory),
+            // Descriptors have run out.
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+/// There is no memory.
+struct NoMemory;
+
+impl Source for Blocks<'_> {
+    type Block = Block;
+
+    fn make(&mut self, len: usize, has: usize) -> Option<(Block, UserMem)> {
+        let least = if self.gemini.is_some() { REGISTERED } else { (has / 4).clamp(SHORTEST, LONGEST) };
+        let kind = match self.segment(len, len.max(least)).ok()? {
+            Some(segment) => Kind::Shared(segment),
+            None => Kind::Private(PrivateBlock::map(len.max(least), self.pages)?),
+        };
+        *self.segments += u32::from(matches!(kind, Kind::Shared(_)));
+        let memory = kind.memory();
+        let handle = self.gemini.as_mut().and_then(|gemini| gemini.keep_memory(memory));
+        Some((Block { memory: kind, handle }, memory))
     }
 
-    fn forget(&mut self, handle: MemHandle) {
-        self.0.forget_memory(handle);
+    fn give_back(&mut self, block: Block) {
+        if let (Some(handle), Some(gemini)) = (block.handle, &mut self.gemini) {
+            gemini.forget_memory(handle);
+        }
+        *self.segments -= u32::from(matches!(block.memory, Kind::Shared(_)));
     }
 }

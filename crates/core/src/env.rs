@@ -7,7 +7,6 @@ use abi::{Error, Result};
 use btl::Btl;
 use ffi::StrOut;
 
-use crate::alloc::RegisteredPool;
 use crate::comm::{Comm, hints};
 use crate::domain::{DOMAIN, Mode, Token, mode};
 use crate::facts::FACTS;
@@ -79,7 +78,6 @@ fn join(t: &mut Token) {
     }
     state.contexts.limit(p2p.contexts());
     (state.node, state.p2p) = (node, p2p);
-    state.pool = RegisteredPool::new(crate::transport::pages(&state.params.rcache));
     state.params.settle(job.oversubscribed);
     state.errhandlers.initial = state.params.mpi.initial_errhandler.into();
     state.predefined.appnum = job.app_num;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::{Classes, Interest, P2p, Requests, Threads};
 use node::Node;
 
-use crate::alloc::RegisteredPool;
+use crate::alloc::Memory;
 use crate::attr::Keyvals;
 use crate::buffer::BufferPool;
 use crate::comm::contexts::Contexts;
@@ -63,8 +63,8 @@ pub struct State {
     pub(crate) messages: crate::probe::Messages,
     /// Buffers attached by the deprecated-free, process-wide calls.
     pub(crate) buffer: BufferPool,
-    /// What `MPI_Alloc_mem` gives out where a transport registers memory.
-    pub(crate) pool: RegisteredPool,
+    /// What `MPI_Alloc_mem` gives out.
+    pub(crate) memory: Memory,
     /// What only an initialised library has.
     pub(crate) world: Option<World>,
     pub(crate) params: Params,
@@ -112,7 +112,7 @@ impl State {
             callbacks: Default::default(),
             algorithms: Default::default(),
             light: Default::default(),
-            pool: RegisteredPool::new(crate::transport::pages(&params.rcache)),
+            memory: Memory::default(),
             threads: Threads::default(),
             seen_changes: 0,
             fruitless_polls: 0,

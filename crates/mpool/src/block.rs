@@ -1,10 +1,10 @@
-//! Blocks of memory from the kernel, on huge pages where it has them.
+//! Blocks of memory of this process alone, from the kernel, on huge pages where it has them.
 
 use mem::UserMem;
 use std::ptr;
 
 /// Size of a huge page in bytes, and alignment of blocks: the usual one of x86-64 and of aarch64 with 4 KiB pages.
-pub(crate) const HUGE_PAGE: usize = 2 << 20;
+pub const HUGE_PAGE: usize = 2 << 20;
 
 /// Which pages blocks are made of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -20,18 +20,19 @@ pub enum HugePages {
 
 /// Mapped memory, unmapped when dropped.
 #[derive(Debug)]
-pub(crate) struct Block {
+pub struct PrivateBlock {
     address: usize,
     len: usize,
 }
 
-impl Block {
-    /// Zeroed memory of `len` bytes, a multiple of [`HUGE_PAGE`] and aligned to it. `None`: there is none.
-    pub(crate) fn map(len: usize, pages: HugePages) -> Option<Block> {
+impl PrivateBlock {
+    /// Zeroed memory of at least `len` bytes, a multiple of [`HUGE_PAGE`] and aligned to it. `None`: there is none.
+    pub fn map(len: usize, pages: HugePages) -> Option<PrivateBlock> {
+        let len = len.checked_next_multiple_of(HUGE_PAGE)?;
         if pages == HugePages::Reserved
             && let Some(address) = map(len, libc::MAP_HUGETLB)
         {
-            return Some(Block { address, len });
+            return Some(PrivateBlock { address, len });
         }
         // Mapped with room for the alignment; what is too much is given back.
         let wide = map(len.checked_add(HUGE_PAGE)?, 0)?;
@@ -41,25 +42,17 @@ impl Block {
         let advice = if pages == HugePages::Never { libc::MADV_NOHUGEPAGE } else { libc::MADV_HUGEPAGE };
         // SAFETY: the mapping just made. A kernel without huge pages refuses, which changes nothing.
         unsafe { libc::madvise(address as *mut _, len, advice) };
-        Some(Block { address, len })
+        Some(PrivateBlock { address, len })
     }
 
-    pub(crate) fn address(&self) -> usize {
-        self.address
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
-    /// All of it, for registering.
-    pub(crate) fn memory(&self) -> UserMem {
-        // SAFETY: mapped as long as the block exists, which forgets the registration first.
+    /// All of it.
+    pub fn memory(&self) -> UserMem {
+        // SAFETY: mapped as long as the block exists; whoever has it drops it after what uses the memory.
         unsafe { UserMem::new(self.address, self.len) }
     }
 }
 
-impl Drop for Block {
+impl Drop for PrivateBlock {
     fn drop(&mut self) {
         unmap(self.address, self.len);
     }

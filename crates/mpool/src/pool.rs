@@ -1,24 +1,21 @@
-//! The pool: blocks, their registrations, and who has which part.
+//! The pool: blocks, and who has which part.
 
-use crate::block::{Block, HUGE_PAGE, HugePages};
 use crate::free::FreeList;
 use mem::UserMem;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
-/// Bytes of the first block, and of each later one that holds parts no larger.
-const BLOCK: usize = 2 * HUGE_PAGE;
+/// Makes the blocks of a pool, and takes them back.
+pub trait Source {
+    /// What a block is made of.
+    type Block;
 
-/// Wants memory registered.
-pub trait Keep {
-    /// Names a registration.
-    type Handle;
+    /// Makes a block of at least `len` bytes, mapped until [`Source::give_back`]; `has`: the bytes of all blocks that
+    /// the pool has. `None`: the system has no such memory.
+    fn make(&mut self, len: usize, has: usize) -> Option<(Self::Block, UserMem)>;
 
-    /// Registers memory that stays mapped until [`Keep::forget`]. `None`: there is no room; the memory is used all
-    /// the same.
-    fn keep(&mut self, memory: UserMem) -> Option<Self::Handle>;
-
-    /// Ends that.
-    fn forget(&mut self, handle: Self::Handle);
+    /// Nobody uses the block any more.
+    fn give_back(&mut self, block: Self::Block);
 }
 
 /// What a pool holds.
@@ -26,8 +23,6 @@ pub trait Keep {
 pub struct Stats {
     /// Blocks.
     pub blocks: usize,
-    /// Blocks that are registered.
-    pub registered: usize,
     /// Bytes of all blocks.
     pub bytes: usize,
     /// Bytes given out.
@@ -35,84 +30,98 @@ pub struct Stats {
 }
 
 #[derive(Debug)]
-struct Pooled<H> {
-    block: Block,
+struct Pooled<B> {
+    block: B,
+    len: usize,
     free: FreeList,
-    handle: Option<H>,
 }
 
-/// Memory in registered blocks; `H` names a registration.
+impl<B> Pooled<B> {
+    fn is_empty(&self) -> bool {
+        self.free.bytes() == self.len
+    }
+}
+
+/// Memory in blocks.
 #[derive(Debug)]
-pub struct Pool<H> {
-    pages: HugePages,
+pub struct Pool<B> {
     /// By address.
-    blocks: BTreeMap<usize, Pooled<H>>,
+    blocks: BTreeMap<usize, Pooled<B>>,
+    /// Bytes of all of them.
+    bytes: usize,
     /// Parts given out: length by address.
     parts: HashMap<usize, usize>,
 }
 
-impl<H> Pool<H> {
-    /// A pool without blocks.
-    pub fn new(pages: HugePages) -> Pool<H> {
-        Pool { pages, blocks: BTreeMap::new(), parts: HashMap::new() }
-    }
+/// Alignment of each block in bytes, at least: a page.
+const PAGE: usize = 4096;
 
+/// Longest block that stays for the next time when it is empty, in bytes.
+const KEPT: usize = 4 << 20;
+
+impl<B> Default for Pool<B> {
+    /// A pool without blocks.
+    fn default() -> Pool<B> {
+        Pool { blocks: BTreeMap::new(), bytes: 0, parts: HashMap::new() }
+    }
+}
+
+impl<B> Pool<B> {
     /// What the pool holds now.
     pub fn stats(&self) -> Stats {
-        let blocks = self.blocks.values();
-        Stats {
-            blocks: self.blocks.len(),
-            registered: blocks.clone().filter(|pooled| pooled.handle.is_some()).count(),
-            bytes: blocks.map(|pooled| pooled.block.len()).sum(),
-            used: self.parts.values().sum(),
-        }
+        Stats { blocks: self.blocks.len(), bytes: self.bytes, used: self.parts.values().sum() }
     }
 
     /// `len` bytes (at least one) at a multiple of `align`, a power of two. `None`: the system has no such memory.
-    pub fn alloc(&mut self, keeper: &mut impl Keep<Handle = H>, len: usize, align: usize) -> Option<usize> {
+    pub fn alloc(&mut self, source: &mut impl Source<Block = B>, len: usize, align: usize) -> Option<usize> {
         let len = len.max(1);
         let address = match self.blocks.values_mut().find_map(|pooled| pooled.free.take(len, align)) {
             Some(address) => address,
-            None => self.grow(keeper, len, align)?,
+            None => self.grow(source, len, align)?,
         };
         self.parts.insert(address, len);
         Some(address)
     }
 
-    /// Gives back what [`Pool::alloc`] gave; `false`: it did not. The last empty block stays for the next time.
-    pub fn free(&mut self, keeper: &mut impl Keep<Handle = H>, address: usize) -> bool {
+    /// Gives back what [`Pool::alloc`] gave; `false`: it did not. One empty block, which is not long, stays for the next
+    /// time.
+    pub fn free(&mut self, source: &mut impl Source<Block = B>, address: usize) -> bool {
         let Some(len) = self.parts.remove(&address) else { return false };
         let Some((&start, pooled)) = self.blocks.range_mut(..=address).next_back() else { return false };
         pooled.free.give(address, len);
-        if is_empty(pooled) {
-            let others = self.blocks.iter().any(|(&other, pooled)| other != start && is_empty(pooled));
-            if others || self.blocks[&start].block.len() > BLOCK {
-                self.drop_block(keeper, start);
-            }
+        let (is_empty, is_long) = (pooled.is_empty(), pooled.len > KEPT);
+        let mut others = self.blocks.iter().filter(|&(&other, _)| other != start);
+        if is_empty && (is_long || others.any(|(_, pooled)| pooled.is_empty())) {
+            self.drop_block(source, start);
         }
         true
     }
 
-    fn grow(&mut self, keeper: &mut impl Keep<Handle = H>, len: usize, align: usize) -> Option<usize> {
-        // A block begins at a huge page; a larger alignment may cost as much again.
-        let wish = if align > HUGE_PAGE { len.checked_add(align)? } else { len };
-        let block = Block::map(wish.checked_next_multiple_of(HUGE_PAGE)?.max(BLOCK), self.pages)?;
-        let mut free = FreeList::new(block.address(), block.len());
-        let address = free.take(len, align)?;
-        let handle = keeper.keep(block.memory());
-        self.blocks.insert(block.address(), Pooled { block, free, handle });
+    /// The block that holds all of `len` bytes at `address`, and where it is.
+    pub fn block_of(&self, address: usize, len: usize) -> Option<(&B, Range<usize>)> {
+        let (&start, pooled) = self.blocks.range(..=address).next_back()?;
+        let end = start + pooled.len;
+        (address.checked_add(len)? <= end).then_some((&pooled.block, start..end))
+    }
+
+    fn grow(&mut self, source: &mut impl Source<Block = B>, len: usize, align: usize) -> Option<usize> {
+        let wish = if align > PAGE { len.checked_add(align)? } else { len };
+        // No memory of a size beyond that can be described.
+        isize::try_from(wish).ok()?;
+        let (block, memory) = source.make(wish, self.bytes)?;
+        let mut free = FreeList::new(memory.address(), memory.len());
+        let Some(address) = free.take(len, align) else {
+            source.give_back(block);
+            return None;
+        };
+        self.bytes += memory.len();
+        self.blocks.insert(memory.address(), Pooled { block, len: memory.len(), free });
         Some(address)
     }
 
-    fn drop_block(&mut self, keeper: &mut impl Keep<Handle = H>, start: usize) {
-        let Some(Pooled { block, handle, .. }) = self.blocks.remove(&start) else { return };
-        if let Some(handle) = handle {
-            keeper.forget(handle);
-        }
-        drop(block);
+    fn drop_block(&mut self, source: &mut impl Source<Block = B>, start: usize) {
+        let Some(pooled) = self.blocks.remove(&start) else { return };
+        self.bytes -= pooled.len;
+        source.give_back(pooled.block);
     }
-}
-
-fn is_empty<H>(pooled: &Pooled<H>) -> bool {
-    pooled.free.bytes() == pooled.block.len()
 }

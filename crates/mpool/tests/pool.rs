@@ -1,36 +1,41 @@
-//! Parts are apart, aligned and usable; registrations follow the blocks; everything comes back.
+//! Parts are apart, aligned and usable; blocks come from the source, and everything goes back to it.
 
 use mem::UserMem;
-use mpool::{HugePages, Keep, Pool};
+use mpool::{HUGE_PAGE, HugePages, Pool, PrivateBlock, Source};
 use proptest::prelude::*;
 
-/// Registers up to `room` ranges and checks what it is asked for.
+/// Makes blocks that are not longer than it is asked for, or as `least` says, and checks what it gets back.
 struct Ledger {
-    room: usize,
+    least: usize,
     next: u32,
-    live: Vec<(u32, UserMem)>,
+    live: Vec<(u32, PrivateBlock)>,
 }
 
 impl Ledger {
-    fn new(room: usize) -> Ledger {
-        Ledger { room, next: 0, live: Vec::new() }
+    fn new(least: usize) -> Ledger {
+        Ledger { least, next: 0, live: Vec::new() }
+    }
+
+    fn bytes(&self) -> usize {
+        self.live.iter().map(|(_, block)| block.memory().len()).sum()
     }
 }
 
-impl Keep for Ledger {
-    type Handle = u32;
+impl Source for Ledger {
+    type Block = u32;
 
-    fn keep(&mut self, memory: UserMem) -> Option<u32> {
-        if self.live.len() == self.room {
-            return None;
-        }
+    fn make(&mut self, len: usize, has: usize) -> Option<(u32, UserMem)> {
+        assert_eq!(has, self.bytes());
+        let block = PrivateBlock::map(len.max(self.least), HugePages::Transparent)?;
+        let memory = block.memory();
         self.next += 1;
-        self.live.push((self.next, memory));
-        Some(self.next)
+        self.live.push((self.next, block));
+        Some((self.next, memory))
     }
 
-    fn forget(&mut self, handle: u32) {
-        let at = self.live.iter().position(|&(live, _)| live == handle).expect("registered");
+    fn give_back(&mut self, block: u32) {
+        let at =
+            self.live.iter().position(|&(live, _)| live == block).expect("made, and not given back before");
         self.live.swap_remove(at);
     }
 }
@@ -52,7 +57,7 @@ proptest! {
     fn parts_are_apart_and_come_back(
         steps in prop::collection::vec((any::<bool>(), 0..3_000_000usize, 0..24u32, any::<usize>()), 1..60)
     ) {
-        let (mut pool, mut ledger) = (Pool::new(HugePages::Transparent), Ledger::new(3));
+        let (mut pool, mut ledger) = (Pool::default(), Ledger::new(2 * HUGE_PAGE));
         let mut parts: Vec<(usize, usize, u8)> = Vec::new();
         for (number, (take, len, shift, pick)) in steps.into_iter().enumerate() {
             if take || parts.is_empty() {
@@ -61,6 +66,9 @@ proptest! {
                 let address = pool.alloc(&mut ledger, len, 1 << shift).expect("memory");
                 prop_assert!(address.is_multiple_of(1 << shift));
                 write(address, len, number as u8);
+                let (&block, range) = pool.block_of(address, len).expect("a block that holds the part");
+                let (_, made) = ledger.live.iter().find(|(live, _)| *live == block).expect("a live block");
+                prop_assert_eq!(made.memory().address()..made.memory().address() + made.memory().len(), range);
                 parts.push((address, len, number as u8));
             } else {
                 let (address, len, byte) = parts.swap_remove(pick % parts.len());
@@ -69,7 +77,7 @@ proptest! {
                 prop_assert!(!pool.free(&mut ledger, address), "given back twice");
             }
             let stats = pool.stats();
-            prop_assert_eq!(stats.registered, ledger.live.len());
+            prop_assert_eq!((stats.blocks, stats.bytes), (ledger.live.len(), ledger.bytes()));
             prop_assert_eq!(stats.used, parts.iter().map(|part| part.1.max(1)).sum::<usize>());
         }
         for (address, len, byte) in parts {
@@ -81,30 +89,60 @@ proptest! {
 }
 
 #[test]
-fn many_parts_share_one_registration() {
-    let (mut pool, mut ledger) = (Pool::new(HugePages::Never), Ledger::new(10));
+fn many_parts_share_one_block() {
+    let (mut pool, mut ledger) = (Pool::default(), Ledger::new(2 * HUGE_PAGE));
     let parts: Vec<usize> = (0..1000).map(|_| pool.alloc(&mut ledger, 4000, 64).expect("memory")).collect();
-    assert_eq!(ledger.live.len(), 1);
-    let (_, block) = ledger.live[0];
+    let [(_, block)] = &ledger.live[..] else { panic!("one block") };
+    let block = block.memory();
     let within = |&part: &usize| block.address() <= part && part + 4000 <= block.address() + block.len();
-    assert!(parts.iter().all(within), "each part lies in the registered block");
-    assert!(block.address().is_multiple_of(2 << 20));
+    assert!(parts.iter().all(within), "each part lies in the block");
+    assert!(block.address().is_multiple_of(HUGE_PAGE));
+    assert!(pool.block_of(block.address() + block.len() - 10, 11).is_none(), "beyond the block");
+    assert!(pool.block_of(4096, 1).is_none() && pool.block_of(parts[0], usize::MAX).is_none());
 }
 
 #[test]
-fn reserved_pages_are_a_wish() {
-    let (mut pool, mut ledger) = (Pool::new(HugePages::Reserved), Ledger::new(10));
+fn a_hundred_thousand_parts_come_and_go_in_any_order() {
+    let (mut pool, mut ledger) = (Pool::default(), Ledger::new(8 * HUGE_PAGE));
+    let mut parts: Vec<usize> =
+        (0..100_000).map(|_| pool.alloc(&mut ledger, 64, 64).expect("memory")).collect();
+    let blocks = pool.stats();
+    // Every other one first, so that as many parts are free as can be.
+    for turn in 0..3 {
+        let (mut kept, mut freed) = (Vec::new(), 0);
+        for (number, part) in parts.drain(..).enumerate() {
+            if number % 2 == turn % 2 {
+                assert!(pool.free(&mut ledger, part));
+                freed += 1;
+            } else {
+                kept.push(part);
+            }
+        }
+        kept.extend((0..freed).map(|_| pool.alloc(&mut ledger, 64, 64).expect("memory")));
+        parts = kept;
+        assert_eq!(pool.stats(), blocks, "what was given back is given out again");
+    }
+}
+
+#[test]
+fn a_long_block_is_not_kept() {
+    let (mut pool, mut ledger) = (Pool::default(), Ledger::new(0));
     let address = pool.alloc(&mut ledger, 5 << 20, 1 << 22).expect("memory");
     assert!(address.is_multiple_of(1 << 22));
     write(address, 5 << 20, 1);
     assert!(pool.free(&mut ledger, address));
-    assert!(ledger.live.is_empty(), "a large block is not kept");
+    assert!(ledger.live.is_empty());
     assert!(!pool.free(&mut ledger, 4096));
 }
 
 #[test]
+fn reserved_pages_are_a_wish() {
+    assert!(PrivateBlock::map(5 << 20, HugePages::Reserved).is_some());
+}
+
+#[test]
 fn impossible_sizes_are_refused() {
-    let (mut pool, mut ledger) = (Pool::new(HugePages::Transparent), Ledger::new(10));
+    let (mut pool, mut ledger) = (Pool::default(), Ledger::new(0));
     assert_eq!(pool.alloc(&mut ledger, usize::MAX, 64), None);
     assert_eq!(pool.alloc(&mut ledger, usize::MAX / 2, 1 << 62), None);
     assert_eq!(pool.stats().blocks, 0);

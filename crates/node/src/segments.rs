@@ -37,7 +37,7 @@ pub struct SharedSegment {
 }
 
 /// What a process must know to map a shared segment: four words that any message may carry.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SegmentTicket {
     number: i32,
     /// Of the file, the head included.
@@ -64,16 +64,21 @@ impl SharedSegment {
         let all = all.filter(|&all| isize::try_from(all).is_ok()).ok_or_else(too_long)?;
         let file = MemoryFile::create(all as u64)?;
         file.allocate()?;
-        let memory =
-            SharedMemory::map_near(&file, wish.saturating_sub(HEAD)).map_err(|error| match error {
-                MapError::System(_, error) => error,
-                error => io::Error::other(error),
-            })?;
+        let memory = SharedMemory::map_near(&file, wish.saturating_sub(HEAD)).map_err(cause)?;
         let nonce = [platform::random::number()?, platform::random::number()?];
         for (word, part) in memory.words(2).iter().zip(nonce) {
             word.store(part, Ordering::Relaxed);
         }
         Ok(SharedSegment { memory, nonce, fd: Some(file.fd) })
+    }
+
+    /// Lets processes that this one forks from now on have the memory, too, which then is the same memory: the program's
+    /// own must not be missing there.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn leave_to_children(&self) -> io::Result<()> {
+        self.memory.leave_to_children().map_err(cause)
     }
 
     /// What the others map it by; its maker has one until it withdraws the segment.
@@ -111,6 +116,14 @@ impl SharedSegment {
     /// Whether there is no byte.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+/// What the system said.
+fn cause(error: MapError) -> io::Error {
+    match error {
+        MapError::System(_, error) => error,
+        error => io::Error::other(error),
     }
 }
 

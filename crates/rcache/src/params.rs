@@ -30,7 +30,7 @@ mca::params! {
         /// How it is noticed that memory was unmapped, moved or given back, so that its registration must not be used
         /// again.
         watch: Watching = "userfaultfd", scope AllEq;
-        /// Pages of the memory that MPI_Alloc_mem gives out where a transport registers it.
+        /// Pages of the memory that MPI_Alloc_mem gives out where no other process of the node can map it.
         huge_pages: Pages = "transparent", level Tuner;
     }
 }

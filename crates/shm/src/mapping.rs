@@ -274,9 +274,15 @@ pub(crate) fn map_shared(file: BorrowedFd<'_>, bytes: usize, wish: usize) -> Res
         return Err(MapError::System("mmap", io::Error::last_os_error()));
     }
     // A forked child must not take part in the job's traffic; it never touches the segment.
-    // SAFETY: the range is the mapping just made.
-    if unsafe { libc::madvise(base, bytes, libc::MADV_DONTFORK) } != 0 {
+    advise(base.cast(), bytes, libc::MADV_DONTFORK)?;
+    Ok(base.cast())
+}
+
+/// Says of a mapping that this crate has made what becomes of it in forked children.
+pub(crate) fn advise(base: *mut u8, bytes: usize, advice: i32) -> Result<(), MapError> {
+    // SAFETY: the range is such a mapping, and the two kinds of advice change nothing in this process.
+    if unsafe { libc::madvise(base.cast(), bytes, advice) } != 0 {
         return Err(MapError::System("madvise", io::Error::last_os_error()));
     }
-    Ok(base.cast())
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use platform::memory_file::MemoryFile;
 use std::os::fd::AsFd;
 
-use crate::mapping::{MapError, map_shared};
+use crate::mapping::{MapError, advise, map_shared};
 use crate::sync::AtomicU64;
 
 /// A memory file, mapped as long as this lives.
@@ -34,6 +34,14 @@ impl SharedMemory {
     pub fn map_near(file: &MemoryFile, wish: usize) -> Result<SharedMemory, MapError> {
         let bytes = file.bytes as usize;
         Ok(SharedMemory { base: map_shared(file.fd.as_fd(), bytes, wish)?, bytes })
+    }
+
+    /// Lets processes that this one forks from now on have the mapping, too.
+    ///
+    /// # Errors
+    /// [`MapError`].
+    pub fn leave_to_children(&self) -> Result<(), MapError> {
+        advise(self.base, self.bytes, libc::MADV_DOFORK)
     }
 
     /// Where it is.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   agree on a context id (it is in the handle, too) ─► tell each other of sizes, units, addresses and errors
+//!     ─► map memory that the program has from MPI_Alloc_mem, if some have used that (lent.rs)
 //!     ─► the first rank of each node makes its segment: shared words | memory of the window, if the library makes it
 //!     ─► the others of the node map it ─► all could?
 //! ```
@@ -16,6 +17,7 @@ use osc::{Announced, Control, Cost, Epochs, Exposure, Regions, Shape};
 
 use super::addresses::Addresses;
 use super::far::Far;
+use super::lent::{self, Lent};
 use super::network::Network;
 use super::remote::{self, OFFER};
 use super::{ELSEWHERE, Facts, Target, Window, hints};
@@ -29,12 +31,12 @@ use crate::state::State;
 
 /// What a process brings to a new window.
 #[derive(Clone, Copy)]
-struct Part {
-    flavor: i32,
-    size: Aint,
+pub(super) struct Part {
+    pub flavor: i32,
+    pub size: Aint,
     unit: i64,
     /// The program's memory, where it has some.
-    base: usize,
+    pub base: usize,
 }
 
 /// What the processes tell each other, in words.
@@ -115,12 +117,13 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
     let given = given.unwrap_or_default();
     let class = checked.map_or_else(|error| error.class, |()| abi::SUCCESS);
     let room = t.lock().windows.addresses.room();
+    let lends = if class == abi::SUCCESS && lent::can_lend(t, &part) { hints::LENDS } else { 0 };
     let said = [
         class as u64,
         part.size as u64,
         part.unit as u64,
         part.base as u64,
-        hints::flags(&given),
+        hints::flags(&given) | lends,
         room as u64,
     ];
     let all = gather_words(t, comm, &said)?;
@@ -136,13 +139,18 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
     };
     let near = t.lock().near(&group, part.flavor)?;
     let layout = Layout::of(part.flavor, &all, &near);
+    let lent = if all.iter().any(|said| said[4] & hints::LENDS != 0) {
+        lent::exchange(t, comm, &part, &group, |rank| all[rank as usize][1], &near)?
+    } else {
+        Lent::default()
+    };
     let sizes = all.iter().map(|said| said[1]);
     let wish = Addresses::agreed(all[0][5], sizes).filter(|_| part.flavor == abi::WIN_FLAVOR_ALLOCATE);
     if let (Some(wish), 0) = (&wish, rank) {
         t.lock().windows.addresses.take(wish);
     }
     let wish = wish.map(|wish| wish.address);
-    let (control, targets, network) = share(t, comm, part, &group, &all, &near, &layout, wish)?;
+    let (control, targets, network) = share(t, comm, part, &group, &all, &near, &layout, &lent, wish)?;
     let far = targets.iter().any(|target| target.local().is_none());
     let far = far.then(|| Far::new(all.len(), network));
     let (node, doorbells) = {
@@ -179,6 +187,7 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
         announced: Announced::default(),
         regions: (0..regions).map(|_| Regions::default()).collect(),
         targets,
+        lent: lent.segments,
         group,
         errhandler: Handler::Fatal,
         attributes: Attributes::default(),
@@ -239,11 +248,12 @@ impl Layout {
 const NO_MEMORY: Error =
     Error::new(abi::ERR_NO_MEM, "the system has no memory of this size that processes share");
 
-/// What a process says of its part of a segment.
-const FAILED: u64 = 0;
-/// It cannot reach the memory of all others of its node, which is theirs.
-const ALONE: u64 = 1;
-const SHARES: u64 = 2;
+/// What a process says of its part of a segment: these bits, or 0 if it has none.
+const SHARES: u64 = 1;
+/// It can read and write the memory of all others of its node.
+const REACHES: u64 = 2;
+/// It maps all that others of its node lend.
+const MAPS: u64 = 4;
 
 /// Words of that: the vote, the address of its memory, and what it offers the network.
 const VOTE: usize = 2 + OFFER;
@@ -258,6 +268,7 @@ fn share(
     all: &[&[u64]],
     near: &[u32],
     layout: &Layout,
+    lent: &Lent,
     wish: Option<usize>,
 ) -> Result<(Control, Box<[Target]>, Network)> {
     let (me, shape) = (group.rank.unwrap_or(0), Shape::all(near.len()));
@@ -301,15 +312,13 @@ fn share(
         control.view().set_ready(local as u32);
     }
     let reached = layout.mapped || t.lock().reaches_all(group, near);
-    let vote = match control {
-        None => FAILED,
-        Some(_) if !reached => ALONE,
-        Some(_) => SHARES,
-    };
+    let bit = |set: bool, bit: u64| if set { bit } else { 0 };
+    let vote = bit(reached, REACHES) | bit(lent.is_mapped, MAPS);
+    let vote = if control.is_some() { SHARES | vote } else { 0 };
     let said = [&[vote, own as u64][..], &offer].concat();
     let gathered = if all.len() == 1 { Ok(said) } else { gather_words(t, comm, &said) };
     let made = gathered.and_then(|votes| {
-        let failed = votes.chunks(VOTE).any(|vote| vote[0] == FAILED);
+        let failed = votes.chunks(VOTE).any(|vote| vote[0] == 0);
         control.filter(|_| !failed).map(|control| (control, votes)).ok_or(NO_MEMORY)
     });
     let (mut control, votes) = made.inspect_err(|_| {
@@ -319,7 +328,13 @@ fn share(
     })?;
     let votes: Vec<&[u64]> = votes.chunks(VOTE).collect();
     control.withdraw();
-    let alone = near.iter().any(|&rank| votes[rank as usize][0] == ALONE);
+    let all_near = |bit: u64| near.iter().all(|&rank| votes[rank as usize][0] & bit != 0);
+    // One location is combined in one way by all.
+    let maps = all_near(MAPS);
+    let is_mapped = |local: usize| layout.mapped || maps && lent.address(local).is_some();
+    let needs_no_other = |(local, &rank): (usize, &u32)| is_mapped(local) || all[rank as usize][1] == 0;
+    let alone = !all_near(REACHES)
+        && (part.flavor == abi::WIN_FLAVOR_DYNAMIC || !near.iter().enumerate().all(needs_no_other));
     let target = |(said, vote): (&&[u64], &&[u64])| Target {
         base: vote[1] as usize,
         size: said[1],
@@ -330,9 +345,11 @@ fn share(
     let mut targets: Box<[Target]> = all.iter().zip(&votes).map(target).collect();
     for (local, &rank) in near.iter().enumerate().filter(|&(_, &rank)| !alone || rank == me) {
         let target = &mut targets[rank as usize];
-        (target.local, target.mapped) = (local as u32, layout.mapped);
+        (target.local, target.mapped) = (local as u32, is_mapped(local));
         if layout.mapped {
             target.base = control.memory().0 + layout.offsets[local] as usize;
+        } else if let (true, Some(address)) = (target.mapped, lent.address(local)) {
+            target.base = address;
         }
     }
     let offers = targets.iter().zip(&votes).zip(group.members());

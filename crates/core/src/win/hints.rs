@@ -13,6 +13,8 @@ const ALIGNMENT: &str = "mpi_minimum_memory_alignment";
 
 /// In [`flags`]: the memory of a shared window need not be contiguous.
 pub(super) const NONCONTIGUOUS: u64 = 1;
+/// Beside those: other processes of the node can map the memory.
+pub(super) const LENDS: u64 = 2;
 
 /// Largest alignment in bytes that memory has which all processes map: a page.
 const LARGEST_ALIGNMENT: u64 = 4096;

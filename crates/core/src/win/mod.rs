@@ -25,6 +25,7 @@ mod far;
 mod far_locks;
 mod fast;
 mod hints;
+mod lent;
 pub mod light;
 mod locks;
 mod movement;
@@ -41,7 +42,7 @@ use std::sync::Arc;
 
 use abi::{Error, Result};
 use engine::P2p;
-use node::Node;
+use node::{Node, SharedSegment};
 use osc::{Announced, Combiner, Control, Cost, Epochs, Exposure, Regions};
 use shm::doorbell::Doorbell;
 
@@ -84,6 +85,9 @@ pub(crate) struct Window {
     /// What each local rank sleeps on.
     pub doorbells: Arc<[Option<&'static Doorbell>]>,
     pub targets: Box<[Target]>,
+    /// Memory of other processes of the node that is mapped for the window.
+    #[expect(dead_code, reason = "keeps it mapped")]
+    pub lent: Box<[Arc<SharedSegment>]>,
     pub epochs: Epochs,
     pub exposure: Exposure,
     /// Flushes of memory that this process maps.
@@ -203,6 +207,7 @@ pub(crate) struct Windows {
     /// Locks of any window that this process acquires for ranks of other nodes.
     pub waiting: usize,
     pub addresses: addresses::Addresses,
+    pub mapped: lent::Mapped,
 }
 
 const BAD: Error = Error::new(abi::ERR_WIN, "the handle names no window (never created, or freed)");
@@ -216,6 +221,7 @@ impl Default for Windows {
             held: 0,
             waiting: 0,
             addresses: addresses::Addresses::default(),
+            mapped: lent::Mapped::default(),
         }
     }
 }
