@@ -4,8 +4,8 @@ use crate::names::Names;
 use crate::node::OnNode;
 use crate::software::SoftwareCosts;
 use btl::{
-    Access, Arrival, Btl, Busy, Event, FastPath, Flushed, Limits, Loss, Peer, Refusal, Remote, RemoteKey,
-    RemoteMemory, Sleep,
+    Access, Arrival, Atomic, Btl, Busy, Event, FastPath, Flushed, Limits, Loss, Peer, Refusal, Remote,
+    RemoteKey, RemoteMemory, Sleep,
 };
 use btl_ugni::Ugni;
 use btl_vader::Vader;
@@ -169,6 +169,24 @@ impl RemoteMemory for Charged {
     fn write(&mut self, peer: Peer, from: UserMem, key: &RemoteKey, offset: u64) -> Result<(), Refusal> {
         let (ugni, rank) = self.far(peer).ok_or(Refusal::Unfit)?;
         ugni.write(rank, from, key, offset)
+    }
+
+    fn fetch(
+        &mut self,
+        peer: Peer,
+        change: Atomic,
+        before: UserMem,
+        key: &RemoteKey,
+        offset: u64,
+        cookie: u64,
+    ) -> Result<(), Refusal> {
+        let (ugni, rank) = self.far(peer).ok_or(Refusal::Unfit)?;
+        ugni.fetch(rank, change, before, key, offset, cookie)
+    }
+
+    fn update(&mut self, peer: Peer, change: Atomic, key: &RemoteKey, offset: u64) -> Result<(), Refusal> {
+        let (ugni, rank) = self.far(peer).ok_or(Refusal::Unfit)?;
+        ugni.update(rank, change, key, offset)
     }
 
     fn flush(&mut self, peer: Peer) -> Flushed {

@@ -4,7 +4,7 @@ use crate::charged::Charged;
 use crate::layer::Layer;
 use crate::windows::{Access, Interface, Remote, Takers, Way, Windows};
 use abi::{Error, Result};
-use btl::{Alone, Bounds, RemoteMemory};
+use btl::{Alone, Atomic, Bounds, RemoteMemory};
 use gni::Time;
 use gni_timed::RankClock;
 use mem::UserMem;
@@ -123,7 +123,10 @@ impl Endpoint {
     }
 
     /// Registers the rank's memory for all ranks of other nodes, of which `to` is one: what to tell them.
-    pub(crate) fn expose(&mut self, to: u32) -> Result<Vec<u8>> {
+    ///
+    /// # Errors
+    /// `MPI_ERR_INTERN`: the network has no registration left.
+    pub fn expose(&mut self, to: u32) -> Result<Vec<u8>> {
         let peer = self.btl.names.of(to);
         let refused = |_| Error::new(abi::ERR_INTERN, "a virtual rank's memory cannot be registered");
         let key = self.btl.register(peer, self.memory).map_err(refused)?;
@@ -131,12 +134,12 @@ impl Endpoint {
     }
 
     /// The memory of a rank of another node, by what that rank has sent.
-    pub(crate) fn remote(&mut self, of: u32, said: UserMem) -> Remote {
+    pub fn remote(&mut self, of: u32, said: UserMem) -> Remote {
         Remote::read(self.btl.names.of(of), said)
     }
 
     /// A put or get, to be begun by [`Endpoint::begin`].
-    pub(crate) fn access(
+    pub fn access(
         &mut self,
         (interface, way): (Interface, Way),
         remote: Remote,
@@ -154,12 +157,38 @@ impl Endpoint {
     }
 
     /// Begins what has not begun of a put or get; `false`: there was no room for all of it.
-    pub(crate) fn begin(&mut self, access: &mut Access) -> Result<bool> {
+    ///
+    /// # Errors
+    /// `MPI_ERR_INTERN`: the memory is not reached.
+    pub fn begin(&mut self, access: &mut Access) -> Result<bool> {
         access.begin(&mut self.btl, self.windows.get_or_insert_default())
     }
 
-    /// Whether all puts and gets of a rank's memory are over there.
-    pub(crate) fn is_flushed(&mut self, remote: &Remote) -> Result<bool> {
+    /// Begins an atomic operation on a word of a rank's memory, which costs as much as a put; `before`: where to put what
+    /// it was. `false`: there is no room.
+    ///
+    /// # Errors
+    /// As [`Endpoint::begin`].
+    pub fn change(
+        &mut self,
+        remote: &Remote,
+        change: Atomic,
+        before: Option<UserMem>,
+        offset: usize,
+    ) -> Result<bool> {
+        let windows = self.windows.get_or_insert_default();
+        let begun = windows.change(&mut self.btl, remote, change, before, offset)?;
+        if begun {
+            self.btl.spend(self.btl.costs().osc_put);
+        }
+        Ok(begun)
+    }
+
+    /// Whether all puts, gets and atomic operations on a rank's memory are over there.
+    ///
+    /// # Errors
+    /// `MPI_ERR_INTERN`: one has failed.
+    pub fn is_flushed(&mut self, remote: &Remote) -> Result<bool> {
         let flushed = self.windows.get_or_insert_default().is_flushed(&mut self.btl, remote.peer)?;
         if flushed {
             self.btl.spend(self.btl.costs().osc_flush);

@@ -47,4 +47,4 @@ pub use jitter::Jitter;
 pub use setup::{Library, Setup};
 pub use software::SoftwareCosts;
 pub use watch::{Shown, Watch};
-pub use windows::{Interface, Way};
+pub use windows::{Access, Interface, Remote, Way};

@@ -3,13 +3,14 @@
 //!
 //! ```text
 //!   put, get   reads and writes of registered memory (btl::RemoteMemory), cut by osc; their ends are events
+//!   change     atomic operations of the network, which fetch or do not
 //!   notice     an active message (crate active), as of alhena_rput
 //! ```
 
 use crate::charged::Charged;
 use crate::layer::Layer;
 use active::{Active, Brought, Head, Refused};
-use btl::{Arrival, Class, Event, Flushed, Peer, Receiver, Refusal, RemoteKey, RemoteMemory};
+use btl::{Arrival, Atomic, Class, Event, Flushed, Peer, Receiver, Refusal, RemoteKey, RemoteMemory};
 use mem::{PeerBytes, UserMem};
 
 /// Whose call begins an access: they cost differently.
@@ -32,11 +33,11 @@ pub enum Way {
 
 /// The registered memory of another rank.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Remote {
-    pub peer: Peer,
-    pub key: RemoteKey,
+pub struct Remote {
+    pub(crate) peer: Peer,
+    pub(crate) key: RemoteKey,
     /// Its address, for the alignment.
-    pub base: usize,
+    pub(crate) base: usize,
 }
 
 impl Remote {
@@ -44,13 +45,13 @@ impl Remote {
     pub const BYTES: usize = 32;
 
     /// What a rank says of its memory.
-    pub fn words(key: RemoteKey, memory: UserMem) -> Vec<u8> {
+    pub(crate) fn words(key: RemoteKey, memory: UserMem) -> Vec<u8> {
         let words = key.0.into_iter().chain([memory.address() as u64]);
         words.flat_map(u64::to_ne_bytes).collect()
     }
 
     /// What the peer has said.
-    pub fn read(peer: Peer, said: UserMem) -> Remote {
+    pub(crate) fn read(peer: Peer, said: UserMem) -> Remote {
         let said = said.as_bytes();
         let key = RemoteKey([said.word(0), said.word(1), said.word(2)]);
         Remote { peer, key, base: said.word(3) as usize }
@@ -77,7 +78,7 @@ const FAILED: abi::Error = abi::Error::new(abi::ERR_INTERN, "an access to anothe
 
 /// A put or get of which some pieces may not have begun.
 #[derive(Debug)]
-pub(crate) struct Access {
+pub struct Access {
     way: Way,
     remote: Remote,
     local: UserMem,
@@ -88,7 +89,7 @@ pub(crate) struct Access {
 
 impl Access {
     /// Between `local` and what lies at `offset` of another rank's memory.
-    pub fn new(btl: &Charged, way: Way, remote: Remote, local: UserMem, offset: usize) -> Access {
+    pub(crate) fn new(btl: &Charged, way: Way, remote: Remote, local: UserMem, offset: usize) -> Access {
         let mut left = Vec::new();
         if let Some(limits) = btl.remote(remote.peer) {
             let mut piece = |at, len| left.push((at, len));
@@ -105,7 +106,7 @@ impl Access {
     }
 
     /// Begins as many pieces as there is room for; whether those were all.
-    pub fn begin(&mut self, btl: &mut Charged, windows: &mut Windows) -> abi::Result<bool> {
+    pub(crate) fn begin(&mut self, btl: &mut Charged, windows: &mut Windows) -> abi::Result<bool> {
         let Remote { peer, key, .. } = self.remote;
         while let Some(&(at, len)) = self.left.last() {
             let (piece, offset) = (self.local.part(at, len), self.offset + at as u64);
@@ -125,6 +126,27 @@ impl Access {
 }
 
 impl Windows {
+    /// Begins an atomic operation on the word at `offset`; `before`: where to put what it was. `false`: there is no room.
+    pub fn change(
+        &mut self,
+        btl: &mut Charged,
+        remote: &Remote,
+        change: Atomic,
+        before: Option<UserMem>,
+        offset: usize,
+    ) -> abi::Result<bool> {
+        let begun = match before {
+            Some(before) => btl.fetch(remote.peer, change, before, &remote.key, offset as u64, READ),
+            None => btl.update(remote.peer, change, &remote.key, offset as u64),
+        };
+        match begun {
+            Ok(()) => self.reading += u32::from(before.is_some()),
+            Err(Refusal::Busy) => return Ok(false),
+            Err(Refusal::Unfit) => return Err(FAILED),
+        }
+        Ok(true)
+    }
+
     /// Whether all accesses of this rank to `peer` are over.
     pub fn is_flushed(&mut self, btl: &mut Charged, peer: Peer) -> abi::Result<bool> {
         let written = btl.flush(peer);
