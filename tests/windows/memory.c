@@ -86,6 +86,34 @@ static void large(void)
     free(base);
 }
 
+/* More items than 31 bits count: some 6 GiB of memory. */
+static void long_counts(void)
+{
+    const MPI_Count count = ((MPI_Count)1 << 31) + 4097;
+    MPI_Win win;
+    char *mine, *origin = NULL;
+    MPI_Count i, wrong = 0;
+
+    MPI_Win_allocate_c(rank == 0 ? count : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
+    MPI_Win_lock_all(0, win);
+    if (rank == size - 1) {
+        origin = malloc((size_t)count);
+        for (i = 0; i < count; i++)
+            origin[i] = (char)(i * 7 >> 12);
+        MPI_Put_c(origin, count, MPI_CHAR, 0, 0, count, MPI_CHAR, win);
+        MPI_Win_flush(0, win);
+        memset(origin, 0, (size_t)count);
+        MPI_Get_c(origin, count, MPI_CHAR, 0, 0, count, MPI_CHAR, win);
+        MPI_Win_flush(0, win);
+        for (i = 0; i < count; i++)
+            wrong += origin[i] != (char)(i * 7 >> 12);
+        free(origin);
+    }
+    MPI_Win_unlock_all(win);
+    check(wrong == 0, "counts above 31 bits: %lld wrong", (long long)wrong);
+    MPI_Win_free(&win);
+}
+
 static void dynamic(void)
 {
     MPI_Win win;
@@ -395,6 +423,8 @@ int main(int argc, char **argv)
     }
     units();
     large();
+    if (rounds >= 100000)
+        long_counts();
     dynamic();
     requests();
     groups();
