@@ -83,16 +83,21 @@ impl<B> Pool<B> {
         Some(address)
     }
 
-    /// Gives back what [`Pool::alloc`] gave; `false`: it did not. One empty block, which is not long, stays for the next
-    /// time.
+    /// Gives back what [`Pool::alloc`] gave; `false`: it did not. One empty block stays for the next time: the longest
+    /// but those that are too long.
     pub fn free(&mut self, source: &mut impl Source<Block = B>, address: usize) -> bool {
         let Some(len) = self.parts.remove(&address) else { return false };
         let Some((&start, pooled)) = self.blocks.range_mut(..=address).next_back() else { return false };
         pooled.free.give(address, len);
-        let (is_empty, is_long) = (pooled.is_empty(), pooled.len > KEPT);
-        let mut others = self.blocks.iter().filter(|&(&other, _)| other != start);
-        if is_empty && (is_long || others.any(|(_, pooled)| pooled.is_empty())) {
-            self.drop_block(source, start);
+        if !pooled.is_empty() {
+            return true;
+        }
+        let len = pooled.len;
+        let other = self.blocks.iter().find(|&(&other, pooled)| other != start && pooled.is_empty());
+        match other {
+            _ if len > KEPT => self.drop_block(source, start),
+            Some((&other, pooled)) => self.drop_block(source, if pooled.len < len { other } else { start }),
+            None => {}
         }
         true
     }

@@ -125,6 +125,17 @@ fn a_hundred_thousand_parts_come_and_go_in_any_order() {
 }
 
 #[test]
+fn what_comes_and_goes_again_and_again_needs_one_block() {
+    let (mut pool, mut ledger) = (Pool::default(), Ledger::new(1));
+    for len in [100, 3 << 20, 100, 1 << 20, 3 << 20] {
+        let address = pool.alloc(&mut ledger, len, 64).expect("memory");
+        assert!(pool.free(&mut ledger, address));
+    }
+    assert_eq!(ledger.next, 2, "a short block, and a longer one that serves all that follow");
+    assert_eq!(ledger.live.len(), 1);
+}
+
+#[test]
 fn a_long_block_is_not_kept() {
     let (mut pool, mut ledger) = (Pool::default(), Ledger::new(0));
     let address = pool.alloc(&mut ledger, 5 << 20, 1 << 22).expect("memory");
