@@ -1,5 +1,5 @@
 /* A million messages of 1 KiB, from all other ranks, to the last one, which sleeps first: all arrive, those of each in order,
-   and the payload that is kept for it stays under the cap. */
+   and the payload that is kept for it stays under the cap. The argument is the number of MiB by which the receiver may grow. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
 
-    int last = size - 1, each = MESSAGES / last;
+    int last = size - 1, each = MESSAGES / last, most = argc > 1 ? atoi(argv[1]) : 150;
 
     if (rank != last) {
         for (int n = 0; n < each; n++) {
@@ -42,7 +42,8 @@ int main(int argc, char **argv)
             good += number == next[status.MPI_SOURCE]++;
         }
         CHECK_EQ(good, last * each, "all in order");
-        check(peak_mib() - before < 150, "the payload stays with the sender", peak_mib() - before);
+        check(peak_mib() - before < most, "the payload stays with the sender", peak_mib() - before);
+        printf("the receiver grew by %ld MiB\n", peak_mib() - before);
     }
     MPI_Finalize();
     return 0;

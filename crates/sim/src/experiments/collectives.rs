@@ -57,16 +57,20 @@ pub fn allreduce_algorithms(setup: &Setup, ranks: u32) -> impl Iterator<Item = &
     algorithms(setup, Coll::Allreduce, ranks)
 }
 
-/// What the library's table chooses for that many ranks on one node with a processor each; `None` on several nodes.
+/// What the library's table chooses for that many ranks with a processor each; `None` where the ranks of a node share no
+/// memory.
 pub fn chosen(setup: &Setup, coll: Coll, ranks: u32, words: u64) -> Option<Choice> {
-    if !setup.shares_memory() || ranks > setup.ranks_per_node {
+    if !setup.shares_memory() {
         return None;
     }
+    let nodes = ranks.div_ceil(setup.ranks_per_node);
+    let placement = Placement::of(ranks as usize, nodes as usize, false);
     let query = Query {
         bytes: 8 * words,
         element: 8,
-        caches: !setup.seats(ranks).is_empty() && ranks > WIDE,
-        ..Query::new(coll, ranks, Placement::Node { oversubscribed: false })
+        area: true,
+        caches: nodes == 1 && !setup.seats(ranks).is_empty() && ranks > WIDE,
+        ..Query::new(coll, ranks, placement)
     };
     Table::builtin().select(&query, &Forced::default()).ok()
 }
