@@ -3,7 +3,7 @@
 use abi::{Address, Count, Datatype, Error, Result, Status};
 use pml::{Done, MessageId, Pattern, ReqId};
 
-use crate::domain::Token;
+use crate::domain::{DOMAIN, Token};
 use crate::handle::{self, Kind, Objects, RequestKey};
 use crate::p2p::{finish, outcome, pattern, proc_null};
 use crate::state::State;
@@ -31,7 +31,11 @@ pub fn probe(
     let pattern = pattern(t.lock().comm(comm)?, source, tag)?;
     let found = match pattern {
         None => Status::PROC_NULL,
-        Some(pattern) => wait_for(t, |state| state.iprobe(&pattern)),
+        Some(pattern) => wait_for(t, |state| {
+            let found = state.iprobe(&pattern);
+            state.seek_unless(found.is_some(), &pattern);
+            found
+        }),
     };
     if let Some(status) = status {
         status.fill(&found);
@@ -79,7 +83,11 @@ pub fn mprobe(
     let Some(pattern) = pattern else {
         return no_proc(message, status);
     };
-    let found = wait_for(t, |state| state.improbe(&pattern).transpose())?;
+    let found = wait_for(t, |state| {
+        let found = state.improbe(&pattern).transpose();
+        state.seek_unless(found.is_some(), &pattern);
+        found
+    })?;
     hold(&mut t.lock(), found, comm, message, status)
 }
 
@@ -121,6 +129,13 @@ impl State {
 
     fn improbe(&mut self, pattern: &Pattern) -> Result<Option<(MessageId, Status)>> {
         self.p2p.improbe(pattern)
+    }
+
+    /// Where other threads may poll for a probe that found nothing, the message layer is told what it waits for.
+    fn seek_unless(&mut self, found: bool, pattern: &Pattern) {
+        if !found && !DOMAIN.is_alone() {
+            self.p2p.seek(pattern);
+        }
     }
 }
 

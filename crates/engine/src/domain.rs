@@ -136,6 +136,12 @@ impl<S> Domain<S> {
         &self.lock
     }
 
+    /// Whether no other thread asks for the state: where the plain way is open, none does, by whatever way this one has it.
+    #[inline(always)]
+    pub fn is_alone(&self) -> bool {
+        self.lock().is_plain()
+    }
+
     /// The library is initialised, with one thread that calls MPI at a time (`Mode::Running`) or several, or it is
     /// finalized. `only`: no thread but the calling one may ever call MPI.
     pub fn set_mode(&self, mode: Mode, only: bool) {

@@ -277,6 +277,11 @@ impl<B: FastPath> P2p<B> {
         on_layer!(&self.layer, layer => layer.needs_turn())
     }
 
+    /// See [`pml::LayerState::seek`].
+    pub fn seek(&mut self, pattern: &Pattern) {
+        on_layer!(&mut self.layer, layer => layer.seek(pattern));
+    }
+
     /// See [`pml::LayerState::changes`].
     pub fn changes(&self) -> u32 {
         on_layer!(&self.layer, layer => layer.changes()).wrapping_add(self.active.changes())

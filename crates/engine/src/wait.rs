@@ -53,8 +53,7 @@ impl<S: Progress> Host for Token<S> {
 
     #[inline(always)]
     fn is_alone() -> bool {
-        // By whatever way this thread has the state: where the plain way is open, no other thread asks for it.
-        S::domain().lock().is_plain()
+        S::domain().is_alone()
     }
 
     fn is_wanted() -> bool {

@@ -40,7 +40,9 @@ use std::os::fd::BorrowedFd;
 
 use abi::{Error, Status};
 use mtl::{Claim, Loss, Message, Mtl, Peer};
-use pml::{Counters, Data, Done, Envelope, GENERATION_BITS, INDEX_BITS, LayerState, Notice, ReqId, Requests};
+use pml::{
+    Counters, Data, Done, Envelope, GENERATION_BITS, INDEX_BITS, LayerState, Notice, Pattern, ReqId, Requests,
+};
 use slab::Slab;
 
 use crate::layout::Layout;
@@ -70,6 +72,8 @@ pub struct Cm<M> {
     /// Receives that are not complete.
     posted: usize,
     changes: u32,
+    /// What threads wait for in probes, while others poll.
+    sought: Vec<Pattern>,
     lost: BTreeSet<Peer>,
     /// Of those, the ones that the owner has not asked for.
     lost_news: Vec<Peer>,
@@ -102,6 +106,7 @@ impl<M: Mtl> Cm<M> {
             unfinished: 0,
             posted: 0,
             changes: 0,
+            sought: Vec::new(),
             lost: BTreeSet::new(),
             lost_news: Vec::new(),
         })
@@ -193,6 +198,12 @@ impl<M: Mtl> LayerState for Cm<M> {
 
     fn needs_poll(&mut self, _to: Peer, _data: &Data, _copied: bool) -> bool {
         false
+    }
+
+    fn seek(&mut self, pattern: &Pattern) {
+        if !self.sought.contains(pattern) {
+            self.sought.push(*pattern);
+        }
     }
 
     fn changes(&self) -> u32 {

@@ -53,6 +53,7 @@ impl<M: Mtl> Cm<M> {
             self.take_event(event);
             happened += 1;
         }
+        happened += self.find_sought();
         self.changes = self.changes.wrapping_add(happened as u32);
         happened
     }

@@ -30,10 +30,8 @@ impl<M: Mtl, B: Btl> Receives<B> for Cm<M> {
         if !self.has_posted_all() {
             return None;
         }
-        let found = match self.find_aside(pattern) {
-            Some(place) => Some(self.aside[place].message),
-            None => self.mtl.peek(&self.layout.want(pattern)).ok()?,
-        };
+        let found = self.first(pattern);
+        self.probed(pattern, found.is_some());
         found.map(|message| self.status(&message))
     }
 
@@ -51,6 +49,7 @@ impl<M: Mtl, B: Btl> Receives<B> for Cm<M> {
                 claimed.map(|(claim, message)| Aside { claim, message })
             }
         };
+        self.probed(pattern, found.is_some());
         let Some(found) = found else { return Ok(None) };
         let status = self.status(&found.message);
         let name =
@@ -109,6 +108,40 @@ impl<M: Mtl> Cm<M> {
             self.incoming.pop_front();
         }
         before - self.incoming.len()
+    }
+
+    /// The message that a receive with this pattern would get. All receives are posted.
+    fn first(&mut self, pattern: &Pattern) -> Option<Message> {
+        match self.find_aside(pattern) {
+            Some(place) => Some(self.aside[place].message),
+            None => self.mtl.peek(&self.layout.want(pattern)).unwrap_or(None),
+        }
+    }
+
+    /// A probe asked the network, which may have taken what other threads seek. Several may seek the same: those that do not
+    /// get it seek again.
+    fn probed(&mut self, pattern: &Pattern, found: bool) {
+        if self.sought.is_empty() {
+            return;
+        }
+        let mut happened = self.find_sought();
+        if found && let Some(place) = self.sought.iter().position(|sought| sought == pattern) {
+            self.sought.swap_remove(place);
+            happened += 1;
+        }
+        self.changes = self.changes.wrapping_add(happened as u32);
+    }
+
+    /// Ends the search for what is here by now, of which the network gives no event; how many searches.
+    pub(crate) fn find_sought(&mut self) -> usize {
+        if self.sought.is_empty() || !self.has_posted_all() {
+            return 0;
+        }
+        let mut sought = core::mem::take(&mut self.sought);
+        let before = sought.len();
+        sought.retain(|pattern| self.first(pattern).is_none());
+        self.sought = sought;
+        before - self.sought.len()
     }
 
     /// Whether the network knows all receives: what it shows is for nobody yet.

@@ -32,7 +32,7 @@ pub use order::{
 };
 pub use probe::{
     a_matched_probe_takes_the_message_out, notices_tell_of_messages_without_receive,
-    probe_shows_what_the_receive_gets,
+    probe_shows_what_the_receive_gets, what_is_sought_is_counted,
 };
 pub use strided::Strided;
 pub use traffic::{
@@ -52,6 +52,7 @@ macro_rules! suite {
             any_tag_takes_tags_in_order
             receives_match_in_the_order_of_posting
             probe_shows_what_the_receive_gets
+            what_is_sought_is_counted
             a_matched_probe_takes_the_message_out
             notices_tell_of_messages_without_receive
             a_cancelled_receive_leaves_its_message_to_the_next

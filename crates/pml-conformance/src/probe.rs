@@ -48,6 +48,29 @@ pub fn probe_shows_what_the_receive_gets<L: FastMessages<B>, B: Btl>(make: fn(u3
     }
 }
 
+/// The arrival of a message that a thread waits for in a probe counts as a change, without another probe.
+pub fn what_is_sought_is_counted<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
+    for seed in 0..SEEDS {
+        let mut world = make(2, seed);
+        for (round, &len) in LENGTHS.iter().enumerate() {
+            let pattern = from(0, 4);
+            world.settle();
+            let (layer, _) = world.end(1);
+            layer.seek(&pattern);
+            let before = layer.changes();
+            let message = Message::new(round, 4, len);
+            let send = world.start(&message);
+            world.until(|world| (world.end(1).0.changes() != before).then_some(()));
+            let seen = world.until(|world| world.iprobe(1, &pattern));
+            assert_eq!(seen.bytes(), len as u64);
+            let receive = world.post(1, &pattern, 100_002);
+            world.got(receive, &message);
+            world.sent(&message, send);
+        }
+        world.finish();
+    }
+}
+
 /// A claimed message is received by its name only; the next receive of its pattern gets the message behind it.
 pub fn a_matched_probe_takes_the_message_out<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
     for seed in 0..SEEDS {

@@ -143,6 +143,10 @@ pub trait LayerState {
     /// `copied`: by [`crate::FastMessages::send_copied_now`].
     fn needs_poll(&mut self, to: Peer, data: &Data, copied: bool) -> bool;
 
+    /// A thread is going to wait for a message that matches, which others may poll for: its arrival counts in
+    /// [`LayerState::changes`], once. Asked again after each failed probe; for layers that do not see arrivals.
+    fn seek(&mut self, _pattern: &Pattern) {}
+
     /// How often something happened that another thread may wait for, or must poll for although it sleeps: an arrival, an
     /// event, the begin of a transfer, the end of a request, want of room. Wraps.
     fn changes(&self) -> u32;
