@@ -102,7 +102,8 @@ impl Data<'_> {
     pub fn gather(&self) -> Vec<u8> {
         match self {
             Data::Bytes(bytes) => bytes.to_vec(),
-            Data::Runs(runs) => runs.iter().flat_map(|run| run.as_bytes().to_vec()).collect(),
+            Data::Runs([run]) => run.as_bytes().to_vec(),
+            Data::Runs(runs) => runs.iter().map(|run| run.as_bytes().to_vec()).collect::<Vec<_>>().concat(),
         }
     }
 }

@@ -43,15 +43,21 @@ struct Slot<P> {
     computes: Option<Picos>,
     /// The pause before the next poll of its own accord.
     pause: Picos,
+    /// When it goes on of its own accord.
+    own: Option<Picos>,
+    /// When something new arrives for it.
+    news: BinaryHeap<Reverse<Picos>>,
+    /// The moment of its only valid entry in the queue of all ranks.
+    queued: Option<Picos>,
 }
 
 /// What a rank wants after a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Next {
-    /// News.
-    News,
-    /// To go on at a moment.
-    At(Picos),
+struct Next {
+    /// To go on at a moment; otherwise it waits for news.
+    at: Option<Picos>,
+    /// Whether it has polled all news there are until now.
+    has_polled: bool,
 }
 
 /// First and longest pause before a poll of a rank's own accord, in picoseconds.
@@ -61,6 +67,7 @@ const PAUSES: (Picos, Picos) = (2_000_000, 200_000_000);
 pub struct Cluster<P> {
     world: World,
     slots: Vec<Slot<P>>,
+    /// One valid entry for each rank that has a moment, and some that are no longer valid.
     queue: BinaryHeap<Reverse<(Picos, u32)>>,
     unfinished: usize,
     /// By node: the rank there.
@@ -92,18 +99,47 @@ impl<P: Program> Cluster<P> {
             let mpi = system.make(nic, &ids, me).map_err(Error::Setup)?;
             let own = lasting(program.memory());
             let rank = Rank::new(mpi, world.clone(), (ids[me as usize], me), own, (system, software));
-            slots.push(Slot { rank, program, done: false, computes: None, pause: PAUSES.0 });
+            let (own, news, queued) = (None, BinaryHeap::new(), None);
+            slots.push(Slot {
+                rank,
+                program,
+                done: false,
+                computes: None,
+                pause: PAUSES.0,
+                own,
+                news,
+                queued,
+            });
         }
         // Setting up takes no time: all begin at the moment when the last one is ready.
         let begin = slots.iter().map(|slot| slot.rank.now()).max().unwrap_or(0);
-        slots.iter().for_each(|slot| world.idle_until(slot.rank.id, begin));
-        Ok(Cluster {
+        slots.iter_mut().for_each(|slot| {
+            world.idle_until(slot.rank.id, begin);
+            slot.own = Some(begin);
+        });
+        let all = 0..slots.len() as u32;
+        let mut cluster = Cluster {
             world,
             unfinished: slots.len(),
-            queue: (0..slots.len() as u32).map(|rank| Reverse((begin, rank))).collect(),
+            queue: BinaryHeap::new(),
             ranks: nodes.iter().copied().zip(0..).collect(),
             slots,
-        })
+        };
+        all.for_each(|rank| cluster.schedule(rank));
+        Ok(cluster)
+    }
+
+    /// Puts a rank into the queue for the first of its moments, or for its clock's if that is past: it polls when it has
+    /// time, and others whose moment comes before that go first.
+    fn schedule(&mut self, rank: u32) {
+        let slot = &mut self.slots[rank as usize];
+        let news = slot.news.peek().map(|&Reverse(at)| at);
+        let Some(first) = [slot.own, news].into_iter().flatten().min() else { return };
+        let at = first.max(slot.rank.now());
+        if slot.queued.is_none_or(|queued| at < queued) {
+            slot.queued = Some(at);
+            self.queue.push(Reverse((at, rank)));
+        }
     }
 
     /// A rank with its program, for its results.
@@ -129,22 +165,25 @@ impl<P: Program> Cluster<P> {
                 return Err(Error::Stuck { unfinished: self.unfinished, first });
             };
             let slot = &mut self.slots[rank as usize];
-            let now = slot.rank.now();
-            if now > at {
-                // It looks when it has time, and others whose moment comes before that go first.
-                self.queue.push(Reverse((now, rank)));
+            if slot.queued != Some(at) {
                 continue;
             }
+            slot.queued = None;
             self.world.idle_until(slot.rank.id, at);
             let was_done = slot.done;
-            if let Next::At(moment) = slot.turn().map_err(|error| Error::Mpi { rank, error })? {
-                self.queue.push(Reverse((moment, rank)));
-            }
+            let next = slot.turn().map_err(|error| Error::Mpi { rank, error })?;
             self.unfinished -= usize::from(slot.done && !was_done);
+            slot.own = next.at;
+            let now = slot.rank.now();
+            while next.has_polled && slot.news.peek().is_some_and(|&Reverse(at)| at <= now) {
+                slot.news.pop();
+            }
+            self.schedule(rank);
             self.world.take_wakes(&mut wakes);
             for (node, at) in wakes.drain(..) {
                 if let Some(&rank) = self.ranks.get(&node.0) {
-                    self.queue.push(Reverse((at, rank)));
+                    self.slots[rank as usize].news.push(Reverse(at));
+                    self.schedule(rank);
                 }
             }
         }
@@ -159,9 +198,9 @@ impl<P: Program> Slot<P> {
             let before = self.rank.now();
             if before < until {
                 self.rank.mpi.interrupt();
-                let until = until + (self.rank.now() - before);
-                self.computes = Some(until);
-                return Ok(Next::At(until));
+                let took = self.rank.now() - before;
+                self.computes = Some(until + took);
+                return Ok(Next { at: self.computes, has_polled: took == 0 });
             }
             self.computes = None;
         }
@@ -172,11 +211,13 @@ impl<P: Program> Slot<P> {
             if !self.done {
                 match self.program.step(&mut self.rank)? {
                     Step::Waiting => {}
-                    Step::Going => return Ok(Next::At(self.rank.now())),
+                    Step::Going => {
+                        return Ok(Next { at: Some(self.rank.now()), has_polled: false });
+                    }
                     Step::Computing(nanoseconds) => {
                         let until = self.rank.now() + (nanoseconds * 1000.0) as Picos;
                         self.computes = Some(until);
-                        return Ok(Next::At(until));
+                        return Ok(Next { at: self.computes, has_polled: false });
                     }
                     Step::Done => self.done = true,
                 }
@@ -189,10 +230,10 @@ impl<P: Program> Slot<P> {
     }
 
     fn poll_later(&mut self, happened: bool) -> Next {
-        if !self.rank.mpi.needs_polling() {
-            return Next::News;
-        }
-        self.pause = if happened { PAUSES.0 } else { (2 * self.pause).min(PAUSES.1) };
-        Next::At(self.rank.now() + self.pause)
+        let at = self.rank.mpi.needs_polling().then(|| {
+            self.pause = if happened { PAUSES.0 } else { (2 * self.pause).min(PAUSES.1) };
+            self.rank.now() + self.pause
+        });
+        Next { at, has_polled: true }
     }
 }
