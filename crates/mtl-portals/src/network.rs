@@ -1,7 +1,7 @@
 //! The network's state, its set-up, and the contract's calls.
 
 use crate::arrivals::{Fetch, Receive, Taken, Unexpected, Unfetched};
-use crate::blocks::Blocks;
+use crate::blocks::{Blocks, USER_BITS};
 use crate::device::{Device, Long};
 use crate::queues::Queues;
 use crate::sends::{CopyBlocks, Send};
@@ -158,6 +158,7 @@ impl<N: Portals> Mtl for PortalsMtl<N> {
     }
 
     fn send(&mut self, to: Peer, bits: u64, data: u64, payload: UserMem, cookie: u64) -> Result<(), Busy> {
+        debug_assert_eq!(bits & !USER_BITS, 0, "the protocol's bits are no user's");
         if self.has_lost(to) {
             self.events.push_back(Event::Failed(cookie));
             return Ok(());
@@ -166,6 +167,7 @@ impl<N: Portals> Mtl for PortalsMtl<N> {
     }
 
     fn inject(&mut self, to: Peer, bits: u64, data: u64, payload: UserMem) -> Result<(), Busy> {
+        debug_assert_eq!(bits & !USER_BITS, 0, "the protocol's bits are no user's");
         match self.has_lost(to) {
             true => Ok(()),
             // Without buffers it leaves from a descriptor of its own, which has nothing in it.
@@ -175,6 +177,7 @@ impl<N: Portals> Mtl for PortalsMtl<N> {
     }
 
     fn recv(&mut self, want: &Want, into: UserMem, cookie: u64) -> Result<Posted, Busy> {
+        debug_assert_eq!(want.bits & !USER_BITS, 0, "the protocol's bits are no user's");
         self.post(want, into, cookie)
     }
 
