@@ -4,9 +4,10 @@ use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::machine::Machine;
 use crate::programs::{Hoard, Mode, PingPong, Stream};
-use crate::raw::{self, Pattern};
+use crate::raw_pair;
 use crate::system::System;
 use portals::Status;
+use raw::Pattern;
 
 /// Rounds over which is averaged. Virtual time does not vary, but the first rounds differ.
 const ROUNDS: u32 = 6;
@@ -57,7 +58,7 @@ pub fn raw_latency(machine: &Machine, bytes: usize) -> Result<f64, Error> {
 /// # Errors
 /// [`Error`].
 pub fn raw_latency_between(machine: &Machine, nodes: [u32; 2], bytes: usize) -> Result<f64, Error> {
-    raw::run(machine, nodes, bytes, Pattern::PingPong, ROUNDS).map(|each| each / 2.0)
+    raw_pair::run(machine, nodes, bytes, Pattern::PingPong, ROUNDS).map(|each| each / 2.0)
 }
 
 /// Bytes per nanosecond that rank 1 receives, or both do, of messages that are sent one after the other.
@@ -80,7 +81,7 @@ pub fn bandwidth(machine: &Machine, system: System, bytes: usize, both: bool) ->
 /// [`Error`].
 pub fn raw_bandwidth(machine: &Machine, bytes: usize, both: bool) -> Result<f64, Error> {
     let pattern = if both { Pattern::Both } else { Pattern::Stream };
-    let each = raw::run(machine, Machine::NEAR, bytes, pattern, MESSAGES)?;
+    let each = raw_pair::run(machine, Machine::NEAR, bytes, pattern, MESSAGES)?;
     Ok(if both { 2.0 } else { 1.0 } * bytes as f64 / each)
 }
 

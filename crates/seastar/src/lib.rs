@@ -24,7 +24,7 @@ pub mod machine;
 mod port;
 mod programs;
 mod rank;
-mod raw;
+mod raw_pair;
 mod system;
 
 pub use cluster::{Cluster, Program, Step};

@@ -111,27 +111,41 @@ pub(super) struct ViewResult {
     pub(super) of: &'static View,
 }
 
-/// This installation with a setting of its own, to be measured beside others.
+/// This installation in one of the ways that are measured beside each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
     /// Its name in tables.
     pub label: &'static str,
     /// Arguments of the launcher.
     pub settings: &'static [&'static str],
+    /// Arguments of the installation's own tool, where that runs instead of the modes' programs.
+    pub tool: Option<&'static [&'static str]>,
+}
+
+impl Variant {
+    /// As a user gets it.
+    pub const PLAIN: Variant = Variant::new("Alhena", &[]);
+
+    /// The modes' programs with arguments for their launcher.
+    pub const fn new(label: &'static str, settings: &'static [&'static str]) -> Variant {
+        Variant { label, settings, tool: None }
+    }
 }
 
 /// Measures, prints the tables, writes what was asked for.
 pub fn run(options: &Options, subjects: &[Subject]) -> Result<(), Error> {
-    compare(options, subjects, &[])
+    compare(options, subjects, &[Variant::PLAIN])
 }
 
-/// As [`run`], with this installation in several variants.
+/// As [`run`], with this installation in several variants, of which the first is compared with all others.
 pub fn compare(options: &Options, subjects: &[Subject], variants: &[Variant]) -> Result<(), Error> {
     let own = options.prefix.clone().or_else(prefix::of_this_program).ok_or(Error::NoPrefix)?;
     let kernels = options.kernels.clone().unwrap_or_else(|| prefix::kernels(&own));
-    let mut mpis = vec![Mpi::at(&own)?];
+    let mut mpis = Vec::new();
     for variant in variants {
-        mpis.push(Mpi::at(&own)?.with_settings(variant.label, variant.settings));
+        let mut mpi = Mpi::at(&own)?.with_settings(variant.label, variant.settings);
+        mpi.tool = variant.tool;
+        mpis.push(mpi);
     }
     for other in &options.vs {
         let other = Mpi::at(other)?.distinct_from(&mpis);
@@ -175,7 +189,8 @@ const RAW_LABEL: &str = "sockets";
 
 /// Builds each program once for each MPI.
 fn build(subjects: &[Subject], mpis: &[Mpi], kernels: &Path, work: &WorkFolder) -> Result<(), Error> {
-    for (index, mpi) in mpis.iter().enumerate().filter(|(_, mpi)| mpi.label != RAW_LABEL) {
+    let runs_programs = |mpi: &Mpi| mpi.label != RAW_LABEL && mpi.tool.is_none();
+    for (index, mpi) in mpis.iter().enumerate().filter(|(_, mpi)| runs_programs(mpi)) {
         for subject in subjects {
             let program = work.program(subject.mode, index);
             if !program.exists() {
@@ -215,7 +230,12 @@ fn measure(
                         let more = [&more[..], &raw].concat();
                         mpis[mpi].run(subject.ranks, &work.raw(), &more, limit)?
                     }
-                    None => mpis[mpi].run(subject.ranks, &work.program(mode, mpi), &more, limit)?,
+                    None => {
+                        let program = mpis[mpi].tool().unwrap_or_else(|| work.program(mode, mpi));
+                        let words = mpis[mpi].tool.unwrap_or_default().iter().map(|word| word.to_string());
+                        let more: Vec<String> = words.chain(more.iter().cloned()).collect();
+                        mpis[mpi].run(subject.ranks, &program, &more, limit)?
+                    }
                 };
                 progress.inc(1);
             }

@@ -23,7 +23,7 @@ fn panels(mpis: &[&str], results: &[ModeResult], more_is_better: bool) -> Vec<Pa
     let mut panels: Vec<Panel> = Vec::new();
     let views = results.iter().flat_map(|result| result.views.iter().map(move |view| (result, view)));
     for (result, view) in views {
-        let drawn = view.of.compared && view.summary.rows.len() >= 2;
+        let drawn = (view.of.compared || view.of.overheads) && view.summary.rows.len() >= 2;
         if view.more_is_better != more_is_better || !drawn {
             continue;
         }
@@ -56,7 +56,9 @@ fn panel(title: String, view: &ViewResult, curves: Vec<Curve>) -> Panel {
 /// The curves of the first MPIs, as many as there are names.
 fn curves(names: &[&str], view: &ViewResult) -> Vec<Curve> {
     let rows = &view.summary.rows;
-    let points = |mpi: usize| rows.iter().map(|row| (row.bytes as f64, row.values[mpi])).collect();
+    // Axes are logarithmic.
+    let drawn = || rows.iter().filter(|row| row.bytes > 0);
+    let points = |mpi: usize| drawn().map(|row| (row.bytes as f64, row.values[mpi])).collect();
     let curve =
         |(mpi, name): (usize, &&str)| Curve { label: name.to_string(), points: points(mpi), joined: true };
     names.iter().enumerate().map(curve).collect()
@@ -69,7 +71,13 @@ mod tests {
     use crate::bench::rounds::{Row, Summary};
 
     fn measured(mode: &'static Mode) -> ModeResult {
-        let row = |bytes| Row { bytes, values: vec![1.0, 2.0], spread: Vec::new(), ratios: Vec::new() };
+        let row = |bytes| Row {
+            bytes,
+            values: vec![1.0, 2.0],
+            spread: Vec::new(),
+            ratios: Vec::new(),
+            overheads: Vec::new(),
+        };
         let view = |of: &'static crate::bench::modes::View| ViewResult {
             view: of.key,
             unit: of.unit,

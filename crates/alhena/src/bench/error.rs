@@ -54,4 +54,10 @@ pub enum Error {
          (ulimit -l), or give --mdds more descriptors"
     )]
     Nic { step: &'static str, error: gni::Error },
+    /// A process of a pair over a network interface.
+    #[error(
+        "alhena: exchanging messages by a network interface failed\n  seen: {0}\n  next: start a pair by mpiexec -n 2, as \
+         alhena bench raw does"
+    )]
+    Raw(String),
 }

@@ -26,6 +26,7 @@ pub mod picture;
 mod point_to_point;
 mod pop;
 mod protocols;
+mod raw;
 mod registration;
 mod rounds;
 mod statistics;
@@ -62,6 +63,11 @@ enum Topic {
     OneSided(Box<one_sided::Arguments>),
     /// Files: contiguous, strided and small accesses, shared pointers, opening, beside the system's own calls
     Io(Box<files::Arguments>),
+    /// Messages by the calls of Portals or Gemini themselves, beside MPI over the same NIC: MPI's overhead
+    Raw(Box<raw::Arguments>),
+    /// One of the two processes that `raw` starts
+    #[command(hide = true)]
+    RawPair(raw::pair::Arguments),
     /// Only the floor: the time a cache line takes from one core to another
     Floor,
 }
@@ -77,6 +83,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         Some(Topic::Datatypes(arguments)) => Ok(datatypes::run(arguments)?),
         Some(Topic::OneSided(arguments)) => Ok(one_sided::run(arguments)?),
         Some(Topic::Io(arguments)) => Ok(files::run(arguments)?),
+        Some(Topic::Raw(arguments)) => Ok(raw::run(arguments)?),
+        Some(Topic::RawPair(arguments)) => Ok(raw::pair::run(arguments)?),
         Some(Topic::Floor) => {
             println!("{}", floor::Probe::new()?.describe());
             Ok(())

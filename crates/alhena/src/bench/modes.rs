@@ -50,6 +50,8 @@ pub struct View {
     pub of: fn(&Line) -> Option<f64>,
     /// Whether this MPI's figures are compared with those of others.
     pub compared: bool,
+    /// Whether the first one's figures are taken from those of the others: what they take beyond it.
+    pub overheads: bool,
     /// Whether the ratios of all sizes and subjects are summed up to one figure as well.
     pub summed_up: bool,
 }
@@ -60,7 +62,16 @@ const fn as_printed(
     unit: &'static str,
     more_is_better: bool,
 ) -> View {
-    View { key, title, unit, more_is_better, of: |line| Some(line.value), compared: true, summed_up: false }
+    View {
+        key,
+        title,
+        unit,
+        more_is_better,
+        of: |line| Some(line.value),
+        compared: true,
+        overheads: false,
+        summed_up: false,
+    }
 }
 
 /// What a message costs beside its time, shown where hosts are measured.
@@ -200,6 +211,23 @@ pub static POP: Mode = Mode {
     pair: false,
     drawn: &[],
 };
+
+/// A network interface itself, beside MPI over it.
+const fn raw(name: &'static str, title: &'static str, options: &'static [&'static str]) -> Mode {
+    const VIEWS: [View; 1] =
+        [View { compared: false, overheads: true, ..as_printed("latency", "half round trip", "µs", false) }];
+    Mode { program: "preposted", options, ..point_to_point(name, title, &VIEWS) }
+}
+
+/// What carries messages to and fro; MPI's programs take no notice of the option.
+pub static RAW_PORTALS: [Mode; 1] =
+    [raw("portals", "puts of Portals, and MPI over the same NIC", &["--what", "portals"])];
+/// The same of Gemini.
+pub static RAW_GEMINI: [Mode; 3] = [
+    raw("smsg", "SMSG of Gemini, and MPI over the same NIC", &["--what", "smsg"]),
+    raw("fma", "FMA puts of Gemini, and MPI over the same NIC", &["--what", "fma"]),
+    raw("bte", "BTE puts of Gemini, and MPI over the same NIC", &["--what", "bte"]),
+];
 
 /// A measurement of data with holes.
 const fn datatypes(name: &'static str, title: &'static str, views: &'static [View]) -> Mode {

@@ -22,6 +22,9 @@ pub struct Mpi {
     /// Arguments of its launcher beside the usual ones.
     settings: Vec<String>,
     hosts: Hosts,
+    /// What it runs instead of the modes' programs: the installation's own tool with these arguments before those of the
+    /// mode. None: the programs.
+    pub tool: Option<&'static [&'static str]>,
 }
 
 /// Launchers that take the same arguments.
@@ -71,6 +74,7 @@ impl Mpi {
             family,
             settings: Vec::new(),
             hosts: Hosts::default(),
+            tool: None,
         })
     }
 
@@ -106,6 +110,11 @@ impl Mpi {
         self.label = label.to_string();
         self.settings = settings.iter().map(|word| word.to_string()).collect();
         self
+    }
+
+    /// The installation's own tool, where that runs instead of the modes' programs.
+    pub fn tool(&self) -> Option<PathBuf> {
+        self.tool.map(|_| self.prefix.join("bin/alhena"))
     }
 
     /// Builds a measuring program.

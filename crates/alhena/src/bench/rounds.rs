@@ -67,6 +67,9 @@ pub struct Row {
     pub spread: Vec<[f64; 2]>,
     /// The first MPI's value over each other's: the median of the rounds' ratios.
     pub ratios: Vec<f64>,
+    /// Each other MPI's value less the first one's, the median of the rounds' differences, where the view shows that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub overheads: Vec<f64>,
 }
 
 /// The lowest floor of a run; what a round's floor is compared with.
@@ -83,7 +86,7 @@ pub fn summarise(rounds: &[Round], counting: Counting, view: &View) -> Summary {
         kept: kept.len(),
         discarded: rounds.len() - kept.len(),
         verdict: kept.len() >= ENOUGH && matches!(counting, Counting::Quiet { .. }),
-        rows: sizes.into_iter().filter_map(|bytes| row(bytes, &kept)).collect(),
+        rows: sizes.into_iter().filter_map(|bytes| row(bytes, &kept, view.overheads)).collect(),
     }
 }
 
@@ -104,10 +107,11 @@ fn by_size(round: &Round, view: &View) -> BySize {
 }
 
 /// A size's medians over the rounds that have it.
-fn row(bytes: u64, rounds: &[BySize]) -> Option<Row> {
+fn row(bytes: u64, rounds: &[BySize], overheads: bool) -> Option<Row> {
     let rounds: Vec<&Vec<f64>> = rounds.iter().filter_map(|round| round.get(&bytes)).collect();
     let mpis = rounds.first()?.len();
-    let mut row = Row { bytes, values: Vec::new(), spread: Vec::new(), ratios: Vec::new() };
+    let mut row =
+        Row { bytes, values: Vec::new(), spread: Vec::new(), ratios: Vec::new(), overheads: Vec::new() };
     for mpi in 0..mpis {
         let mut values: Vec<f64> = rounds.iter().map(|round| round[mpi]).collect();
         row.values.push(median(&mut values)?);
@@ -115,6 +119,10 @@ fn row(bytes: u64, rounds: &[BySize]) -> Option<Row> {
         if mpi > 0 {
             let mut ratios: Vec<f64> = rounds.iter().map(|round| round[0] / round[mpi]).collect();
             row.ratios.push(median(&mut ratios)?);
+        }
+        if mpi > 0 && overheads {
+            let mut over: Vec<f64> = rounds.iter().map(|round| round[mpi] - round[0]).collect();
+            row.overheads.push(median(&mut over)?);
         }
     }
     Some(row)
@@ -170,6 +178,16 @@ mod tests {
         let sizes: Vec<u64> = summary.rows.iter().map(|row| row.bytes).collect();
         assert_eq!(sizes, [8], "the other size has no floor");
         assert_eq!(summary.rows[0].values, [1.5, 4.0]);
+    }
+
+    #[test]
+    fn an_overhead_is_the_median_of_the_differences() {
+        let rounds = [round(1.0, 1.0, 1.5), round(1.0, 2.0, 4.0), round(1.0, 3.0, 3.75)];
+        let view = View { overheads: true, ..POINT_TO_POINT[0].views[0] };
+        let summary = summarise(&rounds, Counting::All, &view);
+        assert_eq!(summary.rows[0].overheads, [0.75]);
+        let plain = summarise(&rounds, Counting::All, &POINT_TO_POINT[0].views[0]);
+        assert!(plain.rows[0].overheads.is_empty(), "only where it is shown");
     }
 
     #[test]

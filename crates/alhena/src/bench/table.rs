@@ -21,11 +21,12 @@ pub fn of_view(what: &str, view: &View, ranks: u32, labels: &[&str], summary: &S
     if rows.is_empty() {
         return text;
     }
-    let mut cells = vec![head(labels, view.compared)];
+    let mut cells = vec![head(labels, view)];
     cells.extend(rows.iter().map(|row| {
         let values = row.values.iter().map(|&value| significant(value));
         let ratios = row.ratios.iter().filter(|_| view.compared).map(|ratio| format!("{ratio:.2}"));
-        std::iter::once(row.bytes.to_string()).chain(values).chain(ratios).collect()
+        let over = row.overheads.iter().map(|over| format!("{over:+.3}"));
+        std::iter::once(row.bytes.to_string()).chain(values).chain(ratios).chain(over).collect()
     }));
     text.push_str(&aligned(&cells));
     text
@@ -49,11 +50,14 @@ pub fn summed_up<'a>(view: &View, summaries: impl Iterator<Item = (&'a str, &'a 
     ))
 }
 
-fn head(labels: &[&str], compared: bool) -> Vec<String> {
-    let ratios = labels.iter().skip(1).filter(|_| compared).map(|other| format!("{}/{other}", labels[0]));
+fn head(labels: &[&str], view: &View) -> Vec<String> {
+    let others = || labels.iter().skip(1);
+    let ratios = others().filter(|_| view.compared).map(|other| format!("{}/{other}", labels[0]));
+    let over = others().filter(|_| view.overheads).map(|other| format!("{other} over {}", labels[0]));
     std::iter::once("bytes".to_string())
         .chain(labels.iter().map(|label| label.to_string()))
         .chain(ratios)
+        .chain(over)
         .collect()
 }
 
@@ -94,7 +98,13 @@ mod tests {
     #[test]
     fn a_sum_is_about_the_best_other() {
         use super::super::rounds::Row;
-        let row = |bytes, ratios| Row { bytes, values: Vec::new(), spread: Vec::new(), ratios };
+        let row = |bytes, ratios| Row {
+            bytes,
+            values: Vec::new(),
+            spread: Vec::new(),
+            ratios,
+            overheads: Vec::new(),
+        };
         let summary = |rows| Summary { kept: 9, discarded: 0, verdict: true, rows };
         let view = &super::super::modes::DATATYPES[0].views[0];
         let one = summary(vec![row(8, vec![2.0, 3.0]), row(16, vec![9.0, 4.0])]);

@@ -8,6 +8,7 @@ mod memory;
 mod one_sided;
 mod output;
 mod progress;
+mod raw;
 mod replay;
 mod seastar;
 mod two_ranks;
@@ -31,6 +32,8 @@ enum Topic {
     Bandwidth(two_ranks::Bandwidth),
     /// Puts and gets of the light interface (alhena.h) beside MPI_Put, MPI_Get and messages, as on the poster
     OneSided(one_sided::OneSided),
+    /// Messages and puts of Gemini itself beside MPI over it: MPI's overhead
+    Raw(raw::Raw),
     /// Gathers over the light interface beside MPI_Gather, as on the poster
     Gather(one_sided::Gather),
     /// An allreduce by each of the library's algorithms
@@ -57,6 +60,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         Topic::Pingpong(topic) => topic.run(),
         Topic::Bandwidth(topic) => topic.run(),
         Topic::OneSided(topic) => topic.run(),
+        Topic::Raw(topic) => topic.run(),
         Topic::Gather(topic) => topic.run(),
         Topic::Allreduce(topic) => topic.run(),
         Topic::Halo(topic) => topic.run(),

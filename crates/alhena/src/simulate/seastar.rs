@@ -111,22 +111,15 @@ impl Seastar {
         }
     }
 
+    /// Portals itself, and what stands on it.
     fn systems(&self) -> Vec<Option<System>> {
-        match self.machine {
+        let layers: &[System] = match self.machine {
             Which::RedStorm => {
-                let all = [
-                    System::MPICH1,
-                    PLAIN,
-                    RENDEZVOUS,
-                    System::Mpich2,
-                    System::Shmem,
-                    System::Cm,
-                    System::Ob1,
-                ];
-                std::iter::once(None).chain(all.map(Some)).collect()
+                &[System::MPICH1, PLAIN, RENDEZVOUS, System::Mpich2, System::Shmem, System::Cm, System::Ob1]
             }
-            Which::Xt4 => [System::Cm, System::Ob1, System::Cray].map(Some).to_vec(),
-        }
+            Which::Xt4 => &[System::Cm, System::Ob1, System::Cray],
+        };
+        std::iter::once(None).chain(layers.iter().copied().map(Some)).collect()
     }
 
     /// Microseconds, or MB/s of 10^6 bytes.

@@ -4,6 +4,7 @@ mod applications;
 mod collectives;
 mod one_sided;
 mod point_to_point;
+mod raw_pair;
 mod registered;
 mod replayed;
 
@@ -13,5 +14,6 @@ pub use collectives::{
 };
 pub use one_sided::{Contender, Measure, gather, one_sided};
 pub use point_to_point::{Latency, bandwidth, latency};
+pub use raw_pair::raw_latency;
 pub use registered::{Pattern, Registered, Way, registered};
 pub use replayed::{Replayed, Share, replay};
