@@ -108,6 +108,16 @@ static void parts(int rounds)
     check(after - before < 8192, "memory after %d parts", rounds);
 }
 
+/* Connections are descriptors, too: all are there before any are counted. */
+static void connect_all(void)
+{
+    int i;
+
+    for (i = 1; i < size; i++)
+        MPI_Sendrecv(NULL, 0, MPI_INT, (rank + i) % size, 0, NULL, 0, MPI_INT, (rank + size - i) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* What the address space is limited to: the system's shared memory has no limit of its own here that a container could set. */
 static void limited(void)
 {
@@ -287,6 +297,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     apart = argc > 2 && strcmp(argv[2], "apart") == 0;
     together = share_memory() && !apart;
+    connect_all();
     parts(argc > 1 ? atoi(argv[1]) : 100000);
     shortage();
     children();
