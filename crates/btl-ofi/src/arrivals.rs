@@ -124,10 +124,16 @@ impl Ofi {
             return self.repost(buffer);
         };
         let kind = (frame.word(0) >> 56) as u8;
+        let connection = self.connection_to(peer);
         if kind == wire::SEND {
-            return self.arrived.push_back(Arrived { peer, buffer, len });
+            let counted = connection.map(|connection| self.peers.get_mut(connection).credits.arrived());
+            if counted.is_none_or(|counted| counted.is_ok()) {
+                return self.arrived.push_back(Arrived { peer, buffer, len });
+            }
+            self.stats.dropped += 1;
+            return self.repost(buffer);
         }
-        if let Some(connection) = self.connection_to(peer) {
+        if let Some(connection) = connection {
             let bytes = frame.part(PREFIX + 4, len);
             match kind {
                 wire::GET_INIT => self.eager.request(connection, bytes),
@@ -136,10 +142,21 @@ impl Ofi {
                         self.eager.done(connection, name);
                     }
                 }
+                wire::REPORT => self.on_report(connection, wire::parse_number(bytes)),
                 _ => self.stats.dropped += 1,
             }
         }
         self.repost(buffer);
+    }
+
+    /// The peer has treated so many messages.
+    fn on_report(&mut self, connection: u32, count: Option<u32>) {
+        let entry = self.peers.get_mut(connection);
+        if count.is_some_and(|count| entry.credits.returned(count).is_ok()) {
+            self.has_room_again |= std::mem::take(&mut entry.refused);
+        } else {
+            self.stats.dropped += 1;
+        }
     }
 
     /// Who sent a frame of this job; `None`: it is not of this job.
@@ -168,16 +185,28 @@ impl Ofi {
                 return Some(Arrival { peer, header, payload, token: buffer.into() });
             }
             self.stats.dropped += 1;
+            self.treated(peer);
             self.repost(buffer);
         }
     }
 
     /// Gives an arrival's room back.
-    pub(crate) fn release_token(&mut self, token: u64) {
+    pub(crate) fn release_arrival(&mut self, peer: Peer, token: u64) {
         if token & FETCHED != 0 {
             self.eager.release(token as u32);
         } else {
+            self.treated(peer);
             self.repost(token as u32);
+        }
+    }
+
+    /// A message of this peer needs no memory of the network any more.
+    fn treated(&mut self, peer: Peer) {
+        let Some(connection) = self.connection_to(peer) else { return };
+        let credits = &mut self.peers.get_mut(connection).credits;
+        credits.treated();
+        if credits.owes() {
+            self.report(connection);
         }
     }
 }

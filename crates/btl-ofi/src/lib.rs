@@ -37,6 +37,10 @@
 //!
 //! # Back-pressure, loss, sleep
 //!
+//! A provider takes messages out of the network for which no receive is posted, and keeps them, of a receiver that sleeps as
+//! well. So a peer is sent `btl_ofi_window` messages that it has not reported as treated ([`btl::Credits`]), and a report leaves
+//! for each half of a window.
+//!
 //! What the provider has no room for waits in the connection's list; further sends to that peer are [`btl::Busy`]
 //! meanwhile, and the process does not sleep, since no provider announces such room. A completion gives a buffer
 //! back, and ends a sleep: that is on the descriptor of the completion queue, as `fi_trywait` allows. A failed

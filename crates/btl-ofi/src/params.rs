@@ -18,6 +18,9 @@ mca::params! {
         /// How fast long messages are, to compare this way with others; 0: as is common for the provider, 1000 over
         /// TCP and UDP, else 10000.
         bandwidth: mca::Int = "0", unit "bytes per microsecond", range 0 to 1000000, scope AllEq, level Tuner;
+        /// Messages to one peer that it need not have taken yet. A provider may keep each in memory of its own, of a
+        /// receiver that sleeps, too.
+        window: mca::Int = "256", range 2 to 65536, scope AllEq, level Tuner;
         /// Receives of a frame each that are posted, if the provider holds so many.
         receives: mca::Int = "64", range 2 to 65536, level Tuner;
         /// Buffers of a frame each for messages on their way, made at a time.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use btl::Peer;
+use btl::{Credits, Peer};
 use ofi::{Address, Card, Endpoint};
 use rdma::{Control, Silent};
 
@@ -13,6 +13,10 @@ pub(crate) struct Connection {
     pub(crate) address: Address,
     /// What the provider had no room for, oldest first.
     pub(crate) waiting: VecDeque<Waiting>,
+    /// Messages under way to it and from it that count against [`crate::Plan::window`].
+    pub(crate) credits: Credits,
+    /// A message to it was refused for want of credits since the last report.
+    pub(crate) refused: bool,
     /// Writes under way in its windows.
     pub(crate) silent: Silent,
     /// Why nothing leads there any more.
@@ -26,6 +30,8 @@ pub(crate) enum Waiting {
     Frame { buffer: u32, len: usize },
     /// A control message, which gets its buffer when it leaves.
     Control(Control),
+    /// How many of its messages were treated; the count is read when it leaves.
+    Report,
 }
 
 /// All of them.
@@ -34,6 +40,7 @@ pub(crate) struct Peers {
     /// The endpoints' addresses by peer, all of the same length.
     names: Vec<u8>,
     name_len: usize,
+    window: u32,
     /// The connection by peer, or [`NONE`].
     places: Vec<u32>,
     list: Vec<Connection>,
@@ -43,8 +50,8 @@ pub(crate) struct Peers {
 const NONE: u32 = u32::MAX;
 
 impl Peers {
-    /// The peers with these cards, whose addresses are `name_len` bytes long.
-    pub(crate) fn new(cards: impl Iterator<Item = Card>, name_len: usize) -> Peers {
+    /// The peers with these cards, whose addresses are `name_len` bytes long; `window`: [`crate::Plan::window`].
+    pub(crate) fn new(cards: impl Iterator<Item = Card>, name_len: usize, window: u32) -> Peers {
         let mut names = Vec::new();
         let mut count = 0;
         for mut card in cards {
@@ -53,7 +60,7 @@ impl Peers {
             count += 1;
         }
         let places = vec![NONE; count];
-        Peers { names, name_len, places, list: Vec::new(), by_address: HashMap::new() }
+        Peers { names, name_len, window, places, list: Vec::new(), by_address: HashMap::new() }
     }
 
     /// Whether there is such a peer.
@@ -86,6 +93,8 @@ impl Peers {
             peer,
             address,
             waiting: VecDeque::new(),
+            credits: Credits::new(self.window),
+            refused: false,
             silent: Silent::default(),
             lost,
         });

@@ -27,6 +27,8 @@ pub struct Plan {
     pub receives: usize,
     /// Send buffers: at first, made at a time, at most.
     pub sends: [i64; 3],
+    /// Messages to one peer that it has not reported as treated, at most.
+    pub window: u32,
     /// What the layer above sees.
     pub limits: Limits,
     /// What it compares with other ways.
@@ -87,6 +89,7 @@ impl Plan {
             pace: pace(params, &facts.provider),
             eager_get,
             receives: (params.receives as usize).min(rx),
+            window: params.window as u32,
             sends: [params.send_inc, params.send_inc, params.send_max.min(tx as i64)],
             limits: Limits {
                 eager,

@@ -22,7 +22,12 @@ impl Ofi {
     ) -> Result<(), Busy> {
         let connection = self.connection_to(peer).ok_or(Busy)?;
         // What was accepted before goes first.
-        if !self.peers.get(connection).waiting.is_empty() {
+        let entry = self.peers.get_mut(connection);
+        if !entry.waiting.is_empty() {
+            return Err(Busy);
+        }
+        if !entry.credits.may_send() {
+            entry.refused = true;
             return Err(Busy);
         }
         let len = payload.remaining();
@@ -36,6 +41,7 @@ impl Ofi {
         self.write_head(frame, wire::SEND, &head);
         payload.fill(frame.part(start, len).as_space());
         self.stats.sent_bytes += len as u64;
+        self.peers.get_mut(connection).credits.sent();
         self.send_frame(connection, buffer, start + len, None);
         Ok(())
     }
@@ -131,15 +137,39 @@ impl Ofi {
     fn try_control(&mut self, connection: u32, control: Control) -> bool {
         let Some(buffer) = self.take_send_buffer() else { return false };
         let (head, kind) = self.eager.message(Some(self.me.0), control);
-        let len = PREFIX + head.as_bytes().len();
-        let frame = self.sends.buffer(buffer).payload(len);
-        self.write_head(frame, kind, &head);
         let request = match control {
             Control::GetInit(name) => Some(name),
             Control::Complete(_) => None,
         };
-        self.send_frame(connection, buffer, len, request);
+        self.send_head(connection, buffer, kind, &head, request);
         true
+    }
+
+    /// Tells a peer how many of its messages were treated, now or as soon as there is room.
+    pub(crate) fn report(&mut self, connection: u32) {
+        let entry = self.peers.get_mut(connection);
+        entry.credits.reported(entry.credits.report());
+        if !entry.waiting.is_empty() || !self.try_report(connection) {
+            self.wait(connection, Waiting::Report);
+        }
+    }
+
+    /// Sends that; `false`: there is no buffer.
+    fn try_report(&mut self, connection: u32) -> bool {
+        let Some(buffer) = self.take_send_buffer() else { return false };
+        let credits = &mut self.peers.get_mut(connection).credits;
+        let count = credits.report();
+        credits.reported(count);
+        self.send_head(connection, buffer, wire::REPORT, &Head::report(Some(self.me.0), count), None);
+        true
+    }
+
+    /// Sends a frame without payload.
+    fn send_head(&mut self, connection: u32, buffer: u32, kind: u8, head: &Head, request: Option<u32>) {
+        let len = PREFIX + head.as_bytes().len();
+        let frame = self.sends.buffer(buffer).payload(len);
+        self.write_head(frame, kind, head);
+        self.send_frame(connection, buffer, len, request);
     }
 
     /// Sends what waits, oldest first, as far as there is room.
@@ -150,6 +180,7 @@ impl Ofi {
                 let sent = match first {
                     Waiting::Frame { buffer, len } => self.try_frame(connection, buffer, len).is_ok(),
                     Waiting::Control(control) => self.try_control(connection, control),
+                    Waiting::Report => self.try_report(connection),
                 };
                 if !sent {
                     rest.push_front(first);

@@ -53,6 +53,8 @@ pub struct Ofi {
     pub(crate) events: VecDeque<Event>,
     /// Messages whose completion has not been read.
     pub(crate) messages_out: usize,
+    /// A peer to which a message was refused has reported room, and nobody may have tried again since.
+    pub(crate) has_room_again: bool,
     pub(crate) stats: Stats,
 }
 
@@ -70,7 +72,7 @@ impl Ofi {
         let mut ofi = Ofi {
             me,
             mark: job & (u64::MAX >> 8),
-            peers: Peers::new(cards.into_iter(), endpoint.name().len()),
+            peers: Peers::new(cards.into_iter(), endpoint.name().len(), plan.window),
             regions: Regions::default(),
             quota,
             cache: Rcache::new(Arc::new(Unwatched), quota.for_transfers()),
@@ -87,6 +89,7 @@ impl Ofi {
             waiting: Vec::new(),
             events: VecDeque::new(),
             messages_out: 0,
+            has_room_again: false,
             stats: Stats::default(),
             endpoint,
             plan,
@@ -233,7 +236,7 @@ impl Btl for Ofi {
 
     #[inline(never)]
     fn release(&mut self, arrival: Arrival) {
-        self.release_token(arrival.token);
+        self.release_arrival(arrival.peer, arrival.token);
     }
 
     #[inline(never)]
@@ -291,8 +294,9 @@ impl Btl for Ofi {
         false
     }
 
-    fn is_full(&self, _peer: Peer) -> bool {
-        self.messages_out >= self.plan.sends[2] as usize
+    fn is_full(&self, peer: Peer) -> bool {
+        let lacks_credits = |connection| !self.peers.get(connection).credits.may_send();
+        self.messages_out >= self.plan.sends[2] as usize || self.peers.of(peer).is_some_and(lacks_credits)
     }
 
     fn is_flushed(&self) -> bool {
@@ -307,10 +311,11 @@ impl Btl for Ofi {
         false
     }
 
-    /// What waits for the provider is work that nobody announces.
+    /// What waits for the provider is work that nobody announces. A report of room is announced once: whoever was refused
+    /// tries again in the poll before the next call.
     #[inline(never)]
     fn arm(&mut self) -> Option<Sleep> {
-        if self.must_arm_again() || !self.endpoint.may_sleep() {
+        if std::mem::take(&mut self.has_room_again) || self.must_arm_again() || !self.endpoint.may_sleep() {
             return None;
         }
         self.endpoint.descriptor().map(|descriptor| {
@@ -325,6 +330,7 @@ impl Btl for Ofi {
             && self.waiting.is_empty()
             && self.again.is_empty()
             && self.unposted.is_empty()
+            && !self.has_room_again
             && self.eager.is_quiet();
         !is_idle
     }

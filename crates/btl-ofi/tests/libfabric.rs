@@ -94,9 +94,16 @@ fn puts_alone() -> BtlOfiParams {
     BtlOfiParams { get_limit: 0, ..default() }
 }
 
+/// Two messages to a peer, and a report for each.
+fn two_credits() -> BtlOfiParams {
+    BtlOfiParams { window: 2, ..default() }
+}
+
 provider!(rxm: "tcp;ofi_rxm", default());
 provider!(rxm_eager_get: "tcp;ofi_rxm", eager_get());
 provider!(rxm_puts_alone: "tcp;ofi_rxm", puts_alone());
+provider!(rxm_two_credits: "tcp;ofi_rxm", two_credits());
+provider!(rxm_two_credits_asleep: "tcp;ofi_rxm", two_credits(), sleeping);
 provider!(rxm_asleep: "tcp;ofi_rxm", default(), sleeping);
 provider!(net: "net", default());
 provider!(net_eager_get: "net", eager_get());

@@ -87,6 +87,8 @@ providers! {
     messages_alone: Modes {
         caps: Modes::SOFTWARE.caps & !(flag::RMA | flag::SOURCE), inject: 0, ..Modes::ADAPTER
     }, BtlOfiParams { eager_limit: 8 << 10, frame_size: 2048, ..BtlOfiParams::default() };
+    // Two messages to a peer, and a report for each.
+    two_credits: Modes { sleeps: true, ..Modes::ADAPTER }, BtlOfiParams { window: 2, ..BtlOfiParams::default() };
     scarce: Modes { depth: (2, 2), again: 3, max_message: 1 << 20, ..Modes::SOFTWARE }, BtlOfiParams {
         send_inc: 1, ..BtlOfiParams::default()
     };
@@ -158,4 +160,24 @@ fn frames_of_another_job_are_dropped() {
     theirs.send(Peer(0), &[1], &mut nothing).expect("room");
     assert!((0..10).all(|_| ours.next_arrival().is_none()));
     assert_eq!(ours.stats().dropped, 1);
+}
+
+/// However much room the provider has, a peer that takes nothing is sent so many messages and no more; it makes room by
+/// taking them, and the sender, which did not try meanwhile, may not sleep over that.
+#[test]
+fn a_peer_that_takes_nothing_is_sent_no_more_than_the_window() {
+    let params = BtlOfiParams { window: 8, ..BtlOfiParams::default() };
+    let mut world = world(2, Modes { sleeps: true, ..Modes::SOFTWARE }, &params);
+    let [sender, receiver] = &mut world.ends[..] else { panic!("two ends") };
+    let send = |sender: &mut Ofi| sender.send(Peer(1), &[1], &mut mem::UserMem::EMPTY).is_ok();
+    assert_eq!((0..100).filter(|_| send(sender)).count(), 8);
+    assert!(sender.is_full(Peer(1)));
+    let take =
+        |receiver: &mut Ofi| receiver.next_arrival().map(|arrival| receiver.release(arrival)).is_some();
+    assert_eq!((0..100).filter(|_| take(receiver)).count(), 8);
+    assert!((0..100).all(|_| sender.next_arrival().is_none()));
+    assert!(!sender.is_full(Peer(1)) && sender.must_arm_again());
+    assert!(sender.arm().is_none(), "who was refused tries again first");
+    assert!(sender.arm().is_some());
+    assert_eq!((0..100).filter(|_| send(sender)).count(), 8);
 }

@@ -4,6 +4,7 @@
 //!   SEND           words 24..32 | payload bytes 0..24     header words   payload
 //!   GET_INIT       words 24..32 | payload bytes 0..24     context u32   address u64   key 2 x u64   header words
 //!   RDMA_COMPLETE  context u32
+//!   REPORT         count u32
 //! ```
 //! Where the network does not show who sent a message, each begins with the sender's peer number.
 //!
@@ -18,6 +19,8 @@ pub const SEND: u8 = 0;
 pub const GET_INIT: u8 = 2;
 /// The end of an Eager GET.
 pub const RDMA_COMPLETE: u8 = 3;
+/// How many inline messages were treated, where no network bounds those under way ([`btl::Credits`]).
+pub const REPORT: u8 = 4;
 
 const HEADER_MOST: usize = MAX_HEADER_WORDS * 8;
 /// Largest header part of an inline message in bytes.
@@ -67,6 +70,11 @@ impl Head {
         head.from(from);
         head.push(&context.to_ne_bytes());
         head
+    }
+
+    /// So many inline messages were treated here.
+    pub fn report(from: Option<u32>, count: u32) -> Head {
+        Head::complete(from, count)
     }
 
     fn from(&mut self, from: Option<u32>) {
