@@ -169,7 +169,8 @@ fn a_peer_that_takes_nothing_is_sent_no_more_than_the_window() {
     let params = BtlOfiParams { window: 8, ..BtlOfiParams::default() };
     let mut world = world(2, Modes { sleeps: true, ..Modes::SOFTWARE }, &params);
     let [sender, receiver] = &mut world.ends[..] else { panic!("two ends") };
-    let send = |sender: &mut Ofi| sender.send(Peer(1), &[1], &mut mem::UserMem::EMPTY).is_ok();
+    let mut nothing = mem::UserMem::EMPTY;
+    let mut send = |sender: &mut Ofi| sender.send(Peer(1), &[1], &mut nothing).is_ok();
     assert_eq!((0..100).filter(|_| send(sender)).count(), 8);
     assert!(sender.is_full(Peer(1)));
     let take =
