@@ -1,6 +1,5 @@
 /* Memory of MPI_Alloc_mem (MPI-5.0 section 9.2): its alignment, shortage, what stays behind; and windows created of it, which the other
  * processes of the node reach by loads and stores, where they share memory. "apart": they do not. */
-#include <dirent.h>
 #include <mpi.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "process.h"
 #include "windows.h"
 
 static int rank, size, together, apart;
@@ -18,43 +18,6 @@ static int64_t *part(size_t cells, MPI_Info info)
 
     MPI_Alloc_mem((MPI_Aint)(cells * sizeof *memory), info, &memory);
     return memory;
-}
-
-/* How many lines or entries the system has of this process. */
-static int descriptors(void)
-{
-    DIR *all = opendir("/proc/self/fd");
-    int count = 0;
-
-    while (all && readdir(all))
-        count++;
-    if (all)
-        closedir(all);
-    return count;
-}
-
-static int mappings(void)
-{
-    FILE *file = fopen("/proc/self/maps", "r");
-    int lines = 0, c;
-
-    while (file && (c = getc(file)) != EOF)
-        lines += c == '\n';
-    if (file)
-        fclose(file);
-    return lines;
-}
-
-static long resident(void)
-{
-    long pages = 0, ignored;
-    FILE *file = fopen("/proc/self/statm", "r");
-
-    if (file && fscanf(file, "%ld %ld", &ignored, &pages) != 2)
-        pages = -1;
-    if (file)
-        fclose(file);
-    return pages * 4;
 }
 
 static void parts(int rounds)

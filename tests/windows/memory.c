@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "process.h"
 #include "windows.h"
 
 static int rank, size;
@@ -163,42 +164,6 @@ static void dynamic(void)
     check(wrong == 0, "regions that move: %d wrong", wrong);
     MPI_Win_free(&win);
     free(memory);
-}
-
-static int descriptors(void)
-{
-    DIR *all = opendir("/proc/self/fd");
-    int count = 0;
-
-    while (all && readdir(all))
-        count++;
-    if (all)
-        closedir(all);
-    return count;
-}
-
-static long resident(void)
-{
-    long pages = 0, ignored;
-    FILE *file = fopen("/proc/self/statm", "r");
-
-    if (file && fscanf(file, "%ld %ld", &ignored, &pages) != 2)
-        pages = -1;
-    if (file)
-        fclose(file);
-    return pages * 4;
-}
-
-static int mappings(void)
-{
-    FILE *file = fopen("/proc/self/maps", "r");
-    int lines = 0, c;
-
-    while (file && (c = getc(file)) != EOF)
-        lines += c == '\n';
-    if (file)
-        fclose(file);
-    return lines;
 }
 
 /* The name of a thread, empty if it has ended. */
