@@ -1,5 +1,5 @@
 //! The figures that `docs/evaluation.md` rests on, in sizes at which each takes a moment: to see what it hangs on, one
-//! changes a cost, fits anew ([`Fitted::fit`]) and asks for all of them again.
+//! changes a cost, fits anew ([`Fitted::fit`]) and asks for all of them again ([`percents`]).
 
 use crate::calibrate;
 use crate::error::Error;
@@ -49,93 +49,68 @@ impl Fitted {
     }
 }
 
-/// A figure in percent.
-pub struct Headline {
-    /// What it is.
-    pub name: &'static str,
-    percent: fn(&Fitted) -> Result<f64, Error>,
-}
-
-impl Headline {
-    /// The figure with these costs.
-    ///
-    /// # Errors
-    /// As the experiment.
-    pub fn percent(&self, with: &Fitted) -> Result<f64, Error> {
-        (self.percent)(with)
-    }
-}
-
 /// Ranks of the jobs, and those of AMG.
 const RANKS: u32 = 256;
 const AMG_RANKS: u32 = 64;
 /// Seconds that a rank of AMG computes in an iteration.
 const AMG_COMPUTE: f64 = 1.5e-3;
 
-/// All of them.
-pub const HEADLINES: [Headline; 16] = [
-    Headline { name: "1,024 B, off the paper's", percent: |with| off(&with.pair(), &POINTS[1]) },
-    Headline { name: "8,195 B", percent: |with| off(&with.pair(), &POINTS[3]) },
-    Headline { name: "8 MiB", percent: |with| off(&with.pair(), &POINTS[5]) },
-    Headline { name: "MPICH2, 8,195 B", percent: |with| off(&with.of_other(with.pair()), &MPICH2_POINTS[2]) },
-    Headline { name: "MPICH2, 1 MiB", percent: |with| off(&with.of_other(with.pair()), &MPICH2_POINTS[3]) },
-    Headline { name: "MPICH2, 8 MiB", percent: |with| off(&with.of_other(with.pair()), &MPICH2_POINTS[4]) },
-    Headline {
-        name: "LAMMPS, parallel efficiency",
-        percent: |with| Ok(100.0 * LAMMPS_COMPUTE / lammps(&with.nodes(), RANKS)?.loop_time),
-    },
-    Headline { name: "AMG, in MPI", percent: |with| Ok(100.0 * run_amg(with, "tree")?.mpi) },
-    Headline {
-        name: "AMG, in allreduce by tree",
-        percent: |with| Ok(100.0 * run_amg(with, "tree")?.shares[0].1),
-    },
-    Headline {
-        name: "AMG, in allreduce by hierarchical",
-        percent: |with| Ok(100.0 * run_amg(with, "hierarchical")?.shares[0].1),
-    },
-    Headline {
-        name: "allreduce by tree behind hierarchical",
-        percent: |with| Ok(more(reduced(&with.nodes(), "tree")?, reduced(&with.nodes(), "hierarchical")?)),
-    },
-    Headline {
-        name: "by tree behind MPICH2's hierarchical",
-        percent: |with| {
-            let other = with.of_other(with.nodes());
-            Ok(more(reduced(&with.nodes(), "tree")?, reduced(&other, "hierarchical")?))
-        },
-    },
-    Headline {
-        name: "MPICH2's hierarchical behind ours",
-        percent: |with| {
-            let other = with.of_other(with.nodes());
-            Ok(more(reduced(&other, "hierarchical")?, reduced(&with.nodes(), "hierarchical")?))
-        },
-    },
-    Headline {
-        name: "3-D halo over MSGQ behind SMSG",
-        percent: |with| {
-            let boxes = with.nodes();
-            let params = UgniParams { use_msgq: UseMsgq::Always, ..boxes.params.clone() };
-            let queue = Setup { params, ..boxes.clone() };
-            let time = |setup| Ok(halo(setup, RANKS, Dimensions::Three, 64)?.nanoseconds);
-            Ok(more(time(&queue)?, time(&boxes)?))
-        },
-    },
-    Headline {
-        name: "message and answer of 8 B behind put and flush",
-        percent: |with| {
-            let time = |by| one_sided(&with.pair(), by, Measure::PutDone, 8);
-            Ok(more(time(Contender::Messages)?, time(Contender::Light)?))
-        },
-    },
-    Headline {
-        name: "MPI_Gather of 4 KiB behind puts, 16 nodes",
-        percent: |with| {
-            let time = |by| gather(&with.pair(), by, Calls::Apart, 16, 4096);
-            Ok(more(time(Interface::Mpi)?, time(Interface::Light)?))
-        },
-    },
+/// What the figures are, in the order of [`percents`].
+pub const HEADLINES: [&str; 16] = [
+    "1,024 B, off the paper's",
+    "8,195 B",
+    "8 MiB",
+    "MPICH2, 8,195 B",
+    "MPICH2, 1 MiB",
+    "MPICH2, 8 MiB",
+    "LAMMPS, parallel efficiency",
+    "AMG, in MPI",
+    "AMG, in allreduce by tree",
+    "AMG, in allreduce by hierarchical",
+    "allreduce by tree behind hierarchical",
+    "by tree behind MPICH2's hierarchical",
+    "MPICH2's hierarchical behind ours",
+    "3-D halo over MSGQ behind SMSG",
+    "message and answer of 8 B behind put and flush",
+    "MPI_Gather of 4 KiB behind puts, 16 nodes",
 ];
+
+/// All of them in percent, with these costs. What several are made of is simulated once.
+///
+/// # Errors
+/// As the experiments.
+pub fn percents(with: &Fitted) -> Result<[f64; HEADLINES.len()], Error> {
+    let (pair, nodes) = (with.pair(), with.nodes());
+    let (other_pair, other_nodes) = (with.of_other(with.pair()), with.of_other(with.nodes()));
+    let by_tree = run_amg(&nodes, "tree")?;
+    let by_hierarchical = run_amg(&nodes, "hierarchical")?;
+    let tree = reduced(&nodes, "tree")?;
+    let hierarchical = reduced(&nodes, "hierarchical")?;
+    let of_other = reduced(&other_nodes, "hierarchical")?;
+    let params = UgniParams { use_msgq: UseMsgq::Always, ..nodes.params.clone() };
+    let queue = Setup { params, ..nodes.clone() };
+    let halo = |setup| Ok::<f64, Error>(halo(setup, RANKS, Dimensions::Three, 64)?.nanoseconds);
+    let access = |by| one_sided(&pair, by, Measure::PutDone, 8);
+    let gathered = |by| gather(&pair, by, Calls::Apart, 16, 4096);
+    Ok([
+        off(&pair, &POINTS[1])?,
+        off(&pair, &POINTS[3])?,
+        off(&pair, &POINTS[5])?,
+        off(&other_pair, &MPICH2_POINTS[2])?,
+        off(&other_pair, &MPICH2_POINTS[3])?,
+        off(&other_pair, &MPICH2_POINTS[4])?,
+        100.0 * LAMMPS_COMPUTE / lammps(&nodes, RANKS)?.loop_time,
+        100.0 * by_tree.mpi,
+        100.0 * by_tree.shares[0].1,
+        100.0 * by_hierarchical.shares[0].1,
+        more(tree, hierarchical),
+        more(tree, of_other),
+        more(of_other, hierarchical),
+        more(halo(&queue)?, halo(&nodes)?),
+        more(access(Contender::Messages)?, access(Contender::Light)?),
+        more(gathered(Interface::Mpi)?, gathered(Interface::Light)?),
+    ])
+}
 
 /// By how many percent a time is longer than another.
 fn more(time: f64, than: f64) -> f64 {
@@ -146,10 +121,9 @@ fn off(setup: &Setup, point: &Point) -> Result<f64, Error> {
     Ok(more(latency(setup, point.bytes, point.offset)?.nanoseconds / 1000.0, point.latency))
 }
 
-fn run_amg(with: &Fitted, name: &'static str) -> Result<AmgRun, Error> {
-    let setup = with.nodes();
-    let found = allreduce_algorithms(&setup, AMG_RANKS).find(|algorithm| algorithm.name == name);
-    amg(&setup, found.ok_or(Error::Unsupported(name))?, AMG_RANKS, AMG_COMPUTE)
+fn run_amg(setup: &Setup, name: &'static str) -> Result<AmgRun, Error> {
+    let found = allreduce_algorithms(setup, AMG_RANKS).find(|algorithm| algorithm.name == name);
+    amg(setup, found.ok_or(Error::Unsupported(name))?, AMG_RANKS, AMG_COMPUTE)
 }
 
 fn reduced(setup: &Setup, name: &'static str) -> Result<f64, Error> {

@@ -6,7 +6,7 @@ use clap::Args;
 use gni_timed::{Costs, Parameter};
 use serde::Serialize;
 use sim::SoftwareCosts;
-use sim::headlines::{Fitted, HEADLINES, Headline};
+use sim::headlines::{Fitted, HEADLINES, percents};
 
 use super::output::{Output, row};
 use super::progress::side_by_side;
@@ -58,13 +58,13 @@ impl Calibrate {
         println!("{}", costs_table(&fitted.costs));
         let changes: Vec<_> = varied().flat_map(|parameter| [(parameter, 0.5), (parameter, 2.0)]).collect();
         let done = side_by_side(&changes, |(parameter, factor)| variation(parameter, *factor));
-        let mut variations = vec![Variation { changed: None, figures: figures(&fitted)? }];
+        let mut variations = vec![Variation { changed: None, figures: percents(&fitted)?.to_vec() }];
         variations.extend(done.into_iter().collect::<Result<Vec<_>, _>>()?);
         let names: Vec<&'static str> = changes.iter().map(|(parameter, _)| parameter.name).collect();
         let sensitivities: Vec<_> = HEADLINES
             .iter()
             .enumerate()
-            .map(|(at, of)| Sensitivity::of(at, of, &variations, &names))
+            .map(|(at, figure)| Sensitivity::of(at, figure, &variations, &names))
             .collect();
         let title = "the figures that docs/evaluation.md rests on, in percent; each cost halved and doubled, then fitted anew";
         let rows = table(&sensitivities);
@@ -74,7 +74,7 @@ impl Calibrate {
 
 impl Sensitivity {
     /// Of the figure `at`; `names` are the costs of all variations but the first.
-    fn of(at: usize, of: &Headline, variations: &[Variation], names: &[&'static str]) -> Sensitivity {
+    fn of(at: usize, figure: &'static str, variations: &[Variation], names: &[&'static str]) -> Sensitivity {
         let percent = variations[0].figures[at];
         let named = |variation: &Variation| {
             (
@@ -95,7 +95,7 @@ impl Sensitivity {
             .map(|(&name, _)| name)
             .collect();
         others.dedup();
-        Sensitivity { figure: of.name, percent, lowest, highest, others }
+        Sensitivity { figure, percent, lowest, highest, others }
     }
 }
 
@@ -112,11 +112,7 @@ fn variation(parameter: &Parameter, factor: f64) -> Result<Variation, sim::Error
         *cost *= factor;
     }
     let changed = Some(format!("{} = {}", parameter.name, parameter.value * factor));
-    Ok(Variation { changed, figures: figures(&Fitted::fit(costs, software)?)? })
-}
-
-fn figures(with: &Fitted) -> Result<Vec<f64>, sim::Error> {
-    HEADLINES.iter().map(|headline| headline.percent(with)).collect()
+    Ok(Variation { changed, figures: percents(&Fitted::fit(costs, software)?)?.to_vec() })
 }
 
 fn costs_table(fitted: &Costs) -> String {
