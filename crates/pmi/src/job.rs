@@ -104,6 +104,11 @@ pub(crate) struct Server {
 }
 
 impl Job {
+    /// Place of this rank among those of its node ([`Job::local_ranks`]).
+    pub fn local_index(&self) -> usize {
+        self.local_ranks.iter().position(|&rank| rank == self.rank).unwrap_or(0)
+    }
+
     /// A job of one rank, without a launcher.
     pub(crate) fn singleton() -> Result<Job, Error> {
         Ok(Job {

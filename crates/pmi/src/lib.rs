@@ -25,6 +25,7 @@ mod connection;
 mod error;
 mod foreign;
 mod handover;
+pub mod hex;
 mod job;
 mod launcher;
 mod library;

@@ -60,8 +60,8 @@ pub(super) fn attach(
         // Ranks that sleep often leave the fence to their senders.
         nic.fabric().lasting_doorbell().ask_for_fences();
     }
-    let address: String = PeerAddress::of(&nic).to_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-    job.put(ADDRESS, &address).map_err(|error| error.to_string())?;
+    job.put(ADDRESS, &pmi::hex::text(&PeerAddress::of(&nic).to_bytes()))
+        .map_err(|error| error.to_string())?;
     Ok(nic)
 }
 
@@ -106,10 +106,7 @@ fn address_of(job: &mut pmi::Job, rank: u32, near: bool) -> Result<PeerAddress, 
         return Ok(PeerAddress { pe: PeAddr(node), inst: InstId(rank), locator: Box::new([]) });
     }
     let text = job.get(rank, ADDRESS).map_err(|error| error.to_string())?.unwrap_or_default();
-    let digits = text.as_bytes().as_chunks::<2>().0.iter();
-    let bytes: Option<Vec<u8>> =
-        digits.map(|pair| u8::from_str_radix(core::str::from_utf8(pair).ok()?, 16).ok()).collect();
-    let address = bytes.and_then(|bytes| PeerAddress::from_bytes(&bytes).ok());
+    let address = pmi::hex::bytes(&text).and_then(|bytes| PeerAddress::from_bytes(&bytes).ok());
     address.ok_or_else(|| {
         format!(
             "alhena: rank {} has no way to rank {rank}\n\

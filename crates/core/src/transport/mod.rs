@@ -172,7 +172,7 @@ fn attach_node(
             Some(vader) => vader.layout(ranks, segment.bytes),
             None => Layout::new(Shape::without_messages(ranks)),
         },
-        local_index: job.local_ranks.iter().position(|&rank| rank == job.rank).unwrap_or(0),
+        local_index: job.local_index(),
         local_peers: job.local_ranks.iter().map(|&rank| Peer(rank)).collect(),
         pids: job.local_pids.clone(),
         oversubscribed: job.oversubscribed,

@@ -32,14 +32,10 @@ pub(super) fn open(job: &mut pmi::Job, carrier: Carrier, most: usize) -> Result<
     let (peer, rank) = (place(1 - job.rank), job.rank);
     let refused = |error: gni::Error| format!("the NIC answered {error}");
     let mut side = OverGemini::new(nic, peer, rank == 0, carrier, most).map_err(refused)?;
-    let card: String = side.card().iter().map(|byte| format!("{byte:02x}")).collect();
-    job.put(CARD, &card).map_err(|error| error.to_string())?;
+    job.put(CARD, &pmi::hex::text(&side.card())).map_err(|error| error.to_string())?;
     job.fence().map_err(|error| error.to_string())?;
     let text = job.get(1 - rank, CARD).map_err(|error| error.to_string())?.unwrap_or_default();
-    let digits = text.as_bytes().as_chunks::<2>().0.iter();
-    let byte = |pair: &[u8; 2]| u8::from_str_radix(core::str::from_utf8(pair).ok()?, 16).ok();
-    let bytes: Vec<u8> = digits.filter_map(byte).collect();
-    side.meet(&bytes).map_err(refused)?;
+    side.meet(&pmi::hex::bytes(&text).unwrap_or_default()).map_err(refused)?;
     job.fence().map_err(|error| error.to_string())?;
     Ok(Messages(side))
 }

@@ -45,7 +45,7 @@ fn wire(job: &mut pmi::Job, values: &mca::Values) -> Result<Bml, String> {
     let attach = Attach {
         layout: params.layout(job.local_ranks.len(), segment.bytes),
         fd: segment.fd,
-        local_index: job.local_ranks.iter().position(|&rank| rank == job.rank).unwrap_or(0),
+        local_index: job.local_index(),
         local_peers: job.local_ranks.iter().map(|&rank| Peer(rank)).collect(),
         pids: job.local_pids.clone(),
         oversubscribed: job.oversubscribed,
