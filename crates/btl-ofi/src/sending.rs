@@ -147,9 +147,10 @@ impl Ofi {
 
     /// Tells a peer how many of its messages were treated, now or as soon as there is room.
     pub(crate) fn report(&mut self, connection: u32) {
-        let entry = self.peers.get_mut(connection);
-        entry.credits.reported(entry.credits.report());
-        if !entry.waiting.is_empty() || !self.try_report(connection) {
+        if !self.peers.get(connection).waiting.is_empty() || !self.try_report(connection) {
+            // What waits reads the count when it leaves, so no second one need wait.
+            let credits = &mut self.peers.get_mut(connection).credits;
+            credits.reported(credits.report());
             self.wait(connection, Waiting::Report);
         }
     }

@@ -311,8 +311,8 @@ impl Btl for Ofi {
         false
     }
 
-    /// What waits for the provider is work that nobody announces. A report of room is announced once: whoever was refused
-    /// tries again in the poll before the next call.
+    /// What waits for the provider is work that nobody announces. A report of room is announced once: the sender that was
+    /// refused tries again in the poll before the next call.
     #[inline(never)]
     fn arm(&mut self) -> Option<Sleep> {
         if std::mem::take(&mut self.has_room_again) || self.must_arm_again() || !self.endpoint.may_sleep() {

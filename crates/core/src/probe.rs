@@ -131,7 +131,7 @@ impl State {
         self.p2p.improbe(pattern)
     }
 
-    /// Where other threads may poll for a probe that found nothing, the message layer is told what it waits for.
+    /// Where other threads may poll for a probe that found nothing, the message layer learns what it waits for.
     fn seek_unless(&mut self, found: bool, pattern: &Pattern) {
         if !found && !DOMAIN.is_alone() {
             self.p2p.seek(pattern);

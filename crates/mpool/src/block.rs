@@ -47,7 +47,7 @@ impl PrivateBlock {
 
     /// All of it.
     pub fn memory(&self) -> UserMem {
-        // SAFETY: mapped as long as the block exists; whoever has it drops it after what uses the memory.
+        // SAFETY: mapped as long as the block exists; its owner drops it after what uses the memory.
         unsafe { UserMem::new(self.address, self.len) }
     }
 }

@@ -276,7 +276,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn epochs_hold_what_they_promise_whoever_runs(
+    fn epochs_hold_what_they_promise_in_any_order_of_turns(
         seed in any::<u64>(), ranks in 1..=MOST_RANKS, rounds in 1..30usize
     ) {
         let mut draws = Draws(seed);

@@ -58,7 +58,7 @@ pub struct OverGemini<N> {
     from: (UserMem, MemHandle),
     into: (UserMem, MemHandle),
     mailbox: SmsgAttr,
-    /// The peer's memory for what comes.
+    /// The peer's memory for messages.
     target: (u64, MemHandle),
     exchange: Exchange,
     /// Messages whose local entry has not been taken. The NIC may still need turns for them.

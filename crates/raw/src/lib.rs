@@ -6,7 +6,7 @@
 //!   put, or a message ──────────────────▶   event at the target
 //!   event               ◀──────────────────  put, or a message
 //! ```
-//! Both modules are state machines. Whoever has them gives turns: two processes of a job spin (`alhena bench raw`), and on
+//! Both modules are state machines. Their owner gives turns: two processes of a job spin (`alhena bench raw`), and on
 //! virtual time the side whose clock is earlier has its turn first.
 #![forbid(unsafe_code)]
 

@@ -23,7 +23,7 @@ pub struct OverPortals<N> {
 }
 
 impl<N: Portals> OverPortals<N> {
-    /// The side of this NIC, which sends the start of `from` to `peer` and takes what comes at the start of `into`.
+    /// The side of this NIC, which sends the start of `from` to `peer` and receives at the start of `into`.
     ///
     /// # Errors
     /// The NIC's, where it has no room for three objects.

@@ -86,8 +86,8 @@ struct Slot<P> {
     end: Endpoint,
     program: P,
     done: bool,
-    /// Moment of the last look at the network: what was there then has been seen.
-    looked: Option<u64>,
+    /// Moment of the last poll of the network: what was there then has been seen.
+    polled: Option<u64>,
     /// Moment of the last wake-up that was put into the queue: another at the same moment finds nothing more.
     woken: Option<u64>,
     /// Pause until the next poll of its own accord, while something needs polling.
@@ -137,10 +137,10 @@ pub struct Cluster<P> {
     latest: Time,
 }
 
-/// First and longest pause between looks of a rank's own accord, in nanoseconds. The longest is that between two tries
+/// First and longest pause between polls of a rank's own accord, in nanoseconds. The longest is that between two tries
 /// of a datagram: a root that everybody connects to at once keeps many waiting that long.
 const PAUSES: (u64, u64) = (2_000, 1_000_000_000);
-/// Turns of the message layer after which the transport has looked for datagrams.
+/// Turns of the message layer after which the transport has polled for datagrams.
 const DATAGRAM_TURNS: u32 = 8;
 
 impl<P: Program> Cluster<P> {
@@ -230,7 +230,7 @@ impl<P: Program> Cluster<P> {
             end,
             program,
             done: false,
-            looked: None,
+            polled: None,
             woken: None,
             pause: PAUSES.0,
             polling: false,
@@ -324,13 +324,13 @@ impl<P: Program> Cluster<P> {
     fn run_next(&mut self) -> Result<bool, Error> {
         let Some(Reverse((at, rank, why))) = self.queue.pop() else { return Ok(false) };
         let Some(slot) = self.slots[rank as usize].as_mut() else { return Ok(true) };
-        let seen = why == Why::Wake && slot.looked.is_some_and(|looked| at <= looked);
+        let seen = why == Why::Wake && slot.polled.is_some_and(|polled| at <= polled);
         if seen && !slot.restarted {
             return Ok(true);
         }
         let busy_until = slot.end.now().max(slot.end.processor_free_at()).0;
         if busy_until > at {
-            // It looks when it has time, and others whose moment comes before that go first.
+            // It polls when it has time, and others whose moment comes before that go first.
             if why != Why::Wake || slot.is_news(busy_until) || slot.restarted {
                 self.queue.push(Reverse((busy_until, rank, why)));
             }
@@ -365,7 +365,7 @@ impl<P: Program> Cluster<P> {
         for wake in self.wakes.drain(..) {
             let rank = wake.inst.0;
             let Some(slot) = self.slots[rank as usize].as_mut() else { continue };
-            let at = slot.next_look(wake.at);
+            let at = slot.next_poll(wake.at);
             let why = if wake.packet { Why::Packet } else { Why::Wake };
             if wake.packet || slot.is_news(at) {
                 self.queue.push(Reverse((at, rank, why)));
@@ -376,7 +376,7 @@ impl<P: Program> Cluster<P> {
         for (rank, at) in self.node_wakes.drain(..) {
             // The last node may have places that no rank of the job has.
             let Some(slot) = self.slots.get_mut(rank as usize).and_then(Option::as_mut) else { continue };
-            let at = slot.next_look(at);
+            let at = slot.next_poll(at);
             if slot.is_news(at) {
                 self.queue.push(Reverse((at, rank, Why::Wake)));
             }
@@ -410,10 +410,10 @@ impl Memory {
 }
 
 impl<P> Slot<P> {
-    /// When the rank looks for what is there at `moment`, if it has time: it may have passed that, and then sees it at the
+    /// When the rank polls for news of `moment`, if it has time: it may have passed that, and then sees it at the
     /// next poll.
-    fn next_look(&self, moment: Time) -> u64 {
-        moment.0.max(self.looked.map_or(0, |looked| looked + 1))
+    fn next_poll(&self, moment: Time) -> u64 {
+        moment.0.max(self.polled.map_or(0, |polled| polled + 1))
     }
 
     /// Whether a wake-up at a moment is another than the last one that was put into the queue; it is the last one now.
@@ -432,7 +432,7 @@ impl<P: Program> Slot<P> {
             }
         }
         loop {
-            self.looked = Some(self.end.now().0);
+            self.polled = Some(self.end.now().0);
             let happened = self.end.progress();
             if !self.done {
                 let step = self.program.step(&mut self.end)?;
