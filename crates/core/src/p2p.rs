@@ -607,7 +607,8 @@ pub(crate) fn failure(done: &Done) -> Error {
         abi::ERR_COUNT | abi::ERR_ROOT | abi::ERR_TYPE | abi::ERR_OP => {
             "the processes of the communicator make different collective calls"
         }
-        _ => "the operation failed, or another process makes another collective call",
+        abi::ERR_OTHER => "the operation failed, or another process makes another collective call",
+        _ => "the operation failed",
     };
     let failure = Error::new(*error, what);
     if *error != abi::ERR_TRUNCATE || status.missing() == 0 {
