@@ -1,0 +1,241 @@
+//! A collective access that progress advances: nonblocking and split calls.
+
+use abi::{Address, Result};
+use engine::{Afterlife, Operation, Turn};
+use pml::Done;
+
+use super::part::{Part, WORDS};
+use crate::coll::Running;
+use crate::comm::Held;
+use crate::file::access::Transfer;
+use crate::file::elsewhere;
+use crate::file::exchange::Exchange;
+use crate::handle::RequestKey;
+use crate::memory::exposed;
+use crate::state::State;
+
+/// A collective access that progress advances.
+pub(in crate::file) struct Collective {
+    file: abi::File,
+    part: Part,
+    step: Step,
+    /// What this process says, and behind it what all say.
+    words: Box<[u64]>,
+    /// What the others are asked at the moment.
+    running: Option<Box<Running>>,
+    /// Two-phase access.
+    exchange: Option<Box<Exchange>>,
+    /// The first error of this process.
+    mine: Result<()>,
+    ended: Option<Result<()>>,
+    number: u32,
+    /// Moving bytes has got on.
+    moves: bool,
+    /// The program has been asked to convert what was read.
+    waits: bool,
+    #[expect(dead_code, reason = "keeps the communicator until the operation is over")]
+    held: Held,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Gather,
+    Place,
+    Move,
+    Agree,
+}
+
+/// Tags of what an operation asks all processes: above those of ordinary collectives.
+const TAGS: u32 = 3 << 29;
+
+pub(super) fn start(state: &mut State, fh: abi::File, part: Part) -> Result<abi::Request> {
+    let comm = part.comm;
+    let size = state.comm(comm)?.size() as usize;
+    let held = state.hold(comm)?;
+    let file = state.files.get_mut(fh)?;
+    file.collectives.number = file.collectives.number.wrapping_add(1);
+    let number = file.collectives.number;
+    let operation = Collective {
+        file: fh,
+        part,
+        step: Step::Gather,
+        words: vec![0; WORDS * (size + 1)].into(),
+        running: None,
+        exchange: None,
+        mine: Ok(()),
+        ended: None,
+        number,
+        moves: true,
+        waits: false,
+        held,
+    };
+    let key = state.requests.add(operation)?;
+    let queue = &mut state.files.get_mut(fh)?.collectives.queue;
+    queue.push_back(key);
+    if queue.len() == 1 {
+        state.requests.register(key);
+        engine::advance_all(state);
+    }
+    Ok(RequestKey::Operation(key).handle())
+}
+
+impl Collective {
+    /// This process's part, if its arguments were right.
+    pub fn transfer(&mut self) -> Option<&mut Transfer> {
+        self.part.transfer.as_mut().ok()
+    }
+
+    /// Takes steps until something has to be waited for; whether any was taken.
+    fn go_on(&mut self, state: &mut State, key: u32) -> Result<bool> {
+        let mut moved = false;
+        while self.ended.is_none() {
+            if !self.take_step(state, key)? {
+                return Ok(moved);
+            }
+            moved = true;
+            if self.step == Step::Move {
+                return Ok(!self.waits && self.moves);
+            }
+        }
+        Ok(true)
+    }
+
+    fn take_step(&mut self, state: &mut State, key: u32) -> Result<bool> {
+        if self.step == Step::Move {
+            self.move_some(state, key);
+            return Ok(true);
+        }
+        if self.running.is_none() {
+            self.ask(state)?;
+        }
+        let Some(running) = &mut self.running else { return Ok(false) };
+        running.step(&mut state.p2p);
+        if !running.is_complete() {
+            return Ok(false);
+        }
+        running.result()?;
+        self.running = None;
+        self.take_answer(state);
+        Ok(true)
+    }
+
+    /// Asks all processes what the present step needs.
+    fn ask(&mut self, state: &mut State) -> Result<()> {
+        let comm = self.part.comm;
+        if self.step == Step::Gather {
+            let words = self.part.words();
+            self.words[..WORDS].copy_from_slice(&words);
+        } else {
+            self.words[0] = match self.step {
+                Step::Place => {
+                    let (word, moved) = self.part.move_pointer(state, self.file, &self.words[WORDS..]);
+                    self.mine = self.mine.and(moved);
+                    word
+                }
+                _ => self.mine.err().map_or(0, |error| error.class as u64),
+            };
+        }
+        let own = exposed(&mut self.words);
+        let mut running = match self.step {
+            Step::Gather => Running::gathering(state, comm, own, WORDS as i64, Address(own.0 + 8 * WORDS))?,
+            _ => Running::of_words(state, comm, own)?,
+        };
+        let asked = 4 * self.number + self.step as u32;
+        running.begin_apart((TAGS | asked & ((1 << 29) - 1)) as i32)?;
+        self.running = Some(running);
+        Ok(())
+    }
+
+    /// Goes on with the answer.
+    fn take_answer(&mut self, state: &mut State) {
+        self.step = match self.step {
+            Step::Gather => {
+                self.mine = self.part.hear(&self.words[WORDS..]);
+                match (self.mine, self.part.ordered) {
+                    // Everybody knows of the error already.
+                    (Err(error), _) => {
+                        self.ended = Some(Err(error));
+                        Step::Agree
+                    }
+                    (Ok(()), true) => Step::Place,
+                    (Ok(()), false) => {
+                        self.exchange = self.part.exchange(state, self.file, &self.words[WORDS..]);
+                        Step::Move
+                    }
+                }
+            }
+            Step::Place => {
+                let heard = self.words[1];
+                let placed = self.part.take_place(heard, &self.words[WORDS..]);
+                self.mine = self.mine.and(placed);
+                if self.mine.is_ok() { Step::Move } else { Step::Agree }
+            }
+            Step::Move | Step::Agree => {
+                let agreed = if self.words[1] == 0 { Ok(()) } else { Err(elsewhere(self.words[1])) };
+                self.ended = Some(self.mine.and(agreed));
+                Step::Agree
+            }
+        };
+    }
+
+    fn move_some(&mut self, state: &mut State, key: u32) {
+        if let Ok(transfer) = &mut self.part.transfer {
+            if self.waits {
+                // The program converts what was read.
+            } else if let Some(exchange) = &mut self.exchange {
+                self.moves = exchange.advance(state, transfer);
+            } else if transfer.access.takes_locks() {
+                transfer.run();
+            } else {
+                self.moves = transfer.step();
+            }
+            if transfer.is_due() && !std::mem::replace(&mut self.waits, true) {
+                state.files.conversions.push_back(key);
+            }
+            if !transfer.has_ended() {
+                return;
+            }
+            self.mine = transfer.result();
+        }
+        self.step = Step::Agree;
+    }
+
+    /// The next collective access of the file begins.
+    fn hand_on(&self, state: &mut State) {
+        let Ok(file) = state.files.get_mut(self.file) else { return };
+        file.collectives.queue.pop_front();
+        if let Some(&next) = file.collectives.queue.front() {
+            state.requests.register(next);
+        }
+    }
+}
+
+impl Operation<State> for Collective {
+    fn is_over(&mut self, _state: &mut State) -> bool {
+        self.ended.is_some()
+    }
+
+    fn outcome(&self) -> Done {
+        let result = self.ended.unwrap_or(Ok(()));
+        let error = result.map_or_else(|error| error.class, |()| abi::SUCCESS);
+        Done { status: self.part.status(), error, owner: self.file.0 as u32 }
+    }
+
+    fn advance(&mut self, state: &mut State, key: u32) -> Turn {
+        let moved = self.go_on(state, key).unwrap_or_else(|error| {
+            self.ended = Some(Err(error));
+            true
+        });
+        if let Some(result) = self.ended {
+            state.note_failure(self.file, result);
+            self.hand_on(state);
+            return Turn::Rest;
+        }
+        if moved { Turn::Moved } else { Turn::Idle }
+    }
+
+    /// It is in the registry, or will be when its turn comes.
+    fn give_up(&mut self, _state: &mut State) -> Afterlife {
+        if self.ended.is_some() { Afterlife::Gone } else { Afterlife::UntilOver { register: false } }
+    }
+}
