@@ -12,7 +12,7 @@ use ofi::{Card, OfiParams};
 fn world(provider: &str, params: &BtlOfiParams) -> Option<World<Ofi>> {
     const RANKS: u32 = 2;
     let library = std::env::var("OFI_LIBRARY").unwrap_or_else(|_| String::from("libfabric.so.1"));
-    let ofi = OfiParams { library, provider: provider.to_owned(), domain: String::new() };
+    let ofi = OfiParams { library, provider: provider.to_owned(), ..OfiParams::default() };
     let mut opened = Vec::new();
     for _ in 0..RANKS {
         match Opening::new(&ofi, params, RANKS as usize, true) {

@@ -8,7 +8,7 @@ use ofi::{Card, OfiParams};
 use ofi_mock::Modes;
 
 fn ofi_params() -> OfiParams {
-    OfiParams { library: String::new(), provider: String::new(), domain: String::new() }
+    OfiParams::default()
 }
 
 fn world(ranks: u32, modes: Modes, params: &BtlOfiParams) -> World<Ofi> {

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use ofi::abi::{ORDER_SAS, flag};
-use ofi::{Card, Endpoint, Library, NotLoaded, Obstacle, OfiParams, OpenError, Unreached, Wishes};
+use ofi::{
+    Card, Endpoint, Facts, Library, NotLoaded, Obstacle, OfiParams, OpenError, Unreached, Wishes, abi,
+};
 
 use crate::Ofi;
 
@@ -15,6 +17,8 @@ pub enum Error {
     NotLoaded(NotLoaded),
     /// It has nothing that fits.
     NotOpened(OpenError),
+    /// A program may hang over what it has.
+    Stalling(Stalling),
     /// A peer cannot be reached.
     Unreached(Unreached),
 }
@@ -24,12 +28,57 @@ impl fmt::Display for Error {
         match self {
             Error::NotLoaded(error) => error.fmt(f),
             Error::NotOpened(error) => error.fmt(f),
+            Error::Stalling(error) => error.fmt(f),
             Error::Unreached(error) => error.fmt(f),
         }
     }
 }
 
 impl std::error::Error for Error {}
+
+/// The provider stands still behind messages that have no receive, and a program that receives in another order hangs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stalling {
+    /// The provider.
+    pub provider: String,
+    /// What it does.
+    pub seen: &'static str,
+    /// What may be said to it.
+    pub remedy: &'static str,
+}
+
+impl fmt::Display for Stalling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "using libfabric's provider {} for pml cm failed\n{}, so a program that receives in another order would hang\n{}use --mca \
+             ofi_provider \"tcp;ofi_rxm\" or --mca pml ob1; or take it as it is: --mca ofi_allow_stalls true",
+            self.provider, self.seen, self.remedy
+        )
+    }
+}
+
+impl std::error::Error for Stalling {}
+
+/// What `tcp` of libfabric 2 reads from the environment: how many messages of a sender it keeps.
+const MAX_SAVED: &str = "FI_TCP_MAX_SAVED";
+
+/// Whether a provider stands still behind messages that have no receive. `keeps_more`: [`MAX_SAVED`] is set.
+fn stalling(facts: &Facts, keeps_more: bool) -> Option<Stalling> {
+    let is_two = facts.version >= abi::version(2, 0);
+    let (seen, remedy) = match facts.provider.as_str() {
+        "net" | "tcp" if !is_two => {
+            ("it reads nothing behind a message of more than 128 bytes that has no receive yet", "")
+        }
+        "tcp" if !keeps_more => (
+            "it reads nothing behind 64 messages of a sender that have no receive yet",
+            "have it keep more: mpiexec -x FI_TCP_MAX_SAVED=1000000; or ",
+        ),
+        "shm" if !is_two => ("it takes about a thousand messages that have no receive yet and no more", ""),
+        _ => return None,
+    };
+    Some(Stalling { provider: facts.provider.clone(), seen, remedy })
+}
 
 /// Providers that are used only where they are named: the library's deprecated ones; shared memory, which does not
 /// sleep; and the native ones for TCP without a layer for datagrams, which read no message behind a long one that has
@@ -66,7 +115,11 @@ impl Opening {
         };
         // As much data as there is: without it a tag has to hold the source, too.
         let open = |data| Endpoint::open(library, &wishes(data), peers);
-        open(8).or_else(|_| open(4)).or_else(|_| open(0)).map(Opening).map_err(Error::NotOpened)
+        let endpoint = open(8).or_else(|_| open(4)).or_else(|_| open(0)).map_err(Error::NotOpened)?;
+        match stalling(endpoint.facts(), std::env::var_os(MAX_SAVED).is_some()) {
+            Some(stalling) if !params.allow_stalls => Err(Error::Stalling(stalling)),
+            _ => Ok(Opening(endpoint)),
+        }
     }
 
     /// This process's card.
@@ -89,5 +142,49 @@ impl Opening {
             addresses.push(address);
         }
         Ok(Ofi::new(self.0, addresses))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(provider: &str, version: u32) -> Facts {
+        Facts {
+            provider: provider.to_owned(),
+            domain: String::new(),
+            version,
+            inject: 0,
+            max_message: 0,
+            tag_bits: 64,
+            data_bytes: 8,
+            mr_mode: 0,
+            max_key: 0,
+            caps: 0,
+            flags: 0,
+            depth: (0, 0),
+            runs: 1,
+        }
+    }
+
+    #[test]
+    fn providers_that_keep_few_messages_are_named_with_what_to_do() {
+        let (old, new) = (abi::version(1, 17), abi::version(2, 5));
+        for (provider, version, keeps_more) in
+            [("net", old, true), ("tcp", abi::version(1, 20), true), ("shm", old, false), ("tcp", new, false)]
+        {
+            let stalling = stalling(&facts(provider, version), keeps_more).expect("it keeps few");
+            let text = stalling.to_string();
+            assert!(text.lines().count() == 3 && text.contains("ofi_allow_stalls"), "{text}");
+            assert_eq!(text.contains(MAX_SAVED), version == new, "{text}");
+        }
+        for (provider, version, keeps_more) in [
+            ("tcp", new, true),
+            ("shm", new, false),
+            ("tcp;ofi_rxm", old, false),
+            ("verbs;ofi_rxm", old, false),
+        ] {
+            assert_eq!(stalling(&facts(provider, version), keeps_more), None, "{provider}");
+        }
     }
 }

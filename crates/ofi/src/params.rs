@@ -12,5 +12,7 @@ mca::params! {
         /// Domain, which is the interface or adapter as `fi_info` names it. Empty: the first one, loopback and bridges
         /// last.
         domain: mca::Text = "";
+        /// Whether pml cm takes a provider that stands still behind messages without a receive, and may hang.
+        allow_stalls: mca::Bool = "false", scope AllEq;
     }
 }

@@ -9,7 +9,7 @@ use pml_conformance::World;
 
 fn world(ranks: u32, modes: Modes) -> World<Cm<Ofi>, Port> {
     let library = ofi_mock::library(modes);
-    let params = OfiParams { library: String::new(), provider: String::new(), domain: String::new() };
+    let params = OfiParams::default();
     let open =
         |_| Opening::of(library, &params, ranks as usize, true).unwrap_or_else(|error| panic!("{error}"));
     let opened: Vec<Opening> = (0..ranks).map(open).collect();
@@ -72,7 +72,7 @@ fn regions_are_closed() {
 #[test]
 fn a_network_with_few_bits_is_refused() {
     let modes = Modes { data_bytes: 0, tag_format: u64::MAX >> 20, ..Modes::SOFTWARE };
-    let params = OfiParams { library: String::new(), provider: String::new(), domain: String::new() };
+    let params = OfiParams::default();
     let opening = Opening::of(ofi_mock::library(modes), &params, 1, true).expect("an endpoint");
     let cards = [opening.card()];
     let refused = Cm::new(opening.open(&cards).expect("its own card")).err().expect("too few bits");
@@ -82,7 +82,7 @@ fn a_network_with_few_bits_is_refused() {
 /// A provider that is not there is named, with what to do.
 #[test]
 fn another_provider_is_not_found() {
-    let params = OfiParams { library: String::new(), provider: String::from("verbs"), domain: String::new() };
+    let params = OfiParams { provider: String::from("verbs"), ..OfiParams::default() };
     let error =
         Opening::of(ofi_mock::library(Modes::SOFTWARE), &params, 1, true).err().expect("no such provider");
     let text = error.to_string();
