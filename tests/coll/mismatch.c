@@ -69,6 +69,16 @@ static void leave(void)
     _Exit(0);
 }
 
+/* As above, but what the others do completes without the last process, the root: then they finalize MPI as well. */
+static void leave_early(void)
+{
+    double out = 1, in;
+    if (rank != size - 1)
+        MPI_Reduce(&out, &in, 1, MPI_DOUBLE, MPI_SUM, size - 1, MPI_COMM_WORLD);
+    MPI_Finalize();
+    exit(0);
+}
+
 int main(int argc, char **argv)
 {
     int class, status, from, theirs;
@@ -79,6 +89,8 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     if (argc > 1 && strcmp(argv[1], "leaving") == 0)
         leave();
+    if (argc > 1 && strcmp(argv[1], "early") == 0)
+        leave_early();
     status = differ(argc > 1 ? argv[1] : "");
     MPI_Error_class(status, &class);
     printf("rank %d: %d\n", rank, class);

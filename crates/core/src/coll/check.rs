@@ -220,7 +220,10 @@ impl State {
             if !parts.contains(&Part::None) {
                 node.log_call(key, [0; 4]);
             }
-            report(&parts);
+            // Who left has met another call before, and told of it.
+            if parts.iter().any(|part| matches!(part, Part::Call(_))) {
+                report(&parts);
+            }
         }
         self.alert(comm);
         Some(Error::new(class, "the processes of the communicator make different collective calls"))
