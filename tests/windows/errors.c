@@ -34,6 +34,37 @@ static void works(const char *after)
     check(seen == rank, "the window works after %s", after);
 }
 
+/* An operation that fails at its target fails where its epoch ends, and holds up nobody: not the fence of all others, and not the
+ * targets of other operations of the same epoch. */
+static void at_target(MPI_Group world)
+{
+    int last = size - 1, number = 7, place = 0, put, ended;
+    MPI_Aint theirs[2];
+    MPI_Win other;
+
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &other);
+    MPI_Win_set_errhandler(other, MPI_ERRORS_RETURN);
+    MPI_Win_attach(other, &place, sizeof place);
+    MPI_Get_address(&place, &theirs[0]);
+    theirs[1] = theirs[0];
+    MPI_Bcast(&theirs[0], 1, MPI_AINT, 1 % size, MPI_COMM_WORLD);
+    MPI_Bcast(&theirs[1], 1, MPI_AINT, last, MPI_COMM_WORLD);
+    MPI_Win_fence(0, other);
+    put = rank == 0 ? MPI_Put(&number, 1, MPI_INT, 1 % size, theirs[0] + 64, 1, MPI_INT, other) : MPI_SUCCESS;
+    ended = MPI_Win_fence(MPI_MODE_NOSUCCEED, other);
+    check(class_of(put ? put : ended) == (rank == 0 ? MPI_ERR_RMA_RANGE : MPI_SUCCESS), "a put that fails at its target, fence");
+    MPI_Win_post(world, 0, other);
+    MPI_Win_start(world, 0, other);
+    put = rank == 0 ? MPI_Put(&number, 1, MPI_INT, 1 % size, theirs[0] + 64, 1, MPI_INT, other) : MPI_SUCCESS;
+    if (rank == 0)
+        MPI_Put(&number, 1, MPI_INT, last, theirs[1], 1, MPI_INT, other);
+    ended = MPI_Win_complete(other);
+    MPI_Win_wait(other);
+    check(class_of(put ? put : ended) == (rank == 0 ? MPI_ERR_RMA_RANGE : MPI_SUCCESS), "a put that fails at its target, complete");
+    check(rank != last || place == number, "the other put of that epoch");
+    MPI_Win_free(&other);
+}
+
 int main(int argc, char **argv)
 {
     int x = 1, y = 2, z = 3, next;
@@ -167,6 +198,7 @@ int main(int argc, char **argv)
     expect(MPI_Win_shared_query(other, rank, &bytes, &unit, &base), MPI_SUCCESS, "shared_query of a created window");
     check(bytes == 3 * sizeof(int) && unit == sizeof(int) && base == mine, "a process reaches its own memory in a created window");
     MPI_Win_free(&other);
+    at_target(world);
     works("all errors");
     MPI_Win_free(&win);
     MPI_Op_free(&op);

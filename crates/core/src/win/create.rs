@@ -161,7 +161,7 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
     let facts = Facts {
         base: own.base,
         size: part.size,
-        disp_unit: part.unit as i32,
+        disp_unit: i32::try_from(part.unit).unwrap_or(abi::UNDEFINED),
         flavor: part.flavor,
         model: abi::WIN_UNIFIED,
     };
@@ -402,7 +402,8 @@ impl State {
 pub fn free(t: &mut Token, win: &mut abi::Win) -> Result<()> {
     t.lock().windows.get(*win)?.epochs.may_free()?;
     delete_all(t, Object::Win(*win))?;
-    super::sync::meet(t, *win)?;
+    // Operations that have failed were reported where their epoch ended.
+    let _ = super::sync::meet(t, *win)?;
     let mut state = t.lock();
     let Some(window) = state.windows.remove(*win) else { return Ok(()) };
     state.windows.forget_waiting(&window);

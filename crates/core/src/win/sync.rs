@@ -18,11 +18,12 @@ const FEW: usize = 64;
 pub fn fence(t: &mut Token, assert: i32, win: abi::Win) -> Result<()> {
     check_assert(assert, abi::MODE_NOSTORE | abi::MODE_NOPUT | abi::MODE_NOPRECEDE | abi::MODE_NOSUCCEED)?;
     t.lock().windows.get_mut(win)?.epochs.fence(assert & abi::MODE_NOSUCCEED == 0)?;
-    meet(t, win)
+    meet(t, win)?
 }
 
-/// Waits for all processes of a window, and for the operations of this one.
-pub(super) fn meet(t: &mut Token, win: abi::Win) -> Result<()> {
+/// Waits for all processes of a window, and for the operations of this one; what has become of these. A process whose
+/// operations have failed meets the others all the same, since they wait for it.
+pub(super) fn meet(t: &mut Token, win: abi::Win) -> Result<Result<()>> {
     let by_messages = {
         let state = t.lock();
         let window = state.windows.get(win)?;
@@ -30,8 +31,8 @@ pub(super) fn meet(t: &mut Token, win: abi::Win) -> Result<()> {
     };
     if let Some(comm) = by_messages {
         order();
-        far::flush(t, win, None)?;
-        return crate::coll::barrier(t, crate::coll::Mode::Own, comm);
+        let flushed = far::flush(t, win, None);
+        return crate::coll::barrier(t, crate::coll::Mode::Own, comm).map(|()| flushed);
     }
     let (control, goal) = {
         let state = t.lock();
@@ -39,12 +40,12 @@ pub(super) fn meet(t: &mut Token, win: abi::Win) -> Result<()> {
         let (goal, last) = window.control.view().arrive();
         if last {
             node::ring_each(window.doorbells.iter().flatten().copied());
-            return Ok(());
+            return Ok(Ok(()));
         }
         (window.control.clone(), goal)
     };
     wait_actively(t, |_| control.view().is_open(goal).then_some(()));
-    Ok(())
+    Ok(Ok(()))
 }
 
 impl Window {
@@ -80,7 +81,8 @@ pub fn post(t: &mut Token, group: abi::Group, assert: i32, win: abi::Win) -> Res
         window.ring(origin);
     }
     drop(state);
-    far.into_iter().try_for_each(|rank| far::tell(t, win, rank, far::POST))
+    // All of them, even if one is lost.
+    far.into_iter().map(|rank| far::tell(t, win, rank, far::POST)).fold(Ok(()), Result::and)
 }
 
 /// `MPI_Win_start`: waits for the posts, unless the program promises that they were called.
@@ -143,12 +145,12 @@ pub fn complete(t: &mut Token, win: abi::Win) -> Result<()> {
         window.ring(target);
     }
     drop(state);
-    for rank in far {
+    // All of them, even if operations have failed: they wait.
+    let tell = |rank| {
         let flushed = far::flush(t, win, Some(rank));
-        far::tell(t, win, rank, far::COMPLETE)?;
-        flushed?;
-    }
-    Ok(())
+        far::tell(t, win, rank, far::COMPLETE).and(flushed)
+    };
+    far.into_iter().map(tell).fold(Ok(()), Result::and)
 }
 
 /// `MPI_Win_wait`
