@@ -15,7 +15,7 @@
 static MPI_Win win;
 static char *memory;
 static MPI_Group neighbours;
-/* Memory of rank 1 that all ranks map, for what needs no MPI. */
+/* Memory of rank 1 that all ranks map, for what needs no MPI; NULL where they are on several hosts. */
 static char *mapped;
 
 static void put(size_t bytes, long iterations)
@@ -24,6 +24,22 @@ static void put(size_t bytes, long iterations)
         MPI_Put(k.out, (int)bytes, MPI_BYTE, 1, 0, (int)bytes, MPI_BYTE, win);
         MPI_Win_flush(1, win);
     }
+}
+
+/* As `put`, while rank 1 computes, and makes no call of MPI. */
+static void put_computing(size_t bytes, long iterations)
+{
+    const double computes = 0.05, begins = 0.001;
+    double start = kernel_now();
+
+    while (k.rank == 1 && kernel_now() - start < computes)
+        ;
+    /* Rank 1 has left the barrier before. */
+    while (k.rank == 0 && kernel_now() - start < begins)
+        ;
+    start = kernel_now();
+    put(bytes, iterations);
+    k.inside = kernel_now() - start;
 }
 
 static void get(size_t bytes, long iterations)
@@ -211,6 +227,7 @@ static const struct {
     body *floor; /* NULL: none */
 } all[] = {
     {"put", put, 1, 1, copy_out},
+    {"put-computing", put_computing, 1, 0, NULL},
     {"get", get, 1, 1, copy_in},
     {"light-put", light_put, 1, 1, copy_out},
     {"light-get", light_get, 1, 1, copy_in},
@@ -237,20 +254,27 @@ int main(int argc, char **argv)
     int beside[2] = {(k.rank + 1) % k.ranks, (k.rank + k.ranks - 1) % k.ranks};
     MPI_Group_incl(world, k.ranks > 2 ? 2 : 1, beside, &neighbours);
     MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Win shared;
+    MPI_Win shared = MPI_WIN_NULL;
+    MPI_Comm node;
     MPI_Aint size;
-    int unit, found = 0;
-    MPI_Win_allocate_shared((MPI_Aint)k.max, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mapped, &shared);
-    memset(mapped, 0, k.max);
-    MPI_Win_shared_query(shared, 1, &size, &unit, &mapped);
-    MPI_Barrier(MPI_COMM_WORLD);
+    int unit, here, found = 0;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &here);
+    MPI_Comm_free(&node);
+    if (here == k.ranks) {
+        MPI_Win_allocate_shared((MPI_Aint)k.max, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mapped, &shared);
+        memset(mapped, 0, k.max);
+        MPI_Win_shared_query(shared, 1, &size, &unit, &mapped);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (strcmp(all[i].name, k.what) != 0)
             continue;
         found = 1;
-        k.floor = all[i].floor;
+        k.floor = mapped ? all[i].floor : NULL;
+        k.paced = all[i].run == put_computing;
         /* Ranks that do not wait for each other may end long after rank 0 where they share processors. */
-        k.spanned = all[i].passive && !all[i].sized;
+        k.spanned = all[i].passive && !all[i].sized && mapped;
         if (all[i].passive)
             MPI_Win_lock_all(0, win);
         if (all[i].sized)
@@ -264,7 +288,8 @@ int main(int argc, char **argv)
         kernel_fail("reading options", "--what names nothing that is measured here");
     MPI_Group_free(&world);
     MPI_Group_free(&neighbours);
-    MPI_Win_free(&shared);
+    if (mapped)
+        MPI_Win_free(&shared);
     MPI_Win_free(&win);
     kernel_end();
     return 0;

@@ -286,12 +286,18 @@ const fn gather(name: &'static str, title: &'static str, options: &'static [&'st
 }
 
 /// One-sided operations and synchronisation.
-pub static ONE_SIDED: [Mode; 14] = [
+pub static ONE_SIDED: [Mode; 15] = [
     Mode {
         views: &BESIDE_MEMCPY,
         drawn: &[drawn(PUTS, "MPI_Put")],
         ..one_sided("put", "MPI_Put and MPI_Win_flush", &["--what", "put"], true)
     },
+    one_sided(
+        "put-computing",
+        "MPI_Put and MPI_Win_flush while the target computes for 50 ms",
+        &["--what", "put-computing"],
+        false,
+    ),
     Mode {
         views: &BESIDE_MEMCPY,
         drawn: &[drawn(GETS, "MPI_Get")],

@@ -12,8 +12,9 @@ use super::modes::{self, Mode};
 pub struct Arguments {
     #[command(flatten)]
     options: Options,
-    /// Which: put, get, light-put and light-get (alhena.h), gather and light-gather, messages (Isend and Irecv),
-    /// accumulate, get_accumulate, fetch_and_op, compare_and_swap, lock-put-unlock, fence, post-start-complete-wait
+    /// Which: put, put-computing (the target makes no call meanwhile), get, light-put and light-get (alhena.h),
+    /// gather and light-gather, messages (Isend and Irecv), accumulate, get_accumulate, fetch_and_op,
+    /// compare_and_swap, lock-put-unlock, fence, post-start-complete-wait
     /// [default: all]
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     operations: Vec<String>,
