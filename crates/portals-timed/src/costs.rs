@@ -16,6 +16,8 @@ cost_table! {
     pub struct Costs {
         /// What a NIC injects or takes, per direction.
         port_rate: 1.1 "B/ns", "Red Storm paper: asymptote of a little over 1.1 GB/s; the link carries 2.5, the host interface 2.8";
+        /// A message between processors of a node: the sender's kernel copies it.
+        local_rate: 2.0 "B/ns", "assumed: one core of an Opteron out of its caches";
         /// Latency of one link with its router.
         hop: 60.0 "ns", "Red Storm's requirement: 2 us nearest and 5 us farthest, over 52 hops";
         /// Latency of a header from the sender's NIC to the target's, hops not counted.

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// A page of Linux, in bytes.
 const PAGE: usize = 4096;
 
-/// Processes, one a node, and what is between them.
+/// Processes, some on each node, and what is between them.
 #[derive(Clone)]
 pub struct World(Arc<Mutex<Inner>>);
 
@@ -21,16 +21,25 @@ struct Inner {
     costs: Costs,
     kernel: Kernel,
     mesh: Mesh,
+    nodes: BTreeMap<Nid, Node>,
     processes: BTreeMap<ProcessId, Process>,
     /// Processes that have something to do, and from when on; for a driver of many.
-    wakes: Vec<(Nid, Picos)>,
+    wakes: Vec<(ProcessId, Picos)>,
+}
+
+#[derive(Default)]
+struct Node {
+    /// Until when its port is held: out of it, into it.
+    ports: [Picos; 2],
+    /// Until when its first processor treats interrupts.
+    handler: Picos,
 }
 
 #[derive(Default)]
 struct Process {
     clock: Picos,
-    /// Until when its port is held: out of it, into it.
-    ports: [Picos; 2],
+    /// What interrupts for other processes of its node have taken of its processor since this was last asked.
+    stolen: Picos,
     /// In the order of their headers' arrival.
     inbox: VecDeque<Message>,
     /// Ends of operations: when, ticket, whether the processor is interrupted for it.
@@ -44,6 +53,8 @@ struct Message {
     /// When the header is there, and the last of the data.
     head: Picos,
     last: Picos,
+    /// Whether another processor of the node wrote it, so that nobody is interrupted.
+    local: bool,
 }
 
 pub(crate) fn picos(nanoseconds: f64) -> Picos {
@@ -57,6 +68,7 @@ impl World {
             costs,
             kernel,
             mesh,
+            nodes: BTreeMap::new(),
             processes: BTreeMap::new(),
             wakes: Vec::new(),
         })))
@@ -66,17 +78,19 @@ impl World {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The fabric of the process on a node.
-    pub fn attach(&self, node: u32) -> Timed {
-        let id = World::id(node);
-        self.inner().processes.insert(id, Process::default());
+    /// The fabric of a process on a node; the node's first processor, which process 0 has, treats all interrupts.
+    pub fn attach(&self, id: ProcessId) -> Timed {
+        let mut inner = self.inner();
+        inner.nodes.entry(id.nid).or_default();
+        inner.processes.insert(id, Process::default());
+        drop(inner);
         let who = Identity { id, uid: Uid(0), jid: Jid(0) };
         Timed { world: self.clone(), who, current: Message::nothing(who) }
     }
 
-    /// The process on a node.
-    pub fn id(node: u32) -> ProcessId {
-        ProcessId { nid: Nid(node), pid: Pid(0) }
+    /// Process `process` of a node.
+    pub fn id(node: u32, process: u32) -> ProcessId {
+        ProcessId { nid: Nid(node), pid: Pid(process) }
     }
 
     /// A process's clock.
@@ -107,8 +121,13 @@ impl World {
         }
     }
 
+    /// Takes what interrupts for other processes of the node have taken of this one's processor while it computed.
+    pub fn take_stolen(&self, id: ProcessId) -> Picos {
+        self.inner().processes.get_mut(&id).map_or(0, |process| core::mem::take(&mut process.stolen))
+    }
+
     /// Takes the news of processes that have got something to do since this was last asked: which, and from when on.
-    pub fn take_wakes(&self, into: &mut Vec<(Nid, Picos)>) {
+    pub fn take_wakes(&self, into: &mut Vec<(ProcessId, Picos)>) {
         into.append(&mut self.inner().wakes);
     }
 
@@ -117,11 +136,33 @@ impl World {
     }
 }
 
+impl Inner {
+    /// The node's first processor is interrupted for process `id`.
+    fn interrupt(&mut self, id: ProcessId) {
+        let Inner { costs, nodes, processes, .. } = self;
+        let (Some(node), Some(process)) = (nodes.get_mut(&id.nid), processes.get_mut(&id)) else { return };
+        let took = picos(costs.interrupt);
+        let begin = process.clock.max(node.handler);
+        node.handler = begin + took;
+        process.clock = node.handler;
+        let first = ProcessId { pid: Pid(0), ..id };
+        if id != first
+            && let Some(first) = processes.get_mut(&first)
+        {
+            if first.clock > begin {
+                first.clock += took;
+            } else {
+                first.stolen += took;
+            }
+        }
+    }
+}
+
 impl Message {
     fn nothing(from: Identity) -> Message {
         let spot = portals_soft::Spot { index: 0, access: 0, match_bits: 0, offset: 0, len: 0 };
         let header = Header::Get { spot, reply: (0, 0) };
-        Message { from, header, data: Vec::new(), head: 0, last: 0 }
+        Message { from, header, data: Vec::new(), head: 0, last: 0, local: false }
     }
 }
 
@@ -163,28 +204,38 @@ impl Fabric for Timed {
 
     fn send(&mut self, to: ProcessId, header: &Header, data: Data<'_>, ticket: u32) -> Sent {
         let mut inner = self.world.inner();
-        let Inner { costs, kernel, mesh, processes, wakes } = &mut *inner;
+        let Inner { costs, kernel, mesh, nodes, processes, wakes } = &mut *inner;
         let (bytes, runs) = (data.gather(), commands(&data, *kernel));
-        let held = picos(bytes.len() as f64 / costs.port_rate);
+        let local = to.nid == self.who.id.nid && to != self.who.id;
+        let len = bytes.len() as f64;
         let Some(sender) = processes.get_mut(&self.who.id) else { return Sent::Unreachable };
-        sender.clock += picos(costs.command * runs as f64);
-        let start = sender.clock.max(sender.ports[0]);
-        sender.ports[0] = start + held;
-        let in_header = bytes.len() as u64 <= IN_HEADER;
-        if !in_header {
-            sender.ends.push(Reverse((start + held, ticket, false)));
-            wakes.push((self.who.id.nid, start + held));
+        let mut message = Message { from: self.who, header: *header, data: bytes, head: 0, last: 0, local };
+        let mut done = true;
+        if local {
+            sender.clock += picos(len / costs.local_rate);
+            (message.head, message.last) = (sender.clock, sender.clock);
+        } else {
+            let held = picos(len / costs.port_rate);
+            sender.clock += picos(costs.command * runs as f64);
+            let Some(node) = nodes.get_mut(&self.who.id.nid) else { return Sent::Unreachable };
+            let start = sender.clock.max(node.ports[0]);
+            node.ports[0] = start + held;
+            done = message.data.len() as u64 <= IN_HEADER;
+            if !done {
+                sender.ends.push(Reverse((start + held, ticket, false)));
+                wakes.push((self.who.id, start + held));
+            }
+            let hops = mesh.hops(self.who.id.nid.0, to.nid.0);
+            message.head = start + picos(costs.wire + costs.hop * f64::from(hops));
+            let Some(node) = nodes.get_mut(&to.nid) else { return Sent::Unreachable };
+            message.last = message.head.max(node.ports[1]) + held;
+            node.ports[1] = message.last;
         }
-        let hops = mesh.hops(self.who.id.nid.0, to.nid.0);
-        let head = start + picos(costs.wire + costs.hop * f64::from(hops));
         let Some(target) = processes.get_mut(&to) else { return Sent::Unreachable };
-        let last = head.max(target.ports[1]) + held;
-        target.ports[1] = last;
-        let message = Message { from: self.who, header: *header, data: bytes, head, last };
-        wakes.push((to.nid, head));
-        let place = target.inbox.partition_point(|other| other.head <= head);
+        wakes.push((to, message.head));
+        let place = target.inbox.partition_point(|other| other.head <= message.head);
         target.inbox.insert(place, message);
-        if in_header { Sent::Done } else { Sent::Pending }
+        if done { Sent::Done } else { Sent::Pending }
     }
 
     fn waiting(&self) -> usize {
@@ -193,13 +244,14 @@ impl Fabric for Timed {
 
     fn next_arrival(&mut self) -> Option<Arrival> {
         let mut inner = self.world.inner();
-        let interrupt = picos(inner.costs.interrupt);
         let process = inner.processes.get_mut(&self.who.id)?;
         if process.inbox.front()?.head > process.clock {
             return None;
         }
         let message = process.inbox.pop_front()?;
-        process.clock += interrupt;
+        if !message.local {
+            inner.interrupt(self.who.id);
+        }
         let (from, header) = (message.from, message.header);
         drop(inner);
         self.current = message;
@@ -208,12 +260,13 @@ impl Fabric for Timed {
 
     fn deliver(&mut self, into: &[UserMem], walked: u32, ticket: u32) -> bool {
         self.walk(walked);
-        let mut bytes = PeerBytes::of(&self.current.data);
+        let mut bytes = &self.current.data[..];
         for run in into {
-            let written = run.write(bytes);
-            bytes = bytes.part(written, bytes.len() - written);
+            let (now, later) = bytes.split_at(bytes.len().min(run.len()));
+            store(*run, now);
+            bytes = later;
         }
-        if self.current.data.len() as u64 <= IN_HEADER {
+        if self.current.local || self.current.data.len() as u64 <= IN_HEADER {
             return true;
         }
         let mut inner = self.world.inner();
@@ -221,7 +274,7 @@ impl Fabric for Timed {
         if let Some(process) = processes.get_mut(&self.who.id) {
             let at = self.current.last.max(process.clock);
             process.ends.push(Reverse((at, ticket, true)));
-            wakes.push((self.who.id.nid, at));
+            wakes.push((self.who.id, at));
         }
         false
     }
@@ -237,20 +290,35 @@ impl Fabric for Timed {
 
     fn next_end(&mut self) -> Option<End> {
         let mut inner = self.world.inner();
-        let interrupt = picos(inner.costs.interrupt);
         let process = inner.processes.get_mut(&self.who.id)?;
         let &Reverse((at, ticket, interrupts)) = process.ends.peek()?;
         if at > process.clock {
             return None;
         }
         process.ends.pop();
-        process.clock += if interrupts { interrupt } else { 0 };
+        if interrupts {
+            inner.interrupt(self.who.id);
+        }
         Some(End { ticket, fine: true })
     }
 
     fn is_quiet(&self) -> bool {
         let inner = self.world.inner();
         inner.processes.get(&self.who.id).is_none_or(|process| process.ends.is_empty())
+    }
+}
+
+/// Writes what is not there already, in pieces of a page. Programs without data send zeros, and memory that nobody has
+/// written, as that for early messages, takes none of this machine's.
+fn store(into: UserMem, bytes: &[u8]) {
+    let mut there = [0; PAGE];
+    for (piece, offset) in bytes.chunks(PAGE).zip((0..).step_by(PAGE)) {
+        let place = into.part(offset, piece.len());
+        let there = &mut there[..piece.len()];
+        place.as_bytes().copy_to(there);
+        if there != piece {
+            place.write(PeerBytes::of(piece));
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::machine::Machine;
 use crate::rank::Rank;
 use crate::system::{Software, System};
-use portals::lasting;
+use portals::{ProcessId, lasting};
 use portals_soft::NicConfig;
 use portals_timed::{Kernel, Picos, TimedNic, World};
 use std::cmp::Reverse;
@@ -70,12 +70,12 @@ pub struct Cluster<P> {
     /// One valid entry for each rank that has a moment, and some that are no longer valid.
     queue: BinaryHeap<Reverse<(Picos, u32)>>,
     unfinished: usize,
-    /// By node: the rank there.
-    ranks: std::collections::HashMap<u32, u32>,
+    /// By process: its rank.
+    ranks: std::collections::HashMap<ProcessId, u32>,
 }
 
 impl<P: Program> Cluster<P> {
-    /// A job of as many ranks as there are `nodes`, rank i on `nodes[i]`, with the programs that `make` gives them.
+    /// A job of as many ranks as there are `nodes`, rank i on `nodes[i]` as its next process, with the programs that `make` gives them.
     ///
     /// # Errors
     /// What setting a rank up reports.
@@ -90,8 +90,14 @@ impl<P: Program> Cluster<P> {
             return Err(Error::TooSmall { ranks: nodes.len() as u32, nodes: of_machine });
         }
         let world = World::new(machine.mesh, machine.costs, Kernel::Catamount);
-        let ids: Vec<_> = nodes.iter().map(|&node| World::id(node)).collect();
-        let fabrics: Vec<_> = nodes.iter().map(|&node| world.attach(node)).collect();
+        let mut processes = std::collections::HashMap::new();
+        let mut next = |node| {
+            let process = processes.entry(node).or_insert(0);
+            *process += 1;
+            World::id(node, *process - 1)
+        };
+        let ids: Vec<_> = nodes.iter().map(|&node| next(node)).collect();
+        let fabrics: Vec<_> = ids.iter().map(|&id| world.attach(id)).collect();
         let mut slots = Vec::with_capacity(nodes.len());
         for (me, fabric) in (0..).zip(fabrics) {
             let program = make(me);
@@ -122,7 +128,7 @@ impl<P: Program> Cluster<P> {
             world,
             unfinished: slots.len(),
             queue: BinaryHeap::new(),
-            ranks: nodes.iter().copied().zip(0..).collect(),
+            ranks: ids.iter().copied().zip(0..).collect(),
             slots,
         };
         all.for_each(|rank| cluster.schedule(rank));
@@ -180,8 +186,8 @@ impl<P: Program> Cluster<P> {
             }
             self.schedule(rank);
             self.world.take_wakes(&mut wakes);
-            for (node, at) in wakes.drain(..) {
-                if let Some(&rank) = self.ranks.get(&node.0) {
+            for (process, at) in wakes.drain(..) {
+                if let Some(&rank) = self.ranks.get(&process) {
                     self.slots[rank as usize].news.push(Reverse(at));
                     self.schedule(rank);
                 }
@@ -196,10 +202,13 @@ impl<P: Program> Slot<P> {
     fn turn(&mut self) -> abi::Result<Next> {
         if let Some(until) = self.computes {
             let before = self.rank.now();
+            let until = until + self.rank.world.take_stolen(self.rank.id);
             if before < until {
                 self.rank.mpi.interrupt();
                 let took = self.rank.now() - before;
-                self.computes = Some(until + took);
+                // Interrupts for other processes of the node run on the first one's processor.
+                let longer = if self.rank.id.pid.0 == 0 { took } else { 0 };
+                self.computes = Some(until + longer);
                 return Ok(Next { at: self.computes, has_polled: took == 0 });
             }
             self.computes = None;
@@ -216,6 +225,7 @@ impl<P: Program> Slot<P> {
                     }
                     Step::Computing(nanoseconds) => {
                         let until = self.rank.now() + (nanoseconds * 1000.0) as Picos;
+                        self.rank.world.take_stolen(self.rank.id);
                         self.computes = Some(until);
                         return Ok(Next { at: self.computes, has_polled: false });
                     }

@@ -17,6 +17,10 @@ use crate::programs::Mode;
 use crate::system::{Software, System};
 use portals_timed::{Costs, Mesh};
 
+/// What a port of the XT4 injects or takes, in bytes per nanosecond: Brightwell, Underwood and Vaughan measured 2.0 on
+/// SeaStar 2.1 where SeaStar 1.2 had 1.1 (*Performance Impact of the Red Storm Upgrade*).
+const SEASTAR_2: f64 = 2.0;
+
 /// A machine with its costs.
 #[derive(Clone, Debug)]
 pub struct Machine {
@@ -26,6 +30,10 @@ pub struct Machine {
     pub mesh: Mesh,
     /// What the network costs.
     pub costs: Costs,
+    /// Ranks of an application on a node.
+    pub cores: u32,
+    /// Rate of copies in bytes per nanosecond.
+    pub copy_rate: f64,
     software: Vec<(System, Software)>,
 }
 
@@ -53,7 +61,7 @@ impl Machine {
     /// A machine with the costs that sources give, and no time for the code of layers that none is known of.
     pub fn sourced(name: &'static str, mesh: Mesh) -> Machine {
         let software = vec![(System::Cm, Software::CM), (System::Ob1, Software::OB1)];
-        Machine { name, mesh, costs: Costs::SOURCED, software }
+        Machine { name, mesh, costs: Costs::SOURCED, cores: 1, copy_rate: Software::COPY_RATE, software }
     }
 
     /// Red Storm, fitted.
@@ -72,12 +80,13 @@ impl Machine {
         Ok(machine)
     }
 
-    /// The XT4, fitted.
+    /// The XT4, fitted: SeaStar 2, and nodes of two cores with a rank on each.
     ///
     /// # Errors
     /// What a simulation reports.
     pub fn xt4() -> Result<Machine, Error> {
-        let mut machine = Machine::sourced("XT4", Mesh::XT4);
+        let mut machine = Machine { cores: 2, ..Machine::sourced("XT4", Mesh::XT4) };
+        machine.costs.port_rate = SEASTAR_2;
         machine.costs.wire += paper::CRAY - latency(&machine, System::Cray, 0, Mode::Posted)?;
         machine.software.retain(|(system, _)| *system != System::Cm);
         machine.fit(System::Cm, paper::CM)?;
@@ -92,7 +101,8 @@ impl Machine {
     /// What a layer's own code costs.
     pub fn software(&self, system: System) -> Software {
         let known = self.software.iter().find(|(of, _)| *of == system);
-        known.map_or(Software::NONE, |(_, software)| *software)
+        let known = known.map_or(Software::NONE, |(_, software)| *software);
+        Software { copy_rate: self.copy_rate, ..known }
     }
 
     /// Gives a layer's code the time that is missing to a half round trip of 0 bytes; none where nothing is missing.
@@ -106,7 +116,7 @@ impl Machine {
     pub(crate) const NEAR: [u32; 2] = [0, 1];
 
     /// Nodes for so many ranks, side by side.
-    pub(crate) fn nodes(ranks: u32) -> Vec<u32> {
-        (0..ranks).collect()
+    pub(crate) fn nodes(&self, ranks: u32) -> Vec<u32> {
+        (0..ranks).map(|rank| rank / self.cores).collect()
     }
 }

@@ -18,8 +18,8 @@ struct Party {
 
 impl Party {
     fn new(world: &World, nodes: [u32; 2], me: usize, bytes: usize) -> portals::Result<Party> {
-        let nic = TimedNic::new(world.attach(nodes[me]), NicConfig::default());
-        let peer = World::id(nodes[1 - me]);
+        let nic = TimedNic::new(world.attach(World::id(nodes[me], 0)), NicConfig::default());
+        let peer = World::id(nodes[1 - me], 0);
         let module = OverPortals::new(nic, peer, me == 0, lasting(bytes), lasting(bytes))?;
         Ok(Party { module, begun: None })
     }
@@ -50,7 +50,7 @@ pub(crate) fn run(
     let [first, second] = made;
     let mut parties = [first?, second?];
     parties.iter_mut().for_each(|party| party.module.begin(pattern, bytes, messages + WARM_UP));
-    let ids = nodes.map(World::id);
+    let ids = nodes.map(|node| World::id(node, 0));
     let now = |which: usize| world.now(ids[which]);
     while !parties.iter().all(|party| party.module.is_done()) {
         let order = if now(0) <= now(1) { [0, 1] } else { [1, 0] };

@@ -41,6 +41,8 @@ gni_timed::cost_table! {
         jitter: 0.016 "", "measured: LAMMPS on two ranks, see docs/simulation.md (Ranks that do not compute for equally long)";
         /// Exponential parts of such a draw: 1 has a long tail, 16 is nearly normal.
         jitter_parts: 16.0 "", "the same recordings, which are not skewed";
+        /// The same deviation for AMG, whose ranks draw once for an iteration.
+        amg_jitter: 0.0 "", "not measured, so none; `--paper` takes LAMMPS's";
         /// From the news to the first instruction of a rank that slept.
         wake_up: 5000.0 "ns", "assumed: a futex call and a switch of processes, caches cold";
     }

@@ -31,7 +31,8 @@ pub struct Machine {
     /// Run the other MPI of the paper: MPICH2's message layer for Gemini
     #[arg(long)]
     mpich2: bool,
-    /// Run as the paper's Open MPI did: its limits, odd lengths by Put Fallback, small fastboxes
+    /// Run as the paper's Open MPI did: its limits, odd lengths by Put Fallback, small fastboxes, and ranks that are disturbed
+    /// as on a machine in operation
     #[arg(long)]
     paper: bool,
     /// Software costs what it does on two cores of this time, for runs that were recorded there
@@ -49,7 +50,7 @@ pub struct Machine {
     /// Give nodes and mailboxes room for few messages at a time, so that a million ranks fit into this machine
     #[arg(long)]
     compact: bool,
-    /// Which of many draws of the ranks' computing times in `lammps` (cost `jitter`)
+    /// Which of many draws of the ranks' computing times in `lammps` and `amg` (costs `jitter`, `amg_jitter`)
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Parameters of the transports, as mpiexec takes them
@@ -111,6 +112,9 @@ impl Machine {
         }
         if self.wide_node {
             software = SoftwareCosts::WIDE_NODE;
+        }
+        if self.paper {
+            software = paper::in_operation(software);
         }
         for word in &self.set {
             change(&mut costs, &mut software, word)?;

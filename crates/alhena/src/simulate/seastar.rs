@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use clap::{Args, ValueEnum};
-use seastar::applications::{self, ALLREDUCES, Application};
+use seastar::applications::{self, ALLREDUCES, Application, Job};
 use seastar::experiments::{bandwidth, latency, nic_use, raw_bandwidth, raw_latency};
 use seastar::machine::paper;
 use seastar::{Machine, Mode, System};
@@ -31,6 +31,16 @@ pub struct Seastar {
     /// Which applications: pop, vh-1, gtc, s3d
     #[arg(long, value_delimiter = ',', value_parser = application, default_values = ["pop", "vh-1", "gtc", "s3d"])]
     programs: Vec<Application>,
+    /// Ranks of an application on each node, which share its port and whose interrupts its first core treats [default: 1 on
+    /// Red Storm, 2 on the XT4]
+    #[arg(long)]
+    cores: Option<std::num::NonZeroU32>,
+    /// A factor of the assumed differences between the times that ranks of an application compute
+    #[arg(long, default_value_t = 1.0)]
+    imbalance: f64,
+    /// Rate of copies in bytes per nanosecond [default: 2, one core of an Opteron]
+    #[arg(long)]
+    copy_rate: Option<f64>,
     #[command(flatten)]
     output: Output,
 }
@@ -99,10 +109,12 @@ fn printed(which: Which, system: Option<System>) -> Option<f64> {
 impl Seastar {
     /// Simulates and shows.
     pub fn run(&self) -> Result<(), Box<dyn Error>> {
-        let machine = match self.machine {
+        let mut machine = match self.machine {
             Which::RedStorm => Machine::red_storm()?,
             Which::Xt4 => Machine::xt4()?,
         };
+        machine.cores = self.cores.map_or(machine.cores, std::num::NonZeroU32::get);
+        machine.copy_rate = self.copy_rate.unwrap_or(machine.copy_rate);
         match self.figure {
             Figure::Nic => self.nic(&machine),
             Figure::Applications => self.applications(&machine),
@@ -213,7 +225,8 @@ impl Seastar {
             let mut own = Vec::new();
             for &ranks in &self.ranks {
                 eprintln!("simulating {} on {ranks} ranks", application.name());
-                let all = systems.map(|system| applications::run(machine, system, application, ranks, tree));
+                let job = Job { application, ranks, allreduce: tree, imbalance: self.imbalance };
+                let all = systems.map(|system| applications::run(machine, system, &job));
                 let all = all.into_iter().collect::<Result<Vec<_>, _>>()?;
                 let parts: [Part; 3] =
                     [("", |t| t.step), (" baroclinic", |t| t.first), (" barotropic", |t| t.second)];
@@ -248,8 +261,9 @@ impl Seastar {
                 eprintln!("simulating POP on {ranks} ranks: {text}");
                 let mut line = vec![ranks.to_string(), text.to_string()];
                 for system in [System::Cm, System::Cray] {
-                    let times =
-                        applications::run(machine, system, Application::Pop, ranks, algorithm(library)?)?;
+                    let (application, imbalance) = (Application::Pop, self.imbalance);
+                    let job = Job { application, ranks, allreduce: algorithm(library)?, imbalance };
+                    let times = applications::run(machine, system, &job)?;
                     line.push(format!("{:.3}", times.step * 1000.0));
                     if system == System::Cm {
                         let (at, value) = (f64::from(ranks), times.step * 1000.0);

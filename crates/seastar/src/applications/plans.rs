@@ -1,7 +1,6 @@
 //! What each application does in a step. See the module above for what is known and what is assumed.
 
-use super::Application;
-use coll::algorithms::registry::Algorithm;
+use super::{Application, Job};
 use coll::{Params, Schedule};
 use mem::UserMem;
 use std::sync::Arc;
@@ -16,6 +15,10 @@ pub(super) enum Phase {
     Compute(f64, f64),
     /// A message to each of some ranks and one from each; receives are posted first.
     Exchange(Partners, usize),
+    /// The same, but nothing is waited for.
+    Post(Partners, usize),
+    /// What was posted is waited for.
+    Wait,
     /// One partner after another, each message waited for.
     Shift(Partners, usize),
     /// A reduction of a short vector over all ranks.
@@ -41,6 +44,8 @@ pub(super) struct Plan {
     pub(super) schedules: Vec<Arc<Schedule>>,
     /// Words of a reduction.
     pub(super) words: u64,
+    /// A factor of what phases of computing differ by.
+    pub(super) imbalance: f64,
 }
 
 /// The grid of `ranks` in so many dimensions that is nearest to a square or cube.
@@ -51,7 +56,8 @@ pub(super) fn grid(ranks: u32, dimensions: u32) -> [u32; 3] {
     [ranks / depth / height, height, depth]
 }
 
-pub(super) fn plan(application: Application, ranks: u32, allreduce: &Algorithm) -> Plan {
+pub(super) fn plan(job: &Job<'_>) -> Plan {
+    let &Job { application, ranks, allreduce, imbalance } = job;
     let (phases, words) = match application {
         Application::Pop => (pop(ranks), 2),
         Application::Vh1 => (vh1(ranks), 1),
@@ -59,7 +65,7 @@ pub(super) fn plan(application: Application, ranks: u32, allreduce: &Algorithm) 
         Application::S3d => (s3d(ranks), 1),
     };
     let longest = |(phase, _): &(Phase, usize)| match phase {
-        Phase::Exchange(_, bytes) | Phase::Shift(_, bytes) => *bytes,
+        Phase::Exchange(_, bytes) | Phase::Post(_, bytes) | Phase::Shift(_, bytes) => *bytes,
         _ => 0,
     };
     let schedule = |rank| {
@@ -72,6 +78,7 @@ pub(super) fn plan(application: Application, ranks: u32, allreduce: &Algorithm) 
         phases,
         schedules: (0..ranks).map(schedule).collect(),
         words,
+        imbalance,
     }
 }
 
@@ -125,13 +132,15 @@ fn gtc(ranks: u32) -> Vec<(Phase, usize)> {
     phases
 }
 
-/// 50 x 50 x 50 points a rank; each of six stages exchanges four layers of a variable with six neighbours.
+/// 50 x 50 x 50 points a rank; each of six stages exchanges four layers of a variable, 80 kB, with six neighbours, and
+/// computes inside meanwhile, as the program does.
 fn s3d(ranks: u32) -> Vec<(Phase, usize)> {
     let neighbours = Partners::Grid(grid(ranks, 3));
     let mut phases = Vec::new();
     for _ in 0..6 {
+        phases.push((Phase::Post(neighbours, 50 * 50 * 4 * 8), 0));
         phases.push((Phase::Compute(5e6, 0.01), 0));
-        phases.push((Phase::Exchange(neighbours, 50 * 50 * 4 * 8), 0));
+        phases.push((Phase::Wait, 0));
     }
     phases.push((Phase::Allreduce, 0));
     phases

@@ -106,8 +106,8 @@ impl Skeleton {
         Ok(())
     }
 
-    /// Takes what is complete.
-    fn take_open(&mut self, rank: &mut Rank) -> Result<()> {
+    /// Takes what is complete; what to answer if that is not all.
+    fn wait(&mut self, rank: &mut Rank) -> Result<Option<Step>> {
         let mut lost = Ok(());
         self.open.retain(|&id| match rank.take(id) {
             Ok(complete) => !complete,
@@ -116,7 +116,7 @@ impl Skeleton {
                 false
             }
         });
-        lost
+        lost.map(|()| (!self.open.is_empty()).then_some(Step::Waiting))
     }
 
     /// Goes on with the phase; what to answer if it is not over.
@@ -125,7 +125,8 @@ impl Skeleton {
         match plan.phases[self.phase].0 {
             Phase::Compute(nanoseconds, imbalance) => {
                 if !std::mem::replace(&mut self.began, true) {
-                    return Ok(Some(Step::Computing(nanoseconds * (1.0 + imbalance * self.share()))));
+                    let longer = 1.0 + imbalance * plan.imbalance * self.share();
+                    return Ok(Some(Step::Computing(nanoseconds * longer)));
                 }
             }
             Phase::Exchange(partners, bytes) => {
@@ -133,17 +134,18 @@ impl Skeleton {
                     let partners = self.partners(partners);
                     self.exchange(rank, &partners, bytes, 0)?;
                 }
-                self.take_open(rank)?;
-                if !self.open.is_empty() {
-                    return Ok(Some(Step::Waiting));
-                }
+                return self.wait(rank);
             }
+            Phase::Post(partners, bytes) => {
+                let partners = self.partners(partners);
+                self.exchange(rank, &partners, bytes, 0)?;
+            }
+            Phase::Wait => return self.wait(rank),
             Phase::Shift(partners, bytes) => {
                 let partners = self.partners(partners);
                 loop {
-                    self.take_open(rank)?;
-                    if !self.open.is_empty() {
-                        return Ok(Some(Step::Waiting));
+                    if let Some(answer) = self.wait(rank)? {
+                        return Ok(Some(answer));
                     }
                     let Some(&next) = partners.get(self.shifted) else { break };
                     self.exchange(rank, &[next], bytes, self.shifted)?;

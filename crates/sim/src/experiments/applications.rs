@@ -50,7 +50,8 @@ pub struct AmgRun {
 /// # Errors
 /// [`Error`].
 pub fn amg(setup: &Setup, algorithm: &Algorithm, ranks: u32, compute: f64) -> Result<AmgRun, Error> {
-    let plan = Arc::new(AmgPlan::new(ranks, compute * 1e9));
+    let jitter = Jitter { deviation: setup.software.amg_jitter, ..Jitter::of(setup) };
+    let plan = Arc::new(AmgPlan::new(ranks, compute * 1e9, jitter));
     let mut schedules = Schedules::new(algorithm, ranks, setup.ranks_per_node, 1);
     let mut cluster = Cluster::new(setup, ranks, |rank| Amg::new(&plan, schedules.of(rank), rank))?;
     let report = cluster.run()?;

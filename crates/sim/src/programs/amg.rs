@@ -21,6 +21,7 @@
 use super::lammps::Grid;
 use crate::cluster::{Program, Step};
 use crate::endpoint::{CONTEXT, Endpoint};
+use crate::jitter::Jitter;
 use crate::port::{Group, Places, RankPort};
 use abi::Result;
 use coll::{Execution, Layout, Schedule, Shape, State};
@@ -83,11 +84,13 @@ pub struct Plan {
     actions: Vec<Action>,
     /// Nanoseconds that a microsecond of the live run takes.
     pace: f64,
+    jitter: Jitter,
 }
 
 impl Plan {
-    /// An iteration on `ranks` ranks, which compute for `compute` nanoseconds in it.
-    pub fn new(ranks: u32, compute: f64) -> Plan {
+    /// An iteration on `ranks` ranks, which compute for `compute` nanoseconds in it on average, each longer or shorter by its
+    /// own draw for the whole iteration.
+    pub fn new(ranks: u32, compute: f64, jitter: Jitter) -> Plan {
         let strides = strides(ranks);
         let mut actions = Vec::new();
         for &(level, stride) in &strides {
@@ -107,7 +110,7 @@ impl Plan {
         actions.extend([Action::Reduce, second, Action::Reduce, before, matrix, after, Action::Reduce]);
         let live = actions.iter().map(|action| if let Action::Compute(time) = action { *time } else { 0.0 });
         let pace = compute / live.sum::<f64>().max(1.0);
-        Plan { grid: Grid::new(ranks), warm_up: warm_up(&strides), actions, pace }
+        Plan { grid: Grid::new(ranks), warm_up: warm_up(&strides), actions, pace, jitter }
     }
 
     fn actions(&self, iteration: u32) -> &[Action] {
@@ -144,6 +147,7 @@ pub struct Amg {
     plan: Arc<Plan>,
     schedule: (Arc<Schedule>, u32),
     execution: Execution<ReqId>,
+    rank: u32,
     place: [u32; 3],
     iteration: u32,
     at: usize,
@@ -165,6 +169,7 @@ impl Amg {
             plan: Arc::clone(plan),
             schedule,
             execution: Execution::new(),
+            rank,
             place: plan.grid.place(rank),
             iteration: 0,
             at: 0,
@@ -224,7 +229,7 @@ impl Amg {
         self.begun.get_or_insert(end.now());
         match action {
             Action::Compute(time) if is_new => {
-                end.compute(Time((time * self.plan.pace) as u64));
+                end.compute(self.plan.jitter.drawn(time * self.plan.pace, self.rank, self.iteration));
                 Ok(Some(Step::Computing))
             }
             Action::Compute(_) => Ok(None),
@@ -345,7 +350,7 @@ mod tests {
     #[test]
     fn an_iteration_computes_for_as_long_as_it_is_asked_to() {
         for ranks in [8, 1000] {
-            let plan = Plan::new(ranks, 1e6);
+            let plan = Plan::new(ranks, 1e6, Jitter::NONE);
             let computes =
                 |action: &Action| if let Action::Compute(time) = action { time * plan.pace } else { 0.0 };
             assert!((plan.actions.iter().map(computes).sum::<f64>() - 1e6).abs() < 1.0);
