@@ -11,7 +11,8 @@
 //! ```
 //!
 //! A rank's clock is advanced by the calls of its NIC, by interrupts ([`portals_timed::Costs`]) and by its own code
-//! ([`Software`]): a time for each send and each receive, and copies. One rank runs on a node.
+//! ([`Software`]): a time for each send and each receive, and copies. One rank runs on a node, and of an application as many
+//! as [`Machine::cores`] says.
 //!
 //! [`machine`] says which costs are fitted to which of the papers' points; all other figures are predictions.
 #![forbid(unsafe_code)]
