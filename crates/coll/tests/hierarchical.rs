@@ -111,13 +111,15 @@ fn gather_scatter_and_allgather() {
             assert!(kept || received(m, case.count) == all[r * block..(r + 1) * block], "scatter {case:?}");
         }
 
-        let allgather = (0..case.size).map(|r| {
-            let (own, recv) = (bytes(r, 0, block), holding(r, case.in_place));
-            let m = memory(case.ty, (!case.in_place).then_some(&own[..]), Some(&recv));
-            call(movement::allgather(&at.params(r)), case.ty, case.count, case.count, block, m)
-        });
-        for m in at.run(allgather) {
-            assert!(received(&m, case.count * case.size) == all, "allgather {case:?} {node_of:?}");
+        for build in [movement::allgather as Build, movement::allgather_doubling] {
+            let allgather = (0..case.size).map(|r| {
+                let (own, recv) = (bytes(r, 0, block), holding(r, case.in_place));
+                let m = memory(case.ty, (!case.in_place).then_some(&own[..]), Some(&recv));
+                call(build(&at.params(r)), case.ty, case.count, case.count, block, m)
+            });
+            for m in at.run(allgather) {
+                assert!(received(&m, case.count * case.size) == all, "allgather {case:?} {node_of:?}");
+            }
         }
     }
 }
@@ -169,6 +171,7 @@ fn check(name: &str, small: bool, build: Build, expected: Expected) {
 fn reduce_allreduce_and_scans() {
     check("reduce", false, reductions::reduce, |r, case| (r == case.root).then_some(0..case.size));
     check("allreduce", false, reductions::allreduce, |_, case| Some(0..case.size));
+    check("allreduce_rabenseifner", false, reductions::allreduce_rabenseifner, |_, case| Some(0..case.size));
     check("allreduce_lines", true, reductions::allreduce_lines, |_, case| Some(0..case.size));
     check("scan", false, reductions::scan, |r, _| Some(0..r + 1));
     check("exscan", false, reductions::exscan, |r, _| (r > 0).then_some(0..r));

@@ -2,6 +2,7 @@
 
 use coll::algorithms::registry::Algorithm;
 use coll::schedule::Step;
+use coll::tuned::Choice;
 use coll::{ByNode, Params, Peer, Schedule, Seat, Topology};
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ pub(crate) struct Schedules<'a> {
     per_node: u32,
     /// What the ranks of the only node are bound to, if that matters.
     seats: Vec<Seat>,
+    segments: u32,
     blocks: u32,
     fanout: u32,
     /// By place on a node: the schedule on node 1, if it may be shared; `None`: not asked yet.
@@ -38,6 +40,7 @@ impl<'a> Schedules<'a> {
             by_node: ByNode::new(ranks, |rank| rank / per_node),
             per_node,
             seats: vec![],
+            segments: 1,
             fanout: 0,
             blocks: coll::tuned::block_class(words),
             shared: vec![None; per_node as usize],
@@ -54,13 +57,18 @@ impl<'a> Schedules<'a> {
         Schedules { fanout, ..self }
     }
 
+    /// The schedules of a choice.
+    pub(crate) fn chosen(choice: &Choice, ranks: u32, ranks_per_node: u32) -> Schedules<'static> {
+        let Choice { algorithm, segments, blocks, fanout } = *choice;
+        Schedules { segments, blocks, fanout, ..Schedules::new(algorithm.get(), ranks, ranks_per_node, 1) }
+    }
+
     /// Builds the schedule of one rank.
     pub(crate) fn build(&self, rank: u32) -> Schedule {
         let topology = Some(Topology { node_of: &self.nodes, by_node: Some(&self.by_node) });
         let params = Params::new(rank, self.nodes.len() as u32);
-        let Schedules { blocks, fanout, seats, .. } = self;
-        let (blocks, fanout) = (*blocks, *fanout);
-        (self.algorithm.build)(&Params { topology, blocks, fanout, seats, ..params })
+        let Schedules { segments, blocks, fanout, ref seats, .. } = *self;
+        (self.algorithm.build)(&Params { topology, segments, blocks, fanout, seats, ..params })
     }
 
     /// The schedule of a rank, and what is to be added to the ranks it names.

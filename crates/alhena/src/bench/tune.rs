@@ -1,12 +1,13 @@
 //! `alhena tune`: times every algorithm of the collectives on this machine and writes the choice as a rule file.
 //!
 //! ```text
-//!   for each number of ranks, collective, algorithm (and segment, fan-out)
-//!       run the collective with the algorithm forced, over all sizes      the best of some rounds counts
-//!   for each size the fastest; neighbouring sizes with the same choice make one rule
+//!   for each number of ranks, collective, round, algorithm (and segment), and for what the table chooses
+//!       run the collective with the algorithm forced, over all sizes      the best of the rounds counts
+//!   for each size the fastest, or no rule where the table's choice is nearly as fast;
+//!   neighbouring sizes with the same choice make one rule
 //! ```
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -65,10 +66,24 @@ pub struct Arguments {
 /// One way to do a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Candidate {
-    algorithm: &'static str,
+    /// `None`: what the table chooses.
+    algorithm: Option<&'static str>,
     /// Bytes; 0: not cut.
     segment: u64,
 }
+
+impl fmt::Display for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.algorithm, self.segment) {
+            (None, _) => write!(f, "the table's choice"),
+            (Some(name), 0) => write!(f, "{name}"),
+            (Some(name), segment) => write!(f, "{name} in segments of {segment} bytes"),
+        }
+    }
+}
+
+/// What takes no more than so many times the fastest is as good: nothing is written where the table's choice is.
+const ALIKE: f64 = 1.05;
 
 /// Segments tried of algorithms that can be cut.
 const SEGMENTS: [u64; 3] = [0, 32 << 10, 128 << 10];
@@ -81,8 +96,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let program = work.program(modes[0].1, 0);
     mpi.compile(&prefix::kernels(&own).join("collectives.c"), &program)?;
 
-    let mut text =
-        format!("# By `alhena tune` on {} processors; for the parameter coll_tuned_rules.\n", processors());
+    let place = match arguments.hosts.names.as_slice() {
+        [] => format!("on {} processors", processors()),
+        names => format!("on {}", names.join(", ")),
+    };
+    let mut text = format!("# By `alhena tune` {place}; for the parameter coll_tuned_rules.\n");
+    let mut count = 0;
     for (coll, mode) in modes {
         writeln!(text, "\n[{}]\nrules = [", coll.name()).expect("a string takes text");
         let mut below = 0;
@@ -100,7 +119,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             };
             let ranks_text =
                 if below + 1 >= ranks { format!("{ranks}") } else { format!("{}..{ranks}", below + 1) };
-            rules(&best, &ranks_text, place, &mut text);
+            count += rules(&best, &ranks_text, place, &mut text);
             below = ranks;
         }
         text.push_str("]\n");
@@ -109,7 +128,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     Table::parse(&text).map_err(|error| Error::Table(error.to_string()))?;
     fs::write(&arguments.output, text)
         .map_err(|error| Error::Write { path: arguments.output.clone(), error })?;
-    println!("wrote {0}\n  use it: mpiexec --mca coll_tuned_rules {0} …", arguments.output.display());
+    let path = arguments.output.display();
+    if count == 0 {
+        println!("wrote {path}, without rules: what the library chooses by itself is as fast as the fastest");
+    } else {
+        println!("wrote {path}: {count} rules\n  use it: mpiexec --mca coll_tuned_rules {path} …");
+    }
     Ok(())
 }
 
@@ -131,7 +155,7 @@ fn placement(hosts: &Hosts, ranks: u32) -> Placement {
     }
 }
 
-/// For each size, in ascending order, the fastest way.
+/// For each size, in ascending order, the fastest way. One that fails is left out.
 fn measure(
     arguments: &Arguments,
     prefix: &std::path::Path,
@@ -141,30 +165,60 @@ fn measure(
     ranks: u32,
     placement: Placement,
 ) -> Result<Vec<(u64, Candidate)>, Error> {
-    let mut best: Vec<(u64, Candidate, f64)> = Vec::new();
-    for candidate in candidates(coll, ranks, placement) {
-        let settings = settings(coll, &candidate);
-        let mpi = Mpi::at(prefix)?
-            .on(&arguments.hosts)
-            .with_settings(candidate.algorithm, &settings.iter().map(String::as_str).collect::<Vec<_>>());
-        eprintln!("{} {ranks} ranks: {} segment {}", coll.name(), candidate.algorithm, candidate.segment);
-        for _ in 0..arguments.rounds {
+    let mut ways = candidates(coll, ranks, placement);
+    let mut times: Vec<(u64, Candidate, f64)> = Vec::new();
+    for round in 1..=arguments.rounds {
+        for (number, candidate) in ways.clone().into_iter().enumerate() {
+            let (count, rounds) = (ways.len(), arguments.rounds);
+            let number = number + 1;
+            let coll_name = coll.name();
+            eprintln!(
+                "{coll_name}, {ranks} ranks, round {round} of {rounds}, {number} of {count}: {candidate}"
+            );
+            let settings = settings(coll, &candidate);
+            let mpi = Mpi::at(prefix)?.on(&arguments.hosts).with_settings(
+                candidate.algorithm.unwrap_or("table"),
+                &settings.iter().map(String::as_str).collect::<Vec<_>>(),
+            );
             let limit = Duration::from_secs(arguments.timeout);
-            for line in mpi.run(ranks, program, &options(arguments, mode), limit)? {
+            let lines = match mpi.run(ranks, program, &options(arguments, mode), limit) {
+                Ok(lines) => lines,
+                // Without the table's choice there is nothing to compare with.
+                Err(error) if candidate.algorithm.is_none() => return Err(error),
+                Err(error) => {
+                    eprintln!("{error}\nalhena: {coll_name} goes on without {candidate}");
+                    ways.retain(|way| *way != candidate);
+                    times.retain(|(_, way, _)| *way != candidate);
+                    continue;
+                }
+            };
+            for line in lines {
                 let query = query(coll, ranks, line.bytes, placement);
-                let usable = registry::find(coll, candidate.algorithm)
-                    .is_some_and(|algorithm| can_use(algorithm.get(), &query));
-                match best.iter_mut().find(|(bytes, ..)| *bytes == query.bytes) {
+                let usable = candidate.algorithm.is_none_or(|name| {
+                    registry::find(coll, name).is_some_and(|algorithm| can_use(algorithm.get(), &query))
+                });
+                let known =
+                    times.iter_mut().find(|(bytes, way, _)| (*bytes, *way) == (query.bytes, candidate));
+                match known {
                     _ if !usable => {}
-                    None => best.push((query.bytes, candidate, line.value)),
-                    Some(known) if line.value < known.2 => *known = (query.bytes, candidate, line.value),
-                    Some(_) => {}
+                    None => times.push((query.bytes, candidate, line.value)),
+                    Some(known) => known.2 = known.2.min(line.value),
                 }
             }
         }
     }
-    best.sort_by_key(|&(bytes, ..)| bytes);
-    Ok(best.into_iter().map(|(bytes, candidate, _)| (bytes, candidate)).collect())
+    Ok(fastest(times))
+}
+
+/// For each size the fastest way, or the table's where that is nearly as fast.
+fn fastest(mut times: Vec<(u64, Candidate, f64)>) -> Vec<(u64, Candidate)> {
+    times.sort_by(|one, next| one.0.cmp(&next.0).then(one.2.total_cmp(&next.2)));
+    let best = times.chunk_by(|one, next| one.0 == next.0).map(|ways| {
+        let (bytes, first, least) = ways[0];
+        let table = ways.iter().find(|(_, way, _)| way.algorithm.is_none());
+        (bytes, table.filter(|(_, _, time)| *time <= ALIKE * least).map_or(first, |(_, way, _)| *way))
+    });
+    best.collect()
 }
 
 fn options(arguments: &Arguments, mode: &Mode) -> Vec<String> {
@@ -174,7 +228,7 @@ fn options(arguments: &Arguments, mode: &Mode) -> Vec<String> {
     all.chain(["--seconds".into(), arguments.seconds.to_string()]).chain(sizes).collect()
 }
 
-/// Every algorithm that some call can use where the ranks are, with segments where it can be cut.
+/// What the table chooses, and every algorithm that some call can use where the ranks are, with segments where it can be cut.
 fn candidates(coll: Coll, ranks: u32, placement: Placement) -> Vec<Candidate> {
     // Other processors of the node change what is fastest, not what can be used.
     let placement = match placement {
@@ -182,14 +236,12 @@ fn candidates(coll: Coll, ranks: u32, placement: Placement) -> Vec<Candidate> {
         between => between,
     };
     let usable = |algorithm: &Algorithm| can_use(algorithm, &query(coll, ranks, 0, placement));
-    registry::of(coll)
-        .filter(|(_, algorithm)| usable(algorithm))
-        .flat_map(|(_, algorithm)| {
-            let cut = algorithm.needs.segments && algorithm.needs.memory != Memory::BounceBuffers;
-            let segments = if cut { &SEGMENTS[..] } else { &SEGMENTS[..1] };
-            segments.iter().map(|&segment| Candidate { algorithm: algorithm.name, segment })
-        })
-        .collect()
+    let forced = registry::of(coll).filter(|(_, algorithm)| usable(algorithm)).flat_map(|(_, algorithm)| {
+        let cut = algorithm.needs.segments && algorithm.needs.memory != Memory::BounceBuffers;
+        let segments = if cut { &SEGMENTS[..] } else { &SEGMENTS[..1] };
+        segments.iter().map(|&segment| Candidate { algorithm: Some(algorithm.name), segment })
+    });
+    std::iter::once(Candidate { algorithm: None, segment: 0 }).chain(forced).collect()
 }
 
 /// The call that is measured, as the library sees it.
@@ -215,34 +267,43 @@ fn spans_caches() -> bool {
 }
 
 fn settings(coll: Coll, candidate: &Candidate) -> Vec<String> {
+    let Some(algorithm) = candidate.algorithm else { return vec![] };
     let name = |what: &str| format!("coll_tuned_{}_{what}", coll.name());
     let mut words: Vec<String> = ["--mca", "coll_tuned_fallback", "true", "--mca"].map(String::from).into();
     // Sizes that an algorithm cannot do are left out of the comparison afterwards.
-    words.extend([name("algorithm"), candidate.algorithm.to_string()]);
+    words.extend([name("algorithm"), algorithm.to_string()]);
     if candidate.segment > 0 {
         words.extend(["--mca".to_string(), name("segment"), candidate.segment.to_string()]);
     }
     words
 }
 
-/// One line for each run of sizes with the same choice; the last one has no end.
-fn rules(best: &[(u64, Candidate)], ranks: &str, place: &str, text: &mut String) {
+/// One line for each run of sizes with the same choice, but for the table's; how many. The last one has no end.
+fn rules(best: &[(u64, Candidate)], ranks: &str, place: &str, text: &mut String) -> usize {
     let runs: Vec<&[(u64, Candidate)]> = best.chunk_by(|one, next| one.1 == next.1).collect();
+    let mut from = 0;
+    let mut count = 0;
     for (index, run) in runs.iter().enumerate() {
-        let candidate = run[0].1;
+        // Half-way to the next size that was measured, on the logarithmic axis.
+        let last = run[run.len() - 1].0;
+        let end = runs.get(index + 1).map(|next| ((last * next[0].0) as f64).sqrt() as u64);
+        let begin = std::mem::replace(&mut from, end.map_or(0, |end| end + 1));
+        let Candidate { algorithm: Some(algorithm), segment } = run[0].1 else { continue };
+        count += 1;
         let mut row = format!("  {{ ranks = \"{ranks}\", on = \"{place}\"");
-        if index + 1 < runs.len() {
-            // Half-way to the next size that was measured, on the logarithmic axis.
-            let (last, next) = (run[run.len() - 1].0, runs[index + 1][0].0);
-            write!(row, ", bytes = \"..{}\"", ((last * next) as f64).sqrt() as u64)
-                .expect("a string takes text");
+        match (begin, end) {
+            (0, None) => {}
+            (0, Some(end)) => row += &format!(", bytes = \"..{end}\""),
+            (begin, None) => row += &format!(", bytes = \"{begin}..\""),
+            (begin, Some(end)) => row += &format!(", bytes = \"{begin}..{end}\""),
         }
-        write!(row, ", use = \"{}\"", candidate.algorithm).expect("a string takes text");
-        if candidate.segment > 0 {
-            write!(row, ", segment = \"{}\"", candidate.segment).expect("a string takes text");
+        row += &format!(", use = \"{algorithm}\"");
+        if segment > 0 {
+            row += &format!(", segment = \"{segment}\"");
         }
         writeln!(text, "{row} }},").expect("a string takes text");
     }
+    count
 }
 
 #[cfg(test)]
@@ -251,30 +312,51 @@ mod tests {
 
     const NODE: Placement = Placement::Node { oversubscribed: false };
 
+    const fn way(algorithm: &'static str, segment: u64) -> Candidate {
+        Candidate { algorithm: Some(algorithm), segment }
+    }
+
+    const TABLE: Candidate = Candidate { algorithm: None, segment: 0 };
+
     #[test]
     fn rules_can_be_read_and_choose_what_was_fastest() {
-        let way = |algorithm, segment| Candidate { algorithm, segment };
         let best = [
             (8, way("binomial", 0)),
             (64, way("binomial", 0)),
+            (512, TABLE),
             (4096, way("chain", 32 << 10)),
             (1 << 20, way("chain", 32 << 10)),
         ];
         let mut text = "[bcast]\nrules = [\n".to_string();
-        rules(&best, "1..4", "node", &mut text);
+        assert_eq!(rules(&best, "1..4", "node", &mut text), 2);
         text.push_str("]\n");
-        let table = Table::parse(&text).expect("it can be read");
+        let table = Table::parse(&text).expect("it can be read").before(Table::builtin());
+        let name = |table: &Table, bytes| {
+            let choice = table.select(&query(Coll::Bcast, 4, bytes, NODE), &Default::default());
+            choice.expect("a rule fits").algorithm.get().name
+        };
         for (bytes, candidate) in best {
-            let choice =
-                table.select(&query(Coll::Bcast, 4, bytes, NODE), &Default::default()).expect("a rule fits");
-            assert_eq!(choice.algorithm.get().name, candidate.algorithm);
+            let expected = candidate.algorithm.unwrap_or_else(|| name(&Table::builtin(), bytes));
+            assert_eq!(name(&table, bytes), expected, "{bytes} in\n{text}");
         }
+    }
+
+    #[test]
+    fn the_table_decides_where_its_choice_is_nearly_as_fast() {
+        let times = vec![
+            (64, TABLE, 1.2),
+            (8, way("binomial", 0), 1.0),
+            (8, TABLE, 1.04),
+            (64, way("chain", 0), 1.1),
+            (64, way("binomial", 0), 1.0),
+        ];
+        assert_eq!(fastest(times), [(8, TABLE), (64, way("binomial", 0))]);
     }
 
     #[test]
     fn every_candidate_of_a_node_is_tried() {
         let names: Vec<_> =
-            candidates(Coll::Allreduce, 4, NODE).iter().map(|candidate| candidate.algorithm).collect();
+            candidates(Coll::Allreduce, 4, NODE).iter().filter_map(|candidate| candidate.algorithm).collect();
         for name in ["recursive_doubling", "ring", "slots_flat", "bounce", "direct"] {
             assert!(names.contains(&name), "{name}");
         }
@@ -287,7 +369,7 @@ mod tests {
         assert_eq!([2, 4].map(|ranks| placement(&hosts, ranks)), [Placement::Spread, Placement::Cluster]);
         let names: Vec<_> = candidates(Coll::Allreduce, 4, Placement::Cluster)
             .iter()
-            .map(|candidate| candidate.algorithm)
+            .filter_map(|candidate| candidate.algorithm)
             .collect();
         assert!(names.contains(&"hierarchical") && names.contains(&"ring"), "{names:?}");
         assert!(!names.contains(&"slots_flat") && !names.contains(&"direct"), "{names:?}");

@@ -5,9 +5,12 @@ use std::time::Instant;
 
 use clap::Args;
 use coll::Coll;
+use coll::tuned::Choice;
 use serde::Serialize;
 use sim::Setup;
-use sim::experiments::{Algorithm, Dimensions, Outcome, algorithms, allreduce, chosen, halo};
+use sim::experiments::{
+    Algorithm, Dimensions, Outcome, algorithms, allreduce, chosen, collective as by_choice, halo,
+};
 
 use super::machine::{Machine, Table};
 use super::output::{Output, row};
@@ -134,21 +137,24 @@ fn panel(title: String, rows: &[Row]) -> Panel {
 
 /// A collective that can be simulated.
 fn collective(name: &str) -> Result<Coll, String> {
-    let known = [Coll::Allreduce, Coll::Barrier, Coll::Bcast, Coll::Reduce];
+    let known = [Coll::Allreduce, Coll::Barrier, Coll::Bcast, Coll::Reduce, Coll::Allgather, Coll::Alltoall];
     let found = known.into_iter().find(|coll| coll.name() == name);
-    found.ok_or_else(|| "choose from allreduce, barrier, bcast, reduce".into())
+    found.ok_or_else(|| "choose from allreduce, barrier, bcast, reduce, allgather, alltoall".into())
 }
 
-/// An allreduce by each algorithm.
+/// What the library's table chooses, with its segments and its radix, as a name among the algorithms.
+const BY_TABLE: &str = "table";
+
+/// An allreduce by each algorithm, and as the library's table chooses.
 #[derive(Args)]
 pub struct Allreduce {
-    /// Algorithms; all that suit the job if none is named
+    /// Algorithms, or `table`; all that suit the job if none is named
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     algorithms: Vec<String>,
-    /// Length of the vector in 8-byte integers
+    /// Length of the vector, or of a block, in 8-byte integers
     #[arg(long, default_value_t = 1)]
     words: u64,
-    /// Another collective instead, with root 0: barrier, bcast, reduce
+    /// Another collective instead, with root 0: barrier, bcast, reduce, allgather, alltoall
     #[arg(long, value_name = "NAME", default_value = "allreduce", value_parser = collective)]
     collective: Coll,
     #[command(flatten)]
@@ -166,11 +172,14 @@ impl Allreduce {
         let mut rows = Vec::new();
         for &ranks in &self.job.ranks {
             let by_table = chosen(&setup, self.collective, ranks, self.words);
-            let by_table = by_table.map(|choice| choice.algorithm.get().name);
-            for algorithm in self.chosen(&setup, ranks)? {
-                let mark = if by_table == Some(algorithm.name) { " (table)" } else { "" };
-                let what = format!("{}{mark}", algorithm.name);
+            if let Some(choice) = by_table.filter(|_| self.wants(BY_TABLE)) {
+                let what = format!("table: {}", way(&choice));
                 rows.push(watched(&setup, ranks, &what, |setup| {
+                    by_choice(setup, &choice, ranks, self.words)
+                })?);
+            }
+            for algorithm in self.chosen(&setup, ranks)? {
+                rows.push(watched(&setup, ranks, algorithm.name, |setup| {
                     allreduce(setup, algorithm, ranks, self.words)
                 })?);
             }
@@ -194,8 +203,24 @@ impl Allreduce {
                 format!("alhena: choosing an algorithm failed\n  seen: {ranks} ranks have no {name}\n  next: choose from {known}")
             })
         };
-        self.algorithms.iter().map(find).collect()
+        self.algorithms.iter().filter(|name| *name != BY_TABLE).map(find).collect()
     }
+
+    fn wants(&self, name: &str) -> bool {
+        self.algorithms.is_empty() || self.algorithms.iter().any(|wanted| wanted == name)
+    }
+}
+
+/// An algorithm with what a row of the table gives it.
+fn way(choice: &Choice) -> String {
+    let mut way = choice.algorithm.get().name.to_string();
+    if choice.segments > 1 {
+        way += &format!(" in {}", choice.segments);
+    }
+    if choice.fanout > 0 {
+        way += &format!(", radix {}", choice.fanout);
+    }
+    way
 }
 
 /// A halo exchange.

@@ -6,25 +6,33 @@ use crate::params::Params;
 use crate::schedule::{Ref, Schedule};
 use crate::tree::{self, Node};
 
-/// Dissemination (Hensgen, Finkel and Manber, 1988): in round `k` each rank tells the one 2^k places on.
+/// Dissemination (Hensgen, Finkel and Manber, 1988): in round `r` each rank tells the one 2^r places on. With `fanout` k
+/// (2 if unset) it tells the k-1 ranks k^r, 2·k^r, … places on: fewer rounds, with more messages under way in each, which
+/// pays where a message travels for longer than it takes to send another (Hoefler et al., 2006).
 ///
 /// ```text
 ///  rank   0 1 2 3 4 5
-///  k = 0  0→1→2→3→4→5→0
-///  k = 1  0→2→4→0, 1→3→5→1
-///  k = 2  0→4→2→0, 1→5→3→1
+///  r = 0  0→1→2→3→4→5→0
+///  r = 1  0→2→4→0, 1→3→5→1
+///  r = 2  0→4→2→0, 1→5→3→1
 /// ```
 pub fn dissemination(p: &Params) -> Schedule {
     let mut b = Builder::new();
-    emit_dissemination(&mut b, Group::own(p));
+    emit_dissemination(&mut b, Group::own(p), p.fanout_or(2, 2));
     b.finish()
 }
 
-pub(crate) fn emit_dissemination(b: &mut Builder, g: Group) {
-    let mut distance = 1;
-    while distance < g.size {
-        b.exchange(g.peer(g.after(distance)), Ref::SIGNAL, g.peer(g.before(distance)), Ref::SIGNAL);
-        distance *= 2;
+pub(crate) fn emit_dissemination(b: &mut Builder, g: Group, k: u32) {
+    let mut distance = 1u64;
+    while distance < u64::from(g.size) {
+        // Farther places have been reached by others.
+        let places = (1..k).map(|j| u64::from(j) * distance).take_while(|&place| place < g.size.into());
+        let places: Vec<u32> = places.map(|place| place as u32).collect();
+        let mut reqs: Vec<_> =
+            places.iter().map(|&place| b.recv(g.peer(g.before(place)), Ref::SIGNAL)).collect();
+        reqs.extend(places.iter().map(|&place| b.send(g.peer(g.after(place)), Ref::SIGNAL)));
+        b.wait_all(reqs);
+        distance *= u64::from(k);
     }
 }
 

@@ -124,6 +124,7 @@ const PARTS: Needs = Needs { memory: Memory::Parts, ..PLAIN };
 const SLOTS_FANOUT: Needs = Needs { memory: Memory::Slots, ..FANOUT };
 const SLOTS_BY_CACHE: Needs = Needs { memory: Memory::SlotsByCache, ..FANOUT };
 const NODE_LINES: Needs = Needs { memory: Memory::SlotsPerNode, ..PLAIN };
+const NODE_LINES_FANOUT: Needs = Needs { memory: Memory::SlotsPerNode, ..FANOUT };
 const BOUNCE_BUFFERS: Needs = Needs { memory: Memory::BounceBuffers, ..SEGMENTS };
 const BOUNCE_BUFFERS_DENSE: Needs = Needs { dense: true, ..BOUNCE_BUFFERS };
 const DIRECT: Needs = Needs { memory: Memory::Direct, ..PLAIN };
@@ -156,12 +157,12 @@ macro_rules! algorithms {
 
 algorithms! {
     Barrier {
-        "dissemination" barrier::dissemination: PLAIN;
+        "dissemination" barrier::dissemination: FANOUT;
         "recursive_doubling" barrier::recursive_doubling: PLAIN;
         "tree" barrier::tree: FANOUT;
         "linear" barrier::linear: PLAIN;
-        "hierarchical" movement::barrier: PLAIN;
-        "hierarchical_slots" movement::barrier_lines: NODE_LINES;
+        "hierarchical" movement::barrier: FANOUT;
+        "hierarchical_slots" movement::barrier_lines: NODE_LINES_FANOUT;
         "slots_all" slots::barrier_all: SLOTS, exchange by Slots;
         "slots_flat" slots::barrier_flat: SLOTS;
         "slots_flag" slots::barrier_flag: SLOTS, exchange by Flag;
@@ -179,7 +180,7 @@ algorithms! {
         "split_binary" bcast::split_binary: SEGMENTS;
         "scatter_recursive_doubling" bcast::scatter_recursive_doubling: PLAIN;
         "scatter_ring" bcast::scatter_ring: PLAIN;
-        "hierarchical" movement::bcast: SEGMENTS;
+        "hierarchical" movement::bcast: BOTH;
         "hierarchical_slots" movement::bcast_lines: NODE_LINES;
         "slots_flat" slots::bcast_flat: SLOTS, exchange by Slots;
         "slots_tree" slots::bcast_tree: SLOTS_FANOUT;
@@ -222,6 +223,7 @@ algorithms! {
         "neighbour_exchange" allgather::neighbour_exchange: PLAIN;
         "linear" allgather::linear: PLAIN;
         "hierarchical" movement::allgather: PLAIN;
+        "hierarchical_doubling" movement::allgather_doubling: PLAIN;
         "slots_all" blocks::allgather_all: SLOTS, exchange by Slots;
         "slots_flag" blocks::allgather_flag: SLOTS, exchange by Flag;
         "bounce" bounce::allgather: BOUNCE_BUFFERS;
@@ -280,7 +282,7 @@ algorithms! {
         "linear" reduce::linear: PLAIN;
         "rabenseifner" reduce::rabenseifner: COMMUTES;
         "canonical" reduce::canonical: CANONICAL_SEGMENTS;
-        "hierarchical" reductions::reduce: SEGMENTS;
+        "hierarchical" reductions::reduce: BOTH;
         "slots_flat" slots::reduce_flat: SLOTS, exchange by Slots;
         "slots_tree" slots::reduce_tree: SLOTS_FANOUT;
         "slots_caches" slots::reduce_caches: SLOTS_BY_CACHE;
@@ -297,7 +299,8 @@ algorithms! {
         "tree" allreduce::tree: BOTH;
         "linear" allreduce::linear: PLAIN;
         "canonical" allreduce::canonical: CANONICAL_SEGMENTS;
-        "hierarchical" reductions::allreduce: SEGMENTS;
+        "hierarchical" reductions::allreduce: PLAIN;
+        "hierarchical_rabenseifner" reductions::allreduce_rabenseifner: PLAIN;
         "hierarchical_slots" reductions::allreduce_lines: NODE_LINES;
         "slots_all" slots::allreduce_all: SLOTS, exchange by Slots;
         "slots_flat" slots::allreduce_flat: SLOTS;

@@ -36,6 +36,8 @@ pub struct Outcome {
 const CALLS: u32 = 3;
 /// Steps of all schedules together that a simulation keeps in memory.
 const MOST_STEPS: u64 = 50_000_000;
+/// Bytes of all ranks' receive buffers together.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// The algorithms of a collective for a machine's job of `ranks`: those that need nothing but messages, where ranks share
 /// memory, those with an area on each node, and on a single node all.
@@ -60,7 +62,7 @@ pub fn allreduce_algorithms(setup: &Setup, ranks: u32) -> impl Iterator<Item = &
 /// What the library's table chooses for that many ranks with a processor each; `None` where the ranks of a node share no
 /// memory.
 pub fn chosen(setup: &Setup, coll: Coll, ranks: u32, words: u64) -> Option<Choice> {
-    if !setup.shares_memory() {
+    if setup.ranks_per_node > 1 && !setup.shares_memory() {
         return None;
     }
     let nodes = ranks.div_ceil(setup.ranks_per_node);
@@ -68,20 +70,38 @@ pub fn chosen(setup: &Setup, coll: Coll, ranks: u32, words: u64) -> Option<Choic
     let query = Query {
         bytes: 8 * words,
         element: 8,
-        area: true,
         caches: nodes == 1 && !setup.seats(ranks).is_empty() && ranks > WIDE,
         ..Query::new(coll, ranks, placement)
     };
     Table::builtin().select(&query, &Forced::default()).ok()
 }
 
-/// A barrier, or a broadcast, reduction or allreduce of `words` 64-bit integers, over `ranks` ranks.
+/// An allreduce of `words` 64-bit integers over `ranks` ranks, or another collective with so many for each block, uncut.
 ///
 /// # Errors
-/// [`Error`]; [`Error::Unsupported`] where the ranks' schedules would not fit into memory.
+/// As [`collective`].
 pub fn allreduce(setup: &Setup, algorithm: &Algorithm, ranks: u32, words: u64) -> Result<Outcome, Error> {
-    let schedules = Schedules::new(algorithm, ranks, setup.ranks_per_node, words);
-    let mut schedules = schedules.seated(setup.seats(ranks)).with_fanout(setup.fanout);
+    let schedules = Schedules::new(algorithm, ranks, setup.ranks_per_node, words).with_fanout(setup.fanout);
+    run(setup, algorithm, schedules, ranks, words)
+}
+
+/// As [`allreduce`], with segments and radix as chosen.
+///
+/// # Errors
+/// [`Error`]; [`Error::Unsupported`] where the ranks' schedules or buffers would not fit into memory.
+pub fn collective(setup: &Setup, choice: &Choice, ranks: u32, words: u64) -> Result<Outcome, Error> {
+    let schedules = Schedules::chosen(choice, ranks, setup.ranks_per_node);
+    run(setup, choice.algorithm.get(), schedules, ranks, words)
+}
+
+fn run(
+    setup: &Setup,
+    algorithm: &Algorithm,
+    schedules: Schedules,
+    ranks: u32,
+    words: u64,
+) -> Result<Outcome, Error> {
+    let mut schedules = schedules.seated(setup.seats(ranks));
     let steps = schedules.build(ranks - 1).steps().len() as u64 * u64::from(ranks);
     let in_lines =
         matches!(algorithm.needs.memory, Memory::Slots | Memory::SlotsByCache | Memory::SlotsPerNode);
@@ -90,6 +110,10 @@ pub fn allreduce(setup: &Setup, algorithm: &Algorithm, ranks: u32, words: u64) -
     }
     if steps > MOST_STEPS {
         return Err(Error::Unsupported("the schedules of this algorithm grow with the ranks and do not fit"));
+    }
+    let blocks = if has_blocks(algorithm.coll) { u64::from(ranks) } else { 1 };
+    if u64::from(ranks) * blocks * words * 8 > MOST_BYTES {
+        return Err(Error::Unsupported("the ranks' buffers do not fit"));
     }
     let calls = if is_rooted(algorithm.coll) { 1 } else { CALLS };
     let make = |rank| {
@@ -104,6 +128,11 @@ pub fn allreduce(setup: &Setup, algorithm: &Algorithm, ranks: u32, words: u64) -
         Some(rank) => Err(Error::WrongData { rank: rank as u32 }),
         None => Ok(Outcome { nanoseconds: span(programs().map(Allreduce::time), calls), registered, report }),
     }
+}
+
+/// Whether each rank has a block for, or from, each other.
+fn has_blocks(coll: Coll) -> bool {
+    matches!(coll, Coll::Allgather | Coll::Alltoall)
 }
 
 /// A halo exchange over `ranks` ranks with faces of `face` bytes, in a grid of two or three dimensions.

@@ -10,7 +10,7 @@ mod replayed;
 
 pub use applications::{AmgRun, LAMMPS_COMPUTE, LAMMPS_PAPER, Run, amg, lammps};
 pub use collectives::{
-    Algorithm, Dimensions, Outcome, algorithms, allreduce, allreduce_algorithms, chosen, halo,
+    Algorithm, Dimensions, Outcome, algorithms, allreduce, allreduce_algorithms, chosen, collective, halo,
 };
 pub use one_sided::{Contender, Measure, gather, one_sided};
 pub use point_to_point::{Latency, bandwidth, latency};

@@ -1,6 +1,6 @@
-//! An allreduce of 64-bit sums by one of the library's schedules, or a barrier, broadcast or reduction.
+//! An allreduce of 64-bit sums by one of the library's schedules, or another collective.
 
-use super::Timed;
+use super::{Timed, until_next_second};
 use crate::cluster::{Program, Speaks, Step};
 use crate::endpoint::{CONTEXT, Endpoint};
 use crate::port::{Group, Places, RankPort};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 const WARM_UP: u32 = 1;
 const WORD: usize = 8;
 
-/// One rank of repeated allreduces of `words` 64-bit integers.
+/// One rank of repeated allreduces of `words` 64-bit integers, or of another collective with blocks of so many.
 pub struct Allreduce {
     coll: Coll,
     schedule: Arc<Schedule>,
@@ -24,10 +24,11 @@ pub struct Allreduce {
     shape: Shape,
     words: u64,
     execution: Execution<ReqId>,
-    warm_up: u32,
     calls: u32,
     done: u32,
     running: bool,
+    /// It has waited for the moment at which all ranks begin the call that is timed.
+    paused: bool,
     time: Timed,
     intact: bool,
     ranks: u32,
@@ -36,7 +37,8 @@ pub struct Allreduce {
 
 impl Allreduce {
     /// The part of the rank whose schedule this is once `shift` is added to the ranks it names, in a group of `ranks`;
-    /// the rank's node has those of `node`. The schedules are those of `coll`, with root 0 where it has one.
+    /// the rank's node has those of `node`. The schedules are those of `coll`, with root 0 where it has one. One call more
+    /// comes first, which makes the connections.
     pub fn new(
         coll: Coll,
         (schedule, shift): (Arc<Schedule>, u32),
@@ -53,19 +55,18 @@ impl Allreduce {
                 speaks.between |= !within;
             }
         }
-        let warm_up = if is_rooted(coll) { 0 } else { WARM_UP };
         let mut allreduce = Allreduce {
             coll,
             speaks,
             schedule,
             shift,
-            shape: Shape { send: layout, recv: layout, packed: 0 },
+            shape: Shape { send: layout, recv: layout, packed: layout.bytes() },
             words,
             execution: Execution::new(),
-            warm_up,
-            calls: calls + warm_up,
+            calls: calls + WARM_UP,
             done: 0,
             running: false,
+            paused: !is_rooted(coll),
             time: Timed::default(),
             intact: true,
             ranks,
@@ -89,41 +90,60 @@ impl Allreduce {
         self.execution.start(&self.schedule, &self.shape, std::iter::empty(), epoch, false)
     }
 
+    /// Bytes of the send and of the receive buffer.
+    fn buffers(&self) -> (usize, usize) {
+        let block = self.words as usize * WORD;
+        let all = self.ranks as usize * block;
+        match self.coll {
+            Coll::Allgather => (block, all),
+            Coll::Alltoall => (all, all),
+            _ => (block, block),
+        }
+    }
+
     fn places(&self, end: &Endpoint) -> Places {
-        let bytes = self.words as usize * WORD;
+        let (send, recv) = self.buffers();
         let memory = end.memory();
         Places {
-            send: memory.part(0, bytes),
-            recv: memory.part(bytes, bytes),
-            arena: memory.part(2 * bytes, self.execution.arena_bytes()),
+            send: memory.part(0, send),
+            recv: memory.part(send, recv),
+            arena: memory.part(send + recv, self.execution.arena_bytes()),
             element: WORD,
         }
     }
 
-    /// Rank r contributes r + call to every element.
+    /// Rank r contributes r + call to every element, to a block for rank s the same and s times 2^32.
     fn prepare(&self, end: &Endpoint) {
         let mine = u64::from(end.rank()) + u64::from(self.done);
-        let words = vec![mine; self.words as usize];
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let block = |word: u64| -> Vec<u8> { (0..self.words).flat_map(|_| word.to_ne_bytes()).collect() };
         let Places { send, recv, .. } = self.places(end);
         match self.coll {
-            Coll::Bcast if end.rank() == 0 => recv.write(PeerBytes::of(&bytes)),
-            Coll::Bcast => recv.write(PeerBytes::of(&vec![0xFF; bytes.len()])),
-            _ => send.write(PeerBytes::of(&bytes)),
+            Coll::Bcast if end.rank() == 0 => recv.write(PeerBytes::of(&block(mine))),
+            Coll::Bcast => recv.write(PeerBytes::of(&block(u64::MAX))),
+            Coll::Alltoall => {
+                let to_all: Vec<u8> =
+                    (0..u64::from(self.ranks)).flat_map(|to| block(mine + (to << 32))).collect();
+                send.write(PeerBytes::of(&to_all))
+            }
+            _ => send.write(PeerBytes::of(&block(mine))),
         };
     }
 
     fn is_right(&self, end: &Endpoint) -> bool {
-        let ranks = u64::from(self.ranks);
-        let sum = match self.coll {
-            Coll::Bcast => u64::from(self.done),
-            Coll::Barrier => return true,
-            Coll::Reduce if end.rank() > 0 => return true,
-            _ => ranks * (ranks - 1) / 2 + ranks * u64::from(self.done),
-        };
+        let (ranks, done) = (u64::from(self.ranks), u64::from(self.done));
         let recv = self.places(end).recv;
         let recv = recv.as_bytes();
-        (0..self.words as usize).all(|index| recv.word(index) == sum)
+        let holds = |block: u64, word: u64| {
+            (block * self.words..(block + 1) * self.words).all(|index| recv.word(index as usize) == word)
+        };
+        match self.coll {
+            Coll::Barrier => true,
+            Coll::Reduce if end.rank() > 0 => true,
+            Coll::Bcast => holds(0, done),
+            Coll::Allgather => (0..ranks).all(|from| holds(from, from + done)),
+            Coll::Alltoall => (0..ranks).all(|from| holds(from, from + done + (u64::from(end.rank()) << 32))),
+            _ => holds(0, ranks * (ranks - 1) / 2 + ranks * done),
+        }
     }
 }
 
@@ -133,7 +153,8 @@ impl Program for Allreduce {
     }
 
     fn memory(&self) -> usize {
-        2 * self.words as usize * WORD + self.execution.arena_bytes()
+        let (send, recv) = self.buffers();
+        send + recv + self.execution.arena_bytes()
     }
 
     fn share(&self) -> f64 {
@@ -143,7 +164,11 @@ impl Program for Allreduce {
     fn step(&mut self, end: &mut Endpoint) -> Result<Step> {
         loop {
             if !self.running {
-                if self.done == self.warm_up {
+                if self.done == WARM_UP {
+                    if !std::mem::replace(&mut self.paused, true) {
+                        end.compute(until_next_second(end.now()));
+                        return Ok(Step::Computing);
+                    }
                     self.time.begun = end.now();
                 }
                 if self.done == self.calls {
@@ -176,8 +201,8 @@ impl Program for Allreduce {
     }
 }
 
-/// Whether the collective has a root. There is one call of such a one, since ranks would begin a second one while others
-/// are in the first.
+/// Whether the collective has a root. One call of such a one is timed, which all ranks begin at the same moment, since they
+/// would begin a second one while others are in the first.
 pub(crate) fn is_rooted(coll: Coll) -> bool {
     matches!(coll, Coll::Bcast | Coll::Reduce)
 }

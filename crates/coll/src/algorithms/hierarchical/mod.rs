@@ -85,7 +85,8 @@ impl<'a> Nodes<'a> {
         Group::of_ranks(p, &self.leaders)
     }
 
-    /// The place of the calling process in a binomial tree over the leaders with a binomial tree below each.
+    /// The place of the calling process in a k-nomial tree over the leaders (`fanout`, 2 if unset) with a binomial tree
+    /// below each.
     ///
     /// ```text
     ///        a0 ══════ b0          ══ between nodes, served first
@@ -95,7 +96,7 @@ impl<'a> Nodes<'a> {
     pub(crate) fn tree(&self, p: &Params, root: u32) -> Node {
         let within = tree::among(self.mates(), p.rank, self.leader(), 2);
         if p.rank == self.leader() {
-            within.under(tree::among(&self.leaders, p.rank, root, 2))
+            within.under(tree::among(&self.leaders, p.rank, root, p.fanout_or(2, 2)))
         } else {
             within
         }

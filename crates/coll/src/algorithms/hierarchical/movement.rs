@@ -1,15 +1,15 @@
 //! Hierarchical data movement and barriers.
 
 use super::{Nodes, runs};
-use crate::algorithms::barrier as flat_barrier;
 use crate::algorithms::bcast::{Stream, emit_tree};
 use crate::algorithms::node::{Area, slots};
+use crate::algorithms::{allgather as flat_allgather, barrier as flat_barrier};
 use crate::builder::{Builder, Group};
 use crate::params::Params;
 use crate::schedule::{Buf, Ref, Schedule};
 use crate::tree;
 
-/// Reports within the nodes, dissemination among the leaders, release within the nodes.
+/// Reports within the nodes, dissemination among the leaders (of radix `fanout`, 2 if unset), release within the nodes.
 ///
 /// ```text
 ///  a* → a0 ⇄ b0 ← b*, then a0 → a*, b0 → b*
@@ -40,7 +40,7 @@ pub fn barrier_lines(p: &Params) -> Schedule {
 
 fn emit_leaders_barrier(b: &mut Builder, p: &Params, nodes: &Nodes) {
     if let Some(leaders) = nodes.leader_group(p) {
-        flat_barrier::emit_dissemination(b, leaders);
+        flat_barrier::emit_dissemination(b, leaders, p.fanout_or(2, 2));
     }
 }
 
@@ -210,24 +210,65 @@ fn copy_runs(b: &mut Builder, ranks: &[u32], buf: Buf, packed: Buf, mut at: u32,
 ///  a* → a0 ═→ b0 ═→ c0 ═→ a0, then a0 → a*, b0 → b*, c0 → c*
 /// ```
 pub fn allgather(p: &Params) -> Schedule {
-    let blocks = |lo, hi| Ref::blocks(Buf::Recv, lo, hi);
-    let in_runs = |ranks: &[u32]| runs(ranks).map(|run| blocks(run.start, run.end)).collect();
-    gather_and_share(p, |r| blocks(r, r + 1), in_runs, &[blocks(0, p.size)])
+    gather_and_share(p, block, emit_ring_of_runs, &[Ref::blocks(Buf::Recv, 0, p.size)])
+}
+
+/// As [`allgather`], with recursive doubling among the leaders: few messages, which pays for short blocks. Needs nodes of
+/// consecutive ranks, otherwise the ring is taken.
+///
+/// ```text
+///  a* → a0 ⇄ b0 ← b*     c* → c0 ⇄ d0 ← d*
+///       a0 ⇄ c0          b0 ⇄ d0             then a0 → a*, …
+/// ```
+pub fn allgather_doubling(p: &Params) -> Schedule {
+    let exchange = |b: &mut Builder, nodes: &Nodes, leaders: Group| {
+        if !nodes.in_order() {
+            return emit_ring_of_runs(b, nodes, leaders);
+        }
+        let first = |node: u32| nodes.members.get(node as usize).map_or(p.size, |ranks| ranks[0]);
+        flat_allgather::emit_recursive_doubling(b, leaders, |lo, hi| {
+            Ref::blocks(Buf::Recv, first(lo), first(hi))
+        });
+    };
+    gather_and_share(p, block, exchange, &[Ref::blocks(Buf::Recv, 0, p.size)])
+}
+
+fn block(rank: u32) -> Ref {
+    Ref::blocks(Buf::Recv, rank, rank + 1)
+}
+
+fn emit_ring_of_runs(b: &mut Builder, nodes: &Nodes, leaders: Group) {
+    emit_node_ring(b, nodes, leaders, |ranks| {
+        runs(ranks).map(|run| Ref::blocks(Buf::Recv, run.start, run.end)).collect()
+    });
 }
 
 /// [`allgather`] for blocks of different sizes, which travel one by one: each goes down its node's tree while the next
 /// one arrives.
 pub fn allgather_v(p: &Params) -> Schedule {
     let block = |r| Ref::block(Buf::RecvBlock, r);
-    let one_by_one = |ranks: &[u32]| ranks.iter().map(|&r| block(r)).collect();
-    gather_and_share(p, block, one_by_one, &(0..p.size).map(block).collect::<Vec<_>>())
+    let exchange = |b: &mut Builder, nodes: &Nodes, leaders: Group| {
+        emit_node_ring(b, nodes, leaders, |ranks| ranks.iter().map(|&r| block(r)).collect());
+    };
+    gather_and_share(p, block, exchange, &(0..p.size).map(block).collect::<Vec<_>>())
 }
 
-/// `of_node`: the messages that carry the blocks of these ranks; `all`: those that carry the result.
+/// The leaders pass nodes around; `of_node`: the messages that carry the blocks of these ranks.
+fn emit_node_ring(b: &mut Builder, nodes: &Nodes, leaders: Group, of_node: impl Fn(&[u32]) -> Vec<Ref>) {
+    let (right, left) = (leaders.peer(leaders.after(1)), leaders.peer(leaders.before(1)));
+    let parts = |node: u32| of_node(&nodes.members[node as usize]).into_iter();
+    for step in 1..leaders.size {
+        let mut reqs: Vec<_> = parts(leaders.before(step)).map(|r| b.recv(left, r)).collect();
+        reqs.extend(parts(leaders.before(step - 1)).map(|r| b.send(right, r)));
+        b.wait_all(reqs);
+    }
+}
+
+/// `exchange`: how the leaders give each other their nodes' blocks; `all`: the messages that carry the result.
 fn gather_and_share(
     p: &Params,
     block: impl Fn(u32) -> Ref,
-    of_node: impl Fn(&[u32]) -> Vec<Ref>,
+    exchange: impl FnOnce(&mut Builder, &Nodes, Group),
     all: &[Ref],
 ) -> Schedule {
     let nodes = Nodes::new(p, None);
@@ -241,13 +282,7 @@ fn gather_and_share(
             let mates = nodes.mates().iter().filter(|&&r| r != p.rank);
             let reqs: Vec<_> = mates.map(|&r| b.recv(g.peer(r), block(r))).collect();
             b.wait_all(reqs);
-            let (right, left) = (leaders.peer(leaders.after(1)), leaders.peer(leaders.before(1)));
-            let parts = |node: u32| of_node(&nodes.members[node as usize]).into_iter();
-            for step in 1..leaders.size {
-                let mut reqs: Vec<_> = parts(leaders.before(step)).map(|r| b.recv(left, r)).collect();
-                reqs.extend(parts(leaders.before(step - 1)).map(|r| b.send(right, r)));
-                b.wait_all(reqs);
-            }
+            exchange(&mut b, &nodes, leaders);
         }
     }
     if let Some(node) = nodes.node_group(p) {

@@ -30,12 +30,28 @@ pub fn reduce(p: &Params) -> Schedule {
     b.finish()
 }
 
-/// Nodes reduce at their leaders, the leaders allreduce, nodes broadcast.
+/// Nodes reduce at their leaders, the leaders allreduce by recursive doubling, nodes broadcast.
 ///
 /// ```text
 ///  a* → a0 ⇄ b0 ← b*, then a0 → a*, b0 → b*
 /// ```
 pub fn allreduce(p: &Params) -> Schedule {
+    through_leaders(p, |b, leaders| {
+        flat_allreduce::emit_recursive_doubling(b, leaders, Buf::Recv, p.commutative);
+    })
+}
+
+/// As [`allreduce`], the leaders by Rabenseifner's algorithm: for longer vectors. Operations that do not commute take
+/// recursive doubling.
+pub fn allreduce_rabenseifner(p: &Params) -> Schedule {
+    if !p.commutative {
+        return allreduce(p);
+    }
+    through_leaders(p, |b, leaders| flat_allreduce::emit_rabenseifner(b, leaders, Buf::Recv))
+}
+
+/// `among`: how the leaders combine their nodes' results, which are in the receive buffers.
+fn through_leaders(p: &Params, among: impl FnOnce(&mut Builder, Group)) -> Schedule {
     let nodes = Nodes::new(p, None);
     let Some(g) = nodes.node_group(p).filter(|_| p.commutative || nodes.in_order()) else {
         return flat_allreduce::recursive_doubling(p);
@@ -44,7 +60,9 @@ pub fn allreduce(p: &Params) -> Schedule {
     let node = tree::knomial(g.me, g.size, 0, 2);
     let io = flat_reduce::Io::open(&mut b, p, nodes.leader(), !p.commutative);
     flat_reduce::emit_tree(&mut b, g, &node, &io, 1, p.commutative);
-    emit_leaders(&mut b, p, &nodes);
+    if let Some(leaders) = nodes.leader_group(p) {
+        among(&mut b, leaders);
+    }
     bcast::emit_tree(&mut b, g, &node, |_| Ref::all(Buf::Recv), 1);
     b.finish()
 }
@@ -63,22 +81,12 @@ pub fn allreduce_lines(p: &Params) -> Schedule {
     let mut area = Area { me: g.me, size: g.size, round: 0 };
     let result = Ref::all(Buf::Recv);
     slots::emit_flat_reduce(&mut b, &mut area, 0, Ref::all(flat_allreduce::mine(p)), result);
-    emit_leaders(&mut b, p, &nodes);
+    if let Some(leaders) = nodes.leader_group(p) {
+        flat_allreduce::emit_recursive_doubling(&mut b, leaders, Buf::Recv, p.commutative);
+    }
     slots::emit_flat_bcast(&mut b, &mut area, 0, result);
     area.retire(&mut b);
     b.finish()
-}
-
-/// The leaders combine their nodes' results, which are in the receive buffers: long ones by Rabenseifner's
-/// algorithm (if the call is segmented), short ones by recursive doubling.
-fn emit_leaders(b: &mut Builder, p: &Params, nodes: &Nodes) {
-    if let Some(leaders) = nodes.leader_group(p) {
-        if p.segments > 1 && p.commutative {
-            flat_allreduce::emit_rabenseifner(b, leaders, Buf::Recv);
-        } else {
-            flat_allreduce::emit_recursive_doubling(b, leaders, Buf::Recv, p.commutative);
-        }
-    }
 }
 
 /// Nodes reduce the whole vector at their leaders; each leader gets its node's blocks from all others and
