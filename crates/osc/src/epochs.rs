@@ -40,7 +40,7 @@ pub struct Epochs {
     /// Operations have followed it.
     fence_used: bool,
     /// The ranks of the open access epoch of `MPI_Win_start`.
-    started: Option<Box<[u32]>>,
+    started: Option<Vec<u32>>,
     /// Whether `MPI_Win_post` was called, and no wait yet.
     posted: bool,
     locks: Vec<Passive>,
@@ -135,7 +135,7 @@ impl Epochs {
     }
 
     /// `MPI_Win_start` on the ranks of `group`.
-    pub fn start(&mut self, group: Box<[u32]>) {
+    pub fn start(&mut self, group: Vec<u32>) {
         self.started = Some(group);
     }
 
@@ -143,7 +143,7 @@ impl Epochs {
     ///
     /// # Errors
     /// As above.
-    pub fn complete(&mut self) -> Result<Box<[u32]>> {
+    pub fn complete(&mut self) -> Result<Vec<u32>> {
         self.started.take().ok_or(Error::new(SYNC, "no access epoch of MPI_Win_start is open"))
     }
 
@@ -290,7 +290,7 @@ mod tests {
         let mut epochs = Epochs::default();
         assert!(epochs.complete().is_err() && epochs.may_wait().is_err());
         epochs.may_start().unwrap();
-        epochs.start(Box::new([2]));
+        epochs.start(vec![2]);
         epochs.post().unwrap();
         assert!(epochs.post().is_err() && epochs.may_start().is_err() && epochs.may_lock(2).is_err());
         assert!(epochs.access(1).is_err() && epochs.fence(true).is_err() && epochs.may_free().is_err());

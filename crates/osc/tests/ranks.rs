@@ -231,7 +231,7 @@ impl Window {
                     return false;
                 }
                 rank.started = None;
-                rank.epochs.start(targets.clone().into());
+                rank.epochs.start(targets.clone());
             }
             Step::Put(target, value) => {
                 rank.epochs.access(*target).expect("an epoch");

@@ -177,6 +177,7 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
         far,
         epochs: Epochs::default(),
         exposure: Exposure::new(all.len()),
+        spare_ranks: Vec::new(),
         flushes: 0,
         stored: false,
         changed: false,
@@ -293,6 +294,8 @@ fn share(
     let control = segment.and_then(|segment| Control::new(segment, shape));
     let control = control.filter(|control| control.memory().1 as u64 >= layout.bytes);
     let memory = control.as_ref().map(|control| control.memory().0);
+    // No other rank of the node combines in this memory of the program, so it is treated as mapped.
+    let is_sole = near.len() == 1 && part.flavor == abi::WIN_FLAVOR_CREATE;
     let own = if layout.mapped {
         memory.map_or(0, |base| base + layout.offsets[local] as usize)
     } else {
@@ -302,7 +305,7 @@ fn share(
         let members = (0..).zip(group.members());
         let far = members.filter(|(rank, _)| near.binary_search(rank).is_err()).map(|(_, &peer)| Peer(peer));
         let size = if control.is_some() { part.size as usize } else { 0 };
-        remote::offer(&mut t.lock(), far, (own, size), layout.mapped).unzip()
+        remote::offer(&mut t.lock(), far, (own, size), layout.mapped || is_sole).unzip()
     };
     let offer = offer.unwrap_or_default();
     // Where the network changes elements, no rank of the node combines them by loops.
@@ -331,7 +334,7 @@ fn share(
     let all_near = |bit: u64| near.iter().all(|&rank| votes[rank as usize][0] & bit != 0);
     // One location is combined in one way by all.
     let maps = all_near(MAPS);
-    let is_mapped = |local: usize| layout.mapped || maps && lent.address(local).is_some();
+    let is_mapped = |local: usize| layout.mapped || is_sole || maps && lent.address(local).is_some();
     let needs_no_other = |(local, &rank): (usize, &u32)| is_mapped(local) || all[rank as usize][1] == 0;
     let alone = !all_near(REACHES)
         && (part.flavor == abi::WIN_FLAVOR_DYNAMIC || !near.iter().enumerate().all(needs_no_other));

@@ -90,6 +90,8 @@ pub(crate) struct Window {
     pub lent: Box<[Arc<SharedSegment>]>,
     pub epochs: Epochs,
     pub exposure: Exposure,
+    /// Room for the ranks of a group, used again and again.
+    pub spare_ranks: Vec<u32>,
     /// Flushes of memory that this process maps.
     pub flushes: u32,
     /// Whether plain stores have gone to mapped memory since the last flush.

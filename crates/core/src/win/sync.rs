@@ -49,20 +49,27 @@ pub(super) fn meet(t: &mut Token, win: abi::Win) -> Result<Result<()>> {
 }
 
 impl Window {
-    /// The ranks of the processes of `group`.
+    /// The ranks of the processes of `group`, in [`Window::spare_ranks`], which the caller gives back.
     ///
     /// # Errors
     /// `MPI_ERR_GROUP` if one is not of the window.
-    fn ranks_of(&self, group: &Group) -> Result<Box<[u32]>> {
+    fn ranks_of(&mut self, group: &Group) -> Result<Vec<u32>> {
         const STRANGER: Error =
             Error::new(abi::ERR_GROUP, "the group has a process that is not of the window");
+        let mut ranks = std::mem::take(&mut self.spare_ranks);
+        ranks.clear();
         let members = self.group.members();
         if members.len() <= FEW || group.size() <= 1 {
-            let rank = |peer: &u32| members.iter().position(|member| member == peer).map(|rank| rank as u32);
-            return group.members().iter().map(|peer| rank(peer).ok_or(STRANGER)).collect();
+            for peer in group.members() {
+                ranks.push(members.iter().position(|member| member == peer).ok_or(STRANGER)? as u32);
+            }
+            return Ok(ranks);
         }
         let index = self.group.index();
-        group.members().iter().map(|peer| index.get(peer).map(|&rank| rank as u32).ok_or(STRANGER)).collect()
+        for peer in group.members() {
+            ranks.push(*index.get(peer).ok_or(STRANGER)? as u32);
+        }
+        Ok(ranks)
     }
 }
 
@@ -75,11 +82,12 @@ pub fn post(t: &mut Token, group: abi::Group, assert: i32, win: abi::Win) -> Res
     let ranks = window.ranks_of(&group)?;
     window.epochs.post()?;
     window.exposure.expect(ranks.len());
-    let (near, far) = window.parted(&ranks);
-    for origin in near {
+    for origin in window.near_of(&ranks) {
         Exposure::post(window.control.view(), origin, window.local);
         window.ring(origin);
     }
+    let far = window.far_of(&ranks);
+    window.spare_ranks = ranks;
     drop(state);
     // All of them, even if one is lost.
     far.into_iter().map(|rank| far::tell(t, win, rank, far::POST)).fold(Ok(()), Result::and)
@@ -116,11 +124,14 @@ impl Window {
         })
     }
 
-    /// The local ranks of those of this node, and the others.
-    fn parted(&self, ranks: &[u32]) -> (Vec<u32>, Vec<u32>) {
-        let near = ranks.iter().filter_map(|&rank| Some(self.near(rank)?.local)).collect();
-        let far = ranks.iter().copied().filter(|&rank| self.near(rank).is_none()).collect();
-        (near, far)
+    /// The local ranks of those of this node.
+    fn near_of(&self, ranks: &[u32]) -> impl Iterator<Item = u32> {
+        ranks.iter().filter_map(|&rank| Some(self.near(rank)?.local))
+    }
+
+    /// Those of other nodes.
+    fn far_of(&self, ranks: &[u32]) -> Vec<u32> {
+        ranks.iter().copied().filter(|&rank| self.near(rank).is_none()).collect()
     }
 
     /// Ends the exposure epoch if all origins have completed their accesses; whether they have.
@@ -139,11 +150,12 @@ pub fn complete(t: &mut Token, win: abi::Win) -> Result<()> {
     let window = state.windows.get_mut(win)?;
     let ranks = window.epochs.complete()?;
     order();
-    let (near, far) = window.parted(&ranks);
-    for target in near {
+    for target in window.near_of(&ranks) {
         Exposure::complete(window.control.view(), target);
         window.ring(target);
     }
+    let far = window.far_of(&ranks);
+    window.spare_ranks = ranks;
     drop(state);
     // All of them, even if operations have failed: they wait.
     let tell = |rank| {
