@@ -458,9 +458,17 @@ static void *anytime(void *argument)
     return NULL;
 }
 
+/* What the only thread does in a step. */
+static int kind_alone(int step)
+{
+    static const int kinds[5] = {TAGS, TOGETHER, COMMUNICATORS, RING, RING};
+    struct stream c = common(step, 2);
+    return kinds[below(&c, 5)];
+}
+
 static void alone(void)
 {
-    int t, step, n;
+    int t, step;
     pthread_t helpers[MOST_THREADS];
     /* A session may change how a library locks from then on. */
     no_sessions |= hash(0, 0, 0, 4) % 2;
@@ -468,17 +476,14 @@ static void alone(void)
     for (t = 1; t < threads && !no_anytime; t++)
         pthread_create(&helpers[t], NULL, anytime, NULL);
     for (step = options.first; step < options.first + options.steps; step++) {
-        struct stream s = local(step, 10), c = common(step, 2);
+        struct stream s = local(step, 10);
         at[0] = step;
-        n = (int)below(&c, 5);
-        if (n == 0)
-            tags(step, 0, &s);
-        else if (n == 1)
-            together(step, 0, &s);
-        else if (n == 2)
-            communicators(step, 0, &s);
-        else
-            ring(step, 0, &s);
+        switch (kind_alone(step)) {
+        case TAGS: tags(step, 0, &s); break;
+        case TOGETHER: together(step, 0, &s); break;
+        case COMMUNICATORS: communicators(step, 0, &s); break;
+        default: ring(step, 0, &s);
+        }
     }
     __atomic_store_n(&going, 0, __ATOMIC_RELAXED);
     for (t = 1; t < threads && !no_anytime; t++)
@@ -508,9 +513,10 @@ static void on_alarm(int signal)
     char line[300];
     int n = snprintf(line, sizeof line, "rank %d:", world_rank), t;
     (void)signal;
-    for (t = 0; t < threads && n < 250; t++) {
+    for (t = 0; t < (level == MPI_THREAD_MULTIPLE ? threads : 1) && n < 250; t++) {
         struct stream c = common(at[t], 1);
-        n += snprintf(line + n, sizeof line - n, " thread %d in step %d, %s;", t, at[t], names[below(&c, STEP_KINDS)]);
+        int kind = level == MPI_THREAD_MULTIPLE ? (int)below(&c, STEP_KINDS) : kind_alone(at[t]);
+        n += snprintf(line + n, sizeof line - n, " thread %d in step %d, %s;", t, at[t], names[kind]);
     }
     line[n++] = '\n';
     if (write(2, line, n) < 0)

@@ -252,7 +252,7 @@ impl Btl for Ofi {
         let words = lost.unwrap_or("no operation reaches it");
         Loss {
             seen: format!("libfabric's provider {} reports: {words}", self.facts().provider),
-            advice: String::from("and at the network between the hosts: fi_info, fi_pingpong"),
+            advice: self.endpoint.advice(words).to_owned(),
         }
     }
 

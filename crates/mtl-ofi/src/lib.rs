@@ -271,7 +271,7 @@ impl Mtl for Ofi {
         let words = self.losses.get(&peer).map_or("no operation reaches it", String::as_str);
         Loss {
             seen: format!("libfabric's provider {} says: {words}", self.facts().provider),
-            advice: String::from("and at the network between the hosts: fi_info, fi_pingpong"),
+            advice: self.endpoint.advice(words).to_owned(),
         }
     }
 

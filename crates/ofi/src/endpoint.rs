@@ -248,6 +248,15 @@ impl Endpoint {
         self.library.words(error)
     }
 
+    /// What the user can do about a peer that was given up, as [`Endpoint::words`] said why: a clause that begins with "and".
+    pub fn advice(&self, words: &str) -> &'static str {
+        if words == self.words(libc::EMFILE) {
+            "and raise the limit for open files: ulimit -n"
+        } else {
+            "and at the network between the hosts: fi_info, fi_pingpong"
+        }
+    }
+
     /// Asks for the end of an operation by its name.
     pub fn cancel(&mut self, name: u32) {
         let context = self.operations.get(name).context();

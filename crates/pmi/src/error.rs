@@ -144,7 +144,11 @@ impl fmt::Display for Error {
                  seen: {seen}\n  next: {next}"
             ),
             Error::Io { step, source } => {
-                write!(f, "{step}: the system refused\n  seen: {source}\n  next: run again with `mpiexec -v`")
+                let next = match source.raw_os_error() {
+                    Some(libc::EMFILE | libc::ENFILE) => "raise the limit for open files: ulimit -n",
+                    _ => "run again with `mpiexec -v`",
+                };
+                write!(f, "{step}: the system refused\n  seen: {source}\n  next: {next}")
             }
             Error::Segment { bytes, source } => write!(
                 f,

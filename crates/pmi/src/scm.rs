@@ -93,6 +93,10 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received
         // SAFETY: `header` came from this very message.
         header = unsafe { libc::CMSG_NXTHDR(&raw const message, header) };
     }
+    // The kernel drops a descriptor for which the process has none free.
+    if message.msg_flags & libc::MSG_CTRUNC != 0 && received.fd.is_none() {
+        return Err(io::Error::from_raw_os_error(libc::EMFILE));
+    }
     Ok(received)
 }
 
