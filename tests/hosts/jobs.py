@@ -128,12 +128,12 @@ def rank_files():
 
 
 def environment():
-    steps = ["env=PMI_SIZE", "env=MPI_LOCALRANKID", "env=MPI_LOCALNRANKS", "env=COLOUR", "env=SHAPE", "env=ALHENA_X"]
+    steps = ["env=PMI_SIZE", "env=MPI_LOCALRANKID", "env=MPI_LOCALNRANKS", "env=COLOUR", "env=SHAPE", "env=ALHENA_X", "env=FI_X"]
     result = job("-n", 2, "-ppn", 1, "-x", "SHAPE", "-l", RANK, *steps,
-                 env={"COLOUR": "red", "SHAPE": "round", "ALHENA_X": "1"})
+                 env={"COLOUR": "red", "SHAPE": "round", "ALHENA_X": "1", "FI_X": "2"})
     # The launcher's host has its own environment; others get what was asked for and the usual.
     expect([line for line in result.lines if line.startswith("[1]")] ==
-           ["[1] ALHENA_X=1", "[1] COLOUR unset", "[1] MPI_LOCALNRANKS=1", "[1] MPI_LOCALRANKID=0", "[1] PMI_SIZE=2",
+           ["[1] ALHENA_X=1", "[1] COLOUR unset", "[1] FI_X=2", "[1] MPI_LOCALNRANKS=1", "[1] MPI_LOCALRANKID=0", "[1] PMI_SIZE=2",
             "[1] SHAPE=round"], result)
     result = job("-n", 2, "-ppn", 1, "-genvall", "-l", RANK, "env=COLOUR", env={"COLOUR": "red"})
     expect(result.lines == ["[0] COLOUR=red", "[1] COLOUR=red"], result)

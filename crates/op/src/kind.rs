@@ -52,11 +52,11 @@ pub(crate) enum Group {
     MultiLanguage,
     /// Value and index (section 6.9.4).
     Pair,
-    /// Characters: communicated, never reduced.
-    Character,
+    /// Characters and packed data: communicated, never reduced.
+    Opaque,
 }
 
-/// Kind and group of a predefined datatype; `None` for `MPI_PACKED`, the null handle and everything derived.
+/// Kind and group of a predefined datatype; `None` for the null handle and everything derived.
 pub(crate) const fn of(ty: Datatype) -> Option<(Kind, Group)> {
     use Group as G;
     use Kind as K;
@@ -97,8 +97,8 @@ pub(crate) const fn of(ty: Datatype) -> Option<(Kind, Group)> {
         abi::LOGICAL16 => (K::Logical(16), G::Logical),
         abi::C_BOOL | abi::CXX_BOOL => (K::Bool, G::Logical),
         abi::BYTE => (K::U8, G::Byte),
-        abi::CHARACTER => (K::Opaque(1), G::Character),
-        abi::WCHAR => (K::Opaque(4), G::Character),
+        abi::CHARACTER | abi::PACKED => (K::Opaque(1), G::Opaque),
+        abi::WCHAR => (K::Opaque(4), G::Opaque),
         abi::FLOAT_INT => (K::FloatInt, G::Pair),
         abi::DOUBLE_INT => (K::DoubleInt, G::Pair),
         abi::LONG_INT => (K::LongInt, G::Pair),
@@ -112,8 +112,8 @@ pub(crate) const fn of(ty: Datatype) -> Option<(Kind, Group)> {
 }
 
 /// Whether a collective reduction may combine `ty` by `op` (MPI-5.0 sections 6.9.2 and 6.9.4, and a little more). False
-/// for user-defined operations and types, for `MPI_REPLACE` and `MPI_NO_OP` (accumulates only), and for the character
-/// types.
+/// for user-defined operations and types, for `MPI_REPLACE` and `MPI_NO_OP` (accumulates only), for the character types
+/// and for `MPI_PACKED`.
 pub const fn allowed(op: Op, ty: Datatype) -> bool {
     match of(ty) {
         Some((_, group)) => reduces(op, group),

@@ -26,8 +26,7 @@ pub use kernel::Kernel;
 pub use kind::{allowed, allowed_in_accumulate, is_predefined};
 
 /// The kernel for a predefined operation on a predefined type. Fails with `MPI_ERR_TYPE` for a type that is
-/// not predefined or has no arithmetic (`MPI_PACKED`), with `MPI_ERR_OP` where the operation is not defined
-/// on the type.
+/// not predefined, with `MPI_ERR_OP` where the operation is not defined on the type.
 pub fn kernel(op: Op, ty: Datatype) -> Result<Kernel> {
     let (kind, group) = kind::of(ty).ok_or(NOT_PREDEFINED)?;
     if !kind::accumulates(op, group) {

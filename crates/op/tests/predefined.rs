@@ -80,6 +80,7 @@ const TYPES: &[(Datatype, As, usize)] = &[
     (abi::CHAR, Signed, 1),
     (abi::CHARACTER, Character, 1),
     (abi::WCHAR, Character, 4),
+    (abi::PACKED, Character, 1),
     (abi::FLOAT_INT, Pair(&Single, &Signed, 4), 8),
     (abi::DOUBLE_INT, Pair(&Double, &Signed, 8), 16),
     (abi::LONG_INT, Pair(&Signed, &Signed, 8), 16),
@@ -404,7 +405,7 @@ fn true_of_a_fortran_compiler_stays_as_it_is() {
 
 #[test]
 fn types_and_operations_that_are_not_predefined() {
-    for ty in [abi::PACKED, abi::DATATYPE_NULL, Datatype(0x1000)] {
+    for ty in [abi::DATATYPE_NULL, Datatype(0x1000)] {
         assert_eq!(op::kernel(abi::SUM, ty).unwrap_err().class, abi::ERR_TYPE);
         assert!(!op::allowed(abi::SUM, ty) && !op::allowed_in_accumulate(abi::REPLACE, ty));
     }

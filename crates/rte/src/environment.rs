@@ -64,15 +64,15 @@ pub fn shared(environment: &Environment) -> Vec<CString> {
     variables.into_iter().filter_map(|(name, value)| entry(name, &value)).collect()
 }
 
-/// Variables that go along to other hosts, by prefix: parameters of this library and of others whose names it reads, and
-/// OpenMP's.
-const FORWARDED_PREFIXES: [&str; 4] = ["ALHENA_", "OMPI_MCA_", "MPIR_CVAR_", "OMP_"];
+/// Variables that go along to other hosts, by prefix: parameters of this library and of others whose names it reads,
+/// OpenMP's, and those of libfabric, which it loads.
+const FORWARDED_PREFIXES: [&str; 5] = ["ALHENA_", "OMPI_MCA_", "MPIR_CVAR_", "OMP_", "FI_"];
 /// Further such variables, whole names.
 const FORWARDED_NAMES: [&str; 2] = ["PATH", "LD_LIBRARY_PATH"];
 
 /// The variables of this process's environment that go along to other hosts, for programs with these environments:
-/// `PATH`, `LD_LIBRARY_PATH`, and names that begin with `ALHENA_`, `OMPI_MCA_`, `MPIR_CVAR_` or `OMP_`; all of them where
-/// the user asked for all.
+/// `PATH`, `LD_LIBRARY_PATH`, and names that begin with `ALHENA_`, `OMPI_MCA_`, `MPIR_CVAR_`, `OMP_` or `FI_`; all of them
+/// where the user asked for all.
 pub(crate) fn forwarded<'a>(
     environments: impl Iterator<Item = &'a Environment> + Clone,
 ) -> Vec<(OsString, OsString)> {
