@@ -4,8 +4,8 @@
 use crate::calibrate;
 use crate::error::Error;
 use crate::experiments::{
-    AmgRun, Contender, Dimensions, LAMMPS_COMPUTE, Measure, allreduce, allreduce_algorithms, amg, gather,
-    halo, lammps, latency, one_sided,
+    AmgPart, AmgWork, Contender, Dimensions, LAMMPS_COMPUTE, Measure, allreduce, allreduce_algorithms, amg,
+    gather, halo, lammps, latency, one_sided,
 };
 use crate::paper::{self, MPICH2_POINTS, POINTS, Point};
 use crate::programs::Calls;
@@ -121,9 +121,10 @@ fn off(setup: &Setup, point: &Point) -> Result<f64, Error> {
     Ok(more(latency(setup, point.bytes, point.offset)?.nanoseconds / 1000.0, point.latency))
 }
 
-fn run_amg(setup: &Setup, name: &'static str) -> Result<AmgRun, Error> {
+fn run_amg(setup: &Setup, name: &'static str) -> Result<AmgPart, Error> {
     let found = allreduce_algorithms(setup, AMG_RANKS).find(|algorithm| algorithm.name == name);
-    amg(setup, found.ok_or(Error::Unsupported(name))?, AMG_RANKS, AMG_COMPUTE)
+    let work = AmgWork { compute: AMG_COMPUTE, iterations: None };
+    Ok(amg(setup, found.ok_or(Error::Unsupported(name))?, AMG_RANKS, work)?.iteration)
 }
 
 fn reduced(setup: &Setup, name: &'static str) -> Result<f64, Error> {

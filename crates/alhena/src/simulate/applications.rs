@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::Args;
 use serde::Serialize;
-use sim::experiments::{LAMMPS_COMPUTE, LAMMPS_PAPER, allreduce_algorithms, amg, lammps};
+use sim::experiments::{AmgPart, AmgWork, LAMMPS_COMPUTE, LAMMPS_PAPER, allreduce_algorithms, amg, lammps};
 
 use super::machine::{Machine, Table};
 use super::output::{Output, row};
@@ -127,7 +127,7 @@ impl Lammps {
     }
 }
 
-/// A skeleton of AMG2006's solve phase.
+/// A skeleton of AMG2006.
 #[derive(Args)]
 pub struct Amg {
     /// Sizes of the job
@@ -142,6 +142,9 @@ pub struct Amg {
     /// Milliseconds that a rank computes in an iteration; as long as in the live run if it is not given
     #[arg(long, default_value_t = 4.556)]
     compute: f64,
+    /// Also simulate the set-up phase, and show the share of it and of so many iterations together
+    #[arg(long, value_name = "COUNT")]
+    iterations: Option<u32>,
     #[command(flatten)]
     machine: Machine,
     #[command(flatten)]
@@ -158,8 +161,29 @@ struct AmgRow {
     /// Share of the time in MPI.
     mpi: f64,
     shares: Vec<Share>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    set_up: Option<AmgShares>,
+    /// The set-up and all iterations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    whole: Option<AmgShares>,
     /// Seconds that the simulation took.
     seconds: f64,
+}
+
+/// A part of a run.
+#[derive(Serialize)]
+struct AmgShares {
+    milliseconds: f64,
+    /// Share of the time in MPI.
+    mpi: f64,
+    shares: Vec<Share>,
+}
+
+impl AmgShares {
+    fn of(part: AmgPart) -> AmgShares {
+        let shares = part.shares.map(Share::of).to_vec();
+        AmgShares { milliseconds: part.time * 1e3, mpi: part.mpi, shares }
+    }
 }
 
 /// Points of a rank in the recorded run.
@@ -190,19 +214,25 @@ impl Amg {
                 )
             })?;
             let start = Instant::now();
-            let seconds = self.compute / 1e3;
-            let run = progress::shown(&setup, ranks, "AMG", |setup| amg(setup, algorithm, ranks, seconds))?;
+            let work = AmgWork { compute: self.compute / 1e3, iterations: self.iterations };
+            let run = progress::shown(&setup, ranks, "AMG", |setup| amg(setup, algorithm, ranks, work))?;
+            let AmgPart { time, mpi, shares } = run.iteration;
             rows.push(AmgRow {
                 ranks,
-                iteration: run.iteration * 1e3,
-                figure_of_merit: POINTS * f64::from(ranks) / run.iteration,
-                mpi: run.mpi,
-                shares: run.shares.map(Share::of).to_vec(),
+                iteration: time * 1e3,
+                figure_of_merit: POINTS * f64::from(ranks) / time,
+                mpi,
+                shares: shares[..2].iter().copied().map(Share::of).collect(),
+                set_up: run.set_up.map(AmgShares::of),
+                whole: run.whole.map(AmgShares::of),
                 seconds: start.elapsed().as_secs_f64(),
             });
         }
+        let iterations = self
+            .iterations
+            .map_or("solve phase".to_string(), |count| format!("set-up and {count} iterations"));
         let title = format!(
-            "AMG2006, 3-D 7-point Laplace, solve phase; computing alone takes {} ms an iteration, allreduce {}",
+            "AMG2006, 3-D 7-point Laplace, {iterations}; computing alone takes {} ms an iteration, allreduce {}",
             self.compute, self.allreduce
         );
         let merit = Curve {
@@ -216,7 +246,9 @@ impl Amg {
             unit: "1/s",
             curves: vec![merit],
         };
-        let curves = stacked(&rows, |row: &AmgRow| (row.ranks, row.shares.as_slice()));
+        let curves = stacked(&rows, |row: &AmgRow| {
+            (row.ranks, row.whole.as_ref().map_or(&row.shares, |whole| &whole.shares).as_slice())
+        });
         let title_of_shares = "AMG: share of the time in MPI, stacked".to_string();
         let shares = Panel { title: title_of_shares, over: Over::Ranks, unit: "%", curves };
         self.output.show(&title, &amg_table(&rows), &rows, &[merit, shares])
@@ -224,16 +256,25 @@ impl Amg {
 }
 
 fn amg_table(rows: &[AmgRow]) -> Vec<Vec<String>> {
-    let head = row(["ranks", "iteration ms", "figure of merit", "in MPI", "of that", "took s"]);
+    let is_whole = rows.iter().any(|row| row.whole.is_some());
+    let mut head = row(["ranks", "iteration ms", "figure of merit", "in MPI", "of that", "took s"]);
+    if is_whole {
+        head.extend(row(["set-up ms", "in MPI", "of that", "whole run ms", "in MPI", "of that"]));
+    }
+    let part = |part: &AmgShares| {
+        [format!("{:.1}", part.milliseconds), format!("{:.1} %", 100.0 * part.mpi), shown(&part.shares)]
+    };
     let line = |r: &AmgRow| {
-        vec![
+        let mut line = vec![
             r.ranks.to_string(),
             format!("{:.3}", r.iteration),
             format!("{:.3e}", r.figure_of_merit),
             format!("{:.1} %", 100.0 * r.mpi),
             shown(&r.shares),
             format!("{:.2}", r.seconds),
-        ]
+        ];
+        line.extend(r.set_up.iter().chain(&r.whole).flat_map(part));
+        line
     };
     std::iter::once(head).chain(rows.iter().map(line)).collect()
 }

@@ -1,10 +1,10 @@
 //! Programs as they run in the papers.
 
-use super::collectives::Algorithm;
+use super::collectives::{Algorithm, allreduce_algorithms};
 use crate::cluster::{Cluster, Report};
 use crate::error::Error;
 use crate::jitter::Jitter;
-use crate::programs::{Amg, AmgPlan, FUNCTIONS, Lammps, ORDINARY, Plan, TIMED, grid};
+use crate::programs::{Amg, AmgPlan, FUNCTIONS, Lammps, ORDINARY, Plan, grid};
 use crate::schedules::Schedules;
 use crate::setup::Setup;
 use gni::Time;
@@ -31,40 +31,85 @@ pub struct Run {
     pub report: Report,
 }
 
-/// A run of AMG2006's solve phase.
+/// What AMG2006's ranks do, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub struct AmgWork {
+    /// Seconds for which a rank computes in an iteration.
+    pub compute: f64,
+    /// Iterations of the whole run, with its set-up; none: an iteration alone.
+    pub iterations: Option<u32>,
+}
+
+/// A run of AMG2006, or a part of one.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct AmgRun {
-    /// Seconds of an iteration.
-    pub iteration: f64,
+pub struct AmgPart {
+    /// Seconds.
+    pub time: f64,
     /// Share of the time that ranks spend in MPI, on average.
     pub mpi: f64,
-    /// The same for each function: `MPI_Allreduce`, `MPI_Waitall`.
-    pub shares: [(&'static str, f64); 2],
+    /// The same for each function: `MPI_Allreduce`, `MPI_Waitall`, and all others.
+    pub shares: [(&'static str, f64); 3],
+}
+
+/// A run of AMG2006.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct AmgRun {
+    /// An iteration of the solve phase.
+    pub iteration: AmgPart,
+    /// The set-up phase.
+    pub set_up: Option<AmgPart>,
+    /// The set-up and all iterations.
+    pub whole: Option<AmgPart>,
     /// The simulation's own counts.
     pub report: Report,
 }
 
-/// AMG2006 on a 3-D 7-point Laplace problem, weak scaling; each rank computes for `compute` seconds in an iteration and
-/// reduces by `algorithm`. One iteration is simulated, after messages that make its connections.
+impl AmgPart {
+    /// Of so many nanoseconds, and the sums over all ranks of what each function took, and of all.
+    fn new(time: f64, within: [f64; 3], all: f64) -> AmgPart {
+        let share = |function: usize| within[function] / all.max(1.0);
+        let shares = [("MPI_Allreduce", share(0)), ("MPI_Waitall", share(1)), ("others", share(2))];
+        AmgPart { time: time / 1e9, mpi: shares.iter().map(|(_, share)| share).sum(), shares }
+    }
+}
+
+/// AMG2006 on a 3-D 7-point Laplace problem, weak scaling, with this allreduce. One iteration is simulated, after messages that make
+/// its connections, and stands for all.
 ///
 /// # Errors
 /// [`Error`].
-pub fn amg(setup: &Setup, algorithm: &Algorithm, ranks: u32, compute: f64) -> Result<AmgRun, Error> {
+pub fn amg(setup: &Setup, algorithm: &Algorithm, ranks: u32, work: AmgWork) -> Result<AmgRun, Error> {
     let jitter = Jitter { deviation: setup.software.amg_jitter, ..Jitter::of(setup) };
-    let plan = Arc::new(AmgPlan::new(ranks, compute * 1e9, jitter));
-    let mut schedules = Schedules::new(algorithm, ranks, setup.ranks_per_node, 1);
-    let mut cluster = Cluster::new(setup, ranks, |rank| Amg::new(&plan, schedules.of(rank), rank))?;
+    let plan = Arc::new(AmgPlan::new(ranks, work.compute * 1e9, jitter, work.iterations.is_some()));
+    let tree = allreduce_algorithms(setup, ranks).find(|algorithm| algorithm.name == "tree");
+    let tree = tree.ok_or(Error::Unsupported("ranks agree by a tree, and there is none"))?;
+    let schedules = |algorithm| Schedules::new(algorithm, ranks, setup.ranks_per_node, 1);
+    let (mut reduce, mut agree) = (schedules(algorithm), work.iterations.map(|_| schedules(tree)));
+    let part = |rank| Amg::new(&plan, reduce.of(rank), agree.as_mut().map(|agree| agree.of(rank)), rank);
+    let mut cluster = Cluster::new(setup, ranks, part)?;
     let report = cluster.run()?;
     let programs = || (0..ranks).filter_map(|rank| cluster.program(rank));
-    let latest = |mark: usize| programs().map(|program| program.marks()[mark]).max().unwrap_or(Time::START);
-    let iteration = (latest(1) - latest(0)).0 as f64 / f64::from(TIMED);
-    let share = |function: usize| {
-        let within: f64 = programs().map(|program| program.within()[function] as f64).sum();
-        let whole: f64 = programs().map(|program| (program.marks()[1] - program.marks()[0]).0 as f64).sum();
-        within / whole.max(1.0)
+    // Phase 1 is an iteration, 2 the set-up. They count with a weight.
+    let summed = |weights: [f64; 2]| {
+        let (mut time, mut within, mut all) = (0.0, [0.0; 3], 0.0);
+        for (phase, weight) in (1..).zip(weights) {
+            let latest = |mark: usize| programs().map(|it| it.marks()[mark]).max().unwrap_or(Time::START);
+            time += weight * (latest(phase) - latest(phase - 1)).0 as f64;
+            for program in programs() {
+                all += weight * (program.marks()[phase] - program.marks()[phase - 1]).0 as f64;
+                for (sum, part) in within.iter_mut().zip(program.within()[phase]) {
+                    *sum += weight * part as f64;
+                }
+            }
+        }
+        AmgPart::new(time, within, all)
     };
-    let shares = [("MPI_Allreduce", share(0)), ("MPI_Waitall", share(1))];
-    Ok(AmgRun { iteration: iteration / 1e9, mpi: shares[0].1 + shares[1].1, shares, report })
+    Ok(AmgRun {
+        iteration: summed([1.0, 0.0]),
+        set_up: work.iterations.map(|_| summed([0.0, 1.0])),
+        whole: work.iterations.map(|iterations| summed([f64::from(iterations), 1.0])),
+        report,
+    })
 }
 
 /// LAMMPS's Lennard-Jones benchmark, weak scaling, on `ranks` ranks. A few steps are simulated and stand for all.

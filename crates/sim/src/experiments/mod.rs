@@ -8,7 +8,7 @@ mod raw_pair;
 mod registered;
 mod replayed;
 
-pub use applications::{AmgRun, LAMMPS_COMPUTE, LAMMPS_PAPER, Run, amg, lammps};
+pub use applications::{AmgPart, AmgRun, AmgWork, LAMMPS_COMPUTE, LAMMPS_PAPER, Run, amg, lammps};
 pub use collectives::{
     Algorithm, Dimensions, Outcome, algorithms, allreduce, allreduce_algorithms, chosen, collective, halo,
 };
