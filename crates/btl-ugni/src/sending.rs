@@ -37,7 +37,11 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         let head = Head::send(self.own_number(boxed), header, len);
         let limit = if boxed { self.plan.mailbox_limit } else { self.plan.smsg_limit };
         if head.as_bytes().len() + len > limit {
-            return self.send_by_get(connection, header, payload);
+            self.send_by_get(connection, header, payload)?;
+            if !boxed {
+                self.note_queued(connection);
+            }
+            return Ok(());
         }
         self.send_short((ep, boxed), head.as_bytes(), payload, NOBODY, wire::SEND)?;
         if boxed {

@@ -3,7 +3,7 @@
 use btl_ugni::{UgniParams, UseMsgq};
 use gni_timed::Background;
 use sim::experiments::{
-    AmgWork, Dimensions, LAMMPS_COMPUTE, Run, allreduce, allreduce_algorithms, amg, halo, lammps,
+    AmgWork, Dimensions, LAMMPS_COMPUTE, Run, allreduce, allreduce_algorithms, amg, halo, lammps, latency,
 };
 use sim::paper::{FITTED, setup};
 use sim::programs::{Pairs, PingPong};
@@ -151,6 +151,18 @@ fn compact_ranks_take_about_as_long() {
         let (usual, compact) = (time(&usual), time(&compact));
         assert!((compact / usual - 1.0).abs() < 0.01, "{name}: {usual} {compact}");
     }
+}
+
+/// Also a peer to which only messages go that the queue does not take.
+#[test]
+fn longer_messages_count_as_uses() {
+    let run = |use_msgq| {
+        let machine = machine(1);
+        let params = UgniParams { use_msgq, msgq_uses: 1, ..machine.params.clone() };
+        latency(&Setup { params, ..machine }, 512, 0).expect("a ping-pong")
+    };
+    assert_eq!(run(UseMsgq::ByUse), run(UseMsgq::Never));
+    assert_eq!(run(UseMsgq::Always).protocol, "Eager GET");
 }
 
 #[test]

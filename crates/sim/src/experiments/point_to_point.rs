@@ -44,17 +44,14 @@ fn protocol(setup: &Setup, cluster: &Cluster<PingPong>) -> &'static str {
             (0, 0, 0) => "E0",
         };
     }
-    match (
-        stats.fma_puts + stats.bte_puts,
-        stats.eager_gets,
-        stats.fma_gets + stats.bte_gets,
-        stats.msgq_sends,
-    ) {
-        (1.., ..) => "Put Fallback",
-        (0, 1.., ..) => "Eager GET",
-        (0, 0, 1.., _) => "rendezvous GET",
-        (0, 0, 0, 1..) => "MSGQ",
-        (0, 0, 0, 0) => "SMSG",
+    // With mailboxes by use the first messages take another way than the others.
+    let most = stats.smsg_sends;
+    match (stats.fma_puts + stats.bte_puts, stats.fma_gets + stats.bte_gets) {
+        (1.., _) => "Put Fallback",
+        _ if stats.eager_gets > most => "Eager GET",
+        (0, 1..) if stats.eager_gets == 0 => "rendezvous GET",
+        _ if stats.msgq_sends > most => "MSGQ",
+        _ => "SMSG",
     }
 }
 
