@@ -4,7 +4,7 @@ use crate::endpoint::Endpoint;
 use abi::{Error, Result};
 use coll::schedule::{Slot, Wake};
 use coll::shared::SLOT_PAYLOAD;
-use coll::{Base, Peer, Port, Region, Side, Ty};
+use coll::{Base, Execution, Peer, Port, Region, Side, State, Ty};
 use gni::Time;
 use mem::{PeerBytes, UserMem};
 use node::NodeArea;
@@ -72,6 +72,15 @@ impl Places {
 }
 
 impl RankPort<'_> {
+    /// Goes on with a call; whether it is over.
+    pub(crate) fn advance(&mut self, execution: &mut Execution<ReqId>) -> Result<bool> {
+        match execution.advance(self) {
+            State::Done => Ok(true),
+            State::Failed(error) => Err(error),
+            State::Pending | State::UserReduce { .. } => Ok(false),
+        }
+    }
+
     fn memory(&mut self, region: &Region) -> Result<UserMem> {
         let Part { offset, bytes } = self.places.part(region)?;
         let whole = match *region {

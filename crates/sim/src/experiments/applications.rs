@@ -4,7 +4,7 @@ use super::collectives::{Algorithm, allreduce_algorithms};
 use crate::cluster::{Cluster, Report};
 use crate::error::Error;
 use crate::jitter::Jitter;
-use crate::programs::{Amg, AmgPlan, FUNCTIONS, Lammps, ORDINARY, Plan, grid};
+use crate::programs::{Amg, AmgPhase, AmgPlan, FUNCTIONS, Lammps, ORDINARY, Plan, grid};
 use crate::schedules::Schedules;
 use crate::setup::Setup;
 use gni::Time;
@@ -81,33 +81,39 @@ impl AmgPart {
 pub fn amg(setup: &Setup, algorithm: &Algorithm, ranks: u32, work: AmgWork) -> Result<AmgRun, Error> {
     let jitter = Jitter { deviation: setup.software.amg_jitter, ..Jitter::of(setup) };
     let plan = Arc::new(AmgPlan::new(ranks, work.compute * 1e9, jitter, work.iterations.is_some()));
-    let tree = allreduce_algorithms(setup, ranks).find(|algorithm| algorithm.name == "tree");
-    let tree = tree.ok_or(Error::Unsupported("ranks agree by a tree, and there is none"))?;
     let schedules = |algorithm| Schedules::new(algorithm, ranks, setup.ranks_per_node, 1);
-    let (mut reduce, mut agree) = (schedules(algorithm), work.iterations.map(|_| schedules(tree)));
+    let tree = || {
+        let found = allreduce_algorithms(setup, ranks).find(|algorithm| algorithm.name == "tree");
+        found.ok_or(Error::Unsupported("ranks agree by a tree, and there is none"))
+    };
+    let mut reduce = schedules(algorithm);
+    let mut agree = work.iterations.map(|_| tree().map(schedules)).transpose()?;
     let part = |rank| Amg::new(&plan, reduce.of(rank), agree.as_mut().map(|agree| agree.of(rank)), rank);
     let mut cluster = Cluster::new(setup, ranks, part)?;
     let report = cluster.run()?;
     let programs = || (0..ranks).filter_map(|rank| cluster.program(rank));
-    // Phase 1 is an iteration, 2 the set-up. They count with a weight.
-    let summed = |weights: [f64; 2]| {
+    // Phases, and how often each counts.
+    let summed = |phases: &[(AmgPhase, u32)]| {
         let (mut time, mut within, mut all) = (0.0, [0.0; 3], 0.0);
-        for (phase, weight) in (1..).zip(weights) {
-            let latest = |mark: usize| programs().map(|it| it.marks()[mark]).max().unwrap_or(Time::START);
-            time += weight * (latest(phase) - latest(phase - 1)).0 as f64;
+        for &(phase, times) in phases {
+            let times = f64::from(times);
+            let latest = |end: usize| programs().map(|it| it.span(phase)[end]).max().unwrap_or(Time::START);
+            time += times * (latest(1) - latest(0)).0 as f64;
             for program in programs() {
-                all += weight * (program.marks()[phase] - program.marks()[phase - 1]).0 as f64;
-                for (sum, part) in within.iter_mut().zip(program.within()[phase]) {
-                    *sum += weight * part as f64;
+                let [begun, ended] = program.span(phase);
+                all += times * (ended - begun).0 as f64;
+                for (sum, part) in within.iter_mut().zip(program.within(phase)) {
+                    *sum += times * part as f64;
                 }
             }
         }
         AmgPart::new(time, within, all)
     };
+    let (iteration, set_up) = (AmgPhase::Iteration, AmgPhase::SetUp);
     Ok(AmgRun {
-        iteration: summed([1.0, 0.0]),
-        set_up: work.iterations.map(|_| summed([0.0, 1.0])),
-        whole: work.iterations.map(|iterations| summed([f64::from(iterations), 1.0])),
+        iteration: summed(&[(iteration, 1)]),
+        set_up: work.iterations.map(|_| summed(&[(set_up, 1)])),
+        whole: work.iterations.map(|count| summed(&[(iteration, count), (set_up, 1)])),
         report,
     })
 }

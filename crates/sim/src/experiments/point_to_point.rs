@@ -45,12 +45,11 @@ fn protocol(setup: &Setup, cluster: &Cluster<PingPong>) -> &'static str {
         };
     }
     // With mailboxes by use the first messages take another way than the others.
-    let most = stats.smsg_sends;
     match (stats.fma_puts + stats.bte_puts, stats.fma_gets + stats.bte_gets) {
         (1.., _) => "Put Fallback",
-        _ if stats.eager_gets > most => "Eager GET",
+        _ if stats.eager_gets > stats.smsg_sends => "Eager GET",
         (0, 1..) if stats.eager_gets == 0 => "rendezvous GET",
-        _ if stats.msgq_sends > most => "MSGQ",
+        _ if stats.msgq_sends > stats.smsg_sends => "MSGQ",
         _ => "SMSG",
     }
 }

@@ -22,14 +22,14 @@
 mod plan;
 mod set_up;
 
-pub use plan::Plan;
-use plan::{Action, Messages, Phase};
+use plan::{Action, Messages};
+pub use plan::{Phase, Plan};
 
 use crate::cluster::{Program, Step};
 use crate::endpoint::{CONTEXT, Endpoint};
 use crate::port::{Group, Places, RankPort};
 use abi::Result;
-use coll::{Execution, Layout, Schedule, Shape, State};
+use coll::{Execution, Layout, Schedule, Shape};
 use gni::Time;
 use pml::ReqId;
 use std::sync::Arc;
@@ -94,11 +94,8 @@ impl Collective {
         let places =
             Places { send: memory.part(0, WORD), recv: memory.part(WORD, WORD), arena, element: WORD };
         let (tag, group) = (TAGS + call, Group::Shifted(self.part.1));
-        match self.execution.advance(&mut RankPort { end, places, context: CONTEXT, tag, group }) {
-            State::Done => Ok(None),
-            State::Failed(error) => Err(error),
-            State::Pending | State::UserReduce { .. } => Ok(Some(Step::Waiting)),
-        }
+        let is_over = RankPort { end, places, context: CONTEXT, tag, group }.advance(&mut self.execution)?;
+        Ok((!is_over).then_some(Step::Waiting))
     }
 }
 
@@ -122,14 +119,15 @@ impl Amg {
         }
     }
 
-    /// When the phases ended: that which makes connections, an iteration, the set-up.
-    pub fn marks(&self) -> [Time; 3] {
-        self.marks
+    /// When a phase began, which is when the one before it ended, and when it ended.
+    pub fn span(&self, phase: Phase) -> [Time; 2] {
+        let begun = (phase as usize).checked_sub(1).map_or(Time::START, |before| self.marks[before]);
+        [begun, self.marks[phase as usize]]
     }
 
-    /// What each of these phases spent in MPI.
-    pub fn within(&self) -> [Within; 3] {
-        self.within
+    /// What a phase spent in MPI.
+    pub fn within(&self, phase: Phase) -> Within {
+        self.within[phase as usize]
     }
 
     fn takes_part(&self, stride: u32) -> bool {

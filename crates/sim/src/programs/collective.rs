@@ -5,7 +5,7 @@ use crate::cluster::{Program, Speaks, Step};
 use crate::endpoint::{CONTEXT, Endpoint};
 use crate::port::{Group, Places, RankPort};
 use abi::Result;
-use coll::{Coll, Execution, Layout, Schedule, Shape, State};
+use coll::{Coll, Execution, Layout, Schedule, Shape};
 use mem::PeerBytes;
 use pml::ReqId;
 use std::ops::Range;
@@ -188,15 +188,12 @@ impl Program for Allreduce {
                 tag: self.done as i32,
                 group: Group::Shifted(self.shift),
             };
-            match self.execution.advance(&mut port) {
-                State::Done => {
-                    self.intact &= self.is_right(end);
-                    self.running = false;
-                    self.done += 1;
-                }
-                State::Failed(error) => return Err(error),
-                State::Pending | State::UserReduce { .. } => return Ok(Step::Waiting),
+            if !port.advance(&mut self.execution)? {
+                return Ok(Step::Waiting);
             }
+            self.intact &= self.is_right(end);
+            self.running = false;
+            self.done += 1;
         }
     }
 }

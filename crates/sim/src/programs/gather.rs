@@ -8,7 +8,7 @@ use crate::port::{Group, Places, RankPort};
 use crate::replay::Prepared;
 use crate::windows::{Access, Interface, Remote, Way};
 use abi::Result;
-use coll::{Execution, State};
+use coll::Execution;
 use gni::Time;
 use mem::{PeerBytes, UserMem};
 use pml::ReqId;
@@ -150,11 +150,7 @@ impl Gather {
         };
         let group = Group::Listed(&prepared.group);
         let tag = self.done as i32;
-        match execution.advance(&mut RankPort { end, places, context: CONTEXT, tag, group }) {
-            State::Done => Ok(true),
-            State::Failed(error) => Err(error),
-            State::Pending | State::UserReduce { .. } => Ok(false),
-        }
+        RankPort { end, places, context: CONTEXT, tag, group }.advance(execution)
     }
 
     /// The root tells all ranks where its memory is; `true`: they know.

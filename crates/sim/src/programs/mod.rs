@@ -13,7 +13,7 @@ mod replay;
 mod stream;
 
 pub use amg::Amg;
-pub(crate) use amg::Plan as AmgPlan;
+pub(crate) use amg::{Phase as AmgPhase, Plan as AmgPlan};
 pub use collective::Allreduce;
 pub(crate) use collective::{is_rooted, span};
 pub use exchange::Exchange;

@@ -6,8 +6,8 @@ use crate::port::{Group, Places, RankPort};
 use crate::replay::{Action, CommId, Job, Prepared, Schedules, Start};
 use crate::setup::Setup;
 use abi::{Error, Result};
+use coll::Execution;
 use coll::tuned::Table;
-use coll::{Execution, State};
 use gni::Time;
 use mem::UserMem;
 use pml::ReqId;
@@ -249,11 +249,7 @@ impl Running {
         };
         let (context, tag) = (self.context, self.tag);
         let group = Group::Listed(&self.prepared.group);
-        match self.execution.advance(&mut RankPort { end, places, context, tag, group }) {
-            State::Done => Ok(true),
-            State::Failed(error) => Err(error),
-            State::Pending | State::UserReduce { .. } => Ok(false),
-        }
+        RankPort { end, places, context, tag, group }.advance(&mut self.execution)
     }
 }
 

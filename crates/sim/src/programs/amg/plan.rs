@@ -50,8 +50,8 @@ pub(super) enum Action {
 }
 
 /// The parts of a run.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
-pub(super) enum Phase {
+#[derive(Clone, Copy, Debug)]
+pub enum Phase {
     /// What makes every connection of an iteration, with an eighth of its messages; it ends as an iteration does.
     WarmUp,
     Iteration,

@@ -4,8 +4,9 @@
 //!   each level   allreduce twice, strengths, boundaries twice, allreduce
 //!                rounds of coarsening:  boundary three times, allreduce
 //!                agree (MPI_Scan and two MPI_Bcast number the coarse points)
-//!                boundary twice, the neighbours' rows, interpolation, two lists
-//!                boundary, coarse points, product with the neighbours' rows of it, two lists
+//!                boundary twice, the neighbours' rows and points, two lists
+//!                interpolation, boundary, coarse points, two lists
+//!                boundary, the neighbours' rows of it, product, what was multiplied, two lists
 //!   a list       asks neighbours, who answer; agree that nobody asks any more
 //! ```
 //!
@@ -111,7 +112,7 @@ fn of(level: &Level, stride: u32) -> Vec<Action> {
     let [strengths, coarsening, interpolation, product] = level.computing;
     let boundary = exchange(level.boundary);
     let both = exchange(level.boundary.map(|bytes| 2 * bytes));
-    let list = |asked| [exchange(QUESTION), Action::Agree, exchange(asked), Action::Agree];
+    let lists = |asked| [exchange(QUESTION), Action::Agree, exchange(asked), Action::Agree];
     let mut actions =
         vec![Action::Reduce, Action::Reduce, Action::Compute(strengths), both, both, Action::Reduce];
     for _ in 0..level.rounds {
@@ -119,11 +120,11 @@ fn of(level: &Level, stride: u32) -> Vec<Action> {
         actions.extend([boundary, boundary, round, boundary, Action::Reduce]);
     }
     actions.extend([Action::Agree, boundary, boundary, exchange(level.rows), exchange(level.points)]);
-    actions.extend(list(level.coarse));
+    actions.extend(lists(level.coarse));
     actions.extend([Action::Compute(interpolation), boundary, exchange(level.coarse)]);
-    actions.extend(list(level.coarse));
+    actions.extend(lists(level.coarse));
     actions.extend([boundary, exchange(level.product[0])]);
     actions.extend([Action::Compute(product), exchange(level.product[1])]);
-    actions.extend(list(level.coarse));
+    actions.extend(lists(level.coarse));
     actions
 }
