@@ -1,7 +1,8 @@
 /* A PMIx client library without a server: the key space is a directory, FAKE_PMIX_DIR, whose files are values.
  *
  * FAKE_PMIX_SIZE ranks, the first half of them on node 0. Only what a client needs to join its job is here, with the
- * structures of the real library.
+ * structures of the real library. As there, what ranks of other nodes have put is with the server, which a client does not
+ * ask that wants an immediate answer; and a key that no rank has put is waited for.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -88,7 +89,8 @@ int PMIx_Get(const proc *of, const char *key, const info *infos, size_t count, v
 {
     uint32_t size = number("FAKE_PMIX_SIZE");
     char path[1024], text[4096];
-    if (count != 1 || strcmp(infos->key, "pmix.immediate"))
+    int immediate = count == 1 && !strcmp(infos->key, "pmix.immediate");
+    if (count != (size_t)immediate || (!strncmp(key, "pmix.", 5) && !immediate))
         return -1;
     if (!strcmp(key, "pmix.job.size"))
         return of->rank == (uint32_t)RANK_WILDCARD ? give_number(made, size) : NOT_FOUND;
@@ -97,9 +99,14 @@ int PMIx_Get(const proc *of, const char *key, const info *infos, size_t count, v
     if (!strcmp(key, "pmix.appnum"))
         return give_number(made, 5);
     snprintf(path, sizeof path, "%s/%s@%u", getenv("FAKE_PMIX_DIR"), key, of->rank);
-    FILE *file = fopen(path, "r");
-    if (!file)
+    if (immediate && (!strncmp(key, "pmix.", 5) || (of->rank < size / 2) != (own.rank < size / 2)))
         return NOT_FOUND;
+    FILE *file;
+    while (!(file = fopen(path, "r"))) {
+        if (immediate)
+            return NOT_FOUND;
+        usleep(1000);
+    }
     text[fread(text, 1, sizeof text - 1, file)] = 0;
     fclose(file);
     *made = calloc(1, sizeof(value));

@@ -8,6 +8,8 @@
 //! ```
 //!
 //! A record that is longer than what PMI-1 takes as one value is cut into several; the first says how many there are.
+//! Each node puts one in each exchange, an empty one too, so that no rank asks for a key that is not there: PMIx would wait
+//! for it for ever.
 
 use std::collections::HashMap;
 
@@ -32,8 +34,8 @@ pub(crate) struct Foreign {
     neighbours: Neighbours,
     /// What this process has put since the last exchange: keys and values.
     own: Vec<(String, String)>,
-    /// For each exchange the records that were read, by the lowest rank of their node; none where that has put nothing.
-    records: Vec<HashMap<u32, Option<Vec<u8>>>>,
+    /// For each exchange the records that were read, by the lowest rank of their node.
+    records: Vec<HashMap<u32, Vec<u8>>>,
 }
 
 /// The ranks of this node.
@@ -74,10 +76,10 @@ impl Foreign {
                     hear(guest, place, &mut record)?;
                 }
                 let text = text::encode(&record.encode());
-                let parts: Vec<&str> =
-                    text.as_bytes().chunks(PART).filter_map(|part| std::str::from_utf8(part).ok()).collect();
-                let count = parts.len();
-                for (number, part) in parts.into_iter().enumerate() {
+                let count = text.len().div_ceil(PART).max(1);
+                for number in 0..count {
+                    // Six bits a character: each is one byte.
+                    let part = &text[number * PART..text.len().min((number + 1) * PART)];
                     let value = if number == 0 { format!("{count}.{part}") } else { part.to_owned() };
                     self.space.put(rank, &key(self.records.len(), number), &value)?;
                 }
@@ -91,9 +93,8 @@ impl Foreign {
     /// The value that a rank has put under `key`, the last one where it has put several.
     pub(crate) fn get(&mut self, whose: Whose, key: &str) -> Result<Option<String>, Error> {
         for exchange in (0..self.records.len()).rev() {
-            if let Some(record) = self.record(exchange, whose.leader)?
-                && let Some(value) = wireup::find(record, whose.place, key)
-            {
+            let record = self.record(exchange, whose.leader)?;
+            if let Some(value) = wireup::find(record, whose.place, key) {
                 return Ok(String::from_utf8(value).ok());
             }
         }
@@ -101,24 +102,24 @@ impl Foreign {
     }
 
     /// The record that the lowest rank of a node has put.
-    fn record(&mut self, exchange: usize, leader: u32) -> Result<Option<&[u8]>, Error> {
+    fn record(&mut self, exchange: usize, leader: u32) -> Result<&[u8], Error> {
         if !self.records[exchange].contains_key(&leader) {
             let record = self.fetch(exchange, leader)?;
             self.records[exchange].insert(leader, record);
         }
-        Ok(self.records[exchange].get(&leader).and_then(Option::as_deref))
+        Ok(self.records[exchange].get(&leader).map_or(&[], Vec::as_slice))
     }
 
-    fn fetch(&mut self, exchange: usize, leader: u32) -> Result<Option<Vec<u8>>, Error> {
-        let Some(first) = self.space.get(leader, &key(exchange, 0))? else { return Ok(None) };
+    fn fetch(&mut self, exchange: usize, leader: u32) -> Result<Vec<u8>, Error> {
+        let first = self.space.get(leader, &key(exchange, 0))?;
         let broken = || Error::protocol("get", &format!("a record of rank {leader} that makes no sense"));
         let (count, first) = first.split_once('.').ok_or_else(broken)?;
         let count: usize = count.parse().map_err(|_| broken())?;
         let mut text = first.to_owned();
         for number in 1..count {
-            text += &self.space.get(leader, &key(exchange, number))?.ok_or_else(broken)?;
+            text += &self.space.get(leader, &key(exchange, number))?;
         }
-        text::decode(&text).map(Some).ok_or_else(broken)
+        text::decode(&text).ok_or_else(broken)
     }
 }
 

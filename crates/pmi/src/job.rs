@@ -246,13 +246,18 @@ impl Space {
         }
     }
 
-    pub(crate) fn get(&mut self, rank: u32, key: &str) -> Result<Option<String>, Error> {
+    /// What `rank` has put under `key` before the last fence. A caller asks only for what each rank of its kind puts: some
+    /// launchers wait for other keys for ever.
+    pub(crate) fn get(&mut self, rank: u32, key: &str) -> Result<String, Error> {
         let key = format!("{}-{rank}", escape(key));
         let value = match self {
-            Space::Pmi(server) | Space::Star(Star { server, .. }) => server.get(&key)?,
-            Space::Pmix(client) => client.get(rank, &key),
+            Space::Pmi(server) | Space::Star(Star { server, .. }) => {
+                let missing = || format!("key {key} is missing after the fence");
+                server.get(&key)?.ok_or_else(|| Error::protocol("get", &missing()))?
+            }
+            Space::Pmix(client) => client.get(rank, &key)?,
         };
-        Ok(value.map(|value| unescape(&value).into_owned()))
+        Ok(unescape(&value).into_owned())
     }
 
     pub(crate) fn fence(&mut self) -> Result<(), Error> {

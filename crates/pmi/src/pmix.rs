@@ -135,7 +135,7 @@ impl Functions {
 /// Joins the job.
 pub(crate) fn join(client: Pmix, segment_bytes: SegmentBytes) -> Result<crate::Job, Error> {
     let rank = client.own.rank;
-    let number = |of: u32, key: &CStr| client.value(of, key).ok().and_then(|value| value.number());
+    let number = |of: u32, key: &CStr| client.told(of, key)?.number();
     let size = number(EVERYBODY, c"pmix.job.size");
     let size = size.ok_or_else(|| Error::protocol(STEP, "no pmix.job.size"))?;
     let size = u32::try_from(size).ok().filter(|&size| rank < size);
@@ -156,12 +156,12 @@ impl Pmix {
     /// The node of each rank, by what every rank sees alike: a map of the job, numbers, names. Where none is given for all
     /// ranks, each is its own node.
     fn nodes(&self, size: u32) -> Vec<u32> {
-        let text = |of, key| self.value(of, key).ok().and_then(|value| value.text());
+        let text = |of, key| self.told(of, key)?.text();
         let map = text(EVERYBODY, c"pmix.anlmap");
         if let Some(nodes) = map.and_then(|map| mapping::parse(&map, size as usize)) {
             return nodes;
         }
-        let number = |rank| u32::try_from(self.value(rank, c"pmix.nodeid").ok()?.number()?).ok();
+        let number = |rank| u32::try_from(self.told(rank, c"pmix.nodeid")?.number()?).ok();
         if let Some(nodes) = (0..size).map(number).collect() {
             return nodes;
         }
@@ -192,9 +192,19 @@ impl Pmix {
         self.check("fence", unsafe { (self.functions.fence)(ptr::null(), 0, &raw const collect, 1) })
     }
 
-    /// What `rank` has put under `key`; `None`: nothing.
-    pub(crate) fn get(&self, rank: u32, key: &str) -> Option<String> {
-        self.value(rank, &c_text(key)).ok()?.text()
+    /// What `rank` has put under `key` before the last fence. The library waits for a key that no rank has put.
+    ///
+    /// "Immediate" would forbid it to ask its server, which keeps what came from other hosts with the fence.
+    pub(crate) fn get(&self, rank: u32, key: &str) -> Result<String, Error> {
+        let value = self.value(rank, &c_text(key), &[]).or_else(|status| {
+            self.check("get", status).and(Err(Error::protocol("get", "a value that is none")))
+        })?;
+        value.text().ok_or_else(|| Error::protocol("get", &format!("key {key} of rank {rank} is no text")))
+    }
+
+    /// What the launcher tells of `rank` under `key`, one of the library's own keys. `None`: nothing, which is known at once.
+    fn told(&self, rank: u32, key: &CStr) -> Option<Owned> {
+        self.value(rank, key, &[Info::yes(b"pmix.immediate")]).ok()
     }
 
     /// Leaves the job.
@@ -207,14 +217,12 @@ impl Pmix {
         self.functions.abort
     }
 
-    fn value(&self, rank: u32, key: &CStr) -> Result<Owned, c_int> {
+    fn value(&self, rank: u32, key: &CStr, infos: &[Info]) -> Result<Owned, c_int> {
         let of = Proc { rank, ..self.own.clone() };
-        // What nobody has put is not waited for.
-        let immediate = Info::yes(b"pmix.immediate");
         let mut value = ptr::null_mut();
         // SAFETY: all arguments live during the call; the value that it makes becomes ours.
         let status = unsafe {
-            (self.functions.get)(&raw const of, key.as_ptr(), &raw const immediate, 1, &raw mut value)
+            (self.functions.get)(&raw const of, key.as_ptr(), infos.as_ptr(), infos.len(), &raw mut value)
         };
         if status == SUCCESS && !value.is_null() { Ok(Owned(value)) } else { Err(status) }
     }

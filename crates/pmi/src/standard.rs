@@ -108,7 +108,7 @@ pub(crate) fn join(mut space: Space, place: Place, segment_bytes: SegmentBytes) 
 
     let mut job_id = 0;
     if rank == leader {
-        let text = must_get(&mut space, 0, JOB)?;
+        let text = space.get(0, JOB)?;
         job_id = u64::from_str_radix(&text, 16).map_err(|_| Error::protocol(STEP, &text))?;
     }
     let (met, neighbours) = match host {
@@ -118,7 +118,7 @@ pub(crate) fn join(mut space: Space, place: Place, segment_bytes: SegmentBytes) 
         }
         None if rank == leader => (None, Neighbours::Guests(Vec::new())),
         None => {
-            let text = must_get(&mut space, leader, NODE)?;
+            let text = space.get(leader, NODE)?;
             let card = Card::parse(&text).ok_or_else(|| Error::protocol(STEP, &text))?;
             let place = local_ranks.iter().position(|&local| local == rank).unwrap_or(0);
             let (met, host) = card.fetch(place, local_size)?;
@@ -153,10 +153,4 @@ fn node_of(server: &mut Server, size: u32) -> Result<Vec<u32>, Error> {
         Some(node_of) => node_of,
         None => (0..size).collect(),
     })
-}
-
-fn must_get(space: &mut Space, rank: u32, key: &str) -> Result<String, Error> {
-    space
-        .get(rank, key)?
-        .ok_or_else(|| Error::protocol(STEP, &format!("key {key} of rank {rank} is missing after the fence")))
 }
