@@ -249,6 +249,7 @@ static void hints(void)
     MPI_File f;
     MPI_Info_create(&info);
     MPI_Info_set(info, "cb_nodes", "1");
+    MPI_Info_set(info, "romio_ds_read", "enable");
     MPI_Info_set(info, "romio_ds_write", "enable");
     MPI_Info_set(info, "no_such_hint", "1");
     MPI_Info_set(info, "mpi_assert_memory_alloc_kinds", "system");
@@ -256,8 +257,10 @@ static void hints(void)
     MPI_File_get_info(f, &used);
     MPI_Info_get(used, "cb_nodes", MPI_MAX_INFO_VAL - 1, value, &there);
     all_eq(there && !strcmp(value, "1"), 1, "a hint is in force");
-    MPI_Info_get(used, "romio_ds_write", MPI_MAX_INFO_VAL - 1, value, &there);
+    MPI_Info_get(used, "romio_ds_read", MPI_MAX_INFO_VAL - 1, value, &there);
     all_eq(there && !strcmp(value, "enable"), 1, "so is an alias");
+    MPI_Info_get(used, "romio_ds_write", MPI_MAX_INFO_VAL - 1, value, &there);
+    all_eq(there && !strcmp(value, "disable"), 1, "writes are not sieved, whatever the program asks for");
     MPI_Info_get(used, "no_such_hint", MPI_MAX_INFO_VAL - 1, value, &there);
     all_eq(there, 0, "an unknown one is dropped");
     MPI_Info_get(used, "filename", MPI_MAX_INFO_VAL - 1, value, &there);

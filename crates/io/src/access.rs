@@ -4,9 +4,11 @@
 //!   memory   ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓      one run, or packed into and out of a staging buffer
 //!             │   │   │   │
 //!   view     ▓▓▓ ▓▓▓ ▓▓▓ ▓▓▓           one run: one system call
-//!             │   │   │   │            pieces: a call each, or one for all (sieving): a window of the file is read
-//!   file   ..▓▓▓.▓▓▓.▓▓▓.▓▓▓..         whole; to write, changed and written back, under a lock
+//!             │   │   │   │            pieces: a call each; or, to read, one for all (sieving): a window of the
+//!   file   ..▓▓▓.▓▓▓.▓▓▓.▓▓▓..         file is read whole
 //! ```
+//!
+//! Writes do not sieve. What lies between the pieces belongs to others, who may write it at any time and take no locks.
 
 use std::io;
 use std::ops::Range;
@@ -15,7 +17,7 @@ use std::sync::Arc;
 use mem::{PeerBytes, PeerSpace, UserMem};
 
 use crate::stage::{Piece, Refusal, Stage};
-use crate::storage::{Moved, Storage, read_fully, write_fully};
+use crate::storage::{Moved, Sink, Storage, read_fully, write_fully};
 use crate::view::View;
 
 /// The memory of an access, as a stream of bytes.
@@ -46,8 +48,6 @@ pub struct Tuning {
     pub read_window: u64,
     /// Whether windows are read where pieces fill less than a quarter of them.
     pub read_always: bool,
-    /// Bytes of a window that is read, changed and written back; 0: pieces are written one by one.
-    pub write_window: u64,
     /// All that is done takes locks: other processes use the same bytes meanwhile.
     pub locked: bool,
 }
@@ -285,37 +285,8 @@ impl Access {
         chunk: u64,
     ) -> io::Result<Moved> {
         let from = self.first + self.done;
-        if self.tuning.write_window > 0 && self.view.is_ascending() {
-            return self.write_window(storage, memory, from, chunk);
-        }
         let Access { view, stage, done, .. } = self;
         write_from(memory, stage, *done, chunk, |bytes| write_each(view, storage, from, bytes))
-    }
-
-    /// Reads a window of the file, changes it and writes it back, all under a lock.
-    fn write_window(
-        &mut self,
-        storage: &dyn Storage,
-        memory: &mut dyn Memory,
-        from: u64,
-        chunk: u64,
-    ) -> io::Result<Moved> {
-        let positions = self.window_from(from, chunk.min(STAGE as u64), self.tuning.write_window);
-        let span = self.view.span(&positions);
-        let stage = staged(&mut self.stage, positions.end - positions.start)?;
-        memory.pack(self.done, PeerSpace::of(stage));
-        let bytes = PeerBytes::of(stage);
-        if span.end - span.start == bytes.len() as u64 {
-            return Ok(write_fully(storage, bytes, span.start));
-        }
-        if !self.tuning.locked {
-            storage.lock(span.clone(), true)?;
-        }
-        let written = change(&self.view, storage, &mut self.window, positions, span.clone(), bytes);
-        let unlocked = if self.tuning.locked { Ok(()) } else { storage.unlock(span) };
-        let mut moved = written?;
-        moved.error = moved.error.or(unlocked.err());
-        Ok(moved)
     }
 
     fn read_pieces(
@@ -385,31 +356,8 @@ impl Access {
 /// Pieces from this length on are read by themselves: a system call costs less than the holes.
 const MOST_PIECE: u64 = 16 << 10;
 
-/// Writes the changed window of the file that holds `span`: what of it exists is read first.
-fn change(
-    view: &View,
-    storage: &dyn Storage,
-    window: &mut Vec<u8>,
-    positions: Range<u64>,
-    span: Range<u64>,
-    bytes: PeerBytes<'_>,
-) -> io::Result<Moved> {
-    resize(window, (span.end - span.start) as usize)?;
-    let there = read_fully(storage, &PeerSpace::of(window), span.start);
-    if let Some(error) = there.error {
-        return Err(error);
-    }
-    window[there.bytes as usize..].fill(0);
-    let complete = view.scatter(positions.clone(), bytes, window, span.start);
-    assert!(complete, "the positions lie in the window that was read for them");
-    let mut moved = write_fully(storage, PeerBytes::of(window), span.start);
-    let behind = view.position_at(span.start + moved.bytes).clamp(positions.start, positions.end);
-    moved.bytes = behind - positions.start;
-    Ok(moved)
-}
-
 /// Writes the pieces of a view from a position on, one by one.
-pub fn write_each(view: &View, storage: &dyn Storage, from: u64, bytes: PeerBytes<'_>) -> Moved {
+pub fn write_each(view: &View, storage: &dyn Sink, from: u64, bytes: PeerBytes<'_>) -> Moved {
     let mut all = Moved::default();
     view.for_each(from..from + bytes.len() as u64, |place, len| {
         let moved = write_fully(storage, bytes.part(all.bytes as usize, len as usize), place);

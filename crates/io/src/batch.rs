@@ -3,20 +3,20 @@
 //! ```text
 //!   views    a: aa..aa..aa..       b: ..bb....bb
 //!   window      aabbaa..aabb       two runs, one hole
-//!   file        one call for all, if there is no hole; else one a run, or the hole is read first and written back
+//!   file        one call a run: holes are others' bytes, which nobody has given, and are not written
 //!
-//!   views    a: aaaa....aaaa....   b: ....bbbb....bbbb      long pieces, no hole
-//!   file        one call for all, with the pieces where they are in memory
+//!   views    a: aaaa....aaaa....   b: ....bbbb....bbbb      long pieces
+//!   file        one call a run, with the pieces where they are in memory
 //! ```
 
 use std::io;
 use std::ops::Range;
 
-use mem::{PeerBytes, PeerSpace};
+use mem::PeerBytes;
 
 use crate::access::write_each;
 use crate::plan::Cover;
-use crate::storage::{Storage, read_fully, write_fully, write_pieces_fully};
+use crate::storage::{Sink, write_fully, write_pieces_fully};
 use crate::view::View;
 
 /// What one view brings.
@@ -30,20 +30,6 @@ pub struct Part<'a> {
     pub bytes: PeerBytes<'a>,
 }
 
-/// What becomes of holes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Holes {
-    /// Others may write there at any time: only the bytes of the parts are written.
-    Untouched,
-    /// Nobody writes there before the batch is through: they may be read and written back.
-    Rewritten,
-    /// As [`Holes::Rewritten`], under a lock, since other openings of the file may write there.
-    Locked,
-}
-
-/// A window with fewer bytes of data for each of its pieces is read before it is written, where that is allowed: to find
-/// out whether all of it is there costs more.
-const WORTH_COVERING: u64 = 32;
 /// Pieces of so many bytes, in the mean, are written from where they are: a longer list for the system costs less than
 /// a copy.
 const WORTH_LISTING: u64 = 2 << 10;
@@ -88,50 +74,35 @@ struct Listed {
 }
 
 impl Scratch {
-    /// Writes some parts; where they overlap, the last one wins.
+    /// Writes some parts; where they overlap, the last one wins. Only their bytes are written, never holes.
     ///
     /// # Errors
     /// The system's; which bytes were written is not known then.
-    pub fn write(&mut self, storage: &dyn Storage, parts: &[Part<'_>], holes: Holes) -> io::Result<()> {
+    pub fn write(&mut self, storage: &dyn Sink, parts: &[Part<'_>]) -> io::Result<()> {
         let span = span_of(parts.iter().map(|part| (part.view, &part.positions)));
         let (len, bytes) = (span.end - span.start, parts.iter().map(|part| part.bytes.len() as u64).sum());
         let pieces = parts.iter().map(|part| pieces_of(part.view, &part.positions)).sum();
         match parts {
             [] => return Ok(()),
             [part] if bytes == len => return written(write_fully(storage, part.bytes, span.start)),
-            [part] if holes == Holes::Untouched => return write_alone(storage, part),
+            [part] => return write_alone(storage, part),
             _ if is_sparse(&span, bytes, pieces) => {
                 return parts.iter().try_for_each(|part| write_alone(storage, part));
             }
             _ => {}
         }
-        if bytes == len
-            && pieces * WORTH_LISTING <= len
-            && let Some(mut listed) = self.listed(parts, &span)
-        {
-            return written(write_pieces_fully(storage, &mut listed, span.start));
+        if pieces * WORTH_LISTING <= bytes && self.lists(parts) {
+            return self.write_listed(storage, parts);
         }
         if self.window.len() < len as usize {
             self.window.try_reserve_exact(len as usize - self.window.len())?;
             self.window.resize(len as usize, 0);
         }
-        if holes == Holes::Untouched {
-            return self.write_runs(storage, parts, &span);
-        }
-        if bytes == len && pieces * WORTH_COVERING <= len && self.covers(parts, &span) {
-            self.place(parts, &span);
-            return written(write_fully(storage, PeerBytes::of(&self.window[..len as usize]), span.start));
-        }
-        if holes == Holes::Locked {
-            storage.lock(span.clone(), true)?;
-        }
-        let rewritten = self.rewrite(storage, parts, &span);
-        let unlocked = if holes == Holes::Locked { storage.unlock(span) } else { Ok(()) };
-        rewritten.and(unlocked)
+        self.write_runs(storage, parts, &span)
     }
 
-    /// The pieces of all parts where they are in memory, by their places; none if they overlap or have holes between them.
-    fn listed<'a>(&mut self, parts: &[Part<'a>], span: &Range<u64>) -> Option<Vec<PeerBytes<'a>>> {
+    /// Lists the pieces of all parts where they are in memory, by their places; false if some overlap.
+    fn lists(&mut self, parts: &[Part<'_>]) -> bool {
         self.pieces.clear();
         for (index, Part { view, positions, .. }) in parts.iter().enumerate() {
             let mut at = 0;
@@ -142,31 +113,22 @@ impl Scratch {
             });
         }
         self.pieces.sort_unstable_by_key(|piece| piece.place);
-        let mut end = span.start;
-        for piece in &self.pieces {
-            if piece.place != end {
-                return None;
-            }
-            end += piece.len as u64;
-        }
-        let listed = |piece: &Listed| parts[piece.part].bytes.part(piece.at, piece.len);
-        Some(self.pieces.iter().map(listed).collect())
+        self.pieces.windows(2).all(|pair| pair[0].end() <= pair[1].place)
     }
 
-    fn rewrite(&mut self, storage: &dyn Storage, parts: &[Part<'_>], span: &Range<u64>) -> io::Result<()> {
-        let len = (span.end - span.start) as usize;
-        let there = read_fully(storage, &PeerSpace::of(&mut self.window[..len]), span.start);
-        if let Some(error) = there.error {
-            return Err(error);
-        }
-        self.window[there.bytes as usize..len].fill(0);
-        self.place(parts, span);
-        written(write_fully(storage, PeerBytes::of(&self.window[..len]), span.start))
+    /// Writes what was listed, each run by itself.
+    fn write_listed(&self, storage: &dyn Sink, parts: &[Part<'_>]) -> io::Result<()> {
+        let listed = |piece: &Listed| parts[piece.part].bytes.part(piece.at, piece.len);
+        let mut runs = self.pieces.chunk_by(|before, piece| before.end() == piece.place);
+        runs.try_for_each(|run| {
+            let mut pieces: Vec<PeerBytes<'_>> = run.iter().map(listed).collect();
+            written(write_pieces_fully(storage, &mut pieces, run[0].place))
+        })
     }
 
     /// Writes each run of bytes that are there by itself.
-    fn write_runs(&mut self, storage: &dyn Storage, parts: &[Part<'_>], span: &Range<u64>) -> io::Result<()> {
-        self.covers(parts, span);
+    fn write_runs(&mut self, storage: &dyn Sink, parts: &[Part<'_>], span: &Range<u64>) -> io::Result<()> {
+        self.cover(parts, span);
         self.place(parts, span);
         let Scratch { window, cover, .. } = self;
         cover.runs().try_for_each(|run| {
@@ -183,21 +145,26 @@ impl Scratch {
         }
     }
 
-    /// Marks the bytes of all parts; whether no byte is of two of them.
-    fn covers(&mut self, parts: &[Part<'_>], span: &Range<u64>) -> bool {
+    /// Marks the bytes of all parts.
+    fn cover(&mut self, parts: &[Part<'_>], span: &Range<u64>) {
         self.cover.clear((span.end - span.start) as usize);
-        let mut fresh = true;
         for Part { view, positions, .. } in parts {
             view.for_each(positions.clone(), |place, len| {
-                fresh &= self.cover.mark((place - span.start) as usize, len as usize);
+                self.cover.mark((place - span.start) as usize, len as usize);
                 true
             });
         }
-        fresh
     }
 }
 
-fn write_alone(storage: &dyn Storage, part: &Part<'_>) -> io::Result<()> {
+impl Listed {
+    /// Where it ends in the file.
+    fn end(&self) -> u64 {
+        self.place + self.len as u64
+    }
+}
+
+fn write_alone(storage: &dyn Sink, part: &Part<'_>) -> io::Result<()> {
     written(write_each(part.view, storage, part.positions.start, part.bytes))
 }
 

@@ -50,12 +50,8 @@ pub struct Hints {
     pub cb_write: Choice,
     /// Sieving of independent reads (`romio_ds_read`).
     pub ds_read: Choice,
-    /// Of independent writes; they take locks then.
-    pub ds_write: Choice,
     /// Bytes of a window of the file for sieving reads (`ind_rd_buffer_size`).
     pub read_window: u64,
-    /// For sieving writes (`ind_wr_buffer_size`).
-    pub write_window: u64,
     /// Permissions of a file that is made (`file_perm`, octal).
     pub permissions: Option<u32>,
     /// How a file that is made is striped over storage targets (`striping_unit`, `striping_factor`); 0: as the file
@@ -87,9 +83,7 @@ impl Hints {
             cb_read: Choice::Automatic,
             cb_write: Choice::Automatic,
             ds_read: Choice::Automatic,
-            ds_write: Choice::Disable,
             read_window: 4 * MIB,
-            write_window: MIB / 2,
             permissions: None,
             stripes: Stripes::default(),
             access_style: None,
@@ -117,12 +111,7 @@ impl Hints {
             "romio_cb_read" => self.cb_read = choice.unwrap_or(self.cb_read),
             "romio_cb_write" => self.cb_write = choice.unwrap_or(self.cb_write),
             "romio_ds_read" => self.ds_read = choice.unwrap_or(self.ds_read),
-            "romio_ds_write" => {
-                // Read-modify-write by itself never pays here; only a program that asks for it gets it.
-                self.ds_write = choice.filter(|&choice| choice != Choice::Automatic).unwrap_or(self.ds_write);
-            }
             "ind_rd_buffer_size" => self.read_window = bytes().unwrap_or(self.read_window),
-            "ind_wr_buffer_size" => self.write_window = bytes().unwrap_or(self.write_window),
             "file_perm" => {
                 self.permissions = u32::from_str_radix(value.trim(), 8).ok().filter(|&mode| mode <= 0o7777)
             }
@@ -163,9 +152,9 @@ impl Hints {
             ("romio_cb_read", self.cb_read.word().to_owned()),
             ("romio_cb_write", self.cb_write.word().to_owned()),
             ("romio_ds_read", self.ds_read.word().to_owned()),
-            ("romio_ds_write", self.ds_write.word().to_owned()),
+            // Sieving writes would undo what others write meanwhile into the holes.
+            ("romio_ds_write", Choice::Disable.word().to_owned()),
             ("ind_rd_buffer_size", self.read_window.to_string()),
-            ("ind_wr_buffer_size", self.write_window.to_string()),
             ("io_staging", self.staging.place.word()),
             ("io_staging_size", self.staging.limit.to_string()),
         ];
@@ -183,7 +172,6 @@ impl Hints {
             self.cb_block_size,
             self.cb_read as u64,
             self.cb_write as u64,
-            self.ds_write as u64,
             u64::from(self.staging.is_on()),
             self.stripes.unit,
             self.stripes.factor,
@@ -211,7 +199,7 @@ mod tests {
             ("cb_nodes", "0"),
             ("cb_nodes", "many"),
             ("cb_buffer_size", "-1"),
-            ("romio_ds_write", "perhaps"),
+            ("romio_ds_read", "perhaps"),
             ("io_staging", "somewhere"),
             ("io_staging_size", "1"),
             ("striping_unit", "-1"),
@@ -222,8 +210,8 @@ mod tests {
         }
         assert_eq!(hints, before);
         hints.take("cb_nodes", "100", 4);
-        hints.take("romio_ds_write", "enable", 4);
-        assert_eq!((hints.cb_nodes, hints.ds_write), (4, Choice::Enable));
+        hints.take("romio_ds_read", "enable", 4);
+        assert_eq!((hints.cb_nodes, hints.ds_read), (4, Choice::Enable));
         hints.fit(2, 4);
         assert_eq!(hints.cb_nodes, 4, "the program has said how many");
         let mut hints = before.clone();

@@ -33,7 +33,7 @@ mod sync;
 mod view;
 
 pub use access::{Access, Direction, Memory, Tuning, read_each, write_each};
-pub use batch::{Holes, Part, Scratch, is_sparse, pieces_of, span_of};
+pub use batch::{Part, Scratch, is_sparse, pieces_of, span_of};
 pub use error::class_of;
 pub use hints::{Choice, Hints};
 pub use log::Log;
@@ -43,5 +43,5 @@ pub use plan::{Cover, Extent, Plan, interleave};
 pub use posix::{How, Kind, Posix};
 pub use stage::{Counts, Piece, Refusal, Stage, Worked};
 pub use staging::{Staging, Where};
-pub use storage::{Moved, Storage, read_fully, write_fully};
+pub use storage::{Moved, Sink, Storage, read_fully, write_fully};
 pub use view::View;

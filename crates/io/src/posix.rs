@@ -14,7 +14,7 @@ use platform::tcp::Piece;
 
 use crate::held::Held;
 use crate::lustre::{self, Stripes};
-use crate::storage::Storage;
+use crate::storage::{Sink, Storage};
 
 /// What kind of file system a file is on, as far as that matters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -213,7 +213,9 @@ impl Storage for Posix {
         // SAFETY: the space is writable for its length by its constructor's promise.
         unsafe { file::read_at(self.file.as_fd(), into.as_mut_ptr() as usize, into.len(), at) }
     }
+}
 
+impl Sink for Posix {
     fn write(&self, from: PeerBytes<'_>, at: u64) -> io::Result<usize> {
         // SAFETY: the bytes are readable for their length by their constructor's promise.
         unsafe { file::write_at(self.file.as_fd(), from.as_ptr() as usize, from.len(), at) }

@@ -20,9 +20,9 @@ use std::sync::Arc;
 
 use mem::PeerBytes;
 
-use crate::batch::{Holes, Part, Scratch, span_of};
+use crate::batch::{Part, Scratch, span_of};
 use crate::log::Log;
-use crate::storage::Storage;
+use crate::storage::Sink;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::view::View;
 
@@ -37,7 +37,6 @@ pub struct Stage {
     log: Option<Log>,
     /// One thread at a time writes to the log.
     filling: Mutex<()>,
-    holes: Holes,
 }
 
 #[derive(Debug)]
@@ -109,17 +108,8 @@ pub enum Worked {
 }
 
 impl Stage {
-    /// A stage that holds at most `limit` bytes in memory or in a log, and leaves holes untouched.
+    /// A stage that holds at most `limit` bytes in memory or in a log.
     pub fn new(limit: u64, log: Option<Log>) -> Stage {
-        Stage::with(limit, log, Holes::Untouched)
-    }
-
-    /// One of a collective access that does not end before its entries are through.
-    pub fn of_access(limit: u64, holes: Holes) -> Stage {
-        Stage::with(limit, None, holes)
-    }
-
-    fn with(limit: u64, log: Option<Log>, holes: Holes) -> Stage {
         let queue = Queue {
             entries: VecDeque::new(),
             counts: Counts::default(),
@@ -129,14 +119,7 @@ impl Stage {
             scratch: Some(Scratch::default()),
             spare: Vec::new(),
         };
-        Stage {
-            queue: Mutex::new(queue),
-            changed: Condvar::new(),
-            limit,
-            log,
-            filling: Mutex::new(()),
-            holes,
-        }
+        Stage { queue: Mutex::new(queue), changed: Condvar::new(), limit, log, filling: Mutex::new(()) }
     }
 
     /// Bytes of the longest entry that large accesses are cut into: several fit, so that taking over and writing overlap.
@@ -187,7 +170,7 @@ impl Stage {
     ///
     /// # Errors
     /// The data, and it must be written by another way, after [`Stage::settle`].
-    pub fn put(&self, storage: &dyn Storage, pieces: &[Piece], mut bytes: Vec<u8>) -> Result<bool, Vec<u8>> {
+    pub fn put(&self, storage: &dyn Sink, pieces: &[Piece], mut bytes: Vec<u8>) -> Result<bool, Vec<u8>> {
         loop {
             match self.take(pieces.to_vec(), bytes) {
                 Ok(starts) => return Ok(starts),
@@ -212,7 +195,7 @@ impl Stage {
     }
 
     /// Writes the first entry, for the one that was scheduled.
-    pub fn work(&self, storage: &dyn Storage) -> Worked {
+    pub fn work(&self, storage: &dyn Sink) -> Worked {
         let mut queue = self.queue();
         while queue.writing {
             queue = self.changed.wait(queue).unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -225,7 +208,7 @@ impl Stage {
     }
 
     /// Writes the first entry, where no thread does; whether it did.
-    pub fn write_next(&self, storage: &dyn Storage) -> bool {
+    pub fn write_next(&self, storage: &dyn Sink) -> bool {
         let queue = self.queue();
         let free = !queue.writing && !queue.entries.is_empty();
         if free {
@@ -237,7 +220,7 @@ impl Stage {
     fn write_first<'a>(
         &'a self,
         mut queue: MutexGuard<'a, Queue>,
-        storage: &dyn Storage,
+        storage: &dyn Sink,
     ) -> MutexGuard<'a, Queue> {
         let Some(entry) = queue.entries.front().cloned() else { return queue };
         let mut scratch = queue.scratch.take().unwrap_or_default();
@@ -259,7 +242,7 @@ impl Stage {
         queue
     }
 
-    fn write(&self, entry: &Entry, storage: &dyn Storage, scratch: &mut Scratch) -> io::Result<()> {
+    fn write(&self, entry: &Entry, storage: &dyn Sink, scratch: &mut Scratch) -> io::Result<()> {
         let logged;
         let bytes = match &entry.bytes {
             Held::Memory(bytes) => bytes,
@@ -268,7 +251,7 @@ impl Stage {
                 &logged
             }
         };
-        scratch.write(storage, &entry.parts(bytes), self.holes)
+        scratch.write(storage, &entry.parts(bytes))
     }
 
     fn logged(&self, entry: &Entry) -> io::Result<Vec<u8>> {
@@ -277,7 +260,7 @@ impl Stage {
     }
 
     /// Has all entries written that were taken up to a count of bytes: waits for the thread that writes, or writes itself.
-    fn wait(&self, storage: &dyn Storage, count: u64) {
+    fn wait(&self, storage: &dyn Sink, count: u64) {
         let mut queue = self.queue();
         while queue.counts.written < count && !queue.entries.is_empty() {
             queue = match queue.writing {
@@ -288,13 +271,13 @@ impl Stage {
     }
 
     /// Returns when no byte within `span` is held that was taken before the call.
-    pub fn settle(&self, storage: &dyn Storage, span: &Range<u64>) {
+    pub fn settle(&self, storage: &dyn Sink, span: &Range<u64>) {
         let last = self.queue().last_in(span);
         self.wait(storage, last.unwrap_or(0));
     }
 
     /// Returns when all is written that was taken before the call.
-    pub fn drain(&self, storage: &dyn Storage) {
+    pub fn drain(&self, storage: &dyn Sink) {
         let all = self.counts().taken;
         self.wait(storage, all);
     }

@@ -5,14 +5,12 @@ use std::ops::Range;
 
 use mem::{PeerBytes, PeerSpace};
 
-/// A file, by positions. All calls may come from several threads at once.
-pub trait Storage {
-    /// Reads at most as much as there is room for, from byte `at` on; 0 at the end of the file.
-    ///
-    /// # Errors
-    /// The system's, interruptions included.
-    fn read(&self, into: PeerSpace<'_>, at: u64) -> io::Result<usize>;
-
+/// A file that bytes are written to, by positions. All calls may come from several threads at once.
+///
+/// What writes has no way to read. So it cannot write back what it has read, and undo what other openings of the file
+/// write meanwhile between its bytes: accesses without a common byte do not conflict (MPI-5.0 section 14.6.1), and no
+/// lock keeps those apart that take none.
+pub trait Sink {
     /// Writes at most all of `from` to byte `at` and those behind.
     ///
     /// # Errors
@@ -22,7 +20,7 @@ pub trait Storage {
     /// Writes at most all of some pieces of memory, one behind the other, to byte `at` and those behind.
     ///
     /// # Errors
-    /// As [`Storage::write`].
+    /// As [`Sink::write`].
     fn write_pieces(&self, from: &[PeerBytes<'_>], at: u64) -> io::Result<usize> {
         from.first().map_or(Ok(0), |&first| self.write(first, at))
     }
@@ -38,6 +36,15 @@ pub trait Storage {
     /// # Errors
     /// The system's.
     fn unlock(&self, range: Range<u64>) -> io::Result<()>;
+}
+
+/// A file that is read, too.
+pub trait Storage: Sink {
+    /// Reads at most as much as there is room for, from byte `at` on; 0 at the end of the file.
+    ///
+    /// # Errors
+    /// The system's, interruptions included.
+    fn read(&self, into: PeerSpace<'_>, at: u64) -> io::Result<usize>;
 }
 
 /// What came of a transfer: bytes that were moved, and why not all.
@@ -64,7 +71,7 @@ pub fn read_fully(storage: &dyn Storage, into: &PeerSpace<'_>, at: u64) -> Moved
 }
 
 /// Writes all.
-pub fn write_fully(storage: &dyn Storage, from: PeerBytes<'_>, at: u64) -> Moved {
+pub fn write_fully(storage: &dyn Sink, from: PeerBytes<'_>, at: u64) -> Moved {
     let mut done = 0;
     while done < from.len() {
         match storage.write(from.part(done, from.len()), at + done as u64) {
@@ -82,7 +89,7 @@ pub fn write_fully(storage: &dyn Storage, from: PeerBytes<'_>, at: u64) -> Moved
 }
 
 /// Writes all of some pieces of memory, none of them empty, one behind the other. They are used up.
-pub fn write_pieces_fully(storage: &dyn Storage, mut from: &mut [PeerBytes<'_>], at: u64) -> Moved {
+pub fn write_pieces_fully(storage: &dyn Sink, mut from: &mut [PeerBytes<'_>], at: u64) -> Moved {
     let mut done = 0;
     while !from.is_empty() {
         match storage.write_pieces(from, at + done) {

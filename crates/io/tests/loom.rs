@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use datatype::Datatype;
-use io::{Piece, Refusal, Stage, Storage, View, Worked};
+use io::{Piece, Refusal, Sink, Stage, Storage, View, Worked};
 use loom::model::Builder;
 use loom::sync::{Arc, Mutex};
 use loom::thread;
@@ -38,7 +38,9 @@ impl Storage for Bytes {
     fn read(&self, _into: PeerSpace<'_>, _at: u64) -> std::io::Result<usize> {
         Ok(0)
     }
+}
 
+impl Sink for Bytes {
     fn write(&self, from: PeerBytes<'_>, at: u64) -> std::io::Result<usize> {
         self.0.lock().unwrap().push((at, from.to_vec()[0]));
         Ok(from.len())

@@ -18,9 +18,9 @@
 //!   thread                  | writes 1             | writes 2 …          two windows wait at most
 //! ```
 //!
-//! Holes in a window of a write keep what the file has there: the window is read before it is changed. Nobody else of
-//! this call writes there, since domains do not overlap; in atomic mode a lock keeps other openings out. Ranks whose
-//! bytes overlap are put in their order everywhere, so what is written is as if they had written one after the other.
+//! Holes in a window of a write are not written: any process may write there meanwhile, through another opening of the
+//! file or through this one. Ranks whose bytes overlap are put in their order everywhere, so what is written is as if
+//! they had written one after the other. In atomic mode each rank accesses its own bytes, under a lock.
 
 mod aggregator;
 
@@ -31,7 +31,7 @@ use std::sync::atomic::AtomicBool;
 
 use abi::{Error, Result};
 use btl::Peer;
-use io::{Direction, Holes, Memory, Plan, Posix, Stage, View};
+use io::{Direction, Memory, Plan, Posix, Stage, View};
 use mem::{PeerBytes, PeerSpace};
 use node::Node;
 use pml::{Data, Done, Mode, ReqId};
@@ -73,9 +73,6 @@ pub(crate) struct Exchange {
     said: Vec<Said>,
     direction: Direction,
     storage: Arc<Posix>,
-    /// Reading the file is allowed, and locks keep others out of what is read and written back.
-    readable: bool,
-    locked: bool,
     view: Arc<View>,
     positions: Range<u64>,
     /// Words by which this process describes its view; they stay until they were sent.
@@ -158,8 +155,6 @@ impl Exchange {
             plan,
             said,
             direction: transfer.direction,
-            readable: transfer.storage.is_readable(),
-            locked: transfer.access.takes_locks(),
             storage: transfer.storage.clone(),
             positions: transfer.access.positions(),
             description,
@@ -201,17 +196,8 @@ impl Exchange {
         if (0..self.said.len()).all(|rank| self.reaches_into(self.me, rank)) {
             return None;
         }
-        let stage = Arc::new(Stage::of_access(WINDOWS_BEHIND * self.plan.buffer(), self.holes()));
+        let stage = Arc::new(Stage::new(WINDOWS_BEHIND * self.plan.buffer(), None));
         Some(Writer { stage, lasts: false })
-    }
-
-    /// What becomes of holes in windows that are written before this access ends.
-    fn holes(&self) -> Holes {
-        match (self.readable, self.locked) {
-            (false, _) => Holes::Untouched,
-            (true, false) => Holes::Rewritten,
-            (true, true) => Holes::Locked,
-        }
     }
 
     /// Whether an aggregator reaches into a rank's memory; one of the two is this process.

@@ -130,21 +130,17 @@ pub(crate) struct File {
 impl File {
     /// How independent accesses move their bytes.
     pub fn tuning(&self) -> Tuning {
-        let Hints { ds_read, ds_write, read_window, write_window, .. } = self.hints;
-        let readable = self.storage.is_readable();
+        let Hints { ds_read, read_window, .. } = self.hints;
         Tuning {
             read_window: if ds_read == Choice::Disable { 0 } else { read_window },
             read_always: ds_read == Choice::Enable,
-            write_window: if ds_write == Choice::Enable && readable { write_window } else { 0 },
-            // Windows that others write back must not overtake what is written here.
-            locked: self.atomic || (ds_write == Choice::Enable && readable),
+            locked: self.atomic,
         }
     }
 
     /// The stage that writes go to, where they do: all processes come to the same answer.
     pub fn stage_in_use(&self) -> Option<Arc<Stage>> {
-        let direct = self.atomic || self.hints.ds_write == Choice::Enable;
-        self.staged.as_ref().filter(|_| !direct).map(|staged| staged.stage.clone())
+        self.staged.as_ref().filter(|_| !self.atomic).map(|staged| staged.stage.clone())
     }
 
     /// Who accesses which part of `span` in a collective call, with windows of `window` bytes at most. `ordered`: a

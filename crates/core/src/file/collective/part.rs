@@ -184,7 +184,8 @@ impl Part {
         let together = state.shares_host(comm);
         let file = state.files.get_mut(fh).ok()?;
         let choice = match transfer.direction {
-            Direction::Read if file.atomic => Choice::Disable,
+            // Each process holds a lock over its own bytes, all of them: then no other access comes between them.
+            _ if file.atomic => Choice::Disable,
             Direction::Read => file.hints.cb_read,
             Direction::Write => file.hints.cb_write,
         };

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use abi::{Error, Result};
 use btl::{Peer, Refusal};
-use io::{Direction, Holes, Memory, Piece, Plan, Scratch, View};
+use io::{Direction, Memory, Piece, Plan, Scratch, View};
 use mem::{PeerBytes, PeerSpace, UserMem};
 use node::Node;
 use pml::{Data, Mode, ReqId};
@@ -298,8 +298,7 @@ impl Aggregator {
             bytes: part.bytes(stage),
         });
         let parts: Vec<io::Part<'_>> = parts.collect();
-        let holes = if all.writer.is_some() { Holes::Untouched } else { all.holes() };
-        let written = scratch.write(&*all.storage, &parts, holes);
+        let written = scratch.write(&*all.storage, &parts);
         all.written.store(true, Ordering::Relaxed);
         written.map_err(failed("the system could not write the file"))
     }
