@@ -175,6 +175,38 @@ def refusals():
     expect("host h1" in result.err and "mpiexec is Alhena 9.9.9" in result.err, result)
 
 
+def not_startable():
+    """What runs on one host and cannot be executed on another ends the job on both."""
+    program = os.path.join(work, "program")
+    with open(RANK, "rb") as file:
+        good = file.read()
+    machine, interpreter = bytearray(good), good.replace(b"/ld-linux", b"/no-linux")
+    machine[18] ^= 1
+    expect(interpreter != good, "the program names its interpreter")
+    for words, broken in (("machine", machine), ("interpreter", interpreter), ("script", b"#!/no/such/interpreter\n"),
+                          ("cut", good[:40])):
+        other = os.path.join(work, words)
+        for path, text in ((program, good), (other, broken)):
+            with open(path, "wb") as file:
+                file.write(text)
+            os.chmod(path, 0o755)
+        there = ["nsenter", "-m", "-p", "-t", str(HOLDERS[1])]
+        subprocess.run([*there, "mount", "--bind", other, program], check=True)
+        try:
+            result = job("-n", COUNT, "-ppn", 1, program, "init", "sleep=600000", hosts=names(COUNT))
+        finally:
+            subprocess.run([*there, "umount", program], check=True)
+        three_lines(result.err)
+        expect(result.code == 126 and "h1" in result.err, (words, result))
+    limited = os.path.join(work, "limited")
+    with open(limited, "w") as file:
+        file.write(f'#!/bin/sh\nhost=$1\nshift\nexec {LAUNCHER} $host sh -c "\'[ $host != h1 ] || ulimit -n 32; exec $*\'"\n')
+    os.chmod(limited, 0o755)
+    result = job("-n", 8 * COUNT, "-ppn", 8, RANK, "init", "sleep=600000", hosts=names(COUNT), launcher=limited)
+    three_lines(result.err)
+    expect(result.code == 1 and "on h1" in result.err and "`ulimit -n` (now 32)" in result.err, result)
+
+
 def streams():
     text = bytes(range(256)) * 4000
     result = job("-n", 4, "-stdin", 3, RANK, "stdin", data=text)
@@ -352,6 +384,7 @@ def main():
         ("environment and directory go along", environment),
         ("the first failure is named with its host", failures),
         ("what a host lacks is named with the host, before anything starts", refusals),
+        ("what cannot be executed on one host ends the job", not_startable),
         ("standard input and output", streams),
         ("a reader that is slow", slow_reader),
         ("time limit and call stacks", timeout),

@@ -1,9 +1,12 @@
 """Signals to mpiexec, and time limits."""
 import os
+import select
 import signal
+import subprocess
 import time
 
-from harness import RANK, expect, finish, job, start, wait_until
+from death import children
+from harness import PATIENCE, RANK, STUB, expect, finish, job, leftovers, start, wait_until
 
 
 def cases():
@@ -14,6 +17,9 @@ def cases():
         ("stop and continue", stop_and_continue),
         ("-timeout", timeout),
         ("-get-stack-traces", stack_traces),
+        ("a reader that has stopped does not hold up SIGTERM", stopped_reader),
+        ("mpiexec sleeps while ranks do not read", idle_input),
+        ("a guard and a daemon that are stopped do not outlive mpiexec", stopped_guards),
     ]
 
 
@@ -81,3 +87,98 @@ def stack_traces():
     expect(result.code == 124, result)
     for rank in (0, 1):
         expect(f"call stack of rank {rank} (by " in result.err, result)
+
+
+# A second host makes another loop serve mpiexec's own consoles.
+PLACES = ([], ["-hosts", "x,y", "-launcher-exec", STUB])
+
+
+def ticks(pid):
+    """Processor time of a process; 0 once it has ended."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13]))
+    except OSError:
+        return 0
+
+
+def sleeps(pids):
+    """A process that waits uses no processor, however busy the machine is; one that polls uses all it gets."""
+    before = sum(map(ticks, pids))
+    time.sleep(0.6)
+    used = sum(map(ticks, pids)) - before
+    expect(used < 8, f"waiting took {used} ticks of 60")
+
+
+def stopped_reader():
+    for place in PLACES:
+        for last in ([], ["sleep=600000"]):
+            process = start(*place, "-n", 2, RANK, "0:lines=2000", "1:sleep=10", *last)
+            select.select([process.stdout], [], [])
+            if not last:
+                wait_until(lambda: not [pid for pid in leftovers() if "rank" in name(pid)], "the ranks to end")
+            sleeps([process.pid, *(pid for pid in leftovers() if "rank" not in name(pid))])
+            process.send_signal(signal.SIGTERM)
+            code = process.wait(timeout=PATIENCE)
+            err = finish(process).err
+            expect(code == 143, (place, last, code, err))
+            expect("the reader of standard output" in err and "after SIGTERM" in err and err.count("next:") == 1, err)
+
+
+def name(pid):
+    try:
+        with open(f"/proc/{pid}/comm") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def fill(pipe):
+    """Writes until nothing more is taken."""
+    os.set_blocking(pipe, False)
+    tries = 0
+    while tries < 3:
+        try:
+            os.write(pipe, bytes(4096))
+            tries = 0
+        except BlockingIOError:
+            tries += 1
+            time.sleep(0.1)
+
+
+def idle_input():
+    """More than all pipes hold, for ranks that do not read, from a writer that has ended."""
+    for place in PLACES:
+        process = start(*place, "-n", 2, "-stdin", "all", RANK, "print=ready\n", "flush", "sleep=600000", stdin=subprocess.PIPE)
+        ready(process)
+        ready(process)
+        fill(process.stdin.fileno())
+        process.stdin.close()
+        process.stdin = None
+        sleeps([process.pid, *(pid for pid in leftovers() if "rank" not in name(pid))])
+        process.send_signal(signal.SIGTERM)
+        expect(finish(process).code == 143, place)
+
+
+def stopped_guards():
+    for place in PLACES:
+        for also_mpiexec in (False, True):
+            process = start(*place, "-n", 2, RANK, "print=ready\n", "flush", "fork", "sleep=600000")
+            ready(process)
+            ready(process)
+            launchers = children(process.pid)
+            if also_mpiexec:
+                # So it cannot have the guard go on.
+                os.kill(process.pid, signal.SIGSTOP)
+                wait_until(lambda: state(process.pid) == "T", "mpiexec to stop")
+            for pid in launchers + [guard for launcher in launchers for guard in children(launcher) if place]:
+                os.kill(pid, signal.SIGSTOP)
+            process.kill()
+            process.communicate()
+            wait_until(lambda: not leftovers(), f"what was stopped to end: {place} {also_mpiexec}")
+    process = start("-n", 2, RANK, "print=ready\n", "flush", "sleep=600000")
+    ready(process)
+    ready(process)
+    os.kill(children(process.pid)[0], signal.SIGSTOP)
+    process.send_signal(signal.SIGTERM)
+    expect(finish(process).code == 143, "SIGTERM while the guard is stopped")

@@ -12,6 +12,7 @@ def cases():
         ("a limit of processor time is named", processor_time),
         ("a limit of open files is named", open_files),
         ("ranks live with few descriptors", few_descriptors),
+        ("few descriptors on another host", few_descriptors_elsewhere),
         ("mpiexec lives with a small stack", small_stack),
         ("scripts without a first line run by sh", plain_script),
         ("a missing interpreter is named", missing_interpreter),
@@ -54,6 +55,17 @@ def few_descriptors():
     result = limited(resource.RLIMIT_NOFILE, 12, resource.getrlimit(resource.RLIMIT_NOFILE)[1], "-n", 2, RANK, "init",
                      "barrier", "finalize", "print=x\n")
     expect(result.code == 0 and result.lines == ["x", "x"], result)
+
+
+def few_descriptors_elsewhere():
+    """A limit that holds on one host alone: the other one's ranks run already."""
+    for most in (9, 12, 16, 20, 24, 28, 32):
+        launcher = script("limited", f'#!/bin/sh\nhost=$1\nshift\n[ $host != y ] || ulimit -n {most}\nexec sh -c "$*"\n')
+        result = job("-hosts", "x:1,y:8", "-launcher-exec", launcher, "-n", 9, RANK, "0:init", "sleep=600000")
+        expect(result.code != 0 and "y" in result.err, (most, result))
+        three_lines(result.err)
+        if "starting a daemon" not in result.err:
+            expect(f"`ulimit -n` (now {most})" in result.err, (most, result))
 
 
 def small_stack():

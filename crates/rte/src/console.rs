@@ -36,6 +36,10 @@ pub struct Writer {
     is_terminal: bool,
     /// The event loop was asked to tell when more can be written.
     watched: bool,
+    /// Bytes that were taken so far: whether the reader reads.
+    taken: u64,
+    /// Nothing is written any more, see [`Writer::give_up`].
+    given_up: bool,
 }
 
 /// How to write without blocking.
@@ -79,6 +83,8 @@ impl Writer {
             open_line: None,
             is_terminal,
             watched: false,
+            taken: 0,
+            given_up: false,
         })
     }
 
@@ -117,6 +123,21 @@ impl Writer {
         self.written < self.queue.len()
     }
 
+    /// Bytes that this output has taken.
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Drops what waits, and all that comes, because its reader takes nothing and the job shall not wait for it. Ranks
+    /// do not notice: what they write goes nowhere. Returns the number of bytes that waited.
+    pub fn give_up(&mut self) -> usize {
+        self.given_up = true;
+        let waiting = self.queue.len() - self.written;
+        self.queue.clear();
+        self.written = 0;
+        waiting
+    }
+
     /// Queues what `fill` appends for `stream`. Should another stream's unfinished line stand last, it is
     /// ended first.
     pub fn put(&mut self, stream: usize, fill: impl FnOnce(&mut Vec<u8>)) {
@@ -126,7 +147,7 @@ impl Writer {
         }
         let start = self.queue.len();
         fill(&mut self.queue);
-        if self.queue.len() == start {
+        if self.queue.len() == start || self.given_up {
             self.queue.truncate(before);
         } else {
             self.open_line = (self.queue.last() != Some(&b'\n')).then_some(stream);
@@ -161,7 +182,10 @@ impl Writer {
                 rest = &rest[..rest.len().min(SAFE_WRITE)];
             }
             match rustix::io::write(&self.fd, rest) {
-                Ok(n) => self.written += n,
+                Ok(n) => {
+                    self.written += n;
+                    self.taken += n as u64;
+                }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
                 Err(error) => {

@@ -56,6 +56,17 @@ pub(crate) enum Failure {
         /// The system's error number.
         errno: i32,
     },
+    /// Ranks of a host do not run: one of them, or the guard, could not be started.
+    NotStarted {
+        /// What failed, with the host.
+        what: String,
+        /// What was observed.
+        seen: String,
+        /// What to do next.
+        next: String,
+        /// mpiexec's exit code.
+        code: u8,
+    },
 }
 
 impl Failure {
@@ -68,6 +79,7 @@ impl Failure {
             }
             Failure::Abort { code, .. } => pmi::exit_status(*code) as u8,
             Failure::Timeout(_) => 124,
+            Failure::NotStarted { code, .. } => *code,
             Failure::Output { errno: libc::EPIPE, .. } => 128 + libc::SIGPIPE as u8,
             Failure::Protocol(_)
             | Failure::Segment { .. }
@@ -144,9 +156,12 @@ pub(crate) fn message(
     others: usize,
     cause: Option<&str>,
 ) -> String {
-    let who = culprit.map_or_else(|| "the job".to_owned(), Culprit::describe);
+    let who = match failure {
+        Failure::NotStarted { .. } => String::new(),
+        _ => culprit.map_or_else(|| "the job".to_owned(), Culprit::describe),
+    };
     let (what, seen, next) = describe(failure);
-    let blank = if what.starts_with(':') { "" } else { " " };
+    let blank = if who.is_empty() || what.starts_with(':') { "" } else { " " };
     let mut text = format!("mpiexec: {who}{blank}{what}\n  seen: {seen}");
     if let Some(cause) = cause {
         let _ = write!(text, "; likely cause: {cause}");
@@ -248,6 +263,7 @@ fn describe(failure: &Failure) -> (String, String, String) {
                 "see whether {host} and the network to it are up, and who may have killed mpiexec -daemon there"
             ),
         ),
+        Failure::NotStarted { what, seen, next, .. } => (what.clone(), seen.clone(), next.clone()),
         Failure::Output { path, errno } => (
             format!("lost output: writing to {path} failed"),
             std::io::Error::from_raw_os_error(*errno).to_string(),
@@ -375,6 +391,12 @@ mod tests {
                 seen: "x".to_owned(),
             },
             Failure::Output { path: "standard output".to_owned(), errno: 28 },
+            Failure::NotStarted {
+                what: "starting rank 1".to_owned(),
+                seen: "x".to_owned(),
+                next: "y".to_owned(),
+                code: 126,
+            },
         ] {
             let text = message(&failure, Some(&culprit), 3, Some("cosmic rays"));
             assert_eq!(text.lines().count(), 3, "{text}");

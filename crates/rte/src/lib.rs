@@ -30,6 +30,7 @@ mod link;
 mod messages;
 mod outlet;
 mod output_file;
+mod patience;
 mod pattern;
 mod poller;
 mod prepare;

@@ -98,6 +98,13 @@ pub(crate) struct Report {
     pub goes_on: bool,
 }
 
+impl Report {
+    /// A failure without a rank that is to blame. The job ends.
+    pub fn of(failure: Failure) -> Report {
+        Report { failure, culprit: None, cause: None, goes_on: false }
+    }
+}
+
 /// What all daemons of a job are told. Same for each of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
@@ -150,6 +157,7 @@ wire_enum! { Failure {
     0 Killed(signal), 1 ExitedInMpi(code), 2 ExitedBeforeInit(code), 3 Exited(code), 4 Abort { code, message },
     5 Protocol(text), 6 Segment { bytes, left, errno }, 7 Timeout(time), 8 Signalled(signal), 9 Internal(text),
     10 HostLost { host, ranks, seen }, 11 Output { path, errno },
+    12 NotStarted { what, seen, next, code },
 } }
 
 wire_enum! { Status { 0 Exited(code), 1 Killed(signal), } }

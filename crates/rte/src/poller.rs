@@ -138,12 +138,21 @@ impl Poller {
         }
     }
 
-    /// Changes what a watched descriptor is watched for.
+    /// Changes what a descriptor is watched for. One that is watched for nothing is not watched at all: epoll would go on
+    /// to report its hang-up, and a loop that waits for something else would never sleep.
     pub fn set(&self, fd: impl AsFd, token: Token, readable: bool, writable: bool) -> io::Result<()> {
         let mut flags = EventFlags::empty();
         flags.set(EventFlags::IN, readable);
         flags.set(EventFlags::OUT, writable);
-        Ok(epoll::modify(&self.epoll, fd, EventData::new_u64(token.encode()), flags)?)
+        if flags.is_empty() {
+            self.forget(fd);
+            return Ok(());
+        }
+        let data = EventData::new_u64(token.encode());
+        match epoll::modify(&self.epoll, &fd, data, flags) {
+            Err(Errno::NOENT) => Ok(epoll::add(&self.epoll, fd, data, flags)?),
+            outcome => Ok(outcome?),
+        }
     }
 
     /// Gives the events of a watched descriptor another name, and watches it for being readable.
@@ -183,6 +192,19 @@ fn timespec(duration: Duration) -> Timespec {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_watched_for_nothing_reports_no_hang_up() {
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        let mut poller = Poller::new().unwrap();
+        poller.watch(&reader, Token::Stdin).unwrap();
+        poller.set(&reader, Token::Stdin, false, false).unwrap();
+        drop(writer);
+        let soon = || Some(Instant::now() + Duration::from_millis(1));
+        assert_eq!(poller.wait(soon()).unwrap(), []);
+        poller.set(&reader, Token::Stdin, true, false).unwrap();
+        assert_eq!(poller.wait(None).unwrap(), [Token::Stdin]);
+    }
 
     #[test]
     fn tokens_survive_the_kernel() {

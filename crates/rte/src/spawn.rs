@@ -23,6 +23,9 @@ const STACK: usize = 64 * 1024;
 /// The step that binds the program to processors.
 pub const BINDING: &str = "binding to processors";
 
+/// The last step, after which the program runs.
+pub const EXECUTING: &str = "executing the program";
+
 /// What to start.
 pub struct Command<'a> {
     /// Path of the program.
@@ -191,7 +194,7 @@ unsafe fn become_program(plan: &Plan<'_>) -> Result<(), &'static str> {
         }
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         plan.mask.block();
-        check(libc::execve(plan.program, plan.arguments, plan.environment), "executing the program")
+        check(libc::execve(plan.program, plan.arguments, plan.environment), EXECUTING)
     }
 }
 
@@ -242,6 +245,6 @@ mod tests {
     fn a_missing_program_is_reported_with_its_step() {
         let (child, _) = run(c"/no/such/program", c"");
         let error = child.err().unwrap();
-        assert_eq!((error.step, error.source.raw_os_error()), ("executing the program", Some(libc::ENOENT)));
+        assert_eq!((error.step, error.source.raw_os_error()), (EXECUTING, Some(libc::ENOENT)));
     }
 }

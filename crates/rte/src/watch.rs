@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use pmi::Segment;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, waitid, waitpid};
 
 use crate::cgroup::Cgroup;
 use crate::control::{self, Message, Received};
@@ -71,6 +71,13 @@ pub(crate) fn guarded(prepared: Prepared, up: Option<(Link, Outputs)>) -> Result
         .inspect_err(|_| drop(tree::end_all()))
 }
 
+/// The signals of `wanted`, and that of a child that has stopped.
+fn with_children(wanted: &Set) -> Set {
+    let mut set = *wanted;
+    set.add(libc::SIGCHLD);
+    set
+}
+
 struct Watch {
     guard: Process,
     control: OwnedFd,
@@ -85,7 +92,7 @@ impl Watch {
             guard: Process::open(guard),
             control,
             is_daemon,
-            signals: Events::new(wanted).map_err(Error::system("reading signals"))?,
+            signals: Events::new(&with_children(wanted)).map_err(Error::system("reading signals"))?,
         })
     }
 
@@ -192,6 +199,10 @@ impl Watch {
             Err(e) => return Err(Error::system("waiting for the guard")(e)),
         }
         while let Some(event) = self.signals.next() {
+            if event.signal == libc::SIGCHLD {
+                self.keep_guard_running();
+                continue;
+            }
             self.tell(Message::Signal(event.signal));
             if event.signal == libc::SIGTSTP {
                 // The ranks are told to stop; now this process, so that the shell sees the job stopped.
@@ -199,6 +210,14 @@ impl Watch {
             }
         }
         Ok(fds[0].revents().intersects(PollFlags::IN | PollFlags::HUP))
+    }
+
+    /// A guard that is stopped ends nobody, and hears neither signals nor the end of the job's mpiexec.
+    fn keep_guard_running(&self) {
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+        if let Ok(Some(_)) = waitid(WaitId::Pid(self.guard.pid()), options) {
+            self.guard.signal(Signal::CONT);
+        }
     }
 
     /// The guard has ended: its exit code, or the end of everything it left.

@@ -21,13 +21,15 @@ pub(super) struct Clock {
     pub libraries: Option<Instant>,
     /// See whether mpiexec's host still answers.
     pub link: Option<Instant>,
+    /// Give up a reader of the output.
+    pub readers: Option<Instant>,
 }
 
 impl Clock {
     /// The next moment.
     pub fn next(&self) -> Option<Instant> {
-        let Clock { timeout, kill, wrappers, aborts, prompts, stdin, libraries, link } = self;
-        [timeout, kill, wrappers, aborts, prompts, stdin, libraries, link]
+        let Clock { timeout, kill, wrappers, aborts, prompts, stdin, libraries, link, readers } = self;
+        [timeout, kill, wrappers, aborts, prompts, stdin, libraries, link, readers]
             .into_iter()
             .flatten()
             .min()

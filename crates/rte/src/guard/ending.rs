@@ -24,6 +24,7 @@ use crate::outlet::Outlet;
 use crate::spawn;
 use crate::status::Status;
 use crate::traces;
+use crate::tree;
 use pmi::server::Phase;
 
 /// After a failure the other ranks have this long to go by themselves.
@@ -160,9 +161,13 @@ impl Guard {
     fn report(&mut self, failure: Failure, rank: Option<usize>, also: &[usize], goes_on: bool) {
         let also = also.iter().map(|&rank| self.number(rank)).collect();
         let culprit = rank.map(|rank| Culprit { also, ..self.culprit(rank) });
+        let not_started = matches!(failure, Failure::NotStarted { .. });
         let hurt = |(rank, state): &(usize, &Rank)| {
             let number = self.number(*rank);
-            !goes_on && !state.is_over() && culprit.as_ref().is_none_or(|culprit| !culprit.includes(number))
+            !goes_on
+                && !not_started
+                && !state.is_over()
+                && culprit.as_ref().is_none_or(|culprit| !culprit.includes(number))
         };
         let others = self.ranks.iter().enumerate().filter(hurt).count();
         let cause = self.likely_cause(&failure, rank);
@@ -230,6 +235,9 @@ impl Guard {
     /// A signal that mpiexec received.
     pub(super) fn signalled(&mut self, number: i32) {
         let Some(signal) = Signal::from_named_raw(number) else { return };
+        if matches!(number, libc::SIGINT | libc::SIGTERM | libc::SIGHUP) {
+            self.patience.is_over_soon(number);
+        }
         match number {
             libc::SIGINT | libc::SIGTERM | libc::SIGHUP if self.ending => {
                 // The user insists.
@@ -285,6 +293,8 @@ impl Guard {
         if due(&mut self.clock.kill, now) {
             self.signal_all(Signal::KILL);
         }
+        // What that means is decided where consoles are written.
+        due(&mut self.clock.readers, now);
     }
 
     fn time_is_over(&mut self) {
@@ -308,7 +318,7 @@ impl Guard {
         }
     }
 
-    /// A rank could not be started: the ones before it are ended without further words.
+    /// A rank could not be started, and so the job ends, on all its hosts.
     pub(super) fn could_not_start(&mut self, failed: &StartError) {
         let app = &self.job.spec.apps[self.job.app_of[failed.rank]];
         let StartError { rank, error } = failed;
@@ -319,20 +329,30 @@ impl Guard {
             _ => "run `file` and `ls -l` on the program, and see `ulimit -a`",
         };
         let next = limits::advice(&error.source).unwrap_or_else(|| usual.to_owned());
-        let text = format!(
-            "mpiexec: starting rank {} ({} on {}): {} failed\n  seen: {}\n  next: {next}\n",
+        let what = format!(
+            "starting rank {} ({} on {}): {} failed",
             self.number(*rank),
             app.program.to_string_lossy(),
             self.job.host,
-            error.step,
-            error.source
+            error.step
         );
-        self.note(&text);
-        self.code = Some(if error.step == "executing the program" { 126 } else { 1 });
+        let code = if error.step == spawn::EXECUTING { 126 } else { 1 };
+        self.fail(None, Failure::NotStarted { what, seen: error.source.to_string(), next, code });
     }
 
-    /// The job is over: ends what is left of it, prints what is left to print, and gives the exit code.
-    pub(super) fn finish(mut self) -> u8 {
+    /// All ranks are over: ends what is left of them, and takes what they wrote.
+    pub(super) fn clear(&mut self) {
+        self.clock.timeout = None;
+        let immune = tree::end_all();
+        for rank in 0..self.ranks.len() {
+            self.drain_output(rank);
+        }
+        for pid in immune {
+            let pid = pid.as_raw_nonzero();
+            self.note(&format!(
+                "mpiexec: process {pid} of this job belongs to another user and was left alone\n"
+            ));
+        }
         if self.job.spec.print_exit_codes && self.up.is_none() {
             let status = |state: &Rank| state.status.map_or("not known".to_owned(), Status::describe);
             let list: Vec<String> = self
@@ -343,10 +363,5 @@ impl Guard {
                 .collect();
             self.note(&format!("mpiexec: exit codes: {}\n", list.join(", ")));
         }
-        self.close_consoles();
-        if let Some(up) = &mut self.up {
-            up.finished(self.code);
-        }
-        self.code.unwrap_or(0)
     }
 }

@@ -14,9 +14,9 @@ use crate::lines::{Lines, Prefix};
 use crate::outlet::Outlet;
 use crate::pattern::{self, Names};
 use crate::poller::{Poller, Token};
+use crate::pty;
 use crate::spec::Stdin;
 use crate::stdin::{Forwarder, Pumped, above_standard, may_be_inherited, null};
-use crate::{pty, tree};
 
 /// Bytes read at a time.
 pub(super) const CHUNK: usize = 64 * 1024;
@@ -193,7 +193,21 @@ impl Guard {
     pub(super) fn flush_consoles(&mut self) {
         self.look_at_files();
         while self.write_consoles() {}
+        self.look_at_readers();
         self.flush_link();
+    }
+
+    /// Gives up consoles whose readers have stopped, once the user wants the job ended.
+    fn look_at_readers(&mut self) {
+        let now = Instant::now();
+        for which in 0..self.writers.len() {
+            let Outlet::Console(writer) = &mut self.writers[which] else { continue };
+            if let Some(text) = self.patience.look(which, writer, now) {
+                self.note(&text);
+                self.pause_streams(which, false, false);
+            }
+        }
+        self.clock.readers = self.patience.deadline();
     }
 
     /// Writes to each console what it takes. Whether one of them has lost output, which is then reported; no console
@@ -230,33 +244,6 @@ impl Guard {
                     // The stream is watched as long as it is open.
                     let _ = self.poller.set(&stream.reader, output_token(rank, channel), !full, false);
                 }
-            }
-        }
-    }
-
-    /// Ends what is left of the job, then writes the rest, waiting for whoever reads it; gives up when the
-    /// watching mpiexec ends.
-    pub(super) fn close_consoles(&mut self) {
-        let immune = tree::end_all();
-        for rank in 0..self.ranks.len() {
-            self.drain_output(rank);
-        }
-        for pid in immune {
-            let pid = pid.as_raw_nonzero();
-            self.note(&format!(
-                "mpiexec: process {pid} of this job belongs to another user and was left alone\n"
-            ));
-        }
-        self.flush_consoles();
-        while self.writers.iter().any(Outlet::is_pending) {
-            match self.poller.wait(None) {
-                Ok(tokens) if !tokens.contains(&Token::Parent) => {
-                    if tokens.contains(&Token::Link(0)) {
-                        self.hear_mpiexec();
-                    }
-                    self.flush_consoles();
-                }
-                _ => return,
             }
         }
     }

@@ -18,13 +18,15 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use pmi::Segment;
-use rustix::process::{Pid, WaitOptions, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 
 use crate::control::{self, Message, Received};
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::limits;
 use crate::link::Link;
+use crate::messages::{Report, Up};
 use crate::outlet::Outlet;
+use crate::patience::Patience;
 use crate::poller::{Poller, Token};
 use crate::prepare::Prepared;
 use crate::process::Process;
@@ -59,7 +61,7 @@ pub(crate) struct Guard {
     program: u32,
     callers: callers::Callers,
     /// The watching mpiexec.
-    _parent: Process,
+    parent: Process,
     /// What it says.
     control: OwnedFd,
     children: Events,
@@ -73,12 +75,26 @@ pub(crate) struct Guard {
     libraries: libraries::Search,
     /// An output file has lost something, and that was reported.
     file_lost: bool,
+    phase: Phase,
+    /// How long readers of the output are waited for.
+    patience: Patience,
     /// Exit code of the job: that of the first failure.
     code: Option<u8>,
     /// Ranks were asked to go.
     ending: bool,
     /// `MPI_Abort` was called, and more ranks may be about to do so for the same reason.
     aborts: Option<ending::Aborts>,
+}
+
+/// How far the job has come here. One loop serves all phases: signals, mpiexec and its end are heard in each of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Ranks run.
+    Running,
+    /// Nothing of the ranks is left but what they wrote.
+    Writing,
+    /// That is written, and mpiexec on another host is told so.
+    Leaving,
 }
 
 /// The shared memory on its way.
@@ -108,27 +124,42 @@ pub(crate) fn run(
     control: OwnedFd,
     parent: Pid,
     mask: Set,
-    up: Option<(Link, crate::watch::Outputs)>,
+    mut up: Option<(Link, crate::watch::Outputs)>,
 ) -> u8 {
     tree::adopt_orphans();
+    // A guard that is stopped goes on when its mpiexec ends, and then ends the ranks. It is refused for no valid signal,
+    // and a mpiexec that has ended before is seen by what it left.
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::CONT));
     // For `ps` and `top`; a failure costs nothing but the name.
     let _ = rustix::thread::set_name(c"mpiexec-guard");
-    let mut guard = match Guard::new(job, segment_bytes, control, parent, up) {
+    let host = job.host.clone();
+    let mut guard = match Guard::new(job, segment_bytes, control, parent, &mut up) {
         Ok(guard) => guard,
-        Err(error) => {
-            let next = limits::advice(&error).unwrap_or_else(|| "see `ulimit -a`".to_owned());
-            eprintln!(
-                "mpiexec: setting up the guard process: the system refused\n  seen: {error}\n  next: {next}"
-            );
-            return 1;
-        }
+        Err(error) => return not_set_up(&error, &host, up),
     };
     guard.announce();
-    match guard.start(&mask) {
-        Ok(()) => guard.serve(),
-        Err(error) => guard.could_not_start(&error),
+    if let Err(error) = guard.start(&mask) {
+        guard.could_not_start(&error);
     }
-    guard.finish()
+    guard.serve();
+    guard.wake_daemon();
+    guard.code.unwrap_or(0)
+}
+
+/// There can be no guard on `host`. Says so to a mpiexec that has other hosts, too, or prints it.
+fn not_set_up(error: &std::io::Error, host: &str, up: Option<(Link, crate::watch::Outputs)>) -> u8 {
+    let failure = Failure::NotStarted {
+        what: format!("setting up the guard process on {host}: the system refused"),
+        seen: error.to_string(),
+        next: limits::advice(error).unwrap_or_else(|| "see `ulimit -a`".to_owned()),
+        code: 1,
+    };
+    match up {
+        None => eprint!("{}", failure::message(&failure, None, 0, None)),
+        // This process has done nothing else, so the kernel has room for the message.
+        Some((mut link, _)) => link.send(&Up::Failure(Box::new(Report::of(failure)))),
+    }
+    1
 }
 
 impl Guard {
@@ -137,7 +168,7 @@ impl Guard {
         segment_bytes: Option<u64>,
         control: OwnedFd,
         parent: Pid,
-        up: Option<(Link, crate::watch::Outputs)>,
+        up: &mut Option<(Link, crate::watch::Outputs)>,
     ) -> std::io::Result<Guard> {
         let poller = Poller::new()?;
         let parent = Process::open(parent);
@@ -152,15 +183,20 @@ impl Guard {
         let timeout = job.spec.timeout.map(|time| Instant::now() + time);
         let universe = job.spec.universe_size;
         let mut server = Server::new(pmi::kvs_name(job.job_id), &job.app_of, &job.node_of, universe);
-        let (writers, stdin, up) = match up {
+        let callers = callers::Callers::new(&poller)?;
+        let feed = up.as_ref().map(|_| uplink::feed(&job, &poller)).transpose()?;
+        if let Some((link, _)) = up {
+            poller.watch(&*link, Token::Link(0))?;
+        }
+        // What fails before is told to mpiexec by this connection.
+        let (writers, stdin, up) = match up.take() {
             None => (forward::consoles()?, forward::forwarder(job.spec.stdin, &poller)?, None),
             Some((link, outputs)) => {
                 server.is_one_of_several();
-                poller.watch(&link, Token::Link(0))?;
                 let outputs = outputs.into_iter().enumerate();
                 let writers = outputs.map(|(channel, size)| Outlet::remote(channel as u8, size)).collect();
-                let (uplink, stdin) = Uplink::new(link, &job, &poller)?;
-                (writers, stdin, Some(uplink))
+                let (feed, stdin) = feed.flatten().unzip();
+                (writers, stdin, Some(Uplink::new(link, feed)))
             }
         };
         Ok(Guard {
@@ -172,25 +208,27 @@ impl Guard {
             segment: segment_bytes.map_or(SegmentState::None, |_| SegmentState::Pending),
             segment_bytes: segment_bytes.unwrap_or(0),
             program: 0,
-            callers: callers::Callers::new(&poller)?,
+            callers,
             buffer: vec![0; forward::CHUNK],
             oom_kills: None,
             ranks: Vec::with_capacity(size),
             reports: Vec::new(),
             libraries: libraries::Search::default(),
             file_lost: false,
+            phase: Phase::Running,
+            patience: Patience::default(),
             code: None,
             ending: false,
             aborts: None,
             job,
             poller,
-            _parent: parent,
+            parent,
             control,
             children,
         })
     }
 
-    /// The event loop: until no rank is left.
+    /// The event loop: until nothing is left to be done.
     fn serve(&mut self) {
         self.oom_kills = self.job.cgroup.oom_kills();
         self.pump_stdin();
@@ -198,15 +236,37 @@ impl Guard {
         self.hear_mpiexec();
         self.look_after_mpiexec();
         self.look_for_libraries_in(Duration::from_millis(250));
-        while !self.ranks.iter().all(Rank::is_over) {
+        while !self.has_left() {
             match self.poller.wait(self.clock.next()) {
                 Ok(tokens) => tokens.into_iter().for_each(|token| self.handle(token)),
-                Err(error) => return self.fail(None, Failure::Internal(error.to_string())),
+                // Without events nothing can be waited for.
+                Err(error) => {
+                    self.fail(None, Failure::Internal(error.to_string()));
+                    self.clear();
+                    return self.flush_consoles();
+                }
             }
             self.send_replies();
             self.on_time(Instant::now());
             self.flush_consoles();
         }
+    }
+
+    /// Goes on to the phase whose time has come. Whether nothing is left to be done.
+    fn has_left(&mut self) -> bool {
+        if self.phase == Phase::Running && self.ranks.iter().all(Rank::is_over) {
+            self.phase = Phase::Writing;
+            self.clear();
+            self.flush_consoles();
+        }
+        if self.phase == Phase::Writing && !self.writers.iter().any(Outlet::is_pending) {
+            self.phase = Phase::Leaving;
+            if let Some(up) = &mut self.up {
+                up.finished(self.code);
+            }
+            self.flush_link();
+        }
+        self.phase == Phase::Leaving && self.up.as_ref().is_none_or(Uplink::is_idle)
     }
 
     fn handle(&mut self, token: Token) {
@@ -284,6 +344,13 @@ impl Guard {
                     self.exited(rank);
                 }
             }
+        }
+    }
+
+    /// A daemon that is stopped would stay behind on its host. A mpiexec that is stopped is the user's matter.
+    fn wake_daemon(&self) {
+        if self.up.is_some() {
+            self.parent.signal(Signal::CONT);
         }
     }
 

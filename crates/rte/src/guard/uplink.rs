@@ -32,28 +32,32 @@ pub(super) struct Uplink {
 }
 
 /// The pipe into the forwarder of standard input.
-struct Feed {
+pub(super) struct Feed {
     pipe: OwnedFd,
     unsent: Vec<u8>,
     /// Nothing comes after what is in `unsent`.
     ended: bool,
 }
 
+/// What the guard of `job` passes standard input on by, where a rank of this host reads it.
+pub(super) fn feed(job: &Prepared, poller: &Poller) -> io::Result<Option<(Feed, Forwarder)>> {
+    let reads = match job.spec.stdin {
+        Stdin::Rank(reader) => job.world.contains(&reader),
+        Stdin::All => true,
+        Stdin::None => false,
+    };
+    if !reads {
+        return Ok(None);
+    }
+    let (source, pipe) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+    let forwarder = Forwarder::of(source, poller)?;
+    Ok(Some((Feed { pipe, unsent: Vec::new(), ended: false }, forwarder)))
+}
+
 impl Uplink {
-    /// The connection of the guard of `job`, and the forwarder of standard input where a rank of this host reads it.
-    pub fn new(link: Link, job: &Prepared, poller: &Poller) -> io::Result<(Uplink, Option<Forwarder>)> {
-        let reads = match job.spec.stdin {
-            Stdin::Rank(reader) => job.world.contains(&reader),
-            Stdin::All => true,
-            Stdin::None => false,
-        };
-        let (mut feed, mut forwarder) = (None, None);
-        if reads {
-            let (source, pipe) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-            forwarder = Some(Forwarder::of(source, poller)?);
-            feed = Some(Feed { pipe, unsent: Vec::new(), ended: false });
-        }
-        Ok((Uplink { link, used: 0, feed }, forwarder))
+    /// The connection of a guard.
+    pub fn new(link: Link, feed: Option<Feed>) -> Uplink {
+        Uplink { link, used: 0, feed }
     }
 
     /// Prints `text` on mpiexec's standard error.
@@ -80,7 +84,11 @@ impl Uplink {
     /// All ranks of this host are over.
     pub fn finished(&mut self, code: Option<u8>) {
         self.link.send(&Up::Finished(code));
-        self.link.drain();
+    }
+
+    /// Nothing waits to be sent.
+    pub fn is_idle(&self) -> bool {
+        !self.link.is_pending()
     }
 }
 
@@ -96,6 +104,7 @@ impl Guard {
         if self.up.as_ref().is_some_and(|up| up.link.broken().is_some()) {
             // Nobody is left to report to.
             tree::end_all();
+            self.wake_daemon();
             std::process::exit(super::ABANDONED);
         }
     }

@@ -164,6 +164,7 @@ impl Head {
     /// Writes what can be written, and acknowledges output as long as not too much waits.
     pub(super) fn write_outputs(&mut self) {
         while self.write_consoles() {}
+        self.look_at_readers();
         if self.writers.iter().any(crate::console::Writer::is_full) {
             return;
         }
@@ -171,6 +172,16 @@ impl Head {
             let owed = std::mem::take(&mut self.hosts[index].owed);
             if owed > 0 {
                 self.tell(index, &Down::OutputTaken(owed as u32));
+            }
+        }
+    }
+
+    /// Gives up consoles whose readers have stopped, once the user wants the job ended.
+    fn look_at_readers(&mut self) {
+        let now = Instant::now();
+        for which in 0..self.writers.len() {
+            if let Some(text) = self.patience.look(which, &mut self.writers[which], now) {
+                self.note(&text);
             }
         }
     }
@@ -191,17 +202,6 @@ impl Head {
             any = true;
         }
         any
-    }
-
-    /// Writes the rest, waiting for whoever reads it.
-    pub(super) fn write_the_rest(&mut self) {
-        self.write_outputs();
-        while self.writers.iter().any(crate::console::Writer::is_pending) {
-            if self.poller.wait(None).is_err() {
-                return;
-            }
-            self.write_outputs();
-        }
     }
 
     /// The terminal has a new size.

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use connect::{Role, Who};
 
+use super::launch::Launched;
 use super::{Head, Phase};
 use crate::failure::Failure;
 use crate::link::{self, Link};
@@ -152,13 +153,17 @@ impl Head {
             }
             Up::Traced => self.traced(),
             Up::Finished(code) => {
-                if let Some(code) = code {
-                    self.verdict.keep_code(code);
-                }
                 let host = &mut self.hosts[index];
                 host.phase = Phase::Finished;
+                let has_run = host.ranks.iter().all(|&rank| self.statuses[rank as usize].is_some());
                 if let Some(link) = host.link.take() {
                     self.poller.forget(&link);
+                }
+                if let Some(code) = code {
+                    self.verdict.fall_back(code);
+                }
+                if !has_run && !self.verdict.is_ending() {
+                    self.did_not_run(index);
                 }
             }
         }
@@ -183,13 +188,25 @@ impl Head {
         let (name, ranks) = (host.name.clone(), self.ranks_of(index));
         self.tell_stdin_lost(index);
         if phase == Phase::Running {
-            let failure =
-                Failure::HostLost { host: name, ranks, seen: format!("its daemon is gone: {seen}") };
+            self.hear_launcher(index);
+            let launched = self.hosts[index].launched.as_ref();
+            let words = launched.and_then(Launched::last_words);
+            let words = words.map_or(String::new(), |words| format!("; it wrote: {words}"));
+            let seen = format!("its daemon is gone: {seen}{words}");
+            let failure = Failure::HostLost { host: name, ranks, seen };
             self.fail(failure, None, None, false);
         } else if !self.verdict.is_ending() {
             self.hear_launcher(index);
             self.could_not_reach(index, &format!("its daemon has called and gone: {seen}"));
         }
+    }
+
+    /// A host has finished without having reported the ends of all its ranks: nothing will ever come from them.
+    fn did_not_run(&mut self, index: usize) {
+        let host = self.hosts[index].name.clone();
+        let seen = "its daemon has finished, and some of its ranks have not run to their end".to_owned();
+        let failure = Failure::HostLost { host, ranks: self.ranks_of(index), seen };
+        self.fail(failure, None, None, false);
     }
 
     /// `rank 3`, `ranks 2 to 5` or `ranks 0, 2, …`.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
-use super::{Head, Phase};
+use super::{Head, Phase, Stage};
 use crate::daemon;
 use crate::messages::Summons;
 use crate::poller::Token;
@@ -50,8 +50,13 @@ impl Launched {
         self.deadline = None;
     }
 
+    fn kill(&mut self) {
+        // It has ended meanwhile, or is killed with all that is left here.
+        let _ = self.child.kill();
+    }
+
     /// The last lines that the launcher and the daemon have written.
-    fn last_words(&self) -> Option<String> {
+    pub fn last_words(&self) -> Option<String> {
         let bytes: Vec<u8> = self.words.iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -212,12 +217,11 @@ impl Head {
         let Some(launched) = &mut host.launched else { return };
         launched.process.forget(&self.poller);
         let status = launched.child.wait();
+        let words = launched.last_words().map_or(String::new(), |words| format!(": {words}"));
+        host.launched = None;
         if host.phase == Phase::Launching {
             let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
-            let words = launched.last_words().map_or(String::new(), |words| format!(": {words}"));
             self.could_not_reach(index, &format!("its launcher has ended with {how}{words}"));
-        } else {
-            host.launched = None;
         }
     }
 
@@ -249,43 +253,57 @@ impl Head {
         self.refuse(1, &text);
     }
 
-    /// Lets launchers end by themselves for a while.
-    pub(super) fn wait_for_launchers(&mut self) {
-        let end = Instant::now() + GRACE;
+    /// Everything is written: daemons that still look for programs, and guards that have finished, see the end of their
+    /// connections, and launchers have some time to end by themselves.
+    pub(super) fn close(&mut self) {
+        self.stage = Stage::Closing(Instant::now() + GRACE);
         for host in &mut self.hosts {
-            let Some(launched) = &mut host.launched else { continue };
-            // A launcher whose daemon has never called may wait for ever.
-            let timeout = match host.phase {
-                Phase::Finished => end.saturating_duration_since(Instant::now()),
-                _ => Duration::ZERO,
-            };
-            if !wait_for(launched, timeout) {
-                // It has ended meanwhile, or is killed with all that is left here.
-                let _ = launched.child.kill();
+            if let Some(link) = host.link.take() {
+                self.poller.forget(&link);
             }
-            let _ = launched.child.wait();
+            // A launcher whose daemon has never called may wait for ever.
+            if host.phase != Phase::Finished
+                && let Some(launched) = &mut host.launched
+            {
+                launched.kill();
+            }
         }
     }
-}
 
-/// Waits until the launcher has ended; whether it has.
-fn wait_for(launched: &mut Launched, timeout: Duration) -> bool {
-    let Some(pidfd) = launched.process.pidfd() else {
-        let end = Instant::now() + timeout;
-        while matches!(launched.child.try_wait(), Ok(None)) {
-            if Instant::now() >= end {
-                return false;
+    /// Whether all launchers have ended. Those that are left at `end` are killed.
+    pub(super) fn launchers_ended(&mut self, end: Instant) -> bool {
+        let is_late = end <= Instant::now();
+        for host in &mut self.hosts {
+            let Some(launched) = &mut host.launched else { continue };
+            if is_late {
+                launched.kill();
+                let _ = launched.child.wait();
             }
-            std::thread::sleep(PAUSE);
+            // No descriptor may tell, and what it has written before does not matter any more.
+            if is_late || !matches!(launched.child.try_wait(), Ok(None)) {
+                launched.process.forget(&self.poller);
+                host.launched = None;
+            }
         }
-        return true;
-    };
-    let timeout = rustix::event::Timespec {
-        tv_sec: timeout.as_secs() as i64,
-        tv_nsec: i64::from(timeout.subsec_nanos()),
-    };
-    let mut fds = [rustix::event::PollFd::from_borrowed_fd(pidfd, rustix::event::PollFlags::IN)];
-    matches!(rustix::event::poll(&mut fds, Some(&timeout)), Ok(1))
+        self.hosts.iter().all(|host| host.launched.is_none())
+    }
+
+    /// When to look whether launchers have ended although no descriptor tells.
+    pub(super) fn launchers_looked_at(&self) -> Option<Instant> {
+        let Stage::Closing(end) = self.stage else { return None };
+        let is_mute = |host: &super::HostState| {
+            host.launched.as_ref().is_some_and(|launched| launched.process.pidfd().is_none())
+        };
+        let mute = self.hosts.iter().any(is_mute).then(|| Instant::now() + PAUSE);
+        mute.into_iter().chain([end]).min()
+    }
+
+    /// The user does not want to wait for launchers.
+    pub(super) fn hurry_launchers(&mut self) {
+        if let Stage::Closing(end) = &mut self.stage {
+            *end = Instant::now();
+        }
+    }
 }
 
 fn apply(mask: &Set) {

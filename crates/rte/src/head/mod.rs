@@ -27,6 +27,7 @@ use crate::console::Writer;
 use crate::failure::Failure;
 use crate::link::{self, Link};
 use crate::messages::Order;
+use crate::patience::Patience;
 use crate::poller::{Poller, Token};
 use crate::signals::{self, Events, Set};
 use crate::spec::{JobSpec, Verbosity};
@@ -54,6 +55,9 @@ pub(crate) struct Head {
     input: Option<Input>,
     space: Space,
     verdict: Verdict,
+    stage: Stage,
+    /// How long readers of the output are waited for.
+    patience: Patience,
     signals: Events,
     /// Blocked signals of what is started here.
     mask: Set,
@@ -75,6 +79,17 @@ struct HostState {
     phase: Phase,
     /// Bytes of its output, by console, that are not written yet and that it wants to have acknowledged.
     owed: usize,
+}
+
+/// How far the whole job has come. One loop serves all stages: signals, hosts and launchers are heard in each of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Daemons and ranks are started, and run.
+    Working,
+    /// Nothing of the ranks is left anywhere but what they wrote.
+    Writing,
+    /// That is written, and launchers have time to end until then.
+    Closing(Instant),
 }
 
 /// How far a host has come.
@@ -154,6 +169,8 @@ impl Head {
             door: Door::new("mpiexec", secret, Some(report)),
             space: Space::new(hosts.len()),
             verdict: Verdict::default(),
+            stage: Stage::Working,
+            patience: Patience::default(),
             statuses: vec![None; size],
             timeout: spec.timeout.map(|time| Instant::now() + time),
             traces: None,
@@ -175,7 +192,7 @@ impl Head {
 
     fn serve(&mut self) {
         self.read_input();
-        while !self.is_over() {
+        while !self.has_ended() {
             match self.poller.wait(self.next_moment()) {
                 Ok(tokens) => tokens.into_iter().for_each(|token| self.handle(token)),
                 Err(error) => {
@@ -204,6 +221,23 @@ impl Head {
         }
     }
 
+    /// Goes on to the stage whose time has come. Whether nothing is left to be done.
+    fn has_ended(&mut self) -> bool {
+        if self.stage == Stage::Working && self.is_over() {
+            self.stage = Stage::Writing;
+            self.timeout = None;
+            self.note_exit_codes();
+            self.write_outputs();
+        }
+        if self.stage == Stage::Writing && !self.writers.iter().any(Writer::is_pending) {
+            self.close();
+        }
+        match self.stage {
+            Stage::Closing(end) => self.launchers_ended(end),
+            _ => false,
+        }
+    }
+
     /// Whether nothing of the job is left anywhere.
     fn is_over(&self) -> bool {
         let gone = |host: &HostState| matches!(host.phase, Phase::Finished | Phase::Lost);
@@ -220,9 +254,10 @@ impl Head {
         let callers = self.door.deadline();
         let input = self.input.as_ref().and_then(|input| input.again);
         let looks = self.hosts.iter().any(|host| host.link.is_some()).then_some(self.looks_at);
-        launches
-            .chain([self.timeout, looks, self.verdict.deadline(), callers, input].into_iter().flatten())
-            .min()
+        let closing = self.launchers_looked_at();
+        let others =
+            [self.timeout, looks, self.verdict.deadline(), callers, input, self.patience.deadline(), closing];
+        launches.chain(others.into_iter().flatten()).min()
     }
 
     fn on_time(&mut self, now: Instant) {
@@ -284,20 +319,17 @@ impl Head {
         }
     }
 
-    /// The job is over: ends launchers that are left, prints what is left to print, and gives the exit code.
-    fn finish(mut self) -> u8 {
+    fn note_exit_codes(&mut self) {
         if self.spec.print_exit_codes {
             let status = |status: &Option<Status>| status.map_or("not known".to_owned(), Status::describe);
             let all = self.statuses.iter().enumerate();
             let list: Vec<String> = all.map(|(rank, how)| format!("rank {rank}: {}", status(how))).collect();
             self.note(&format!("mpiexec: exit codes: {}\n", list.join(", ")));
         }
-        self.write_the_rest();
-        for host in &mut self.hosts {
-            // Daemons that still look for programs, and guards that have finished, see the end of the connection.
-            host.link = None;
-        }
-        self.wait_for_launchers();
+    }
+
+    /// The job is over: ends what is left here, and gives the exit code.
+    fn finish(self) -> u8 {
         tree::end_all();
         self.verdict.code()
     }

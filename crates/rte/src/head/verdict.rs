@@ -25,6 +25,8 @@ const TRACES: Duration = Duration::from_secs(25);
 pub(super) struct Verdict {
     /// mpiexec's exit code, once there is one.
     code: Option<u8>,
+    /// The first that a host has finished with.
+    by_hosts: Option<u8>,
     /// All hosts were told to end their ranks.
     ending: bool,
     /// Something was printed about a failure.
@@ -37,10 +39,16 @@ pub(super) struct Verdict {
 impl Verdict {
     /// mpiexec's exit code.
     pub fn code(&self) -> u8 {
-        self.code.unwrap_or(0)
+        self.code.or(self.by_hosts).unwrap_or(0)
     }
 
-    /// A host ended with this code.
+    /// A host has finished with this code. It decides where no failure was reported that does: a host's first failure
+    /// need not be the job's.
+    pub fn fall_back(&mut self, code: u8) {
+        self.by_hosts.get_or_insert(code);
+    }
+
+    /// A failure has this code.
     pub fn keep_code(&mut self, code: u8) {
         self.code.get_or_insert(code);
     }
@@ -123,7 +131,11 @@ impl Head {
         });
         let may_follow = may_follow(&failure) && self.hosts.len() > 1;
         let until = Instant::now() + MOMENT;
-        let pending = Pending { others: others.count(), until, failure, culprit, cause };
+        let others = match failure {
+            Failure::NotStarted { .. } => 0,
+            _ => others.count(),
+        };
+        let pending = Pending { others, until, failure, culprit, cause };
         if may_follow {
             match &mut self.verdict.pending {
                 Some(first) => first.take_in(pending),
@@ -215,6 +227,8 @@ impl Head {
                 number => {
                     if matches!(number, libc::SIGINT | libc::SIGTERM | libc::SIGHUP) {
                         self.verdict.keep_code(Failure::Signalled(number).code());
+                        self.patience.is_over_soon(number);
+                        self.hurry_launchers();
                         self.verdict.ending = true;
                         self.verdict.pending = None;
                         self.verdict.timeout.get_or_insert(Instant::now() + TIMEOUT);
