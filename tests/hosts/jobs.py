@@ -99,6 +99,26 @@ def places():
     expect(result.code == 2 and "not enough slots" in result.err, result)
 
 
+def programs():
+    """Each program of a line, or of a file, runs on the hosts that it names."""
+    where = lambda *flags: harness.job("-launcher", LAUNCHER, "-l", *flags).lines
+    path = os.path.join(work, "programs")
+    with open(path, "w") as file:
+        file.write("-host h1 -n 1 hostname\n-n 2 -host h0 hostname\n")
+    for flags, hosts in [
+        (["-host", "h1", "-n", 1, "hostname", ":", "-host", "h0", "-n", 1, "hostname"], "h1 h0"),
+        (["-n", 2, "-host", "h0", "hostname", ":", "-n", 1, "-H", "h1", "hostname"], "h0 h0 h1"),
+        (["-host", "h1", "-n", 1, "hostname", ":", "-host", "h0,h1", "-n", 2, "hostname"], "h1 h0 h1"),
+        (["-host", "h0,h1", "-n", 1, "hostname", ":", "-n", 1, "hostname"], "h0 h1"),
+        (["-app", path], "h1 h0 h0"),
+        (["-configfile", path], "h1 h0 h0"),
+    ]:
+        expect(where(*flags) == [f"[{rank}] {host}" for rank, host in enumerate(hosts.split())], (flags, where(*flags)))
+    result = harness.job("-launcher", LAUNCHER, "-host", "h1", "-n", 1, RANK, "init", "barrier", "who", "finalize",
+                         ":", "-host", "h0", "-n", 1, RANK, "init", "barrier", "who", "finalize")
+    expect(result.lines == ["rank 0 of 2 app 0", "rank 1 of 2 app 1"], result)
+
+
 def rank_files():
     path = os.path.join(work, "ranks")
 
@@ -380,6 +400,7 @@ def main():
     for name, case in [
         ("ranks of all hosts meet", ranks),
         ("ranks are placed as asked for", places),
+        ("each program runs on its own hosts", programs),
         ("rank files name hosts and processors", rank_files),
         ("environment and directory go along", environment),
         ("the first failure is named with its host", failures),

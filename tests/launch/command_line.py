@@ -10,6 +10,8 @@ def cases():
         ("refused: an output pattern that cannot be written", unwritable),
         ("refused: a program that is no program", garbage),
         ("refused: more ranks than a host file has slots", slots),
+        ("refused: options of ssh in files and variables that name hosts", names_of_hosts),
+        ("files of hosts that editors write", editors),
         ("-version and -help", information),
     ]
 
@@ -31,6 +33,10 @@ MISTAKES = [
     ("too many ranks for ppr", ["-n", 1000, "-map-by", "ppr:1:node", RANK], "ppr:1:node"),
     ("too many ranks for -nooversubscribe", ["-n", 1000, "-nooversubscribe", RANK], "nooversubscribe"),
     ("another host", ["-hosts", "localhost,far-away", RANK], "far-away"),
+    ("an option for ssh as a host", ["-host", "-oProxyCommand=false", RANK], "begins with -"),
+    ("an option for ssh behind a user", ["-hosts", "me@-oProxyCommand=false", RANK], "begins with -"),
+    ("a command as a host", ["-hosts", "$(id)", RANK], "no name of a host"),
+    ("hosts of workers", ["-listen", 0, "-token-file", "/no/token", "-hosts", "far-away", RANK], "contradict"),
     ("a missing host file", ["-f", "/no/hosts", RANK], "/no/hosts"),
     ("a missing working directory", ["-wdir", "/no/directory", RANK], "/no/directory"),
     ("standard input to a missing rank", ["-stdin", 7, "-n", 2, RANK], "2 ranks"),
@@ -72,6 +78,52 @@ def slots():
     expect(result.code != 0, result)
     three_lines(result.err)
     expect(job("-f", path, "-n", 3, "-oversubscribe", RANK, "print=x\n").lines == ["x"] * 3, "-oversubscribe")
+
+
+def names_of_hosts():
+    """Whatever names hosts: no word of it becomes an option of the launcher."""
+    from harness import STUB, work
+    path, mark = os.path.join(work, "odd-hosts"), os.path.join(work, "ran-a-command")
+    option = f"-oProxyCommand=touch${{IFS}}{mark}"
+    flags = ["-launcher", STUB, "-n", 2, RANK]
+    for text, arguments, variables in [
+        (f"localhost\n{option}\n", ["-f", path], {}),
+        (f"{option} slots=2\n", [], {"HYDRA_HOST_FILE": path}),
+        (f"rank 0=localhost slot=0\nrank 1={option} slot=0\n", ["-rankfile", path], {}),
+        (f"-host {option} -n 1 {RANK}\n", ["-configfile", path], {}),
+        (f"localhost\n{option}\n", [], {"PBS_NODEFILE": path}),
+        (f"localhost 1 q U\n{option} 1 q U\n", [], {"PE_HOSTFILE": path}),
+        ("", [], {"LSB_MCPU_HOSTS": f"localhost 1 {option} 1"}),
+        ("", [], {"SLURM_JOB_NODELIST": f"localhost,{option}"}),
+    ]:
+        with open(path, "w") as file:
+            file.write(text)
+        result = job(*arguments, *flags, env=variables)
+        expect(result.code == 2 and "begins with -" in result.err and not result.out, (arguments, variables, result))
+        three_lines(result.err)
+    expect(not os.path.exists(mark), "no command ran")
+    for variables, part in [({"PBS_NODEFILE": "/no/file"}, "unset PBS_NODEFILE"), ({"SLURM_JOB_NODELIST": "n[3-1]"}, "n[3-1]")]:
+        result = job(*flags, env=variables)
+        expect(result.code == 2 and part in result.err, result)
+        three_lines(result.err)
+
+
+def editors():
+    """A mark in front, and lines that end as Windows ends them."""
+    from harness import work
+    path = os.path.join(work, "edited")
+    for text, arguments in [("localhost slots=2\r\n", ["-f", path, RANK, "print=x\n"]),
+                            ("-n 2 echo x\r\n", ["-configfile", path]),
+                            ("rank 0=localhost slot=0\r\nrank 1=localhost slot=0\r\n", ["-rankfile", path, RANK, "print=x\n"])]:
+        with open(path, "w", encoding="utf-8-sig", newline="") as file:
+            file.write(text)
+        result = job(*arguments)
+        expect(result.code == 0 and result.lines == ["x", "x"], (arguments, result))
+    with open(path, "wb") as file:
+        file.write("localhost\n".encode("utf-16"))
+    result = job("-f", path, RANK)
+    expect(result.code == 2 and f"`file {path}`" in result.err, result)
+    three_lines(result.err)
 
 
 def information():

@@ -2,11 +2,17 @@
 //! files name none.
 
 use std::env;
+use std::io;
+use std::path::Path;
+
+use rte::HostName;
 
 use crate::hosts::Host;
+use crate::text_file;
+use crate::usage::UsageError;
 
 /// Hosts of an allocation, and the variable that told.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Allocation {
     /// The variable.
     pub variable: &'static str,
@@ -14,70 +20,99 @@ pub struct Allocation {
     pub hosts: Vec<Host>,
 }
 
+/// Names with their slots.
+type Slots = Vec<(String, u32)>;
+/// Looks a variable up.
+type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// How a batch system names the hosts of a job.
+struct System {
+    variable: &'static str,
+    /// The variable names a file with the text.
+    is_file: bool,
+    /// Reads the text. `None` where it makes no sense.
+    read: fn(&str, Variables) -> Option<Slots>,
+}
+
+const SYSTEMS: [System; 7] = [
+    System { variable: "SLURM_JOB_NODELIST", is_file: false, read: slurm },
+    System { variable: "SLURM_NODELIST", is_file: false, read: slurm },
+    System { variable: "PBS_NODEFILE", is_file: true, read: counted },
+    System { variable: "LSB_DJOB_HOSTFILE", is_file: true, read: counted },
+    System { variable: "LSB_MCPU_HOSTS", is_file: false, read: pairs },
+    System { variable: "PE_HOSTFILE", is_file: true, read: lines },
+    System { variable: "COBALT_NODEFILE", is_file: true, read: counted },
+];
+
 /// The allocation in which this process runs, if it does.
-pub fn find() -> Option<Allocation> {
-    from(
-        |name| env::var(name).ok().filter(|value| !value.is_empty()),
-        |path| std::fs::read_to_string(path).ok(),
-    )
+pub fn find() -> Result<Option<Allocation>, UsageError> {
+    let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    from(&variable, |path| std::fs::read_to_string(path))
 }
 
-/// Variables and files are looked up by the caller's means.
+/// Variables and files are looked up by the caller's means. A variable that is set and gives no hosts is an error: ranks that
+/// are meant for many hosts would all run on this one.
 fn from(
-    variable: impl Fn(&str) -> Option<String>,
-    read: impl Fn(&str) -> Option<String>,
-) -> Option<Allocation> {
-    let found = |variable: &'static str, hosts: Vec<Host>| Some(Allocation { variable, hosts });
-    if let Some(list) = variable("SLURM_JOB_NODELIST").or_else(|| variable("SLURM_NODELIST")) {
-        let names = node_list(&list)?;
-        let tasks = variable("SLURM_TASKS_PER_NODE").or_else(|| variable("SLURM_JOB_CPUS_PER_NODE"));
-        let slots = tasks.as_deref().and_then(repeated).filter(|slots| slots.len() == names.len());
-        let slots = slots.unwrap_or_else(|| vec![1; names.len()]);
-        return found(
-            "SLURM_JOB_NODELIST",
-            names.into_iter().zip(slots).map(|(name, n)| host(name, n)).collect(),
-        );
+    variables: Variables,
+    file: impl Fn(&Path) -> io::Result<String>,
+) -> Result<Option<Allocation>, UsageError> {
+    let set = |system: &'static System| variables(system.variable).map(|value| (system, value));
+    let Some((System { variable, is_file, read }, value)) = SYSTEMS.iter().find_map(set) else {
+        return Ok(None);
+    };
+    let wrong = |why: &dyn std::fmt::Display| UsageError::Allocation {
+        variable,
+        seen: format!("{variable}={value}: {why}"),
+    };
+    let text = if *is_file { file(Path::new(&value)).map_err(|error| wrong(&error))? } else { value.clone() };
+    let slots = read(text_file::plain(&text), variables).ok_or_else(|| wrong(&"it makes no sense"))?;
+    if slots.is_empty() {
+        return Err(wrong(&"it names no host"));
     }
-    if let Some(path) = variable("PBS_NODEFILE") {
-        return found("PBS_NODEFILE", counted(read(&path)?.split_whitespace()));
-    }
-    if let Some(path) = variable("LSB_DJOB_HOSTFILE") {
-        return found("LSB_DJOB_HOSTFILE", counted(read(&path)?.split_whitespace()));
-    }
-    if let Some(list) = variable("LSB_MCPU_HOSTS") {
-        let words: Vec<&str> = list.split_whitespace().collect();
-        let pair = |pair: &[&str]| Some(host(*pair.first()?, pair.get(1)?.parse().ok()?));
-        return found("LSB_MCPU_HOSTS", words.chunks(2).map(pair).collect::<Option<_>>()?);
-    }
-    if let Some(path) = variable("PE_HOSTFILE") {
-        let text = read(&path)?;
-        let line = |line: &str| {
-            let mut words = line.split_whitespace();
-            Some(host(words.next()?, words.next()?.parse().ok()?))
-        };
-        let lines = text.lines().filter(|line| !line.trim().is_empty());
-        return found("PE_HOSTFILE", lines.map(line).collect::<Option<_>>()?);
-    }
-    if let Some(path) = variable("COBALT_NODEFILE") {
-        return found("COBALT_NODEFILE", counted(read(&path)?.split_whitespace()));
-    }
-    None
+    let host = |(name, slots): (String, u32)| {
+        let name = HostName::new(&name)
+            .map_err(|name| UsageError::BadHost { source: (*variable).to_owned(), name })?;
+        Ok(Host { name, slots: Some(slots), strict: true })
+    };
+    let hosts = slots.into_iter().map(host).collect::<Result<_, _>>()?;
+    Ok(Some(Allocation { variable, hosts }))
 }
 
-fn host(name: impl Into<String>, slots: u32) -> Host {
-    Host { name: name.into(), slots: Some(slots), strict: true }
+/// Slurm's list, with the counts of other variables; one slot each where they do not fit.
+fn slurm(list: &str, variables: Variables) -> Option<Slots> {
+    let names = node_list(list)?;
+    let tasks = variables("SLURM_TASKS_PER_NODE").or_else(|| variables("SLURM_JOB_CPUS_PER_NODE"));
+    let slots = tasks.as_deref().and_then(repeated).filter(|slots| slots.len() == names.len());
+    let slots = slots.unwrap_or_else(|| vec![1; names.len()]);
+    Some(names.into_iter().zip(slots).collect())
 }
 
 /// Names with a slot for each time that they come.
-fn counted<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Host> {
-    let mut hosts: Vec<Host> = Vec::new();
-    for name in names {
-        match hosts.iter_mut().find(|host| host.name == name) {
-            Some(host) => host.slots = host.slots.map(|slots| slots + 1),
-            None => hosts.push(host(name, 1)),
+fn counted(text: &str, _: Variables) -> Option<Slots> {
+    let mut hosts: Slots = Vec::new();
+    for name in text.split_whitespace() {
+        match hosts.iter_mut().find(|(known, _)| known == name) {
+            Some((_, slots)) => *slots += 1,
+            None => hosts.push((name.to_owned(), 1)),
         }
     }
-    hosts
+    Some(hosts)
+}
+
+/// Names and slots in turn.
+fn pairs(text: &str, _: Variables) -> Option<Slots> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.chunks(2).map(name_and_slots).collect()
+}
+
+/// A name, slots, and more that is of no use here, on each line.
+fn lines(text: &str, _: Variables) -> Option<Slots> {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.map(|line| name_and_slots(&line.split_whitespace().collect::<Vec<_>>())).collect()
+}
+
+fn name_and_slots(words: &[&str]) -> Option<(String, u32)> {
+    Some(((*words.first()?).to_owned(), words.get(1)?.parse().ok()?))
 }
 
 /// Most hosts that a list may stand for.
@@ -156,24 +191,44 @@ fn repeated(text: &str) -> Option<Vec<u32>> {
 mod tests {
     use super::*;
 
-    fn found(variables: &[(&str, &str)], file: &str) -> Option<String> {
+    fn found(variables: &[(&str, &str)], file: &str) -> Result<Option<String>, String> {
         let get =
             |name: &str| variables.iter().find(|(other, _)| *other == name).map(|(_, v)| (*v).to_owned());
-        let allocation = from(get, |_| Some(file.to_owned()))?;
-        let hosts = allocation.hosts.iter();
-        Some(hosts.map(|h| format!("{}:{}", h.name, h.slots.unwrap())).collect::<Vec<_>>().join(" "))
+        let allocation = from(&get, |_| Ok(file.to_owned())).map_err(|error| error.to_string())?;
+        let text = |host: &Host| format!("{}:{}", host.name, host.slots.unwrap());
+        Ok(allocation.map(|found| found.hosts.iter().map(text).collect::<Vec<_>>().join(" ")))
     }
 
     #[test]
     fn each_batch_system_names_its_hosts() {
         let slurm = [("SLURM_JOB_NODELIST", "n[01-03],g7"), ("SLURM_TASKS_PER_NODE", "2(x3),1")];
-        assert_eq!(found(&slurm, "").unwrap(), "n01:2 n02:2 n03:2 g7:1");
-        assert_eq!(found(&[("SLURM_NODELIST", "a")], "").unwrap(), "a:1");
-        assert_eq!(found(&[("PBS_NODEFILE", "f")], "a\na\nb\n").unwrap(), "a:2 b:1");
-        assert_eq!(found(&[("LSB_MCPU_HOSTS", "a 4 b 2")], "").unwrap(), "a:4 b:2");
-        assert_eq!(found(&[("LSB_DJOB_HOSTFILE", "f")], "a\nb\na\n").unwrap(), "a:2 b:1");
-        assert_eq!(found(&[("PE_HOSTFILE", "f")], "a 4 q@a UNDEFINED\nb 1 q@b 0,1\n").unwrap(), "a:4 b:1");
-        assert_eq!(found(&[], ""), None);
+        for (variables, file, hosts) in [
+            (&slurm[..], "", "n01:2 n02:2 n03:2 g7:1"),
+            (&[("SLURM_NODELIST", "a")], "", "a:1"),
+            (&[("PBS_NODEFILE", "f")], "\u{feff}a\na\nb\n", "a:2 b:1"),
+            (&[("LSB_MCPU_HOSTS", "a 4 b 2")], "", "a:4 b:2"),
+            (&[("LSB_DJOB_HOSTFILE", "f")], "a\nb\na\n", "a:2 b:1"),
+            (&[("PE_HOSTFILE", "f")], "a 4 q@a UNDEFINED\nb 1 q@b 0,1\n", "a:4 b:1"),
+        ] {
+            assert_eq!(found(variables, file).unwrap().unwrap(), hosts);
+        }
+        assert_eq!(found(&[], ""), Ok(None));
+    }
+
+    #[test]
+    fn what_names_no_hosts_is_named() {
+        for (variable, value, file) in [
+            ("SLURM_JOB_NODELIST", "n[3-1]", ""),
+            ("PBS_NODEFILE", "f", " \n"),
+            ("LSB_MCPU_HOSTS", "a 4 b", ""),
+            ("PE_HOSTFILE", "f", "a\n"),
+            ("SLURM_JOB_NODELIST", "-oProxyCommand=x", ""),
+            ("COBALT_NODEFILE", "f", "a\n-F\n"),
+        ] {
+            let message = found(&[(variable, value)], file).unwrap_err();
+            assert!(message.contains(variable), "{message}");
+            assert_eq!(message.lines().count(), 3, "{message}");
+        }
     }
 
     #[test]

@@ -32,21 +32,30 @@ pub struct Program {
 pub fn parse(words: Vec<OsString>) -> Result<CommandLine, UsageError> {
     let mut line = CommandLine::default();
     for section in words.split(|word| word == ":") {
-        parse_section(&mut line, section)?;
+        let rest = parse_section(&mut line, section, AppOptions::default())?;
         if line.job.show.is_some() {
             return Ok(line);
         }
         if let Some(path) = line.job.config_file.take() {
+            // What was said before the file holds for each of its programs.
+            let mut for_all = rest.unwrap_or_default();
+            line.job.hosts.append(&mut for_all.hosts);
             for section in config_file::read(&path)? {
-                parse_section(&mut line, &section)?;
+                parse_section(&mut line, &section, for_all.clone())?;
             }
         }
     }
     if line.programs.is_empty() { Err(UsageError::NoProgram) } else { Ok(line) }
 }
 
-fn parse_section(line: &mut CommandLine, words: &[OsString]) -> Result<(), UsageError> {
-    let mut options = Options { job: std::mem::take(&mut line.job), app: AppOptions::default() };
+/// Adds the program of a section, whose wishes begin as `app`. Where a file of programs takes its place, the wishes are
+/// returned.
+fn parse_section(
+    line: &mut CommandLine,
+    words: &[OsString],
+    app: AppOptions,
+) -> Result<Option<AppOptions>, UsageError> {
+    let mut options = Options { job: std::mem::take(&mut line.job), app };
     let rest = parse_flags(&mut options, words);
     line.job = options.job;
     match rest? {
@@ -55,10 +64,10 @@ fn parse_section(line: &mut CommandLine, words: &[OsString]) -> Result<(), Usage
             program: program.clone(),
             arguments: arguments.to_vec(),
         }),
-        [] if line.job.config_file.is_some() || line.job.show.is_some() => {}
+        [] if line.job.config_file.is_some() || line.job.show.is_some() => return Ok(Some(options.app)),
         [] => return Err(UsageError::NoProgram),
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Applies the flags in front and returns what follows them.

@@ -3,17 +3,14 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use crate::text_file;
 use crate::usage::UsageError;
 
 const PURPOSE: &str = "file of programs";
 
 /// The sections in the file at `path`.
 pub fn read(path: &Path) -> Result<Vec<Vec<OsString>>, UsageError> {
-    let text = std::fs::read_to_string(path).map_err(|source| UsageError::File {
-        purpose: PURPOSE,
-        path: path.to_owned(),
-        source,
-    })?;
+    let text = text_file::read(path, PURPOSE)?;
     let mut sections = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let words = words(line).ok_or_else(|| UsageError::BadLine {

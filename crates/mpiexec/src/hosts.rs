@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use rte::{BadHostName, HostName};
+
+use crate::text_file;
 use crate::usage::UsageError;
 
 const PURPOSE: &str = "host file";
@@ -10,58 +13,76 @@ const PURPOSE: &str = "host file";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     /// Its name as written.
-    pub name: String,
+    pub name: HostName,
     /// Places for ranks, where a number was given.
     pub slots: Option<u32>,
     /// The number must not be exceeded (`slots=`, `max_slots=`; a bare `:N` only suggests).
     pub strict: bool,
 }
 
-/// Reads `a,b:4`. `None` if it is malformed.
-pub fn parse_list(text: &str) -> Option<Vec<Host>> {
-    let hosts: Option<Vec<Host>> = text.split(',').filter(|part| !part.is_empty()).map(parse_name).collect();
-    hosts.filter(|hosts| !hosts.is_empty())
+/// Why text names no hosts.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// It is written wrong.
+    Form,
+    /// A name is none.
+    Name(BadHostName),
+}
+
+impl From<BadHostName> for Malformed {
+    fn from(bad: BadHostName) -> Malformed {
+        Malformed::Name(bad)
+    }
+}
+
+/// Reads `a,b:4,[fd00::7]:2`.
+pub fn parse_list(text: &str) -> Result<Vec<Host>, Malformed> {
+    let hosts: Vec<Host> =
+        text.split(',').filter(|part| !part.is_empty()).map(parse_name).collect::<Result<_, _>>()?;
+    if hosts.is_empty() { Err(Malformed::Form) } else { Ok(hosts) }
 }
 
 /// Reads a host file: `host slots=N max_slots=M`, `host:N`, `#` comments.
 pub fn read_file(path: &Path) -> Result<Vec<Host>, UsageError> {
-    let text = std::fs::read_to_string(path).map_err(|source| UsageError::File {
-        purpose: PURPOSE,
-        path: path.to_owned(),
-        source,
-    })?;
-    parse_file(&text).map_err(|line| UsageError::BadLine {
-        purpose: PURPOSE,
-        path: path.to_owned(),
-        line,
-        expected: "of the form `host`, `host:4` or `host slots=4 max_slots=8`",
+    let text = text_file::read(path, PURPOSE)?;
+    parse_file(&text).map_err(|(line, why)| match why {
+        Malformed::Form => UsageError::BadLine {
+            purpose: PURPOSE,
+            path: path.to_owned(),
+            line,
+            expected: "of the form `host`, `host:4` or `host slots=4 max_slots=8`",
+        },
+        Malformed::Name(name) => {
+            UsageError::BadHost { source: format!("line {line} of {}", path.display()), name }
+        }
     })
 }
 
 /// The hosts in `text`, or the number of the first malformed line.
-fn parse_file(text: &str) -> Result<Vec<Host>, usize> {
+fn parse_file(text: &str) -> Result<Vec<Host>, (usize, Malformed)> {
     let mut hosts = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or("").trim();
         if !line.is_empty() {
-            hosts.push(parse_line(line).ok_or(index + 1)?);
+            hosts.push(parse_line(line).map_err(|why| (index + 1, why))?);
         }
     }
     Ok(hosts)
 }
 
-fn parse_line(line: &str) -> Option<Host> {
+fn parse_line(line: &str) -> Result<Host, Malformed> {
+    let number = |text: &str| text.parse::<u32>().map_err(|_| Malformed::Form);
     let mut words = line.split_whitespace();
-    let mut host = parse_name(words.next()?)?;
+    let mut host = parse_name(words.next().unwrap_or_default())?;
     for word in words {
-        let (key, value) = word.split_once('=')?;
+        let (key, value) = word.split_once('=').ok_or(Malformed::Form)?;
         match key {
             "slots" | "cpu" | "count" => {
-                host.slots = Some(value.parse().ok()?);
+                host.slots = Some(number(value)?);
                 host.strict = true;
             }
             "max_slots" | "max-slots" => {
-                let most: u32 = value.parse().ok()?;
+                let most = number(value)?;
                 host.slots = Some(host.slots.map_or(most, |slots| slots.max(most)));
                 host.strict = true;
             }
@@ -69,15 +90,25 @@ fn parse_line(line: &str) -> Option<Host> {
             _ => {}
         }
     }
-    Some(host)
+    Ok(host)
 }
 
-fn parse_name(text: &str) -> Option<Host> {
-    let (name, slots) = match text.rsplit_once(':') {
-        Some((name, slots)) if !name.contains(':') => (name, Some(slots.parse().ok()?)),
-        _ => (text, None),
+/// Reads `a`, `a:4`, `fd00::7`, `[fd00::7]:4`, each perhaps behind `USER@`. Brackets only keep an address from its slots: ssh
+/// takes none.
+pub fn parse_name(text: &str) -> Result<Host, Malformed> {
+    let bracketed = text.split_once('[').filter(|(user, _)| user.is_empty() || user.ends_with('@'));
+    let (name, slots) = match (bracketed, text.rsplit_once(':')) {
+        (Some((user, rest)), _) => {
+            let (address, behind) = rest.split_once(']').ok_or(Malformed::Form)?;
+            let slots =
+                if behind.is_empty() { None } else { Some(behind.strip_prefix(':').ok_or(Malformed::Form)?) };
+            (format!("{user}{address}"), slots)
+        }
+        (None, Some((name, slots))) if !name.contains(':') => (name.to_owned(), Some(slots)),
+        _ => (text.to_owned(), None),
     };
-    (!name.is_empty()).then(|| Host { name: name.to_owned(), slots, strict: false })
+    let slots = slots.map(|slots| slots.parse().map_err(|_| Malformed::Form)).transpose()?;
+    Ok(Host { name: HostName::new(&name)?, slots, strict: false })
 }
 
 /// The hosts with each named once, in the order in which they come first. All names of this host are one. A host that
@@ -85,8 +116,7 @@ fn parse_name(text: &str) -> Option<Host> {
 pub fn merged(hosts: &[Host]) -> Vec<Host> {
     let mut merged: Vec<Host> = Vec::new();
     for host in hosts {
-        let is_same = |other: &&mut Host| other.name == host.name || other.is_local() && host.is_local();
-        match merged.iter_mut().find(is_same) {
+        match merged.iter_mut().find(|other| other.is_same(host)) {
             Some(first) => {
                 first.slots = Some(first.slots.unwrap_or(1) + host.slots.unwrap_or(1));
                 first.strict |= host.strict;
@@ -97,11 +127,25 @@ pub fn merged(hosts: &[Host]) -> Vec<Host> {
     merged
 }
 
+/// The hosts of a job: `base`, those of files and batch systems, and what its programs name beside. A program that names a
+/// host of `base` chooses among its slots; one that `base` does not have comes with its own.
+pub fn joined(base: &[Host], named: &[Host]) -> Vec<Host> {
+    let base = merged(base);
+    let is_new = |host: &&Host| !base.iter().any(|other| other.is_same(host));
+    let more: Vec<Host> = named.iter().filter(is_new).cloned().collect();
+    [base.clone(), merged(&more)].concat()
+}
+
 impl Host {
     /// Whether it is this host. Names are compared as text: looking them up could hang, and the own name often has no
     /// address.
     pub fn is_local(&self) -> bool {
         is_local(&self.name, &own_name())
+    }
+
+    /// Whether both names mean one host, as far as text tells.
+    pub fn is_same(&self, other: &Host) -> bool {
+        self.name == other.name || self.is_local() && other.is_local()
     }
 }
 
@@ -147,7 +191,7 @@ mod tests {
     use super::*;
 
     fn host(name: &str, slots: Option<u32>, strict: bool) -> Host {
-        Host { name: name.to_owned(), slots, strict }
+        Host { name: HostName::new(name).unwrap(), slots, strict }
     }
 
     #[test]
@@ -159,16 +203,24 @@ mod tests {
             host("node8", Some(3), true),
         ];
         assert_eq!(parse_file(text), Ok(expected));
-        assert_eq!(parse_file("ok\nnode slots=x\n"), Err(2));
-        assert_eq!(parse_file("ok\nnode what\n"), Err(2));
+        assert_eq!(parse_file("ok\nnode slots=x\n"), Err((2, Malformed::Form)));
+        assert_eq!(parse_file("ok\nnode what\n"), Err((2, Malformed::Form)));
+        assert!(matches!(parse_file("ok\n-oProxyCommand=x\n"), Err((2, Malformed::Name(_)))));
     }
 
     #[test]
     fn lists_are_read() {
-        assert_eq!(parse_list("a,b:4"), Some(vec![host("a", None, false), host("b", Some(4), false)]));
-        assert_eq!(parse_list("::1"), Some(vec![host("::1", None, false)]));
-        assert_eq!(parse_list("a:x"), None);
-        assert_eq!(parse_list(""), None);
+        assert_eq!(parse_list("a,b:4"), Ok(vec![host("a", None, false), host("b", Some(4), false)]));
+        assert_eq!(parse_list("::1"), Ok(vec![host("::1", None, false)]));
+        let six = |slots| Ok(vec![host("fd00::2", slots, false)]);
+        assert_eq!((parse_list("[fd00::2]"), parse_list("[fd00::2]:3")), (six(None), six(Some(3))));
+        assert_eq!(parse_list("me@[fd00::2]:3"), Ok(vec![host("me@fd00::2", Some(3), false)]));
+        for wrong in ["a:x", "", "[fd00::2", "[fd00::2]3", "[fd00::2]:"] {
+            assert_eq!(parse_list(wrong), Err(Malformed::Form), "{wrong}");
+        }
+        for wrong in ["-F", "a,-oProxyCommand=x:2", "[-F]", "me@-F"] {
+            assert!(matches!(parse_list(wrong), Err(Malformed::Name(_))), "{wrong}");
+        }
     }
 
     #[test]

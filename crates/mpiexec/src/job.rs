@@ -4,15 +4,15 @@ use std::env;
 use std::ffi::OsString;
 use std::path::Path;
 
-use rte::Unit;
 use rte::binding::Map;
 use rte::spec::{self, App, Environment, JobSpec, Verbosity};
+use rte::{HostName, Unit};
 
 use crate::command_line::{CommandLine, Program};
 use crate::hosts::Host;
 use crate::options::JobOptions;
 use crate::rankfile::RankFile;
-use crate::spread::Spread;
+use crate::spread::{Spread, Wanted};
 use crate::usage::UsageError;
 use crate::{allocation, hosts, parameters, variables};
 
@@ -27,31 +27,40 @@ pub struct Planned {
 /// Turns a command line into a job.
 pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
     let CommandLine { mut job, programs } = line;
+    let named: Vec<Host> = programs.iter().flat_map(|program| program.options.hosts.clone()).collect();
+    if job.listen.is_some() && !(named.is_empty() && job.hosts.is_empty()) {
+        let seen = "-listen, whose hosts are the workers that call, and -hosts or -hostfile".to_owned();
+        return Err(UsageError::Contradiction { seen });
+    }
     variables::fill_in(&mut job)?;
-    let named = !job.hosts.is_empty();
-    if !named
+    if job.hosts.is_empty()
+        && named.is_empty()
         && job.listen.is_none()
-        && let Some(allocation) = allocation::find()
+        && let Some(allocation) = allocation::find()?
     {
         job.allocated_by = Some(allocation.variable);
         job.hosts = allocation.hosts;
     }
-    if let (Some(file), true) = (&job.rank_file, job.hosts.is_empty()) {
+    if let (Some(file), true) = (&job.rank_file, job.hosts.is_empty() && named.is_empty()) {
         job.hosts = file.hosts();
     }
-    job.hosts = hosts::merged(&job.hosts);
+    job.hosts = hosts::joined(&job.hosts, &named);
     if let Some(Map { unit: Unit::Host, per_object: Some(count), .. }) = job.placement.map {
         job.per_host.get_or_insert(count);
     }
     let notes = notes(&mut job);
-    let default_count = default_count(&job, programs.len());
-    let listen = listen(&mut job, &programs, default_count)?;
+    let counts: Vec<u32> = programs.iter().map(|program| count(program, &job, programs.len())).collect();
+    let listen = listen(&mut job, counts.iter().sum())?;
+    let wanted: Vec<Wanted> =
+        programs.iter().zip(&counts).map(|(program, &count)| wanted(program, &job, count)).collect();
     let hosts = job.hosts.clone();
     let launcher = job.launcher.settle();
     let recorder = job.record.as_deref().map(recorder).transpose()?;
+    let host_of = place(&mut job, &wanted)?;
+    check_slots(&job, &wanted)?;
+    let programs = programs.into_iter().zip(counts);
     let apps: Vec<App> =
-        programs.into_iter().map(|program| app(program, &job, default_count, recorder.as_ref())).collect();
-    let host_of = place(&mut job, apps.iter().map(|app| app.count).sum())?;
+        programs.map(|(program, count)| app(program, &job, count, recorder.as_ref())).collect();
     let elsewhere = listen.is_some() || hosts.iter().any(|host| !host.is_local());
     let (spec_hosts, host_of) = match elsewhere {
         true => with_ranks(hosts.iter().map(spec_host).collect(), &host_of),
@@ -75,26 +84,24 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
         verbosity: job.verbosity,
         ..JobSpec::new(apps, btl_vader::segment_bytes)
     };
-    check_slots(&hosts, &spec)?;
     Ok(Planned { spec, notes })
 }
 
 /// What `-listen` asks for. The hosts are then workers, with `-ppn` ranks each.
-fn listen(
-    job: &mut JobOptions,
-    programs: &[Program],
-    default_count: u32,
-) -> Result<Option<spec::Listen>, UsageError> {
+fn listen(job: &mut JobOptions, ranks: u32) -> Result<Option<spec::Listen>, UsageError> {
     let Some(port) = job.listen else { return Ok(None) };
     let Some(token_file) = job.token_file.clone() else {
         let seen = "-listen without -token-file, so that no worker could prove who it is".to_owned();
         return Err(UsageError::Contradiction { seen });
     };
-    let ranks: u32 = programs.iter().map(|program| program.options.count.unwrap_or(default_count)).sum();
     let each = *job.per_host.get_or_insert(1);
-    job.hosts = (0..ranks.div_ceil(each))
-        .map(|number| Host { name: format!("worker-{number}"), slots: None, strict: false })
-        .collect();
+    let worker = |number| {
+        let source = "-listen".to_owned();
+        let name = HostName::new(&format!("worker-{number}"));
+        let name = name.map_err(|name| UsageError::BadHost { source, name })?;
+        Ok(Host { name, slots: None, strict: false })
+    };
+    job.hosts = (0..ranks.div_ceil(each)).map(worker).collect::<Result<_, _>>()?;
     Ok(Some(spec::Listen { port, token_file }))
 }
 
@@ -115,16 +122,37 @@ fn with_ranks(hosts: Vec<spec::Host>, host_of: &[u32]) -> (Vec<spec::Host>, Vec<
     (used, host_of)
 }
 
-/// The host of each of `count` ranks. A rank file names their processors, too.
-fn place(job: &mut JobOptions, count: u32) -> Result<Vec<u32>, UsageError> {
+/// What `program` asks for on the hosts of the job. A host that it names without slots has those of the job's file.
+fn wanted(program: &Program, job: &JobOptions, count: u32) -> Wanted {
+    let own = hosts::merged(&program.options.hosts);
+    let place = |host: &Host| {
+        let at = job.hosts.iter().position(|other| other.is_same(host))?;
+        Some((at as u32, host.slots.or(job.hosts[at].slots)))
+    };
+    let own: Vec<_> = own.iter().filter_map(place).collect();
+    Wanted { count, hosts: (!own.is_empty()).then_some(own) }
+}
+
+/// The host of each rank. A rank file names their processors, too.
+fn place(job: &mut JobOptions, programs: &[Wanted]) -> Result<Vec<u32>, UsageError> {
     let Some(file) = &job.rank_file else {
-        return Ok(Spread::new(job).ranks(count));
+        return Ok(Spread::new(job).ranks(programs));
     };
     if job.placement.map.is_some() || job.per_host.is_some_and(|_| job.listen.is_none()) {
         let seen = "a rank file and -map-by or -ppn".to_owned();
         return Err(UsageError::Contradiction { seen });
     }
-    let (host_of, slots) = file.place(count, &job.hosts)?;
+    let (host_of, slots) = file.place(programs.iter().map(|program| program.count).sum(), &job.hosts)?;
+    let wishes =
+        programs.iter().flat_map(|program| std::iter::repeat_n(&program.hosts, program.count as usize));
+    for (rank, (own, &host)) in wishes.zip(&host_of).enumerate() {
+        if own.as_ref().is_some_and(|own| own.iter().all(|&(other, _)| other != host)) {
+            let name = &job.hosts[host as usize].name;
+            let seen =
+                format!("a rank file that has rank {rank} on {name}, and -hosts of its program without it");
+            return Err(UsageError::Contradiction { seen });
+        }
+    }
     job.placement.by_file = slots;
     Ok(host_of)
 }
@@ -133,31 +161,57 @@ fn spec_host(host: &Host) -> spec::Host {
     spec::Host { name: host.name.clone(), local: host.is_local() }
 }
 
-/// Ranks of a program without `-n`.
-fn default_count(job: &JobOptions, programs: usize) -> u32 {
-    let count = job.hosts.len().max(1) as u32;
-    let slots = hosts::slots(&job.hosts).map(|(slots, _)| slots);
+/// Ranks of `program`, one of so many. Without `-n` it has as many as its hosts have slots, or the job's hosts where it is the
+/// only one.
+fn count(program: &Program, job: &JobOptions, programs: usize) -> u32 {
+    if let Some(count) = program.options.count {
+        return count;
+    }
+    let own = hosts::joined(&program.options.hosts, &[]);
+    let hosts = match own.is_empty() {
+        true if programs > 1 => return 1,
+        true => &job.hosts,
+        false => &own,
+    };
+    let count = hosts.len().max(1) as u32;
+    let slots = hosts::slots(hosts).map(|(slots, _)| slots);
     let on_each = job.per_host.or(job.placement.ranks_by_ppr()).map(|ranks| ranks * count);
-    let by_file = job.rank_file.as_ref().map(RankFile::count);
-    let whole_job = by_file.or(on_each).or(slots).or((count > 1).then_some(count));
-    if programs == 1 { whole_job.unwrap_or(1) } else { 1 }
+    let by_file = job.rank_file.as_ref().filter(|_| programs == 1).map(RankFile::count);
+    by_file.or(on_each).or(slots).unwrap_or(count)
 }
 
 /// Host files set limits; a bare `host:N` only says where to put how many.
-fn check_slots(hosts: &[hosts::Host], spec: &JobSpec) -> Result<(), UsageError> {
-    let ranks = spec.size();
-    match hosts::slots(hosts) {
-        Some((slots, strict)) if ranks > slots => {
-            let strict = strict || spec.placement.oversubscribe == Some(false);
-            let allowed = spec.placement.oversubscribe == Some(true);
-            if strict && !allowed { Err(UsageError::Slots { ranks, slots }) } else { Ok(()) }
-        }
-        _ => Ok(()),
+fn check_slots(job: &JobOptions, programs: &[Wanted]) -> Result<(), UsageError> {
+    let refuses = |strict: bool| match job.placement.oversubscribe {
+        Some(allowed) => !allowed,
+        None => strict,
+    };
+    let ranks: u32 = programs.iter().map(|program| program.count).sum();
+    if let Some((slots, strict)) = hosts::slots(&job.hosts)
+        && ranks > slots
+        && refuses(strict)
+    {
+        return Err(UsageError::Slots { ranks, slots });
     }
+    for Wanted { count, hosts } in programs {
+        let Some(hosts) = hosts else { continue };
+        let strict = hosts.iter().any(|&(host, _)| job.hosts[host as usize].strict);
+        match hosts.iter().map(|&(_, slots)| slots).sum::<Option<u32>>() {
+            Some(slots) if *count > slots && refuses(strict) => {
+                return Err(UsageError::Slots { ranks: *count, slots });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
-fn app(program: Program, job: &JobOptions, default_count: u32, recorder: Option<&Variables>) -> App {
-    let options = program.options;
+fn app(program: Program, job: &JobOptions, count: u32, recorder: Option<&Variables>) -> App {
+    let mut options = program.options;
+    if !options.hosts.is_empty() {
+        let names: Vec<&str> = options.hosts.iter().map(|host| &*host.name).collect();
+        options.info.push(("host".to_owned(), names.join(",")));
+    }
     let inherit = options.inherit.or_else(|| job.inherit.clone()).unwrap_or_default();
     let mut set = job.set.clone();
     if let Some(recorder) = recorder {
@@ -171,7 +225,7 @@ fn app(program: Program, job: &JobOptions, default_count: u32, recorder: Option<
     App {
         program: program.program,
         arguments: program.arguments,
-        count: options.count.unwrap_or(default_count),
+        count,
         environment: Environment { inherit, set },
         directory: options.directory,
         search_path: options.prefix.map(|prefix| prefix.join("bin").into_os_string()).or(options.search_path),
@@ -252,7 +306,7 @@ mod tests {
     fn ranks_are_spread_over_hosts() {
         let placed = |text: &str| {
             let spec = planned(text).unwrap();
-            let names: Vec<&str> = spec.hosts.iter().map(|host| host.name.as_str()).collect();
+            let names: Vec<&str> = spec.hosts.iter().map(|host| &*host.name).collect();
             (names.join(","), spec.host_of)
         };
         assert_eq!(placed("-hosts localhost -n 2 ./a"), (String::new(), vec![]));
@@ -266,6 +320,54 @@ mod tests {
         assert_eq!(placed("-hosts far,off,away -n 2 ./a"), ("far,off".to_owned(), vec![0, 1]));
         assert_eq!(placed("-ppn 2 -hosts far,off,away -n 3 ./a"), ("far,off".to_owned(), vec![0, 0, 1]));
         assert_eq!(placed("-hosts localhost,far -n 1 ./a"), (String::new(), vec![]));
+    }
+
+    #[test]
+    fn programs_run_on_their_own_hosts() {
+        let file = env::temp_dir().join(format!("alhena-programs-{}", std::process::id()));
+        let hosts = env::temp_dir().join(format!("alhena-hosts-{}", std::process::id()));
+        std::fs::write(&file, "-host b -n 1 ./a\n-host a,c ./b\n-n 1 ./c\n").unwrap();
+        std::fs::write(&hosts, "a slots=2\nb slots=2\n").unwrap();
+        let (file, hosts) = (file.display(), hosts.display());
+        for (text, expected) in [
+            ("-host a -n 1 ./a : -host b -n 1 ./b", "a b"),
+            ("-host b -n 1 ./a : -host a -n 2 ./b", "b a a"),
+            ("-host a,b -n 2 ./a : -host c -n 1 ./b", "a b c"),
+            ("-host c -n 1 ./a : -host a,b -n 2 ./b", "c a b"),
+            ("-host a:2 -n 2 ./a : -host a:2,b:1 -n 3 ./b", "a a a a b"),
+            ("-host a -n 1 ./a : -host localhost -n 1 ./b", "a localhost"),
+            ("-n 1 -host a ./a : -n 1 ./b", "a a"),
+            ("-host a,b -n 1 ./a : -n 1 ./b", "a b"),
+            ("-host a,b ./a : -host c:3 ./b", "a b c c c"),
+            (&format!("-app {file}"), "b a c b"),
+            (&format!("-host d,e -configfile {file}"), "b a c d"),
+            (&format!("-hostfile {hosts} -n 1 ./a : -host b -n 2 ./b : -n 1 ./c"), "a b b a"),
+            (&format!("-hostfile {hosts} -host b -n 2 ./a"), "b b"),
+        ] {
+            let spec = planned(text).unwrap();
+            let names: Vec<&str> =
+                spec.host_of.iter().map(|&host| &*spec.hosts[host as usize].name).collect();
+            assert_eq!(names.join(" "), expected, "{text}");
+        }
+        for text in [
+            &format!("-hostfile {hosts} -host b -n 3 ./a"),
+            "-listen 0 -token-file f -host a ./a",
+            "-host -oProxyCommand=x ./a",
+        ] {
+            assert_eq!(planned(text).unwrap_err().lines().count(), 3, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_comes_before_a_file_of_programs_holds_for_each() {
+        let file = env::temp_dir().join(format!("alhena-each-{}", std::process::id()));
+        std::fs::write(&file, "./a\n-n 1 -env A 2 ./b\n").unwrap();
+        let spec = planned(&format!("-n 2 -wdir /tmp -env A 1 -configfile {}", file.display())).unwrap();
+        let [a, b] = &spec.apps[..] else { panic!("two programs") };
+        assert_eq!((a.count, b.count), (2, 1));
+        assert_eq!((&a.directory, &b.directory), (&Some("/tmp".into()), &Some("/tmp".into())));
+        assert_eq!(b.environment.set.last(), Some(&("A".into(), "2".into())));
+        std::fs::remove_file(&file).unwrap();
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod parameters;
 mod phrasebook;
 mod rankfile;
 mod spread;
+mod text_file;
 mod usage;
 mod variables;
 

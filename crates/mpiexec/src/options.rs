@@ -51,7 +51,7 @@ pub struct JobOptions {
     pub verbosity: Verbosity,
     /// `-usize`.
     pub universe_size: Option<u32>,
-    /// Hosts named on the line or in a file.
+    /// Hosts of the job, by files and batch systems, and those that programs name.
     pub hosts: Vec<Host>,
     /// `-listen`: the port at which workers are waited for; 0 is any.
     pub listen: Option<u16>,
@@ -89,6 +89,8 @@ pub enum Show {
 pub struct AppOptions {
     /// `-n`.
     pub count: Option<u32>,
+    /// `-host`: where its ranks run; empty: on any host of the job.
+    pub hosts: Vec<Host>,
     /// `-envall`, `-envnone`, `-envlist`.
     pub inherit: Option<Inherit>,
     /// `-env`, `-x`.

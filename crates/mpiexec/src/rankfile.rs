@@ -9,9 +9,10 @@
 
 use std::path::{Path, PathBuf};
 
-use rte::Slots;
+use rte::{HostName, Slots};
 
-use crate::hosts::{self, Host};
+use crate::hosts::{self, Host, Malformed};
+use crate::text_file;
 use crate::usage::UsageError;
 
 const PURPOSE: &str = "rank file";
@@ -21,22 +22,23 @@ const PURPOSE: &str = "rank file";
 pub struct RankFile {
     path: PathBuf,
     /// For each rank the name of its host and its processors; `None` for ranks that the file leaves out.
-    ranks: Vec<Option<(String, Slots)>>,
+    ranks: Vec<Option<(HostName, Slots)>>,
 }
 
 impl RankFile {
     /// Reads the file at `path`.
     pub fn read(path: &Path) -> Result<RankFile, UsageError> {
-        let text = std::fs::read_to_string(path).map_err(|source| UsageError::File {
-            purpose: PURPOSE,
-            path: path.to_owned(),
-            source,
-        })?;
-        let ranks = parse(&text).map_err(|line| UsageError::BadLine {
-            purpose: PURPOSE,
-            path: path.to_owned(),
-            line,
-            expected: "of the form `rank 0=host slot=1:0-2`, with each rank once",
+        let text = text_file::read(path, PURPOSE)?;
+        let ranks = parse(&text).map_err(|(line, why)| match why {
+            Malformed::Form => UsageError::BadLine {
+                purpose: PURPOSE,
+                path: path.to_owned(),
+                line,
+                expected: "of the form `rank 0=host slot=1:0-2`, with each rank once",
+            },
+            Malformed::Name(name) => {
+                UsageError::BadHost { source: format!("line {line} of {}", path.display()), name }
+            }
         })?;
         Ok(RankFile { path: path.to_owned(), ranks })
     }
@@ -60,7 +62,7 @@ impl RankFile {
             let (name, slots) =
                 line.ok_or_else(|| wrong(format!("{count} ranks, and no line for rank {rank}")))?;
             let host = index(name, hosts).ok_or_else(|| {
-                let names: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
+                let names: Vec<&str> = hosts.iter().map(|host| &*host.name).collect();
                 wrong(format!(
                     "rank {rank} is to run on {name}, the hosts of the job are {}",
                     names.join(",")
@@ -80,24 +82,25 @@ fn index(name: &str, hosts: &[Host]) -> Option<u32> {
         return (number < hosts.len().max(1) as u32).then_some(number);
     }
     let local = hosts::is_local(name, &hosts::own_name());
-    let found = hosts.iter().position(|host| host.name == name || local && host.is_local());
+    let found = hosts.iter().position(|host| *host.name == *name || local && host.is_local());
     found.map(|index| index as u32)
 }
 
 /// The lines in `text` by rank, or the number of the first malformed one.
-fn parse(text: &str) -> Result<Vec<Option<(String, Slots)>>, usize> {
-    let mut ranks: Vec<Option<(String, Slots)>> = Vec::new();
+fn parse(text: &str) -> Result<Vec<Option<(HostName, Slots)>>, (usize, Malformed)> {
+    let mut ranks: Vec<Option<(HostName, Slots)>> = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or("").trim();
         if line.is_empty() {
             continue;
         }
-        let (rank, host, slots) = fields(line).ok_or(index + 1)?;
+        let (rank, host, slots) = fields(line).ok_or((index + 1, Malformed::Form))?;
+        let host = hosts::parse_name(&host).map_err(|why| (index + 1, why))?.name;
         if ranks.len() <= rank {
             ranks.resize(rank + 1, None);
         }
         if ranks[rank].replace((host, slots)).is_some() {
-            return Err(index + 1);
+            return Err((index + 1, Malformed::Form));
         }
     }
     Ok(ranks)
@@ -135,14 +138,18 @@ mod tests {
         ] {
             assert_eq!(fields(line), None, "{line}");
         }
-        assert_eq!(parse("rank 0=a slot=0\n\n# no rank\nrank 0=b slot=1\n").unwrap_err(), 4);
+        assert_eq!(
+            parse("rank 0=a slot=0\n\n# no rank\nrank 0=b slot=1\n").unwrap_err(),
+            (4, Malformed::Form)
+        );
+        assert!(matches!(parse("rank 0=-oProxyCommand=x slot=0\n").unwrap_err(), (1, Malformed::Name(_))));
     }
 
     #[test]
     fn ranks_have_the_hosts_of_their_lines() {
         let file = file("rank 1=far slot=0\nrank 0=off slot=1\nrank 2=far slot=0:*\n");
         let hosts = hosts::merged(&file.hosts());
-        assert_eq!(hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>(), ["off", "far"]);
+        assert_eq!(hosts.iter().map(|host| &*host.name).collect::<Vec<_>>(), ["off", "far"]);
         assert_eq!(file.place(3, &hosts).unwrap().0, [0, 1, 1]);
         let other = hosts::parse_list("localhost,off,far").unwrap();
         assert_eq!(file.place(2, &other).unwrap().0, [1, 2]);

@@ -5,6 +5,8 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use rte::BadHostName;
+
 /// A command line that cannot be carried out.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -35,6 +37,20 @@ pub enum UsageError {
     /// Two wishes that cannot both be fulfilled.
     Contradiction {
         /// The wishes.
+        seen: String,
+    },
+    /// A host's name that no launcher may be given.
+    BadHost {
+        /// What named it: a flag, a line of a file, a variable.
+        source: String,
+        /// The name.
+        name: BadHostName,
+    },
+    /// A batch system's list of hosts that makes no sense.
+    Allocation {
+        /// The variable that gives it.
+        variable: &'static str,
+        /// What does not fit.
         seen: String,
     },
     /// A section of the command line without a program.
@@ -110,6 +126,16 @@ impl fmt::Display for UsageError {
                 "reading the command line: two wishes contradict each other\n  seen: {seen}\n  \
                  next: leave one of them out"
             ),
+            UsageError::BadHost { source, name } => write!(
+                f,
+                "reading the names of hosts: one is refused\n  seen: {name} ({source})\n  \
+                 next: correct it there"
+            ),
+            UsageError::Allocation { variable, seen } => write!(
+                f,
+                "reading the hosts of the batch system: not possible\n  seen: {seen}\n  \
+                 next: name the hosts by -hosts, or run `unset {variable}` where this is no job of a batch system"
+            ),
             UsageError::NoProgram => write!(
                 f,
                 "reading the command line: no program to start\n  seen: only flags\n  \
@@ -129,11 +155,14 @@ impl fmt::Display for UsageError {
                 "placing the ranks: not enough slots\n  seen: {ranks} ranks, and hosts with {slots} slots\n  \
                  next: start at most {slots} ranks, raise slots= in the host file, or add -oversubscribe"
             ),
-            UsageError::File { purpose, path, source } => write!(
-                f,
-                "reading the {purpose} {0}: not possible\n  seen: {source}\n  next: run `ls -l {0}`",
-                path.display()
-            ),
+            UsageError::File { purpose, path, source } => {
+                let command = if source.kind() == io::ErrorKind::InvalidData { "file" } else { "ls -l" };
+                write!(
+                    f,
+                    "reading the {purpose} {0}: not possible\n  seen: {source}\n  next: run `{command} {0}`",
+                    path.display()
+                )
+            }
             UsageError::BadLine { purpose, path, line, expected } => write!(
                 f,
                 "reading the {purpose} {}: line {line} makes no sense\n  seen: it is not {expected}\n  \

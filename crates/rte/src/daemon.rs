@@ -179,7 +179,7 @@ fn prepare(host: u32, order: Order, segment_bytes: pmi::SegmentBytes) -> Result<
         step: "reading the order of mpiexec",
         source: io::Error::other("its mapping makes no sense"),
     })?;
-    let name = order.hosts.get(host as usize).cloned().unwrap_or_default();
+    let name = order.hosts.get(host as usize).map_or_else(String::new, ToString::to_string);
     let spec = JobSpec {
         apps: order.apps,
         segment_bytes,

@@ -16,6 +16,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::HostName;
 use crate::binding::{Bind, Map, Placement};
 use crate::failure::{Culprit, Failure};
 use crate::spec::{App, Environment, Inherit, Output, Stdin, Verbosity};
@@ -110,7 +111,7 @@ impl Report {
 pub(crate) struct Order {
     pub job: u64,
     /// Names of the hosts.
-    pub hosts: Vec<String>,
+    pub hosts: Vec<HostName>,
     /// Host of each rank, as `PMI_process_mapping`.
     pub mapping: String,
     pub apps: Vec<App>,

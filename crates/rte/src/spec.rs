@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::HostName;
 use crate::binding::Placement;
 
 /// A whole job.
@@ -58,7 +59,7 @@ pub struct Listen {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     /// Its name as the user wrote it.
-    pub name: String,
+    pub name: HostName,
     /// It is the one on which mpiexec runs, so that no launcher is needed.
     pub local: bool,
 }

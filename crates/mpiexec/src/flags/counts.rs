@@ -6,7 +6,8 @@ use rte::Unit;
 use rte::binding::Map;
 
 use super::{Complaint, Flag, count, text};
-use crate::hosts;
+use crate::hosts::{self, Malformed};
+use crate::usage::UsageError;
 
 pub const FLAGS: &[Flag] = &[
     Flag {
@@ -49,13 +50,14 @@ pub const FLAGS: &[Flag] = &[
     Flag {
         names: &["hosts", "host", "H"],
         values: &["HOST,…"],
-        help: "hosts to use, with optional :SLOTS",
+        help: "hosts of the program that follows, with optional :SLOTS; programs without any use those of all",
         apply: |options, values| {
-            let found =
-                hosts::parse_list(text(&values[0])?).ok_or(Complaint::Expected("a list such as a,b:4"))?;
-            let names: Vec<&str> = found.iter().map(|host| host.name.as_str()).collect();
-            options.app.info.push(("host".to_owned(), names.join(",")));
-            options.job.hosts.extend(found);
+            options.app.hosts.extend(hosts::parse_list(text(&values[0])?).map_err(|why| match why {
+                Malformed::Form => Complaint::Expected("a list such as a,b:4,[fd00::7]:2"),
+                Malformed::Name(name) => {
+                    Complaint::Other(UsageError::BadHost { source: "-hosts".to_owned(), name })
+                }
+            })?);
             Ok(())
         },
     },

@@ -111,7 +111,7 @@ impl Head {
             false => {
                 let launcher = &self.spec.launcher.words;
                 let words = launcher.iter().cloned();
-                words.chain([host.name.clone(), for_shells(&own), "-daemon".to_owned()]).collect()
+                words.chain([host.name.to_string(), for_shells(&own), "-daemon".to_owned()]).collect()
             }
         }
     }

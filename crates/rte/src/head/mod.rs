@@ -156,7 +156,7 @@ impl Head {
         let input = Input::new(spec.stdin, &poller).map_err(Error::system("opening standard input"))?;
         let order = order(&spec, job, &writers)?;
         let hosts = spec.hosts.iter().enumerate().map(|(index, host)| HostState {
-            name: host.name.clone(),
+            name: host.name.to_string(),
             ranks: (0..size as u32).filter(|&rank| spec.host_of[rank as usize] == index as u32).collect(),
             launched: None,
             link: None,
