@@ -2,8 +2,8 @@
 
 use core::mem::zeroed;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 /// Begins a connection to `address` without waiting for it: the stream becomes writable once it stands, or
@@ -51,15 +51,12 @@ pub fn connect(address: SocketAddr) -> io::Result<TcpStream> {
 }
 
 /// Listens on a free port of `ports` (0: any), of all addresses, of both families where the host has both, without
-/// blocking.
+/// blocking. A port is free where no process has it at any address: a listener that had it at some of them alone would leave
+/// the others to whatever process takes them, of whatever user.
 ///
 /// # Errors
-/// The system's, for the last of the ports.
+/// The system's, for the last of the ports; `AddrInUse` names the port.
 pub fn listen(ports: impl IntoIterator<Item = u16>) -> io::Result<TcpListener> {
-    let bind = |port| {
-        let both = TcpListener::bind((Ipv6Addr::UNSPECIFIED, port));
-        both.or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)))
-    };
     let mut bound = Err(io::ErrorKind::InvalidInput.into());
     for port in ports {
         bound = bind(port);
@@ -67,14 +64,59 @@ pub fn listen(ports: impl IntoIterator<Item = u16>) -> io::Result<TcpListener> {
             break;
         }
     }
-    let listener = bound?;
-    listener.set_nonblocking(true)?;
+    let socket = bound?;
     // All peers may call at once, before the owner accepts one; the system cuts this to its own limit.
-    // SAFETY: no pointers; the socket listens already, so only the length of its queue changes.
-    if unsafe { libc::listen(listener.as_raw_fd(), i32::MAX) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(listener)
+    // SAFETY: no pointers.
+    let listens = unsafe { libc::listen(socket.as_raw_fd(), i32::MAX) };
+    succeeded(listens)?;
+    Ok(TcpListener::from(socket))
+}
+
+/// A socket with a port of all addresses.
+fn bind(port: u16) -> io::Result<OwnedFd> {
+    bind_in(libc::AF_INET6, port).or_else(|error| match error.raw_os_error() {
+        // The host has no IPv6, or no address of it.
+        Some(libc::EAFNOSUPPORT | libc::EADDRNOTAVAIL) => bind_in(libc::AF_INET, port),
+        Some(libc::EADDRINUSE) => Err(io::Error::new(
+            error.kind(),
+            format!("another process has port {port}, at one address of this host at least"),
+        )),
+        _ => Err(error),
+    })
+}
+
+fn bind_in(family: i32, port: u16) -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: the call takes numbers alone and touches no memory of ours.
+    let fd = unsafe { libc::socket(family, kind, 0) };
+    succeeded(fd)?;
+    // SAFETY: the kernel has just given us this descriptor.
+    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+    // A port whose last connections are closed is free; one at which a socket listens is not, by this either.
+    set(socket.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
+    let bound = if family == libc::AF_INET6 {
+        // Whatever the system's default is (net.ipv6.bindv6only).
+        set(socket.as_fd(), libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 0)?;
+        // SAFETY: a structure of C without references, for which all zeros are a value.
+        let mut all: libc::sockaddr_in6 = unsafe { zeroed() };
+        all.sin6_family = libc::AF_INET6 as _;
+        all.sin6_port = port.to_be();
+        // SAFETY: the address is of the family and length given.
+        unsafe { libc::bind(fd, (&raw const all).cast(), size_of_val(&all) as _) }
+    } else {
+        // SAFETY: a structure of C without references, for which all zeros are a value.
+        let mut all: libc::sockaddr_in = unsafe { zeroed() };
+        all.sin_family = libc::AF_INET as _;
+        all.sin_port = port.to_be();
+        // SAFETY: the address is of the family and length given.
+        unsafe { libc::bind(fd, (&raw const all).cast(), size_of_val(&all) as _) }
+    };
+    succeeded(bound)?;
+    Ok(socket)
+}
+
+fn succeeded(returned: i32) -> io::Result<()> {
+    if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Has the kernel probe `socket`'s idle connection, which breaks with `TimedOut` when the other host has answered
@@ -205,6 +247,25 @@ mod tests {
     use super::{Piece, connect, listen, receive_into, send_pieces};
     use std::net::{Ipv4Addr, SocketAddr};
     use std::os::fd::{AsFd, AsRawFd};
+
+    #[test]
+    fn a_port_that_another_socket_has_at_one_address_is_not_free() {
+        for place in ["127.0.0.1:0", "[::1]:0"] {
+            // A host without IPv6 has one kind alone.
+            let Ok(other) = std::net::TcpListener::bind(place) else { continue };
+            let port = other.local_addr().unwrap().port();
+            let error = listen([port]).unwrap_err();
+            assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
+            assert!(error.to_string().contains(&format!("another process has port {port}")), "{error}");
+        }
+        let ours = listen([0]).unwrap();
+        let port = ours.local_addr().unwrap().port();
+        for address in ["127.0.0.1", "::1"] {
+            // Nor can another socket take it from us there.
+            assert!(std::net::TcpListener::bind((address, port)).is_err());
+            assert!(address == "::1" || std::net::TcpStream::connect((address, port)).is_ok());
+        }
+    }
 
     #[test]
     fn what_connects_is_accepted() {

@@ -5,7 +5,7 @@
 
 use std::error::Error;
 use std::io::{Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -61,7 +61,8 @@ pub fn run() -> Result<(), Box<dyn Error>> {
 
 /// Answers all who call with the time, from a thread that ends with the process.
 fn listen() -> Result<u16, Box<dyn Error>> {
-    let listener = TcpListener::bind("[::]:0").or_else(|_| TcpListener::bind("0.0.0.0:0"))?;
+    let listener = platform::tcp::listen([0])?;
+    listener.set_nonblocking(false)?;
     let port = listener.local_addr()?.port();
     thread::spawn(move || {
         for stream in listener.incoming() {
