@@ -329,7 +329,7 @@ def stopped():
 def strangers():
     process, _, _ = running()
     port = listening_port(process.pid)
-    hello = b"alhena\x02c" + bytes([1, 0, 1]) + bytes(37)
+    hello = b"alhena\x02c" + bytes([3, 0, 1, 1]) + bytes(72)
     words = [b"", b"GET / HTTP/1.1\r\n\r\n", bytes(48), hello, os.urandom(4000)]
     callers = []
     for number in range(300):
@@ -355,7 +355,7 @@ def workers():
     with open(wrong, "w") as file:
         file.write("0123456789abcdef" * 2 + "\n")
     os.chmod(wrong, 0o600)
-    refused = subprocess.run([LAUNCHER, "h1", alhena, "worker", f"10.213.7.1:{port}", "--token-file", wrong],
+    refused = subprocess.run([LAUNCHER, "h1", alhena, "worker", f"10.213.7.1:{port}", "--token-file", wrong, "--wait", "1"],
                              capture_output=True, text=True)
     expect(refused.returncode == 1 and "secret" in refused.stderr, refused)
     others = [subprocess.Popen([LAUNCHER, f"h{host}", alhena, "worker", f"10.213.7.1:{port}", "--token-file", token])

@@ -79,12 +79,12 @@ def answers(family, address, words):
 
 def joins(port, number):
     """Whether a caller who knows all but the secret is admitted."""
-    hello = struct.pack("<8sHBB4xQII", b"alhena\x02c", 2, 3, 1, number, 1, 0) + os.urandom(16)
+    hello = struct.pack("<8sHBB4xQII", b"alhena\x02c", 3, 3, 1, number, 1, 0) + os.urandom(16 + 36)
     with socket.socket() as stream:
         stream.settimeout(0.3)
         stream.connect(("127.0.0.1", port))
         stream.sendall(hello)
-        return stream.recv(48) and (stream.sendall(os.urandom(32)), stream.recv(1))[1]
+        return stream.recv(56) and (stream.sendall(os.urandom(32)), stream.recv(1))[1]
 
 
 for pid in processes:

@@ -77,7 +77,7 @@ class Overheard(threading.Thread):
             if packet[0] >> 4 == 4 and packet[9] == 6:
                 segment = packet[4 * (packet[0] & 15):int.from_bytes(packet[2:4], 'big')]
                 said, flow = segment[4 * (segment[12] >> 4):], segment[:4]
-                if said.startswith(b'alhena\x02c') and len(said) == 48 and (flow, said) not in self.hellos:
+                if said.startswith(b'alhena\x02c') and len(said) == 84 and (flow, said) not in self.hellos:
                     self.hellos.append((flow, said))
                 elif len(said) == 32:
                     self.proofs.setdefault(flow, said)
@@ -89,7 +89,7 @@ def repeat(port, hello, proof):
         stream.settimeout(0.2)
         try:
             stream.sendall(hello)
-            if stream.recv(48):
+            if stream.recv(56, socket.MSG_WAITALL):
                 stream.sendall(proof)
                 if stream.recv(1):
                     return 'admitted'

@@ -2,6 +2,7 @@
 
 use crate::network::{Network, Socket};
 use crate::transport::{STRANGER, Tcp};
+use connect::Protection;
 use platform::descriptor::is_shortage;
 use std::io;
 use std::time::Instant;
@@ -56,7 +57,11 @@ impl Tcp {
         let callers =
             self.strangers.hear(Instant::now(), platform::random::nonce, |who| job.expects(who, *me, size));
         self.network.callers = self.strangers.callers().count();
-        for (socket, who) in callers {
+        for (socket, who, session) in callers {
+            if session.protection() != Protection::None {
+                self.strangers.turn_away(&socket, format_args!("it calls through a relay"));
+                continue;
+            }
             let Ok(wire) = self.network.take_caller(socket, who.from) else { continue };
             self.take_call(who.from, wire);
         }

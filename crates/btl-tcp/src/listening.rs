@@ -11,7 +11,7 @@ use crate::room::FEWEST;
 use crate::transport::{LISTENER, STRAIGHT, TIMER, Tcp};
 use crate::watch::Watch;
 use btl::{Limits, Pace, Peer};
-use connect::Door;
+use connect::{Door, Protection};
 use core::fmt;
 use core::ops::RangeInclusive;
 use platform::epoll::Epoll;
@@ -193,7 +193,7 @@ impl Listening {
             listener: self.listener,
             timer: self.timer,
             timer_at: None,
-            strangers: Door::new("the TCP transport", job.secret(), report).for_processes(),
+            strangers: Door::new("the TCP transport", job.secret(), Protection::None, report).for_processes(),
             listens: true,
             hand: 0,
             watch: Watch::new(silence),

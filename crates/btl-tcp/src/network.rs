@@ -4,8 +4,8 @@ use crate::card::Card;
 use crate::frame::CONFIRM;
 use crate::hello::{JobProof, Verdict};
 use crate::pair::Wires;
-use connect::Caller;
 use connect::exchange::{CHALLENGE, Calling};
+use connect::{Caller, Ends, Protection};
 use core::fmt;
 use mem::UserMem;
 use platform::descriptor::is_shortage;
@@ -123,6 +123,10 @@ impl Caller for Socket {
 
     fn name(&self) -> String {
         self.stream.peer_addr().map_or_else(|_| "by TCP".into(), |address| address.to_string())
+    }
+
+    fn ends(&self) -> Ends {
+        Ends::of_owner(&self.stream)
     }
 }
 
@@ -303,7 +307,9 @@ impl Wires for Network {
         if let Some(link) = self.links.get_mut(wire) {
             let peer = link.at % size;
             let call = job.call(me + (link.at - peer), peer);
-            let calling = Calling::new(job.secret(), call, platform::random::nonce());
+            let ends = Ends::of_caller(&link.socket.stream);
+            let nonce = platform::random::nonce();
+            let calling = Calling::new(job.secret(), call, &ends, Protection::None, nonce);
             link.socket.write_word(calling.hello());
             link.socket.report(wire.into(), false);
             link.role = Role::Asked(calling);

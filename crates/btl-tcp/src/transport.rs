@@ -355,7 +355,11 @@ impl Tcp {
         let Some(Link { role: Role::Asked(calling), .. }) = self.network.links.get(wire) else {
             return Ok(());
         };
-        let proof = calling.prove(challenge).map_err(|refusal| io::Error::other(refusal.to_string()))?;
+        let (proof, session) =
+            calling.prove(challenge).map_err(|refusal| io::Error::other(refusal.to_string()))?;
+        if session.protection() != connect::Protection::None {
+            return Err(io::Error::other("a relay is between"));
+        }
         if self.with_pair(at, |pair, _, _| pair.challenged(wire))
             && let Some(link) = self.network.links.get_mut(wire)
         {

@@ -8,8 +8,8 @@ use std::fmt;
 use std::io;
 use std::time::{Duration, Instant};
 
-use crate::Secret;
 use crate::exchange::{Answering, HELLO, PROOF, Who};
+use crate::{Ends, Protection, Secret, Session};
 
 /// How long a caller may take for the exchange. Those who belong to the job begin as soon as they are connected.
 pub const TIMEOUT: Duration = Duration::from_secs(2);
@@ -38,6 +38,9 @@ pub trait Caller {
 
     /// Where the other side is, for people.
     fn name(&self) -> String;
+
+    /// Where both ends of the connection are, as this side sees it.
+    fn ends(&self) -> Ends;
 }
 
 /// The callers that have not proven yet who they are.
@@ -50,6 +53,8 @@ pub struct Door<C> {
     called: &'static str,
     /// Takes the report; `None` once it was made.
     report: Option<fn(&str)>,
+    /// How connections are protected at least.
+    wish: Protection,
     /// How long a caller whose hello was answered may take for its proof; `None`: as long as there is room.
     proof_within: Option<Duration>,
 }
@@ -66,16 +71,16 @@ struct Waiting<C> {
 
 enum Heard {
     NotAll,
-    Proven(Who),
+    Proven(Who, Box<Session>),
     Turned(String),
     NotForUs,
 }
 
 impl<C: Caller> Door<C> {
-    /// For the ports of `called`, open to those who know `secret`. `report` takes the lines about the first caller that
-    /// is turned away.
-    pub fn new(called: &'static str, secret: Secret, report: Option<fn(&str)>) -> Door<C> {
-        Door { secret, waiting: VecDeque::new(), called, report, proof_within: Some(TIMEOUT) }
+    /// For the ports of `called`, open to those who know `secret`, whose connections are protected as `wish` says at
+    /// least. `report` takes the lines about the first caller that is turned away.
+    pub fn new(called: &'static str, secret: Secret, wish: Protection, report: Option<fn(&str)>) -> Door<C> {
+        Door { secret, waiting: VecDeque::new(), called, report, wish, proof_within: Some(TIMEOUT) }
     }
 
     /// The same for callers that may be busy for long after their hello: processes that compute. They have as long as
@@ -128,18 +133,18 @@ impl<C: Caller> Door<C> {
 
     /// Reads what has come by `now`. `expect` judges each hello before it is answered, and says what is wrong with it;
     /// `None`: it is no stranger's, but not for this owner, and not reported. Returns those who have proven that they
-    /// know the secret.
+    /// know the secret, and what protects their connections from now on.
     pub fn hear(
         &mut self,
         now: Instant,
         mut nonce: impl FnMut() -> u128,
         expect: impl Fn(&Who) -> Result<(), Option<&'static str>>,
-    ) -> Vec<(C, Who)> {
+    ) -> Vec<(C, Who, Session)> {
         let mut admitted = Vec::new();
         for _ in 0..self.waiting.len() {
             let Some(mut waiting) = self.waiting.pop_front() else { break };
             let was_answered = waiting.stage.is_some();
-            match waiting.read(&self.secret, &mut nonce, &expect) {
+            match waiting.read((&self.secret, self.wish), &mut nonce, &expect) {
                 Heard::NotAll if self.deadline_of(&waiting).is_none_or(|until| now < until) => {
                     if !was_answered && waiting.stage.is_some() {
                         self.keep_few(|waiting| waiting.stage.is_some());
@@ -151,7 +156,7 @@ impl<C: Caller> Door<C> {
                 }
                 Heard::Turned(why) => self.turn_away(&waiting.caller, format_args!("{why}")),
                 Heard::NotForUs => {}
-                Heard::Proven(who) => admitted.push((waiting.caller, who)),
+                Heard::Proven(who, session) => admitted.push((waiting.caller, who, *session)),
             }
         }
         admitted
@@ -190,7 +195,7 @@ impl<C: Caller> Door<C> {
 impl<C: Caller> Waiting<C> {
     fn read(
         &mut self,
-        secret: &Secret,
+        (secret, wish): (&Secret, Protection),
         nonce: &mut impl FnMut() -> u128,
         expect: &impl Fn(&Who) -> Result<(), Option<&'static str>>,
     ) -> Heard {
@@ -216,7 +221,7 @@ impl<C: Caller> Waiting<C> {
                 Some((who, answering)) => {
                     let proof = self.bytes.first_chunk::<PROOF>().expect("a proof is shorter than a hello");
                     return match answering.check(proof) {
-                        Ok(()) => Heard::Proven(*who),
+                        Ok(session) => Heard::Proven(*who, Box::new(session)),
                         Err(refusal) => Heard::Turned(refusal.to_string()),
                     };
                 }
@@ -228,7 +233,7 @@ impl<C: Caller> Waiting<C> {
                     if let Err(why) = expect(&who) {
                         return why.map_or(Heard::NotForUs, |why| Heard::Turned(why.to_owned()));
                     }
-                    let answering = Answering::new(*secret, self.bytes, nonce());
+                    let answering = Answering::new(*secret, self.bytes, &self.caller.ends(), wish, nonce());
                     if self.caller.write_now(answering.challenge()).is_err() {
                         return Heard::NotForUs;
                     }
@@ -271,6 +276,14 @@ mod tests {
         fn name(&self) -> String {
             "a test".into()
         }
+
+        fn ends(&self) -> Ends {
+            Ends::UNKNOWN
+        }
+    }
+
+    fn calling(nonce: u128) -> Calling {
+        Calling::new(SECRET, WHO, &Ends::UNKNOWN, Protection::None, nonce)
     }
 
     fn pair() -> (UnixStream, UnixStream) {
@@ -281,16 +294,16 @@ mod tests {
 
     fn heard(door: &mut Door<UnixStream>, now: Instant) -> Vec<Who> {
         let expect = |who: &Who| if who.job == 7 { Ok(()) } else { Err(Some("it is of another job")) };
-        door.hear(now, || 3, expect).into_iter().map(|(_, who)| who).collect()
+        door.hear(now, || 3, expect).into_iter().map(|(_, who, _)| who).collect()
     }
 
     #[test]
     fn an_exchange_is_read_as_its_bytes_come() {
-        let mut door = Door::new("the test", SECRET, None);
+        let mut door = Door::new("the test", SECRET, Protection::None, None);
         let (mut caller, stream) = pair();
         let now = Instant::now();
         door.add(stream, now);
-        let calling = Calling::new(SECRET, WHO, 1);
+        let calling = calling(1);
         for byte in calling.hello() {
             assert!(heard(&mut door, now).is_empty());
             caller.write_all(&[*byte]).unwrap();
@@ -298,7 +311,7 @@ mod tests {
         assert!(heard(&mut door, now).is_empty());
         let mut challenge = [0; CHALLENGE];
         caller.read_exact(&mut challenge).unwrap();
-        for byte in calling.prove(&challenge).unwrap() {
+        for byte in calling.prove(&challenge).unwrap().0 {
             assert!(heard(&mut door, now).is_empty());
             caller.write_all(&[byte]).unwrap();
         }
@@ -309,12 +322,12 @@ mod tests {
     #[test]
     fn silence_ends_at_the_deadline_also_in_the_middle_of_the_exchange() {
         for begun in [false, true] {
-            let mut door = Door::new("the test", SECRET, None);
+            let mut door = Door::new("the test", SECRET, Protection::None, None);
             let (mut caller, stream) = pair();
             let now = Instant::now();
             door.add(stream, now);
             if begun {
-                caller.write_all(Calling::new(SECRET, WHO, 1).hello()).unwrap();
+                caller.write_all(calling(1).hello()).unwrap();
             }
             assert!(heard(&mut door, now + TIMEOUT / 2).is_empty());
             assert_eq!(door.callers().count(), 1);
@@ -326,27 +339,27 @@ mod tests {
 
     #[test]
     fn a_process_that_computes_may_be_late_with_its_proof() {
-        let mut door = Door::new("the test", SECRET, None).for_processes();
+        let mut door = Door::new("the test", SECRET, Protection::None, None).for_processes();
         let (mut caller, stream) = pair();
         let now = Instant::now();
         door.add(stream, now);
-        let calling = Calling::new(SECRET, WHO, 1);
+        let calling = calling(1);
         caller.write_all(calling.hello()).unwrap();
         assert!(heard(&mut door, now).is_empty());
         assert_eq!(door.deadline(), None);
         assert!(heard(&mut door, now + 100 * TIMEOUT).is_empty());
         let mut challenge = [0; CHALLENGE];
         caller.read_exact(&mut challenge).unwrap();
-        caller.write_all(&calling.prove(&challenge).unwrap()).unwrap();
+        caller.write_all(&calling.prove(&challenge).unwrap().0).unwrap();
         assert_eq!(heard(&mut door, now + 200 * TIMEOUT), [WHO]);
     }
 
     #[test]
     fn those_who_hold_others_up_are_given_up_the_silent_ones_soon() {
-        let mut door = Door::new("the test", SECRET, None).for_processes();
+        let mut door = Door::new("the test", SECRET, Protection::None, None).for_processes();
         let now = Instant::now();
         let (mut said, stream) = pair();
-        said.write_all(Calling::new(SECRET, WHO, 1).hello()).unwrap();
+        said.write_all(calling(1).hello()).unwrap();
         door.add(stream, now);
         let (_silent, stream) = pair();
         door.add(stream, now);
@@ -359,9 +372,9 @@ mod tests {
 
     #[test]
     fn repeated_hellos_turn_nobody_out_who_answers() {
-        let mut door = Door::new("the test", SECRET, None).for_processes();
+        let mut door = Door::new("the test", SECRET, Protection::None, None).for_processes();
         let now = Instant::now();
-        let overheard = *Calling::new(SECRET, WHO, 1).hello();
+        let overheard = *calling(1).hello();
         let mut callers = Vec::new();
         let mut repeat = |door: &mut Door<UnixStream>, times| {
             for _ in 0..times {
@@ -378,23 +391,25 @@ mod tests {
         let (mut caller, stream) = pair();
         door.add(stream, now);
         repeat(&mut door, MOST);
-        let calling = Calling::new(SECRET, WHO, 2);
+        let calling = calling(2);
         caller.write_all(calling.hello()).unwrap();
         assert!(heard(&mut door, now).is_empty());
         repeat(&mut door, MOST / 2);
         let mut challenge = [0; CHALLENGE];
         caller.read_exact(&mut challenge).unwrap();
-        caller.write_all(&calling.prove(&challenge).unwrap()).unwrap();
+        caller.write_all(&calling.prove(&challenge).unwrap().0).unwrap();
         assert_eq!(heard(&mut door, now), [WHO]);
     }
 
     #[test]
     fn those_of_another_job_are_not_even_answered() {
-        let mut door = Door::new("the test", SECRET, None);
+        let mut door = Door::new("the test", SECRET, Protection::None, None);
         let (mut caller, stream) = pair();
         let now = Instant::now();
         door.add(stream, now);
-        caller.write_all(Calling::new(SECRET, Who { job: 8, ..WHO }, 1).hello()).unwrap();
+        let other = Who { job: 8, ..WHO };
+        let calling = Calling::new(SECRET, other, &Ends::UNKNOWN, Protection::None, 1);
+        caller.write_all(calling.hello()).unwrap();
         assert!(heard(&mut door, now).is_empty());
         assert_eq!(caller.read(&mut [0]).unwrap(), 0);
     }
@@ -406,7 +421,7 @@ mod tests {
             assert!(text.contains("proved nothing"), "{text}");
             REPORTS.fetch_add(1, Ordering::Relaxed);
         };
-        let mut door = Door::new("the test", SECRET, Some(report));
+        let mut door = Door::new("the test", SECRET, Protection::None, Some(report));
         let now = Instant::now();
         let mut callers = Vec::new();
         for _ in 0..MOST + 100 {
@@ -417,19 +432,19 @@ mod tests {
         assert_eq!(door.callers().count(), MOST);
         let (mut caller, stream) = pair();
         door.add(stream, now);
-        let calling = Calling::new(SECRET, WHO, 1);
+        let calling = calling(1);
         caller.write_all(calling.hello()).unwrap();
         heard(&mut door, now);
         let mut challenge = [0; CHALLENGE];
         caller.read_exact(&mut challenge).unwrap();
-        caller.write_all(&calling.prove(&challenge).unwrap()).unwrap();
+        caller.write_all(&calling.prove(&challenge).unwrap().0).unwrap();
         assert_eq!(heard(&mut door, now), [WHO]);
         assert_eq!(REPORTS.load(Ordering::Relaxed), 1);
     }
 
     #[test]
     fn nonsense_is_turned_away_at_once() {
-        let mut door = Door::new("the test", SECRET, None);
+        let mut door = Door::new("the test", SECRET, Protection::None, None);
         let now = Instant::now();
         for words in [&b"G"[..], b"GET / HTTP/1.1\r\n\r\n", &[0; HELLO], &[0xff; 4 * HELLO]] {
             let (mut caller, stream) = pair();

@@ -7,25 +7,32 @@
 //! ```text
 //!   caller                                            owner of the port
 //!    │ ── hello: version, role, byte order, job,           checks all but the nonce
-//!    │           from, to, nonce ──────────────────────►
+//!    │           from, to, nonce, ends ────────────────►
 //!    │ ◄─ challenge: nonce, proof over both nonces ─────
 //!    │    checks the proof
 //!    │ ── proof over both nonces and the challenge ────►  checks it; the connection is theirs
 //! ```
 //!
 //! A proof is HMAC-SHA-256 with the secret as its key. Nonces are fresh in each connection, and each side's proof
-//! begins with a word of its own, so a proof that was overheard or reflected proves nothing. What follows the exchange is
-//! neither encrypted nor signed: who can change packets on their way is not kept out.
+//! begins with a word of its own, so a proof that was overheard or reflected proves nothing. The exchange ends with a
+//! [`Session`]: keys of this connection alone, from the secret and both nonces. What carries orders is encrypted with
+//! them; data is protected as its owner wishes ([`Protection`]), and signed at least where the two sides see different
+//! ends of the connection, since then something is between them.
 //!
-//! [`exchange`] is the exchange without sockets, clocks and randomness. [`Door`] reads callers as their bytes come.
+//! [`exchange`] is the exchange without sockets, clocks and randomness; [`channel`] what follows it. [`Door`] reads callers
+//! as their bytes come.
 #![forbid(unsafe_code)]
 
+pub mod channel;
 mod door;
+mod ends;
 pub mod exchange;
 mod secret;
 mod tcp;
 
+pub use channel::{Opener, Protection, Sealer, Session, Urgent};
 pub use door::{Caller, Door, GRACE};
+pub use ends::Ends;
 pub use exchange::{Refusal, Role, Who};
 pub use secret::Secret;
-pub use tcp::prove;
+pub use tcp::{prove, read_within};

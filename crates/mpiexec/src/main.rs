@@ -35,11 +35,12 @@ fn main() -> ExitCode {
     if std::env::args_os().skip(1).eq(["-manual"]) {
         return print(&manual::page());
     }
-    if let [flag, address, file @ ..] = &std::env::args().skip(1).collect::<Vec<_>>()[..]
+    if let [flag, address, seconds, file @ ..] = &std::env::args().skip(1).collect::<Vec<_>>()[..]
         && flag == "-worker"
     {
         let file = file.first().map(std::path::Path::new);
-        return rte::worker(address, file, btl_vader::segment_bytes);
+        let search = seconds.parse().map_or(rte::SEARCH, std::time::Duration::from_secs);
+        return rte::worker(address, search, file, btl_vader::segment_bytes);
     }
     let line = match command_line::parse(std::env::args_os().skip(1).collect()) {
         Ok(line) => line,

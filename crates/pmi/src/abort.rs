@@ -4,6 +4,9 @@
 use std::fmt::{self, Write};
 use std::os::fd::RawFd;
 
+use connect::Urgent;
+use connect::channel::URGENT_OVERHEAD;
+
 use crate::job::exit_status;
 use crate::pmix::AbortFunction;
 use crate::wire::escape_byte;
@@ -13,6 +16,8 @@ use crate::wire::escape_byte;
 pub struct Abort {
     /// The launcher's connection, which stays open as long as the process lives; -1: there is none.
     pub(crate) launcher: RawFd,
+    /// Seals what is said to the launcher, where the connection is protected.
+    pub(crate) urgent: Option<Urgent>,
     /// The function that tells a PMIx launcher.
     pub(crate) pmix: Option<AbortFunction>,
     /// The launcher is our own, which shows the message, once for all ranks that say the same.
@@ -58,7 +63,7 @@ const OURS: &str = "alhena:";
 
 impl Abort {
     /// That of a process that has joined no job.
-    pub const ALONE: Abort = Abort { launcher: -1, native: false, pmix: None, rank: None };
+    pub const ALONE: Abort = Abort { launcher: -1, urgent: None, native: false, pmix: None, rank: None };
 
     /// Has the launcher end all ranks and report `code` and `message`, writes that to stderr where the launcher does not
     /// show it, and ends this process. What the C library still buffers for stdout is written first; if a signal has
@@ -94,7 +99,15 @@ impl Abort {
             }
         }
         command.push(b"\n");
-        write_all(command.bytes(), |bytes| {
+        let mut space = [0; ROOM + URGENT_OVERHEAD];
+        let said = match &self.urgent {
+            Some(urgent) => {
+                let [nonce @ .., _, _, _, _] = platform::random::nonce().to_ne_bytes();
+                urgent.seal(nonce, command.bytes(), &mut space)
+            }
+            None => command.bytes(),
+        };
+        write_all(said, |bytes| {
             // SAFETY: the bytes are readable for their length; a closed descriptor gives an error, and a launcher that is
             // gone raises no signal.
             unsafe { libc::send(self.launcher, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) }

@@ -5,6 +5,8 @@ use std::mem::MaybeUninit;
 use std::net::TcpStream;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
+use connect::{Session, Urgent};
+
 use crate::wire::{Line, LineBuffer};
 use crate::{Error, scm};
 
@@ -14,6 +16,15 @@ pub(crate) struct Connection {
     input: LineBuffer,
     /// A descriptor that came with a message and was not taken yet.
     descriptor: Option<OwnedFd>,
+    /// What protects a connection that crosses a network.
+    channel: Option<Box<Channel>>,
+}
+
+/// Records instead of plain text, once both sides have proven that they are of one job.
+struct Channel {
+    session: Session,
+    /// What has come of a record that is not whole.
+    raw: Vec<u8>,
 }
 
 /// An answer, owned.
@@ -50,13 +61,31 @@ impl Connection {
         Connection::new(stream.into())
     }
 
+    /// A conversation over a connection whose sides have proven that they are of one job, which gave `session`.
+    pub(crate) fn sealed(stream: impl Into<OwnedFd>, session: Session) -> Connection {
+        let channel = Some(Box::new(Channel { session, raw: Vec::new() }));
+        Connection { channel, ..Connection::new(stream.into()) }
+    }
+
     fn new(socket: OwnedFd) -> Connection {
-        Connection { socket, input: LineBuffer::default(), descriptor: None }
+        Connection { socket, input: LineBuffer::default(), descriptor: None, channel: None }
+    }
+
+    /// This side's last word, where the connection is protected.
+    pub(crate) fn urgent(&self) -> Option<Urgent> {
+        self.channel.as_ref().map(|channel| channel.session.urgent)
     }
 
     /// Sends `text`, which ends with a newline.
-    pub(crate) fn send(&self, step: &'static str, text: &str) -> Result<(), Error> {
-        let mut rest = text.as_bytes();
+    pub(crate) fn send(&mut self, step: &'static str, text: &str) -> Result<(), Error> {
+        let mut sealed = Vec::new();
+        let mut rest = match &mut self.channel {
+            Some(channel) => {
+                channel.session.sealer.seal(text.as_bytes(), &mut sealed);
+                &sealed[..]
+            }
+            None => text.as_bytes(),
+        };
         while !rest.is_empty() {
             match scm::send(self.socket.as_fd(), rest, None) {
                 Ok(n) => rest = &rest[n..],
@@ -110,13 +139,26 @@ impl Connection {
         match scm::receive(self.socket.as_fd(), &mut buffer) {
             Ok(received) if received.bytes == 0 => Err(Error::Lost { step }),
             Ok(received) => {
-                self.input.push(&buffer[..received.bytes]);
+                match &mut self.channel {
+                    Some(channel) => channel.take(&buffer[..received.bytes], &mut self.input, step)?,
+                    None => self.input.push(&buffer[..received.bytes]),
+                }
                 self.descriptor = received.fd.or_else(|| self.descriptor.take());
                 Ok(())
             }
             Err(e) if is_hangup(&e) => Err(Error::Lost { step }),
             Err(e) => Err(Error::Io { step, source: e }),
         }
+    }
+}
+
+impl Channel {
+    fn take(&mut self, bytes: &[u8], input: &mut LineBuffer, step: &'static str) -> Result<(), Error> {
+        self.raw.extend_from_slice(bytes);
+        let mut opened = Vec::new();
+        let outcome = self.session.opener.open(&mut self.raw, &mut opened);
+        input.push(&opened);
+        outcome.map_err(|forged| Error::protocol(step, &forged.to_string()))
     }
 }
 

@@ -217,18 +217,19 @@ impl Job {
 
     /// What `MPI_Abort` needs to end the job.
     pub fn abort(&self) -> Abort {
-        let (mut launcher, mut pmix) = (-1, None);
+        let (mut launcher, mut urgent, mut pmix) = (-1, None, None);
         match &self.service {
             Service::Alone(_) => {}
             Service::Native(native) => launcher = native.connection.as_raw_fd(),
             Service::Launcher(foreign) => match &foreign.space {
                 Space::Pmi(server) | Space::Star(Star { server, .. }) => {
                     launcher = server.connection.as_raw_fd();
+                    urgent = server.connection.urgent();
                 }
                 Space::Pmix(client) => pmix = Some(client.abort()),
             },
         }
-        Abort { launcher, native: self.is_native(), pmix, rank: Some(self.rank) }
+        Abort { launcher, urgent, native: self.is_native(), pmix, rank: Some(self.rank) }
     }
 }
 

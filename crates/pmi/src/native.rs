@@ -140,12 +140,12 @@ impl Native {
     }
 
     /// Has the guard print `text` together with what the other ranks report.
-    pub(crate) fn report(&self, text: &str) -> Result<(), Error> {
+    pub(crate) fn report(&mut self, text: &str) -> Result<(), Error> {
         self.connection.send(STEP, &format!("cmd={REPORT} text={}\n", escape(text)))
     }
 
     /// Says whether MPI is initialized.
-    pub(crate) fn tell_state(&self, step: &'static str, active: bool) -> Result<(), Error> {
+    pub(crate) fn tell_state(&mut self, step: &'static str, active: bool) -> Result<(), Error> {
         self.connection.send(step, &format!("cmd={STATE} active={}\n", u8::from(active)))
     }
 }

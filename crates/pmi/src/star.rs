@@ -4,16 +4,19 @@
 //!   rank 0                                             every rank, rank 0 too
 //!    │ listens at a port that all compute alike          looks for it: the name is resolved anew each time
 //!    │ ── hello: step, how the secret is had ───────►  reads the secret: a credential of munge, or a file
-//!    │ ◄─ proofs, both ways (crate connect) ──────────►
+//!    │ ◄─ proofs, both ways (crate connect) ──────────►   from here on all is encrypted and signed
 //!    │ ◄─ its node ────────────────────────────────────   then PMI-1, as under any launcher
 //! ```
+//!
+//! Users of the host can compute the ports, too, and listen at one before rank 0 does. One who does can pass on what ranks
+//! and rank 0 say to each other, and neither read it nor put in anything.
 //!
 //! The secret does not cross the network in the clear: munge's credential can be read by processes of this user only, on
 //! hosts of the cluster. A rank that is gone before it has finalized ends the job: rank 0 ends, and the others see their
 //! connections end.
 
 use std::env;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
@@ -22,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use connect::{Door, Role, Secret, Who};
+use connect::{Door, Protection, Role, Secret, Session, Who};
 
 use crate::abort::{self, Abort};
 use crate::connection::Connection;
@@ -39,7 +42,7 @@ const TOKEN_FILE: &str = "ALHENA_TOKEN_FILE";
 /// First word of the hello.
 const HELLO: &str = "alhena-star";
 /// Longest hello.
-const LONGEST: u64 = 4096;
+const LONGEST: usize = 4096;
 /// How long rank 0 is looked for: it may read its input before it calls `MPI_Init`.
 const SEARCH: Duration = Duration::from_secs(300);
 /// Time between two rounds of looking.
@@ -61,7 +64,7 @@ pub(crate) struct Star {
 /// Meets the other ranks of `step`.
 pub(crate) fn meet(step: &Step) -> Result<(Star, Place), Error> {
     let mut keeper = None;
-    let stream = match step.rank {
+    let (stream, session) = match step.rank {
         0 => {
             let (secret, way) = Secrets::make(step).map_err(no_secret)?;
             let listener = platform::tcp::listen(step.ports.iter().copied())
@@ -77,7 +80,7 @@ pub(crate) fn meet(step: &Step) -> Result<(Star, Place), Error> {
     if step.rank != 0 {
         watch(&stream, Arc::clone(&finalized))?;
     }
-    let connection = Connection::over(stream);
+    let mut connection = Connection::sealed(stream, session);
     connection.send("MPI_Init", &format!("cmd={NODE} node={}\n", step.node))?;
     let (server, place) = standard::meet(Contact { connection, rank: step.rank, size: step.size })?;
     Ok((Star { server, finalized, keeper }, place))
@@ -156,11 +159,11 @@ impl Secrets {
 }
 
 /// Looks for rank 0.
-fn find(step: &Step) -> Result<TcpStream, Error> {
+fn find(step: &Step) -> Result<(TcpStream, Session), Error> {
     let end = Instant::now() + SEARCH;
     loop {
         let why = match round(step) {
-            Ok(stream) => return Ok(stream),
+            Ok(found) => return Ok(found),
             Err(why) => why,
         };
         if Instant::now() > end {
@@ -175,7 +178,7 @@ fn find(step: &Step) -> Result<TcpStream, Error> {
 }
 
 /// Tries all addresses and ports once.
-fn round(step: &Step) -> Result<TcpStream, String> {
+fn round(step: &Step) -> Result<(TcpStream, Session), String> {
     let addresses: Vec<IpAddr> = match step.node {
         // The own name need not be known.
         0 => vec![Ipv4Addr::LOCALHOST.into()],
@@ -190,7 +193,7 @@ fn round(step: &Step) -> Result<TcpStream, String> {
         for &port in &step.ports {
             let address = SocketAddr::new(address, port);
             match call(address, step, None) {
-                Ok(stream) => return Ok(stream),
+                Ok(found) => return Ok(found),
                 Err(why) => failures.push(format!("{address}: {why}")),
             }
         }
@@ -203,26 +206,35 @@ fn number_of(step: &Step) -> u64 {
 }
 
 /// Calls `address` and proves to be a rank of the step. `secret`: rank 0's own, which it need not read.
-fn call(address: SocketAddr, step: &Step, secret: Option<Secret>) -> Result<TcpStream, String> {
+fn call(address: SocketAddr, step: &Step, secret: Option<Secret>) -> Result<(TcpStream, Session), String> {
     let words = |error: io::Error| error.to_string();
     let stream = TcpStream::connect_timeout(&address, TIMEOUT).map_err(words)?;
     stream.set_nodelay(true).map_err(words)?;
-    stream.set_read_timeout(Some(HELLO_TIMEOUT)).map_err(words)?;
-    let mut hello = String::new();
-    // The reader takes no byte behind the line: none is sent before the hello.
-    BufReader::new(&stream).take(LONGEST).read_line(&mut hello).map_err(words)?;
+    let hello = read_hello(&stream).map_err(words)?;
     let expected = format!("{HELLO} {} {} ", step.job, step.step);
     let way = hello.trim_end().strip_prefix(&expected).ok_or("another program listens there")?;
     let secret = match secret {
         Some(secret) => secret,
         None => Secrets::read(step, way)?,
     };
-    stream.set_read_timeout(Some(TIMEOUT)).map_err(words)?;
     let who = Who { role: Role::Process, job: number_of(step), from: step.rank, to: 0 };
     let random = || crate::random().map(u128::from).map_err(|error| error.to_string());
-    connect::prove(&stream, secret, who, random()? << 64 | random()?)?;
+    let session = connect::prove(&stream, secret, who, random()? << 64 | random()?, TIMEOUT)?;
     stream.set_read_timeout(None).map_err(words)?;
-    Ok(stream)
+    Ok((stream, session))
+}
+
+/// The first line that comes within [`HELLO_TIMEOUT`].
+fn read_hello(stream: &TcpStream) -> io::Result<String> {
+    let end = Instant::now() + HELLO_TIMEOUT;
+    let mut line = Vec::new();
+    while line.len() < LONGEST && !line.ends_with(b"\n") {
+        let mut byte = [0];
+        // No byte behind the line is taken. It is read once in a job.
+        connect::read_within(stream, &mut byte, end)?;
+        line.push(byte[0]);
+    }
+    String::from_utf8(line).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
 /// Ends this process when rank 0 does, unless MPI was finalized before.
@@ -252,7 +264,11 @@ const NODE: &str = "alhena_node";
 /// A rank's place at the star's centre.
 struct Seat {
     stream: TcpStream,
+    session: Session,
+    /// What has come of a record that is not whole.
+    raw: Vec<u8>,
     input: LineBuffer,
+    /// Records.
     unsent: Vec<u8>,
     node: Option<u32>,
     closed: bool,
@@ -281,7 +297,8 @@ impl Keeper {
         let (alive, over) = mpsc::channel();
         let mut keeper = Keeper {
             listener,
-            door: Door::new("rank 0 of a job step", secret, Some(report)).for_processes(),
+            door: Door::new("rank 0 of a job step", secret, Protection::Encrypt, Some(report))
+                .for_processes(),
             hello: format!("{HELLO} {} {} {way}\n", step.job, step.step),
             number: number_of(step),
             seats: (0..step.size).map(|_| None).collect(),
@@ -355,9 +372,9 @@ impl Keeper {
             let half = || u128::from(crate::random().unwrap_or_default());
             half() << 64 | half()
         };
-        for (stream, who) in self.door.hear(now, nonce, expect) {
-            let seat =
-                Seat { stream, input: LineBuffer::default(), unsent: Vec::new(), node: None, closed: false };
+        for (stream, who, session) in self.door.hear(now, nonce, expect) {
+            let (raw, input, unsent) = (Vec::new(), LineBuffer::default(), Vec::new());
+            let seat = Seat { stream, session, raw, input, unsent, node: None, closed: false };
             self.seats[who.from as usize].get_or_insert(seat);
         }
     }
@@ -369,7 +386,14 @@ impl Keeper {
         while !seat.closed {
             match seat.stream.read(&mut chunk) {
                 Ok(0) => seat.closed = true,
-                Ok(bytes) => seat.input.push(&chunk[..bytes]),
+                Ok(bytes) => {
+                    seat.raw.extend_from_slice(&chunk[..bytes]);
+                    let mut opened = Vec::new();
+                    if let Err(forged) = seat.session.opener.open(&mut seat.raw, &mut opened) {
+                        end(1, format_args!("alhena: the connection of rank {rank}: {forged}; the job ends"));
+                    }
+                    seat.input.push(&opened);
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(_) => seat.closed = true,
@@ -435,7 +459,7 @@ impl Keeper {
             self.server.as_mut().map(|server| std::mem::take(&mut server.outbox)).unwrap_or_default()
         {
             if let Some(seat) = &mut self.seats[rank] {
-                seat.unsent.extend_from_slice(text.as_bytes());
+                seat.session.sealer.seal(text.as_bytes(), &mut seat.unsent);
             }
         }
         for seat in self.seats.iter_mut().flatten() {

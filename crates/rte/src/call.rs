@@ -80,15 +80,14 @@ fn agree(stream: TcpStream, secret: Secret, who: Who) -> Result<Link, String> {
         return Err(error.to_string());
     }
     stream.set_nonblocking(false).map_err(words)?;
-    stream.set_read_timeout(Some(TIMEOUT)).map_err(words)?;
-    connect::prove(&stream, secret, who, random()?)?;
-    Link::new(stream).map_err(words)
+    let session = connect::prove(&stream, secret, who, random()?, TIMEOUT)?;
+    Link::new(stream, session).map_err(words)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use connect::{Door, Role};
+    use connect::{Door, Protection, Role};
     use rustix::net::{AddressFamily, SocketType};
     use std::net::TcpListener;
     use std::os::fd::OwnedFd;
@@ -122,7 +121,7 @@ mod tests {
     fn heard(listener: TcpListener, addresses: Vec<SocketAddr>, secret: Secret) -> Result<Who, String> {
         let caller = std::thread::spawn(move || call(&addresses, secret, WHO));
         listener.set_nonblocking(true).unwrap();
-        let mut door = Door::new("the test", Secret::new(77), None);
+        let mut door = Door::new("the test", Secret::new(77), Protection::Encrypt, None);
         let mut caller = Some(caller);
         // The caller speaks last, so it may have ended before it is heard.
         let mut until = None;
@@ -131,7 +130,7 @@ mod tests {
                 stream.set_nonblocking(true).unwrap();
                 door.add(stream, Instant::now());
             }
-            if let Some((_, who)) = door.hear(Instant::now(), || 5, |_| Ok(())).pop() {
+            if let Some((_, who, _)) = door.hear(Instant::now(), || 5, |_| Ok(())).pop() {
                 if let Some(caller) = caller.take() {
                     caller.join().unwrap()?;
                 }

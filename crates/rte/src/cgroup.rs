@@ -38,7 +38,7 @@ impl Cgroup {
             if controllers.is_empty() {
                 for mount in [root.to_owned(), root.join("unified")] {
                     let chain = chain(&mount, path);
-                    if mount.join("cgroup.controllers").exists() {
+                    if crate::look::kind(&mount.join("cgroup.controllers")).is_ok() {
                         found.cpu.extend(chain.iter().cloned());
                         found.memory.extend(chain);
                         break;
@@ -110,7 +110,7 @@ fn oom_line(text: String) -> Option<u64> {
 /// All groups from `mount` down to `path`; only the mount where `path` is not below it.
 fn chain(mount: &Path, path: &str) -> Vec<PathBuf> {
     let mut directories = vec![mount.to_owned()];
-    if mount.join(path.trim_start_matches('/')).is_dir() {
+    if crate::look::kind(&mount.join(path.trim_start_matches('/'))).is_ok_and(|kind| kind.is_dir()) {
         let mut at = mount.to_owned();
         for part in path.split('/').filter(|part| !part.is_empty()) {
             at.push(part);

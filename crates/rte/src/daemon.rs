@@ -58,16 +58,23 @@ pub fn daemon(segment_bytes: pmi::SegmentBytes) -> ExitCode {
     }
 }
 
-/// How long a worker looks for mpiexec, which may start after it and whose name may resolve late.
-const SEARCH: Duration = Duration::from_secs(60);
+/// How long a worker looks for mpiexec unless it is told otherwise: mpiexec may start after it, and its name resolve late.
+pub const SEARCH: Duration = Duration::from_secs(60);
+/// What is said of an owner of a port who does not know the secret.
+const OTHERS: &str = "does not know the job's secret";
 /// Time between two attempts.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Runs the part of a job that the mpiexec at `address` (`HOST:PORT`) gives to this host. The job's secret is in
-/// `token_file`, or comes by standard input.
+/// Runs the part of a job that the mpiexec at `address` (`HOST:PORT`) gives to this host, and looks for it for as long as
+/// `search` says. The job's secret is in `token_file`, or comes by standard input.
 ///
 /// Must be called from a process with a single thread.
-pub fn worker(address: &str, token_file: Option<&Path>, segment_bytes: pmi::SegmentBytes) -> ExitCode {
+pub fn worker(
+    address: &str,
+    search: Duration,
+    token_file: Option<&Path>,
+    segment_bytes: pmi::SegmentBytes,
+) -> ExitCode {
     let secret = match token_file {
         Some(path) => pmi::token::read(path),
         None => {
@@ -77,7 +84,7 @@ pub fn worker(address: &str, token_file: Option<&Path>, segment_bytes: pmi::Segm
                 .and_then(|_| Secret::parse(&text).ok_or_else(|| "standard input holds no token".to_owned()))
         }
     };
-    match secret.and_then(|secret| find_mpiexec(address, secret)) {
+    match secret.and_then(|secret| find_mpiexec(address, search, secret)) {
         Ok((link, host, order)) => serve(link, host, order, segment_bytes),
         Err(why) => {
             eprintln!(
@@ -89,8 +96,9 @@ pub fn worker(address: &str, token_file: Option<&Path>, segment_bytes: pmi::Segm
     }
 }
 
-fn find_mpiexec(address: &str, secret: Secret) -> Result<(Link, u32, Order), String> {
-    let end = Instant::now() + SEARCH;
+fn find_mpiexec(address: &str, search: Duration, secret: Secret) -> Result<(Link, u32, Order), String> {
+    let end = Instant::now() + search;
+    let mut has_met_others = false;
     loop {
         // The name is looked up anew each time.
         let found = address.to_socket_addrs().map_err(|error| error.to_string());
@@ -106,8 +114,19 @@ fn find_mpiexec(address: &str, secret: Secret) -> Result<(Link, u32, Order), Str
                     None => Err(format!("mpiexec needs no further worker: {}", link.broken().unwrap_or(""))),
                 };
             }
-            Err(why) if Instant::now() > end || why.contains("secret") => return Err(why),
-            Err(_) => std::thread::sleep(PAUSE),
+            Err(why) if Instant::now() + PAUSE > end => return Err(why),
+            Err(why) => {
+                // A stranger may have taken the port before mpiexec does; or this is the wrong token, and a person
+                // should know that now.
+                if why.contains(OTHERS) && !std::mem::replace(&mut has_met_others, true) {
+                    eprintln!(
+                        "alhena worker: {why}\n  next: this worker looks for mpiexec for {} s more; see whether both \
+                         have the same token, and which process listens there",
+                        end.saturating_duration_since(Instant::now()).as_secs()
+                    );
+                }
+                std::thread::sleep(PAUSE);
+            }
         }
     }
 }

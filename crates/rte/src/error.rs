@@ -59,6 +59,13 @@ pub enum Error {
         /// Ranks there are.
         size: u32,
     },
+    /// The port at which daemons are to call is another process's.
+    PortTaken {
+        /// The port.
+        port: u16,
+        /// The system's error.
+        source: io::Error,
+    },
     /// A system call failed.
     System {
         /// What was tried.
@@ -143,6 +150,11 @@ impl fmt::Display for Error {
                 f,
                 "directing standard input to rank {rank}: no such rank\n  seen: the job has {size} ranks\n  \
                  next: use -stdin with a rank below {size}, all or none"
+            ),
+            Error::PortTaken { port, source } => write!(
+                f,
+                "opening port {port} for the workers: it is taken\n  seen: {source}\n  \
+                 next: run `ss -ltnp 'sport = :{port}'` to see by which process, or choose another one: -listen 0"
             ),
             Error::System { step, source } => {
                 let usual = "run `mpiexec -v` again; see `ulimit -a`";

@@ -28,6 +28,7 @@ mod host_name;
 mod limits;
 mod lines;
 mod link;
+mod look;
 mod messages;
 mod outlet;
 mod output_file;
@@ -50,7 +51,7 @@ mod watch;
 mod wire;
 
 pub use cgroup::Cgroup;
-pub use daemon::{daemon, worker};
+pub use daemon::{SEARCH, daemon, worker};
 pub use error::Error;
 pub use hardware::{CpuSet, Unit};
 pub use host_name::{BadHostName, HostName};

@@ -1,7 +1,9 @@
 //! A connection between mpiexec and a daemon, once both have proven that they are of one job: frames in both directions,
 //! without blocking.
 //!
-//! A frame is its length in four bytes, then a message.
+//! A frame is its length in four bytes, then a message. Frames are encrypted and signed with keys of this connection
+//! ([`connect::channel`]): orders, the environment and keys travel here, and who can relay or change packets must neither
+//! read them nor put in others.
 //!
 //! **A host that is gone.** The kernel probes an idle connection each second ([`watch`]), and the other kernel answers,
 //! whether its process runs or is stopped (a debugger, Ctrl-Z). [`Link::look_after`] sees a probe without answer and
@@ -13,6 +15,7 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
+use connect::{Opener, Protection, Sealer, Session};
 use rustix::net::sockopt;
 
 use crate::wire::{self, Wire};
@@ -32,11 +35,18 @@ pub(crate) const LOOK: Duration = Duration::from_millis(400);
 /// The connection.
 pub(crate) struct Link {
     stream: TcpStream,
+    sealer: Sealer,
+    opener: Opener,
+    /// Records as they came, as far as they are not whole.
+    raw: Vec<u8>,
     input: Vec<u8>,
     /// Bytes at the front of `input` that were taken already.
     taken: usize,
+    /// Records that are to be sent.
     output: Vec<u8>,
     written: usize,
+    /// A frame before it is sealed; kept for its memory.
+    frame: Vec<u8>,
     /// The owner is told when more can be written.
     pub watched: bool,
     /// Why nothing more comes or goes.
@@ -44,12 +54,18 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// A connection whose sides know each other.
-    pub fn new(stream: TcpStream) -> io::Result<Link> {
+    /// A connection whose sides have proven that they are of one job, which gave this session.
+    pub fn new(stream: TcpStream, session: Session) -> io::Result<Link> {
+        // The door and `connect::prove` see to it.
+        if session.protection() != Protection::Encrypt {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
         stream.set_nonblocking(true)?;
         watch(&stream)?;
-        let (input, output) = (Vec::new(), Vec::new());
-        Ok(Link { stream, input, taken: 0, output, written: 0, watched: false, broken: None })
+        let Session { sealer, opener, .. } = session;
+        let [raw, input, output, frame] = [const { Vec::new() }; 4];
+        let (taken, written, watched, broken) = (0, 0, false, None);
+        Ok(Link { stream, sealer, opener, raw, input, taken, output, written, frame, watched, broken })
     }
 
     /// Why the connection is of no more use.
@@ -59,11 +75,13 @@ impl Link {
 
     /// Sends `message` after what waits to be sent.
     pub fn send(&mut self, message: &impl Wire) {
-        let start = self.output.len();
-        self.output.extend_from_slice(&[0; 4]);
-        message.put(&mut self.output);
-        let length = (self.output.len() - start - 4) as u32;
-        self.output[start..start + 4].copy_from_slice(&length.to_le_bytes());
+        self.frame.clear();
+        self.frame.extend_from_slice(&[0; 4]);
+        message.put(&mut self.frame);
+        let length = (self.frame.len() - 4) as u32;
+        self.frame[..4].copy_from_slice(&length.to_le_bytes());
+        self.sealer.seal(&self.frame, &mut self.output);
+        self.frame.shrink_to(CHUNK);
         self.flush();
     }
 
@@ -97,7 +115,12 @@ impl Link {
         while self.broken.is_none() {
             match (&self.stream).read(&mut chunk) {
                 Ok(0) => self.broken = Some("it has closed its connection".to_owned()),
-                Ok(bytes) => self.input.extend_from_slice(&chunk[..bytes]),
+                Ok(bytes) => {
+                    self.raw.extend_from_slice(&chunk[..bytes]);
+                    if let Err(forged) = self.opener.open(&mut self.raw, &mut self.input) {
+                        self.broken = Some(forged.to_string());
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => self.broken = Some(in_words(&error)),
@@ -114,7 +137,7 @@ impl Link {
             Some(silent) if silent >= SILENCE => self.broken = Some(silence_in_words()),
             // What is on its way already asks for an answer, too.
             Some(_) if !self.is_pending() => {
-                self.output.extend_from_slice(&[0; 4]);
+                self.sealer.seal(&[0; 4], &mut self.output);
                 self.flush();
             }
             _ => {}
@@ -228,12 +251,12 @@ mod tests {
         let caller = std::thread::spawn(move || crate::call::call(&[address], secret, who).unwrap());
         let (stream, _) = listener.accept().unwrap();
         stream.set_nonblocking(true).unwrap();
-        let mut door = Door::new("the test", secret, None);
+        let mut door = Door::new("the test", secret, Protection::Encrypt, None);
         door.add(stream, Instant::now());
         loop {
-            if let Some((stream, seen)) = door.hear(Instant::now(), || 5, |_| Ok(())).pop() {
+            if let Some((stream, seen, session)) = door.hear(Instant::now(), || 5, |_| Ok(())).pop() {
                 assert_eq!(seen, who);
-                return (Link::new(stream).unwrap(), caller.join().unwrap());
+                return (Link::new(stream, session).unwrap(), caller.join().unwrap());
             }
         }
     }
@@ -257,6 +280,22 @@ mod tests {
         let (seen, end) = reader.join().unwrap();
         assert_eq!(seen, ["one".to_owned(), long, String::new()]);
         assert!(end.contains("closed"), "{end}");
+    }
+
+    #[test]
+    fn what_was_changed_or_put_in_on_the_way_breaks_the_link() {
+        for put_in in [&b"\x04\0\0\0none, and a tag of 16"[..], &[0; 4], &[0xff; 64]] {
+            let (ours, mut theirs) = pair();
+            (&ours.stream).write_all(put_in).unwrap();
+            assert_eq!(theirs.wait::<String>(), None);
+            assert!(theirs.broken().unwrap().contains("changed"), "{:?}", theirs.broken());
+        }
+        let (mut ours, mut theirs) = pair();
+        ours.sealer.seal(&[4, 0, 0, 0], &mut ours.output);
+        ours.output[5] ^= 1;
+        ours.drain();
+        assert_eq!(theirs.wait::<String>(), None);
+        assert!(theirs.broken().unwrap().contains("changed"));
     }
 
     #[test]

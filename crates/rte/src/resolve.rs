@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::Access;
 
 use crate::Error;
+use crate::look;
 use crate::spec::App;
 
 /// The file that `app` runs: as it is if its name has a slash (relative to the working directory of its
@@ -16,7 +17,7 @@ use crate::spec::App;
 pub fn program(app: &App) -> Result<PathBuf, Error> {
     if app.program.as_bytes().contains(&b'/') {
         let path = app.directory.as_deref().unwrap_or(Path::new("")).join(&app.program);
-        return match std::fs::metadata(&path) {
+        return match look::kind(&path) {
             Err(_) => Err(missing(&app.program, &path.display().to_string())),
             Ok(_) => check_executable(&path).map(|()| path),
         };
@@ -26,7 +27,7 @@ pub fn program(app: &App) -> Result<PathBuf, Error> {
     let mut found_unusable = None;
     for directory in own.chain(env::split_paths(&path_variable)) {
         let path = directory.join(&app.program);
-        if path.is_file() {
+        if look::kind(&path).is_ok_and(|kind| kind.is_file()) {
             match check_executable(&path) {
                 Ok(()) => return Ok(path),
                 Err(e) => found_unusable = found_unusable.or(Some(e)),
@@ -40,7 +41,7 @@ pub fn program(app: &App) -> Result<PathBuf, Error> {
 pub fn directory(app: &App) -> Result<(), Error> {
     let Some(path) = &app.directory else { return Ok(()) };
     let failed = |source| Error::Directory { path: path.clone(), source };
-    if !std::fs::metadata(path).map_err(failed)?.is_dir() {
+    if !look::kind(path).map_err(failed)?.is_dir() {
         return Err(failed(std::io::Error::from_raw_os_error(libc::ENOTDIR)));
     }
     rustix::fs::access(path, Access::EXEC_OK).map_err(|e| failed(e.into()))
@@ -52,12 +53,15 @@ fn missing(program: &OsStr, searched: &str) -> Error {
 
 fn check_executable(path: &Path) -> Result<(), Error> {
     let refuse = |reason: &str| Error::NotExecutable { path: path.to_owned(), reason: reason.to_owned() };
-    if path.is_dir() {
-        return Err(refuse("it is a directory"));
+    match look::kind(path) {
+        Ok(kind) if kind.is_dir() => return Err(refuse("it is a directory")),
+        // Its first line is read below, and a pipe would be waited for.
+        Ok(kind) if !kind.is_file() => return Err(refuse("it is neither a file nor a link to one")),
+        _ => {}
     }
     rustix::fs::access(path, Access::EXEC_OK).map_err(|e| refuse(&std::io::Error::from(e).to_string()))?;
     match first_line(path).as_deref().and_then(interpreter) {
-        Some(interpreter) if !interpreter.exists() => {
+        Some(interpreter) if look::kind(&interpreter).is_err() => {
             Err(Error::Interpreter { path: path.to_owned(), interpreter })
         }
         _ => Ok(()),

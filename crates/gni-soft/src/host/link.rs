@@ -8,6 +8,7 @@ use super::sockets::Stream;
 use super::wire::{Ask, RESPONSE, Request, Response};
 use crate::fabric::Ticket;
 use connect::exchange::{CHALLENGE, Calling, HELLO};
+use connect::{Protection, Session};
 use core::sync::atomic::{AtomicBool, Ordering};
 use gni::{HwStatus, PeAddr, Time};
 use mem::PeerBytes;
@@ -127,7 +128,8 @@ impl Link {
         let mut out = lock(&self.out);
         let Some(held) = &out.held else { return Ok(Some(0)) };
         let Some(challenge) = input.first_chunk::<CHALLENGE>() else { return Ok(None) };
-        let proof = held.calling.prove(challenge).map_err(|_| ())?;
+        let (proof, session) = held.calling.prove(challenge).map_err(|_| ())?;
+        is_direct(&session).then_some(()).ok_or(())?;
         // The challenge answers the whole hello, so nothing of that is left.
         out.held = None;
         out.bytes.splice(..0, proof);
@@ -219,6 +221,11 @@ impl Link {
         }
         own.ring();
     }
+}
+
+/// Whether nothing is between the two sides. NICs do not sign what they send, so they speak to no relay.
+pub(super) fn is_direct(session: &Session) -> bool {
+    session.protection() == Protection::None
 }
 
 /// Adds bytes that a peer or the program may be changing.

@@ -14,8 +14,8 @@ use crate::fabric::{
     Arrived, Fabric, Landed, Packet, PeerIndex, Registration, Submit, Tx, Undeliverable, Window,
 };
 use crate::ring::Reader;
-use connect::Secret;
 use connect::exchange::Calling;
+use connect::{Ends, Protection, Secret};
 use core::sync::atomic::Ordering;
 use gni::{
     Error, InstId, JobKey, JobResource, MemHandle, MsgqAttr, MsgqMessage, PeAddr, ResourceUse, Result, Time,
@@ -140,10 +140,13 @@ impl HostNic {
     fn open_link(&self, who: Who) -> Option<Arc<Link>> {
         let link = match self.connect(who).ok()? {
             stream @ Stream::Unix(_) => Link::begin(stream, &self.own.hello(Purpose::Data).to_bytes()),
-            stream @ Stream::Tcp(_) => {
+            Stream::Tcp(stream) => {
+                let ends = Ends::of_caller(&stream);
                 let secret = Secret::new(self.known.get(&who)?.secret);
                 let says = self.own.says(who.1);
-                Link::call(stream, Calling::new(secret, says, platform::random::nonce()))
+                let nonce = platform::random::nonce();
+                let calling = Calling::new(secret, says, &ends, Protection::None, nonce);
+                Link::call(Stream::Tcp(stream), calling)
             }
         };
         let link = Arc::new(link.ok()?);

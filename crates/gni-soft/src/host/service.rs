@@ -4,11 +4,11 @@
 //! It sleeps in `poll` and costs nothing while nobody calls. What can be done by the initiator alone (mapped
 //! memory, single copy by the kernel) never comes here.
 
-use super::link::{Link, split_response, write};
+use super::link::{Link, is_direct, split_response, write};
 use super::own::{Own, lock};
 use super::sockets::{Stream, accept_tcp, accept_unix, send_file};
 use super::wire::{HELLO, Hello, Purpose, REQUEST, Request, Response};
-use connect::{Door, Secret};
+use connect::{Door, Protection, Secret};
 use core::sync::atomic::{AtomicBool, Ordering};
 use gni::HwStatus;
 use platform::pidfd::Pidfd;
@@ -78,7 +78,7 @@ impl Service {
             listeners,
             orders: Arc::clone(&orders),
             bell: Arc::clone(&bell),
-            strangers: Door::new("the Gemini NIC", secret, report).for_processes(),
+            strangers: Door::new("the Gemini NIC", secret, Protection::None, report).for_processes(),
             rests_until: None,
             incoming: Vec::new(),
             links: Vec::new(),
@@ -258,7 +258,12 @@ impl Worker {
     fn hear(&mut self, now: Instant) {
         let own = &self.own;
         let callers = self.strangers.hear(now, platform::random::nonce, |who| own.expects(who));
-        self.incoming.extend(callers.into_iter().map(|(stream, _)| Incoming::new(stream, true)));
+        for (stream, _, session) in callers {
+            match is_direct(&session) {
+                true => self.incoming.push(Incoming::new(stream, true)),
+                false => self.strangers.turn_away(&stream, format_args!("it calls through a relay")),
+            }
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sockets: names, descriptors as messages, connections that do not block.
 
 use super::wire::Hello;
-use connect::Caller;
+use connect::{Caller, Ends};
 use core::mem::zeroed;
 use gni::{InstId, PeAddr};
 use std::io::{self, Read, Write};
@@ -199,6 +199,13 @@ impl Caller for Stream {
             Stream::Tcp(stream) => {
                 stream.peer_addr().map_or_else(|_| "by TCP".into(), |address| address.to_string())
             }
+        }
+    }
+
+    fn ends(&self) -> Ends {
+        match self {
+            Stream::Unix(_) => Ends::UNKNOWN,
+            Stream::Tcp(stream) => Ends::of_owner(stream),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::net::TcpStream;
 use std::time::Instant;
 
-use connect::{Role, Who};
+use connect::{Role, Session, Who};
 
 use super::launch::Launched;
 use super::{Head, Phase};
@@ -49,24 +49,24 @@ impl Head {
         };
         // Without random numbers no secret is safe; the system has them since it has started this process.
         let nonce = || link::random().unwrap_or_default();
-        for (caller, who) in self.door.hear(now, nonce, expect) {
+        for (caller, who, session) in self.door.hear(now, nonce, expect) {
             let free = self.hosts.iter().position(|host| host.phase == Phase::Launching);
             let index = if listens { free } else { Some(who.from as usize) };
             if let Some(index) = index {
-                self.admit(index, caller);
+                self.admit(index, caller, session);
             }
         }
     }
 
     /// The daemon of a host has called.
-    fn admit(&mut self, index: usize, caller: TcpStream) {
+    fn admit(&mut self, index: usize, caller: TcpStream, session: Session) {
         let Some(host) = self.hosts.get_mut(index) else { return };
         // Two that call in the name of one host and know the secret: the second one is nobody that was started.
         if host.phase != Phase::Launching {
             return;
         }
         let place = connect::Caller::name(&caller);
-        let Ok(link) = Link::new(caller) else { return };
+        let Ok(link) = Link::new(caller, session) else { return };
         // It was watched as a caller until now, with the same descriptor.
         if self.poller.set_token(&link, Token::Link(index)).is_err() {
             return;

@@ -21,7 +21,7 @@ mod verdict;
 use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
 
-use connect::{Door, Secret};
+use connect::{Door, Protection, Secret};
 
 use crate::console::Writer;
 use crate::failure::Failure;
@@ -116,9 +116,14 @@ enum Phase {
 /// Must be called from a process with a single thread.
 pub(crate) fn run(spec: JobSpec) -> Result<u8, Error> {
     tree::adopt_orphans();
+    // While signals still end this process: the file may be on a file system that does not answer.
+    let secret = match &spec.listen {
+        Some(listen) => shared_secret(&listen.token_file, fresh_secret()?)?,
+        None => fresh_secret()?,
+    };
     let wanted = signals::wanted();
     let mask = Set::full().block();
-    let mut head = Head::new(spec, &wanted, mask)?;
+    let mut head = Head::new(spec, secret, &wanted, mask)?;
     head.display_map();
     head.invite();
     head.launch();
@@ -127,16 +132,8 @@ pub(crate) fn run(spec: JobSpec) -> Result<u8, Error> {
 }
 
 impl Head {
-    fn new(spec: JobSpec, wanted: &Set, mask: Set) -> Result<Head, Error> {
+    fn new(spec: JobSpec, secret: Secret, wanted: &Set, mask: Set) -> Result<Head, Error> {
         let job = crate::prepare::random()?;
-        let bits = crate::link::random().map_err(|_| Error::System {
-            step: "getting a random number",
-            source: std::io::Error::last_os_error(),
-        })?;
-        let secret = match &spec.listen {
-            Some(listen) => shared_secret(&listen.token_file, Secret::new(bits))?,
-            None => Secret::new(bits),
-        };
         let size = spec.host_of.len();
         if let crate::spec::Stdin::Rank(rank) = spec.stdin
             && rank as usize >= size
@@ -145,7 +142,10 @@ impl Head {
         }
         let wanted_port = spec.listen.as_ref().map_or(0, |listen| listen.port);
         let listener = platform::tcp::listen([wanted_port]);
-        let listener = listener.map_err(Error::system("opening a port for the daemons"))?;
+        let listener = listener.map_err(|source| match source.kind() {
+            std::io::ErrorKind::AddrInUse => Error::PortTaken { port: wanted_port, source },
+            _ => Error::system("opening a port for the daemons")(source),
+        })?;
         let port = listener.local_addr().map_err(Error::system("opening a port for the daemons"))?.port();
         let poller = Poller::new().map_err(Error::system("making an event loop"))?;
         let watched = Error::system("watching a descriptor");
@@ -166,7 +166,7 @@ impl Head {
         let hosts: Vec<HostState> = hosts.collect();
         Ok(Head {
             addresses: addresses(port, spec.hosts.iter().all(|host| host.local))?,
-            door: Door::new("mpiexec", secret, Some(report)),
+            door: Door::new("mpiexec", secret, Protection::Encrypt, Some(report)),
             space: Space::new(hosts.len()),
             verdict: Verdict::default(),
             stage: Stage::Working,
@@ -333,6 +333,11 @@ impl Head {
         tree::end_all();
         self.verdict.code()
     }
+}
+
+fn fresh_secret() -> Result<Secret, Error> {
+    let failed = |why: String| Error::system("getting a random number")(std::io::Error::other(why));
+    link::random().map(Secret::new).map_err(failed)
 }
 
 /// The secret that workers find in `path`: what is there already, or `fresh`, which is written there.
