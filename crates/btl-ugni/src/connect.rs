@@ -87,6 +87,11 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
+    /// Whether this process has a mailbox for the peer's messages.
+    pub(crate) fn has_mailbox(&self) -> bool {
+        self.mailbox.is_some()
+    }
+
     /// Where this process's messages go, once the peer has said hello.
     pub(crate) fn peers_mailbox(&self) -> Option<&SmsgAttr> {
         self.theirs.as_ref().map(|(_, attr)| attr)
@@ -231,6 +236,9 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         if self.offer_mailbox(connection) {
             self.connections.get_mut(connection).state = State::Connecting;
             self.connect_mailboxes(connection);
+        } else if self.mailboxes.are_used_up(&self.quota) {
+            // To try again would be for ever, and in silence.
+            self.lose(connection);
         }
     }
 

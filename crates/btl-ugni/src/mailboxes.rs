@@ -4,7 +4,7 @@ use crate::memory::Room;
 use crate::params::MailboxSteps;
 use gni::{Cq, Gni, MemFlags, Result, SmsgAttr};
 use mem::{PeerBytes, UserMem};
-use rdma::Use;
+use rdma::{Quota, Use};
 
 /// Mailboxes of equal shape; a block of them is one registration.
 #[derive(Debug)]
@@ -49,12 +49,22 @@ impl MailboxPool {
 
     /// Bytes of the first block.
     pub(crate) fn first_block(&self) -> usize {
-        self.stride * self.next_count() as usize
+        self.stride * self.next_count(self.steps.steps.unwrap_or(u32::MAX)) as usize
     }
 
-    /// Mailboxes of the next block; offsets in it have 32 bits.
-    fn next_count(&self) -> u32 {
-        self.steps.next(self.made).min((u32::MAX as usize / self.stride) as u32)
+    /// Mailboxes of the next block, with which so many may yet be made; offsets in it have 32 bits.
+    fn next_count(&self, left: u32) -> u32 {
+        self.steps.next(self.made, left).min((u32::MAX as usize / self.stride) as u32)
+    }
+
+    /// There are so many peers by now.
+    pub(crate) fn expect(&mut self, peers: u32) {
+        self.steps.all = self.steps.all.max(peers);
+    }
+
+    /// Whether no mailbox is free, and none will be: those in use stay so, and their share of the registrations is used up.
+    pub(crate) fn are_used_up(&self, quota: &Quota) -> bool {
+        self.made > 0 && self.free.is_empty() && quota.left(Use::Mailboxes) == 0
     }
 
     /// Takes a zeroed mailbox.
@@ -64,13 +74,14 @@ impl MailboxPool {
     pub(crate) fn take<N: Gni>(&mut self, room: &mut Room<'_, N>) -> Result<Mailbox> {
         if self.free.is_empty() {
             let extra = self.made > 0;
-            if extra && !room.quota.take(Use::Growth) {
+            let left = room.quota.left(Use::Mailboxes) + u32::from(!extra);
+            if extra && !room.quota.take(Use::Mailboxes) {
                 return Err(gni::Error::Resource);
             }
             // Memory may be scarce and the blocks large; one mailbox is better than none.
-            let grown = self.grow(room, self.next_count()).or_else(|_| self.grow(room, 1));
+            let grown = self.grow(room, self.next_count(left)).or_else(|_| self.grow(room, 1));
             if let (Err(error), true) = (grown, extra) {
-                room.quota.give(Use::Growth);
+                room.quota.give(Use::Mailboxes);
                 return Err(error);
             }
         }

@@ -1,7 +1,7 @@
 //! The transport's parameters, and the numbers that follow from them for one job.
 
 use core::fmt;
-use rdma::{Quota, wire};
+use rdma::{Quota, Use, wire};
 
 mca::choice! {
     /// Which way short messages take.
@@ -108,17 +108,20 @@ pub struct MailboxSteps {
     pub first: u32,
     /// Whether each later step makes as many as there are.
     pub doubling: bool,
-    /// One for every rank of the job.
+    /// One for every peer.
     pub all: u32,
+    /// In how many steps at most; `None`: a peer can do without a mailbox.
+    pub steps: Option<u32>,
 }
 
 impl MailboxSteps {
-    /// How many to make when there are `made`.
-    pub fn next(&self, made: u32) -> u32 {
-        if !self.doubling {
-            return self.first;
-        }
-        self.first.max(made).min(self.all.saturating_sub(made)).max(1)
+    /// How many to make when there are `made` and so many steps are left, this one included. The last makes all that
+    /// are missing, so that no peer is without one.
+    pub fn next(&self, made: u32, left: u32) -> u32 {
+        let missing = self.all.saturating_sub(made);
+        let count = if self.doubling { self.first.max(made).min(missing) } else { self.first };
+        let last = self.steps.is_some() && left <= 1;
+        if last { count.max(missing).max(1) } else { count.max(1) }
     }
 }
 
@@ -273,7 +276,7 @@ impl UgniParams {
             mailbox_limit,
             queue_uses: (self.use_msgq == UseMsgq::ByUse).then_some(self.msgq_uses as u32),
             registrations,
-            mailboxes: self.mailbox_steps(mailbox_limit, ranks, registrations),
+            mailboxes: self.mailbox_steps(mailbox_limit, ranks, (!msgq).then_some(registrations)),
             notices: self.notices(smsg_limit),
         })
     }
@@ -301,17 +304,18 @@ impl UgniParams {
 
     /// Begins with what fits into `smsg_page_size`, or more when doubling from there would take more than half of the
     /// registrations that the pools may have, an eighth of all.
-    fn mailbox_steps(&self, smsg_limit: usize, ranks: usize, registrations: u32) -> MailboxSteps {
+    fn mailbox_steps(&self, smsg_limit: usize, ranks: usize, registrations: Option<u32>) -> MailboxSteps {
         let all = ranks as u32;
+        let steps = registrations.map(|count| 1 + Quota::with_mailboxes(count).left(Use::Mailboxes));
         if self.mbox_increment > 0 {
-            return MailboxSteps { first: self.mbox_increment as u32, doubling: false, all };
+            return MailboxSteps { first: self.mbox_increment as u32, doubling: false, all, steps };
         }
         let slot = (smsg_limit + 16).next_multiple_of(64);
         let mailbox = 128 + slot * self.smsg_max_credits as usize;
         let fits = (self.smsg_page_size / mailbox).max(1) as u32;
-        let most = (Quota::new(registrations).mailbox_blocks() / 2).max(1);
-        let least = all.div_ceil(1u32.checked_shl(most - 1).unwrap_or(u32::MAX));
-        MailboxSteps { first: fits.max(least), doubling: true, all }
+        let doublings = steps.map_or(u32::MAX, |steps| 1u32.checked_shl(steps - 1).unwrap_or(u32::MAX));
+        let least = all.div_ceil(doublings);
+        MailboxSteps { first: fits.max(least), doubling: true, all, steps }
     }
 
     fn notices(&self, smsg_limit: usize) -> Vec<Notice> {
@@ -376,9 +380,10 @@ mod tests {
             [(16_384, 16, 4096), (49_152, 16, 4096), (49_152, 48, 1000), (64, 8, 64), (2, 2, 16)]
         {
             let plan = UgniParams::default().plan(ranks, local, mdds).expect("usable");
+            let steps = plan.mailboxes.steps.expect("every peer needs one");
             let (mut blocks, mut made) = (0, 0);
             while made < ranks as u32 {
-                made += plan.mailboxes.next(made);
+                made += plan.mailboxes.next(made, steps - blocks);
                 blocks += 1;
             }
             assert_eq!(made, ranks as u32);
@@ -387,11 +392,30 @@ mod tests {
     }
 
     #[test]
+    fn every_peer_has_a_mailbox_however_few_are_made_at_a_time() {
+        for increment in [0, 1, 2, 100] {
+            for registrations in rdma::FEWEST..100 {
+                let params = UgniParams {
+                    mbox_increment: increment,
+                    max_mem_reg: registrations.into(),
+                    ..UgniParams::default()
+                };
+                for ranks in [2, 3, 17, 500] {
+                    let mailboxes = params.plan(ranks, 1, 4096).expect("usable").mailboxes;
+                    let steps = mailboxes.steps.expect("every peer needs one");
+                    let made = (0..steps).fold(0, |made, step| made + mailboxes.next(made, steps - step));
+                    assert!(made >= ranks as u32, "{made} of {ranks} with {registrations}, {increment}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn few_mailboxes_take_little_however_large_the_job() {
         let first = |ranks| {
             UgniParams { smsg_limit: 256, ..UgniParams::default() }
                 .plan(ranks, 16, 4096)
-                .map(|p| p.mailboxes.next(0))
+                .map(|p| p.mailboxes.next(0, 31))
         };
         assert_eq!(first(49_152), first(1024));
     }

@@ -178,7 +178,7 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
         }
         let connections = Connections::new(&mut nic)
             .map_err(|error| SetupError::Nic("posting the wildcard datagram", error))?;
-        let quota = Quota::new(plan.registrations);
+        let quota = Quota::with_mailboxes(plan.registrations);
         Ok(Ugni {
             limits: limits(&params, &plan),
             queues,
@@ -215,7 +215,9 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
     /// Learns of a process of another job, whose NIC shows the same key, and that may have learned of this one; the index
     /// that it has here. One that is known has its index already.
     pub fn add_peer(&mut self, address: PeerAddress) -> Peer {
-        self.directory.add(address)
+        let peer = self.directory.add(address);
+        self.mailboxes.expect(peer.0 + 1);
+        peer
     }
 
     /// Bytes of header and payload that a message to `peer` may have to travel inline.
@@ -400,7 +402,19 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
         self.events.pop_front()
     }
 
-    fn loss(&self, _peer: Peer) -> Loss {
+    fn loss(&self, peer: Peer) -> Loss {
+        let known = self.connections.of(peer).map(|connection| self.connections.get(connection));
+        if known.is_some_and(|known| !known.has_mailbox()) && self.mailboxes.are_used_up(&self.quota) {
+            return Loss {
+                seen: format!(
+                    "no mailbox is left for it: mailboxes have used up their share of {} memory registrations",
+                    self.plan.registrations
+                ),
+                advice: "and give this process more registrations: raise --mca btl_ugni_max_mem_reg and gni_mdds; or \
+                         more mailboxes in each: --mca btl_ugni_mbox_increment"
+                    .into(),
+            };
+        }
         Loss {
             seen: "its Gemini NIC gave no answer, however often it was asked; its process has ended, or the network \
                    between the two is cut"

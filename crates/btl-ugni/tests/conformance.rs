@@ -342,3 +342,39 @@ fn a_peer_of_another_job_is_met() {
         }
     }
 }
+
+/// A process that has given all the mailboxes that its registrations allow says so of the next peer, and waits for nothing.
+#[test]
+fn a_peer_without_a_mailbox_is_lost_with_the_reason() {
+    let nics = in_process_nics(4, "");
+    let addresses: Vec<PeerAddress> = nics.iter().map(PeerAddress::of).collect();
+    let few = UgniParams { max_mem_reg: 6, mbox_increment: 1, ..UgniParams::default() };
+    let make = |(me, nic): (usize, _)| {
+        let peers: Arc<[PeerAddress]> = [addresses[me].clone()].into();
+        Ugni::new(nic, clock as Clock, Job { me: Peer(0), local_ranks: 1, peers }, few.clone())
+            .expect("a transport")
+    };
+    let mut ends: Vec<_> = nics.into_iter().enumerate().map(make).collect();
+    assert_eq!(ends[0].add_peer(addresses[1].clone()), Peer(1));
+    assert_eq!(ends[1].add_peer(addresses[0].clone()), Peer(1));
+    let send = |ends: &mut [Ugni<_, Clock>], to: u32| {
+        let mut payload = mem::UserMem::EMPTY;
+        ends[0].send(Peer(to), &[7], &mut payload).is_ok()
+    };
+    while !send(&mut ends, 1) {
+        assert!(ends.iter_mut().all(|end| end.next_event().is_none() && end.next_arrival().is_none()));
+    }
+    let arrival = (0..100_000).find_map(|_| ends[1].next_arrival()).expect("the message");
+    ends[1].release(arrival);
+    // The mailbox that there would be for the process itself.
+    assert_eq!(ends[0].add_peer(addresses[2].clone()), Peer(2));
+    assert!(!send(&mut ends, 2));
+    assert_eq!(ends[0].add_peer(addresses[3].clone()), Peer(3));
+    assert!(!send(&mut ends, 3));
+    let lost = (0..100_000).find_map(|_| ends[0].next_event());
+    assert_eq!(lost, Some(btl::Event::PeerLost(Peer(3))));
+    let btl::Loss { seen, advice } = ends[0].loss(Peer(3));
+    assert!(seen.contains("mailbox") && advice.contains("btl_ugni_max_mem_reg"), "{seen}; {advice}");
+    assert!(!ends[0].loss(Peer(1)).seen.contains("mailbox"));
+    assert!((0..100).any(|_| send(&mut ends, 1) || ends[1].next_arrival().is_some()), "the others go on");
+}

@@ -15,7 +15,7 @@
 /// What memory is registered for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Use {
-    /// More mailboxes and Eager GET buffers, kept until the end. The first block of each is reserved.
+    /// More Eager GET buffers, kept until the end. The first block of each pool is reserved.
     Growth,
     /// Memory that a peer will fetch from.
     Read,
@@ -23,6 +23,8 @@ pub enum Use {
     Write,
     /// This side of a transfer under way.
     Local,
+    /// More mailboxes, kept until the end. They share with nothing else: a peer without one is not reached at all.
+    Mailboxes,
     /// Windows, and what their operations are copied through: as long as the windows. Who has no more of them uses
     /// messages.
     Window,
@@ -36,7 +38,7 @@ pub const FEWEST: u32 = POOLS + 3;
 /// The shares, and what is in use of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Quota {
-    free: [u32; 5],
+    free: [u32; 6],
 }
 
 impl Quota {
@@ -48,12 +50,22 @@ impl Quota {
         let windows = (registrations / 8).min(rest - 3);
         let rest = rest - windows;
         let part = rest / 3;
-        Quota { free: [pools - POOLS, part, part, rest - 2 * part, windows] }
+        Quota { free: [pools - POOLS, part, part, rest - 2 * part, 0, windows] }
     }
 
-    /// Registrations that mailboxes may have, if the buffers need no more than their first.
-    pub fn mailbox_blocks(&self) -> u32 {
-        1 + self.free[Use::Growth as usize]
+    /// As [`Quota::new`], for a transport whose peers need mailboxes: these have half of what the pools may grow by.
+    pub fn with_mailboxes(registrations: u32) -> Quota {
+        let mut quota = Quota::new(registrations);
+        let growth = &mut quota.free[Use::Growth as usize];
+        let mailboxes = growth.div_ceil(2);
+        *growth -= mailboxes;
+        quota.free[Use::Mailboxes as usize] = mailboxes;
+        quota
+    }
+
+    /// How many are left of a share.
+    pub fn left(&self, what: Use) -> u32 {
+        self.free[what as usize]
     }
 
     /// Registrations for memory of the layer above; asked before any is in use.
@@ -86,20 +98,22 @@ mod tests {
     #[test]
     fn every_use_has_a_share_and_all_shares_fit() {
         for registrations in FEWEST..5000 {
-            let mut quota = Quota::new(registrations);
-            let mut taken = 0;
-            for what in [Use::Read, Use::Write, Use::Local] {
-                assert!(quota.take(what));
-                taken += 1;
-            }
-            for what in [Use::Growth, Use::Read, Use::Write, Use::Local, Use::Window] {
-                while quota.take(what) {
+            for mut quota in [Quota::new(registrations), Quota::with_mailboxes(registrations)] {
+                let mut taken = 0;
+                for what in [Use::Read, Use::Write, Use::Local] {
+                    assert!(quota.take(what));
                     taken += 1;
                 }
+                for what in [Use::Growth, Use::Read, Use::Write, Use::Local, Use::Mailboxes, Use::Window] {
+                    while quota.take(what) {
+                        taken += 1;
+                    }
+                    assert_eq!(quota.left(what), 0);
+                }
+                assert_eq!(taken + super::POOLS, registrations);
+                quota.give(Use::Write);
+                assert!(quota.take(Use::Write) && !quota.take(Use::Write));
             }
-            assert_eq!(taken + super::POOLS, registrations);
-            quota.give(Use::Write);
-            assert!(quota.take(Use::Write) && !quota.take(Use::Write));
         }
     }
 }
