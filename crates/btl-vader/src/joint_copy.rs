@@ -8,7 +8,6 @@ use btl::{Access, Peer};
 use mem::UserMem;
 use node::{Node, Process, Runs, Way, ring};
 use platform::cma;
-use platform::pidfd::Pidfd;
 use shm::joint::{Control, GENERATIONS, Generation, Job};
 
 use crate::single_copy::TABLE;
@@ -213,7 +212,8 @@ impl Share {
     }
 
     /// What the receiver has to do next. After [`Step::Pull`] it says [`Share::pulled`] or [`Share::give_up`].
-    pub fn step(&mut self, pid: i32, wake_owner: impl FnOnce()) -> Step {
+    /// `owner_ended`: whether the owner's process has.
+    pub fn step(&mut self, owner_ended: impl Fn() -> bool, wake_owner: impl FnOnce()) -> Step {
         if !self.opened {
             self.opened = true;
             if !self.control.open(self.generation, &self.job) {
@@ -237,7 +237,7 @@ impl Share {
             return Step::Done;
         }
         self.idle += 1;
-        if self.idle.is_multiple_of(POLLS_PER_CHECK) && has_ended(pid) { Step::Lost } else { Step::Wait }
+        if self.idle.is_multiple_of(POLLS_PER_CHECK) && owner_ended() { Step::Lost } else { Step::Wait }
     }
 
     /// Offset and length of a chunk.
@@ -252,7 +252,7 @@ impl Share {
 
     /// Ends the copy early and waits until the owner, if it pushes a chunk at the moment, has finished: the
     /// memory is the caller's again. A push is one system call of microseconds, and a dead owner pushes nothing.
-    pub fn give_up(&mut self, pid: i32) {
+    pub fn give_up(&mut self, owner_ended: impl Fn() -> bool) {
         let Some(claimed) = self.control.close(self.generation) else { return };
         let ours = self.pulled + 1;
         let mut polls = 0u32;
@@ -262,16 +262,12 @@ impl Share {
                 return;
             }
             polls += 1;
-            if polls.is_multiple_of(POLLS_PER_CHECK) && has_ended(pid) {
+            if polls.is_multiple_of(POLLS_PER_CHECK) && owner_ended() {
                 return;
             }
             std::thread::yield_now();
         }
     }
-}
-
-fn has_ended(pid: i32) -> bool {
-    Pidfd::open(pid).map_or(true, |process| process.has_ended())
 }
 
 impl Vader {

@@ -241,7 +241,9 @@ impl Vader {
 
     /// One step of a joint copy; whether it was the last.
     fn advance_together(&mut self, copy: &mut Copy, mut share: Share) -> Result<bool, cma::Failure> {
-        match share.step(copy.process.pid(), || self.wake_owner(copy.process.place())) {
+        let owner = copy.process.place();
+        let owner_ended = || self.node.has_ended_at(owner);
+        match share.step(owner_ended, || self.wake_owner(owner)) {
             Step::Done => return Ok(true),
             Step::Ended => return Err(cma::Failure::Fault),
             Step::Lost => return Err(cma::Failure::Gone),
@@ -249,7 +251,7 @@ impl Vader {
             Step::Pull(chunk) => {
                 let (start, len) = share.part(chunk);
                 if let Err(failure) = copy.move_part(&self.node, start, len) {
-                    share.give_up(copy.process.pid());
+                    share.give_up(owner_ended);
                     return Err(failure);
                 }
                 share.pulled();

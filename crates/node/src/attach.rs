@@ -9,7 +9,7 @@ use shm::{Layout, MapError};
 use crate::huge_pages::HugePages;
 use crate::params::{NodeParams, SingleCopy};
 use crate::reach::Reaches;
-use crate::{Arc, Device, Mapped, NOWHERE, Node, Peer, Segment};
+use crate::{Arc, Device, Mapped, MemoryFile, NOWHERE, Node, Peer, Segment, presence};
 
 /// What a process knows of its node when it attaches.
 #[derive(Debug)]
@@ -92,6 +92,8 @@ impl Node {
             platform::ptracer::allow(guard);
         }
         prepare_doorbells(&segment, &node);
+        let file = own_file(node.fd, &node.layout);
+        let presence = presence::announce(&file, &segment, node.local_index);
         let single_copy = params.single_copy_mechanism != SingleCopy::Off && !node.pids.is_empty();
         let (me, ranks) = (node.local_index, node.local_peers.len());
         let device = device.filter(|_| single_copy);
@@ -100,6 +102,8 @@ impl Node {
         Ok(Arc::new(Node {
             reaches: Reaches::new(&segment, me, reached, mapped),
             segment,
+            file: Some(Arc::new(file)),
+            _presence: presence,
             me: me as u32,
             places: index_peers(&node.local_peers),
             members: node.local_peers.into(),
@@ -126,6 +130,8 @@ impl Node {
         Arc::new(Node {
             reaches: Reaches::new(&segment, place as usize, &pids, None),
             segment,
+            file: None,
+            _presence: None,
             me: place,
             places,
             members,
@@ -134,6 +140,12 @@ impl Node {
             huge_pages: HugePages::new(false),
         })
     }
+}
+
+/// The node's file; if its size could change, without the room behind the segment.
+fn own_file(fd: OwnedFd, layout: &Layout) -> MemoryFile {
+    let sealed = fd.try_clone().and_then(MemoryFile::adopt);
+    sealed.unwrap_or(MemoryFile { fd, bytes: layout.bytes() as u64 })
 }
 
 fn check(node: &Attach) -> Result<(), Error> {

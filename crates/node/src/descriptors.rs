@@ -1,27 +1,13 @@
-//! Descriptors handed from one process of the node to others, at any time after initialisation and without a guard.
+//! Taking what another process of the node has open, by a handle on that process (pidfd).
 //!
-//! ```text
-//!   owner                                          taker
-//!    offer: keep the descriptor open,               │
-//!           put a secret key into own memory        │
-//!    │ ── ticket (number, address, key) ──────────► │   by any message
-//!    │                                              │ open a handle on the owner's process (pidfd)
-//!    │ ◄───────────────── take what is open under the number (pidfd_getfd)
-//!    │ ◄───────────────── read the key at the address: the offer still stands, so the number still means
-//!    │                    what was offered
-//!    withdraw: take the key away, then close        │ the handle says that the process has not ended meanwhile
-//! ```
-//!
-//! The kernel allows both steps where it allows direct reads of the owner's memory. Neither a number that means something
-//! else by now nor a process id that does gets through: the key is found nowhere else.
+//! The system may refuse it, and neither the number of the descriptor nor the process id need mean by now what they meant
+//! when they were told; what was taken must show itself that it is the right one (`segments`).
 
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::os::fd::OwnedFd;
 
 use btl::Peer;
-use platform::cma;
 use platform::pidfd::Pidfd;
 
 use crate::Node;
@@ -53,8 +39,8 @@ impl fmt::Display for TakeError {
             TakeError::Gone => f.write_str("the process has ended\nlook for its own message above"),
             TakeError::Refused(error) => write!(
                 f,
-                "the system does not allow it: {error}\n\
-                 start all processes as the same user and by Alhena's own mpiexec, or set kernel.yama.ptrace_scope to 0"
+                "the system does not let this process open what the other one has open: {error}\n\
+                 run all ranks as one user, in one user and pid namespace, from a program that its user may read"
             ),
             TakeError::NotOffered(why) => write!(
                 f,
@@ -66,65 +52,6 @@ impl fmt::Display for TakeError {
 }
 
 impl std::error::Error for TakeError {}
-
-/// A descriptor that other processes of the node may take, as long as this lives.
-#[derive(Debug)]
-pub struct Offer {
-    fd: OwnedFd,
-    /// Read by the takers at its address.
-    key: Box<AtomicU64>,
-}
-
-/// What a process must know to take a descriptor: three words that any message may carry.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DescriptorTicket {
-    number: i32,
-    address: u64,
-    key: u64,
-}
-
-impl Offer {
-    /// Offers a descriptor to the processes of the node that get the ticket.
-    ///
-    /// # Errors
-    /// The system has no random numbers.
-    pub fn new(fd: OwnedFd) -> io::Result<Offer> {
-        // 0 is what a withdrawn offer has.
-        let key = platform::random::number()? | 1;
-        Ok(Offer { fd, key: Box::new(AtomicU64::new(key)) })
-    }
-
-    /// What the others take it by.
-    pub fn ticket(&self) -> DescriptorTicket {
-        let key = self.key.load(Ordering::Relaxed);
-        DescriptorTicket { number: self.fd.as_raw_fd(), address: self.key.as_ptr() as u64, key }
-    }
-
-    /// The offered descriptor.
-    pub fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
-    }
-}
-
-impl Drop for Offer {
-    /// Takes the key away; the descriptor is closed afterwards, with the fields.
-    fn drop(&mut self) {
-        self.key.store(0, Ordering::SeqCst);
-    }
-}
-
-impl DescriptorTicket {
-    /// The words for a message.
-    pub fn words(&self) -> [u64; 3] {
-        [self.number as u64, self.address, self.key]
-    }
-
-    /// From the words of a message; `None` for what no offer gives.
-    pub fn from_words([number, address, key]: [u64; 3]) -> Option<DescriptorTicket> {
-        let number = i32::try_from(number).ok()?;
-        (key != 0).then_some(DescriptorTicket { number, address, key })
-    }
-}
 
 /// Another process of the node, that does not turn into a third one unnoticed.
 pub(crate) struct Owner {
@@ -167,22 +94,6 @@ impl Node {
             _ => TakeError::Refused(error),
         })?;
         Ok(Owner::new(pid, handle))
-    }
-
-    /// Takes a descriptor that `peer`, a process of this node, offers.
-    ///
-    /// # Errors
-    /// [`TakeError`].
-    pub fn take(&self, peer: Peer, ticket: &DescriptorTicket) -> Result<OwnedFd, TakeError> {
-        let owner = self.owner(peer)?;
-        let fd = owner.take(ticket.number)?;
-        match cma::read_number(owner.pid, ticket.address) {
-            // Before that, the process id could be another one's by now.
-            _ if owner.handle.has_ended() => Err(TakeError::Gone),
-            Err(cma::Failure::Refused) => Err(TakeError::Refused(io::ErrorKind::PermissionDenied.into())),
-            Ok(key) if key == ticket.key => Ok(fd),
-            _ => Err(TakeError::NotOffered("the offer was withdrawn")),
-        }
     }
 }
 

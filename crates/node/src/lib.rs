@@ -13,8 +13,10 @@
 //! | `reach`      | direct reads and writes of another process's memory, once it has proven whose it is |
 //! | `runs`       | the same for memory in several runs                                       |
 //! | `mapped`     | the same through xpmem                                                    |
-//! | `descriptors` | descriptors that one process offers and others take                        |
+//! | `presence`   | which processes still live                                                |
 //! | `segments`   | memory made later, beside the segment ([`SharedSegment`])                 |
+//! | `arena`      | the room that the node's file has for it                                  |
+//! | `descriptors` | taking a descriptor that another process has open                        |
 //! | `huge_pages` | huge pages under memory that is copied again and again                    |
 //!
 //! The transport `btl-vader` stands on it and adds fastboxes, receive queues and bounce buffers; collectives use it
@@ -25,6 +27,7 @@
 //! is used.
 
 mod area;
+mod arena;
 mod attach;
 mod call_log;
 mod descriptors;
@@ -33,6 +36,7 @@ mod hint;
 mod huge_pages;
 mod mapped;
 mod params;
+mod presence;
 mod reach;
 mod runs;
 mod segments;
@@ -40,13 +44,15 @@ mod segments;
 use std::sync::Arc;
 
 use btl::Peer;
+use platform::memory_file::MemoryFile;
+use platform::presence::Presence;
 use platform::xpmem::Device;
 use shm::Segment;
 
 pub use area::{AreaName, NodeArea};
 pub use attach::{Attach, Error};
 pub use call_log::CALL_WORDS;
-pub use descriptors::{DescriptorTicket, Offer, TakeError};
+pub use descriptors::TakeError;
 pub use doorbells::{ring, ring_each};
 pub use params::{NodeParams, SingleCopy};
 pub use reach::Process;
@@ -64,6 +70,10 @@ pub const NOWHERE: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct Node {
     segment: Segment,
+    /// The file it is mapped of, which may have room behind it; virtual processes have none.
+    file: Option<Arc<MemoryFile>>,
+    /// That this process lives, for the others.
+    _presence: Option<Presence>,
     /// Our place on the node.
     me: u32,
     /// The processes of the node, by place.

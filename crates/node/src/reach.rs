@@ -2,20 +2,19 @@
 //!
 //! Before the first copy the pair is tried out: each process publishes a random number and its address, and only a
 //! process id whose memory holds that number there is believed. A refusal, at once or later, is final for the pair;
-//! the layers above then use shared memory or messages.
+//! the layers above then use shared memory or messages. The number is looked at again before a copy that does not follow
+//! another one closely: the process may have ended, and its id may be another process's.
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use btl::{Access, Peer, Refusal};
 use mem::UserMem;
 use platform::cma;
-use platform::pidfd::Pidfd;
 use shm::Segment;
 
-use crate::descriptors::NO_PROCESS;
 use crate::mapped::Mapped;
 use crate::{Node, Runs, Way, runs};
 
@@ -31,22 +30,25 @@ impl Process {
     pub fn place(self) -> u32 {
         self.place
     }
-
-    /// Its process id.
-    pub fn pid(self) -> i32 {
-        self.pid
-    }
 }
 
 /// What is known about the memory of the processes of the node.
 #[derive(Debug)]
 pub(crate) struct Reaches {
     /// By place; empty where no memory is to be reached.
-    pids: Box<[(i32, AtomicU8)]>,
+    others: Box<[Other]>,
     /// The number by which peers know that our pid is ours. They read it at its published address.
     _nonce: Box<u64>,
     /// Peers' memory that is mapped here, where xpmem is used.
     mapped: Option<Mutex<Mapped>>,
+}
+
+#[derive(Debug)]
+struct Other {
+    pid: i32,
+    state: AtomicU8,
+    /// When the number was found in its memory last, by the clock of `confirm`.
+    seen: AtomicU64,
 }
 
 /// Not tried yet: the process id is what the launcher reported.
@@ -59,7 +61,10 @@ const REFUSED: u8 = 2;
 impl Reaches {
     pub fn new(segment: &Segment, me: usize, pids: &[i32], mapped: Option<Mapped>) -> Reaches {
         Reaches {
-            pids: pids.iter().map(|&pid| (pid, AtomicU8::new(UNTRIED))).collect(),
+            others: pids
+                .iter()
+                .map(|&pid| Other { pid, state: AtomicU8::new(UNTRIED), seen: AtomicU64::new(0) })
+                .collect(),
             _nonce: publish_identity(segment, me),
             mapped: mapped.map(Mutex::new),
         }
@@ -82,17 +87,21 @@ fn publish_identity(segment: &Segment, me: usize) -> Box<u64> {
 }
 
 /// Whether `pid` is the process that published the identity of `place`, and lets us read its memory.
-fn prove(segment: &Segment, place: usize, pid: i32) -> bool {
+fn prove(segment: &Segment, place: usize, pid: i32) -> Result<(), cma::Failure> {
     let identity = segment.identity(place);
     let address = identity.address.load(Ordering::Acquire);
     let expected = identity.nonce.load(Ordering::Relaxed);
-    expected != 0 && cma::read_number(pid, address) == Ok(expected)
+    match cma::read_number(pid, address) {
+        Ok(found) if expected != 0 && found == expected => Ok(()),
+        Ok(_) | Err(cma::Failure::Fault) => Err(cma::Failure::Gone),
+        Err(failure) => Err(failure),
+    }
 }
 
 impl Node {
     /// Whether this process tries to reach the memory of others at all.
     pub fn has_single_copy(&self) -> bool {
-        !self.reaches.pids.is_empty()
+        !self.reaches.others.is_empty()
     }
 
     /// Whether memory of other processes is mapped here, and not copied by the kernel.
@@ -102,10 +111,10 @@ impl Node {
 
     /// The process at `place`, if its memory can be reached; tried out the first time.
     pub fn reach(&self, place: u32) -> Option<Process> {
-        let (pid, state) = self.reaches.pids.get(place as usize)?;
+        let Other { pid, state, .. } = self.reaches.others.get(place as usize)?;
         if state.load(Ordering::Relaxed) == UNTRIED {
             let met = self.reaches.mapped(|mapped| mapped.meet(&self.segment, place as usize));
-            let proven = met == Some(true) || prove(&self.segment, place as usize, *pid);
+            let proven = met == Some(true) || prove(&self.segment, place as usize, *pid).is_ok();
             state.store(if proven { PROVEN } else { REFUSED }, Ordering::Relaxed);
         }
         self.reached(place)
@@ -113,24 +122,27 @@ impl Node {
 
     /// The process at `place`, if its memory was reached before.
     pub fn reached(&self, place: u32) -> Option<Process> {
-        let (pid, state) = self.reaches.pids.get(place as usize)?;
+        let Other { pid, state, .. } = self.reaches.others.get(place as usize)?;
         (state.load(Ordering::Relaxed) == PROVEN).then_some(Process { place, pid: *pid })
-    }
-
-    /// Whether the process of `peer` has ended; `false` where that cannot be known.
-    pub fn has_ended(&self, peer: Peer) -> bool {
-        let place = self.place_of(peer);
-        let pid = place.and_then(|place| self.reaches.pids.get(place as usize)).map(|&(pid, _)| pid);
-        // No number is used again before the job ends, so it names this process or none.
-        pid.is_some_and(|pid| match Pidfd::open(pid) {
-            Ok(process) => process.has_ended(),
-            Err(error) => error.raw_os_error() == Some(NO_PROCESS),
-        })
     }
 
     /// The kernel does not let this process reach the other any more.
     pub fn refuse(&self, process: Process) {
-        self.reaches.pids[process.place as usize].1.store(REFUSED, Ordering::Relaxed);
+        self.reaches.others[process.place as usize].state.store(REFUSED, Ordering::Relaxed);
+    }
+
+    /// Sees that a process id is still the process's that was reached. The system gives all other numbers before it gives
+    /// one again, which takes far longer than one tick of its clock, so once in a tick is enough.
+    fn confirm(&self, process: Process) -> Result<(), cma::Failure> {
+        let Process { place, pid } = process;
+        let seen = &self.reaches.others[place as usize].seen;
+        let now = platform::clock::tick();
+        if seen.load(Ordering::Relaxed) == now {
+            return Ok(());
+        }
+        prove(&self.segment, place as usize, pid).inspect_err(|_| self.refuse(process))?;
+        seen.store(now, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Whether this process can read `peer`'s memory; tried out the first time.
@@ -187,6 +199,7 @@ impl Node {
         if let Some(Some(copied)) = copied {
             return copied;
         }
+        self.confirm(process)?;
         let here = memory.address() as *mut u8;
         // SAFETY: the memory's constructor vouches that it may be read and written until the copy is reported.
         unsafe {
@@ -212,6 +225,7 @@ impl Node {
         theirs: (&Runs, u64),
         len: u64,
     ) -> Result<(), cma::Failure> {
+        self.confirm(process)?;
         // SAFETY: the caller's promise.
         unsafe { runs::copy(process.pid, way, ours, theirs, len) }
     }
@@ -221,6 +235,7 @@ impl Node {
     /// # Errors
     /// [`Refusal::Unfit`] when it cannot be read or is no table.
     pub fn fetch_runs(&self, process: Process, address: u64) -> Result<Runs, Refusal> {
+        self.confirm(process).map_err(|_| Refusal::Unfit)?;
         Runs::fetch(process.pid, address)
     }
 }

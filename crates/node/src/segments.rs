@@ -2,17 +2,27 @@
 //!
 //! ```text
 //!   |<------------ a page ------------>|<---- what was asked for ---->|
-//!   nonce (two words), unused           memory
+//!   nonce (two words), users, unused    memory
 //! ```
 //!
-//! The maker allocates and seals a memory file and writes a nonce into it. The process that gets the ticket opens the
-//! file through the maker's process: by `pidfd_getfd`, or else through `/proc`, which is allowed where Yama forbids
-//! processes that do not descend from each other to read each other's memory, as without a guard. Which way it came and
-//! what the number means by now matters not: a file is the right one if it is sealed, has the length, and holds the
-//! nonce.
+//! | made by                    | memory                          | others map it by                          |
+//! |----------------------------|---------------------------------|-------------------------------------------|
+//! | [`Node::create_segment`]   | a part of the node's file       | that file, which they have (`arena`)      |
+//! | [`SharedSegment::create`]  | a sealed memory file of its own | the maker's descriptor, if the system lets them |
+//!
+//! The first serves all processes of the node. The second stays as long as a process has it mapped, forked children
+//! included, and its makers do not wait for each other in the kernel; whether others can map it is found out by trying:
+//! by `pidfd_getfd`, or else through `/proc`, which is allowed where Yama forbids
+//! processes that do not descend from each other to read each other's memory, as without a guard. The system refuses both
+//! between users, between user namespaces, and for programs that their user may not read.
+//!
+//! Which way it came and what a number or place means by now matters not: memory is the right one if it has the length and
+//! holds the nonce, and a file is sealed.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use btl::Peer;
@@ -21,7 +31,7 @@ use platform::pidfd::reopen_file;
 use shm::{MapError, SharedMemory};
 
 use crate::descriptors::Owner;
-use crate::{Node, TakeError};
+use crate::{Node, TakeError, arena};
 
 /// Before the memory.
 const HEAD: usize = 4096;
@@ -32,18 +42,46 @@ const HEAD: usize = 4096;
 pub struct SharedSegment {
     memory: SharedMemory,
     nonce: [u64; 2],
-    /// Its maker's: others open the file through it.
-    fd: Option<OwnedFd>,
+    is_in: In,
+    /// Whether this is its maker's, who offers it.
+    is_offered: bool,
 }
+
+/// What the memory belongs to.
+#[derive(Debug)]
+enum In {
+    /// A file of its own, which its maker holds open as long as it offers it.
+    File(Option<OwnedFd>),
+    /// The node's file.
+    Node { file: Arc<MemoryFile>, part: Range<u64> },
+}
+
+/// Words of the head.
+const NONCE: Range<usize> = 0..2;
+const USERS: usize = 2;
+const WORDS: usize = 3;
 
 /// What a process must know to map a shared segment: four words that any message may carry.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SegmentTicket {
-    number: i32,
-    /// Of the file, the head included.
+    place: Place,
+    /// The head included.
     bytes: u64,
     nonce: [u64; 2],
 }
+
+/// Where the memory is found.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Place {
+    /// In the file that its maker has open under this number.
+    Descriptor(i32),
+    /// In the node's file, from this byte on.
+    Node(u64),
+}
+
+/// Of the first word of a ticket: what follows is a page of the node's file.
+const IN_NODE: u64 = 1 << 63;
+const PAGE: u64 = HEAD as u64;
 
 impl SharedSegment {
     /// Makes `bytes` of memory, all zero, and all there: no page of it can be missing later.
@@ -59,17 +97,30 @@ impl SharedSegment {
     /// # Errors
     /// As above.
     pub fn create_near(bytes: usize, wish: usize) -> io::Result<SharedSegment> {
-        let too_long = || io::Error::from(io::ErrorKind::OutOfMemory);
-        let all = bytes.checked_next_multiple_of(HEAD).and_then(|bytes| bytes.checked_add(HEAD));
-        let all = all.filter(|&all| isize::try_from(all).is_ok()).ok_or_else(too_long)?;
-        let file = MemoryFile::create(all as u64)?;
+        let file = MemoryFile::create(with_head(bytes)?)?;
         file.allocate()?;
         let memory = SharedMemory::map_near(&file, wish.saturating_sub(HEAD)).map_err(cause)?;
+        SharedSegment::begin(memory, In::File(Some(file.fd)))
+    }
+
+    /// As [`SharedSegment::create_near`], in this part of the node's file, whose pages are there.
+    fn in_node(file: &Arc<MemoryFile>, part: Range<u64>, wish: usize) -> io::Result<SharedSegment> {
+        let mapped = SharedMemory::map_part(file, part.clone(), wish.saturating_sub(HEAD)).map_err(cause);
+        let made = mapped.and_then(|memory| {
+            SharedSegment::begin(memory, In::Node { file: Arc::clone(file), part: part.clone() })
+        });
+        made.inspect_err(|_| file.drop_part(part))
+    }
+
+    /// Writes the head of new memory.
+    fn begin(memory: SharedMemory, is_in: In) -> io::Result<SharedSegment> {
         let nonce = [platform::random::number()?, platform::random::number()?];
-        for (word, part) in memory.words(2).iter().zip(nonce) {
+        let words = memory.words(WORDS);
+        for (word, part) in words[NONCE].iter().zip(nonce) {
             word.store(part, Ordering::Relaxed);
         }
-        Ok(SharedSegment { memory, nonce, fd: Some(file.fd) })
+        words[USERS].store(1, Ordering::Release);
+        Ok(SharedSegment { memory, nonce, is_in, is_offered: true })
     }
 
     /// Lets processes that this one forks from now on have the memory, too, which then is the same memory: the program's
@@ -83,13 +134,20 @@ impl SharedSegment {
 
     /// What the others map it by; its maker has one until it withdraws the segment.
     pub fn ticket(&self) -> Option<SegmentTicket> {
-        let number = self.fd.as_ref()?.as_raw_fd();
-        Some(SegmentTicket { number, bytes: self.memory.len() as u64, nonce: self.nonce })
+        let place = match &self.is_in {
+            _ if !self.is_offered => return None,
+            In::File(fd) => Place::Descriptor(fd.as_ref()?.as_raw_fd()),
+            In::Node { part, .. } => Place::Node(part.start),
+        };
+        Some(SegmentTicket { place, bytes: self.memory.len() as u64, nonce: self.nonce })
     }
 
-    /// Closes the maker's descriptor: nobody else can map the memory from now on. Those that did keep it.
+    /// No process is to map the memory from now on. Those that did keep it.
     pub fn withdraw(&mut self) {
-        self.fd = None;
+        self.is_offered = false;
+        if let In::File(fd) = &mut self.is_in {
+            *fd = None;
+        }
     }
 
     /// Where the memory is in this process, a multiple of a page.
@@ -119,6 +177,24 @@ impl SharedSegment {
     }
 }
 
+impl Drop for SharedSegment {
+    /// The last user of a part gives its pages back.
+    fn drop(&mut self) {
+        if let In::Node { file, part } = &self.is_in
+            && arena::leave(&self.memory.words(WORDS)[USERS])
+        {
+            file.drop_part(part.clone());
+        }
+    }
+}
+
+/// Bytes with the head, whole pages.
+fn with_head(bytes: usize) -> io::Result<u64> {
+    let all = bytes.checked_next_multiple_of(HEAD).and_then(|bytes| bytes.checked_add(HEAD));
+    let all = all.filter(|&all| isize::try_from(all).is_ok());
+    all.map(|all| all as u64).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+}
+
 /// What the system said.
 fn cause(error: MapError) -> io::Error {
     match error {
@@ -130,14 +206,33 @@ fn cause(error: MapError) -> io::Error {
 impl SegmentTicket {
     /// The words for a message.
     pub fn words(&self) -> [u64; 4] {
-        [self.number as u64, self.bytes, self.nonce[0], self.nonce[1]]
+        let first = match self.place {
+            Place::Descriptor(number) => number as u64,
+            Place::Node(start) => IN_NODE | (start / PAGE),
+        };
+        [first, self.bytes, self.nonce[0], self.nonce[1]]
     }
 
     /// From the words of a message; `None` for what no segment gives.
-    pub fn from_words([number, bytes, first, second]: [u64; 4]) -> Option<SegmentTicket> {
-        let number = i32::try_from(number).ok()?;
-        let fits = bytes >= HEAD as u64 && bytes.is_multiple_of(HEAD as u64) && i64::try_from(bytes).is_ok();
-        fits.then_some(SegmentTicket { number, bytes, nonce: [first, second] })
+    pub fn from_words([place, bytes, first, second]: [u64; 4]) -> Option<SegmentTicket> {
+        let fits = bytes >= PAGE && bytes.is_multiple_of(PAGE) && i64::try_from(bytes).is_ok();
+        let place = match place & IN_NODE {
+            0 => Place::Descriptor(i32::try_from(place).ok()?),
+            _ => Place::Node((place & !IN_NODE).checked_mul(PAGE)?),
+        };
+        fits.then_some(SegmentTicket { place, bytes, nonce: [first, second] })
+    }
+
+    /// The part of the node's file that it names, if that has it.
+    fn part(&self, start: u64, room: &Range<u64>) -> Option<Range<u64>> {
+        let part = start..start.checked_add(self.bytes)?;
+        (part.start >= room.start && part.end <= room.end).then_some(part)
+    }
+
+    /// Whether memory holds the nonce.
+    fn is_of(&self, memory: &SharedMemory) -> bool {
+        let words = &memory.words(WORDS)[NONCE];
+        words.iter().map(|word| word.load(Ordering::Relaxed)).eq(self.nonce)
     }
 
     /// The file behind a descriptor, mapped, if it is the one.
@@ -150,19 +245,43 @@ impl SegmentTicket {
             return Err(TakeError::NotOffered("it has another length"));
         }
         let memory = SharedMemory::map_near(&file, wish.saturating_sub(HEAD)).map_err(TakeError::Unmapped)?;
-        let found = [0, 1].map(|word| memory.words(2)[word].load(Ordering::Relaxed));
-        if found != self.nonce {
+        if !self.is_of(&memory) {
             return Err(TakeError::NotOffered("it has another nonce"));
         }
-        Ok(SharedSegment { memory, nonce: found, fd: None })
+        Ok(SharedSegment { memory, nonce: self.nonce, is_in: In::File(None), is_offered: false })
     }
 
-    fn take_directly(&self, owner: &Owner, wish: usize) -> Result<SharedSegment, TakeError> {
-        owner.take(self.number).and_then(|fd| self.map(fd, wish))
+    /// The part of the node's file that begins at `start`, mapped, if it is the one.
+    fn map_part(
+        &self,
+        file: &Arc<MemoryFile>,
+        room: &Range<u64>,
+        start: u64,
+        wish: usize,
+    ) -> Result<SharedSegment, TakeError> {
+        let part = self.part(start, room).ok_or(TakeError::NotOffered("the node's file has no such part"))?;
+        // To look into a hole would allocate a page of it.
+        if file.is_hole(part.start..part.start + PAGE) == Some(true) {
+            return Err(TakeError::NotOffered("its memory was given back"));
+        }
+        let mapped = SharedMemory::map_part(file, part.clone(), wish.saturating_sub(HEAD));
+        let memory = mapped.map_err(TakeError::Unmapped)?;
+        if !self.is_of(&memory) {
+            return Err(TakeError::NotOffered("it has another nonce"));
+        }
+        if !arena::join(&memory.words(WORDS)[USERS]) {
+            return Err(TakeError::NotOffered("its memory was given back"));
+        }
+        let is_in = In::Node { file: Arc::clone(file), part };
+        Ok(SharedSegment { memory, nonce: self.nonce, is_in, is_offered: false })
     }
 
-    fn take_through_proc(&self, owner: &Owner, wish: usize) -> Result<SharedSegment, TakeError> {
-        let fd = reopen_file(owner.pid, self.number).map_err(|error| match error.kind() {
+    fn take_directly(&self, owner: &Owner, number: i32, wish: usize) -> Result<SharedSegment, TakeError> {
+        owner.take(number).and_then(|fd| self.map(fd, wish))
+    }
+
+    fn take_through_proc(&self, owner: &Owner, number: i32, wish: usize) -> Result<SharedSegment, TakeError> {
+        let fd = reopen_file(owner.pid, number).map_err(|error| match error.kind() {
             io::ErrorKind::InvalidInput => TakeError::NotOffered("it is no file"),
             _ => owner.failure(error),
         })?;
@@ -171,6 +290,19 @@ impl SegmentTicket {
 }
 
 impl Node {
+    /// Makes `bytes` of memory that every process of the node can map, all zero, and all there; at `wish` if nothing is
+    /// there, a multiple of a page; 0: anywhere. Where the node's file has no room for it, it is a file of its own.
+    ///
+    /// # Errors
+    /// The system's: no memory.
+    pub fn create_segment(&self, bytes: usize, wish: usize) -> io::Result<SharedSegment> {
+        let part = self.file.as_ref().map(|file| arena::take(file, &self.segment, with_head(bytes)?));
+        match (part.transpose()?.flatten(), &self.file) {
+            (Some(part), Some(file)) => SharedSegment::in_node(file, part, wish),
+            _ => SharedSegment::create_near(bytes, wish),
+        }
+    }
+
     /// Maps memory that `peer`, a process of this node, has made and not withdrawn.
     ///
     /// # Errors
@@ -189,9 +321,17 @@ impl Node {
         ticket: &SegmentTicket,
         wish: usize,
     ) -> Result<SharedSegment, TakeError> {
+        let number = match ticket.place {
+            Place::Descriptor(number) => number,
+            Place::Node(start) => {
+                let file = self.file.as_ref().filter(|_| self.place_of(peer).is_some());
+                let file = file.ok_or(TakeError::Unknown)?;
+                return ticket.map_part(file, &arena::room(file, self.segment.layout()), start, wish);
+            }
+        };
         let owner = self.owner(peer)?;
-        match ticket.take_directly(&owner, wish) {
-            Err(TakeError::Refused(_)) => ticket.take_through_proc(&owner, wish),
+        match ticket.take_directly(&owner, number, wish) {
+            Err(TakeError::Refused(_)) => ticket.take_through_proc(&owner, number, wish),
             taken => taken,
         }
     }
@@ -209,6 +349,13 @@ mod tests {
         Owner::new(pid, Pidfd::open(pid).unwrap())
     }
 
+    fn number_of(ticket: &SegmentTicket) -> i32 {
+        match ticket.place {
+            Place::Descriptor(number) => number,
+            Place::Node(_) => panic!("a file of its own"),
+        }
+    }
+
     fn word(segment: &SharedSegment) -> &AtomicU64 {
         assert!(segment.word(segment.len() / 8 - 1).is_some() && segment.word(segment.len() / 8).is_none());
         segment.word(0).unwrap()
@@ -219,10 +366,11 @@ mod tests {
         let made = SharedSegment::create(5000).unwrap();
         assert_eq!(made.len(), 8192);
         let ticket = SegmentTicket::from_words(made.ticket().unwrap().words()).unwrap();
-        for (number, take) in
-            [(1, SegmentTicket::take_directly as fn(&_, &_, _) -> _), (2, SegmentTicket::take_through_proc)]
-        {
-            match take(&ticket, &ourselves(), 0) {
+        for (number, take) in [
+            (1, SegmentTicket::take_directly as fn(&_, &_, _, _) -> _),
+            (2, SegmentTicket::take_through_proc),
+        ] {
+            match take(&ticket, &ourselves(), number_of(&ticket), 0) {
                 Ok(taken) => {
                     word(&made).store(number, Ordering::Relaxed);
                     assert_eq!(word(&taken).load(Ordering::Relaxed), number);
@@ -250,7 +398,10 @@ mod tests {
         let mut made = SharedSegment::create(4096).unwrap();
         let ticket = made.ticket().unwrap();
         let refused = |ticket: &SegmentTicket, expected: &str| {
-            for taken in [ticket.take_directly(&ourselves(), 0), ticket.take_through_proc(&ourselves(), 0)] {
+            for taken in [
+                ticket.take_directly(&ourselves(), number_of(ticket), 0),
+                ticket.take_through_proc(&ourselves(), number_of(ticket), 0),
+            ] {
                 match taken {
                     Err(TakeError::NotOffered(why)) => assert_eq!(why, expected),
                     Err(TakeError::Refused(_)) => {}
@@ -261,10 +412,13 @@ mod tests {
         refused(&SegmentTicket { nonce: [1, 2], ..ticket }, "it has another nonce");
         refused(&SegmentTicket { bytes: 1 << 40, ..ticket }, "it has another length");
         let other = SharedSegment::create(4096).unwrap();
-        refused(&SegmentTicket { number: other.ticket().unwrap().number, ..ticket }, "it has another nonce");
+        refused(&SegmentTicket { place: other.ticket().unwrap().place, ..ticket }, "it has another nonce");
         let open = MemoryFile::create(8192).unwrap();
         open.allocate_step(0).unwrap();
-        refused(&SegmentTicket { number: open.fd.as_raw_fd(), ..ticket }, "it is no sealed memory file");
+        refused(
+            &SegmentTicket { place: Place::Descriptor(open.fd.as_raw_fd()), ..ticket },
+            "it is no sealed memory file",
+        );
         let text = File::open("/proc/self/maps").unwrap();
         assert!(ticket.map(text.into(), 0).is_err());
         made.withdraw();

@@ -3,26 +3,30 @@
 //!
 //! Without a test harness: its threads would not be in the forked processes.
 
-use std::fs::File;
-use std::io::{Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use btl::Peer;
-use node::{Attach, DescriptorTicket, Node, NodeParams, Offer, SegmentTicket, SharedSegment, TakeError};
+use mem::UserMem;
+use node::{Attach, Node, NodeParams, SegmentTicket, SharedSegment, TakeError};
 use platform::memory_file::MemoryFile;
 use shm::{Layout, Shape, SharedMemory};
 
 fn main() {
-    let cases: [(&str, usize, Case); 6] = [
+    let cases: [(&str, usize, Case); 11] = [
         ("three processes share memory that one of them makes", 3, memory_is_shared),
         ("memory outlives its maker", 3, memory_outlives_its_maker),
         ("a maker that was killed is noticed", 2, a_killed_maker_is_noticed),
         ("a number that means something else by now is refused", 2, a_reused_number_is_refused),
-        ("a descriptor is taken, and a withdrawn one is not", 3, descriptors_are_taken),
         ("a process id that is another's is refused", 3, another_process_is_refused),
+        ("users that may open nothing of each other share memory", 3, strangers_share_memory),
+        ("the last user gives memory back, and no other", 3, the_last_user_gives_memory_back),
+        ("places that nobody gave are refused", 2, places_that_nobody_gave_are_refused),
+        ("places that were given are not given again", 2, places_are_given_once),
+        ("an end is seen whatever the process id is by now", 3, an_end_is_seen),
+        ("memory is not copied from who has another number", 2, copies_need_the_number),
     ];
     let results: Vec<bool> = cases.into_iter().map(|(name, count, case)| run(name, count, case)).collect();
     assert!(results.into_iter().all(|good| good), "see above");
@@ -39,6 +43,8 @@ struct Process {
     /// Shared with the others: stages in the first words, then words for tickets and data.
     board: &'static [AtomicU64],
     pids: Vec<i32>,
+    /// The node's file.
+    file: i32,
 }
 
 /// Words of the board before those that cases use.
@@ -63,6 +69,12 @@ impl Process {
 
     fn read<const N: usize>(&self) -> [u64; N] {
         std::array::from_fn(|word| self.board[WORDS + word].load(Ordering::SeqCst))
+    }
+
+    /// A descriptor of the node's file.
+    fn duplicate(&self) -> std::os::fd::OwnedFd {
+        // SAFETY: open as long as the process lives.
+        unsafe { std::os::fd::BorrowedFd::borrow_raw(self.file) }.try_clone_to_owned().expect("a descriptor")
     }
 
     fn map(&self, maker: u32) -> Result<SharedSegment, TakeError> {
@@ -160,46 +172,6 @@ fn a_reused_number_is_refused(p: &Process) {
     }
 }
 
-fn descriptors_are_taken(p: &Process) {
-    if p.rank == 0 {
-        let (mut reader, writer) = std::io::pipe().expect("a pipe");
-        let offer = Offer::new(OwnedFd::from(writer)).expect("an offer");
-        p.write(offer.ticket().words());
-        p.meet_all(1);
-        let mut bytes = [0; 2];
-        // All others take and write, or the system refuses.
-        p.meet_all(2);
-        if p.board[WORDS + 8].load(Ordering::SeqCst) == 0 {
-            reader.read_exact(&mut bytes).expect("a byte of each");
-            bytes.sort();
-            assert_eq!(bytes, [1, 2]);
-        }
-        let number = offer.fd().as_raw_fd();
-        drop(offer);
-        let other = File::open("/proc/self/exe").expect("a file");
-        assert_eq!(other.as_raw_fd(), number, "the lowest free number is given again");
-        p.meet_all(3);
-        p.meet_all(4);
-        return;
-    }
-    p.meet_all(1);
-    let ticket = DescriptorTicket::from_words(p.read()).expect("a ticket");
-    let refused = match p.node.take(Peer(0), &ticket) {
-        Ok(fd) => {
-            File::from(fd).write_all(&[p.rank as u8]).expect("a pipe with room");
-            false
-        }
-        Err(TakeError::Refused(_)) => true,
-        Err(error) => panic!("{error}"),
-    };
-    p.board[WORDS + 8].fetch_or(u64::from(refused), Ordering::SeqCst);
-    p.meet_all(2);
-    p.meet_all(3);
-    let again = p.node.take(Peer(0), &ticket);
-    assert!(refused || matches!(again, Err(TakeError::NotOffered(_))), "{again:?}");
-    p.meet_all(4);
-}
-
 /// What the launcher reported of rank 0 is the process id of rank 1, which has other memory open under the same number.
 fn another_process_is_refused(p: &Process) {
     if p.rank < 2 {
@@ -218,6 +190,167 @@ fn another_process_is_refused(p: &Process) {
     let ticket = SegmentTicket::from_words(p.read()).expect("a ticket");
     assert!(matches!(confused.map_segment(Peer(0), &ticket), Err(TakeError::NotOffered(_))));
     assert!(!confused.can_read(Peer(0)), "nobody has proven anything");
+    p.meet_all(2);
+}
+
+/// Each process becomes a user of its own, if it may, and one that others may not look into.
+fn strangers_share_memory(p: &Process) {
+    // SAFETY: numbers alone; this process has one thread.
+    unsafe {
+        let user = 65_500 + p.rank as libc::uid_t;
+        libc::setresuid(user, user, user);
+        libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
+    }
+    p.meet_all(1);
+    let made = (p.rank == 0).then(|| p.node.create_segment(3 << 20, 0).expect("memory"));
+    if let Some(made) = &made {
+        p.write(made.ticket().expect("a maker's").words());
+    }
+    p.meet_all(2);
+    let segment = made.unwrap_or_else(|| p.map(0).expect("mapped"));
+    assert_eq!(segment.len(), 3 << 20);
+    let last = words(&segment).len() - 1;
+    assert!([0, p.rank, last].iter().all(|&at| words(&segment)[at].load(Ordering::SeqCst) == 0));
+    p.meet_all(3);
+    words(&segment)[last - p.rank].store(100 + p.rank as u64, Ordering::SeqCst);
+    p.meet_all(4);
+    for rank in 0..p.count {
+        assert_eq!(words(&segment)[last - rank].load(Ordering::SeqCst), 100 + rank as u64);
+    }
+}
+
+/// Bytes of the node's file that have memory.
+fn allocated(p: &Process) -> u64 {
+    // SAFETY: plain data that the call fills, of the descriptor that `run` has opened.
+    unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        assert_eq!(libc::fstat(p.file, &raw mut stat), 0);
+        stat.st_blocks as u64 * 512
+    }
+}
+
+/// The maker lets its memory go first, then all but one; what the last one lets go is nobody's memory any more.
+fn the_last_user_gives_memory_back(p: &Process) {
+    let before = allocated(p);
+    p.meet_all(1);
+    let mut made = (p.rank == 0).then(|| p.node.create_segment(8 << 20, 0).expect("memory"));
+    if let Some(made) = &made {
+        words(made)[9].store(99, Ordering::SeqCst);
+        p.write(made.ticket().expect("a maker's").words());
+    }
+    p.meet_all(2);
+    let mut taken = (p.rank > 0).then(|| p.map(0).expect("mapped"));
+    assert!(allocated(p) >= before + (8 << 20));
+    p.meet_all(3);
+    if let Some(made) = &mut made {
+        made.withdraw();
+        assert!(made.ticket().is_none());
+    }
+    drop(made);
+    drop(taken.take_if(|_| p.rank == 1));
+    p.meet_all(4);
+    if let Some(taken) = &taken {
+        assert_eq!(words(taken)[9].load(Ordering::SeqCst), 99);
+    }
+    assert!(allocated(p) >= before + (8 << 20));
+    p.meet_all(5);
+    drop(taken);
+    p.meet_all(6);
+    assert_eq!(allocated(p), before);
+    assert!(matches!(p.map(0), Err(TakeError::NotOffered(_))));
+    assert_eq!(allocated(p), before, "a look at what is gone brings nothing back");
+}
+
+fn places_that_nobody_gave_are_refused(p: &Process) {
+    const IN_NODE: u64 = 1 << 63;
+    if p.rank == 0 {
+        let made = p.node.create_segment(4096, 0).expect("memory");
+        p.write(made.ticket().expect("a maker's").words());
+        p.meet_all(1);
+        return p.meet_all(2);
+    }
+    p.meet_all(1);
+    let [place, bytes, first, second] = p.read();
+    assert!(p.map(0).is_ok());
+    let refused = [
+        // The node's segment itself, the end of the file, beyond it, and what was never allocated.
+        [IN_NODE, bytes, first, second],
+        [IN_NODE | (1 << 50), bytes, first, second],
+        [IN_NODE | ((1 << 51) - 1), bytes, first, second],
+        [place + 512, bytes, first, second],
+        // Longer than the file, another number, and nobody's.
+        [place, 1 << 62, first, second],
+        [place, bytes, first ^ 1, second],
+        [place + 1, bytes, first, second],
+    ];
+    for words in refused {
+        let mapped = SegmentTicket::from_words(words).map(|ticket| p.node.map_segment(Peer(0), &ticket));
+        assert!(!matches!(mapped, Some(Ok(_))), "{words:x?}");
+    }
+    let ticket = SegmentTicket::from_words(p.read()).expect("a ticket");
+    assert!(matches!(p.node.map_segment(Peer(7), &ticket), Err(TakeError::Unknown)));
+    p.meet_all(2);
+}
+
+/// A process sets the count of what was taken back, or to its end: the other one's memory stays its own.
+fn places_are_given_once(p: &Process) {
+    let taken = p.node.segment().taken();
+    if p.rank == 0 {
+        let made = p.node.create_segment(1 << 20, 0).expect("memory");
+        words(&made).iter().for_each(|word| word.store(7, Ordering::SeqCst));
+        taken.store(0, Ordering::SeqCst);
+        p.meet_all(1);
+        p.meet_all(2);
+        assert!(words(&made).iter().all(|word| word.load(Ordering::SeqCst) == 7));
+        return;
+    }
+    p.meet_all(1);
+    for count in [0, 1, u64::MAX, u64::MAX - 4095, 1 << 62] {
+        taken.store(count, Ordering::SeqCst);
+        let made = p.node.create_segment(1 << 20, 0).expect("memory");
+        assert!(words(&made).iter().all(|word| word.load(Ordering::SeqCst) == 0), "of {count:x}");
+        words(&made).iter().for_each(|word| word.store(8, Ordering::SeqCst));
+        std::mem::forget(made);
+    }
+    p.meet_all(2);
+}
+
+/// Rank 0 is killed. Its number, as rank 2 knows it, is that of a process that lives, as where the system has given it anew; as
+/// it knows that of rank 1, it is nobody's, as in another pid namespace.
+fn an_end_is_seen(p: &Process) {
+    if p.rank < 2 {
+        p.meet_all(1);
+        return wait_until(|| p.rank == 1 && p.board[WORDS].load(Ordering::SeqCst) == 1);
+    }
+    let pids = vec![p.pids[1], 1 << 30, p.pids[2]];
+    let file = MemoryFile { fd: p.duplicate(), bytes: 0 };
+    let node = attach(&file, p.rank, pids, false);
+    p.meet_all(1);
+    assert!(!node.has_ended(Peer(0)) && !node.has_ended(Peer(1)) && !node.has_ended(Peer(2)));
+    kill(p.pids[0]);
+    assert!(node.has_ended(Peer(0)) && !node.has_ended(Peer(1)));
+    p.board[WORDS].store(1, Ordering::SeqCst);
+}
+
+/// The number by which a process is known is another one: its memory is read no more, as when its id is another process's.
+fn copies_need_the_number(p: &Process) {
+    let mut number = 5u64;
+    if p.rank == 0 {
+        p.write([&raw const number as u64]);
+        p.meet_all(1);
+        return p.meet_all(2);
+    }
+    p.meet_all(1);
+    let [address] = p.read();
+    // SAFETY: a variable of ours that lives until the copy is over.
+    let into = unsafe { UserMem::new(&raw mut number as usize, 8) };
+    if p.node.can_read(Peer(0)) {
+        assert!(p.node.read(Peer(0), address, into).is_ok());
+        p.node.segment().identity(0).nonce.fetch_xor(1, Ordering::SeqCst);
+        // Once in a tick of the system is looked.
+        wait_until(|| p.node.read(Peer(0), address, into).is_err());
+        assert!(!p.node.can_read(Peer(0)));
+    }
     p.meet_all(2);
 }
 
@@ -259,7 +392,7 @@ fn run(name: &str, count: usize, case: Case) -> bool {
     board_file.allocate().expect("memory");
     let layout = Layout::new(Shape::without_messages(count));
     let file = MemoryFile::create(layout.bytes() as u64).expect("memory");
-    file.allocate().expect("memory");
+    file.allocate_with_room().expect("memory");
     let board = || -> &'static [AtomicU64] {
         Box::leak(Box::new(SharedMemory::map(&board_file).expect("mapped"))).words(512)
     };
@@ -275,8 +408,14 @@ fn run(name: &str, count: usize, case: Case) -> bool {
                 let places = || board[480..].iter().take(count);
                 wait_until(|| places().all(|pid| pid.load(Ordering::SeqCst) != 0));
                 let pids: Vec<i32> = places().map(|pid| pid.load(Ordering::SeqCst) as i32).collect();
-                let process =
-                    Process { rank, count, node: attach(&file, rank, pids.clone(), false), board, pids };
+                let process = Process {
+                    rank,
+                    count,
+                    node: attach(&file, rank, pids.clone(), false),
+                    board,
+                    pids,
+                    file: file.fd.as_raw_fd(),
+                };
                 process.meet_all(31);
                 case(&process);
                 std::process::exit(0);

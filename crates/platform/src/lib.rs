@@ -17,6 +17,7 @@
 //! | [`memory`]     | `/proc/meminfo`, control groups                 | how much may still be allocated       |
 //! | [`memory_file`] | `memfd_create(2)`, `fallocate(2)`, seals       | memory that processes share           |
 //! | [`pidfd`]      | `pidfd_open(2)`, `pidfd_getfd(2)`, `poll(2)`    | noticing that a peer is gone, its descriptors |
+//! | [`presence`]   | `fcntl(2)`, `F_OFD_GETLK`                       | whether a process lives, whatever its namespaces |
 //! | [`processor`]  | `getcpu(2)`                                     | who shares a processor                |
 //! | [`ptracer`]    | `prctl(PR_SET_PTRACER)`                         | single copy under Yama                |
 //! | [`random`]     | `getrandom(2)`                                  | secrets by which processes know each other |
@@ -26,7 +27,7 @@
 //! | [`waiter`]     | `sched_yield(2)`                                | how long to spin before sleeping      |
 //! | [`xpmem`]      | `ioctl(2)` of `/dev/xpmem`                      | single copy without system calls      |
 //!
-//! Linux only. Nothing here holds state.
+//! Linux only. Nothing here holds state, but for the descriptor that forked children close ([`presence`]).
 
 pub mod clock;
 pub mod cma;
@@ -43,6 +44,7 @@ pub mod membarrier;
 pub mod memory;
 pub mod memory_file;
 pub mod pidfd;
+pub mod presence;
 pub mod processor;
 pub mod ptracer;
 pub mod random;

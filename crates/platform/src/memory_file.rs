@@ -4,10 +4,14 @@
 //! pages are allocated before anyone maps the file (a missing page would be a SIGBUS later), and the file
 //! is sealed before it is handed out, so that no process can shrink it under the others. A process that gets such a
 //! file from another one checks both ([`MemoryFile::adopt`]).
+//!
+//! A file may be longer than what is allocated of it ([`MemoryFile::leave_room`]): processes that all have it get memory
+//! that they share out of the rest, part by part, and no process needs a descriptor of another one for that.
 
 use std::fs::File;
 use std::io;
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
@@ -20,6 +24,10 @@ const STEP: u64 = 8 << 20;
 const ASK_AFTER: u64 = 256 << 20;
 /// One part in so many of the system's memory is left to others.
 const RESERVE: u64 = 16;
+
+/// Lengths of a file with room, in bytes, the one that is tried first first. Parts of the first are used once and no
+/// more: no system allocates so many bytes.
+const ROOMS: [u64; 4] = [1 << 62, 1 << 54, 1 << 46, 1 << 40];
 
 /// A memfd of known size. The descriptor is close-on-exec.
 #[derive(Debug)]
@@ -54,7 +62,11 @@ impl MemoryFile {
     /// # Errors
     /// The system's: no memory, or the user's quota.
     pub fn allocate_step(&self, from: u64) -> io::Result<u64> {
-        let length = STEP.min(self.bytes - from);
+        self.step(from, self.bytes)
+    }
+
+    fn step(&self, from: u64, end: u64) -> io::Result<u64> {
+        let length = STEP.min(end - from);
         let (offset, length) = (from as libc::off_t, length as libc::off_t);
         // SAFETY: plain numbers and an open descriptor.
         if length > 0 && unsafe { libc::fallocate(self.fd.as_raw_fd(), 0, offset, length) } != 0 {
@@ -77,18 +89,33 @@ impl MemoryFile {
     /// # Errors
     /// As [`MemoryFile::allocate_step`], and `OutOfMemory` if the system has less than is left to allocate.
     pub fn allocate(&self) -> io::Result<()> {
-        let (mut done, mut asked_at) = (0, 0);
-        while done < self.bytes {
-            let left = self.bytes - done;
+        self.allocate_pages(0..self.bytes)?;
+        self.seal()
+    }
+
+    /// As [`MemoryFile::allocate`], with room behind the pages ([`MemoryFile::leave_room`]).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn allocate_with_room(&self) -> io::Result<()> {
+        self.allocate_pages(0..self.bytes)?;
+        self.leave_room();
+        self.seal()
+    }
+
+    fn allocate_pages(&self, part: Range<u64>) -> io::Result<()> {
+        let (mut done, mut asked_at) = (part.start, part.start);
+        while done < part.end {
+            let left = part.end - done;
             if done >= asked_at && left > STEP / 8 {
                 if memory::available().is_some_and(|available| left > available - available / RESERVE) {
                     return Err(io::ErrorKind::OutOfMemory.into());
                 }
                 asked_at = done + ASK_AFTER;
             }
-            done = self.allocate_step(done)?;
+            done = self.step(done, part.end)?;
         }
-        self.seal()
+        Ok(())
     }
 
     /// Fills `into` with the bytes from `at` on, without mapping the file.
@@ -122,6 +149,52 @@ impl MemoryFile {
         match unsafe { libc::fcntl(self.fd.as_raw_fd(), libc::F_ADD_SEALS, SEALS) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Makes the file longer, by as much as the system lets: the rest has no memory behind it, until a process allocates
+    /// parts of it ([`MemoryFile::allocate_part`]). To be called before the file is sealed; where it fails, there is no rest.
+    pub fn leave_room(&self) {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: the place for the answer lives.
+        let asked = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
+        // Beyond its limit for files a process would be ended by a signal.
+        let most = if asked == 0 { limit.rlim_cur } else { 0 };
+        let mut longer = ROOMS.map(|room| room.min(most)).into_iter().filter(|&room| room > self.bytes);
+        let is_done = |&room: &u64| self.file().set_len(room).is_ok();
+        let _ = longer.find(is_done);
+    }
+
+    /// Allocates the pages of a part of the file, as [`MemoryFile::allocate`] does for all of it; the part is zero.
+    ///
+    /// # Errors
+    /// As [`MemoryFile::allocate`]; then no page of the part stays allocated.
+    pub fn allocate_part(&self, part: Range<u64>) -> io::Result<()> {
+        let allocated = self.allocate_pages(part.clone());
+        if allocated.is_err() {
+            self.drop_part(part);
+        }
+        allocated
+    }
+
+    /// Gives the memory of a part of the file back to the system; the part is zero afterwards.
+    pub fn drop_part(&self, part: Range<u64>) {
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        let (offset, length) = (part.start as libc::off_t, (part.end - part.start) as libc::off_t);
+        // SAFETY: plain numbers and an open descriptor.
+        while unsafe { libc::fallocate(self.fd.as_raw_fd(), mode, offset, length) } != 0
+            && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+        {}
+    }
+
+    /// Whether no page of a part of the file was written to; `None`: the system cannot tell.
+    pub fn is_hole(&self, part: Range<u64>) -> Option<bool> {
+        // SAFETY: plain numbers and an open descriptor; no user of the file goes by its position.
+        let data =
+            unsafe { libc::lseek64(self.fd.as_raw_fd(), part.start as libc::off64_t, libc::SEEK_DATA) };
+        match u64::try_from(data) {
+            Ok(data) => Some(data >= part.end),
+            Err(_) => (io::Error::last_os_error().raw_os_error() == Some(libc::ENXIO)).then_some(true),
         }
     }
 
@@ -173,6 +246,29 @@ mod tests {
         assert_eq!(&bytes, b"\0here");
         assert!(segment.read((20 << 20) - 4, &mut bytes).is_err());
         assert_eq!(MemoryFile::adopt(segment.fd).unwrap().bytes, 20 << 20);
+    }
+
+    #[test]
+    fn parts_of_the_rest_come_and_go() {
+        let segment = MemoryFile::create(8192).unwrap();
+        segment.allocate_step(0).unwrap();
+        segment.leave_room();
+        segment.seal().unwrap();
+        let file = MemoryFile::adopt(segment.fd).unwrap();
+        assert!(file.bytes >= 1 << 40, "{}", file.bytes);
+        let part = file.bytes - (1 << 20)..file.bytes;
+        assert_ne!(file.is_hole(part.clone()), Some(false));
+        file.allocate_part(part.clone()).unwrap();
+        file.write(part.start, b"here").unwrap();
+        assert_ne!(file.is_hole(part.clone()), Some(true));
+        file.drop_part(part.clone());
+        assert_ne!(file.is_hole(part.clone()), Some(false));
+        let mut bytes = [1; 4];
+        file.read(part.start, &mut bytes).unwrap();
+        assert_eq!(bytes, [0; 4]);
+        let too_much = 1 << 30..1 << 60;
+        assert_eq!(file.allocate_part(too_much.clone()).unwrap_err().kind(), io::ErrorKind::OutOfMemory);
+        assert_ne!(file.is_hole(too_much), Some(false));
     }
 
     #[test]

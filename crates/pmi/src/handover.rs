@@ -105,7 +105,7 @@ impl Host {
         let card = Card { name: crate::random()?, nonce, bytes };
         let listener = socket::listen(card.name).map_err(Error::io(STEP))?;
         let segment = Segment::create(bytes)
-            .and_then(|segment| segment.allocate().map(|()| segment))
+            .and_then(|segment| segment.allocate_with_room().map(|()| segment))
             .map_err(|source| Error::Segment { bytes, source })?;
         Ok(Host { card, listener, segment })
     }

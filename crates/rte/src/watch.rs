@@ -156,6 +156,8 @@ impl Watch {
                 return Ok(None);
             }
         }
+        // Behind what is laid out, for what ranks share later.
+        segment.leave_room();
         Ok(Some(segment.seal()))
     }
 

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::area;
@@ -49,7 +50,7 @@ unsafe impl Shared for record::Record {}
 unsafe impl Shared for record::Alerts {}
 // SAFETY: nothing but atomics, for which any bytes are a value.
 unsafe impl Shared for Identity {}
-// SAFETY: one atomic, for which any bytes are a value.
+// SAFETY: nothing but atomics, for which any bytes are a value.
 unsafe impl Shared for Head {}
 
 /// The first line of the segment.
@@ -58,6 +59,8 @@ unsafe impl Shared for Head {}
 struct Head {
     /// Fingerprint of the shape, set by the first process that attaches.
     shape: AtomicU64,
+    /// Bytes of the file behind the layout that processes have taken parts of, in the order in which they asked.
+    taken: AtomicU64,
 }
 
 /// How a rank proves that a process id is its own: a secret number at an address of its memory.
@@ -70,6 +73,8 @@ pub struct Identity {
     pub nonce: AtomicU64,
     /// Name by which xpmem lets others attach the rank's memory; zero without it. Written before the address.
     pub xpmem: AtomicU64,
+    /// 1 if the rank holds its lock of the node's file, which it has as long as it lives. Written before the address.
+    pub present: AtomicU64,
 }
 
 /// The mapped segment. It stays mapped until the process ends: views of it are `'static`.
@@ -134,7 +139,7 @@ impl Segment {
         if have < need {
             return Err(MapError::TooShort { have, need });
         }
-        let base = map_shared(file, layout.bytes(), 0)?;
+        let base = map_shared(file, 0..need, 0)?;
         let segment = Segment { base, layout };
         segment.agree_on_shape()?;
         Ok(segment)
@@ -167,6 +172,11 @@ impl Segment {
     /// The identity of `rank`.
     pub fn identity(&self, rank: usize) -> &'static Identity {
         &self.many(self.layout.identities(), self.layout.shape().ranks)[rank]
+    }
+
+    /// How many bytes of the file behind the layout were taken.
+    pub fn taken(&self) -> &'static AtomicU64 {
+        &self.one::<Head>(0).taken
     }
 
     /// The records of `rank`'s last calls.
@@ -264,12 +274,14 @@ fn file_bytes(file: BorrowedFd<'_>) -> Result<u64, MapError> {
     Ok(stat.st_size as u64)
 }
 
-/// `wish`: where the kernel tries to put the mapping, a multiple of a page; 0: anywhere.
-pub(crate) fn map_shared(file: BorrowedFd<'_>, bytes: usize, wish: usize) -> Result<*mut u8, MapError> {
+/// Maps a part of `file` that begins at a page. `wish`: where the kernel tries to put the mapping, a multiple of a page;
+/// 0: anywhere.
+pub(crate) fn map_shared(file: BorrowedFd<'_>, part: Range<u64>, wish: usize) -> Result<*mut u8, MapError> {
+    let (bytes, offset) = ((part.end - part.start) as usize, part.start as libc::off_t);
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let wish = core::ptr::without_provenance_mut(wish);
     // SAFETY: a new mapping at an address of the kernel's choice disturbs nothing; a wish is no order.
-    let base = unsafe { libc::mmap(wish, bytes, protection, libc::MAP_SHARED, file.as_raw_fd(), 0) };
+    let base = unsafe { libc::mmap(wish, bytes, protection, libc::MAP_SHARED, file.as_raw_fd(), offset) };
     if base == libc::MAP_FAILED {
         return Err(MapError::System("mmap", io::Error::last_os_error()));
     }

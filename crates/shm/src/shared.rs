@@ -1,12 +1,13 @@
 //! Memory that processes share beside the node's segment, and may let go again.
 
 use platform::memory_file::MemoryFile;
+use std::ops::Range;
 use std::os::fd::AsFd;
 
 use crate::mapping::{MapError, advise, map_shared};
 use crate::sync::AtomicU64;
 
-/// A memory file, mapped as long as this lives.
+/// A memory file or a part of one, mapped as long as this lives.
 #[derive(Debug)]
 pub struct SharedMemory {
     base: *mut u8,
@@ -32,8 +33,19 @@ impl SharedMemory {
     /// # Errors
     /// As above.
     pub fn map_near(file: &MemoryFile, wish: usize) -> Result<SharedMemory, MapError> {
-        let bytes = file.bytes as usize;
-        Ok(SharedMemory { base: map_shared(file.fd.as_fd(), bytes, wish)?, bytes })
+        SharedMemory::map_part(file, 0..file.bytes, wish)
+    }
+
+    /// As [`SharedMemory::map_near`], a part of `file`, whole pages.
+    ///
+    /// # Errors
+    /// As above, and [`MapError::TooShort`] if the file does not have the part.
+    pub fn map_part(file: &MemoryFile, part: Range<u64>, wish: usize) -> Result<SharedMemory, MapError> {
+        if part.end > file.bytes {
+            return Err(MapError::TooShort { have: file.bytes, need: part.end });
+        }
+        let bytes = (part.end - part.start) as usize;
+        Ok(SharedMemory { base: map_shared(file.fd.as_fd(), part, wish)?, bytes })
     }
 
     /// Lets processes that this one forks from now on have the mapping, too.

@@ -256,7 +256,7 @@ fn open_together(
             Ok((storage, pointer))
         }),
     };
-    // One agreement for two: the error of a process, and that one cannot reach the word, so that all do without.
+    // One agreement for two: the error of a process, and that one cannot reach the word, so that all ask for it.
     let class = mine.as_ref().err().map_or(0, |error| error.class as u64);
     let reached = mine.as_ref().is_ok_and(|(_, pointer)| pointer.is_there());
     let agreed = largest(t, comm, class << 1 | u64::from(!reached))?;
@@ -265,7 +265,8 @@ fn open_together(
         return Err(elsewhere(agreed >> 1));
     }
     if agreed != 0 {
-        pointer = SharedPointer::Absent;
+        t.lock().files.pages.give_back(&pointer);
+        pointer = SharedPointer::by_messages(t, comm, rank)?;
     }
     Ok((storage, pointer, Grain::from_words([words[3], words[4]])))
 }

@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use abi::{Error, Result};
 use btl::Peer;
-use node::{SegmentTicket, SharedSegment};
+use node::{Node, SegmentTicket, SharedSegment};
 
 use super::elsewhere;
 use super::questions::{Answer, Asker, MOVE, ask};
-use crate::comm::gather_words;
+use crate::comm::{gather_words, share_words};
 use crate::domain::Token;
 use crate::state::State;
 
@@ -39,7 +39,7 @@ pub(crate) enum SharedPointer {
     Kept { word: Arc<AtomicU64>, number: u64 },
     /// Another process keeps it.
     Far { keeper: Peer, number: u64 },
-    /// The processes share memory that one of them cannot reach.
+    /// This process cannot reach the word that was made; before the file is open, all go on by messages.
     Absent,
 }
 
@@ -63,9 +63,10 @@ struct Own {
 
 impl Pages {
     /// A word that no file has.
-    fn lend(&mut self) -> std::io::Result<SharedPointer> {
+    fn lend(&mut self, node: Option<&Node>) -> std::io::Result<SharedPointer> {
         if self.own.iter().all(|own| own.free.is_empty()) {
-            let page = Arc::new(SharedSegment::create(EACH * 8)?);
+            let Some(node) = node else { return Ok(SharedPointer::Absent) };
+            let page = Arc::new(node.create_segment(EACH * 8, 0)?);
             self.own.push(Own { page, free: (0..EACH).rev().collect() });
         }
         let found = self.own.iter_mut().find_map(|own| Some((own.free.pop()?, own.page.clone())));
@@ -115,9 +116,18 @@ impl SharedPointer {
         if !state.shares_host(comm) {
             return state.files.pages.keep();
         }
-        let pointer = state.files.pages.lend().unwrap_or(SharedPointer::Absent);
+        let State { files, node, .. } = &mut *state;
+        let pointer = files.pages.lend(node.as_deref()).unwrap_or(SharedPointer::Absent);
         pointer.set(0);
         pointer
+    }
+
+    /// Kept by rank 0, whom all others ask: where they cannot reach a word of it. To be called by all.
+    pub fn by_messages(t: &mut Token, comm: abi::Comm, rank: u32) -> Result<SharedPointer> {
+        let kept = (rank == 0).then(|| t.lock().files.pages.keep());
+        let mut words = kept.as_ref().map_or([0; WORDS], SharedPointer::words);
+        share_words(t, comm, 0, &mut words)?;
+        Ok(kept.unwrap_or_else(|| SharedPointer::open(t, comm, &words)))
     }
 
     /// What the others find it by.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use abi::{Address, Aint, Error, Result};
 use btl::Peer;
-use node::{SegmentTicket, SharedSegment};
+use node::{SegmentTicket, SharedSegment, TakeError};
 use osc::{Announced, Control, Cost, Epochs, Exposure, Regions, Shape};
 
 use super::addresses::Addresses;
@@ -137,7 +137,7 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
         let comm = state.comm(comm)?;
         (comm.group.clone(), comm.rank)
     };
-    let near = t.lock().near(&group, part.flavor)?;
+    let mut near = t.lock().near(&group, part.flavor)?;
     let layout = Layout::of(part.flavor, &all, &near);
     let lent = if all.iter().any(|said| said[4] & hints::LENDS != 0) {
         lent::exchange(t, comm, &part, &group, |rank| all[rank as usize][1], &near)?
@@ -150,7 +150,16 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
         t.lock().windows.addresses.take(wish);
     }
     let wish = wish.map(|wish| wish.address);
-    let (control, targets, network) = share(t, comm, part, &group, &all, &near, &layout, &lent, wish)?;
+    let mut lent = lent;
+    let (control, targets, network) = match share(t, comm, part, &group, &all, &near, &layout, &lent, wish) {
+        Err(UNSHARED) if part.flavor != abi::WIN_FLAVOR_SHARED => {
+            // All know that one may not; from here on each rank is a node of its own, which others reach by messages.
+            (near, lent) = (vec![rank], Lent::default());
+            let layout = Layout::of(part.flavor, &all, &near);
+            share(t, comm, part, &group, &all, &near, &layout, &lent, wish)?
+        }
+        shared => shared?,
+    };
     let far = targets.iter().any(|target| target.local().is_none());
     let far = far.then(|| Far::new(all.len(), network));
     let (node, doorbells) = {
@@ -249,12 +258,20 @@ impl Layout {
 const NO_MEMORY: Error =
     Error::new(abi::ERR_NO_MEM, "the system has no memory of this size that processes share");
 
-/// What a process says of its part of a segment: these bits, or 0 if it has none.
+const UNSHARED: Error = Error::new(
+    abi::ERR_RMA_SHARED,
+    "a process may not open the memory that another one of its node has made: the two are of different users or \
+     namespaces, or of a program that may not be read",
+);
+
+/// What a process says of its part of a segment: these bits. 0: it has none, for want of memory.
 const SHARES: u64 = 1;
 /// It can read and write the memory of all others of its node.
 const REACHES: u64 = 2;
 /// It maps all that others of its node lend.
 const MAPS: u64 = 4;
+/// It may not map the segment of its node.
+const MAY_NOT: u64 = 8;
 
 /// Words of that: the vote, the address of its memory, and what it offers the network.
 const VOTE: usize = 2 + OFFER;
@@ -277,19 +294,26 @@ fn share(
     let wish = wish.map_or(0, |wish| wish.saturating_sub(layout.offset(shape, local)));
     let made = (local == 0).then(|| {
         let bytes = (Control::bytes(shape) as u64).saturating_add(layout.bytes);
-        usize::try_from(bytes).ok().and_then(|bytes| SharedSegment::create_near(bytes, wish).ok())
+        let bytes = usize::try_from(bytes).ok()?;
+        match t.lock().node.clone().filter(|_| near.len() > 1) {
+            Some(node) => node.create_segment(bytes, wish).ok(),
+            None => SharedSegment::create_near(bytes, wish).ok(),
+        }
     });
     let ticket = made.as_ref().and_then(Option::as_ref).and_then(SharedSegment::ticket);
     let tickets = match near.len() {
         1 if all.len() == 1 => Vec::new(),
         _ => gather_words(t, comm, &ticket.map_or([0; 4], |ticket| ticket.words()))?,
     };
+    let mut may_not = false;
     let segment = made.unwrap_or_else(|| {
         let state = t.lock();
         let first = near[0] as usize;
         let words = tickets.get(4 * first..)?.first_chunk()?;
         let (ticket, node) = (SegmentTicket::from_words(*words)?, state.node.as_ref()?);
-        node.map_segment_near(Peer(group.members()[first]), &ticket, wish).ok()
+        let mapped = node.map_segment_near(Peer(group.members()[first]), &ticket, wish);
+        may_not = mapped.as_ref().is_err_and(|error| !matches!(error, TakeError::Unmapped(_)));
+        mapped.ok()
     });
     let control = segment.and_then(|segment| Control::new(segment, shape));
     let control = control.filter(|control| control.memory().1 as u64 >= layout.bytes);
@@ -317,11 +341,15 @@ fn share(
     let reached = layout.mapped || t.lock().reaches_all(group, near);
     let bit = |set: bool, bit: u64| if set { bit } else { 0 };
     let vote = bit(reached, REACHES) | bit(lent.is_mapped, MAPS);
-    let vote = if control.is_some() { SHARES | vote } else { 0 };
+    let vote = if control.is_some() { SHARES | vote } else { bit(may_not, MAY_NOT) };
     let said = [&[vote, own as u64][..], &offer].concat();
     let gathered = if all.len() == 1 { Ok(said) } else { gather_words(t, comm, &said) };
     let made = gathered.and_then(|votes| {
-        let failed = votes.chunks(VOTE).any(|vote| vote[0] == 0);
+        let any = |is: fn(u64) -> bool| votes.chunks(VOTE).any(|vote| is(vote[0]));
+        if any(|vote| vote & MAY_NOT != 0) {
+            return Err(UNSHARED);
+        }
+        let failed = any(|vote| vote & SHARES == 0);
         control.filter(|_| !failed).map(|control| (control, votes)).ok_or(NO_MEMORY)
     });
     let (mut control, votes) = made.inspect_err(|_| {

@@ -132,8 +132,13 @@ impl HostNic {
 
     /// Has the service notice the end of a peer's process.
     fn watch(&self, mapped: &Mapped) {
-        if let Ok(process) = platform::pidfd::Pidfd::open(mapped.pid()) {
-            self.service.watch(Watched { process, gone: Arc::clone(&mapped.gone) });
+        match platform::pidfd::Pidfd::open(mapped.pid()) {
+            Ok(process) => self.service.watch(Watched { process, gone: Arc::clone(&mapped.gone) }),
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {
+                mapped.gone.store(true, Ordering::Release);
+            }
+            // A process of another pid namespace has no number here.
+            Err(_) => {}
         }
     }
 
