@@ -17,8 +17,10 @@ use crate::control::View;
 #[derive(Default, Debug)]
 pub struct Regions {
     version: u64,
-    /// First byte and length in bytes of each, by address.
+    /// First byte and length in bytes of each that holds a byte, by address; they do not overlap.
     table: Box<[[u64; 2]]>,
+    /// Where regions without a byte begin. They cover nothing, so that only their owner knows of them.
+    empty: Vec<u64>,
 }
 
 /// Most regions that are believed of another process.
@@ -35,11 +37,17 @@ impl Regions {
     /// `MPI_ERR_RMA_ATTACH`.
     pub fn attach(&mut self, base: u64, size: u64) -> Result<()> {
         let end = base.checked_add(size).ok_or(OVERLAPS)?;
-        let at = self.table.partition_point(|&[start, len]| (start, len) < (base, size));
-        let free_before =
-            self.table[..at].iter().all(|&[start, len]| len == 0 || size == 0 || start + len <= base);
-        let free_after = self.table[at..].iter().all(|&[start, len]| len == 0 || size == 0 || end <= start);
-        if !(free_before && free_after) {
+        if size == 0 {
+            self.empty.push(base);
+            return Ok(());
+        }
+        let at = self.table.partition_point(|&[start, _]| start < base);
+        let ends_before = at.checked_sub(1).is_none_or(|before| {
+            let [start, len] = self.table[before];
+            start + len <= base
+        });
+        let begins_behind = self.table.get(at).is_none_or(|&[start, _]| end <= start);
+        if !(ends_before && begins_behind) {
             return Err(OVERLAPS);
         }
         let mut table = std::mem::take(&mut self.table).into_vec();
@@ -53,12 +61,15 @@ impl Regions {
     /// # Errors
     /// `MPI_ERR_BASE`.
     pub fn detach(&mut self, base: u64) -> Result<()> {
-        let found = self.table.iter().position(|&[start, _]| start == base);
-        let found =
-            found.ok_or(Error::new(abi::ERR_BASE, "no region that is attached begins at the address"))?;
-        let mut table = std::mem::take(&mut self.table).into_vec();
-        table.remove(found);
-        self.table = table.into();
+        const NONE: Error = Error::new(abi::ERR_BASE, "no region that is attached begins at the address");
+        if let Ok(found) = self.table.binary_search_by_key(&base, |&[start, _]| start) {
+            let mut table = std::mem::take(&mut self.table).into_vec();
+            table.remove(found);
+            self.table = table.into();
+            return Ok(());
+        }
+        let found = self.empty.iter().position(|&start| start == base).ok_or(NONE)?;
+        self.empty.swap_remove(found);
         Ok(())
     }
 
@@ -150,6 +161,64 @@ mod tests {
         regions.detach(150).unwrap();
         assert!(!regions.cover(120, 100) && regions.cover(120, 30));
         regions.detach(400).unwrap();
+    }
+
+    #[test]
+    fn regions_without_a_byte_hide_nothing() {
+        let mut regions = Regions::default();
+        regions.attach(100, 50).unwrap();
+        regions.attach(120, 0).unwrap();
+        regions.attach(100, 0).unwrap();
+        regions.attach(150, 0).unwrap();
+        regions.attach(150, 10).unwrap();
+        assert!(regions.cover(130, 1) && regions.cover(100, 60) && regions.cover(149, 2));
+        assert_eq!(regions.attach(120, 1).map_err(|e| e.class), Err(abi::ERR_RMA_ATTACH));
+        regions.detach(120).unwrap();
+        assert_eq!(regions.detach(120).map_err(|e| e.class), Err(abi::ERR_BASE));
+        regions.detach(100).unwrap();
+        assert!(!regions.cover(130, 1));
+        regions.detach(100).unwrap();
+        regions.detach(150).unwrap();
+        regions.detach(150).unwrap();
+        assert!(!regions.cover(150, 1));
+    }
+
+    /// Every order of attaching and detaching answers as a set of bytes does.
+    #[test]
+    fn regions_answer_as_a_set_of_bytes() {
+        let mut drawn = 1u64;
+        let mut draw = |below: u64| {
+            drawn = drawn.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (drawn >> 33) % below
+        };
+        for _ in 0..200 {
+            let (mut regions, mut oracle) = (Regions::default(), Vec::<(u64, u64)>::new());
+            for _ in 0..60 {
+                let (base, size) = (draw(40), draw(8));
+                if draw(3) > 0 {
+                    let overlaps = size > 0
+                        && oracle.iter().any(|&(at, len)| len > 0 && at < base + size && base < at + len);
+                    assert_eq!(regions.attach(base, size).is_err(), overlaps);
+                    if !overlaps {
+                        oracle.push((base, size));
+                    }
+                } else {
+                    // Of two that begin at one address the one with bytes goes first.
+                    let at = |&(_, &(at, _)): &(usize, &(u64, u64))| at == base;
+                    let found = oracle.iter().enumerate().filter(at).max_by_key(|(_, (_, len))| *len);
+                    let found = found.map(|(found, _)| found);
+                    assert_eq!(regions.detach(base).is_ok(), found.is_some());
+                    found.map(|found| oracle.swap_remove(found));
+                }
+                let (start, len) = (draw(45), draw(12));
+                let has = |byte: u64| oracle.iter().any(|&(at, len)| (at..at + len).contains(&byte));
+                assert_eq!(
+                    regions.cover(start, len),
+                    (start..start + len).all(has),
+                    "{start} {len} {oracle:?}"
+                );
+            }
+        }
     }
 
     #[test]
