@@ -65,6 +65,69 @@ static void at_target(MPI_Group world)
     MPI_Win_free(&other);
 }
 
+/* A request tells what a flush tells of its operation, and a flush nothing of other targets. */
+static void of_requests(void)
+{
+    int guilty = 1 % size, innocent = 2 % size, mine[4] = {5, 6, 7, 8}, seen = -7, good = -7, got, waited, code;
+    MPI_Aint theirs[2];
+    MPI_Win other;
+    MPI_Request request = MPI_REQUEST_NULL;
+
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &other);
+    MPI_Win_set_errhandler(other, MPI_ERRORS_RETURN);
+    if (rank == innocent && innocent != guilty)
+        MPI_Win_attach(other, mine, sizeof mine);
+    MPI_Get_address(mine, &theirs[0]);
+    theirs[1] = theirs[0];
+    MPI_Bcast(&theirs[0], 1, MPI_AINT, guilty, MPI_COMM_WORLD);
+    MPI_Bcast(&theirs[1], 1, MPI_AINT, innocent, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, other);
+    got = MPI_Rget(&seen, 1, MPI_INT, guilty, theirs[0], 1, MPI_INT, other, &request);
+    waited = got ? got : MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check(class_of(waited) == MPI_ERR_RMA_RANGE && seen == -7, "the request of a get that brings nothing: %d", class_of(waited));
+    if (innocent != guilty) {
+        code = MPI_Get(&good, 1, MPI_INT, innocent, theirs[1], 1, MPI_INT, other);
+        code = code ? code : MPI_Win_flush(innocent, other);
+        check(code == MPI_SUCCESS && good == 5, "a flush of another target: %d", class_of(code));
+    }
+    code = MPI_Win_flush(guilty, other);
+    check(class_of(code) == (got ? MPI_SUCCESS : MPI_ERR_RMA_RANGE), "a flush of the target that failed: %d", class_of(code));
+    code = MPI_Win_flush_all(other);
+    check(code == MPI_SUCCESS, "a flush after it: %d", class_of(code));
+    check(MPI_Win_unlock_all(other) == MPI_SUCCESS, "the end of the epoch");
+    if (rank == innocent && innocent != guilty)
+        MPI_Win_detach(other, mine);
+    MPI_Win_free(&other);
+}
+
+/* A region without a byte hides nothing of another one that it lies in. */
+static void empty_regions(void)
+{
+    static char place[128];
+    char byte = 5;
+    int next = (rank + 1) % size, code;
+    MPI_Aint theirs;
+    MPI_Win other;
+
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &other);
+    MPI_Win_set_errhandler(other, MPI_ERRORS_RETURN);
+    MPI_Win_attach(other, place, 50);
+    MPI_Win_attach(other, place + 20, 0);
+    MPI_Win_attach(other, place, 0);
+    MPI_Get_address(place + 30, &theirs);
+    MPI_Sendrecv_replace(&theirs, 1, MPI_AINT, (rank + size - 1) % size, 0, next, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Win_fence(0, other);
+    code = MPI_Put(&byte, 1, MPI_CHAR, next, theirs, 1, MPI_CHAR, other);
+    code = code ? code : MPI_Win_fence(0, other);
+    check(code == MPI_SUCCESS && place[30] == 5, "a put behind an empty region: %d", class_of(code));
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, other);
+    check(MPI_Win_detach(other, place + 20) == MPI_SUCCESS && MPI_Win_detach(other, place + 20) == MPI_ERR_BASE &&
+              MPI_Win_detach(other, place) == MPI_SUCCESS && MPI_Win_detach(other, place) == MPI_SUCCESS,
+          "empty regions are detached");
+    MPI_Win_free(&other);
+}
+
 int main(int argc, char **argv)
 {
     int x = 1, y = 2, z = 3, next;
@@ -199,6 +262,8 @@ int main(int argc, char **argv)
     check(bytes == 3 * sizeof(int) && unit == sizeof(int) && base == mine, "a process reaches its own memory in a created window");
     MPI_Win_free(&other);
     at_target(world);
+    of_requests();
+    empty_regions();
     works("all errors");
     MPI_Win_free(&win);
     MPI_Op_free(&op);

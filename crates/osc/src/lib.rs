@@ -4,6 +4,8 @@
 //!   epochs      what a process may do with a window right now; decides the error class of a wrong call
 //!   control     the words of a window that all its processes share: locks, counters, a barrier
 //!   locks       shared and exclusive locks of one target, and of all targets at once, over these words
+//!   holders     which ranks of other nodes want or hold locks of this process
+//!   operations  what ranks of other nodes were asked for, and what has become of it: for requests, flushes and losses
 //!   exposure    post, start, complete, wait, and the barrier of a fence, over these words
 //!   side        the data of one side of an operation: a buffer, a count and a datatype
 //!   element     what the elements of an accumulate are, and which way makes them atomic
@@ -29,9 +31,11 @@ mod direct;
 mod element;
 mod epochs;
 mod exposure;
+mod holders;
 mod locks;
 #[cfg(not(loom))]
 mod network;
+mod operations;
 mod packed;
 mod params;
 mod regions;
@@ -47,9 +51,11 @@ pub use direct::Direct;
 pub use element::{Change, Combiner, Element};
 pub use epochs::{Epochs, Passive};
 pub use exposure::Exposure;
+pub use holders::Holders;
 pub use locks::{Acquire, Announced, Wish, holder, release};
 #[cfg(not(loom))]
 pub use network::{cut_read, is_one_read};
+pub use operations::{NO_TOKEN, Operations, Parts};
 pub use packed::{Locked, Waiting, combine, compare};
 pub use params::OscParams;
 pub use regions::Regions;

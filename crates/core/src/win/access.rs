@@ -7,7 +7,6 @@ use node::{Node, Process};
 use osc::Side;
 
 use super::Window;
-use super::remote::Origin;
 use crate::datatype::Types;
 use crate::memory::side;
 
@@ -32,12 +31,20 @@ pub(super) enum Rules {
     Light,
 }
 
+/// What completes an operation at its origin, which keeps its buffers as they are until then.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Completion {
+    /// A flush, or the end of the epoch.
+    Flush,
+    /// Its request, which takes its result.
+    Request,
+}
+
 impl Rules {
-    /// How long the origin of a put may be used.
-    pub fn origin(self) -> Origin {
+    pub fn completion(self) -> Completion {
         match self {
-            Rules::Epoch | Rules::Light => Origin::Stays,
-            Rules::Request => Origin::Requested,
+            Rules::Epoch | Rules::Light => Completion::Flush,
+            Rules::Request => Completion::Request,
         }
     }
 }

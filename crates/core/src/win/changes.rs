@@ -4,9 +4,10 @@
 use abi::{Op, Result};
 use btl::{Atomic, RemoteMemory};
 use mem::UserMem;
-use osc::{Change, Element, LONG, Side};
+use osc::{Change, Element, LONG, NO_TOKEN, Parts, Side};
 
-use super::far::{COMBINE, expect_more, pieces, want};
+use super::access::Completion;
+use super::far::{COMBINE, begun, pieces, redirect, want};
 use super::network::Reached;
 use super::remote::{self, answer};
 use super::{Window, await_window};
@@ -25,7 +26,7 @@ pub(super) fn combine(
     rank: u32,
     (element, op): (&Element, Op),
     origin: Option<&Side>,
-    result: Option<&Side>,
+    result: Option<&(Side, Completion)>,
     target: &Side,
 ) -> Result<Option<u64>> {
     let run = |side: Option<&Side>| match side {
@@ -33,7 +34,9 @@ pub(super) fn combine(
         Some(Side::Run(memory)) => Some(Some(*memory)),
         Some(Side::Typed(_)) => None,
     };
-    let (Some(from), Some(into), &Side::Run(place)) = (run(origin), run(result), target) else {
+    let (Some(from), Some(into), &Side::Run(place)) =
+        (run(origin), run(result.map(|(side, _)| side)), target)
+    else {
         return Ok(None);
     };
     let is_for_words = element.size == WORD && element.is_atomic_at(place.address());
@@ -42,29 +45,43 @@ pub(super) fn combine(
     };
     let Some(reached) = reached(t, win, rank)? else { return Ok(None) };
     let count = place.len() / WORD;
-    let token = match into {
-        Some(into) => want(t, win, Side::Run(into), count as u64)?,
-        None => 0,
+    let token = match (into, result) {
+        (Some(into), Some(&(_, completion))) => {
+            want(t, win, rank, (Side::Run(into), completion), Parts::ends(count as u64))?
+        }
+        _ => NO_TOKEN,
     };
+    let done = change_all(t, win, (rank, &reached), (element, op, change), (from, into, place), token);
+    begun(t, win, token, done).map(Some)
+}
+
+/// Begins the changes of all elements of `place`, by messages from the first one on that is not for the network.
+fn change_all(
+    t: &mut Token,
+    win: abi::Win,
+    (rank, reached): (u32, &Reached),
+    (element, op, change): (&Element, Op, Change),
+    (from, into, place): (Option<UserMem>, Option<UserMem>, UserMem),
+    token: u64,
+) -> Result<()> {
+    let count = place.len() / WORD;
     for index in 0..count {
         let part = |memory: UserMem| memory.part(index * WORD, WORD);
         let change = atomic(change, from.map_or(0, |from| word(part(from))));
         let offset = reached.offset(part(place).address());
-        if !begin(t, win, (rank, &reached), change, offset, into.map(|into| (part(into), token)))? {
-            let rest = |memory: UserMem| Side::Run(memory.part(index * WORD, (count - index) * WORD));
-            let (target, origin) = (rest(place), from.map(rest));
-            remote::settle_changes(t, win, rank)?;
-            let pieces = pieces(t, win, rank, &target, element.size)?;
-            if into.is_some() {
-                expect_more(t, win, token, pieces.count(), (count - index) as u64)?;
-            }
-            let first = (index * WORD) as u64;
-            let words = |at| vec![token, first + at, op.0 as u64, element.handle.0 as u64];
-            pieces.send(t, win, COMBINE, origin, words)?;
-            break;
+        if begin(t, win, (rank, reached), change, offset, into.map(|into| (part(into), token)))? {
+            continue;
         }
+        let rest = |memory: UserMem| Side::Run(memory.part(index * WORD, (count - index) * WORD));
+        let (target, origin) = (rest(place), from.map(rest));
+        remote::settle_changes(t, win, rank)?;
+        let pieces = pieces(t, win, rank, &target, element.size)?;
+        redirect(t, win, (rank, token), (count - index) as u64, pieces.count())?;
+        let first = (index * WORD) as u64;
+        let words = |at| vec![token, first + at, op.0 as u64, element.handle.0 as u64];
+        return pieces.send(t, win, COMBINE, origin, words);
     }
-    Ok(Some(token))
+    Ok(())
 }
 
 /// Compares and swaps as [`super::far::compare_and_swap`] does, if that is for the network; whether it is.
@@ -85,20 +102,20 @@ pub(super) fn compare_and_swap(
     let Some(reached) = reached(t, win, rank)? else { return Ok(false) };
     let change =
         Atomic::CompareSwap { expected: u64::from_ne_bytes(expected), new: u64::from_ne_bytes(*new) };
-    let token = want(t, win, Side::Run(result), 1)?;
-    let begun = begin(t, win, (rank, &reached), change, reached.offset(address), Some((result, token)))?;
-    if !begun {
+    let token = want(t, win, rank, (Side::Run(result), Completion::Flush), Parts::ends(1))?;
+    let has_begun = begin(t, win, (rank, &reached), change, reached.offset(address), Some((result, token)));
+    if !matches!(has_begun, Ok(true)) {
         // Nothing is to come under this token.
-        expect_more(t, win, token, 0, 1)?;
+        redirect(t, win, (rank, token), 1, 0)?;
     }
-    Ok(begun)
+    has_begun
 }
 
 /// The memory of a rank, if the network may change it now. Accumulates that went by messages come first.
 fn reached(t: &mut Token, win: abi::Win, rank: u32) -> Result<Option<Reached>> {
     let state = t.lock();
     let window = state.windows.get(win)?;
-    let is_free = window.far.as_ref().is_some_and(|far| far.pending[rank as usize] == 0);
+    let is_free = window.far.as_ref().is_some_and(|far| !far.operations.are_due(Some(rank)));
     Ok(window.network(rank).filter(|reached| is_free && reached.atomics))
 }
 

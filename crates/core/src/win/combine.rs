@@ -150,6 +150,7 @@ pub(super) fn combine(
     let Some(near) = window.near(rank) else {
         drop(guard);
         let fetches = result.is_some();
+        let result = result.map(|result| (result, aim.rules.completion()));
         let token = far::combine(t, win, rank, (&element, op), origin, result, &target)?;
         return Ok(fetches.then_some(token));
     };

@@ -5,25 +5,24 @@
 //!   runs of the target | data of the origin ─► checks the runs, copies or combines          (serve.rs)
 //!   one operation less is under way         ◄─ an answer to each, with what was fetched
 //! ```
-//! A flush waits for the answers. The requests of one origin are handled in their order, so the order of accumulates is
+//! What has become of each operation is in one place (`osc::Operations`), which flushes, requests and waits for locks read. A
+//! flush waits for the answers. The requests of one origin are handled in their order, so the order of accumulates is
 //! kept. The target combines as the ranks of its node do, by the same atomic operations or under the same lock: one
 //! atomicity domain.
 //!
 //! It acquires its own lock for the origin, too, in the words of its node and in their order (far_locks.rs).
-
-use std::collections::HashMap;
 
 use abi::{Error, Result};
 use bml::Bml;
 use btl::{Class, Peer};
 use engine::{Head, Operation};
 use mem::{PeerBytes, UserMem};
-use osc::{Element, Exposure, Side};
+use osc::{Element, Exposure, Holders, NO_TOKEN, Operations, Parts, Side};
 use pml::Done;
 
+use super::access::Completion;
 pub(super) use super::far_locks::{Joined, Waiting, join, leave, lock, unlock};
-use super::network::{NOBODY, Network};
-use super::remote::Origin;
+use super::network::Network;
 use super::{Window, await_window, changes, remote};
 use crate::domain::Token;
 use crate::request::{ACCESSED, EMPTY};
@@ -34,13 +33,13 @@ use crate::state::State;
 pub(super) const PUT: u8 = 0;
 /// Token, position in the origin's data, runs.
 pub(super) const GET: u8 = 1;
-/// Token or 0, position, operation, datatype, runs.
+/// Token of what fetches or 0, position, operation, datatype, runs.
 pub(super) const COMBINE: u8 = 2;
 /// Token, address, datatype.
 pub(super) const SWAP: u8 = 3;
 /// Token, whether it is exclusive, whether the origin holds a lock, the sender's rank.
 pub(super) const LOCK: u8 = 4;
-/// Whether it is exclusive.
+/// The sender's rank.
 pub(super) const UNLOCK: u8 = 5;
 /// The sender's rank.
 pub(super) const POST: u8 = 6;
@@ -60,6 +59,7 @@ pub(super) const DONE: u8 = 16;
 pub(super) const DATA: u8 = 17;
 /// Token.
 pub(super) const GRANTED: u8 = 18;
+/// Token or 0: the request makes no sense to its target.
 pub(super) const FAILED: u8 = 19;
 /// Whether there was a handler.
 pub(super) const HANDLED: u8 = 20;
@@ -72,70 +72,40 @@ pub(super) const RUN: usize = 16;
 /// What a process keeps of a window some of whose ranks are of other nodes.
 #[derive(Default)]
 pub(crate) struct Far {
-    /// Requests without an answer, by rank.
-    pub pending: Vec<u32>,
+    /// What was asked of them, and which of them are lost. The locks of this node know of the others' losses by it, too.
+    pub operations: Operations,
     /// How often each rank of another node has posted for this process.
     pub posts: Box<[u64]>,
-    /// Data that is to come, by token.
-    pub wanted: HashMap<u64, Wanted>,
-    last_token: u64,
-    /// Locks that were granted, or refused, and not noticed yet.
-    pub granted: Vec<u64>,
-    pub refused: Vec<u64>,
+    /// How often this process has posted for each and it has not completed its access.
+    pub exposed: Box<[u64]>,
     /// Ranks that this process has locked for its epoch of `MPI_Win_lock_all`.
     pub joined: Joined,
-    /// Ranks of any node that are lost.
-    pub lost: Vec<u32>,
     /// Locks of this process's own that others want.
     pub queue: Vec<Waiting>,
-    /// An operation failed at its target since the last flush.
-    pub failed: bool,
+    /// Who wants or holds one.
+    pub holders: Holders,
     /// The library's thread answers while the program computes.
     pub helped: bool,
     /// What goes by the network alone.
     pub network: Network,
 }
 
-/// Where fetched data goes.
-pub(crate) struct Wanted {
-    pub side: Side,
-    /// Answers that are still to come.
-    pub answers: u64,
-}
-
 impl Far {
     /// Of a process of a window of so many ranks.
     pub fn new(ranks: usize, network: Network) -> Far {
-        Far { pending: vec![0; ranks], posts: vec![0; ranks].into(), network, ..Far::default() }
-    }
-
-    pub fn token(&mut self) -> u64 {
-        self.last_token += 1;
-        self.last_token
-    }
-
-    /// An answer to a request to `rank` has come.
-    pub fn answered(&mut self, rank: u32) {
-        let pending = &mut self.pending[rank as usize];
-        *pending = pending.saturating_sub(1);
-    }
-
-    /// One answer with data has come, or will not.
-    pub fn fetched(&mut self, token: u64) {
-        if token == NOBODY {
-            return;
-        }
-        if let Some(wanted) = self.wanted.get_mut(&token) {
-            wanted.answers = wanted.answers.saturating_sub(1);
-            if wanted.answers == 0 {
-                self.wanted.remove(&token);
-            }
+        let counts = || vec![0; ranks].into();
+        Far {
+            operations: Operations::new(ranks),
+            posts: counts(),
+            exposed: counts(),
+            network,
+            ..Far::default()
         }
     }
 }
 
 /// What is said of operations that fail at their target.
-const AT_TARGET: Error =
+pub(super) const AT_TARGET: Error =
     Error::new(abi::ERR_RMA_RANGE, "an operation reached memory that its target does not expose");
 
 impl Window {
@@ -151,10 +121,7 @@ impl Window {
 
     /// Answers that are still to come from `rank`, or from all.
     pub fn under_way(&self, rank: Option<u32>) -> bool {
-        self.far.as_ref().is_some_and(|far| match rank {
-            Some(rank) => far.pending[rank as usize] > 0 || far.network.reads(Some(rank)),
-            None => far.pending.iter().any(|&pending| pending > 0) || far.network.reads(None),
-        })
+        self.far.as_ref().is_some_and(|far| far.operations.are_due(rank) || far.network.reads(rank))
     }
 
     /// What has become of the operations on a rank, or on all, if they are over.
@@ -163,19 +130,22 @@ impl Window {
         if self.under_way(rank) || !self.is_flushed(bml, rank) {
             return None;
         }
-        let failed = self.far.as_mut().is_some_and(|far| std::mem::take(&mut far.failed));
-        Some(if failed { Err(AT_TARGET) } else { Ok(()) })
+        self.far.as_mut().map(|far| far.operations.take_failure(rank)).or(Some(Ok(())))
     }
 
-    /// A rank of another node has posted for this process, or has completed its access to it.
-    pub fn note(&mut self, kind: u8, rank: u32) {
-        match (kind, &mut self.far) {
-            (POST, Some(far)) => {
-                let posts = &mut far.posts[rank as usize];
-                *posts = posts.wrapping_add(1);
-            }
-            _ => Exposure::complete(self.control.view(), self.local),
+    /// A rank of another node has posted for this process, or has completed its access to it; `false`: it has none.
+    pub fn note(&mut self, kind: u8, rank: u32) -> bool {
+        let Some(far) = &mut self.far else { return false };
+        if kind == POST {
+            let posts = &mut far.posts[rank as usize];
+            *posts = posts.wrapping_add(1);
+            return true;
         }
+        let exposed = &mut far.exposed[rank as usize];
+        let Some(fewer) = exposed.checked_sub(1) else { return false };
+        *exposed = fewer;
+        Exposure::complete(self.control.view(), self.local);
+        true
     }
 }
 
@@ -193,8 +163,9 @@ pub(super) fn request(
         let head = Head { class: Class::Osc, kind, words: &words };
         match p2p.request(window.peer(rank), head, &mut PeerBytes::of(payload)) {
             Ok(()) => {
-                if let Some(far) = &mut window.far {
-                    far.pending[rank as usize] += 1;
+                // A lock is answered some time, so no flush waits for that.
+                if let Some(far) = window.far.as_mut().filter(|_| kind != LOCK) {
+                    far.operations.asked(rank);
                 }
                 Some(Ok(()))
             }
@@ -286,11 +257,11 @@ pub(super) fn put(
     t: &mut Token,
     win: abi::Win,
     rank: u32,
-    (origin, use_of): (Side, Origin),
+    (origin, completion): (Side, Completion),
     target: &Side,
 ) -> Result<Option<u64>> {
     join(t, win, rank)?;
-    let origin = match remote::put(t, win, rank, (origin, use_of), target)? {
+    let origin = match remote::put(t, win, rank, (origin, completion), target)? {
         Ok(token) => return Ok(token),
         Err(origin) => origin,
     };
@@ -298,43 +269,58 @@ pub(super) fn put(
 }
 
 /// Has all of `target`, of another rank, written to `origin`; the token under which that is wanted.
-pub(super) fn get(t: &mut Token, win: abi::Win, rank: u32, origin: Side, target: &Side) -> Result<u64> {
+pub(super) fn get(
+    t: &mut Token,
+    win: abi::Win,
+    rank: u32,
+    (origin, completion): (Side, Completion),
+    target: &Side,
+) -> Result<u64> {
     join(t, win, rank)?;
-    let origin = match remote::get(t, win, rank, origin, target)? {
+    let origin = match remote::get(t, win, rank, (origin, completion), target)? {
         Ok(token) => return Ok(token),
         Err(origin) => origin,
     };
     let pieces = pieces(t, win, rank, target, 1)?;
-    let token = want(t, win, origin, pieces.count())?;
-    pieces.send(t, win, GET, None, |position| vec![token, position])?;
-    Ok(token)
+    let token = want(t, win, rank, (origin, completion), Parts::answers(pieces.count()))?;
+    let sent = pieces.send(t, win, GET, None, |position| vec![token, position]);
+    begun(t, win, token, sent)
 }
 
-/// Data is to come for `side`, in so many answers.
-pub(super) fn want(t: &mut Token, win: abi::Win, side: Side, answers: u64) -> Result<u64> {
-    let mut state = t.lock();
-    let Some(far) = &mut state.windows.get_mut(win)?.far else { return Ok(0) };
-    let token = far.token();
-    far.wanted.insert(token, Wanted { side, answers });
-    Ok(token)
-}
-
-/// So many answers are to come for data in place of `instead`.
-pub(super) fn expect_more(
+/// An operation on `rank` begins, of which `parts` are to come for `side`.
+pub(super) fn want(
     t: &mut Token,
     win: abi::Win,
-    token: u64,
+    rank: u32,
+    (side, completion): (Side, Completion),
+    parts: Parts,
+) -> Result<u64> {
+    let mut state = t.lock();
+    let Some(far) = &mut state.windows.get_mut(win)?.far else { return Ok(NO_TOKEN) };
+    far.operations.begin(rank, Some(side), parts, completion == Completion::Request)
+}
+
+/// The token of an operation if it could be sent; else it is given up, since its call fails.
+pub(super) fn begun(t: &mut Token, win: abi::Win, token: u64, sent: Result<()>) -> Result<u64> {
+    if sent.is_err()
+        && let Some(far) = &mut t.lock().windows.get_mut(win)?.far
+    {
+        far.operations.abandon(token);
+    }
+    sent.map(|()| token)
+}
+
+/// So many answers of messages are to come for an operation in place of so many `ends` of the network.
+pub(super) fn redirect(
+    t: &mut Token,
+    win: abi::Win,
+    (rank, token): (u32, u64),
+    ends: u64,
     answers: u64,
-    instead: u64,
 ) -> Result<()> {
     let mut state = t.lock();
-    let far = state.windows.get_mut(win)?.far.as_mut();
-    if let Some(far) = far.filter(|_| answers != instead) {
-        // One too many keeps the data wanted; it is taken back at once.
-        if let Some(wanted) = far.wanted.get_mut(&token) {
-            wanted.answers = wanted.answers + answers + 1 - instead;
-        }
-        far.fetched(token);
+    if let Some(far) = &mut state.windows.get_mut(win)?.far {
+        far.operations.redirect(rank, token, ends, answers);
     }
     Ok(())
 }
@@ -346,7 +332,7 @@ pub(super) fn combine(
     rank: u32,
     (element, op): (&Element, abi::Op),
     origin: Option<Side>,
-    result: Option<Side>,
+    result: Option<(Side, Completion)>,
     target: &Side,
 ) -> Result<u64> {
     join(t, win, rank)?;
@@ -357,12 +343,12 @@ pub(super) fn combine(
     remote::settle_changes(t, win, rank)?;
     let pieces = pieces(t, win, rank, target, element.size)?;
     let token = match result {
-        Some(result) => want(t, win, result, pieces.count())?,
-        None => 0,
+        Some(result) => want(t, win, rank, result, Parts::answers(pieces.count()))?,
+        None => NO_TOKEN,
     };
     let words = |position| vec![token, position, op.0 as u64, element.handle.0 as u64];
-    pieces.send(t, win, COMBINE, origin, words)?;
-    Ok(token)
+    let sent = pieces.send(t, win, COMBINE, origin, words);
+    begun(t, win, token, sent)
 }
 
 /// Has the element at `address` of another rank compared and swapped, and what it was written to `result`.
@@ -380,15 +366,16 @@ pub(super) fn compare_and_swap(
         return Ok(());
     }
     remote::settle_changes(t, win, rank)?;
-    let token = want(t, win, Side::Run(result), 1)?;
+    let token = want(t, win, rank, (Side::Run(result), Completion::Flush), Parts::answers(1))?;
     let words = [token, address, element.handle.0 as u64];
-    request(t, win, rank, SWAP, &words, operands)
+    let sent = request(t, win, rank, SWAP, &words, operands);
+    begun(t, win, token, sent).map(drop)
 }
 
 /// Waits until the operations on a rank, or on all, are done there.
 ///
 /// # Errors
-/// `MPI_ERR_RMA_RANGE` if one has failed.
+/// That of the first one that has failed.
 pub(super) fn flush(t: &mut Token, win: abi::Win, rank: Option<u32>) -> Result<()> {
     await_window(t, win, |window, p2p| window.flush(&mut p2p.bml, rank))
 }
@@ -405,28 +392,46 @@ pub(super) fn notify(t: &mut Token, win: abi::Win, rank: u32, notice: u32) -> Re
     request(t, win, rank, NOTICE, &[notice.into()], &[])
 }
 
-/// The request of an operation: complete when all data is there that it fetches, or the origin of its put is free.
-pub(super) struct Fetching {
-    pub win: abi::Win,
-    pub token: u64,
+/// The request of an operation: complete when all data is there that it fetches, or the origin of its put is free; or when
+/// that will not happen any more.
+struct Pending {
+    win: abi::Win,
+    token: u64,
+    result: Option<Result<()>>,
 }
 
-impl Operation<State> for Fetching {
+impl Operation<State> for Pending {
     fn is_over(&mut self, state: &mut State) -> bool {
-        let State { windows, p2p, .. } = state;
-        let Ok(window) = windows.get_mut(self.win) else { return true };
-        let is_wanted = window.far.as_ref().is_some_and(|far| far.wanted.contains_key(&self.token));
-        !is_wanted && !window.puts(&mut p2p.bml, self.token)
+        if self.result.is_none() {
+            let State { windows, p2p, .. } = state;
+            // Whoever has freed the window was told there.
+            let window = windows.get_mut(self.win).ok();
+            self.result = window.map_or(Some(Ok(())), |window| window.take(&mut p2p.bml, self.token));
+        }
+        self.result.is_some()
     }
 
     fn outcome(&self) -> Done {
-        EMPTY
+        let error = self
+            .result
+            .map_or(abi::SUCCESS, |result| result.map_or_else(|error| error.class, |()| abi::SUCCESS));
+        Done { error, owner: self.win.0 as u32, ..EMPTY }
+    }
+}
+
+impl Window {
+    /// What has become of an operation that a request stands for, once.
+    fn take(&mut self, bml: &mut Bml, token: u64) -> Option<Result<()>> {
+        if let Some(rank) = self.far.as_ref().and_then(|far| far.network.put(token)) {
+            self.is_flushed(bml, Some(rank));
+        }
+        self.far.as_mut().map_or(Some(Ok(())), |far| far.operations.take(token))
     }
 }
 
 /// The request of an operation with a token, if it is not over yet.
 pub(super) fn request_of(t: &mut Token, win: abi::Win, token: Option<u64>) -> Result<abi::Request> {
     let Some(token) = token else { return Ok(ACCESSED) };
-    let key = t.lock().requests.add(Fetching { win, token })?;
+    let key = t.lock().requests.add(Pending { win, token, result: None })?;
     Ok(crate::handle::RequestKey::Operation(key).handle())
 }

@@ -2,11 +2,12 @@
 //!
 //! ```text
 //!   origin                  target
-//!   LOCK, token          ─► queues an `osc::Acquire` of the words of its node, in the order of all that want the lock
+//!   LOCK, token          ─► queues an `osc::Acquire` of the words of its node, in the order of all that want the lock;
+//!                           FAILED if the origin wants or holds one already (`osc::Holders`), or there is no such window
 //!   lock, or first          polls it whenever a rank of its node rings, or a message comes
 //!   operation, returns   ◄─ GRANTED, or REFUSED if a process that may hold the lock is lost
 //!   CHECK, now and then  ─► finds out whether such a process has ended
-//!   UNLOCK               ─► gives it back, and rings those of its node that wait
+//!   UNLOCK               ─► gives it back if the origin holds it, and rings those of its node that wait
 //! ```
 //! `MPI_Win_lock_all` sends nothing. It locks each rank of another node, shared, at the first operation on it. The
 //! first such lock of an epoch queues behind writers that wait, since they would starve otherwise; those that follow go
@@ -16,10 +17,10 @@
 
 use std::time::Instant;
 
-use abi::Result;
+use abi::{Error, Result};
 use osc::{Acquire, Wish};
 
-use super::far::{CHECK, LOCK, UNLOCK, request};
+use super::far::{CHECK, LOCK, UNLOCK, begun, request};
 use super::locks::{HOLDER_ENDED, TIMEOUT};
 use super::{Window, Windows, await_window};
 use crate::domain::Token;
@@ -96,16 +97,12 @@ fn acquire(t: &mut Token, win: abi::Win, target: u32, exclusive: bool, holds: bo
         let window = state.windows.get_mut(win)?;
         let rank = window.rank;
         let Some(far) = &mut window.far else { return Ok(()) };
-        (far.token(), rank)
+        (far.operations.begin_lock(target)?, rank)
     };
-    request(t, win, target, LOCK, &[token, exclusive.into(), holds.into(), rank.into()], &[])?;
-    let answered = |window: &mut Window| {
-        let far = window.far.as_mut()?;
-        if take(&mut far.granted, token) {
-            return Some(Ok(()));
-        }
-        (take(&mut far.refused, token) || far.lost.contains(&target)).then_some(Err(HOLDER_ENDED))
-    };
+    let sent = request(t, win, target, LOCK, &[token, exclusive.into(), holds.into(), rank.into()], &[]);
+    begun(t, win, token, sent)?;
+    let answered = |window: &mut Window| window.far.as_mut()?.operations.take(token);
+    // Each turn is one more question to the target: its answer, or its loss, ends this.
     loop {
         let deadline = Instant::now() + TIMEOUT;
         let outcome = wait_actively_until(t, deadline, |state| match state.windows.get_mut(win) {
@@ -114,21 +111,30 @@ fn acquire(t: &mut Token, win: abi::Win, target: u32, exclusive: bool, holds: bo
         });
         match outcome {
             Some(outcome) => return outcome,
-            None if t.lock().windows.get(win)?.has_ended(target) => return Err(HOLDER_ENDED),
-            None => request(t, win, target, CHECK, &[], &[])?,
-        }
+            None => {
+                let asked = has_ended(t, win, target).and_then(|()| request(t, win, target, CHECK, &[], &[]));
+                begun(t, win, token, asked)?
+            }
+        };
     }
 }
 
-/// Takes a token out of those that have come; whether it was there.
-fn take(tokens: &mut Vec<u64>, token: u64) -> bool {
-    let found = tokens.iter().position(|&one| one == token);
-    found.map(|at| tokens.swap_remove(at)).is_some()
+/// # Errors
+/// `MPI_ERR_PROC_ABORTED` if the process of a rank has ended, though no transport has said so yet.
+fn has_ended(t: &mut Token, win: abi::Win, target: u32) -> Result<()> {
+    if t.lock().windows.get(win)?.has_ended(target) { Err(HOLDER_ENDED) } else { Ok(()) }
 }
 
+/// What is said of a lock that its target has no place for.
+pub(super) const NOT_GRANTED: Error = Error::new(
+    abi::ERR_RMA_SYNC,
+    "the target does not grant the lock: this process wants or holds one of it already, or it has no such window",
+);
+
 /// Gives a lock back to a rank of another node.
-pub(super) fn unlock(t: &mut Token, win: abi::Win, target: u32, exclusive: bool) -> Result<()> {
-    request(t, win, target, UNLOCK, &[exclusive.into()], &[])
+pub(super) fn unlock(t: &mut Token, win: abi::Win, target: u32) -> Result<()> {
+    let rank = t.lock().windows.get(win)?.rank;
+    request(t, win, target, UNLOCK, &[rank.into()], &[])
 }
 
 /// Locks a rank of another node at the first operation on it in an epoch of `MPI_Win_lock_all`. Other threads wait for
@@ -171,19 +177,37 @@ pub(super) fn leave(t: &mut Token, win: abi::Win) -> Result<()> {
         let far = state.windows.get_mut(win)?.far.as_mut();
         far.map(|far| std::mem::take(&mut far.joined)).unwrap_or_default()
     };
-    joined.ranks.into_iter().map(|target| unlock(t, win, target, false)).fold(Ok(()), Result::and)
+    joined.ranks.into_iter().map(|target| unlock(t, win, target)).fold(Ok(()), Result::and)
 }
 
 impl Windows {
-    /// Queues a lock of a window's own rank for another one.
-    pub(super) fn enqueue(&mut self, number: u64, rank: u32, token: u64, exclusive: bool, holds: bool) {
-        let Some(window) = self.numbered(number) else { return };
+    /// Queues a lock of a window's own rank for another one; `false`: that wants or holds one already.
+    pub(super) fn enqueue(
+        &mut self,
+        number: u64,
+        rank: u32,
+        token: u64,
+        exclusive: bool,
+        holds: bool,
+    ) -> bool {
+        let Some(window) = self.numbered(number) else { return false };
         let wish = window.own_wish(exclusive);
-        let lock = Acquire::new(wish, rank, holds);
-        if let Some(far) = &mut window.far {
-            far.queue.push(Waiting { rank, token, wish, lock, past: None, granted: false });
-            self.waiting += 1;
+        let Some(far) = window.far.as_mut() else { return false };
+        if !far.holders.want(rank) {
+            return false;
         }
+        // A place that is left from a lock which went past those that wait serves the next one: so a rank has one place
+        // of each kind at most.
+        let left = far.queue.iter_mut().find(|one| one.rank == rank && one.wish == wish);
+        if let Some(waiting) = left {
+            (waiting.token, waiting.granted) = (token, false);
+            waiting.past = holds.then(|| Acquire::new(wish, rank, true));
+            return true;
+        }
+        let lock = Acquire::new(wish, rank, holds);
+        far.queue.push(Waiting { rank, token, wish, lock, past: None, granted: false });
+        self.waiting += 1;
+        true
     }
 
     /// What has become of the locks of a window that others want and that can be had now, or, if that is to be found
@@ -261,6 +285,9 @@ impl Window {
             osc::release(self.control.view(), *wish, |local| self.ring(local));
         }
         if (in_turn || by_past) && !*granted {
+            if let Some(far) = &mut self.far {
+                far.holders.hold(*rank, matches!(wish, Wish::Exclusive(_)));
+            }
             decided.push(Decided { rank: *rank, token: *token, granted: true });
         }
         *granted |= by_past;
@@ -276,17 +303,24 @@ impl Window {
         for lock in [Some(lock), past.as_mut()].into_iter().flatten() {
             lock.abandon(self.control.view(), self.local, &mut self.announced);
         }
+        if let Some(far) = &mut self.far {
+            far.holders.forget(*rank);
+        }
         decided.push(Decided { rank: *rank, token: *token, granted: false });
         true
     }
 
     /// Whether a rank of another node is lost, which cannot give anything back.
     fn has_left(&self, rank: u32) -> bool {
-        self.far.as_ref().is_some_and(|far| far.lost.contains(&rank))
+        self.far.as_ref().is_some_and(|far| far.operations.is_lost(rank))
     }
 
-    /// Gives a lock of this process back for a rank of another node.
-    pub(super) fn release(&self, exclusive: bool) {
+    /// Gives back the lock of this process that a rank of another node holds; `false`: it holds none.
+    pub(super) fn release(&mut self, rank: u32) -> bool {
+        let Some(exclusive) = self.far.as_mut().and_then(|far| far.holders.give_back(rank)) else {
+            return false;
+        };
         osc::release(self.control.view(), self.own_wish(exclusive), |local| self.ring(local));
+        true
     }
 }

@@ -13,23 +13,35 @@ use std::sync::atomic::Ordering;
 
 use abi::{Address, Aint, Error, Result};
 use btl::{Class, Peer};
-use engine::{Head, Message};
+use engine::Head;
 use ffi::LightFunction;
 use mem::PeerBytes;
 
 use super::access::{Aim, Rules};
 use super::fast::{copy_at_once, order};
 use super::movement::Way;
+use super::serve::About;
 use super::{Window, Windows, await_window, combine, far, movement, sync};
 use crate::domain::{Attempt, Token, enter_plain};
-use crate::state::State;
 use crate::wait::poll;
 
 /// Numbers of handlers.
 const HANDLERS: usize = 256;
 
-/// Messages to one rank whose function was not called yet.
-const MOST: u32 = 1024;
+/// Messages from one rank to another whose function was not called yet: the sender waits then, and the receiver takes no
+/// more.
+pub(super) const MOST: u32 = 1024;
+
+/// What a process keeps of the messages to and from a rank.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Traffic {
+    /// Those to it whose function was not called yet.
+    sent: u32,
+    /// What has become of others, for the next flush: the first failure.
+    failure: Option<Error>,
+    /// Those from it whose function was not called yet.
+    kept: u32,
+}
 
 /// The program's functions, and the messages that are kept for them.
 #[derive(Default)]
@@ -46,7 +58,7 @@ struct Delivery {
     handler: u64,
     payload: Vec<u8>,
     /// The process to tell when the function was called, with the words that it needs; `None`: this one.
-    from: Option<(Peer, [u64; 2])>,
+    from: Option<(Peer, About)>,
 }
 
 impl Light {
@@ -136,16 +148,16 @@ pub fn flush(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
         let state = t.lock();
         let window = state.windows.get(win)?;
         let rank = if rank < 0 { None } else { Some(window.check_rank(rank)?) };
-        (rank, !window.sent.is_empty())
+        (rank, !window.traffic.is_empty())
     };
-    sync::await_operations(t, win, rank)?;
+    let done = sync::await_operations(t, win, rank);
     if !has_sent {
-        return Ok(());
+        return done;
     }
-    await_window(t, win, |window, _| (!window.has_sent(rank)).then_some(Ok(())))?;
-    let mut state = t.lock();
-    let failed = std::mem::take(&mut state.windows.get_mut(win)?.unhandled);
-    if failed { Err(NO_HANDLER) } else { Ok(()) }
+    // Also if operations have failed: this is the flush of both.
+    let handled =
+        await_window(t, win, |window, _| (!window.has_sent(rank)).then(|| window.take_unhandled(rank)));
+    done.and(handled)
 }
 
 const NO_HANDLER: Error = Error::new(abi::ERR_ARG, "a message named a handler that its target has not set");
@@ -154,7 +166,7 @@ const NO_HANDLER: Error = Error::new(abi::ERR_ARG, "a message named a handler th
 #[inline(always)]
 pub fn flush_at_once(win: abi::Win) -> Attempt {
     let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
-    match guard.windows.last_used(win).filter(|window| window.far.is_none() && window.sent.is_empty()) {
+    match guard.windows.last_used(win).filter(|window| window.far.is_none() && window.traffic.is_empty()) {
         Some(window) => window.order(),
         None => return guard.give_up(),
     }
@@ -288,7 +300,7 @@ pub fn send(t: &mut Token, handler: i32, load: Load, rank: i32, win: abi::Win) -
         return Ok(());
     }
     await_window(t, win, |window, p2p| {
-        if window.sent.get(rank as usize).is_some_and(|&sent| sent >= MOST) {
+        if window.traffic.get(rank as usize).is_some_and(|with| with.sent >= MOST) {
             return None;
         }
         let words = [far::number(win), rank.into(), handler, window.rank.into()];
@@ -313,51 +325,78 @@ pub fn progress(t: &mut Token) {
 }
 
 impl Window {
-    fn count_sent(&mut self, rank: u32) {
-        if self.sent.is_empty() {
-            self.sent = vec![0; self.ranks()];
+    /// The messages to and from a rank.
+    fn traffic(&mut self, rank: u32) -> &mut Traffic {
+        if self.traffic.is_empty() {
+            self.traffic = vec![Traffic::default(); self.ranks()];
         }
-        self.sent[rank as usize] += 1;
+        &mut self.traffic[rank as usize]
+    }
+
+    fn count_sent(&mut self, rank: u32) {
+        self.traffic(rank).sent += 1;
     }
 
     /// Whether functions that messages of this process to `rank`, or to any, ask for were not called yet.
     fn has_sent(&self, rank: Option<u32>) -> bool {
         match rank {
-            Some(rank) => self.sent.get(rank as usize).is_some_and(|&sent| sent > 0),
-            None => self.sent.iter().any(|&sent| sent > 0),
+            Some(rank) => self.traffic.get(rank as usize).is_some_and(|with| with.sent > 0),
+            None => self.traffic.iter().any(|with| with.sent > 0),
         }
     }
 
-    /// A function was called, or there was none.
+    /// What has become of messages to a rank, or to all, since this was asked last.
+    fn take_unhandled(&mut self, rank: Option<u32>) -> Result<()> {
+        let asked = match rank {
+            Some(rank) => &mut self.traffic[rank as usize..=rank as usize],
+            None => &mut self.traffic[..],
+        };
+        let failures: Vec<Error> = asked.iter_mut().filter_map(|with| with.failure.take()).collect();
+        failures.first().map_or(Ok(()), |&error| Err(error))
+    }
+
+    /// A function was called, or there was none; answers to nothing do not count.
     fn handled(&mut self, rank: u32, found: bool) {
-        if let Some(sent) = self.sent.get_mut(rank as usize) {
-            *sent = sent.saturating_sub(1);
+        let Some(with) = self.traffic.get_mut(rank as usize).filter(|with| with.sent > 0) else { return };
+        with.sent -= 1;
+        if !found {
+            with.failure.get_or_insert(NO_HANDLER);
         }
-        self.unhandled |= !found;
+    }
+
+    /// Nothing more comes from a rank.
+    pub(super) fn lose_messages(&mut self, rank: u32) {
+        let Some(with) = self.traffic.get_mut(rank as usize) else { return };
+        if std::mem::take(&mut with.sent) > 0 {
+            with.failure.get_or_insert(far::LOST);
+        }
     }
 }
 
-/// A message has come; whether it makes sense.
+/// A message has come; `false`: it makes no sense, or its sender has sent more than one may.
 pub(super) fn on_message(
-    state: &mut State,
-    message: &Message<'_>,
-    about: [u64; 2],
-    handler: u64,
+    windows: &mut Windows,
+    light: &mut Light,
+    (from, payload): (Peer, PeerBytes<'_>),
+    (about, handler): (About, u64),
     source: u64,
 ) -> bool {
-    let from = message.from;
-    let Some(window) = state.windows.numbered(about[0]) else { return false };
+    let Some(window) = windows.numbered(about.number) else { return false };
     let Some(source) = window.rank_of(from, source) else { return false };
-    let win = far::window_of(about[0]);
-    let payload = message.payload.to_vec();
-    state.light.due.push_back(Delivery { win, source, handler, payload, from: Some((from, about)) });
+    let with = window.traffic(source);
+    if with.kept >= MOST {
+        return false;
+    }
+    with.kept += 1;
+    let (win, payload) = (far::window_of(about.number), payload.to_vec());
+    light.due.push_back(Delivery { win, source, handler, payload, from: Some((from, about)) });
     true
 }
 
 /// The answer to a message has come.
-pub(super) fn on_handled(windows: &mut Windows, from: Peer, about: [u64; 2], found: bool) {
-    let Some(window) = windows.numbered(about[0]) else { return };
-    if let Some(rank) = window.rank_of(from, about[1]) {
+pub(super) fn on_handled(windows: &mut Windows, from: Peer, about: About, found: bool) {
+    let Some(window) = windows.numbered(about.number) else { return };
+    if let Some(rank) = window.rank_of(from, about.rank) {
         window.handled(rank, found);
     }
 }
@@ -377,14 +416,17 @@ pub(crate) fn call(t: &mut Token) {
     }
     let found = handler.is_some();
     let mut state = t.lock();
+    let window = state.windows.get_mut(win).ok();
     match from {
         Some((peer, about)) => {
-            let words = [about[0], about[1], found.into()];
-            let head = Head { class: Class::Osc, kind: far::HANDLED, words: &words };
-            state.p2p.answer(peer, head, &mut PeerBytes::of(&[]));
+            if let Some(window) = window {
+                let with = window.traffic(source);
+                with.kept = with.kept.saturating_sub(1);
+            }
+            about.answer(&mut state, peer, far::HANDLED, &[found.into()], &[]);
         }
         None => {
-            if let Ok(window) = state.windows.get_mut(win) {
+            if let Some(window) = window {
                 window.handled(source, found);
             }
         }

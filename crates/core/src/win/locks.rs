@@ -175,7 +175,7 @@ pub fn unlock(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
     drop(state);
     let flushed = far::flush(t, win, Some(target));
     if lock.checked {
-        far::unlock(t, win, target, lock.exclusive)?;
+        far::unlock(t, win, target)?;
     }
     flushed
 }

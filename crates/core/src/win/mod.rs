@@ -25,6 +25,8 @@ mod far;
 mod far_locks;
 mod fast;
 mod hints;
+#[cfg(test)]
+mod hostile;
 mod lent;
 pub mod light;
 mod locks;
@@ -102,10 +104,8 @@ pub(crate) struct Window {
     pub cost: Cost,
     /// What the last accumulate did with each element.
     pub combiner: Option<Combiner>,
-    /// Messages of the light interface, by rank, whose handler was not called yet; empty before the first one.
-    pub sent: Vec<u32>,
-    /// One of them had no handler.
-    pub unhandled: bool,
+    /// Messages of the light interface, by rank; empty before the first one.
+    pub traffic: Vec<light::Traffic>,
     pub announced: Announced,
     /// For a window some of whose ranks are reached by messages.
     pub far: Option<far::Far>,

@@ -120,8 +120,9 @@ pub(super) fn copy(
         (Reach::Direct(node, process), Way::Get) => Direct { node: &node, process }.get(origin, &target)?,
         (Reach::Far, way) => {
             drop(guard);
+            let origin = (origin, aim.rules.completion());
             return match way {
-                Way::Put => far::put(t, win, rank, (origin, aim.rules.origin()), &target),
+                Way::Put => far::put(t, win, rank, origin, &target),
                 Way::Get => far::get(t, win, rank, origin, &target).map(Some),
             };
         }

@@ -4,8 +4,10 @@
 
 use std::collections::HashMap;
 
+use abi::Error;
 use bml::Bml;
 use btl::{Class, Flushed, Peer, Refusal, Remote, RemoteKey, RemoteMemory};
+use osc::Operations;
 use slab::Slab;
 
 use super::Window;
@@ -41,12 +43,9 @@ pub(super) struct Target {
 /// The end of a read or fetch that is under way.
 struct Read {
     rank: u32,
-    /// Of the data that waits for it, or [`NOBODY`].
+    /// Of the data that waits for it, or [`osc::NO_TOKEN`]: nothing but a flush does.
     token: u64,
 }
-
-/// The token of a read that nothing but a flush waits for.
-pub(super) const NOBODY: u64 = 0;
 
 /// Bits of a read's number in its cookie, index and generation; that of the window has the others.
 const NUMBERS: u32 = INDEX + GENERATION;
@@ -164,30 +163,38 @@ impl Network {
         self.target_mut(rank).is_some_and(|target| std::mem::take(&mut target.changed))
     }
 
-    /// Whether writes and updates of a rank's memory are over; failures are recorded in `failed`.
+    /// Whether writes and updates of a rank's memory are over; what has become of them is noted in `operations`.
     #[inline]
-    fn is_flushed(&mut self, bml: &mut Bml, rank: u32, failed: &mut bool) -> bool {
+    fn is_flushed(&mut self, bml: &mut Bml, rank: u32, operations: &mut Operations) -> bool {
         let Some(target) = self.target_mut(rank).filter(|target| target.written) else { return true };
-        match bml.flush(target.peer) {
+        let result = match bml.flush(target.peer) {
             Flushed::Pending => return false,
-            Flushed::Done => {}
-            Flushed::Failed => *failed = true,
-        }
+            Flushed::Done => Ok(()),
+            Flushed::Failed => Err(UNREACHED),
+        };
         target.written = false;
+        if let Err(error) = result {
+            operations.fail(rank, error);
+        }
         if !self.copies.is_empty() {
             self.copies.retain(|(of, _)| *of != rank);
             self.copied = self.copies.iter().map(|(_, copy)| copy.len()).sum();
         }
         if !self.puts.is_empty() {
-            self.puts.retain(|_, of| *of != rank);
+            self.puts.retain(|&token, of| {
+                if *of == rank {
+                    operations.ended(rank, token, result);
+                }
+                *of != rank
+            });
         }
         true
     }
 
     /// As [`Network::is_flushed`], of all ranks.
-    fn are_all_flushed(&mut self, bml: &mut Bml, failed: &mut bool) -> bool {
+    fn are_all_flushed(&mut self, bml: &mut Bml, operations: &mut Operations) -> bool {
         while let Some(&rank) = self.written.last() {
-            if !self.is_flushed(bml, rank, failed) {
+            if !self.is_flushed(bml, rank, operations) {
                 return false;
             }
             self.written.pop();
@@ -216,18 +223,23 @@ impl Network {
     }
 
     /// The rank whose put with this token is not known to be over.
-    fn put(&self, token: u64) -> Option<u32> {
+    pub fn put(&self, token: u64) -> Option<u32> {
         if self.puts.is_empty() { None } else { self.puts.get(&token).copied() }
     }
 
-    /// The read with the number in a cookie is over: its token.
+    /// Whether writes or updates of a rank's memory have begun since the last flush.
+    pub fn has_written(&self, rank: u32) -> bool {
+        self.target(rank).is_some_and(|target| target.written)
+    }
+
+    /// The read with the number in a cookie is over: its rank and its token.
     #[inline]
-    pub fn read_over(&mut self, cookie: u64) -> Option<u64> {
+    pub fn read_over(&mut self, cookie: u64) -> Option<(u32, u64)> {
         let Read { rank, token } = self.reads.remove((cookie & ((1 << NUMBERS) - 1)) as u32)?;
         if let Some(target) = self.target_mut(rank) {
             target.reading -= 1;
         }
-        Some(token)
+        Some((rank, token))
     }
 
     /// The number of the window in a cookie.
@@ -235,6 +247,10 @@ impl Network {
         cookie >> NUMBERS
     }
 }
+
+/// What is said of accesses that the network could not carry out: their place was checked, so it is not that.
+pub(super) const UNREACHED: Error =
+    Error::new(abi::ERR_PROC_ABORTED, "the network does not reach the target of an operation any more");
 
 /// What a transport says.
 pub(super) type Begun = std::result::Result<(), Refusal>;
@@ -253,8 +269,8 @@ impl Window {
     pub(super) fn is_flushed(&mut self, bml: &mut Bml, rank: Option<u32>) -> bool {
         let Some(far) = &mut self.far else { return true };
         match rank {
-            Some(rank) => far.network.is_flushed(bml, rank, &mut far.failed),
-            None => far.network.are_all_flushed(bml, &mut far.failed),
+            Some(rank) => far.network.is_flushed(bml, rank, &mut far.operations),
+            None => far.network.are_all_flushed(bml, &mut far.operations),
         }
     }
 
@@ -262,11 +278,5 @@ impl Window {
     pub(super) fn is_settled(&mut self, bml: &mut Bml, rank: u32) -> bool {
         let reads = self.far.as_ref().is_some_and(|far| far.network.reads(Some(rank)));
         !reads && self.is_flushed(bml, Some(rank))
-    }
-
-    /// Whether the origin of a put with this token is still in use.
-    pub(super) fn puts(&mut self, bml: &mut Bml, token: u64) -> bool {
-        let rank = self.far.as_ref().and_then(|far| far.network.put(token));
-        rank.is_some_and(|rank| !self.is_flushed(bml, Some(rank)))
     }
 }

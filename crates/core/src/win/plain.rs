@@ -4,10 +4,11 @@
 
 use abi::{Address, Count, Datatype};
 use btl::RemoteMemory;
+use osc::NO_TOKEN;
 
 use super::access::{Aim, Rules};
 use super::movement::Way;
-use super::network::{NOBODY, Reached};
+use super::network::Reached;
 use crate::datatype::simple;
 use crate::state::State;
 
@@ -50,7 +51,7 @@ impl State {
             }
             Way::Get if osc::is_one_read(&remote, memory.address(), there, len) => {
                 let read = |peer, cookie| bml.read(peer, memory, &key, start, cookie);
-                network.read(win, (rank, NOBODY), read).ok()?;
+                network.read(win, (rank, NO_TOKEN), read).ok()?;
             }
             Way::Put | Way::Get => return None,
         }

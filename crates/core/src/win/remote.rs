@@ -17,10 +17,11 @@ use abi::Result;
 use bml::Bml;
 use btl::{Peer, Refusal, RemoteKey, RemoteMemory};
 use mem::UserMem;
-use osc::{Side, cut_read};
+use osc::{Parts, Side, cut_read};
 
-use super::far::{GET, expect_more, pieces, want};
-use super::network::{Begun, Network, Reached};
+use super::access::Completion;
+use super::far::{GET, begun, pieces, redirect, want};
+use super::network::{Begun, Network, Reached, UNREACHED};
 use super::{Window, Windows, await_window};
 use crate::domain::Token;
 use crate::memory::{of_user, of_vec};
@@ -90,22 +91,13 @@ pub(super) fn settle_changes(t: &mut Token, win: abi::Win, rank: u32) -> Result<
     if has_changed { settle(t, win, rank) } else { Ok(()) }
 }
 
-/// How the origin of a put may be used.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Origin {
-    /// Until the next flush.
-    Stays,
-    /// Until a request is complete.
-    Requested,
-}
-
 /// Writes `origin` to `target`, of another rank, if that is for the network; else gives it back. The token of what uses
 /// the origin.
 pub(super) fn put(
     t: &mut Token,
     win: abi::Win,
     rank: u32,
-    (origin, use_of): (Side, Origin),
+    (origin, completion): (Side, Completion),
     target: &Side,
 ) -> Result<std::result::Result<Option<u64>, Side>> {
     let Some((reached, runs)) = runs_of(t, win, rank, target)? else { return Ok(Err(origin)) };
@@ -120,16 +112,14 @@ pub(super) fn put(
         keep(t, win, rank, copy);
     }
     written?;
-    if use_of != Origin::Requested {
+    if completion == Completion::Flush {
         return Ok(Ok(None));
     }
     let mut state = t.lock();
-    let token = state.windows.get_mut(win)?.far.as_mut().map(|far| {
-        let token = far.token();
-        far.network.uses(token, rank);
-        token
-    });
-    Ok(Ok(token))
+    let Some(far) = &mut state.windows.get_mut(win)?.far else { return Ok(Ok(None)) };
+    let token = far.operations.begin(rank, None, Parts::ends(1), true)?;
+    far.network.uses(token, rank);
+    Ok(Ok(Some(token)))
 }
 
 /// Begins to write all of `from` to the runs of a rank's memory.
@@ -182,7 +172,7 @@ pub(super) fn get(
     t: &mut Token,
     win: abi::Win,
     rank: u32,
-    origin: Side,
+    (origin, completion): (Side, Completion),
     target: &Side,
 ) -> Result<std::result::Result<u64, Side>> {
     let Side::Run(into) = origin else { return Ok(Err(origin)) };
@@ -195,7 +185,20 @@ pub(super) fn get(
         });
         position += run.len();
     }
-    let token = want(t, win, Side::Run(into), cuts.len() as u64)?;
+    let parts = Parts::ends(cuts.len() as u64);
+    let token = want(t, win, rank, (Side::Run(into), completion), parts)?;
+    let read = read_all(t, win, (rank, token), &reached, cuts);
+    begun(t, win, token, read).map(Ok)
+}
+
+/// Begins the reads of one get: each where to, where from, and the position in all data.
+fn read_all(
+    t: &mut Token,
+    win: abi::Win,
+    (rank, token): (u32, u64),
+    reached: &Reached,
+    cuts: Vec<(UserMem, UserMem, u64)>,
+) -> Result<()> {
     for (here, there, position) in cuts {
         let offset = reached.offset(there.address());
         let read =
@@ -203,11 +206,11 @@ pub(super) fn get(
         if !begin_read(t, win, (rank, token), read)? {
             let target = Side::Run(there);
             let pieces = pieces(t, win, rank, &target, 1)?;
-            expect_more(t, win, token, pieces.count(), 1)?;
+            redirect(t, win, (rank, token), 1, pieces.count())?;
             pieces.send(t, win, GET, None, |at| vec![token, position + at])?;
         }
     }
-    Ok(Ok(token))
+    Ok(())
 }
 
 /// The network of a rank and the runs of data there, if these are for it.
@@ -296,8 +299,7 @@ impl Windows {
     pub(super) fn read_over(&mut self, cookie: u64, succeeded: bool) {
         let window = self.numbered(Network::window_of(cookie));
         let Some(far) = window.and_then(|window| window.far.as_mut()) else { return };
-        let Some(token) = far.network.read_over(cookie) else { return };
-        far.failed |= !succeeded;
-        far.fetched(token);
+        let Some((rank, token)) = far.network.read_over(cookie) else { return };
+        far.operations.ended(rank, token, if succeeded { Ok(()) } else { Err(UNREACHED) });
     }
 }

@@ -1,19 +1,29 @@
 //! The target of operations by messages: what a process does for others with its windows, whatever it is doing itself.
 //!
 //! Peers are not trusted: a message names memory, which is looked up among what the window exposes before it is
-//! touched. What makes no sense is answered with a failure, so that nobody waits for it.
+//! touched. What makes no sense is answered with a failure, so that its sender does not wait for it. What an origin can
+//! have this process keep or send is bounded here, and honest ones stay below:
+//!
+//! ```text
+//!   bytes that one request reads, writes or has sent    what one answer takes: origins divide operations by that
+//!   locks that a rank wants or holds                    one (osc::Holders)
+//!   ends of accesses that a rank reports                as many as this process has posted for it
+//!   messages of the light interface that are kept       light::MOST of each rank
+//!   answers                                             as many as were asked for (osc::Operations)
+//! ```
 
 use btl::{Class, Peer};
 use engine::{Head, Message, Taker};
 use mem::{PeerBytes, UserMem};
-use osc::Element;
+use osc::{Element, NO_TOKEN};
 use shm::sync::Ordering;
 
 use super::far::{
-    CHECK, COMBINE, COMPLETE, DATA, DONE, FAILED, GET, GRANTED, HANDLED, LOCK, MESSAGE, NOTICE, POST, PUT,
-    REFUSED, RUN, SWAP, UNLOCK,
+    AT_TARGET, CHECK, COMBINE, COMPLETE, DATA, DONE, FAILED, GET, GRANTED, HANDLED, LOCK, LOST, MESSAGE,
+    NOTICE, POST, PUT, REFUSED, RUN, SWAP, UNLOCK,
 };
-use super::far_locks::Decided;
+use super::far_locks::{Decided, NOT_GRANTED};
+use super::locks::HOLDER_ENDED;
 use super::{Window, Windows, light};
 use crate::memory::{exposed_run, of_vec, of_vec_mut, read_at};
 use crate::state::State;
@@ -26,12 +36,36 @@ impl Taker<State> for Serve {
 
     fn on_message(state: &mut State, message: &Message<'_>) {
         let Some((&[number, rank], words)) = message.words().split_first_chunk() else { return };
-        let about = About { number, rank };
+        let (about, from) = (About { number, rank }, message.from);
+        let frame = Frame { from, kind: message.kind, words, payload: message.payload };
         if message.is_answer {
-            take_answer(&mut state.windows, message, about, words);
-        } else if !serve(state, message, about, words) {
-            let token = words.first().copied().unwrap_or(0);
-            about.answer(state, message.from, FAILED, &[token], &[]);
+            return state.windows.take_answer(about, &frame);
+        }
+        if let (MESSAGE, &[handler, source]) = (frame.kind, words) {
+            let payload = message.payload;
+            if !light::on_message(
+                &mut state.windows,
+                &mut state.light,
+                (from, payload),
+                (about, handler),
+                source,
+            ) {
+                about.answer(state, from, HANDLED, &[0], &[]);
+            }
+            return;
+        }
+        match state.windows.serve(about, &frame, state.p2p.most(from)) {
+            Some(Reply::Done) => about.answer(state, from, DONE, &[], &[]),
+            Some(Reply::Data { token, position, bytes }) => {
+                about.answer(state, from, DATA, &[token, position], &bytes);
+            }
+            Some(Reply::Later) => {}
+            None => {
+                about.answer(state, from, FAILED, &[frame.token()], &[]);
+            }
+        }
+        if let LOCK | UNLOCK | CHECK = frame.kind {
+            grant(state, number, frame.kind == CHECK);
         }
     }
 
@@ -44,84 +78,53 @@ impl Taker<State> for Serve {
     }
 }
 
+/// What came.
+#[derive(Clone, Copy)]
+pub(super) struct Frame<'a> {
+    pub from: Peer,
+    pub kind: u8,
+    /// Behind those of [`About`].
+    pub words: &'a [u64],
+    pub payload: PeerBytes<'a>,
+}
+
+impl Frame<'_> {
+    /// The token of a request whose operation has one.
+    fn token(&self) -> u64 {
+        match (self.kind, self.words) {
+            (GET | COMBINE | SWAP | LOCK, &[token, ..]) => token,
+            _ => NO_TOKEN,
+        }
+    }
+}
+
+/// What a request is answered with.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) enum Reply {
+    Done,
+    Data {
+        token: u64,
+        position: u64,
+        bytes: Vec<u8>,
+    },
+    /// Nothing now: the lock is decided on later.
+    Later,
+}
+
 /// What a request and its answer begin with.
 #[derive(Clone, Copy)]
-struct About {
+pub(super) struct About {
     /// Of the window.
-    number: u64,
+    pub number: u64,
     /// Of the request's target, as its origin says.
-    rank: u64,
+    pub rank: u64,
 }
 
 impl About {
-    fn answer(self, state: &mut State, to: Peer, kind: u8, words: &[u64], payload: &[u8]) {
+    pub fn answer(self, state: &mut State, to: Peer, kind: u8, words: &[u64], payload: &[u8]) {
         let words = [&[self.number, self.rank], words].concat();
         state.p2p.answer(to, Head { class: Class::Osc, kind, words: &words }, &mut PeerBytes::of(payload));
     }
-}
-
-/// Does what a request asks for; `false`: it makes no sense.
-fn serve(state: &mut State, message: &Message<'_>, about: About, words: &[u64]) -> bool {
-    let (from, number) = (message.from, about.number);
-    if let (MESSAGE, &[handler, source]) = (message.kind, words) {
-        return light::on_message(state, message, [number, about.rank], handler, source);
-    }
-    let Some(window) = state.windows.numbered(number).filter(|window| window.far.is_some()) else {
-        return false;
-    };
-    match (message.kind, words) {
-        (PUT, &[runs]) => {
-            let Some((runs, data)) = window.named(message.payload, runs) else { return false };
-            scatter(&runs, &data.to_vec());
-        }
-        (GET, &[token, position, runs]) => {
-            let Some((runs, _)) = window.named(message.payload, runs) else { return false };
-            about.answer(state, from, DATA, &[token, position], &gather(&runs));
-            return true;
-        }
-        (COMBINE, &[token, position, op, datatype, runs]) => {
-            let Some((runs, data)) = window.named(message.payload, runs) else { return false };
-            let fetches = token != 0;
-            let Some(before) = window.combine(&runs, &data.to_vec(), op, datatype, fetches) else {
-                return false;
-            };
-            if fetches {
-                about.answer(state, from, DATA, &[token, position], &before);
-                return true;
-            }
-        }
-        (SWAP, &[token, address, datatype]) => {
-            let Some(before) = window.swap(address, datatype, &message.payload.to_vec()) else {
-                return false;
-            };
-            about.answer(state, from, DATA, &[token, 0], &before);
-            return true;
-        }
-        (LOCK, &[token, exclusive, holds, rank]) => {
-            let Some(rank) = window.rank_of(from, rank) else { return false };
-            state.windows.enqueue(number, rank, token, exclusive != 0, holds != 0);
-            grant(state, number, false);
-            return true;
-        }
-        (UNLOCK, &[exclusive]) => {
-            window.release(exclusive != 0);
-            grant(state, number, false);
-        }
-        (CHECK, &[]) => grant(state, number, true),
-        (POST | COMPLETE, &[rank]) => {
-            let Some(rank) = window.rank_of(from, rank) else { return false };
-            window.note(message.kind, rank);
-        }
-        (NOTICE, &[notice]) => {
-            let Some(notice) = u32::try_from(notice).ok().filter(|&notice| notice < osc::NOTICES) else {
-                return false;
-            };
-            window.control.view().notice(window.local, notice).fetch_add(1, Ordering::Release);
-        }
-        _ => return false,
-    }
-    about.answer(state, from, DONE, &[], &[]);
-    true
 }
 
 /// Grants the locks of a window that can be had now, and tells their owners; `checks`: refuses those that cannot be had
@@ -142,46 +145,94 @@ pub(crate) fn grant_all(state: &mut State) -> bool {
     before != state.windows.waiting
 }
 
-/// An answer to a request of this process.
-fn take_answer(windows: &mut Windows, message: &Message<'_>, about: About, words: &[u64]) {
-    if let (HANDLED, &[found]) = (message.kind, words) {
-        return light::on_handled(windows, message.from, [about.number, about.rank], found != 0);
-    }
-    let Some(window) = windows.numbered(about.number) else { return };
-    let rank = window.rank_of(message.from, about.rank);
-    let (Some(rank), Some(far)) = (rank, &mut window.far) else { return };
-    far.answered(rank);
-    match (message.kind, words) {
-        (DATA, &[token, position]) => {
-            if let Some(wanted) = far.wanted.get_mut(&token) {
-                wanted.side.write(position, &message.payload.to_vec());
-            }
-            far.fetched(token);
-        }
-        (GRANTED, &[token]) => far.granted.push(token),
-        (REFUSED, &[token]) => far.refused.push(token),
-        (FAILED, &[token]) => {
-            far.failed = true;
-            far.fetched(token);
-        }
-        _ => {}
-    }
-}
-
 impl Windows {
-    /// Nothing more comes from `peer`: nobody waits for its answers. The numbers of all windows that it is of and that
-    /// go by messages.
+    /// Does what a request asks for, which names and moves no more than `most` bytes; `None`: it makes no sense.
+    pub(super) fn serve(&mut self, about: About, frame: &Frame<'_>, most: usize) -> Option<Reply> {
+        let window = self.numbered(about.number).filter(|window| window.far.is_some())?;
+        match (frame.kind, frame.words) {
+            (PUT, &[runs]) => {
+                let (runs, data) = window.named(frame.payload, runs, most)?;
+                if data.len() != total(&runs) {
+                    return None;
+                }
+                scatter(&runs, &data.to_vec());
+            }
+            (GET, &[token, position, runs]) => {
+                let (runs, _) = window.named(frame.payload, runs, most)?;
+                return Some(Reply::Data { token, position, bytes: gather(&runs) });
+            }
+            (COMBINE, &[token, position, op, datatype, runs]) => {
+                let (runs, data) = window.named(frame.payload, runs, most)?;
+                let fetches = token != 0;
+                let bytes = window.combine(&runs, &data.to_vec(), op, datatype, fetches)?;
+                if fetches {
+                    return Some(Reply::Data { token, position, bytes });
+                }
+            }
+            (SWAP, &[token, address, datatype]) => {
+                let operands = frame.payload.part(0, most).to_vec();
+                let bytes = window.swap(address, datatype, &operands)?;
+                return Some(Reply::Data { token, position: 0, bytes });
+            }
+            (LOCK, &[token, exclusive, holds, rank]) => {
+                let rank = window.rank_of(frame.from, rank)?;
+                return self
+                    .enqueue(about.number, rank, token, exclusive != 0, holds != 0)
+                    .then_some(Reply::Later);
+            }
+            (UNLOCK, &[rank]) => {
+                let rank = window.rank_of(frame.from, rank)?;
+                return window.release(rank).then_some(Reply::Done);
+            }
+            (CHECK, &[]) => {}
+            (POST | COMPLETE, &[rank]) => {
+                let rank = window.rank_of(frame.from, rank)?;
+                return window.note(frame.kind, rank).then_some(Reply::Done);
+            }
+            (NOTICE, &[notice]) => {
+                let notice = u32::try_from(notice).ok().filter(|&notice| notice < osc::NOTICES)?;
+                window.control.view().notice(window.local, notice).fetch_add(1, Ordering::Release);
+            }
+            _ => return None,
+        }
+        Some(Reply::Done)
+    }
+
+    /// An answer to a request of this process.
+    pub(super) fn take_answer(&mut self, about: About, frame: &Frame<'_>) {
+        if let (HANDLED, &[found]) = (frame.kind, frame.words) {
+            return light::on_handled(self, frame.from, about, found != 0);
+        }
+        let Some(window) = self.numbered(about.number) else { return };
+        let rank = window.rank_of(frame.from, about.rank);
+        let (Some(rank), Some(far)) = (rank, &mut window.far) else { return };
+        let operations = &mut far.operations;
+        match (frame.kind, frame.words) {
+            (DATA, &[token, position]) => operations.fetched(rank, token, position, &frame.payload.to_vec()),
+            (GRANTED, &[token]) => operations.decided(rank, token, Ok(())),
+            (REFUSED, &[token]) => operations.decided(rank, token, Err(HOLDER_ENDED)),
+            (FAILED, &[token]) => operations.refused(rank, token, AT_TARGET, NOT_GRANTED),
+            (DONE, &[]) => {
+                operations.answered(rank);
+            }
+            _ => {}
+        }
+    }
+
+    /// Nothing more comes from `peer`: its answers will not. The numbers of all windows that it is of and that go by
+    /// messages.
     fn forget(&mut self, peer: Peer) -> Vec<u64> {
         let mut numbers = Vec::new();
         for (number, window) in self.iter_mut() {
             let rank = window.group.members().iter().position(|&member| member == peer.0);
             let Some(rank) = rank else { continue };
-            if let Some(sent) = window.sent.get_mut(rank) {
-                window.unhandled |= std::mem::take(sent) > 0;
-            }
+            window.lose_messages(rank as u32);
             if let Some(far) = &mut window.far {
-                far.failed |= std::mem::take(&mut far.pending[rank]) > 0;
-                far.lost.push(rank as u32);
+                let rank = rank as u32;
+                if far.network.has_written(rank) {
+                    far.operations.fail(rank, LOST);
+                }
+                far.operations.lose(rank, LOST);
                 numbers.push(number);
             }
         }
@@ -190,12 +241,22 @@ impl Windows {
 }
 
 impl Window {
-    /// The runs that a payload begins with, all of them exposed by this window, and the data behind them.
-    fn named<'a>(&self, payload: PeerBytes<'a>, runs: u64) -> Option<(Vec<UserMem>, PeerBytes<'a>)> {
+    /// The runs that a payload begins with, all of them exposed by this window and together of `most` bytes at most, and
+    /// the data behind them.
+    fn named<'a>(
+        &self,
+        payload: PeerBytes<'a>,
+        runs: u64,
+        most: usize,
+    ) -> Option<(Vec<UserMem>, PeerBytes<'a>)> {
         let runs = usize::try_from(runs).ok().filter(|&runs| runs <= payload.len() / RUN)?;
-        let named: Option<Vec<UserMem>> =
-            (0..runs).map(|run| self.exposed(payload.word(2 * run), payload.word(2 * run + 1))).collect();
-        Some((named?, payload.part(runs * RUN, payload.len())))
+        let (mut named, mut left) = (Vec::with_capacity(runs), most as u64);
+        for run in 0..runs {
+            let (address, len) = (payload.word(2 * run), payload.word(2 * run + 1));
+            left = left.checked_sub(len)?;
+            named.push(self.exposed(address, len)?);
+        }
+        Some((named, payload.part(runs * RUN, payload.len())))
     }
 
     /// Memory of this process, if the window exposes it.
@@ -212,8 +273,12 @@ impl Window {
     }
 }
 
+fn total(runs: &[UserMem]) -> usize {
+    runs.iter().map(|run| run.len()).sum()
+}
+
 fn gather(runs: &[UserMem]) -> Vec<u8> {
-    let mut all = Vec::with_capacity(runs.iter().map(|run| run.len()).sum());
+    let mut all = Vec::with_capacity(total(runs));
     runs.iter().for_each(|&run| all.extend(read_at(run)));
     all
 }
@@ -239,7 +304,7 @@ impl Window {
         fetches: bool,
     ) -> Option<Vec<u8>> {
         let (element, op, own) = (element(datatype)?, abi::Op(op as usize), self.own());
-        let len: usize = runs.iter().map(|run| run.len()).sum();
+        let len = total(runs);
         let loads = op == abi::NO_OP;
         if !len.is_multiple_of(element.size) || !loads && data.len() != len {
             return None;

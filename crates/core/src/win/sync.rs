@@ -88,6 +88,9 @@ pub fn post(t: &mut Token, group: abi::Group, assert: i32, win: abi::Win) -> Res
     }
     let far = window.far_of(&ranks);
     window.spare_ranks = ranks;
+    if let Some(known) = &mut window.far {
+        far.iter().for_each(|&rank| known.exposed[rank as usize] += 1);
+    }
     drop(state);
     // All of them, even if one is lost.
     far.into_iter().map(|rank| far::tell(t, win, rank, far::POST)).fold(Ok(()), Result::and)

@@ -185,7 +185,7 @@ impl Window {
     /// Whether the process of a rank has ended; `false` where that cannot be known.
     pub(super) fn has_ended(&self, rank: u32) -> bool {
         let peer = self.group.members().get(rank as usize).map(|&peer| btl::Peer(peer));
-        let lost = self.far.as_ref().is_some_and(|far| far.lost.contains(&rank));
+        let lost = self.far.as_ref().is_some_and(|far| far.operations.is_lost(rank));
         lost || self.node.as_ref().zip(peer).is_some_and(|(node, peer)| node.has_ended(peer))
     }
 }
