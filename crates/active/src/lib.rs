@@ -45,7 +45,7 @@
 mod frame;
 mod pair;
 
-use btl::{Arrival, Btl, Class, Peer};
+use btl::{Arrival, Btl, Class, Full, Peer};
 use mem::{PeerBytes, Source};
 
 use frame::{Header, Sort};
@@ -241,7 +241,7 @@ impl Active {
             if !pair.waits() {
                 pair.listed = false;
                 self.waiting.swap_remove(index);
-            } else if btl.is_full(peer) {
+            } else if btl.full(peer) == Some(Full::All) {
                 break;
             } else {
                 index += 1;

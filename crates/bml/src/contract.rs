@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use btl::{
-    Access, Arrival, Asleep, Atomic, Btl, Busy, Event, FastPath, Flushed, Limits, Loss, Peer, Refusal,
+    Access, Arrival, Asleep, Atomic, Btl, Busy, Event, FastPath, Flushed, Full, Limits, Loss, Peer, Refusal,
     Remote, RemoteKey, RemoteMemory, Route, Sleep, Take,
 };
 use mem::{Source, UserMem};
@@ -140,8 +140,8 @@ impl Btl for Bml {
         by_route!(self.routed(peer), btl => btl.congested(peer))
     }
 
-    fn is_full(&self, peer: Peer) -> bool {
-        by_route!(self.routed(peer), btl => btl.is_full(peer))
+    fn full(&self, peer: Peer) -> Option<Full> {
+        by_route!(self.routed(peer), btl => btl.full(peer))
     }
 
     fn is_flushed(&self) -> bool {

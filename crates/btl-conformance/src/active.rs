@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use active::{Active, Brought, Head, MAX_WORDS, Message, Refused, WINDOW};
-use btl::{Btl, Class, Peer};
+use btl::{Btl, Class, Full, Peer};
 use mem::PeerBytes;
 
 use crate::waiting::sleep_on;
-use crate::world::{World, calls};
+use crate::world::{self, World, calls};
 use crate::{fill, verify};
 
 /// Kinds of the messages here.
@@ -184,6 +184,48 @@ pub fn active_messages_are_bounded<B: Btl>(mut world: World<B>) {
         }
         assert_eq!(processes[0].answers[at].len() as u64, sent, "all are answered");
     }
+}
+
+/// Answers that wait for a peer that takes nothing hold up none for others, where the transport says that the want of room
+/// is that peer's.
+pub fn answers_wait_for_their_own_peer<B: Btl>(mut world: World<B>) {
+    const MOST: u64 = 20_000;
+    let (slow, other) = (world.receiver(), world.receiver() / 2);
+    if other == 0 {
+        return;
+    }
+    let (mut active, mut got) = (Active::new(), [0; 2]);
+    let answer = |active: &mut Active, end: &mut B, to: usize, number: u64| {
+        let head = Head { class: Class::Test, kind: ECHO, words: &[number] };
+        active.answer(end, Peer(to as u32), head, &mut PeerBytes::of(&[1; 40]));
+    };
+    // The first of them waits before all that are for the other.
+    let mut sent = [0; 2];
+    for (to, sent) in [slow, other].into_iter().zip(&mut sent) {
+        while *sent < MOST && world.ends[0].full(Peer(to as u32)).is_none() {
+            answer(&mut active, &mut world.ends[0], to, *sent);
+            *sent += 1;
+        }
+        answer(&mut active, &mut world.ends[0], to, *sent);
+        *sent += 1;
+    }
+    if world.ends[0].full(Peer(slow as u32)) != Some(Full::Peer) {
+        return;
+    }
+    let mut take = |world: &mut World<B>, active: &mut Active, at: usize, got: &mut u64, wanted: u64| {
+        let all_came = calls().any(|_| {
+            if let Some(message) = world::take(&mut world.ends[at]) {
+                assert_eq!(message.from, Peer(0));
+                *got += 1;
+            }
+            (0..slow).for_each(|end| world.no_event(end));
+            active.advance(&mut world.ends[0]);
+            *got == wanted
+        });
+        assert!(all_came, "{got} of {wanted} answers came");
+    };
+    take(&mut world, &mut active, other, &mut got[1], sent[1]);
+    take(&mut world, &mut active, slow, &mut got[0], sent[0]);
 }
 
 /// Two threads that send requests without answers and sleep whenever nothing can be done: neither a message, nor a credit,

@@ -15,10 +15,12 @@ mod world;
 
 pub use crate::active::{
     active_messages_are_bounded, active_messages_are_ordered_and_answered, active_messages_end_a_sleep,
+    answers_wait_for_their_own_peer,
 };
 pub use messages::{
-    a_stream_of_mixed_sizes_arrives_once, back_pressure_is_temporary, every_size_arrives,
-    headers_of_every_length_arrive, limits_are_consistent, many_senders_are_served_fairly,
+    a_full_peer_stops_no_other, a_stream_of_mixed_sizes_arrives_once, back_pressure_is_temporary,
+    every_size_arrives, headers_of_every_length_arrive, limits_are_consistent,
+    many_senders_are_served_fairly,
 };
 pub use one_sided::{
     cookies_and_events_match, every_size_and_offset_is_fetched, every_size_and_offset_is_stored,
@@ -48,6 +50,7 @@ macro_rules! suite {
             a_stream_of_mixed_sizes_arrives_once
             back_pressure_is_temporary
             many_senders_are_served_fairly
+            a_full_peer_stops_no_other
             every_size_and_offset_is_fetched
             every_size_and_offset_is_stored
             runs_of_every_size_are_fetched
@@ -70,6 +73,7 @@ macro_rules! suite {
             active_messages_are_ordered_and_answered
             active_messages_are_bounded
             active_messages_end_a_sleep
+            answers_wait_for_their_own_peer
         );
     };
     (@ $make:path: $($check:ident)*) => {

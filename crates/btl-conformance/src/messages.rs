@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use btl::{Btl, MAX_HEADER_WORDS, Peer};
+use btl::{Btl, Full, MAX_HEADER_WORDS, Peer};
 
 use crate::world::{Got, World, calls, take};
 use crate::{fill, verify};
@@ -89,6 +89,34 @@ pub fn back_pressure_is_temporary<B: Btl>(mut world: World<B>) {
         }
         assert!(world.try_send(0, to, &[sent], &fill(sent, len)), "room did not come back for {len} bytes");
         world.receive(to);
+    }
+}
+
+/// Where a sender is refused for want of what one peer has to give, messages to others leave.
+pub fn a_full_peer_stops_no_other<B: Btl>(mut world: World<B>) {
+    let (slow, other) = (world.receiver(), world.receiver() / 2);
+    if other == 0 {
+        return;
+    }
+    let max = world.ends[0].limits(Peer(slow as u32)).max_send;
+    for len in [8, 1000, max].map(|len| len.min(max)) {
+        let payload = fill(1, len);
+        let mut sent = 0u64;
+        while sent < 100_000 && world.try_send(0, slow, &[sent], &payload) {
+            sent += 1;
+        }
+        if world.ends[0].full(Peer(slow as u32)) == Some(Full::Peer) {
+            for number in 0..10 {
+                world.send(0, other, &[number], &payload, &mut |_| panic!("nothing else was sent"));
+                assert_eq!(world.receive_beside(other, slow).header, [number]);
+            }
+        }
+        (0..sent).for_each(|_| drop(world.receive(slow)));
+        let has_room = calls().any(|_| {
+            (0..=slow).for_each(|end| world.no_event(end));
+            world.ends[0].full(Peer(slow as u32)).is_none()
+        });
+        assert!(has_room, "all was taken, and there is no room");
     }
 }
 

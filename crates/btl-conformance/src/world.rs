@@ -71,11 +71,16 @@ impl<B: Btl> World<B> {
 
     /// The next message at `at`.
     pub(crate) fn receive(&mut self, at: usize) -> Got {
+        self.receive_beside(at, usize::MAX)
+    }
+
+    /// As [`World::receive`], while the endpoint `idle` does nothing.
+    pub(crate) fn receive_beside(&mut self, at: usize, idle: usize) -> Got {
         for _ in calls() {
             if let Some(message) = take(&mut self.ends[at]) {
                 return message;
             }
-            (0..self.ends.len()).for_each(|end| self.no_event(end));
+            (0..self.ends.len()).filter(|&end| end != idle).for_each(|end| self.no_event(end));
         }
         panic!("a message does not arrive");
     }

@@ -5,7 +5,9 @@ use std::fmt;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use btl::{Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Pace, Peer, Refusal, RemoteKey, Sleep};
+use btl::{
+    Access, Arrival, Btl, Busy, Event, FastPath, Full, Limits, Loss, Pace, Peer, Refusal, RemoteKey, Sleep,
+};
 use mem::{Source, UserMem};
 use ofi::{Card, Endpoint, Facts};
 use rcache::{Rcache, Unwatched, Watch};
@@ -294,9 +296,12 @@ impl Btl for Ofi {
         false
     }
 
-    fn is_full(&self, peer: Peer) -> bool {
-        let lacks_credits = |connection| !self.peers.get(connection).credits.may_send();
-        self.messages_out >= self.plan.sends[2] as usize || self.peers.of(peer).is_some_and(lacks_credits)
+    fn full(&self, peer: Peer) -> Option<Full> {
+        if self.messages_out >= self.plan.sends[2] as usize {
+            return Some(Full::All);
+        }
+        let connection = self.peers.get(self.peers.of(peer)?);
+        (!connection.credits.may_send()).then_some(Full::Peer)
     }
 
     fn is_flushed(&self) -> bool {

@@ -1,6 +1,6 @@
 //! The suite over a provider that checks that everything is done as modes ask.
 
-use btl::{Access, Btl, Event, Peer, Refusal};
+use btl::{Access, Btl, Event, Full, Peer, Refusal};
 use btl_conformance::World;
 use btl_ofi::{BtlOfiParams, Error, Ofi, Opening};
 use ofi::abi::{flag, mr};
@@ -45,6 +45,8 @@ macro_rules! of_one_thread {
             room_before_a_sleep_is_not_missed
             active_messages_are_ordered_and_answered
             active_messages_are_bounded
+            a_full_peer_stops_no_other
+            answers_wait_for_their_own_peer
         );
     };
 }
@@ -172,12 +174,12 @@ fn a_peer_that_takes_nothing_is_sent_no_more_than_the_window() {
     let mut nothing = mem::UserMem::EMPTY;
     let mut send = |sender: &mut Ofi| sender.send(Peer(1), &[1], &mut nothing).is_ok();
     assert_eq!((0..100).filter(|_| send(sender)).count(), 8);
-    assert!(sender.is_full(Peer(1)));
+    assert_eq!(sender.full(Peer(1)), Some(Full::Peer));
     let take =
         |receiver: &mut Ofi| receiver.next_arrival().map(|arrival| receiver.release(arrival)).is_some();
     assert_eq!((0..100).filter(|_| take(receiver)).count(), 8);
     assert!((0..100).all(|_| sender.next_arrival().is_none()));
-    assert!(!sender.is_full(Peer(1)) && sender.must_arm_again());
+    assert!(sender.full(Peer(1)).is_none() && sender.must_arm_again());
     assert!(sender.arm().is_none(), "who was refused tries again first");
     assert!(sender.arm().is_some());
     assert_eq!((0..100).filter(|_| send(sender)).count(), 8);

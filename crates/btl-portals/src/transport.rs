@@ -6,8 +6,8 @@ use crate::params::BtlPortalsParams;
 use crate::rdma::{EXPOSED, Exposed, Report, TRANSFER, Transfer};
 use crate::slots::{Frame, Slots};
 use btl::{
-    Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, MAX_HEADER_WORDS, Peer, Refusal, RemoteKey,
-    Sleep,
+    Access, Arrival, Btl, Busy, Event, FastPath, Full, Limits, Loss, MAX_HEADER_WORDS, Peer, Refusal,
+    RemoteKey, Sleep,
 };
 use core::fmt;
 use mem::{PeerBytes, Source, UserMem};
@@ -397,8 +397,9 @@ impl<N: Nic> Btl for Portals<N> {
         false
     }
 
-    fn is_full(&self, _peer: Peer) -> bool {
-        !self.slots.has_room(0) || self.operations() >= self.most_operations
+    fn full(&self, _peer: Peer) -> Option<Full> {
+        let is_full = !self.slots.has_room(0) || self.operations() >= self.most_operations;
+        is_full.then_some(Full::All)
     }
 
     /// A frame that has left needs this process again only if the target has no room, and a target that ends has

@@ -9,8 +9,8 @@ use crate::rdma::Transfer;
 use crate::remote;
 use crate::stats::Stats;
 use btl::{
-    Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Limits, Loss, Pace, Peer, Refusal, RemoteKey, Route,
-    Sleep, Take,
+    Access, Arrival, Asleep, Btl, Busy, Event, FastPath, Full, Limits, Loss, Pace, Peer, Refusal, RemoteKey,
+    Route, Sleep, Take,
 };
 use core::fmt;
 use gni::{
@@ -468,8 +468,8 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
     }
 
     /// The queue of what has left has an entry for every message on its way.
-    fn is_full(&self, _peer: Peer) -> bool {
-        self.messages_out >= self.params.local_cq_size as u32
+    fn full(&self, _peer: Peer) -> Option<Full> {
+        (self.messages_out >= self.params.local_cq_size as u32).then_some(Full::All)
     }
 
     /// Whether nothing is under way and all that was sent has arrived: this process may stop making progress.

@@ -68,6 +68,15 @@ pub struct Busy;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
     /// Resources are used up at the moment; try again later.
+/// Whom a want of room stops; see [`Btl::full`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Full {
+    /// The peer that was asked about: it has not taken what it was sent. Messages to others leave.
+    Peer,
+    /// All peers that are reached the same way: a sender that was refused need not try the others.
+    All,
+}
+
     Busy,
     /// This transport, peer, alignment or length does not allow it; use another protocol.
     Unfit,
@@ -299,10 +308,9 @@ pub trait Btl: RemoteMemory {
     /// line that is in the cache anyway.
     fn congested(&self, peer: Peer) -> bool;
 
-    /// Whether no message can leave just now to `peer` or to any other that is reached the same way: who has been
-    /// refused need not try the others.
-    fn is_full(&self, _peer: Peer) -> bool {
-        false
+    /// Why no message can leave to `peer` just now, as far as the transport knows without trying. Asked after a refusal.
+    fn full(&self, _peer: Peer) -> Option<Full> {
+        None
     }
 
     /// Whether nothing that was sent still depends on this process's work.

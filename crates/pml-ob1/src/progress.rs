@@ -1,6 +1,6 @@
 //! Progress: arrivals, events, what waits for room, congestion, lost peers.
 
-use btl::{Arrival, Event, FastPath, Peer, Receiver};
+use btl::{Arrival, Event, FastPath, Full, Peer, Receiver};
 use mem::PeerBytes;
 use pml::{Done, ReqId};
 
@@ -202,7 +202,7 @@ impl Ob1 {
                 sent += 1;
             }
             if self.peers.entry(peer).is_waiting() {
-                if btl.is_full(peer) {
+                if btl.full(peer) == Some(Full::All) {
                     break;
                 }
                 index += 1;

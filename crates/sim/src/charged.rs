@@ -4,7 +4,7 @@ use crate::names::Names;
 use crate::node::OnNode;
 use crate::software::SoftwareCosts;
 use btl::{
-    Access, Arrival, Atomic, Btl, Busy, Event, FastPath, Flushed, Limits, Loss, Peer, Refusal, Remote,
+    Access, Arrival, Atomic, Btl, Busy, Event, FastPath, Flushed, Full, Limits, Loss, Peer, Refusal, Remote,
     RemoteKey, RemoteMemory, Sleep,
 };
 use btl_ugni::Ugni;
@@ -354,8 +354,11 @@ impl Btl for Charged {
         }
     }
 
-    fn is_full(&self, peer: Peer) -> bool {
-        self.near(peer).is_none() && self.ugni().is_some_and(|ugni| ugni.is_full(self.names.rank(peer)))
+    fn full(&self, peer: Peer) -> Option<Full> {
+        if self.near(peer).is_some() {
+            return None;
+        }
+        self.ugni()?.full(self.names.rank(peer))
     }
 
     fn advertise_congestion(&mut self, on: bool) -> bool {
