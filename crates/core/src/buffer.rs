@@ -115,12 +115,11 @@ impl State {
 
 /// Sends from a copy of the data; complete in MPI's sense when this returns.
 pub(crate) fn start(state: &mut State, data: Data, dest: i32, tag: i32, comm: abi::Comm) -> Result<()> {
-    let to = target(state.comm(comm)?, dest, tag)?;
+    let Some(to) = target(state.comm(comm)?, dest, tag)? else { return Ok(()) };
     let place = state.pool_for(comm)?;
     if !state.pool(place)?.is_attached() {
         return Err(Error::new(abi::ERR_BUFFER, "no buffer is attached for buffered sends"));
     }
-    let Some(to) = to else { return Ok(()) };
     if let Data::Contiguous(data) = &data
         && engine::send_copied_now(state, &to, *data)
     {

@@ -14,13 +14,20 @@ pub(crate) struct Group {
     peers: Arc<[u32]>,
     /// This process's rank, if it is a member.
     pub rank: Option<u32>,
+    /// The session that it comes from; `None` in the world model.
+    pub session: Option<abi::Session>,
 }
 
 impl Group {
     /// The group of `peers`, seen by the process `me`.
     pub fn new(peers: Arc<[u32]>, me: u32) -> Group {
         let rank = peers.iter().position(|&p| p == me).map(|r| r as u32);
-        Group { peers, rank }
+        Group { peers, rank, session: None }
+    }
+
+    /// The group, come from a session.
+    pub fn of_session(self, session: Option<abi::Session>) -> Group {
+        Group { session, ..self }
     }
 
     pub fn peers(&self) -> Arc<[u32]> {
@@ -70,7 +77,7 @@ struct Held {
 
 impl Groups {
     pub fn new() -> Groups {
-        let empty = Arc::new(Group { peers: Arc::new([]), rank: None });
+        let empty = Arc::new(Group { peers: Arc::new([]), rank: None, session: None });
         Groups { slab: Objects::new(), keys: HashMap::new(), empty }
     }
 
@@ -243,9 +250,9 @@ fn subset(
     f: impl FnOnce(&Group) -> Result<Vec<u32>>,
 ) -> Result<()> {
     let mut state = t.lock();
-    let peers = f(&*state.groups.get(group)?)?;
-    let me = state.me();
-    *new = state.groups.add(Arc::new(Group::new(peers.into(), me)))?;
+    let old = state.groups.get(group)?;
+    let part = Group::new(f(&old)?.into(), state.me()).of_session(old.session);
+    *new = state.groups.add(Arc::new(part))?;
     Ok(())
 }
 

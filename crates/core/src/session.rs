@@ -1,6 +1,7 @@
 //! Sessions (MPI-5.0 section 11.3): MPI without `MPI_Init`, by process sets.
 
 use std::ffi::CStr;
+use std::sync::Arc;
 
 use abi::{Error, Result};
 use ffi::TextOut;
@@ -10,14 +11,18 @@ use crate::comm::hints;
 use crate::domain::Token;
 use crate::errhandler::{Handler, Target};
 use crate::facts::FACTS;
+use crate::group::Group;
 use crate::handle::{self, Kind, Objects};
 use crate::info::Info;
+use crate::state::State;
 
 /// A session.
 pub(crate) struct Session {
     pub errhandler: Handler,
     pub buffer: BufferPool,
     info: Info,
+    /// The groups of [`SETS`].
+    sets: [Arc<Group>; SETS.len()],
 }
 
 /// Sessions by handle.
@@ -30,6 +35,11 @@ const INVALID: Error = Error::new(abi::ERR_SESSION, "the handle names no session
 impl Sessions {
     pub const fn new() -> Sessions {
         Sessions { slab: Objects::new() }
+    }
+
+    /// Every session's handle.
+    pub fn handles(&self) -> Vec<abi::Session> {
+        self.slab.iter().map(|(key, _)| abi::Session(handle::make(Kind::Session, key))).collect()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -69,15 +79,24 @@ pub fn init(
     info.set("thread_level", level_name(provided));
     let kinds = hints::kinds_for(info.get(hints::KINDS));
     info.set(hints::KINDS, &kinds);
-    let new = Session { errhandler: handler, buffer: BufferPool::default(), info };
-    let key = t
-        .lock()
-        .sessions
-        .slab
-        .insert(new)
-        .map_err(|_| Error::new(abi::ERR_OTHER, "more than 2^20 sessions exist"))?;
+    let mut state = t.lock();
+    let sets = state.sets(None);
+    let new = Session { errhandler: handler, buffer: BufferPool::default(), info, sets };
+    let full = |_| Error::new(abi::ERR_OTHER, "more than 2^20 sessions exist");
+    let key = state.sessions.slab.insert(new).map_err(full)?;
     *session = abi::Session(handle::make(Kind::Session, key));
+    let sets = state.sets(Some(*session));
+    state.sessions.get_mut(*session)?.sets = sets;
     Ok(())
+}
+
+impl State {
+    /// The groups of [`SETS`], as they come from a session.
+    fn sets(&self, session: Option<abi::Session>) -> [Arc<Group>; SETS.len()] {
+        let me = self.me();
+        let world = self.world.as_ref().map_or_else(|| [me].into(), |world| world.group.peers());
+        [world, [me].into()].map(|peers| Arc::new(Group::new(peers, me).of_session(session)))
+    }
 }
 
 pub(crate) fn level_name(level: i32) -> &'static str {
@@ -168,12 +187,7 @@ pub fn group_from_pset(
     group: &mut abi::Group,
 ) -> Result<()> {
     let mut state = t.lock();
-    state.sessions.get(session)?;
-    let me = state.me();
-    let found = match (known(name)?, &state.world) {
-        (0, Some(world)) => world.group.clone(),
-        _ => std::sync::Arc::new(crate::group::Group::new([me].into(), me)),
-    };
+    let found = Arc::clone(&state.sessions.get(session)?.sets[known(name)?]);
     *group = state.groups.add(found)?;
     Ok(())
 }

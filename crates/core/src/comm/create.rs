@@ -173,7 +173,7 @@ pub fn create_from_group(
     };
     let handler = crate::errhandler::initial(t, errhandler, crate::errhandler::Target::Comm)?;
     let meeting = t.lock().contexts.meeting() << 1;
-    *new = over_group(t, &group, meeting, string_tag(tag), handler, None)?;
+    *new = over_group(t, &group, meeting, string_tag(tag), handler, group.session)?;
     give_hints(t, *new, &hints)
 }
 
@@ -216,11 +216,9 @@ pub(crate) fn split_by(t: &mut Token, comm: abi::Comm, color: i32, key: i32) -> 
             let state = t.lock();
             let old = state.comm(comm)?;
             let peers = chosen(&all, color, old.group.members());
-            let group = Arc::new(Group::new(peers, state.me()));
+            let group = Arc::new(Group::new(peers, state.me()).of_session(old.session));
             let rank = group.rank.unwrap_or(0);
-            let mut part = Comm::new(id, group, rank, old.errhandler);
-            part.session = old.session;
-            part
+            Comm::new(id, group, rank, old.errhandler)
         };
         open(t, part, Some(comm))
     })

@@ -22,7 +22,7 @@ pub fn create(
     tag: i32,
     new: &mut abi::Comm,
 ) -> Result<()> {
-    let (group, rank, errhandler) = {
+    let (group, rank, errhandler, session) = {
         let state = t.lock();
         let local = state.comm(local_comm)?;
         if local.is_inter() {
@@ -31,7 +31,7 @@ pub fn create(
         if local_leader < 0 || local_leader as u32 >= local.size() {
             return Err(Error::new(abi::ERR_RANK, "the local leader lies outside the communicator"));
         }
-        (local.group.clone(), local.rank, local.errhandler)
+        (local.group.clone(), local.rank, local.errhandler, local.session)
     };
     let link = Link { comm: peer_comm, rank: remote_leader, tag };
     let leader = local_leader as u32;
@@ -45,6 +45,7 @@ pub fn create(
     let id = meeting.agree(t, 2)?;
     *new = make_under(t, id, 2, |t, id| {
         let mut comm = Comm::new(id, group, rank, errhandler);
+        comm.session = session;
         comm.make_inter(remote, id + 1);
         open(t, comm, None)
     })?;
@@ -78,7 +79,7 @@ pub fn create_from_groups(
     let all = Arc::new(Group::new(everyone.into(), me));
     let tag = string_tag(tag);
     let meeting = t.lock().contexts.meeting() << 1;
-    let mut own = over_group(t, &local, meeting, tag, handler, None)?;
+    let mut own = over_group(t, &local, meeting, tag, handler, local.session)?;
     let mut bridge = over_group(t, &all, meeting, tag.wrapping_add(1), handler, None)?;
     create(t, own, local_leader, bridge, leader, 0, new)?;
     super::free(t, &mut bridge)?;
@@ -206,7 +207,8 @@ fn part(t: &mut Token, comm: abi::Comm, (color, key): (i32, i32), id: u32) -> Re
     let state = t.lock();
     let old = state.comm(comm)?;
     let (me, errhandler) = (state.me(), old.errhandler);
-    let group = Arc::new(Group::new(chosen(&ours, color, old.group.members()), me));
+    let group = Group::new(chosen(&ours, color, old.group.members()), me).of_session(old.session);
+    let group = Arc::new(group);
     let remote = Arc::new(Group::new(chosen(&theirs, color, remote.members()), me));
     if color == abi::UNDEFINED || remote.size() == 0 {
         return Ok(abi::COMM_NULL);
@@ -240,7 +242,7 @@ fn merged(t: &mut Token, comm: abi::Comm, high: i32, id: u32) -> Result<abi::Com
     };
     let peers: Vec<u32> = if first { [mine, other].concat() } else { [other, mine].concat() };
     let errhandler: Handler = old.errhandler;
-    let group = Arc::new(Group::new(peers.into(), state.me()));
+    let group = Arc::new(Group::new(peers.into(), state.me()).of_session(old.session));
     let rank = group.rank.unwrap_or(0);
     drop(state);
     open(t, Comm::new(id, group, rank, errhandler), None)

@@ -78,6 +78,7 @@ impl Comm {
             peers: group.peers(),
             line: Line::none(),
             handle: abi::COMM_NULL,
+            session: group.session,
             group,
             remote: None,
             local: None,
@@ -90,7 +91,6 @@ impl Comm {
             coll: crate::coll::CollState::default(),
             partition_tag: 0,
             duplicates: 0,
-            session: None,
             held: None,
         }
     }
