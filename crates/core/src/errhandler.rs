@@ -254,7 +254,8 @@ pub fn raise(on: On, error: Error, call: Call<'_>) -> Raised {
     match handler {
         Handler::Return => Raised::Return(returns),
         Handler::User { function, .. } => Raised::Handler { function, handle, code: class, returns },
-        Handler::Fatal | Handler::Abort => fatal(&mut token, &failure, call),
+        Handler::Fatal => fatal(&mut token, &failure, call, "MPI_ERRORS_ARE_FATAL"),
+        Handler::Abort => fatal(&mut token, &failure, call, "MPI_ERRORS_ABORT"),
     }
 }
 
@@ -314,7 +315,8 @@ fn find(token: &mut Token, on: On) -> (Handler, usize) {
         .unwrap_or((state.errhandlers.initial, abi::COMM_NULL.0))
 }
 
-fn fatal(token: &mut Token, failure: &Failure, call: Call<'_>) -> ! {
+/// Ends the job; `handler` is the name of the one that says so.
+fn fatal(token: &mut Token, failure: &Failure, call: Call<'_>, handler: &str) -> ! {
     let Failure { error, seen, place } = failure;
     let mut state = token.lock();
     let call = crate::call::describe(&mut state, call);
@@ -322,7 +324,7 @@ fn fatal(token: &mut Token, failure: &Failure, call: Call<'_>) -> ! {
     let message = format!(
         "alhena: {call} failed{place}: {class}\n\
          alhena: seen: {seen}\n\
-         alhena: mend the call, or set MPI_ERRORS_RETURN to handle the error; MPI_ERRORS_ARE_FATAL ended the job"
+         alhena: mend the call, or set MPI_ERRORS_RETURN to handle the error; {handler} ended the job"
     );
     crate::env::abort_with(exit_code(error.class), format_args!("{message}"))
 }
