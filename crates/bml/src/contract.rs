@@ -150,6 +150,17 @@ impl Btl for Bml {
         flushed
     }
 
+    fn owes(&self, peer: Peer) -> bool {
+        by_route!(self.routed(peer), btl => btl.owes(peer))
+    }
+
+    /// Any transport may have made a connection, also one that is no route.
+    fn would_miss(&self, peer: Peer) -> bool {
+        let mut would = false;
+        on_each!(self.there(), btl => would |= btl.reaches(peer) && btl.would_miss(peer));
+        would
+    }
+
     /// Where one transport has no such word, the layer above tells its peers, and those that see another's word hear it
     /// twice.
     fn advertise_congestion(&mut self, on: bool) -> bool {

@@ -6,6 +6,7 @@
 #![deny(unsafe_code)]
 
 mod active;
+mod leaving;
 mod messages;
 mod one_sided;
 mod pattern;
@@ -17,6 +18,7 @@ pub use crate::active::{
     active_messages_are_bounded, active_messages_are_ordered_and_answered, active_messages_end_a_sleep,
     answers_wait_for_their_own_peer,
 };
+pub use leaving::{who_comes_back_has_not_left, who_says_goodbye_has_sent_all};
 pub use messages::{
     a_full_peer_stops_no_other, a_stream_of_mixed_sizes_arrives_once, back_pressure_is_temporary,
     every_size_arrives, headers_of_every_length_arrive, limits_are_consistent,
@@ -74,6 +76,8 @@ macro_rules! suite {
             active_messages_are_bounded
             active_messages_end_a_sleep
             answers_wait_for_their_own_peer
+            who_says_goodbye_has_sent_all
+            who_comes_back_has_not_left
         );
     };
     (@ $make:path: $($check:ident)*) => {

@@ -312,6 +312,10 @@ impl Btl for Ofi {
             && self.events.is_empty()
     }
 
+    fn would_miss(&self, peer: Peer) -> bool {
+        self.peers.of(peer).is_some_and(|connection| self.peers.get(connection).lost.is_none())
+    }
+
     fn advertise_congestion(&mut self, _on: bool) -> bool {
         false
     }

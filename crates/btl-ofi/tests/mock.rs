@@ -47,6 +47,8 @@ macro_rules! of_one_thread {
             active_messages_are_bounded
             a_full_peer_stops_no_other
             answers_wait_for_their_own_peer
+            who_says_goodbye_has_sent_all
+            who_comes_back_has_not_left
         );
     };
 }

@@ -40,6 +40,8 @@ pub struct Portals<N: Nic> {
     pub(crate) writes: Vec<Silent>,
     pub(crate) events: VecDeque<Event>,
     lost: Vec<bool>,
+    /// Peers whose NIC is gone, while frames of theirs may be in the queue of arrivals.
+    gone: Vec<Peer>,
     /// The queue of arrivals has lost events.
     overrun: bool,
     /// The header of the arrival that is out.
@@ -100,6 +102,7 @@ impl<N: Nic> Portals<N> {
             concealed: Vec::new(),
             transfers: Slab::new(),
             events: VecDeque::new(),
+            gone: Vec::new(),
             overrun: false,
             header: portals::lasting(8 * MAX_HEADER_WORDS),
             is_lent: false,
@@ -165,9 +168,7 @@ impl<N: Nic> Portals<N> {
             }
         }
         while let Some(id) = self.nic.lost() {
-            if let Some(&peer) = self.peers.get(&id) {
-                self.lose(peer);
-            }
+            self.gone.extend(self.peers.get(&id));
         }
         if self.overrun {
             (0..self.ids.len() as u32).for_each(|peer| self.lose(Peer(peer)));
@@ -288,7 +289,7 @@ impl<N: Nic> Btl for Portals<N> {
         place.frame = Some(Frame { peer, len: at + len, match_bits, hdr_data, left: false, taken: None });
         self.slots.busy += 1;
         self.stats.sent_bytes += len as u64;
-        if self.is_lost(peer) {
+        if self.is_lost(peer) || self.gone.contains(&peer) {
             self.slots.give(slot);
         } else {
             self.put_frame(slot);
@@ -303,6 +304,10 @@ impl<N: Nic> Btl for Portals<N> {
         }
         loop {
             let Ok(taken) = self.nic.eq_get(self.recv_eq) else {
+                // Their last frame was taken.
+                for peer in core::mem::take(&mut self.gone) {
+                    self.lose(peer);
+                }
                 // Frames that were refused go again also where nobody asks for events.
                 if self.operations() > 0 {
                     self.take_ends();
@@ -408,6 +413,15 @@ impl<N: Nic> Btl for Portals<N> {
         self.again.is_empty() && self.transfers.is_empty() && self.slots.all_left() && self.nic.is_quiet()
     }
 
+    /// A frame that its target refuses is sent again, so each has to be acknowledged.
+    fn owes(&self, peer: Peer) -> bool {
+        !self.is_flushed() || self.slots.of_peer(peer).into_iter().next().is_some()
+    }
+
+    fn would_miss(&self, peer: Peer) -> bool {
+        !self.is_lost(peer) && self.nic.would_miss(self.ids[peer.0 as usize])
+    }
+
     fn advertise_congestion(&mut self, _on: bool) -> bool {
         false
     }
@@ -415,7 +429,11 @@ impl<N: Nic> Btl for Portals<N> {
     /// Room comes with an acknowledgement, which is an arrival of the NIC. A frame that is to be sent again is work.
     #[inline(never)]
     fn arm(&mut self) -> Option<Sleep> {
-        if !self.again.is_empty() || !self.events.is_empty() || !self.concealed.is_empty() {
+        if !self.again.is_empty()
+            || !self.events.is_empty()
+            || !self.concealed.is_empty()
+            || !self.gone.is_empty()
+        {
             return None;
         }
         self.nic.arm().map(|armed| match armed {
@@ -425,7 +443,7 @@ impl<N: Nic> Btl for Portals<N> {
     }
 
     fn must_arm_again(&self) -> bool {
-        self.nic.must_arm_again()
+        !self.gone.is_empty() || self.nic.must_arm_again()
     }
 
     fn disarm(&mut self) {

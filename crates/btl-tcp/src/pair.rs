@@ -121,6 +121,11 @@ impl Pair {
         self.state
     }
 
+    /// Whether the peer may take a connection for the one with this process.
+    pub(crate) fn is_known_to_peer(&self) -> bool {
+        matches!(self.state, State::Open(_)) || !self.candidates.is_empty() && self.state != State::Lost
+    }
+
     /// Why the peer was given up while connecting.
     pub(crate) fn failures(&self) -> &str {
         &self.failures

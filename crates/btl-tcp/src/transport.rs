@@ -17,6 +17,7 @@ use connect::Door;
 use connect::exchange::CHALLENGE;
 use mem::{Source, UserMem};
 use platform::epoll::Ready;
+use platform::tcp::Answered;
 use platform::timer::Timer;
 use std::collections::VecDeque;
 use std::io;
@@ -551,6 +552,21 @@ impl Btl for Tcp {
             conversation.output.is_empty() && closing.is_none_or(|closing| closing.output.is_empty())
         };
         self.peers.iter().flatten().all(|conversation| is_flushed(conversation))
+    }
+
+    /// The other kernel has to have it: the end of this process resets a connection on which more comes in, and then this
+    /// kernel sends nothing more.
+    fn owes(&self, peer: Peer) -> bool {
+        let Some(Some(conversation)) = self.peers.get(peer.0 as usize) else { return false };
+        let is_answered = |socket: &Socket| socket.answered() == Answered::All;
+        !conversation.output.is_empty()
+            || conversation.closing.is_some()
+            || Tcp::socket_of(conversation, &self.network).is_some_and(|(_, socket)| !is_answered(socket))
+    }
+
+    fn would_miss(&self, peer: Peer) -> bool {
+        let conversation = self.peers.get(peer.0 as usize).and_then(Option::as_ref);
+        conversation.is_some_and(|conversation| conversation.pair.is_known_to_peer())
     }
 
     fn advertise_congestion(&mut self, _on: bool) -> bool {

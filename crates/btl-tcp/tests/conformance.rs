@@ -1,6 +1,6 @@
 //! The suite between endpoints of this host, and what happens when one of them goes.
 
-use btl::{Btl, Event, Peer};
+use btl::{Btl, Class, Event, Farewells, Peer};
 use btl_conformance::World;
 use btl_tcp::{JobProof, Listening, Tcp, TcpParams};
 
@@ -66,6 +66,54 @@ fn a_peer_that_goes_is_lost_after_its_last_message() {
     assert_eq!(numbers, [2, 3, 4]);
     assert!(end.loss(Peer(1)).seen.contains("it closed the connection"), "{:?}", end.loss(Peer(1)));
     assert!(end.send(Peer(1), &[1], &mut nothing).is_err());
+}
+
+/// A process may end while its peer computes: what it sent is with the peer's kernel then, whatever the peer sends it
+/// afterwards, which resets the connection.
+#[test]
+fn a_peer_that_computes_gets_all_of_one_that_left() {
+    const MESSAGES: u64 = 60;
+    let mut ends = ends(2, &params());
+    let mut nothing = mem::UserMem::EMPTY;
+    let take = |end: &mut Tcp, numbers: &mut Vec<u64>, farewells: &mut Farewells| {
+        if let Some(arrival) = end.next_arrival() {
+            match Class::of(arrival.header) {
+                Some(Class::Farewell) => farewells.accept(&arrival),
+                _ => numbers.push(arrival.header.word(0) >> 8),
+            }
+            end.release(arrival);
+        }
+    };
+    let (mut numbers, mut heard, mut own) = (Vec::new(), Farewells::default(), Farewells::default());
+    let header = |number: u64| u64::from(Class::Test.byte(0)) | number << 8;
+    assert!(ends[0].send(Peer(1), &[header(0)], &mut nothing).is_ok());
+    while numbers.is_empty() {
+        take(&mut ends[1], &mut numbers, &mut heard);
+        assert_eq!(ends[0].next_event(), None);
+    }
+    // What the one who leaves has not read.
+    assert!(ends[1].send(Peer(0), &[header(0)], &mut nothing).is_ok());
+    for number in 1..MESSAGES {
+        let mut payload = [7; 500];
+        #[allow(unsafe_code, reason = "a view of a test's bytes")]
+        // SAFETY: the payload outlives the call that uses it.
+        let mut view = unsafe { mem::UserMem::of(&mut payload) };
+        assert!(ends[0].send(Peer(1), &[header(number)], &mut view).is_ok());
+    }
+    own.leave();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !own.may_end(&mut ends[0], 2) {
+        assert!(std::time::Instant::now() < deadline, "it may not end");
+        assert_eq!(ends[0].next_event(), None);
+    }
+    drop(ends.remove(0));
+    for _ in 0..3 {
+        let _ = ends[0].send(Peer(0), &[header(1)], &mut nothing);
+    }
+    while ends[0].next_event() != Some(Event::PeerLost(Peer(0))) {
+        take(&mut ends[0], &mut numbers, &mut heard);
+    }
+    assert!(numbers.iter().copied().eq(0..MESSAGES) && heard.has_left(Peer(0)), "{} came", numbers.len());
 }
 
 mod few_connections {

@@ -477,6 +477,12 @@ impl<N: Gni, C: Clock> Btl for Ugni<N, C> {
         self.is_idle() && self.messages_out == 0 && self.transfers_out == 0
     }
 
+    fn would_miss(&self, peer: Peer) -> bool {
+        self.connections
+            .of(peer)
+            .is_some_and(|at| self.connections.get(at).state == crate::connect::State::Connected)
+    }
+
     fn advertise_congestion(&mut self, _on: bool) -> bool {
         false
     }

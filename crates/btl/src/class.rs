@@ -29,6 +29,8 @@ pub enum Class {
     Io = 2,
     /// Connections between jobs.
     Connect = 3,
+    /// Goodbyes ([`Farewells`](crate::Farewells)).
+    Farewell = 4,
     /// Tests of transports.
     Test = 7,
 }
@@ -54,6 +56,7 @@ impl Class {
             1 => Some(Class::Osc),
             2 => Some(Class::Io),
             3 => Some(Class::Connect),
+            4 => Some(Class::Farewell),
             7 => Some(Class::Test),
             _ => None,
         }
@@ -156,7 +159,8 @@ mod tests {
     use crate::{Arrival, Peer};
     use mem::PeerBytes;
 
-    const CLASSES: [Class; 5] = [Class::Pml, Class::Osc, Class::Io, Class::Connect, Class::Test];
+    const CLASSES: [Class; 6] =
+        [Class::Pml, Class::Osc, Class::Io, Class::Connect, Class::Farewell, Class::Test];
 
     #[test]
     fn bytes_and_cookies_name_their_class() {
@@ -174,7 +178,7 @@ mod tests {
     #[test]
     fn strays_are_counted_and_reported_once_per_first_byte() {
         let mut strays = Strays::default();
-        let headers: [&'static [u8]; 3] = [&[0x80, 1, 2, 3, 4, 5, 6, 7], &[0xdf; 16], &[]];
+        let headers: [&'static [u8]; 3] = [&[0xa0, 1, 2, 3, 4, 5, 6, 7], &[0xdf; 16], &[]];
         for round in 0..3 {
             for header in headers {
                 let header = PeerBytes::of(header);

@@ -30,6 +30,8 @@
 //! * **Progress.** Work is done inside calls of this trait only. A transport that needs a helper thread says
 //!   so in its documentation and stops it when the rank enters MPI.
 //! * **Waiting.** [`Btl::arm`] announces that the owner is about to sleep; see there.
+//! * **Leaving.** A process that says goodbye ([`Farewells`]) and owes its peers nothing any more ([`Btl::owes`]) may end: all that
+//!   it sent arrives. [`Event::PeerLost`] for a peer that has said goodbye means that it has ended; any other is a loss.
 //! * **Windows.** [`RemoteMemory`] is optional, too: memory registered once for all peers, and atomic operations on it.
 //! * **Fast verbs.** [`FastPath`] is optional: its methods may do nothing.
 //!
@@ -38,12 +40,14 @@
 
 mod class;
 mod credits;
+mod farewell;
 mod fast_path;
 mod poll;
 mod remote;
 
 pub use class::{Class, Stray, Strays};
 pub use credits::{Credits, Dishonest};
+pub use farewell::Farewells;
 pub use fast_path::{Asleep, FastPath, Route, SHORT, Take};
 pub use poll::{Alone, Bounds, Hub, Receiver, poll};
 pub use remote::{Atomic, Atomics, Flushed, Remote, RemoteMemory};
@@ -64,10 +68,6 @@ pub const MAX_HEADER_WORDS: usize = 8;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Busy;
 
-/// Why one-sided access cannot be had now or at all.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Refusal {
-    /// Resources are used up at the moment; try again later.
 /// Whom a want of room stops; see [`Btl::full`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Full {
@@ -77,6 +77,10 @@ pub enum Full {
     All,
 }
 
+/// Why one-sided access cannot be had now or at all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// Resources are used up at the moment; try again later.
     Busy,
     /// This transport, peer, alignment or length does not allow it; use another protocol.
     Unfit,
@@ -316,6 +320,17 @@ pub trait Btl: RemoteMemory {
     /// Whether nothing that was sent still depends on this process's work.
     fn is_flushed(&self) -> bool {
         true
+    }
+
+    /// Whether something that was sent to `peer` may not reach it if this process ends now. That takes more than
+    /// [`Btl::is_flushed`] where a network still carries it.
+    fn owes(&self, _peer: Peer) -> bool {
+        !self.is_flushed()
+    }
+
+    /// Whether `peer` may report the end of this process as its loss: there is a connection with it, or the like.
+    fn would_miss(&self, _peer: Peer) -> bool {
+        false
     }
 
     /// Tells all peers whether this process still wants eager payload. Returns `false` where the transport

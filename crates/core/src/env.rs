@@ -7,6 +7,7 @@ use abi::{Error, Result};
 use btl::Btl;
 use ffi::StrOut;
 
+use crate::buffer::Place;
 use crate::comm::{Comm, hints};
 use crate::domain::{DOMAIN, Mode, Token, mode};
 use crate::facts::FACTS;
@@ -29,9 +30,6 @@ pub fn init_thread(t: &mut Token, required: i32, provided: &mut i32) -> Result<(
         return Err(Error::new(abi::ERR_OTHER, "MPI_Init was called twice"));
     }
     *provided = start(t, level)?;
-    let mut state = t.lock();
-    state.make_world_comms();
-    drop(state);
     FACTS.initialize();
     Ok(())
 }
@@ -41,6 +39,7 @@ pub(crate) fn start(t: &mut Token, level: i32) -> Result<i32> {
     if t.lock().world.is_none() {
         join(t);
     }
+    t.lock().make_world_comms();
     if mode() == Mode::After
         && let Some(world) = &mut t.lock().world
     {
@@ -51,6 +50,9 @@ pub(crate) fn start(t: &mut Token, level: i32) -> Result<i32> {
     let level = FACTS.raise_level(level);
     let running = if level == abi::THREAD_MULTIPLE { Mode::Multiple } else { Mode::Running };
     DOMAIN.set_mode(running, level <= abi::THREAD_FUNNELED && FACTS.is_main_thread());
+    if t.lock().p2p.is_away() {
+        wait_actively(t, |state| state.p2p.come_back().then_some(()));
+    }
     let wants_helper = {
         let state = t.lock();
         state.params.engine.async_progress && !state.threads.has_stand_in()
@@ -86,7 +88,7 @@ fn join(t: &mut Token) {
     state.memory_kinds = hints::kinds_for(state.infos.env.get(hints::KINDS));
     let peers: Arc<[u32]> = (0..state.p2p.peers().own_size()).collect();
     let abort = job.abort();
-    state.world = Some(World { group: Arc::new(Group::new(peers, job.rank)), is_leaving: false, job });
+    state.world = Some(World { group: Arc::new(Group::new(peers, job.rank)), job });
     drop(state);
     engine::close_in_children::<State>();
     FACTS.join(abort);
@@ -98,8 +100,11 @@ impl State {
         self.world.as_ref().map_or(0, |world| world.job.rank)
     }
 
+    /// Makes `MPI_COMM_WORLD` and `MPI_COMM_SELF`, with the first user of MPI: programs with sessions alone use them, too,
+    /// though they should not (MPI-5.0 section 11.3). They stay when that leaves, since the next one goes on with them.
     fn make_world_comms(&mut self) {
-        let Some(world) = &self.world else { return };
+        let is_due = self.comms.find(abi::COMM_WORLD).is_none() && !FACTS.is_finalized();
+        let Some(world) = self.world.as_ref().filter(|_| is_due) else { return };
         let me = world.job.rank;
         let everyone = world.group.clone();
         let alone = Arc::new(Group::new([me].into(), me));
@@ -123,7 +128,15 @@ pub fn finalize(t: &mut Token) -> Result<()> {
     }
     crate::attr::delete_all(t, crate::attr::Object::Comm(abi::COMM_SELF))?;
     crate::attr::delete_all(t, crate::attr::Object::Comm(abi::COMM_WORLD))?;
-    drain(t);
+    flush_buffers(t);
+    // All ranks of the world stay until everyone has sent all it had: a rank that leaves can answer nobody.
+    crate::coll::meet_to_finalize(t);
+    if t.lock().sessions.is_empty() {
+        say_goodbye(t);
+    } else {
+        settle(t);
+    }
+    meet_at_launcher(t);
     let mut state = t.lock();
     FACTS.finalize();
     state.comms.remove(abi::COMM_WORLD);
@@ -136,28 +149,42 @@ pub fn finalize(t: &mut Token) -> Result<()> {
     Ok(())
 }
 
-/// Lets everything that this process started reach its peers.
-fn drain(t: &mut Token) {
-    let comms = t.lock().comms.handles();
-    for comm in comms {
-        // A communicator that went meanwhile has nothing left to send.
-        let _ = crate::buffer::flush(t, crate::buffer::Place::Comm(comm));
+/// Lets all buffered messages leave.
+fn flush_buffers(t: &mut Token) {
+    let (comms, sessions) = {
+        let state = t.lock();
+        (state.comms.handles(), state.sessions.handles())
+    };
+    let places = comms.into_iter().map(Place::Comm).chain(sessions.into_iter().map(Place::Session));
+    for place in places.chain([Place::Process]) {
+        // A communicator or session that went meanwhile has nothing left to send.
+        let _ = crate::buffer::flush(t, place);
     }
-    let _ = crate::buffer::flush(t, crate::buffer::Place::Process);
-    // All ranks of the world stay until everyone has sent all it had: a rank that leaves can answer nobody.
-    crate::coll::meet_to_finalize(t);
+}
+
+/// Waits until nothing that this process has begun depends on it any more.
+fn settle(t: &mut Token) {
     wait_actively(t, |state| (state.p2p.idle() && state.p2p.bml.is_flushed()).then_some(()));
+}
+
+/// Lets everything that this process started reach its peers, and tells them that it leaves: its end is no loss then. It
+/// waits for no peer that is not to receive something from it.
+fn say_goodbye(t: &mut Token) {
+    settle(t);
+    wait_actively(t, |state| state.p2p.leave().then_some(()));
+}
+
+/// Waits for the end of all processes of the world, where that takes more than a goodbye: a NIC whose process has ended
+/// acknowledges nothing, and a peer that is not done yet may need an answer.
+fn meet_at_launcher(t: &mut Token) {
     let fence = {
         let mut state = t.lock();
         let State { p2p, world: Some(world), .. } = &mut *state else { return };
         if !p2p.bml.ends_together() && !p2p.matches_below() {
             return;
         }
-        world.is_leaving = true;
         world.job.begin_fence()
     };
-    // A NIC whose process has ended acknowledges nothing, and its connections are gone: all have to be done before the
-    // first one goes.
     wait_in(t, fence);
 }
 
@@ -192,8 +219,10 @@ fn wait_in(t: &mut Token, fence: pmi::Fence) {
     }
 }
 
-/// The last user of MPI is gone: tells the launcher, so that the process may exit.
+/// The last user of MPI leaves, the world or a session: peers and the launcher are told, so that the process may exit.
 pub(crate) fn leave(t: &mut Token) {
+    flush_buffers(t);
+    say_goodbye(t);
     engine::end_outside(t);
     DOMAIN.set_mode(Mode::After, false);
     if let Some(world) = &mut t.lock().world {

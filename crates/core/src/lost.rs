@@ -3,20 +3,24 @@
 use btl::{Loss, Peer};
 use engine::Process;
 
+use crate::comm::Comm;
 use crate::errhandler::Handler;
+use crate::facts::FACTS;
 use crate::state::State;
 
 impl State {
     /// Nothing more reaches `peer` or comes from it. Requests with it have ended with `MPI_ERR_PROC_ABORTED`, but
-    /// others may wait for what such a request was to bring about: unless the program handles errors itself
-    /// (the handler of `MPI_COMM_WORLD`), the job ends. A process that is leaving has nothing to wait for.
-    /// It ends in any case where the message layer is set to do as its original did.
+    /// others may wait for what such a request was to bring about: so the job ends, unless the program handles errors of
+    /// all objects that contain the peer. It ends in any case where the message layer is set to do as its original did.
+    ///
+    /// A peer that has said goodbye is no loss, and a process that has has nothing to wait for.
     #[cold]
     pub fn peer_lost(&mut self, peer: Peer) {
-        let handler =
-            self.comms.find(abi::COMM_WORLD).map_or(self.errhandlers.initial, |comm| comm.errhandler);
-        let handled = !matches!(handler, Handler::Fatal | Handler::Abort) && !self.p2p.must_end();
-        if self.world.as_ref().is_none_or(|world| world.is_leaving) || handled {
+        if self.world.is_none() || self.p2p.is_away() || self.p2p.has_left(peer) {
+            return;
+        }
+        let handled = !self.is_fatal(peer) && !self.p2p.must_end();
+        if handled {
             return;
         }
         let Loss { seen, advice } = self.p2p.loss(peer);
@@ -31,5 +35,19 @@ impl State {
              alhena: look at what {name} wrote last, {advice}"
         );
         crate::env::abort_with(1, format_args!("{message}"))
+    }
+
+    /// Whether an object that contains `peer` has errors that are fatal.
+    fn is_fatal(&self, peer: Peer) -> bool {
+        let ends = |handler: Handler| matches!(handler, Handler::Fatal | Handler::Abort);
+        // Without MPI_Init the two that are always there are not the program's.
+        let counts = |comm: &&Comm| FACTS.is_initialized() || comm.handle != abi::COMM_WORLD;
+        let comms = self.comms.iter().filter(counts);
+        comms.filter(|comm| comm.contains(peer)).any(|comm| ends(comm.errhandler))
+            || self
+                .windows
+                .iter()
+                .filter(|window| window.group.members().contains(&peer.0))
+                .any(|window| ends(window.errhandler))
     }
 }

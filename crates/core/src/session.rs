@@ -120,7 +120,6 @@ pub fn finalize(t: &mut Token, session: &mut abi::Session) -> Result<()> {
     };
     *session = abi::SESSION_NULL;
     if last {
-        crate::wait::wait_actively(t, |state| state.p2p.idle().then_some(()));
         crate::env::leave(t);
     }
     Ok(())

@@ -83,8 +83,6 @@ pub(crate) struct World {
     pub job: pmi::Job,
     /// All processes of the job, in rank order.
     pub group: Arc<crate::group::Group>,
-    /// This process has sent and received all that it will: peers may go.
-    pub is_leaving: bool,
 }
 
 /// Values of predefined attributes (MPI-5.0 section 11.1.2); C sees pointers to them.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   poll ──► bml.next_arrival ──► class of its first byte ─┬─ message layer ──► Layer::accept
+//!                                                          ├─ a goodbye ──────► btl::Farewells
 //!                                                          ├─ a class with a taker ──► Active ──► Taker::on_message
 //!                                                          └─ any other ──► btl::Strays: counted, reported once
 //! ```
@@ -87,6 +88,7 @@ impl<S> Classes<S> {
     #[must_use]
     pub fn with<T: Taker<S>>(mut self) -> Classes<S> {
         assert!(T::CLASS != Class::Pml, "the message layer takes its own frames");
+        assert!(T::CLASS != Class::Farewell, "the engine takes goodbyes");
         self.handlers[T::CLASS as usize] = Some(Handlers {
             on_message: T::on_message,
             on_room: T::on_room,
@@ -243,7 +245,11 @@ impl<S: Linked> Hub for Frames<'_, S> {
 /// Hands a frame that is not the message layer's to the taker of its class.
 #[cold]
 fn hand_over<S: Linked>(state: &mut S, arrival: &Arrival) {
-    let taker = Class::of(arrival.header).and_then(|class| Some((class, state.classes().of(class)?)));
+    let class = Class::of(arrival.header);
+    if class == Some(Class::Farewell) {
+        return state.p2p().farewells.accept(arrival);
+    }
+    let taker = class.and_then(|class| Some((class, state.classes().of(class)?)));
     let Some((class, handlers)) = taker else {
         if let Some(stray) = state.p2p().strays.count(arrival) {
             eprintln!("alhena: {}", stray.to_string().replace('\n', "\nalhena: "));

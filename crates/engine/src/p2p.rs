@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use abi::{Result, Status};
 use active::{Active, Head, Refused};
 use bml::{Bml, SoftPortals, Unreachable};
-use btl::{FastPath, Loss, Peer, Sleep, Strays};
+use btl::{Farewells, FastPath, Loss, Peer, Sleep, Strays};
 use mem::{Source, UserMem};
 use mtl::Mtl;
 use mtl_ofi::Ofi;
@@ -100,6 +100,7 @@ pub struct P2p<B = Bml> {
     pub(crate) layer: Layer,
     pub(crate) active: Active,
     pub(crate) strays: Strays,
+    pub(crate) farewells: Farewells,
     /// A handler of a class runs: nobody may poll.
     pub(crate) handling: bool,
     /// A send that could not poll would have.
@@ -109,8 +110,8 @@ pub struct P2p<B = Bml> {
 impl<B: FastPath> P2p<B> {
     /// A message layer over transports that reach `peers`, with nothing to do.
     pub fn new(bml: B, layer: Layer, peers: Peers) -> P2p<B> {
-        let (active, strays) = (Active::new(), Strays::default());
-        P2p { bml, peers, layer, active, strays, handling: false, poll_due: false }
+        let (active, strays, farewells) = (Active::new(), Strays::default(), Farewells::default());
+        P2p { bml, peers, layer, active, strays, farewells, handling: false, poll_due: false }
     }
 
     /// Which process of which job a peer is.
@@ -155,6 +156,29 @@ impl<B: FastPath> P2p<B> {
     /// Whether nothing is under way that a peer may still depend on.
     pub fn idle(&self) -> bool {
         on_layer!(&self.layer, layer => layer.idle()) && self.active.idle()
+    }
+
+    /// Says goodbye to all peers that would miss this process, as far as there is room; whether it may end now. To be called
+    /// again, between polls, until it may.
+    pub fn leave(&mut self) -> bool {
+        self.farewells.leave();
+        self.farewells.may_end(&mut self.bml, self.peers.next().0)
+    }
+
+    /// Tells the peers that this process is there again, if it had left; whether all of them were told.
+    pub fn come_back(&mut self) -> bool {
+        self.farewells.come_back();
+        self.farewells.advance(&mut self.bml, self.peers.next().0)
+    }
+
+    /// Whether this process has said goodbye.
+    pub fn is_away(&self) -> bool {
+        self.farewells.is_away()
+    }
+
+    /// Whether `peer` has said goodbye: its end is no loss.
+    pub fn has_left(&self, peer: Peer) -> bool {
+        self.farewells.has_left(peer)
     }
 }
 

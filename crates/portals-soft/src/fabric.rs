@@ -179,6 +179,11 @@ pub trait Fabric {
         None
     }
 
+    /// See [`portals::Portals::would_miss`].
+    fn would_miss(&self, _id: ProcessId) -> bool {
+        false
+    }
+
     /// Whether all that was sent has left, and nothing needs turns.
     fn is_quiet(&self) -> bool;
 

@@ -262,6 +262,10 @@ pub trait Portals {
     fn lost(&mut self) -> Option<ProcessId> {
         None
     }
+    /// Whether the NIC of a process may report the end of this one as lost.
+    fn would_miss(&self, _id: ProcessId) -> bool {
+        false
+    }
     /// Whether nothing that was begun still depends on turns of this NIC.
     fn is_quiet(&self) -> bool {
         true

@@ -169,6 +169,10 @@ impl<N: Portals> Portals for Shared<N> {
         inner.lost.get_mut(self.user)?.pop_front()
     }
 
+    fn would_miss(&self, id: ProcessId) -> bool {
+        self.lock().nic.would_miss(id)
+    }
+
     fn is_quiet(&self) -> bool {
         self.lock().nic.is_quiet()
     }

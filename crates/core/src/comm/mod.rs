@@ -100,6 +100,11 @@ impl Comm {
         self.group.size()
     }
 
+    /// Whether a process is in one of its groups.
+    pub fn contains(&self, peer: btl::Peer) -> bool {
+        self.group.members().contains(&peer.0) || self.peers.contains(&peer.0)
+    }
+
     /// Whether the communicator joins two groups.
     pub fn is_inter(&self) -> bool {
         self.remote.is_some()
@@ -215,10 +220,15 @@ impl Comms {
         }
     }
 
+    /// Every communicator.
+    pub fn iter(&self) -> impl Iterator<Item = &Comm> {
+        let builtin = self.builtin.iter().flatten();
+        builtin.chain(self.slab.iter().map(|(_, comm)| comm)).map(Box::as_ref)
+    }
+
     /// Every communicator's handle.
     pub fn handles(&self) -> Vec<abi::Comm> {
-        let builtin = self.builtin.iter().flatten().map(|comm| comm.handle);
-        builtin.chain(self.slab.iter().map(|(_, comm)| comm.handle)).collect()
+        self.iter().map(|comm| comm.handle).collect()
     }
 }
 

@@ -288,6 +288,11 @@ impl Windows {
         self.table.get_mut(&key).map(Box::as_mut)
     }
 
+    /// All windows.
+    pub fn iter(&self) -> impl Iterator<Item = &Window> {
+        self.recent.iter().chain(self.table.values()).map(Box::as_ref)
+    }
+
     /// All windows, with the numbers that messages have.
     fn iter_mut(&mut self) -> impl Iterator<Item = (u64, &mut Window)> {
         let recent = handle::key(Kind::Win, self.recent_handle.0).zip(self.recent.as_deref_mut());

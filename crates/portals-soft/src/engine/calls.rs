@@ -154,6 +154,10 @@ impl<F: Fabric> Portals for SoftNic<F> {
         self.fabric.lost()
     }
 
+    fn would_miss(&self, id: ProcessId) -> bool {
+        self.fabric.would_miss(id)
+    }
+
     fn is_quiet(&self) -> bool {
         self.deferred.is_empty() && self.flights.is_empty() && self.fabric.is_quiet()
     }

@@ -252,6 +252,10 @@ impl<B: Btl> Fabric for Wire<B> {
         self.lost.pop_front().map(|peer| self.ids[peer.0 as usize])
     }
 
+    fn would_miss(&self, id: ProcessId) -> bool {
+        self.peer_of(id).is_some_and(|peer| self.btl.reaches(peer) && self.btl.would_miss(peer))
+    }
+
     fn is_quiet(&self) -> bool {
         self.waiting == 0 && self.btl.is_flushed()
     }

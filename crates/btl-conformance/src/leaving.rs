@@ -1,0 +1,143 @@
+//! Leaving: goodbyes, and what arrives of a process that has ended.
+
+use btl::{Arrival, Btl, Class, Event, Farewells, Peer};
+
+use crate::fill;
+use crate::verify;
+use crate::world::{World, calls, next_event};
+
+/// What an endpoint has heard, for [`Heard::take`].
+#[derive(Default)]
+struct Heard {
+    messages: Vec<bool>,
+    farewells: Farewells,
+}
+
+impl Heard {
+    fn accept(&mut self, arrival: &Arrival) {
+        if Class::of(arrival.header) == Some(Class::Farewell) {
+            return self.farewells.accept(arrival);
+        }
+        let number = arrival.header.word(0) >> 8;
+        verify(number, 0, &arrival.payload.to_vec());
+        let place = &mut self.messages[number as usize];
+        assert!(!core::mem::replace(place, true), "message {number} arrived twice");
+    }
+
+    /// Takes one message, if there is one.
+    fn take<B: Btl>(&mut self, end: &mut B) {
+        if let Some(arrival) = end.next_arrival() {
+            self.accept(&arrival);
+            end.release(arrival);
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.messages.iter().all(|&is_here| is_here)
+    }
+}
+
+/// Header of message `number`, of the class of tests.
+fn header(number: u64) -> u64 {
+    u64::from(Class::Test.byte(0)) | number << 8
+}
+
+/// A process that has said goodbye and may end has sent all: it arrives once, also when the process is gone. The end of
+/// its connections is no event but the loss of a peer that had left, and that comes last.
+pub fn who_says_goodbye_has_sent_all<B: Btl>(mut world: World<B>) {
+    const MESSAGES: usize = 200;
+    let (at, count) = (world.receiver(), world.ends.len() as u32);
+    if at == 0 {
+        return;
+    }
+    let leaver = Peer(0);
+    let max = world.ends[0].limits(Peer(at as u32)).max_send;
+    let mut heard = Heard { messages: vec![false; MESSAGES], ..Heard::default() };
+    for number in 0..MESSAGES as u64 {
+        let len = [8, 300, 5000, max][number as usize % 4].min(max);
+        let payload = fill(number, len);
+        let sent = calls().any(|_| {
+            let sent = world.try_send(0, at, &[header(number)], &payload);
+            if !sent {
+                heard.take(&mut world.ends[at]);
+                world.no_event(0);
+            }
+            sent
+        });
+        assert!(sent, "a send stays busy although the receiver takes every message");
+    }
+    let mut own = Farewells::default();
+    assert!(own.advance(&mut world.ends[0], count), "nothing is to be said before a process leaves");
+    own.leave();
+    let may_end = calls().any(|call| {
+        // The receiver comes by rarely.
+        if call % 8 == 7 {
+            heard.take(&mut world.ends[at]);
+        }
+        (0..at).for_each(|end| world.no_event(end));
+        world.ends[0].is_flushed() && own.may_end(&mut world.ends[0], count)
+    });
+    assert!(may_end, "a process that has said goodbye still may not end");
+    let would_miss = world.ends[0].would_miss(Peer(at as u32));
+    drop(world.ends.remove(0));
+    let (others, receiver) = world.ends.split_at_mut(at - 1);
+    let (mut is_lost, mut after) = (false, 0);
+    for _ in calls() {
+        heard.take(&mut receiver[0]);
+        match next_event(&mut receiver[0]) {
+            None => {}
+            Some(Event::PeerLost(peer)) if peer == leaver => {
+                assert!(
+                    heard.is_complete() && heard.farewells.has_left(leaver),
+                    "a peer that left is lost early"
+                );
+                is_lost = true;
+            }
+            Some(event) => panic!("{event:?} after a goodbye"),
+        }
+        others.iter_mut().for_each(|end| drop(next_event(end)));
+        after += usize::from(heard.is_complete() && (!would_miss || heard.farewells.has_left(leaver)));
+        if is_lost || after > 1000 {
+            break;
+        }
+    }
+    assert!(heard.is_complete(), "messages of a process that had said goodbye are missing");
+    assert_eq!(
+        heard.farewells.has_left(leaver),
+        would_miss,
+        "a goodbye comes to those who would miss a process"
+    );
+}
+
+/// Who comes back says so: later goodbyes and returns count, in whatever order the words arrive.
+pub fn who_comes_back_has_not_left<B: Btl>(mut world: World<B>) {
+    let (at, count) = (world.receiver(), world.ends.len() as u32);
+    if at == 0 {
+        return;
+    }
+    let (mut own, mut heard) = (Farewells::default(), Heard::default());
+    heard.messages = vec![false];
+    world.send(0, at, &[header(0)], &fill(0, 8), &mut |_| panic!("nothing else was sent"));
+    let arrived = calls().any(|_| {
+        heard.take(&mut world.ends[at]);
+        (0..at).for_each(|end| world.no_event(end));
+        heard.is_complete()
+    });
+    assert!(arrived);
+    if !world.ends[0].would_miss(Peer(at as u32)) {
+        return;
+    }
+    for round in 0..6 {
+        if round % 2 == 0 {
+            own.leave()
+        } else {
+            own.come_back()
+        }
+        let told = calls().any(|_| {
+            heard.take(&mut world.ends[at]);
+            world.no_event(0);
+            own.advance(&mut world.ends[0], count) && heard.farewells.has_left(Peer(0)) == own.is_away()
+        });
+        assert!(told, "round {round} of goodbyes and returns is not heard");
+    }
+}

@@ -1,0 +1,128 @@
+//! Goodbyes: a process that leaves says so to its peers, and its end is no loss for them afterwards.
+//!
+//! ```text
+//!   the process that leaves                         a peer
+//!     all that it sent is on its way
+//!     ── goodbye (turn 1) ─────────────────────────►  notes it
+//!     owes nothing any more ([`Btl::owes`]); may end
+//!                                                     PeerLost: it had left, so nothing is missing
+//!     ── here again (turn 2) ──────────────────────►  its end would be a loss again
+//! ```
+//!
+//! Programs with sessions leave and come back; the two words are numbered, since frames of a peer may overtake each other:
+//! the highest number counts, an odd one says goodbye. Only peers that would miss the process ([`Btl::would_miss`]) are told,
+//! so a goodbye makes no connection.
+
+use std::collections::HashMap;
+
+use crate::{Arrival, Btl, Class, Peer};
+use mem::UserMem;
+
+/// To whom this process has said goodbye, and who has to it.
+#[derive(Debug, Default)]
+pub struct Farewells {
+    /// Counts the times that this process left and came back; odd: it has left.
+    turn: u64,
+    /// The turn that each peer was told last.
+    told: HashMap<Peer, u64>,
+    /// The highest turn that each peer has told.
+    heard: HashMap<Peer, u64>,
+}
+
+/// Bits of a frame's word below the turn: class and kind.
+const TURN: u32 = 8;
+
+impl Farewells {
+    /// This process leaves, unless it has: [`Farewells::advance`] tells its peers.
+    pub fn leave(&mut self) {
+        self.turn |= 1;
+    }
+
+    /// This process is there again, if it had left.
+    pub fn come_back(&mut self) {
+        self.turn += self.turn % 2;
+    }
+
+    /// Whether this process leaves or has left.
+    pub fn is_away(&self) -> bool {
+        self.turn % 2 == 1
+    }
+
+    /// Tells the peers below `count` what they do not know yet, as far as there is room. Whether all know.
+    pub fn advance<B: Btl>(&mut self, btl: &mut B, count: u32) -> bool {
+        let (turn, is_away) = (self.turn, self.is_away());
+        if turn == 0 {
+            return true;
+        }
+        let mut all_know = true;
+        for peer in (0..count).map(Peer) {
+            // One that heard no goodbye need not hear that it is over, and one that has left misses nobody.
+            let known = self.told.get(&peer).copied().unwrap_or(if is_away { 0 } else { turn });
+            if known == turn || self.has_left(peer) || !btl.reaches(peer) || !btl.would_miss(peer) {
+                continue;
+            }
+            let word = u64::from(Class::Farewell.byte(0)) | turn << TURN;
+            let mut nothing = UserMem::EMPTY;
+            match btl.send(peer, &[word], &mut nothing) {
+                Ok(()) => drop(self.told.insert(peer, turn)),
+                Err(_) => all_know = false,
+            }
+        }
+        all_know
+    }
+
+    /// Whether this process may end: the peers below `count` know what [`Farewells::advance`] had to tell, and all that was
+    /// sent to those who are still there reaches them.
+    pub fn may_end<B: Btl>(&mut self, btl: &mut B, count: u32) -> bool {
+        let all_know = self.advance(btl, count);
+        let is_owed = |peer| !self.has_left(peer) && btl.reaches(peer) && btl.owes(peer);
+        all_know && !(0..count).map(Peer).any(is_owed)
+    }
+
+    /// Takes a frame of [`Class::Farewell`].
+    pub fn accept(&mut self, arrival: &Arrival) {
+        let turn = arrival.header.word(0) >> TURN;
+        let heard = self.heard.entry(arrival.peer).or_default();
+        *heard = (*heard).max(turn);
+    }
+
+    /// Whether `peer` has said goodbye and is not back.
+    pub fn has_left(&self, peer: Peer) -> bool {
+        self.heard.get(&peer).is_some_and(|turn| turn % 2 == 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mem::PeerBytes;
+
+    /// Words may overtake each other: the highest turn counts.
+    #[test]
+    fn late_words_do_not_count() {
+        let mut farewells = Farewells::default();
+        for (turn, has_left) in
+            [(1, true), (2, false), (5, true), (4, true), (3, true), (6, false), (1, false)]
+        {
+            let word = [u64::from(Class::Farewell.byte(0)) | turn << TURN];
+            let bytes: Vec<u8> = word.iter().flat_map(|word| word.to_ne_bytes()).collect();
+            let header = PeerBytes::of(Vec::leak(bytes));
+            farewells.accept(&Arrival { peer: Peer(3), header, payload: PeerBytes::of(&[]), token: 0 });
+            assert_eq!(farewells.has_left(Peer(3)), has_left, "turn {turn}");
+            assert!(!farewells.has_left(Peer(4)));
+        }
+    }
+
+    #[test]
+    fn leaving_twice_is_leaving_once() {
+        let mut farewells = Farewells::default();
+        farewells.come_back();
+        assert!(!farewells.is_away());
+        for _ in 0..2 {
+            farewells.leave();
+            assert!(farewells.is_away());
+        }
+        farewells.come_back();
+        assert!(!farewells.is_away());
+    }
+}
