@@ -40,6 +40,7 @@ const HEAD: usize = 4096;
 /// itself.
 #[derive(Debug)]
 pub struct SharedSegment {
+    /// Unmapped before what it is in is given back, since the system takes longer to take mapped pages.
     memory: SharedMemory,
     nonce: [u64; 2],
     is_in: In,
@@ -53,7 +54,24 @@ enum In {
     /// A file of its own, which its maker holds open as long as it offers it.
     File(Option<OwnedFd>),
     /// The node's file.
-    Node { file: Arc<MemoryFile>, part: Range<u64> },
+    Node(Part),
+}
+
+/// A part of the node's file.
+#[derive(Debug)]
+struct Part {
+    file: Arc<MemoryFile>,
+    at: Range<u64>,
+    /// Whether its last user is gone.
+    is_over: bool,
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if self.is_over {
+            self.file.drop_part(self.at.clone());
+        }
+    }
 }
 
 /// Words of the head.
@@ -105,22 +123,22 @@ impl SharedSegment {
 
     /// As [`SharedSegment::create_near`], in this part of the node's file, whose pages are there.
     fn in_node(file: &Arc<MemoryFile>, part: Range<u64>, wish: usize) -> io::Result<SharedSegment> {
-        let mapped = SharedMemory::map_part(file, part.clone(), wish.saturating_sub(HEAD)).map_err(cause);
-        let made = mapped.and_then(|memory| {
-            SharedSegment::begin(memory, In::Node { file: Arc::clone(file), part: part.clone() })
-        });
-        made.inspect_err(|_| file.drop_part(part))
+        let mut part = Part { file: Arc::clone(file), at: part, is_over: true };
+        let memory =
+            SharedMemory::map_part(file, part.at.clone(), wish.saturating_sub(HEAD)).map_err(cause)?;
+        part.is_over = false;
+        SharedSegment::begin(memory, In::Node(part))
     }
 
     /// Writes the head of new memory.
     fn begin(memory: SharedMemory, is_in: In) -> io::Result<SharedSegment> {
-        let nonce = [platform::random::number()?, platform::random::number()?];
-        let words = memory.words(WORDS);
-        for (word, part) in words[NONCE].iter().zip(nonce) {
+        let mut made = SharedSegment { memory, nonce: [0; 2], is_in, is_offered: true };
+        made.memory.words(WORDS)[USERS].store(1, Ordering::Release);
+        made.nonce = [platform::random::number()?, platform::random::number()?];
+        for (word, part) in made.memory.words(WORDS)[NONCE].iter().zip(made.nonce) {
             word.store(part, Ordering::Relaxed);
         }
-        words[USERS].store(1, Ordering::Release);
-        Ok(SharedSegment { memory, nonce, is_in, is_offered: true })
+        Ok(made)
     }
 
     /// Lets processes that this one forks from now on have the memory, too, which then is the same memory: the program's
@@ -137,7 +155,7 @@ impl SharedSegment {
         let place = match &self.is_in {
             _ if !self.is_offered => return None,
             In::File(fd) => Place::Descriptor(fd.as_ref()?.as_raw_fd()),
-            In::Node { part, .. } => Place::Node(part.start),
+            In::Node(part) => Place::Node(part.at.start),
         };
         Some(SegmentTicket { place, bytes: self.memory.len() as u64, nonce: self.nonce })
     }
@@ -180,10 +198,8 @@ impl SharedSegment {
 impl Drop for SharedSegment {
     /// The last user of a part gives its pages back.
     fn drop(&mut self) {
-        if let In::Node { file, part } = &self.is_in
-            && arena::leave(&self.memory.words(WORDS)[USERS])
-        {
-            file.drop_part(part.clone());
+        if let In::Node(part) = &mut self.is_in {
+            part.is_over = arena::leave(&self.memory.words(WORDS)[USERS]);
         }
     }
 }
@@ -272,7 +288,7 @@ impl SegmentTicket {
         if !arena::join(&memory.words(WORDS)[USERS]) {
             return Err(TakeError::NotOffered("its memory was given back"));
         }
-        let is_in = In::Node { file: Arc::clone(file), part };
+        let is_in = In::Node(Part { file: Arc::clone(file), at: part, is_over: false });
         Ok(SharedSegment { memory, nonce: self.nonce, is_in, is_offered: false })
     }
 
