@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use abi::{Error, Result};
 use bell::Bell;
+use platform::Blocking;
 use waiting::{Exclusive, Held, Lock, Mode, Twice, Wakes};
 
 use crate::outside::Workers;
@@ -261,6 +262,12 @@ impl<S: Owner> Token<S> {
     /// The token of a thread of the library, which was started by one that had a token.
     pub(crate) fn of(caller: Caller) -> Token<S> {
         Token { caller, marker: PhantomData }
+    }
+
+    /// Proof that this thread has the state not locked, as long as it lives: for calls of the system that may block.
+    #[expect(clippy::disallowed_methods, reason = "the token is borrowed, so no guard exists")]
+    pub fn may_block(&mut self) -> Blocking<'_> {
+        Blocking::vouch()
     }
 
     /// Whether the thread level lets no other thread make this call.

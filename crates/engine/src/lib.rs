@@ -3,7 +3,7 @@
 //! * [`Domain`], [`Token`], [`Guard`]: who may touch the state, and when.
 //! * [`Requests`], [`Operation`], [`advance_all`]: requests, and the registry of what must be advanced.
 //! * [`wait`]: waiting, with one thread that polls for all.
-//! * [`need_progress`], [`run_apart`], [`run_apart_in_turns`]: work outside MPI, by threads of the library.
+//! * [`need_progress`], [`run_apart`], [`run_blocking`], [`run_apart_in_turns`]: work outside MPI, by threads of the library.
 //! * [`P2p`], [`Layer`]: the way to other processes: transports, the message layer over them, active messages.
 //! * [`Peers`]: which process of which job a peer is.
 //! * [`poll`], [`Classes`], [`Taker`]: the one place that polls, and who takes which frames.
@@ -75,7 +75,8 @@ pub use domain::{
     Attempt, Domain, Guard, News, Owner, PlainGuard, Token, close_in_children, enter, enter_any, enter_plain,
 };
 pub use outside::{
-    end_outside, need_progress, release_progress, run_apart, run_apart_in_turns, see_to_connections,
+    Lane, end_outside, need_progress, release_progress, run_apart, run_apart_in_turns, run_blocking,
+    see_to_connections,
 };
 pub use p2p::{Layer, OnPortals, OnShmem, P2p};
 pub use params::{EngineParams, MessageLayer, Network, PmlParams};

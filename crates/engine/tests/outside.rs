@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bell::Bell;
 use btl::Sleep;
-use engine::{Domain, How, Interest, Mode, News, Owner, Progress, Threads, Token, enter_any};
+use engine::{Domain, How, Interest, Lane, Mode, News, Owner, Progress, Threads, Token, enter_any};
 use platform::waiter::Policy;
 
 #[derive(Default)]
@@ -110,16 +110,46 @@ fn works_apart(t: &mut Token<Counter>) {
 fn works_in_turns(t: &mut Token<Counter>) {
     t.lock().done = 0;
     let mut left = 50;
-    let work = move || {
+    let work = move |_: &platform::Blocking<'_>| {
         left -= 1;
         left > 0
     };
-    engine::run_apart_in_turns(work, |state: &mut Counter| state.done += 1).unwrap();
+    engine::run_apart_in_turns(Lane::Pool, work, |state: &mut Counter| state.done += 1).unwrap();
     for _ in 0..8 {
         engine::run_apart(t, || (), |state: &mut Counter, ()| state.done += 1).unwrap();
     }
     engine::end_outside(t);
     assert_eq!(t.lock().done, 58);
+}
+
+/// Items that stand still stop their own lanes alone, however many there are; a lane keeps its order.
+fn lanes_do_not_stop_each_other(t: &mut Token<Counter>) {
+    t.lock().done = 0;
+    let (go, gate) = std::sync::mpsc::channel::<()>();
+    let gate = std::sync::Arc::new(std::sync::Mutex::new(gate));
+    let order = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    for item in 0..40u64 {
+        let (gate, order) = (gate.clone(), order.clone());
+        let work = move |_: &platform::Blocking<'_>| {
+            gate.lock().unwrap().recv().unwrap();
+            order.lock().unwrap().push(item);
+        };
+        let lane = Lane::Own { key: item % 10, most: 1 };
+        engine::run_blocking(lane, work, |state: &mut Counter, ()| state.done += 1).unwrap();
+    }
+    for item in 0..8 {
+        let lane = if item % 2 == 0 { Lane::Pool } else { Lane::Own { key: 100, most: 2 } };
+        engine::run_blocking(lane, |_| (), |state: &mut Counter, ()| state.done += 1).unwrap();
+        engine::wait(t, How::Active, |state: &mut Counter| (state.done == item + 1).then_some(()));
+    }
+    (0..40).for_each(|_| go.send(()).unwrap());
+    engine::wait(t, How::Parked(Interest::Change), |state: &mut Counter| (state.done == 48).then_some(()));
+    for lane in 0..10 {
+        let order = order.lock().unwrap();
+        let of_lane: Vec<u64> = order.iter().copied().filter(|item| item % 10 == lane).collect();
+        assert!(of_lane.is_sorted() && of_lane.len() == 4, "{of_lane:?}");
+    }
+    engine::end_outside(t);
 }
 
 /// The helper sees what is published while the program computes, and leaves alone what is published after its release.
@@ -154,5 +184,6 @@ fn threads_of_the_library_work_while_the_program_is_elsewhere() {
     let mut t = enter_any::<Counter>();
     works_apart(&mut t);
     works_in_turns(&mut t);
+    lanes_do_not_stop_each_other(&mut t);
     is_helped(&mut t);
 }

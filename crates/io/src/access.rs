@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use mem::{PeerBytes, PeerSpace, UserMem};
 
-use crate::stage::{Piece, Refusal, Stage};
+use crate::stage::{Piece, Stage};
 use crate::storage::{Moved, Sink, Storage, read_fully, write_fully};
 use crate::view::View;
 
@@ -142,20 +142,14 @@ impl Access {
 
     fn run_unlocked(&mut self, storage: &dyn Storage, memory: &mut dyn Memory) -> io::Result<()> {
         while !self.ended {
-            self.step(storage, memory, u64::MAX)?;
+            self.step(storage, memory)?;
         }
         Ok(())
     }
 
-    /// Moves some `most` bytes. Takes no lock.
-    ///
-    /// # Errors
-    /// As [`Access::run`].
-    pub fn step(&mut self, storage: &dyn Storage, memory: &mut dyn Memory, most: u64) -> io::Result<()> {
-        if self.ended {
-            return Ok(());
-        }
-        let chunk = (self.total - self.done).min(most.max(1));
+    /// Moves what one step can. Takes no lock.
+    fn step(&mut self, storage: &dyn Storage, memory: &mut dyn Memory) -> io::Result<()> {
+        let chunk = self.total - self.done;
         let moved = match (self.view.contiguous(), self.direction) {
             (Some(start), Direction::Write) => self.write_run(storage, memory, start, chunk),
             (Some(start), Direction::Read) => self.read_run(storage, memory, start, chunk),
@@ -186,31 +180,6 @@ impl Access {
             self.taken(stage, storage, len, put, start)?;
         }
         Ok(())
-    }
-
-    /// As [`Access::run_staged`], a part of it and without waiting for room; whether anything happened.
-    ///
-    /// # Errors
-    /// Those of [`Access::run_staged`].
-    pub fn step_staged(
-        &mut self,
-        stage: &Stage,
-        storage: &dyn Storage,
-        memory: &mut dyn Memory,
-        start: &dyn Fn(),
-    ) -> io::Result<bool> {
-        if self.ended {
-            return Ok(true);
-        }
-        let (piece, bytes) = self.next_staged(stage, memory)?;
-        let len = bytes.len() as u64;
-        let taken = match stage.take(vec![piece], bytes) {
-            Err(Refusal::Full(_)) => return Ok(stage.write_next(storage)),
-            Err(Refusal::Never(bytes)) => Err(bytes),
-            Ok(starts) => Ok(starts),
-        };
-        self.taken(stage, storage, len, taken, start)?;
-        Ok(true)
     }
 
     /// The bytes that a stage takes next, packed.

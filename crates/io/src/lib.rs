@@ -11,6 +11,7 @@
 //!      ├─ Hints     what a program may say about its accesses, and what is in force
 //!      └─ Storage   the driver: positional reads and writes, size, locks ──► Posix, by system calls
 //! ```
+//! Calls that may block need a proof that the thread holds nothing which others wait for (`platform::Blocking`).
 //!
 //! Nothing here flattens a type: a position of a view is found by a descent of its pack program (`datatype::Tiles`). All
 //! that moves bytes goes through [`Storage`], so tests run it on a simulated file that is short, interrupts and refuses.
@@ -39,8 +40,8 @@ pub use hints::{Choice, Hints};
 pub use log::Log;
 pub use lustre::Stripes;
 pub use params::IoParams;
-pub use plan::{Cover, Extent, Plan, interleave};
-pub use posix::{How, Kind, Posix};
+pub use plan::{Course, Cover, Extent, Plan, interleave};
+pub use posix::{Calls, How, Kind, Posix};
 pub use stage::{Counts, Piece, Refusal, Stage, Worked};
 pub use staging::{Staging, Where};
 pub use storage::{Moved, Sink, Storage, read_fully, write_fully};

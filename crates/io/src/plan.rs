@@ -1,11 +1,13 @@
-//! Two-phase access: which process accesses which part of a file for all, and in which rounds.
+//! Two-phase access: which process accesses which part of a file for all, and window by window.
 //!
 //! ```text
 //!   places    low                                                        high
 //!             |------------ domain 0 ------------|------ domain 1 --------|      edges on blocks of the file system
 //!             |-- window --|-- window --|-window-|-- window --|-- window -|      a buffer's length at most
-//!   round          0            1           2          0            1
 //! ```
+//!
+//! A process and an aggregator go from window to window that has bytes of the process ([`Course`]), and exchange those.
+//! Windows without any are never visited: what an access takes depends on its bytes, not on how far apart they are.
 //!
 //! Every process computes the same plan from what all have said, so nobody sends lists of places.
 //!
@@ -28,6 +30,7 @@
 use std::ops::Range;
 
 use crate::lustre::Stripes;
+use crate::view::View;
 
 /// From the place of a process's first byte to behind that of its last; empty for none.
 pub type Extent = Range<u64>;
@@ -72,46 +75,21 @@ struct Turns {
 }
 
 impl Turns {
-    /// Windows of a unit.
-    fn windows_of_unit(&self) -> u64 {
-        self.unit.div_ceil(self.window)
-    }
-
-    /// Rounds in which every target has one unit.
-    fn rounds_of_cycle(&self) -> u64 {
-        self.targets.div_ceil(self.domains) * self.windows_of_unit()
-    }
-
-    /// The cycles, in each of which every target has one unit, that the span touches.
-    fn cycles(&self) -> Range<u64> {
-        let cycle = self.unit.saturating_mul(self.targets);
-        self.span.start / cycle..if self.span.is_empty() {
-            self.span.start / cycle
-        } else {
-            self.span.end.div_ceil(cycle)
+    /// The first window of a domain that ends behind a place of the span.
+    fn window_from(&self, domain: u64, place: u64) -> Option<Range<u64>> {
+        let unit = place / self.unit;
+        let target = unit % self.targets;
+        if target % self.domains == domain {
+            let begin = unit * self.unit;
+            let number = (place - begin) / self.window;
+            let edge = |number: u64| begin.saturating_add(number.saturating_mul(self.window).min(self.unit));
+            return Some(edge(number)..edge(number + 1));
         }
-    }
-
-    fn rounds(&self) -> u64 {
-        let cycles = self.cycles();
-        (cycles.end - cycles.start).saturating_mul(self.rounds_of_cycle())
-    }
-
-    fn window(&self, domain: u64, round: u64) -> Range<u64> {
-        let (cycle, within) = (round / self.rounds_of_cycle(), round % self.rounds_of_cycle());
-        let target = domain + within / self.windows_of_unit() * self.domains;
-        if target >= self.targets {
-            return self.span.start..self.span.start;
-        }
-        let unit =
-            (self.cycles().start.saturating_add(cycle)).saturating_mul(self.targets).saturating_add(target);
-        let begin = unit.saturating_mul(self.unit);
-        let place = |number: u64| {
-            let in_unit = number.saturating_mul(self.window).min(self.unit);
-            begin.saturating_add(in_unit).clamp(self.span.start, self.span.end)
-        };
-        let number = within % self.windows_of_unit();
-        place(number)..place(number + 1)
+        // The next target of the domain in this cycle, or its first one in the next.
+        let ahead = (domain + self.domains - target % self.domains) % self.domains;
+        let units = if target + ahead < self.targets { ahead } else { self.targets - target + domain };
+        let begin = unit.checked_add(units)?.checked_mul(self.unit)?;
+        Some(begin..begin.saturating_add(self.window.min(self.unit)))
     }
 }
 
@@ -183,34 +161,55 @@ impl Plan {
         (0..self.aggregators).find(|&index| self.process(index) == process)
     }
 
-    /// Rounds until every domain is done.
-    pub fn rounds(&self) -> u64 {
-        match &self.domains {
-            Domains::Between(edges) => {
-                edges.windows(2).map(|pair| self.windows_of(&(pair[0]..pair[1]))).max().unwrap_or(0)
-            }
-            Domains::InTurn(turns) => turns.rounds(),
-        }
-    }
-
-    fn windows_of(&self, places: &Range<u64>) -> u64 {
-        match places.is_empty() {
-            true => 0,
-            false => places.end.div_ceil(self.buffer) - places.start / self.buffer,
-        }
-    }
-
-    /// What is done of a domain in a round; empty for nothing.
-    pub fn window(&self, domain: u64, round: u64) -> Range<u64> {
-        match &self.domains {
+    /// The first window of a domain that ends behind a place, if there is one.
+    pub fn window_from(&self, domain: u64, place: u64) -> Option<Range<u64>> {
+        let (within, window) = match &self.domains {
             Domains::Between(edges) => {
                 let within = edges[domain as usize]..edges[domain as usize + 1];
-                let number = (within.start / self.buffer).saturating_add(round);
-                let edge = |number: u64| number.saturating_mul(self.buffer).clamp(within.start, within.end);
-                edge(number)..edge(number.saturating_add(1))
+                let number = place.max(within.start) / self.buffer;
+                let edge = |number: u64| number.saturating_mul(self.buffer);
+                (within, edge(number)..edge(number + 1))
             }
-            Domains::InTurn(turns) => turns.window(domain, round),
+            Domains::InTurn(turns) => {
+                let span = turns.span.clone();
+                let window = turns.window_from(domain, place.max(span.start))?;
+                (span, window)
+            }
+        };
+        let window = window.start.max(within.start)..window.end.min(within.end);
+        (window.end > place.max(window.start)).then_some(window)
+    }
+}
+
+/// The parts of a view that lie in the windows of a domain, one after the other. A process and the aggregator of the
+/// domain follow the same course, so both know without a word which bytes come next.
+#[derive(Clone, Debug)]
+pub struct Course {
+    domain: u64,
+    /// The next position.
+    at: u64,
+    end: u64,
+}
+
+impl Course {
+    /// That of some positions of a view.
+    pub fn new(domain: u64, positions: &Range<u64>) -> Course {
+        Course { domain, at: positions.start, end: positions.end }
+    }
+
+    /// The next window that has any of the positions, and those. The view ascends.
+    pub fn next(&mut self, plan: &Plan, view: &View) -> Option<(Range<u64>, Range<u64>)> {
+        while self.at < self.end {
+            let Some(window) = plan.window_from(self.domain, view.place_of(self.at)) else { break };
+            let position = |place: u64| view.position_at(place).clamp(self.at, self.end);
+            let part = position(window.start)..position(window.end);
+            self.at = part.end.max(part.start);
+            if !part.is_empty() {
+                return Some((window, part));
+            }
         }
+        self.at = self.end;
+        None
     }
 }
 
@@ -265,7 +264,40 @@ impl Cover {
 
 #[cfg(test)]
 mod tests {
+    use datatype::{Datatype, Form};
+
     use super::*;
+
+    /// The windows of a domain.
+    fn windows(plan: &Plan, domain: u64, span: &Range<u64>) -> Vec<Range<u64>> {
+        let mut at = span.start;
+        std::iter::from_fn(|| {
+            let window = plan.window_from(domain, at)?;
+            assert!(window.start >= at && window.end > at);
+            at = window.end;
+            // From anywhere within, it is the same one.
+            assert_eq!(plan.window_from(domain, window.start).as_ref(), Some(&window));
+            assert_eq!(plan.window_from(domain, window.end - 1).as_ref(), Some(&window));
+            Some(window)
+        })
+        .collect()
+    }
+
+    /// All windows lie one behind the other in the span.
+    fn assert_cover(plan: &Plan, span: &Range<u64>, check: impl Fn(u64, &Range<u64>)) {
+        let all = (0..plan.domains()).flat_map(|domain| {
+            let of_domain = windows(plan, domain, span);
+            of_domain.iter().for_each(|window| check(domain, window));
+            of_domain
+        });
+        let mut all: Vec<Range<u64>> = all.collect();
+        all.sort_by_key(|window| window.start);
+        let end = all.iter().fold(span.start, |at, window| {
+            assert_eq!(window.start, at);
+            window.end
+        });
+        assert_eq!(end, span.end.max(span.start));
+    }
 
     #[test]
     fn windows_of_all_domains_are_the_span_once() {
@@ -277,20 +309,12 @@ mod tests {
             ((1 << 41) + 3..(1 << 41) + 70_000, 4, 2, 1 << 14, 4096),
         ] {
             let plan = Plan::new(span.clone(), processes, aggregators, buffer, block);
-            let mut at = span.start;
+            assert_cover(&plan, &span, |_, window| assert!(window.end - window.start <= buffer));
             for domain in 0..plan.domains() {
-                for round in 0..plan.rounds() {
-                    let window = plan.window(domain, round);
-                    if !window.is_empty() {
-                        assert_eq!(window.start, at);
-                        assert!(window.end - window.start <= buffer);
-                        at = window.end;
-                    }
-                }
-                assert!(domain + 1 == plan.domains() || at.is_multiple_of(block));
+                let end = windows(&plan, domain, &span).last().map_or(0, |window| window.end);
+                assert!(end == span.end || end.is_multiple_of(block));
                 assert_eq!(plan.index_of(plan.process(domain)), Some(domain));
             }
-            assert_eq!(at, span.end);
             assert!(plan.domains() <= aggregators);
         }
     }
@@ -304,23 +328,10 @@ mod tests {
             ((1 << 41) + 3..(1 << 41) + 70_000, 2, 1 << 14),
         ] {
             let plan = Plan::in_turn(span.clone(), 8, aggregators, buffer);
-            let mut windows = Vec::new();
-            for round in 0..plan.rounds() {
-                for domain in 0..plan.domains() {
-                    let window = plan.window(domain, round);
-                    if !window.is_empty() {
-                        assert_eq!(window.start / buffer % aggregators, domain);
-                        windows.push(window);
-                    }
-                }
-            }
-            windows.sort_by_key(|window| window.start);
-            let end = windows.iter().fold(span.start, |at, window| {
-                assert_eq!(window.start, at);
+            assert_cover(&plan, &span, |domain, window| {
+                assert_eq!(window.start / buffer % aggregators, domain);
                 assert!(window.end - window.start <= buffer);
-                window.end
             });
-            assert_eq!(end, span.end);
         }
     }
 
@@ -329,31 +340,50 @@ mod tests {
         for (span, processes, aggregators, buffer, stripes) in [
             (5..1000, 8, 3, 16, Stripes { unit: 16, factor: 3 }),
             (5..1000, 8, 8, 7, Stripes { unit: 16, factor: 3 }),
+            (5..1000, 8, 2, 7, Stripes { unit: 16, factor: 5 }),
             (100..101, 4, 2, 16, Stripes { unit: 24, factor: 5 }),
             (0..0, 4, 2, 16, Stripes { unit: 24, factor: 5 }),
             ((1 << 41) + 3..(1 << 41) + 70_000, 4, 4, 1 << 12, Stripes { unit: 1 << 13, factor: 2 }),
         ] {
             let plan = Plan::by_targets(span.clone(), processes, aggregators, buffer, &stripes);
             assert_eq!(plan.domains(), aggregators.min(stripes.factor));
-            let mut windows = Vec::new();
-            for round in 0..plan.rounds() {
-                for domain in 0..plan.domains() {
-                    let window = plan.window(domain, round);
-                    if !window.is_empty() {
-                        let stripe = window.start / stripes.unit;
-                        assert_eq!(stripe % stripes.factor % plan.domains(), domain);
-                        assert_eq!((window.end - 1) / stripes.unit, stripe, "a window has one stripe");
-                        assert!(window.end - window.start <= buffer);
-                        windows.push(window);
-                    }
-                }
-            }
-            windows.sort_by_key(|window| window.start);
-            let end = windows.iter().fold(span.start, |at, window| {
-                assert_eq!(window.start, at);
-                window.end
+            assert_cover(&plan, &span, |domain, window| {
+                let stripe = window.start / stripes.unit;
+                assert_eq!(stripe % stripes.factor % plan.domains(), domain);
+                assert_eq!((window.end - 1) / stripes.unit, stripe, "a window has one stripe");
+                assert!(window.end - window.start <= buffer);
             });
-            assert_eq!(end, span.end);
+        }
+    }
+
+    /// A course has each position once, in windows of its domain, and takes steps for pieces and not for holes.
+    #[test]
+    fn courses_are_as_long_as_the_data() {
+        let byte = Datatype::predefined(abi::BYTE).unwrap();
+        for far in [100i64, 1 << 20, 1 << 40, 1 << 60] {
+            let places = [3, 40, far + 5, far + 6, 2 * far + 1];
+            let filetype = Datatype::hindexed_block(1, (&places[..]).into(), byte, Form::Classic).unwrap();
+            let view = View::new(2, byte, &filetype).unwrap();
+            let span = view.span(&(0..5));
+            let plans = [
+                Plan::new(span.clone(), 4, 3, 1 << 10, 16),
+                Plan::in_turn(span.clone(), 4, 3, 64),
+                Plan::by_targets(span.clone(), 4, 2, 7, &Stripes { unit: 16, factor: 3 }),
+            ];
+            for plan in plans {
+                let mut seen = Vec::new();
+                for domain in 0..plan.domains() {
+                    let mut course = Course::new(domain, &(0..5));
+                    while let Some((window, part)) = course.next(&plan, &view) {
+                        assert_eq!(plan.window_from(domain, window.start), Some(window.clone()));
+                        assert!(part.clone().all(|position| window.contains(&view.place_of(position))));
+                        seen.extend(part);
+                    }
+                    assert!(course.next(&plan, &view).is_none());
+                }
+                seen.sort_unstable();
+                assert_eq!(seen, [0, 1, 2, 3, 4], "{plan:?}");
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use mem::{PeerBytes, PeerSpace};
+use platform::Blocking;
 use platform::file::{self, FileSystem};
 use platform::tcp::Piece;
 
@@ -27,11 +28,13 @@ pub enum Kind {
     Lustre,
 }
 
-/// An open file.
+/// An open file. What it says of itself is known; all that asks the system goes through [`Posix::calls`].
 #[derive(Debug)]
 pub struct Posix {
     file: File,
     readable: bool,
+    /// It is an ordinary file, no device or pipe.
+    regular: bool,
     kind: Kind,
     block: u64,
     /// How the file is striped, where that is known.
@@ -81,7 +84,7 @@ impl Posix {
     ///
     /// # Errors
     /// The system's.
-    pub fn open(path: &Path, how: How) -> io::Result<Posix> {
+    pub fn open(path: &Path, how: How, _: &Blocking<'_>) -> io::Result<Posix> {
         let mut options = OpenOptions::new();
         options.read(how.read).write(how.write).mode(how.permissions);
         // Creating needs no right to write (open(2)), but the library has it that way; such a mode is refused before.
@@ -114,7 +117,8 @@ impl Posix {
         let block = if block.is_power_of_two() { block } else { USUAL_BLOCK };
         let stripes = if kind == Kind::Lustre { Stripes::of(file.as_fd()) } else { None };
         let identity = [found.dev(), found.ino()];
-        Ok(Posix { file, readable, kind, block, stripes, identity, held: Held::default() })
+        let regular = found.is_file();
+        Ok(Posix { file, readable, regular, kind, block, stripes, identity, held: Held::default() })
     }
 
     /// How the file is striped over storage targets, where that is known.
@@ -142,12 +146,33 @@ impl Posix {
         self.identity
     }
 
+    /// Whether each call on it ends by itself, soon: an ordinary file whose file system needs no other host.
+    pub fn is_prompt(&self) -> bool {
+        self.regular && self.kind == Kind::Local
+    }
+
+    /// Whether it is an ordinary file, no device or pipe.
+    pub fn is_regular(&self) -> bool {
+        self.regular
+    }
+
+    /// The calls of the system, for a thread that may block.
+    pub fn calls<'a>(&'a self, _: &'a Blocking<'_>) -> Calls<'a> {
+        Calls(self)
+    }
+}
+
+/// What the system does with an open file. Each call may take as long as the system likes.
+#[derive(Clone, Copy, Debug)]
+pub struct Calls<'a>(&'a Posix);
+
+impl Calls<'_> {
     /// Bytes in the file.
     ///
     /// # Errors
     /// The system's.
     pub fn size(&self) -> io::Result<u64> {
-        Ok(self.file.metadata()?.len())
+        Ok(self.0.file.metadata()?.len())
     }
 
     /// Cuts the file, or has it grow by zeros.
@@ -155,7 +180,7 @@ impl Posix {
     /// # Errors
     /// The system's.
     pub fn set_size(&self, bytes: u64) -> io::Result<()> {
-        self.file.set_len(bytes)
+        self.0.file.set_len(bytes)
     }
 
     /// Has the file system keep room for the first `bytes` bytes; the file grows to them. Where the file system keeps
@@ -164,7 +189,7 @@ impl Posix {
     /// # Errors
     /// The system's.
     pub fn allocate(&self, bytes: u64) -> io::Result<()> {
-        match file::allocate(self.file.as_fd(), bytes) {
+        match file::allocate(self.0.file.as_fd(), bytes) {
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
                 if self.size()? < bytes {
                     self.set_size(bytes)
@@ -183,14 +208,14 @@ impl Posix {
     pub fn try_locks(&self) -> io::Result<()> {
         // The last byte that a file can have, for reading: nobody is kept out.
         let range = (1 << 62)..(1 << 62) + 1;
-        file::lock(self.file.as_fd(), range.clone(), !self.readable)?;
-        file::unlock(self.file.as_fd(), range)
+        file::lock(self.0.file.as_fd(), range.clone(), !self.0.readable)?;
+        file::unlock(self.0.file.as_fd(), range)
     }
 
     /// Has this process see what other hosts have written to the device: a host that caches files for itself drops what it
     /// has of one when that is locked. What the lock comes to does not matter.
     pub fn refresh(&self) {
-        if self.kind == Kind::Nfs {
+        if self.0.kind == Kind::Nfs {
             let _ = self.try_locks();
         }
     }
@@ -200,7 +225,7 @@ impl Posix {
     /// # Errors
     /// The system's; what was written earlier may have failed only now.
     pub fn sync(&self) -> io::Result<()> {
-        match self.file.sync_all() {
+        match self.0.file.sync_all() {
             // What is no file on a device, such as a pipe, has nothing to wait for.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
             done => done,
@@ -208,17 +233,17 @@ impl Posix {
     }
 }
 
-impl Storage for Posix {
+impl Storage for Calls<'_> {
     fn read(&self, into: PeerSpace<'_>, at: u64) -> io::Result<usize> {
         // SAFETY: the space is writable for its length by its constructor's promise.
-        unsafe { file::read_at(self.file.as_fd(), into.as_mut_ptr() as usize, into.len(), at) }
+        unsafe { file::read_at(self.0.file.as_fd(), into.as_mut_ptr() as usize, into.len(), at) }
     }
 }
 
-impl Sink for Posix {
+impl Sink for Calls<'_> {
     fn write(&self, from: PeerBytes<'_>, at: u64) -> io::Result<usize> {
         // SAFETY: the bytes are readable for their length by their constructor's promise.
-        unsafe { file::write_at(self.file.as_fd(), from.as_ptr() as usize, from.len(), at) }
+        unsafe { file::write_at(self.0.file.as_fd(), from.as_ptr() as usize, from.len(), at) }
     }
 
     fn write_pieces(&self, from: &[PeerBytes<'_>], at: u64) -> io::Result<usize> {
@@ -228,21 +253,21 @@ impl Sink for Posix {
             *piece = Piece::new(bytes.as_ptr() as usize, bytes.len());
         }
         // SAFETY: the bytes are readable for their length by their constructor's promise.
-        unsafe { file::write_pieces_at(self.file.as_fd(), &pieces[..count], at) }
+        unsafe { file::write_pieces_at(self.0.file.as_fd(), &pieces[..count], at) }
     }
 
     fn lock(&self, range: Range<u64>, exclusive: bool) -> io::Result<()> {
-        self.held.take(&range);
-        let locked = file::lock(self.file.as_fd(), range.clone(), exclusive);
+        self.0.held.take(&range);
+        let locked = file::lock(self.0.file.as_fd(), range.clone(), exclusive);
         if locked.is_err() {
-            self.held.give_back(&range);
+            self.0.held.give_back(&range);
         }
         locked
     }
 
     fn unlock(&self, range: Range<u64>) -> io::Result<()> {
-        let unlocked = file::unlock(self.file.as_fd(), range.clone());
-        self.held.give_back(&range);
+        let unlocked = file::unlock(self.0.file.as_fd(), range.clone());
+        self.0.held.give_back(&range);
         unlocked
     }
 }

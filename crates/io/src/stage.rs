@@ -96,6 +96,8 @@ pub enum Refusal {
     Full(Vec<u8>),
     /// It never fits, or the log failed.
     Never(Vec<u8>),
+    /// It goes to a log, which may block.
+    Blocks(Vec<u8>),
 }
 
 /// What [`Stage::work`] comes to.
@@ -131,12 +133,20 @@ impl Stage {
         self.queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Takes data over: the bytes of the pieces, one after the other. Whether the caller must have [`Stage::work`]
-    /// called until that is done.
+    /// Takes data over without blocking: the bytes of the pieces, one after the other. Whether the caller must have
+    /// [`Stage::work`] called until that is done.
     ///
     /// # Errors
-    /// It does not fit; the caller has the data back.
+    /// It does not fit, or goes to a log; the caller has the data back.
     pub fn take(&self, pieces: Vec<Piece>, bytes: Vec<u8>) -> Result<bool, Refusal> {
+        match self.log {
+            None => self.take_into(pieces, bytes),
+            Some(_) => Err(Refusal::Blocks(bytes)),
+        }
+    }
+
+    /// As [`Stage::take`], into the log, too.
+    fn take_into(&self, pieces: Vec<Piece>, bytes: Vec<u8>) -> Result<bool, Refusal> {
         let _filling = self.log.as_ref().map(|_| self.filling.lock().unwrap_or_else(|e| e.into_inner()));
         let len = bytes.len() as u64;
         let counted = {
@@ -166,15 +176,15 @@ impl Stage {
         !std::mem::replace(&mut queue.scheduled, true)
     }
 
-    /// As [`Stage::take`], but makes room where there is none. `Err` only for what never fits.
+    /// As [`Stage::take`], but makes room where there is none, and writes to the log. `Err` only for what never fits.
     ///
     /// # Errors
     /// The data, and it must be written by another way, after [`Stage::settle`].
     pub fn put(&self, storage: &dyn Sink, pieces: &[Piece], mut bytes: Vec<u8>) -> Result<bool, Vec<u8>> {
         loop {
-            match self.take(pieces.to_vec(), bytes) {
+            match self.take_into(pieces.to_vec(), bytes) {
                 Ok(starts) => return Ok(starts),
-                Err(Refusal::Never(bytes)) => return Err(bytes),
+                Err(Refusal::Never(bytes) | Refusal::Blocks(bytes)) => return Err(bytes),
                 Err(Refusal::Full(back)) => {
                     let next = self.queue().entries.front().map_or(0, |entry| entry.counted.end);
                     self.wait(storage, next);
@@ -205,16 +215,6 @@ impl Stage {
         }
         queue.scheduled = !queue.entries.is_empty();
         if queue.scheduled { Worked::More } else { Worked::Done }
-    }
-
-    /// Writes the first entry, where no thread does; whether it did.
-    pub fn write_next(&self, storage: &dyn Sink) -> bool {
-        let queue = self.queue();
-        let free = !queue.writing && !queue.entries.is_empty();
-        if free {
-            drop(self.write_first(queue, storage));
-        }
-        free
     }
 
     fn write_first<'a>(
@@ -300,6 +300,11 @@ impl Stage {
     /// The first error since the last call.
     pub fn take_error(&self) -> Option<io::Error> {
         self.queue().error.take()
+    }
+
+    /// Whether it reads and writes a log, which may block: [`Stage::peek`] does then.
+    pub fn logs(&self) -> bool {
+        self.log.is_some()
     }
 
     /// Puts the bytes that are held for the places from `at` on into `into`, and calls `mark` with where they were put.

@@ -27,8 +27,11 @@
 //! | [`waiter`]     | `sched_yield(2)`                                | how long to spin before sleeping      |
 //! | [`xpmem`]      | `ioctl(2)` of `/dev/xpmem`                      | single copy without system calls      |
 //!
+//! [`blocking`] is the proof that a call may block.
+//!
 //! Linux only. Nothing here holds state, but for the descriptor that forked children close ([`presence`]).
 
+pub mod blocking;
 pub mod clock;
 pub mod cma;
 pub mod descriptor;
@@ -53,3 +56,5 @@ pub mod thread;
 pub mod timer;
 pub mod waiter;
 pub mod xpmem;
+
+pub use blocking::Blocking;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use abi::{Address, Count, Error, Result, Status};
-use engine::{Afterlife, Operation};
+use engine::{Afterlife, Lane, Operation};
 use io::{Access, Direction, Memory, Posix, Stage};
+use platform::Blocking;
 use pml::Done;
 
 use super::buffer::Buffer;
@@ -175,23 +176,32 @@ impl Transfer {
     }
 
     /// Moves all bytes.
-    pub fn run(&mut self) {
-        let Transfer { access, buffer, storage, stage, .. } = self;
-        let moved = match stage {
-            Some(stage) => access.run_staged(stage, &**storage, buffer, &|| staged::start(stage, storage)),
-            None => access.run(&**storage, buffer),
-        };
-        self.end(moved);
+    pub fn run(&mut self, blocking: &Blocking<'_>) {
+        let moved = self.take_moving().run(blocking);
+        self.come_back(moved);
     }
 
     /// What moves its bytes; it is without them until they come back.
-    fn take_moving(&mut self) -> Moving {
+    pub fn take_moving(&mut self) -> Moving {
         let nothing = Access::new(self.access.view().clone(), self.direction, 0, 0, self.access.tuning());
         Moving {
             storage: self.storage.clone(),
             access: std::mem::replace(&mut self.access, nothing),
             buffer: std::mem::replace(&mut self.buffer, Buffer::Staged(Vec::new())),
+            stage: self.stage.clone(),
         }
+    }
+
+    /// Its bytes were moved.
+    pub fn come_back(&mut self, (moving, moved): Moved) {
+        (self.access, self.buffer) = (moving.access, moving.buffer);
+        self.end(moved);
+    }
+
+    /// The thread that is to move them.
+    pub fn lane(&self) -> Lane {
+        let of = if self.direction == Direction::Read { Use::Read } else { Use::Write };
+        lane(&self.storage, self.access.takes_locks(), of)
     }
 
     fn end(&mut self, moved: std::io::Result<()>) {
@@ -252,20 +262,6 @@ impl Transfer {
     pub fn delivered(&mut self, (bytes, result): (u64, Result<()>)) {
         self.converted = Some(bytes);
         self.ended = Some(result);
-    }
-
-    /// Moves some bytes; whether it could.
-    pub fn step(&mut self) -> bool {
-        let Transfer { access, buffer, storage, stage, .. } = self;
-        let moved = match stage {
-            Some(stage) => access.step_staged(stage, &**storage, buffer, &|| staged::start(stage, storage)),
-            None => access.step(&**storage, buffer, STEP).map(|()| true),
-        };
-        let happened = *moved.as_ref().unwrap_or(&true);
-        if moved.is_err() || self.access.is_over() {
-            self.end(moved.map(drop));
-        }
-        happened
     }
 
     /// Whether the program must convert what was read.
@@ -340,8 +336,6 @@ impl State {
     }
 }
 
-/// Bytes that progress moves at a time of a collective access.
-const STEP: u64 = 4 << 20;
 /// Accesses up to this length are over before the call returns; longer ones are moved by another thread.
 const AT_ONCE: u64 = 256 << 10;
 
@@ -407,7 +401,7 @@ pub fn blocking(
 ) -> Result<()> {
     let mut transfer = Transfer::prepare(t, fh, Request { direction, pointer, buf, count, datatype })?;
     transfer.settle(t, Way::Staged, true)?;
-    transfer.run();
+    transfer.run(&t.may_block());
     transfer.deliver(t);
     if let Some(status) = status {
         status.fill(&transfer.status());
@@ -427,10 +421,10 @@ pub fn nonblocking(
     request: &mut abi::Request,
 ) -> Result<()> {
     let mut transfer = Transfer::prepare(t, fh, Request { direction, pointer, buf, count, datatype })?;
-    // Locks do not keep two accesses of one opening apart.
-    if transfer.buffer.total() <= AT_ONCE || transfer.access.takes_locks() {
+    let prompt = transfer.storage.is_prompt() && !transfer.access.takes_locks();
+    if prompt && transfer.buffer.total() <= AT_ONCE {
         transfer.settle(t, Way::Staged, true)?;
-        transfer.run();
+        transfer.run(&t.may_block());
         transfer.deliver(t);
         let key = t.lock().requests.add(transfer)?;
         *request = RequestKey::Operation(key).handle();
@@ -438,10 +432,14 @@ pub fn nonblocking(
     }
     // The worker writes at once: the program does not wait for it anyway.
     transfer.settle(t, Way::Direct, true)?;
-    let moving = transfer.take_moving();
+    let lane = transfer.lane();
+    let moving = Moving { stage: None, ..transfer.take_moving() };
     let key = t.lock().requests.add(transfer)?;
-    let started =
-        engine::run_apart(t, || moving.run(), move |state: &mut State, moved| state.moved(key, moved));
+    let started = engine::run_blocking(
+        lane,
+        |blocking| moving.run(blocking),
+        move |state: &mut State, moved| state.moved(key, moved),
+    );
     if let Err(error) = started {
         t.lock().requests.remove(key);
         return Err(error);
@@ -451,25 +449,62 @@ pub fn nonblocking(
 }
 
 /// What another thread needs to move the bytes of an access.
-struct Moving {
+pub(crate) struct Moving {
     storage: Arc<Posix>,
     access: Access,
     buffer: Buffer,
+    stage: Option<Arc<Stage>>,
 }
 
+/// What has come of it.
+pub(crate) type Moved = (Moving, std::io::Result<()>);
+
 impl Moving {
-    fn run(mut self) -> (Moving, std::io::Result<()>) {
-        let moved = self.access.run(&*self.storage, &mut self.buffer);
+    /// Moves them.
+    pub fn run(mut self, blocking: &Blocking<'_>) -> Moved {
+        let Moving { storage, access, buffer, stage } = &mut self;
+        let calls = storage.calls(blocking);
+        let moved = match stage {
+            Some(stage) => access.run_staged(stage, &calls, buffer, &|| staged::start(stage, storage)),
+            None => access.run(&calls, buffer),
+        };
         (self, moved)
     }
 }
 
+/// What a thread of the library does with a file.
+#[derive(Clone, Copy)]
+pub(super) enum Use {
+    /// Windows of collective accesses.
+    Together = 0,
+    Read = 1,
+    Write = 2,
+    /// Writes what is staged.
+    Behind = 3,
+    /// Any access that waits for locks.
+    Locked = 4,
+}
+
+/// Which threads do it: those of all files where each call ends by itself, soon; else some for this file alone, so that one
+/// that stands still stops no other.
+pub(super) fn lane(storage: &Arc<Posix>, locks: bool, of: Use) -> Lane {
+    if storage.is_prompt() && !locks {
+        return Lane::Pool;
+    }
+    let of = if locks { Use::Locked } else { of };
+    // The address is that of a file as long as it is open, and a multiple of 8.
+    let key = Arc::as_ptr(storage) as usize as u64 | of as u64;
+    Lane::Own { key, most: if locks || !storage.is_regular() { 1 } else { MOST_OF_FILE } }
+}
+
+/// Calls at a time on a file whose file system asks other hosts.
+const MOST_OF_FILE: usize = 4;
+
 impl State {
     /// Another thread has moved the bytes of a nonblocking access.
-    fn moved(&mut self, key: u32, (moving, moved): (Moving, std::io::Result<()>)) {
+    fn moved(&mut self, key: u32, moved: Moved) {
         let Some(transfer) = self.requests.get_as::<Transfer>(key) else { return };
-        (transfer.access, transfer.buffer) = (moving.access, moving.buffer);
-        transfer.end(moved);
+        transfer.come_back(moved);
         let (file, result, due) = (transfer.file, transfer.result(), transfer.due.is_some());
         if due {
             self.files.conversions.push_back(key);

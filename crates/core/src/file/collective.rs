@@ -25,7 +25,8 @@ use io::Direction;
 pub(super) use self::operation::Collective;
 use self::operation::start;
 use self::part::Part;
-use super::access::Request;
+use super::access::{Request, Transfer};
+use super::exchange::Exchange;
 use super::staged::Way;
 use super::{Pointer, elsewhere};
 use crate::comm::{gather_words, largest, share_words};
@@ -89,6 +90,9 @@ pub fn collective(
     let mine = move_own(t, fh, &mut part, &all);
     let class = mine.err().map_or(0, |error| error.class as u64);
     let agreed = largest(t, part.comm, class)?;
+    if agreed != 0 {
+        t.lock().forget_views(fh);
+    }
     if let Some(status) = status {
         status.fill(&part.status());
     }
@@ -120,15 +124,30 @@ fn move_own(t: &mut Token, fh: abi::File, part: &mut Part, all: &[u64]) -> Resul
             if transfer.direction == Direction::Write {
                 transfer.settle(t, Way::Staged, true)?;
             }
-            transfer.run();
+            transfer.run(&t.may_block());
         }
-        Some(mut exchange) => wait_actively(t, |state| {
-            exchange.advance(state, transfer);
-            exchange.is_over().then_some(())
-        }),
+        Some(exchange) => run_exchange(t, *exchange, transfer),
     }
     transfer.deliver(t);
     transfer.result()
+}
+
+/// Has an exchange go on until it is over. What blocks runs with the state unlocked: here, or where data comes by messages
+/// meanwhile, by another thread.
+fn run_exchange(t: &mut Token, mut exchange: Exchange, transfer: &mut Transfer) {
+    let far = exchange.is_far();
+    loop {
+        let job = wait_actively(t, |state| {
+            exchange.advance(state, transfer);
+            let job = exchange.take_job();
+            (job.is_some() || exchange.is_over()).then_some(job)
+        });
+        match job {
+            None => return,
+            Some(job) if far => job.start_apart(),
+            Some(job) => job.run(&t.may_block()).hand_in(),
+        }
+    }
 }
 
 /// `MPI_File_iread_all`, `MPI_File_iwrite_at_all` …

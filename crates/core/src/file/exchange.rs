@@ -11,35 +11,45 @@
 //! Each rank tells each aggregator once for a view how the view is laid out. From then on both sides know from what all
 //! ranks gather for each call which bytes go into which window: messages hold data and nothing else.
 //!
-//! Where data comes by messages, a thread of the library writes a window while the next one comes:
+//! Reads and writes of an aggregator are jobs, which run with the state unlocked: in a blocking call by its own thread, or
+//! by one of the library where data comes by messages, while the next window comes:
 //!
 //! ```text
 //!   aggregator   receives 1 | places 1, receives 2 | receives 3 …
-//!   thread                  | writes 1             | writes 2 …          two windows wait at most
+//!   thread                  | writes 1             | writes 2 …
 //! ```
+//!
+//! A rank sends an aggregator at most two windows that this has not received: sends are over when their receives have
+//! begun, also those of few bytes, so that the memory of a network that matches is bounded by that.
+//!
+//! Every message of an exchange is sent and received, whatever happens: an error only changes what is in it. A process
+//! without memory for the data of a window sends nothing in its place, or receives it into nothing. An aggregator that
+//! cannot place the data of others, for want of memory or of their descriptions, says so before they send any.
 //!
 //! Holes in a window of a write are not written: any process may write there meanwhile, through another opening of the
 //! file or through this one. Ranks whose bytes overlap are put in their order everywhere, so what is written is as if
 //! they had written one after the other. In atomic mode each rank accesses its own bytes, under a lock.
 
 mod aggregator;
+mod flow;
+mod job;
 
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use abi::{Error, Result};
 use btl::Peer;
-use io::{Direction, Memory, Plan, Posix, Stage, View};
-use mem::{PeerBytes, PeerSpace};
+use io::{Course, Direction, Plan, Posix, Stage, View};
 use node::Node;
-use pml::{Data, Done, Mode, ReqId};
+use pml::{Data, Mode, ReqId};
 
 use self::aggregator::Aggregator;
+use self::flow::Flow;
+pub(crate) use self::job::Job;
+use self::job::Results;
 use super::access::Transfer;
-use super::failed;
-use crate::memory::{of_vec_mut, resize};
+use super::elsewhere;
 use crate::p2p::{start_recv, start_send};
 use crate::state::State;
 
@@ -79,48 +89,40 @@ pub(crate) struct Exchange {
     description: Vec<u64>,
     described: bool,
     describing: Vec<ReqId>,
-    /// Pieces between this rank and aggregators, in the order of their starts.
-    pieces: VecDeque<Piece>,
-    /// The next round of this rank.
-    round: u64,
+    /// What aggregators say of the descriptions.
+    answers: Vec<Answer>,
+    /// What goes between this rank and aggregators by messages.
+    flows: Vec<Flow>,
     aggregator: Option<Aggregator>,
-    /// What aggregators hand their windows to.
-    writer: Option<Writer>,
+    /// The stage of the file, which takes what aggregators write.
+    stage: Option<Arc<Stage>>,
     /// This process has written to the file since it was synchronised.
     written: Arc<AtomicBool>,
-    /// Bytes that have come.
+    /// What blocks and is due, and what has come of it.
+    due: Option<Job>,
+    at_work: bool,
+    results: Results,
+    /// Bytes that have come by messages.
     read: u64,
-    /// Positions that aggregators put into this rank's memory, as far as the file reaches.
-    put: Vec<Range<u64>>,
+    /// Bytes in the file, once they matter: aggregators put what is there into this rank's memory.
+    size: Option<u64>,
     error: Result<()>,
     over: bool,
 }
 
-/// Writes windows behind, while the next ones come.
-struct Writer {
-    stage: Arc<Stage>,
-    /// The stage of the file, which has them when the access is over. Otherwise it is the access's own, and all is
-    /// written then.
-    lasts: bool,
-}
-
-/// A message between this rank and an aggregator.
-#[derive(Default)]
-struct Piece {
-    id: Option<ReqId>,
-    round: u64,
-    /// Which bytes of this rank's data.
-    at: Range<u64>,
-    /// Where they are, if the program's memory is not one run.
-    stage: Vec<u8>,
+/// Whether an aggregator knows the views of all.
+struct Answer {
+    index: u64,
+    id: ReqId,
+    /// An error class, or 0.
+    word: Box<[u64; 1]>,
 }
 
 /// Most words that describe a view. A view that takes more goes without aggregators.
 pub(crate) const MOST_WORDS: usize = 1 << 20;
-/// Rounds for which a rank has messages under way.
-const AHEAD: u64 = 2;
-/// Windows that an aggregator has waiting or being written while the next one comes.
-const WINDOWS_BEHIND: u64 = 2;
+/// Tags of the descriptions of views and of what is said of them, beside that of data.
+const DESCRIPTION: i32 = 1;
+const ANSWER: i32 = 2;
 
 impl Exchange {
     /// The part of this rank in an access that all have agreed on. `views`: what it knows from an access before with
@@ -139,10 +141,7 @@ impl Exchange {
         let place_of = |peer: u32| state.node.as_ref().and_then(|node| node.place_of(Peer(peer)));
         let near = peers.iter().map(|&peer| place_of(peer).is_some()).collect();
         let view = transfer.access.view().clone();
-        let mut aggregator = plan.index_of(me as u64).map(|index| Aggregator::new(index, views));
-        if let Some(aggregator) = &mut aggregator {
-            aggregator.rest(&plan);
-        }
+        let aggregator = plan.index_of(me as u64).map(|index| Aggregator::new(index, views));
         let mut exchange = Exchange {
             file,
             comm,
@@ -150,8 +149,8 @@ impl Exchange {
             peers,
             near,
             node: state.node.clone(),
-            // Two tags: an aggregator's description of its own view and what it sends to a rank must not be mixed up.
-            tag: ((number & 0x3fff_ffff) << 1) as i32,
+            // Tags of its own for each kind: an aggregator is a rank, too, and describes its view to others.
+            tag: ((number & 0x1fff_ffff) << 2) as i32,
             plan,
             said,
             direction: transfer.direction,
@@ -161,43 +160,34 @@ impl Exchange {
             described,
             view,
             describing: Vec::new(),
-            pieces: VecDeque::new(),
-            round: 0,
-            writer: None,
-            written: transfer.written().clone(),
+            answers: Vec::new(),
+            flows: Vec::new(),
             aggregator,
+            stage: transfer.stage().cloned(),
+            written: transfer.written().clone(),
+            due: None,
+            at_work: false,
+            results: Results::default(),
             read: 0,
-            put: Vec::new(),
+            size: None,
             error: Ok(()),
             over: false,
         };
-        exchange.writer = exchange.find_writer(transfer);
-        // Where all aggregators reach into this rank's memory, it sends and receives nothing.
-        let mut aggregators =
-            (0..exchange.plan.domains()).map(|domain| exchange.plan.process(domain) as usize);
-        if aggregators.all(|aggregator| exchange.reaches_into(aggregator, me)) {
-            exchange.round = exchange.plan.rounds();
-            exchange
-                .put
-                .extend((exchange.direction == Direction::Read).then_some(exchange.positions.clone()));
-        }
+        exchange.flows = (0..exchange.plan.domains())
+            .filter(|&domain| !exchange.is_reached_by(domain))
+            .map(|domain| Flow::new(domain, &exchange, described))
+            .collect();
         Some(exchange)
     }
 
-    /// Who writes windows while the next ones come: the file's stage, or one of this access where data comes by
-    /// messages. Where all data is fetched from memory, the aggregator writes: nothing is waited for.
-    fn find_writer(&self, transfer: &Transfer) -> Option<Writer> {
-        if self.direction != Direction::Write || self.aggregator.is_none() {
-            return None;
-        }
-        if let Some(stage) = transfer.stage() {
-            return Some(Writer { stage: stage.clone(), lasts: true });
-        }
-        if (0..self.said.len()).all(|rank| self.reaches_into(self.me, rank)) {
-            return None;
-        }
-        let stage = Arc::new(Stage::new(WINDOWS_BEHIND * self.plan.buffer(), None));
-        Some(Writer { stage, lasts: false })
+    /// Whether data of this process as an aggregator comes by messages, so that a window may come while one is written.
+    pub fn is_far(&self) -> bool {
+        !(0..self.said.len()).all(|rank| self.reaches_into(self.me, rank))
+    }
+
+    /// Whether the aggregator of a domain reaches into this rank's memory: no messages go between the two.
+    fn is_reached_by(&self, domain: u64) -> bool {
+        self.reaches_into(self.plan.process(domain) as usize, self.me)
     }
 
     /// Whether an aggregator reaches into a rank's memory; one of the two is this process.
@@ -213,15 +203,12 @@ impl Exchange {
         said.memory.unwrap_or(0).wrapping_add(position - said.positions.start)
     }
 
-    /// Goes on; whether anything happened. Over when [`Exchange::is_over`] says so; then the transfer is settled.
+    /// Goes on; whether anything happened. Over when [`Exchange::is_over`] says so; then the transfer is settled. What
+    /// blocks is left to the caller: [`Exchange::take_job`].
     pub fn advance(&mut self, state: &mut State, transfer: &mut Transfer) -> bool {
         let mut happened = false;
         while !self.has_nothing_to_do() {
-            let moved = self.advance_once(state, transfer).unwrap_or_else(|error| {
-                self.fail(error);
-                true
-            });
-            if !moved {
+            if !self.advance_once(state, transfer) {
                 return happened;
             }
             happened = true;
@@ -232,17 +219,26 @@ impl Exchange {
         happened
     }
 
+    /// What blocks and is due. Its result goes to [`Job::finish`].
+    pub fn take_job(&mut self) -> Option<Job> {
+        self.due.take()
+    }
+
     /// Whether all is done and the transfer settled.
     pub fn is_over(&self) -> bool {
         self.over
     }
 
     fn has_nothing_to_do(&self) -> bool {
-        let all = self.plan.rounds();
-        let done = self.aggregator.as_ref().is_none_or(|aggregator| aggregator.round == all);
-        let done = done && self.writer.as_ref().is_none_or(|writer| writer.lasts || writer.stage.is_empty());
-        let said = self.described && self.describing.is_empty();
-        done && said && self.round == all && self.pieces.is_empty()
+        let aggregated = self.aggregator.as_ref().is_none_or(Aggregator::is_over);
+        let said = self.described && self.describing.is_empty() && self.answers.is_empty();
+        aggregated && said && self.flows.is_empty() && !self.at_work && !self.needs_size()
+    }
+
+    /// Whether aggregators put bytes into this rank's memory, and it is not known how many the file has.
+    fn needs_size(&self) -> bool {
+        let put = || (0..self.plan.domains()).any(|domain| self.is_reached_by(domain));
+        self.direction == Direction::Read && self.size.is_none() && !self.positions.is_empty() && put()
     }
 
     /// Remembers the first error. The messages go on: others wait for them.
@@ -251,11 +247,6 @@ impl Exchange {
     }
 
     fn settle(&mut self, transfer: &mut Transfer) {
-        if let Some(Writer { stage, lasts: false }) = &self.writer
-            && let Some(error) = stage.take_error()
-        {
-            self.fail(failed("the system could not write the file")(error));
-        }
         let done = match (self.direction, self.error) {
             (Direction::Read, _) => self.read + self.put_bytes(),
             (Direction::Write, Ok(())) => self.positions.end - self.positions.start,
@@ -267,138 +258,138 @@ impl Exchange {
 
     /// Bytes that aggregators put into this rank's memory: up to the end of the file.
     fn put_bytes(&self) -> u64 {
-        let Some(last) = self.put.iter().map(|part| part.end).max() else { return 0 };
-        let end = self.storage.size().map_or(last, |size| self.view.position_at(size));
-        self.put.iter().map(|part| part.end.min(end).saturating_sub(part.start)).sum()
-    }
-
-    fn advance_once(&mut self, state: &mut State, transfer: &mut Transfer) -> Result<bool> {
-        let mut moved = self.describe(state)?;
-        moved |= self.reap(state, transfer);
-        moved |= self.start_round(state, transfer)?;
-        if let Some(mut aggregator) = self.aggregator.take() {
-            let aggregated = aggregator.advance(self, state, transfer);
-            self.aggregator = Some(aggregator);
-            moved |= aggregated?;
+        let Some(size) = self.size else { return 0 };
+        let end = self.view.position_at(size).clamp(self.positions.start, self.positions.end);
+        let there = self.positions.start..end;
+        if (0..self.plan.domains()).all(|domain| self.is_reached_by(domain)) {
+            return there.end - there.start;
         }
-        Ok(moved)
+        let of_domain = |domain: u64| {
+            let mut course = Course::new(domain, &there);
+            let parts = std::iter::from_fn(move || course.next(&self.plan, &self.view));
+            parts.map(|(_, part)| part.end - part.start).sum::<u64>()
+        };
+        (0..self.plan.domains()).filter(|&domain| self.is_reached_by(domain)).map(of_domain).sum()
     }
 
-    /// Tells the aggregators how the view is laid out, once.
-    fn describe(&mut self, state: &mut State) -> Result<bool> {
+    fn advance_once(&mut self, state: &mut State, transfer: &mut Transfer) -> bool {
+        let mut moved = self.describe(state);
+        moved |= self.hear_answers(state);
+        moved |= self.take_results();
+        moved |= self.advance_flows(state, transfer);
+        if let Some(mut aggregator) = self.aggregator.take() {
+            moved |= aggregator.advance(self, state, transfer);
+            self.aggregator = Some(aggregator);
+        }
+        let others = self.aggregator.as_ref().is_none_or(Aggregator::is_over) && self.flows.is_empty();
+        if others && !self.at_work && self.needs_size() {
+            self.start(Job::size(self));
+            moved = true;
+        }
+        moved
+    }
+
+    /// Has a job run.
+    fn start(&mut self, job: Job) {
+        (self.due, self.at_work) = (Some(job), true);
+    }
+
+    /// Takes what has come of a job.
+    fn take_results(&mut self) -> bool {
+        let Some(result) = self.results.take() else { return false };
+        self.at_work = false;
+        if let Err(error) = result.done {
+            self.fail(error);
+        }
+        self.size = self.size.or(result.size);
+        if let (Some(window), Some(aggregator)) = (result.window, &mut self.aggregator) {
+            aggregator.take_back(window);
+        }
+        true
+    }
+
+    /// Tells the aggregators how the view is laid out, once, and asks whether they can place what comes.
+    fn describe(&mut self, state: &mut State) -> bool {
         let before = self.describing.len();
         self.describing.retain(|&id| state.p2p.take(id).is_none());
         let moved = self.describing.len() < before;
-        if self.described {
-            return Ok(moved);
+        if std::mem::replace(&mut self.described, true) {
+            return moved;
         }
-        self.described = true;
-        for to in self.others() {
-            let data = Data::Contiguous(crate::memory::of_words(&mut self.description));
-            let sent = start_send(state, Mode::Standard, data, to as i32, self.tag | 1, self.comm)?;
-            self.describing.extend(sent);
-        }
-        Ok(true)
-    }
-
-    /// The aggregators but this rank.
-    fn others(&self) -> Vec<usize> {
-        let all = (0..self.plan.aggregators()).map(|index| self.plan.process(index) as usize);
-        all.filter(|&rank| rank != self.me).collect()
-    }
-
-    /// Takes what has come or gone.
-    fn reap(&mut self, state: &mut State, transfer: &mut Transfer) -> bool {
-        let before = self.pieces.len();
-        let mut ended: Vec<(Piece, Option<Done>)> = Vec::new();
-        self.pieces.retain_mut(|piece| {
-            let done = piece.id.and_then(|id| state.p2p.take(id));
-            if piece.id.is_some() && done.is_none() {
-                return true;
-            }
-            ended.push((std::mem::take(piece), done));
-            false
-        });
-        for (piece, done) in ended {
-            if let Some(done) = done {
-                self.take_piece(transfer, &piece, &done);
+        for index in 0..self.plan.aggregators() {
+            if self.plan.process(index) as usize != self.me
+                && let Err(error) = self.describe_to(state, index)
+            {
+                self.fail(error);
+                self.answered(index, false);
             }
         }
-        self.pieces.len() < before
+        true
     }
 
-    fn take_piece(&mut self, transfer: &mut Transfer, piece: &Piece, done: &Done) {
-        if done.error != abi::SUCCESS {
-            self.fail(crate::p2p::failure(done));
+    fn describe_to(&mut self, state: &mut State, index: u64) -> Result<()> {
+        let to = self.plan.process(index) as i32;
+        let mut word = Box::new([0]);
+        let room = Data::Contiguous(crate::memory::of_words(&mut word[..]));
+        if let Some(id) = start_recv(state, room, to, self.tag | ANSWER, self.comm)? {
+            self.answers.push(Answer { index, id, word });
         }
-        if self.direction == Direction::Write {
-            return;
-        }
-        let came = done.status.bytes().min(piece.at.end - piece.at.start);
-        if !piece.stage.is_empty() {
-            transfer.buffer.unpack(piece.at.start, PeerBytes::of(&piece.stage[..came as usize]));
-        }
-        self.read += came;
-    }
-
-    /// Sends to the aggregators what is theirs in the next round, or receives from them.
-    fn start_round(&mut self, state: &mut State, transfer: &mut Transfer) -> Result<bool> {
-        let oldest = self.pieces.front().map_or(self.round, |piece| piece.round);
-        if self.round == self.plan.rounds() || self.round >= oldest + AHEAD {
-            return Ok(false);
-        }
-        let round = self.round;
-        self.round += 1;
-        for domain in 0..self.plan.domains() {
-            let part = clip(&self.view, &self.positions, &self.plan.window(domain, round));
-            let with = self.plan.process(domain) as usize;
-            if part.is_empty() {
-                continue;
-            }
-            if self.reaches_into(with, self.me) {
-                self.put.extend((self.direction == Direction::Read).then_some(part));
-                continue;
-            }
-            let at = part.start - self.positions.start..part.end - self.positions.start;
-            self.start_piece(state, transfer, with as i32, round, at)?;
-        }
-        Ok(true)
-    }
-
-    fn start_piece(
-        &mut self,
-        state: &mut State,
-        transfer: &mut Transfer,
-        with: i32,
-        round: u64,
-        at: Range<u64>,
-    ) -> Result<()> {
-        let len = (at.end - at.start) as usize;
-        let (tag, comm) = (self.tag, self.comm);
-        let mut piece = Piece { id: None, round, at, stage: Vec::new() };
-        let memory = match transfer.buffer.contiguous() {
-            Some(memory) => memory.part(piece.at.start as usize, len),
-            None => {
-                resize(&mut piece.stage, len)?;
-                if self.direction == Direction::Write {
-                    transfer.buffer.pack(piece.at.start, PeerSpace::of(&mut piece.stage));
-                }
-                of_vec_mut(&mut piece.stage)
-            }
-        };
-        let data = Data::Contiguous(memory);
-        piece.id = match self.direction {
-            Direction::Write => start_send(state, Mode::Standard, data, with, tag, comm)?,
-            Direction::Read => start_recv(state, data, with, tag, comm)?,
-        };
-        if piece.id.is_some() {
-            self.pieces.push_back(piece);
-        }
+        let data = Data::Contiguous(crate::memory::of_words(&mut self.description));
+        let sent = start_send(state, Mode::Standard, data, to, self.tag | DESCRIPTION, self.comm)?;
+        self.describing.extend(sent);
         Ok(())
+    }
+
+    /// Begins with those aggregators that know the views.
+    fn hear_answers(&mut self, state: &mut State) -> bool {
+        let before = self.answers.len();
+        for answer in std::mem::take(&mut self.answers) {
+            match state.p2p.take(answer.id) {
+                None => self.answers.push(answer),
+                Some(done) if done.error != abi::SUCCESS => {
+                    self.fail(crate::p2p::failure(&done));
+                    self.answered(answer.index, false);
+                }
+                Some(_) => {
+                    if answer.word[0] != 0 {
+                        self.fail(elsewhere(answer.word[0]));
+                    }
+                    self.answered(answer.index, answer.word[0] == 0);
+                }
+            }
+        }
+        self.answers.len() < before
+    }
+
+    /// An aggregator, maybe this process, knows the views or never will.
+    fn answered(&mut self, index: u64, knows: bool) {
+        match knows {
+            true => self.flows.iter_mut().filter(|flow| flow.domain() == index).for_each(Flow::open),
+            false => self.flows.retain(|flow| flow.domain() != index),
+        }
+    }
+
+    fn advance_flows(&mut self, state: &mut State, transfer: &mut Transfer) -> bool {
+        let mut moved = false;
+        let mut flows = std::mem::take(&mut self.flows);
+        flows.retain_mut(|flow| {
+            moved |= flow.advance(self, state, transfer);
+            !flow.is_over()
+        });
+        self.flows = flows;
+        moved
     }
 }
 
 impl State {
+    /// A collective access has failed on all processes: the next one describes the views anew, since an aggregator may not
+    /// have heard of them.
+    pub(super) fn forget_views(&mut self, fh: abi::File) {
+        if let Ok(file) = self.files.get_mut(fh) {
+            (file.described, file.views) = (false, None);
+        }
+    }
+
     /// Whether this process reads and writes the memory of all others on its node that have a file open; tried out once.
     pub(super) fn reaches_near(&mut self, fh: abi::File) -> Result<bool> {
         let file = self.file(fh)?;
@@ -413,17 +404,4 @@ impl State {
         self.files.get_mut(fh)?.reaches = Some(reaches);
         Ok(reaches)
     }
-}
-
-/// The positions of a view among `positions` that lie in a window of the file.
-fn clip(view: &View, positions: &Range<u64>, window: &Range<u64>) -> Range<u64> {
-    if window.is_empty() || positions.is_empty() {
-        return 0..0;
-    }
-    below(view, positions, window.start)..below(view, positions, window.end)
-}
-
-/// Where the positions of a view among `positions` end that lie below a place of the file.
-fn below(view: &View, positions: &Range<u64>, place: u64) -> u64 {
-    if positions.is_empty() { 0 } else { view.position_at(place).clamp(positions.start, positions.end) }
 }

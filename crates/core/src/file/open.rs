@@ -54,10 +54,13 @@ pub fn open(
     let own = given.and_then(|given| check_mode(amode).map(|()| given));
     let mut duplicate = private_copy(t, comm)?;
     match open_on(t, duplicate, path_of(filename), amode, own) {
-        Ok(file) => {
+        Ok(mut file) => {
+            // A stage may make a file of its own, which may block.
+            let writable = file.amode & abi::MODE_RDONLY == 0;
+            let stage = if writable { file.hints.staging.stage() } else { None };
             let mut state = t.lock();
             *fh = state.files.add(file)?;
-            super::staged::set_up(&mut state, *fh)?;
+            super::staged::set_up(&mut state, *fh, stage)?;
             let serves = state.file(*fh)?.staged.is_some() && state.comm(duplicate)?.size() > 1;
             drop(state);
             // Others may ask for what is staged here while the program computes.
@@ -121,7 +124,7 @@ fn open_on(t: &mut Token, comm: abi::Comm, path: PathBuf, amode: i32, own: Resul
     });
     let mut hints = alike(t, comm, amode, own)?;
     let (storage, shared, grain) = if size == 1 {
-        let storage = opened(&path, amode, &hints, true)?;
+        let storage = opened(t, &path, amode, &hints, true)?;
         let grain = Grain::of(&storage);
         (storage, SharedPointer::alone(), grain)
     } else {
@@ -132,7 +135,8 @@ fn open_on(t: &mut Token, comm: abi::Comm, path: PathBuf, amode: i32, own: Resul
     }
     let byte = Datatype::predefined(abi::BYTE).ok_or(Error::new(abi::ERR_INTERN, "MPI_BYTE is missing"))?;
     let offset = if amode & abi::MODE_APPEND != 0 {
-        let size = agree(t, comm, storage.size().map_err(failed("the size of the file is not known")))?;
+        let size = storage.calls(&t.may_block()).size().map_err(failed("the size of the file is not known"));
+        let size = agree(t, comm, size)?;
         if rank == 0 {
             shared.set(size as i64);
         }
@@ -206,7 +210,7 @@ fn alike(t: &mut Token, comm: abi::Comm, amode: i32, own: Result<Hints>) -> Resu
     Ok(hints)
 }
 
-fn opened(path: &Path, amode: i32, hints: &Hints, first: bool) -> Result<Posix> {
+fn opened(t: &mut Token, path: &Path, amode: i32, hints: &Hints, first: bool) -> Result<Posix> {
     let has = |bits: i32| amode & bits != 0;
     let how = How {
         read: has(abi::MODE_RDONLY | abi::MODE_RDWR),
@@ -216,7 +220,7 @@ fn opened(path: &Path, amode: i32, hints: &Hints, first: bool) -> Result<Posix> 
         permissions: hints.permissions.unwrap_or(0o666),
         stripes: (hints.stripes != Stripes::default()).then_some(hints.stripes),
     };
-    Posix::open(path, how).map_err(failed(OPEN_FAILED))
+    Posix::open(path, how, &t.may_block()).map_err(failed(OPEN_FAILED))
 }
 
 /// Rank 0 opens first, the others what it has opened.
@@ -231,7 +235,7 @@ fn open_together(
     let mut words = [0u64; 5 + WORDS];
     let mut mine = None;
     if rank == 0 {
-        match opened(path, amode, hints, true) {
+        match opened(t, path, amode, hints, true) {
             Ok(storage) => {
                 words[1..3].copy_from_slice(&storage.identity());
                 let pointer = SharedPointer::create(t, comm);
@@ -248,7 +252,7 @@ fn open_together(
     }
     let mine = match mine {
         Some(mine) => Ok(mine),
-        None => opened(path, amode, hints, false).and_then(|storage| {
+        None => opened(t, path, amode, hints, false).and_then(|storage| {
             if storage.identity() != words[1..3] && t.lock().shares_host(comm) {
                 return Err(Error::new(abi::ERR_NOT_SAME, "the processes name different files"));
             }
@@ -284,7 +288,11 @@ pub fn close(t: &mut Token, fh: &mut abi::File) -> Result<()> {
     }
     let kept = file.storage.kind() != io::Kind::Local && file.amode & abi::MODE_DELETE_ON_CLOSE == 0;
     let synced = match kept && file.written.load(Ordering::Relaxed) {
-        true => file.storage.sync().map_err(failed("the system could not write the file to its device")),
+        true => file
+            .storage
+            .calls(&t.may_block())
+            .sync()
+            .map_err(failed("the system could not write the file to its device")),
         false => Ok(()),
     };
     let synced = super::staged::outcome(&file).and(synced);

@@ -30,7 +30,8 @@ pub fn get_group(t: &mut Token, fh: abi::File, group: &mut abi::Group) -> Result
 pub fn get_size(t: &mut Token, fh: abi::File, size: &mut i64) -> Result<()> {
     staged::drain(t, fh)?;
     let storage = t.lock().file(fh)?.storage.clone();
-    *size = storage.size().map_err(failed("the size of the file is not known"))? as i64;
+    let known = storage.calls(&t.may_block()).size();
+    *size = known.map_err(failed("the size of the file is not known"))? as i64;
     Ok(())
 }
 
@@ -48,7 +49,7 @@ fn resize(
     t: &mut Token,
     fh: abi::File,
     size: i64,
-    change: impl FnOnce(&io::Posix, u64) -> std::io::Result<()>,
+    change: impl FnOnce(&io::Calls<'_>, u64) -> std::io::Result<()>,
 ) -> Result<()> {
     staged::drain_together(t, fh)?;
     let (comm, storage, allowed) = {
@@ -66,7 +67,8 @@ fn resize(
     let bytes = same(t, comm, allowed, &[size as u64])?;
     let first = t.lock().comm(comm)?.rank == 0;
     let done = match first {
-        true => change(&storage, bytes).map_err(failed("the system could not change the size of the file")),
+        true => change(&storage.calls(&t.may_block()), bytes)
+            .map_err(failed("the system could not change the size of the file")),
         false => Ok(()),
     };
     agree(t, comm, done)
@@ -153,12 +155,15 @@ pub fn sync(t: &mut Token, fh: abi::File) -> Result<()> {
         (file.comm, file.storage.clone(), file.written.clone())
     };
     let done = match written.swap(false, Ordering::Relaxed) {
-        true => storage.sync().map_err(failed("the system could not write the file to its device")),
+        true => storage
+            .calls(&t.may_block())
+            .sync()
+            .map_err(failed("the system could not write the file to its device")),
         false => Ok(()),
     };
     let written = staged::outcome(t.lock().file(fh)?);
     let done = agree(t, comm, written.and(done));
-    storage.refresh();
+    storage.calls(&t.may_block()).refresh();
     done
 }
 
@@ -173,7 +178,7 @@ pub fn set_atomicity(t: &mut Token, fh: abi::File, flag: i32) -> Result<()> {
     };
     let able = match flag {
         0 => Ok(()),
-        _ => storage.try_locks().map_err(|_| {
+        _ => storage.calls(&t.may_block()).try_locks().map_err(|_| {
             Error::new(
                 abi::ERR_UNSUPPORTED_OPERATION,
                 "the file system has no locks, which atomic mode needs",

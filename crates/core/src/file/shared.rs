@@ -232,15 +232,16 @@ impl State {
 
 /// `MPI_File_seek_shared`
 pub fn seek_shared(t: &mut Token, fh: abi::File, offset: i64, whence: i32) -> Result<()> {
-    if whence == abi::SEEK_END {
-        super::staged::drain(t, fh)?;
-    }
+    let end = super::view::end_for(t, fh, whence);
     let now = current(t, fh);
     let (comm, target) = {
         let state = t.lock();
         let file = state.file(fh)?;
         let target = file.refuse_sequential().and(now);
-        (file.comm, target.and_then(|now| super::view::sought(file, now, offset, whence)))
+        (
+            file.comm,
+            end.and_then(|end| target.and_then(|now| super::view::sought(file, now, offset, whence, end))),
+        )
     };
     let class = target.as_ref().err().map_or(0, |error| error.class as u64);
     let all = gather_words(t, comm, &[class, offset as u64, whence as u64])?;

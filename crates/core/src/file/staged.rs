@@ -22,7 +22,9 @@ use std::sync::Arc;
 use abi::{Address, Error, Result};
 use btl::Peer;
 use io::{Counts, Direction, Posix, Stage, Worked};
+use platform::Blocking;
 
+use super::access::{Use, lane};
 use super::questions::{Answer, Asker, COUNTS, DRAIN, PEEK, ask};
 use super::{File, failed};
 use crate::domain::Token;
@@ -62,26 +64,27 @@ pub(super) enum Way {
     Together,
 }
 
-/// Has a thread of the library write what a stage has; without one it is written now.
+/// Has a thread of the library write what a stage has. Without one the next that stages tries again, and those that need
+/// room, or the data in the file, write it.
 pub(super) fn start(stage: &Arc<Stage>, storage: &Arc<Posix>) {
     let (behind, file) = (stage.clone(), storage.clone());
-    let work = move || behind.work(&*file) == Worked::More;
-    if engine::run_apart_in_turns(work, State::staged_was_written).is_err() {
+    let work = move |blocking: &Blocking<'_>| behind.work(&file.calls(blocking)) == Worked::More;
+    let lane = lane(storage, false, Use::Behind);
+    if engine::run_apart_in_turns(lane, work, State::staged_was_written).is_err() {
         stage.unschedule();
-        stage.drain(&**storage);
     }
 }
 
-/// Has a file that was just opened stage its writes, if its hints say so.
+/// Has a file that was just opened stage its writes, if its hints say so: in `stage`, which they have made.
 ///
 /// # Errors
 /// `MPI_ERR_FILE`.
-pub(super) fn set_up(state: &mut State, fh: abi::File) -> Result<()> {
+pub(super) fn set_up(state: &mut State, fh: abi::File, stage: Option<Arc<Stage>>) -> Result<()> {
     let file = state.file(fh)?;
-    let (comm, writable) = (state.comm(file.comm)?, file.amode & abi::MODE_RDONLY == 0);
+    let comm = state.comm(file.comm)?;
     let (context, peers) = (comm.context, comm.peers.clone());
     let file = state.files.get_mut(fh)?;
-    let Some(stage) = (if writable { file.hints.staging.stage() } else { None }) else { return Ok(()) };
+    let Some(stage) = stage else { return Ok(()) };
     file.staged = Some(Staged { stage: stage.clone(), context, away: None });
     state.files.stages.open.insert(context, Open { stage, peers });
     Ok(())
@@ -112,19 +115,21 @@ pub(super) fn settle(
         (staged.stage.clone(), file.storage.clone(), staged.away.clone())
     };
     let is_away = away.as_ref().is_some_and(|away| away.start < span.end && span.start < away.end);
+    let blocking = t.may_block();
+    let calls = storage.calls(&blocking);
     match (direction, way) {
-        (Direction::Read, Way::Together) => stage.drain(&*storage),
+        (Direction::Read, Way::Together) => stage.drain(&calls),
         (Direction::Read, _) => {
             let pending = away.is_some() || !stage.is_empty();
-            let behind = || storage.size().map_or(true, |size| span.end > size);
+            let behind = || calls.size().map_or(true, |size| span.end > size);
             if pending && (is_away || stage.holds(span) || behind()) {
                 return drain(t, fh);
             }
         }
-        (Direction::Write, Way::Together) => stage.settle(&*storage, span),
+        (Direction::Write, Way::Together) => stage.settle(&calls, span),
         (Direction::Write, _) => {
             if way == Way::Direct {
-                stage.settle(&*storage, span);
+                stage.settle(&calls, span);
             }
             if is_away {
                 return drain_away(t, fh);
@@ -162,7 +167,7 @@ fn drain_own(t: &mut Token, fh: abi::File) -> Result<()> {
         let Some(staged) = &file.staged else { return Ok(()) };
         (staged.stage.clone(), file.storage.clone())
     };
-    stage.drain(&*storage);
+    stage.drain(&storage.calls(&t.may_block()));
     Ok(())
 }
 
@@ -240,15 +245,27 @@ pub(super) fn serve_counts(state: &mut State, asker: Asker, context: u64) {
 /// Another process reads what is staged here: bytes, and behind them a bit for each that says whether it is there.
 pub(super) fn serve_peek(state: &mut State, asker: Asker, context: u64, place: u64, len: u64) {
     let most = most_of(state.p2p.most(asker.peer()));
-    let stage = state.staged_for(asker, context).filter(|_| len <= most as u64);
-    let peeked = stage.and_then(|stage| peeked(&stage, place, len as usize).ok());
-    state.answer(
-        asker,
-        peeked.map(|(mut bytes, marks)| {
+    let Some(stage) = state.staged_for(asker, context).filter(|_| len <= most as u64) else {
+        return state.answer(asker, None);
+    };
+    let answer = |peeked: std::io::Result<(Vec<u8>, Vec<u8>)>| {
+        peeked.ok().map(|(mut bytes, marks)| {
             bytes.extend(marks);
             Answer { words: [1, 0], bytes }
-        }),
+        })
+    };
+    if !stage.logs() {
+        return state.answer(asker, answer(peeked(&stage, place, len as usize)));
+    }
+    // A log is a file, and a handler does not block.
+    let started = engine::run_blocking(
+        engine::Lane::Pool,
+        move |_| peeked(&stage, place, len as usize),
+        move |state: &mut State, peeked| state.answer(asker, answer(peeked)),
     );
+    if started.is_err() {
+        state.answer(asker, None);
+    }
 }
 
 /// Bytes that fit into a message with their marks.
@@ -344,7 +361,7 @@ pub fn read(
             }
         };
         let mut file = vec![0; len];
-        let moved = io::read_fully(&*storage, &mem::PeerSpace::of(&mut file), from);
+        let moved = io::read_fully(&storage.calls(&t.may_block()), &mem::PeerSpace::of(&mut file), from);
         if let Some(error) = moved.error {
             return Err(failed("the system could not read the file")(error));
         }

@@ -150,25 +150,31 @@ pub fn get_view(
 
 /// `MPI_File_seek`
 pub fn seek(t: &mut Token, fh: abi::File, offset: i64, whence: i32) -> Result<()> {
-    if whence == abi::SEEK_END {
-        staged::drain(t, fh)?;
-    }
+    let end = end_for(t, fh, whence)?;
     let mut state = t.lock();
     let file = state.files.get_mut(fh)?;
     file.refuse_sequential()?;
-    file.offset = sought(file, file.offset, offset, whence)?;
+    file.offset = sought(file, file.offset, offset, whence, end)?;
     Ok(())
 }
 
-/// Where a pointer that is at `now` goes.
-pub(super) fn sought(file: &File, now: i64, offset: i64, whence: i32) -> Result<i64> {
+/// Bytes in the file, if `whence` counts from its end.
+pub(super) fn end_for(t: &mut Token, fh: abi::File, whence: i32) -> Result<Option<u64>> {
+    if whence != abi::SEEK_END {
+        return Ok(None);
+    }
+    staged::drain(t, fh)?;
+    let storage = t.lock().file(fh)?.storage.clone();
+    let size = storage.calls(&t.may_block()).size();
+    size.map(Some).map_err(failed("the size of the file is not known"))
+}
+
+/// Where a pointer that is at `now` goes; `end`: as [`end_for`] has found it.
+pub(super) fn sought(file: &File, now: i64, offset: i64, whence: i32, end: Option<u64>) -> Result<i64> {
     let from = match whence {
         abi::SEEK_SET => 0,
         abi::SEEK_CUR => now,
-        abi::SEEK_END => {
-            let size = file.storage.size().map_err(failed("the size of the file is not known"))?;
-            file.view.offset_at(size)
-        }
+        abi::SEEK_END => file.view.offset_at(end.unwrap_or(0)),
         _ => return Err(Error::new(abi::ERR_ARG, "there is no such way to seek")),
     };
     let target = from.checked_add(offset).ok_or(Error::new(abi::ERR_ARG, "the offset exceeds 63 bits"))?;

@@ -1,5 +1,7 @@
 //! A collective access that progress advances: nonblocking and split calls.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use abi::{Address, Result};
 use engine::{Afterlife, Operation, Turn};
 use pml::Done;
@@ -7,7 +9,7 @@ use pml::Done;
 use super::part::{Part, WORDS};
 use crate::coll::Running;
 use crate::comm::Held;
-use crate::file::access::Transfer;
+use crate::file::access::{Moved, Transfer};
 use crate::file::elsewhere;
 use crate::file::exchange::Exchange;
 use crate::handle::RequestKey;
@@ -25,6 +27,8 @@ pub(in crate::file) struct Collective {
     running: Option<Box<Running>>,
     /// Two-phase access.
     exchange: Option<Box<Exchange>>,
+    /// An access by this process alone.
+    alone: Alone,
     /// The first error of this process.
     mine: Result<()>,
     ended: Option<Result<()>>,
@@ -35,6 +39,39 @@ pub(in crate::file) struct Collective {
     waits: bool,
     #[expect(dead_code, reason = "keeps the communicator until the operation is over")]
     held: Held,
+}
+
+/// What another thread moves, since it may block.
+#[derive(Default)]
+struct Alone {
+    started: bool,
+    moved: Arc<Mutex<Option<Moved>>>,
+}
+
+impl Alone {
+    /// Has the bytes of an access moved, or takes them back; whether anything happened.
+    fn go_on(&mut self, transfer: &mut Transfer) -> bool {
+        let place = |place: &Mutex<Option<_>>| place.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if std::mem::replace(&mut self.started, true) {
+            let moved = place(&self.moved);
+            let happened = moved.is_some();
+            moved.into_iter().for_each(|moved| transfer.come_back(moved));
+            return happened;
+        }
+        let results = self.moved.clone();
+        let (lane, moving) = (transfer.lane(), transfer.take_moving());
+        let started = engine::run_blocking(
+            lane,
+            |blocking| moving.run(blocking),
+            move |_: &mut State, moved| {
+                *results.lock().unwrap_or_else(PoisonError::into_inner) = Some(moved);
+            },
+        );
+        if let Err(error) = started {
+            transfer.end_with(Err(error));
+        }
+        true
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -62,6 +99,7 @@ pub(super) fn start(state: &mut State, fh: abi::File, part: Part) -> Result<abi:
         words: vec![0; WORDS * (size + 1)].into(),
         running: None,
         exchange: None,
+        alone: Alone::default(),
         mine: Ok(()),
         ended: None,
         number,
@@ -172,6 +210,9 @@ impl Collective {
             }
             Step::Move | Step::Agree => {
                 let agreed = if self.words[1] == 0 { Ok(()) } else { Err(elsewhere(self.words[1])) };
+                if agreed.is_err() {
+                    state.forget_views(self.file);
+                }
                 self.ended = Some(self.mine.and(agreed));
                 Step::Agree
             }
@@ -184,10 +225,11 @@ impl Collective {
                 // The program converts what was read.
             } else if let Some(exchange) = &mut self.exchange {
                 self.moves = exchange.advance(state, transfer);
-            } else if transfer.access.takes_locks() {
-                transfer.run();
+                if let Some(job) = exchange.take_job() {
+                    job.start_apart();
+                }
             } else {
-                self.moves = transfer.step();
+                self.moves = self.alone.go_on(transfer);
             }
             if transfer.is_due() && !std::mem::replace(&mut self.waits, true) {
                 state.files.conversions.push_back(key);
