@@ -35,6 +35,14 @@ pub fn kernel(op: Op, ty: Datatype) -> Result<Kernel> {
     table::kernel(op, kind).ok_or(NOT_ALLOWED)
 }
 
+/// The kernel for a predefined operation on the predefined pairs without name (`MPI_Type_get_value_index`), by the types of
+/// value and index: an ordered one and an integer. Fails as [`kernel`].
+pub fn pair_kernel(op: Op, value: Datatype, index: Datatype) -> Result<Kernel> {
+    let ((value, _), (index, _)) =
+        (kind::of(value).ok_or(NOT_PREDEFINED)?, kind::of(index).ok_or(NOT_PREDEFINED)?);
+    table::pair_kernel(op, value, index).ok_or(NOT_ALLOWED)
+}
+
 /// `inoutvec[i] = invec[i] op inoutvec[i]`, as `MPI_Reduce_local` defines it.
 ///
 /// # Safety

@@ -53,6 +53,43 @@ pub(crate) fn kernel(op: Op, kind: Kind) -> Option<Kernel> {
     }
 }
 
+/// The kernel of `op` on pairs of a value and an index; `None` for what does not make a pair, and for other operations than
+/// those of pairs.
+pub(crate) fn pair_kernel(op: Op, value: Kind, index: Kind) -> Option<Kernel> {
+    match value {
+        Kind::I8 => with_index::<i8>(op, index),
+        Kind::I16 => with_index::<i16>(op, index),
+        Kind::I32 => with_index::<i32>(op, index),
+        Kind::I64 => with_index::<i64>(op, index),
+        Kind::I128 => with_index::<i128>(op, index),
+        Kind::U8 => with_index::<u8>(op, index),
+        Kind::U16 => with_index::<u16>(op, index),
+        Kind::U32 => with_index::<u32>(op, index),
+        Kind::U64 => with_index::<u64>(op, index),
+        Kind::F16 => with_index::<Half>(op, index),
+        Kind::F32 => with_index::<f32>(op, index),
+        Kind::F64 => with_index::<f64>(op, index),
+        Kind::LongDouble => with_index::<AlignedLongDouble>(op, index),
+        Kind::F128 => with_index::<Quad>(op, index),
+        _ => None,
+    }
+}
+
+fn with_index<V: Ordered>(op: Op, index: Kind) -> Option<Kernel> {
+    match index {
+        Kind::I8 => pair::<V, i8>(op),
+        Kind::I16 => pair::<V, i16>(op),
+        Kind::I32 => pair::<V, i32>(op),
+        Kind::I64 => pair::<V, i64>(op),
+        Kind::I128 => pair::<V, i128>(op),
+        Kind::U8 => pair::<V, u8>(op),
+        Kind::U16 => pair::<V, u16>(op),
+        Kind::U32 => pair::<V, u32>(op),
+        Kind::U64 => pair::<V, u64>(op),
+        _ => None,
+    }
+}
+
 fn integer<T: Number + Ordered + Bits + Truth>(op: Op) -> Option<Kernel> {
     Some(match op {
         abi::BAND => vectorised::<T, Band>(),

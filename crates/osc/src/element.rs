@@ -1,5 +1,7 @@
 //! What the elements of an accumulate are (MPI-5.0 section 12.3.4), and what makes them atomic.
 
+use std::sync::Arc;
+
 use abi::{Error, Op, Result};
 use datatype::{Basic, Datatype, Kind, NAMED_PAIRS};
 use op::Kernel;
@@ -7,8 +9,10 @@ use op::Kernel;
 /// The elements of the target of an accumulate: predefined types all alike.
 #[derive(Clone, Copy, Debug)]
 pub struct Element {
-    /// The named type.
+    /// The named type; null for a pair without name.
     pub handle: abi::Datatype,
+    /// Value and index of a pair without name.
+    pair: Option<(Basic, Basic)>,
     /// Bytes in pack order.
     pub size: usize,
     /// Whether the elements of an array are back to back.
@@ -46,6 +50,7 @@ pub(crate) enum Action {
 #[derive(Clone, Copy, Debug)]
 pub struct Combiner {
     handle: abi::Datatype,
+    pair: Option<(Basic, Basic)>,
     op: Op,
     pub(crate) action: Action,
     pub(crate) kernel: Kernel,
@@ -60,13 +65,14 @@ impl Combiner {
     /// As [`op::kernel`].
     pub fn new(element: &Element, op: Op) -> Result<Combiner> {
         let (kernel, action) = (element.kernel(op)?, element.action(op)?);
-        Ok(Combiner { handle: element.handle, op, action, kernel, shift: element.size.trailing_zeros() })
+        let (handle, pair) = (element.handle, element.pair);
+        Ok(Combiner { handle, pair, op, action, kernel, shift: element.size.trailing_zeros() })
     }
 
     /// Whether it is that of this type and operation.
     #[inline(always)]
     pub fn is_of(&self, element: &Element, op: Op) -> bool {
-        self.handle == element.handle && self.op == op
+        self.handle == element.handle && self.op == op && self.pair == element.pair
     }
 
     /// The operation.
@@ -120,7 +126,33 @@ impl Element {
 
     #[inline]
     fn basic(basic: Basic) -> Element {
-        Element { handle: basic.handle(), size: basic.size() as usize, dense: true, kind: Some(basic.kind()) }
+        let (handle, kind) = (basic.handle(), Some(basic.kind()));
+        Element { handle, pair: None, size: basic.size() as usize, dense: true, kind }
+    }
+
+    /// What a message calls the type; [`Element::named_by`] is the way back.
+    pub fn word(&self) -> u64 {
+        match self.pair {
+            Some((value, index)) => (value.handle().0 as u64) << 32 | index.handle().0 as u64,
+            None => self.handle.0 as u64,
+        }
+    }
+
+    /// The elements that a message calls `word`; `None` where that is no type.
+    pub fn named_by(word: u64) -> Option<Element> {
+        let basic = |word: u64| Basic::from_handle(abi::Datatype((word & u64::from(u32::MAX)) as usize));
+        if word >> 32 == 0 {
+            return Element::of(Datatype::predefined(abi::Datatype(word as usize))?).ok();
+        }
+        Element::of(pair_type(basic(word >> 32)?, basic(word)?)?.as_ref()).ok()
+    }
+
+    /// The type.
+    pub(crate) fn datatype(&self) -> Option<Arc<Datatype>> {
+        match self.pair {
+            Some((value, index)) => pair_type(value, index),
+            None => Datatype::predefined(self.handle).cloned(),
+        }
     }
 
     /// The loop that combines elements in memory, extents apart.
@@ -128,7 +160,10 @@ impl Element {
     /// # Errors
     /// As [`op::kernel`].
     pub fn kernel(&self, op: Op) -> Result<Kernel> {
-        op::kernel(op, self.handle)
+        match self.pair {
+            Some((value, index)) => op::pair_kernel(op, value.handle(), index.handle()),
+            None => op::kernel(op, self.handle),
+        }
     }
 
     /// Whether the processor has atomic operations for elements of this type.
@@ -169,7 +204,7 @@ impl Element {
             abi::BXOR if is_integer => Change::Xor,
             _ => return self.kernel(op).map(Action::Exchange),
         };
-        if !op::allowed_in_accumulate(op, self.handle) {
+        if self.pair.is_none() && !op::allowed_in_accumulate(op, self.handle) {
             // The kernel says what is wrong.
             self.kernel(op)?;
         }
@@ -184,12 +219,22 @@ fn pair_of(datatype: &Datatype) -> Option<Element> {
         leaf = leaf.contents().datatypes.first()?;
     }
     let (value, index) = leaf.pair()?;
-    let named = NAMED_PAIRS.iter().find(|pair| pair.value == value && pair.index == index)?;
+    let named = NAMED_PAIRS.iter().find(|pair| pair.value == value && pair.index == index);
     let (all, one) = (datatype.signature(), leaf.signature());
     let count = all.elements() / one.elements();
     if one.hash_of(count) != all.hash() {
         return None;
     }
     let dense = leaf.size() == leaf.extent() as u64;
-    Some(Element { handle: named.handle, size: leaf.size() as usize, dense, kind: None })
+    let (handle, pair) = match named {
+        Some(named) => (named.handle, None),
+        None => (abi::DATATYPE_NULL, Some((value, index))),
+    };
+    Some(Element { handle, pair, size: leaf.size() as usize, dense, kind: None })
+}
+
+/// The predefined type of pairs of two others.
+fn pair_type(value: Basic, index: Basic) -> Option<Arc<Datatype>> {
+    let (value, index) = (Datatype::predefined(value.handle())?, Datatype::predefined(index.handle())?);
+    Datatype::value_index(value, index).ok()?
 }

@@ -2,7 +2,6 @@
 //! combine at one stroke, and for memory that this process does not map.
 
 use abi::{Op, Result};
-use datatype::Datatype;
 use shm::sync::{AtomicU64, Ordering};
 
 use crate::control::View;
@@ -25,15 +24,15 @@ pub fn combine(element: &Element, op: Op, present: &mut [u8], incoming: &[u8]) -
         let present = present.as_mut_ptr();
         // SAFETY: both hold `count` elements, which are back to back in memory as well as packed.
         unsafe { kernel(incoming.as_ptr(), present, present, count) };
-    } else if let Some(datatype) = Datatype::predefined(element.handle) {
+    } else if let Some(datatype) = element.datatype() {
         let bytes = count * datatype.extent() as usize;
         let (mut left, mut right) = (vec![0u8; bytes], vec![0u8; bytes]);
         // SAFETY: the vectors hold `count` elements, extents apart; the slices as many packed ones.
         unsafe {
-            datatype::unpack(datatype, count as u64, left.as_mut_ptr(), incoming.as_ptr())?;
-            datatype::unpack(datatype, count as u64, right.as_mut_ptr(), present.as_ptr())?;
+            datatype::unpack(&datatype, count as u64, left.as_mut_ptr(), incoming.as_ptr())?;
+            datatype::unpack(&datatype, count as u64, right.as_mut_ptr(), present.as_ptr())?;
             kernel(left.as_ptr(), right.as_ptr(), right.as_mut_ptr(), count);
-            datatype::pack(datatype, count as u64, right.as_mut_ptr(), present.as_mut_ptr())?;
+            datatype::pack(&datatype, count as u64, right.as_mut_ptr(), present.as_mut_ptr())?;
         }
     }
     Ok(())
@@ -173,6 +172,7 @@ impl<W: Waiting> Drop for Locked<'_, W> {
 #[cfg(not(loom))]
 mod tests {
     use super::*;
+    use datatype::Datatype;
 
     #[test]
     fn pairs_with_holes_are_combined_in_pack_order() {
@@ -188,5 +188,33 @@ mod tests {
         combine(&element, abi::MINLOC, &mut present, &packed(&[(2.0, 1), (1.5, 9), (3.0, 2)])).unwrap();
         assert_eq!(present, packed(&[(1.0, 4), (1.5, 9), (3.0, 2)]));
         assert!(combine(&element, abi::SUM, &mut present, &[0; 36]).is_err());
+    }
+
+    #[test]
+    fn pairs_without_name_are_combined_as_the_named_ones() {
+        let types = [abi::INT8_T, abi::UINT16_T, abi::INT, abi::INT64_T, abi::INTEGER16];
+        let values = [abi::FLOAT, abi::DOUBLE, abi::LONG_DOUBLE, abi::REAL2, abi::REAL16];
+        for &value in types.iter().chain(&values) {
+            for index in types {
+                let predefined = |handle| Datatype::predefined(handle).unwrap();
+                let pair = Datatype::value_index(predefined(value), predefined(index)).unwrap().unwrap();
+                let element = Element::of(&pair).unwrap();
+                assert_eq!(Element::named_by(element.word()).map(|it| it.word()), Some(element.word()));
+                // Zero bytes are the smallest non-negative number of each type: the index decides.
+                let (size, width) = (element.size, predefined(index).size() as usize);
+                let with_index = |index: u8| {
+                    let mut bytes = vec![0u8; 2 * size];
+                    bytes[size - width] = index;
+                    bytes[2 * size - width] = index + 1;
+                    bytes
+                };
+                let mut present = with_index(7);
+                combine(&element, abi::MAXLOC, &mut present, &with_index(3)).unwrap();
+                assert_eq!(present, with_index(3), "{value:?} {index:?}");
+                combine(&element, abi::MINLOC, &mut present, &with_index(5)).unwrap();
+                assert_eq!(present, with_index(3), "{value:?} {index:?}");
+                assert!(combine(&element, abi::SUM, &mut present, &with_index(1)).is_err());
+            }
+        }
     }
 }

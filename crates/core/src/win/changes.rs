@@ -78,7 +78,7 @@ fn change_all(
         let pieces = pieces(t, win, rank, &target, element.size)?;
         redirect(t, win, (rank, token), (count - index) as u64, pieces.count())?;
         let first = (index * WORD) as u64;
-        let words = |at| vec![token, first + at, op.0 as u64, element.handle.0 as u64];
+        let words = |at| vec![token, first + at, op.0 as u64, element.word()];
         return pieces.send(t, win, COMBINE, origin, words);
     }
     Ok(())

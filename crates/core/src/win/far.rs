@@ -346,7 +346,7 @@ pub(super) fn combine(
         Some(result) => want(t, win, rank, result, Parts::answers(pieces.count()))?,
         None => NO_TOKEN,
     };
-    let words = |position| vec![token, position, op.0 as u64, element.handle.0 as u64];
+    let words = |position| vec![token, position, op.0 as u64, element.word()];
     let sent = pieces.send(t, win, COMBINE, origin, words);
     begun(t, win, token, sent)
 }
@@ -367,7 +367,7 @@ pub(super) fn compare_and_swap(
     }
     remote::settle_changes(t, win, rank)?;
     let token = want(t, win, rank, (Side::Run(result), Completion::Flush), Parts::answers(1))?;
-    let words = [token, address, element.handle.0 as u64];
+    let words = [token, address, element.word()];
     let sent = request(t, win, rank, SWAP, &words, operands);
     begun(t, win, token, sent).map(drop)
 }

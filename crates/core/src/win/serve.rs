@@ -303,7 +303,7 @@ impl Window {
         datatype: u64,
         fetches: bool,
     ) -> Option<Vec<u8>> {
-        let (element, op, own) = (element(datatype)?, abi::Op(op as usize), self.own());
+        let (element, op, own) = (Element::named_by(datatype)?, abi::Op(op as usize), self.own());
         let len = total(runs);
         let loads = op == abi::NO_OP;
         if !len.is_multiple_of(element.size) || !loads && data.len() != len {
@@ -337,7 +337,7 @@ impl Window {
     /// Compares and swaps one element of this process's, as ranks of its node do; what it was. `operands`: what to
     /// store, and what to compare with.
     fn swap(&mut self, address: u64, datatype: u64, operands: &[u8]) -> Option<Vec<u8>> {
-        let (element, own) = (element(datatype)?, self.own());
+        let (element, own) = (Element::named_by(datatype)?, self.own());
         let place = self.exposed(address, element.size as u64)?;
         if operands.len() != 2 * element.size {
             return None;
@@ -358,9 +358,4 @@ impl Window {
         });
         Some(before)
     }
-}
-
-fn element(datatype: u64) -> Option<Element> {
-    let datatype = datatype::Datatype::predefined(abi::Datatype(datatype as usize))?;
-    Element::of(datatype).ok()
 }
