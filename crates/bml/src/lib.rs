@@ -16,6 +16,7 @@ mod traffic;
 mod variables;
 
 use std::os::fd::BorrowedFd;
+use std::sync::LazyLock;
 
 pub use error::{SetupError, Unreachable};
 pub use selection::{BtlParams, Selection};
@@ -116,7 +117,9 @@ pub struct Bml {
 impl Bml {
     /// The table of a process that is alone: [`Peer`] 0 is itself.
     pub fn solo() -> Bml {
-        let bell = Bell::of(sleep::own_doorbell());
+        // One for all of them, which the process keeps: such a table is often only there until another one is.
+        static ALONE: LazyLock<Bell> = LazyLock::new(|| Bell::of(sleep::own_doorbell()));
+        let bell = *ALONE;
         let loopback = Loopback::new(Peer(0), bell);
         let routes = vec![Reached::Itself];
         let (vader, gemini, portals, ofi, tcp) = (None, None, None, None, None);
