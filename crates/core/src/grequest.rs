@@ -31,9 +31,12 @@ impl Generalized {
         Done { status, error, owner: 0 }
     }
 
-    /// Tells the program that the request is gone; its error code.
-    pub fn free(&self, _unlocked: &mut Token) -> i32 {
-        self.free.call(self.extra_state)
+    /// Tells the program that the request is gone. Its error code is that of the call that comes here (MPI-5.0 section 13.2).
+    pub fn free(&self, _unlocked: &mut Token) -> Result<()> {
+        match self.free.call(self.extra_state) {
+            abi::SUCCESS => Ok(()),
+            code => Err(Error::new(code, "the free function of a generalized request failed")),
+        }
     }
 
     /// Tells the program that the request is cancelled.
@@ -98,8 +101,5 @@ pub fn complete(t: &mut Token, request: abi::Request) -> Result<()> {
         }
         orphan
     };
-    if let Some(orphan) = orphan {
-        orphan.free(t);
-    }
-    Ok(())
+    orphan.map_or(Ok(()), |orphan| orphan.free(t))
 }

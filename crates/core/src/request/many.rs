@@ -124,10 +124,16 @@ impl State {
 
 /// The first request that failed, by its place in the list, and how. The whole call's error is raised on its
 /// communicator.
-type Wrong = Option<(usize, Done)>;
+pub(super) type Wrong = Option<(usize, Done)>;
 
 /// Writes status `i` of many, that of request `place`. Errors are written from the first failure on.
-fn note(statuses: &mut Option<&mut [Status]>, i: usize, place: usize, done: &Done, wrong: &mut Wrong) {
+pub(super) fn note(
+    statuses: &mut Option<&mut [Status]>,
+    i: usize,
+    place: usize,
+    done: &Done,
+    wrong: &mut Wrong,
+) {
     let failed = done.error != abi::SUCCESS;
     if let Some(statuses) = statuses {
         statuses[i].fill(&done.status);
@@ -143,7 +149,7 @@ fn note(statuses: &mut Option<&mut [Status]>, i: usize, place: usize, done: &Don
     }
 }
 
-fn in_status(wrong: Wrong) -> Result<()> {
+pub(super) fn in_status(wrong: Wrong) -> Result<()> {
     match wrong {
         Some((place, done)) => Err(failed_among(place, &done)),
         None => Ok(()),

@@ -141,12 +141,10 @@ pub fn free(t: &mut Token, request: &mut abi::Request) -> Result<()> {
         }
     };
     *request = abi::REQUEST_NULL;
-    if let Some(generalized) = generalized
-        && generalized.complete
-    {
-        generalized.free(t);
+    match generalized.filter(|generalized| generalized.complete) {
+        Some(generalized) => generalized.free(t),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// `MPI_Cancel`

@@ -4,7 +4,8 @@ use abi::{Result, Status};
 use pml::Done;
 
 use super::EMPTY;
-use super::wait::give;
+use super::many::{in_status, note};
+use super::wait::{failed, give};
 use crate::domain::Token;
 use crate::wait::poll;
 
@@ -22,13 +23,20 @@ pub fn get_status(
     }
     poll(t);
     match peek(t, request)? {
-        Some(done) => give(status, Some(&done)),
-        None => *flag = 0,
+        Some(done) => {
+            give(status, Some(&done));
+            failed(&done)
+        }
+        None => {
+            *flag = 0;
+            Ok(())
+        }
     }
-    Ok(())
 }
 
-/// The result of a request that stays, if it is complete; makes no progress.
+/// The result of a request that stays, if it is complete; makes no progress. An error in it is that of the query function of
+/// a generalized request, which this call has called (MPI-5.0 section 13.2); that of an operation is for the call that
+/// completes it.
 fn peek(t: &mut Token, request: abi::Request) -> Result<Option<Done>> {
     if !t.lock().is_complete(request)? {
         return Ok(None);
@@ -36,7 +44,7 @@ fn peek(t: &mut Token, request: abi::Request) -> Result<Option<Done>> {
     let finished = t.lock().peek(request)?;
     Ok(Some(match finished.generalized {
         Some(generalized) => generalized.query(t),
-        None => finished.done,
+        None => Done { error: abi::SUCCESS, ..finished.done },
     }))
 }
 
@@ -59,7 +67,7 @@ pub fn get_status_any(
         if let Some(done) = peek(t, request)? {
             *index = i as i32;
             give(status, Some(&done));
-            return Ok(());
+            return failed(&done);
         }
     }
     if active {
@@ -75,7 +83,7 @@ pub fn get_status_all(
     t: &mut Token,
     requests: &[abi::Request],
     flag: &mut i32,
-    statuses: Option<&mut [Status]>,
+    mut statuses: Option<&mut [Status]>,
 ) -> Result<()> {
     let mut results = Vec::with_capacity(requests.len());
     *flag = 0;
@@ -91,10 +99,11 @@ pub fn get_status_all(
         }
     }
     *flag = 1;
-    for (status, done) in statuses.into_iter().flatten().zip(&results) {
-        status.fill(&done.status);
+    let mut wrong = None;
+    for (i, done) in results.iter().enumerate() {
+        note(&mut statuses, i, i, done, &mut wrong);
     }
-    Ok(())
+    in_status(wrong)
 }
 
 /// `MPI_Request_get_status_some`
@@ -106,7 +115,7 @@ pub fn get_status_some(
     mut statuses: Option<&mut [Status]>,
 ) -> Result<()> {
     poll(t);
-    let mut found = 0;
+    let (mut found, mut wrong) = (0, None);
     let mut active = false;
     for (i, &request) in requests.iter().enumerate() {
         if t.lock().is_inactive(request)? {
@@ -115,12 +124,10 @@ pub fn get_status_some(
         active = true;
         if let Some(done) = peek(t, request)? {
             indices[found] = i as i32;
-            if let Some(statuses) = statuses.as_deref_mut() {
-                statuses[found].fill(&done.status);
-            }
+            note(&mut statuses, found, i, &done, &mut wrong);
             found += 1;
         }
     }
     *outcount = if active { found as i32 } else { abi::UNDEFINED };
-    Ok(())
+    in_status(wrong)
 }

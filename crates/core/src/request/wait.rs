@@ -47,9 +47,9 @@ pub(super) fn conclude(t: &mut Token, request: &mut abi::Request, finished: Fini
     }
     if let Some(generalized) = generalized {
         done = generalized.query(t);
-        let freed = generalized.free(t);
-        if done.error == abi::SUCCESS {
-            done.error = freed;
+        // Of two errors the call returns that of the function called last (MPI-5.0 section 13.2).
+        if let Err(error) = generalized.free(t) {
+            done.error = error.class;
         }
     }
     done
