@@ -60,9 +60,11 @@ impl Types {
         Ok(&mut self.object(handle)?.attributes)
     }
 
-    /// A handle for a new datatype. A named type keeps its own handle.
+    /// A handle for a datatype. A named type keeps its own; a predefined one without name has one, always the same, since it
+    /// is never freed; of a derived one it is a new one.
     pub fn add(&mut self, datatype: Arc<Datatype>) -> Result<abi::Datatype> {
-        if let Some(handle) = datatype.named_handle() {
+        let kept = datatype.named_handle().or_else(|| self.unnamed_handle(&datatype));
+        if let Some(handle) = kept {
             return Ok(handle);
         }
         let object = TypeObject { datatype, name: String::new(), attributes: Attributes::default() };
@@ -78,12 +80,15 @@ impl Types {
     pub fn lend(&mut self, handle: abi::Datatype, datatype: &Arc<Datatype>) -> Result<(abi::Datatype, bool)> {
         match self.get(handle) {
             Ok(found) if Arc::ptr_eq(found, datatype) => Ok((handle, false)),
-            _ => Ok((self.add(datatype.clone())?, true)),
+            _ => Ok((self.add(datatype.clone())?, !datatype.is_predefined())),
         }
     }
 
-    /// A handle that this very type already has.
-    pub fn handle_of(&self, datatype: &Arc<Datatype>) -> Option<abi::Datatype> {
+    /// The handle of a predefined type without name, once it has one.
+    fn unnamed_handle(&self, datatype: &Arc<Datatype>) -> Option<abi::Datatype> {
+        if !datatype.is_predefined() {
+            return None;
+        }
         let same = |(_, object): &(u32, &TypeObject)| Arc::ptr_eq(&object.datatype, datatype);
         self.slab.iter().find(same).map(|(key, _)| abi::Datatype(handle::make(Kind::Datatype, key)))
     }

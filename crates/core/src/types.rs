@@ -10,7 +10,6 @@ use datatype::{Contents, Datatype, Form, Ints};
 use ffi::{CountMut, Counts, StrOut};
 
 use crate::attr::{self, Object};
-use crate::datatype::Types;
 use crate::domain::Token;
 
 /// A handle of a datatype, as its constructors write it.
@@ -374,22 +373,26 @@ pub fn get_name(t: &mut Token, datatype: abi::Datatype, mut name: StrOut<'_>) ->
 
 /// `MPI_Type_create_f90_real`
 pub fn f90_real(t: &mut Token, p: i32, r: i32, new: New<'_>) -> Result<()> {
-    predefined(&mut t.lock().types, Datatype::f90_real(p, r)?, new)
+    *new = t.lock().types.add(Datatype::f90_real(p, r)?)?;
+    Ok(())
 }
 
 /// `MPI_Type_create_f90_complex`
 pub fn f90_complex(t: &mut Token, p: i32, r: i32, new: New<'_>) -> Result<()> {
-    predefined(&mut t.lock().types, Datatype::f90_complex(p, r)?, new)
+    *new = t.lock().types.add(Datatype::f90_complex(p, r)?)?;
+    Ok(())
 }
 
 /// `MPI_Type_create_f90_integer`
 pub fn f90_integer(t: &mut Token, r: i32, new: New<'_>) -> Result<()> {
-    predefined(&mut t.lock().types, Datatype::f90_integer(r)?, new)
+    *new = t.lock().types.add(Datatype::f90_integer(r)?)?;
+    Ok(())
 }
 
 /// `MPI_Type_match_size`
 pub fn match_size(t: &mut Token, typeclass: i32, size: i32, new: New<'_>) -> Result<()> {
-    predefined(&mut t.lock().types, Datatype::match_size(typeclass, size)?.clone(), new)
+    *new = t.lock().types.add(Datatype::match_size(typeclass, size)?.clone())?;
+    Ok(())
 }
 
 /// `MPI_Type_get_value_index`
@@ -401,20 +404,9 @@ pub fn get_value_index(
 ) -> Result<()> {
     let mut state = t.lock();
     let found = Datatype::value_index(state.types.get(value)?, state.types.get(index)?)?;
-    match found {
-        Some(found) => predefined(&mut state.types, found, pair),
-        None => {
-            *pair = abi::DATATYPE_NULL;
-            Ok(())
-        }
-    }
-}
-
-/// The handle of a predefined type that has no name: always the same one, since it is never freed.
-fn predefined(types: &mut Types, datatype: Arc<Datatype>, new: New<'_>) -> Result<()> {
-    *new = match types.handle_of(&datatype) {
-        Some(handle) => handle,
-        None => types.add(datatype)?,
+    *pair = match found {
+        Some(found) => state.types.add(found)?,
+        None => abi::DATATYPE_NULL,
     };
     Ok(())
 }
