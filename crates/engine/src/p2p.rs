@@ -316,6 +316,11 @@ impl<B: FastPath> P2p<B> {
         on_layer!(&self.layer, layer => layer.contexts())
     }
 
+    /// See [`pml::LayerState::each_awaited`].
+    pub fn each_awaited(&self, seen: &mut dyn FnMut(u32)) {
+        on_layer!(&self.layer, layer => layer.each_awaited(seen))
+    }
+
     /// See [`pml::LayerState::matches_below`].
     pub fn matches_below(&self) -> bool {
         on_layer!(&self.layer, layer => layer.matches_below())

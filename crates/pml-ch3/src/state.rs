@@ -34,6 +34,15 @@ impl LayerState for Ch3 {
         self.idle() && self.posted.is_empty() && self.unexpected.len() == 0 && !self.lanes.any_early()
     }
 
+    fn each_awaited(&self, seen: &mut dyn FnMut(u32)) {
+        for id in &self.posted {
+            if let Some(State::Posted { pattern, .. }) = self.requests.get(id.0).map(|request| &request.state)
+            {
+                seen(pattern.context);
+            }
+        }
+    }
+
     fn waits_for_room(&self) -> bool {
         self.lanes.anyone_waits() || !self.retries.is_empty()
     }

@@ -214,6 +214,14 @@ impl<M: Mtl> LayerState for Cm<M> {
         self.layout.contexts()
     }
 
+    fn each_awaited(&self, seen: &mut dyn FnMut(u32)) {
+        for (_, request) in self.requests.iter() {
+            if let State::Receive(receive) = &request.state {
+                seen(receive.pattern.context);
+            }
+        }
+    }
+
     fn matches_below(&self) -> bool {
         true
     }

@@ -28,7 +28,7 @@ pub use modes::{
 pub use order::{
     any_source_takes_the_messages_of_a_pair_in_order, any_tag_takes_tags_in_order,
     classes_of_sources_do_not_mix, contexts_do_not_mix, messages_of_a_pair_match_in_order,
-    receives_match_in_the_order_of_posting,
+    receives_match_in_the_order_of_posting, receives_without_a_message_are_known,
 };
 pub use probe::{
     a_matched_probe_takes_the_message_out, notices_tell_of_messages_without_receive,
@@ -51,6 +51,7 @@ macro_rules! suite {
             any_source_takes_the_messages_of_a_pair_in_order
             any_tag_takes_tags_in_order
             receives_match_in_the_order_of_posting
+            receives_without_a_message_are_known
             probe_shows_what_the_receive_gets
             what_is_sought_is_counted
             a_matched_probe_takes_the_message_out

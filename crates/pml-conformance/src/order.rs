@@ -69,30 +69,66 @@ pub fn contexts_do_not_mix<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> Wor
     }
 }
 
+/// Which contexts receives wait in is known until each has its message, is cancelled or given up.
+pub fn receives_without_a_message_are_known<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
+    let awaited = |world: &mut World<L, B>, rank| {
+        let mut contexts = std::collections::BTreeSet::new();
+        world.layer(rank).each_awaited(&mut |context| {
+            contexts.insert(context);
+        });
+        contexts.into_iter().collect::<Vec<u32>>()
+    };
+    for seed in 0..SEEDS {
+        let mut world = make(2, seed);
+        let last = world.layer(0).contexts() - 1;
+        for (number, len) in LENGTHS.into_iter().enumerate() {
+            let message = Message { context: last, ..Message::new(number, 3, len) };
+            let posted = [
+                Pattern { context: 1, ..from(abi::ANY_SOURCE, abi::ANY_TAG) },
+                Pattern { context: 4, ..from(0, 3) },
+                Pattern { context: last, ..from(0, abi::ANY_TAG) },
+            ]
+            .map(|pattern| world.post(1, &pattern, 100_002));
+            world.settle();
+            assert_eq!((awaited(&mut world, 1), awaited(&mut world, 0)), (vec![1, 4, last], vec![]));
+            world.cancel(1, posted[0].id);
+            world.over(1, posted[0].id);
+            let send = world.start(&message);
+            world.got(posted[2], &message);
+            world.sent(&message, send);
+            assert_eq!(awaited(&mut world, 1), [4]);
+            world.cancel(1, posted[1].id);
+            world.over(1, posted[1].id);
+            assert_eq!(awaited(&mut world, 1), []);
+        }
+        world.finish();
+    }
+}
+
 /// Equal rank, tag and context, and other highest bits of the source: each receive gets the message of its own.
 pub fn classes_of_sources_do_not_mix<L: FastMessages<B>, B: Btl>(make: fn(u32, u64) -> World<L, B>) {
     for seed in 0..SEEDS {
         let mut world = make(2, seed);
-        let messages: Vec<Message> = (0..12)
+        let messages: Vec<Message> = (0..16)
             .map(|number| Message {
-                class: [1 << 30, 0, 1 << 29][number % 3],
-                ..Message::new(number, 3, LENGTHS[number / 3 * 2])
+                class: [1 << 30, 0, 1 << 29, 3 << 29][number % 4],
+                ..Message::new(number, 3, LENGTHS[number / 4 * 2])
             })
             .collect();
         let of_class = |m: &Message| Pattern { peer: Some(btl::Peer(0)), ..from(m.source() as i32, m.tag) };
         let posted: Vec<_> =
-            messages[..6].iter().rev().map(|m| (m.class, world.post(1, &of_class(m), 100_002))).collect();
+            messages[..8].iter().rev().map(|m| (m.class, world.post(1, &of_class(m), 100_002))).collect();
         let sends: Vec<_> = messages.iter().map(|message| world.start(message)).collect();
         world.settle();
         // Class by class, not in the order of the sends.
-        let mut late: Vec<&Message> = messages[6..].iter().collect();
+        let mut late: Vec<&Message> = messages[8..].iter().collect();
         late.sort_by_key(|message| message.class);
         for message in late {
             let receive = world.post(1, &of_class(message), 100_002);
             world.got(receive, message);
         }
-        for class in [1 << 30, 0, 1 << 29] {
-            let of_it = messages[..6].iter().filter(|message| message.class == class);
+        for class in [1 << 30, 0, 1 << 29, 3 << 29] {
+            let of_it = messages[..8].iter().filter(|message| message.class == class);
             let receives = posted.iter().filter(|(posted, _)| *posted == class);
             of_it.zip(receives).for_each(|(message, &(_, receive))| world.got(receive, message));
         }

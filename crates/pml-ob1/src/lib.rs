@@ -226,6 +226,17 @@ impl LayerState for Ob1 {
         self.idle() && self.posted.len() == 0 && self.unexpected.len() == 0
     }
 
+    fn each_awaited(&self, seen: &mut dyn FnMut(u32)) {
+        if self.posted.len() == 0 {
+            return;
+        }
+        for (_, request) in self.requests.iter() {
+            if let State::Posted(post) = &request.state {
+                seen(post.envelope.context);
+            }
+        }
+    }
+
     fn waits_for_room(&self) -> bool {
         !self.waiting.is_empty() || !self.refused.is_empty()
     }
