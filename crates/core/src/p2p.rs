@@ -300,6 +300,26 @@ pub(crate) fn start_recv(
     state.p2p.irecv(&pattern, data).map(Some)
 }
 
+/// Starts a receive and a send that belong together; each is `None` for `MPI_PROC_NULL`, and the send when it is over. If
+/// the send cannot start, the receive is given up: its message is the next receive's.
+pub(crate) fn start_both(
+    state: &mut State,
+    from: Option<Pattern>,
+    incoming: Data,
+    to: Option<SendTo>,
+    outgoing: Data,
+) -> Result<(Started, Started)> {
+    let received = from.map(|from| state.p2p.irecv(&from, incoming)).transpose()?;
+    let sent = to.map_or(Ok(None), |to| engine::isend(state, &to, outgoing, Mode::Standard));
+    let sent = sent.inspect_err(|_| {
+        if let Some(id) = received {
+            state.p2p.cancel(id);
+            state.p2p.detach(id);
+        }
+    })?;
+    Ok((received, sent))
+}
+
 /// Checks a destination and a tag; `None` for `MPI_PROC_NULL`.
 #[inline(always)]
 pub(crate) fn target(comm: &Comm, dest: i32, tag: i32) -> Result<Option<SendTo>> {

@@ -280,6 +280,7 @@ pub fn psend_init(
 ) -> Result<()> {
     let mut guard = t.lock();
     let state = &mut *guard;
+    state.requests.check_room()?;
     let (total, bytes) = state.partitioned_size(buf, partitions, count, datatype, info)?;
     let resolved = state.types.resolve(datatype)?;
     let extent = state.types.get(datatype)?.extent();
@@ -328,6 +329,7 @@ pub fn precv_init(
 ) -> Result<()> {
     let mut guard = t.lock();
     let state = &mut *guard;
+    state.requests.check_room()?;
     let (total, bytes) = state.partitioned_size(buf, partitions, count, datatype, info)?;
     if source == abi::ANY_SOURCE || tag == abi::ANY_TAG {
         return Err(Error::new(abi::ERR_ARG, "a partitioned receive takes no wildcards"));

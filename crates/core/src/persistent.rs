@@ -9,7 +9,7 @@ use crate::comm::Held;
 use crate::datatype::{TypeRef, packed};
 use crate::domain::Token;
 use crate::handle::RequestKey;
-use crate::p2p::{pattern, proc_null, start_recv, start_send, target};
+use crate::p2p::{pattern, proc_null, start_both, start_recv, start_send, target};
 use crate::partitioned::Partitioned;
 use crate::request::Pair;
 use crate::state::State;
@@ -242,11 +242,12 @@ pub fn isendrecv(
     request: &mut abi::Request,
 ) -> Result<()> {
     let mut state = t.lock();
-    target(state.comm(comm)?, dest, sendtag)?;
+    let to = target(state.comm(comm)?, dest, sendtag)?;
+    let from = pattern(state.comm(comm)?, source, recvtag)?;
     let outgoing = state.data(sendbuf, sendcount, sendtype)?;
     let incoming = state.data(recvbuf, recvcount, recvtype)?;
-    let receive = start_recv(&mut state, incoming, source, recvtag, comm)?;
-    let send = start_send(&mut state, Mode::Standard, outgoing, dest, sendtag, comm)?;
+    state.requests.check_room()?;
+    let (receive, send) = start_both(&mut state, from, incoming, to, outgoing)?;
     *request = state.add_request(Pair::new(receive, send, Vec::new()))?;
     drop(state);
     engine::see_to_connections(t);
@@ -268,12 +269,13 @@ pub fn isendrecv_replace(
     request: &mut abi::Request,
 ) -> Result<()> {
     let mut state = t.lock();
-    target(state.comm(comm)?, dest, sendtag)?;
+    let to = target(state.comm(comm)?, dest, sendtag)?;
+    let from = pattern(state.comm(comm)?, source, recvtag)?;
     let kept = state.data(buf, count, datatype).and_then(packed)?;
     let incoming = state.data(buf, count, datatype)?;
-    let receive = start_recv(&mut state, incoming, source, recvtag, comm)?;
+    state.requests.check_room()?;
     let outgoing = Data::Contiguous(crate::memory::of_vec(&kept));
-    let send = start_send(&mut state, Mode::Standard, outgoing, dest, sendtag, comm)?;
+    let (receive, send) = start_both(&mut state, from, incoming, to, outgoing)?;
     *request = state.add_request(Pair::new(receive, send, kept))?;
     drop(state);
     engine::see_to_connections(t);

@@ -20,6 +20,8 @@ impl Messages {
     }
 }
 
+const HELD: Error = Error::new(abi::ERR_OTHER, "more than 2^20 matched messages are held");
+
 /// `MPI_Probe`
 pub fn probe(
     t: &mut Token,
@@ -128,6 +130,10 @@ impl State {
     }
 
     fn improbe(&mut self, pattern: &Pattern) -> Result<Option<(MessageId, Status)>> {
+        // A message that is taken out must have a handle.
+        if self.messages.slab.is_full() {
+            return Err(HELD);
+        }
         self.p2p.improbe(pattern)
     }
 
@@ -154,11 +160,7 @@ fn hold(
     message: &mut abi::Message,
     status: Option<&mut Status>,
 ) -> Result<()> {
-    let key = state
-        .messages
-        .slab
-        .insert((id, comm))
-        .map_err(|_| Error::new(abi::ERR_OTHER, "more than 2^20 matched messages are held"))?;
+    let key = state.messages.slab.insert((id, comm)).map_err(|_| HELD)?;
     *message = abi::Message(handle::make(Kind::Message, key));
     if let Some(status) = status {
         status.fill(&found);
@@ -215,8 +217,9 @@ fn start(
     let key = handle::key(Kind::Message, message.0).ok_or(unknown)?;
     let &(id, comm) = state.messages.slab.get(key).ok_or(unknown)?;
     let into = state.data(buf, count, datatype)?;
+    // A call that fails leaves the program its message.
+    let request = state.p2p.imrecv(id, comm.0 as u32, into)?;
     state.messages.slab.remove(key);
     *message = abi::MESSAGE_NULL;
-    let request = state.p2p.imrecv(id, comm.0 as u32, into)?;
     Ok(Some((request, comm)))
 }

@@ -106,6 +106,8 @@ pub struct Requests<S> {
     grown: bool,
 }
 
+const FULL: Error = Error::new(abi::ERR_OTHER, "more than 2^23 requests exist");
+
 struct Slot<S> {
     /// `None` while one of its functions runs.
     operation: Option<Box<dyn Operation<S>>>,
@@ -128,13 +130,21 @@ impl<S: 'static> Requests<S> {
         self.add_boxed(Box::new(operation))
     }
 
+    /// Whether there is room for one more: to be asked before what cannot be taken back.
+    ///
+    /// # Errors
+    /// As [`Requests::add`].
+    pub fn check_room(&self) -> Result<()> {
+        if self.slots.is_full() { Err(FULL) } else { Ok(()) }
+    }
+
     /// As [`Requests::add`].
     ///
     /// # Errors
     /// As there.
     pub fn add_boxed(&mut self, operation: Box<dyn Operation<S>>) -> Result<u32> {
         let slot = Slot { operation: Some(operation), registered: false, orphaned: false };
-        self.slots.insert(slot).map_err(|_| Error::new(abi::ERR_OTHER, "more than 2^23 requests exist"))
+        self.slots.insert(slot).map_err(|_| FULL)
     }
 
     /// Progress must advance the operation from now on.

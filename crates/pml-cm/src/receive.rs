@@ -84,14 +84,15 @@ impl<M: Mtl, B: Btl> Receives<B> for Cm<M> {
 
 impl<M: Mtl> Cm<M> {
     fn receive(&mut self, pattern: &Pattern, into: Data, stage: Waiting) -> Result<ReqId> {
-        let stage = match (stage, self.find_aside(pattern)) {
-            (Waiting::Queued, Some(place)) => {
-                self.aside.remove(place).map_or(stage, |aside| Waiting::Claimed(aside.claim))
-            }
-            _ => stage,
+        let found = if stage == Waiting::Queued { self.find_aside(pattern) } else { None };
+        let stage = match found.and_then(|place| self.aside.get(place)) {
+            Some(aside) => Waiting::Claimed(aside.claim),
+            None => stage,
         };
         let receive = Receive { pattern: *pattern, into, bounce: None, stage, lost: false };
         let id = self.insert(pattern.owner, State::Receive(receive))?;
+        // Only now: a receive that there was no room for leaves its message.
+        found.and_then(|place| self.aside.remove(place));
         self.posted += 1;
         if !self.incoming.is_empty() || self.try_receive(id).is_err() {
             self.incoming.push_back(id);

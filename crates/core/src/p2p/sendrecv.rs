@@ -1,10 +1,10 @@
 //! A send and a receive in one call (MPI-5.0 section 3.11).
 
 use abi::{Address, Count, Datatype, Result, Status};
-use pml::{Data, Mode};
+use pml::Data;
 
 use super::recv::receive;
-use super::{finish, outcome, pattern, proc_null, start_send, target};
+use super::{finish, outcome, pattern, proc_null, start_both, target};
 use crate::domain::Token;
 
 /// `MPI_Sendrecv`
@@ -41,8 +41,7 @@ pub fn sendrecv(
         drop(guard);
         (receive(t, from.map(|from| (from, incoming)))?, None)
     } else {
-        let received = from.map(|from| state.p2p.irecv(&from, incoming)).transpose()?;
-        let sent = start_send(state, Mode::Standard, outgoing, dest, sendtag, comm)?;
+        let (received, sent) = start_both(state, from, incoming, to, outgoing)?;
         drop(guard);
         let sent = sent.map(|id| finish(t, id));
         (received.map_or_else(proc_null, |id| finish(t, id)), sent)

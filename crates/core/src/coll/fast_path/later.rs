@@ -11,6 +11,7 @@ use super::super::launch::done;
 use super::{Started, complete};
 use crate::domain::Token;
 use crate::handle::RequestKey;
+use crate::request::SENT;
 use crate::state::State;
 
 /// Polls before a request is made, where ranks have cores of their own: about as long as a cache line takes to cross.
@@ -25,7 +26,7 @@ pub(crate) struct Later {
     log_reads: LogReads,
 }
 
-/// What is left of a collective that has begun, as a request.
+/// What is left of a collective that has begun, as a request; where there is no room for one, the call waits for its end.
 pub(super) fn leave(
     t: &mut Token,
     comm: abi::Comm,
@@ -34,6 +35,11 @@ pub(super) fn leave(
 ) -> Result<()> {
     let later = Later { comm, started: Some(started), result: Ok(()), log_reads: LogReads::default() };
     let mut state = t.lock();
+    if state.requests.check_room().is_err() {
+        drop(state);
+        *request = SENT;
+        return later.started.map_or(Ok(()), |started| complete(t, comm, started));
+    }
     let key = state.requests.add(later)?;
     state.requests.register(key);
     *request = RequestKey::Operation(key).handle();
