@@ -57,12 +57,20 @@ static void comm_split(void)
     MPI_Comm_disconnect(&part);
 }
 
+static void on_error(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm, (void)code;
+}
+
 static void comm_from_group(void)
 {
     MPI_Group self;
     MPI_Comm comm;
+    MPI_Errhandler handler;
+    MPI_Comm_create_errhandler(on_error, &handler);
     MPI_Comm_group(MPI_COMM_SELF, &self);
-    MPI_Comm_create_from_group(self, "cycles", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm);
+    MPI_Comm_create_from_group(self, "cycles", MPI_INFO_NULL, handler, &comm);
+    MPI_Errhandler_free(&handler);
     MPI_Comm_free(&comm);
     MPI_Group_free(&self);
 }
@@ -146,11 +154,6 @@ static void info(void)
     MPI_Info_dup(info, &copy);
     MPI_Info_free(&info);
     MPI_Info_free(&copy);
-}
-
-static void on_error(MPI_Comm *comm, int *code, ...)
-{
-    (void)comm, (void)code;
 }
 
 static void errhandler(void)

@@ -348,26 +348,113 @@ static void together(int step, int t, struct stream *s)
         }
 }
 
-/* Communicators made and freed by several threads at once. */
-static void communicators(int step, int t, struct stream *s)
+/* A tag of this thread's own for one communicator: of any size. */
+static int tag_of(struct stream *c, int t)
 {
-    MPI_Comm made;
-    MPI_Request r;
-    int sum, one = 1, size;
-    struct stream c = common(step, 30 + t);
-    (void)s;
-    switch (below(&c, 3)) {
-    case 0: MPI_Comm_dup(own[t], &made); break;
-    case 1: MPI_Comm_split(own[t], world_rank % 2, 0, &made); break;
-    default:
-        MPI_Comm_idup(own[t], &made, &r);
-        MPI_Wait(&r, MPI_STATUS_IGNORE);
+    return (int)(below(c, 1 << 20) << (below(c, 2) ? 7 : 0)) << 4 | t;
+}
+
+/* The two halves of a communicator of the thread's own, joined over the shared one. */
+static MPI_Comm joined(struct stream *c, int t)
+{
+    MPI_Comm half, between, made;
+    int tag = tag_of(c, t), merge = (int)below(c, 2);
+    MPI_Comm_split(own[t], world_rank % 2, 0, &half);
+    MPI_Intercomm_create(half, 0, shared, 1 - world_rank % 2, tag, &between);
+    MPI_Comm_free(&half);
+    if (!merge)
+        return between;
+    MPI_Intercomm_merge(between, world_rank % 2, &made);
+    MPI_Comm_free(&between);
+    return made;
+}
+
+/* Of those ranks of `comm` that the common stream names, which need not have this one. */
+static MPI_Comm of_some(struct stream *c, int t, MPI_Comm comm)
+{
+    int members[MAX_RANKS], n = 0, i, all = chance(c, 40), tag;
+    MPI_Group world, group;
+    MPI_Comm made = MPI_COMM_NULL;
+    char name[60];
+    for (i = 0; i < world_size; i++)
+        if (all || chance(c, 60))
+            members[n++] = i;
+    shuffle(c, members, n);
+    tag = tag_of(c, t);
+    MPI_Comm_group(comm, &world);
+    MPI_Group_incl(world, n, members, &group);
+    MPI_Group_rank(group, &i);
+    if (chance(c, 70)) {
+        MPI_Comm_create_group(comm, group, tag, &made);
+    } else if (i != MPI_UNDEFINED) {
+        snprintf(name, sizeof name, "org.alhena.%d.%d", tag, t);
+        MPI_Comm_create_from_group(group, name, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &made);
     }
-    MPI_Comm_size(made, &size);
+    if (group != MPI_GROUP_EMPTY)
+        MPI_Group_free(&group);
+    MPI_Group_free(&world);
+    return made;
+}
+
+static void works(int step, int t, MPI_Comm made)
+{
+    int sum = 0, one = 1, size, inter;
+    MPI_Comm_test_inter(made, &inter);
+    if (inter)
+        MPI_Comm_remote_size(made, &size);
+    else
+        MPI_Comm_size(made, &size);
     MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, made);
     if (sum != size)
         wrong(step, "thread %d: a communicator of %d sums to %d", t, size, sum);
-    MPI_Comm_free(&made);
+}
+
+/* Communicators made and freed by several threads at once, in all ways, some while others of the thread are on their way,
+ * or before they are used, or while a receive waits in one that is gone. */
+static void communicators(int step, int t, struct stream *s)
+{
+    enum { MOST = 4 };
+    MPI_Comm made[MOST], gone;
+    MPI_Request r[MOST], old;
+    int n, i, word = -1, pending = 0;
+    struct stream c = common(step, 30 + t);
+    if (chance(&c, 30)) {
+        MPI_Comm_dup(own[t], &gone);
+        MPI_Irecv(&word, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, gone, &old);
+        MPI_Comm_free(&gone);
+        pending = 1;
+    }
+    n = 1 + (int)below(&c, MOST);
+    for (i = 0; i < n; i++) {
+        r[i] = MPI_REQUEST_NULL;
+        switch (below(&c, 6)) {
+        case 0: MPI_Comm_dup(own[t], &made[i]); break;
+        case 1: MPI_Comm_split(own[t], world_rank % 2, 0, &made[i]); break;
+        case 2:
+            if (world_size > 1) {
+                made[i] = joined(&c, t);
+                break;
+            } /* fall through */
+        case 3: MPI_Comm_idup(own[t], &made[i], &r[i]); break;
+        default: made[i] = of_some(&c, t, chance(&c, 50) ? shared : own[t]);
+        }
+    }
+    pause_a_little(s);
+    for (i = n; i-- > 0;) {
+        int used = chance(&c, 80);
+        MPI_Wait(&r[i], MPI_STATUS_IGNORE);
+        if (made[i] == MPI_COMM_NULL)
+            continue;
+        if (used)
+            works(step, t, made[i]);
+        MPI_Comm_free(&made[i]);
+    }
+    if (pending) {
+        MPI_Cancel(&old);
+        MPI_Wait(&old, MPI_STATUS_IGNORE);
+        if (word != -1)
+            wrong(step, "thread %d: a receive of a communicator that is gone got %d", t, word);
+    }
 }
 
 /* One thread waits while the others go in and out: what completes must wake the one that sleeps on it. */

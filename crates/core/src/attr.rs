@@ -104,7 +104,7 @@ impl Keyvals {
     }
 }
 
-/// The attributes of one object, in the order in which they were set.
+/// The attributes of one object, in the order in which their values were set.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Attributes {
     values: Vec<(i32, Address)>,
@@ -173,12 +173,11 @@ pub fn set(t: &mut Token, object: Object, keyval: i32, value: Address) -> Result
     }
     let mut state = t.lock();
     let values = &mut state.attributes(object)?.values;
-    match values.iter_mut().find(|(key, _)| *key == keyval) {
-        Some((_, slot)) => *slot = value,
-        None => {
-            values.push((keyval, value));
-            state.keyvals.acquire(keyval);
-        }
+    let before = values.len();
+    values.retain(|(key, _)| *key != keyval);
+    values.push((keyval, value));
+    if values.len() > before {
+        state.keyvals.acquire(keyval);
     }
     Ok(())
 }
@@ -282,7 +281,7 @@ pub(crate) fn copy_all(t: &mut Token, from: Object) -> Result<Attributes> {
                 match function.call(from.handle(), keyval, extra_state, value, &mut out, &mut flag) {
                     abi::SUCCESS => (flag != 0).then_some(out),
                     code => {
-                        discard(t, copied);
+                        forget(&mut t.lock(), copied);
                         return Err(Error::new(code, "the copy function of an attribute failed"));
                     }
                 }
@@ -297,7 +296,6 @@ pub(crate) fn copy_all(t: &mut Token, from: Object) -> Result<Attributes> {
 }
 
 /// Forgets copies whose object was never made.
-fn discard(t: &mut Token, copied: Attributes) {
-    let mut state = t.lock();
+pub(crate) fn forget(state: &mut State, copied: Attributes) {
     copied.values.iter().for_each(|(keyval, _)| state.keyvals.release(*keyval));
 }

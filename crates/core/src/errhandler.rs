@@ -198,14 +198,14 @@ pub fn get_win(t: &mut Token, win: abi::Win, errhandler: &mut abi::Errhandler) -
     Ok(())
 }
 
-/// The handler that an object is made with; `MPI_ERRHANDLER_NULL` stands for the initial one.
+/// The handler that an object is made with; `MPI_ERRHANDLER_NULL` stands for the initial one. The object becomes a user of
+/// it when it gets its handle, as with a handler that it has from another object.
 pub(crate) fn initial(t: &mut Token, errhandler: abi::Errhandler, target: Target) -> Result<Handler> {
-    let mut state = t.lock();
+    let state = t.lock();
     if errhandler == abi::ERRHANDLER_NULL {
         return Ok(state.errhandlers.initial);
     }
-    let handler = state.errhandlers.resolve(errhandler, target)?;
-    Ok(state.errhandlers.acquire(handler))
+    state.errhandlers.resolve(errhandler, target)
 }
 
 /// The object that an error is raised on.

@@ -72,6 +72,13 @@ pub(crate) fn exposed(words: &mut [u64]) -> Address {
     Address(words.as_mut_ptr().expose_provenance())
 }
 
+/// Counts or displacements of one entry for each rank, as an argument of a collective over as many ranks.
+pub(crate) fn count_array(values: &[i64]) -> ffi::CountArray<'_> {
+    // SAFETY: the collectives that the library calls with this ask for as many as the communicator has ranks, which is how
+    // many there are.
+    ffi::CountArray::Wide(unsafe { ffi::Array::new(values.as_ptr(), "an array of counts is null") })
+}
+
 /// The bytes of words that their owner keeps until the operation is over.
 pub(crate) fn of_words(words: &mut [u64]) -> UserMem {
     // SAFETY: the blocking calls that use this hold the exclusive borrow until the operation is over.

@@ -84,6 +84,7 @@ pub fn init(
     let new = Session { errhandler: handler, buffer: BufferPool::default(), info, sets };
     let full = |_| Error::new(abi::ERR_OTHER, "more than 2^20 sessions exist");
     let key = state.sessions.slab.insert(new).map_err(full)?;
+    state.errhandlers.acquire(handler);
     *session = abi::Session(handle::make(Kind::Session, key));
     let sets = state.sets(Some(*session));
     state.sessions.get_mut(*session)?.sets = sets;

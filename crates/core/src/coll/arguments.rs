@@ -252,13 +252,13 @@ impl Buffer {
 }
 
 impl Call {
-    /// The largest of every rank's first word into the second; in an inter-communicator of the other group's.
-    pub fn of_words(state: &State, comm: abi::Comm, words: Address) -> Result<Call> {
+    /// Every rank's first `len` words, reduced into the `len` after them; in an inter-communicator the other group's.
+    pub fn of_words(state: &State, comm: abi::Comm, words: Address, len: usize, op: abi::Op) -> Result<Call> {
         let mut call = Call::new(Coll::Allreduce, comm);
         let mut arguments = Arguments::new(state, state.comm(comm)?, &mut call);
-        arguments.buffer(Send, words, 1, abi::UINT64_T)?;
-        arguments.buffer(Recv, Address(words.0 + 8), 1, abi::UINT64_T)?;
-        arguments.operation(abi::MAX, abi::UINT64_T)?;
+        arguments.buffer(Send, words, len as Count, abi::UINT64_T)?;
+        arguments.buffer(Recv, Address(words.0 + 8 * len), len as Count, abi::UINT64_T)?;
+        arguments.operation(op, abi::UINT64_T)?;
         Ok(call)
     }
 }
@@ -297,6 +297,8 @@ pub(super) fn check_address(address: Address, used: bool, datatype: Datatype) ->
     Ok(())
 }
 
+const NOT_DEFINED: Error = Error::new(abi::ERR_OP, "the operation is not defined for the datatype");
+
 /// Checks an operation against a type (MPI-5.0 section 6.9.2).
 ///
 /// # Errors
@@ -306,11 +308,17 @@ pub(super) fn reduction(state: &State, op: Op, handle: Datatype) -> Result<Reduc
         Operation::User { function, commutes } => Ok(Reduction::User { function, commutes, handle }),
         Operation::Predefined(op) => {
             let datatype = state.types.get(handle)?;
+            if let (Some((value, index)), None) = (datatype.pair(), datatype.named_handle()) {
+                if !op::allowed(op, abi::TWOINT) {
+                    return Err(NOT_DEFINED);
+                }
+                return op::pair_kernel(op, value.handle(), index.handle()).map(Reduction::Kernel);
+            }
             let element = datatype.named_handle().or_else(|| datatype.basic().map(|basic| basic.handle()));
             let element = element
                 .ok_or(Error::new(abi::ERR_OP, "a predefined operation needs a predefined datatype"))?;
             if !op::allowed(op, element) {
-                return Err(Error::new(abi::ERR_OP, "the operation is not defined for the datatype"));
+                return Err(NOT_DEFINED);
             }
             op::kernel(op, element).map(Reduction::Kernel)
         }

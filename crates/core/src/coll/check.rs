@@ -193,6 +193,10 @@ fn operation(call: &Call) -> u64 {
 impl State {
     /// Logs a call that is about to begin, where its peers can read it.
     pub(super) fn log(&self, comm: &Comm, number: i32, statement: Statement) -> Option<Logged> {
+        // Calls in a borrowed context have no numbers of their own there.
+        if comm.coll.is_apart() {
+            return None;
+        }
         Some(statement.log(self.node.as_deref()?, comm.context, number))
     }
 
@@ -298,10 +302,11 @@ fn report(calls: &[Part]) {
     );
 }
 
-/// Forgets the log of a communicator, whose context another one may get.
-pub(crate) fn forget(state: &State, context: u32) {
+/// Forgets the log of a communicator's `count` context ids from `id`, which others may get: that of its local group in an
+/// inter-communicator, too.
+pub(crate) fn forget(state: &State, id: u32, count: u32) {
     if let Some(node) = &state.node {
-        node.forget_calls(|key| (key >> 32) as u32 == context);
+        node.forget_calls(|key| (id..id + count).contains(&((key >> 33) as u32)));
     }
 }
 

@@ -103,8 +103,11 @@ fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
         }
         Mode::Nonblocking(request) => {
             let mut state = t.lock();
+            // What has begun uses its own memory, and cannot be dropped for want of a request.
+            state.requests.check_room()?;
             state.number(&mut running)?;
             let (comm, waits) = (running.comm(), running.wants_area());
+            running.hold(Some(state.hold(comm)?));
             if !waits {
                 running.begin()?;
             }
@@ -240,6 +243,7 @@ impl State {
     /// Keeps what a finished call has allocated for the next one.
     pub(crate) fn keep(&mut self, mut running: Box<Running>) {
         self.take_area_of(&mut running);
+        running.hold(None);
         if running.is_reusable()
             && let Ok(comm) = self.comms.get_mut(running.comm())
         {

@@ -12,6 +12,10 @@ use super::slots::OfNode;
 use crate::datatype::{TypeRef, packed};
 use coll::exchange::Parts;
 
+/// In the source of messages that groups send which borrow a communicator's context: these bits of the source tell them from
+/// all else there, as those of `partitioned` do theirs. So all bits of a tag are the program's.
+pub(super) const APART: u32 = 3 << 29;
+
 /// Who the processes of a call are and which messages are its own.
 #[derive(Clone, Default)]
 pub(super) struct Wire {
@@ -25,7 +29,7 @@ pub(super) struct Wire {
     pub local_context: u32,
     /// How this process calls itself in messages: its rank in the local group, or its peer number.
     pub source: u32,
-    /// Messages name processes by peer number.
+    /// Messages name processes by peer number, and are [`APART`].
     pub by_peer: bool,
     /// One tag per call.
     pub tag: i32,
@@ -150,7 +154,7 @@ impl Port for CorePort<'_> {
         let from = self.peer(peer);
         let pattern = Pattern {
             context: self.context(peer),
-            source: if self.wire.by_peer { from.0 as i32 } else { peer.index() as i32 },
+            source: if self.wire.by_peer { (APART | from.0) as i32 } else { peer.index() as i32 },
             tag: self.wire.tag,
             peer: Some(from),
             owner: self.wire.owner,

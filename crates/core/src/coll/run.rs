@@ -16,10 +16,10 @@ use super::check::{LogReads, Logged, Statement};
 use super::exact::Exact;
 use super::launch::Callback;
 use super::online::{Attempt, Online};
-use super::port::{CorePort, InFlight, Wire};
+use super::port::{APART, CorePort, InFlight, Wire};
 use super::select::Signature;
 use super::turns::Start;
-use crate::comm::Comm;
+use crate::comm::{Comm, Held};
 use crate::datatype::TypeRef;
 use crate::state::State;
 
@@ -40,6 +40,8 @@ pub(crate) struct Running {
     attempt: Option<(Attempt, Instant)>,
     /// The program's buffers, where the call works on exact sums instead.
     exact: Option<Exact>,
+    /// Of a nonblocking call: keeps the communicator's context ids from others until it is over.
+    held: Option<Held>,
     /// How the peers find this call, if calls are compared.
     logged: Option<Logged>,
     pub(super) log_reads: LogReads,
@@ -59,15 +61,22 @@ impl Running {
             area: None,
             attempt: None,
             exact: None,
+            held: None,
             logged: None,
             log_reads: LogReads::default(),
         }
     }
 
-    /// The allreduce of one word into the next with the largest value as the result, for the library itself.
-    pub fn of_words(state: &mut State, comm: abi::Comm, words: Address) -> Result<Box<Running>> {
+    /// The allreduce of `len` words at `words` into those behind them, for the library itself.
+    pub fn of_words(
+        state: &mut State,
+        comm: abi::Comm,
+        words: Address,
+        len: usize,
+        op: abi::Op,
+    ) -> Result<Box<Running>> {
         let mut running = Running::new(Coll::Allreduce, comm);
-        running.call = Call::of_words(state, comm, words)?;
+        running.call = Call::of_words(state, comm, words, len, op)?;
         running.choose(state, Start::OwnApart)?;
         Ok(Box::new(running))
     }
@@ -194,6 +203,11 @@ impl Running {
     /// Gives the messages of the call their tag.
     pub fn set_tag(&mut self, tag: i32) {
         self.wire.tag = tag;
+    }
+
+    /// Keeps the communicator, which the program may free before the call is over; or no longer.
+    pub(super) fn hold(&mut self, held: Option<Held>) {
+        self.held = held;
     }
 
     /// What this process says about the call to its peers.
@@ -356,7 +370,7 @@ impl Wire {
         self.context = comm.context | 1;
         // Groups that borrow one context, one after the other, give a rank to different processes.
         self.by_peer = comm.coll.is_apart();
-        self.source = if self.by_peer { comm.peers[comm.rank as usize] } else { comm.rank };
+        self.source = if self.by_peer { APART | comm.peers[comm.rank as usize] } else { comm.rank };
         self.owner = comm.handle.0 as u32;
         if !Arc::ptr_eq(&self.peers, &comm.peers) {
             self.peers = comm.peers.clone();

@@ -26,6 +26,8 @@ pub(crate) type Algorithms = [Option<AlgorithmId>; Coll::ALL.len()];
 pub(crate) struct CollState {
     /// Tag of the latest call.
     sequence: u32,
+    /// The tag of calls that borrow another communicator's context.
+    apart: Option<i32>,
     /// Persistent collectives made so far.
     persistent: u32,
     /// Choices made so far, latest first.
@@ -55,15 +57,14 @@ pub(crate) struct CollState {
     placement: Option<Placement>,
 }
 
-/// Bits of a tag that count calls, above them a digest of the call. The bits above that tell persistent collectives,
-/// the library's point-to-point words (`comm::exchange`) and calls of `MPI_Comm_create_group` apart.
+/// Bits of a tag that count calls, above them a digest of the call. The bits above that tell persistent collectives
+/// and the library's point-to-point words (`comm::exchange`) apart.
 const CALL_BITS: u32 = 16;
 const SEQUENCE_BITS: u32 = 28;
 const PERSISTENT: u32 = 1 << 28;
 /// Persistent collectives may live long: more bits count them.
 const PERSISTENT_CALL_BITS: u32 = 20;
 const PERSISTENT_CALL: u32 = (1 << PERSISTENT_CALL_BITS) - 1;
-const APART: u32 = 1 << 30;
 /// In no number of a call; see `check`.
 pub(super) const REPORTED: u32 = 1 << 29;
 const SEQUENCE: u32 = (1 << SEQUENCE_BITS) - 1;
@@ -78,9 +79,8 @@ impl CollState {
     /// Number and tag of the next call, the latter with 12 bits that tell what is called. No other call that may be
     /// under way on the communicator has the same.
     pub fn next_tag(&mut self, digest: u16) -> (i32, i32) {
-        if self.sequence & APART != 0 {
-            self.sequence = self.sequence & !SEQUENCE | self.sequence.wrapping_add(1) & SEQUENCE;
-            return (self.sequence as i32, self.sequence as i32);
+        if let Some(tag) = self.apart {
+            return (tag, tag);
         }
         self.sequence = self.sequence.wrapping_add(1) & CALL;
         let digest = u32::from(digest) << CALL_BITS & SEQUENCE;
@@ -95,14 +95,15 @@ impl CollState {
         (number as i32, (digest | number) as i32)
     }
 
-    /// Calls of this communicator borrow another one's context, under tags that follow from `tag`.
-    pub fn start_apart(&mut self, tag: u32) {
-        self.sequence = APART | tag.wrapping_mul(8) & SEQUENCE;
+    /// Calls of this communicator borrow another one's context, all under `tag`, which is not negative. Each begins where
+    /// the one before it has ended, so the order of messages tells them apart.
+    pub fn start_apart(&mut self, tag: i32) {
+        self.apart = Some(tag);
     }
 
     /// Whether the calls borrow another communicator's context.
     pub fn is_apart(&self) -> bool {
-        self.sequence & APART != 0
+        self.apart.is_some()
     }
 
     /// A finished call to be used again, one of the same kind if there is one.

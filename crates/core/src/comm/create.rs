@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use abi::{Error, Result};
 
-use super::contexts::Party;
-use super::exchange::{gather_words, largest, smallest};
-use super::hints;
-use super::{Comm, Line};
+use super::agreement::WORDS;
+use super::exchange::{answer, gather_words, largest};
+use super::hints::Hints;
+use super::{Agreement, Comm, Line, Party, Question};
 use crate::attr::{Object, copy_all, delete_all};
 use crate::domain::Token;
 use crate::errhandler::Handler;
@@ -20,19 +20,25 @@ use crate::resources;
 use crate::state::State;
 use crate::tool::{COMM_CREATED, COMM_FREED};
 
+/// What tells the parties over one context apart: calls that all its processes make in one order, those of a group that a
+/// tag tells apart, and duplicates that are numbered.
+const CALL: u64 = 0;
+const APART: u64 = 1;
+pub(super) const NUMBERED: u64 = 2;
+
 /// `MPI_Comm_dup`: hints stay with the original (MPI-5.0 section 7.4.2).
 pub fn dup(t: &mut Token, comm: abi::Comm, new: &mut abi::Comm) -> Result<()> {
-    duplicate(t, comm, Info::default(), new)
+    duplicate(t, comm, Hints::default(), new)
 }
 
 /// `MPI_Comm_dup_with_info`
 pub fn dup_with_info(t: &mut Token, comm: abi::Comm, info: abi::Info, new: &mut abi::Comm) -> Result<()> {
-    let info = {
+    let hints = {
         let state = t.lock();
         state.comm(comm)?;
-        hints::known(&state.infos.hints(info)?)
+        Hints::known(&state.infos.hints(info)?)
     };
-    duplicate(t, comm, info, new)
+    duplicate(t, comm, hints, new)
 }
 
 /// A communicator of the same processes for the library's own use: nobody else knows its context. Attributes, hints,
@@ -49,11 +55,11 @@ pub(crate) fn private_copy(t: &mut Token, comm: abi::Comm) -> Result<abi::Comm> 
 }
 
 /// Makes the duplicate; the null handle stays if an attribute's copy function fails.
-fn duplicate(t: &mut Token, comm: abi::Comm, info: Info, new: &mut abi::Comm) -> Result<()> {
+fn duplicate(t: &mut Token, comm: abi::Comm, hints: Hints, new: &mut abi::Comm) -> Result<()> {
     let count = t.lock().comm(comm)?.context_ids();
     *new = abi::COMM_NULL;
     *new = make(t, comm, count, |t, id| {
-        let copy = copy_of(t.lock().comm(comm)?, id, info);
+        let copy = copy_of(t.lock().comm(comm)?, id, hints);
         let copy = open(t, copy, Some(comm))?;
         // Last, so that the other processes, whose functions may succeed, do not wait for this one.
         let attributes = copy_all(t, Object::Comm(comm)).inspect_err(|_| close(t, copy))?;
@@ -64,11 +70,11 @@ fn duplicate(t: &mut Token, comm: abi::Comm, info: Info, new: &mut abi::Comm) ->
 }
 
 /// A communicator like `old` in all but context, hints and attributes.
-pub(super) fn copy_of(old: &Comm, id: u32, info: Info) -> Comm {
+pub(super) fn copy_of(old: &Comm, id: u32, hints: Hints) -> Comm {
     let mut copy = Comm::new(id, old.group.clone(), old.rank, old.errhandler);
     copy.session = old.session;
     copy.topology = old.topology.clone();
-    copy.info = info;
+    copy.hints = hints;
     if let Some(remote) = old.remote.clone() {
         copy.make_inter(remote, id + 1);
     }
@@ -131,7 +137,7 @@ pub fn create_group(
         }
         (group, old.context, old.errhandler, old.session)
     };
-    *new = over_group(t, &group, context, tag as u32, errhandler, session)?;
+    *new = over_group(t, &group, context, tag, errhandler, session)?;
     Ok(())
 }
 
@@ -141,7 +147,7 @@ pub(crate) fn over_group(
     t: &mut Token,
     group: &Arc<Group>,
     context: u32,
-    tag: u32,
+    tag: i32,
     errhandler: Handler,
     session: Option<abi::Session>,
 ) -> Result<abi::Comm> {
@@ -149,7 +155,8 @@ pub(crate) fn over_group(
     let mut rehearsal = Comm::new(context >> 1, group.clone(), rank, Handler::Return);
     rehearsal.coll.start_apart(tag);
     let rehearsal = t.lock().comms.add(rehearsal)?;
-    let id = agree(t, rehearsal, 1);
+    let party = Party::of(&[u64::from(context), APART, tag as u64]);
+    let id = agree_by(t, party, 1, |t, question| answer(t, rehearsal, question));
     t.lock().comms.remove(rehearsal);
     make_under(t, id?, 1, |t, id| {
         let mut comm = Comm::new(id, group.clone(), rank, errhandler);
@@ -180,16 +187,18 @@ pub fn create_from_group(
 /// Gives a new communicator the hints that were given for it.
 pub(crate) fn give_hints(t: &mut Token, new: abi::Comm, hints: &Info) -> Result<()> {
     if new != abi::COMM_NULL {
-        t.lock().comms.get_mut(new)?.info = hints::known(hints);
+        t.lock().comms.get_mut(new)?.hints = Hints::known(hints);
     }
     Ok(())
 }
 
 /// The tag that stands for a string tag (FNV-1a).
-pub(super) fn string_tag(tag: &CStr) -> u32 {
-    tag.to_bytes()
+pub(super) fn string_tag(tag: &CStr) -> i32 {
+    let hash = tag
+        .to_bytes()
         .iter()
-        .fold(0x811c_9dc5, |hash: u32, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+        .fold(0x811c_9dc5, |hash: u32, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    (hash >> 1) as i32
 }
 
 /// `MPI_Comm_split`
@@ -330,7 +339,9 @@ pub(super) fn make_under(
 ) -> Result<abi::Comm> {
     let made = body(t, id);
     if !matches!(made, Ok(new) if new != abi::COMM_NULL) {
-        t.lock().contexts.release(id, count);
+        let mut state = t.lock();
+        crate::coll::forget_log(&state, id, count);
+        state.contexts.release(id, count);
     }
     made
 }
@@ -352,7 +363,7 @@ pub(crate) fn inner(t: &mut Token, comm: abi::Comm) -> Result<(abi::Comm, u32)> 
 pub(crate) fn free_inner(t: &mut Token, inner: abi::Comm) {
     let mut state = t.lock();
     if let Some(comm) = state.comms.remove(inner) {
-        crate::coll::forget_log(&state, comm.context);
+        crate::coll::forget_log(&state, comm.context >> 1, 1);
         state.contexts.release(comm.context >> 1, 1);
     }
 }
@@ -370,35 +381,37 @@ fn close(t: &mut Token, comm: abi::Comm) {
     t.lock().remove_comm(comm);
 }
 
-/// `count` consecutive context ids that nobody in the communicator uses, reserved for the new one.
+/// `count` consecutive context ids that are free in all processes of the communicator, taken for the new one.
 fn agree(t: &mut Token, comm: abi::Comm, count: u32) -> Result<u32> {
     let (inter, over) = {
-        let mut state = t.lock();
-        state.reap_retired();
+        let state = t.lock();
         let comm = state.comm(comm)?;
         (comm.is_inter(), comm.context)
     };
-    let mut party = Party { over, number: u32::MAX, failures: 0 };
+    let party = Party::of(&[u64::from(over), CALL]);
+    match inter {
+        true => agree_by(t, party, count, |t, question| super::inter::answer_of_both(t, comm, question)),
+        false => agree_by(t, party, count, |t, question| answer(t, comm, question)),
+    }
+}
+
+/// As [`agree`], of processes that reduce their questions by `answer`.
+pub(super) fn agree_by(
+    t: &mut Token,
+    party: Party,
+    count: u32,
+    mut answer: impl FnMut(&mut Token, Question) -> Result<[u64; WORDS]>,
+) -> Result<u32> {
+    t.lock().reap_retired();
+    let mut agreement = Agreement::new(party, count);
     loop {
-        let mine = u64::from(t.lock().contexts.propose(count));
-        let largest =
-            if inter { super::inter::largest_of_both(t, comm, mine)? } else { largest(t, comm, mine)? };
-        let id = party.candidate(largest as u32, t.lock().contexts.max())?;
-        let free = t.lock().contexts.reserve(id, count);
-        let vote = u64::from(free);
-        // The inverted vote makes the largest value mean "somebody cannot".
-        let agreed = match inter {
-            true => super::inter::largest_of_both(t, comm, 1 - vote).map(|cannot| cannot == 0),
-            false => smallest(t, comm, vote).map(|can| can == 1),
-        };
-        if agreed == Ok(true) {
+        let question = agreement.ask(&mut t.lock().contexts);
+        let answered = answer(t, question);
+        let mut state = t.lock();
+        let answer = answered.inspect_err(|_| agreement.give_up(&mut state.contexts))?;
+        if let Some(id) = agreement.hear(&mut state.contexts, &answer)? {
             return Ok(id);
         }
-        if free {
-            t.lock().contexts.release(id, count);
-        }
-        agreed?;
-        party.failures += 1;
     }
 }
 
@@ -442,7 +455,7 @@ impl State {
     pub(super) fn remove_comm(&mut self, comm: abi::Comm) -> Option<Box<Comm>> {
         let old = self.comms.remove(comm)?;
         self.errhandlers.release(old.errhandler);
-        crate::coll::forget_log(self, old.context);
+        crate::coll::forget_log(self, old.context >> 1, old.context_ids());
         self.tools.events.raise(COMM_FREED, [comm.0 as i64, old.size() as i64, 0]);
         Some(old)
     }

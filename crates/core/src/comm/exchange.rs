@@ -2,12 +2,14 @@
 //! words between the leaders of two groups.
 
 use abi::{Address, Datatype, Result};
-use pml::{Data, Mode};
+use ffi::CountArray;
+use pml::Data;
 
-use crate::coll::{Mode as Completion, allgather, allreduce, bcast};
+use super::{Question, agreement::WORDS};
+use crate::coll::{Mode as Completion, allgather, allreduce, alltoall, alltoallv, bcast};
 use crate::domain::Token;
-use crate::memory::exposed;
-use crate::p2p::{finish, outcome, pattern, target};
+use crate::memory::{count_array, exposed};
+use crate::p2p::{finish, outcome, pattern, start_both, target};
 
 const WORD: Datatype = abi::UINT64_T;
 const IN_PLACE: Address = Address(abi::IN_PLACE);
@@ -29,6 +31,54 @@ pub(crate) fn gather_words(t: &mut Token, comm: abi::Comm, values: &[u64]) -> Re
     Ok(all)
 }
 
+/// Gives each rank its part of `words`, which lie in rank order, `counts` of them for each; what the ranks give this one, in
+/// rank order.
+pub(crate) fn deal_words(
+    t: &mut Token,
+    comm: abi::Comm,
+    words: &mut [u64],
+    counts: &[i64],
+) -> Result<Vec<u64>> {
+    let mut going: Vec<u64> = counts.iter().map(|&count| count as u64).collect();
+    let mut coming = vec![0; counts.len()];
+    alltoall(t, Completion::Own, exposed(&mut going), 1, WORD, exposed(&mut coming), 1, WORD, comm)?;
+    let (given, got) = (Parts::of(&going), Parts::of(&coming));
+    let mut into = vec![0; got.total];
+    let (out, room) = (exposed(words), exposed(&mut into));
+    let ((given, from), (got, to)) = (given.arrays(), got.arrays());
+    alltoallv(t, Completion::Own, out, given, from, WORD, room, got, to, WORD, comm)?;
+    Ok(into)
+}
+
+/// Consecutive parts of a row of words, as arguments of a collective.
+struct Parts {
+    counts: Vec<i64>,
+    starts: Vec<i64>,
+    total: usize,
+}
+
+impl Parts {
+    fn of(counts: &[u64]) -> Parts {
+        let counts: Vec<i64> = counts.iter().map(|&count| count as i64).collect();
+        let starts = starts(&counts);
+        let total = counts.iter().sum::<i64>() as usize;
+        Parts { counts, starts, total }
+    }
+
+    fn arrays(&self) -> (CountArray<'_>, CountArray<'_>) {
+        (count_array(&self.counts), count_array(&self.starts))
+    }
+}
+
+/// Where each of consecutive parts begins.
+pub(crate) fn starts(counts: &[i64]) -> Vec<i64> {
+    let ends = counts.iter().scan(0, |sum, &count| {
+        *sum += count;
+        Some(*sum)
+    });
+    ends.zip(counts).map(|(end, count)| end - count).collect()
+}
+
 /// The largest of every rank's values.
 pub(crate) fn largest(t: &mut Token, comm: abi::Comm, value: u64) -> Result<u64> {
     reduced(t, comm, value, abi::MAX)
@@ -43,6 +93,14 @@ fn reduced(t: &mut Token, comm: abi::Comm, value: u64, op: abi::Op) -> Result<u6
 /// The smallest of every rank's values.
 pub(crate) fn smallest(t: &mut Token, comm: abi::Comm, value: u64) -> Result<u64> {
     reduced(t, comm, value, abi::MIN)
+}
+
+/// A question of an agreement, reduced over the ranks.
+pub(super) fn answer(t: &mut Token, comm: abi::Comm, question: Question) -> Result<[u64; WORDS]> {
+    let mut words = question.words;
+    let count = WORDS as i64;
+    allreduce(t, Completion::Own, IN_PLACE, exposed(&mut words), count, WORD, question.op, comm)?;
+    Ok(words)
 }
 
 /// The root's words, on every rank; all give the same length.
@@ -72,13 +130,12 @@ pub(super) fn swap_words(
         from.context |= 1;
         let room = Data::Contiguous(crate::memory::of_words(answer));
         let data = Data::Contiguous(crate::memory::of_words(words));
-        let received = state.p2p.irecv(&from, room)?;
-        (received, engine::isend(state, &to, data, Mode::Standard)?)
+        start_both(state, Some(from), room, Some(to), data)?
     };
-    if let Some(id) = sent {
-        outcome(&finish(t, id))?;
-    }
-    let done = finish(t, received);
+    // Both end before an error returns: they use the words.
+    let sent = sent.map(|id| finish(t, id));
+    let Some(done) = received.map(|id| finish(t, id)) else { return Ok(0) };
+    sent.map_or(Ok(()), |sent| outcome(&sent))?;
     outcome(&done)?;
     Ok(done.status.bytes() as usize / 8)
 }

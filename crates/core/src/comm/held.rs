@@ -7,7 +7,11 @@
 //!                         └──► kept under another handle, so that the program's names nothing any more ──► gone when the
 //!                              last of the requests is, at the next communicator that is made or freed
 //! ```
+//!
+//! A plain receive holds nothing, so that it pays nothing. What its communicator leaves behind are the context ids, until no
+//! receive is posted in their contexts.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -52,8 +56,21 @@ impl State {
         Ok(())
     }
 
-    /// Lets the freed communicators go that no request holds any more.
+    /// Gives the ids back of communicators that are gone, but for those in whose contexts a receive is posted: another
+    /// communicator's messages would be taken for what it waits for.
+    fn settle_contexts(&mut self) {
+        let mut awaited = BTreeSet::new();
+        self.p2p.each_awaited(&mut |context| {
+            awaited.insert(context >> 1);
+        });
+        self.contexts.settle(&awaited);
+    }
+
+    /// Lets the freed communicators go that no request holds any more, and ids that no receive needs.
     pub(super) fn reap_retired(&mut self) {
+        if self.contexts.has_lingering() {
+            self.settle_contexts();
+        }
         for comm in std::mem::take(&mut self.comms.retired) {
             if self.is_held(comm) {
                 self.comms.retired.push(comm);
@@ -65,7 +82,8 @@ impl State {
 
     fn dispose(&mut self, comm: abi::Comm) {
         if let Some(old) = self.remove_comm(comm) {
-            self.contexts.release(old.context >> 1, old.context_ids());
+            self.contexts.leave(old.context >> 1, old.context_ids());
+            self.settle_contexts();
         }
     }
 

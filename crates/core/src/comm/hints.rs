@@ -21,35 +21,41 @@ pub(crate) const ONLY_KINDS: &str = "mpi_assert_memory_alloc_kinds";
 /// How memory of MPI may have been allocated.
 const RESTRICTORS: [&str; 3] = ["alloc_mem", "win_allocate", "win_allocate_shared"];
 
-/// Takes those of `hints` that are known and make sense.
-pub(crate) fn take(into: &mut Info, hints: &Info) {
-    for name in ASSERTIONS {
-        if let Some(value @ ("true" | "false")) = hints.get(name) {
-            into.set(name, value);
+/// The hints of a communicator: whatever a program gives, only those that are known and make sense are in it.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub(crate) struct Hints(Info);
+
+impl Hints {
+    /// Those of `given` that are known and make sense.
+    pub fn known(given: &Info) -> Hints {
+        let mut known = Hints::default();
+        known.take(given);
+        known
+    }
+
+    /// Takes those of `given` that are known and make sense.
+    pub fn take(&mut self, given: &Info) {
+        for name in ASSERTIONS {
+            if let Some(value @ ("true" | "false")) = given.get(name) {
+                self.0.set(name, value);
+            }
+        }
+        if let Some(kinds) = given.get(ONLY_KINDS).filter(|kinds| are_known_kinds(kinds)) {
+            self.0.set(ONLY_KINDS, kinds);
         }
     }
-    if let Some(kinds) = hints.get(ONLY_KINDS).filter(|kinds| are_known_kinds(kinds)) {
-        into.set(ONLY_KINDS, kinds);
-    }
-}
 
-/// Those of `hints` that are known and make sense.
-pub(crate) fn known(hints: &Info) -> Info {
-    let mut known = Info::default();
-    take(&mut known, hints);
-    known
-}
-
-/// All hints in force, with those that were never given.
-pub(crate) fn in_force(own: &Info, kinds: &str) -> Info {
-    let mut all = own.clone();
-    for name in ASSERTIONS {
-        if all.get(name).is_none() {
-            all.set(name, "false");
+    /// All hints in force, with those that were never given.
+    pub fn in_force(&self, kinds: &str) -> Info {
+        let mut all = self.0.clone();
+        for name in ASSERTIONS {
+            if all.get(name).is_none() {
+                all.set(name, "false");
+            }
         }
+        all.set(KINDS, kinds);
+        all
     }
-    all.set(KINDS, kinds);
-    all
 }
 
 /// The kinds of memory that a program may use which asked for `requested`: those that are always there, and the
@@ -87,16 +93,15 @@ mod tests {
 
     #[test]
     fn only_hints_that_make_sense_are_taken() {
-        let mut hints = Info::default();
         let given = info(&[
             ("mpi_assert_no_any_tag", "true"),
             ("mpi_assert_no_any_source", "maybe"),
             ("mpi_assert_memory_alloc_kinds", "system,cuda"),
             ("somebody_elses", "1"),
         ]);
-        take(&mut hints, &given);
-        assert_eq!(hints, info(&[("mpi_assert_no_any_tag", "true")]));
-        let shown = in_force(&hints, "system,mpi");
+        let hints = Hints::known(&given);
+        assert_eq!(hints, Hints(info(&[("mpi_assert_no_any_tag", "true")])));
+        let shown = hints.in_force("system,mpi");
         assert_eq!(shown.get("mpi_assert_exact_length"), Some("false"));
         assert_eq!(shown.get("mpi_memory_alloc_kinds"), Some("system,mpi"));
     }

@@ -1,25 +1,20 @@
 //! `MPI_Comm_idup` (MPI-5.0 section 7.4.2): a duplicate whose context id is agreed on by progress.
 //!
-//! ```text
-//!   propose ──allreduce max──► candidate ──allreduce "is it taken?"──► agreed
-//!      ▲                                            │ somewhere
-//!      └────────────────────────────────────────────┘
-//! ```
-//!
-//! In an inter-communicator an allreduce gives each group the other group's value, so each runs twice: the
-//! second time everyone brings the larger of that and its own.
+//! In an inter-communicator an allreduce gives each group the other group's value, so each question is asked twice: the
+//! second time everyone brings that and its own together.
 
-use abi::{Address, Result};
+use abi::Result;
 use engine::{Operation, Turn};
 use pml::Done;
 
-use super::contexts::Party;
-use super::{Comm, Held};
+use super::agreement::WORDS;
+use super::create::NUMBERED;
+use super::hints::Hints;
+use super::{Agreement, Comm, Held, Party, Question};
 use crate::attr::{Object, copy_all};
 use crate::coll::Running;
 use crate::domain::Token;
 use crate::handle::RequestKey;
-use crate::info::Info;
 use crate::memory::exposed;
 use crate::request::EMPTY;
 use crate::state::State;
@@ -28,11 +23,9 @@ use crate::state::State;
 pub(crate) struct Duplicate {
     parent: Held,
     new: abi::Comm,
-    /// Context ids that the duplicate needs.
-    count: u32,
-    step: Step,
-    party: Party,
-    /// The allreduce's value and result; boxed, since their address is out.
+    agreement: Agreement,
+    question: Question,
+    /// The allreduce's words and their result; boxed, since their address is out.
     words: Box<[u64]>,
     running: Box<Running>,
     /// Rounds left of the present question (two between groups, one otherwise).
@@ -42,22 +35,13 @@ pub(crate) struct Duplicate {
     ended: Option<Done>,
 }
 
-#[derive(Clone, Copy)]
-enum Step {
-    Propose,
-    Vote { id: u32, free: bool },
-}
-
 /// Tags of duplicates: both bits above the tags of collectives.
 const TAGS: u32 = 3 << 29;
-/// Tags for one duplicate; more attempts than that start over.
-const TAGS_EACH: u32 = 64;
 
 /// `MPI_Comm_idup`
 pub fn idup(t: &mut Token, comm: abi::Comm, new: &mut abi::Comm, request: &mut abi::Request) -> Result<()> {
     t.lock().comm(comm)?;
-    let info = crate::info::Info::default();
-    start(t, comm, info, new, request)
+    start(t, comm, Hints::default(), new, request)
 }
 
 /// `MPI_Comm_idup_with_info`
@@ -68,49 +52,41 @@ pub fn idup_with_info(
     new: &mut abi::Comm,
     request: &mut abi::Request,
 ) -> Result<()> {
-    let info = {
+    let hints = {
         let state = t.lock();
         state.comm(comm)?;
-        state.infos.hints(info)?
+        Hints::known(&state.infos.hints(info)?)
     };
-    start(t, comm, info, new, request)
+    start(t, comm, hints, new, request)
 }
 
 fn start(
     t: &mut Token,
     comm: abi::Comm,
-    info: Info,
+    hints: Hints,
     new: &mut abi::Comm,
     request: &mut abi::Request,
 ) -> Result<()> {
+    t.lock().requests.check_room()?;
     let attributes = copy_all(t, Object::Comm(comm))?;
     let mut state = t.lock();
     let parent = state.hold(comm)?;
-    let mut copy = super::create::copy_of(state.comm(comm)?, 0, info);
+    let mut copy = super::create::copy_of(state.comm(comm)?, 0, hints);
     copy.attributes = attributes;
     *new = state.add_comm(copy)?;
     let old = state.comms.get_mut(comm)?;
-    old.duplicates = old.duplicates.wrapping_add(TAGS_EACH);
+    old.duplicates = old.duplicates.wrapping_add(1);
     let tag = (TAGS | old.duplicates & ((1 << 29) - 1)) as i32;
-    let (rounds, count) = (rounds(old), old.context_ids());
-    let party = Party { over: old.context, number: old.duplicates, failures: 0 };
-    let proposal = u64::from(state.contexts.propose(count));
-    let mut words: Box<[u64]> = Box::new([0; 2]);
-    let address: Address = exposed(&mut words);
-    let running = Running::of_words(&mut state, comm, address)?;
-    let mut duplicate = Duplicate {
-        parent,
-        new: *new,
-        count,
-        step: Step::Propose,
-        party,
-        words,
-        running,
-        rounds,
-        tag,
-        ended: None,
-    };
-    duplicate.ask(&mut state, proposal)?;
+    let party = Party::of(&[u64::from(old.context), NUMBERED, u64::from(old.duplicates)]);
+    let rounds = rounds(old);
+    let mut agreement = Agreement::new(party, old.context_ids());
+    state.reap_retired();
+    let question = agreement.ask(&mut state.contexts);
+    let mut words: Box<[u64]> = Box::new([0; 2 * WORDS]);
+    let running = Running::of_words(&mut state, comm, exposed(&mut words), WORDS, question.op)?;
+    let mut duplicate =
+        Duplicate { parent, new: *new, agreement, question, words, running, rounds, tag, ended: None };
+    duplicate.reduce(&mut state)?;
     let key = state.requests.add(duplicate)?;
     state.requests.register(key);
     *request = RequestKey::Operation(key).handle();
@@ -124,12 +100,18 @@ fn rounds(comm: &Comm) -> u32 {
 }
 
 impl Duplicate {
-    /// Begins one allreduce with `value`.
-    fn ask(&mut self, state: &mut State, value: u64) -> Result<()> {
-        self.words[0] = value;
-        let tag = self.tag;
-        self.tag = tag & !(TAGS_EACH as i32 - 1) | (tag + 1) & (TAGS_EACH as i32 - 1);
-        self.running.begin_apart(tag)?;
+    /// Begins the reductions of the present question.
+    fn begin(&mut self, state: &mut State) -> Result<()> {
+        let parent = self.parent.comm();
+        self.rounds = rounds(state.comm(parent)?);
+        self.running = Running::of_words(state, parent, exposed(&mut self.words), WORDS, self.question.op)?;
+        self.reduce(state)
+    }
+
+    /// Begins one allreduce. All of a duplicate have one tag: each begins where the one before it has ended.
+    fn reduce(&mut self, state: &mut State) -> Result<()> {
+        self.words[..WORDS].copy_from_slice(&self.question.words);
+        self.running.begin_apart(self.tag)?;
         self.running.step(&mut state.p2p);
         Ok(())
     }
@@ -140,36 +122,35 @@ impl Duplicate {
         if !self.running.is_complete() {
             return Ok(false);
         }
-        let heard = self.words[1];
-        if self.rounds > 1 {
-            self.rounds -= 1;
-            let mine = self.words[0];
-            self.ask(state, heard.max(mine))?;
+        self.running.result()?;
+        let mut heard = [0; WORDS];
+        heard.copy_from_slice(&self.words[WORDS..]);
+        self.rounds -= 1;
+        if self.rounds > 0 {
+            self.question = self.question.with(&heard);
+            self.reduce(state)?;
             return Ok(true);
         }
-        self.rounds = rounds(state.comm(self.parent.comm())?);
-        match self.step {
-            Step::Propose => {
-                let id = self.party.candidate(heard as u32, state.contexts.max())?;
-                let free = state.contexts.reserve(id, self.count);
-                self.step = Step::Vote { id, free };
-                self.ask(state, u64::from(!free))?;
-            }
-            Step::Vote { id, .. } if heard == 0 => {
+        match self.agreement.hear(&mut state.contexts, &heard)? {
+            Some(id) => {
                 state.comms.get_mut(self.new)?.set_context_id(id);
                 self.ended = Some(Done { owner: self.parent.comm().0 as u32, ..EMPTY });
             }
-            Step::Vote { id, free } => {
-                if free {
-                    state.contexts.release(id, self.count);
-                }
-                self.step = Step::Propose;
-                self.party.failures += 1;
-                let proposal = state.contexts.propose(self.count);
-                self.ask(state, u64::from(proposal))?;
+            None => {
+                self.question = self.agreement.ask(&mut state.contexts);
+                self.begin(state)?;
             }
         }
         Ok(true)
+    }
+
+    /// The members cannot go on: there is no duplicate.
+    fn fail(&mut self, state: &mut State, error: abi::Error) {
+        self.agreement.give_up(&mut state.contexts);
+        if let Some(new) = state.remove_comm(self.new) {
+            crate::attr::forget(state, new.attributes);
+        }
+        self.ended = Some(Done { error: error.class, owner: self.parent.comm().0 as u32, ..EMPTY });
     }
 }
 
@@ -184,8 +165,7 @@ impl Operation<State> for Duplicate {
 
     fn advance(&mut self, state: &mut State, _key: u32) -> Turn {
         let moved = self.take_step(state).unwrap_or_else(|error| {
-            let owner = self.parent.comm().0 as u32;
-            self.ended = Some(Done { error: error.class, owner, ..EMPTY });
+            self.fail(state, error);
             true
         });
         match moved {

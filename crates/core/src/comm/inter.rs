@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use abi::{Error, Result};
 
-use super::Comm;
-use super::create::{chosen, make, make_under, open, over_group, string_tag};
-use super::exchange::{gather_words, largest, share_words, swap_words};
+use super::agreement::WORDS;
+use super::create::{agree_by, chosen, give_hints, make, make_under, open, over_group, string_tag};
+use super::exchange::{answer, gather_words, share_words, swap_words};
+use super::{Comm, Party, Question};
 use crate::domain::Token;
 use crate::errhandler::Handler;
 use crate::group::Group;
@@ -36,13 +37,13 @@ pub fn create(
     let link = Link { comm: peer_comm, rank: remote_leader, tag };
     let leader = local_leader as u32;
     let meeting = Meeting { local: local_comm, leader, link: (rank == leader).then_some(link) };
-    let members = meeting.members(t, group.members())?;
+    let (members, party) = meeting.members(t, group.members())?;
     let me = t.lock().me();
     let remote = Arc::new(Group::new(members.into(), me));
     if group.members().iter().any(|peer| remote.members().contains(peer)) {
         return Err(Error::new(abi::ERR_COMM, "the two groups overlap"));
     }
-    let id = meeting.agree(t, 2)?;
+    let id = meeting.agree(t, party, 2)?;
     *new = make_under(t, id, 2, |t, id| {
         let mut comm = Comm::new(id, group, rank, errhandler);
         comm.session = session;
@@ -65,10 +66,10 @@ pub fn create_from_groups(
     errhandler: abi::Errhandler,
     new: &mut abi::Comm,
 ) -> Result<()> {
-    let (local, remote, me) = {
+    let (local, remote, me, hints) = {
         let state = t.lock();
-        state.infos.hints(info)?;
-        (state.groups.get(local_group)?, state.groups.get(remote_group)?, state.me())
+        let hints = state.infos.hints(info)?;
+        (state.groups.get(local_group)?, state.groups.get(remote_group)?, state.me(), hints)
     };
     let far = usize::try_from(remote_leader).ok().and_then(|leader| remote.members().get(leader)).copied();
     let far = far.ok_or(Error::new(abi::ERR_RANK, "the remote leader lies outside its group"))?;
@@ -80,11 +81,22 @@ pub fn create_from_groups(
     let tag = string_tag(tag);
     let meeting = t.lock().contexts.meeting() << 1;
     let mut own = over_group(t, &local, meeting, tag, handler, local.session)?;
-    let mut bridge = over_group(t, &all, meeting, tag.wrapping_add(1), handler, None)?;
-    create(t, own, local_leader, bridge, leader, 0, new)?;
+    let mut bridge = match over_group(t, &all, meeting, tag ^ BRIDGE, handler, None) {
+        Ok(bridge) => bridge,
+        Err(error) => {
+            super::free(t, &mut own)?;
+            return Err(error);
+        }
+    };
+    let made =
+        create(t, own, local_leader, bridge, leader, 0, new).and_then(|()| give_hints(t, *new, &hints));
     super::free(t, &mut bridge)?;
-    super::free(t, &mut own)
+    super::free(t, &mut own)?;
+    made
 }
+
+/// Tells the communicator of both groups from that of one, both under one string tag.
+const BRIDGE: i32 = 0x2545_f491;
 
 /// How a leader reaches the other one.
 #[derive(Clone, Copy)]
@@ -111,38 +123,34 @@ impl Meeting {
         share_words(t, self.local, self.leader, answer)
     }
 
-    /// The other group's members.
-    fn members(&self, t: &mut Token, ours: &[u32]) -> Result<Vec<u32>> {
-        let mut count = [0];
-        self.swap(t, &[ours.len() as u64], &mut count)?;
+    /// What stands for this group: its leader, and the communicator and the tag by which it meets the other one.
+    fn word(&self, t: &mut Token, ours: &[u32]) -> Result<u64> {
+        let Some(link) = self.link else { return Ok(0) };
+        let over = t.lock().comm(link.comm)?.context;
+        Ok(Party::of(&[u64::from(over), link.tag as u64, u64::from(ours[self.leader as usize])]).word())
+    }
+
+    /// The other group's members, and who the two groups are together.
+    fn members(&self, t: &mut Token, ours: &[u32]) -> Result<(Vec<u32>, Party)> {
+        let mut own = [self.word(t, ours)?];
+        share_words(t, self.local, self.leader, &mut own)?;
+        let mut other = [0; 2];
+        self.swap(t, &[ours.len() as u64, own[0]], &mut other)?;
         let ours: Vec<u64> = ours.iter().map(|&peer| u64::from(peer)).collect();
-        let mut theirs = vec![0; count[0] as usize];
+        let mut theirs = vec![0; other[0] as usize];
         self.swap(t, &ours, &mut theirs)?;
-        Ok(theirs.into_iter().map(|peer| peer as u32).collect())
+        let party = Party::of(&[own[0] ^ other[1]]);
+        Ok((theirs.into_iter().map(|peer| peer as u32).collect(), party))
     }
 
     /// Context ids that are free in both groups.
-    fn agree(&self, t: &mut Token, count: u32) -> Result<u32> {
-        loop {
-            let mine = u64::from(t.lock().contexts.propose(count));
-            let id = super::contexts::agreed(self.largest(t, mine)? as u32)?;
-            let free = t.lock().contexts.reserve(id, count);
-            let agreed = self.largest(t, u64::from(!free)).map(|cannot| cannot == 0);
-            if agreed == Ok(true) {
-                return Ok(id);
-            }
-            if free {
-                t.lock().contexts.release(id, count);
-            }
-            agreed?;
-        }
-    }
-
-    fn largest(&self, t: &mut Token, value: u64) -> Result<u64> {
-        let ours = largest(t, self.local, value)?;
-        let mut theirs = [0];
-        self.swap(t, &[ours], &mut theirs)?;
-        Ok(ours.max(theirs[0]))
+    fn agree(&self, t: &mut Token, party: Party, count: u32) -> Result<u32> {
+        agree_by(t, party, count, |t, question| {
+            let ours = Question { words: answer(t, self.local, question)?, ..question };
+            let mut theirs = [0; WORDS];
+            self.swap(t, &ours.words, &mut theirs)?;
+            Ok(ours.with(&theirs).words)
+        })
     }
 }
 
@@ -171,12 +179,13 @@ fn swap_all(t: &mut Token, comm: abi::Comm, words: &[u64], answer: &mut [u64]) -
     with_local(t, comm, |t, local| share_words(t, local, 0, answer))?
 }
 
-/// The largest of the values of both groups.
-pub(super) fn largest_of_both(t: &mut Token, comm: abi::Comm, value: u64) -> Result<u64> {
-    let mine = with_local(t, comm, |t, local| largest(t, local, value))??;
-    let mut theirs = [0];
-    swap_all(t, comm, &[mine], &mut theirs)?;
-    Ok(mine.max(theirs[0]))
+/// A question of an agreement, reduced over both groups.
+pub(super) fn answer_of_both(t: &mut Token, comm: abi::Comm, question: Question) -> Result<[u64; WORDS]> {
+    let ours = with_local(t, comm, |t, local| answer(t, local, question))??;
+    let ours = Question { words: ours, ..question };
+    let mut theirs = [0; WORDS];
+    swap_all(t, comm, &ours.words, &mut theirs)?;
+    Ok(ours.with(&theirs).words)
 }
 
 /// Each group tells the other who of it will be in a new communicator.

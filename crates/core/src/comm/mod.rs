@@ -1,5 +1,6 @@
 //! Communicators: the table, and what a communicator is.
 
+mod agreement;
 pub(crate) mod contexts;
 mod create;
 mod exchange;
@@ -21,8 +22,9 @@ use crate::group::Group;
 use crate::handle::{self, Kind, Objects};
 use crate::topo::Topology;
 
+pub(crate) use agreement::{Agreement, Party, Question};
 pub use create::*;
-pub(crate) use exchange::{gather_words, largest, share_words, smallest};
+pub(crate) use exchange::{deal_words, gather_words, largest, share_words, smallest, starts};
 pub(crate) use held::Held;
 pub use idup::{idup, idup_with_info};
 pub use inter::{
@@ -55,7 +57,7 @@ pub(crate) struct Comm {
     pub errhandler: Handler,
     pub attributes: Attributes,
     pub name: String,
-    pub info: crate::info::Info,
+    pub hints: hints::Hints,
     pub topology: Option<Topology>,
     pub buffer: BufferPool,
     pub coll: crate::coll::CollState,
@@ -85,7 +87,7 @@ impl Comm {
             errhandler,
             attributes: Attributes::default(),
             name: String::new(),
-            info: crate::info::Info::default(),
+            hints: hints::Hints::default(),
             topology: None,
             buffer: BufferPool::default(),
             coll: crate::coll::CollState::default(),

@@ -106,7 +106,7 @@ pub(crate) fn object_name(name: &CStr) -> String {
 /// `MPI_Comm_get_info`
 pub fn get_info(t: &mut Token, comm: abi::Comm, info: &mut abi::Info) -> Result<()> {
     let mut state = t.lock();
-    let hints = super::hints::in_force(&state.comm(comm)?.info, &state.memory_kinds);
+    let hints = state.comm(comm)?.hints.in_force(&state.memory_kinds);
     *info = state.infos.add(hints)?;
     Ok(())
 }
@@ -115,7 +115,7 @@ pub fn get_info(t: &mut Token, comm: abi::Comm, info: &mut abi::Info) -> Result<
 pub fn set_info(t: &mut Token, comm: abi::Comm, info: abi::Info) -> Result<()> {
     let mut state = t.lock();
     let hints = state.infos.hints(info)?;
-    super::hints::take(&mut state.comms.get_mut(comm)?.info, &hints);
+    state.comms.get_mut(comm)?.hints.take(&hints);
     Ok(())
 }
 

@@ -120,31 +120,34 @@ pub fn dist_graph_create(
             .collect();
         (size, edges, weights.is_some(), hints)
     };
-    let all = gather_edges(t, comm, &edges)?;
-    let rank = t.lock().comm(comm)?.rank as i32;
-    let side = |own: usize, other: usize| {
-        let mine = all.iter().filter(|edge| edge[own] == rank);
-        let (ranks, weights) = mine.map(|edge| (edge[other], edge[2])).unzip();
-        Edges { ranks, weights: if weighted { weights } else { Vec::new() } }
+    // Each edge goes to both its ends.
+    let mut side = |end: usize| -> Result<Edges> {
+        let (ranks, weights) = deal_out(t, comm, &edges, end)?.into_iter().unzip();
+        Ok(Edges { ranks, weights: if weighted { weights } else { Vec::new() } })
     };
-    let graph = DistGraph { incoming: side(1, 0), outgoing: side(0, 1), weighted };
+    let graph = DistGraph { incoming: side(1)?, outgoing: side(0)?, weighted };
     *new = attach(t, comm, size, Topology::DistGraph(graph))?;
     crate::comm::give_hints(t, *new, &hints)
 }
 
-/// Every process's edges, in rank order.
-fn gather_edges(t: &mut Token, comm: abi::Comm, edges: &[Edge]) -> Result<Vec<Edge>> {
-    let counts = crate::comm::gather_words(t, comm, &[edges.len() as u64])?;
-    let most = counts.iter().copied().max().unwrap_or(0) as usize;
-    let mut words: Vec<u64> = edges.iter().flatten().map(|&value| u64::from(value.cast_unsigned())).collect();
-    words.resize(most * 3, 0);
-    let all = crate::comm::gather_words(t, comm, &words)?;
-    let mut gathered = Vec::new();
-    for (part, &count) in all.chunks(most.max(1) * 3).zip(&counts) {
-        let edges = part.chunks(3).take(count as usize);
-        gathered.extend(edges.map(|e| [e[0] as u32 as i32, e[1] as u32 as i32, e[2] as u32 as i32]));
+/// Gives each edge to the process at its `end`, 0 or 1. The other ends and the weights of those that this one gets, by the
+/// rank of who gave them. A process holds no more than it gives and gets.
+fn deal_out(t: &mut Token, comm: abi::Comm, edges: &[Edge], end: usize) -> Result<Vec<(i32, i32)>> {
+    let size = t.lock().comm(comm)?.size() as usize;
+    // An edge to or from MPI_PROC_NULL has one end.
+    let place = |edge: &Edge| usize::try_from(edge[end]).ok().filter(|&rank| rank < size);
+    let mut given = vec![0i64; size];
+    edges.iter().filter_map(place).for_each(|rank| given[rank] += 1);
+    let mut next = crate::comm::starts(&given);
+    let mut words = vec![0; given.iter().sum::<i64>() as usize];
+    for edge in edges {
+        let Some(rank) = place(edge) else { continue };
+        words[next[rank] as usize] =
+            u64::from(edge[1 - end].cast_unsigned()) << 32 | u64::from(edge[2].cast_unsigned());
+        next[rank] += 1;
     }
-    Ok(gathered)
+    let got = crate::comm::deal_words(t, comm, &mut words, &given)?;
+    Ok(got.into_iter().map(|word| ((word >> 32) as i32, word as i32)).collect())
 }
 
 /// `MPI_Dist_graph_neighbors_count`

@@ -176,7 +176,7 @@ impl Collective {
         let own = exposed(&mut self.words);
         let mut running = match self.step {
             Step::Gather => Running::gathering(state, comm, own, WORDS as i64, Address(own.0 + 8 * WORDS))?,
-            _ => Running::of_words(state, comm, own)?,
+            _ => Running::of_words(state, comm, own, 1, abi::MAX)?,
         };
         let asked = 4 * self.number + self.step as u32;
         running.begin_apart((TAGS | asked & ((1 << 29) - 1)) as i32)?;
