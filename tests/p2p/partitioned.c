@@ -1,4 +1,6 @@
 /*
+ * Counts of partitions are MPI_Count (MPI-5.0 section 4.2.1), by either name.
+ *
  * MPI_Request_free on one side of a partitioned channel while its setup message is under way (MPI-5.0 section 4.2). The
  * memory of that message is the library's: nothing may write to it, or be read from it, after it has become the program's.
  *
@@ -12,6 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "check.h"
+
+/* As programs redeclare them that wrap the functions. */
+int MPI_Psend_init(const void *, int, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Info, MPI_Request *);
+int MPI_Precv_init(void *, int, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Info, MPI_Request *);
 
 enum { WORDS = 3 * 8, BLOCKS = 4096, FLOOD = 20, LENGTH = 4000 };
 
@@ -174,6 +180,37 @@ static void sender_frees(void)
     drain();
 }
 
+/* Counts above 2^31, of a type without data. */
+static void large_counts(void)
+{
+    const MPI_Count many = 3000000000LL;
+    MPI_Datatype nothing;
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    MPI_Count got;
+    int i, good = 1;
+    MPI_Type_contiguous(0, MPI_CHAR, &nothing);
+    MPI_Type_commit(&nothing);
+    if (rank == 0) {
+        good &= MPI_Psend_init(data, 2, many, nothing, 1, 52, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]) == MPI_SUCCESS;
+        good &= MPI_Psend_init_c(data, 1, many, nothing, 1, 53, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]) == MPI_SUCCESS;
+    } else {
+        good &= MPI_Precv_init(data, 2, many, nothing, 0, 52, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]) == MPI_SUCCESS;
+        good &= MPI_Precv_init_c(data, 1, many, nothing, 0, 53, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]) == MPI_SUCCESS;
+    }
+    MPI_Startall(2, requests);
+    if (rank == 0) {
+        MPI_Pready_range(0, 1, requests[0]);
+        MPI_Pready(0, requests[1]);
+    }
+    good &= MPI_Waitall(2, requests, statuses) == MPI_SUCCESS;
+    MPI_Get_count_c(&statuses[0], MPI_CHAR, &got);
+    check(good && got == 0, "counts of partitions above 2^31", (long)got);
+    for (i = 0; i < 2; i++)
+        MPI_Request_free(&requests[i]);
+    MPI_Type_free(&nothing);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -182,6 +219,7 @@ int main(int argc, char **argv)
     make_fifos();
     receiver_frees();
     sender_frees();
+    large_counts();
     if (rank == 0)
         remove_fifos();
     MPI_Finalize();
