@@ -137,10 +137,10 @@ impl Meeting {
         let mut other = [0; 2];
         self.swap(t, &[ours.len() as u64, own[0]], &mut other)?;
         let ours: Vec<u64> = ours.iter().map(|&peer| u64::from(peer)).collect();
-        let mut theirs = vec![0; other[0] as usize];
+        let mut theirs = room_for(t, other[0])?;
         self.swap(t, &ours, &mut theirs)?;
         let party = Party::of(&[own[0] ^ other[1]]);
-        Ok((theirs.into_iter().map(|peer| peer as u32).collect(), party))
+        Ok((processes(t, &theirs)?, party))
     }
 
     /// Context ids that are free in both groups.
@@ -152,6 +152,25 @@ impl Meeting {
             Ok(ours.with(&theirs).words)
         })
     }
+}
+
+const STRANGE: Error = Error::new(abi::ERR_OTHER, "the other group names processes that are not of this job");
+
+/// Processes of the job, which bounds what another group may say.
+fn processes_of_job(t: &mut Token) -> u64 {
+    t.lock().world.as_ref().map_or(1, |world| u64::from(world.job.size))
+}
+
+/// Room for the `count` members that the other group says it has.
+fn room_for(t: &mut Token, count: u64) -> Result<Vec<u64>> {
+    if count > processes_of_job(t) { Err(STRANGE) } else { Ok(vec![0; count as usize]) }
+}
+
+/// The members that the other group names.
+fn processes(t: &mut Token, words: &[u64]) -> Result<Vec<u32>> {
+    let all = processes_of_job(t);
+    let known = words.iter().map(|&peer| (peer < all).then_some(peer as u32));
+    known.collect::<Option<Vec<u32>>>().ok_or(STRANGE)
 }
 
 /// Runs `f` with the local group's communicator in the table, where collectives find it.
@@ -192,10 +211,10 @@ pub(super) fn answer_of_both(t: &mut Token, comm: abi::Comm, question: Question)
 pub(super) fn swap_groups(t: &mut Token, comm: abi::Comm, group: &Group) -> Result<Arc<Group>> {
     let mut count = [0];
     swap_all(t, comm, &[u64::from(group.size())], &mut count)?;
-    let mut theirs = vec![0; count[0] as usize];
+    let mut theirs = room_for(t, count[0])?;
     let ours: Vec<u64> = group.members().iter().map(|&peer| u64::from(peer)).collect();
     swap_all(t, comm, &ours, &mut theirs)?;
-    let peers: Vec<u32> = theirs.into_iter().map(|peer| peer as u32).collect();
+    let peers = processes(t, &theirs)?;
     let me = t.lock().me();
     Ok(Arc::new(Group::new(peers.into(), me)))
 }
