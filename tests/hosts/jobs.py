@@ -284,6 +284,27 @@ def kill_rank():
     expect(result.code == 137 and "on h1) was killed by signal 9" in result.err, result)
 
 
+def heard_late():
+    """The host of a rank that was killed reports that last, behind the ranks of others that miss it."""
+    for signal_number, code in ((signal.SIGKILL, 137), (signal.SIGSEGV, 139)):
+        process = start("-n", 2 * COUNT, "--mca", "btl", "self,tcp", "--mca", "coll_areas", "no", RANK, "init", "barrier",
+                        "print=ready\n", "flush", "3:sleep=600000", "barrier", "finalize", hosts=names(COUNT))
+        for _ in range(2 * COUNT):
+            process.stdout.readline()
+        there = processes(1)
+        guards = sorted(pid for pid, words in there.items() if words.endswith("mpiexec -daemon"))[-2:]
+        for pid in guards:
+            os.kill(pid, signal.SIGSTOP)
+        os.kill(max(pid for pid, words in there.items() if "/rank " in words), signal_number)
+        time.sleep(0.7)
+        for pid in guards:
+            os.kill(pid, signal.SIGCONT)
+        result = finish(process)
+        three_lines(result.err)
+        expect(result.code == code and f"on h1) was killed by signal {code - 128}" in result.err, result)
+        expect(f"the other {2 * COUNT - 1} ranks were ended" in result.err, result)
+
+
 def kill_daemon():
     for which in (0, 1):
         process, daemons, _ = running()
@@ -411,6 +432,7 @@ def main():
         ("time limit and call stacks", timeout),
         ("signals reach all hosts", signals),
         ("kill -9 of a rank", kill_rank),
+        ("a rank is killed and its host hears of it last", heard_late),
         ("kill -9 of a daemon and of its guard", kill_daemon),
         ("kill -9 of mpiexec", kill_mpiexec),
         ("a host is cut off", cut),

@@ -1,7 +1,10 @@
 """Ranks that end, in every way, and what becomes of the job."""
 import os
+import signal
+import time
 
-from harness import RANK, Skip, expect, job, three_lines
+from death import children
+from harness import RANK, Skip, expect, finish, job, start, three_lines
 
 
 def cases():
@@ -12,6 +15,7 @@ def cases():
         ("exit without init while others wait ends the job", before_init),
         ("MPI_Abort gives its code", abort),
         ("signals give 128 + number", killed),
+        ("a death that is heard of last is named first", heard_late),
         ("a wrapper that outlives its MPI program", wrapper),
         ("a rank that a debugger holds at its end", debugged),
         ("-disable-auto-cleanup lets the others go on", no_cleanup),
@@ -62,6 +66,24 @@ def killed():
         expect(result.code == 128 + number, result)
         three_lines(result.err)
         expect("rank 2" in result.err and name in result.err, result)
+
+
+def heard_late():
+    """Ranks that miss one that was killed report before mpiexec hears of its end."""
+    process = start("-n", 4, "--mca", "btl", "self,tcp", "--mca", "coll_areas", "no", RANK, "init", "barrier", "print=ready\n", "flush",
+                    "3:sleep=600000", "barrier", "finalize")
+    for _ in range(4):
+        process.stdout.readline()
+    guard = children(process.pid)[0]
+    os.kill(process.pid, signal.SIGSTOP)
+    os.kill(guard, signal.SIGSTOP)
+    os.kill(children(guard)[-1], signal.SIGKILL)
+    time.sleep(0.3)
+    for pid in (guard, process.pid):
+        os.kill(pid, signal.SIGCONT)
+    result = finish(process)
+    three_lines(result.err)
+    expect(result.code == 137 and "rank 3 (" in result.err and "the other 3 ranks were ended" in result.err, result)
 
 
 def wrapper():
@@ -124,7 +146,7 @@ def out_of_memory():
             os.rmdir(group)
         raise Skip(f"no control group can be made here: {error}")
     enter = f"echo $$ > {group}/cgroup.procs"
-    from harness import MPIEXEC, environment, finish
+    from harness import MPIEXEC, environment
     import subprocess
     try:
         process = subprocess.Popen(

@@ -30,9 +30,10 @@ impl State {
             (_, _) => format!("rank {}", peer.0),
         };
         let message = format!(
-            "alhena: {name} is lost: messages to it do not arrive any more\n\
+            "alhena: {name} {}: messages to it do not arrive any more\n\
              alhena: seen: {seen}\n\
-             alhena: look at what {name} wrote last, {advice}"
+             alhena: look at what {name} wrote last, {advice}",
+            pmi::lost::IS_LOST
         );
         crate::env::abort_with(1, format_args!("{message}"))
     }

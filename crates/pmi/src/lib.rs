@@ -29,6 +29,7 @@ pub mod hex;
 mod job;
 mod launcher;
 mod library;
+pub mod lost;
 pub mod mapping;
 mod munge;
 mod native;

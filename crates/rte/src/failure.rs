@@ -130,6 +130,12 @@ pub(crate) fn ranks_in_words(ranks: &[usize]) -> String {
     format!("{word} {}", runs.collect::<Vec<_>>().join(", "))
 }
 
+/// The rank that a process has lost, where that is why it called `MPI_Abort` with this message.
+pub(crate) fn blamed(message: &str) -> Option<usize> {
+    let line = message.lines().next()?;
+    pmi::lost::rank(line.strip_prefix("alhena: ")?).map(|rank| rank as usize)
+}
+
 /// Whether two failures are the same but for the rank: the same error of the same call, addresses apart.
 pub(crate) fn is_same(one: &Failure, other: &Failure) -> bool {
     match (one, other) {

@@ -25,6 +25,7 @@ mod foreign;
 mod guard;
 mod head;
 mod host_name;
+mod inquest;
 mod limits;
 mod lines;
 mod link;

@@ -8,7 +8,9 @@
 //!    │ ── Fence(new keys, record) ───────────────►  until all hosts are there
 //!    │ ◄─ Fence(keys of all hosts, table) ───────
 //!    │ ── Output … ◄─ OutputTaken                   bounded by credit, as is standard input the other way
-//!    │ ── Failure ───────────────────────────────►  the first one is printed
+//!    │ ── Failure ───────────────────────────────►  may follow from one that another host knows of
+//!    │ ◄─ Settle ────────────────────────────────   to all hosts
+//!    │ ── Failure …, Settled ────────────────────►  until all have answered; the first one is printed
 //!    │ ◄─ End ───────────────────────────────────  to all hosts
 //!    │ ── Ended … Finished ──────────────────────►  every rank, then the host
 //! ```
@@ -54,6 +56,8 @@ pub(crate) enum Up {
     Ended(u32, Status, u32),
     /// The call stacks that were asked for were sent.
     Traced,
+    /// All that had happened to the ranks of this host when it was asked is reported.
+    Settled,
     /// All ranks of this host are over, and nothing of them is left. The daemon's own exit code, if it has one.
     Finished(Option<u8>),
 }
@@ -86,6 +90,8 @@ pub(crate) enum Down {
     End,
     /// Send the call stack of each rank.
     Traces,
+    /// Something has failed: report all that has happened to the ranks of this host, then say so.
+    Settle,
 }
 
 /// A failure as a daemon reports it.
@@ -146,12 +152,12 @@ pub(crate) struct Summons {
 wire_enum! { Up {
     0 Ready, 1 Refused(code, text), 2 Hello(program), 3 Fence(pairs, record), 4 Name(rank, line), 5 Output(channel, stream, bytes),
     6 Note(text), 7 StdinTaken(bytes), 8 StdinUnwanted, 9 Failure(report), 10 Ended(rank, status, programs), 11 Traced,
-    12 Finished(code),
+    12 Finished(code), 13 Settled,
 } }
 
 wire_enum! { Down {
     0 Order(host, order), 1 Start, 2 Fence(pairs, table), 3 Reply(rank, text), 4 OutputTaken(bytes), 5 OutputBroken(channel),
-    6 Stdin(bytes), 7 StdinEnd, 8 Signal(number), 9 Window(rows, columns), 10 End, 11 Traces,
+    6 Stdin(bytes), 7 StdinEnd, 8 Signal(number), 9 Window(rows, columns), 10 End, 11 Traces, 12 Settle,
 } }
 
 wire_enum! { Failure {

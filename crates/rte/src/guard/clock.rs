@@ -11,8 +11,8 @@ pub(super) struct Clock {
     pub kill: Option<Instant>,
     /// No longer wait for a wrapper script whose MPI program has ended inside MPI.
     pub wrappers: Option<Instant>,
-    /// Ranks that call `MPI_Abort` for the same reason as the first one have reported.
-    pub aborts: Option<Instant>,
+    /// Look which of several failures was the first.
+    pub inquest: Option<Instant>,
     /// Show unfinished lines (prompts) on a terminal.
     pub prompts: Option<Instant>,
     /// Try a terminal again that was not ours to read.
@@ -28,8 +28,8 @@ pub(super) struct Clock {
 impl Clock {
     /// The next moment.
     pub fn next(&self) -> Option<Instant> {
-        let Clock { timeout, kill, wrappers, aborts, prompts, stdin, libraries, link, readers } = self;
-        [timeout, kill, wrappers, aborts, prompts, stdin, libraries, link, readers]
+        let Clock { timeout, kill, wrappers, inquest, prompts, stdin, libraries, link, readers } = self;
+        [timeout, kill, wrappers, inquest, prompts, stdin, libraries, link, readers]
             .into_iter()
             .flatten()
             .min()

@@ -6,7 +6,7 @@
 //!               ├─ without init while others wait for it ────────────► end the job
 //!               ├─ otherwise with a code other than 0 ───────────────► remember the code, go on
 //!               └─ otherwise ────────────────────────────────────────► go on
-//!   end the job: SIGTERM to all ranks, after a grace period SIGKILL; whoever is left when the last rank is
+//!   end the job: once it is known which failure was the first (crate::inquest): SIGTERM to all ranks, after a grace period SIGKILL; whoever is left when the last rank is
 //!   over is killed by `tree::end_all`.
 //! ```
 
@@ -19,6 +19,7 @@ use super::rank::Rank;
 use super::start::StartError;
 use super::{Failure, Guard};
 use crate::failure::{self, Culprit};
+use crate::inquest::{Candidate, Finding, is_ending};
 use crate::limits;
 use crate::outlet::Outlet;
 use crate::spawn;
@@ -31,15 +32,6 @@ use pmi::server::Phase;
 const GRACE: Duration = Duration::from_millis(300);
 /// After a signal of the user they have this long.
 const USER_GRACE: Duration = Duration::from_secs(5);
-
-/// Ranks that call `MPI_Abort` for the same reason as the first have this long to be named with it.
-const MOMENT: Duration = Duration::from_millis(100);
-
-/// Ranks that called `MPI_Abort` for the same reason, not yet reported.
-pub(super) struct Aborts {
-    failure: Failure,
-    ranks: Vec<usize>,
-}
 
 impl Guard {
     /// The process started for `rank` has ended.
@@ -113,84 +105,90 @@ impl Guard {
         }
     }
 
-    /// Reports the first failure and ends the job because of it, unless nobody is hurt.
+    /// Something failed: tells of it, or has the job end because of it.
     pub(super) fn fail(&mut self, rank: Option<usize>, failure: Failure) {
-        let first = self.code.is_none();
-        self.code.get_or_insert(failure.code());
+        let is_first = self.code.is_none() && !self.inquest.is_open();
         let harmless = matches!(failure, Failure::Exited(_));
-        if self.ending || (harmless && !first) {
+        if self.ending || (harmless && !is_first) {
             return;
         }
         if failure == Failure::Killed(libc::SIGPIPE) && self.writers.iter().any(Outlet::is_broken) {
             // That was reported already.
+            self.code.get_or_insert(failure.code());
             return self.end();
         }
-        let goes_on = harmless || (!self.job.spec.cleanup && rank.is_some());
-        match (&mut self.aborts, rank, &failure) {
-            (Some(aborts), rank, _) => {
-                // What fails otherwise now follows from it.
-                if failure::is_same(&aborts.failure, &failure) {
-                    aborts.ranks.extend(rank);
-                }
-                self.count_aborts();
-            }
-            (None, Some(rank), Failure::Abort { .. }) if !goes_on => {
-                self.aborts = Some(Aborts { failure, ranks: vec![rank] });
-                no_later_than(&mut self.clock.aborts, MOMENT);
-                self.count_aborts();
-            }
-            _ => self.report(failure, rank, &[], goes_on),
-        }
-    }
-
-    /// Once all ranks that run have called `MPI_Abort` for the same reason, no more is to come.
-    fn count_aborts(&mut self) {
-        let Some(aborts) = &self.aborts else { return };
-        let awaited = |(rank, state): (usize, &Rank)| !state.is_over() && !aborts.ranks.contains(&rank);
-        if !self.ranks.iter().enumerate().any(awaited) {
-            self.report_aborts();
-        }
-    }
-
-    fn report_aborts(&mut self) {
-        let Some(Aborts { failure, ranks }) = self.aborts.take() else { return };
-        self.report(failure, Some(ranks[0]), &ranks[1..], false);
-    }
-
-    /// Tells of a failure of `rank`, and of the ranks in `also` in the same way.
-    fn report(&mut self, failure: Failure, rank: Option<usize>, also: &[usize], goes_on: bool) {
-        let also = also.iter().map(|&rank| self.number(rank)).collect();
-        let culprit = rank.map(|rank| Culprit { also, ..self.culprit(rank) });
-        let not_started = matches!(failure, Failure::NotStarted { .. });
-        let hurt = |(rank, state): &(usize, &Rank)| {
-            let number = self.number(*rank);
-            !goes_on
-                && !not_started
-                && !state.is_over()
-                && culprit.as_ref().is_none_or(|culprit| !culprit.includes(number))
-        };
-        let others = self.ranks.iter().enumerate().filter(hurt).count();
+        let culprit = rank.map(|rank| self.culprit(rank));
         let cause = self.likely_cause(&failure, rank);
+        if harmless || (!self.job.spec.cleanup && rank.is_some()) {
+            self.code.get_or_insert(failure.code());
+            return self.report_harmless(failure, culprit, cause);
+        }
+        if let Some(up) = &mut self.up {
+            self.code.get_or_insert(failure.code());
+            return up.failed(failure, culprit, cause, false);
+        }
+        let ranks = &self.ranks;
+        let running = || ranks.iter().map(|state| !state.is_over()).collect();
+        self.inquest.add(Candidate { failure, culprit, cause }, running);
+        // After this round of the loop, or the first one.
+        no_later_than(&mut self.clock.inquest, Duration::ZERO);
+    }
+
+    /// Tells of a failure after which the job goes on.
+    fn report_harmless(&mut self, failure: Failure, culprit: Option<Culprit>, cause: Option<String>) {
         match &mut self.up {
-            Some(up) => up.failed(failure, culprit, cause, goes_on),
-            None => {
-                let text = failure::message(&failure, culprit.as_ref(), others, cause.as_deref());
-                self.note(&text);
+            Some(up) => up.failed(failure, culprit, cause, true),
+            None => self.note(&failure::message(&failure, culprit.as_ref(), 0, cause.as_deref())),
+        }
+    }
+
+    /// Ends the job because of what has failed first, once that is known; answers a mpiexec that asks.
+    pub(super) fn settle(&mut self) {
+        if self.must_settle && self.knows_all_ends() {
+            self.must_settle = false;
+            if let Some(up) = &mut self.up {
+                up.settled();
             }
         }
-        if !goes_on {
+        if self.inquest.is_open() {
+            let complete = self.knows_all_ends();
+            self.find_failure(complete);
+        }
+    }
+
+    /// Chooses among what has failed. `complete`: no more is to come.
+    pub(super) fn find_failure(&mut self, complete: bool) {
+        let now = Instant::now();
+        if let Some(Finding { candidate, others }) = self.inquest.find(complete, now) {
+            let Candidate { failure, culprit, cause } = candidate;
+            self.code.get_or_insert(failure.code());
+            let text = failure::message(&failure, culprit.as_ref(), others, cause.as_deref());
+            self.note(&text);
             self.end();
         }
+        self.clock.inquest = self.inquest.deadline(now);
+    }
+
+    /// Whether all that has happened to ranks until now is known here: what they said, and their ends.
+    fn knows_all_ends(&mut self) -> bool {
+        (0..self.ranks.len()).for_each(|rank| self.read_pmi(rank));
+        (0..self.ranks.len()).all(|rank| {
+            let state = &self.ranks[rank];
+            let awaits_wrapper = state.program.as_ref().is_some_and(|program| program.ended)
+                && state.status.is_none()
+                && self.clock.wrappers.is_some()
+                && self.is_inside_mpi(rank);
+            // A debugger may keep the end to itself.
+            let is_ending = !state.is_traced && state.processes().any(|process| is_ending(process.pid()));
+            !awaits_wrapper && !is_ending
+        })
     }
 
     /// Output could not be written. The job goes on, and mpiexec's exit code tells.
     pub(super) fn lose_output(&mut self, path: String, errno: i32) {
         let failure = Failure::Output { path, errno };
         self.code.get_or_insert(failure.code());
-        match &mut self.up {
-            Some(up) => up.failed(failure, None, None, true),
-            None => self.note(&failure::message(&failure, None, 0, None)),
-        }
+        self.report_harmless(failure, None, None);
     }
 
     fn culprit(&self, rank: usize) -> Culprit {
@@ -226,6 +224,7 @@ impl Guard {
 
     /// Asks all ranks to go, and sees to it that they are gone after the grace period.
     pub(super) fn end(&mut self) {
+        self.inquest.close();
         self.ending = true;
         self.signal_all(Signal::TERM);
         self.signal_all(Signal::CONT);
@@ -251,6 +250,7 @@ impl Guard {
                     )
                 });
                 self.code.get_or_insert(Failure::Signalled(number).code());
+                self.inquest.close();
                 self.ending = true;
                 self.signal_all(signal);
                 self.signal_all(Signal::CONT);
@@ -281,9 +281,8 @@ impl Guard {
         if due(&mut self.clock.wrappers, now) {
             self.stop_waiting_for_wrappers();
         }
-        if due(&mut self.clock.aborts, now) {
-            self.report_aborts();
-        }
+        // What that means is decided after each round.
+        due(&mut self.clock.inquest, now);
         if due(&mut self.clock.timeout, now) {
             self.time_is_over();
         }

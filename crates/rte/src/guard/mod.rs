@@ -22,6 +22,7 @@ use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 
 use crate::control::{self, Message, Received};
 use crate::failure::{self, Failure};
+use crate::inquest::Inquest;
 use crate::limits;
 use crate::link::Link;
 use crate::messages::{Report, Up};
@@ -82,8 +83,10 @@ pub(crate) struct Guard {
     code: Option<u8>,
     /// Ranks were asked to go.
     ending: bool,
-    /// `MPI_Abort` was called, and more ranks may be about to do so for the same reason.
-    aborts: Option<ending::Aborts>,
+    /// What has failed, and which of it was the first. A mpiexec that has other hosts, too, decides for all of them.
+    inquest: Inquest,
+    /// That mpiexec wants to know of all that has happened.
+    must_settle: bool,
 }
 
 /// How far the job has come here. One loop serves all phases: signals, mpiexec and its end are heard in each of them.
@@ -219,7 +222,8 @@ impl Guard {
             patience: Patience::default(),
             code: None,
             ending: false,
-            aborts: None,
+            inquest: Inquest::default(),
+            must_settle: false,
             job,
             poller,
             parent,
@@ -242,19 +246,22 @@ impl Guard {
                 // Without events nothing can be waited for.
                 Err(error) => {
                     self.fail(None, Failure::Internal(error.to_string()));
+                    self.find_failure(true);
                     self.clear();
                     return self.flush_consoles();
                 }
             }
             self.send_replies();
             self.on_time(Instant::now());
+            self.settle();
             self.flush_consoles();
         }
     }
 
     /// Goes on to the phase whose time has come. Whether nothing is left to be done.
     fn has_left(&mut self) -> bool {
-        if self.phase == Phase::Running && self.ranks.iter().all(Rank::is_over) {
+        let is_over = !self.inquest.is_open() && self.ranks.iter().all(Rank::is_over);
+        if self.phase == Phase::Running && is_over {
             self.phase = Phase::Writing;
             self.clear();
             self.flush_consoles();

@@ -57,6 +57,13 @@ impl Rank {
         self.status.is_some() && self.program.as_ref().is_none_or(|program| program.ended)
     }
 
+    /// Its processes that have not ended as far as is known.
+    pub fn processes(&self) -> impl Iterator<Item = &Process> {
+        let own = self.status.is_none().then_some(&self.process);
+        let program = self.program.as_ref().filter(|program| !program.ended).map(|program| &program.process);
+        own.into_iter().chain(program)
+    }
+
     /// Asks how the process ended, without reaping it.
     pub fn observe_exit(&mut self) {
         if self.status.is_none() {

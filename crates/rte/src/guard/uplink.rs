@@ -81,6 +81,11 @@ impl Uplink {
         self.link.send(&Up::Failure(Box::new(Report { failure, culprit, cause, goes_on })));
     }
 
+    /// All that had happened when mpiexec asked is reported.
+    pub fn settled(&mut self) {
+        self.link.send(&Up::Settled);
+    }
+
     /// All ranks of this host are over.
     pub fn finished(&mut self, code: Option<u8>) {
         self.link.send(&Up::Finished(code));
@@ -156,6 +161,7 @@ impl Guard {
                 self.resize_terminals();
             }
             Down::End if !self.ending => self.end(),
+            Down::Settle => self.must_settle = true,
             Down::Traces => {
                 self.show_traces();
                 if let Some(up) = &mut self.up {

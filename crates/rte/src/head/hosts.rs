@@ -152,6 +152,7 @@ impl Head {
                 }
             }
             Up::Traced => self.traced(),
+            Up::Settled => self.hosts[index].settles = false,
             Up::Finished(code) => {
                 let host = &mut self.hosts[index];
                 host.phase = Phase::Finished;

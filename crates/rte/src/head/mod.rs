@@ -77,6 +77,8 @@ struct HostState {
     launched: Option<Launched>,
     link: Option<Link>,
     phase: Phase,
+    /// It was asked for all that has happened to its ranks, and has not answered.
+    settles: bool,
     /// Bytes of its output, by console, that are not written yet and that it wants to have acknowledged.
     owed: usize,
 }
@@ -161,6 +163,7 @@ impl Head {
             launched: None,
             link: None,
             phase: Phase::Waiting,
+            settles: false,
             owed: 0,
         });
         let hosts: Vec<HostState> = hosts.collect();

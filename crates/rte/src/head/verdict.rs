@@ -1,7 +1,8 @@
 //! Which failure of all hosts was the first, and how the job ends.
 //!
-//! A rank that dies on one host makes ranks on others fail, and their reports may be faster. So a failure that may follow
-//! from another one waits for a moment until the hosts that know more have reported.
+//! A rank that dies on one host makes ranks on others fail, and their reports may be faster. So once something has failed
+//! all hosts are asked for what has happened there, and when all have answered the first failure is known
+//! ([`crate::inquest`]).
 
 use std::time::{Duration, Instant};
 
@@ -10,11 +11,10 @@ use rustix::process::Signal;
 use super::{Head, Phase};
 use crate::console::Writer;
 use crate::failure::{self, Culprit, Failure};
+use crate::inquest::{Candidate, Finding, Inquest};
 use crate::messages::Down;
 use crate::status::Status;
 
-/// How long a failure that may follow from another one waits.
-const MOMENT: Duration = Duration::from_millis(200);
 /// Hosts that were told to end their ranks have this long to say that they did.
 const TIMEOUT: Duration = Duration::from_secs(15);
 /// Call stacks have this long.
@@ -31,7 +31,7 @@ pub(super) struct Verdict {
     ending: bool,
     /// Something was printed about a failure.
     told: bool,
-    pending: Option<Pending>,
+    inquest: Inquest,
     /// Hosts that have not ended by then are given up; or call stacks that have not come.
     timeout: Option<Instant>,
 }
@@ -60,42 +60,13 @@ impl Verdict {
 
     /// A failure waits to be judged.
     pub fn is_pending(&self) -> bool {
-        self.pending.is_some()
+        self.inquest.is_open()
     }
 
     /// The next moment at which something is decided.
     pub fn deadline(&self) -> Option<Instant> {
-        let pending = self.pending.as_ref().map(|pending| pending.until);
-        [pending, self.timeout].into_iter().flatten().min()
+        [self.inquest.deadline(Instant::now()), self.timeout].into_iter().flatten().min()
     }
-}
-
-/// A failure that waits for a better one.
-struct Pending {
-    until: Instant,
-    failure: Failure,
-    culprit: Option<Culprit>,
-    cause: Option<String>,
-    /// Ranks that ran when it was reported, but for the culprit.
-    others: usize,
-}
-
-impl Pending {
-    /// Adds the ranks of `later`, if they failed in the same way.
-    fn take_in(&mut self, later: Pending) {
-        if let (Some(culprit), Some(another)) = (&mut self.culprit, later.culprit)
-            && failure::is_same(&self.failure, &later.failure)
-        {
-            culprit.also.push(another.rank);
-            culprit.also.extend(another.also);
-            self.others = self.others.min(later.others);
-        }
-    }
-}
-
-/// Whether a rank may have failed in this way because another one did.
-fn may_follow(failure: &Failure) -> bool {
-    matches!(failure, Failure::Abort { .. } | Failure::ExitedInMpi(_) | Failure::Exited(_))
 }
 
 impl Head {
@@ -115,7 +86,7 @@ impl Head {
         }
         if failure == Failure::Killed(libc::SIGPIPE) && self.writers.iter().any(Writer::is_broken) {
             // That was reported already.
-            self.verdict.pending = None;
+            self.verdict.keep_code(failure.code());
             return self.end_all();
         }
         if goes_on {
@@ -126,24 +97,14 @@ impl Head {
             }
             return;
         }
-        let others = self.statuses.iter().enumerate().filter(|(rank, status)| {
-            status.is_none() && culprit.as_ref().is_none_or(|culprit| !culprit.includes(*rank))
-        });
-        let may_follow = may_follow(&failure) && self.hosts.len() > 1;
-        let until = Instant::now() + MOMENT;
-        let others = match failure {
-            Failure::NotStarted { .. } => 0,
-            _ => others.count(),
-        };
-        let pending = Pending { others, until, failure, culprit, cause };
-        if may_follow {
-            match &mut self.verdict.pending {
-                Some(first) => first.take_in(pending),
-                none => *none = Some(pending),
+        let running = || self.statuses.iter().map(Option::is_none).collect();
+        if self.verdict.inquest.add(Candidate { failure, culprit, cause }, running) {
+            for host in &mut self.hosts {
+                if let (Phase::Running, Some(link)) = (host.phase, &mut host.link) {
+                    host.settles = true;
+                    link.send(&Down::Settle);
+                }
             }
-        } else {
-            self.verdict.pending = None;
-            self.end_because_of(pending);
         }
     }
 
@@ -154,8 +115,12 @@ impl Head {
         self.note(&text);
     }
 
-    fn end_because_of(&mut self, pending: Pending) {
-        let Pending { failure, culprit, cause, others, .. } = pending;
+    /// Ends the job because of what has failed first, once that is known.
+    fn find_failure(&mut self, now: Instant) {
+        // One that is gone has said what it knew.
+        let complete = self.hosts.iter().all(|host| !host.settles || host.phase != Phase::Running);
+        let Some(Finding { candidate, others }) = self.verdict.inquest.find(complete, now) else { return };
+        let Candidate { failure, culprit, cause } = candidate;
         self.verdict.keep_code(failure.code());
         let text = failure::message(&failure, culprit.as_ref(), others, cause.as_deref());
         self.note(&text);
@@ -164,6 +129,7 @@ impl Head {
 
     /// Has all hosts end their ranks.
     fn end_all(&mut self) {
+        self.verdict.inquest.close();
         self.verdict.ending = true;
         self.verdict.timeout = Some(Instant::now() + TIMEOUT);
         self.tell_all(&Down::End);
@@ -180,10 +146,7 @@ impl Head {
 
     /// Decides what was left open, once its time has come.
     pub(super) fn judge(&mut self, now: Instant) {
-        let due = self.verdict.pending.take_if(|pending| pending.until <= now);
-        if let Some(pending) = due.filter(|_| !self.verdict.ending) {
-            self.end_because_of(pending);
-        }
+        self.find_failure(now);
         if self.verdict.timeout.take_if(|at| *at <= now).is_none() {
             return;
         }
@@ -230,7 +193,7 @@ impl Head {
                         self.patience.is_over_soon(number);
                         self.hurry_launchers();
                         self.verdict.ending = true;
-                        self.verdict.pending = None;
+                        self.verdict.inquest.close();
                         self.verdict.timeout.get_or_insert(Instant::now() + TIMEOUT);
                     }
                     self.tell_all(&Down::Signal(number));

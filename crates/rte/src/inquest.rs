@@ -1,0 +1,231 @@
+//! Which of several failures was the first.
+//!
+//! A rank that dies makes others fail: their connections break, they call `MPI_Abort` or exit. Their reports may be faster
+//! than that of its death. So an inquest is open from the first report on, until it has heard everything that had
+//! happened when that report came: each guard looks after its ranks itself before it answers
+//! (`Guard::knows_all_ends`), and no time is guessed. Then one failure is chosen.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Pid;
+
+use crate::failure::{self, Culprit, Failure};
+
+/// Ranks that call `MPI_Abort` for the same reason as the first have this long to be named with it.
+const MOMENT: Duration = Duration::from_millis(200);
+/// A host that does not answer for this long is not waited for: one that is gone is noticed before.
+const LIMIT: Duration = Duration::from_secs(6);
+
+/// A failure that ends the job if no other one is behind it.
+pub(crate) struct Candidate {
+    pub failure: Failure,
+    pub culprit: Option<Culprit>,
+    /// What its host knows of the reason.
+    pub cause: Option<String>,
+}
+
+impl Candidate {
+    /// How likely another failure is behind it.
+    fn weight(&self) -> u8 {
+        match &self.failure {
+            Failure::Killed(libc::SIGABRT | libc::SIGPIPE | libc::SIGTERM | libc::SIGHUP) => 1,
+            Failure::Abort { message, .. } if failure::blamed(message).is_some() => 3,
+            Failure::ExitedInMpi(_) | Failure::Exited(_) | Failure::Abort { .. } => 2,
+            _ => 0,
+        }
+    }
+}
+
+/// What was reported so far.
+#[derive(Default)]
+pub(crate) struct Inquest {
+    candidates: Vec<Candidate>,
+    /// When the first was reported, and which ranks ran then.
+    opened: Option<(Instant, Vec<bool>)>,
+}
+
+/// The failure to be reported.
+pub(crate) struct Finding {
+    pub candidate: Candidate,
+    /// Ranks that are ended because of it.
+    pub others: usize,
+}
+
+impl Inquest {
+    /// A failure was reported. What a rank reports first of itself counts: one that has aborted also exits. `running` says of each rank of the job whether it runs. Whether it is the first.
+    pub fn add(&mut self, candidate: Candidate, running: impl FnOnce() -> Vec<bool>) -> bool {
+        let is_first = self.opened.is_none();
+        self.opened.get_or_insert_with(|| (Instant::now(), running()));
+        let is_known = candidate.culprit.as_ref().is_some_and(|culprit| self.includes(culprit.rank));
+        if !is_known {
+            self.candidates.push(candidate);
+        }
+        is_first
+    }
+
+    /// Something was reported, and nothing chosen.
+    pub fn is_open(&self) -> bool {
+        self.opened.is_some()
+    }
+
+    /// Drops what was reported.
+    pub fn close(&mut self) {
+        *self = Inquest::default();
+    }
+
+    /// When to look again although nothing happens.
+    pub fn deadline(&self, now: Instant) -> Option<Instant> {
+        let (since, _) = self.opened.as_ref()?;
+        [*since + MOMENT, *since + LIMIT].into_iter().find(|&at| at > now)
+    }
+
+    /// The failure that was the first, once that can be told. `complete`: everything that had happened when the first
+    /// report came is reported.
+    pub fn find(&mut self, complete: bool, now: Instant) -> Option<Finding> {
+        let (since, running) = self.opened.as_ref()?;
+        let best = (0..self.candidates.len()).min_by_key(|&index| self.candidates[index].weight())?;
+        // Others may be about to abort for the same reason.
+        let is_shared = matches!(self.candidates[best].failure, Failure::Abort { .. });
+        let all_abort = || (0..running.len()).all(|rank| !running[rank] || self.includes(rank));
+        let is_late = *since + LIMIT <= now;
+        if !is_late && !(complete && (!is_shared || *since + MOMENT <= now || all_abort())) {
+            return None;
+        }
+        let mut candidate = self.candidates.remove(best);
+        for other in &self.candidates {
+            if let (Some(culprit), Some(another)) = (&mut candidate.culprit, &other.culprit)
+                && another.rank != culprit.rank
+                && failure::is_same(&candidate.failure, &other.failure)
+            {
+                culprit.also.push(another.rank);
+            }
+        }
+        let culprit = candidate.culprit.as_ref();
+        let is_hurt = |rank: &usize| running[*rank] && culprit.is_none_or(|culprit| !culprit.includes(*rank));
+        let others = match candidate.failure {
+            Failure::NotStarted { .. } => 0,
+            _ => (0..running.len()).filter(is_hurt).count(),
+        };
+        self.close();
+        Some(Finding { candidate, others })
+    }
+
+    /// Whether `rank` is the culprit of what was reported.
+    fn includes(&self, rank: usize) -> bool {
+        self.candidates
+            .iter()
+            .filter_map(|candidate| candidate.culprit.as_ref())
+            .any(|one| one.includes(rank))
+    }
+}
+
+/// Whether the process `pid` is about to end: others may see that its connections are closed already, and its parent
+/// does not see its end yet. It has ended once all its threads have.
+pub(crate) fn is_ending(pid: Pid) -> bool {
+    let pid = pid.as_raw_nonzero();
+    if !is_exiting(&format!("/proc/{pid}/stat")) {
+        return false;
+    }
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return false };
+    threads.flatten().all(|thread| is_exiting(&format!("{}/stat", thread.path().display())))
+}
+
+/// Whether the thread with this file has begun to end: it has the flag `PF_EXITING` in the ninth field. One that is gone
+/// has ended.
+fn is_exiting(path: &str) -> bool {
+    const PF_EXITING: u64 = 4;
+    let Ok(stat) = std::fs::read_to_string(path) else { return true };
+    let flags = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(6)?.parse().ok());
+    flags.is_some_and(|flags: u64| flags & PF_EXITING != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidate(rank: usize, failure: Failure) -> Candidate {
+        let culprit = Culprit { rank, also: vec![], pid: 7, host: "a".to_owned(), program: "./p".to_owned() };
+        Candidate { failure, culprit: Some(culprit), cause: None }
+    }
+
+    fn lost(rank: usize) -> Failure {
+        let message = format!("alhena: rank {rank} {}: messages do not arrive", pmi::lost::IS_LOST);
+        Failure::Abort { code: 1, message }
+    }
+
+    fn abort(code: i32) -> Failure {
+        Failure::Abort { code, message: String::new() }
+    }
+
+    /// What is found of these failures in all orders: rank and number of others.
+    fn found(failures: &[(usize, Failure)]) -> Vec<(usize, usize)> {
+        let rotate = |by: usize| {
+            let mut inquest = Inquest::default();
+            for index in 0..failures.len() {
+                let (rank, failure) = &failures[(index + by) % failures.len()];
+                inquest.add(candidate(*rank, failure.clone()), || vec![true; 4]);
+            }
+            let late = Instant::now() + MOMENT;
+            assert!(inquest.find(false, late).is_none());
+            let finding = inquest.find(true, late).unwrap();
+            assert!(!inquest.is_open());
+            (finding.candidate.culprit.unwrap().rank, finding.others)
+        };
+        (0..failures.len()).map(rotate).collect()
+    }
+
+    #[test]
+    fn the_first_failure_is_found_in_whatever_order_they_come() {
+        let exited = Failure::ExitedInMpi(1);
+        assert_eq!(found(&[(0, lost(2)), (2, Failure::Killed(9)), (1, lost(2))]), [(2, 3); 3]);
+        assert_eq!(found(&[(0, exited.clone()), (2, Failure::Killed(11))]), [(2, 3); 2]);
+        assert_eq!(found(&[(0, lost(1)), (1, abort(7))]), [(1, 3); 2]);
+        assert_eq!(found(&[(0, lost(1)), (1, exited)]), [(1, 3); 2]);
+        assert_eq!(found(&[(0, Failure::Killed(6)), (3, Failure::Killed(9))]), [(3, 3); 2]);
+    }
+
+    #[test]
+    fn the_exit_of_a_rank_that_has_aborted_is_no_failure_of_its_own() {
+        let mut inquest = Inquest::default();
+        for failure in [lost(1), Failure::ExitedInMpi(1)] {
+            inquest.add(candidate(0, failure), || vec![true; 4]);
+        }
+        let finding = inquest.find(true, Instant::now() + MOMENT).unwrap();
+        assert_eq!(finding.candidate.failure, lost(1));
+    }
+
+    #[test]
+    fn ranks_that_abort_for_one_reason_are_named_together() {
+        let mut inquest = Inquest::default();
+        for rank in [3, 1] {
+            inquest.add(candidate(rank, abort(7)), || vec![true; 4]);
+        }
+        let now = Instant::now();
+        assert!(inquest.find(true, now).is_none());
+        let Finding { candidate, others } = inquest.find(true, now + MOMENT).unwrap();
+        let culprit = candidate.culprit.unwrap();
+        assert_eq!((culprit.rank, culprit.also, others), (3, vec![1], 2));
+    }
+
+    #[test]
+    fn nobody_waits_when_all_have_aborted_or_a_host_does_not_answer() {
+        let mut inquest = Inquest::default();
+        inquest.add(candidate(0, abort(7)), || vec![true, false]);
+        assert!(inquest.find(true, Instant::now()).is_some());
+        inquest.add(candidate(0, Failure::Killed(9)), || vec![true; 2]);
+        assert!(inquest.find(false, Instant::now()).is_none());
+        assert!(inquest.find(false, Instant::now() + LIMIT).is_some());
+    }
+
+    #[test]
+    fn a_process_that_runs_is_not_ending() {
+        assert!(!is_ending(rustix::process::getpid()));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        // A zombie has begun to end.
+        while !is_ending(pid) {
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+    }
+}
