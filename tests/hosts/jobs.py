@@ -284,6 +284,16 @@ def kill_rank():
     expect(result.code == 137 and "on h1) was killed by signal 9" in result.err, result)
 
 
+def status(pid, field):
+    with open(f"/proc/{pid}/status") as file:
+        return re.search(rf"^{field}:\s*(.*)$", file.read(), re.M)[1]
+
+
+def variable(pid, name):
+    with open(f"/proc/{pid}/environ") as file:
+        return dict(entry.split("=", 1) for entry in file.read().split("\0") if "=" in entry).get(name)
+
+
 def heard_late():
     """The host of a rank that was killed reports that last, behind the ranks of others that miss it."""
     for signal_number, code in ((signal.SIGKILL, 137), (signal.SIGSEGV, 139)):
@@ -292,14 +302,18 @@ def heard_late():
         for _ in range(2 * COUNT):
             process.stdout.readline()
         there = processes(1)
-        guards = sorted(pid for pid, words in there.items() if words.endswith("mpiexec -daemon"))[-2:]
-        for pid in guards:
+        guard, = [pid for pid in there if status(pid, "Name") == "mpiexec-guard"]
+        victim, = [pid for pid, words in there.items() if "/rank " in words and variable(pid, "PMI_RANK") == "3"]
+        # The daemon first, which would have its guard go on.
+        both = int(status(guard, "PPid")), guard
+        for pid in both:
             os.kill(pid, signal.SIGSTOP)
-        os.kill(max(pid for pid, words in there.items() if "/rank " in words), signal_number)
+        os.kill(victim, signal_number)
         time.sleep(0.7)
-        for pid in guards:
-            os.kill(pid, signal.SIGCONT)
+        # The daemon has its guard go on; the job may be over right away.
+        os.kill(both[0], signal.SIGCONT)
         result = finish(process)
+        wait_until(lambda: not leftovers(), "every process of the job to end")
         three_lines(result.err)
         expect(result.code == code and f"on h1) was killed by signal {code - 128}" in result.err, result)
         expect(f"the other {2 * COUNT - 1} ranks were ended" in result.err, result)

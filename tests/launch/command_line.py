@@ -1,7 +1,8 @@
 """Mistakes on the command line: one clear message, a code other than 0, and nothing is started."""
 import os
+import resource
 
-from harness import RANK, expect, job, three_lines
+from harness import RANK, expect, job, three_lines, work
 
 
 def cases():
@@ -12,6 +13,8 @@ def cases():
         ("refused: more ranks than a host file has slots", slots),
         ("refused: options of ssh in files and variables that name hosts", names_of_hosts),
         ("files of hosts that editors write", editors),
+        ("refused: a host file without hosts", empty_files),
+        ("refused: more ranks than there can be, without memory for them", sizes),
         ("-version and -help", information),
     ]
 
@@ -49,6 +52,41 @@ def refused(arguments, part):
     expect(result.code != 0 and not result.out, result)
     three_lines(result.err)
     expect(part in result.err, result)
+
+
+def empty_files():
+    for text in ("", "\n\n", "# node7\n", "\ufeff\n"):
+        path = os.path.join(work, "empty")
+        with open(path, "w") as file:
+            file.write(text)
+        refused(["-hostfile", path, "-n", 2, "echo", "x"], "names no host")
+        result = job("-n", 2, "echo", "x", env={"HYDRA_HOST_FILE": path})
+        expect(result.code == 2 and not result.out and "names no host" in result.err, result)
+    for arguments in (["-hosts", "localhost:0"], ["-hosts", "h0:0,h1:0"]):
+        refused([*arguments, "echo", "x"], "the job has none")
+
+
+def sizes():
+    """Numbers that become sizes: mpiexec has an address space of 4 GiB here."""
+    most = 4000000000
+    hosts = os.path.join(work, "many")
+    with open(hosts, "w") as file:
+        file.write(f"localhost slots={most}\nlocalhost slots={most}\nh1 slots={most}\n")
+    less = lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+    for words in (["-hosts", f"h0:{most}"], ["-hosts", f"h0:{most},h1:{most}"], ["-hosts", f"localhost:{most}"], ["-n", most],
+                  ["-ppn", most], ["-ppn", most, "-hosts", "h0,h1"], ["-hostfile", hosts], ["-map-by", f"ppr:{most}:node"],
+                  ["-map-by", f"ppr:{most}:core"], ["-map-by", f"ppr:{most}:node", "-hosts", "h0,h1"],
+                  ["-map-by", "node", "-hosts", f"h0:{most},h1:{most}"], ["-n", 1, "true", ":", "-n", most],
+                  ["-listen", 0, "-token-file", os.path.join(work, "token"), "-n", most]):
+        result = job(*words, "true", preexec_fn=less)
+        expect(result.code == 2 and "there are too many" in result.err, (words, result))
+        three_lines(result.err)
+    result = job("-n", 1 << 23, "true", preexec_fn=less)
+    expect(result.code == 1 and "kernel has at most" in result.err, result)
+    three_lines(result.err)
+    # Slots are places, and need no ranks.
+    result = job("-hosts", f"localhost:{most}", "-n", 2, "echo", "x", preexec_fn=less)
+    expect(result.code == 0 and result.lines == ["x", "x"], result)
 
 
 def unwritable():

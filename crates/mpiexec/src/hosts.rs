@@ -45,7 +45,7 @@ pub fn parse_list(text: &str) -> Result<Vec<Host>, Malformed> {
 /// Reads a host file: `host slots=N max_slots=M`, `host:N`, `#` comments.
 pub fn read_file(path: &Path) -> Result<Vec<Host>, UsageError> {
     let text = text_file::read(path, PURPOSE)?;
-    parse_file(&text).map_err(|(line, why)| match why {
+    let hosts = parse_file(&text).map_err(|(line, why)| match why {
         Malformed::Form => UsageError::BadLine {
             purpose: PURPOSE,
             path: path.to_owned(),
@@ -55,7 +55,12 @@ pub fn read_file(path: &Path) -> Result<Vec<Host>, UsageError> {
         Malformed::Name(name) => {
             UsageError::BadHost { source: format!("line {line} of {}", path.display()), name }
         }
-    })
+    })?;
+    // A job without hosts runs here, which is not what a file is for.
+    match hosts.is_empty() {
+        true => Err(UsageError::NoHosts { path: path.to_owned() }),
+        false => Ok(hosts),
+    }
 }
 
 /// The hosts in `text`, or the number of the first malformed line.
@@ -118,7 +123,7 @@ pub fn merged(hosts: &[Host]) -> Vec<Host> {
     for host in hosts {
         match merged.iter_mut().find(|other| other.is_same(host)) {
             Some(first) => {
-                first.slots = Some(first.slots.unwrap_or(1) + host.slots.unwrap_or(1));
+                first.slots = Some(first.slots.unwrap_or(1).saturating_add(host.slots.unwrap_or(1)));
                 first.strict |= host.strict;
             }
             None => merged.push(host.clone()),
@@ -151,7 +156,8 @@ impl Host {
 
 /// Slots of all hosts where each has a number; and whether any of them is strict.
 pub fn slots(hosts: &[Host]) -> Option<(u32, bool)> {
-    let total = hosts.iter().map(|host| host.slots).sum::<Option<u32>>()?;
+    let slots: Vec<u32> = hosts.iter().map(|host| host.slots).collect::<Option<_>>()?;
+    let total = slots.into_iter().fold(0, u32::saturating_add);
     (!hosts.is_empty()).then(|| (total, hosts.iter().any(|host| host.strict)))
 }
 

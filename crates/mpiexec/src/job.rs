@@ -13,7 +13,7 @@ use crate::hosts::Host;
 use crate::options::JobOptions;
 use crate::rankfile::RankFile;
 use crate::spread::{Spread, Wanted};
-use crate::usage::UsageError;
+use crate::usage::{MOST_RANKS, UsageError};
 use crate::{allocation, hosts, parameters, variables};
 
 /// A job, and what is to be said before it starts.
@@ -50,7 +50,7 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
     }
     let notes = notes(&mut job);
     let counts: Vec<u32> = programs.iter().map(|program| count(program, &job, programs.len())).collect();
-    let listen = listen(&mut job, counts.iter().sum())?;
+    let listen = listen(&mut job, size(&counts)?)?;
     let wanted: Vec<Wanted> =
         programs.iter().zip(&counts).map(|(program, &count)| wanted(program, &job, count)).collect();
     let hosts = job.hosts.clone();
@@ -87,6 +87,14 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
     Ok(Planned { spec, notes })
 }
 
+/// Ranks of the whole job. Numbers of the command line, of files and variables become sizes behind this.
+fn size(counts: &[u32]) -> Result<u32, UsageError> {
+    match counts.iter().copied().fold(0, u32::saturating_add) {
+        ranks @ 1..=MOST_RANKS => Ok(ranks),
+        ranks => Err(UsageError::Size { ranks }),
+    }
+}
+
 /// What `-listen` asks for. The hosts are then workers, with `-ppn` ranks each.
 fn listen(job: &mut JobOptions, ranks: u32) -> Result<Option<spec::Listen>, UsageError> {
     let Some(port) = job.listen else { return Ok(None) };
@@ -109,8 +117,10 @@ fn listen(job: &mut JobOptions, ranks: u32) -> Result<Option<spec::Listen>, Usag
 fn with_ranks(hosts: Vec<spec::Host>, host_of: &[u32]) -> (Vec<spec::Host>, Vec<u32>) {
     let mut places = vec![None; hosts.len()];
     let mut used = Vec::new();
+    let mut has_ranks = vec![false; hosts.len()];
+    host_of.iter().for_each(|&host| has_ranks[host as usize] = true);
     for (index, host) in hosts.into_iter().enumerate() {
-        if host_of.contains(&(index as u32)) {
+        if has_ranks[index] {
             places[index] = Some(used.len() as u32);
             used.push(host);
         }
@@ -175,7 +185,7 @@ fn count(program: &Program, job: &JobOptions, programs: usize) -> u32 {
     };
     let count = hosts.len().max(1) as u32;
     let slots = hosts::slots(hosts).map(|(slots, _)| slots);
-    let on_each = job.per_host.or(job.placement.ranks_by_ppr()).map(|ranks| ranks * count);
+    let on_each = job.per_host.or(job.placement.ranks_by_ppr()).map(|ranks| ranks.saturating_mul(count));
     let by_file = job.rank_file.as_ref().filter(|_| programs == 1).map(RankFile::count);
     by_file.or(on_each).or(slots).unwrap_or(count)
 }
@@ -196,7 +206,7 @@ fn check_slots(job: &JobOptions, programs: &[Wanted]) -> Result<(), UsageError> 
     for Wanted { count, hosts } in programs {
         let Some(hosts) = hosts else { continue };
         let strict = hosts.iter().any(|&(host, _)| job.hosts[host as usize].strict);
-        match hosts.iter().map(|&(_, slots)| slots).sum::<Option<u32>>() {
+        match hosts.iter().try_fold(0, |sum: u32, &(_, slots)| Some(sum.saturating_add(slots?))) {
             Some(slots) if *count > slots && refuses(strict) => {
                 return Err(UsageError::Slots { ranks: *count, slots });
             }

@@ -7,6 +7,9 @@ use std::path::PathBuf;
 
 use rte::BadHostName;
 
+/// Most ranks of a job: more than any machine has processors, and few enough for what mpiexec keeps of each.
+pub const MOST_RANKS: u32 = 1 << 24;
+
 /// A command line that cannot be carried out.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -77,6 +80,16 @@ pub enum UsageError {
         ranks: u32,
         /// Places there are.
         slots: u32,
+    },
+    /// A host file that names no host.
+    NoHosts {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A job of no rank, or of more than mpiexec starts.
+    Size {
+        /// Ranks asked for; the highest number stands for all beyond it.
+        ranks: u32,
     },
     /// A file that cannot be read.
     File {
@@ -154,6 +167,22 @@ impl fmt::Display for UsageError {
                 f,
                 "placing the ranks: not enough slots\n  seen: {ranks} ranks, and hosts with {slots} slots\n  \
                  next: start at most {slots} ranks, raise slots= in the host file, or add -oversubscribe"
+            ),
+            UsageError::NoHosts { path } => write!(
+                f,
+                "reading the host file {0}: it names no host\n  seen: nothing but blank lines and comments\n  \
+                 next: write one host per line, or leave the file out to run on this host",
+                path.display()
+            ),
+            UsageError::Size { ranks: 0 } => write!(
+                f,
+                "counting the ranks: the job has none\n  seen: no -n, and hosts whose slots are 0 or a rank file without \
+                 ranks\n  next: give -n, or slots to a host"
+            ),
+            UsageError::Size { ranks } => write!(
+                f,
+                "counting the ranks: there are too many\n  seen: {ranks} ranks or more by -n, -ppn, ppr or the slots of the \
+                 hosts, and {MOST_RANKS} at most\n  next: give -n; slots alone do not start ranks then"
             ),
             UsageError::File { purpose, path, source } => {
                 let command = if source.kind() == io::ErrorKind::InvalidData { "file" } else { "ls -l" };

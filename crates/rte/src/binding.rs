@@ -144,7 +144,7 @@ impl Placement {
     pub fn ranks_by_ppr(&self) -> Option<u32> {
         let map = self.map?;
         let objects = Topology::new(self.allowed()).units(map.unit).len() as u32;
-        Some(map.per_object? * objects)
+        Some(map.per_object?.saturating_mul(objects))
     }
 
     /// The processors that this job may use.

@@ -24,6 +24,11 @@ pub fn raise_open_files(ranks: usize) -> Option<libc::rlimit> {
     Some(libc::rlimit { rlim_cur: number(before.current), rlim_max: number(before.maximum) })
 }
 
+/// Most processes of this host, by the kernel's setting.
+pub fn most_processes() -> Option<usize> {
+    std::fs::read_to_string("/proc/sys/kernel/pid_max").ok()?.trim().parse().ok()
+}
+
 /// What to do about `error`, where a limit is behind it.
 pub fn advice(error: &io::Error) -> Option<String> {
     let now =

@@ -72,6 +72,12 @@ impl Prepared {
     ) -> Result<Prepared, Error> {
         let size = node_of.len();
         let world: Vec<u32> = (0..size as u32).filter(|&rank| node_of[rank as usize] == node).collect();
+        if let Some(most) = limits::most_processes().filter(|&most| world.len() > most) {
+            return Err(Error::Placement {
+                seen: format!("{} ranks on {host}, whose kernel has at most {most} processes", world.len()),
+                next: "start fewer ranks, or raise /proc/sys/kernel/pid_max".to_owned(),
+            });
+        }
         let all = spec.app_of();
         let app_of: Vec<usize> = world.iter().map(|&rank| all[rank as usize]).collect();
         if let Stdin::Rank(rank) = spec.stdin
