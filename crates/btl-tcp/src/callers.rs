@@ -2,7 +2,6 @@
 
 use crate::network::{Network, Socket};
 use crate::transport::{STRANGER, Tcp};
-use connect::Protection;
 use platform::descriptor::is_shortage;
 use std::io;
 use std::time::Instant;
@@ -58,11 +57,7 @@ impl Tcp {
             self.strangers.hear(Instant::now(), platform::random::nonce, |who| job.expects(who, *me, size));
         self.network.callers = self.strangers.callers().count();
         for (socket, who, session) in callers {
-            if session.protection() != Protection::None {
-                self.strangers.turn_away(&socket, format_args!("it calls through a relay"));
-                continue;
-            }
-            let Ok(wire) = self.network.take_caller(socket, who.from) else { continue };
+            let Ok(wire) = self.network.take_caller(socket, who.from, session) else { continue };
             self.take_call(who.from, wire);
         }
     }

@@ -172,9 +172,9 @@ pub(crate) struct Input {
 const GULP: usize = 64 << 10;
 
 impl Input {
-    /// Room for what is read next: at least what the first frame, of at most `most` bytes of payload, lacks. Moves what
-    /// is there, so no view of it may be in use.
-    pub(crate) fn room(&mut self, most: usize) -> &mut [u8] {
+    /// Room for what is read next: at least what the first frame, of at most `most` bytes of payload, lacks, and at least
+    /// `least` bytes. Moves what is there, so no view of it may be in use.
+    pub(crate) fn room(&mut self, most: usize, least: usize) -> &mut [u8] {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
         }
@@ -182,9 +182,10 @@ impl Input {
             Ok(Some(extent)) => extent.whole().max(GULP),
             _ => GULP,
         };
-        if self.start + needed > self.bytes.len() || self.end == self.bytes.len() {
+        if self.start + needed > self.bytes.len() || self.end + least > self.bytes.len() {
             self.bytes.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
+            let needed = needed.max(self.end + least);
             if needed > self.bytes.len() {
                 self.bytes.resize(needed, 0);
             }
@@ -259,7 +260,7 @@ mod tests {
     ) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut got = Vec::new();
         while !output.is_empty() {
-            let room = input.room(MOST);
+            let room = input.room(MOST, 1);
             let count = pieces.next().unwrap_or(usize::MAX).clamp(1, room.len()).min(output.waiting().len());
             room[..count].copy_from_slice(&output.waiting()[..count]);
             input.filled(count);
@@ -302,7 +303,7 @@ mod tests {
             }
             let mut input = Input::default();
             for piece in bytes.chunks(17) {
-                let room = input.room(MOST);
+                let room = input.room(MOST, 1);
                 room[..piece.len()].copy_from_slice(piece);
                 input.filled(piece.len());
                 loop {

@@ -18,6 +18,8 @@
 //!   every few polls.
 //! * **One descriptor**, an epoll set with all sockets, is readable when there is something to do ([`btl::Btl::descriptor`]).
 //! * **Strangers** who reach the port are turned away, unless they prove that they are of the job (crate `connect`).
+//! * **Who is between** two processes gets no connection to the wrong one, and reads or changes no bytes where that is wished
+//!   ([`seal`], `btl_tcp_security`).
 //! * **A broken connection ends the peer**: what it had sent whole still arrives, then [`btl::Event::PeerLost`]. A host that answers
 //!   no more breaks its connections ([`watch`]); a process that computes does not.
 //! * **Descriptors run short**: idle connections are closed, and made again when they are wanted ([`room`]).
@@ -38,6 +40,7 @@ mod pair;
 mod params;
 mod reading;
 mod room;
+mod seal;
 mod transport;
 mod watch;
 mod writing;
@@ -45,5 +48,5 @@ mod writing;
 pub use card::Card;
 pub use hello::JobProof;
 pub use listening::{Listening, SetupError};
-pub use params::TcpParams;
+pub use params::{Security, TcpParams};
 pub use transport::{Tcp, connects};

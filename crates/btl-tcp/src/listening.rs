@@ -11,7 +11,7 @@ use crate::room::FEWEST;
 use crate::transport::{LISTENER, STRAIGHT, TIMER, Tcp};
 use crate::watch::Watch;
 use btl::{Limits, Pace, Peer};
-use connect::{Door, Protection};
+use connect::Door;
 use core::fmt;
 use core::ops::RangeInclusive;
 use platform::epoll::Epoll;
@@ -156,6 +156,7 @@ impl Listening {
         }
         let max_send = params.max_send_size;
         let silence = Duration::from_millis(params.silence_ms as u64);
+        let security = params.security.into();
         Tcp {
             pace: Pace { latency: params.latency as u64, bandwidth: params.bandwidth as u64 },
             limits: Limits {
@@ -181,6 +182,7 @@ impl Listening {
                 links: Slab::new(),
                 me: me.0,
                 job,
+                security,
                 cards,
                 own: self.own,
                 interfaces,
@@ -193,7 +195,7 @@ impl Listening {
             listener: self.listener,
             timer: self.timer,
             timer_at: None,
-            strangers: Door::new("the TCP transport", job.secret(), Protection::None, report).for_processes(),
+            strangers: Door::new("the TCP transport", job.secret(), security, report).for_processes(),
             listens: true,
             hand: 0,
             watch: Watch::new(silence),

@@ -3,11 +3,13 @@
 use crate::card::Card;
 use crate::frame::CONFIRM;
 use crate::hello::{JobProof, Verdict};
+use crate::output::MOST_PIECES;
 use crate::pair::Wires;
+use crate::seal::{LEAST, Seal};
 use connect::exchange::{CHALLENGE, Calling};
-use connect::{Caller, Ends, Protection};
+use connect::{Caller, Ends, Protection, Session};
 use core::fmt;
-use mem::UserMem;
+use mem::{PeerBytes, UserMem};
 use platform::descriptor::is_shortage;
 use platform::epoll::Epoll;
 use platform::interfaces::Interface;
@@ -25,13 +27,15 @@ use std::time::Duration;
 pub(crate) struct Socket {
     stream: TcpStream,
     set: Arc<Epoll>,
+    /// Protects what is said, once both sides have proven who they are.
+    seal: Option<Box<Seal>>,
 }
 
 impl Socket {
     /// Puts a stream that does not block into the set, as `token`; with `room`, while there is room to write.
     pub(crate) fn new(stream: TcpStream, set: &Arc<Epoll>, token: u64, room: bool) -> io::Result<Socket> {
         set.add(stream.as_fd(), token, room)?;
-        Ok(Socket { stream, set: Arc::clone(set) })
+        Ok(Socket { stream, set: Arc::clone(set), seal: None })
     }
 
     pub(crate) fn report(&self, token: u64, room: bool) {
@@ -64,19 +68,43 @@ impl Socket {
         Ok(self.stream.peer_addr().is_ok())
     }
 
-    /// Reads what is there; `Ok(None)`: nothing now. `Ok(Some(0))`: the other side has closed.
-    pub(crate) fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
-        match (&self.stream).read(into) {
-            Err(error) if is_passing(&error) => Ok(None),
-            read => read.map(Some),
-        }
+    /// From now on what is said is protected.
+    pub(crate) fn protect(&mut self, session: Session) {
+        self.seal = Some(Box::new(Seal::new(session)));
     }
 
-    /// Writes what there is room for; `Ok(0)`: no room now.
-    pub(crate) fn write_some(&self, bytes: &[u8]) -> io::Result<usize> {
-        match (&self.stream).write(bytes) {
-            Err(error) if is_passing(&error) => Ok(0),
-            written => written,
+    /// The connection is the one: frames are protected as both sides have agreed.
+    fn begin_frames(&mut self) {
+        self.seal.take_if(|seal| seal.protection() == Protection::None);
+    }
+
+    /// Space that [`Socket::read`] needs for frames.
+    pub(crate) fn least_space(&self) -> usize {
+        if self.seal.is_some() { LEAST } else { 1 }
+    }
+
+    /// Whether memory of users can be the kernel's source and target.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.seal.is_none()
+    }
+
+    /// Whether the kernel has not taken all that was sealed.
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.seal.as_ref().is_some_and(|seal| seal.has_unsent())
+    }
+
+    /// Writes what was sealed, as far as there is room.
+    pub(crate) fn flush_unsent(&mut self) -> io::Result<()> {
+        let Socket { stream, seal, .. } = self;
+        seal.as_mut().map_or(Ok(()), |seal| seal.flush(|bytes| write_some(stream, bytes)))
+    }
+
+    /// Reads what is there; `Ok(None)`: nothing now. `Ok(Some(0))`: the other side has closed.
+    pub(crate) fn read(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        let Socket { stream, seal, .. } = self;
+        match seal {
+            None => read_some(stream, into),
+            Some(seal) => seal.read(|into| read_some(stream, into), into),
         }
     }
 
@@ -85,7 +113,17 @@ impl Socket {
     /// # Safety
     /// The pieces are readable during the call.
     #[allow(unsafe_code, reason = "memory of users, which the kernel reads")]
-    pub(crate) unsafe fn send_pieces(&self, pieces: &[Piece]) -> io::Result<usize> {
+    pub(crate) unsafe fn send_pieces(&mut self, pieces: &[Piece]) -> io::Result<usize> {
+        let Socket { stream, seal, .. } = self;
+        if let Some(seal) = seal {
+            let view = |piece: &Piece| {
+                // SAFETY: the caller's promise.
+                unsafe { PeerBytes::new(piece.address() as *const u8, piece.len()) }
+            };
+            let mut views = [PeerBytes::of(&[]); MOST_PIECES];
+            views.iter_mut().zip(pieces).for_each(|(space, piece)| *space = view(piece));
+            return seal.send(&views[..pieces.len().min(MOST_PIECES)], |bytes| write_some(stream, bytes));
+        }
         // SAFETY: the caller's promise.
         match unsafe { platform::tcp::send_pieces(self.stream.as_fd(), pieces) } {
             Err(error) if is_passing(&error) => Ok(0),
@@ -104,8 +142,13 @@ impl Socket {
     }
 
     /// Sends a few bytes to a socket whose buffer is empty. Where that fails, the connection breaks.
-    pub(crate) fn write_word(&self, bytes: &[u8]) {
-        if !matches!(self.write_some(bytes), Ok(written) if written == bytes.len()) {
+    pub(crate) fn write_word(&mut self, bytes: &[u8]) {
+        let Socket { stream, seal, .. } = self;
+        let written = match seal {
+            None => write_some(stream, bytes),
+            Some(seal) => seal.send(&[PeerBytes::of(bytes)], |bytes| write_some(stream, bytes)),
+        };
+        if self.has_unsent() || !matches!(written, Ok(written) if written == bytes.len()) {
             // Shows as the end of the connection when it is read.
             let _ = self.stream.shutdown(Shutdown::Both);
         }
@@ -114,7 +157,7 @@ impl Socket {
 
 impl Caller for Socket {
     fn read_some(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
-        self.read(into)
+        read_some(&self.stream, into)
     }
 
     fn write_now(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -142,6 +185,22 @@ pub(crate) fn in_words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::TimedOut => "the other host does not answer".into(),
         _ => error.to_string(),
+    }
+}
+
+/// Reads what is there; `Ok(None)`: nothing now. `Ok(Some(0))`: the other side has closed.
+fn read_some(mut stream: &TcpStream, into: &mut [u8]) -> io::Result<Option<usize>> {
+    match stream.read(into) {
+        Err(error) if is_passing(&error) => Ok(None),
+        read => read.map(Some),
+    }
+}
+
+/// Writes what there is room for; `Ok(0)`: no room now.
+fn write_some(mut stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+    match stream.write(bytes) {
+        Err(error) if is_passing(&error) => Ok(0),
+        written => written,
     }
 }
 
@@ -204,6 +263,8 @@ pub(crate) struct Network {
     pub(crate) links: Slab<Link, 20, 12>,
     pub(crate) me: u32,
     pub(crate) job: JobProof,
+    /// How connections are protected at least.
+    pub(crate) security: Protection,
     /// Where each process of the job is.
     pub(crate) cards: Box<[Card]>,
     /// With the addresses of this one.
@@ -232,8 +293,9 @@ impl Network {
     }
 
     /// Takes a socket whose caller has proven that it may have a part in conversation `from`.
-    pub(crate) fn take_caller(&mut self, socket: Socket, from: u32) -> io::Result<u32> {
+    pub(crate) fn take_caller(&mut self, mut socket: Socket, from: u32, session: Session) -> io::Result<u32> {
         let place = socket.name();
+        socket.protect(session);
         self.enter(socket, (from, place), Role::Candidate)
     }
 
@@ -253,6 +315,7 @@ impl Network {
         let interface = local.and_then(|local| self.interface_of(local.ip())).unwrap_or(0);
         if let Some(link) = self.links.get_mut(wire) {
             (link.role, link.interface) = (Role::Open, interface);
+            link.socket.begin_frames();
             link.socket.give_up_after(self.silence, false);
         }
     }
@@ -303,13 +366,13 @@ impl Wires for Network {
     }
 
     fn hello(&mut self, wire: u32) {
-        let (job, me, size) = (self.job, self.me, self.size());
+        let (job, me, size, security) = (self.job, self.me, self.size(), self.security);
         if let Some(link) = self.links.get_mut(wire) {
             let peer = link.at % size;
             let call = job.call(me + (link.at - peer), peer);
             let ends = Ends::of_caller(&link.socket.stream);
             let nonce = platform::random::nonce();
-            let calling = Calling::new(job.secret(), call, &ends, Protection::None, nonce);
+            let calling = Calling::new(job.secret(), call, &ends, security, nonce);
             link.socket.write_word(calling.hello());
             link.socket.report(wire.into(), false);
             link.role = Role::Asked(calling);
@@ -317,13 +380,13 @@ impl Wires for Network {
     }
 
     fn answer(&mut self, wire: u32, verdict: Verdict) {
-        if let Some(link) = self.links.get(wire) {
+        if let Some(link) = self.links.get_mut(wire) {
             link.socket.write_word(&verdict.to_bytes());
         }
     }
 
     fn confirm(&mut self, wire: u32) {
-        if let Some(link) = self.links.get(wire) {
+        if let Some(link) = self.links.get_mut(wire) {
             link.socket.write_word(&CONFIRM);
         }
     }

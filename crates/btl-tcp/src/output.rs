@@ -78,6 +78,9 @@ impl Output {
         whole.resize(at + rest.len(), 0);
         rest.as_bytes().copy_to(&mut whole[at..]);
         let left = &whole[sent.min(whole.len())..];
+        if left.is_empty() {
+            return;
+        }
         self.end().extend_from_slice(left);
         self.copied += left.len();
     }

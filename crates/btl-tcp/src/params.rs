@@ -1,5 +1,27 @@
 //! The transport's parameters.
 
+mca::choice! {
+    /// What is done to frames between the two sides of a connection.
+    pub enum Security {
+        /// They go as they are, unless the two sides see different ends of the connection: then as under `integrity`.
+        None = "none",
+        /// They are signed: who changes one on its way ends the connection.
+        Integrity = "integrity",
+        /// They are signed and encrypted.
+        Encrypt = "encrypt",
+    }
+}
+
+impl From<Security> for connect::Protection {
+    fn from(security: Security) -> connect::Protection {
+        match security {
+            Security::None => connect::Protection::None,
+            Security::Integrity => connect::Protection::Integrity,
+            Security::Encrypt => connect::Protection::Encrypt,
+        }
+    }
+}
+
 mca::params! {
     /// Parameters of the transport over TCP.
     pub struct TcpParams("btl_tcp_") {
@@ -27,6 +49,9 @@ mca::params! {
         if_exclude: mca::Text = "";
         /// Ports to listen on, a number or two with a hyphen between (20000-20999); empty: any that the system gives.
         ports: mca::Text = "";
+        /// How messages are protected on their way: not at all, signed (integrity), or signed and encrypted (encrypt).
+        /// Of two processes the stronger wish holds. Each copies and computes over all bytes (docs/security.md).
+        security: Security = "none";
         /// How long a peer may leave an address unanswered before its next one is tried, too.
         connect_timeout_ms: mca::Int = "1000", unit "milliseconds", range 1 to 600000, level Tuner;
         /// How long a peer's host may leave what was sent unanswered before the peer is given up; 0: as long as the

@@ -25,11 +25,13 @@ impl Tcp {
         if conversation.is_ready || is_lent {
             return;
         }
-        let Some((_, socket)) = Tcp::socket_of(conversation, &self.network) else { return };
+        let Some((_, socket)) = Tcp::socket_of(conversation, &mut self.network) else { return };
         let most = self.limits.max_send;
         let read = match &mut conversation.pouring {
-            Some(pouring @ Pouring { into: Some(_), .. }) => Tcp::read_straight(socket, pouring),
-            _ => match bytes_read(socket.read(conversation.input.room(most))) {
+            Some(pouring @ Pouring { into: Some(_), .. }) if socket.is_plain() => {
+                Tcp::read_straight(socket, pouring)
+            }
+            _ => match bytes_read(socket.read(conversation.input.room(most, socket.least_space()))) {
                 Ok(None) => return,
                 Ok(Some(bytes)) => {
                     conversation.input.filled(bytes);

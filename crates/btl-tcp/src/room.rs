@@ -151,9 +151,10 @@ impl Tcp {
 
     /// Closes a connection on which both sides have sent their last.
     pub(crate) fn close_if_over(&mut self, at: u32) {
+        let State::Open(wire) = self.conversation(at).pair.state() else { return };
+        let has_unsent = self.network.links.get(wire).is_some_and(|link| link.socket.has_unsent());
+        let is_over = |closing: &mut Closing| closing.peer_rests && closing.output.is_empty() && !has_unsent;
         let conversation = self.conversation(at);
-        let State::Open(wire) = conversation.pair.state() else { return };
-        let is_over = |closing: &mut Closing| closing.peer_rests && closing.output.is_empty();
         let Some(closing) = conversation.closing.take_if(is_over) else { return };
         conversation.awaits_room = false;
         conversation.input = Default::default();

@@ -358,14 +358,12 @@ impl Tcp {
         };
         let (proof, session) =
             calling.prove(challenge).map_err(|refusal| io::Error::other(refusal.to_string()))?;
-        if session.protection() != connect::Protection::None {
-            return Err(io::Error::other("a relay is between"));
-        }
         if self.with_pair(at, |pair, _, _| pair.challenged(wire))
             && let Some(link) = self.network.links.get_mut(wire)
         {
             link.role = Role::Proven;
             link.socket.write_word(&proof);
+            link.socket.protect(session);
         }
         Ok(())
     }
@@ -552,6 +550,7 @@ impl Btl for Tcp {
             conversation.output.is_empty() && closing.is_none_or(|closing| closing.output.is_empty())
         };
         self.peers.iter().flatten().all(|conversation| is_flushed(conversation))
+            && self.network.links.iter().all(|(_, link)| !link.socket.has_unsent())
     }
 
     /// The other kernel has to have it: the end of this process resets a connection on which more comes in, and then this

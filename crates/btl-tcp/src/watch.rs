@@ -58,11 +58,11 @@ impl Tcp {
         for at in core::mem::take(&mut self.watch.peers) {
             let Some(conversation) = &mut self.peers[at as usize] else { continue };
             conversation.is_watched = false;
-            let Some((_, socket)) = Tcp::socket_of(conversation, &self.network) else { continue };
-            let seen = socket.answered();
+            let Some((_, socket)) = Tcp::socket_of(conversation, &mut self.network) else { continue };
+            let (seen, has_unsent) = (socket.answered(), socket.has_unsent());
             let before = conversation.silent_since.take().filter(|_| !was_away);
             match seen {
-                Answered::All if conversation.output.is_empty() => continue,
+                Answered::All if conversation.output.is_empty() && !has_unsent => continue,
                 Answered::All | Answered::Some => {}
                 Answered::Not(silent) => {
                     let since = before.unwrap_or(now);

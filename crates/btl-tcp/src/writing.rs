@@ -14,21 +14,24 @@ impl Tcp {
     /// The socket of the connection with a peer, if there is one.
     pub(crate) fn socket_of<'a>(
         conversation: &Conversation,
-        network: &'a Network,
-    ) -> Option<(u32, &'a Socket)> {
+        network: &'a mut Network,
+    ) -> Option<(u32, &'a mut Socket)> {
         let State::Open(wire) = conversation.pair.state() else { return None };
-        network.links.get(wire).map(|link| (wire, &link.socket))
+        network.links.get_mut(wire).map(|link| (wire, &mut link.socket))
     }
 
     /// Writes what waits for a peer, as far as there is room.
     #[allow(unsafe_code, reason = "memory of users, which the kernel reads")]
     pub(crate) fn flush(&mut self, at: u32) {
         let Some(conversation) = &mut self.peers[at as usize] else { return };
-        let Some((wire, socket)) = Tcp::socket_of(conversation, &self.network) else { return };
+        let Some((wire, socket)) = Tcp::socket_of(conversation, &mut self.network) else { return };
         let output = match &mut conversation.closing {
             Some(closing) => &mut closing.output,
             None => &mut conversation.output,
         };
+        if socket.flush_unsent().is_err() {
+            *output = Output::default();
+        }
         while !output.is_empty() {
             let mut pieces = [Piece::default(); MOST_PIECES];
             let count = output.pieces(&mut pieces);
@@ -41,7 +44,7 @@ impl Tcp {
                 Err(_) => *output = Output::default(),
             }
         }
-        let awaits_room = !output.is_empty();
+        let awaits_room = !output.is_empty() || socket.has_unsent();
         if awaits_room != conversation.awaits_room {
             conversation.awaits_room = awaits_room;
             socket.report(wire.into(), awaits_room);
@@ -95,7 +98,7 @@ impl Tcp {
         if !conversation.output.is_empty() || conversation.closing.is_some() {
             return false;
         }
-        let Some((_, socket)) = Tcp::socket_of(conversation, &self.network) else { return false };
+        let Some((_, socket)) = Tcp::socket_of(conversation, &mut self.network) else { return false };
         let mut start = [0; OVERHEAD];
         start[..HEAD].copy_from_slice(&message_head(payload.len(), header.len()));
         for (space, word) in start[HEAD..].chunks_exact_mut(8).zip(header) {
@@ -108,7 +111,7 @@ impl Tcp {
         let sent = unsafe { socket.send_pieces(&pieces) };
         // An error is the end of the connection, which reading tells after all that came before it.
         if let Ok(sent) = sent
-            && sent < start.len() + payload.len()
+            && (sent < start.len() + payload.len() || socket.has_unsent())
         {
             conversation.output.add_rest(start, payload, sent);
             self.flush(at);

@@ -23,6 +23,29 @@ mod defaults {
     btl_conformance::suite!(world);
 }
 
+mod signed {
+    fn world() -> super::World<super::Tcp> {
+        let params = super::TcpParams { security: btl_tcp::Security::Integrity, ..super::params() };
+        super::World { ends: super::ends(3, &params) }
+    }
+    btl_conformance::suite!(world);
+}
+
+mod encrypted {
+    fn world() -> super::World<super::Tcp> {
+        let params = super::TcpParams {
+            security: btl_tcp::Security::Encrypt,
+            max_send_size: 1500,
+            out_buffer: 0,
+            links: 3,
+            striping: 4096,
+            ..super::params()
+        };
+        super::World { ends: super::ends(3, &params) }
+    }
+    btl_conformance::suite!(world);
+}
+
 mod little_room {
     fn world() -> super::World<super::Tcp> {
         let params = super::TcpParams { max_send_size: 1500, out_buffer: 0, ..super::params() };
@@ -72,8 +95,14 @@ fn a_peer_that_goes_is_lost_after_its_last_message() {
 /// afterwards, which resets the connection.
 #[test]
 fn a_peer_that_computes_gets_all_of_one_that_left() {
+    for security in [btl_tcp::Security::None, btl_tcp::Security::Encrypt] {
+        leaves_while_its_peer_computes(&TcpParams { security, ..params() });
+    }
+}
+
+fn leaves_while_its_peer_computes(params: &TcpParams) {
     const MESSAGES: u64 = 60;
-    let mut ends = ends(2, &params());
+    let mut ends = ends(2, params);
     let mut nothing = mem::UserMem::EMPTY;
     let take = |end: &mut Tcp, numbers: &mut Vec<u64>, farewells: &mut Farewells| {
         if let Some(arrival) = end.next_arrival() {
@@ -114,6 +143,15 @@ fn a_peer_that_computes_gets_all_of_one_that_left() {
         take(&mut ends[0], &mut numbers, &mut heard);
     }
     assert!(numbers.iter().copied().eq(0..MESSAGES) && heard.has_left(Peer(0)), "{} came", numbers.len());
+}
+
+mod few_encrypted_connections {
+    fn world() -> super::World<super::Tcp> {
+        let params =
+            super::TcpParams { connections: 2, security: btl_tcp::Security::Encrypt, ..super::params() };
+        super::World { ends: super::ends(3, &params) }
+    }
+    btl_conformance::suite!(world);
 }
 
 mod few_connections {
@@ -159,6 +197,95 @@ fn idle_connections_make_room_for_others() {
                 }
                 assert_eq!(ends[me].next_event(), None);
             }
+        }
+    }
+}
+
+/// A process between two ranks, which both take for the other one: passes on what they say and changes one bit of what the
+/// caller says at byte `changed`. Its port, and what went by.
+fn relay(target: u16, changed: Option<usize>) -> (u16, std::sync::Arc<std::sync::Mutex<Vec<u8>>>) {
+    use std::io::{Read, Write};
+    use std::net::{Shutdown, TcpListener, TcpStream};
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let record = heard.clone();
+    // The threads end with the connections, and the first one with the process.
+    std::thread::spawn(move || {
+        for caller in listener.incoming().flatten() {
+            let Ok(owner) = TcpStream::connect(("127.0.0.1", target)) else { continue };
+            let (mut back, mut to_caller) = (owner.try_clone().unwrap(), caller.try_clone().unwrap());
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut back, &mut to_caller);
+                let _ = to_caller.shutdown(Shutdown::Both);
+            });
+            let (record, mut caller, mut owner) = (record.clone(), caller, owner);
+            std::thread::spawn(move || {
+                let (mut passed, mut bytes) = (0, [0; 4096]);
+                while let Ok(count @ 1..) = caller.read(&mut bytes) {
+                    if let Some(at) = changed.filter(|at| (passed..passed + count).contains(at)) {
+                        bytes[at - passed] ^= 1;
+                    }
+                    passed += count;
+                    record.lock().unwrap().extend_from_slice(&bytes[..count]);
+                    if owner.write_all(&bytes[..count]).is_err() {
+                        break;
+                    }
+                }
+                let _ = owner.shutdown(Shutdown::Both);
+            });
+        }
+    });
+    (port, heard)
+}
+
+/// Sends 1,000 bytes through a relay; what became of it at the receiver, and what the relay has heard.
+fn relayed(params: &TcpParams, changed: Option<usize>) -> (Result<Vec<u8>, String>, Vec<u8>) {
+    let mut listening: Vec<Listening> = (0..2).map(|_| Listening::new(params).expect("listening")).collect();
+    let mut cards: Vec<_> = listening.iter().map(Listening::card).collect();
+    let port = cards[1].encode().split(' ').next().unwrap().parse().unwrap();
+    let (port, heard) = relay(port, changed);
+    cards[1] = btl_tcp::Card::parse(&format!("{port} 127.0.0.1")).unwrap();
+    let job = JobProof { id: 1, key: 2 };
+    let mut open = |me| listening.remove(0).open(Peer(me), job, cards.clone().into(), params, None);
+    let (mut one, mut other) = (open(0), open(1));
+    let mut payload = *b"0123456789".repeat(100).first_chunk::<1000>().unwrap();
+    #[allow(unsafe_code, reason = "a view of a test's bytes")]
+    // SAFETY: the payload outlives the call that uses it.
+    let mut view = unsafe { mem::UserMem::of(&mut payload) };
+    assert!(one.send(Peer(1), &[1], &mut view).is_ok());
+    loop {
+        while let Some(arrival) = one.next_arrival() {
+            one.release(arrival);
+        }
+        one.next_event();
+        if let Some(arrival) = other.next_arrival() {
+            let got = arrival.payload.to_vec();
+            other.release(arrival);
+            assert_eq!(got, payload);
+            return (Ok(got), heard.lock().unwrap().clone());
+        }
+        if let Some(Event::PeerLost(peer)) = other.next_event() {
+            return (Err(other.loss(peer).seen), heard.lock().unwrap().clone());
+        }
+    }
+}
+
+/// Bytes of the hello, the proof and the confirmation: all that comes before frames.
+const EXCHANGE: usize = 84 + 32 + 28;
+
+#[test]
+fn a_relay_changes_nothing_unnoticed_whatever_is_wished() {
+    use btl_tcp::Security;
+    for security in [Security::None, Security::Integrity, Security::Encrypt] {
+        let params = TcpParams { security, ..params() };
+        let (got, heard) = relayed(&params, None);
+        assert!(got.is_ok());
+        let shows = heard.windows(20).any(|window| window == b"01234567890123456789");
+        assert_eq!(shows, security != Security::Encrypt, "{security:?}");
+        for at in [EXCHANGE + 5, EXCHANGE + 100, EXCHANGE + 1000] {
+            let why = relayed(&params, Some(at)).0.unwrap_err();
+            assert!(why.contains("changed on their way"), "{security:?} {at}: {why}");
         }
     }
 }

@@ -203,6 +203,17 @@ impl Piece {
     pub const fn new(address: usize, len: usize) -> Piece {
         Piece(libc::iovec { iov_base: address as *mut _, iov_len: len })
     }
+
+    /// Where it begins.
+    pub fn address(&self) -> usize {
+        self.0.iov_base as usize
+    }
+
+    /// Its bytes.
+    #[expect(clippy::len_without_is_empty, reason = "it is a place, no collection")]
+    pub const fn len(&self) -> usize {
+        self.0.iov_len
+    }
 }
 
 impl Default for Piece {
