@@ -25,8 +25,8 @@ pub use messages::{
     many_senders_are_served_fairly,
 };
 pub use one_sided::{
-    cookies_and_events_match, every_size_and_offset_is_fetched, every_size_and_offset_is_stored,
-    runs_of_every_size_are_fetched, what_was_not_exposed_is_refused,
+    any_number_of_gets_may_be_asked_for, cookies_and_events_match, every_size_and_offset_is_fetched,
+    every_size_and_offset_is_stored, runs_of_every_size_are_fetched, what_was_not_exposed_is_refused,
 };
 pub use pattern::{fill, verify};
 pub use remote::{
@@ -58,6 +58,7 @@ macro_rules! suite {
             runs_of_every_size_are_fetched
             what_was_not_exposed_is_refused
             cookies_and_events_match
+            any_number_of_gets_may_be_asked_for
             registered_memory_is_read_and_written_anywhere
             registered_memory_serves_all_peers
             atomics_change_words

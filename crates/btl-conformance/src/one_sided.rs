@@ -168,3 +168,39 @@ pub fn cookies_and_events_match<B: Btl>(mut world: World<B>) {
     }
     assert_eq!(world.ends[at].next_event(), None);
 }
+
+/// As many gets as a program may ask for at once, while this side takes no answer: each is begun or refused as busy, and
+/// all end. What a transport bounds it keeps to by itself; its peer does not take it for hostile.
+pub fn any_number_of_gets_may_be_asked_for<B: Btl>(mut world: World<B>) {
+    const GETS: u64 = 50_000;
+    const BYTES: usize = 1024;
+    let at = world.receiver();
+    let (owner, user) = (Peer(0), Peer(at as u32));
+    if !world.ends[at].limits(owner).get {
+        return;
+    }
+    let (mut exposed, mut local) = (fill(1, BYTES), vec![0; BYTES]);
+    let key = world.ends[0].expose(user, view(&mut exposed), Access::Read).expect("memory can be exposed");
+    let into = view(&mut local);
+    let (mut begun, mut done) = (0, 0);
+    while done < GETS {
+        while begun < GETS {
+            match world.ends[at].get(owner, into, &key, 0, begun) {
+                Ok(()) => begun += 1,
+                Err(refusal) => {
+                    assert_eq!(refusal, Refusal::Busy);
+                    assert!(begun > done, "a get is refused although none is under way");
+                    break;
+                }
+            }
+            if begun % 64 == 0 {
+                assert!(world.ends[0].next_arrival().is_none());
+                assert_eq!(world.ends[0].next_event(), None);
+            }
+        }
+        assert!(matches!(world.event(at), Event::Done(cookie) if cookie < begun));
+        done += 1;
+    }
+    verify(1, 0, &local);
+    world.ends[0].conceal(user, key);
+}

@@ -26,6 +26,10 @@ use std::time::Instant;
 
 /// Lanes between two processes at most.
 pub(crate) const MOST: u32 = 8;
+/// Gets and puts that may be under way with a peer, over all lanes together: the one who asks keeps to it, and the one
+/// who answers ends a connection on which more answers wait. So a peer can neither ask for ever without reading, nor be
+/// turned out for what its program has asked for.
+pub(crate) const MOST_ASKED: usize = 1 << 13;
 /// A lane that would have less of a get or put than so many bytes has nothing of it.
 const LEAST: usize = 32 << 10;
 /// One of so many divisions gives such a lane this much all the same: what kept it slow may be over.
@@ -107,6 +111,10 @@ impl Tcp {
         let name = self.part_of(peer, key, offset, local)?;
         let (shares, whole) = (self.shares(peer.0, local.len()), [(peer.0, local.len())]);
         let shares = if shares.len() > 1 { &shares[..] } else { &whole };
+        // What was asked for before ends, which is progress, and then this is tried again.
+        if self.conversation(peer.0).asked + shares.len() > MOST_ASKED {
+            return Err(Refusal::Busy);
+        }
         let pending = self.direct.begin(cookie, shares.len()).ok_or(Refusal::Busy)?;
         let mut start = 0;
         for &(at, len) in shares {
@@ -122,6 +130,7 @@ impl Tcp {
     fn begin_part(&mut self, part: Part) {
         let Part { at, place: (name, offset), memory, stores, .. } = part;
         let what = self.direct.add(part);
+        self.conversation(self.network.peer_of(at)).asked += 1;
         let output = &mut self.conversation(at).output;
         if stores {
             output.add_control(Control::Store { name, offset, put: what, len: memory.len() });
@@ -134,6 +143,7 @@ impl Tcp {
     /// The peer has said that a part is over.
     pub(crate) fn part_over(&mut self, at: u32, what: u32, succeeded: bool) {
         let Some(part) = self.direct.end(at, what) else { return };
+        self.conversation(self.network.peer_of(at)).asked -= 1;
         if let Some(State::Open(wire)) = self.peers[at as usize].as_ref().map(|one| one.pair.state())
             && let Some(link) = self.network.links.get(wire)
             && succeeded
@@ -222,7 +232,7 @@ impl Tcp {
         if self.conversation(peer).loss.is_some() {
             return self.fail_all(at);
         }
-        let parts = self.direct.end_all(at);
+        let parts = self.end_parts(at);
         let conversation = self.conversation(peer);
         conversation.output.add_control(Control::LaneLost { lane });
         for part in parts {
@@ -233,9 +243,16 @@ impl Tcp {
         self.with_pair(peer, |pair, network, _| pair.want(Instant::now(), network));
     }
 
+    /// All parts on a connection that is over.
+    fn end_parts(&mut self, at: u32) -> Vec<Part> {
+        let parts = self.direct.end_all(at);
+        self.conversation(self.network.peer_of(at)).asked -= parts.len();
+        parts
+    }
+
     /// All gets and puts over a connection with a lost peer fail.
     pub(crate) fn fail_all(&mut self, at: u32) {
-        let parts = self.direct.end_all(at);
+        let parts = self.end_parts(at);
         let over = parts.iter().filter_map(|part| self.direct.over(part, false));
         self.events.extend(over.map(|(event, _)| event));
     }

@@ -166,3 +166,33 @@ fn weights_come_to_what_the_lanes_can() {
     assert!((weights[1] / weights[0] - 5.0).abs() < 0.1, "{weights:?}");
     assert!((weights[0] + weights[1] - 20000.0).abs() < 1.0);
 }
+
+/// A peer that asks without end and takes no answers is ended: what it can make this process keep is bounded.
+#[test]
+fn a_peer_that_asks_for_more_than_it_may_is_lost() {
+    let [mut owner, mut hostile] = ends(1);
+    let (mut exposed, mut local) = (vec![1; 4096], vec![0; 4096]);
+    let key = owner.expose(Peer(1), view(&mut exposed), Access::Read).expect("memory can be exposed");
+    let memory = view(&mut local);
+    // The connection.
+    hostile.get(Peer(0), memory, &key, 0, 0).expect("a first get");
+    while hostile.next_event().is_none() {
+        owner.next_event();
+    }
+    let pending = hostile.direct.begin(1, usize::MAX).expect("a name");
+    let lost = loop {
+        for _ in 0..64 {
+            // As `begin_move`, which would refuse it.
+            let place = (u32::try_from(key.0[0]).expect("a name"), 0);
+            hostile.begin_part(Part { at: 0, pending, place, memory, stores: false });
+        }
+        hostile.flush(0);
+        if let Some(event) = owner.next_event() {
+            break event;
+        }
+        let waiting = owner.conversation(1).output.answers();
+        assert!(waiting <= MOST_ASKED, "{waiting} answers wait");
+    };
+    assert_eq!(lost, Event::PeerLost(Peer(1)));
+    assert!(owner.loss(Peer(1)).seen.contains("nobody asked for"), "{:?}", owner.loss(Peer(1)));
+}

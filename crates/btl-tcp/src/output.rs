@@ -38,6 +38,11 @@ pub(crate) struct Output {
     copied: usize,
     /// Memory of a part that was sent, to be used again.
     spare: Vec<u8>,
+    /// Bytes that were added, ever, and those of them that are on their way.
+    added: u64,
+    gone: u64,
+    /// Where, in what was added, the answers end that are not on their way yet.
+    answers: VecDeque<u64>,
 }
 
 /// Parts that one system call takes.
@@ -55,8 +60,14 @@ impl Output {
         self.copied
     }
 
-    pub(crate) fn parts(&self) -> usize {
-        self.parts.len()
+    /// Answers to what the peer has asked for that are not on their way.
+    pub(crate) fn answers(&self) -> usize {
+        self.answers.len()
+    }
+
+    /// What was added last answers something that the peer has asked for.
+    pub(crate) fn is_answer(&mut self) {
+        self.answers.push_back(self.added);
     }
 
     /// Adds a message: `header` of at most [`btl::MAX_HEADER_WORDS`] words, and all of `payload`.
@@ -68,7 +79,7 @@ impl Output {
         let start = bytes.len();
         bytes.resize(start + len, 0);
         payload.fill(PeerSpace::of(&mut bytes[start..]));
-        self.copied += HEAD + 8 * header.len() + len;
+        self.count(HEAD + 8 * header.len() + len);
     }
 
     /// Adds what is left of a message of which `sent` bytes of `start` and then of `rest` are on their way.
@@ -82,18 +93,25 @@ impl Output {
             return;
         }
         self.end().extend_from_slice(left);
-        self.copied += left.len();
+        self.count(left.len());
     }
 
     pub(crate) fn add_control(&mut self, control: Control) {
         let (bytes, len) = control.to_bytes();
         self.end().extend_from_slice(&bytes[..len]);
-        self.copied += len;
+        self.count(len);
+    }
+
+    /// Bytes were copied to the end.
+    fn count(&mut self, bytes: usize) {
+        self.copied += bytes;
+        self.added += bytes as u64;
     }
 
     /// Adds the payload of the control frame before it.
     pub(crate) fn lend(&mut self, memory: UserMem, lender: Lender) {
         if !memory.is_empty() {
+            self.added += memory.len() as u64;
             self.parts.push_back(Part::Lent(memory, lender));
         }
     }
@@ -149,6 +167,10 @@ impl Output {
 
     /// The next `count` bytes are on their way.
     pub(crate) fn sent(&mut self, count: usize) {
+        self.gone += count as u64;
+        while self.answers.front().is_some_and(|&end| end <= self.gone) {
+            self.answers.pop_front();
+        }
         self.sent += count;
         while let Some(first) = self.parts.front()
             && self.sent >= first.len()

@@ -2,7 +2,7 @@
 
 use crate::direct::{End, Pouring};
 use crate::frame::{Broken, Control, First, Message};
-use crate::lanes;
+use crate::lanes::{self, MOST_ASKED};
 use crate::network::{Socket, in_words};
 use crate::output::Lender;
 use crate::transport::Tcp;
@@ -12,10 +12,6 @@ use std::io;
 
 /// Payload that is read from one peer before others have their turn, where it goes straight to its place.
 const READ_AT_A_TIME: usize = 1 << 20;
-/// Frames and payloads of gets that wait for one peer at most, so that it cannot ask for ever without reading.
-const MOST_PARTS: usize = 1 << 16;
-/// Bytes of answers that may wait for a peer beside what is sent to it.
-const MOST_OWED: usize = 64 << 20;
 
 impl Tcp {
     /// Reads from a peer's socket, unless a message of it is still to be taken.
@@ -120,7 +116,9 @@ impl Tcp {
                 false
             }
             End::Stored { put, .. } => {
-                self.conversation(at).output.add_control(Control::Over { what: put, succeeded: in_place });
+                let output = &mut self.conversation(at).output;
+                output.add_control(Control::Over { what: put, succeeded: in_place });
+                output.is_answer();
                 true
             }
         }
@@ -131,9 +129,9 @@ impl Tcp {
     /// # Errors
     /// It is no peer that keeps to the protocol.
     fn take_control(&mut self, at: u32, control: Control) -> Result<bool, Broken> {
-        let (most, peer) = (self.out_buffer + MOST_OWED, self.network.peer_of(at));
-        let output = &self.conversation(at).output;
-        if output.parts() > MOST_PARTS || output.copied() > most {
+        let peer = self.network.peer_of(at);
+        let asks = matches!(control, Control::Fetch { .. } | Control::Store { .. });
+        if asks && self.answers(at) >= MOST_ASKED {
             return Err(Broken);
         }
         match control {
@@ -149,6 +147,7 @@ impl Tcp {
                     }
                     None => output.add_control(Control::Over { what: get, succeeded: false }),
                 }
+                output.is_answer();
                 Ok(true)
             }
             Control::Fetched { get, len } => {
@@ -180,6 +179,13 @@ impl Tcp {
             }
             Control::LaneLost { .. } => Err(Broken),
         }
+    }
+
+    /// Answers that wait for a peer on a connection, on the one that is being closed, too.
+    fn answers(&mut self, at: u32) -> usize {
+        let conversation = self.conversation(at);
+        let closing = conversation.closing.as_ref();
+        conversation.output.answers() + closing.map_or(0, |closing| closing.output.answers())
     }
 
     /// Hands out the first message of a peer, if it is whole.

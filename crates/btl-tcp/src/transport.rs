@@ -112,6 +112,8 @@ pub(crate) struct Conversation {
     /// Payload that is coming and is no arrival's.
     pub(crate) pouring: Option<Pouring>,
     pub(crate) output: Output,
+    /// Gets and puts, or parts of them, that are under way with the peer; of lanes, counted with the first one.
+    pub(crate) asked: usize,
     /// It is in `unsettled`.
     pub(crate) is_unsettled: bool,
     /// It is in `ready`.
@@ -162,6 +164,7 @@ impl Tcp {
                 input: Input::default(),
                 pouring: None,
                 output: Output::default(),
+                asked: 0,
                 is_unsettled: false,
                 is_ready: false,
                 awaits_room: false,
@@ -557,10 +560,13 @@ impl Btl for Tcp {
     /// kernel sends nothing more.
     fn owes(&self, peer: Peer) -> bool {
         let Some(Some(conversation)) = self.peers.get(peer.0 as usize) else { return false };
-        let is_answered = |socket: &Socket| socket.answered() == Answered::All;
+        let owes = |socket: &Socket| socket.has_unsent() || socket.answered() != Answered::All;
+        let State::Open(wire) = conversation.pair.state() else {
+            return !conversation.output.is_empty() || conversation.closing.is_some();
+        };
         !conversation.output.is_empty()
             || conversation.closing.is_some()
-            || Tcp::socket_of(conversation, &self.network).is_some_and(|(_, socket)| !is_answered(socket))
+            || self.network.links.get(wire).is_some_and(|link| owes(&link.socket))
     }
 
     fn would_miss(&self, peer: Peer) -> bool {
