@@ -17,7 +17,7 @@ ALHENA = os.path.join(harness.PREFIX, "bin", "alhena")
 
 def cases():
     return [
-        ("another process has mpiexec's port at one address", port_taken),
+        ("another process has a port of mpiexec or of a rank at one address", port_taken),
         ("a relay before mpiexec reads no order, and changes none", orders),
         ("a stranger at mpiexec's port does not end a worker's search", search),
         ("a relay before rank 0 of a job step reads nothing, and puts nothing in", job_step),
@@ -75,6 +75,8 @@ def port_taken():
             result = harness.job("-listen", port, "-token-file", write_token(), "-n", 1, RANK)
             expect(result.code == 1 and f"port {port}" in result.err and "another process has" in result.err, result)
             three_lines(result.err)
+            result = harness.job("-n", 2, "--mca", "btl", "self,tcp", "--mca", "btl_tcp_ports", port, RANK, "init", "finalize")
+            expect(result.code != 0 and f"another process has port {port}" in result.err, result)
 
 
 def listening(process):

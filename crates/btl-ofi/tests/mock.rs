@@ -37,6 +37,7 @@ macro_rules! of_one_thread {
             runs_of_every_size_are_fetched
             what_was_not_exposed_is_refused
             cookies_and_events_match
+            any_number_of_gets_may_be_asked_for
             registered_memory_is_read_and_written_anywhere
             registered_memory_serves_all_peers
             what_was_not_registered_is_refused

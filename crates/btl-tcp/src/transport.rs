@@ -140,6 +140,15 @@ impl Tcp {
         self.bytes_sent
     }
 
+    /// How messages are protected at least, in words; `None`: they are not.
+    pub fn protected(&self) -> Option<&'static str> {
+        match self.network.security {
+            connect::Protection::None => None,
+            connect::Protection::Integrity => Some("signed"),
+            connect::Protection::Encrypt => Some("signed and encrypted"),
+        }
+    }
+
     pub(crate) fn conversation(&mut self, at: u32) -> &mut Conversation {
         let Tcp { peers, network, connect_limits, .. } = self;
         if at as usize >= peers.len() {

@@ -160,6 +160,7 @@ macro_rules! no_hurry {
             every_size_and_offset_is_stored
             what_was_not_exposed_is_refused
             cookies_and_events_match
+            any_number_of_gets_may_be_asked_for
             registered_memory_is_read_and_written_anywhere
             registered_memory_serves_all_peers
             atomics_change_words

@@ -54,6 +54,8 @@ fn reason(transport: &str, bml: &Bml, peer: Peer, job: &pmi::Job, params: &Param
         0 | 1 => String::new(),
         _ => format!("; large messages over {}, where all of them answer", networks.join(" and ")),
     };
+    let protected = bml.tcp().filter(|_| transport == "tcp").and_then(|tcp| tcp.protected());
+    let networks = networks + &protected.map(|how| format!("; {how}")).unwrap_or_default();
     let slower = bml.slower_ways(peer);
     let slower = match slower.is_empty() {
         true => String::new(),
