@@ -570,12 +570,13 @@ impl Btl for Tcp {
     fn owes(&self, peer: Peer) -> bool {
         let Some(Some(conversation)) = self.peers.get(peer.0 as usize) else { return false };
         let owes = |socket: &Socket| socket.has_unsent() || socket.answered() != Answered::All;
-        let State::Open(wire) = conversation.pair.state() else {
-            return !conversation.output.is_empty() || conversation.closing.is_some();
+        let link = match conversation.pair.state() {
+            State::Open(wire) => self.network.links.get(wire),
+            _ => None,
         };
         !conversation.output.is_empty()
             || conversation.closing.is_some()
-            || self.network.links.get(wire).is_some_and(|link| owes(&link.socket))
+            || link.is_some_and(|link| owes(&link.socket))
     }
 
     fn would_miss(&self, peer: Peer) -> bool {
