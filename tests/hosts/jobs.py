@@ -350,6 +350,21 @@ def cut():
         subprocess.run(["ip", "-n", HUB, "link", "set", "v1", "master", "hub"], check=True)
 
 
+def flaps():
+    """A network that fails for seconds ends no job whose hosts may be silent for longer. The kernels' pauses between two
+    tries grow with the time of failing."""
+    process = start("-host-silence", 100, "--mca", "btl_tcp_silence_ms", 100000, "-n", 4, RANK, "init", "barrier", "print=ready\n",
+                    "flush", "barrier", "finalize")
+    process.stdout.readline()
+    for _ in range(2):
+        subprocess.run(["ip", "-n", HUB, "link", "set", "v1", "nomaster"], check=True)
+        time.sleep(6)
+        subprocess.run(["ip", "-n", HUB, "link", "set", "v1", "master", "hub"], check=True)
+        time.sleep(1)
+    result = finish(process)
+    expect(result.code == 0 and not result.err, result)
+
+
 def stopped():
     """A stopped mpiexec is not dead: the job goes on when it does."""
     process = start("-n", 4, RANK, "init", "barrier", "print=ready\n", "flush", "lines=2000", "barrier", "finalize")
@@ -450,6 +465,7 @@ def main():
         ("kill -9 of a daemon and of its guard", kill_daemon),
         ("kill -9 of mpiexec", kill_mpiexec),
         ("a host is cut off", cut),
+        ("a network fails for seconds", flaps),
         ("a stopped mpiexec is not dead", stopped),
         ("strangers at mpiexec's port", strangers),
         ("workers that call by themselves", workers),

@@ -168,6 +168,7 @@ mod tests {
             ("-oversubscribe -nooversubscribe ./a", "contradict"),
             ("-map-by moon ./a", "socket"),
             ("-timeout -3 ./a", "seconds"),
+            ("-host-silence 0.5 ./a", "a second or more"),
             ("-configfile /no/such/file", "/no/such/file"),
             ("-n 2 ./a :", "no program"),
         ] {

@@ -66,6 +66,7 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
         true => with_ranks(hosts.iter().map(spec_host).collect(), &host_of),
         false => (Vec::new(), Vec::new()),
     };
+    let usual = JobSpec::new(apps, btl_vader::segment_bytes);
     let spec = JobSpec {
         hosts: spec_hosts,
         host_of,
@@ -78,11 +79,12 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
         output: job.output,
         stdin: job.stdin,
         timeout: job.timeout,
+        host_silence: job.host_silence.unwrap_or(usual.host_silence),
         stack_traces: job.stack_traces,
         cleanup: job.cleanup,
         print_exit_codes: job.print_exit_codes,
         verbosity: job.verbosity,
-        ..JobSpec::new(apps, btl_vader::segment_bytes)
+        ..usual
     };
     Ok(Planned { spec, notes })
 }

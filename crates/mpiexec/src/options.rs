@@ -41,6 +41,8 @@ pub struct JobOptions {
     pub stdin: Stdin,
     /// End the job after this time.
     pub timeout: Option<Duration>,
+    /// `-host-silence`.
+    pub host_silence: Option<Duration>,
     /// `-get-stack-traces`.
     pub stack_traces: bool,
     /// End the job when one rank fails.
@@ -124,6 +126,7 @@ impl Default for JobOptions {
             output: Output::default(),
             stdin: Stdin::Rank(0),
             timeout: None,
+            host_silence: None,
             stack_traces: false,
             cleanup: true,
             print_exit_codes: false,

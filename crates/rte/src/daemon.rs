@@ -159,6 +159,7 @@ pub(crate) fn write_summons(summons: &Summons) -> Vec<u8> {
 /// Runs the ranks of host number `host`.
 fn serve(mut link: Link, host: u32, order: Order, segment_bytes: pmi::SegmentBytes) -> ExitCode {
     let outputs = order.outputs.clone();
+    link.allow_silence(order.host_silence);
     let prepared = match prepare(host, order, segment_bytes) {
         Ok(prepared) => prepared,
         Err(error) => {
@@ -209,6 +210,7 @@ fn prepare(host: u32, order: Order, segment_bytes: pmi::SegmentBytes) -> Result<
         output: order.output,
         stdin: order.stdin,
         timeout: None,
+        host_silence: order.host_silence,
         stack_traces: order.stack_traces,
         cleanup: order.cleanup,
         print_exit_codes: false,

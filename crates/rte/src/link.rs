@@ -8,7 +8,8 @@
 //! **A host that is gone.** The kernel probes an idle connection each second ([`watch`]), and the other kernel answers,
 //! whether its process runs or is stopped (a debugger, Ctrl-Z). [`Link::look_after`] sees a probe without answer and
 //! sends frames without a message, which the kernel repeats faster than probes. So about seven packets have to be lost
-//! before a host that lives is taken for dead, and one that is dead is noticed after [`SILENCE`].
+//! before a host that lives is taken for dead, and one that is dead is noticed after [`SILENCE`], or what
+//! `mpiexec -host-silence` says.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -27,8 +28,8 @@ pub(crate) const CREDIT: usize = 48 * 1024;
 const LONGEST: usize = 256 << 20;
 /// Bytes read at a time.
 const CHUNK: usize = 64 * 1024;
-/// A host that acknowledges nothing for this long is gone.
-const SILENCE: Duration = Duration::from_millis(4200);
+/// A host that acknowledges nothing for this long is gone, unless the user says otherwise.
+pub(crate) const SILENCE: Duration = Duration::from_millis(4200);
 /// Time between two calls of [`Link::look_after`].
 pub(crate) const LOOK: Duration = Duration::from_millis(400);
 
@@ -49,6 +50,8 @@ pub(crate) struct Link {
     frame: Vec<u8>,
     /// The owner is told when more can be written.
     pub watched: bool,
+    /// A host that acknowledges nothing for so long is gone.
+    silence: Duration,
     /// Why nothing more comes or goes.
     broken: Option<String>,
 }
@@ -64,8 +67,26 @@ impl Link {
         watch(&stream)?;
         let Session { sealer, opener, .. } = session;
         let [raw, input, output, frame] = [const { Vec::new() }; 4];
-        let (taken, written, watched, broken) = (0, 0, false, None);
-        Ok(Link { stream, sealer, opener, raw, input, taken, output, written, frame, watched, broken })
+        let (taken, written, watched, silence, broken) = (0, 0, false, SILENCE, None);
+        Ok(Link {
+            stream,
+            sealer,
+            opener,
+            raw,
+            input,
+            taken,
+            output,
+            written,
+            frame,
+            watched,
+            silence,
+            broken,
+        })
+    }
+
+    /// From now on a host may acknowledge nothing for so long before it is gone.
+    pub fn allow_silence(&mut self, silence: Duration) {
+        self.silence = silence;
     }
 
     /// Why the connection is of no more use.
@@ -99,7 +120,7 @@ impl Link {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // What the other side has said before must still be read.
                 Err(error) => {
-                    let reason = in_words(&error);
+                    let reason = self.in_words(&error);
                     self.read();
                     self.broken.get_or_insert(reason);
                 }
@@ -123,7 +144,7 @@ impl Link {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(error) => self.broken = Some(in_words(&error)),
+                Err(error) => self.broken = Some(self.in_words(&error)),
             }
         }
     }
@@ -134,13 +155,21 @@ impl Link {
             return;
         }
         match platform::tcp::unanswered(self.stream.as_fd()) {
-            Some(silent) if silent >= SILENCE => self.broken = Some(silence_in_words()),
+            Some(silent) if silent >= self.silence => self.broken = Some(silence_in_words(self.silence)),
             // What is on its way already asks for an answer, too.
             Some(_) if !self.is_pending() => {
                 self.sealer.seal(&[0; 4], &mut self.output);
                 self.flush();
             }
             _ => {}
+        }
+    }
+
+    fn in_words(&self, error: &io::Error) -> String {
+        match error.kind() {
+            io::ErrorKind::TimedOut => silence_in_words(self.silence),
+            io::ErrorKind::ConnectionReset => "its process has ended".to_owned(),
+            _ => format!("its connection is broken: {error}"),
         }
     }
 
@@ -218,16 +247,8 @@ fn watch(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-fn in_words(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::TimedOut => silence_in_words(),
-        io::ErrorKind::ConnectionReset => "its process has ended".to_owned(),
-        _ => format!("its connection is broken: {error}"),
-    }
-}
-
-fn silence_in_words() -> String {
-    format!("its host has not answered for {} s", SILENCE.as_secs())
+fn silence_in_words(silence: Duration) -> String {
+    format!("its host has not answered for {} s", silence.as_secs())
 }
 
 /// 128 random bits.

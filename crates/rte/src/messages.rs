@@ -17,6 +17,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::HostName;
 use crate::binding::{Bind, Map, Placement};
@@ -130,6 +131,7 @@ pub(crate) struct Order {
     pub report_bindings: bool,
     pub output: Output,
     pub stdin: Stdin,
+    pub host_silence: Duration,
     pub stack_traces: bool,
     pub cleanup: bool,
     pub verbosity: Verbosity,
@@ -178,7 +180,7 @@ wire_struct! {
     Culprit { rank, also, pid, host, program }
     Order {
         job, hosts, mapping, apps, directory, variables, universe_size, placement, report_bindings, output, stdin,
-        stack_traces, cleanup, verbosity, outputs,
+        host_silence, stack_traces, cleanup, verbosity, outputs,
     }
     Summons { secret, addresses, host, order }
     App { program, arguments, count, environment, directory, search_path, info }

@@ -28,6 +28,8 @@ pub struct JobSpec {
     pub stdin: Stdin,
     /// End the job after this time.
     pub timeout: Option<Duration>,
+    /// A host that acknowledges nothing for this long is gone.
+    pub host_silence: Duration,
     /// Print each rank's call stack when the timeout strikes.
     pub stack_traces: bool,
     /// End the whole job when one rank fails (`-disable-auto-cleanup` turns it off).
@@ -185,6 +187,7 @@ impl JobSpec {
             output: Output::default(),
             stdin: Stdin::Rank(0),
             timeout: None,
+            host_silence: crate::link::SILENCE,
             stack_traces: false,
             cleanup: true,
             print_exit_codes: false,

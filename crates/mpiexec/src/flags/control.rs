@@ -7,6 +7,9 @@ use rte::spec::Verbosity;
 use super::{Complaint, Flag, text};
 use crate::options::Show;
 
+/// Kernels probe once a second.
+const LEAST_SILENCE: Duration = Duration::from_secs(1);
+
 pub const FLAGS: &[Flag] = &[
     Flag {
         names: &["timeout"],
@@ -14,6 +17,20 @@ pub const FLAGS: &[Flag] = &[
         help: "end the job after this time with exit code 124",
         apply: |options, values| {
             options.job.timeout = Some(seconds(text(&values[0])?)?);
+            Ok(())
+        },
+    },
+    Flag {
+        names: &["host-silence"],
+        values: &["SECONDS"],
+        help: "take a host for dead that acknowledges nothing for so long (default 4.2), where networks fail for seconds; \
+               ranks have btl_tcp_silence_ms",
+        apply: |options, values| {
+            let silence = seconds(text(&values[0])?)?;
+            if silence < LEAST_SILENCE {
+                return Err(Complaint::Expected("a second or more"));
+            }
+            options.job.host_silence = Some(silence);
             Ok(())
         },
     },

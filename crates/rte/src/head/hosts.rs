@@ -66,7 +66,8 @@ impl Head {
             return;
         }
         let place = connect::Caller::name(&caller);
-        let Ok(link) = Link::new(caller, session) else { return };
+        let Ok(mut link) = Link::new(caller, session) else { return };
+        link.allow_silence(self.spec.host_silence);
         // It was watched as a caller until now, with the same descriptor.
         if self.poller.set_token(&link, Token::Link(index)).is_err() {
             return;

@@ -374,6 +374,7 @@ fn order(spec: &JobSpec, job: u64, writers: &[Writer]) -> Result<Order, Error> {
         report_bindings: spec.report_bindings,
         output: spec.output.clone(),
         stdin: spec.stdin,
+        host_silence: spec.host_silence,
         stack_traces: spec.stack_traces,
         cleanup: spec.cleanup,
         verbosity: spec.verbosity,
