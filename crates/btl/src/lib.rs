@@ -323,7 +323,7 @@ pub trait Btl: RemoteMemory {
     }
 
     /// Whether something that was sent to `peer` may not reach it if this process ends now. That takes more than
-    /// [`Btl::is_flushed`] where a network still carries it.
+    /// [`Btl::is_flushed`] where a network still carries it. Its end is no event and ends no sleep.
     fn owes(&self, _peer: Peer) -> bool {
         !self.is_flushed()
     }

@@ -101,6 +101,8 @@ pub struct P2p<B = Bml> {
     pub(crate) active: Active,
     pub(crate) strays: Strays,
     pub(crate) farewells: Farewells,
+    /// This process waits until it may end, which no transport announces.
+    pub(crate) waits_to_end: bool,
     /// A handler of a class runs: nobody may poll.
     pub(crate) handling: bool,
     /// A send that could not poll would have.
@@ -111,7 +113,17 @@ impl<B: FastPath> P2p<B> {
     /// A message layer over transports that reach `peers`, with nothing to do.
     pub fn new(bml: B, layer: Layer, peers: Peers) -> P2p<B> {
         let (active, strays, farewells) = (Active::new(), Strays::default(), Farewells::default());
-        P2p { bml, peers, layer, active, strays, farewells, handling: false, poll_due: false }
+        P2p {
+            bml,
+            peers,
+            layer,
+            active,
+            strays,
+            farewells,
+            waits_to_end: false,
+            handling: false,
+            poll_due: false,
+        }
     }
 
     /// Which process of which job a peer is.
@@ -162,7 +174,9 @@ impl<B: FastPath> P2p<B> {
     /// again, between polls, until it may.
     pub fn leave(&mut self) -> bool {
         self.farewells.leave();
-        self.farewells.may_end(&mut self.bml, self.peers.next().0)
+        let may_end = self.farewells.may_end(&mut self.bml, self.peers.next().0);
+        self.waits_to_end = !may_end;
+        may_end
     }
 
     /// Tells the peers that this process is there again, if it had left; whether all of them were told.
@@ -328,6 +342,10 @@ impl<B: FastPath> P2p<B> {
 
     /// Announces that the owner is going to sleep; see [`btl::Btl::arm`].
     pub fn arm(&mut self) -> Option<Sleep> {
+        // Kernels take acknowledgements of what was sent without a word.
+        if self.waits_to_end {
+            return None;
+        }
         if on_layer!(&mut self.layer, layer => layer.arm()) { self.bml.arm() } else { None }
     }
 
