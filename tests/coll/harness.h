@@ -11,7 +11,7 @@
 enum { BLOCKING, NONBLOCKING, PERSISTENT, MODES };
 static const char *const mode_names[] = {"blocking", "nonblocking", "persistent"};
 
-static int rank, size, failed;
+static int rank, size, failed, chosen;
 
 /* Every rank says whether it is content; rank 0 prints one line. Point-to-point only. */
 static inline void verdict(int content, const char *name)
@@ -116,6 +116,21 @@ static inline int untouched(const int *block, int count, int stride)
     return 1;
 }
 
+/* Whether to test a collective: ONLY, where it is set, names the one whose algorithm is forced. */
+static inline int wanted(const char *call)
+{
+    const char *only = getenv("ONLY");
+    chosen |= only && !strcmp(only, call);
+    return !only || !strcmp(only, call);
+}
+
+/* Runs and counts a test of a collective, where it is wanted. */
+#define TEST(good, call, test)            \
+    do {                                  \
+        if (wanted(call))                 \
+            (good) &= (test);             \
+    } while (0)
+
 static inline void start(int *argc, char ***argv)
 {
     MPI_Init(argc, argv);
@@ -125,6 +140,8 @@ static inline void start(int *argc, char ***argv)
 
 static inline int finish(void)
 {
+    if (getenv("ONLY"))
+        verdict(chosen, "ONLY names a collective of this program");
     MPI_Finalize();
     return failed;
 }
