@@ -176,6 +176,22 @@ impl Operation<State> for Partitioned {
         self.done
     }
 
+    fn start(&mut self, _state: &mut State, _key: u32) -> Result<bool> {
+        self.active = true;
+        match &mut self.side {
+            Side::Nobody => Ok(false),
+            Side::Send(sender) => {
+                sender.ready.fill(false);
+                Ok(false)
+            }
+            Side::Receive(receiver) => {
+                receiver.posted = false;
+                receiver.receives.clear();
+                Ok(true)
+            }
+        }
+    }
+
     fn advance(&mut self, state: &mut State, _key: u32) -> Turn {
         self.set_up(state)
     }
@@ -413,26 +429,6 @@ impl Comm {
         self.partition_tag = first.wrapping_add(count) & i32::MAX as u32;
         first
     }
-}
-
-/// `MPI_Start` on a partitioned request.
-pub(crate) fn start(state: &mut State, key: u32) -> Result<()> {
-    let partitioned = state.requests.get_as::<Partitioned>(key).ok_or(NOT_PARTITIONED)?;
-    if partitioned.active {
-        return Err(Error::new(abi::ERR_REQUEST, "the partitioned request is active already"));
-    }
-    partitioned.active = true;
-    match &mut partitioned.side {
-        Side::Nobody => {}
-        Side::Send(sender) => sender.ready.fill(false),
-        Side::Receive(receiver) => {
-            receiver.posted = false;
-            receiver.receives.clear();
-            state.requests.register(key);
-            engine::advance_all(state);
-        }
-    }
-    Ok(())
 }
 
 const NOT_PARTITIONED: Error = Error::new(abi::ERR_REQUEST, "the handle names no partitioned request");

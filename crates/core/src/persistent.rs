@@ -1,16 +1,14 @@
 //! Persistent point-to-point requests (MPI-5.0 section 3.9) and `MPI_Isendrecv`.
 
 use abi::{Address, Count, Datatype, Error, Result, Status};
-use engine::{Afterlife, Fate, Turn};
+use engine::{Afterlife, Fate, advance_all, with};
 use pml::{Data, Done, Mode, ReqId};
 
-use crate::coll::Running;
 use crate::comm::Held;
 use crate::datatype::{TypeRef, packed};
 use crate::domain::Token;
 use crate::handle::RequestKey;
 use crate::p2p::{pattern, proc_null, start_both, start_recv, start_send, target};
-use crate::partitioned::Partitioned;
 use crate::request::Pair;
 use crate::state::State;
 
@@ -27,19 +25,14 @@ pub enum Operation {
 
 /// The arguments of an `_init` call and the operation in flight.
 pub(crate) struct Persistent {
-    kind: Kind,
+    operation: Operation,
+    arguments: Arguments,
     active: Active,
     last: Done,
     /// The communicator, which the program may free before it starts the operation.
     held: Held,
 }
 
-enum Kind {
-    PointToPoint { operation: Operation, arguments: Arguments },
-    Collective(Box<Running>),
-}
-
-#[derive(Clone)]
 struct Arguments {
     buf: Address,
     count: Count,
@@ -51,81 +44,46 @@ struct Arguments {
 enum Active {
     No,
     Pml(ReqId),
-    /// The collective of `kind` runs.
-    Collective,
     /// Complete, result in `last`.
     Complete,
 }
 
 const EMPTY: Done = Done { status: Status::EMPTY, error: abi::SUCCESS, owner: 0 };
 
-impl Persistent {
-    /// A persistent collective, not started.
-    pub fn collective(running: Box<Running>, held: Held) -> Persistent {
-        Persistent { kind: Kind::Collective(running), active: Active::No, last: EMPTY, held }
-    }
-
-    pub fn is_active(&self) -> bool {
-        !matches!(self.active, Active::No)
-    }
-
-    /// Starts a collective; `None` if this is none.
-    pub fn start_collective(&mut self) -> Option<Result<()>> {
-        let Kind::Collective(running) = &mut self.kind else { return None };
-        running.move_to(self.held.comm());
-        let begun = running.begin();
-        if begun.is_ok() {
-            self.active = Active::Collective;
-        }
-        Some(begun)
-    }
-
-    /// The collective, for progress.
-    pub fn running(&mut self) -> Option<&mut Running> {
-        match (&mut self.kind, &self.active) {
-            (Kind::Collective(running), Active::Collective) => Some(running),
-            _ => None,
-        }
-    }
-}
-
 impl engine::Operation<State> for Persistent {
     fn is_over(&mut self, state: &mut State) -> bool {
-        match (&self.active, &self.kind) {
-            (Active::No | Active::Complete, _) => true,
-            (Active::Pml(id), _) => match state.p2p.take(*id) {
-                Some(done) => {
-                    self.last = done;
-                    self.active = Active::Complete;
-                    true
-                }
-                None => false,
-            },
-            (Active::Collective, Kind::Collective(running)) => {
-                let complete = running.is_complete();
-                if complete {
-                    self.last = running.outcome();
-                    self.active = Active::Complete;
-                }
-                complete
-            }
-            (Active::Collective, Kind::PointToPoint { .. }) => true,
+        if let Active::Pml(id) = self.active {
+            let Some(done) = state.p2p.take(id) else { return false };
+            self.last = done;
+            self.active = Active::Complete;
         }
+        true
     }
 
     fn is_active(&self) -> bool {
-        Persistent::is_active(self)
+        !matches!(self.active, Active::No)
     }
 
     fn outcome(&self) -> Done {
         self.last
     }
 
-    fn advance(&mut self, state: &mut State, key: u32) -> Turn {
-        match self.running() {
-            Some(running) => running.go_on(state, key),
-            None => Turn::Rest,
+    fn start(&mut self, state: &mut State, _key: u32) -> Result<bool> {
+        let (a, comm) = (&self.arguments, self.held.comm());
+        let data = a.datatype.data(a.buf, a.count)?;
+        let started = match self.operation {
+            Operation::Send(mode) => start_send(state, mode, data, a.rank, a.tag, comm)?,
+            Operation::Buffered => {
+                crate::buffer::start(state, data, a.rank, a.tag, comm)?;
+                None
+            }
+            Operation::Receive => start_recv(state, data, a.rank, a.tag, comm)?,
+        };
+        if started.is_none() {
+            self.last = if self.operation == Operation::Receive { proc_null() } else { EMPTY };
         }
+        self.active = started.map_or(Active::Complete, Active::Pml);
+        Ok(false)
     }
 
     /// The request can be started again.
@@ -172,9 +130,8 @@ pub fn init(
     state.data(buf, count, datatype)?;
     let datatype = state.types.resolve(datatype)?;
     let arguments = Arguments { buf, count, datatype, rank, tag };
-    let kind = Kind::PointToPoint { operation, arguments };
     let held = state.hold(comm)?;
-    let persistent = Persistent { kind, active: Active::No, last: EMPTY, held };
+    let persistent = Persistent { operation, arguments, active: Active::No, last: EMPTY, held };
     *request = state.add_request(persistent)?;
     Ok(())
 }
@@ -198,28 +155,10 @@ fn start_one(t: &mut Token, request: abi::Request) -> Result<()> {
     let Some(RequestKey::Operation(key)) = RequestKey::of(request) else { return Err(not) };
     let mut guard = t.lock();
     let state = &mut *guard;
-    if state.requests.get_as::<Partitioned>(key).is_some() {
-        return crate::partitioned::start(state, key);
-    }
-    let persistent = state.requests.get_as::<Persistent>(key).filter(|it| !it.is_active()).ok_or(not)?;
-    let comm = persistent.held.comm();
-    let (operation, a) = match &mut persistent.kind {
-        Kind::PointToPoint { operation, arguments } => (*operation, arguments.clone()),
-        Kind::Collective(_) => return crate::coll::start_persistent(state, key),
-    };
-    let data = a.datatype.data(a.buf, a.count)?;
-    let started = match operation {
-        Operation::Send(mode) => start_send(state, mode, data, a.rank, a.tag, comm)?,
-        Operation::Buffered => {
-            crate::buffer::start(state, data, a.rank, a.tag, comm)?;
-            None
-        }
-        Operation::Receive => start_recv(state, data, a.rank, a.tag, comm)?,
-    };
-    let persistent = state.requests.get_as::<Persistent>(key).ok_or(not)?;
-    persistent.active = started.map_or(Active::Complete, Active::Pml);
-    if started.is_none() {
-        persistent.last = if operation == Operation::Receive { proc_null() } else { EMPTY };
+    state.requests.get(key).filter(|it| !it.is_active()).ok_or(not)?;
+    if with(state, key, |it, state| it.start(state, key)).ok_or(not)?? {
+        state.requests.register(key);
+        advance_all(state);
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The library's state: the objects of MPI, the message layer under them and the connection to the launcher.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use engine::{Classes, Interest, P2p, Requests, Threads};
@@ -11,6 +12,7 @@ use crate::buffer::BufferPool;
 use crate::comm::contexts::Contexts;
 use crate::comm::{Comm, Comms};
 use crate::datatype::Types;
+use crate::domain::Token;
 use crate::errcode::ErrorTable;
 use crate::errhandler::Errhandlers;
 use crate::file::Files;
@@ -32,6 +34,11 @@ pub struct State {
     pub(crate) comms: Comms,
     /// Requests that are more than one point-to-point operation, and the registry of what must be advanced.
     pub(crate) requests: Requests<State>,
+    /// What is to be done with the state unlocked, since it calls the program. The room that pushes an entry keeps what the
+    /// entry is about in a queue of its own.
+    pub(crate) due: VecDeque<fn(&mut Token)>,
+    /// What follows every wait, while a tool has callbacks.
+    pub(crate) after_wait: Option<fn(&mut Token)>,
     /// Reductions that the program must do before a collective can go on.
     pub(crate) callbacks: crate::coll::Callbacks,
     /// The algorithm of the latest call of each collective.
@@ -107,6 +114,8 @@ impl State {
             classes: crate::transport::classes(),
             comms: Comms::new(),
             requests: crate::request::requests(),
+            due: VecDeque::new(),
+            after_wait: None,
             callbacks: Default::default(),
             algorithms: Default::default(),
             light: Default::default(),

@@ -55,17 +55,13 @@ impl Progress for State {
     }
 
     fn call_is_due(&self) -> bool {
-        !self.callbacks.is_empty() || !self.files.conversions.is_empty() || self.light.is_due()
+        !self.due.is_empty()
     }
 
     fn call(t: &mut Token) {
-        let callback = t.lock().callbacks.pop_front();
-        if let Some(callback) = callback {
-            crate::coll::run_callback(t, callback);
-        } else if t.lock().light.is_due() {
-            crate::win::light::call(t);
-        } else {
-            crate::file::convert_due(t);
+        let due = t.lock().due.pop_front();
+        if let Some(due) = due {
+            due(t);
         }
     }
 
@@ -195,26 +191,26 @@ pub(crate) fn wait_actively_until<R>(
     ready: impl FnMut(&mut State) -> Option<R>,
 ) -> Option<R> {
     let result = engine::wait_until(t, How::Active, deadline, ready);
-    let events = crate::tool::are_due(&t.lock());
-    if events {
-        crate::tool::deliver(t);
+    let after = t.lock().after_wait;
+    if let Some(after) = after {
+        after(t);
     }
     result
 }
 
-/// Waits, then delivers to tools what happened meanwhile.
+/// Waits, then does what follows every wait.
 #[inline(always)]
 fn wait<R>(t: &mut Token, how: How<Interest>, mut ready: impl FnMut(&mut State) -> Option<R>) -> R {
-    let mut events = false;
+    let mut after = None;
     let result = engine::wait(t, how, |state: &mut State| {
         let result = ready(state);
         if result.is_some() {
-            events = crate::tool::are_due(state);
+            after = state.after_wait;
         }
         result
     });
-    if events {
-        crate::tool::deliver(t);
+    if let Some(after) = after {
+        after(t);
     }
     result
 }
@@ -234,7 +230,7 @@ pub(crate) fn make_progress(t: &mut Token) {
 }
 
 fn advance(t: &mut Token, polls: bool) {
-    let (due, yields, events) = {
+    let (due, yields, after) = {
         let mut state = t.lock();
         if state.progress() {
             state.fruitless_polls = 0;
@@ -243,7 +239,7 @@ fn advance(t: &mut Token, polls: bool) {
         }
         let yields =
             polls && state.fruitless_polls > FRUITLESS_POLLS && state.params.waiting.is_oversubscribed();
-        (state.call_is_due(), yields, crate::tool::are_due(&state))
+        (state.call_is_due(), yields, state.after_wait)
     };
     engine::see_to_connections(t);
     if yields {
@@ -252,7 +248,7 @@ fn advance(t: &mut Token, polls: bool) {
     if due {
         State::call(t);
     }
-    if events {
-        crate::tool::deliver(t);
+    if let Some(after) = after {
+        after(t);
     }
 }

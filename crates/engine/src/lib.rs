@@ -81,7 +81,9 @@ pub use outside::{
 pub use p2p::{Layer, OnPortals, OnShmem, P2p};
 pub use params::{EngineParams, MessageLayer, Network, PmlParams};
 pub use peers::{Peers, Process};
-pub use requests::{Afterlife, Fate, Operation, Requesting, Requests, Turn, advance_all, with, with_as};
+pub use requests::{
+    Afterlife, Blocking, Fate, Operation, Requesting, Requests, Turn, advance_all, with, with_as,
+};
 pub use variables::VARIABLES;
 pub use wait::{Interest, Progress, wait, wait_until};
 pub use waiting::{How, Mode, Threads};

@@ -16,6 +16,7 @@ use abi::{Error, Result};
 use pml::Done;
 use slab::Slab;
 
+use crate::domain::Token;
 use crate::wait::Progress;
 
 /// What a request stands for.
@@ -29,6 +30,19 @@ pub trait Operation<S>: Any {
     /// Whether the request is active; only those that are started again are ever not.
     fn is_active(&self) -> bool {
         true
+    }
+
+    /// `MPI_Start` of an inactive request; `true`: progress must advance it from now on. `key` is its own.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` for operations that are not persistent, and what beginning reports.
+    fn start(&mut self, _state: &mut S, _key: u32) -> Result<bool> {
+        Err(Error::new(abi::ERR_REQUEST, "the handle names no persistent request"))
+    }
+
+    /// How a call that waits for this request alone goes on with it, where that is more than waiting for progress.
+    fn blocking(&self) -> Option<Blocking<S>> {
+        None
     }
 
     /// Goes on with a registered operation. `key` is its own.
@@ -57,6 +71,9 @@ pub trait Operation<S>: Any {
         if self.is_over(state) { Afterlife::Gone } else { Afterlife::UntilOver { register: true } }
     }
 }
+
+/// Goes on with an operation as a blocking call does, and removes it; `None`: progress has to.
+pub type Blocking<S> = fn(&mut Token<S>, u32) -> Option<Done>;
 
 /// What came of advancing an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,20 +4,20 @@ use coll::tuned::Level;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use abi::{Address, Error, Result, Status};
+use abi::{Address, Result, Status};
 use coll::Coll;
 use datatype::Datatype;
-use engine::{Afterlife, Operation, Turn, advance_all};
+use engine::{Afterlife, Blocking, Operation, Turn, advance_all};
 use pml::Done;
 
 use super::Mode;
 use super::arguments::Arguments;
+use super::persistent::Persistent;
 use super::run::Running;
 use super::turns::{Start, await_turn};
 use crate::domain::Token;
 use crate::handle::RequestKey;
 use crate::op::Function;
-use crate::persistent::Persistent;
 use crate::state::State;
 use crate::types::with_live_handle;
 use crate::wait::wait_actively;
@@ -128,8 +128,7 @@ fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
             // Persistent collectives are initialised in the same order everywhere, but started in any.
             state.prepare_persistent(&mut running)?;
             let held = state.hold(running.comm())?;
-            let persistent = Persistent::collective(running, held);
-            *request = state.add_request(persistent)?;
+            *request = state.add_request(Persistent::new(running, held))?;
             Ok(())
         }
     }
@@ -182,12 +181,9 @@ fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
     }
 }
 
-/// Waits for the nonblocking collective of a request as a blocking call does, and drops it. `None`: it is over, waits
-/// for its turn or for a reduction of the program, or is none.
-pub(crate) fn finish(t: &mut Token, key: u32) -> Option<Done> {
-    if let Some(done) = super::fast_path::finish(t, key) {
-        return Some(done);
-    }
+/// Waits for the nonblocking collective of a request as a blocking call does, and drops it. `None`: it is over, or waits
+/// for its turn or for a reduction of the program.
+fn finish(t: &mut Token, key: u32) -> Option<Done> {
     let (owner, running) = {
         let mut state = t.lock();
         state.requests.get_as::<Running>(key).filter(|running| running.is_under_way())?;
@@ -252,25 +248,15 @@ impl State {
     }
 }
 
-/// Starts a persistent collective again.
-pub(crate) fn start_persistent(state: &mut State, key: u32) -> Result<()> {
-    let unknown = Error::new(abi::ERR_REQUEST, "the handle names no persistent collective");
-    let persistent = state.requests.get_as::<Persistent>(key).ok_or(unknown)?;
-    persistent.start_collective().ok_or(unknown)??;
-    if let (Some(logged), Some(node)) = (persistent.running().and_then(|it| it.logged()), &state.node) {
-        logged.write(node);
-    }
-    state.requests.register(key);
-    advance_all(state);
-    Ok(())
-}
-
 impl Running {
     /// Goes on with the call of request `key`, by progress.
     pub(crate) fn go_on(&mut self, state: &mut State, key: u32) -> Turn {
         let callback = self.advance(&mut state.p2p);
         let due = callback.is_some();
-        state.callbacks.extend(callback.map(|callback| Callback { key: Some(key), ..callback }));
+        if let Some(callback) = callback {
+            state.callbacks.push_back(Callback { key: Some(key), ..callback });
+            state.due.push_back(run_callback);
+        }
         if !self.is_complete() {
             // A call that differs from the peers' ends with the error.
             let _ = self.compare_if_due(state);
@@ -299,6 +285,10 @@ impl Operation<State> for Running {
         self.go_on(state, key)
     }
 
+    fn blocking(&self) -> Option<Blocking<State>> {
+        Some(finish)
+    }
+
     fn recycle(self: Box<Self>, state: &mut State) {
         state.keep(self);
     }
@@ -309,8 +299,9 @@ impl Operation<State> for Running {
     }
 }
 
-/// Does a reduction that progress came across, and lets its collective go on.
-pub(crate) fn run_callback(t: &mut Token, callback: Callback) {
+/// Does the first of the reductions that progress came across, and lets its collective go on.
+fn run_callback(t: &mut Token) {
+    let Some(callback) = t.lock().callbacks.pop_front() else { return };
     callback.call(t);
     let mut guard = t.lock();
     let state = &mut *guard;

@@ -26,6 +26,7 @@ mod movement;
 mod neighbour;
 mod online;
 mod parts;
+mod persistent;
 mod port;
 mod reductions;
 mod run;
@@ -41,7 +42,7 @@ pub use reductions::*;
 
 pub(crate) use area::share as share_area;
 pub(crate) use check::{forget as forget_log, meet_to_finalize};
-pub(crate) use launch::{Callbacks, finish, run_callback, start_persistent};
+pub(crate) use launch::Callbacks;
 pub(crate) use run::Running;
 pub(crate) use select::{Algorithms, CollState};
 pub(crate) use turns::await_turn;

@@ -304,7 +304,7 @@ impl Due {
 }
 
 /// Has the program convert what a nonblocking access has read, if one waits for that.
-pub(crate) fn convert_due(t: &mut Token) {
+fn convert_due(t: &mut Token) {
     let due = {
         let mut state = t.lock();
         let Some(key) = state.files.conversions.pop_front() else { return };
@@ -320,6 +320,12 @@ pub(crate) fn convert_due(t: &mut Token) {
 }
 
 impl State {
+    /// The program has to convert what a nonblocking access has read.
+    pub(super) fn convert(&mut self, key: u32) {
+        self.files.conversions.push_back(key);
+        self.due.push_back(convert_due);
+    }
+
     /// What a nonblocking access has come to: its file keeps a failure.
     pub(super) fn note_failure(&mut self, fh: abi::File, result: Result<()>) {
         if let (Err(error), Ok(file)) = (result, self.files.get_mut(fh)) {
@@ -507,7 +513,7 @@ impl State {
         transfer.come_back(moved);
         let (file, result, due) = (transfer.file, transfer.result(), transfer.due.is_some());
         if due {
-            self.files.conversions.push_back(key);
+            self.convert(key);
         }
         self.note_failure(file, result);
     }

@@ -51,7 +51,6 @@ pub use query::*;
 pub use shared::{get_position_shared, seek_shared};
 pub use view::*;
 
-pub(crate) use access::convert_due;
 pub(crate) use handle::handler_of;
 pub(crate) use questions::Serve;
 

@@ -19,8 +19,8 @@ pub(super) fn wait_one(t: &mut Token, request: &mut abi::Request) -> Result<Opti
         *request = abi::REQUEST_NULL;
         return Ok(Some(EMPTY));
     }
-    let known = t.lock().is_complete(handle)?;
-    if let (Some(RequestKey::Pml(key)), false) = (RequestKey::of(handle), known) {
+    let (known, key) = (t.lock().is_complete(handle)?, RequestKey::of(handle));
+    if let (Some(RequestKey::Pml(key)), false) = (key, known) {
         let id = ReqId(key);
         let done = wait_for_request(t, id, |state| match state.take_awaited(id) {
             Some(done) => Some(Ok(done)),
@@ -29,11 +29,12 @@ pub(super) fn wait_one(t: &mut Token, request: &mut abi::Request) -> Result<Opti
         *request = abi::REQUEST_NULL;
         return Ok(Some(done));
     }
-    if let (Some(RequestKey::Operation(key)), false) = (RequestKey::of(handle), known)
-        && let Some(done) = crate::coll::finish(t, key)
-    {
-        *request = abi::REQUEST_NULL;
-        return Ok(Some(done));
+    if let (Some(RequestKey::Operation(key)), false) = (key, known) {
+        let blocking = t.lock().requests.get(key).and_then(|it| it.blocking());
+        if let Some(done) = blocking.and_then(|go_on| go_on(t, key)) {
+            *request = abi::REQUEST_NULL;
+            return Ok(Some(done));
+        }
     }
     let finished = wait_for(t, |state| state.take(handle).transpose())?;
     Ok(Some(conclude(t, request, finished)))

@@ -311,6 +311,7 @@ impl crate::state::State {
     /// Settles what is watched for, after registrations changed.
     fn settle_events(&mut self) {
         self.tools.events.settle();
+        self.after_wait = self.tools.events.are_wanted().then_some(super::events::deliver);
         self.p2p.note_unexpected(self.tools.events.wants(UNEXPECTED));
     }
 }

@@ -94,12 +94,6 @@ impl Events {
         self.wanted & 1 << kind != 0
     }
 
-    /// Whether there is something to deliver.
-    #[inline]
-    pub fn are_due(&self) -> bool {
-        !self.queue.is_empty()
-    }
-
     /// Keeps an event until callbacks can be called; `values` as its kind's fields say.
     pub fn raise(&mut self, kind: usize, values: [i64; MOST_FIELDS]) {
         if !self.wants(kind) {
@@ -127,6 +121,13 @@ impl Events {
     pub(super) fn settle(&mut self) {
         let listening = self.registrations.iter().filter(|(_, one)| !one.callbacks.is_empty());
         self.wanted = listening.fold(0, |wanted, (_, one)| wanted | 1 << one.kind);
+        let wanted = self.wanted;
+        self.queue.retain(|instance| wanted & 1 << instance.kind != 0);
+    }
+
+    /// Whether a registration has a callback.
+    pub(super) fn are_wanted(&self) -> bool {
+        self.wanted != 0
     }
 
     /// The next event, and who is to be told: registration, callback and its data.
@@ -186,15 +187,9 @@ impl State {
     }
 }
 
-/// Whether [`deliver`] has anything to do.
-#[inline]
-pub(crate) fn are_due(state: &State) -> bool {
-    state.tools.events.are_due() || state.p2p.has_notices()
-}
-
 /// Calls the callbacks of all events so far. Takes the token: they may call MPI.
 #[cold]
-pub(crate) fn deliver(t: &mut Token) {
+pub(super) fn deliver(t: &mut Token) {
     t.lock().collect_notices();
     let safety = abi::T_CB_REQUIRE_NONE;
     loop {

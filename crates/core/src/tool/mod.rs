@@ -27,7 +27,7 @@ pub use category::*;
 pub use cvar::*;
 pub use enumeration::*;
 pub use event::*;
-pub(crate) use events::{COMM_CREATED, COMM_FREED, are_due, deliver};
+pub(crate) use events::{COMM_CREATED, COMM_FREED};
 pub use pvar::*;
 
 /// What tools have asked for.

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 
 use abi::{Address, Aint, Error, Result};
 use btl::{Class, Peer};
-use engine::Head;
+use engine::{Head, Progress};
 use ffi::LightFunction;
 use mem::PeerBytes;
 
@@ -59,12 +59,6 @@ struct Delivery {
     payload: Vec<u8>,
     /// The process to tell when the function was called, with the words that it needs; `None`: this one.
     from: Option<(Peer, About)>,
-}
-
-impl Light {
-    pub fn is_due(&self) -> bool {
-        !self.due.is_empty()
-    }
 }
 
 fn aim(rank: i32, offset: Aint, bytes: usize) -> Aim {
@@ -297,6 +291,7 @@ pub fn send(t: &mut Token, handler: i32, load: Load, rank: i32, win: abi::Win) -
         let mut state = t.lock();
         state.windows.get_mut(win)?.count_sent(rank);
         state.light.due.push_back(Delivery { win, source: rank, handler, payload, from: None });
+        state.due.push_back(call);
         return Ok(());
     }
     await_window(t, win, |window, p2p| {
@@ -316,11 +311,11 @@ pub fn send(t: &mut Token, handler: i32, load: Load, rank: i32, win: abi::Win) -
     })
 }
 
-/// `alhena_progress`: advances everything and calls handlers that are due.
+/// `alhena_progress`: advances everything and calls handlers, and what else is due.
 pub fn progress(t: &mut Token) {
     poll(t);
-    while t.lock().light.is_due() {
-        call(t);
+    while t.lock().call_is_due() {
+        <State as Progress>::call(t);
     }
 }
 
@@ -373,7 +368,7 @@ impl Window {
     }
 }
 
-/// A message has come; `false`: it makes no sense, or its sender has sent more than one may.
+/// A message has come, and [`call`] is due; `false`: it makes no sense, or its sender has sent more than one may.
 pub(super) fn on_message(
     windows: &mut Windows,
     light: &mut Light,
@@ -402,7 +397,7 @@ pub(super) fn on_handled(windows: &mut Windows, from: Peer, about: About, found:
 }
 
 /// Calls the program's function for the message that has come first.
-pub(crate) fn call(t: &mut Token) {
+pub(super) fn call(t: &mut Token) {
     let (delivery, handler) = {
         let light = &mut t.lock().light;
         let Some(delivery) = light.due.pop_front() else { return };

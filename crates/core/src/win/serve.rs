@@ -51,7 +51,9 @@ impl Taker<State> for Serve {
                 source,
             ) {
                 about.answer(state, from, HANDLED, &[0], &[]);
+                return;
             }
+            state.due.push_back(light::call);
             return;
         }
         match state.windows.serve(about, &frame, state.p2p.most(from)) {

@@ -3,7 +3,7 @@
 //! does.
 
 use abi::Result;
-use engine::{Afterlife, Operation, Turn};
+use engine::{Afterlife, Blocking, Operation, Turn};
 use pml::Done;
 
 use super::super::check::LogReads;
@@ -46,8 +46,8 @@ pub(super) fn leave(
     Ok(())
 }
 
-/// Waits for the collective of a request, if it is one on a fast path and not over, and drops it; the result.
-pub(in super::super) fn finish(t: &mut Token, key: u32) -> Option<Done> {
+/// Waits for the collective of a request, if it is not over, and drops it; the result.
+fn finish(t: &mut Token, key: u32) -> Option<Done> {
     let (comm, started) = {
         let mut state = t.lock();
         let later = state.requests.get_as::<Later>(key)?;
@@ -76,6 +76,10 @@ impl Operation<State> for Later {
 
     fn outcome(&self) -> Done {
         done(self.comm, self.result)
+    }
+
+    fn blocking(&self) -> Option<Blocking<State>> {
+        Some(finish)
     }
 
     fn advance(&mut self, state: &mut State, _key: u32) -> Turn {

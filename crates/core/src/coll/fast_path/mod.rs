@@ -32,7 +32,6 @@ use std::time::Duration;
 
 pub(super) use calls::*;
 pub(super) use irregular::*;
-pub(super) use later::finish;
 pub(super) use neighbour::*;
 pub(super) use reach::FastPaths;
 use reach::Reach;

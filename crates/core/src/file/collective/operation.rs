@@ -232,7 +232,7 @@ impl Collective {
                 self.moves = self.alone.go_on(transfer);
             }
             if transfer.is_due() && !std::mem::replace(&mut self.waits, true) {
-                state.files.conversions.push_back(key);
+                state.convert(key);
             }
             if !transfer.has_ended() {
                 return;
