@@ -17,11 +17,11 @@ use gni::MemHandle;
 use mem::UserMem;
 use mpool::{HUGE_PAGE, HugePages, Pool, PrivateBlock, Source};
 use node::{SegmentTicket, SharedSegment};
+use rcache::Pages;
 
 use crate::domain::Token;
 use crate::memory::of_user;
 use crate::state::State;
-use crate::transport::pages;
 
 /// Alignment in bytes where the info object does not ask for more: a cache line.
 const ALIGNMENT: usize = 64;
@@ -103,7 +103,11 @@ impl State {
     fn memory(&mut self) -> (&mut Pool<Block>, Blocks<'_>) {
         let is_shared = self.node.as_ref().is_some_and(|node| node.members().len() > 1);
         let most = if is_shared { self.params.osc.alloc_mem_segments as u32 } else { 0 };
-        let pages = pages(&self.params.rcache);
+        let pages = match self.params.rcache.huge_pages {
+            Pages::Never => HugePages::Never,
+            Pages::Transparent => HugePages::Transparent,
+            Pages::Reserved => HugePages::Reserved,
+        };
         let Memory { pool, segments } = &mut self.memory;
         (pool, Blocks { gemini: self.p2p.bml.gemini_mut(), pages, segments, most })
     }

@@ -12,8 +12,8 @@ use pml::{Data, Done, Mode, ReqId};
 
 use crate::datatype::packed;
 use crate::domain::Token;
+use crate::immediate::EMPTY;
 use crate::p2p::target;
-use crate::request::EMPTY;
 use crate::state::State;
 use crate::wait::wait_for;
 
@@ -192,7 +192,7 @@ pub fn ibsend(
     request: &mut abi::Request,
 ) -> Result<()> {
     start_checked(t, buf, count, datatype, dest, tag, comm)?;
-    *request = crate::request::SENT;
+    *request = crate::immediate::SENT;
     Ok(())
 }
 
@@ -239,7 +239,7 @@ pub fn flush(t: &mut Token, place: Place) -> Result<()> {
 pub fn iflush(t: &mut Token, place: Place, request: &mut abi::Request) -> Result<()> {
     let mut state = t.lock();
     *request = if state.is_drained(place)? {
-        crate::request::SENT
+        crate::immediate::SENT
     } else {
         state.add_request(Flush { place, result: Ok(()) })?
     };

@@ -69,6 +69,7 @@ fn join(t: &mut Token) {
     if job.rank == 0 && !job.is_native() {
         state.params.report_unknown();
     }
+    state.classes = crate::transport::classes();
     let Opened { node, p2p } =
         crate::transport::open(&mut job, &state.params).unwrap_or_else(|error| give_up(&error));
     if state.params.mpi.report {

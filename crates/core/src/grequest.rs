@@ -7,7 +7,7 @@ use pml::Done;
 
 use crate::domain::Token;
 use crate::handle::RequestKey;
-use crate::request::EMPTY;
+use crate::immediate::EMPTY;
 use crate::state::State;
 
 /// A generalized request. Plain data: the functions and the state belong to the program.

@@ -24,6 +24,7 @@ pub mod grequest;
 pub mod group;
 mod handle;
 mod hint;
+mod immediate;
 pub mod info;
 mod lost;
 mod memory;

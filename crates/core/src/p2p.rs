@@ -167,7 +167,7 @@ pub fn isend_at_once(
 ) -> Attempt {
     let sent = send_at_once(buf, count, datatype, dest, tag, comm);
     if sent == Attempt::DONE {
-        *request = crate::request::SENT;
+        *request = crate::immediate::SENT;
     }
     sent
 }
@@ -187,7 +187,7 @@ pub fn isend(
     request: &mut abi::Request,
 ) -> Result<()> {
     let started = start_call(t, mode, buf, count, datatype, dest, tag, comm)?;
-    *request = handle(started, crate::request::SENT);
+    *request = handle(started, crate::immediate::SENT);
     Ok(())
 }
 
@@ -227,7 +227,7 @@ pub fn irecv(
     let mut state = t.lock();
     let data = state.data(buf, count, datatype)?;
     let started = start_recv(&mut state, data, source, tag, comm)?;
-    *request = handle(started, crate::request::RECEIVED_NOTHING);
+    *request = handle(started, crate::immediate::RECEIVED_NOTHING);
     Ok(())
 }
 

@@ -21,9 +21,9 @@ use crate::comm::{Comm, Held};
 use crate::datatype::TypeRef;
 use crate::domain::Token;
 use crate::handle::RequestKey;
+use crate::immediate::EMPTY;
 use crate::memory::{of_vec_mut, of_words};
 use crate::p2p::{pattern, target};
-use crate::request::EMPTY;
 use crate::state::State;
 
 /// Partitioned messages travel in the library's context, where these bits of the source tell them from all else.

@@ -1,6 +1,6 @@
 //! Persistent point-to-point requests (MPI-5.0 section 3.9) and `MPI_Isendrecv`.
 
-use abi::{Address, Count, Datatype, Error, Result, Status};
+use abi::{Address, Count, Datatype, Error, Result};
 use engine::{Afterlife, Fate, advance_all, with};
 use pml::{Data, Done, Mode, ReqId};
 
@@ -8,6 +8,7 @@ use crate::comm::Held;
 use crate::datatype::{TypeRef, packed};
 use crate::domain::Token;
 use crate::handle::RequestKey;
+use crate::immediate::EMPTY;
 use crate::p2p::{pattern, proc_null, start_both, start_recv, start_send, target};
 use crate::request::Pair;
 use crate::state::State;
@@ -47,8 +48,6 @@ enum Active {
     /// Complete, result in `last`.
     Complete,
 }
-
-const EMPTY: Done = Done { status: Status::EMPTY, error: abi::SUCCESS, owner: 0 };
 
 impl engine::Operation<State> for Persistent {
     fn is_over(&mut self, state: &mut State) -> bool {

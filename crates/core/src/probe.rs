@@ -198,7 +198,7 @@ pub fn imrecv(
     request: &mut abi::Request,
 ) -> Result<()> {
     let started = start(&mut t.lock(), buf, count, datatype, message)?;
-    *request = started.map_or(crate::request::RECEIVED_NOTHING, |(id, _)| RequestKey::Pml(id.0).handle());
+    *request = started.map_or(crate::immediate::RECEIVED_NOTHING, |(id, _)| RequestKey::Pml(id.0).handle());
     Ok(())
 }
 

@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use coll::Coll;
+use coll::algorithms::registry::AlgorithmId;
 use engine::{Classes, Interest, P2p, Requests, Threads};
 use node::Node;
 
@@ -42,7 +44,7 @@ pub struct State {
     /// Reductions that the program must do before a collective can go on.
     pub(crate) callbacks: crate::coll::Callbacks,
     /// The algorithm of the latest call of each collective.
-    pub(crate) algorithms: crate::coll::Algorithms,
+    pub(crate) algorithms: [Option<AlgorithmId>; Coll::ALL.len()],
     /// Handlers of the light interface, and messages for them.
     pub(crate) light: crate::win::light::Light,
     /// The threads of this process that wait.
@@ -110,10 +112,10 @@ impl State {
         let params = Params::read();
         State {
             node: None,
-            p2p: crate::transport::alone(),
-            classes: crate::transport::classes(),
+            p2p: P2p::alone(),
+            classes: Classes::new(),
             comms: Comms::new(),
-            requests: crate::request::requests(),
+            requests: crate::immediate::requests(),
             due: VecDeque::new(),
             after_wait: None,
             callbacks: Default::default(),

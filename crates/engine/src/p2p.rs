@@ -197,6 +197,11 @@ impl<B: FastPath> P2p<B> {
 }
 
 impl P2p {
+    /// The way of a process that is alone.
+    pub fn alone() -> P2p {
+        P2p::new(Bml::solo(), Layer::ob1(Ob1::new(Config::new(1))), Peers::of_job(0, 1))
+    }
+
     /// The number of a process of another job, which a transport has learned of; a new one if it was not met before.
     ///
     /// # Errors

@@ -44,7 +44,7 @@ pub(crate) use area::share as share_area;
 pub(crate) use check::{forget as forget_log, meet_to_finalize};
 pub(crate) use launch::Callbacks;
 pub(crate) use run::Running;
-pub(crate) use select::{Algorithms, CollState};
+pub(crate) use select::CollState;
 pub(crate) use turns::await_turn;
 
 /// How a collective call is completed.

@@ -1,11 +1,12 @@
 //! A persistent collective as a request: one call, started again and again (MPI-5.0 section 6.13).
 
-use abi::{Result, Status};
+use abi::Result;
 use engine::{Afterlife, Fate, Operation, Turn};
 use pml::Done;
 
 use super::run::Running;
 use crate::comm::Held;
+use crate::immediate::EMPTY;
 use crate::state::State;
 
 /// The call of an `_init` function.
@@ -23,8 +24,6 @@ enum Stage {
     /// The result was not taken yet.
     Complete(Done),
 }
-
-const EMPTY: Done = Done { status: Status::EMPTY, error: abi::SUCCESS, owner: 0 };
 
 impl Persistent {
     /// A call that is not started.

@@ -4,7 +4,6 @@ use coll::tuned::Tuned;
 use std::sync::Arc;
 
 use abi::{Error, Result};
-use coll::algorithms::registry::AlgorithmId;
 use coll::tuned::{Choice, Misfit, Placement, Query, Unfit};
 use coll::{Coll, Key, Params, Root, Schedule, Seat};
 use node::NodeArea;
@@ -17,9 +16,6 @@ use super::turns::{Start, Turns};
 use crate::comm::Comm;
 use crate::state::World;
 use crate::topo::{Neighbours, Topology};
-
-/// What ran last of each collective.
-pub(crate) type Algorithms = [Option<AlgorithmId>; Coll::ALL.len()];
 
 /// What a communicator remembers for its collectives.
 #[derive(Default)]

@@ -15,8 +15,8 @@ use crate::attr::{Object, copy_all};
 use crate::coll::Running;
 use crate::domain::Token;
 use crate::handle::RequestKey;
+use crate::immediate::EMPTY;
 use crate::memory::exposed;
-use crate::request::EMPTY;
 use crate::state::State;
 
 /// A duplicate on its way.

@@ -3,10 +3,11 @@
 use abi::{Error, Result, Status};
 use pml::{Done, ReqId};
 
+use super::Finished;
 use super::wait::{conclude, failed, first_or_after_progress, give, wait_one};
-use super::{EMPTY, Finished, SENT};
 use crate::domain::Token;
 use crate::handle::RequestKey;
+use crate::immediate::{EMPTY, SENT};
 use crate::state::State;
 use crate::wait::wait_for;
 

@@ -3,46 +3,25 @@
 //! A point-to-point request is the PML's own; its handle is made from the PML's key and costs no second object.
 //! Everything else is an [`engine::Operation`].
 
-mod immediate;
 mod many;
 mod pair;
 mod status;
 mod wait;
 
-use abi::{Error, Result, Status};
+use abi::{Error, Result};
 use pml::{Done, ReqId};
 
-use engine::{Fate, Requests, with};
+use engine::{Fate, with};
 
 use crate::domain::Token;
 use crate::grequest::Generalized;
 use crate::handle::RequestKey;
 use crate::state::State;
 
-use immediate::Immediate;
 pub use many::{testall, testany, testsome, waitall, waitany, waitsome};
 pub(crate) use pair::Pair;
 pub use status::{get_status, get_status_all, get_status_any, get_status_some};
 pub use wait::{test, wait};
-
-/// The handle of a send that was over when its call returned.
-pub(crate) const SENT: abi::Request = RequestKey::Operation(0).handle();
-/// The handle of a receive from `MPI_PROC_NULL`.
-pub(crate) const RECEIVED_NOTHING: abi::Request = RequestKey::Operation(1).handle();
-
-/// The handle of a one-sided operation that was over when its call returned.
-pub(crate) const ACCESSED: abi::Request = RequestKey::Operation(2).handle();
-
-/// The store of requests, with the immediate ones at their keys.
-pub(crate) fn requests() -> Requests<State> {
-    let mut requests = Requests::new();
-    let immediate = [(Status::EMPTY, true), (Status::PROC_NULL, true), (Status::EMPTY, false)];
-    for (status, may_be_cancelled) in immediate {
-        // An empty store has room.
-        let _ = requests.add(Immediate { status, may_be_cancelled });
-    }
-    requests
-}
 
 /// What a finished request leaves.
 pub(crate) struct Finished {
@@ -116,8 +95,6 @@ impl State {
         Ok(Some(Finished { done, gone: fate != Fate::Inactive, generalized }))
     }
 }
-
-pub(crate) const EMPTY: Done = Done { status: Status::EMPTY, error: abi::SUCCESS, owner: 0 };
 
 const UNKNOWN: Error =
     Error::new(abi::ERR_REQUEST, "the handle names no request (never created or complete)");

@@ -3,7 +3,7 @@
 use engine::Operation;
 use pml::{Done, ReqId};
 
-use super::EMPTY;
+use crate::immediate::EMPTY;
 use crate::p2p::proc_null;
 use crate::state::State;
 

@@ -3,10 +3,10 @@
 use abi::{Result, Status};
 use pml::Done;
 
-use super::EMPTY;
 use super::many::{in_status, note};
 use super::wait::{failed, give};
 use crate::domain::Token;
+use crate::immediate::EMPTY;
 use crate::wait::poll;
 
 /// `MPI_Request_get_status`: as a test that leaves the request as it is.

@@ -3,9 +3,10 @@
 use abi::{Result, Status};
 use pml::{Done, ReqId};
 
-use super::{EMPTY, Finished, SENT, UNKNOWN};
+use super::{Finished, UNKNOWN};
 use crate::domain::Token;
 use crate::handle::RequestKey;
+use crate::immediate::{EMPTY, SENT};
 use crate::state::State;
 use crate::wait::{poll, wait_for, wait_for_request};
 

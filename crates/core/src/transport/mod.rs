@@ -32,7 +32,6 @@ use crate::params::Params;
 use crate::state::State;
 
 pub(crate) use reach::reach;
-pub(crate) use registered::pages;
 
 /// Attempts of an eager send to find room, about a microsecond in all, where the receiver has its own core.
 const EAGER_RETRIES: u32 = 32;
@@ -43,11 +42,6 @@ pub(crate) struct Opened {
     pub node: Option<Arc<Node>>,
     /// The way to every process of the job.
     pub p2p: P2p,
-}
-
-/// The way of a process that is alone.
-pub(crate) fn alone() -> P2p {
-    P2p::new(Bml::solo(), Layer::ob1(Ob1::new(Config::new(1))), Peers::of_job(0, 1))
 }
 
 /// Who takes frames beside the message layer: one line each.

@@ -1,18 +1,8 @@
-//! What is done about memory that transports register: who watches it, and what the pool is made of.
+//! Memory that transports register: what watches it.
 
 use std::sync::Arc;
 
-use mpool::HugePages;
-use rcache::{Monitor, Pages, RcacheParams, Trusting, Unwatched, Watch, Watching};
-
-/// Which pages the pool takes.
-pub(crate) fn pages(params: &RcacheParams) -> HugePages {
-    match params.huge_pages {
-        Pages::Never => HugePages::Never,
-        Pages::Transparent => HugePages::Transparent,
-        Pages::Reserved => HugePages::Reserved,
-    }
-}
+use rcache::{Monitor, RcacheParams, Trusting, Unwatched, Watch, Watching};
 
 /// Begins to watch this process's memory. Where that is refused, rank 0 says so.
 pub(super) fn watch(rank: u32, params: &RcacheParams) -> Arc<dyn Watch> {

@@ -25,7 +25,7 @@ pub(super) use super::far_locks::{Joined, Waiting, join, leave, lock, unlock};
 use super::network::Network;
 use super::{Window, await_window, changes, remote};
 use crate::domain::Token;
-use crate::request::{ACCESSED, EMPTY};
+use crate::immediate::{ACCESSED, EMPTY};
 use crate::state::State;
 
 /// Kinds of requests, with the words behind the number of the window and the target's rank, which answers begin with as

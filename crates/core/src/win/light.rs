@@ -23,6 +23,7 @@ use super::movement::Way;
 use super::serve::About;
 use super::{Window, Windows, await_window, combine, far, movement, sync};
 use crate::domain::{Attempt, Token, enter_plain};
+use crate::state::State;
 use crate::wait::poll;
 
 /// Numbers of handlers.

@@ -11,7 +11,7 @@ use super::super::launch::done;
 use super::{Started, complete};
 use crate::domain::Token;
 use crate::handle::RequestKey;
-use crate::request::SENT;
+use crate::immediate::SENT;
 use crate::state::State;
 
 /// Polls before a request is made, where ranks have cores of their own: about as long as a cache line takes to cross.

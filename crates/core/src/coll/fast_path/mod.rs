@@ -23,7 +23,7 @@ use super::check::{LogReads, Logged, Statement};
 use super::slots::OfNode;
 use crate::comm::Comm;
 use crate::domain::Token;
-use crate::request::SENT;
+use crate::immediate::SENT;
 use crate::state::State;
 use crate::wait::wait_actively;
 use blocks::Blocks;
