@@ -289,7 +289,9 @@ impl<N: Gni, C: Clock> Ugni<N, C> {
             self.connect_mailboxes(connection);
         }
         let entry = self.connections.get(connection);
-        if !entry.boxed && entry.state != State::Lost {
+        // Where there will be none, messages go on through the queue.
+        let never = entry.mailbox.is_none() && self.mailboxes.are_used_up(&self.quota);
+        if !entry.boxed && entry.state != State::Lost && !never {
             self.connections.unanswered.push(connection);
         }
     }

@@ -276,7 +276,7 @@ impl UgniParams {
             mailbox_limit,
             queue_uses: (self.use_msgq == UseMsgq::ByUse).then_some(self.msgq_uses as u32),
             registrations,
-            mailboxes: self.mailbox_steps(mailbox_limit, ranks, (!msgq).then_some(registrations)),
+            mailboxes: self.mailbox_steps(mailbox_limit, ranks, registrations, msgq),
             notices: self.notices(smsg_limit),
         })
     }
@@ -304,17 +304,17 @@ impl UgniParams {
 
     /// Begins with what fits into `smsg_page_size`, or more when doubling from there would take more than half of the
     /// registrations that the pools may have, an eighth of all.
-    fn mailbox_steps(&self, smsg_limit: usize, ranks: usize, registrations: Option<u32>) -> MailboxSteps {
+    fn mailbox_steps(&self, smsg_limit: usize, ranks: usize, registrations: u32, msgq: bool) -> MailboxSteps {
         let all = ranks as u32;
-        let steps = registrations.map(|count| 1 + Quota::with_mailboxes(count).left(Use::Mailboxes));
+        let most = 1 + Quota::with_mailboxes(registrations).left(Use::Mailboxes);
+        let steps = (!msgq).then_some(most);
         if self.mbox_increment > 0 {
             return MailboxSteps { first: self.mbox_increment as u32, doubling: false, all, steps };
         }
         let slot = (smsg_limit + 16).next_multiple_of(64);
         let mailbox = 128 + slot * self.smsg_max_credits as usize;
         let fits = (self.smsg_page_size / mailbox).max(1) as u32;
-        let doublings = steps.map_or(u32::MAX, |steps| 1u32.checked_shl(steps - 1).unwrap_or(u32::MAX));
-        let least = all.div_ceil(doublings);
+        let least = all.div_ceil(1u32.checked_shl(most - 1).unwrap_or(u32::MAX));
         MailboxSteps { first: fits.max(least), doubling: true, all, steps }
     }
 

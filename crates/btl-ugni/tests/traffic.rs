@@ -322,6 +322,29 @@ proptest! {
     }
 }
 
+/// Peers that use the shared queue offer each other mailboxes, and there is one: the others go on without, and come to rest.
+#[test]
+fn mailboxes_by_use_run_out() {
+    let setting = Setting {
+        ranks: 4,
+        params: UgniParams {
+            use_msgq: UseMsgq::ByUse,
+            msgq_credits: 4,
+            msgq_uses: 1,
+            mbox_increment: 1,
+            max_mem_reg: 6,
+            ..UgniParams::default()
+        },
+        faults: FaultPlan::default(),
+        mdds: 4096,
+        messages: (0..48).map(|number| (number % 4, (number % 4 + 1 + number / 4 % 3) % 4, 1, 10)).collect(),
+        transfers: Vec::new(),
+    };
+    let mut run = Run::new(&setting);
+    assert!(exchange(&mut run, &setting).iter().all(|&times| times == 1));
+    settle(&mut run);
+}
+
 /// One pair, one mailbox: what travels inline keeps its order.
 #[test]
 fn inline_messages_keep_their_order() {
