@@ -232,6 +232,19 @@ static int view_of(int amode, int first, int second)
     return code;
 }
 
+/* A view of pieces of bytes, apart from each other. */
+static int view_of_parts(MPI_Datatype etype, int bytes)
+{
+    MPI_Datatype t;
+    MPI_Type_vector(4, bytes, 8, MPI_BYTE, &t);
+    MPI_Type_commit(&t);
+    MPI_File f = opened(RW);
+    int code = class_of(MPI_File_set_view(f, 0, etype, t, "native", MPI_INFO_NULL));
+    MPI_File_close(&f);
+    MPI_Type_free(&t);
+    return code;
+}
+
 static void views(void)
 {
     all_eq(view_of(RW, 0, 5), MPI_SUCCESS, "a filetype that ascends is one, and an etype");
@@ -239,6 +252,9 @@ static void views(void)
     all_eq(view_of(MPI_MODE_RDONLY, 3, 0), MPI_ERR_IO, "one that descends is none");
     all_eq(view_of(RW, 0, 1), MPI_ERR_IO, "one that overlaps is none to write");
     all_eq(view_of(MPI_MODE_RDONLY, 0, 1), MPI_SUCCESS, "but one to read");
+    all_eq(view_of_parts(MPI_INT, 4), MPI_SUCCESS, "a filetype of bytes that make up whole etypes is one");
+    all_eq(view_of_parts(MPI_BYTE, 2), MPI_SUCCESS, "and so is any for an etype of bytes");
+    all_eq(view_of_parts(MPI_INT, 2), MPI_ERR_ARG, "one that cuts its etype is none");
 }
 
 static void hints(void)

@@ -63,6 +63,35 @@ impl View {
         Ok(())
     }
 
+    /// Refuses a filetype that cuts its etype: it must be made of whole ones, each with its bytes as far apart as in the
+    /// etype (MPI-5.0 section 14.3). Kinds of basic types are not compared: an etype of bytes serves any filetype.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG`.
+    pub fn check_whole(etype: &Datatype, filetype: &Datatype) -> Result<()> {
+        if etype.size() <= 1 || is_built_of(etype, filetype) {
+            return Ok(());
+        }
+        let mut pieces: Vec<(i64, u64)> = Vec::new();
+        let whole = Tiles::new(etype);
+        whole.for_each(0..whole.size(), |offset, len| {
+            match pieces.last_mut() {
+                Some(last) if last.0 + last.1 as i64 == offset => last.1 += len,
+                _ => pieces.push((offset, len)),
+            }
+            true
+        });
+        let mut cut = Cut { pieces: &pieces, index: 0, done: 0, base: 0, whole: true };
+        let tiles = Tiles::new(filetype);
+        tiles.for_each(0..tiles.size(), |offset, len| cut.take(offset, len));
+        match cut.whole && cut.index == 0 && cut.done == 0 {
+            true => Ok(()),
+            false => {
+                Err(Error::new(abi::ERR_ARG, "the filetype cuts its etype: it is not made of whole ones"))
+            }
+        }
+    }
+
     /// The words by which another process knows where the view's bytes lie; `None` if they would be more than `most`.
     pub fn describe(&self, most: usize) -> Option<Vec<u64>> {
         let mut words = self.tiles.describe(most)?;
@@ -168,5 +197,86 @@ impl View {
     /// Contiguous pieces in an item of the view, and its bytes of data and of file.
     pub fn density(&self) -> (u64, u64, u64) {
         (self.tiles.runs(), self.tiles.size(), self.tiles.extent() as u64)
+    }
+}
+
+/// Whether a type was built of another one, by whatever constructors: then no look at its pieces is needed.
+fn is_built_of(etype: &Datatype, filetype: &Datatype) -> bool {
+    let same = |other: &Datatype| {
+        std::ptr::eq(etype, other)
+            || (etype.named_handle().is_some() && etype.named_handle() == other.named_handle())
+    };
+    if same(filetype) {
+        return true;
+    }
+    let parts = &filetype.contents().datatypes;
+    !parts.is_empty() && parts.iter().all(|part| part.size() == 0 || is_built_of(etype, part))
+}
+
+/// Finds out whether the pieces of a filetype, one after the other, are whole etypes.
+struct Cut<'a> {
+    /// Those of an etype, merged where they touch.
+    pieces: &'a [(i64, u64)],
+    /// The next byte of an etype: of which piece, and behind how many.
+    index: usize,
+    done: u64,
+    /// Where the present etype has its origin.
+    base: i64,
+    whole: bool,
+}
+
+impl Cut<'_> {
+    /// Takes a piece of the filetype; false ends the search.
+    fn take(&mut self, mut offset: i64, mut len: u64) -> bool {
+        while len > 0 && self.whole {
+            let (at, piece) = self.pieces[self.index];
+            if (self.index, self.done) == (0, 0) {
+                self.base = offset - at;
+            }
+            self.whole = offset == self.base + at + self.done as i64;
+            let many = if self.pieces.len() == 1 && self.done == 0 { len - len % piece } else { 0 };
+            let step = many.max(len.min(piece - self.done));
+            self.done = if many > 0 { 0 } else { self.done + step };
+            if self.done == piece {
+                (self.index, self.done) = ((self.index + 1) % self.pieces.len(), 0);
+            }
+            (offset, len) = (offset + step as i64, len - step);
+        }
+        self.whole
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use datatype::Form;
+
+    use super::*;
+
+    #[test]
+    fn a_filetype_is_made_of_whole_etypes() {
+        let named = |handle| Datatype::predefined(handle).unwrap().clone();
+        let (byte, int, short) = (named(abi::BYTE), named(abi::INT), named(abi::SHORT));
+        let blocks = |old: &Arc<Datatype>, length: i64, at: &[i64]| {
+            Arc::new(Datatype::hindexed_block(length, at.into(), old, Form::Classic).unwrap())
+        };
+        let gapped = blocks(&int, 1, &[0, 8]);
+        let pair = Arc::new(Datatype::contiguous(2, &int, Form::Classic).unwrap());
+        let whole =
+            |etype: &Arc<Datatype>, filetype: &Arc<Datatype>| View::check_whole(etype, filetype).is_ok();
+        // Built of the etype, whatever its holes.
+        assert!(whole(&int, &blocks(&int, 2, &[0, 10])) && whole(&gapped, &blocks(&gapped, 2, &[3, 90])));
+        assert!(whole(&int, &int) && whole(&byte, &blocks(&short, 1, &[1, 7])));
+        // Of other types, with the bytes in the same places.
+        assert!(whole(&int, &blocks(&byte, 4, &[0, 9])) && whole(&int, &blocks(&byte, 8, &[0])));
+        assert!(whole(&int, &blocks(&short, 1, &[0, 2])) && whole(&pair, &blocks(&int, 1, &[4, 8])));
+        assert!(whole(&gapped, &blocks(&byte, 4, &[2, 10, 14, 22])));
+        // Cut, or with the parts at other distances.
+        assert!(!whole(&int, &blocks(&byte, 2, &[0, 4])) && !whole(&int, &blocks(&byte, 6, &[0, 9])));
+        assert!(!whole(&pair, &blocks(&int, 1, &[0, 8])) && !whole(&gapped, &blocks(&int, 2, &[0])));
+        assert!(
+            !whole(&gapped, &blocks(&byte, 4, &[2, 10, 14, 23])) && !whole(&int, &blocks(&byte, 1, &[0]))
+        );
     }
 }

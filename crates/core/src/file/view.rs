@@ -43,6 +43,7 @@ pub fn set_view(
         staged::drain_together(t, fh)?;
     }
     let new = given.and_then(|given| {
+        View::check_whole(&given.etype, &given.filetype)?;
         let there = given.representation.of(t, &given.etype)?;
         let filetype = given.representation.of(t, &given.filetype)?;
         let view = View::new(given.displacement, &there, &filetype)?;
