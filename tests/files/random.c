@@ -5,6 +5,9 @@
  *   file    | rank 0 | rank 1 | rank 2 | rank 0 | rank 1 | …      a block holds the pattern of one item of the filetype
  *   block   |..aa.bbb...c|                                        with holes, which must survive
  *
+ * Each rank has an opening of its own beside that of all, by which it writes into holes while all write: in the call's time, if that
+ * does not block, else just before. Accesses without a common byte do not conflict.
+ *
  * Some programs stage what they write. Others see that after a sync; the process itself sees it at once.
  *
  * usage: random DIR SEED PROGRAMS       PROGRAMS programs, from SEED on */
@@ -183,24 +186,68 @@ static unsigned char *slot(const struct access *a, long k)
     return buffer + 64 + k / a->unit * a->memory.extent + a->memory.offset[k % a->unit];
 }
 
+/* What a rank writes by its own opening into the holes of one of its blocks. */
+static MPI_File own_opening;
+static struct { int writes, block; } into_holes[RANKS];
+
+static int is_hole(const struct access *a, int offset)
+{
+    for (int i = 0; i < a->view.bytes; i++)
+        if (a->view.offset[i] == offset)
+            return 0;
+    return 1;
+}
+
+static long place_in_block(const struct access *a, int block, int offset)
+{
+    return a->disp + (long)block * a->view.extent + offset;
+}
+
+static unsigned char hole_value(int of_rank, int offset)
+{
+    return (unsigned char)(1 + (of_rank * 89 + offset * 5 + into_holes[of_rank].block) % 255);
+}
+
+static void write_into_holes(const struct access *mine)
+{
+    if (!into_holes[rank].writes)
+        return;
+    for (int from = 0, to; from < BLOCK; from = to + 1) {
+        unsigned char bytes[BLOCK];
+        for (to = from; to < BLOCK && is_hole(mine, to); to++)
+            bytes[to - from] = hole_value(rank, to);
+        if (to > from)
+            MPI_File_write_at(own_opening, place_in_block(mine, into_holes[rank].block, from), bytes, to - from, MPI_BYTE, MPI_STATUS_IGNORE);
+    }
+}
+
+static const struct access *my_access;
+
 static int move(MPI_File f, int writes, int form, int explicit, int first, void *buf, int n, MPI_Datatype t, MPI_Status *s)
 {
     MPI_Request r;
     int code;
     if (!explicit)
         MPI_File_seek(f, first, MPI_SEEK_SET);
+    if (writes && form != 1 && form != 3 && form != 4)
+        write_into_holes(my_access);
     if (writes)
         switch (form) {
         case 0: return explicit ? MPI_File_write_at(f, first, buf, n, t, s) : MPI_File_write(f, buf, n, t, s);
         case 1:
             code = explicit ? MPI_File_iwrite_at(f, first, buf, n, t, &r) : MPI_File_iwrite(f, buf, n, t, &r);
-            return code ? code : MPI_Wait(&r, s);
+            for (int over = code; !over; MPI_Test(&r, &over, s))
+                write_into_holes(my_access);
+            return code;
         case 2: return explicit ? MPI_File_write_at_all(f, first, buf, n, t, s) : MPI_File_write_all(f, buf, n, t, s);
         case 3:
             code = explicit ? MPI_File_iwrite_at_all(f, first, buf, n, t, &r) : MPI_File_iwrite_all(f, buf, n, t, &r);
-            return code ? code : MPI_Wait(&r, s);
+            for (int over = code; !over; MPI_Test(&r, &over, s))
+                write_into_holes(my_access);
+            return code;
         default:
             code = explicit ? MPI_File_write_at_all_begin(f, first, buf, n, t) : MPI_File_write_all_begin(f, buf, n, t);
+            write_into_holes(my_access);
             if (code)
                 return code;
             return explicit ? MPI_File_write_at_all_end(f, buf, s) : MPI_File_write_all_end(f, buf, s);
@@ -306,6 +353,8 @@ static void one(int program)
     if (MPI_File_open(MPI_COMM_WORLD, path, RW, info, &f))
         fail(program, -1, "open", 0, 0, hints);
     MPI_Info_free(&info);
+    if (MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_RDWR, MPI_INFO_NULL, &own_opening))
+        fail(program, -1, "open by one rank", 0, 0, hints);
     MPI_File_set_atomicity(f, draw(4) == 0);
     end_for_all = end_for_me = end_of_file;
     struct access all[RANKS];
@@ -338,6 +387,11 @@ static void one(int program)
             a->first = per_item ? draw(per_item * ITEMS) : 0;
         }
         struct access *mine = &all[rank];
+        my_access = mine;
+        for (int r = 0; r < size; r++) {
+            into_holes[r].writes = draw(2) && writes && !staged;
+            into_holes[r].block = draw(ITEMS);
+        }
         long bytes = (long)mine->items * mine->unit, there = bytes;
         for (unsigned i = 0; i < sizeof buffer; i++)
             buffer[i] = (unsigned char)(i * 5);
@@ -358,6 +412,16 @@ static void one(int program)
                         end_of_file = at + 1;
                     if (r == rank && at >= end_for_me)
                         end_for_me = at + 1;
+                }
+            for (int r = 0; r < size; r++)
+                for (int i = 0; into_holes[r].writes && i < BLOCK; i++) {
+                    long at = place_in_block(&all[r], into_holes[r].block, i);
+                    if (!is_hole(&all[r], i))
+                        continue;
+                    expected[at] = hole_value(r, i);
+                    if (at >= end_of_file)
+                        end_of_file = at + 1;
+                    end_for_me = end_of_file > end_for_me ? end_of_file : end_for_me;
                 }
         } else {
             /* What must have changed, up to the end of the file, and nothing else. Where others have staged data, the end may be
@@ -389,6 +453,7 @@ static void one(int program)
     }
     for (int r = 0; r < size; r++)
         MPI_Type_free(&all[r].view.type);
+    MPI_File_close(&own_opening);
     MPI_File_close(&f);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0)
