@@ -9,10 +9,11 @@
 
 int main(int argc, char **argv)
 {
-    int rank, size, code, i, all = argc > 1 && strcmp(argv[1], "all") == 0, keeper = argc > 1 && strcmp(argv[1], "keeper") == 0;
+    int rank, size, code, i, all = argc > 1 && strcmp(argv[1], "all") == 0, keeper = argc > 1 && strcmp(argv[1], "keeper") == 0,
+        leaves = argc > 1 && strcmp(argv[1], "leaves") == 0;
     enum { MANY = 16, TIMES = 3000 };
     long *mine, one = 1, ones[MANY] = {1}, seen = -1;
-    MPI_Win win;
+    MPI_Win win, second;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -20,6 +21,8 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Win_allocate(MANY * sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    MPI_Win_create(ones, sizeof ones, sizeof *ones, MPI_INFO_NULL, MPI_COMM_WORLD, &second);
+    MPI_Win_set_errhandler(second, MPI_ERRORS_RETURN);
     if (keeper) {
         memset(mine, 0, MANY * sizeof *mine);
         MPI_Barrier(MPI_COMM_WORLD);
@@ -39,6 +42,29 @@ int main(int argc, char **argv)
             code = MPI_Win_unlock(0, win);
         printf("%s rank %d: accumulates after those of a process that has ended: %d, %ld\n",
                code == MPI_SUCCESS && seen >= 2 * TIMES && seen <= 3 * TIMES ? "ok" : "FAIL", rank, class_of(code), seen);
+        fflush(stdout);
+        _exit(0);
+    }
+    if (leaves) {
+        MPI_Group world, last;
+        int ranks[1] = {size - 1};
+
+        MPI_Comm_group(MPI_COMM_WORLD, &world);
+        MPI_Group_incl(world, 1, ranks, &last);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == size - 1)
+            raise(SIGKILL);
+        /* A post of one that has ended does not come, nor the end of its access; and it does not come to a fence. */
+        code = MPI_Win_start(last, 0, win);
+        printf("%s rank %d: a start to a process that has ended: %d\n", class_of(code) == MPI_ERR_PROC_ABORTED ? "ok" : "FAIL", rank,
+               class_of(code));
+        MPI_Win_post(last, 0, win);
+        code = MPI_Win_wait(win);
+        printf("%s rank %d: an exposure to a process that has ended: %d\n", class_of(code) == MPI_ERR_PROC_ABORTED ? "ok" : "FAIL", rank,
+               class_of(code));
+        code = MPI_Win_fence(0, second);
+        printf("%s rank %d: a fence of a process that has ended: %d\n", class_of(code) == MPI_ERR_PROC_ABORTED ? "ok" : "FAIL", rank,
+               class_of(code));
         fflush(stdout);
         _exit(0);
     }

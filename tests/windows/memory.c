@@ -375,6 +375,43 @@ static void info(void)
     MPI_Win_free(&win);
 }
 
+/* What MPI_Win_get_info says of the alignment is so, for the memory of all ranks. */
+static void alignments(int flavor, int noncontiguous, const char *asked)
+{
+    MPI_Win win;
+    MPI_Info given, used;
+    char *base, value[64] = "";
+    int flag, length = sizeof value, unit, i, wrong = 0, counted = 0;
+    long said;
+    MPI_Aint bytes;
+
+    MPI_Info_create(&given);
+    if (noncontiguous)
+        MPI_Info_set(given, "alloc_shared_noncontig", "true");
+    if (asked)
+        MPI_Info_set(given, "mpi_minimum_memory_alignment", asked);
+    if (flavor == MPI_WIN_FLAVOR_SHARED)
+        MPI_Win_allocate_shared(rank % 3 == 1 ? 0 : 24 + 4 * rank, 1, given, MPI_COMM_WORLD, &base, &win);
+    else
+        MPI_Win_allocate(24 + 4 * rank, 1, given, MPI_COMM_WORLD, &base, &win);
+    MPI_Win_get_info(win, &used);
+    MPI_Info_get_string(used, "mpi_minimum_memory_alignment", &length, value, &flag);
+    said = flag ? atol(value) : 0;
+    wrong += !flag || said < 1 || (asked && noncontiguous && said < atol(asked));
+    for (i = 0; i < size; i++) {
+        MPI_Win_shared_query(win, i, &bytes, &unit, &base);
+        if (bytes > 0 && said > 0) {
+            wrong += (uintptr_t)base % (uintptr_t)said != 0;
+            counted++;
+        }
+    }
+    check(wrong == 0 && counted > 0, "the alignment that is said of %s memory%s%s: %ld", flavor == MPI_WIN_FLAVOR_SHARED ? "shared" : "allocated",
+          noncontiguous ? ", not contiguous" : "", asked ? ", asked for" : "", said);
+    MPI_Info_free(&used);
+    MPI_Info_free(&given);
+    MPI_Win_free(&win);
+}
+
 int main(int argc, char **argv)
 {
     int rounds = argc > 1 ? atoi(argv[1]) : 1000, open = argc > 2 ? atoi(argv[2]) : 1000;
@@ -382,6 +419,14 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    alignments(MPI_WIN_FLAVOR_ALLOCATE, 0, NULL);
+    alignments(MPI_WIN_FLAVOR_ALLOCATE, 0, "64");
+    if (share_memory()) {
+        alignments(MPI_WIN_FLAVOR_SHARED, 0, NULL);
+        alignments(MPI_WIN_FLAVOR_SHARED, 0, "256");
+        alignments(MPI_WIN_FLAVOR_SHARED, 1, NULL);
+        alignments(MPI_WIN_FLAVOR_SHARED, 1, "256");
+    }
     if (share_memory()) {
         shared(0);
         shared(1);

@@ -55,6 +55,7 @@ pub use call_log::CALL_WORDS;
 pub use descriptors::TakeError;
 pub use doorbells::{ring, ring_each};
 pub use params::{NodeParams, SingleCopy};
+pub use platform::cma::Failure as CopyFailure;
 pub use reach::Process;
 pub use runs::{MOST_RUNS, Runs, Way};
 pub use segments::{SegmentTicket, SharedSegment};

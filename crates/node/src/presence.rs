@@ -30,6 +30,9 @@ impl Node {
 
     /// Whether the process at `place` has ended; `false` where that cannot be known.
     pub fn has_ended_at(&self, place: u32) -> bool {
+        if self.is_gone(place) {
+            return true;
+        }
         let identity = self.segment.identity(place as usize);
         if identity.address.load(Ordering::Acquire) != 0
             && identity.present.load(Ordering::Relaxed) == 1

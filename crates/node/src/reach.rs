@@ -57,6 +57,8 @@ const UNTRIED: u8 = 0;
 const PROVEN: u8 = 1;
 /// It cannot be reached.
 const REFUSED: u8 = 2;
+/// It was reached, and the system has said that it is not there any more, which it does before the process has ended.
+const GONE: u8 = 3;
 
 impl Reaches {
     pub fn new(segment: &Segment, me: usize, pids: &[i32], mapped: Option<Mapped>) -> Reaches {
@@ -98,7 +100,21 @@ fn prove(segment: &Segment, place: usize, pid: i32) -> Result<(), cma::Failure> 
     }
 }
 
+/// What a process is that was reached and cannot be any more. One that never was may have another number here.
+fn after(failure: cma::Failure) -> u8 {
+    match failure {
+        cma::Failure::Gone => GONE,
+        cma::Failure::Refused | cma::Failure::Fault => REFUSED,
+    }
+}
+
 impl Node {
+    /// Whether the process at `place` was reached, and was not there any more afterwards.
+    pub(crate) fn is_gone(&self, place: u32) -> bool {
+        let other = self.reaches.others.get(place as usize);
+        other.is_some_and(|other| other.state.load(Ordering::Relaxed) == GONE)
+    }
+
     /// Whether this process tries to reach the memory of others at all.
     pub fn has_single_copy(&self) -> bool {
         !self.reaches.others.is_empty()
@@ -140,7 +156,9 @@ impl Node {
         if seen.load(Ordering::Relaxed) == now {
             return Ok(());
         }
-        prove(&self.segment, place as usize, pid).inspect_err(|_| self.refuse(process))?;
+        prove(&self.segment, place as usize, pid).inspect_err(|&failure| {
+            self.reaches.others[place as usize].state.store(after(failure), Ordering::Relaxed);
+        })?;
         seen.store(now, Ordering::Relaxed);
         Ok(())
     }

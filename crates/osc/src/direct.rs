@@ -3,7 +3,7 @@
 use abi::{Error, Result};
 use btl::Access;
 use mem::UserMem;
-use node::{Node, Process, Runs, Way};
+use node::{CopyFailure, Node, Process, Runs, Way};
 
 use crate::side::Side;
 
@@ -12,6 +12,16 @@ const PIECE: usize = 256 << 10;
 
 const UNREADABLE: Error =
     Error::new(abi::ERR_RMA_RANGE, "the system does not let this process reach the memory of the target");
+const GONE: Error = Error::new(abi::ERR_PROC_ABORTED, "the target of the operation has ended");
+
+/// What is said of a copy that has failed. The system knows the end of a process by its memory first.
+#[cold]
+fn failed(failure: CopyFailure) -> Error {
+    match failure {
+        CopyFailure::Gone => GONE,
+        CopyFailure::Refused | CopyFailure::Fault => UNREADABLE,
+    }
+}
 
 /// Another process of the node, and the way to its memory.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +36,7 @@ impl Direct<'_> {
     /// Writes all of `origin`, which is ours, to `target`, whose addresses are the other process's.
     ///
     /// # Errors
-    /// `MPI_ERR_RMA_RANGE` if the system refuses.
+    /// `MPI_ERR_PROC_ABORTED` if the process has ended, `MPI_ERR_RMA_RANGE` if the system refuses.
     pub fn put(&self, mut origin: Side, target: &Side) -> Result<()> {
         self.copy(Access::Write, &mut origin, target)
     }
@@ -55,22 +65,22 @@ impl Direct<'_> {
         self.copy_piece(Access::Write, bytes, target, position)
     }
 
-    /// Reads words from an address of the other process; whether it could.
-    pub fn read_words(&self, address: u64, words: &mut [[u64; 2]]) -> bool {
+    /// Reads words from an address of the other process.
+    ///
+    /// # Errors
+    /// As [`Direct::put`].
+    pub fn read_words(&self, address: u64, words: &mut [[u64; 2]]) -> Result<()> {
         let memory = words.as_mut_ptr().expose_provenance();
         // SAFETY: the words are ours, and borrowed during the copy.
         let memory = unsafe { UserMem::new(memory, size_of_val(words)) };
-        self.node.copy(self.process, address, memory, Access::Read).is_ok()
+        self.node.copy(self.process, address, memory, Access::Read).map_err(failed)
     }
 
     fn copy(&self, access: Access, origin: &mut Side, target: &Side) -> Result<()> {
         let len = origin.len().min(target.len());
         if let (Side::Run(ours), Side::Run(theirs)) = (&*origin, target) {
             let ours = ours.part(0, len as usize);
-            return self
-                .node
-                .copy(self.process, theirs.address() as u64, ours, access)
-                .map_err(|_| UNREADABLE);
+            return self.node.copy(self.process, theirs.address() as u64, ours, access).map_err(failed);
         }
         let mut piece = vec![0u8; PIECE.min(len as usize)];
         for position in (0..len).step_by(PIECE) {
@@ -97,6 +107,6 @@ impl Direct<'_> {
         unsafe {
             self.node.copy_runs(self.process, way, (&ours, 0), (&Runs::of(&theirs), 0), piece.len() as u64)
         }
-        .map_err(|_| UNREADABLE)
+        .map_err(failed)
     }
 }

@@ -53,6 +53,14 @@ impl Exposure {
         }
     }
 
+    /// The access to `group` that was started last does not begin: a rank has not posted, and never will.
+    pub fn give_up(&mut self, group: &[u32]) {
+        for &target in group {
+            let started = &mut self.started[target as usize];
+            *started = started.wrapping_sub(1);
+        }
+    }
+
     /// Whether every rank of `group` has posted for the access that was started last; `posted`: how often a rank has.
     pub fn is_posted(&self, group: &[u32], posted: impl Fn(u32) -> u64) -> bool {
         // The difference is small, also after the counters have wrapped.

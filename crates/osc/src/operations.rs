@@ -207,7 +207,9 @@ impl Operations {
 
     /// No more messages come from `rank`; the network still ends its accesses.
     pub fn lose(&mut self, rank: u32, error: Error) {
-        self.lost.push(rank);
+        if !self.is_lost(rank) {
+            self.lost.push(rank);
+        }
         let due = self.due.get_mut(rank as usize).map_or(0, std::mem::take);
         self.all_due -= u64::from(due);
         if due > 0 {

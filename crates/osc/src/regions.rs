@@ -93,12 +93,12 @@ impl Regions {
     /// `false`: they are being changed; to be called again.
     ///
     /// # Errors
-    /// `MPI_ERR_RMA_RANGE` if the table cannot be read.
+    /// `MPI_ERR_RMA_RANGE` if there is no such table, and those of `read`.
     pub fn refresh(
         &mut self,
         view: View<'_>,
         rank: u32,
-        read: impl FnOnce(u64, &mut [[u64; 2]]) -> bool,
+        read: impl FnOnce(u64, &mut [[u64; 2]]) -> Result<()>,
     ) -> Result<bool> {
         let [version, address, length] = view.regions(rank).map(|word| word.load(Ordering::SeqCst));
         if version == self.version {
@@ -111,13 +111,11 @@ impl Regions {
             return Err(GONE);
         }
         let mut table = vec![[0; 2]; length as usize];
-        let copied = table.is_empty() || read(address, &mut table);
+        let copied = if table.is_empty() { Ok(()) } else { read(address, &mut table) };
         if view.regions(rank)[0].load(Ordering::SeqCst) != version {
             return Ok(false);
         }
-        if !copied {
-            return Err(GONE);
-        }
+        copied?;
         (self.version, self.table) = (version, table.into());
         Ok(true)
     }
@@ -230,7 +228,7 @@ mod tests {
             // SAFETY: the table is this process's, and not changed meanwhile.
             let from = unsafe { std::slice::from_raw_parts(address as *const [u64; 2], table.len()) };
             table.copy_from_slice(from);
-            true
+            Ok(())
         };
         assert_eq!(other.refresh(view, 0, copy), Ok(true));
         owner.conceal(view, 0);
@@ -242,7 +240,7 @@ mod tests {
         owner.conceal(view, 0);
         owner.detach(64).unwrap();
         owner.publish(view, 0);
-        assert_eq!(other.refresh(view, 0, |_, _| false), Ok(true), "an empty table need not be read");
+        assert_eq!(other.refresh(view, 0, |_, _| Err(GONE)), Ok(true), "an empty table need not be read");
         assert!(!other.cover(64, 1));
     }
 }

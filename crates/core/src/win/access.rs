@@ -7,6 +7,7 @@ use node::{Node, Process};
 use osc::Side;
 
 use super::Window;
+use super::far::LOST;
 use crate::datatype::Types;
 use crate::memory::side;
 
@@ -110,10 +111,16 @@ impl Window {
         Ok(Some((rank, data)))
     }
 
+    /// What is said of an operation whose target the system does not let this process reach: that it is lost, if so.
+    #[cold]
+    pub(super) fn explain(&self, rank: u32, error: Error) -> Error {
+        if error.class == abi::ERR_RMA_RANGE && self.has_ended(rank) { LOST } else { error }
+    }
+
     /// Where the memory of a rank is.
     ///
     /// # Errors
-    /// `MPI_ERR_RMA_RANGE` if the system does not let this process reach it any more.
+    /// `MPI_ERR_PROC_ABORTED` if it has ended, `MPI_ERR_RMA_RANGE` if the system does not let this process reach it any more.
     pub(super) fn reach(&self, rank: u32) -> Result<Reach> {
         if self.targets[rank as usize].mapped || rank == self.rank {
             return Ok(Reach::Here);
@@ -126,7 +133,9 @@ impl Window {
             let process = node.place_of(peer).and_then(|place| node.reach(place))?;
             Some(Reach::Direct(node.clone(), process))
         });
-        found.ok_or(Error::new(abi::ERR_RMA_RANGE, "the memory of the target cannot be reached any more"))
+        const UNREACHED: Error =
+            Error::new(abi::ERR_RMA_RANGE, "the memory of the target cannot be reached any more");
+        found.ok_or_else(|| self.explain(rank, UNREACHED))
     }
 }
 

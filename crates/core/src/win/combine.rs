@@ -187,7 +187,9 @@ impl Combination<'_> {
         if self.window.targets[self.near.rank as usize].mapped && self.element.is_word() {
             self.by_element(incoming.as_ref(), fetched.as_mut())?;
         } else {
-            self.by_piece(&reach, incoming.as_ref(), fetched.as_mut())?;
+            let rank = self.near.rank;
+            self.by_piece(&reach, incoming.as_ref(), fetched.as_mut())
+                .map_err(|error| self.window.explain(rank, error))?;
         }
         // What only fetches polls.
         self.window.changed = is_change;
@@ -379,6 +381,7 @@ pub(super) fn swap(
             Ok(equal)
         })
         .map(|equal| window.changed = equal)
+        .map_err(|error| window.explain(rank, error))
 }
 
 const NOT_COMPARABLE: Error =

@@ -43,7 +43,7 @@ pub(super) struct Part {
 const SAID: usize = 6;
 
 /// Alignment in bytes of a rank's memory where it need not follow that of the rank before.
-const ALIGNMENT: u64 = 4096;
+const ALIGNMENT: u64 = hints::ALIGNMENT_OF_PARTS;
 
 /// `MPI_Win_create`, `MPI_Win_create_c`
 pub fn create(
@@ -173,7 +173,12 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
         disp_unit: i32::try_from(part.unit).unwrap_or(abi::UNDEFINED),
         flavor: part.flavor,
         model: abi::WIN_UNIFIED,
+        alignment: layout.alignment(|local| all[near[local] as usize][1] > 0),
     };
+    let mut info = hints::known(&given, facts.alignment);
+    if part.flavor == abi::WIN_FLAVOR_SHARED {
+        hints::set_noncontiguous(&mut info, layout.apart);
+    }
     let regions = if part.flavor == abi::WIN_FLAVOR_DYNAMIC { all.len() } else { 0 };
     Ok(Window {
         comm: inner,
@@ -187,6 +192,7 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
         epochs: Epochs::default(),
         exposure: Exposure::new(all.len()),
         spare_ranks: Vec::new(),
+        exposed_to: Vec::new(),
         flushes: 0,
         stored: false,
         changed: false,
@@ -201,7 +207,7 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
         errhandler: Handler::Fatal,
         attributes: Attributes::default(),
         name: String::new(),
-        info: hints::known(&given),
+        info,
     })
 }
 
@@ -226,6 +232,8 @@ struct Layout {
     bytes: u64,
     /// Whether the segment holds it at all.
     mapped: bool,
+    /// Whether that of each rank begins on a page.
+    apart: bool,
 }
 
 impl Layout {
@@ -233,7 +241,7 @@ impl Layout {
     fn of(flavor: i32, all: &[&[u64]], near: &[u32]) -> Layout {
         let mapped = matches!(flavor, abi::WIN_FLAVOR_ALLOCATE | abi::WIN_FLAVOR_SHARED);
         if !mapped {
-            return Layout { offsets: Vec::new(), bytes: 0, mapped };
+            return Layout { offsets: Vec::new(), bytes: 0, mapped, apart: false };
         }
         // Contiguous memory is the default for shared windows (MPI-5.0 section 12.2.3).
         let apart = flavor == abi::WIN_FLAVOR_ALLOCATE || all[0][4] & hints::NONCONTIGUOUS != 0;
@@ -245,7 +253,15 @@ impl Layout {
             offsets.push(end);
             end = end.saturating_add(all[rank as usize][1]);
         }
-        Layout { offsets, bytes: end, mapped }
+        Layout { offsets, bytes: end, mapped, apart }
+    }
+
+    /// The alignment in bytes of all ranks' memory, of those with some; `None`: it is the program's. A segment begins on
+    /// a page.
+    fn alignment(&self, has_some: impl Fn(usize) -> bool) -> Option<u64> {
+        let places = self.offsets.iter().enumerate().filter(|&(local, _)| has_some(local));
+        let all = places.fold(ALIGNMENT, |all, (_, &offset)| all | offset);
+        self.mapped.then(|| 1 << all.trailing_zeros())
     }
 
     /// Where in a segment the memory of a local rank begins.

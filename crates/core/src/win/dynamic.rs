@@ -4,11 +4,15 @@ use abi::{Address, Aint, Error, Result};
 use osc::{Direct, Regions, Side};
 
 use super::access::Reach;
+use super::far::LOST;
 use super::{Near, Window};
 use crate::domain::Token;
 
 const RANGE: Error =
     Error::new(abi::ERR_RMA_RANGE, "the operation reaches memory that the target has not attached");
+
+/// Looks at a table that is being changed before this process asks whether its owner has ended.
+const TURNS: u32 = 1000;
 
 /// `MPI_Win_attach`
 pub fn attach(t: &mut Token, win: abi::Win, base: Address, size: Aint) -> Result<()> {
@@ -39,19 +43,27 @@ impl Window {
     /// Whether all of the data is attached at its target.
     ///
     /// # Errors
-    /// `MPI_ERR_RMA_RANGE`
+    /// `MPI_ERR_RMA_RANGE`, `MPI_ERR_PROC_ABORTED`.
     pub(super) fn check_regions(&mut self, near: Near, data: &Side) -> Result<()> {
         let rank = near.rank;
         if rank != self.rank {
             let reach = self.reach(rank)?;
-            let Window { regions, control, .. } = self;
             let Reach::Direct(node, process) = reach else { return Err(RANGE) };
             let direct = Direct { node: &node, process };
-            while !regions[rank as usize]
-                .refresh(control.view(), near.local, |address, words| direct.read_words(address, words))?
-            {
-                // The target changes its regions, which takes it no longer than a few stores.
+            let mut turns = 0u32;
+            loop {
+                let Window { regions, control, .. } = &mut *self;
+                let read = |address: u64, words: &mut [[u64; 2]]| direct.read_words(address, words);
+                let refreshed = regions[rank as usize].refresh(control.view(), near.local, read);
+                if refreshed.map_err(|error| self.explain(rank, error))? {
+                    break;
+                }
+                // The target changes its regions, which takes it no longer than a few stores, unless it ends meanwhile.
                 std::thread::yield_now();
+                turns = turns.wrapping_add(1);
+                if turns.is_multiple_of(TURNS) && self.has_ended(rank) {
+                    return Err(LOST);
+                }
             }
         }
         let regions = &self.regions[rank as usize];

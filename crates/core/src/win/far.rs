@@ -15,7 +15,7 @@
 use abi::{Error, Result};
 use bml::Bml;
 use btl::{Class, Peer};
-use engine::{Head, Operation};
+use engine::{Head, Operation, P2p};
 use mem::{PeerBytes, UserMem};
 use osc::{Element, Exposure, Holders, NO_TOKEN, Operations, Parts, Side};
 use pml::Done;
@@ -23,7 +23,7 @@ use pml::Done;
 use super::access::Completion;
 pub(super) use super::far_locks::{Joined, Waiting, join, leave, lock, unlock};
 use super::network::Network;
-use super::{Window, await_window, changes, remote};
+use super::{Window, await_living, await_window, changes, remote};
 use crate::domain::Token;
 use crate::immediate::{ACCESSED, EMPTY};
 use crate::state::State;
@@ -377,7 +377,30 @@ pub(super) fn compare_and_swap(
 /// # Errors
 /// That of the first one that has failed.
 pub(super) fn flush(t: &mut Token, win: abi::Win, rank: Option<u32>) -> Result<()> {
-    await_window(t, win, |window, p2p| window.flush(&mut p2p.bml, rank))
+    let mut ended = Vec::new();
+    loop {
+        let flushed = |window: &mut Window, p2p: &mut P2p| window.flush(&mut p2p.bml, rank).map(Ok);
+        let outcome = await_living(t, win, flushed, |window| {
+            ended = window.ended_of(rank);
+            if ended.is_empty() { Ok(()) } else { Err(LOST) }
+        });
+        match outcome {
+            Ok(flushed) => return flushed,
+            Err(error) if ended.is_empty() => return Err(error),
+            // The transport does not know yet. Nothing more comes from them, so that what is left are failures.
+            Err(_) => ended.drain(..).for_each(|peer| super::serve::forget(&mut t.lock(), peer)),
+        }
+    }
+}
+
+impl Window {
+    /// Those of this node among the ranks that answers are to come from, of `rank` or all, whose processes have ended.
+    fn ended_of(&self, rank: Option<u32>) -> Vec<Peer> {
+        let Some(far) = &self.far else { return Vec::new() };
+        let asked = |&one: &u32| rank.is_none_or(|rank| rank == one) && far.operations.are_due(Some(one));
+        let ranks = (0..self.ranks() as u32).filter(asked);
+        ranks.filter(|&one| self.has_ended(one)).map(|one| self.peer(one)).collect()
+    }
 }
 
 /// Tells a rank that this process has posted for it, or has completed its access to it.

@@ -4,7 +4,8 @@ use crate::comm::hints::{KINDS, ONLY_KINDS, are_known_kinds};
 use crate::info::Info;
 
 /// Hints that are true or false, and what they are if nobody gives them.
-const FLAGS: [&str; 4] = ["no_locks", "same_size", "same_disp_unit", "alloc_shared_noncontig"];
+const FLAGS: [&str; 4] = ["no_locks", "same_size", "same_disp_unit", NONCONTIGUOUS_KEY];
+const NONCONTIGUOUS_KEY: &str = "alloc_shared_noncontig";
 const ORDERING: &str = "accumulate_ordering";
 const ORDERS: [&str; 4] = ["rar", "raw", "war", "waw"];
 const OPERATIONS: &str = "accumulate_ops";
@@ -16,12 +17,12 @@ pub(super) const NONCONTIGUOUS: u64 = 1;
 /// Beside those: other processes of the node can map the memory.
 pub(super) const LENDS: u64 = 2;
 
-/// Largest alignment in bytes that memory has which all processes map: a page.
-const LARGEST_ALIGNMENT: u64 = 4096;
+/// Alignment in bytes of memory that the library makes, if nothing else decides: a page.
+pub(super) const ALIGNMENT_OF_PARTS: u64 = 4096;
 
 /// Those of `hints` that creation must know of, for all processes.
 pub(super) fn flags(hints: &Info) -> u64 {
-    if hints.get("alloc_shared_noncontig") == Some("true") { NONCONTIGUOUS } else { 0 }
+    if hints.get(NONCONTIGUOUS_KEY) == Some("true") { NONCONTIGUOUS } else { 0 }
 }
 
 /// Whether the program may lock targets.
@@ -29,8 +30,9 @@ pub(super) fn locks_are_used(hints: &Info) -> bool {
     hints.get("no_locks") != Some("true")
 }
 
-/// Takes those of `hints` that are known and make sense.
-pub(super) fn take(into: &mut Info, hints: &Info) {
+/// Takes those of `hints` that are known and make sense. `alignment`: what the memory of every rank has, if the library has
+/// made it; one that is asked for beyond is refused.
+pub(super) fn take(into: &mut Info, hints: &Info, alignment: Option<u64>) {
     for name in FLAGS {
         if let Some(value @ ("true" | "false")) = hints.get(name) {
             into.set(name, value);
@@ -48,8 +50,10 @@ pub(super) fn take(into: &mut Info, hints: &Info) {
     if let Some(bytes) = hints.get(GRANULARITY).and_then(|text| text.trim().parse::<u64>().ok()) {
         into.set(GRANULARITY, &bytes.to_string());
     }
-    let alignment = hints.get(ALIGNMENT).and_then(|text| text.trim().parse::<u64>().ok());
-    if let Some(bytes) = alignment.filter(|bytes| bytes.is_power_of_two() && *bytes <= LARGEST_ALIGNMENT) {
+    let asked = hints.get(ALIGNMENT).and_then(|text| text.trim().parse::<u64>().ok());
+    let is_kept =
+        |bytes: &u64| bytes.is_power_of_two() && alignment.is_some_and(|alignment| *bytes <= alignment);
+    if let Some(bytes) = asked.filter(is_kept) {
         into.set(ALIGNMENT, &bytes.to_string());
     }
     if let Some(kinds) = hints.get(ONLY_KINDS).filter(|kinds| are_known_kinds(kinds)) {
@@ -58,14 +62,19 @@ pub(super) fn take(into: &mut Info, hints: &Info) {
 }
 
 /// Those of `hints` that are known and make sense.
-pub(super) fn known(hints: &Info) -> Info {
+pub(super) fn known(hints: &Info, alignment: Option<u64>) -> Info {
     let mut known = Info::default();
-    take(&mut known, hints);
+    take(&mut known, hints, alignment);
     known
 }
 
-/// All hints in force, with those that were never given. `flavor` decides what the memory's alignment is.
-pub(super) fn in_force(own: &Info, kinds: &str, flavor: i32) -> Info {
+/// Says of a window whether its memory need not be contiguous.
+pub(super) fn set_noncontiguous(known: &mut Info, is: bool) {
+    known.set(NONCONTIGUOUS_KEY, if is { "true" } else { "false" });
+}
+
+/// All hints in force, with those that were never given; `alignment` as in [`take`].
+pub(super) fn in_force(own: &Info, kinds: &str, alignment: Option<u64>) -> Info {
     let mut all = Info::default();
     for name in FLAGS {
         all.set(name, "false");
@@ -73,8 +82,8 @@ pub(super) fn in_force(own: &Info, kinds: &str, flavor: i32) -> Info {
     all.set(ORDERING, &ORDERS.join(","));
     all.set(OPERATIONS, "same_op_no_op");
     all.set(GRANULARITY, "0");
-    if matches!(flavor, abi::WIN_FLAVOR_ALLOCATE | abi::WIN_FLAVOR_SHARED) {
-        all.set(ALIGNMENT, &LARGEST_ALIGNMENT.to_string());
+    if let Some(bytes) = alignment {
+        all.set(ALIGNMENT, &bytes.to_string());
     }
     all.merge(own);
     all.set(KINDS, kinds);
@@ -95,13 +104,25 @@ mod tests {
         take(
             &mut hints,
             &info(&[("accumulate_ordering", "rar,sometimes"), ("no_locks", "perhaps"), ("other", "1")]),
+            None,
         );
         assert_eq!(hints, info(&[("accumulate_ordering", "none")]));
-        take(&mut hints, &info(&[("accumulate_ordering", "rar, waw"), ("no_locks", "true")]));
-        let shown = in_force(&hints, "system,mpi", abi::WIN_FLAVOR_CREATE);
+        take(&mut hints, &info(&[("accumulate_ordering", "rar, waw"), ("no_locks", "true")]), None);
+        let shown = in_force(&hints, "system,mpi", None);
+        assert_eq!(shown.get(ALIGNMENT), None);
         assert_eq!(shown.get("accumulate_ordering"), Some("rar,waw"));
         assert_eq!(shown.get("no_locks"), Some("true"));
         assert_eq!(shown.get("accumulate_ops"), Some("same_op_no_op"));
         assert_eq!(shown.get("same_size"), Some("false"));
+    }
+    #[test]
+    fn an_alignment_that_memory_has_not_is_refused() {
+        let asked = |bytes: &str| info(&[(ALIGNMENT, bytes)]);
+        let shown = |asked: &Info, is| in_force(&known(asked, is), "", is).get(ALIGNMENT).map(str::to_string);
+        assert_eq!(shown(&asked("64"), Some(4096)).as_deref(), Some("64"));
+        assert_eq!(shown(&asked("8192"), Some(4096)).as_deref(), Some("4096"));
+        assert_eq!(shown(&asked("64"), Some(4)).as_deref(), Some("4"));
+        assert_eq!(shown(&asked("48"), Some(4096)).as_deref(), Some("4096"));
+        assert_eq!(shown(&asked("64"), None), None);
     }
 }

@@ -44,8 +44,14 @@ impl Process {
             mapped: true,
         };
         let other = Target { base: 0, local: super::ELSEWHERE, mapped: false, ..own };
-        let facts =
-            Facts { base: own.base, size: 1 << 16, disp_unit: 1, flavor: abi::WIN_FLAVOR_CREATE, model: 0 };
+        let facts = Facts {
+            base: own.base,
+            size: 1 << 16,
+            disp_unit: 1,
+            flavor: abi::WIN_FLAVOR_CREATE,
+            model: 0,
+            alignment: None,
+        };
         let window = Window {
             comm: abi::COMM_NULL,
             group: Arc::new(Group::new([9, 10, 11, 12].into(), 9)),
@@ -60,6 +66,7 @@ impl Process {
             epochs: Epochs::default(),
             exposure: Exposure::new(RANKS as usize),
             spare_ranks: Vec::new(),
+            exposed_to: Vec::new(),
             flushes: 0,
             stored: false,
             changed: false,

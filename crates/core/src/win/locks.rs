@@ -5,16 +5,16 @@
 //! a rank there is locked at the first operation on it.
 
 use std::cell::RefCell;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use abi::{Error, Result};
+use engine::P2p;
 use osc::{Acquire, Passive, Wish};
 
 use super::fast::order;
-use super::{Window, check_assert, far, ring};
+use super::{Window, await_living, check_assert, far, ring};
 use crate::domain::{Attempt, Token, enter_plain};
 use crate::state::State;
-use crate::wait::wait_actively_until;
 
 impl Window {
     /// Tries to go on with the acquisition of a lock.
@@ -71,36 +71,17 @@ fn await_lock(t: &mut Token, win: abi::Win, wish: Wish) -> Result<()> {
         let state = t.lock();
         RefCell::new(Acquire::new(wish, state.windows.get(win)?.rank, state.windows.held > 0))
     };
-    let acquired = |window: &mut Window| window.acquire(&mut lock.borrow_mut()).then_some(Ok(()));
-    await_holders(t, win, acquired, |window| window.check_holders(&mut lock.borrow_mut(), wish))
+    let acquired =
+        |window: &mut Window, _: &mut P2p| window.acquire(&mut lock.borrow_mut()).then_some(Ok(()));
+    await_living(t, win, acquired, |window| window.check_holders(&mut lock.borrow_mut(), wish))
 }
 
-/// How long a process waits for a lock before it asks whether a holder has ended.
+/// How long a process waits for others before it asks whether one of them has ended.
 pub(super) const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// What is said where a lock cannot be had any more.
 pub(super) const HOLDER_ENDED: Error =
     Error::new(abi::ERR_PROC_ABORTED, "a process that holds the lock, or may hold it, has ended");
-
-/// Waits until `ready` gives a result; now and then `check` finds out whether it never will.
-fn await_holders(
-    t: &mut Token,
-    win: abi::Win,
-    ready: impl Fn(&mut Window) -> Option<Result<()>>,
-    check: impl Fn(&mut Window) -> Result<()>,
-) -> Result<()> {
-    loop {
-        let deadline = Instant::now() + TIMEOUT;
-        let outcome = wait_actively_until(t, deadline, |state| match state.windows.get_mut(win) {
-            Err(error) => Some(Err(error)),
-            Ok(window) => ready(window),
-        });
-        if let Some(outcome) = outcome {
-            return outcome;
-        }
-        check(t.lock().windows.get_mut(win)?)?;
-    }
-}
 
 impl Window {
     /// # Errors

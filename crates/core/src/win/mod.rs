@@ -41,6 +41,7 @@ mod words;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use abi::{Error, Result};
 use engine::P2p;
@@ -53,7 +54,7 @@ use crate::domain::Token;
 use crate::errhandler::Handler;
 use crate::group::Group;
 use crate::handle::{self, Kind};
-use crate::wait::wait_actively;
+use crate::wait::{wait_actively, wait_actively_until};
 
 pub use combine::{accumulate, compare_and_swap, fetch_and_op, get_accumulate, raccumulate, rget_accumulate};
 pub use create::{allocate, create, create_dynamic, free};
@@ -94,6 +95,8 @@ pub(crate) struct Window {
     pub exposure: Exposure,
     /// Room for the ranks of a group, used again and again.
     pub spare_ranks: Vec<u32>,
+    /// The ranks that this process has posted for last.
+    pub exposed_to: Vec<u32>,
     /// Flushes of memory that this process maps.
     pub flushes: u32,
     /// Whether plain stores have gone to mapped memory since the last flush.
@@ -158,6 +161,8 @@ pub(crate) struct Facts {
     pub disp_unit: i32,
     pub flavor: i32,
     pub model: i32,
+    /// In bytes, what the memory of every rank has that has some, if the library has made it.
+    pub alignment: Option<u64>,
 }
 
 impl Window {
@@ -311,6 +316,27 @@ fn await_window<R>(
         Err(error) => Some(Err(error)),
         Ok(window) => ready(window, &mut state.p2p),
     })
+}
+
+/// As [`await_window`], for what ranks of the window bring about: now and then `check` finds out whether one has ended, so
+/// that it never will.
+fn await_living<R>(
+    t: &mut Token,
+    win: abi::Win,
+    mut ready: impl FnMut(&mut Window, &mut P2p) -> Option<Result<R>>,
+    mut check: impl FnMut(&mut Window) -> Result<()>,
+) -> Result<R> {
+    loop {
+        let deadline = Instant::now() + locks::TIMEOUT;
+        let outcome = wait_actively_until(t, deadline, |state| match state.windows.get_mut(win) {
+            Err(error) => Some(Err(error)),
+            Ok(window) => ready(window, &mut state.p2p),
+        });
+        if let Some(outcome) = outcome {
+            return outcome;
+        }
+        check(t.lock().windows.get_mut(win)?)?;
+    }
 }
 
 /// Whether `assert` has only bits of `known`.

@@ -116,8 +116,12 @@ pub(super) fn copy(
             window.stored = true;
         }
         (Reach::Here, Way::Get) => target.copy_to(origin),
-        (Reach::Direct(node, process), Way::Put) => Direct { node: &node, process }.put(origin, &target)?,
-        (Reach::Direct(node, process), Way::Get) => Direct { node: &node, process }.get(origin, &target)?,
+        (Reach::Direct(node, process), way) => {
+            let direct = Direct { node: &node, process };
+            let done =
+                if way == Way::Put { direct.put(origin, &target) } else { direct.get(origin, &target) };
+            done.map_err(|error| window.explain(rank, error))?;
+        }
         (Reach::Far, way) => {
             drop(guard);
             let origin = (origin, aim.rules.completion());

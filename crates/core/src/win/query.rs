@@ -36,7 +36,7 @@ pub fn get_name(t: &mut Token, win: abi::Win, mut name: StrOut<'_>) -> Result<()
 pub fn get_info(t: &mut Token, win: abi::Win, info: &mut abi::Info) -> Result<()> {
     let mut state = t.lock();
     let window = state.windows.get(win)?;
-    let all = hints::in_force(&window.info, &state.memory_kinds, window.facts.flavor);
+    let all = hints::in_force(&window.info, &state.memory_kinds, window.facts.alignment);
     *info = state.infos.add(all)?;
     Ok(())
 }
@@ -45,7 +45,8 @@ pub fn get_info(t: &mut Token, win: abi::Win, info: &mut abi::Info) -> Result<()
 pub fn set_info(t: &mut Token, win: abi::Win, info: abi::Info) -> Result<()> {
     let mut state = t.lock();
     let given = state.infos.hints(info)?;
-    hints::take(&mut state.windows.get_mut(win)?.info, &given);
+    let window = state.windows.get_mut(win)?;
+    hints::take(&mut window.info, &given, window.facts.alignment);
     Ok(())
 }
 

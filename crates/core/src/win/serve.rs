@@ -76,8 +76,13 @@ impl Taker<State> for Serve {
     }
 
     fn on_lost(state: &mut State, peer: Peer) {
-        state.windows.forget(peer).into_iter().for_each(|number| grant(state, number, true));
+        forget(state, peer);
     }
+}
+
+/// Nothing more comes from a peer.
+pub(super) fn forget(state: &mut State, peer: Peer) {
+    state.windows.forget(peer).into_iter().for_each(|number| grant(state, number, true));
 }
 
 /// What came.

@@ -1,14 +1,15 @@
 //! Fences, general active target synchronisation and flushes (MPI-5.0 sections 12.5.1, 12.5.2 and 12.5.4).
 
 use abi::{Error, Result};
+use engine::P2p;
 use osc::Exposure;
 
 use super::fast::order;
-use super::{Window, await_window, check_assert, far};
+use super::{Window, await_living, check_assert, far};
 use crate::domain::Token;
 use crate::group::Group;
 use crate::state::State;
-use crate::wait::{make_progress, poll, wait_actively};
+use crate::wait::{make_progress, poll};
 
 /// Windows of more ranks than this have a table made to find the ranks of a group.
 const FEW: usize = 64;
@@ -44,9 +45,14 @@ pub(super) fn meet(t: &mut Token, win: abi::Win) -> Result<Result<()>> {
         }
         (window.control.clone(), goal)
     };
-    wait_actively(t, |_| control.view().is_open(goal).then_some(()));
+    let met = |_: &mut Window, _: &mut P2p| control.view().is_open(goal).then_some(Ok(()));
+    await_living(t, win, met, |window| if window.has_any_ended() { Err(ENDED) } else { Ok(()) })?;
     Ok(Ok(()))
 }
+
+/// What is said where processes of a window wait for one that does not come any more.
+const ENDED: Error =
+    Error::new(abi::ERR_PROC_ABORTED, "a process of the window has ended that the call waits for");
 
 impl Window {
     /// The ranks of the processes of `group`, in [`Window::spare_ranks`], which the caller gives back.
@@ -82,6 +88,7 @@ pub fn post(t: &mut Token, group: abi::Group, assert: i32, win: abi::Win) -> Res
     let ranks = window.ranks_of(&group)?;
     window.epochs.post()?;
     window.exposure.expect(ranks.len());
+    window.exposed_to.clone_from(&ranks);
     for origin in window.near_of(&ranks) {
         Exposure::post(window.control.view(), origin, window.local);
         window.ring(origin);
@@ -112,9 +119,19 @@ pub fn start(t: &mut Token, group: abi::Group, assert: i32, win: abi::Win) -> Re
         }
         ranks
     };
-    await_window(t, win, |window, _| window.is_posted(&ranks).then_some(Ok(())))?;
-    t.lock().windows.get_mut(win)?.epochs.start(ranks);
-    Ok(())
+    let posted = |window: &mut Window, _: &mut P2p| window.is_posted(&ranks).then_some(Ok(()));
+    let started = await_living(t, win, posted, |window| {
+        let missing = |&rank: &u32| !window.is_posted(&[rank]) && window.has_ended(rank);
+        if ranks.iter().any(missing) { Err(ENDED) } else { Ok(()) }
+    });
+    let mut state = t.lock();
+    let window = state.windows.get_mut(win)?;
+    match started {
+        Ok(()) => window.epochs.start(ranks),
+        // The posts of the others are for the next start.
+        Err(_) => window.exposure.give_up(&ranks),
+    }
+    started
 }
 
 impl Window {
@@ -135,6 +152,16 @@ impl Window {
     /// Those of other nodes.
     fn far_of(&self, ranks: &[u32]) -> Vec<u32> {
         ranks.iter().copied().filter(|&rank| self.near(rank).is_none()).collect()
+    }
+
+    /// Whether a process has ended that may still have to complete its access. Of those of this node only the number is
+    /// known that have.
+    fn is_exposed_to_lost(&self) -> bool {
+        let has_access = |rank: u32| match &self.far {
+            Some(far) if self.near(rank).is_none() => far.exposed[rank as usize] > 0,
+            _ => true,
+        };
+        self.exposed_to.iter().any(|&rank| has_access(rank) && self.has_ended(rank))
     }
 
     /// Ends the exposure epoch if all origins have completed their accesses; whether they have.
@@ -173,7 +200,8 @@ pub fn wait(t: &mut Token, win: abi::Win) -> Result<()> {
     if ends_exposure(t, win)? {
         return Ok(());
     }
-    await_window(t, win, |window, _| window.end_exposure().then_some(Ok(())))
+    let ended = |window: &mut Window, _: &mut P2p| window.end_exposure().then_some(Ok(()));
+    await_living(t, win, ended, |window| if window.is_exposed_to_lost() { Err(ENDED) } else { Ok(()) })
 }
 
 /// `MPI_Win_test`
