@@ -3,8 +3,10 @@
 
 usage: ALHENA_PREFIX=DIR tests/hosts/jobs.py LAUNCHER HUB PID…      PID: the first process of each host
 """
+import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -415,6 +417,60 @@ def workers():
     expect([other.wait(20) for other in others] == [0, 0], "workers end well")
 
 
+def doctor():
+    """What stands between hosts, by alhena doctor and by mpiexec itself."""
+    alhena = os.path.join(harness.PREFIX, "bin", "alhena")
+
+    def report(hosts):
+        process = subprocess.Popen([alhena, "doctor", "--json", "--hosts", hosts], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   env=harness.environment(HYDRA_LAUNCHER_EXEC=LAUNCHER))
+        result = finish(process)
+        return {one["host"]: [finding for finding in one["findings"]] for one in json.loads(result.out)}, result
+
+    def to(other, hosts):
+        [finding] = [one for one in hosts["h0"] if one["check"] == f"to {other}"]
+        return finding
+
+    hosts, result = report("h0,h1")
+    # docker0 has the same address on both.
+    expect(result.code == 0 and to("h1", hosts)["verdict"] == "ok" and "172.17" not in to("h1", hosts)["seen"], hosts)
+    hosts, result = report("h0,nowhere")
+    problems = [one for one in sum(hosts.values(), []) if one["verdict"] == "problem"]
+    expect(result.code == 1 and len(problems) == 1 and "nowhere" in problems[0]["seen"], hosts)
+    result = harness.job("-n", 2, RANK, env={"SLURM_JOB_NODELIST": "h0,nowhere", "HYDRA_LAUNCHER_EXEC": LAUNCHER})
+    three_lines(result.err)
+    expect("host that SLURM_JOB_NODELIST names" in result.err and "unset SLURM_JOB_NODELIST" in result.err, result)
+    result = job("-n", 2, RANK, launcher="/no/such/launcher")
+    three_lines(result.err)
+    expect("another launcher" in result.err and "by hand" not in result.err, result)
+    if not shutil.which("nft"):
+        return
+
+    def rules(namespace, text):
+        enter = ["ip", "netns", "exec", namespace] if namespace else []
+        return subprocess.run([*enter, "nft", "-f", "-"], input=text, text=True, capture_output=True).returncode == 0
+
+    # Long packets to h1 vanish on the way, short ones pass.
+    hole = "table bridge hole { chain way { type filter hook forward priority 0; oifname v1 meta length > 1000 drop; }; }"
+    if rules(HUB, hole):
+        try:
+            hosts, result = report("h0,h1")
+            finding = to("h1", hosts)
+            expect(result.code == 1 and finding["verdict"] == "problem" and "swallowed" in finding["seen"], (finding, result))
+            expect("ping -M do" in finding["next"], finding)
+        finally:
+            rules(HUB, "delete table bridge hole")
+    # A firewall of h0 lets no host call mpiexec.
+    wall = "table inet wall { chain way { type filter hook input priority 0; iifname eth0 tcp flags syn reject with tcp reset; }; }"
+    if rules(None, wall):
+        try:
+            result = job("-n", 2, RANK, hosts="h0,h1")
+            three_lines(result.err)
+            expect("firewall" in result.err and "by hand" not in result.err and "h1" in result.err, result)
+        finally:
+            rules(None, "delete table inet wall")
+
+
 def allocations():
     """Hosts of a batch system are used without any flag."""
     def where(**variables):
@@ -470,6 +526,7 @@ def main():
         ("strangers at mpiexec's port", strangers),
         ("workers that call by themselves", workers),
         ("hosts of batch systems", allocations),
+        ("what stands between hosts is found", doctor),
     ]:
         if len(sys.argv) < 3 or not os.environ.get("ONLY") or os.environ["ONLY"] in name:
             check(f"{COUNT} hosts: {name}", case)

@@ -1,6 +1,7 @@
 """`alhena doctor` and `mpiexec -report`."""
 import json
 import os
+import shutil
 import subprocess
 
 from harness import PREFIX, RANK, environment, expect, finish, job
@@ -14,6 +15,7 @@ def cases():
         ("the doctor examines a host as a rank", as_ranks),
         ("the doctor names what limits a host", limited),
         ("the doctor names a host that cannot be reached", unreachable),
+        ("the doctor sees a library of others under our name", foreign_library),
         ("-report prints the transports", report),
         ("-report says why another transport is used", report_chosen),
     ]
@@ -57,13 +59,45 @@ def limited():
     expect(result.code == 0 and findings["open files"]["verdict"] == "warning", findings)
     expect("ulimit -n" in findings["open files"]["next"] and "ulimit -c" in findings["core files"]["next"], findings)
 
+    # Less than a job of this host needs.
+    def few():
+        import resource
+        resource.setrlimit(resource.RLIMIT_NOFILE, (71, 71))
+    result, hosts = doctor(preexec_fn=few)
+    finding = hosts[os.uname().nodename]["open files"]
+    expect(result.code == 1 and finding["verdict"] == "problem" and "enough for 0 ranks" in finding["seen"], finding)
+
 
 def unreachable():
     env = {"HYDRA_LAUNCHER_EXEC": "/bin/false"}
     result = finish(subprocess.Popen([ALHENA, "doctor", "--json", "--hosts", "localhost,far-away"], stdout=subprocess.PIPE,
                                      stderr=subprocess.PIPE, env=environment(**env)))
     findings = [one for report in json.loads(result.out) for one in report["findings"] if one["verdict"] == "problem"]
-    expect(result.code != 0 and any("far-away" in one["seen"] for one in findings), result)
+    expect(result.code != 0 and len(findings) == 1 and "far-away" in findings[0]["seen"], result)
+
+
+def foreign_library():
+    from harness import work
+    prefix = os.path.join(work, "prefix")
+    for folder in ("bin", "lib"):
+        os.makedirs(os.path.join(prefix, folder), exist_ok=True)
+    for name in ("alhena", "mpiexec", "mpicc"):
+        shutil.copy(os.path.join(PREFIX, "bin", name), os.path.join(prefix, "bin", name))
+    source, library = os.path.join(work, "other.c"), os.path.join(prefix, "lib", "libmpi_abi.so.1")
+    with open(source, "w") as file:
+        file.write("void MPI_Init(void) {}\n")
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-Wl,-soname,libmpi_abi.so.1", source, "-o", library], check=True)
+
+    def findings(program, **variables):
+        output = subprocess.run([program, "doctor", "--json"], env=environment(**variables), capture_output=True, text=True)
+        [report] = json.loads(output.stdout)
+        return output.returncode, {one["check"]: one for one in report["findings"]}
+
+    code, found = findings(os.path.join(prefix, "bin", "alhena"))
+    expect(code == 1 and found["versions"]["verdict"] == "problem" and "another MPI library" in found["versions"]["seen"], found)
+    code, found = findings(ALHENA, LD_LIBRARY_PATH=os.path.join(prefix, "lib"))
+    expect(found["versions"]["verdict"] == "ok", found)
+    expect(code == 1 and found["LD_LIBRARY_PATH"]["verdict"] == "problem", found)
 
 
 def report():

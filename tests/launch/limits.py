@@ -14,6 +14,8 @@ def cases():
         ("ranks live with few descriptors", few_descriptors),
         ("few descriptors on another host", few_descriptors_elsewhere),
         ("mpiexec lives with a small stack", small_stack),
+        ("ranks with a stack that is too small say so", too_small_stack),
+        ("a home that cannot be entered is no error", closed_home),
         ("scripts without a first line run by sh", plain_script),
         ("a missing interpreter is named", missing_interpreter),
         ("a missing /dev/null is named", missing_null),
@@ -33,6 +35,9 @@ def file_size():
     for program in (["dd", "if=/dev/zero", f"of={big}", "bs=4096", "count=9"], ["sh", "-c", f"cat /dev/zero > {big}"]):
         result = limited(resource.RLIMIT_FSIZE, 8192, 8192, "-n", 1, *program)
         expect(result.code == 128 + 25 and "ulimit -f" in result.err, result)
+    result = limited(resource.RLIMIT_FSIZE, 8192, 8192, "-n", 2, RANK, "init", "finalize")
+    expect(result.code == 1 and "ulimit -f" in result.err and "memory (docker" not in result.err, result)
+    three_lines(result.err)
     result = limited(resource.RLIMIT_FSIZE, 8192, 8192, "-outfile-pattern", big, "-n", 1, "head", "-c", 9000, "/dev/zero")
     expect(result.code == 1 and "ulimit -f" in result.err and big in result.err, result)
 
@@ -72,6 +77,38 @@ def small_stack():
     size = 64 << 10
     result = limited(resource.RLIMIT_STACK, size, size, "-n", 2, RANK, "lines=2000")
     expect(result.code == 0 and len(result.lines) == 4000, result)
+
+
+def too_small_stack():
+    for size, good in ((64 << 10, False), (96 << 10, True), (256 << 10, True)):
+        result = limited(resource.RLIMIT_STACK, size, size, "-n", 2, RANK, "init", "exchange", "finalize")
+        expect((result.code == 0) == good and (good or "64 KiB" in result.err and "ulimit -s" in result.err), result)
+        expect("signal" not in result.err, result)
+
+
+def closed_home():
+    """Another user's home, as `su` leaves it in the environment."""
+    if os.getuid() != 0:
+        raise Skip("only root can become another user")
+    from harness import work
+    home = os.path.join(work, "home")
+    os.makedirs(os.path.join(home, ".config", "alhena"), exist_ok=True)
+    with open(os.path.join(home, ".config", "alhena", "mca.toml"), "w") as file:
+        file.write("nonsense\n")
+    os.chmod(home, 0o700)
+    os.chmod(work, 0o755)
+
+    def as_nobody(**variables):
+        process = subprocess.Popen([RANK, "init", "who", "finalize"], env=environment(**variables), stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, user=65534, group=65534, extra_groups=[])
+        return finish(process)
+
+    for variables in ({"HOME": home}, {"XDG_CONFIG_HOME": os.path.join(home, ".config")}):
+        result = as_nobody(**variables)
+        expect(result.code == 0 and result.out == "rank 0 of 1 app 0\n" and not result.err, result)
+    # A file that the user names is another matter.
+    result = as_nobody(ALHENA_PARAM_FILE=os.path.join(home, ".config", "alhena", "mca.toml"))
+    expect(result.code != 0 and "Permission denied" in result.err, result)
 
 
 def script(name, text):

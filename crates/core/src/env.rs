@@ -63,7 +63,18 @@ pub(crate) fn start(t: &mut Token, level: i32) -> Result<i32> {
     Ok(level)
 }
 
+/// Bytes of stack that `MPI_Init` and calls of the library need; the system's default is 8 MiB.
+const LEAST_STACK: u64 = 96 << 10;
+
 fn join(t: &mut Token) {
+    if let Some(bytes) = platform::thread::stack_bytes().filter(|&bytes| bytes < LEAST_STACK) {
+        give_up(&format!(
+            "alhena: MPI_Init: the stack is too small\n  seen: {} KiB, and the library needs {} KiB\n  \
+             next: raise `ulimit -s`, or the stack size of the thread that calls MPI_Init",
+            bytes >> 10,
+            LEAST_STACK >> 10
+        ));
+    }
     let mut job = pmi::attach(btl_vader::segment_bytes).unwrap_or_else(|error| give_up(&error.to_string()));
     let mut state = t.lock();
     if job.rank == 0 && !job.is_native() {

@@ -10,6 +10,8 @@ use crate::{BadValue, FileError, Param, Type, file};
 
 /// Variables of this library.
 pub(crate) const OWN_PREFIX: &str = "ALHENA_MCA_";
+/// Names a file that is read before all others.
+const NAMED: &str = "ALHENA_PARAM_FILE";
 /// Variables of Open MPI, taken where the parameter has that name there too.
 const OMPI_PREFIX: &str = "OMPI_MCA_";
 
@@ -77,7 +79,11 @@ impl Values {
             ours.then(|| (name, value.to_string_lossy().into_owned()))
         }));
         for path in files_of(prefix) {
-            values.add_file(&path)?;
+            match values.add_file(&path) {
+                // A folder that cannot be entered, such as another user's home, holds no file for this one.
+                Err(_) if !is_named(&path) && fs::symlink_metadata(&path).is_err() => {}
+                added => added?,
+            }
         }
         Ok(values)
     }
@@ -175,12 +181,17 @@ impl Entry {
     }
 }
 
+/// Whether the user has named this file.
+fn is_named(path: &Path) -> bool {
+    env::var_os(NAMED).is_some_and(|named| named == path.as_os_str())
+}
+
 /// The files that are looked for, strongest first.
 pub fn files_of(prefix: Option<&Path>) -> Vec<PathBuf> {
     let set = |variable| env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
     let config = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")));
     let candidates = [
-        set("ALHENA_PARAM_FILE"),
+        set(NAMED),
         config.map(|config| config.join("alhena/mca.toml")),
         prefix.map(|prefix| prefix.join("etc/alhena.toml")),
     ];

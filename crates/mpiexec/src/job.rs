@@ -70,6 +70,7 @@ pub fn plan(line: CommandLine) -> Result<Planned, UsageError> {
     let spec = JobSpec {
         hosts: spec_hosts,
         host_of,
+        allocated_by: job.allocated_by,
         launcher,
         listen,
         universe_size: job.universe_size,

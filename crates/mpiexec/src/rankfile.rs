@@ -17,12 +17,14 @@ use crate::usage::UsageError;
 
 const PURPOSE: &str = "rank file";
 
+/// For each rank the name of its host and its processors; `None` for ranks that the file leaves out.
+type Ranks = Vec<Option<(HostName, Slots)>>;
+
 /// What a rank file says.
 #[derive(Clone, Debug)]
 pub struct RankFile {
     path: PathBuf,
-    /// For each rank the name of its host and its processors; `None` for ranks that the file leaves out.
-    ranks: Vec<Option<(HostName, Slots)>>,
+    ranks: Ranks,
 }
 
 impl RankFile {
@@ -87,8 +89,8 @@ fn index(name: &str, hosts: &[Host]) -> Option<u32> {
 }
 
 /// The lines in `text` by rank, or the number of the first malformed one.
-fn parse(text: &str) -> Result<Vec<Option<(HostName, Slots)>>, (usize, Malformed)> {
-    let mut ranks: Vec<Option<(HostName, Slots)>> = Vec::new();
+fn parse(text: &str) -> Result<Ranks, (usize, Malformed)> {
+    let mut ranks = Ranks::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or("").trim();
         if line.is_empty() {

@@ -145,7 +145,8 @@ mod tests {
 
     #[test]
     fn programs_share_the_slots_of_their_hosts() {
-        let spread = |slots: &[Option<u32>], per_host, programs: &[(u32, Option<&[(u32, Option<u32>)]>)]| {
+        type Hosts<'a> = &'a [(u32, Option<u32>)];
+        let spread = |slots: &[Option<u32>], per_host, programs: &[(u32, Option<Hosts<'_>>)]| {
             let wanted =
                 |&(count, hosts): &(u32, Option<&[_]>)| Wanted { count, hosts: hosts.map(<[_]>::to_vec) };
             let programs: Vec<Wanted> = programs.iter().map(wanted).collect();

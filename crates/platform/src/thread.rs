@@ -32,6 +32,31 @@ pub fn start(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Resul
 /// Stack of a thread that [`start`] starts, in bytes; touched only as far as it is used.
 const STACK: usize = 1 << 20;
 
+/// Bytes of the calling thread's stack; `None`: no limit, or none that can be told.
+pub fn stack_bytes() -> Option<u64> {
+    // SAFETY: no arguments.
+    let is_main = unsafe { libc::gettid() == libc::getpid() };
+    if is_main {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: the place for the answer lives.
+        let asked = unsafe { libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit) };
+        return (asked == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur);
+    }
+    let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
+    // SAFETY: the call fills the attributes of a thread that lives, this one.
+    if unsafe { libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) } != 0 {
+        return None;
+    }
+    let mut bytes = 0;
+    // SAFETY: the attributes were filled above; they are given back once.
+    let asked = unsafe {
+        let asked = libc::pthread_attr_getstacksize(attributes.as_ptr(), &raw mut bytes);
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        asked
+    };
+    (asked == 0).then_some(bytes as u64)
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

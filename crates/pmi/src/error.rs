@@ -150,14 +150,23 @@ impl fmt::Display for Error {
                 };
                 write!(f, "{step}: the system refused\n  seen: {source}\n  next: {next}")
             }
-            Error::Segment { bytes, source } => write!(
-                f,
-                "MPI_Init: no shared memory for the ranks of this node\n  \
-                 seen: {source}; {} MiB are needed\n  \
-                 next: start fewer ranks, or give the container or cgroup more memory \
-                 (docker run --memory=…, Slurm --mem=…)",
-                bytes.div_ceil(1 << 20)
-            ),
+            Error::Segment { bytes, source } => {
+                let next = match source.raw_os_error() {
+                    Some(libc::EFBIG) => {
+                        "raise the limit of file sizes, which holds for shared memory, too (`ulimit -f unlimited`)"
+                    }
+                    _ => {
+                        "start fewer ranks, or give the container or cgroup more memory (docker run --memory=…, \
+                         Slurm --mem=…)"
+                    }
+                };
+                write!(
+                    f,
+                    "MPI_Init: no shared memory for the ranks of this node\n  \
+                     seen: {source}; {} MiB are needed\n  next: {next}",
+                    bytes.div_ceil(1 << 20)
+                )
+            }
             Error::TooLong { what, limit } => write!(
                 f,
                 "put: a key or value is too long for PMI-1\n  seen: {:?}… of {} bytes, at most {limit} are allowed\n  \

@@ -29,6 +29,8 @@ use crate::{Error, watch, wire};
 pub(crate) const HELLO: &str = "alhena-daemon";
 /// Version of everything that mpiexec and its daemons say to each other.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// What a daemon says that finds no way to mpiexec.
+pub(crate) const UNREACHED: &str = "mpiexec cannot be reached from this host";
 /// Most bytes of an order.
 const LONGEST: usize = 256 << 20;
 /// Longest first line.
@@ -44,8 +46,7 @@ pub fn daemon(segment_bytes: pmi::SegmentBytes) -> ExitCode {
         let addresses: Option<Vec<_>> = summons.addresses.iter().map(|text| text.parse().ok()).collect();
         let addresses = addresses.ok_or("the order's addresses make no sense")?;
         let who = Who { role: Role::Daemon, job: summons.order.job, from: summons.host, to: 0 };
-        let link = call::call(&addresses, secret, who)
-            .map_err(|why| format!("mpiexec cannot be reached from this host: {why}"))?;
+        let link = call::call(&addresses, secret, who).map_err(|why| format!("{UNREACHED}: {why}"))?;
         Ok((link, summons.host, summons.order))
     });
     match outcome {
@@ -217,6 +218,7 @@ fn prepare(host: u32, order: Order, segment_bytes: pmi::SegmentBytes) -> Result<
         verbosity: order.verbosity,
         hosts: order.hosts.into_iter().map(|name| Host { name, local: false }).collect(),
         host_of: node_of.clone(),
+        allocated_by: None,
         launcher: Launcher::default(),
         listen: None,
     };

@@ -233,6 +233,9 @@ fn describe(failure: &Failure) -> (String, String, String) {
                      profile: docker run --security-opt seccomp=PROFILE"
                 }
                 libc::EMFILE | libc::ENFILE => "raise the limit of open files (`ulimit -n`)",
+                libc::EFBIG => {
+                    "raise the limit of file sizes, which holds for shared memory, too (`ulimit -f unlimited`)"
+                }
                 _ => {
                     "start fewer ranks, or give the container or cgroup more memory (docker run --memory=…, \
                      Slurm --mem=…)"

@@ -56,5 +56,6 @@ pub use daemon::{SEARCH, daemon, worker};
 pub use error::Error;
 pub use hardware::{CpuSet, Unit};
 pub use host_name::{BadHostName, HostName};
+pub use limits::{BESIDES, FOR_EACH};
 pub use slots::Slots;
 pub use watch::run;

@@ -5,11 +5,11 @@ use std::io;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 
 /// Descriptors that the launcher needs for each rank: its connection, two pipes, two files, input, two processes.
-const FOR_EACH: u64 = 8;
+pub const FOR_EACH: u64 = 8;
 /// What the kernel counts processor time in for programs (`USER_HZ`), a second.
 const TICKS: f64 = 100.0;
 /// Descriptors that it needs besides.
-const BESIDES: u64 = 64;
+pub const BESIDES: u64 = 64;
 
 /// Makes room for the descriptors of `ranks` ranks. Returns the limit before, if it was raised.
 pub fn raise_open_files(ranks: usize) -> Option<libc::rlimit> {

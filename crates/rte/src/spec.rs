@@ -42,6 +42,8 @@ pub struct JobSpec {
     pub hosts: Vec<Host>,
     /// Index into `hosts` for each rank; empty where there are none.
     pub host_of: Vec<u32>,
+    /// The variable of a batch system that named the hosts, if one did.
+    pub allocated_by: Option<&'static str>,
     /// How daemons are started on other hosts.
     pub launcher: Launcher,
     /// Workers that others start are the hosts, instead of daemons.
@@ -194,6 +196,7 @@ impl JobSpec {
             verbosity: Verbosity::default(),
             hosts: Vec::new(),
             host_of: Vec::new(),
+            allocated_by: None,
             launcher: Launcher::default(),
             listen: None,
         }

@@ -16,11 +16,16 @@ use super::mpi::{Family, Mpi};
 #[group(skip)]
 pub struct Hosts {
     /// Hosts to measure between, by names or addresses; programs are built in the current folder, which all must see
-    #[arg(long = "hosts", value_delimiter = ',', value_name = "HOST")]
+    #[arg(long = "hosts", value_delimiter = ',', value_name = "HOST", value_parser = name)]
     pub names: Vec<String>,
     /// What starts a command on a host, called as ssh is [default: ssh]
     #[arg(long, value_name = "COMMAND", requires = "names")]
     pub launcher: Option<String>,
+}
+
+/// Names go to launchers, ours and others', and from there to ssh.
+fn name(text: &str) -> Result<String, rte::BadHostName> {
+    rte::HostName::new(text).map(|name| name.to_string())
 }
 
 /// The program that measures sockets.

@@ -48,8 +48,17 @@ fn memory() -> Finding {
 fn open_files() -> Finding {
     let check = "open files";
     let limit = getrlimit(Resource::Nofile);
-    let ranks = |most: u64| most.saturating_sub(64) / 8;
+    let ranks = |most: u64| most.saturating_sub(rte::BESIDES) / rte::FOR_EACH;
+    let processors = rte::CpuSet::allowed().len() as u64;
     match limit.maximum {
+        Some(most) if ranks(most) < processors => Finding::problem(
+            check,
+            format!(
+                "at most {most}: enough for {} ranks on this host of {processors} processors",
+                ranks(most)
+            ),
+            format!("ulimit -n {} (limits.conf: * - nofile 65536)", 65536),
+        ),
         Some(most) if most < 1024 => Finding::warning(
             check,
             format!("at most {most}: enough for {} ranks on this host", ranks(most)),

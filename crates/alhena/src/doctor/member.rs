@@ -4,8 +4,10 @@
 //! launcher's key space, and try each.
 
 use std::error::Error;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -14,6 +16,12 @@ use super::{MARK, host_name, network, own_report};
 
 /// Addresses have this long to answer.
 const TIMEOUT: Duration = Duration::from_secs(2);
+/// Bytes that go to an address and back: many packets of full size, which some networks swallow while small ones pass.
+const BULK: usize = 256 << 10;
+/// Bulk has this long for each step. Packets that get lost now and then are sent again meanwhile.
+const BULK_TIMEOUT: Duration = Duration::from_secs(6);
+/// Most callers that are answered at a time.
+const MOST_CALLERS: usize = 1024;
 /// Clocks may differ by this much, in seconds, before somebody should know.
 const SKEW: f64 = 1.0;
 /// Most addresses that a host names: the key space takes 800 bytes.
@@ -32,8 +40,8 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     let is_first = job.local_ranks.first() == Some(&job.rank);
     if is_first && nodes > 1 {
         let port = listen()?;
-        let addresses =
-            network::addresses().into_iter().map(|(_, address)| SocketAddr::new(address, port).to_string());
+        let outside = network::addresses().into_iter().filter(|(name, _)| network::leads_outside(name));
+        let addresses = outside.map(|(_, address)| SocketAddr::new(address, port).to_string());
         let list: Vec<String> = addresses.take(MOST).collect();
         job.put("doctor", &format!("{} {}", host_name(), list.join(",")))?;
     }
@@ -59,18 +67,37 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Answers all who call with the time, from a thread that ends with the process.
+/// Answers all callers with the time and with what they send, from threads that end with the process.
 fn listen() -> Result<u16, Box<dyn Error>> {
     let listener = platform::tcp::listen([0])?;
     listener.set_nonblocking(false)?;
     let port = listener.local_addr()?.port();
+    let callers = Arc::new(AtomicUsize::new(0));
     thread::spawn(move || {
         for stream in listener.incoming() {
-            let Ok(mut stream) = stream else { continue };
-            let _ = stream.write_all(&now().to_be_bytes());
+            let Ok(stream) = stream else { continue };
+            let callers = Arc::clone(&callers);
+            if callers.fetch_add(1, Relaxed) < MOST_CALLERS {
+                thread::spawn(move || {
+                    let _ = answer(stream);
+                    callers.fetch_sub(1, Relaxed);
+                });
+            } else {
+                callers.fetch_sub(1, Relaxed);
+            }
         }
     });
     Ok(port)
+}
+
+/// Gives a caller the time, and its bulk back.
+fn answer(mut stream: TcpStream) -> io::Result<()> {
+    stream.set_read_timeout(Some(BULK_TIMEOUT))?;
+    stream.set_write_timeout(Some(BULK_TIMEOUT))?;
+    stream.write_all(&now().to_be_bytes())?;
+    let mut bulk = vec![0; BULK];
+    stream.read_exact(&mut bulk)?;
+    stream.write_all(&bulk)
 }
 
 /// Seconds since 1970.
@@ -89,6 +116,8 @@ struct Answer {
     from: IpAddr,
     seconds: f64,
     skew: f64,
+    /// Why bulk did not go there and back.
+    swallowed: Option<String>,
 }
 
 fn call(address: SocketAddr) -> Result<Answer, String> {
@@ -101,19 +130,35 @@ fn call(address: SocketAddr) -> Result<Answer, String> {
     stream.read_exact(&mut bytes).map_err(|error| error.to_string())?;
     let middle = f64::midpoint(sent, now());
     let from = stream.local_addr().map_err(|error| error.to_string())?.ip();
-    Ok(Answer { from, seconds, skew: f64::from_be_bytes(bytes) - middle })
+    let swallowed = carry(stream).err().map(|error| match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            format!("not there and back in {} s", BULK_TIMEOUT.as_secs())
+        }
+        _ => error.to_string(),
+    });
+    Ok(Answer { from, seconds, skew: f64::from_be_bytes(bytes) - middle, swallowed })
+}
+
+/// Sends bulk and takes it back.
+fn carry(mut stream: TcpStream) -> io::Result<()> {
+    stream.set_read_timeout(Some(BULK_TIMEOUT))?;
+    stream.set_write_timeout(Some(BULK_TIMEOUT))?;
+    let mut bulk = vec![1; BULK];
+    stream.write_all(&bulk)?;
+    stream.read_exact(&mut bulk)
 }
 
 /// Calls all addresses of a host at once.
 fn try_all(other: &Other) -> Vec<Finding> {
-    let calls: Vec<_> =
-        other.addresses.iter().map(|&address| (address, thread::spawn(move || call(address)))).collect();
+    let own = network::addresses();
+    // An address that both hosts have, that of a bridge for containers for instance, leads to oneself.
+    let theirs = other.addresses.iter().filter(|address| own.iter().all(|(_, own)| *own != address.ip()));
+    let calls: Vec<_> = theirs.map(|&address| (address, thread::spawn(move || call(address)))).collect();
     let answers: Vec<(SocketAddr, Result<Answer, String>)> = calls
         .into_iter()
         .map(|(address, thread)| (address, thread.join().unwrap_or_else(|_| Err("it broke".to_owned()))))
         .collect();
     let check = format!("to {}", other.name);
-    let own = network::addresses();
     let mut findings = Vec::new();
     let said = |(address, answer): &(SocketAddr, Result<Answer, String>)| match answer {
         Ok(answer) => {
@@ -123,13 +168,32 @@ fn try_all(other: &Other) -> Vec<Finding> {
             };
             let name = own.iter().find(|(_, one)| *one == plain).map_or("?", |(name, _)| name.as_str());
             let mtu = network::mtu(name).map_or(String::new(), |mtu| format!(", MTU {mtu}"));
-            format!("{plain} ({name}{mtu}) to {} answers in {:.2} ms", address.ip(), answer.seconds * 1e3)
+            let swallowed = answer
+                .swallowed
+                .as_ref()
+                .map_or(String::new(), |why| format!(", but {} KiB are swallowed: {why}", BULK >> 10));
+            format!(
+                "{plain} ({name}{mtu}) to {} answers in {:.2} ms{swallowed}",
+                address.ip(),
+                answer.seconds * 1e3
+            )
         }
         Err(error) => format!("{} does not answer: {error}", address.ip()),
     };
     let list = answers.iter().map(said).collect::<Vec<_>>().join("; ");
     let works = answers.iter().filter(|(_, answer)| answer.is_ok()).count();
+    let black_hole =
+        answers.iter().find(|(_, answer)| answer.as_ref().is_ok_and(|answer| answer.swallowed.is_some()));
     findings.push(match works {
+        _ if let Some((address, _)) = black_hole => Finding::problem(
+            &check,
+            list,
+            format!(
+                "find the longest packet that passes (`ping -M do -s 1472 {0}`, then shorter ones) and give the interfaces \
+                 that MTU (`ip link set dev INTERFACE mtu N`), or `sysctl net.ipv4.tcp_mtu_probing=1` on all hosts",
+                address.ip()
+            ),
+        ),
         0 => Finding::problem(
             &check,
             format!("no address answers: {list}"),

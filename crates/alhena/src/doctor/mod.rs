@@ -114,19 +114,42 @@ fn reports_in(output: &Output) -> Vec<Report> {
     reports
 }
 
-/// Why the job did not run. mpiexec names the first host only, so each is tried by itself.
+/// Why the job did not run. mpiexec names the first host only, so each other one is tried by itself.
 fn launch_report(arguments: &Arguments, output: &Output) -> Result<Report, Box<dyn Error>> {
-    let mut findings = vec![launch_finding("all hosts", output)];
-    let hosts = arguments.hosts.as_deref().unwrap_or("").split(',').filter(|host| !host.is_empty());
-    for host in hosts {
-        let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let first = text.lines().next().unwrap_or_default();
+    let mut findings = Vec::new();
+    let mut is_named = false;
+    let mut hosts: Vec<&str> =
+        arguments.hosts.as_deref().unwrap_or("").split(',').map(without_slots).collect();
+    hosts.retain(|host| !host.is_empty());
+    hosts.sort_unstable();
+    hosts.dedup();
+    for name in hosts {
+        if first.contains(&format!("host {name}: ")) {
+            is_named = true;
+            findings.push(launch_finding(name, output));
+            continue;
+        }
         let output = mpiexec(Some(1), Some(name), None)?;
         findings.push(match output.status.success() {
             true => Finding::ok("launch", format!("{name} runs ranks when it is alone")),
             false => launch_finding(name, &output),
         });
     }
+    if !is_named {
+        findings.insert(0, launch_finding("all hosts", output));
+    }
     Ok(Report { host: "mpiexec".to_owned(), findings })
+}
+
+/// The name in `a:4`, `fd00::7` or `[fd00::7]:4`.
+fn without_slots(host: &str) -> &str {
+    match (host.split_once(']'), host.rsplit_once(':')) {
+        (Some((address, _)), _) => address.trim_start_matches('['),
+        (None, Some((name, _))) if !name.contains(':') => name,
+        _ => host,
+    }
 }
 
 fn launch_finding(who: &str, output: &Output) -> Finding {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::{IpAddr, ToSocketAddrs};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc;
 use std::thread;
@@ -23,6 +23,17 @@ pub fn addresses() -> Vec<(String, IpAddr)> {
     let all = platform::interfaces::addresses().unwrap_or_default();
     let outside = all.into_iter().filter(|one| !one.address.is_loopback());
     outside.map(|one| (one.name, one.address)).collect()
+}
+
+/// Whether other hosts may be behind an interface: a bridge to which only containers and virtual machines are joined has
+/// none.
+pub fn leads_outside(interface: &str) -> bool {
+    let Ok(ports) = fs::read_dir(format!("/sys/class/net/{interface}/brif")) else { return true };
+    ports.flatten().any(|port| {
+        let port = Path::new("/sys/class/net").join(port.file_name());
+        let is_lower = |entry: fs::DirEntry| entry.file_name().to_string_lossy().starts_with("lower_");
+        port.join("device").exists() || fs::read_dir(port).is_ok_and(|all| all.flatten().any(is_lower))
+    })
 }
 
 /// The largest packet of an interface.

@@ -32,14 +32,34 @@ fn versions(prefix: &Path) -> Finding {
     let output = Command::new(prefix.join("bin/mpiexec")).arg("-version").output();
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     let first = text.lines().next().unwrap_or("mpiexec does not run").to_owned();
-    match first.ends_with(own) && prefix.join("lib").join(LIBRARY).exists() {
-        true => Finding::ok(check, format!("{first}, with its library in {}", prefix.join("lib").display())),
-        false => Finding::problem(
-            check,
-            format!("{first}; this tool is {own}, and {LIBRARY} must be in {}", prefix.join("lib").display()),
-            "make install again",
-        ),
+    let library = prefix.join("lib").join(LIBRARY);
+    match (first.ends_with(own), foreign(&library)) {
+        (true, None) => {
+            Finding::ok(check, format!("{first}, with its library in {}", prefix.join("lib").display()))
+        }
+        (_, wrong) => {
+            let wrong = wrong.map_or(String::new(), |why| format!("; {}: {why}", library.display()));
+            Finding::problem(check, format!("{first}; this tool is {own}{wrong}"), "make install again")
+        }
     }
+}
+
+/// Why the file is no library of Alhena's that belongs to this tool. Other libraries with the standard ABI have the same name.
+fn foreign(library: &Path) -> Option<String> {
+    let bytes = match std::fs::read(library) {
+        Ok(bytes) => bytes,
+        Err(error) => return Some(error.to_string()),
+    };
+    // What its MPI_Get_library_version gives.
+    let mark = concat!("Alhena ", env!("CARGO_PKG_VERSION"), " (MPI ").as_bytes();
+    let has = |mark: &[u8]| bytes.windows(mark.len()).any(|window| window == mark);
+    if has(mark) {
+        return None;
+    }
+    Some(
+        if has(b"Alhena ") { "another version of Alhena" } else { "another MPI library of that name" }
+            .to_owned(),
+    )
 }
 
 /// What a user's commands start.
@@ -74,11 +94,18 @@ fn library(prefix: &Path) -> Finding {
     let value = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let first = std::env::split_paths(&value).find(|folder| folder.join(LIBRARY).exists());
     match first {
-        Some(folder) if folder.canonicalize().ok() != own.canonicalize().ok() => Finding::warning(
-            check,
-            format!("programs load {} before Alhena's", folder.join(LIBRARY).display()),
-            format!("export LD_LIBRARY_PATH={}:$LD_LIBRARY_PATH", own.display()),
-        ),
+        Some(folder) if folder.canonicalize().ok() != own.canonicalize().ok() => {
+            let file = folder.join(LIBRARY);
+            let next = format!("export LD_LIBRARY_PATH={}:$LD_LIBRARY_PATH", own.display());
+            match foreign(&file) {
+                Some(why) => {
+                    Finding::problem(check, format!("programs load {}: {why}", file.display()), next)
+                }
+                None => {
+                    Finding::warning(check, format!("programs load {} before this one", file.display()), next)
+                }
+            }
+        }
         _ => Finding::ok(check, format!("programs load {}", own.join(LIBRARY).display())),
     }
 }

@@ -243,14 +243,38 @@ impl Head {
 
     /// There is no daemon on a host: the job ends before it has begun.
     pub(super) fn could_not_reach(&mut self, index: usize, seen: &str) {
-        let host = &self.hosts[index];
-        let words = self.command(index).join(" ");
+        let name = &self.hosts[index].name;
+        let next = self.next_step(index, seen);
+        // A variable that an outer job has left is easily overlooked.
+        let by = self.spec.allocated_by.map_or(String::new(), |by| format!(" (a host that {by} names)"));
         let text = format!(
-            "mpiexec: starting a daemon on host {}: not possible\n  seen: {seen}\n  next: run `{words}` by hand; it \
-             must say that no order came\n",
-            host.name
+            "mpiexec: starting a daemon on host {name}: not possible\n  seen: {seen}{by}\n  next: {next}\n"
         );
         self.refuse(1, &text);
+    }
+
+    /// What may help after `seen`.
+    fn next_step(&self, index: usize, seen: &str) -> String {
+        let name = &self.hosts[index].name;
+        if seen.contains(daemon::UNREACHED) {
+            // The daemon has started: neither the launcher nor the program is at fault.
+            return format!(
+                "let TCP connections from {name} to this host through the firewall (its ports: `sysctl \
+                 net.ipv4.ip_local_port_range`), or open one and let workers call there: `mpiexec -listen PORT`"
+            );
+        }
+        let words = self.command(index);
+        let by_hand = format!("run `{}` by hand; it must say that no order came", words.join(" "));
+        match self.spec.allocated_by {
+            _ if seen.starts_with(&format!("{} cannot be executed", words[0])) => format!(
+                "install {0}, or name another launcher: -launcher-exec \"PROGRAM ARGUMENTS\"; see `command -v {0}`",
+                words[0]
+            ),
+            Some(variable) => {
+                format!("{by_hand}; where this is no job of a batch system, run `unset {variable}`")
+            }
+            None => by_hand,
+        }
     }
 
     /// Everything is written: daemons that still look for programs, and guards that have finished, see the end of their
