@@ -12,6 +12,7 @@ def cases():
         ("refused: a program that is no program", garbage),
         ("refused: more ranks than a host file has slots", slots),
         ("refused: options of ssh in files and variables that name hosts", names_of_hosts),
+        ("refused: ports and tokens for workers that cannot be had", workers),
         ("files of hosts that editors write", editors),
         ("refused: a host file without hosts", empty_files),
         ("refused: more ranks than there can be, without memory for them", sizes),
@@ -144,6 +145,41 @@ def names_of_hosts():
         result = job(*flags, env=variables)
         expect(result.code == 2 and part in result.err, result)
         three_lines(result.err)
+
+
+def workers():
+    import socket
+    import subprocess
+    from harness import PREFIX, environment, finish, work
+    token = os.path.join(work, "workers-token")
+    with socket.create_server(("", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = job("-listen", port, "-token-file", token, RANK)
+        expect(result.code == 1 and f"port {port}" in result.err, result)
+        three_lines(result.err)
+    os.chmod(token, 0o644)
+    missing = os.path.join(work, "no-token")
+    odd = [("-token-file", "/no/folder/token"), ("-token-file", token)]
+    if os.getuid() == 0:
+        other = os.path.join(work, "other-token")
+        with open(other, "w") as file:
+            file.write("0" * 32 + "\n")
+        os.chmod(other, 0o600)
+        os.chown(other, 65534, 65534)
+        odd.append(("-token-file", other))
+    for flags in odd:
+        result = job("-listen", 0, *flags, RANK)
+        expect(result.code == 1 and f"ls -l {flags[1]}" in result.err and "ulimit" not in result.err, result)
+        expect(flags[1] != os.path.join(work, "other-token") or "chmod" not in result.err, result)
+        three_lines(result.err)
+    for address, file, part in [("localhost:7000", missing, f"ls -l {missing}"), ("localhost:7000", token, "token"),
+                                ("localhost", None, "HOST:PORT")]:
+        os.chmod(token, 0o600 if file is None else 0o666)
+        result = finish(subprocess.Popen([os.path.join(PREFIX, "bin", "alhena"), "worker", address, "--token-file", file or token],
+                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()))
+        expect(result.code == 1 and part in result.err, result)
+        expect("token" not in part or "reading the token" in result.err, result)
+        three_lines(result.err.removesuffix("\n"))
 
 
 def editors():

@@ -85,7 +85,29 @@ pub fn worker(
                 .and_then(|_| Secret::parse(&text).ok_or_else(|| "standard input holds no token".to_owned()))
         }
     };
-    match secret.and_then(|secret| find_mpiexec(address, search, secret)) {
+    let secret = match secret {
+        Ok(secret) => secret,
+        Err(why) => {
+            let next = match token_file {
+                Some(path) => format!(
+                    "bring the file here that `mpiexec -listen` has written, as yours and with mode 0600; run `ls -l {}`",
+                    path.display()
+                ),
+                None => "name the file of the token, --token-file FILE, or give its text by standard input"
+                    .to_owned(),
+            };
+            eprintln!("alhena worker: reading the token: not possible\n  seen: {why}\n  next: {next}");
+            return ExitCode::FAILURE;
+        }
+    };
+    if address.rsplit_once(':').is_none_or(|(host, port)| host.is_empty() || port.parse::<u16>().is_err()) {
+        eprintln!(
+            "alhena worker: reading the address of mpiexec: not possible\n  seen: {address}\n  \
+             next: write HOST:PORT as `mpiexec -listen` prints it"
+        );
+        return ExitCode::FAILURE;
+    }
+    match find_mpiexec(address, search, secret) {
         Ok((link, host, order)) => serve(link, host, order, segment_bytes),
         Err(why) => {
             eprintln!(

@@ -66,6 +66,13 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
+    /// The file with the secret of workers cannot be used.
+    TokenFile {
+        /// The file.
+        path: PathBuf,
+        /// What does not fit.
+        seen: String,
+    },
     /// A system call failed.
     System {
         /// What was tried.
@@ -155,6 +162,12 @@ impl fmt::Display for Error {
                 f,
                 "opening port {port} for the workers: it is taken\n  seen: {source}\n  \
                  next: run `ss -ltnp 'sport = :{port}'` to see by which process, or choose another one: -listen 0"
+            ),
+            Error::TokenFile { path, seen } => write!(
+                f,
+                "reading or writing the token file {0}: not possible\n  seen: {seen}\n  next: run `ls -l {0}`; it must be a \
+                 file of yours with mode 0600, and where there is none, mpiexec writes one into its folder",
+                path.display()
             ),
             Error::System { step, source } => {
                 let usual = "run `mpiexec -v` again; see `ulimit -a`";

@@ -345,13 +345,13 @@ fn fresh_secret() -> Result<Secret, Error> {
 
 /// The secret that workers find in `path`: what is there already, or `fresh`, which is written there.
 fn shared_secret(path: &std::path::Path, fresh: Secret) -> Result<Secret, Error> {
-    let step = "reading or writing the token file for workers";
+    let unusable = |seen: String| Error::TokenFile { path: path.to_owned(), seen };
     match pmi::token::write(path, fresh) {
         Ok(()) => Ok(fresh),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            pmi::token::read(path).map_err(|why| Error::system(step)(std::io::Error::other(why)))
+            pmi::token::read(path).map_err(unusable)
         }
-        Err(error) => Err(Error::system(step)(error)),
+        Err(error) => Err(unusable(error.to_string())),
     }
 }
 
