@@ -367,6 +367,25 @@ def flaps():
     expect(result.code == 0 and not result.err, result)
 
 
+def cut_apart():
+    """Two hosts that drop each other's packets are both named: mpiexec, which reaches both, knows that no rank has failed."""
+    isolate = lambda how: [subprocess.run(["ip", "-n", HUB, "link", "set", f"v{host}", "type", "bridge_slave", "isolated", how],
+                                          check=True) for host in (1, 2)]
+    go = os.path.join(work, "go")
+    process = start("-n", COUNT, "-ppn", 1, "--mca", "btl_tcp_silence_ms", 2000, RANK, "init", "exchange", "barrier", "print=ready\n",
+                    "flush", f"await={go}", "exchange", "finalize", hosts=names(COUNT))
+    while process.stdout.readline() != b"ready\n":
+        pass
+    isolate("on")
+    try:
+        open(go, "w").close()
+        result = finish(process)
+    finally:
+        isolate("off")
+    three_lines(result.err)
+    expect(result.code == 1 and re.search("likely cause: the network between (h1 and h2|h2 and h1)", result.err), result)
+
+
 def stopped():
     """A stopped mpiexec is not dead: the job goes on when it does."""
     process = start("-n", 4, RANK, "init", "barrier", "print=ready\n", "flush", "lines=2000", "barrier", "finalize")
@@ -522,6 +541,7 @@ def main():
         ("kill -9 of mpiexec", kill_mpiexec),
         ("a host is cut off", cut),
         ("a network fails for seconds", flaps),
+        ("two hosts are cut off from each other", cut_apart),
         ("a stopped mpiexec is not dead", stopped),
         ("strangers at mpiexec's port", strangers),
         ("workers that call by themselves", workers),

@@ -121,10 +121,27 @@ impl Head {
         let complete = self.hosts.iter().all(|host| !host.settles || host.phase != Phase::Running);
         let Some(Finding { candidate, others }) = self.verdict.inquest.find(complete, now) else { return };
         let Candidate { failure, culprit, cause } = candidate;
+        let cause = cause.or_else(|| self.cut_between(&failure, culprit.as_ref()?));
         self.verdict.keep_code(failure.code());
         let text = failure::message(&failure, culprit.as_ref(), others, cause.as_deref());
         self.note(&text);
         self.end_all();
+    }
+
+    /// Two hosts that do not reach each other, where `culprit` has lost a rank that nothing has happened to: had it failed
+    /// by itself, that would have been found.
+    fn cut_between(&self, failure: &Failure, culprit: &Culprit) -> Option<String> {
+        let Failure::Abort { message, .. } = failure else { return None };
+        let lost = failure::blamed(message)?;
+        let host = |rank: usize| Some(&self.hosts[*self.spec.host_of.get(rank)? as usize]);
+        let (here, there) = (host(culprit.rank)?, host(lost)?);
+        let answer = [here, there].iter().all(|host| matches!(host.phase, Phase::Running | Phase::Finished));
+        (answer && here.name != there.name).then(|| {
+            format!(
+                "the network between {} and {}: rank {lost} had not failed, and both hosts answer mpiexec",
+                here.name, there.name
+            )
+        })
     }
 
     /// Has all hosts end their ranks.
