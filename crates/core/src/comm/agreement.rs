@@ -144,7 +144,7 @@ impl Agreement {
             words[place as usize / 64] |= 1 << (place % 64);
             self.offered.extend(id..id + self.count);
         }
-        contexts.offer(self.offered.iter().copied());
+        contexts.offer(&self.offered);
         words[MASKS] = if withheld { 0 } else { u64::MAX };
         Question { op: abi::BAND, words }
     }
@@ -154,7 +154,8 @@ impl Agreement {
     /// # Errors
     /// `MPI_ERR_OTHER`, for all members alike: a process has none left.
     pub fn hear(&mut self, contexts: &mut Contexts, answer: &[u64; WORDS]) -> Result<Option<u32>> {
-        contexts.withdraw(self.offered.drain(..));
+        contexts.withdraw(&self.offered);
+        self.offered.clear();
         let (base, clean) = match self.step {
             Step::Where => {
                 self.step = Step::Lane { base: answer[0], attempt: 0 };
@@ -209,7 +210,8 @@ impl Agreement {
 
     /// Nothing is kept for the communicator any more: it has its ids, or the members cannot go on.
     pub fn give_up(&mut self, contexts: &mut Contexts) {
-        contexts.withdraw(self.offered.drain(..));
+        contexts.withdraw(&self.offered);
+        self.offered.clear();
         if let Step::All { .. } = self.step {
             contexts.unclaim(self.party.0);
         }

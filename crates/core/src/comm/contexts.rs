@@ -23,8 +23,8 @@ pub(crate) struct Contexts {
     /// later one is the larger one, and an id that has just become free is not the next one to be taken.
     position: u64,
     used: BTreeSet<u32>,
-    /// Free ids that a communicator in the making may get.
-    offered: BTreeSet<u32>,
+    /// Free ids that communicators in the making may get; a few for each of them.
+    offered: Vec<u32>,
     /// Parties that must find an id among all there are; see [`Contexts::claim`].
     claims: Vec<u64>,
     /// Used ids whose communicator is gone.
@@ -38,7 +38,7 @@ impl Contexts {
         Contexts {
             position: 0,
             used: BTreeSet::new(),
-            offered: BTreeSet::new(),
+            offered: Vec::new(),
             claims: Vec::new(),
             lingering: BTreeSet::new(),
             max: MAX,
@@ -83,19 +83,22 @@ impl Contexts {
 
     /// Whether another communicator in the making may get one of them.
     pub fn is_offered(&self, id: u32, count: u32) -> bool {
-        self.offered.range(id..id + count).next().is_some()
+        self.offered.iter().any(|offered| (id..id + count).contains(offered))
     }
 
     /// A communicator in the making may get these ids: no other one is offered them.
-    pub fn offer(&mut self, ids: impl Iterator<Item = u32>) {
+    pub fn offer(&mut self, ids: &[u32]) {
         self.offered.extend(ids);
     }
 
     /// It does not get them.
-    pub fn withdraw(&mut self, ids: impl Iterator<Item = u32>) {
-        ids.for_each(|id| {
-            self.offered.remove(&id);
-        });
+    pub fn withdraw(&mut self, ids: &[u32]) {
+        // Where no other one is in the making, these are all.
+        if self.offered == ids {
+            self.offered.clear();
+        } else {
+            self.offered.retain(|id| !ids.contains(id));
+        }
     }
 
     /// The communicator `party` in the making could not get an id while others were offered some: until it has one, those
