@@ -1,0 +1,86 @@
+//! How a rank reaches the launcher that started it, and what the two say to each other.
+//!
+//! ```text
+//!   attach()
+//!     ├─ ALHENA_PMI names our own mpiexec's          → native: one round trip          (native.rs, socket.rs)
+//!     │  connection, and its guard's socket
+//!     ├─ PMI_FD or PMI_PORT of another launcher      → PMI-1                           (standard.rs)
+//!     ├─ PMIX_* of another launcher                  → its library, by dlopen          (pmix.rs, library.rs)
+//!     ├─ SLURM_STEP_* alone                          → rank 0 keeps the key space      (slurm.rs, star.rs, munge.rs)
+//!     ├─ signs of a launcher of several processes    → error: who was seen, what to run (launcher.rs)
+//!     └─ nothing                                     → a job of one rank
+//! ```
+//!
+//! Under launchers of others the ranks of a node get their shared memory from a neighbour over a Unix socket
+//! ([`handover`]), and give it what they put, so that the launcher carries one key for each node ([`foreign`]).
+//!
+//! The launcher's side (`crates/launch/rte`) uses the same modules for the format of messages, and the server: [`wire`],
+//! [`mapping`], [`protocol`], [`scm`], [`server`], [`socket`], [`token`]. This crate ends in the MPI library, so it
+//! needs nothing but std, libc, `platform` and `connect`. It starts a thread, and opens network sockets, only where the
+//! launcher makes that necessary.
+
+mod abort;
+mod affinity;
+mod connection;
+mod error;
+mod foreign;
+mod handover;
+pub mod hex;
+mod job;
+mod launcher;
+mod library;
+pub mod lost;
+pub mod mapping;
+mod munge;
+mod native;
+mod pmix;
+pub mod protocol;
+pub mod scm;
+pub mod server;
+mod slurm;
+pub mod socket;
+mod standard;
+mod star;
+mod text;
+pub mod token;
+pub mod told;
+pub mod wire;
+
+pub use abort::Abort;
+pub use error::Error;
+use job::Space;
+pub use job::{Fence, Job, exit_status};
+pub use launcher::ALLOW_SINGLETON;
+pub use native::kvs_name;
+pub use platform::memory_file::MemoryFile as Segment;
+pub use standard::SegmentBytes;
+
+/// Joins the job that this process was started for; a process that no launcher started is rank 0 of 1.
+///
+/// `segment_bytes` gives the size of the shared memory of a node with so many ranks. It is asked only under
+/// launchers of others: our own mpiexec brings the memory along.
+///
+/// Call it once per process: it takes over the descriptor that the environment names.
+pub fn attach(segment_bytes: SegmentBytes) -> Result<Job, Error> {
+    if let Some(job) = native::attach()? {
+        return Ok(job);
+    }
+    if let Some(contact) = standard::contact()? {
+        let (server, place) = standard::meet(contact)?;
+        return standard::join(Space::Pmi(server), place, segment_bytes);
+    }
+    if let Some(client) = pmix::contact()? {
+        return pmix::join(client, segment_bytes);
+    }
+    if let Some(step) = slurm::step().filter(|_| !launcher::may_be_alone()) {
+        let (star, place) = star::meet(&step)?;
+        return standard::join(Space::Star(star), place, segment_bytes);
+    }
+    launcher::check_singleton()?;
+    Job::singleton()
+}
+
+/// A random number from the system.
+pub fn random() -> Result<u64, Error> {
+    platform::random::number().map_err(|source| Error::Io { step: "getrandom", source })
+}

@@ -1,0 +1,222 @@
+//! The suite on the route table: one transport, the other, both.
+
+mod common;
+
+use bml::{Bml, Gemini, Transports};
+use btl::{Btl, Peer};
+use btl_conformance::World;
+use btl_portals::{BtlPortalsParams, Portals};
+use btl_ugni::{Job, PeerAddress, Ugni, UgniParams};
+use btl_vader::{Vader, VaderParams, segment_bytes};
+use gni::{InstId, JobKey, Modes, PeAddr, Time};
+use gni_soft::NicConfig;
+use gni_soft::host::{self, HostConfig, SharedDoorbell};
+use mem::UserMem;
+use node::Node;
+use portals::{Jid, Nid, Pid, ProcessId, Shared, Uid};
+use portals_soft::Identity;
+use portals_wire::Wire;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+mod a_node {
+    use super::*;
+    fn world() -> World<Bml> {
+        let vaders = common::attach_all(3, &VaderParams::default()).into_iter().enumerate();
+        let table = |(index, vader)| {
+            Bml::new(Peer(index as u32), 3, None, Transports { vader: Some(vader), ..Transports::default() })
+                .unwrap()
+        };
+        World { ends: vaders.map(table).collect() }
+    }
+    btl_conformance::suite!(world);
+}
+
+mod by_gemini {
+    use super::*;
+    fn world() -> World<Bml> {
+        let table = |(index, gemini)| {
+            Bml::new(Peer(index), 3, None, Transports { gemini: Some(gemini), ..Transports::default() })
+                .unwrap()
+        };
+        met(World { ends: (0..).zip(geminis(vec![None, None, None])).map(table).collect() })
+    }
+    btl_conformance::suite!(world);
+}
+
+mod mixed {
+    use super::*;
+    /// Two ranks of one node, which share memory and sleep on doorbells there, and one of another node of this host.
+    fn world() -> World<Bml> {
+        let params = VaderParams::default();
+        let file = Arc::new(common::memory_file(segment_bytes(2)));
+        let nodes: Vec<_> = (0..2).map(|index| common::node(&file, &params, index, 2)).collect();
+        let shared = |node: &Arc<Node>| SharedDoorbell {
+            doorbell: node.doorbell(),
+            file: Arc::clone(&file),
+            offset: node.doorbell_offset(),
+        };
+        let geminis = geminis(nodes.iter().map(shared).map(Some).chain([None]).collect());
+        let vaders = nodes.into_iter().map(|node| Some(Vader::new(node, &params))).chain([None]);
+        let table = |((index, gemini), vader)| {
+            Bml::new(
+                Peer(index),
+                3,
+                None,
+                Transports { vader, gemini: Some(gemini), ..Transports::default() },
+            )
+            .unwrap()
+        };
+        met(World { ends: (0..).zip(geminis).zip(vaders).map(table).collect() })
+    }
+    btl_conformance::suite!(world);
+}
+
+mod by_tcp_and_vader {
+    use super::*;
+    use btl_tcp::{JobProof, Listening, TcpParams};
+    /// Two ranks of one node, which share memory, and one that both reach by TCP.
+    fn world() -> World<Bml> {
+        let params = TcpParams { if_include: "lo".into(), ..TcpParams::default() };
+        let ports: Vec<_> = (0..3).map(|_| Listening::new(&params).unwrap()).collect();
+        let cards: Box<[_]> = ports.iter().map(Listening::card).collect();
+        let vaders = common::attach_all(2, &VaderParams::default()).into_iter().map(Some).chain([None]);
+        let table = |((index, port), vader): ((u32, Listening), _)| {
+            let tcp = port.open(Peer(index), JobProof { id: 1, key: 2 }, cards.clone(), &params, None);
+            Bml::new(Peer(index), 3, None, Transports { vader, tcp: Some(tcp), ..Transports::default() })
+                .unwrap()
+        };
+        World { ends: (0..).zip(ports).zip(vaders).map(table).collect() }
+    }
+    btl_conformance::suite!(world);
+}
+
+/// Of two transports that reach a peer, the one that declares less time is its route.
+#[test]
+fn the_fastest_way_is_the_route() {
+    use btl_tcp::{JobProof, Listening, TcpParams};
+    let routes = |latency| {
+        let params =
+            TcpParams { if_include: "lo".into(), latency, bandwidth: 100_000, ..TcpParams::default() };
+        let port = Listening::new(&params).unwrap();
+        let cards: Box<[_]> = vec![port.card(); 3].into();
+        let tcp = port.open(Peer(0), JobProof { id: 1, key: 2 }, cards, &params, None);
+        let vader = common::attach_all(2, &VaderParams::default()).into_iter().next();
+        let bml = Bml::new(Peer(0), 3, None, Transports { vader, tcp: Some(tcp), ..Transports::default() });
+        let bml = bml.unwrap();
+        (bml.table(), bml.slower_ways(Peer(1)))
+    };
+    let (near, far) = (vec![Peer(0)], vec![Peer(2)]);
+    let by_default = vec![("self", near.clone()), ("vader", vec![Peer(1)]), ("tcp", far)];
+    assert_eq!(routes(15_000), (by_default, vec!["tcp"]));
+    assert_eq!(routes(1), (vec![("self", near), ("tcp", vec![Peer(1), Peer(2)])], vec!["vader"]));
+}
+
+/// The wire of a NIC in a process.
+fn over_portals(rank: u32, carrier: Bml) -> Bml {
+    let ids: Vec<_> = (0..3).map(|rank| ProcessId { nid: Nid(rank), pid: Pid(0) }).collect();
+    let who = Identity { id: ids[rank as usize], uid: Uid(0), jid: Jid(0) };
+    let nic =
+        portals_soft::SoftNic::new(Wire::new(carrier, who, ids.clone()), portals_soft::NicConfig::default());
+    let portals = Portals::new(Shared::new(nic), ids, &BtlPortalsParams::default()).expect("a transport");
+    Bml::new(Peer(rank), 3, None, Transports { portals: Some(portals), ..Transports::default() }).unwrap()
+}
+
+mod by_portals_over_vader {
+    use super::*;
+    fn world() -> World<Bml> {
+        let vaders = (0..).zip(common::attach_all(3, &VaderParams::default()));
+        let table = |(rank, vader)| {
+            let transports = Transports { vader: Some(vader), ..Transports::default() };
+            over_portals(rank, Bml::new(Peer(rank), 3, None, transports).unwrap())
+        };
+        World { ends: vaders.map(table).collect() }
+    }
+    btl_conformance::suite!(world);
+}
+
+mod by_portals_over_tcp {
+    use super::*;
+    use btl_tcp::{JobProof, Listening, TcpParams};
+    fn world() -> World<Bml> {
+        let params = TcpParams { if_include: "lo".into(), ..TcpParams::default() };
+        let ports: Vec<_> = (0..3).map(|_| Listening::new(&params).unwrap()).collect();
+        let cards: Box<[_]> = ports.iter().map(Listening::card).collect();
+        let table = |(rank, port): (u32, Listening)| {
+            let tcp = port.open(Peer(rank), JobProof { id: 1, key: 2 }, cards.clone(), &params, None);
+            let transports = Transports { tcp: Some(tcp), ..Transports::default() };
+            over_portals(rank, Bml::new(Peer(rank), 3, None, transports).unwrap())
+        };
+        World { ends: (0..).zip(ports).map(table).collect() }
+    }
+    btl_conformance::suite!(world);
+}
+
+mod alone {
+    use super::*;
+    fn world() -> World<Bml> {
+        World { ends: vec![Bml::solo()] }
+    }
+    btl_conformance::suite!(world);
+}
+
+#[test]
+fn a_peer_elsewhere_is_named() {
+    let vader = common::attach_all(2, &VaderParams::default()).remove(0);
+    let error =
+        Bml::new(Peer(0), 3, None, Transports { vader: Some(vader), ..Transports::default() }).unwrap_err();
+    assert!(matches!(error, bml::SetupError::Unreachable(bml::Unreachable(Peer(2)))));
+    assert_eq!(error.to_string().lines().count(), 3);
+}
+
+/// Transports over NICs of this host, with what their owners sleep on; the last rank is on a node of its own.
+fn geminis(doorbells: Vec<Option<SharedDoorbell>>) -> Vec<Gemini> {
+    static JOBS: AtomicU32 = AtomicU32::new(0);
+    let job = std::process::id() * 1000 + JOBS.fetch_add(1, Ordering::Relaxed);
+    let key = JobKey::for_job(job);
+    let ranks = doorbells.len() as u32;
+    let nic = |(rank, doorbell)| {
+        let pe = PeAddr(u32::from(rank + 1 == ranks));
+        let config = HostConfig { job, doorbell, ..HostConfig::default() };
+        host::attach(pe, InstId(rank), key, Modes::default(), NicConfig::default(), config)
+            .expect("attaching")
+    };
+    let nics: Vec<_> = (0..).zip(doorbells).map(nic).collect();
+    let peers: Arc<[PeerAddress]> = nics.iter().map(PeerAddress::of).collect();
+    let clock: fn() -> Time = || Time(platform::clock::nanoseconds());
+    let open = |(rank, nic)| {
+        let job = Job { me: Peer(rank), peers: Arc::clone(&peers), local_ranks: ranks as usize };
+        Ugni::new(nic, clock, job, UgniParams::default()).expect("a transport")
+    };
+    (0..).zip(nics).map(open).collect()
+}
+
+/// Sends a message each way between all pairs, so that no case sees a connection being made.
+fn met(mut world: World<Bml>) -> World<Bml> {
+    let count = world.ends.len();
+    let pairs = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
+    for (from, to) in pairs.filter(|(from, to)| from != to) {
+        let mut sent = false;
+        loop {
+            let mut nothing = UserMem::EMPTY;
+            sent = sent || world.ends[from].send(Peer(to as u32), &[], &mut nothing).is_ok();
+            if take_one(&mut world.ends) {
+                break;
+            }
+        }
+    }
+    world
+}
+
+/// Gives every end a turn; whether a message arrived.
+fn take_one(ends: &mut [Bml]) -> bool {
+    let mut arrived = false;
+    for end in ends {
+        assert_eq!(end.next_event(), None);
+        if let Some(arrival) = end.next_arrival() {
+            end.release(arrival);
+            arrived = true;
+        }
+    }
+    arrived
+}
