@@ -296,10 +296,13 @@ fn seen(error: Error, text: &str) -> String {
 
 /// The object of a request, by the value of its handle.
 fn owner(handle: usize) -> On {
-    match handle::key(Kind::File, handle) {
-        Some(_) => On::File(abi::File(handle)),
-        None => On::Comm(abi::Comm(handle)),
+    if handle::key(Kind::File, handle).is_some() {
+        return On::File(abi::File(handle));
     }
+    if handle::key(Kind::Win, handle).is_some() {
+        return On::Win(abi::Win(handle));
+    }
+    On::Comm(abi::Comm(handle))
 }
 
 fn find(token: &mut Token, on: On) -> (Handler, usize) {

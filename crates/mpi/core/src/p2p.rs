@@ -382,6 +382,7 @@ pub(crate) fn failure(done: &Done) -> Error {
         abi::ERR_TRUNCATE => "the message is longer than the receive buffer",
         abi::ERR_PROC_ABORTED => "the peer is gone",
         abi::ERR_NO_MEM => "no memory for the operation",
+        abi::ERR_RMA_RANGE => "the operation reached memory that its target does not expose",
         abi::ERR_COUNT | abi::ERR_ROOT | abi::ERR_TYPE | abi::ERR_OP => {
             "the processes of the communicator make different collective calls"
         }
