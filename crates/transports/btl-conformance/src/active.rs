@@ -212,7 +212,7 @@ pub fn answers_wait_for_their_own_peer<B: Btl>(mut world: World<B>) {
     if world.ends[0].full(Peer(slow as u32)) != Some(Full::Peer) {
         return;
     }
-    let mut take = |world: &mut World<B>, active: &mut Active, at: usize, got: &mut u64, wanted: u64| {
+    let take = |world: &mut World<B>, active: &mut Active, at: usize, got: &mut u64, wanted: u64| {
         let all_came = calls().any(|_| {
             if let Some(message) = world::take(&mut world.ends[at]) {
                 assert_eq!(message.from, Peer(0));

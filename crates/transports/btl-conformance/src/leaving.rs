@@ -95,7 +95,9 @@ pub fn who_says_goodbye_has_sent_all<B: Btl>(mut world: World<B>) {
             }
             Some(event) => panic!("{event:?} after a goodbye"),
         }
-        others.iter_mut().for_each(|end| drop(next_event(end)));
+        for end in others.iter_mut() {
+            let _ = next_event(end);
+        }
         after += usize::from(heard.is_complete() && (!would_miss || heard.farewells.has_left(leaver)));
         if is_lost || after > 1000 {
             break;
