@@ -193,7 +193,8 @@ pub fn any_number_of_gets_may_be_asked_for<B: Btl>(mut world: World<B>) {
                     break;
                 }
             }
-            if begun % 64 == 0 {
+            // One that gets from itself is not let work meanwhile.
+            if begun % 64 == 0 && at != 0 {
                 assert!(world.ends[0].next_arrival().is_none());
                 assert_eq!(world.ends[0].next_event(), None);
             }
