@@ -1,11 +1,9 @@
 """Another user of the host gets between the processes of a job, or at its token."""
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
-import time
 
 import harness
 from foreign import all_there, collect, slurm_variables
@@ -144,8 +142,11 @@ def job_step():
         first = free_port()
         last = min(first + 20, 65535)
         with Relay([first, last], *command, port=first) as relay:
-            processes = [start_rank(slurm_variables(rank, size, f"{first}-{last}", ALHENA_TOKEN_FILE=token), steps)
-                         for rank in range(size)]
+            begin = lambda rank: start_rank(slurm_variables(rank, size, f"{first}-{last}", ALHENA_TOKEN_FILE=token), steps)
+            processes = [begin(0)]
+            # The relay finds nobody before rank 0 listens, and the others would go on to rank 0 themselves.
+            wait_until(lambda: any(listens_for_step(port) for port in range(first + 1, last + 1)), "rank 0 to listen")
+            processes += [begin(rank) for rank in range(1, size)]
             if command[0] == "look":
                 all_there(processes, 0)
                 said = relay.end()
@@ -154,6 +155,14 @@ def job_step():
                 out, err, codes = collect(processes)
                 expect(0 not in codes, (out, err, codes))
                 expect(any("changed on their way" in text for text in err), err)
+
+
+def listens_for_step(port):
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as probe:
+            return probe.recv(11) == b"alhena-star"
+    except OSError:
+        return False
 
 
 def token_files():
