@@ -23,8 +23,7 @@ pub const FLAGS: &[Flag] = &[
     Flag {
         names: &["host-silence"],
         values: &["SECONDS"],
-        help: "take a host for dead that acknowledges nothing for so long (default 4.2), where networks fail for seconds; \
-               ranks have btl_tcp_silence_ms",
+        help: "take a host for dead after this time without answer (default 4.2); for ranks: btl_tcp_silence_ms",
         apply: |options, values| {
             let silence = seconds(text(&values[0])?)?;
             if silence < LEAST_SILENCE {
