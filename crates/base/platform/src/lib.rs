@@ -13,6 +13,7 @@
 //! | [`huge`]       | `madvise(2)`, `MADV_COLLAPSE`                   | huge pages under buffers              |
 //! | [`image`]      | `dladdr(3)`                                     | finding the installation's own files  |
 //! | [`interfaces`] | `getifaddrs(3)`                                 | where this host can be reached        |
+//! | [`mapped_file`] | `mmap(2)`, `readv(2)`                          | many short pieces written at once     |
 //! | [`membarrier`] | `membarrier(2)`, expedited                      | senders that pay no fence             |
 //! | [`memory`]     | `/proc/meminfo`, control groups                 | how much may still be allocated       |
 //! | [`memory_file`] | `memfd_create(2)`, `fallocate(2)`, seals       | memory that processes share           |
@@ -43,6 +44,7 @@ pub mod futex;
 pub mod huge;
 pub mod image;
 pub mod interfaces;
+pub mod mapped_file;
 pub mod membarrier;
 pub mod memory;
 pub mod memory_file;

@@ -33,6 +33,8 @@ pub struct Part<'a> {
 /// Pieces of so many bytes, in the mean, are written from where they are: a longer list for the system costs less than
 /// a copy.
 const WORTH_LISTING: u64 = 2 << 10;
+/// Pieces of one part that are shorter, in the mean, are placed in a window first: a driver may write many of one at once.
+const WORTH_PLACING: u64 = 256;
 /// Pieces this far apart are read and written one by one.
 const FAR_APART: u64 = 8 << 10;
 
@@ -85,7 +87,7 @@ impl Scratch {
         match parts {
             [] => return Ok(()),
             [part] if bytes == len => return written(write_fully(storage, part.bytes, span.start)),
-            [part] => return write_alone(storage, part),
+            [part] if pieces * WORTH_PLACING <= bytes => return write_alone(storage, part),
             _ if is_sparse(&span, bytes, pieces) => {
                 return parts.iter().try_for_each(|part| write_alone(storage, part));
             }
@@ -126,15 +128,12 @@ impl Scratch {
         })
     }
 
-    /// Writes each run of bytes that are there by itself.
+    /// Writes the runs of bytes that are there, from one window.
     fn write_runs(&mut self, storage: &dyn Sink, parts: &[Part<'_>], span: &Range<u64>) -> io::Result<()> {
         self.cover(parts, span);
         self.place(parts, span);
         let Scratch { window, cover, .. } = self;
-        cover.runs().try_for_each(|run| {
-            let at = span.start + run.start as u64;
-            written(write_fully(storage, PeerBytes::of(&window[run]), at))
-        })
+        storage.write_covered(window, cover, span.start)
     }
 
     fn place(&mut self, parts: &[Part<'_>], span: &Range<u64>) {

@@ -238,6 +238,23 @@ impl Cover {
         }
     }
 
+    /// How many runs of bytes are there, and their bytes.
+    pub fn count(&self) -> (u64, u64) {
+        let (mut runs, mut bytes, mut before) = (0, 0, 0);
+        for &word in &self.words {
+            runs += u64::from((word & !(word << 1 | before)).count_ones());
+            bytes += u64::from(word.count_ones());
+            before = word >> 63;
+        }
+        (runs, bytes)
+    }
+
+    /// The last byte that is there.
+    pub fn last(&self) -> Option<usize> {
+        let index = self.words.iter().rposition(|&word| word != 0)?;
+        Some(index * 64 + 63 - self.words[index].leading_zeros() as usize)
+    }
+
     /// The runs of bytes that are there, in order.
     pub fn runs(&self) -> impl Iterator<Item = Range<usize>> + '_ {
         let mut at = 0;
@@ -411,9 +428,12 @@ mod tests {
             cover.mark(from, len);
         }
         assert_eq!(cover.runs().collect::<Vec<_>>(), [0..65, 66..196, 197..199]);
+        assert_eq!((cover.count(), cover.last()), ((3, 65 + 130 + 2), Some(198)));
         cover.clear(128);
         assert_eq!(cover.runs().count(), 0);
+        assert_eq!((cover.count(), cover.last()), ((0, 0), None));
         cover.mark(64, 64);
+        assert_eq!((cover.count(), cover.last()), ((1, 64), Some(127)));
         assert_eq!(cover.runs().collect::<Vec<_>>(), std::iter::once(64..128).collect::<Vec<_>>());
     }
 }

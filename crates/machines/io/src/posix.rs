@@ -11,11 +11,13 @@ use std::path::Path;
 use mem::{PeerBytes, PeerSpace};
 use platform::Blocking;
 use platform::file::{self, FileSystem};
+use platform::mapped_file::MappedFile;
 use platform::tcp::Piece;
 
 use crate::held::Held;
 use crate::lustre::{self, Stripes};
-use crate::storage::{Sink, Storage};
+use crate::plan::Cover;
+use crate::storage::{Sink, Storage, write_fully, write_runs};
 
 /// What kind of file system a file is on, as far as that matters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,6 +78,9 @@ const CACHED_BY_HOSTS: [i64; 9] = [
 /// Pieces of memory that go into the file by one system call: as many of the shortest that are not copied first
 /// (`batch`) as a window of 256 KiB has.
 const WINDOW_PIECES: usize = 128;
+/// From so many runs of so many bytes, in the mean, on, writing by the file's pages costs less than a call a run.
+const MANY_RUNS: u64 = 64;
+const SHORT_RUN: u64 = 256;
 /// A file system's block, where it does not say one that could be right.
 const USUAL_BLOCK: u64 = 4096;
 
@@ -233,6 +238,23 @@ impl Calls<'_> {
     }
 }
 
+impl Calls<'_> {
+    /// Writes runs by the pages of the file.
+    fn write_pages(&self, window: &[u8], cover: &Cover, at: u64) -> io::Result<()> {
+        let Some(last) = cover.last() else { return Ok(()) };
+        // Only what lies before the end of the file has pages.
+        let end = PeerBytes::of(&window[last..=last]);
+        write_fully(self, end, at + last as u64).error.map_or(Ok(()), Err)?;
+        let mut mapped = MappedFile::new(&self.0.file, &(at..at + last as u64 + 1))?;
+        let piece = |run: Range<usize>| {
+            let bytes = &window[run.clone()];
+            (Piece::new(bytes.as_ptr() as usize, bytes.len()), at + run.start as u64)
+        };
+        // SAFETY: the pieces are parts of the window.
+        unsafe { mapped.write(cover.runs().map(piece)) }
+    }
+}
+
 impl Storage for Calls<'_> {
     fn read(&self, into: PeerSpace<'_>, at: u64) -> io::Result<usize> {
         // SAFETY: the space is writable for its length by its constructor's promise.
@@ -254,6 +276,17 @@ impl Sink for Calls<'_> {
         }
         // SAFETY: the bytes are readable for their length by their constructor's promise.
         unsafe { file::write_pieces_at(self.0.file.as_fd(), &pieces[..count], at) }
+    }
+
+    fn write_covered(&self, window: &[u8], cover: &Cover, at: u64) -> io::Result<()> {
+        let (runs, bytes) = cover.count();
+        if self.0.is_prompt() && runs >= MANY_RUNS && runs * SHORT_RUN >= bytes {
+            // What cannot be written that way is written by calls, which say why if they cannot either.
+            if self.write_pages(window, cover, at).is_ok() {
+                return Ok(());
+            }
+        }
+        write_runs(self, window, cover, at)
     }
 
     fn lock(&self, range: Range<u64>, exclusive: bool) -> io::Result<()> {

@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use mem::{PeerBytes, PeerSpace};
 
+use crate::plan::Cover;
+
 /// A file that bytes are written to, by positions. All calls may come from several threads at once.
 ///
 /// What writes has no way to read. So it cannot write back what it has read, and undo what other openings of the file
@@ -23,6 +25,14 @@ pub trait Sink {
     /// As [`Sink::write`].
     fn write_pieces(&self, from: &[PeerBytes<'_>], at: u64) -> io::Result<usize> {
         from.first().map_or(Ok(0), |&first| self.write(first, at))
+    }
+
+    /// Writes the bytes of a window that `cover` has to their places, the window's first one at byte `at`.
+    ///
+    /// # Errors
+    /// As [`Sink::write`], but for interruptions; which bytes were written is not known then.
+    fn write_covered(&self, window: &[u8], cover: &Cover, at: u64) -> io::Result<()> {
+        write_runs(self, window, cover, at)
     }
 
     /// Waits for a lock on a range of bytes that excludes the locks of other processes, and of other threads of this one.
@@ -71,7 +81,7 @@ pub fn read_fully(storage: &dyn Storage, into: &PeerSpace<'_>, at: u64) -> Moved
 }
 
 /// Writes all.
-pub fn write_fully(storage: &dyn Sink, from: PeerBytes<'_>, at: u64) -> Moved {
+pub fn write_fully<S: Sink + ?Sized>(storage: &S, from: PeerBytes<'_>, at: u64) -> Moved {
     let mut done = 0;
     while done < from.len() {
         match storage.write(from.part(done, from.len()), at + done as u64) {
@@ -86,6 +96,14 @@ pub fn write_fully(storage: &dyn Sink, from: PeerBytes<'_>, at: u64) -> Moved {
         }
     }
     Moved { bytes: done as u64, error: None }
+}
+
+/// Writes the runs of a window by a call each, as [`Sink::write_covered`] says.
+pub fn write_runs<S: Sink + ?Sized>(storage: &S, window: &[u8], cover: &Cover, at: u64) -> io::Result<()> {
+    cover.runs().try_for_each(|run| {
+        let place = at + run.start as u64;
+        write_fully(storage, PeerBytes::of(&window[run]), place).error.map_or(Ok(()), Err)
+    })
 }
 
 /// Writes all of some pieces of memory, none of them empty, one behind the other. They are used up.
