@@ -138,7 +138,7 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
         (comm.group.clone(), comm.rank)
     };
     let mut near = t.lock().near(&group, part.flavor)?;
-    let layout = Layout::of(part.flavor, &all, &near);
+    let mut layout = Layout::of(part.flavor, &all, &near);
     let lent = if all.iter().any(|said| said[4] & hints::LENDS != 0) {
         lent::exchange(t, comm, &part, &group, |rank| all[rank as usize][1], &near)?
     } else {
@@ -155,7 +155,7 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
         Err(UNSHARED) if part.flavor != abi::WIN_FLAVOR_SHARED => {
             // All know that one may not; from here on each rank is a node of its own, which others reach by messages.
             (near, lent) = (vec![rank], Lent::default());
-            let layout = Layout::of(part.flavor, &all, &near);
+            layout = Layout::of(part.flavor, &all, &near);
             share(t, comm, part, &group, &all, &near, &layout, &lent, wish)?
         }
         shared => shared?,
