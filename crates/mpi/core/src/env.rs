@@ -37,6 +37,7 @@ pub fn init_thread(t: &mut Token, required: i32, provided: &mut i32) -> Result<(
 /// Joins the job if that has not happened yet, for `MPI_Init` or a session; the thread level in force.
 pub(crate) fn start(t: &mut Token, level: i32) -> Result<i32> {
     if t.lock().world.is_none() {
+        check_stack();
         join(t);
     }
     t.lock().make_world_comms();
@@ -66,7 +67,8 @@ pub(crate) fn start(t: &mut Token, level: i32) -> Result<i32> {
 /// Bytes of stack that `MPI_Init` and calls of the library need; the system's default is 8 MiB.
 const LEAST_STACK: u64 = 96 << 10;
 
-fn join(t: &mut Token) {
+/// Ends a process whose stack is too small.
+fn check_stack() {
     if let Some(bytes) = platform::thread::stack_bytes().filter(|&bytes| bytes < LEAST_STACK) {
         give_up(&format!(
             "alhena: MPI_Init: the stack is too small\n  seen: {} KiB, and the library needs {} KiB\n  \
@@ -75,6 +77,11 @@ fn join(t: &mut Token) {
             LEAST_STACK >> 10
         ));
     }
+}
+
+/// Takes part in the job. A function of its own: its frame alone is more than a stack may be that [`check_stack`] refuses.
+#[inline(never)]
+fn join(t: &mut Token) {
     let mut job = pmi::attach(btl_vader::segment_bytes).unwrap_or_else(|error| give_up(&error.to_string()));
     let mut state = t.lock();
     if job.rank == 0 && !job.is_native() {
