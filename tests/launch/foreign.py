@@ -107,9 +107,10 @@ def pmi1():
         server = Slurm(size)
         all_there(server.start(), -1)
         expect(not server.wrong, server.wrong)
-        # Each fence carries all keys to all nodes, so only the lowest rank of each node puts any, and few.
+        # Each fence carries all keys to all nodes, so only the lowest rank of each node puts any, and few: where the node
+        # is, and what its ranks say before each of two fences; rank 0 the number of the job.
         keys = sorted(server.space.keys() - {"PMI_process_mapping"})
-        expect(all(key.endswith(("-0", f"-{size // 2}")) for key in keys) and len(keys) == 5, keys)
+        expect(all(key.endswith(("-0", f"-{size // 2}")) for key in keys) and len(keys) == 7, keys)
 
 
 class Flux(Slurm):
