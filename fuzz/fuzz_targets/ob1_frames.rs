@@ -4,7 +4,7 @@
 #![no_main]
 
 use btl::{Alone, Bounds, Btl, Peer};
-use btl_sim::{Net, Options, Port};
+use btl_mock::{Net, Options, Port};
 use libfuzzer_sys::fuzz_target;
 use mem::UserMem;
 use pml::{Data, LayerState, Mode, Pattern, Receives, ReqId, SendTo, Sends};

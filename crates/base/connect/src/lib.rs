@@ -19,19 +19,19 @@
 //! them; data is protected as its owner wishes ([`Protection`]), and signed at least where the two sides see different
 //! ends of the connection, since then something is between them.
 //!
-//! [`exchange`] is the exchange without sockets, clocks and randomness; [`channel`] what follows it. [`Door`] reads callers
+//! [`exchange`] is the exchange without sockets, clocks and randomness; [`channel`] what follows it. [`Acceptor`] reads callers
 //! as their bytes come.
 #![forbid(unsafe_code)]
 
+mod acceptor;
 pub mod channel;
-mod door;
 mod ends;
 pub mod exchange;
 mod secret;
 mod tcp;
 
+pub use acceptor::{Acceptor, Caller, GRACE};
 pub use channel::{Opener, Protection, Sealer, Session, Urgent};
-pub use door::{Caller, Door, GRACE};
 pub use ends::Ends;
 pub use exchange::{Refusal, Role, Who};
 pub use secret::Secret;

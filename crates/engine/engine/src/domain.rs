@@ -322,16 +322,16 @@ impl Attempt {
     /// All there was to do.
     pub const DONE: Attempt = Attempt(0);
     /// Nothing, and the ordinary way is to be taken.
-    pub const NOTHING: Attempt = Attempt(1);
+    pub const FULL_PATH: Attempt = Attempt(1);
     /// Nothing, and the reason is gone: another attempt will do.
-    pub const AGAIN: Attempt = Attempt(2);
+    pub const RETRY: Attempt = Attempt(2);
 
     /// Nothing: the ordinary way is to be taken; for a caller that is not inside MPI yet, as [`PlainGuard::give_up`] in
     /// form.
     #[cold]
     #[inline(never)]
-    pub fn impossible() -> Attempt {
-        std::hint::black_box(Attempt::NOTHING)
+    pub fn full_path() -> Attempt {
+        std::hint::black_box(Attempt::FULL_PATH)
     }
 
     /// The number that the entry point gets: 0 for [`Attempt::DONE`].
@@ -361,7 +361,7 @@ impl<S: Owner> PlainGuard<S> {
 #[inline(never)]
 fn leave<S: Owner>() -> Attempt {
     S::domain().lock.leave_plain();
-    std::hint::black_box(Attempt::NOTHING)
+    std::hint::black_box(Attempt::FULL_PATH)
 }
 
 impl<S: Owner> Drop for PlainGuard<S> {

@@ -77,7 +77,7 @@ pub fn answer<const N: usize>(
 /// to the long way too.
 #[inline(always)]
 pub fn fast(line: impl FnOnce() -> Result<Attempt>) -> i32 {
-    line().unwrap_or(Attempt::NOTHING).code()
+    line().unwrap_or(Attempt::FULL_PATH).code()
 }
 
 /// The answer of a function that has no target yet.

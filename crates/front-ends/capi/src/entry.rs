@@ -168,7 +168,7 @@ macro_rules! fast_caller {
                 padded = const 8 * crate::entry::padding($stack),
                 has_second = const $has_second,
                 second = sym $second,
-                again = const mpi_core::Attempt::AGAIN.code(),
+                again = const mpi_core::Attempt::RETRY.code(),
                 fast = sym $fast,
                 long = sym $long,
             )
@@ -209,12 +209,12 @@ macro_rules! fast_caller {
     ) => {
         #[unsafe(no_mangle)]
         unsafe extern "C-unwind" fn $pmpi($($argument: $kind),*) -> i32 {
-            const AGAIN: i32 = mpi_core::Attempt::AGAIN.code();
+            const RETRY: i32 = mpi_core::Attempt::RETRY.code();
             loop {
                 // SAFETY: the arguments are the caller's, who keeps MPI's contract.
                 match unsafe { $fast($($argument),*) } {
                     abi::SUCCESS => return abi::SUCCESS,
-                    AGAIN => {}
+                    RETRY => {}
                     // SAFETY: as above; the fast path did nothing.
                     _ if unsafe { $second($($argument),*) } == abi::SUCCESS => return abi::SUCCESS,
                     // SAFETY: as above.

@@ -25,7 +25,7 @@ pub fn settle(job: &mut JobOptions) -> Vec<String> {
     if job.parameters.is_empty() && inherited.is_empty() {
         return Vec::new();
     }
-    let registry = rooms::registry();
+    let registry = parameters::registry();
     let mut warnings = Vec::new();
     for (name, value) in std::mem::take(&mut job.parameters) {
         if !variables::is_launchers(&name) {

@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn only_typing_errors_are_worth_a_word() {
-        let registry = rooms::registry();
+        let registry = parameters::registry();
         for name in [
             "pml",
             "coll",

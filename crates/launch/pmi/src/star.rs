@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use connect::{Door, Protection, Role, Secret, Session, Who};
+use connect::{Acceptor, Protection, Role, Secret, Session, Who};
 
 use crate::abort::{self, Abort};
 use crate::connection::Connection;
@@ -277,7 +277,7 @@ struct Seat {
 /// Rank 0's thread.
 struct Keeper {
     listener: TcpListener,
-    door: Door<TcpStream>,
+    acceptor: Acceptor<TcpStream>,
     hello: String,
     number: u64,
     seats: Vec<Option<Seat>>,
@@ -297,7 +297,7 @@ impl Keeper {
         let (alive, over) = mpsc::channel();
         let mut keeper = Keeper {
             listener,
-            door: Door::new("rank 0 of a job step", secret, Protection::Encrypt, Some(report))
+            acceptor: Acceptor::new("rank 0 of a job step", secret, Protection::Encrypt, Some(report))
                 .for_processes(),
             hello: format!("{HELLO} {} {} {way}\n", step.job, step.step),
             number: number_of(step),
@@ -314,12 +314,12 @@ impl Keeper {
     fn turn(&mut self) -> bool {
         let event = |fd, more| libc::pollfd { fd, events: libc::POLLIN | more, revents: 0 };
         let mut polls = vec![event(self.listener.as_raw_fd(), 0)];
-        polls.extend(self.door.callers().map(|caller| event(caller.as_raw_fd(), 0)));
+        polls.extend(self.acceptor.callers().map(|caller| event(caller.as_raw_fd(), 0)));
         let open = self.seats.iter().flatten().filter(|seat| !seat.closed);
         polls.extend(open.map(|seat| {
             event(seat.stream.as_raw_fd(), if seat.unsent.is_empty() { 0 } else { libc::POLLOUT })
         }));
-        let timeout = self.door.deadline().map(|at| at.saturating_duration_since(Instant::now()));
+        let timeout = self.acceptor.deadline().map(|at| at.saturating_duration_since(Instant::now()));
         let timeout = timeout.map_or(-1, |time| time.as_millis() as i32 + 1);
         // SAFETY: the list is ours and has that length.
         unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, timeout) };
@@ -343,12 +343,12 @@ impl Keeper {
                 Ok((mut stream, _)) => {
                     let ready = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
                     if ready.and_then(|()| stream.write_all(self.hello.as_bytes())).is_ok() {
-                        self.door.add(stream, now);
+                        self.acceptor.add(stream, now);
                     }
                 }
                 // One that has proven nothing gives its own.
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
-                    if !self.door.give_one_up() {
+                    if !self.acceptor.give_one_up() {
                         end(
                             1,
                             format_args!(
@@ -372,7 +372,7 @@ impl Keeper {
             let half = || u128::from(crate::random().unwrap_or_default());
             half() << 64 | half()
         };
-        for (stream, who, session) in self.door.hear(now, nonce, expect) {
+        for (stream, who, session) in self.acceptor.hear(now, nonce, expect) {
             let (raw, input, unsent) = (Vec::new(), LineBuffer::default(), Vec::new());
             let seat = Seat { stream, session, raw, input, unsent, node: None, closed: false };
             self.seats[who.from as usize].get_or_insert(seat);

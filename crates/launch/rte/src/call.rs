@@ -87,7 +87,7 @@ fn agree(stream: TcpStream, secret: Secret, who: Who) -> Result<Link, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use connect::{Door, Protection, Role};
+    use connect::{Acceptor, Protection, Role};
     use rustix::net::{AddressFamily, SocketType};
     use std::net::TcpListener;
     use std::os::fd::OwnedFd;
@@ -121,16 +121,16 @@ mod tests {
     fn heard(listener: TcpListener, addresses: Vec<SocketAddr>, secret: Secret) -> Result<Who, String> {
         let caller = std::thread::spawn(move || call(&addresses, secret, WHO));
         listener.set_nonblocking(true).unwrap();
-        let mut door = Door::new("the test", Secret::new(77), Protection::Encrypt, None);
+        let mut acceptor = Acceptor::new("the test", Secret::new(77), Protection::Encrypt, None);
         let mut caller = Some(caller);
         // The caller speaks last, so it may have ended before it is heard.
         let mut until = None;
         while until.is_none_or(|until| Instant::now() < until) {
             if let Ok((stream, _)) = listener.accept() {
                 stream.set_nonblocking(true).unwrap();
-                door.add(stream, Instant::now());
+                acceptor.add(stream, Instant::now());
             }
-            if let Some((_, who, _)) = door.hear(Instant::now(), || 5, |_| Ok(())).pop() {
+            if let Some((_, who, _)) = acceptor.hear(Instant::now(), || 5, |_| Ok(())).pop() {
                 if let Some(caller) = caller.take() {
                     caller.join().unwrap()?;
                 }

@@ -59,7 +59,7 @@ pub(crate) struct Link {
 impl Link {
     /// A connection whose sides have proven that they are of one job, which gave this session.
     pub fn new(stream: TcpStream, session: Session) -> io::Result<Link> {
-        // The door and `connect::prove` see to it.
+        // The acceptor and `connect::prove` see to it.
         if session.protection() != Protection::Encrypt {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
@@ -260,7 +260,7 @@ pub(crate) fn random() -> Result<u128, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use connect::{Door, Role, Secret, Who};
+    use connect::{Acceptor, Role, Secret, Who};
     use std::net::TcpListener;
     use std::time::Instant;
 
@@ -272,10 +272,10 @@ mod tests {
         let caller = std::thread::spawn(move || crate::call::call(&[address], secret, who).unwrap());
         let (stream, _) = listener.accept().unwrap();
         stream.set_nonblocking(true).unwrap();
-        let mut door = Door::new("the test", secret, Protection::Encrypt, None);
-        door.add(stream, Instant::now());
+        let mut acceptor = Acceptor::new("the test", secret, Protection::Encrypt, None);
+        acceptor.add(stream, Instant::now());
         loop {
-            if let Some((stream, seen, session)) = door.hear(Instant::now(), || 5, |_| Ok(())).pop() {
+            if let Some((stream, seen, session)) = acceptor.hear(Instant::now(), || 5, |_| Ok(())).pop() {
                 assert_eq!(seen, who);
                 return (Link::new(stream, session).unwrap(), caller.join().unwrap());
             }

@@ -42,7 +42,7 @@ pub enum Token {
     /// The pipe through which a daemon passes standard input on takes bytes again.
     Feed,
     /// Somebody calls at mpiexec's port.
-    Door,
+    Listener,
     /// mpiexec got a signal.
     Signal,
     /// The standard input of a launcher takes bytes.
@@ -69,7 +69,7 @@ impl Token {
             Token::StdinOf(rank) => (10, rank),
             Token::Link(host) => (11, host),
             Token::Feed => (12, 0),
-            Token::Door => (13, 0),
+            Token::Listener => (13, 0),
             Token::Signal => (14, 0),
             Token::Launcher(host) => (15, host),
             Token::LauncherSays(host) => (16, host),
@@ -96,7 +96,7 @@ impl Token {
             10 => Token::StdinOf(index),
             11 => Token::Link(index),
             12 => Token::Feed,
-            13 => Token::Door,
+            13 => Token::Listener,
             14 => Token::Signal,
             15 => Token::Launcher(index),
             16 => Token::LauncherSays(index),

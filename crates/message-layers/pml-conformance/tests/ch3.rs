@@ -1,7 +1,7 @@
 //! The suite on MPICH2's layer, over simulated networks of several kinds. Its limits are small, so that the lengths of
 //! the suite meet each of its protocols.
 
-use btl_sim::{Net, Options, Port};
+use btl_mock::{Net, Options, Port};
 use pml_ch3::{Ch3, Config};
 use pml_conformance::World;
 

@@ -1,13 +1,13 @@
 //! The suite on cm, over simulated networks that match.
 
-use btl_sim::Port;
+use btl_mock::Port;
 use mtl::Limits;
 use mtl_sim::{Net, Options};
 use pml_cm::Cm;
 use pml_conformance::World;
 
 fn world(options: Options) -> World<Cm<mtl_sim::Port>, Port> {
-    let (net, frames) = (Net::new(options), btl_sim::Net::new(btl_sim::Options::new(options.ranks)));
+    let (net, frames) = (Net::new(options), btl_mock::Net::new(btl_mock::Options::new(options.ranks)));
     let layer = |rank| Cm::new(net.port(rank)).expect("bits enough");
     World::new((0..options.ranks).map(|rank| (layer(rank), frames.port(rank))).collect())
 }

@@ -1,6 +1,6 @@
 //! The suite on ob1, over simulated networks of several kinds.
 
-use btl_sim::{Net, Options, Port};
+use btl_mock::{Net, Options, Port};
 use pml_conformance::World;
 use pml_ob1::{Config, Ob1};
 

@@ -1,6 +1,6 @@
 //! The suite on cm over libfabric, whose only provider checks that everything is done as modes ask.
 
-use btl_sim::Port;
+use btl_mock::Port;
 use mtl_ofi::{Card, Ofi, Opening};
 use ofi::OfiParams;
 use ofi_mock::Modes;
@@ -15,7 +15,7 @@ fn world(ranks: u32, modes: Modes) -> World<Cm<Ofi>, Port> {
     let opened: Vec<Opening> = (0..ranks).map(open).collect();
     let cards: Vec<Card> =
         opened.iter().map(|opening| Card::parse(&opening.card().encode()).expect("a card")).collect();
-    let frames = btl_sim::Net::new(btl_sim::Options::new(ranks));
+    let frames = btl_mock::Net::new(btl_mock::Options::new(ranks));
     let layer = |opening: Opening| {
         Cm::new(opening.open(&cards).expect("cards of this process")).expect("bits enough")
     };

@@ -1,6 +1,6 @@
 //! The suite on cm, over symmetric memory of NICs of one process.
 
-use btl_sim::Port;
+use btl_mock::Port;
 use mtl_shmem::{MtlShmemParams, ShmemMtl};
 use pml_cm::Cm;
 use pml_conformance::World;
@@ -12,7 +12,7 @@ type Layer = Cm<ShmemMtl<SoftNic<InProc>>>;
 
 fn world(ranks: u32, seed: u64, faults: &str, params: &MtlShmemParams) -> World<Layer, Port> {
     let (world, frames) =
-        (portals_soft::inproc::World::new(), btl_sim::Net::new(btl_sim::Options::new(ranks)));
+        (portals_soft::inproc::World::new(), btl_mock::Net::new(btl_mock::Options::new(ranks)));
     let ids: Vec<ProcessId> = (0..ranks).map(|nid| ProcessId { nid: Nid(nid), pid: Pid(0) }).collect();
     let layer = |rank: u32| {
         let faults = FaultPlan { seed: seed + u64::from(rank), ..FaultPlan::parse(faults).expect("a plan") };

@@ -3,7 +3,7 @@
 mod support;
 
 use btl::{Btl, Peer, RemoteKey};
-use btl_sim::{Options, Port};
+use btl_mock::{Options, Port};
 use mem::{PeerBytes, UserMem};
 use pml::Envelope;
 use pml::{Mode, ReqId};

@@ -3,7 +3,7 @@
 mod support;
 
 use btl::Peer;
-use btl_sim::Options;
+use btl_mock::Options;
 use pml::{Done, MessageId, Mode, Pattern, ReqId, SendTo};
 use proptest::prelude::*;
 use support::*;

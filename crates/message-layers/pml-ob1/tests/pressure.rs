@@ -3,7 +3,7 @@
 mod support;
 
 use btl::Peer;
-use btl_sim::Options;
+use btl_mock::Options;
 use pml::{Mode, ReqId};
 use pml_ob1::Config;
 use support::*;

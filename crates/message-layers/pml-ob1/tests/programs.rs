@@ -3,7 +3,7 @@
 mod support;
 
 use btl::{Limits, Peer};
-use btl_sim::{Options, Random};
+use btl_mock::{Options, Random};
 use pml::{Data, Done, Mode, Pattern, ReqId, SendTo};
 use pml_ob1::Config;
 use proptest::prelude::*;

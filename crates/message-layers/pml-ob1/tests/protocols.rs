@@ -2,7 +2,7 @@
 
 mod support;
 
-use btl_sim::Options;
+use btl_mock::Options;
 use pml::{Counters, Mode};
 use support::*;
 

@@ -6,7 +6,7 @@ use ffi::Call;
 use crate::domain::{Mode, Token, enter_any, mode};
 use crate::handle::{self, Kind, Objects};
 use crate::state::State;
-use rooms::InitialErrhandler;
+use parameters::InitialErrhandler;
 
 /// What an object does with its errors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

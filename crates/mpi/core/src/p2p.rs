@@ -37,7 +37,7 @@ pub fn send(
 }
 
 /// `MPI_Send`'s fast path: right arguments, a predefined type, a short message, room at the transport.
-/// [`Attempt::NOTHING`]: whatever is unusual is found out and treated by [`send`].
+/// [`Attempt::FULL_PATH`]: whatever is unusual is found out and treated by [`send`].
 #[inline(always)]
 pub fn send_at_once(
     buf: Address,
@@ -47,7 +47,7 @@ pub fn send_at_once(
     tag: i32,
     comm: abi::Comm,
 ) -> Attempt {
-    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    let Some(mut guard) = enter_plain() else { return Attempt::full_path() };
     let State { comms, p2p, .. } = &mut *guard;
     // First, since the compiler would make one test of this and that of the rank, which takes longer.
     if tag < 0 {
@@ -83,12 +83,12 @@ pub fn send_soon(
     tag: i32,
     comm: abi::Comm,
 ) -> Attempt {
-    let Some(mut guard) = enter_plain() else { return Attempt::NOTHING };
+    let Some(mut guard) = enter_plain() else { return Attempt::FULL_PATH };
     let State { comms, p2p, .. } = &mut *guard;
     let to = comms.find(comm).and_then(|comm| addressee(comm, dest, tag));
-    let Some(to) = to else { return Attempt::NOTHING };
-    let Some(data) = crate::datatype::simple(buf, count, datatype) else { return Attempt::NOTHING };
-    if p2p.send_now(&to, data) { Attempt::DONE } else { Attempt::NOTHING }
+    let Some(to) = to else { return Attempt::FULL_PATH };
+    let Some(data) = crate::datatype::simple(buf, count, datatype) else { return Attempt::FULL_PATH };
+    if p2p.send_now(&to, data) { Attempt::DONE } else { Attempt::FULL_PATH }
 }
 
 /// Wakes the receiver of a message. Enters anew, so that the fast path has ended; the result is hidden from the
@@ -107,7 +107,7 @@ fn wake(route: Route) -> Attempt {
 #[inline(never)]
 fn look_for_room(route: Route) -> Attempt {
     let found = enter_plain().is_some_and(|mut guard| guard.p2p.bml.finds_room(route));
-    std::hint::black_box(if found { Attempt::AGAIN } else { Attempt::NOTHING })
+    std::hint::black_box(if found { Attempt::RETRY } else { Attempt::FULL_PATH })
 }
 
 /// `MPI_Ssend`
@@ -202,7 +202,7 @@ pub fn irecv_at_once(
     comm: abi::Comm,
     request: &mut abi::Request,
 ) -> Attempt {
-    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    let Some(mut guard) = enter_plain() else { return Attempt::full_path() };
     let plain = plain_recv(&guard, buf, count, datatype, source, tag, comm);
     let Some((pattern, into)) = plain else { return guard.give_up() };
     let State { p2p, .. } = &mut *guard;

@@ -1,13 +1,13 @@
-//! The parameters in force. Rooms declare their own; the crate `rooms` lists them.
+//! The parameters in force. Rooms declare their own; the crate `parameters` lists them.
 
 use coll::tuned::Tuned;
 use engine::EngineParams;
 use io::{IoParams, Staging};
 use osc::OscParams;
+use parameters::MpiParams;
 use platform::waiter::Policy;
 use pml_ob1::Ob1Params;
 use rcache::RcacheParams;
-use rooms::MpiParams;
 
 /// The parameters in force.
 pub(crate) struct Params {
@@ -71,7 +71,7 @@ impl Params {
 
     /// Says which settings name no parameter; mpiexec does this for its jobs.
     pub fn report_unknown(&self) {
-        for unknown in rooms::registry().unknown(&self.values) {
+        for unknown in parameters::registry().unknown(&self.values) {
             eprintln!("{unknown}");
         }
     }

@@ -105,7 +105,7 @@ impl System {
     /// # Errors
     /// [`SetupError`].
     pub(crate) fn make(self, nic: TimedNic, ids: &[ProcessId], me: u32) -> Result<Box<dyn Mpi>, SetupError> {
-        let frames = || btl_sim::Net::new(btl_sim::Options::new(1)).port(0);
+        let frames = || btl_mock::Net::new(btl_mock::Options::new(1)).port(0);
         // The bits of each of these networks are enough for a layout of cm.
         let narrow = |_| SetupError {
             what: "cm over Portals",
@@ -165,11 +165,11 @@ impl System {
     }
 }
 
-fn in_portals<'a>(layer: &'a mut Cm<PortalsMtl<TimedNic>>, _: &'a mut btl_sim::Port) -> &'a mut TimedNic {
+fn in_portals<'a>(layer: &'a mut Cm<PortalsMtl<TimedNic>>, _: &'a mut btl_mock::Port) -> &'a mut TimedNic {
     layer.network_mut().nic_mut()
 }
 
-fn in_shmem<'a>(layer: &'a mut Cm<ShmemMtl<TimedNic>>, _: &'a mut btl_sim::Port) -> &'a mut TimedNic {
+fn in_shmem<'a>(layer: &'a mut Cm<ShmemMtl<TimedNic>>, _: &'a mut btl_mock::Port) -> &'a mut TimedNic {
     layer.network_mut().nic_mut()
 }
 

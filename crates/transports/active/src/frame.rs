@@ -21,7 +21,7 @@ pub(crate) struct Header {
     /// Among the requests of its sender, modulo 2^16; 0 for the others.
     pub number: u16,
     /// The count of credits that rides on the frame.
-    pub treated: u32,
+    pub acknowledged: u32,
     kind: u8,
     count: usize,
     /// The first is made when the frame is sent.
@@ -35,7 +35,7 @@ impl Header {
         let mut words = [0; MAX_WORDS + 1];
         words[0] = u64::from(head.class.byte(head.kind));
         words[1..=head.words.len()].copy_from_slice(head.words);
-        Header { sort, number: 0, treated: 0, kind: head.kind, count: head.words.len(), words }
+        Header { sort, number: 0, acknowledged: 0, kind: head.kind, count: head.words.len(), words }
     }
 
     pub fn report(class: Class) -> Header {
@@ -47,9 +47,9 @@ impl Header {
     }
 
     /// The words to send, with this count of credits.
-    pub fn with<R>(&self, treated: u32, send: impl FnOnce(&[u64]) -> R) -> R {
+    pub fn with<R>(&self, acknowledged: u32, send: impl FnOnce(&[u64]) -> R) -> R {
         let mut words = self.words;
-        words[0] |= (self.sort as u64) << 8 | u64::from(self.number) << 16 | u64::from(treated) << 32;
+        words[0] |= (self.sort as u64) << 8 | u64::from(self.number) << 16 | u64::from(acknowledged) << 32;
         send(&words[..=self.count])
     }
 
@@ -69,7 +69,14 @@ impl Header {
             *word = header.word(index);
         }
         let kind = first as u8 % Class::KINDS;
-        Some(Header { sort, number: (first >> 16) as u16, treated: (first >> 32) as u32, kind, count, words })
+        Some(Header {
+            sort,
+            number: (first >> 16) as u16,
+            acknowledged: (first >> 32) as u32,
+            kind,
+            count,
+            words,
+        })
     }
 
     pub fn message<'a>(&self, from: Peer, payload: PeerBytes<'a>) -> Message<'a> {

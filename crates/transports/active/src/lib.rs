@@ -33,12 +33,12 @@
 //! ```text
 //!            63            32 31        16 15    8 7    0
 //!          ┌────────────────┬────────────┬───────┬──────┐
-//!  word 0  │ treated        │ number     │ sort  │ kind │   kind and class: see btl::Class
+//!  word 0  │ acknowledged   │ number     │ sort  │ kind │   kind and class: see btl::Class
 //!          ├────────────────┴────────────┴───────┴──────┤
 //!   1 - 7  │ the class's own words, as many as there are│   + payload
 //!          └────────────────────────────────────────────┘
 //! ```
-//! *Treated* is the count of credits that goes back ([`btl::Credits`]); it rides on every frame, and has a frame of its
+//! *Acknowledged* is the count of credits that goes back ([`btl::Credits`]); it rides on every frame, and has a frame of its
 //! own where nothing else goes that way. *Number* numbers the requests, modulo 2^16.
 #![forbid(unsafe_code)]
 
@@ -221,7 +221,7 @@ impl Active {
             return None;
         }
         let pair = self.pair(class, peer);
-        pair.treated();
+        pair.acknowledged();
         let early = pair.early().map(|Kept { header, payload }| Early { header, from: peer, payload });
         if pair.owes() {
             self.wait(class, peer);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use btl::{Btl, Busy, Class, Credits, Dishonest, Peer};
+use btl::{BadFrame, Btl, Busy, Class, Credits, Peer};
 use mem::{PeerBytes, PeerSpace, Source};
 
 use crate::WINDOW;
@@ -64,9 +64,9 @@ impl Pair {
         header: &Header,
         payload: &mut S,
     ) -> Result<(), Busy> {
-        let treated = self.credits.report();
-        header.with(treated, |words| btl.send(peer, words, payload))?;
-        self.credits.reported(treated);
+        let acknowledged = self.credits.report();
+        header.with(acknowledged, |words| btl.send(peer, words, payload))?;
+        self.credits.reported(acknowledged);
         Ok(())
     }
 
@@ -89,15 +89,15 @@ impl Pair {
     }
 
     /// Takes the count of credits that a frame brings.
-    pub fn returned(&mut self, header: &Header) -> Result<(), Dishonest> {
-        self.credits.returned(header.treated)
+    pub fn returned(&mut self, header: &Header) -> Result<(), BadFrame> {
+        self.credits.returned(header.acknowledged)
     }
 
     /// Takes a request; whether its turn is now. One that came too early is copied.
-    pub fn arrived(&mut self, header: &Header, payload: PeerBytes<'_>) -> Result<bool, Dishonest> {
+    pub fn arrived(&mut self, header: &Header, payload: PeerBytes<'_>) -> Result<bool, BadFrame> {
         let ahead = header.number.wrapping_sub(self.expected);
         if u32::from(ahead) >= WINDOW || self.early.contains_key(&header.number) {
-            return Err(Dishonest);
+            return Err(BadFrame);
         }
         self.credits.arrived()?;
         if ahead == 0 {
@@ -117,11 +117,11 @@ impl Pair {
     }
 
     /// The handler of a request has returned.
-    pub fn treated(&mut self) {
+    pub fn acknowledged(&mut self) {
         if self.has_kept() {
             self.unanswered += 1;
         } else {
-            self.credits.treated();
+            self.credits.acknowledged();
         }
     }
 
@@ -156,7 +156,7 @@ impl Pair {
         }
         if !self.has_kept() {
             for _ in 0..std::mem::take(&mut self.unanswered) {
-                self.credits.treated();
+                self.credits.acknowledged();
             }
         }
         true

@@ -3,7 +3,7 @@
 use active::{Active, Brought, Head, Refused, WINDOW};
 use btl::{Btl, Class, Peer};
 use btl_conformance::{World, active_messages_are_bounded, active_messages_are_ordered_and_answered};
-use btl_sim::{Net, Options, Port, Random};
+use btl_mock::{Net, Options, Port, Random};
 use mem::PeerBytes;
 
 fn network(seed: u64) -> Options {
@@ -70,7 +70,7 @@ fn answers_that_wait_for_room_hold_requests_back() {
 }
 
 /// Rubbish, and frames that are right but for one field, do no harm: no panic, no more than a window is handed over or
-/// kept without being treated, honest requests of others arrive in between.
+/// kept without being acknowledged, honest requests of others arrive in between.
 #[test]
 fn a_rogue_is_not_believed() {
     for seed in 1..200 {

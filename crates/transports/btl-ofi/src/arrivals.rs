@@ -149,7 +149,7 @@ impl Ofi {
         self.repost(buffer);
     }
 
-    /// The peer has treated so many messages.
+    /// The peer has acknowledged so many messages.
     fn on_report(&mut self, connection: u32, count: Option<u32>) {
         let entry = self.peers.get_mut(connection);
         if count.is_some_and(|count| entry.credits.returned(count).is_ok()) {
@@ -185,7 +185,7 @@ impl Ofi {
                 return Some(Arrival { peer, header, payload, token: buffer.into() });
             }
             self.stats.dropped += 1;
-            self.treated(peer);
+            self.acknowledged(peer);
             self.repost(buffer);
         }
     }
@@ -195,16 +195,16 @@ impl Ofi {
         if token & FETCHED != 0 {
             self.eager.release(token as u32);
         } else {
-            self.treated(peer);
+            self.acknowledged(peer);
             self.repost(token as u32);
         }
     }
 
     /// A message of this peer needs no memory of the network any more.
-    fn treated(&mut self, peer: Peer) {
+    fn acknowledged(&mut self, peer: Peer) {
         let Some(connection) = self.connection_to(peer) else { return };
         let credits = &mut self.peers.get_mut(connection).credits;
-        credits.treated();
+        credits.acknowledged();
         if credits.owes() {
             self.report(connection);
         }

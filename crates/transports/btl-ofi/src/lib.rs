@@ -38,7 +38,7 @@
 //! # Back-pressure, loss, sleep
 //!
 //! A provider takes messages out of the network for which no receive is posted, and keeps them, of a receiver that sleeps as
-//! well. So a peer is sent `btl_ofi_window` messages that it has not reported as treated ([`btl::Credits`]), and a report leaves
+//! well. So a peer is sent `btl_ofi_window` messages that it has not reported as acknowledged ([`btl::Credits`]), and a report leaves
 //! for each half of a window.
 //!
 //! What the provider has no room for waits in the connection's list; further sends to that peer are [`btl::Busy`]

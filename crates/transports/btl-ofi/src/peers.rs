@@ -30,7 +30,7 @@ pub(crate) enum Waiting {
     Frame { buffer: u32, len: usize },
     /// A control message, which gets its buffer when it leaves.
     Control(Control),
-    /// How many of its messages were treated; the count is read when it leaves.
+    /// How many of its messages were acknowledged; the count is read when it leaves.
     Report,
 }
 

@@ -27,7 +27,7 @@ pub struct Plan {
     pub receives: usize,
     /// Send buffers: at first, made at a time, at most.
     pub sends: [i64; 3],
-    /// Messages to one peer that it has not reported as treated, at most.
+    /// Messages to one peer that it has not reported as acknowledged, at most.
     pub window: u32,
     /// What the layer above sees.
     pub limits: Limits,

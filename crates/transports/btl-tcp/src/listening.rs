@@ -11,7 +11,7 @@ use crate::room::FEWEST;
 use crate::transport::{LISTENER, STRAIGHT, TIMER, Tcp};
 use crate::watch::Watch;
 use btl::{Limits, Pace, Peer};
-use connect::Door;
+use connect::Acceptor;
 use core::fmt;
 use core::ops::RangeInclusive;
 use platform::epoll::Epoll;
@@ -195,7 +195,7 @@ impl Listening {
             listener: self.listener,
             timer: self.timer,
             timer_at: None,
-            strangers: Door::new("the TCP transport", job.secret(), security, report).for_processes(),
+            strangers: Acceptor::new("the TCP transport", job.secret(), security, report).for_processes(),
             listens: true,
             hand: 0,
             watch: Watch::new(silence),

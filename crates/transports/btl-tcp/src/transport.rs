@@ -13,7 +13,7 @@ use btl::{
     Access, Arrival, Btl, Busy, Event, FastPath, Limits, Loss, Pace, Peer, Refusal, RemoteKey, RemoteMemory,
     Sleep,
 };
-use connect::Door;
+use connect::Acceptor;
 use connect::exchange::CHALLENGE;
 use mem::{Source, UserMem};
 use platform::epoll::Ready;
@@ -54,7 +54,7 @@ pub struct Tcp {
     pub(crate) timer: Timer,
     /// What it is set to.
     pub(crate) timer_at: Option<Instant>,
-    pub(crate) strangers: Door<Socket>,
+    pub(crate) strangers: Acceptor<Socket>,
     /// The set reports callers; there is room for them.
     pub(crate) listens: bool,
     /// The peer considered next for having its connection closed.

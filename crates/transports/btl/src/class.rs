@@ -109,7 +109,7 @@ pub struct Strays {
 
 /// A frame that nobody takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stray {
+pub struct Unclaimed {
     /// Its sender.
     pub peer: Peer,
     /// Its first byte; `None`: it has no header.
@@ -119,9 +119,9 @@ pub struct Stray {
 impl Strays {
     /// Counts `arrival`. Returns it for a report if it is the first with such a first byte.
     #[cold]
-    pub fn count(&mut self, arrival: &Arrival) -> Option<Stray> {
+    pub fn count(&mut self, arrival: &Arrival) -> Option<Unclaimed> {
         self.count += 1;
-        let stray = Stray { peer: arrival.peer, byte: first_byte(arrival.header) };
+        let stray = Unclaimed { peer: arrival.peer, byte: first_byte(arrival.header) };
         let known = match stray.byte {
             None => core::mem::replace(&mut self.reported_empty, true),
             Some(byte) => {
@@ -140,7 +140,7 @@ impl Strays {
     }
 }
 
-impl fmt::Display for Stray {
+impl fmt::Display for Unclaimed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "taking a frame from rank {} failed\nits ", self.peer.0)?;
         match self.byte {

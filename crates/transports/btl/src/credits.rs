@@ -4,15 +4,15 @@
 //!   sender                              receiver
 //!   may_send?  sent = 1   ── request ─▶ arrived = 1
 //!   may_send?  sent = 2   ── request ─▶ arrived = 2
-//!                                       handled: treated = 1
-//!   returned = 1          ◀─ treated ── in the answer's header, or in a frame of its own when `owes`
+//!                                       handled: acknowledged = 1
+//!   returned = 1          ◀─ acknowledged ── in the answer's header, or in a frame of its own when `owes`
 //! ```
 //! A message layer has flow control of its own, because receives are posted. Other classes send requests that nobody
 //! waits for, and a receiver could be drowned in them. So each pair of processes allows at most `window` requests of a
-//! class that the receiver has not treated.
+//! class that the receiver has not acknowledged.
 //!
 //! *No handler blocks.* A handler that must answer and finds no room keeps its answer, and the request counts as
-//! treated once the transport has taken the answer. So the peer's window bounds the answers that are kept. An answer
+//! acknowledged once the transport has taken the answer. So the peer's window bounds the answers that are kept. An answer
 //! costs no credit itself: if it did, two processes that have sent each other all they may could never answer.
 //!
 //! Both sides exchange counts and not differences, modulo 2^32. So a count that is sent twice or overtaken on another path
@@ -24,25 +24,25 @@ pub struct Credits {
     window: u32,
     /// Requests sent.
     sent: u32,
-    /// Of these, treated by the peer, as far as it has reported.
+    /// Of these, acknowledged by the peer, as far as it has reported.
     returned: u32,
     /// Requests that arrived here.
     arrived: u32,
-    /// Of these, treated here.
-    treated: u32,
-    /// `treated` as last reported to the peer.
+    /// Of these, acknowledged here.
+    acknowledged: u32,
+    /// `acknowledged` as last reported to the peer.
     reported: u32,
 }
 
 /// The peer did what no honest peer does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Dishonest;
+pub struct BadFrame;
 
 impl Credits {
     /// A pair that has exchanged nothing. `window` is the same on both sides, at least 1 and at most 2^30.
     pub const fn new(window: u32) -> Credits {
         assert!(window >= 1 && window <= 1 << 30, "a window of 1 to 2^30 requests");
-        Credits { window, sent: 0, returned: 0, arrived: 0, treated: 0, reported: 0 }
+        Credits { window, sent: 0, returned: 0, arrived: 0, acknowledged: 0, reported: 0 }
     }
 
     /// Whether a request may be sent now.
@@ -51,7 +51,7 @@ impl Credits {
         self.outstanding() < self.window
     }
 
-    /// Requests sent that the peer has not reported as treated.
+    /// Requests sent that the peer has not reported as acknowledged.
     pub const fn outstanding(&self) -> u32 {
         self.sent.wrapping_sub(self.returned)
     }
@@ -66,27 +66,27 @@ impl Credits {
     /// A request has arrived.
     ///
     /// # Errors
-    /// [`Dishonest`]: it is beyond the window. It is not counted and must be dropped.
-    pub const fn arrived(&mut self) -> Result<(), Dishonest> {
-        // What was treated and not reported yet still counts against the peer: it cannot know.
+    /// [`BadFrame`]: it is beyond the window. It is not counted and must be dropped.
+    pub const fn arrived(&mut self) -> Result<(), BadFrame> {
+        // What was acknowledged and not reported yet still counts against the peer: it cannot know.
         if self.arrived.wrapping_sub(self.reported) >= self.window {
-            return Err(Dishonest);
+            return Err(BadFrame);
         }
         self.arrived = self.arrived.wrapping_add(1);
         Ok(())
     }
 
-    /// A request that had arrived is treated, its answer taken by the transport.
+    /// A request that had arrived is acknowledged, its answer taken by the transport.
     #[inline]
-    pub const fn treated(&mut self) {
-        debug_assert!(self.treated != self.arrived);
-        self.treated = self.treated.wrapping_add(1);
+    pub const fn acknowledged(&mut self) {
+        debug_assert!(self.acknowledged != self.arrived);
+        self.acknowledged = self.acknowledged.wrapping_add(1);
     }
 
     /// The count to put into a frame to the peer, of any kind; [`Credits::reported`] follows if the transport takes it.
     #[inline]
     pub const fn report(&self) -> u32 {
-        self.treated
+        self.acknowledged
     }
 
     /// The transport took a frame with the count that [`Credits::report`] gave.
@@ -95,35 +95,35 @@ impl Credits {
         self.reported = count;
     }
 
-    /// Whether a report is due that no other frame carries: half of the window is treated and not reported.
+    /// Whether a report is due that no other frame carries: half of the window is acknowledged and not reported.
     pub const fn owes(&self) -> bool {
-        let unreported = self.treated.wrapping_sub(self.reported);
+        let unreported = self.acknowledged.wrapping_sub(self.reported);
         unreported > 0 && unreported >= self.window / 2
     }
 
     /// A frame of the peer carried this count.
     ///
     /// # Errors
-    /// [`Dishonest`]: more than was sent. Nothing is changed.
-    pub const fn returned(&mut self, count: u32) -> Result<(), Dishonest> {
+    /// [`BadFrame`]: more than was sent. Nothing is changed.
+    pub const fn returned(&mut self, count: u32) -> Result<(), BadFrame> {
         let more = count.wrapping_sub(self.returned);
         if more <= self.outstanding() {
             self.returned = count;
             return Ok(());
         }
         // An older count, which another frame has overtaken.
-        if more.wrapping_neg() <= 1 << 30 { Ok(()) } else { Err(Dishonest) }
+        if more.wrapping_neg() <= 1 << 30 { Ok(()) } else { Err(BadFrame) }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Credits, Dishonest};
+    use super::{BadFrame, Credits};
     use std::collections::VecDeque;
 
     /// What travels from one side to the other.
     enum Frame {
-        /// With the count of treated requests that rides on it.
+        /// With the count of acknowledged requests that rides on it.
         Request(u32),
         Answer(u32),
         Report(u32),
@@ -161,7 +161,7 @@ mod tests {
             &mut credits.sent,
             &mut credits.returned,
             &mut credits.arrived,
-            &mut credits.treated,
+            &mut credits.acknowledged,
             &mut credits.reported,
         ];
         all.into_iter().for_each(|count| *count = start);
@@ -185,7 +185,7 @@ mod tests {
                 }
                 1 if room && *kept > 0 => {
                     *kept -= 1;
-                    credits.treated();
+                    credits.acknowledged();
                     let count = credits.report();
                     paths[1 - from].push(Frame::Answer(count));
                     credits.reported(count);
@@ -237,7 +237,7 @@ mod tests {
                 }
                 assert_eq!(path.pop_front(), Some(()), "a full window opens again");
                 receiver.arrived().expect("within the window");
-                receiver.treated();
+                receiver.acknowledged();
                 done += 1;
                 if receiver.owes() {
                     let count = receiver.report();
@@ -254,14 +254,14 @@ mod tests {
         for _ in 0..4 {
             credits.arrived().expect("within the window");
         }
-        assert_eq!(credits.arrived(), Err(Dishonest));
+        assert_eq!(credits.arrived(), Err(BadFrame));
         for _ in 0..3 {
             credits.sent();
         }
-        assert_eq!(credits.returned(4), Err(Dishonest));
+        assert_eq!(credits.returned(4), Err(BadFrame));
         assert_eq!(credits.returned(2), Ok(()));
         assert_eq!(credits.returned(1), Ok(()), "overtaken");
         assert_eq!(credits.outstanding(), 1);
-        assert_eq!(credits.returned(1 << 31), Err(Dishonest));
+        assert_eq!(credits.returned(1 << 31), Err(BadFrame));
     }
 }

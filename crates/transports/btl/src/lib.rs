@@ -45,8 +45,8 @@ mod fast_path;
 mod poll;
 mod remote;
 
-pub use class::{Class, Stray, Strays};
-pub use credits::{Credits, Dishonest};
+pub use class::{Class, Strays, Unclaimed};
+pub use credits::{BadFrame, Credits};
 pub use farewell::Farewells;
 pub use fast_path::{Asleep, FastPath, Route, SHORT, Take};
 pub use poll::{Alone, Bounds, Hub, Receiver, poll};

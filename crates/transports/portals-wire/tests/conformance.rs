@@ -2,7 +2,7 @@
 //! frames overtake each other and whose rings are full.
 
 use btl::Limits;
-use btl_sim::{Net, Options, Port};
+use btl_mock::{Net, Options, Port};
 use portals::{Jid, Nid, Pid, ProcessId, Uid};
 use portals_conformance::{Rig, Wanted};
 use portals_soft::{FaultPlan, Identity, Mode, NicConfig, SoftNic, XT_LIMITS};

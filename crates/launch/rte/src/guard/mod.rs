@@ -303,7 +303,7 @@ impl Guard {
             Token::Link(_) => self.hear_mpiexec(),
             Token::Feed => self.feed_stdin(),
             // mpiexec's own.
-            Token::Door
+            Token::Listener
             | Token::Signal
             | Token::Launcher(_)
             | Token::LauncherSays(_)

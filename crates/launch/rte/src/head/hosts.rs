@@ -22,13 +22,13 @@ impl Head {
             match self.listener.accept() {
                 Ok((stream, _)) => {
                     let ready = stream.set_nonblocking(true).is_ok();
-                    if ready && self.poller.watch(&stream, Token::Door).is_ok() {
-                        self.door.add(stream, now);
+                    if ready && self.poller.watch(&stream, Token::Listener).is_ok() {
+                        self.acceptor.add(stream, now);
                     }
                 }
                 // No descriptor is left: one that has proven nothing gives its own.
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
-                    if !self.door.give_one_up() {
+                    if !self.acceptor.give_one_up() {
                         break;
                     }
                 }
@@ -49,7 +49,7 @@ impl Head {
         };
         // Without random numbers no secret is safe; the system has them since it has started this process.
         let nonce = || link::random().unwrap_or_default();
-        for (caller, who, session) in self.door.hear(now, nonce, expect) {
+        for (caller, who, session) in self.acceptor.hear(now, nonce, expect) {
             let free = self.hosts.iter().position(|host| host.phase == Phase::Launching);
             let index = if listens { free } else { Some(who.from as usize) };
             if let Some(index) = index {

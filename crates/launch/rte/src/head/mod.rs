@@ -21,7 +21,7 @@ mod verdict;
 use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
 
-use connect::{Door, Protection, Secret};
+use connect::{Acceptor, Protection, Secret};
 
 use crate::console::Writer;
 use crate::failure::Failure;
@@ -46,7 +46,7 @@ pub(crate) struct Head {
     order: Order,
     addresses: Vec<String>,
     listener: TcpListener,
-    door: Door<TcpStream>,
+    acceptor: Acceptor<TcpStream>,
     poller: Poller,
     hosts: Vec<HostState>,
     /// How each rank ended.
@@ -151,7 +151,7 @@ impl Head {
         let port = listener.local_addr().map_err(Error::system("opening a port for the daemons"))?.port();
         let poller = Poller::new().map_err(Error::system("making an event loop"))?;
         let watched = Error::system("watching a descriptor");
-        poller.watch(&listener, Token::Door).map_err(watched)?;
+        poller.watch(&listener, Token::Listener).map_err(watched)?;
         let signals = Events::new(wanted).map_err(Error::system("reading signals"))?;
         poller.watch(&signals, Token::Signal).map_err(Error::system("watching a descriptor"))?;
         let writers = crate::guard::writers().map_err(Error::system("opening standard output"))?;
@@ -169,7 +169,7 @@ impl Head {
         let hosts: Vec<HostState> = hosts.collect();
         Ok(Head {
             addresses: addresses(port, spec.hosts.iter().all(|host| host.local))?,
-            door: Door::new("mpiexec", secret, Protection::Encrypt, Some(report)),
+            acceptor: Acceptor::new("mpiexec", secret, Protection::Encrypt, Some(report)),
             space: Space::new(hosts.len()),
             verdict: Verdict::default(),
             stage: Stage::Working,
@@ -212,7 +212,7 @@ impl Head {
 
     fn handle(&mut self, token: Token) {
         match token {
-            Token::Door => self.hear_callers(),
+            Token::Listener => self.hear_callers(),
             Token::Link(host) => self.hear(host),
             Token::Signal => self.hear_signals(),
             Token::Stdin => self.read_input(),
@@ -254,7 +254,7 @@ impl Head {
     /// The next moment at which something is to be done although nothing happens.
     fn next_moment(&self) -> Option<Instant> {
         let launches = self.hosts.iter().filter_map(|host| host.launched.as_ref()?.deadline());
-        let callers = self.door.deadline();
+        let callers = self.acceptor.deadline();
         let input = self.input.as_ref().and_then(|input| input.again);
         let looks = self.hosts.iter().any(|host| host.link.is_some()).then_some(self.looks_at);
         let closing = self.launchers_looked_at();
@@ -264,7 +264,7 @@ impl Head {
     }
 
     fn on_time(&mut self, now: Instant) {
-        if self.door.deadline().is_some_and(|at| at <= now) {
+        if self.acceptor.deadline().is_some_and(|at| at <= now) {
             self.hear_callers();
         }
         if self.input.as_ref().is_some_and(|input| input.again.is_some_and(|at| at <= now)) {
@@ -392,7 +392,7 @@ fn addresses(port: u16, only_here: bool) -> Result<Vec<String>, Error> {
     Ok(chosen.into_iter().map(|address| std::net::SocketAddr::new(address, port).to_string()).collect())
 }
 
-/// Prints what the door reports about strangers.
+/// Prints what the acceptor reports about strangers.
 fn report(text: &str) {
     eprintln!("mpiexec: {}", text.replace('\n', "\nmpiexec: "));
 }

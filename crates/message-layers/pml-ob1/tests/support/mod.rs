@@ -3,7 +3,7 @@
 
 use abi::Status;
 use btl::{Alone, Bounds, Btl, Peer};
-use btl_sim::{Net, Options, Port};
+use btl_mock::{Net, Options, Port};
 use mem::UserMem;
 use pml::{Data, Done, MessageId, Mode, Pattern, ReqId, SendTo};
 pub use pml::{FastMessages, LayerState, MessageLayer, Receives, Sends};

@@ -49,7 +49,7 @@ pub(super) fn receive(t: &mut Token, checked: Option<(Pattern, Data)>) -> Result
 }
 
 /// `MPI_Recv`'s fast path: right arguments, no wildcard, a predefined type, a short message that is here and fits.
-/// [`Attempt::NOTHING`]: [`recv`] finds out why.
+/// [`Attempt::FULL_PATH`]: [`recv`] finds out why.
 #[inline(always)]
 pub fn recv_at_once(
     buf: Address,
@@ -60,7 +60,7 @@ pub fn recv_at_once(
     comm: abi::Comm,
     status: Option<&mut Status>,
 ) -> Attempt {
-    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    let Some(mut guard) = enter_plain() else { return Attempt::full_path() };
     let plain = plain_recv(&guard, buf, count, datatype, source, tag, comm);
     let Some((pattern, into)) = plain else { return guard.give_up() };
     let State { p2p, .. } = &mut *guard;
@@ -83,9 +83,9 @@ pub fn recv_soon(
     comm: abi::Comm,
     mut status: Option<&mut Status>,
 ) -> Attempt {
-    let Some(mut guard) = enter_plain() else { return Attempt::NOTHING };
+    let Some(mut guard) = enter_plain() else { return Attempt::FULL_PATH };
     let plain = plain_recv(&guard, buf, count, datatype, source, tag, comm);
-    let Some((pattern, into)) = plain else { return Attempt::NOTHING };
+    let Some((pattern, into)) = plain else { return Attempt::FULL_PATH };
     let State { p2p, params, .. } = &mut *guard;
     let polls = if params.waiting.is_oversubscribed() { 1 } else { POLLS_AT_ONCE };
     // Not in one chain with the others: what follows a chain would be done between the message and the return.
@@ -95,7 +95,7 @@ pub fn recv_soon(
     let taken = p2p
         .recv_kept(&pattern, into, status.as_deref_mut())
         .or_else(|| p2p.recv_longer(&pattern, into, status));
-    if taken.is_some() { Attempt::DONE } else { Attempt::NOTHING }
+    if taken.is_some() { Attempt::DONE } else { Attempt::FULL_PATH }
 }
 
 /// Polls for a message in `MPI_Recv`'s second fast path: some microseconds.

@@ -42,7 +42,7 @@ pub(crate) struct Tools {
 }
 
 /// All parameters; the index of one is its control variable.
-static REGISTRY: LazyLock<Registry> = LazyLock::new(rooms::registry);
+static REGISTRY: LazyLock<Registry> = LazyLock::new(parameters::registry);
 
 /// How often `MPI_T_init_thread` was called more than `MPI_T_finalize`.
 static USERS: AtomicU32 = AtomicU32::new(0);

@@ -1,5 +1,5 @@
 //! The fast paths: right arguments, predefined types, memory that this process maps, an open epoch, the window that was
-//! used last. [`Attempt::NOTHING`]: the ordinary function finds out why, and does it or tells what is wrong.
+//! used last. [`Attempt::FULL_PATH`]: the ordinary function finds out why, and does it or tells what is wrong.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -95,7 +95,7 @@ fn move_at_once(
     target: (i32, Aint, Count, Datatype),
     win: abi::Win,
 ) -> Attempt {
-    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    let Some(mut guard) = enter_plain() else { return Attempt::full_path() };
     let Some(window) = guard.windows.last_used(win) else { return guard.give_up() };
     let Some((origin, place)) = sides(window, origin, target) else { return guard.give_up() };
     copy_at_once(way, origin, place);
@@ -170,7 +170,7 @@ pub fn accumulate_at_once(
     op: Op,
     win: abi::Win,
 ) -> Attempt {
-    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    let Some(mut guard) = enter_plain() else { return Attempt::full_path() };
     if (origin_count, origin_type) != (count, datatype) {
         return guard.give_up();
     }
@@ -197,7 +197,7 @@ pub fn get_accumulate_at_once(
     op: Op,
     win: abi::Win,
 ) -> Attempt {
-    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    let Some(mut guard) = enter_plain() else { return Attempt::full_path() };
     if (origin_count, origin_type) != (count, datatype) || (result_count, result_type) != (count, datatype) {
         return guard.give_up();
     }
@@ -220,7 +220,7 @@ pub fn fetch_and_op_at_once(
     op: Op,
     win: abi::Win,
 ) -> Attempt {
-    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    let Some(mut guard) = enter_plain() else { return Attempt::full_path() };
     let sides = simple(origin, 1, datatype).zip(simple(result, 1, datatype));
     let Some((from, into)) = sides else { return guard.give_up() };
     match combine(&mut guard, (from, Some(into)), (rank, disp, datatype), op, win) {
@@ -240,7 +240,7 @@ pub fn compare_and_swap_at_once(
     disp: Aint,
     win: abi::Win,
 ) -> Attempt {
-    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    let Some(mut guard) = enter_plain() else { return Attempt::full_path() };
     let Some(element) = Element::of_basic(datatype).filter(Element::is_integer) else {
         return guard.give_up();
     };
@@ -284,7 +284,7 @@ impl Window {
 /// `MPI_Win_flush`'s and `MPI_Win_flush_local`'s fast path.
 #[inline(always)]
 pub fn flush_at_once(rank: i32, win: abi::Win) -> Attempt {
-    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    let Some(mut guard) = enter_plain() else { return Attempt::full_path() };
     let window = guard.windows.last_used(win);
     let window = window
         .filter(|window| window.near(rank as u32).is_some() && window.epochs.passive(rank as u32).is_ok());
@@ -297,7 +297,7 @@ pub fn flush_at_once(rank: i32, win: abi::Win) -> Attempt {
 /// `MPI_Win_flush_all`'s and `MPI_Win_flush_local_all`'s fast path.
 #[inline(always)]
 pub fn flush_all_at_once(win: abi::Win) -> Attempt {
-    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    let Some(mut guard) = enter_plain() else { return Attempt::full_path() };
     let window = guard.windows.last_used(win);
     let window = window.filter(|window| window.far.is_none() && window.epochs.any_passive().is_ok());
     if !window.is_some_and(Window::flush_mapped) {

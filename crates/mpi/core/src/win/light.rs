@@ -126,7 +126,7 @@ pub fn get_at_once(origin: Address, bytes: usize, rank: i32, offset: Aint, win: 
 
 #[inline(always)]
 fn at_once(way: Way, origin: Address, bytes: usize, rank: i32, offset: Aint, win: abi::Win) -> Attempt {
-    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    let Some(mut guard) = enter_plain() else { return Attempt::full_path() };
     let Some(window) = guard.windows.last_used(win) else { return guard.give_up() };
     // Negative numbers are huge ones.
     let target = window.targets.get(rank as usize).filter(|target| target.mapped);
@@ -160,7 +160,7 @@ const NO_HANDLER: Error = Error::new(abi::ERR_ARG, "a message named a handler th
 /// The fast path of `alhena_flush`.
 #[inline(always)]
 pub fn flush_at_once(win: abi::Win) -> Attempt {
-    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    let Some(mut guard) = enter_plain() else { return Attempt::full_path() };
     match guard.windows.last_used(win).filter(|window| window.far.is_none() && window.traffic.is_empty()) {
         Some(window) => window.order(),
         None => return guard.give_up(),

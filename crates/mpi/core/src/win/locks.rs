@@ -112,7 +112,7 @@ impl Window {
 /// `MPI_Win_lock`'s fast path: a lock that can be had at once.
 #[inline(always)]
 pub fn lock_at_once(lock_type: i32, rank: i32, assert: i32, win: abi::Win) -> Attempt {
-    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    let Some(mut guard) = enter_plain() else { return Attempt::full_path() };
     if try_lock(&mut guard, lock_type, rank, assert, win).is_none() {
         return guard.give_up();
     }
@@ -164,7 +164,7 @@ pub fn unlock(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
 /// `MPI_Win_unlock`'s fast path: of a rank of this node.
 #[inline(always)]
 pub fn unlock_at_once(rank: i32, win: abi::Win) -> Attempt {
-    let Some(mut guard) = enter_plain() else { return Attempt::impossible() };
+    let Some(mut guard) = enter_plain() else { return Attempt::full_path() };
     let windows = &mut guard.windows;
     let Some(window) = windows.last_used(win) else { return guard.give_up() };
     // A negative rank is a huge one.

@@ -8,7 +8,7 @@ use super::link::{Link, is_direct, split_response, write};
 use super::own::{Own, lock};
 use super::sockets::{Stream, accept_tcp, accept_unix, send_file};
 use super::wire::{HELLO, Hello, Purpose, REQUEST, Request, Response};
-use connect::{Door, Protection, Secret};
+use connect::{Acceptor, Protection, Secret};
 use core::sync::atomic::{AtomicBool, Ordering};
 use gni::HwStatus;
 use platform::pidfd::Pidfd;
@@ -78,7 +78,7 @@ impl Service {
             listeners,
             orders: Arc::clone(&orders),
             bell: Arc::clone(&bell),
-            strangers: Door::new("the Gemini NIC", secret, Protection::None, report).for_processes(),
+            strangers: Acceptor::new("the Gemini NIC", secret, Protection::None, report).for_processes(),
             rests_until: None,
             incoming: Vec::new(),
             links: Vec::new(),
@@ -124,7 +124,7 @@ struct Worker {
     listeners: Listeners,
     orders: Arc<Mutex<Orders>>,
     bell: Arc<File>,
-    strangers: Door<Stream>,
+    strangers: Acceptor<Stream>,
     /// Until when no caller is accepted, for want of descriptors.
     rests_until: Option<Instant>,
     incoming: Vec<Incoming>,

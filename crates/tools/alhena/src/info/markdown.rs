@@ -45,7 +45,7 @@ pub fn page(registry: &Registry) -> String {
 mod tests {
     #[test]
     fn the_page_in_docs_is_current() {
-        let current = super::page(&rooms::registry());
+        let current = super::page(&parameters::registry());
         assert!(
             current == include_str!("../../../../../docs/parameters.md"),
             "run: cargo run -p alhena -- info --markdown > docs/parameters.md"
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn every_default_fits_its_declaration() {
-        for param in rooms::registry().all() {
+        for param in parameters::registry().all() {
             assert!(param.accepts(param.default), "{}", param.name);
             assert!(!param.description().is_empty(), "{}", param.name);
         }
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        let registry = rooms::registry();
+        let registry = parameters::registry();
         let mut names: Vec<&str> = registry
             .all()
             .iter()

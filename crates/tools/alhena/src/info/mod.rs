@@ -33,7 +33,7 @@ pub struct Arguments {
 
 /// Prints what was asked for.
 pub fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
-    let registry = rooms::registry();
+    let registry = parameters::registry();
     let mut out = io::stdout().lock();
     if arguments.markdown {
         out.write_all(markdown::page(&registry).as_bytes())?;

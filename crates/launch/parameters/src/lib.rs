@@ -28,7 +28,7 @@ mca::params! {
 }
 
 /// The parameters of each room, by the beginning that their names share.
-pub const ROOMS: &[(&str, &[mca::Param])] = &[
+pub const ALL: &[(&str, &[mca::Param])] = &[
     ("mpi", MpiParams::PARAMS),
     ("mpi", engine::EngineParams::PARAMS),
     ("mpi", pml_ob1::Ob1Params::PARAMS),
@@ -55,5 +55,5 @@ pub const ROOMS: &[(&str, &[mca::Param])] = &[
 
 /// Every parameter, room by room.
 pub fn registry() -> mca::Registry {
-    mca::Registry::new(&ROOMS.iter().map(|(_, params)| *params).collect::<Vec<_>>())
+    mca::Registry::new(&ALL.iter().map(|(_, params)| *params).collect::<Vec<_>>())
 }

@@ -45,7 +45,7 @@ pub trait Caller {
 
 /// The callers that have not proven yet who they are.
 #[derive(Debug)]
-pub struct Door<C> {
+pub struct Acceptor<C> {
     secret: Secret,
     /// The oldest first.
     waiting: VecDeque<Waiting<C>>,
@@ -76,17 +76,22 @@ enum Heard {
     NotForUs,
 }
 
-impl<C: Caller> Door<C> {
+impl<C: Caller> Acceptor<C> {
     /// For the ports of `called`, open to those who know `secret`, whose connections are protected as `wish` says at
     /// least. `report` takes the lines about the first caller that is turned away.
-    pub fn new(called: &'static str, secret: Secret, wish: Protection, report: Option<fn(&str)>) -> Door<C> {
-        Door { secret, waiting: VecDeque::new(), called, report, wish, proof_within: Some(TIMEOUT) }
+    pub fn new(
+        called: &'static str,
+        secret: Secret,
+        wish: Protection,
+        report: Option<fn(&str)>,
+    ) -> Acceptor<C> {
+        Acceptor { secret, waiting: VecDeque::new(), called, report, wish, proof_within: Some(TIMEOUT) }
     }
 
     /// The same for callers that may be busy for long after their hello: processes that compute. They have as long as
     /// there is room; who says hello knows the job's number, so the many who scan ports do not take it.
-    pub fn for_processes(self) -> Door<C> {
-        Door { proof_within: None, ..self }
+    pub fn for_processes(self) -> Acceptor<C> {
+        Acceptor { proof_within: None, ..self }
     }
 
     /// A caller that was accepted at `now`.
@@ -292,125 +297,125 @@ mod tests {
         (caller, ours)
     }
 
-    fn heard(door: &mut Door<UnixStream>, now: Instant) -> Vec<Who> {
+    fn heard(acceptor: &mut Acceptor<UnixStream>, now: Instant) -> Vec<Who> {
         let expect = |who: &Who| if who.job == 7 { Ok(()) } else { Err(Some("it is of another job")) };
-        door.hear(now, || 3, expect).into_iter().map(|(_, who, _)| who).collect()
+        acceptor.hear(now, || 3, expect).into_iter().map(|(_, who, _)| who).collect()
     }
 
     #[test]
     fn an_exchange_is_read_as_its_bytes_come() {
-        let mut door = Door::new("the test", SECRET, Protection::None, None);
+        let mut acceptor = Acceptor::new("the test", SECRET, Protection::None, None);
         let (mut caller, stream) = pair();
         let now = Instant::now();
-        door.add(stream, now);
+        acceptor.add(stream, now);
         let calling = calling(1);
         for byte in calling.hello() {
-            assert!(heard(&mut door, now).is_empty());
+            assert!(heard(&mut acceptor, now).is_empty());
             caller.write_all(&[*byte]).unwrap();
         }
-        assert!(heard(&mut door, now).is_empty());
+        assert!(heard(&mut acceptor, now).is_empty());
         let mut challenge = [0; CHALLENGE];
         caller.read_exact(&mut challenge).unwrap();
         for byte in calling.prove(&challenge).unwrap().0 {
-            assert!(heard(&mut door, now).is_empty());
+            assert!(heard(&mut acceptor, now).is_empty());
             caller.write_all(&[byte]).unwrap();
         }
-        assert_eq!(heard(&mut door, now), [WHO]);
-        assert_eq!(door.deadline(), None);
+        assert_eq!(heard(&mut acceptor, now), [WHO]);
+        assert_eq!(acceptor.deadline(), None);
     }
 
     #[test]
     fn silence_ends_at_the_deadline_also_in_the_middle_of_the_exchange() {
         for begun in [false, true] {
-            let mut door = Door::new("the test", SECRET, Protection::None, None);
+            let mut acceptor = Acceptor::new("the test", SECRET, Protection::None, None);
             let (mut caller, stream) = pair();
             let now = Instant::now();
-            door.add(stream, now);
+            acceptor.add(stream, now);
             if begun {
                 caller.write_all(calling(1).hello()).unwrap();
             }
-            assert!(heard(&mut door, now + TIMEOUT / 2).is_empty());
-            assert_eq!(door.callers().count(), 1);
-            let deadline = door.deadline().unwrap();
-            assert!(heard(&mut door, deadline).is_empty());
-            assert_eq!(door.callers().count(), 0);
+            assert!(heard(&mut acceptor, now + TIMEOUT / 2).is_empty());
+            assert_eq!(acceptor.callers().count(), 1);
+            let deadline = acceptor.deadline().unwrap();
+            assert!(heard(&mut acceptor, deadline).is_empty());
+            assert_eq!(acceptor.callers().count(), 0);
         }
     }
 
     #[test]
     fn a_process_that_computes_may_be_late_with_its_proof() {
-        let mut door = Door::new("the test", SECRET, Protection::None, None).for_processes();
+        let mut acceptor = Acceptor::new("the test", SECRET, Protection::None, None).for_processes();
         let (mut caller, stream) = pair();
         let now = Instant::now();
-        door.add(stream, now);
+        acceptor.add(stream, now);
         let calling = calling(1);
         caller.write_all(calling.hello()).unwrap();
-        assert!(heard(&mut door, now).is_empty());
-        assert_eq!(door.deadline(), None);
-        assert!(heard(&mut door, now + 100 * TIMEOUT).is_empty());
+        assert!(heard(&mut acceptor, now).is_empty());
+        assert_eq!(acceptor.deadline(), None);
+        assert!(heard(&mut acceptor, now + 100 * TIMEOUT).is_empty());
         let mut challenge = [0; CHALLENGE];
         caller.read_exact(&mut challenge).unwrap();
         caller.write_all(&calling.prove(&challenge).unwrap().0).unwrap();
-        assert_eq!(heard(&mut door, now + 200 * TIMEOUT), [WHO]);
+        assert_eq!(heard(&mut acceptor, now + 200 * TIMEOUT), [WHO]);
     }
 
     #[test]
     fn those_who_hold_others_up_are_given_up_the_silent_ones_soon() {
-        let mut door = Door::new("the test", SECRET, Protection::None, None).for_processes();
+        let mut acceptor = Acceptor::new("the test", SECRET, Protection::None, None).for_processes();
         let now = Instant::now();
         let (mut said, stream) = pair();
         said.write_all(calling(1).hello()).unwrap();
-        door.add(stream, now);
+        acceptor.add(stream, now);
         let (_silent, stream) = pair();
-        door.add(stream, now);
-        assert!(heard(&mut door, now).is_empty());
-        assert!(!door.make_room(now));
-        assert!(door.make_room(now + GRACE) && !door.make_room(now + GRACE));
-        assert!(door.make_room(now + TIMEOUT));
-        assert_eq!(door.callers().count(), 0);
+        acceptor.add(stream, now);
+        assert!(heard(&mut acceptor, now).is_empty());
+        assert!(!acceptor.make_room(now));
+        assert!(acceptor.make_room(now + GRACE) && !acceptor.make_room(now + GRACE));
+        assert!(acceptor.make_room(now + TIMEOUT));
+        assert_eq!(acceptor.callers().count(), 0);
     }
 
     #[test]
     fn repeated_hellos_turn_nobody_out_who_answers() {
-        let mut door = Door::new("the test", SECRET, Protection::None, None).for_processes();
+        let mut acceptor = Acceptor::new("the test", SECRET, Protection::None, None).for_processes();
         let now = Instant::now();
         let overheard = *calling(1).hello();
         let mut callers = Vec::new();
-        let mut repeat = |door: &mut Door<UnixStream>, times| {
+        let mut repeat = |acceptor: &mut Acceptor<UnixStream>, times| {
             for _ in 0..times {
                 let (mut caller, stream) = pair();
                 caller.write_all(&overheard).unwrap();
                 callers.push(caller);
-                door.add(stream, now);
-                assert!(heard(door, now).is_empty());
+                acceptor.add(stream, now);
+                assert!(heard(acceptor, now).is_empty());
             }
         };
-        repeat(&mut door, MOST + 100);
-        assert_eq!(door.callers().count(), MOST);
+        repeat(&mut acceptor, MOST + 100);
+        assert_eq!(acceptor.callers().count(), MOST);
         // A caller of the job is late with its hello, and again with its proof.
         let (mut caller, stream) = pair();
-        door.add(stream, now);
-        repeat(&mut door, MOST);
+        acceptor.add(stream, now);
+        repeat(&mut acceptor, MOST);
         let calling = calling(2);
         caller.write_all(calling.hello()).unwrap();
-        assert!(heard(&mut door, now).is_empty());
-        repeat(&mut door, MOST / 2);
+        assert!(heard(&mut acceptor, now).is_empty());
+        repeat(&mut acceptor, MOST / 2);
         let mut challenge = [0; CHALLENGE];
         caller.read_exact(&mut challenge).unwrap();
         caller.write_all(&calling.prove(&challenge).unwrap().0).unwrap();
-        assert_eq!(heard(&mut door, now), [WHO]);
+        assert_eq!(heard(&mut acceptor, now), [WHO]);
     }
 
     #[test]
     fn those_of_another_job_are_not_even_answered() {
-        let mut door = Door::new("the test", SECRET, Protection::None, None);
+        let mut acceptor = Acceptor::new("the test", SECRET, Protection::None, None);
         let (mut caller, stream) = pair();
         let now = Instant::now();
-        door.add(stream, now);
+        acceptor.add(stream, now);
         let other = Who { job: 8, ..WHO };
         let calling = Calling::new(SECRET, other, &Ends::UNKNOWN, Protection::None, 1);
         caller.write_all(calling.hello()).unwrap();
-        assert!(heard(&mut door, now).is_empty());
+        assert!(heard(&mut acceptor, now).is_empty());
         assert_eq!(caller.read(&mut [0]).unwrap(), 0);
     }
 
@@ -421,37 +426,37 @@ mod tests {
             assert!(text.contains("proved nothing"), "{text}");
             REPORTS.fetch_add(1, Ordering::Relaxed);
         };
-        let mut door = Door::new("the test", SECRET, Protection::None, Some(report));
+        let mut acceptor = Acceptor::new("the test", SECRET, Protection::None, Some(report));
         let now = Instant::now();
         let mut callers = Vec::new();
         for _ in 0..MOST + 100 {
             let (caller, stream) = pair();
             callers.push(caller);
-            door.add(stream, now);
+            acceptor.add(stream, now);
         }
-        assert_eq!(door.callers().count(), MOST);
+        assert_eq!(acceptor.callers().count(), MOST);
         let (mut caller, stream) = pair();
-        door.add(stream, now);
+        acceptor.add(stream, now);
         let calling = calling(1);
         caller.write_all(calling.hello()).unwrap();
-        heard(&mut door, now);
+        heard(&mut acceptor, now);
         let mut challenge = [0; CHALLENGE];
         caller.read_exact(&mut challenge).unwrap();
         caller.write_all(&calling.prove(&challenge).unwrap().0).unwrap();
-        assert_eq!(heard(&mut door, now), [WHO]);
+        assert_eq!(heard(&mut acceptor, now), [WHO]);
         assert_eq!(REPORTS.load(Ordering::Relaxed), 1);
     }
 
     #[test]
     fn nonsense_is_turned_away_at_once() {
-        let mut door = Door::new("the test", SECRET, Protection::None, None);
+        let mut acceptor = Acceptor::new("the test", SECRET, Protection::None, None);
         let now = Instant::now();
         for words in [&b"G"[..], b"GET / HTTP/1.1\r\n\r\n", &[0; HELLO], &[0xff; 4 * HELLO]] {
             let (mut caller, stream) = pair();
             caller.write_all(words).unwrap();
-            door.add(stream, now);
-            assert!(heard(&mut door, now).is_empty());
-            assert_eq!(door.callers().count(), 0, "{words:?}");
+            acceptor.add(stream, now);
+            assert!(heard(&mut acceptor, now).is_empty());
+            assert_eq!(acceptor.callers().count(), 0, "{words:?}");
         }
     }
 }
