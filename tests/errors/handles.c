@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../capi/check.h"
+#include "../check.h"
 
 /* All handles of the standard ABI are pointers. */
 typedef void *handle;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "../capi/check.h"
+#include "../check.h"
 
 /* Ints with a hole behind each, so that they are packed. */
 enum { COUNT = 24 << 20 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../capi/check.h"
+#include "../check.h"
 
 static int rank, size;
 

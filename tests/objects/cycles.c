@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../capi/check.h"
+#include "../check.h"
 
 /* Pages of the allocator and of tables that fill up in the last cycles. */
 enum { SLACK = 512 << 10 };

@@ -65,18 +65,18 @@ pub use model::{
 
 /// The chapters in the order of the standard.
 const CHAPTERS: &[(&str, &str)] = &[
-    ("point_to_point", include_str!("../functions/point_to_point.table")),
+    ("messages", include_str!("../functions/messages.table")),
     ("partitioned", include_str!("../functions/partitioned.table")),
     ("datatypes", include_str!("../functions/datatypes.table")),
     ("collectives", include_str!("../functions/collectives.table")),
-    ("groups_and_communicators", include_str!("../functions/groups_and_communicators.table")),
+    ("communicators", include_str!("../functions/communicators.table")),
     ("topologies", include_str!("../functions/topologies.table")),
     ("environment", include_str!("../functions/environment.table")),
     ("info", include_str!("../functions/info.table")),
-    ("processes", include_str!("../functions/processes.table")),
-    ("one_sided", include_str!("../functions/one_sided.table")),
+    ("startup", include_str!("../functions/startup.table")),
+    ("windows", include_str!("../functions/windows.table")),
     ("external", include_str!("../functions/external.table")),
-    ("io", include_str!("../functions/io.table")),
+    ("files", include_str!("../functions/files.table")),
     ("tools", include_str!("../functions/tools.table")),
     ("deprecated", include_str!("../functions/deprecated.table")),
     ("language_bindings", include_str!("../functions/language_bindings.table")),
