@@ -1,6 +1,7 @@
 //! What moves operations forward, below the objects of MPI and above message layers and transports.
 //!
 //! * [`Domain`], [`Token`], [`Guard`]: who may touch the state, and when.
+//! * [`Guarded`], [`Tables`]: tables that rooms keep outside the state, and that its lock guards.
 //! * [`Requests`], [`Operation`], [`advance_all`]: requests, and the registry of what must be advanced.
 //! * [`wait`]: waiting, with one thread that polls for all.
 //! * [`need_progress`], [`run_apart`], [`run_blocking`], [`run_apart_in_turns`]: work outside MPI, by threads of the library.
@@ -61,6 +62,7 @@
 
 mod classes;
 mod domain;
+mod guarded;
 mod outside;
 mod p2p;
 mod params;
@@ -74,6 +76,7 @@ pub use classes::{Classes, Linked, Taker, begin_send, isend, poll, poll_if_due, 
 pub use domain::{
     Attempt, Domain, Guard, News, Owner, PlainGuard, Token, close_in_children, enter, enter_any, enter_plain,
 };
+pub use guarded::{Guarded, Tables};
 pub use outside::{
     Lane, end_outside, need_progress, release_progress, run_apart, run_apart_in_turns, run_blocking,
     see_to_connections,

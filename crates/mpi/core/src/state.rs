@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use coll::Coll;
 use coll::algorithms::registry::AlgorithmId;
-use engine::{Classes, Interest, P2p, Requests, Threads};
+use engine::{Classes, Interest, P2p, Requests, Tables, Threads};
 use node::Node;
 
 use crate::alloc::Memory;
@@ -26,6 +26,8 @@ use crate::session::Sessions;
 
 /// Everything behind the guard.
 pub struct State {
+    /// Opens what rooms keep in statics of their own.
+    pub(crate) tables: Tables,
     /// What this process shares with those of its node, whatever carries their messages.
     pub(crate) node: Option<Arc<Node>>,
     /// The way to other processes: transports, the message layer, active messages.
@@ -45,8 +47,6 @@ pub struct State {
     pub(crate) callbacks: crate::coll::Callbacks,
     /// The algorithm of the latest call of each collective.
     pub(crate) algorithms: [Option<AlgorithmId>; Coll::ALL.len()],
-    /// Handlers of the light interface, and messages for them.
-    pub(crate) light: crate::win::light::Light,
     /// The threads of this process that wait.
     pub(crate) threads: Threads<Interest>,
     /// Changes of the message layer of which those threads know.
@@ -111,6 +111,7 @@ impl State {
     pub fn new() -> State {
         let params = Params::read();
         State {
+            tables: Tables::claim(),
             node: None,
             p2p: P2p::alone(),
             classes: Classes::new(),
@@ -120,7 +121,6 @@ impl State {
             after_wait: None,
             callbacks: Default::default(),
             algorithms: Default::default(),
-            light: Default::default(),
             memory: Memory::default(),
             threads: Threads::default(),
             seen_changes: 0,

@@ -313,7 +313,7 @@ fn a_lock_that_fails_at_its_target_is_over() {
 
 #[test]
 fn a_rank_has_no_more_messages_kept_than_it_may_send() {
-    let (mut process, mut light) = (Process::new(), Light::default());
+    let (mut process, mut light) = (Process::new(), Light::new());
     let about = About { number: NUMBER, rank: 0 };
     let mut send = |rank: u32, said: u64| {
         on_message(

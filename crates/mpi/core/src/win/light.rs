@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 
 use abi::{Address, Aint, Error, Result};
 use btl::{Class, Peer};
-use engine::{Head, Progress};
+use engine::{Guarded, Head, Progress};
 use ffi::LightFunction;
 use mem::PeerBytes;
 
@@ -45,10 +45,17 @@ pub(crate) struct Traffic {
 }
 
 /// The program's functions, and the messages that are kept for them.
-#[derive(Default)]
-pub(crate) struct Light {
+pub(super) struct Light {
     handlers: Vec<Option<(LightFunction, Address)>>,
     due: VecDeque<Delivery>,
+}
+
+pub(super) static LIGHT: Guarded<Light> = Guarded::new(Light::new());
+
+impl Light {
+    pub const fn new() -> Light {
+        Light { handlers: Vec::new(), due: VecDeque::new() }
+    }
 }
 
 /// A message that has come.
@@ -242,7 +249,8 @@ pub fn set_handler(
     context: Address,
 ) -> Result<()> {
     let number = check_handler(handler)?;
-    let handlers = &mut t.lock().light.handlers;
+    let mut state = t.lock();
+    let handlers = &mut LIGHT.get_mut(&mut state.tables).handlers;
     if handlers.len() <= number {
         handlers.resize(number + 1, None);
     }
@@ -291,7 +299,8 @@ pub fn send(t: &mut Token, handler: i32, load: Load, rank: i32, win: abi::Win) -
     if t.lock().windows.get(win)?.rank == rank {
         let mut state = t.lock();
         state.windows.get_mut(win)?.count_sent(rank);
-        state.light.due.push_back(Delivery { win, source: rank, handler, payload, from: None });
+        let delivery = Delivery { win, source: rank, handler, payload, from: None };
+        LIGHT.get_mut(&mut state.tables).due.push_back(delivery);
         state.due.push_back(call);
         return Ok(());
     }
@@ -400,7 +409,8 @@ pub(super) fn on_handled(windows: &mut Windows, from: Peer, about: About, found:
 /// Calls the program's function for the message that has come first.
 pub(super) fn call(t: &mut Token) {
     let (delivery, handler) = {
-        let light = &mut t.lock().light;
+        let mut state = t.lock();
+        let light = LIGHT.get_mut(&mut state.tables);
         let Some(delivery) = light.due.pop_front() else { return };
         let handler = light.handlers.get(delivery.handler as usize).copied().flatten();
         (delivery, handler)

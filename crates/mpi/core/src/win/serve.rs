@@ -45,7 +45,7 @@ impl Taker<State> for Serve {
             let payload = message.payload;
             if !light::on_message(
                 &mut state.windows,
-                &mut state.light,
+                light::LIGHT.get_mut(&mut state.tables),
                 (from, payload),
                 (about, handler),
                 source,
