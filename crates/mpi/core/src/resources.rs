@@ -74,6 +74,11 @@ pub(crate) fn colour_of(state: &State, name: &str) -> i32 {
 }
 
 impl State {
+    /// The number of this process's node.
+    pub(crate) fn node(&self) -> i32 {
+        self.world.as_ref().map_or(0, |world| world.job.node_of[world.job.rank as usize] as i32)
+    }
+
     /// One number for each resource of the job: those of different nodes differ.
     fn colour(&self, resource: Option<u32>) -> i32 {
         const PROCESSORS: i32 = 1024;
@@ -81,22 +86,14 @@ impl State {
     }
 }
 
-/// The colour by which a communicator falls into the largest parts that share hardware and are not all of it, with the
-/// type of that hardware; `None` when there are no such parts. Collective.
-pub(crate) fn next_level(t: &mut Token, comm: abi::Comm) -> Result<Option<(i32, String)>> {
+/// The colour of this process for each type of hardware, from large to small; `MPI_UNDEFINED` where it is not restricted
+/// to one.
+pub(crate) fn colours(state: &State) -> [i32; TYPES.len()] {
     let place = Place::now();
-    let mine: Vec<u64> = {
-        let state = t.lock();
-        TYPES.iter().map(|(_, unit)| state.colour(place.restricted_to(*unit)) as u32 as u64).collect()
-    };
-    let all = crate::comm::gather_words(t, comm, &mine)?;
-    let undefined = u64::from(abi::UNDEFINED as u32);
-    for (level, (name, _)) in TYPES.iter().enumerate() {
-        let colours = || all.chunks(TYPES.len()).map(|one| one[level]);
-        let splits = colours().any(|colour| colour != mine[level]);
-        if splits && colours().all(|colour| colour != undefined) {
-            return Ok(Some((mine[level] as u32 as i32, format!("{SCHEME}{name}"))));
-        }
-    }
-    Ok(None)
+    TYPES.map(|(_, unit)| state.colour(place.restricted_to(unit)))
+}
+
+/// How hints name the type at a place of [`colours`].
+pub(crate) fn name_of(level: usize) -> String {
+    format!("{SCHEME}{}", TYPES[level].0)
 }

@@ -206,7 +206,7 @@ pub(crate) fn share(t: &mut Token, comm: abi::Comm, of: Option<abi::Comm>) -> Re
     };
     let claimed = leads.and_then(|size| t.lock().node.as_ref().and_then(|node| node.claim_area(size)));
     let mut words = claimed.map_or([0, 0], |name| [name.number as u64, name.base]);
-    crate::comm::share_words(t, comm, 0, &mut words)?;
+    super::share_words(t, comm, 0, &mut words)?;
     if words[0] != 0 {
         let mut state = t.lock();
         state.open_area(comm, AreaName { number: words[0] as usize, base: words[1] });
@@ -230,7 +230,7 @@ pub(super) fn vote_on_direct(t: &mut Token, comm: abi::Comm) -> Result<()> {
         node.as_ref()
             .is_some_and(|node| found.peers.iter().all(|&peer| peer == me || node.can_read(btl::Peer(peer))))
     };
-    let all_able = crate::comm::smallest(t, comm, u64::from(able))? == 1;
+    let all_able = super::smallest(t, comm, u64::from(able))? == 1;
     let (near, seats) = super::seats::gather(t, comm)?;
     let mut state = t.lock();
     let coll = &mut state.comms.get_mut(comm)?.coll;

@@ -34,6 +34,7 @@ mod seats;
 mod select;
 mod slots;
 mod turns;
+mod words;
 
 pub use irregular::*;
 pub use movement::*;
@@ -46,6 +47,9 @@ pub(crate) use launch::Callbacks;
 pub(crate) use run::Running;
 pub(crate) use select::CollState;
 pub(crate) use turns::await_turn;
+pub(crate) use words::{
+    deal_words, gather_words, largest, reduce_words, share_words, smallest, starts, swap_words,
+};
 
 /// How a collective call is completed.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ const NONE: u32 = u32::MAX;
 pub(super) fn gather(t: &mut Token, comm: abi::Comm) -> Result<(bool, Arc<[Seat]>)> {
     let Some(own) = own(&mut t.lock(), comm)? else { return Ok((false, Arc::default())) };
     let word = u64::from(own.memory) << 32 | u64::from(own.cache);
-    let words = crate::comm::gather_words(t, comm, &[word])?;
+    let words = super::gather_words(t, comm, &[word])?;
     let seats: Vec<Seat> =
         words.into_iter().map(|word| Seat { memory: (word >> 32) as u32, cache: word as u32 }).collect();
     Ok(match seats[..] {

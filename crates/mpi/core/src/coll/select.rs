@@ -15,7 +15,7 @@ use super::run::Running;
 use super::turns::{Start, Turns};
 use crate::comm::Comm;
 use crate::state::World;
-use crate::topo::{Neighbours, Topology};
+use crate::topology::{Neighbours, Topology};
 
 /// What a communicator remembers for its collectives.
 #[derive(Default)]

@@ -7,7 +7,7 @@
 //!     └────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! How the members of a new communicator agree on an id is [`Agreement`](super::Agreement)'s.
+//! How the members of a new communicator agree on an id is `communicators::agreement`'s.
 
 use std::collections::BTreeSet;
 

@@ -1,22 +1,14 @@
-//! Communicators that the program has freed and requests still need: freeing one only marks it for deallocation, and
-//! pending operations complete normally (MPI-5.0 section 7.4.3).
+//! A request's hold on its communicator: freeing one only marks it for deallocation, and pending operations complete
+//! normally (MPI-5.0 section 7.4.3).
 //!
-//! ```text
-//!   MPI_Comm_free ─► held by a request? ── no ──► gone
-//!                         │ yes
-//!                         └──► kept under another handle, so that the program's names nothing any more ──► gone when the
-//!                              last of the requests is, at the next communicator that is made or freed
-//! ```
-//!
-//! A plain receive holds nothing, so that it pays nothing. What its communicator leaves behind are the context ids, until no
-//! receive is posted in their contexts.
+//! A plain receive holds nothing, so that it pays nothing.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use abi::Result;
 
+use super::Comms;
 use crate::state::State;
 
 /// A request's hold on its communicator.
@@ -39,56 +31,33 @@ impl State {
         let found = self.comms.get_mut(comm)?;
         Ok(found.held.get_or_insert_with(|| Held(Arc::new(AtomicUsize::new(comm.0)))).clone())
     }
+}
 
-    /// The program has freed a communicator: it goes now, or when no request holds it any more.
-    pub(super) fn retire(&mut self, comm: abi::Comm) -> Result<()> {
-        if !self.is_held(comm) {
-            self.dispose(comm);
-            return Ok(());
-        }
-        let Some(old) = self.comms.remove(comm) else { return Ok(()) };
+impl Comms {
+    /// Whether a request holds the communicator.
+    pub fn is_held(&self, comm: abi::Comm) -> bool {
+        let held = self.find(comm).and_then(|comm| comm.held.as_ref());
+        held.is_some_and(|Held(place)| Arc::strong_count(place) > 1)
+    }
+
+    /// Puts a communicator under another handle, by which requests that hold it find it, so that the program's names nothing
+    /// any more.
+    pub fn rename(&mut self, comm: abi::Comm) -> Result<()> {
+        let Some(old) = self.remove(comm) else { return Ok(()) };
         let held = old.held.clone();
-        let handle = self.comms.add(*old)?;
+        let handle = self.add(*old)?;
         if let Some(Held(place)) = held {
             place.store(handle.0, Ordering::Relaxed);
         }
-        self.comms.retired.push(handle);
+        self.renamed.push(handle);
         Ok(())
     }
 
-    /// Gives the ids back of communicators that are gone, but for those in whose contexts a receive is posted: another
-    /// communicator's messages would be taken for what it waits for.
-    fn settle_contexts(&mut self) {
-        let mut awaited = BTreeSet::new();
-        self.p2p.each_awaited(&mut |context| {
-            awaited.insert(context >> 1);
-        });
-        self.contexts.settle(&awaited);
-    }
-
-    /// Lets the freed communicators go that no request holds any more, and ids that no receive needs.
-    pub(super) fn reap_retired(&mut self) {
-        if self.contexts.has_lingering() {
-            self.settle_contexts();
-        }
-        for comm in std::mem::take(&mut self.comms.retired) {
-            if self.is_held(comm) {
-                self.comms.retired.push(comm);
-            } else {
-                self.dispose(comm);
-            }
-        }
-    }
-
-    fn dispose(&mut self, comm: abi::Comm) {
-        if let Some(old) = self.remove_comm(comm) {
-            self.contexts.leave(old.context >> 1, old.context_ids());
-            self.settle_contexts();
-        }
-    }
-
-    fn is_held(&self, comm: abi::Comm) -> bool {
-        let held = self.comms.find(comm).and_then(|comm| comm.held.as_ref());
-        held.is_some_and(|Held(place)| Arc::strong_count(place) > 1)
+    /// Those of the renamed communicators that no request holds any more.
+    pub fn no_longer_held(&mut self) -> Vec<abi::Comm> {
+        let renamed = std::mem::take(&mut self.renamed);
+        let (held, gone) = renamed.into_iter().partition(|&comm| self.is_held(comm));
+        self.renamed = held;
+        gone
     }
 }

@@ -1,13 +1,8 @@
 //! Communicators: the table, and what a communicator is.
 
-mod agreement;
 pub(crate) mod contexts;
-mod create;
-mod exchange;
 mod held;
 pub(crate) mod hints;
-pub(crate) mod idup;
-mod inter;
 mod line;
 mod query;
 
@@ -20,16 +15,9 @@ use crate::buffer::BufferPool;
 use crate::errhandler::Handler;
 use crate::group::Group;
 use crate::handle::{self, Kind, Objects};
-use crate::topo::Topology;
+use crate::topology::Topology;
 
-pub(crate) use agreement::{Agreement, Party, Question};
-pub use create::*;
-pub(crate) use exchange::{deal_words, gather_words, largest, share_words, smallest, starts};
 pub(crate) use held::Held;
-pub use idup::{idup, idup_with_info};
-pub use inter::{
-    create as intercomm_create, create_from_groups as intercomm_create_from_groups, merge as intercomm_merge,
-};
 pub(crate) use line::Line;
 pub use query::*;
 
@@ -111,6 +99,30 @@ impl Comm {
     pub fn is_inter(&self) -> bool {
         self.remote.is_some()
     }
+
+    /// Gives a communicator the id that its members agreed on.
+    pub fn set_context_id(&mut self, id: u32) {
+        self.context = id << 1;
+        if let Some(local) = &mut self.local {
+            local.context = (id + 1) << 1;
+        }
+        if !self.line.is_none() {
+            self.line = Line::of(self);
+        }
+    }
+
+    /// Context ids that the communicator holds.
+    pub fn context_ids(&self) -> u32 {
+        if self.is_inter() { 2 } else { 1 }
+    }
+
+    /// Turns the communicator into an inter-communicator towards `remote`.
+    pub fn make_inter(&mut self, remote: Arc<Group>, local_id: u32) {
+        let local = Comm::new(local_id, self.group.clone(), self.rank, Handler::Return);
+        self.local = Some(Box::new(local));
+        self.peers = remote.peers();
+        self.remote = Some(remote);
+    }
 }
 
 /// All communicators: world and self have places of their own.
@@ -121,14 +133,14 @@ pub(crate) struct Comms {
     /// Whether communicators have lines of their own.
     fast_paths: bool,
     slab: Objects<Box<Comm>>,
-    /// Those that the program has freed and requests hold.
-    retired: Vec<abi::Comm>,
+    /// Those that the program has freed and requests held.
+    renamed: Vec<abi::Comm>,
 }
 
 impl Comms {
     pub fn new() -> Comms {
         let lines = [Line::none(), Line::none()];
-        Comms { builtin: [None, None], lines, fast_paths: true, slab: Objects::new(), retired: Vec::new() }
+        Comms { builtin: [None, None], lines, fast_paths: true, slab: Objects::new(), renamed: Vec::new() }
     }
 
     /// Has communicators have no lines, so that calls find out early that no rank has a fast path. To be

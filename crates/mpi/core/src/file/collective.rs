@@ -29,7 +29,7 @@ use super::access::{Request, Transfer};
 use super::exchange::Exchange;
 use super::staged::Way;
 use super::{Pointer, elsewhere};
-use crate::comm::{gather_words, largest, share_words};
+use crate::coll::{gather_words, largest, share_words};
 use crate::domain::Token;
 use crate::wait::{wait_actively, wait_for};
 

@@ -35,7 +35,7 @@ use abi::{Error, Result};
 use datatype::Datatype;
 use io::{Choice, Hints, Plan, Posix, Stage, Stripes, Tuning, View};
 
-use crate::comm::largest;
+use crate::coll::largest;
 use crate::domain::Token;
 use crate::errhandler::Handler;
 use crate::handle::{Kind, Objects, key, make};

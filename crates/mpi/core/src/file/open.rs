@@ -25,7 +25,8 @@ use super::datarep::Representation;
 use super::query::added;
 use super::shared::{SharedPointer, WORDS};
 use super::{File, Grain, agree, elsewhere, failed};
-use crate::comm::{gather_words, largest, private_copy, share_words};
+use crate::coll::{gather_words, largest, share_words};
+use crate::communicators::{free, private_copy};
 use crate::domain::Token;
 use crate::info::Info;
 
@@ -71,7 +72,7 @@ pub fn open(
         }
         Err(error) => {
             t.lock().files.unopened = Some(path_of(filename));
-            crate::comm::free(t, &mut duplicate)?;
+            free(t, &mut duplicate)?;
             Err(error)
         }
     }
@@ -307,7 +308,7 @@ pub fn close(t: &mut Token, fh: &mut abi::File) -> Result<()> {
     };
     t.lock().files.pages.give_back(&file.shared);
     t.lock().errhandlers.release(file.errhandler);
-    crate::comm::free(t, &mut file.comm)?;
+    free(t, &mut file.comm)?;
     let done = closed.and(deleted);
     if done.is_err() {
         t.lock().files.unopened = Some(file.path);

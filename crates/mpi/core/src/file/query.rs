@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use abi::{Error, Result};
 
 use super::{agree, elsewhere, failed, staged};
+use crate::coll::gather_words;
 use crate::coll::{Mode, barrier};
-use crate::comm::gather_words;
 use crate::comm::hints::{KINDS, ONLY_KINDS, are_known_kinds};
 use crate::domain::Token;
 use crate::info::Info;

@@ -18,7 +18,7 @@ use node::{Node, SegmentTicket, SharedSegment};
 
 use super::elsewhere;
 use super::questions::{Answer, Asker, MOVE, ask};
-use crate::comm::{gather_words, share_words};
+use crate::coll::{gather_words, share_words};
 use crate::domain::Token;
 use crate::state::State;
 

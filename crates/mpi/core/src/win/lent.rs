@@ -16,7 +16,7 @@ use btl::Peer;
 use node::{SegmentTicket, SharedSegment};
 
 use super::create::Part;
-use crate::comm::gather_words;
+use crate::coll::gather_words;
 use crate::domain::Token;
 use crate::group::Group;
 

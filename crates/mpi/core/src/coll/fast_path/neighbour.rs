@@ -23,7 +23,7 @@ use super::{Numbered, number};
 use crate::comm::Comm as Communicator;
 use crate::domain::Token;
 use crate::state::State;
-use crate::topo::Topology;
+use crate::topology::Topology;
 use crate::wait::wait_actively;
 
 /// Bytes of a block up to which this way serves: longer ones may be offered, and an offer wants a posted receive.

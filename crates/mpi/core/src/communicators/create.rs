@@ -1,17 +1,18 @@
 //! Making and freeing communicators (MPI-5.0 sections 7.4.2, 7.4.3 and 7.6).
 //!
-//! All calls agree on context ids as `contexts` tells.
+//! All calls agree on context ids as [`agreement`](super::agreement) tells.
 
 use std::ffi::CStr;
 use std::sync::Arc;
 
 use abi::{Error, Result};
 
-use super::agreement::WORDS;
-use super::exchange::{answer, gather_words, largest};
-use super::hints::Hints;
-use super::{Agreement, Comm, Line, Party, Question};
+use super::agreement::{Agreement, Party, Question, WORDS};
+use super::retire::{reap_retired, retire};
 use crate::attr::{Object, copy_all, delete_all};
+use crate::coll::{gather_words, largest, reduce_words};
+use crate::comm::Comm;
+use crate::comm::hints::Hints;
 use crate::domain::Token;
 use crate::errhandler::Handler;
 use crate::group::Group;
@@ -260,8 +261,8 @@ pub fn split_type(
         let hints = state.infos.hints(info)?;
         let color = match split_type {
             abi::COMM_TYPE_SHARED => state.node(),
-            abi::COMM_TYPE_HW_GUIDED => state.guided(&hints, false),
-            abi::COMM_TYPE_RESOURCE_GUIDED => state.guided(&hints, true),
+            abi::COMM_TYPE_HW_GUIDED => guided(&state, &hints, false),
+            abi::COMM_TYPE_RESOURCE_GUIDED => guided(&state, &hints, true),
             abi::COMM_TYPE_HW_UNGUIDED | abi::UNDEFINED => abi::UNDEFINED,
             _ => return Err(Error::new(abi::ERR_ARG, "no such split type")),
         };
@@ -272,6 +273,16 @@ pub fn split_type(
         false => split_by(t, comm, color, key)?,
     };
     give_hints(t, *new, &hints)
+}
+
+/// The part that hints ask for (MPI-5.0 section 7.4.2): what shares a type of hardware, or a process set.
+fn guided(state: &State, hints: &Info, by_set: bool) -> i32 {
+    match (hints.get(resources::TYPE_KEY), hints.get("mpi_pset_name").filter(|_| by_set)) {
+        (Some(name), _) => resources::colour_of(state, name),
+        (None, Some("mpi://WORLD")) => 0,
+        (None, Some("mpi://SELF")) => state.me() as i32,
+        _ => abi::UNDEFINED,
+    }
 }
 
 /// Whether the members split by the next smaller part of the hardware. All agree: those that give
@@ -285,7 +296,7 @@ fn any_unguided(t: &mut Token, comm: abi::Comm, split_type: i32) -> Result<bool>
 
 /// Splits by the next smaller part of the hardware, and tells the type of that by `info`.
 fn unguided(t: &mut Token, comm: abi::Comm, split_type: i32, key: i32, info: abi::Info) -> Result<abi::Comm> {
-    let Some((color, name)) = resources::next_level(t, comm)? else { return Ok(abi::COMM_NULL) };
+    let Some((color, name)) = next_level(t, comm)? else { return Ok(abi::COMM_NULL) };
     if split_type != abi::COMM_TYPE_HW_UNGUIDED {
         return split_by(t, comm, abi::UNDEFINED, key);
     }
@@ -293,6 +304,23 @@ fn unguided(t: &mut Token, comm: abi::Comm, split_type: i32, key: i32, info: abi
         t.lock().infos.get_mut(info)?.set(resources::TYPE_KEY, &name);
     }
     split_by(t, comm, color, key)
+}
+
+/// The colour by which a communicator falls into the largest parts that share hardware and are not all of it, with the
+/// type of that hardware; `None` when there are no such parts. Collective.
+fn next_level(t: &mut Token, comm: abi::Comm) -> Result<Option<(i32, String)>> {
+    let mine = resources::colours(&t.lock());
+    let words = mine.map(|colour| u64::from(colour.cast_unsigned()));
+    let all = gather_words(t, comm, &words)?;
+    let undefined = u64::from(abi::UNDEFINED.cast_unsigned());
+    for (level, &colour) in mine.iter().enumerate() {
+        let colours = || all.chunks(words.len()).map(|one| one[level]);
+        let splits = colours().any(|other| other != words[level]);
+        if splits && colours().all(|other| other != undefined) {
+            return Ok(Some((colour, resources::name_of(level))));
+        }
+    }
+    Ok(None)
 }
 
 /// `MPI_Comm_free`: the attributes' callbacks run first; messages on the way find their requests without the
@@ -307,8 +335,8 @@ pub fn free(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
     // Those that wait for their turn in its area need it.
     crate::coll::await_turn(t, *comm);
     let mut state = t.lock();
-    state.reap_retired();
-    state.retire(*comm)?;
+    reap_retired(&mut state);
+    retire(&mut state, *comm)?;
     *comm = abi::COMM_NULL;
     Ok(())
 }
@@ -371,14 +399,14 @@ pub(crate) fn free_inner(t: &mut Token, inner: abi::Comm) {
 /// Puts a new communicator into the table and gives it an area if it can have one; as [`crate::coll::share_area`], to be
 /// called by all its processes.
 pub(super) fn open(t: &mut Token, comm: Comm, of: Option<abi::Comm>) -> Result<abi::Comm> {
-    let new = t.lock().add_comm(comm)?;
+    let new = add_comm(&mut t.lock(), comm)?;
     crate::coll::share_area(t, new, of).inspect_err(|_| close(t, new))?;
     Ok(new)
 }
 
 /// Takes a communicator out of the table that the program has not seen.
 fn close(t: &mut Token, comm: abi::Comm) {
-    t.lock().remove_comm(comm);
+    remove_comm(&mut t.lock(), comm);
 }
 
 /// `count` consecutive context ids that are free in all processes of the communicator, taken for the new one.
@@ -395,6 +423,13 @@ fn agree(t: &mut Token, comm: abi::Comm, count: u32) -> Result<u32> {
     }
 }
 
+/// A question of an agreement, reduced over the ranks.
+pub(super) fn answer(t: &mut Token, comm: abi::Comm, question: Question) -> Result<[u64; WORDS]> {
+    let mut words = question.words;
+    reduce_words(t, comm, &mut words, question.op)?;
+    Ok(words)
+}
+
 /// As [`agree`], of processes that reduce their questions by `answer`.
 pub(super) fn agree_by(
     t: &mut Token,
@@ -402,7 +437,7 @@ pub(super) fn agree_by(
     count: u32,
     mut answer: impl FnMut(&mut Token, Question) -> Result<[u64; WORDS]>,
 ) -> Result<u32> {
-    t.lock().reap_retired();
+    reap_retired(&mut t.lock());
     let mut agreement = Agreement::new(party, count);
     loop {
         let question = agreement.ask(&mut t.lock().contexts);
@@ -415,63 +450,20 @@ pub(super) fn agree_by(
     }
 }
 
-impl Comm {
-    /// Gives a communicator the id that its members agreed on.
-    pub(super) fn set_context_id(&mut self, id: u32) {
-        self.context = id << 1;
-        if let Some(local) = &mut self.local {
-            local.context = (id + 1) << 1;
-        }
-        if !self.line.is_none() {
-            self.line = Line::of(self);
-        }
-    }
-
-    /// Context ids that the communicator holds.
-    pub(super) fn context_ids(&self) -> u32 {
-        if self.is_inter() { 2 } else { 1 }
-    }
-
-    /// Turns the communicator into an inter-communicator towards `remote`.
-    pub(super) fn make_inter(&mut self, remote: Arc<Group>, local_id: u32) {
-        let local = Comm::new(local_id, self.group.clone(), self.rank, Handler::Return);
-        self.local = Some(Box::new(local));
-        self.peers = remote.peers();
-        self.remote = Some(remote);
-    }
+/// Adds a communicator, which becomes one more user of its error handler.
+pub(super) fn add_comm(state: &mut State, comm: Comm) -> Result<abi::Comm> {
+    state.errhandlers.acquire(comm.errhandler);
+    let size = comm.size() as i64;
+    let handle = state.comms.add(comm)?;
+    state.tools.events.raise(COMM_CREATED, [handle.0 as i64, size, 0]);
+    Ok(handle)
 }
 
-impl State {
-    /// Adds a communicator, which becomes one more user of its error handler.
-    pub(crate) fn add_comm(&mut self, comm: Comm) -> Result<abi::Comm> {
-        self.errhandlers.acquire(comm.errhandler);
-        let size = comm.size() as i64;
-        let handle = self.comms.add(comm)?;
-        self.tools.events.raise(COMM_CREATED, [handle.0 as i64, size, 0]);
-        Ok(handle)
-    }
-
-    /// Takes a communicator out, whose context ids stay reserved.
-    pub(super) fn remove_comm(&mut self, comm: abi::Comm) -> Option<Box<Comm>> {
-        let old = self.comms.remove(comm)?;
-        self.errhandlers.release(old.errhandler);
-        crate::coll::forget_log(self, old.context >> 1, old.context_ids());
-        self.tools.events.raise(COMM_FREED, [comm.0 as i64, old.size() as i64, 0]);
-        Some(old)
-    }
-
-    /// The part that hints ask for (MPI-5.0 section 7.4.2): what shares a type of hardware, or a process set.
-    fn guided(&self, hints: &Info, by_set: bool) -> i32 {
-        match (hints.get(resources::TYPE_KEY), hints.get("mpi_pset_name").filter(|_| by_set)) {
-            (Some(name), _) => resources::colour_of(self, name),
-            (None, Some("mpi://WORLD")) => 0,
-            (None, Some("mpi://SELF")) => self.me() as i32,
-            _ => abi::UNDEFINED,
-        }
-    }
-
-    /// The number of this process's node.
-    pub(crate) fn node(&self) -> i32 {
-        self.world.as_ref().map_or(0, |world| world.job.node_of[world.job.rank as usize] as i32)
-    }
+/// Takes a communicator out, whose context ids stay reserved.
+pub(super) fn remove_comm(state: &mut State, comm: abi::Comm) -> Option<Box<Comm>> {
+    let old = state.comms.remove(comm)?;
+    state.errhandlers.release(old.errhandler);
+    crate::coll::forget_log(state, old.context >> 1, old.context_ids());
+    state.tools.events.raise(COMM_FREED, [comm.0 as i64, old.size() as i64, 0]);
+    Some(old)
 }

@@ -7,12 +7,13 @@ use abi::Result;
 use engine::{Operation, Turn};
 use pml::Done;
 
-use super::agreement::WORDS;
-use super::create::NUMBERED;
-use super::hints::Hints;
-use super::{Agreement, Comm, Held, Party, Question};
+use super::agreement::{Agreement, Party, Question, WORDS};
+use super::create::{NUMBERED, add_comm, copy_of, remove_comm};
+use super::retire::reap_retired;
 use crate::attr::{Object, copy_all};
 use crate::coll::Running;
+use crate::comm::hints::Hints;
+use crate::comm::{Comm, Held};
 use crate::domain::Token;
 use crate::handle::RequestKey;
 use crate::immediate::EMPTY;
@@ -71,16 +72,16 @@ fn start(
     let attributes = copy_all(t, Object::Comm(comm))?;
     let mut state = t.lock();
     let parent = state.hold(comm)?;
-    let mut copy = super::create::copy_of(state.comm(comm)?, 0, hints);
+    let mut copy = copy_of(state.comm(comm)?, 0, hints);
     copy.attributes = attributes;
-    *new = state.add_comm(copy)?;
+    *new = add_comm(&mut state, copy)?;
     let old = state.comms.get_mut(comm)?;
     old.duplicates = old.duplicates.wrapping_add(1);
     let tag = (TAGS | old.duplicates & ((1 << 29) - 1)) as i32;
     let party = Party::of(&[u64::from(old.context), NUMBERED, u64::from(old.duplicates)]);
     let rounds = rounds(old);
     let mut agreement = Agreement::new(party, old.context_ids());
-    state.reap_retired();
+    reap_retired(&mut state);
     let question = agreement.ask(&mut state.contexts);
     let mut words: Box<[u64]> = Box::new([0; 2 * WORDS]);
     let running = Running::of_words(&mut state, comm, exposed(&mut words), WORDS, question.op)?;
@@ -147,7 +148,7 @@ impl Duplicate {
     /// The members cannot go on: there is no duplicate.
     fn fail(&mut self, state: &mut State, error: abi::Error) {
         self.agreement.give_up(&mut state.contexts);
-        if let Some(new) = state.remove_comm(self.new) {
+        if let Some(new) = remove_comm(state, self.new) {
             crate::attr::forget(state, new.attributes);
         }
         self.ended = Some(Done { error: error.class, owner: self.parent.comm().0 as u32, ..EMPTY });

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use abi::{Error, Result};
 
-use super::agreement::WORDS;
-use super::create::{agree_by, chosen, give_hints, make, make_under, open, over_group, string_tag};
-use super::exchange::{answer, gather_words, share_words, swap_words};
-use super::{Comm, Party, Question};
+use super::agreement::{Party, Question, WORDS};
+use super::create::{
+    agree_by, answer, chosen, free, give_hints, make, make_under, open, over_group, string_tag,
+};
+use crate::coll::{gather_words, share_words, swap_words};
+use crate::comm::Comm;
 use crate::domain::Token;
 use crate::errhandler::Handler;
 use crate::group::Group;
@@ -84,14 +86,14 @@ pub fn create_from_groups(
     let mut bridge = match over_group(t, &all, meeting, tag ^ BRIDGE, handler, None) {
         Ok(bridge) => bridge,
         Err(error) => {
-            super::free(t, &mut own)?;
+            free(t, &mut own)?;
             return Err(error);
         }
     };
     let made =
         create(t, own, local_leader, bridge, leader, 0, new).and_then(|()| give_hints(t, *new, &hints));
-    super::free(t, &mut bridge)?;
-    super::free(t, &mut own)?;
+    free(t, &mut bridge)?;
+    free(t, &mut own)?;
     made
 }
 

@@ -3,38 +3,18 @@
 use abi::{Error, Result};
 use ffi::{Array, Weights};
 
-use super::{Neighbours, Topology, attach};
+use super::create::give_hints;
+use super::topology::{attach, plain_size, topology_of};
+use crate::coll::{deal_words, starts};
 use crate::domain::Token;
 use crate::state::State;
+use crate::topology::{DistGraph, Edges, Topology};
 
-/// The edges of the calling process.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct DistGraph {
-    incoming: Edges,
-    outgoing: Edges,
-    weighted: bool,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Edges {
-    ranks: Vec<i32>,
-    /// As many as ranks, or none.
-    weights: Vec<i32>,
-}
-
-impl DistGraph {
-    pub fn neighbours(&self) -> Neighbours {
-        let of = |edges: &Edges| edges.ranks.iter().map(|&rank| u32::try_from(rank).ok()).collect();
-        Neighbours { sources: of(&self.incoming), destinations: of(&self.outgoing) }
-    }
-}
-
-impl State {
-    fn dist_graph(&self, comm: abi::Comm) -> Result<&DistGraph> {
-        match self.topology(comm)? {
-            Topology::DistGraph(graph) => Ok(graph),
-            _ => Err(Error::new(abi::ERR_TOPOLOGY, "the communicator's topology is not a distributed graph")),
-        }
+/// The topology of a communicator, if it is of this kind.
+fn dist_graph(state: &State, comm: abi::Comm) -> Result<&DistGraph> {
+    match topology_of(state, comm)? {
+        Topology::DistGraph(graph) => Ok(graph),
+        _ => Err(Error::new(abi::ERR_TOPOLOGY, "the communicator's topology is not a distributed graph")),
     }
 }
 
@@ -71,7 +51,7 @@ pub fn dist_graph_create_adjacent(
     let (size, graph, hints) = {
         let state = t.lock();
         let hints = state.infos.hints(info)?;
-        let size = state.plain_comm(comm)?;
+        let size = plain_size(&state, comm)?;
         checked(sources, size)?;
         checked(destinations, size)?;
         let (coming, going) =
@@ -82,7 +62,7 @@ pub fn dist_graph_create_adjacent(
         (size, DistGraph { incoming, outgoing, weighted }, hints)
     };
     *new = attach(t, comm, size, Topology::DistGraph(graph))?;
-    crate::comm::give_hints(t, *new, &hints)
+    give_hints(t, *new, &hints)
 }
 
 /// An edge of the whole graph: source, destination, weight.
@@ -103,7 +83,7 @@ pub fn dist_graph_create(
     let (size, edges, weighted, hints) = {
         let state = t.lock();
         let hints = state.infos.hints(info)?;
-        let size = state.plain_comm(comm)?;
+        let size = plain_size(&state, comm)?;
         if degrees.iter().any(|&degree| degree < 0) {
             return Err(Error::new(abi::ERR_ARG, "a degree is negative"));
         }
@@ -127,7 +107,7 @@ pub fn dist_graph_create(
     };
     let graph = DistGraph { incoming: side(1)?, outgoing: side(0)?, weighted };
     *new = attach(t, comm, size, Topology::DistGraph(graph))?;
-    crate::comm::give_hints(t, *new, &hints)
+    give_hints(t, *new, &hints)
 }
 
 /// Gives each edge to the process at its `end`, 0 or 1. The other ends and the weights of those that this one gets, by the
@@ -138,7 +118,7 @@ fn deal_out(t: &mut Token, comm: abi::Comm, edges: &[Edge], end: usize) -> Resul
     let place = |edge: &Edge| usize::try_from(edge[end]).ok().filter(|&rank| rank < size);
     let mut given = vec![0i64; size];
     edges.iter().filter_map(place).for_each(|rank| given[rank] += 1);
-    let mut next = crate::comm::starts(&given);
+    let mut next = starts(&given);
     let mut words = vec![0; given.iter().sum::<i64>() as usize];
     for edge in edges {
         let Some(rank) = place(edge) else { continue };
@@ -146,7 +126,7 @@ fn deal_out(t: &mut Token, comm: abi::Comm, edges: &[Edge], end: usize) -> Resul
             u64::from(edge[1 - end].cast_unsigned()) << 32 | u64::from(edge[2].cast_unsigned());
         next[rank] += 1;
     }
-    let got = crate::comm::deal_words(t, comm, &mut words, &given)?;
+    let got = deal_words(t, comm, &mut words, &given)?;
     Ok(got.into_iter().map(|word| ((word >> 32) as i32, word as i32)).collect())
 }
 
@@ -159,7 +139,7 @@ pub fn dist_graph_neighbors_count(
     weighted: &mut i32,
 ) -> Result<()> {
     let state = t.lock();
-    let graph = state.dist_graph(comm)?;
+    let graph = dist_graph(&state, comm)?;
     *indegree = graph.incoming.ranks.len() as i32;
     *outdegree = graph.outgoing.ranks.len() as i32;
     *weighted = i32::from(graph.weighted);
@@ -176,7 +156,7 @@ pub fn dist_graph_neighbors(
     destweights: Option<&mut [i32]>,
 ) -> Result<()> {
     let state = t.lock();
-    let graph = state.dist_graph(comm)?;
+    let graph = dist_graph(&state, comm)?;
     let fill =
         |out: &mut [i32], from: &[i32]| out.iter_mut().zip(from).for_each(|(out, &value)| *out = value);
     fill(sources, &graph.incoming.ranks);

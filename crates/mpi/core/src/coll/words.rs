@@ -5,8 +5,7 @@ use abi::{Address, Datatype, Result};
 use ffi::CountArray;
 use pml::Data;
 
-use super::{Question, agreement::WORDS};
-use crate::coll::{Mode as Completion, allgather, allreduce, alltoall, alltoallv, bcast};
+use super::{Mode as Completion, allgather, allreduce, alltoall, alltoallv, bcast};
 use crate::domain::Token;
 use crate::memory::{count_array, exposed};
 use crate::p2p::{finish, outcome, pattern, start_both, target};
@@ -86,7 +85,7 @@ pub(crate) fn largest(t: &mut Token, comm: abi::Comm, value: u64) -> Result<u64>
 
 fn reduced(t: &mut Token, comm: abi::Comm, value: u64, op: abi::Op) -> Result<u64> {
     let mut result = [value];
-    allreduce(t, Completion::Own, IN_PLACE, exposed(&mut result), 1, WORD, op, comm)?;
+    reduce_words(t, comm, &mut result, op)?;
     Ok(result[0])
 }
 
@@ -95,12 +94,10 @@ pub(crate) fn smallest(t: &mut Token, comm: abi::Comm, value: u64) -> Result<u64
     reduced(t, comm, value, abi::MIN)
 }
 
-/// A question of an agreement, reduced over the ranks.
-pub(super) fn answer(t: &mut Token, comm: abi::Comm, question: Question) -> Result<[u64; WORDS]> {
-    let mut words = question.words;
-    let count = WORDS as i64;
-    allreduce(t, Completion::Own, IN_PLACE, exposed(&mut words), count, WORD, question.op, comm)?;
-    Ok(words)
+/// Words of every rank, reduced one by one; the result replaces them.
+pub(crate) fn reduce_words(t: &mut Token, comm: abi::Comm, words: &mut [u64], op: abi::Op) -> Result<()> {
+    let count = words.len() as i64;
+    allreduce(t, Completion::Own, IN_PLACE, exposed(words), count, WORD, op, comm)
 }
 
 /// The root's words, on every rank; all give the same length.
@@ -110,7 +107,7 @@ pub(crate) fn share_words(t: &mut Token, comm: abi::Comm, root: u32, words: &mut
 }
 
 /// Sends `words` to a rank and receives as many from it as fit `answer`; how many came.
-pub(super) fn swap_words(
+pub(crate) fn swap_words(
     t: &mut Token,
     comm: abi::Comm,
     rank: i32,

@@ -21,7 +21,7 @@
 
 use abi::{Error, Op, Result};
 
-use super::contexts::Contexts;
+use crate::comm::contexts::Contexts;
 
 /// Words of a question and of its answer.
 pub(crate) const WORDS: usize = 5;
