@@ -9,12 +9,16 @@
 //! Wtime() returns double anytime -> env::wtime
 //! ```
 //!
-//! A row is `Name(argument:[direction] kind, …) [attributes] -> target`.
+//! A row is `Name(argument:[direction] [marks] kind, …) [attributes] -> target`.
 //!
 //! * **direction**: nothing for input, `out`, `inout`; a question mark after it (`out?`) lets the caller pass NULL.
 //! * **kind**: a word of [`kind`]; `[n]` makes it an array whose length is the argument `n`, `[*]` one whose length
 //!   only the library knows (the size of the communicator, say); `(x)` bounds an output string.
-//! * **attributes**: `anytime` (callable before `MPI_Init` and after `MPI_Finalize`), `deprecated`, `on_file`
+//! * **marks**, in front of the kind: what C's type does not say and other languages must know, see [`Mark`]:
+//!   `logical`, `index` (Fortran counts from 1), `c` (no other language has the argument), `per_peer` and the like (how many
+//!   elements an array of `[*]` has) …
+//! * **attributes**: `c_only` (no other language has the function), `keeps` (buffers are the library's after the return,
+//!   although there is no request), `anytime` (callable before `MPI_Init` and after `MPI_Finalize`), `deprecated`, `on_file`
 //!   (errors without a file argument are raised on `MPI_FILE_NULL`), `returns kind`, `fast path` (a function of
 //!   `mpi_core` that is tried first: it gets all arguments and no token, and says whether it did everything),
 //!   `second path` (another one, tried next).
@@ -54,13 +58,15 @@
 #![forbid(unsafe_code)]
 
 pub mod c;
+pub mod fortran;
 pub mod kind;
 mod model;
 mod parse;
 
 pub use kind::Kind;
 pub use model::{
-    Argument, Callback, Chapter, Direction, Entry, Function, Length, OnObject, Shape, Table, Target, What,
+    Argument, Callback, Chapter, Direction, Entry, Function, Length, Mark, OnObject, Per, Shape, Table,
+    Target, What,
 };
 
 /// The chapters in the order of the standard.

@@ -39,6 +39,10 @@ pub struct Function {
     pub deprecated: bool,
     /// Errors are raised on `MPI_FILE_NULL` although no argument is a file.
     pub on_file: bool,
+    /// C alone has the function.
+    pub c_only: bool,
+    /// Buffers stay the library's after the return, although no request comes back.
+    pub keeps: bool,
     /// The fast path: a function of `mpi_core` that is tried first, takes all arguments and no token, and says
     /// whether it did everything.
     pub fast: Option<String>,
@@ -74,6 +78,46 @@ pub struct Argument {
     pub what: What,
     /// One value, an array or text.
     pub shape: Shape,
+    /// What other languages must know of it; C's entry points read none of this.
+    pub marks: Vec<Mark>,
+}
+
+/// What C's type does not say of an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// A truth value.
+    Logical,
+    /// A position in an array, which Fortran counts from 1.
+    Index,
+    /// C alone has the argument.
+    COnly,
+    /// Text without its leading blanks.
+    Trimmed,
+    /// A word that the library hands to the program's functions.
+    State,
+    /// The value of an attribute.
+    Attribute,
+    /// Such a word as long as a default integer, as MPI-1 had it.
+    Short,
+    /// The address of a buffer that goes back to the program.
+    Detached,
+    /// How many elements an array has whose length only the library knows.
+    Per(Per),
+}
+
+/// What an array has an element for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Per {
+    /// Each process that a collective call exchanges data with.
+    Peer,
+    /// Each neighbour that data goes to.
+    Destination,
+    /// Each neighbour that data comes from.
+    Source,
+    /// Each dimension of a Cartesian topology.
+    Dimension,
+    /// Each command of `MPI_Comm_spawn_multiple`.
+    Command,
 }
 
 /// A kind of the table of kinds, or a user function.
@@ -210,6 +254,11 @@ impl Argument {
             What::Kind(kind) => kind.word,
             What::Callback(_) => "fn",
         }
+    }
+
+    /// Whether the row marks it so.
+    pub fn is(&self, mark: Mark) -> bool {
+        self.marks.contains(&mark)
     }
 
     fn widens(&self) -> bool {

@@ -61,6 +61,8 @@ fn row(line: &str, chapter: usize) -> Result<Function, String> {
         anytime: false,
         deprecated: false,
         on_file: false,
+        c_only: false,
+        keeps: false,
         fast: None,
         second: None,
         target: self::target(target.trim())?,
@@ -89,6 +91,8 @@ fn set_attributes(function: &mut Function, text: &str) -> Result<(), String> {
             "anytime" => function.anytime = true,
             "deprecated" => function.deprecated = true,
             "on_file" => function.on_file = true,
+            "c_only" => function.c_only = true,
+            "keeps" => function.keeps = true,
             "fast" => function.fast = Some(words.next().ok_or("no fast path")?.to_string()),
             "second" => function.second = Some(words.next().ok_or("no second fast path")?.to_string()),
             "returns" => function.returns = Some(find(words.next().unwrap_or(""))?),
@@ -132,7 +136,7 @@ fn split_expressions(text: &str) -> Vec<String> {
     parts.iter().map(|part| part.trim().to_string()).collect()
 }
 
-/// `name:[direction[?]] kind[shape]` or `name:fn[?] Callback`
+/// `name:[direction[?]] [marks] kind[shape]` or `name:fn[?] Callback`
 fn argument(text: &str) -> Result<Argument, String> {
     let (name, rest) = text.split_once(':').ok_or_else(|| format!("{text}: no kind"))?;
     let mut words: Vec<&str> = rest.split_whitespace().collect();
@@ -140,7 +144,12 @@ fn argument(text: &str) -> Result<Argument, String> {
     let mut optional = false;
     let mut direction = Direction::In;
     let mut callback = false;
+    let mut marks = Vec::new();
     for word in words {
+        if let Some(mark) = mark(word) {
+            marks.push(mark);
+            continue;
+        }
         let plain = word.trim_end_matches('?');
         optional |= plain != word;
         match plain {
@@ -157,7 +166,26 @@ fn argument(text: &str) -> Result<Argument, String> {
             (What::Kind(find(word)?), shape)
         }
     };
-    Ok(Argument { name: name.to_string(), direction, optional, what, shape })
+    Ok(Argument { name: name.to_string(), direction, optional, what, shape, marks })
+}
+
+fn mark(word: &str) -> Option<Mark> {
+    Some(match word {
+        "logical" => Mark::Logical,
+        "index" => Mark::Index,
+        "c" => Mark::COnly,
+        "trimmed" => Mark::Trimmed,
+        "state" => Mark::State,
+        "attribute" => Mark::Attribute,
+        "short" => Mark::Short,
+        "detached" => Mark::Detached,
+        "per_peer" => Mark::Per(Per::Peer),
+        "per_destination" => Mark::Per(Per::Destination),
+        "per_source" => Mark::Per(Per::Source),
+        "per_dimension" => Mark::Per(Per::Dimension),
+        "per_command" => Mark::Per(Per::Command),
+        _ => return None,
+    })
 }
 
 fn shape(text: &str) -> (&str, Shape) {
