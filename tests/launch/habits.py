@@ -15,6 +15,7 @@ def cases():
         ("transports of Open MPI are dropped while a usable one remains", transports),
         ("typing errors are named", typing_errors),
         ("parameters of Open MPI's launcher are translated", translated),
+        ("ranks whose environment is removed say that each is a job of one", lost_environment),
     ]
 
 
@@ -23,6 +24,16 @@ def processors(*arguments, env=None):
     result = job(*arguments, "-l", RANK, "cpus", env=env)
     expect(result.code == 0, result)
     return [[int(word) for word in line.split()[2:]] for line in result.lines]
+
+
+
+def lost_environment():
+    result = job("-n", 2, "env", "-i", RANK, "init", "who", "finalize")
+    said = [line for line in result.err.splitlines() if "mpiexec (pid" not in line]
+    expect(result.code == 0 and sum("a job of its own, of one rank" in line for line in said) == 2, result)
+    expect(result.err.count("`env -i`") == 2, result)
+    result = job("-n", 2, "env", "-i", "ALHENA_ALLOW_SINGLETON=1", RANK, "init", "who", "finalize")
+    expect(result.code == 0 and result.err == "", result)
 
 
 def bindings():

@@ -4,7 +4,7 @@
 //! rank each ("all ranks print 0"). So everything that hints at a launcher of several processes is looked
 //! at before this process takes itself for a singleton.
 
-use std::env;
+use std::{env, fs};
 
 use crate::Error;
 
@@ -38,6 +38,20 @@ const TRACES: &[Trace] = &[
 /// `Ok` where nothing contradicts a job of one rank.
 pub fn check_singleton() -> Result<(), Error> {
     check(|name| env::var(name).ok())
+}
+
+/// Notes where mpiexec has started this process as a rank whose environment was lost on the way, which makes it a job of one.
+pub(crate) fn note_lost_environment() {
+    let parent = std::os::unix::process::parent_id();
+    let program = fs::read_link(format!("/proc/{parent}/exe")).ok();
+    let is_mpiexec = program.is_some_and(|path| path.file_name().is_some_and(|name| name == "mpiexec"));
+    if is_mpiexec && !may_be_alone() {
+        eprintln!(
+            "alhena: MPI_Init: this process is a job of its own, of one rank\n  \
+             seen: mpiexec (pid {parent}) has started it, and the variables that mpiexec sets for a rank are gone\n  \
+             next: keep the environment (`env -i` and `sudo` remove it), or set {ALLOW_SINGLETON}=1 if it is meant to be alone"
+        );
+    }
 }
 
 /// Whether the user has said that this process is meant to be alone.

@@ -77,6 +77,7 @@ pub fn attach(segment_bytes: SegmentBytes) -> Result<Job, Error> {
         return standard::join(Space::Star(star), place, segment_bytes);
     }
     launcher::check_singleton()?;
+    launcher::note_lost_environment();
     Job::singleton()
 }
 
