@@ -7,6 +7,7 @@ use crate::Segment;
 use crate::abort::Abort;
 use crate::connection::Connection;
 use crate::foreign::{Foreign, Whose};
+use crate::lost::Suspicions;
 use crate::native::Native;
 use crate::pmix::Pmix;
 use crate::star::Star;
@@ -212,6 +213,16 @@ impl Job {
         match &mut self.service {
             Service::Native(native) => native.tell_state("MPI_Session_init", true),
             _ => Ok(()),
+        }
+    }
+
+    /// Where to report hosts that do not answer, if mpiexec has started the job on several.
+    pub fn suspicions(&self) -> Option<Suspicions> {
+        match &self.service {
+            Service::Native(native) if self.node_of.iter().any(|&node| node != self.node_of[0]) => {
+                Some(Suspicions { launcher: native.connection.as_raw_fd() })
+            }
+            _ => None,
         }
     }
 

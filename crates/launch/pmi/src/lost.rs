@@ -1,5 +1,12 @@
-//! How a process names a rank that it has lost, in the message with which it ends the job. Its launcher looks for what
-//! happened to that rank before it believes that the rank is lost.
+//! How a process names a rank that it has lost, in the message with which it ends the job, and one whose host it suspects.
+//! Its launcher looks for what happened to that rank before it believes that the rank is lost.
+
+use std::net::IpAddr;
+use std::os::fd::RawFd;
+use std::time::Duration;
+
+use crate::protocol::SUSPECT;
+use crate::wire::Line;
 
 /// What follows the rank's name.
 pub const IS_LOST: &str = "is lost";
@@ -10,9 +17,84 @@ pub fn rank(line: &str) -> Option<u32> {
     rest.starts_with(IS_LOST).then(|| rank.parse().ok()).flatten()
 }
 
+/// Addresses of a suspicion at most.
+const MOST: usize = 16;
+
+/// A rank whose host does not answer another rank.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Suspicion {
+    /// The rank.
+    pub rank: u32,
+    /// For so long nothing was heard of its host.
+    pub silent: Duration,
+    /// The network may be silent for so long at least.
+    pub patience: Duration,
+    /// Addresses of its host.
+    pub places: Vec<IpAddr>,
+}
+
+impl Suspicion {
+    fn encode(&self) -> String {
+        let places: Vec<String> = self.places.iter().take(MOST).map(IpAddr::to_string).collect();
+        let Suspicion { rank, silent, patience, .. } = self;
+        let (silent, patience) = (silent.as_millis(), patience.as_millis());
+        format!("cmd={SUSPECT} rank={rank} silent={silent} patience={patience} places={}\n", places.join(","))
+    }
+
+    /// What a rank has sent.
+    pub(crate) fn parse(line: Line<'_>) -> Option<Suspicion> {
+        let time = |key| Some(Duration::from_millis(line.number::<u32>(key)?.into()));
+        let places = line.get("places")?.split(',').take(MOST).map(|place| place.parse().ok());
+        Some(Suspicion {
+            rank: line.number("rank")?,
+            silent: time("silent")?,
+            patience: time("patience")?,
+            places: places.collect::<Option<_>>()?,
+        })
+    }
+}
+
+/// The way of suspicions to a launcher of our own.
+#[derive(Debug)]
+pub struct Suspicions {
+    /// Its connection, which stays open as long as the process lives.
+    pub(crate) launcher: RawFd,
+}
+
+impl Suspicions {
+    /// Tells the launcher, unless it is too busy to take that now.
+    pub fn tell(&self, suspicion: &Suspicion) {
+        let line = suspicion.encode();
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+        // SAFETY: the bytes are readable for their length. A Unix socket takes a line shorter than a page whole or not at
+        // all.
+        let _ = unsafe { libc::send(self.launcher, line.as_ptr().cast(), line.len(), flags) };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_suspicion_is_read_as_it_was_written() {
+        let suspicion = Suspicion {
+            rank: 7,
+            silent: Duration::from_millis(1200),
+            patience: Duration::ZERO,
+            places: vec!["10.0.0.1".parse().unwrap(), "fd00::1".parse().unwrap()],
+        };
+        let text = suspicion.encode();
+        assert_eq!(Suspicion::parse(Line::new(text.trim_end().as_bytes()).unwrap()), Some(suspicion));
+        for wrong in [
+            "rank=7 silent=1 patience=2 places=",
+            "rank=-1 silent=1 patience=2 places=10.0.0.1",
+            "rank=7 silent=1",
+        ] {
+            let line = format!("cmd={SUSPECT} {wrong}");
+            assert_eq!(Suspicion::parse(Line::new(line.as_bytes()).unwrap()), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn the_rank_is_read_as_it_was_written() {

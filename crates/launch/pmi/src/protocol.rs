@@ -29,6 +29,9 @@ pub const FENCE: &str = "alhena_fence";
 pub const TABLE: &str = "alhena_table";
 /// Which transport carries messages to whom (`text=`), for `mpiexec -report`. Not answered.
 pub const REPORT: &str = "alhena_report";
+/// The host of a rank does not answer: `rank=`, `silent=` and `patience=` in milliseconds, `places=` with addresses between
+/// commas. Not answered; repeated as long as it is so.
+pub const SUSPECT: &str = "alhena_suspect";
 /// Environment variable of the native connection: `descriptor:inode:socket`. The inode tells a connection that was
 /// handed down by mpiexec from an unrelated descriptor that happens to have the same number. The socket is the guard's,
 /// for a program that has not inherited the connection ([`crate::socket`]).

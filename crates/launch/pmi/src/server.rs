@@ -7,7 +7,8 @@ use std::collections::HashMap;
 
 use wireup::Record;
 
-use crate::protocol::{FENCE, HELLO, JOB, PROTOCOL, PUT, REPORT, STATE, TABLE};
+use crate::lost::Suspicion;
+use crate::protocol::{FENCE, HELLO, JOB, PROTOCOL, PUT, REPORT, STATE, SUSPECT, TABLE};
 use crate::wire::{Line, MAX_KEY, MAX_KVS_NAME, MAX_VALUE, escape, unescape};
 
 /// How far a rank has come.
@@ -44,6 +45,8 @@ pub enum Event {
     /// All ranks of this host are in a barrier, which those of other hosts must come to as well; the keys that were put
     /// here since the last one, and the record of what our own ranks have put. Goes on with [`Server::release`].
     Fence(Vec<(String, String)>, Vec<u8>),
+    /// The host of another rank does not answer this one.
+    Suspect(Suspicion),
     /// The rank asks the name service, which is another process's.
     Ask(String),
     /// The rank violates the protocol; no further line of it can be understood.
@@ -201,6 +204,7 @@ impl Server {
                 let active = line.get("active") == Some("1");
                 self.ranks[rank].phase = if active { Phase::Active } else { Phase::Finalized };
             }
+            SUSPECT => return Suspicion::parse(line).map_or(Event::None, Event::Suspect),
             REPORT => return Event::Report(unescape(line.get_rest("text").unwrap_or("")).into_owned()),
             "init" => return self.init(rank, line),
             "get_maxes" => self.reply(

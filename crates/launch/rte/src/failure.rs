@@ -49,6 +49,15 @@ pub(crate) enum Failure {
         /// What was observed.
         seen: String,
     },
+    /// A rank's host does not reach another rank's.
+    Unreached {
+        /// The other rank.
+        rank: u32,
+        /// Addresses of its host that were called.
+        places: Vec<String>,
+        /// Nothing was heard of it for so long.
+        silent: Duration,
+    },
     /// Output cannot be written.
     Output {
         /// The file.
@@ -85,6 +94,7 @@ impl Failure {
             | Failure::Segment { .. }
             | Failure::Internal(_)
             | Failure::HostLost { .. }
+            | Failure::Unreached { .. }
             | Failure::Output { .. } => 1,
         }
     }
@@ -131,9 +141,18 @@ pub(crate) fn ranks_in_words(ranks: &[usize]) -> String {
 }
 
 /// The rank that a process has lost, where that is why it called `MPI_Abort` with this message.
-pub(crate) fn blamed(message: &str) -> Option<usize> {
+fn blamed(message: &str) -> Option<usize> {
     let line = message.lines().next()?;
     pmi::lost::rank(line.strip_prefix("alhena: ")?).map(|rank| rank as usize)
+}
+
+/// The rank that has been lost, where that is what failed.
+pub(crate) fn lost(failure: &Failure) -> Option<usize> {
+    match failure {
+        Failure::Abort { message, .. } => blamed(message),
+        Failure::Unreached { rank, .. } => Some(*rank as usize),
+        _ => None,
+    }
 }
 
 /// Whether two failures are the same but for the rank: the same error of the same call, addresses apart.
@@ -270,6 +289,18 @@ fn describe(failure: &Failure) -> (String, String, String) {
             seen.clone(),
             format!(
                 "see whether {host} and the network to it are up, and who may have killed mpiexec -daemon there"
+            ),
+        ),
+        Failure::Unreached { rank, places, silent } => (
+            format!("does not reach rank {rank}"),
+            format!(
+                "no answer of its host for {:.1} s; calls to {} get none",
+                silent.as_secs_f64(),
+                places.join(", ")
+            ),
+            format!(
+                "see `ping {}` there, and what filters packets between the two hosts",
+                places.first().map_or("", String::as_str)
             ),
         ),
         Failure::NotStarted { what, seen, next, .. } => (what.clone(), seen.clone(), next.clone()),

@@ -13,8 +13,9 @@ use crate::failure::{self, Culprit, Failure};
 
 /// Ranks that call `MPI_Abort` for the same reason as the first have this long to be named with it.
 const MOMENT: Duration = Duration::from_millis(200);
-/// A host that does not answer for this long is not waited for: one that is gone is noticed before.
-const LIMIT: Duration = Duration::from_secs(6);
+/// A host that is gone is noticed after the time that hosts may be silent, and so much later at most. Then an answer is not waited
+/// for.
+const SLACK: Duration = Duration::from_millis(1800);
 
 /// A failure that ends the job if no other one is behind it.
 pub(crate) struct Candidate {
@@ -29,7 +30,7 @@ impl Candidate {
     fn weight(&self) -> u8 {
         match &self.failure {
             Failure::Killed(libc::SIGABRT | libc::SIGPIPE | libc::SIGTERM | libc::SIGHUP) => 1,
-            Failure::Abort { message, .. } if failure::blamed(message).is_some() => 3,
+            failure if failure::lost(failure).is_some() => 3,
             Failure::ExitedInMpi(_) | Failure::Exited(_) | Failure::Abort { .. } => 2,
             _ => 0,
         }
@@ -37,8 +38,9 @@ impl Candidate {
 }
 
 /// What was reported so far.
-#[derive(Default)]
 pub(crate) struct Inquest {
+    /// An answer is waited for so long.
+    limit: Duration,
     candidates: Vec<Candidate>,
     /// When the first was reported, and which ranks ran then.
     opened: Option<(Instant, Vec<bool>)>,
@@ -52,6 +54,11 @@ pub(crate) struct Finding {
 }
 
 impl Inquest {
+    /// Of a job whose hosts may be silent for so long.
+    pub fn new(host_silence: Duration) -> Inquest {
+        Inquest { limit: host_silence + SLACK, candidates: Vec::new(), opened: None }
+    }
+
     /// A failure was reported. What a rank reports first of itself counts: one that has aborted also exits. `running` says of each rank of the job whether it runs. Whether it is the first.
     pub fn add(&mut self, candidate: Candidate, running: impl FnOnce() -> Vec<bool>) -> bool {
         let is_first = self.opened.is_none();
@@ -70,13 +77,13 @@ impl Inquest {
 
     /// Drops what was reported.
     pub fn close(&mut self) {
-        *self = Inquest::default();
+        (self.candidates, self.opened) = (Vec::new(), None);
     }
 
     /// When to look again although nothing happens.
     pub fn deadline(&self, now: Instant) -> Option<Instant> {
         let (since, _) = self.opened.as_ref()?;
-        [*since + MOMENT, *since + LIMIT].into_iter().find(|&at| at > now)
+        [*since + MOMENT, *since + self.limit].into_iter().find(|&at| at > now)
     }
 
     /// The failure that was the first, once that can be told. `complete`: everything that had happened when the first
@@ -87,7 +94,7 @@ impl Inquest {
         // Others may be about to abort for the same reason.
         let is_shared = matches!(self.candidates[best].failure, Failure::Abort { .. });
         let all_abort = || (0..running.len()).all(|rank| !running[rank] || self.includes(rank));
-        let is_late = *since + LIMIT <= now;
+        let is_late = *since + self.limit <= now;
         if !is_late && !(complete && (!is_shared || *since + MOMENT <= now || all_abort())) {
             return None;
         }
@@ -148,6 +155,10 @@ mod tests {
         Candidate { failure, culprit: Some(culprit), cause: None }
     }
 
+    fn inquest() -> Inquest {
+        Inquest::new(Duration::from_secs(4))
+    }
+
     fn lost(rank: usize) -> Failure {
         let message = format!("alhena: rank {rank} {}: messages do not arrive", pmi::lost::IS_LOST);
         Failure::Abort { code: 1, message }
@@ -160,7 +171,7 @@ mod tests {
     /// What is found of these failures in all orders: rank and number of others.
     fn found(failures: &[(usize, Failure)]) -> Vec<(usize, usize)> {
         let rotate = |by: usize| {
-            let mut inquest = Inquest::default();
+            let mut inquest = inquest();
             for index in 0..failures.len() {
                 let (rank, failure) = &failures[(index + by) % failures.len()];
                 inquest.add(candidate(*rank, failure.clone()), || vec![true; 4]);
@@ -186,7 +197,7 @@ mod tests {
 
     #[test]
     fn the_exit_of_a_rank_that_has_aborted_is_no_failure_of_its_own() {
-        let mut inquest = Inquest::default();
+        let mut inquest = inquest();
         for failure in [lost(1), Failure::ExitedInMpi(1)] {
             inquest.add(candidate(0, failure), || vec![true; 4]);
         }
@@ -196,7 +207,7 @@ mod tests {
 
     #[test]
     fn ranks_that_abort_for_one_reason_are_named_together() {
-        let mut inquest = Inquest::default();
+        let mut inquest = inquest();
         for rank in [3, 1] {
             inquest.add(candidate(rank, abort(7)), || vec![true; 4]);
         }
@@ -209,12 +220,12 @@ mod tests {
 
     #[test]
     fn nobody_waits_when_all_have_aborted_or_a_host_does_not_answer() {
-        let mut inquest = Inquest::default();
+        let mut inquest = inquest();
         inquest.add(candidate(0, abort(7)), || vec![true, false]);
         assert!(inquest.find(true, Instant::now()).is_some());
         inquest.add(candidate(0, Failure::Killed(9)), || vec![true; 2]);
         assert!(inquest.find(false, Instant::now()).is_none());
-        assert!(inquest.find(false, Instant::now() + LIMIT).is_some());
+        assert!(inquest.find(false, Instant::now() + inquest.limit).is_some());
     }
 
     #[test]

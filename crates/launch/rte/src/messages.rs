@@ -166,7 +166,7 @@ wire_enum! { Failure {
     0 Killed(signal), 1 ExitedInMpi(code), 2 ExitedBeforeInit(code), 3 Exited(code), 4 Abort { code, message },
     5 Protocol(text), 6 Segment { bytes, left, errno }, 7 Timeout(time), 8 Signalled(signal), 9 Internal(text),
     10 HostLost { host, ranks, seen }, 11 Output { path, errno },
-    12 NotStarted { what, seen, next, code },
+    12 NotStarted { what, seen, next, code }, 13 Unreached { rank, places, silent },
 } }
 
 wire_enum! { Status { 0 Exited(code), 1 Killed(signal), } }

@@ -126,6 +126,11 @@ impl Pair {
         matches!(self.state, State::Open(_)) || !self.candidates.is_empty() && self.state != State::Lost
     }
 
+    /// The connections by which it is tried.
+    pub(crate) fn attempts(&self) -> impl Iterator<Item = u32> {
+        self.attempts.iter().map(|attempt| attempt.wire)
+    }
+
     /// Why the peer was given up while connecting.
     pub(crate) fn failures(&self) -> &str {
         &self.failures

@@ -132,6 +132,8 @@ pub(crate) struct Conversation {
     pub(crate) is_watched: bool,
     /// Since when its host has been seen to answer nothing.
     pub(crate) silent_since: Option<Instant>,
+    /// Since when no attempt to connect was answered, while something waits for the connection.
+    pub(crate) unheard_since: Option<Instant>,
 }
 
 impl Tcp {
@@ -183,6 +185,7 @@ impl Tcp {
                 was_used: true,
                 is_watched: false,
                 silent_since: None,
+                unheard_since: None,
             })
         })
     }
@@ -212,6 +215,7 @@ impl Tcp {
                 let failures = conversation.pair.failures().to_owned();
                 self.lose(at, failures);
             }
+            State::Connecting | State::Resting(_) => self.watch(at),
             _ => {}
         }
         result

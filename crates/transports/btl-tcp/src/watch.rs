@@ -3,13 +3,24 @@
 //! A link that is cut in silence breaks no connection for a quarter of an hour. Where nothing is on its way, the
 //! kernel probes ([`platform::tcp::keep_alive`]). Where something is, the other kernel is watched from here, since
 //! the kernel's own time limit would also end a connection to a process that computes and does not read.
+//!
+//! What is silent for a moment only is suspected ([`btl::Suspects`]): the launcher finds out sooner whether the peer's host, or
+//! the network to it, is gone.
 
-use crate::transport::Tcp;
+use crate::network::{Network, Role};
+use crate::pair::State;
+use crate::params::TcpParams;
+use crate::transport::{Conversation, Tcp};
+use btl::{Peer, Suspects, Suspicion};
 use platform::tcp::Answered;
 use std::time::{Duration, Instant};
 
 /// Checks in the time that a host may be silent.
 const CHECKS: u32 = 4;
+/// Time between two checks at most, where suspicions are wanted.
+const LOOK: Duration = Duration::from_millis(500);
+/// A host that has answered nothing for so long is suspected.
+const MOMENT: Duration = Duration::from_secs(1);
 
 /// The peers to which something is on its way, as far as is known.
 #[derive(Debug)]
@@ -19,16 +30,35 @@ pub(crate) struct Watch {
     peers: Vec<u32>,
     /// When to check them next.
     pub(crate) due: Option<Instant>,
+    /// Takes what is suspected.
+    suspects: Option<Box<dyn Suspects>>,
 }
 
 impl Watch {
     pub(crate) fn new(silence: Duration) -> Watch {
-        Watch { silence, peers: Vec::new(), due: None }
+        Watch { silence, peers: Vec::new(), due: None, suspects: None }
+    }
+
+    /// Time between two checks.
+    fn interval(&self) -> Duration {
+        let interval = self.silence / CHECKS;
+        if self.suspects.is_some() { interval.min(LOOK) } else { interval }
+    }
+
+    /// How long the network may be silent at least: what the user asks for, if it is more than usual.
+    fn patience(&self) -> Duration {
+        let usual = Duration::from_millis(TcpParams::default().silence_ms as u64);
+        if self.silence > usual { self.silence } else { Duration::ZERO }
     }
 }
 
 impl Tcp {
-    /// Something was sent to a peer: its host should answer.
+    /// From now on `suspects` takes what is suspected of peers.
+    pub fn report_suspicions_to(&mut self, suspects: Box<dyn Suspects>) {
+        self.watch.suspects = Some(suspects);
+    }
+
+    /// Something was sent to a peer, or is to be: its host should answer.
     #[inline]
     pub(crate) fn watch(&mut self, at: u32) {
         if self.peers[at as usize].as_ref().is_some_and(|conversation| !conversation.is_watched) {
@@ -44,7 +74,7 @@ impl Tcp {
         self.conversation(at).is_watched = true;
         self.watch.peers.push(at);
         if self.watch.due.is_none() {
-            self.watch.due = Some(Instant::now() + self.watch.silence / CHECKS);
+            self.watch.due = Some(Instant::now() + self.watch.interval());
             self.set_timer(self.deadline());
         }
     }
@@ -58,7 +88,13 @@ impl Tcp {
         for at in core::mem::take(&mut self.watch.peers) {
             let Some(conversation) = &mut self.peers[at as usize] else { continue };
             conversation.is_watched = false;
-            let Some((_, socket)) = Tcp::socket_of(conversation, &mut self.network) else { continue };
+            let Some((_, socket)) = Tcp::socket_of(conversation, &mut self.network) else {
+                if self.connects_to(at, now, was_away) {
+                    self.conversation(at).is_watched = true;
+                    self.watch.peers.push(at);
+                }
+                continue;
+            };
             let (seen, has_unsent) = (socket.answered(), socket.has_unsent());
             let before = conversation.silent_since.take().filter(|_| !was_away);
             match seen {
@@ -71,12 +107,43 @@ impl Tcp {
                         continue;
                     }
                     conversation.silent_since = Some(since);
+                    if silent >= MOMENT && since < now {
+                        self.suspect(at, silent);
+                    }
                 }
             }
-            conversation.is_watched = true;
+            self.conversation(at).is_watched = true;
             self.watch.peers.push(at);
         }
-        self.watch.due = (!self.watch.peers.is_empty()).then(|| now + silence / CHECKS);
+        self.watch.due = (!self.watch.peers.is_empty()).then(|| now + self.watch.interval());
+    }
+
+    /// Whether a connection with a peer is being made. Its host is suspected where no attempt was answered for a moment.
+    fn connects_to(&mut self, at: u32, now: Instant, was_away: bool) -> bool {
+        let Tcp { peers, network, .. } = self;
+        let Some(conversation) = &mut peers[at as usize] else { return false };
+        let connects = matches!(conversation.pair.state(), State::Connecting | State::Resting(_));
+        if !connects || conversation.output.is_empty() || is_heard(conversation, network) {
+            conversation.unheard_since = None;
+            return connects;
+        }
+        let since = *conversation.unheard_since.get_or_insert(now);
+        let unheard = now.duration_since(since);
+        if was_away {
+            conversation.unheard_since = Some(now);
+        } else if unheard >= MOMENT {
+            self.suspect(at, unheard);
+        }
+        true
+    }
+
+    /// Reports that the host of a peer has been silent. A lane goes over one network alone, and does without it.
+    fn suspect(&mut self, at: u32, silent: Duration) {
+        let patience = self.watch.patience();
+        if let (Some(suspects), false) = (&mut self.watch.suspects, self.network.is_lane(at)) {
+            let places = self.network.cards[at as usize].places(&self.network.own);
+            suspects.suspect(&Suspicion { peer: Peer(at), silent, patience, places });
+        }
     }
 
     /// The connection with a peer is over once its messages that have come are taken.
@@ -88,4 +155,10 @@ impl Tcp {
             self.settle(at);
         }
     }
+}
+
+/// Whether the peer's host has answered an attempt to connect.
+fn is_heard(conversation: &Conversation, network: &Network) -> bool {
+    let stands = |wire| network.links.get(wire).is_some_and(|link| !matches!(link.role, Role::Begun));
+    conversation.pair.attempts().any(stands)
 }

@@ -44,6 +44,7 @@ mod farewell;
 mod fast_path;
 mod poll;
 mod remote;
+mod suspicion;
 
 pub use class::{Class, Strays, Unclaimed};
 pub use credits::{BadFrame, Credits};
@@ -51,6 +52,7 @@ pub use farewell::Farewells;
 pub use fast_path::{Asleep, FastPath, Route, SHORT, Take};
 pub use poll::{Alone, Bounds, Hub, Receiver, poll};
 pub use remote::{Atomic, Atomics, Flushed, Remote, RemoteMemory};
+pub use suspicion::{Suspects, Suspicion};
 
 use mem::{PeerBytes, Source, UserMem};
 use std::ops::Range;

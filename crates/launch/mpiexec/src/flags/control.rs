@@ -23,7 +23,7 @@ pub const FLAGS: &[Flag] = &[
     Flag {
         names: &["host-silence"],
         values: &["SECONDS"],
-        help: "take a host for dead after this time without answer (default 4.2); for ranks: btl_tcp_silence_ms",
+        help: "end the job after this time without an answer of a host (default 4.2)",
         apply: |options, values| {
             let silence = seconds(text(&values[0])?)?;
             if silence < LEAST_SILENCE {

@@ -21,6 +21,8 @@ pub(super) struct Clock {
     pub libraries: Option<Instant>,
     /// See whether mpiexec's host still answers.
     pub link: Option<Instant>,
+    /// Call the hosts that are suspected.
+    pub suspects: Option<Instant>,
     /// Give up a reader of the output.
     pub readers: Option<Instant>,
 }
@@ -28,8 +30,9 @@ pub(super) struct Clock {
 impl Clock {
     /// The next moment.
     pub fn next(&self) -> Option<Instant> {
-        let Clock { timeout, kill, wrappers, inquest, prompts, stdin, libraries, link, readers } = self;
-        [timeout, kill, wrappers, inquest, prompts, stdin, libraries, link, readers]
+        let Clock { timeout, kill, wrappers, inquest, prompts, stdin, libraries, link, suspects, readers } =
+            self;
+        [timeout, kill, wrappers, inquest, prompts, stdin, libraries, link, suspects, readers]
             .into_iter()
             .flatten()
             .min()

@@ -10,6 +10,7 @@
 //!   over is killed by `tree::end_all`.
 //! ```
 
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -17,6 +18,7 @@ use rustix::process::Signal;
 use super::clock::{due, no_later_than};
 use super::rank::Rank;
 use super::start::StartError;
+use super::suspects::{self, Suspect};
 use super::{Failure, Guard};
 use crate::failure::{self, Culprit};
 use crate::inquest::{Candidate, Finding, is_ending};
@@ -64,6 +66,19 @@ impl Guard {
 
     fn is_inside_mpi(&self, rank: usize) -> bool {
         matches!(self.server.phase(rank), Phase::Waiting | Phase::Active)
+    }
+
+    /// Calls hosts that are suspected, and reports one that has not answered.
+    fn look_for_suspects(&mut self, now: Instant) {
+        let found = self.suspects.look(self.job.spec.host_silence, now);
+        if let Some(Suspect { by, rank, silent_since, places, .. }) = found {
+            let places = places.iter().map(IpAddr::to_string).collect();
+            let silent = now.duration_since(silent_since);
+            self.fail(Some(by), Failure::Unreached { rank, places, silent });
+        }
+        if !self.suspects.is_empty() && !self.ending {
+            no_later_than(&mut self.clock.suspects, suspects::LOOK);
+        }
     }
 
     /// Decides what the end of `rank` means for the job.
@@ -288,6 +303,9 @@ impl Guard {
         }
         if due(&mut self.clock.link, now) {
             self.look_after_mpiexec();
+        }
+        if due(&mut self.clock.suspects, now) {
+            self.look_for_suspects(now);
         }
         if due(&mut self.clock.kill, now) {
             self.signal_all(Signal::KILL);

@@ -9,6 +9,7 @@ mod libraries;
 mod rank;
 mod report;
 mod start;
+mod suspects;
 mod uplink;
 mod wire_up;
 
@@ -61,6 +62,8 @@ pub(crate) struct Guard {
     /// MPI programs that have begun in the place of a rank, one after the other; the most of all ranks.
     program: u32,
     callers: callers::Callers,
+    /// Hosts that ranks of this one do not reach.
+    suspects: suspects::Suspects,
     /// The watching mpiexec.
     parent: Process,
     /// What it says.
@@ -212,6 +215,7 @@ impl Guard {
             segment_bytes: segment_bytes.unwrap_or(0),
             program: 0,
             callers,
+            suspects: suspects::Suspects::default(),
             buffer: vec![0; forward::CHUNK],
             oom_kills: None,
             ranks: Vec::with_capacity(size),
@@ -222,7 +226,7 @@ impl Guard {
             patience: Patience::default(),
             code: None,
             ending: false,
-            inquest: Inquest::default(),
+            inquest: Inquest::new(job.spec.host_silence),
             must_settle: false,
             job,
             poller,

@@ -2,12 +2,15 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
 
+use pmi::lost::Suspicion;
 use pmi::protocol::JobRecord;
 use pmi::scm;
 use pmi::wire::LineBuffer;
 use rustix::process::Pid;
 
+use super::clock::no_later_than;
 use super::rank::Program;
 use super::{Failure, Guard, SegmentState};
 use crate::control::Message;
@@ -59,6 +62,7 @@ impl Guard {
             }
             Event::Fence(pairs, record) => self.fence(pairs, record),
             Event::Report(text) => self.transports(rank, text),
+            Event::Suspect(suspicion) => self.suspect(rank, suspicion),
             Event::Ask(line) => self.ask_mpiexec(rank, line),
             Event::Abort { code, message } => self.fail(Some(rank), Failure::Abort { code, message }),
             Event::Broken(what) => {
@@ -66,6 +70,16 @@ impl Guard {
                 self.ranks[rank].input = LineBuffer::default();
                 self.fail(Some(rank), Failure::Protocol(what));
             }
+        }
+    }
+
+    /// Rank `by` of this host hears nothing of another one's host.
+    fn suspect(&mut self, by: usize, suspicion: Suspicion) {
+        let Some(&host) = self.job.node_of.get(suspicion.rank as usize) else { return };
+        let is_elsewhere = self.job.node_of.get(self.number(by)) != Some(&host);
+        if self.up.is_some() && is_elsewhere && !self.ending {
+            self.suspects.add(by, host, suspicion, Instant::now());
+            no_later_than(&mut self.clock.suspects, Duration::ZERO);
         }
     }
 

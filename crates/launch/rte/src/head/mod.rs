@@ -171,7 +171,7 @@ impl Head {
             addresses: addresses(port, spec.hosts.iter().all(|host| host.local))?,
             acceptor: Acceptor::new("mpiexec", secret, Protection::Encrypt, Some(report)),
             space: Space::new(hosts.len()),
-            verdict: Verdict::default(),
+            verdict: Verdict::new(spec.host_silence),
             stage: Stage::Working,
             patience: Patience::default(),
             statuses: vec![None; size],

@@ -21,7 +21,6 @@ const TIMEOUT: Duration = Duration::from_secs(15);
 const TRACES: Duration = Duration::from_secs(25);
 
 /// What is decided, and what is not yet.
-#[derive(Default)]
 pub(super) struct Verdict {
     /// mpiexec's exit code, once there is one.
     code: Option<u8>,
@@ -37,6 +36,12 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
+    /// Of a job whose hosts may be silent for so long.
+    pub fn new(host_silence: Duration) -> Verdict {
+        let (code, by_hosts, timeout) = (None, None, None);
+        Verdict { code, by_hosts, ending: false, told: false, inquest: Inquest::new(host_silence), timeout }
+    }
+
     /// mpiexec's exit code.
     pub fn code(&self) -> u8 {
         self.code.or(self.by_hosts).unwrap_or(0)
@@ -131,8 +136,7 @@ impl Head {
     /// Two hosts that do not reach each other, where `culprit` has lost a rank that nothing has happened to: had it failed
     /// by itself, that would have been found.
     fn cut_between(&self, failure: &Failure, culprit: &Culprit) -> Option<String> {
-        let Failure::Abort { message, .. } = failure else { return None };
-        let lost = failure::blamed(message)?;
+        let lost = failure::lost(failure)?;
         let host = |rank: usize| Some(&self.hosts[*self.spec.host_of.get(rank)? as usize]);
         let (here, there) = (host(culprit.rank)?, host(lost)?);
         let answer = [here, there].iter().all(|host| matches!(host.phase, Phase::Running | Phase::Finished));

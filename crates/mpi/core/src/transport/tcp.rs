@@ -1,7 +1,7 @@
 //! Opens the transport over TCP: a port, and a card with it put before the job's fence; those of the others, and the job's
 //! key, read after it.
 
-use btl::Peer;
+use btl::{Peer, Suspects, Suspicion};
 use btl_tcp::{Card, JobProof, Listening, Tcp, TcpParams};
 
 use super::{random, report};
@@ -37,7 +37,23 @@ pub(super) fn open(listening: Listening, job: &mut pmi::Job, params: &Params) ->
     let proof = u128::from_str_radix(&text, 16).map(|key| JobProof { id: job.job_id, key });
     let proof = proof.map_err(|_| missing(job, 0, "the job's key"))?;
     let cards = (0..job.size).map(|rank| card_of(job, rank)).collect::<Result<_, _>>()?;
-    Ok(listening.open(Peer(job.rank), proof, cards, &tcp, Some(report)))
+    let mut tcp = listening.open(Peer(job.rank), proof, cards, &tcp, Some(report));
+    if let Some(launcher) = job.suspicions() {
+        tcp.report_suspicions_to(Box::new(ToLauncher(launcher)));
+    }
+    Ok(tcp)
+}
+
+/// The launcher finds out whether a host that is suspected answers.
+#[derive(Debug)]
+struct ToLauncher(pmi::lost::Suspicions);
+
+impl Suspects for ToLauncher {
+    fn suspect(&mut self, suspicion: &Suspicion) {
+        let Suspicion { peer, silent, patience, places } = suspicion;
+        let (rank, places) = (peer.0, places.iter().map(|place| place.ip()).collect());
+        self.0.tell(&pmi::lost::Suspicion { rank, silent: *silent, patience: *patience, places });
+    }
 }
 
 fn card_of(job: &mut pmi::Job, rank: u32) -> Result<Card, String> {
