@@ -8,8 +8,9 @@ use abi::{Address, Count, Datatype, Error, Result};
 use engine::P2p;
 use engine::{Afterlife, Operation, Progress};
 use ffi::CountMut;
-use pml::{Data, Done, Mode, ReqId};
+use pml::{Data, Done, Mode};
 
+use crate::buffer_pool::{Attached, BufferPool, Pending};
 use crate::datatype::packed;
 use crate::domain::Token;
 use crate::immediate::EMPTY;
@@ -28,96 +29,50 @@ pub enum Place {
     Session(abi::Session),
 }
 
-/// An attached buffer and the messages charged to it.
-#[derive(Default)]
-pub(crate) struct BufferPool {
-    attached: Option<Attached>,
-    pending: Vec<Pending>,
-}
-
-#[derive(Clone, Copy)]
-struct Attached {
-    address: Address,
-    bytes: Count,
-}
-
-/// A message that has not left yet, with the packed data that it is sent from.
-struct Pending {
-    id: ReqId,
-    charge: Count,
-    #[allow(dead_code, reason = "keeps alive what the message layer sends from")]
-    data: Vec<u8>,
-}
-
-impl BufferPool {
-    pub fn is_attached(&self) -> bool {
-        self.attached.is_some()
-    }
-
-    fn reap(&mut self, p2p: &mut P2p) {
-        self.pending.retain(|pending| p2p.take(pending.id).is_none());
-    }
-
-    fn room_for(&self, bytes: Count) -> bool {
-        match self.attached {
-            None => false,
-            Some(Attached { address: Address(abi::BUFFER_AUTOMATIC), .. }) => true,
-            Some(attached) => {
-                let used: Count = self.pending.iter().map(|pending| pending.charge).sum();
-                used + bytes + Count::from(abi::BSEND_OVERHEAD) <= attached.bytes
-            }
-        }
-    }
-
-    /// Whether every message has left.
-    pub fn drained(&mut self, p2p: &mut P2p) -> bool {
-        self.reap(p2p);
-        self.pending.is_empty()
+fn pool(state: &mut State, place: Place) -> Result<&mut BufferPool> {
+    match place {
+        Place::Process => Ok(&mut state.buffer),
+        Place::Comm(comm) => Ok(&mut state.comms.get_mut(comm)?.buffer),
+        Place::Session(session) => Ok(&mut state.sessions.get_mut(session)?.buffer),
     }
 }
 
-impl State {
-    fn pool(&mut self, place: Place) -> Result<&mut BufferPool> {
-        match place {
-            Place::Process => Ok(&mut self.buffer),
-            Place::Comm(comm) => Ok(&mut self.comms.get_mut(comm)?.buffer),
-            Place::Session(session) => Ok(&mut self.sessions.get_mut(session)?.buffer),
-        }
+/// The pool that a send on `comm` uses: the communicator's, its session's, the process's.
+fn pool_for(state: &State, comm: abi::Comm) -> Result<Place> {
+    let found = state.comm(comm)?;
+    if found.buffer.is_attached() {
+        return Ok(Place::Comm(comm));
     }
+    let session = found.session;
+    if let Some(session) = session
+        && state.sessions.get(session).is_ok_and(|session| session.buffer.is_attached())
+    {
+        return Ok(Place::Session(session));
+    }
+    Ok(Place::Process)
+}
 
-    /// The pool that a send on `comm` uses: the communicator's, its session's, the process's.
-    fn pool_for(&mut self, comm: abi::Comm) -> Result<Place> {
-        let found = self.comm(comm)?;
-        if found.buffer.is_attached() {
-            return Ok(Place::Comm(comm));
-        }
-        let session = found.session;
-        if let Some(session) = session
-            && self.sessions.get(session).is_ok_and(|session| session.buffer.is_attached())
-        {
-            return Ok(Place::Session(session));
-        }
-        Ok(Place::Process)
-    }
+fn with_pool<R>(
+    state: &mut State,
+    place: Place,
+    f: impl FnOnce(&mut BufferPool, &mut P2p) -> R,
+) -> Result<R> {
+    let mut taken = std::mem::take(pool(state, place)?);
+    let result = f(&mut taken, &mut state.p2p);
+    *pool(state, place)? = taken;
+    Ok(result)
+}
 
-    fn with_pool<R>(&mut self, place: Place, f: impl FnOnce(&mut BufferPool, &mut P2p) -> R) -> Result<R> {
-        let mut pool = std::mem::take(self.pool(place)?);
-        let result = f(&mut pool, &mut self.p2p);
-        *self.pool(place)? = pool;
-        Ok(result)
-    }
-
-    /// Whether every message of a buffer has left.
-    pub fn is_drained(&mut self, place: Place) -> Result<bool> {
-        self.with_pool(place, |pool, p2p| pool.drained(p2p))
-    }
+/// Whether every message of a buffer has left.
+fn is_drained(state: &mut State, place: Place) -> Result<bool> {
+    with_pool(state, place, |pool, p2p| pool.drained(p2p))
 }
 
 /// Sends from a copy of the data; complete in MPI's sense when this returns.
 pub(crate) fn start(state: &mut State, data: Data, dest: i32, tag: i32, comm: abi::Comm) -> Result<()> {
     let Some(to) = target(state.comm(comm)?, dest, tag)? else { return Ok(()) };
-    let place = state.pool_for(comm)?;
-    if !state.pool(place)?.is_attached() {
+    let place = pool_for(state, comm)?;
+    if !pool(state, place)?.is_attached() {
         return Err(Error::new(abi::ERR_BUFFER, "no buffer is attached for buffered sends"));
     }
     if let Data::Contiguous(data) = &data
@@ -128,7 +83,7 @@ pub(crate) fn start(state: &mut State, data: Data, dest: i32, tag: i32, comm: ab
     let packed = packed(data)?;
     let charge = packed.len() as Count + Count::from(abi::BSEND_OVERHEAD);
     let has_room = |state: &mut State| {
-        state.with_pool(place, |pool, p2p| {
+        with_pool(state, place, |pool, p2p| {
             pool.reap(p2p);
             pool.room_for(packed.len() as Count)
         })
@@ -143,7 +98,7 @@ pub(crate) fn start(state: &mut State, data: Data, dest: i32, tag: i32, comm: ab
     }
     let from = Data::Contiguous(crate::memory::of_vec(&packed));
     if let Some(id) = engine::isend(state, &to, from, Mode::Standard)? {
-        state.pool(place)?.pending.push(Pending { id, charge, data: packed });
+        pool(state, place)?.pending.push(Pending { id, charge, data: packed });
     }
     Ok(())
 }
@@ -202,7 +157,7 @@ pub fn attach(t: &mut Token, place: Place, address: Address, bytes: Count) -> Re
         return Err(Error::new(abi::ERR_ARG, "the buffer's size is negative"));
     }
     let mut state = t.lock();
-    let pool = state.pool(place)?;
+    let pool = pool(&mut state, place)?;
     if pool.is_attached() {
         return Err(Error::new(abi::ERR_BUFFER, "a buffer is attached already"));
     }
@@ -212,12 +167,12 @@ pub fn attach(t: &mut Token, place: Place, address: Address, bytes: Count) -> Re
 
 /// `MPI_Buffer_detach`, …: waits until every message has left.
 pub fn detach(t: &mut Token, place: Place, address: &mut Address, mut size: CountMut<'_>) -> Result<()> {
-    if !t.lock().pool(place)?.is_attached() {
+    if !pool(&mut t.lock(), place)?.is_attached() {
         return Err(Error::new(abi::ERR_BUFFER, "no buffer is attached"));
     }
     flush(t, place)?;
     let mut state = t.lock();
-    let attached = state.pool(place)?.attached.take();
+    let attached = pool(&mut state, place)?.attached.take();
     let attached = attached.unwrap_or(Attached { address: Address(0), bytes: 0 });
     let automatic = attached.address.0 == abi::BUFFER_AUTOMATIC;
     *address = attached.address;
@@ -227,8 +182,8 @@ pub fn detach(t: &mut Token, place: Place, address: &mut Address, mut size: Coun
 
 /// `MPI_Buffer_flush`, …
 pub fn flush(t: &mut Token, place: Place) -> Result<()> {
-    t.lock().pool(place)?;
-    wait_for(t, |state| match state.is_drained(place) {
+    pool(&mut t.lock(), place)?;
+    wait_for(t, |state| match is_drained(state, place) {
         Ok(true) => Some(Ok(())),
         Ok(false) => None,
         Err(error) => Some(Err(error)),
@@ -238,7 +193,7 @@ pub fn flush(t: &mut Token, place: Place) -> Result<()> {
 /// `MPI_Buffer_iflush`, …: a request that is complete when the messages so far have left.
 pub fn iflush(t: &mut Token, place: Place, request: &mut abi::Request) -> Result<()> {
     let mut state = t.lock();
-    *request = if state.is_drained(place)? {
+    *request = if is_drained(&mut state, place)? {
         crate::immediate::SENT
     } else {
         state.add_request(Flush { place, result: Ok(()) })?
@@ -254,7 +209,7 @@ struct Flush {
 
 impl Operation<State> for Flush {
     fn is_over(&mut self, state: &mut State) -> bool {
-        state.is_drained(self.place).unwrap_or_else(|error| {
+        is_drained(state, self.place).unwrap_or_else(|error| {
             // The communicator or session went with its buffer.
             self.result = Err(error);
             true

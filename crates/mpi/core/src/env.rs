@@ -11,6 +11,7 @@ use crate::buffer::Place;
 use crate::comm::{Comm, hints};
 use crate::domain::{DOMAIN, Mode, Token, mode};
 use crate::facts::FACTS;
+use crate::fatal::{abort_with, give_up};
 use crate::group::Group;
 use crate::info::Info;
 use crate::state::{State, World};
@@ -40,7 +41,7 @@ pub(crate) fn start(t: &mut Token, level: i32) -> Result<i32> {
         check_stack();
         join(t);
     }
-    t.lock().make_world_comms();
+    make_world_comms(&mut t.lock());
     if mode() == Mode::After
         && let Some(world) = &mut t.lock().world
     {
@@ -88,6 +89,7 @@ fn join(t: &mut Token) {
         state.params.report_unknown();
     }
     state.classes = crate::transport::classes();
+    state.on_loss = crate::lost::peer_lost;
     let Opened { node, p2p } =
         crate::transport::open(&mut job, &state.params).unwrap_or_else(|error| give_up(&error));
     if state.params.mpi.report {
@@ -110,33 +112,27 @@ fn join(t: &mut Token) {
     state.world = Some(World { group: Arc::new(Group::new(peers, job.rank)), job });
     drop(state);
     engine::close_in_children::<State>();
-    FACTS.join(abort);
+    crate::fatal::ends_by(abort);
+    FACTS.join();
 }
 
-impl State {
-    /// This process's peer index.
-    pub fn me(&self) -> u32 {
-        self.world.as_ref().map_or(0, |world| world.job.rank)
-    }
-
-    /// Makes `MPI_COMM_WORLD` and `MPI_COMM_SELF`, with the first user of MPI: programs with sessions alone use them, too,
-    /// though they should not (MPI-5.0 section 11.3). They stay when that leaves, since the next one goes on with them.
-    fn make_world_comms(&mut self) {
-        let is_due = self.comms.find(abi::COMM_WORLD).is_none() && !FACTS.is_finalized();
-        let Some(world) = self.world.as_ref().filter(|_| is_due) else { return };
-        let me = world.job.rank;
-        let everyone = world.group.clone();
-        let alone = Arc::new(Group::new([me].into(), me));
-        let initial = self.errhandlers.initial;
-        let named = |id, group, rank, name: &str| {
-            let mut comm = Comm::new(id, group, rank, initial);
-            name.clone_into(&mut comm.name);
-            comm
-        };
-        self.comms.set_builtin(abi::COMM_WORLD, named(0, everyone, me, "MPI_COMM_WORLD"));
-        self.open_world_area();
-        self.comms.set_builtin(abi::COMM_SELF, named(1, alone, 0, "MPI_COMM_SELF"));
-    }
+/// Makes `MPI_COMM_WORLD` and `MPI_COMM_SELF`, with the first user of MPI: programs with sessions alone use them, too,
+/// though they should not (MPI-5.0 section 11.3). They stay when that leaves, since the next one goes on with them.
+fn make_world_comms(state: &mut State) {
+    let is_due = state.comms.find(abi::COMM_WORLD).is_none() && !FACTS.is_finalized();
+    let Some(world) = state.world.as_ref().filter(|_| is_due) else { return };
+    let me = world.job.rank;
+    let everyone = world.group.clone();
+    let alone = Arc::new(Group::new([me].into(), me));
+    let initial = state.errhandlers.initial;
+    let named = |id, group, rank, name: &str| {
+        let mut comm = Comm::new(id, group, rank, initial);
+        name.clone_into(&mut comm.name);
+        comm
+    };
+    state.comms.set_builtin(abi::COMM_WORLD, named(0, everyone, me, "MPI_COMM_WORLD"));
+    crate::coll::open_world_area(state);
+    state.comms.set_builtin(abi::COMM_SELF, named(1, alone, 0, "MPI_COMM_SELF"));
 }
 
 /// `MPI_Finalize`: the attributes of `MPI_COMM_SELF` go first, so that a library can hang its own finalization
@@ -281,17 +277,6 @@ pub fn abort(t: &mut Token, comm: abi::Comm, code: i32) -> Result<()> {
         state.comm(comm)?;
     }
     abort_with(code, format_args!("alhena: MPI_Abort was called with error code {code}"))
-}
-
-/// Ends the job with a message.
-pub(crate) fn abort_with(code: i32, message: std::fmt::Arguments<'_>) -> ! {
-    FACTS.abort().run(code, message)
-}
-
-/// Ends a process that cannot even start, with the three lines of the failed step.
-pub(crate) fn give_up(message: &str) -> ! {
-    eprintln!("{message}");
-    std::process::exit(1)
 }
 
 /// `MPI_Get_version`

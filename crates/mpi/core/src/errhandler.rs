@@ -1,11 +1,9 @@
-//! Error handlers and how an error reaches one (MPI-5.0 section 9.3).
+//! Error handlers (MPI-5.0 section 9.3).
 
 use abi::{Error, Result};
-use ffi::Call;
 
-use crate::domain::{Mode, Token, enter_any, mode};
+use crate::domain::Token;
 use crate::handle::{self, Kind, Objects};
-use crate::state::State;
 use parameters::InitialErrhandler;
 
 /// What an object does with its errors.
@@ -179,25 +177,6 @@ pub fn get_session(t: &mut Token, session: abi::Session, errhandler: &mut abi::E
     Ok(())
 }
 
-/// `MPI_Win_set_errhandler`
-pub fn set_win(t: &mut Token, win: abi::Win, errhandler: abi::Errhandler) -> Result<()> {
-    let mut state = t.lock();
-    state.windows.get(win)?;
-    let handler = state.errhandlers.resolve(errhandler, Target::Win)?;
-    let handler = state.errhandlers.acquire(handler);
-    let old = std::mem::replace(&mut state.windows.get_mut(win)?.errhandler, handler);
-    state.errhandlers.release(old);
-    Ok(())
-}
-
-/// `MPI_Win_get_errhandler`: a new reference, to be freed.
-pub fn get_win(t: &mut Token, win: abi::Win, errhandler: &mut abi::Errhandler) -> Result<()> {
-    let mut state = t.lock();
-    let handler = state.windows.get(win)?.errhandler;
-    *errhandler = handle_of(state.errhandlers.acquire(handler));
-    Ok(())
-}
-
 /// The handler that an object is made with; `MPI_ERRHANDLER_NULL` stands for the initial one. The object becomes a user of
 /// it when it gets its handle, as with a handler that it has from another object.
 pub(crate) fn initial(t: &mut Token, errhandler: abi::Errhandler, target: Target) -> Result<Handler> {
@@ -208,147 +187,9 @@ pub(crate) fn initial(t: &mut Token, errhandler: abi::Errhandler, target: Target
     state.errhandlers.resolve(errhandler, target)
 }
 
-/// The object that an error is raised on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum On {
-    /// A communicator.
-    Comm(abi::Comm),
-    /// A window.
-    Win(abi::Win),
-    /// A file.
-    File(abi::File),
-    /// A session.
-    Session(abi::Session),
-    /// No object: `MPI_COMM_SELF`, or the initial handler while that does not exist (MPI-5.0 section 9.3).
-    SelfComm,
-}
-
-/// What the C face has to do with an error.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Raised {
-    /// Return this code.
-    Return(i32),
-    /// Call the user's function with this handle and code, after every Rust frame has returned.
-    Handler {
-        /// Address of the user's function.
-        function: usize,
-        /// The handle of the object that the function is told about.
-        handle: usize,
-        /// The error code.
-        code: i32,
-        /// What the MPI function returns when the handler has returned.
-        returns: i32,
-    },
-}
-
-/// Brings the error of `call` to the handler of the object it happened on. A fatal one does not return.
-#[cold]
-pub fn raise(on: On, error: Error, call: Call<'_>) -> Raised {
-    let mut token = enter_any();
-    let on = if error.on == abi::Comm(0) { on } else { owner(error.on.0) };
-    let (handler, handle) = find(&mut token, on);
-    let failure = note(&mut token.lock(), on, error, call.function());
-    let class = failure.error.class;
-    // A handler that the program called itself was no failure of the call (MPI-5.0 section 9.6).
-    let returns = if error.what == CALLED { abi::SUCCESS } else { class };
-    match handler {
-        Handler::Return => Raised::Return(returns),
-        Handler::User { function, .. } => Raised::Handler { function, handle, code: class, returns },
-        Handler::Fatal => fatal(&mut token, &failure, call, "MPI_ERRORS_ARE_FATAL"),
-        Handler::Abort => fatal(&mut token, &failure, call, "MPI_ERRORS_ABORT"),
-    }
-}
-
-/// All that is known of an error.
-struct Failure {
-    error: Error,
-    /// What was seen, with the system's word for it.
-    seen: String,
-    /// ` on file "…"`, where the call itself does not say on what.
-    place: String,
-}
-
-/// Keeps what `MPI_Error_string` says of an error beyond its class: for files, whose errors return unless the program
-/// wants them otherwise (MPI-5.0 section 14.7).
-fn note(state: &mut State, on: On, error: Error, function: &'static str) -> Failure {
-    let text = error.into_text();
-    let On::File(file) = on else {
-        state.errors.forget(error.class);
-        let place = match error.on {
-            abi::Comm(0) => String::new(),
-            comm => format!(" on {}", crate::call::handle(state, "comm", "MPI_Comm", comm.0)),
-        };
-        return Failure { error, seen: seen(error, &text), place };
-    };
-    let (known, path) = state.files.seen(file, error);
-    let seen = seen(known, if known.what == error.what { &text } else { known.what });
-    let place = path.map(|path| format!(" on file \"{}\"", path.display())).unwrap_or_default();
-    state.errors.explain(known.class, format!("{function} failed{place}: {seen}"));
-    Failure { error: known, seen, place }
-}
-
-fn seen(error: Error, text: &str) -> String {
-    match error.errno {
-        0 => text.to_owned(),
-        errno => format!("{text}: {}", std::io::Error::from_raw_os_error(errno)),
-    }
-}
-
-/// The object of a request, by the value of its handle.
-fn owner(handle: usize) -> On {
-    if handle::key(Kind::File, handle).is_some() {
-        return On::File(abi::File(handle));
-    }
-    if handle::key(Kind::Win, handle).is_some() {
-        return On::Win(abi::Win(handle));
-    }
-    On::Comm(abi::Comm(handle))
-}
-
-fn find(token: &mut Token, on: On) -> (Handler, usize) {
-    let state = token.lock();
-    let own = match on {
-        On::Comm(comm) => state.comm(comm).ok().map(|c| (c.errhandler, comm.0)),
-        On::Session(session) => state.sessions.get(session).ok().map(|s| (s.errhandler, session.0)),
-        On::Win(win) => state.windows.get(win).ok().map(|w| (w.errhandler, win.0)),
-        On::File(file) => Some(crate::file::handler_of(&state, file)),
-        On::SelfComm => None,
-    };
-    own.or_else(|| state.comm(abi::COMM_SELF).ok().map(|c| (c.errhandler, abi::COMM_SELF.0)))
-        .unwrap_or((state.errhandlers.initial, abi::COMM_NULL.0))
-}
-
-/// Ends the job; `handler` is the name of the one that says so.
-fn fatal(token: &mut Token, failure: &Failure, call: Call<'_>, handler: &str) -> ! {
-    let Failure { error, seen, place } = failure;
-    let mut state = token.lock();
-    let call = crate::call::describe(&mut state, call);
-    let class = state.errors.string(error.class).unwrap_or("an error of the program");
-    let message = format!(
-        "alhena: {call} failed{place}: {class}\n\
-         alhena: seen: {seen}\n\
-         alhena: mend the call, or set MPI_ERRORS_RETURN to handle the error; {handler} ended the job"
-    );
-    crate::env::abort_with(exit_code(error.class), format_args!("{message}"))
-}
-
-/// An exit code that says "failed" whatever the class is.
-fn exit_code(class: i32) -> i32 {
-    match mode() {
-        Mode::Before | Mode::After | Mode::Forked => 1,
-        _ => class.clamp(1, 255),
-    }
-}
-
 /// `MPI_Comm_call_errhandler`: `Err` takes the road that every error takes.
 pub fn call_comm(t: &mut Token, comm: abi::Comm, code: i32) -> Result<()> {
     t.lock().comm(comm)?;
-    called(code)
-}
-
-/// `MPI_Win_call_errhandler`
-pub fn call_win(t: &mut Token, win: abi::Win, code: i32) -> Result<()> {
-    t.lock().windows.get(win)?;
     called(code)
 }
 
@@ -358,10 +199,10 @@ pub fn call_session(t: &mut Token, session: abi::Session, code: i32) -> Result<(
     called(code)
 }
 
-/// `Err` brings the code to the handler; [`raise`] knows it by [`CALLED`].
+/// `Err` brings the code to the handler; `raise` knows it by [`CALLED`].
 pub(crate) fn called(code: i32) -> Result<()> {
     if code == abi::SUCCESS { Ok(()) } else { Err(Error::new(code, CALLED)) }
 }
 
 /// Marks an error that the user raised by a `call_errhandler` function.
-const CALLED: &str = "the program called the error handler itself";
+pub(crate) const CALLED: &str = "the program called the error handler itself";

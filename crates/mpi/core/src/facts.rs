@@ -1,10 +1,7 @@
 //! What any thread may ask at any time, also while another one is inside MPI (MPI-5.0 section 11.4.1): words that are
 //! read without the lock of the state.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::Relaxed};
-
-use pmi::Abort;
 
 /// The facts of this process. They change under the lock of the state.
 pub(crate) static FACTS: Facts = Facts {
@@ -12,7 +9,6 @@ pub(crate) static FACTS: Facts = Facts {
     finalized: AtomicBool::new(false),
     level: AtomicI32::new(abi::THREAD_SINGLE),
     main: AtomicUsize::new(0),
-    abort: OnceLock::new(),
 };
 
 /// See [`FACTS`].
@@ -25,7 +21,6 @@ pub(crate) struct Facts {
     level: AtomicI32,
     /// The thread that initialised MPI, as `platform::thread` names it.
     main: AtomicUsize,
-    abort: OnceLock<Abort>,
 }
 
 impl Facts {
@@ -59,16 +54,9 @@ impl Facts {
         self.finalized.store(true, Relaxed);
     }
 
-    /// The calling thread has joined the job, which `abort` ends.
-    pub fn join(&self, abort: Abort) {
+    /// The calling thread has joined the job.
+    pub fn join(&self) {
         self.main.store(platform::thread::current(), Relaxed);
-        // A process joins once.
-        let _ = self.abort.set(abort);
-    }
-
-    /// How the job ends at once.
-    pub fn abort(&self) -> Abort {
-        self.abort.get().copied().unwrap_or(Abort::ALONE)
     }
 
     /// Raises the thread level, which other threads may rely on; the one in force.

@@ -8,47 +8,45 @@ use crate::errhandler::Handler;
 use crate::facts::FACTS;
 use crate::state::State;
 
-impl State {
-    /// Nothing more reaches `peer` or comes from it. Requests with it have ended with `MPI_ERR_PROC_ABORTED`, but
-    /// others may wait for what such a request was to bring about: so the job ends, unless the program handles errors of
-    /// all objects that contain the peer. It ends in any case where the message layer is set to do as its original did.
-    ///
-    /// A peer that has said goodbye is no loss, and a process that has has nothing to wait for.
-    #[cold]
-    pub fn peer_lost(&mut self, peer: Peer) {
-        if self.world.is_none() || self.p2p.is_away() || self.p2p.has_left(peer) {
-            return;
-        }
-        let handled = !self.is_fatal(peer) && !self.p2p.must_end();
-        if handled {
-            return;
-        }
-        let Loss { seen, advice } = self.p2p.loss(peer);
-        let peers = self.p2p.peers();
-        let name = match (peers.own_rank(peer), peers.process(peer)) {
-            (None, Some(Process { job, rank })) => format!("rank {rank} of the job {job:016x}"),
-            (_, _) => format!("rank {}", peer.0),
-        };
-        let message = format!(
-            "alhena: {name} {}: messages to it do not arrive any more\n\
-             alhena: seen: {seen}\n\
-             alhena: look at what {name} wrote last, {advice}",
-            pmi::lost::IS_LOST
-        );
-        crate::env::abort_with(1, format_args!("{message}"))
+/// Nothing more reaches `peer` or comes from it. Requests with it have ended with `MPI_ERR_PROC_ABORTED`, but
+/// others may wait for what such a request was to bring about: so the job ends, unless the program handles errors of
+/// all objects that contain the peer. It ends in any case where the message layer is set to do as its original did.
+///
+/// A peer that has said goodbye is no loss, and a process that has has nothing to wait for.
+#[cold]
+pub(crate) fn peer_lost(state: &mut State, peer: Peer) {
+    if state.world.is_none() || state.p2p.is_away() || state.p2p.has_left(peer) {
+        return;
     }
+    let handled = !is_fatal(state, peer) && !state.p2p.must_end();
+    if handled {
+        return;
+    }
+    let Loss { seen, advice } = state.p2p.loss(peer);
+    let peers = state.p2p.peers();
+    let name = match (peers.own_rank(peer), peers.process(peer)) {
+        (None, Some(Process { job, rank })) => format!("rank {rank} of the job {job:016x}"),
+        (_, _) => format!("rank {}", peer.0),
+    };
+    let message = format!(
+        "alhena: {name} {}: messages to it do not arrive any more\n\
+         alhena: seen: {seen}\n\
+         alhena: look at what {name} wrote last, {advice}",
+        pmi::lost::IS_LOST
+    );
+    crate::fatal::abort_with(1, format_args!("{message}"))
+}
 
-    /// Whether an object that contains `peer` has errors that are fatal.
-    fn is_fatal(&self, peer: Peer) -> bool {
-        let ends = |handler: Handler| matches!(handler, Handler::Fatal | Handler::Abort);
-        // Without MPI_Init the two that are always there are not the program's.
-        let counts = |comm: &&Comm| FACTS.is_initialized() || comm.handle != abi::COMM_WORLD;
-        let comms = self.comms.iter().filter(counts);
-        comms.filter(|comm| comm.contains(peer)).any(|comm| ends(comm.errhandler))
-            || self
-                .windows
-                .iter()
-                .filter(|window| window.group.members().contains(&peer.0))
-                .any(|window| ends(window.errhandler))
-    }
+/// Whether an object that contains `peer` has errors that are fatal.
+fn is_fatal(state: &State, peer: Peer) -> bool {
+    let ends = |handler: Handler| matches!(handler, Handler::Fatal | Handler::Abort);
+    // Without MPI_Init the two that are always there are not the program's.
+    let counts = |comm: &&Comm| FACTS.is_initialized() || comm.handle != abi::COMM_WORLD;
+    let comms = state.comms.iter().filter(counts);
+    comms.filter(|comm| comm.contains(peer)).any(|comm| ends(comm.errhandler))
+        || state
+            .windows
+            .iter()
+            .filter(|window| window.group.members().contains(&peer.0))
+            .any(|window| ends(window.errhandler))
 }

@@ -55,7 +55,7 @@ pub(crate) fn of_user(address: Address, len: usize) -> UserMem {
 
 /// The bytes of a vector that its owner keeps, unchanged in length, until the operation is over.
 pub(crate) fn of_vec(bytes: &[u8]) -> UserMem {
-    // SAFETY: the owners (`buffer::Pending`, `request::Pair`, blocking calls) hold the vector for as
+    // SAFETY: the owners (`buffer_pool::Pending`, `request::Pair`, blocking calls) hold the vector for as
     // long as the operation and only read from the view.
     unsafe { UserMem::new(bytes.as_ptr() as usize, bytes.len()) }
 }

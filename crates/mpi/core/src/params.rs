@@ -35,15 +35,15 @@ impl Params {
     /// be reported through MPI yet.
     pub fn read() -> Params {
         let values = mca::Values::load(platform::image::prefix().as_deref())
-            .unwrap_or_else(|error| crate::env::give_up(&error.to_string()));
+            .unwrap_or_else(|error| crate::fatal::give_up(&error.to_string()));
         let mpi = or_give_up(MpiParams::read(&values));
         let engine = or_give_up(EngineParams::read(&values));
         let ob1 = or_give_up(Ob1Params::read(&values));
-        let tuned = Tuned::read(&values).unwrap_or_else(|error| crate::env::give_up(&error));
+        let tuned = Tuned::read(&values).unwrap_or_else(|error| crate::fatal::give_up(&error));
         let rcache = or_give_up(RcacheParams::read(&values));
         let osc = or_give_up(OscParams::read(&values));
         let staging = or_give_up(IoParams::read(&values)).start();
-        let staging = staging.unwrap_or_else(|error| crate::env::give_up(&error));
+        let staging = staging.unwrap_or_else(|error| crate::fatal::give_up(&error));
         Params { waiting: Policy::DEDICATED, mpi, engine, ob1, tuned, rcache, osc, staging, values }
     }
 
@@ -87,5 +87,5 @@ impl Params {
 }
 
 fn or_give_up<T>(read: Result<T, mca::BadValue>) -> T {
-    read.unwrap_or_else(|error| crate::env::give_up(&error.to_string()))
+    read.unwrap_or_else(|error| crate::fatal::give_up(&error.to_string()))
 }

@@ -6,57 +6,15 @@ use std::sync::Arc;
 use abi::{Error, Result};
 use ffi::TextOut;
 
-use crate::buffer::BufferPool;
+use crate::buffer_pool::BufferPool;
 use crate::comm::hints;
 use crate::domain::Token;
-use crate::errhandler::{Handler, Target};
+use crate::errhandler::Target;
 use crate::facts::FACTS;
 use crate::group::Group;
-use crate::handle::{self, Kind, Objects};
 use crate::info::Info;
+use crate::sessions::{SETS, Session};
 use crate::state::State;
-
-/// A session.
-pub(crate) struct Session {
-    pub errhandler: Handler,
-    pub buffer: BufferPool,
-    info: Info,
-    /// The groups of [`SETS`].
-    sets: [Arc<Group>; SETS.len()],
-}
-
-/// Sessions by handle.
-pub(crate) struct Sessions {
-    slab: Objects<Session>,
-}
-
-const INVALID: Error = Error::new(abi::ERR_SESSION, "the handle names no session");
-
-impl Sessions {
-    pub const fn new() -> Sessions {
-        Sessions { slab: Objects::new() }
-    }
-
-    /// Every session's handle.
-    pub fn handles(&self) -> Vec<abi::Session> {
-        self.slab.iter().map(|(key, _)| abi::Session(handle::make(Kind::Session, key))).collect()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.slab.is_empty()
-    }
-
-    pub fn get(&self, handle: abi::Session) -> Result<&Session> {
-        handle::key(Kind::Session, handle.0).and_then(|key| self.slab.get(key)).ok_or(INVALID)
-    }
-
-    pub fn get_mut(&mut self, handle: abi::Session) -> Result<&mut Session> {
-        handle::key(Kind::Session, handle.0).and_then(|key| self.slab.get_mut(key)).ok_or(INVALID)
-    }
-}
-
-/// The process sets that every session knows (MPI-5.0 section 11.3.2).
-const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 
 /// `MPI_Session_init`: joins the job if nobody has yet.
 pub fn init(
@@ -80,24 +38,20 @@ pub fn init(
     let kinds = hints::kinds_for(info.get(hints::KINDS));
     info.set(hints::KINDS, &kinds);
     let mut state = t.lock();
-    let sets = state.sets(None);
+    let sets = sets(&state, None);
     let new = Session { errhandler: handler, buffer: BufferPool::default(), info, sets };
-    let full = |_| Error::new(abi::ERR_OTHER, "more than 2^20 sessions exist");
-    let key = state.sessions.slab.insert(new).map_err(full)?;
+    *session = state.sessions.add(new)?;
     state.errhandlers.acquire(handler);
-    *session = abi::Session(handle::make(Kind::Session, key));
-    let sets = state.sets(Some(*session));
+    let sets = self::sets(&state, Some(*session));
     state.sessions.get_mut(*session)?.sets = sets;
     Ok(())
 }
 
-impl State {
-    /// The groups of [`SETS`], as they come from a session.
-    fn sets(&self, session: Option<abi::Session>) -> [Arc<Group>; SETS.len()] {
-        let me = self.me();
-        let world = self.world.as_ref().map_or_else(|| [me].into(), |world| world.group.peers());
-        [world, [me].into()].map(|peers| Arc::new(Group::new(peers, me).of_session(session)))
-    }
+/// The groups of [`SETS`], as they come from a session.
+fn sets(state: &State, session: Option<abi::Session>) -> [Arc<Group>; SETS.len()] {
+    let me = state.me();
+    let world = state.world.as_ref().map_or_else(|| [me].into(), |world| world.group.peers());
+    [world, [me].into()].map(|peers| Arc::new(Group::new(peers, me).of_session(session)))
 }
 
 pub(crate) fn level_name(level: i32) -> &'static str {
@@ -114,8 +68,7 @@ pub fn finalize(t: &mut Token, session: &mut abi::Session) -> Result<()> {
     crate::buffer::flush(t, crate::buffer::Place::Session(*session))?;
     let last = {
         let mut state = t.lock();
-        let key = handle::key(Kind::Session, session.0).ok_or(INVALID)?;
-        let old = state.sessions.slab.remove(key).ok_or(INVALID)?;
+        let old = state.sessions.remove(*session)?;
         state.errhandlers.release(old.errhandler);
         state.sessions.is_empty() && (!FACTS.is_initialized() || FACTS.is_finalized())
     };

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use btl::Peer;
 use coll::Coll;
 use coll::algorithms::registry::AlgorithmId;
 use engine::{Classes, Interest, P2p, Requests, Tables, Threads};
@@ -10,7 +11,7 @@ use node::Node;
 
 use crate::alloc::Memory;
 use crate::attr::Keyvals;
-use crate::buffer::BufferPool;
+use crate::buffer_pool::BufferPool;
 use crate::comm::contexts::Contexts;
 use crate::comm::{Comm, Comms};
 use crate::datatype::Types;
@@ -22,7 +23,7 @@ use crate::group::Groups;
 use crate::info::Infos;
 use crate::op::Ops;
 use crate::params::Params;
-use crate::session::Sessions;
+use crate::sessions::Sessions;
 
 /// Everything behind the guard.
 pub struct State {
@@ -41,6 +42,8 @@ pub struct State {
     /// What is to be done with the state unlocked, since it calls the program. The room that pushes an entry keeps what the
     /// entry is about in a queue of its own.
     pub(crate) due: VecDeque<fn(&mut Token)>,
+    /// What a lost peer amounts to, for a process that has joined its job.
+    pub(crate) on_loss: fn(&mut State, Peer),
     /// What follows every wait, while a tool has callbacks.
     pub(crate) after_wait: Option<fn(&mut Token)>,
     /// Reductions that the program must do before a collective can go on.
@@ -118,6 +121,7 @@ impl State {
             comms: Comms::new(),
             requests: crate::immediate::requests(),
             due: VecDeque::new(),
+            on_loss: |_, _| {},
             after_wait: None,
             callbacks: Default::default(),
             algorithms: Default::default(),
@@ -153,6 +157,11 @@ impl State {
                 last_used_code: abi::ERR_LASTCODE,
             }),
         }
+    }
+
+    /// This process's peer index.
+    pub fn me(&self) -> u32 {
+        self.world.as_ref().map_or(0, |world| world.job.rank)
     }
 
     /// The communicator behind a handle.

@@ -120,7 +120,7 @@ impl State {
     fn advance(&mut self) -> bool {
         let mut happened = engine::poll(self) > 0;
         if let Some(peer) = self.p2p.next_lost() {
-            self.peer_lost(peer);
+            (self.on_loss)(self, peer);
         }
         if self.requests.has_work() {
             happened |= engine::advance_all(self);
@@ -161,7 +161,7 @@ impl State {
     #[cold]
     fn take_losses(&mut self) {
         while let Some(peer) = self.p2p.next_lost() {
-            self.peer_lost(peer);
+            (self.on_loss)(self, peer);
         }
     }
 }

@@ -154,12 +154,12 @@ const NOT_ONE_RUN: Error = Error::new(abi::ERR_INTERN, "a buffer with holes was 
 /// The answer where a schedule wants an area that the communicator does not have.
 pub(super) const NONE: Error = Error::new(abi::ERR_INTERN, "the communicator has no shared area");
 
-impl State {
-    /// Gives `MPI_COMM_WORLD` the node's first area, if all its processes are here.
-    pub fn open_world_area(&mut self) {
-        self.open_area(abi::COMM_WORLD, AreaName { number: 0, base: 0 });
-    }
+/// Gives `MPI_COMM_WORLD` the node's first area, if all its processes are here.
+pub(crate) fn open_world_area(state: &mut State) {
+    state.open_area(abi::COMM_WORLD, AreaName { number: 0, base: 0 });
+}
 
+impl State {
     fn open_area(&mut self, comm: abi::Comm, name: AreaName) {
         let me = btl::Peer(self.me());
         let State { comms, node, params, .. } = self;

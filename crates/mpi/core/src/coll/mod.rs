@@ -41,7 +41,7 @@ pub use movement::*;
 pub use neighbour::*;
 pub use reductions::*;
 
-pub(crate) use area::share as share_area;
+pub(crate) use area::{open_world_area, share as share_area};
 pub(crate) use check::{forget as forget_log, meet_to_finalize};
 pub(crate) use launch::Callbacks;
 pub(crate) use run::Running;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use abi::{Error, Result};
 
 use crate::attr::Attributes;
-use crate::buffer::BufferPool;
+use crate::buffer_pool::BufferPool;
 use crate::errhandler::Handler;
 use crate::group::Group;
 use crate::handle::{self, Kind, Objects};

@@ -21,6 +21,7 @@ mod changes;
 mod combine;
 mod create;
 mod dynamic;
+mod errhandler;
 mod far;
 mod far_locks;
 mod fast;
@@ -59,6 +60,7 @@ use crate::wait::{wait_actively, wait_actively_until};
 pub use combine::{accumulate, compare_and_swap, fetch_and_op, get_accumulate, raccumulate, rget_accumulate};
 pub use create::{allocate, create, create_dynamic, free};
 pub use dynamic::{attach, detach};
+pub use errhandler::{call_errhandler, get_errhandler, set_errhandler};
 pub use fast::{
     accumulate_at_once, compare_and_swap_at_once, fetch_and_op_at_once, flush_all_at_once, flush_at_once,
     get_accumulate_at_once, get_at_once, put_at_once,
