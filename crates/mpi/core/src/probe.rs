@@ -1,6 +1,7 @@
 //! Probe and matched probe (MPI-5.0 section 3.8).
 
 use abi::{Address, Count, Datatype, Error, Result, Status};
+use engine::Guarded;
 use pml::{Done, MessageId, Pattern, ReqId};
 
 use crate::domain::{DOMAIN, Token};
@@ -9,16 +10,8 @@ use crate::p2p::{finish, outcome, pattern, proc_null};
 use crate::state::State;
 use crate::wait::{poll, wait_for};
 
-/// Messages matched and not yet received.
-pub(crate) struct Messages {
-    slab: Objects<(MessageId, abi::Comm)>,
-}
-
-impl Messages {
-    pub const fn new() -> Messages {
-        Messages { slab: Objects::new() }
-    }
-}
+/// Messages matched and not yet received, with their communicators.
+static MESSAGES: Guarded<Objects<(MessageId, abi::Comm)>> = Guarded::new(Objects::new());
 
 const HELD: Error = Error::new(abi::ERR_OTHER, "more than 2^20 matched messages are held");
 
@@ -34,8 +27,8 @@ pub fn probe(
     let found = match pattern {
         None => Status::PROC_NULL,
         Some(pattern) => wait_for(t, |state| {
-            let found = state.iprobe(&pattern);
-            state.seek_unless(found.is_some(), &pattern);
+            let found = state.p2p.iprobe(&pattern);
+            seek_unless(state, found.is_some(), &pattern);
             found
         }),
     };
@@ -58,10 +51,10 @@ pub fn iprobe(
     let found = match pattern {
         None => Some(Status::PROC_NULL),
         Some(pattern) => {
-            let found = t.lock().iprobe(&pattern);
+            let found = t.lock().p2p.iprobe(&pattern);
             found.or_else(|| {
                 poll(t);
-                t.lock().iprobe(&pattern)
+                t.lock().p2p.iprobe(&pattern)
             })
         }
     };
@@ -86,8 +79,8 @@ pub fn mprobe(
         return no_proc(message, status);
     };
     let found = wait_for(t, |state| {
-        let found = state.improbe(&pattern).transpose();
-        state.seek_unless(found.is_some(), &pattern);
+        let found = take_out(state, &pattern).transpose();
+        seek_unless(state, found.is_some(), &pattern);
         found
     })?;
     hold(&mut t.lock(), found, comm, message, status)
@@ -109,10 +102,10 @@ pub fn improbe(
     let Some(pattern) = pattern else {
         return no_proc(message, status);
     };
-    let mut found = t.lock().improbe(&pattern)?;
+    let mut found = take_out(&mut t.lock(), &pattern)?;
     if found.is_none() {
         poll(t);
-        found = t.lock().improbe(&pattern)?;
+        found = take_out(&mut t.lock(), &pattern)?;
     }
     match found {
         Some(found) => hold(&mut t.lock(), found, comm, message, status),
@@ -124,24 +117,18 @@ pub fn improbe(
     }
 }
 
-impl State {
-    fn iprobe(&mut self, pattern: &Pattern) -> Option<Status> {
-        self.p2p.iprobe(pattern)
+/// As [`engine::P2p::improbe`], where the message that is taken out can have a handle.
+fn take_out(state: &mut State, pattern: &Pattern) -> Result<Option<(MessageId, Status)>> {
+    if MESSAGES.get(&state.tables).is_full() {
+        return Err(HELD);
     }
+    state.p2p.improbe(pattern)
+}
 
-    fn improbe(&mut self, pattern: &Pattern) -> Result<Option<(MessageId, Status)>> {
-        // A message that is taken out must have a handle.
-        if self.messages.slab.is_full() {
-            return Err(HELD);
-        }
-        self.p2p.improbe(pattern)
-    }
-
-    /// Where other threads may poll for a probe that found nothing, the message layer learns what it waits for.
-    fn seek_unless(&mut self, found: bool, pattern: &Pattern) {
-        if !found && !DOMAIN.is_alone() {
-            self.p2p.seek(pattern);
-        }
+/// Where other threads may poll for a probe that found nothing, the message layer learns what it waits for.
+fn seek_unless(state: &mut State, found: bool, pattern: &Pattern) {
+    if !found && !DOMAIN.is_alone() {
+        state.p2p.seek(pattern);
     }
 }
 
@@ -160,7 +147,7 @@ fn hold(
     message: &mut abi::Message,
     status: Option<&mut Status>,
 ) -> Result<()> {
-    let key = state.messages.slab.insert((id, comm)).map_err(|_| HELD)?;
+    let key = MESSAGES.get_mut(&mut state.tables).insert((id, comm)).map_err(|_| HELD)?;
     *message = abi::Message(handle::make(Kind::Message, key));
     if let Some(status) = status {
         status.fill(&found);
@@ -215,11 +202,11 @@ fn start(
     }
     let unknown = Error::new(abi::ERR_REQUEST, "the handle names no matched message");
     let key = handle::key(Kind::Message, message.0).ok_or(unknown)?;
-    let &(id, comm) = state.messages.slab.get(key).ok_or(unknown)?;
+    let &(id, comm) = MESSAGES.get(&state.tables).get(key).ok_or(unknown)?;
     let into = state.data(buf, count, datatype)?;
     // A call that fails leaves the program its message.
     let request = state.p2p.imrecv(id, comm.0 as u32, into)?;
-    state.messages.slab.remove(key);
+    MESSAGES.get_mut(&mut state.tables).remove(key);
     *message = abi::MESSAGE_NULL;
     Ok(Some((request, comm)))
 }

@@ -46,8 +46,6 @@ pub struct State {
     pub(crate) on_loss: fn(&mut State, Peer),
     /// What follows every wait, while a tool has callbacks.
     pub(crate) after_wait: Option<fn(&mut Token)>,
-    /// Reductions that the program must do before a collective can go on.
-    pub(crate) callbacks: crate::coll::Callbacks,
     /// The algorithm of the latest call of each collective.
     pub(crate) algorithms: [Option<AlgorithmId>; Coll::ALL.len()],
     /// The threads of this process that wait.
@@ -71,8 +69,6 @@ pub struct State {
     pub(crate) files: Files,
     /// Windows by handle.
     pub(crate) windows: crate::win::Windows,
-    /// Messages matched by `MPI_Mprobe`, until received.
-    pub(crate) messages: crate::probe::Messages,
     /// Buffers attached by the deprecated-free, process-wide calls.
     pub(crate) buffer: BufferPool,
     /// What `MPI_Alloc_mem` gives out.
@@ -80,8 +76,10 @@ pub struct State {
     /// What only an initialised library has.
     pub(crate) world: Option<World>,
     pub(crate) params: Params,
-    /// What the tool interface was asked for.
-    pub(crate) tools: crate::tool::Tools,
+    /// Handles of tools that measure the time in progress.
+    pub(crate) timers: u32,
+    /// Nanoseconds spent in progress while a tool measured it.
+    pub(crate) progress_time: u64,
     /// The kinds of memory that the program may use, as its queries show them.
     pub(crate) memory_kinds: String,
     /// Context ids in use.
@@ -123,7 +121,6 @@ impl State {
             due: VecDeque::new(),
             on_loss: |_, _| {},
             after_wait: None,
-            callbacks: Default::default(),
             algorithms: Default::default(),
             memory: Memory::default(),
             threads: Threads::default(),
@@ -140,11 +137,11 @@ impl State {
             sessions: Sessions::new(),
             files: Files::new(),
             windows: Default::default(),
-            messages: crate::probe::Messages::new(),
             buffer: BufferPool::default(),
             world: None,
             params,
-            tools: Default::default(),
+            timers: 0,
+            progress_time: 0,
             memory_kinds: crate::comm::hints::kinds_for(None),
             contexts: Contexts::new(),
             predefined: Box::new(Predefined {

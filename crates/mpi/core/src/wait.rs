@@ -51,7 +51,7 @@ impl Progress for State {
     /// Advances everything once; whether anything happened.
     #[inline]
     fn progress(&mut self) -> bool {
-        if self.tools.timers == 0 { self.advance() } else { self.advance_timed() }
+        if self.timers == 0 { self.advance() } else { self.advance_timed() }
     }
 
     fn call_is_due(&self) -> bool {
@@ -112,7 +112,7 @@ impl State {
     fn advance_timed(&mut self) -> bool {
         let start = Instant::now();
         let happened = self.advance();
-        self.tools.progress_time += start.elapsed().as_nanos() as u64;
+        self.progress_time += start.elapsed().as_nanos() as u64;
         happened
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use abi::{Address, Result, Status};
 use coll::Coll;
 use datatype::Datatype;
-use engine::{Afterlife, Blocking, Operation, Turn, advance_all};
+use engine::{Afterlife, Blocking, Guarded, Operation, Turn, advance_all};
 use pml::Done;
 
 use super::Mode;
@@ -39,8 +39,8 @@ pub(crate) struct Callback {
     pub extent: i64,
 }
 
-/// The queue of reductions that are due.
-pub(crate) type Callbacks = VecDeque<Callback>;
+/// Reductions that the program must do before their collectives can go on.
+static CALLBACKS: Guarded<VecDeque<Callback>> = Guarded::new(VecDeque::new());
 
 /// Takes the arguments of a call by `fill`, starts it and sees to its completion as `mode` says.
 pub(super) fn launch(
@@ -254,7 +254,7 @@ impl Running {
         let callback = self.advance(&mut state.p2p);
         let due = callback.is_some();
         if let Some(callback) = callback {
-            state.callbacks.push_back(Callback { key: Some(key), ..callback });
+            CALLBACKS.get_mut(&mut state.tables).push_back(Callback { key: Some(key), ..callback });
             state.due.push_back(run_callback);
         }
         if !self.is_complete() {
@@ -301,7 +301,7 @@ impl Operation<State> for Running {
 
 /// Does the first of the reductions that progress came across, and lets its collective go on.
 fn run_callback(t: &mut Token) {
-    let Some(callback) = t.lock().callbacks.pop_front() else { return };
+    let Some(callback) = CALLBACKS.get_mut(&mut t.lock().tables).pop_front() else { return };
     callback.call(t);
     let mut guard = t.lock();
     let state = &mut *guard;

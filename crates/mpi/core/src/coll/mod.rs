@@ -43,7 +43,6 @@ pub use reductions::*;
 
 pub(crate) use area::{open_world_area, share as share_area};
 pub(crate) use check::{forget as forget_log, meet_to_finalize};
-pub(crate) use launch::Callbacks;
 pub(crate) use run::Running;
 pub(crate) use select::CollState;
 pub(crate) use turns::await_turn;

@@ -19,7 +19,7 @@ use crate::group::Group;
 use crate::info::Info;
 use crate::resources;
 use crate::state::State;
-use crate::tool::{COMM_CREATED, COMM_FREED};
+use crate::tool::{COMM_CREATED, COMM_FREED, raise};
 
 /// What tells the parties over one context apart: calls that all its processes make in one order, those of a group that a
 /// tag tells apart, and duplicates that are numbered.
@@ -455,7 +455,7 @@ pub(super) fn add_comm(state: &mut State, comm: Comm) -> Result<abi::Comm> {
     state.errhandlers.acquire(comm.errhandler);
     let size = comm.size() as i64;
     let handle = state.comms.add(comm)?;
-    state.tools.events.raise(COMM_CREATED, [handle.0 as i64, size, 0]);
+    raise(state, COMM_CREATED, [handle.0 as i64, size, 0]);
     Ok(handle)
 }
 
@@ -464,6 +464,6 @@ pub(super) fn remove_comm(state: &mut State, comm: abi::Comm) -> Option<Box<Comm
     let old = state.comms.remove(comm)?;
     state.errhandlers.release(old.errhandler);
     crate::coll::forget_log(state, old.context >> 1, old.context_ids());
-    state.tools.events.raise(COMM_FREED, [comm.0 as i64, old.size() as i64, 0]);
+    raise(state, COMM_FREED, [comm.0 as i64, old.size() as i64, 0]);
     Some(old)
 }

@@ -6,7 +6,7 @@ use std::ffi::CStr;
 use abi::{Address, Count, Error, Result, TEnum, TEventInstance, TEventRegistration};
 use ffi::{ArrayMut, TEventDroppedFunction, TEventFreeFunction, TEventFunction, TextOut};
 
-use super::events::{KINDS, Registration, UNEXPECTED, handle_of, kind, now};
+use super::events::{EVENTS, KINDS, Registration, handle_of, kind, now, settle};
 use super::{NO_INDEX, NO_NAME, open, put};
 use crate::domain::Token;
 use crate::info::Info;
@@ -93,7 +93,7 @@ pub fn event_handle_alloc(
     let info = state.infos.hints(info)?;
     let full = Error::new(abi::T_ERR_OUT_OF_HANDLES, "2^16 event registrations exist");
     let new = Registration::new(index as usize, info);
-    let key = state.tools.events.registrations.insert(new).map_err(|_| full)?;
+    let key = EVENTS.get_mut(&mut state.tables).registrations.insert(new).map_err(|_| full)?;
     *registration = TEventRegistration(handle_of(key));
     Ok(())
 }
@@ -108,9 +108,9 @@ pub fn event_handle_free(
     open()?;
     {
         let mut state = t.lock();
-        let (key, _) = state.tools.events.registration(registration)?;
-        state.tools.events.registrations.remove(key);
-        state.settle_events();
+        let (key, _) = EVENTS.get_mut(&mut state.tables).registration(registration)?;
+        EVENTS.get_mut(&mut state.tables).registrations.remove(key);
+        settle(&mut state);
     }
     if let Some(free) = free {
         free.call(registration, abi::T_CB_REQUIRE_NONE, user_data);
@@ -123,7 +123,7 @@ pub fn event_handle_set_info(t: &mut Token, registration: TEventRegistration, in
     open()?;
     let mut state = t.lock();
     let hints = state.infos.hints(info)?;
-    state.tools.events.registration(registration)?.1.info.merge(&hints);
+    EVENTS.get_mut(&mut state.tables).registration(registration)?.1.info.merge(&hints);
     Ok(())
 }
 
@@ -135,7 +135,7 @@ pub fn event_handle_get_info(
 ) -> Result<()> {
     open()?;
     let mut state = t.lock();
-    let hints = state.tools.events.registration(registration)?.1.info.clone();
+    let hints = EVENTS.get_mut(&mut state.tables).registration(registration)?.1.info.clone();
     if let Some(info) = info_used {
         *info = state.infos.add(hints)?;
     }
@@ -155,10 +155,10 @@ pub fn event_register_callback(
     level(safety)?;
     let mut state = t.lock();
     state.infos.hints(info)?;
-    let (_, found) = state.tools.events.registration(registration)?;
+    let (_, found) = EVENTS.get_mut(&mut state.tables).registration(registration)?;
     found.callbacks.retain(|(known, ..)| *known != safety);
     found.callbacks.extend(callback.map(|callback| (safety, callback, user_data)));
-    state.settle_events();
+    settle(&mut state);
     Ok(())
 }
 
@@ -183,7 +183,7 @@ pub fn event_callback_set_info(
     level(safety)?;
     let mut state = t.lock();
     state.infos.hints(info)?;
-    state.tools.events.registration(registration).map(drop)
+    EVENTS.get_mut(&mut state.tables).registration(registration).map(drop)
 }
 
 /// `MPI_T_event_callback_get_info`
@@ -196,7 +196,7 @@ pub fn event_callback_get_info(
     open()?;
     level(safety)?;
     let mut state = t.lock();
-    state.tools.events.registration(registration)?;
+    EVENTS.get_mut(&mut state.tables).registration(registration)?;
     if let Some(info) = info_used {
         *info = state.infos.add(Info::default())?;
     }
@@ -210,7 +210,7 @@ pub fn event_set_dropped_handler(
     handler: Option<TEventDroppedFunction>,
 ) -> Result<()> {
     open()?;
-    t.lock().tools.events.registration(registration)?.1.on_dropped = handler;
+    EVENTS.get_mut(&mut t.lock().tables).registration(registration)?.1.on_dropped = handler;
     Ok(())
 }
 
@@ -218,7 +218,7 @@ pub fn event_set_dropped_handler(
 pub fn event_read(t: &mut Token, instance: TEventInstance, element: i32, buffer: Address) -> Result<()> {
     open()?;
     let state = t.lock();
-    let found = state.tools.events.instance(instance)?;
+    let found = EVENTS.get(&state.tables).instance(instance)?;
     let field = usize::try_from(element).ok().filter(|field| *field < KINDS[found.kind].fields.len());
     let field = field.ok_or(NO_INDEX)?;
     let bytes = bytes_of(found.kind, &found.values, field..field + 1);
@@ -230,7 +230,7 @@ pub fn event_read(t: &mut Token, instance: TEventInstance, element: i32, buffer:
 pub fn event_copy(t: &mut Token, instance: TEventInstance, buffer: Address) -> Result<()> {
     open()?;
     let state = t.lock();
-    let found = state.tools.events.instance(instance)?;
+    let found = EVENTS.get(&state.tables).instance(instance)?;
     let bytes = bytes_of(found.kind, &found.values, 0..KINDS[found.kind].fields.len());
     of_vec(&bytes).copy_to(of_user(buffer, bytes.len()));
     Ok(())
@@ -252,14 +252,14 @@ fn bytes_of(kind: usize, values: &[i64], fields: std::ops::Range<usize>) -> Vec<
 /// `MPI_T_event_get_timestamp`
 pub fn event_get_timestamp(t: &mut Token, instance: TEventInstance, time: Option<&mut Count>) -> Result<()> {
     open()?;
-    put(time, t.lock().tools.events.instance(instance)?.time);
+    put(time, EVENTS.get(&t.lock().tables).instance(instance)?.time);
     Ok(())
 }
 
 /// `MPI_T_event_get_source`: there is one.
 pub fn event_get_source(t: &mut Token, instance: TEventInstance, source: Option<&mut i32>) -> Result<()> {
     open()?;
-    t.lock().tools.events.instance(instance)?;
+    EVENTS.get(&t.lock().tables).instance(instance)?;
     put(source, 0);
     Ok(())
 }
@@ -305,13 +305,4 @@ pub fn source_get_timestamp(_t: &mut Token, index: i32, time: Option<&mut Count>
     source(index)?;
     put(time, now());
     Ok(())
-}
-
-impl crate::state::State {
-    /// Settles what is watched for, after registrations changed.
-    fn settle_events(&mut self) {
-        self.tools.events.settle();
-        self.after_wait = self.tools.events.are_wanted().then_some(super::events::deliver);
-        self.p2p.note_unexpected(self.tools.events.wants(UNEXPECTED));
-    }
 }

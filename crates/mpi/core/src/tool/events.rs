@@ -11,6 +11,7 @@
 use std::collections::VecDeque;
 
 use abi::{Address, Result, TEventInstance, TEventRegistration};
+use engine::Guarded;
 use ffi::{TEventDroppedFunction, TEventFunction};
 use slab::Slab;
 
@@ -77,8 +78,7 @@ pub(super) struct Registration {
 }
 
 /// All registrations, and the events on their way to them.
-#[derive(Default)]
-pub(crate) struct Events {
+pub(super) struct Events {
     pub(super) registrations: Slab<Registration, 16, 15>,
     /// Events that callbacks look at just now.
     pub(super) shown: Slab<Instance, 10, 20>,
@@ -87,15 +87,22 @@ pub(crate) struct Events {
     wanted: u32,
 }
 
+pub(super) static EVENTS: Guarded<Events> = Guarded::new(Events {
+    registrations: Slab::new(),
+    shown: Slab::new(),
+    queue: VecDeque::new(),
+    wanted: 0,
+});
+
 impl Events {
     /// Whether somebody wants to know of this kind.
     #[inline]
-    pub fn wants(&self, kind: usize) -> bool {
+    fn wants(&self, kind: usize) -> bool {
         self.wanted & 1 << kind != 0
     }
 
     /// Keeps an event until callbacks can be called; `values` as its kind's fields say.
-    pub fn raise(&mut self, kind: usize, values: [i64; MOST_FIELDS]) {
+    fn raise(&mut self, kind: usize, values: [i64; MOST_FIELDS]) {
         if !self.wants(kind) {
             return;
         }
@@ -118,7 +125,7 @@ impl Events {
     }
 
     /// Settles which kinds are wanted, after registrations changed.
-    pub(super) fn settle(&mut self) {
+    fn settle(&mut self) {
         let listening = self.registrations.iter().filter(|(_, one)| !one.callbacks.is_empty());
         self.wanted = listening.fold(0, |wanted, (_, one)| wanted | 1 << one.kind);
         let wanted = self.wanted;
@@ -126,7 +133,7 @@ impl Events {
     }
 
     /// Whether a registration has a callback.
-    pub(super) fn are_wanted(&self) -> bool {
+    fn are_wanted(&self) -> bool {
         self.wanted != 0
     }
 
@@ -177,32 +184,43 @@ pub(super) fn now() -> i64 {
     (platform::clock::seconds() * 1e9) as i64
 }
 
-impl State {
-    /// Raises the events of the message layer that were logged since the last time.
-    fn collect_notices(&mut self) {
-        while let Some(Notice { envelope, bytes }) = self.p2p.next_notice() {
-            let values = [i64::from(envelope.source), i64::from(envelope.tag), bytes as i64];
-            self.tools.events.raise(UNEXPECTED, values);
-        }
+/// Keeps an event until callbacks can be called; `values` as its kind's fields say.
+pub(crate) fn raise(state: &mut State, kind: usize, values: [i64; MOST_FIELDS]) {
+    EVENTS.get_mut(&mut state.tables).raise(kind, values);
+}
+
+/// Raises the events of the message layer that were logged since the last time.
+fn collect_notices(state: &mut State) {
+    while let Some(Notice { envelope, bytes }) = state.p2p.next_notice() {
+        let values = [i64::from(envelope.source), i64::from(envelope.tag), bytes as i64];
+        raise(state, UNEXPECTED, values);
     }
+}
+
+/// Settles what is watched for, after registrations changed.
+pub(super) fn settle(state: &mut State) {
+    let events = EVENTS.get_mut(&mut state.tables);
+    events.settle();
+    state.after_wait = events.are_wanted().then_some(deliver);
+    state.p2p.note_unexpected(events.wants(UNEXPECTED));
 }
 
 /// Calls the callbacks of all events so far. Takes the token: they may call MPI.
 #[cold]
-pub(super) fn deliver(t: &mut Token) {
-    t.lock().collect_notices();
+fn deliver(t: &mut Token) {
+    collect_notices(&mut t.lock());
     let safety = abi::T_CB_REQUIRE_NONE;
     loop {
-        let Some((instance, calls)) = t.lock().tools.events.next() else { break };
+        let Some((instance, calls)) = EVENTS.get_mut(&mut t.lock().tables).next() else { break };
         // A callback that makes so many others wait sees no more of them.
-        let Ok(shown) = t.lock().tools.events.shown.insert(instance) else { break };
+        let Ok(shown) = EVENTS.get_mut(&mut t.lock().tables).shown.insert(instance) else { break };
         for (registration, callback, data) in calls {
             let (instance, registration) = (handle_of(shown), handle_of(registration));
             callback.call(TEventInstance(instance), TEventRegistration(registration), safety, data);
         }
-        t.lock().tools.events.shown.remove(shown);
+        EVENTS.get_mut(&mut t.lock().tables).shown.remove(shown);
     }
-    let losses = t.lock().tools.events.losses();
+    let losses = EVENTS.get_mut(&mut t.lock().tables).losses();
     for (registration, count, handler, data) in losses {
         handler.call(count, TEventRegistration(handle_of(registration)), 0, safety, data);
     }

@@ -27,19 +27,8 @@ pub use category::*;
 pub use cvar::*;
 pub use enumeration::*;
 pub use event::*;
-pub(crate) use events::{COMM_CREATED, COMM_FREED};
+pub(crate) use events::{COMM_CREATED, COMM_FREED, raise};
 pub use pvar::*;
-
-/// What tools have asked for.
-#[derive(Default)]
-pub(crate) struct Tools {
-    pub pvars: pvar::Pvars,
-    pub events: events::Events,
-    /// Handles that measure the time in progress.
-    pub timers: u32,
-    /// Nanoseconds spent in progress while somebody measured it.
-    pub progress_time: u64,
-}
 
 /// All parameters; the index of one is its control variable.
 static REGISTRY: LazyLock<Registry> = LazyLock::new(parameters::registry);

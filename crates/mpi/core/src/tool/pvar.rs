@@ -7,6 +7,7 @@
 use std::ffi::CStr;
 
 use abi::{Address, Error, Result, TEnum, TPvarHandle, TPvarSession};
+use engine::Guarded;
 use ffi::TextOut;
 use slab::Slab;
 
@@ -19,11 +20,12 @@ use crate::memory::{of_user, of_vec};
 use crate::state::State;
 
 /// Sessions and handles of performance variables.
-#[derive(Default)]
-pub(crate) struct Pvars {
+struct Pvars {
     sessions: Slab<(), 16, 15>,
     handles: Slab<Handle, 20, 11>,
 }
+
+static PVARS: Guarded<Pvars> = Guarded::new(Pvars { sessions: Slab::new(), handles: Slab::new() });
 
 /// A variable as one tool watches it.
 struct Handle {
@@ -93,7 +95,7 @@ pub fn pvar_get_info(
 pub fn pvar_session_create(t: &mut Token, session: &mut TPvarSession) -> Result<()> {
     open()?;
     let full = Error::new(abi::T_ERR_OUT_OF_SESSIONS, "2^16 sessions exist");
-    let key = t.lock().tools.pvars.sessions.insert(()).map_err(|()| full)?;
+    let key = PVARS.get_mut(&mut t.lock().tables).sessions.insert(()).map_err(|()| full)?;
     *session = TPvarSession(key as usize + 1);
     Ok(())
 }
@@ -102,11 +104,11 @@ pub fn pvar_session_create(t: &mut Token, session: &mut TPvarSession) -> Result<
 pub fn pvar_session_free(t: &mut Token, session: &mut TPvarSession) -> Result<()> {
     open()?;
     let mut state = t.lock();
-    let key = state.tools.pvars.session(*session)?;
-    for handle in state.tools.pvars.handles_of(key) {
-        state.free_handle(handle);
+    let key = PVARS.get(&state.tables).session(*session)?;
+    for handle in PVARS.get(&state.tables).handles_of(key) {
+        free_handle(&mut state, handle);
     }
-    state.tools.pvars.sessions.remove(key);
+    PVARS.get_mut(&mut state.tables).sessions.remove(key);
     *session = TPvarSession(abi::T_PVAR_SESSION_NULL);
     Ok(())
 }
@@ -122,14 +124,14 @@ pub fn pvar_handle_alloc(
 ) -> Result<()> {
     open()?;
     let mut state = t.lock();
-    let session = state.tools.pvars.session(session)?;
+    let session = PVARS.get(&state.tables).session(session)?;
     let quantity = at(&VARIABLES, index)?.quantity;
     let new = Handle { session, index: index as usize, running: false, base: 0, total: 0 };
     let full = Error::new(abi::T_ERR_OUT_OF_HANDLES, "2^20 handles of performance variables exist");
-    let key = state.tools.pvars.handles.insert(new).map_err(|_| full)?;
-    state.restart_handle(key);
+    let key = PVARS.get_mut(&mut state.tables).handles.insert(new).map_err(|_| full)?;
+    restart_handle(&mut state, key);
     if quantity.is_continuous() {
-        state.set_running(key, true);
+        set_running(&mut state, key, true);
     }
     *handle = TPvarHandle(key as usize + FIRST_HANDLE);
     put(count, 1);
@@ -143,8 +145,8 @@ const FIRST_HANDLE: usize = abi::T_PVAR_ALL_HANDLES + 1;
 pub fn pvar_handle_free(t: &mut Token, session: TPvarSession, handle: &mut TPvarHandle) -> Result<()> {
     open()?;
     let mut state = t.lock();
-    let key = state.tools.pvars.one(session, *handle)?;
-    state.free_handle(key);
+    let key = PVARS.get(&state.tables).one(session, *handle)?;
+    free_handle(&mut state, key);
     *handle = TPvarHandle(abi::T_PVAR_HANDLE_NULL);
     Ok(())
 }
@@ -162,9 +164,9 @@ pub fn pvar_stop(t: &mut Token, session: TPvarSession, handle: TPvarHandle) -> R
 fn start_or_stop(t: &mut Token, session: TPvarSession, handle: TPvarHandle, run: bool) -> Result<()> {
     open()?;
     let mut state = t.lock();
-    for key in state.tools.pvars.named(session, handle)? {
-        match state.tools.pvars.quantity(key) {
-            quantity if !quantity.is_continuous() => state.set_running(key, run),
+    for key in PVARS.get(&state.tables).named(session, handle)? {
+        match PVARS.get(&state.tables).quantity(key) {
+            quantity if !quantity.is_continuous() => set_running(&mut state, key, run),
             // Among all handles these are passed over.
             _ if handle.0 == abi::T_PVAR_ALL_HANDLES => {}
             _ => return Err(NO_START),
@@ -177,20 +179,20 @@ fn start_or_stop(t: &mut Token, session: TPvarSession, handle: TPvarHandle, run:
 pub fn pvar_read(t: &mut Token, session: TPvarSession, handle: TPvarHandle, buf: Address) -> Result<()> {
     open()?;
     let state = t.lock();
-    let key = state.tools.pvars.one(session, handle)?;
-    state.show(key, buf)
+    let key = PVARS.get(&state.tables).one(session, handle)?;
+    show(&state, key, buf)
 }
 
 /// `MPI_T_pvar_readreset`
 pub fn pvar_readreset(t: &mut Token, session: TPvarSession, handle: TPvarHandle, buf: Address) -> Result<()> {
     open()?;
     let mut state = t.lock();
-    let key = state.tools.pvars.one(session, handle)?;
-    if state.tools.pvars.quantity(key).is_read_only() {
+    let key = PVARS.get(&state.tables).one(session, handle)?;
+    if PVARS.get(&state.tables).quantity(key).is_read_only() {
         return Err(NO_WRITE);
     }
-    state.show(key, buf)?;
-    state.restart_handle(key);
+    show(&state, key, buf)?;
+    restart_handle(&mut state, key);
     Ok(())
 }
 
@@ -198,9 +200,9 @@ pub fn pvar_readreset(t: &mut Token, session: TPvarSession, handle: TPvarHandle,
 pub fn pvar_reset(t: &mut Token, session: TPvarSession, handle: TPvarHandle) -> Result<()> {
     open()?;
     let mut state = t.lock();
-    for key in state.tools.pvars.named(session, handle)? {
-        match state.tools.pvars.quantity(key) {
-            quantity if !quantity.is_read_only() => state.restart_handle(key),
+    for key in PVARS.get(&state.tables).named(session, handle)? {
+        match PVARS.get(&state.tables).quantity(key) {
+            quantity if !quantity.is_read_only() => restart_handle(&mut state, key),
             _ if handle.0 == abi::T_PVAR_ALL_HANDLES => {}
             _ => return Err(NO_WRITE),
         }
@@ -212,8 +214,8 @@ pub fn pvar_reset(t: &mut Token, session: TPvarSession, handle: TPvarHandle) -> 
 pub fn pvar_write(t: &mut Token, session: TPvarSession, handle: TPvarHandle, buf: Address) -> Result<()> {
     open()?;
     let mut state = t.lock();
-    let key = state.tools.pvars.one(session, handle)?;
-    let quantity = state.tools.pvars.quantity(key);
+    let key = PVARS.get(&state.tables).one(session, handle)?;
+    let quantity = PVARS.get(&state.tables).quantity(key);
     if quantity.is_read_only() {
         return Err(NO_WRITE);
     }
@@ -225,8 +227,8 @@ pub fn pvar_write(t: &mut Token, session: TPvarSession, handle: TPvarHandle, buf
         Quantity::Time => (f64::from_ne_bytes(bytes) * 1e9) as u64,
         _ => u64::from_ne_bytes(bytes),
     };
-    state.restart_handle(key);
-    if let Some(handle) = state.tools.pvars.handles.get_mut(key) {
+    restart_handle(&mut state, key);
+    if let Some(handle) = PVARS.get_mut(&mut state.tables).handles.get_mut(key) {
         handle.total = value;
     }
     Ok(())
@@ -269,74 +271,74 @@ impl Pvars {
     }
 }
 
-impl State {
-    /// A handle's value at the moment.
-    fn value(&self, handle: &Handle) -> u64 {
-        let variable = &VARIABLES[handle.index];
-        let now = variable.now(self);
-        match variable.quantity {
-            Quantity::Level | Quantity::State => now,
-            Quantity::Peak => handle.total.max(now),
-            _ if handle.running => handle.total + now.saturating_sub(handle.base),
-            _ => handle.total,
-        }
+/// A handle's value at the moment.
+fn value(state: &State, handle: &Handle) -> u64 {
+    let variable = &VARIABLES[handle.index];
+    let now = variable.now(state);
+    match variable.quantity {
+        Quantity::Level | Quantity::State => now,
+        Quantity::Peak => handle.total.max(now),
+        _ if handle.running => handle.total + now.saturating_sub(handle.base),
+        _ => handle.total,
     }
+}
 
-    fn show(&self, key: u32, buf: Address) -> Result<()> {
-        let handle = self.tools.pvars.handles.get(key).ok_or(NO_HANDLE)?;
-        if buf.0 == 0 {
-            return Err(NO_BUFFER);
-        }
-        let value = self.value(handle);
-        let quantity = VARIABLES[handle.index].quantity;
-        let bytes = match quantity {
-            Quantity::Time => (value as f64 * 1e-9).to_ne_bytes().to_vec(),
-            Quantity::State => (value as i32).to_ne_bytes().to_vec(),
-            _ => value.to_ne_bytes().to_vec(),
-        };
-        of_vec(&bytes).copy_to(of_user(buf, quantity.size()));
-        Ok(())
+fn show(state: &State, key: u32, buf: Address) -> Result<()> {
+    let handle = PVARS.get(&state.tables).handles.get(key).ok_or(NO_HANDLE)?;
+    if buf.0 == 0 {
+        return Err(NO_BUFFER);
     }
+    let value = self::value(state, handle);
+    let quantity = VARIABLES[handle.index].quantity;
+    let bytes = match quantity {
+        Quantity::Time => (value as f64 * 1e-9).to_ne_bytes().to_vec(),
+        Quantity::State => (value as i32).to_ne_bytes().to_vec(),
+        _ => value.to_ne_bytes().to_vec(),
+    };
+    of_vec(&bytes).copy_to(of_user(buf, quantity.size()));
+    Ok(())
+}
 
-    /// Puts a handle at its starting value.
-    fn restart_handle(&mut self, key: u32) {
-        let variable = self.tools.pvars.variable(key);
-        if variable.quantity == Quantity::Peak {
-            let highest = variable.now(self);
-            let others = |handle: &&mut Handle| VARIABLES[handle.index].quantity == Quantity::Peak;
-            for handle in self.tools.pvars.handles.iter_mut().map(|(_, handle)| handle).filter(others) {
-                handle.total = handle.total.max(highest);
-            }
-            self.p2p.restart_peak();
+/// Puts a handle at its starting value.
+fn restart_handle(state: &mut State, key: u32) {
+    let variable = PVARS.get(&state.tables).variable(key);
+    if variable.quantity == Quantity::Peak {
+        let highest = variable.now(state);
+        let others = |handle: &&mut Handle| VARIABLES[handle.index].quantity == Quantity::Peak;
+        for handle in
+            PVARS.get_mut(&mut state.tables).handles.iter_mut().map(|(_, handle)| handle).filter(others)
+        {
+            handle.total = handle.total.max(highest);
         }
-        let now = variable.now(self);
-        if let Some(handle) = self.tools.pvars.handles.get_mut(key) {
-            handle.base = now;
-            handle.total = 0;
-        }
+        state.p2p.restart_peak();
     }
+    let now = variable.now(state);
+    if let Some(handle) = PVARS.get_mut(&mut state.tables).handles.get_mut(key) {
+        handle.base = now;
+        handle.total = 0;
+    }
+}
 
-    fn set_running(&mut self, key: u32, run: bool) {
-        let variable = self.tools.pvars.variable(key);
-        let now = variable.now(self);
-        let Some(handle) = self.tools.pvars.handles.get_mut(key) else { return };
-        if handle.running == run {
-            return;
-        }
-        if run {
-            handle.base = now;
-        } else {
-            handle.total += now.saturating_sub(handle.base);
-        }
-        handle.running = run;
-        if variable.quantity == Quantity::Time {
-            let timers = &mut self.tools.timers;
-            *timers = if run { *timers + 1 } else { *timers - 1 };
-        }
+fn set_running(state: &mut State, key: u32, run: bool) {
+    let variable = PVARS.get(&state.tables).variable(key);
+    let now = variable.now(state);
+    let Some(handle) = PVARS.get_mut(&mut state.tables).handles.get_mut(key) else { return };
+    if handle.running == run {
+        return;
     }
+    if run {
+        handle.base = now;
+    } else {
+        handle.total += now.saturating_sub(handle.base);
+    }
+    handle.running = run;
+    if variable.quantity == Quantity::Time {
+        let timers = &mut state.timers;
+        *timers = if run { *timers + 1 } else { *timers - 1 };
+    }
+}
 
-    fn free_handle(&mut self, key: u32) {
-        self.set_running(key, false);
-        self.tools.pvars.handles.remove(key);
-    }
+fn free_handle(state: &mut State, key: u32) {
+    set_running(state, key, false);
+    PVARS.get_mut(&mut state.tables).handles.remove(key);
 }

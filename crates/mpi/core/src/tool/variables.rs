@@ -13,7 +13,7 @@ const OWN: &[mca::Variable<State>] = &[
     mca::Variable::new(
         "mpi_progress_time",
         Quantity::Time,
-        |state| state.tools.progress_time,
+        |state| state.progress_time,
         "Time spent advancing communication while it was awaited or tested for",
     ),
     mca::Variable::new(
