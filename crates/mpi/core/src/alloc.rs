@@ -13,6 +13,7 @@ use std::io::ErrorKind;
 
 use abi::{Address, Aint, Error, Result};
 use bml::Gemini;
+use engine::Guarded;
 use gni::MemHandle;
 use mem::UserMem;
 use mpool::{HUGE_PAGE, HugePages, Pool, PrivateBlock, Source};
@@ -42,7 +43,7 @@ pub fn alloc_mem(t: &mut Token, size: Aint, info: abi::Info, base: &mut Address)
     let alignment = asked.filter(|bytes: &usize| bytes.is_power_of_two()).unwrap_or(1).max(ALIGNMENT);
     // An empty part has an address of its own, too, and no two have a cache line together.
     let size = size.max(1).checked_next_multiple_of(ALIGNMENT).ok_or(NO_MEMORY)?;
-    let (pool, mut blocks) = state.memory();
+    let (pool, mut blocks) = pool_of(&mut state);
     *base = Address(pool.alloc(&mut blocks, size, alignment).ok_or(NO_MEMORY)?);
     Ok(())
 }
@@ -52,7 +53,7 @@ const NO_MEMORY: Error = Error::new(abi::ERR_NO_MEM, "the system has no memory o
 /// `MPI_Free_mem`
 pub fn free_mem(t: &mut Token, base: Address) -> Result<()> {
     let mut state = t.lock();
-    let (pool, mut blocks) = state.memory();
+    let (pool, mut blocks) = pool_of(&mut state);
     if pool.free(&mut blocks, base.0) {
         return Ok(());
     }
@@ -60,7 +61,7 @@ pub fn free_mem(t: &mut Token, base: Address) -> Result<()> {
 }
 
 /// What `MPI_Alloc_mem` gives out.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Memory {
     pool: Pool<Block>,
     /// Blocks that others may map.
@@ -98,22 +99,27 @@ struct Blocks<'a> {
     most: u32,
 }
 
-impl State {
-    /// The pool, and what makes its blocks.
-    fn memory(&mut self) -> (&mut Pool<Block>, Blocks<'_>) {
-        let is_shared = self.node.as_ref().is_some_and(|node| node.members().len() > 1);
-        let most = if is_shared { self.params.osc.alloc_mem_segments as u32 } else { 0 };
-        let pages = match self.params.rcache.huge_pages {
-            Pages::Never => HugePages::Never,
-            Pages::Transparent => HugePages::Transparent,
-            Pages::Reserved => HugePages::Reserved,
-        };
-        let Memory { pool, segments } = &mut self.memory;
-        (pool, Blocks { gemini: self.p2p.bml.gemini_mut(), pages, segments, most })
-    }
+/// The pool, and what makes its blocks.
+fn pool_of(state: &mut State) -> (&mut Pool<Block>, Blocks<'_>) {
+    let is_shared = state.node.as_ref().is_some_and(|node| node.members().len() > 1);
+    let most = if is_shared { state.params.osc.alloc_mem_segments as u32 } else { 0 };
+    let pages = match state.params.rcache.huge_pages {
+        Pages::Never => HugePages::Never,
+        Pages::Transparent => HugePages::Transparent,
+        Pages::Reserved => HugePages::Reserved,
+    };
+    let Memory { pool, segments } = MEMORY.get_mut(&mut state.tables);
+    (pool, Blocks { gemini: state.p2p.bml.gemini_mut(), pages, segments, most })
 }
 
+/// That of this process.
+pub(crate) static MEMORY: Guarded<Memory> = Guarded::new(Memory::new());
+
 impl Memory {
+    const fn new() -> Memory {
+        Memory { pool: Pool::new(), segments: 0 }
+    }
+
     /// What other processes of the node map the block by that holds all of `size` bytes at `base`, and where in it they
     /// begin. `None`: it is not memory that they can map.
     pub fn lend(&self, base: usize, size: usize) -> Option<(SegmentTicket, usize)> {

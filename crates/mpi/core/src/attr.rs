@@ -22,31 +22,67 @@ pub enum Holder {
 }
 
 /// An object with attributes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Object {
-    /// A communicator.
-    Comm(abi::Comm),
-    /// A datatype.
-    Datatype(abi::Datatype),
-    /// A window.
-    Win(abi::Win),
+pub trait Attributed: Copy {
+    /// Of which kind it is.
+    const HOLDER: Holder;
+
+    /// What callbacks know it by.
+    fn handle(self) -> usize;
+
+    /// Those of the program.
+    ///
+    /// # Errors
+    /// That of a handle that names no such object.
+    fn attributes(self, state: &mut State) -> Result<&mut Attributes>;
+
+    /// A predefined attribute, if the key is one: the address of its value, or that it is not set.
+    ///
+    /// # Errors
+    /// As [`Attributed::attributes`].
+    fn predefined(self, _state: &State, _keyval: i32) -> Result<Option<Option<Address>>> {
+        Ok(None)
+    }
 }
 
-impl Object {
-    fn holder(self) -> Holder {
-        match self {
-            Object::Comm(_) => Holder::Comm,
-            Object::Datatype(_) => Holder::Datatype,
-            Object::Win(_) => Holder::Win,
-        }
-    }
+impl Attributed for abi::Comm {
+    const HOLDER: Holder = Holder::Comm;
 
     fn handle(self) -> usize {
-        match self {
-            Object::Comm(comm) => comm.0,
-            Object::Datatype(datatype) => datatype.0,
-            Object::Win(win) => win.0,
-        }
+        self.0
+    }
+
+    fn attributes(self, state: &mut State) -> Result<&mut Attributes> {
+        Ok(&mut state.comms.get_mut(self)?.attributes)
+    }
+
+    fn predefined(self, state: &State, keyval: i32) -> Result<Option<Option<Address>>> {
+        let p: &Predefined = &state.predefined;
+        let value = match keyval {
+            abi::TAG_UB => &p.tag_ub,
+            abi::IO => &p.io,
+            abi::HOST => &p.host,
+            abi::WTIME_IS_GLOBAL => &p.wtime_is_global,
+            abi::APPNUM => &p.appnum,
+            abi::UNIVERSE_SIZE => &p.universe_size,
+            abi::LASTUSEDCODE => &p.last_used_code,
+            _ => return Ok(None),
+        };
+        state.comm(self)?;
+        let unset =
+            keyval == abi::APPNUM && p.appnum < 0 || keyval == abi::UNIVERSE_SIZE && p.universe_size <= 0;
+        Ok(Some((!unset).then_some(Address(std::ptr::from_ref(value) as usize))))
+    }
+}
+
+impl Attributed for abi::Datatype {
+    const HOLDER: Holder = Holder::Datatype;
+
+    fn handle(self) -> usize {
+        self.0
+    }
+
+    fn attributes(self, state: &mut State) -> Result<&mut Attributes> {
+        state.types.attributes(self)
     }
 }
 
@@ -106,23 +142,13 @@ impl Keyvals {
 
 /// The attributes of one object, in the order in which their values were set.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Attributes {
+pub struct Attributes {
     values: Vec<(i32, Address)>,
 }
 
 impl Attributes {
     fn get(&self, key: i32) -> Option<Address> {
         self.values.iter().find(|(k, _)| *k == key).map(|(_, value)| *value)
-    }
-}
-
-impl State {
-    fn attributes(&mut self, object: Object) -> Result<&mut Attributes> {
-        match object {
-            Object::Comm(comm) => Ok(&mut self.comms.get_mut(comm)?.attributes),
-            Object::Datatype(datatype) => self.types.attributes(datatype),
-            Object::Win(win) => Ok(&mut self.windows.get_mut(win)?.attributes),
-        }
     }
 }
 
@@ -162,17 +188,17 @@ pub fn free_keyval(t: &mut Token, holder: Holder, keyval: &mut i32) -> Result<()
 }
 
 /// `MPI_Comm_set_attr` and its siblings: an old value is deleted first, with its callback.
-pub fn set(t: &mut Token, object: Object, keyval: i32, value: Address) -> Result<()> {
+pub fn set<O: Attributed>(t: &mut Token, object: O, keyval: i32, value: Address) -> Result<()> {
     let old = {
         let mut state = t.lock();
-        state.keyvals.get(keyval, object.holder())?;
-        state.attributes(object)?.get(keyval)
+        state.keyvals.get(keyval, O::HOLDER)?;
+        object.attributes(&mut state)?.get(keyval)
     };
     if let Some(old) = old {
         call_delete(t, object, keyval, old)?;
     }
     let mut state = t.lock();
-    let values = &mut state.attributes(object)?.values;
+    let values = &mut object.attributes(&mut state)?.values;
     let before = values.len();
     values.retain(|(key, _)| *key != keyval);
     values.push((keyval, value));
@@ -183,26 +209,24 @@ pub fn set(t: &mut Token, object: Object, keyval: i32, value: Address) -> Result
 }
 
 /// `MPI_Comm_get_attr` and its siblings
-pub fn get(t: &mut Token, object: Object, keyval: i32, value: &mut Address, flag: &mut i32) -> Result<()> {
+pub fn get<O: Attributed>(
+    t: &mut Token,
+    object: O,
+    keyval: i32,
+    value: &mut Address,
+    flag: &mut i32,
+) -> Result<()> {
     let mut state = t.lock();
-    if let Object::Comm(comm) = object
-        && let Some(found) = predefined(&state, comm, keyval)?
-    {
+    if let Some(found) = object.predefined(&state, keyval)? {
         *flag = i32::from(found.is_some());
         if let Some(found) = found {
             *value = found;
         }
         return Ok(());
     }
-    if let Object::Win(win) = object
-        && let Some(found) = crate::win::predefined_attribute(state.windows.get(win)?, keyval)
-    {
-        (*flag, *value) = (1, found);
-        return Ok(());
-    }
-    state.attributes(object)?;
-    state.keyvals.get(keyval, object.holder())?;
-    let found = state.attributes(object)?.get(keyval);
+    object.attributes(&mut state)?;
+    state.keyvals.get(keyval, O::HOLDER)?;
+    let found = object.attributes(&mut state)?.get(keyval);
     *flag = i32::from(found.is_some());
     if let Some(found) = found {
         *value = found;
@@ -210,44 +234,26 @@ pub fn get(t: &mut Token, object: Object, keyval: i32, value: &mut Address, flag
     Ok(())
 }
 
-/// A predefined attribute: the address of its value, or that it is not set.
-fn predefined(state: &State, comm: abi::Comm, keyval: i32) -> Result<Option<Option<Address>>> {
-    let p: &Predefined = &state.predefined;
-    let value = match keyval {
-        abi::TAG_UB => &p.tag_ub,
-        abi::IO => &p.io,
-        abi::HOST => &p.host,
-        abi::WTIME_IS_GLOBAL => &p.wtime_is_global,
-        abi::APPNUM => &p.appnum,
-        abi::UNIVERSE_SIZE => &p.universe_size,
-        abi::LASTUSEDCODE => &p.last_used_code,
-        _ => return Ok(None),
-    };
-    state.comm(comm)?;
-    let unset = keyval == abi::APPNUM && p.appnum < 0 || keyval == abi::UNIVERSE_SIZE && p.universe_size <= 0;
-    Ok(Some((!unset).then_some(Address(std::ptr::from_ref(value) as usize))))
-}
-
 /// `MPI_Comm_delete_attr` and its siblings
-pub fn delete(t: &mut Token, object: Object, keyval: i32) -> Result<()> {
+pub fn delete<O: Attributed>(t: &mut Token, object: O, keyval: i32) -> Result<()> {
     let old = {
         let mut state = t.lock();
-        state.keyvals.get(keyval, object.holder())?;
-        state.attributes(object)?.get(keyval)
+        state.keyvals.get(keyval, O::HOLDER)?;
+        object.attributes(&mut state)?.get(keyval)
     };
     let old = old.ok_or(Error::new(abi::ERR_KEYVAL, "the object has no attribute under this key"))?;
     remove(t, object, keyval, old)
 }
 
-fn remove(t: &mut Token, object: Object, keyval: i32, value: Address) -> Result<()> {
+fn remove(t: &mut Token, object: impl Attributed, keyval: i32, value: Address) -> Result<()> {
     call_delete(t, object, keyval, value)?;
     let mut state = t.lock();
-    state.attributes(object)?.values.retain(|(key, _)| *key != keyval);
+    object.attributes(&mut state)?.values.retain(|(key, _)| *key != keyval);
     state.keyvals.release(keyval);
     Ok(())
 }
 
-fn call_delete(t: &mut Token, object: Object, keyval: i32, value: Address) -> Result<()> {
+fn call_delete(t: &mut Token, object: impl Attributed, keyval: i32, value: Address) -> Result<()> {
     let functions = t.lock().keyvals.functions(keyval);
     let Some(Keyval { delete: Some(delete), extra_state, .. }) = functions else { return Ok(()) };
     match delete.call(object.handle(), keyval, value, extra_state) {
@@ -258,17 +264,17 @@ fn call_delete(t: &mut Token, object: Object, keyval: i32, value: Address) -> Re
 
 /// Deletes every attribute of an object that is about to go, in reverse order of setting (MPI-5.0 sections
 /// 7.7.1 and 11.2.4). Stops at the first callback that fails, as the object then stays.
-pub(crate) fn delete_all(t: &mut Token, object: Object) -> Result<()> {
+pub(crate) fn delete_all(t: &mut Token, object: impl Attributed) -> Result<()> {
     loop {
-        let last = t.lock().attributes(object)?.values.last().copied();
+        let last = object.attributes(&mut t.lock())?.values.last().copied();
         let Some((keyval, value)) = last else { return Ok(()) };
         remove(t, object, keyval, value)?;
     }
 }
 
 /// Offers every attribute of `from` to its copy callback; what the duplicate gets (MPI-5.0 section 7.7.2).
-pub(crate) fn copy_all(t: &mut Token, from: Object) -> Result<Attributes> {
-    let values = t.lock().attributes(from)?.values.clone();
+pub(crate) fn copy_all(t: &mut Token, from: impl Attributed) -> Result<Attributes> {
+    let values = from.attributes(&mut t.lock())?.values.clone();
     let mut copied = Attributes::default();
     for (keyval, value) in values {
         let functions = t.lock().keyvals.functions(keyval);

@@ -3,6 +3,7 @@
 use ffi::{Argument, Call, Value};
 
 use crate::state::State;
+use crate::win::WINDOWS;
 
 /// Characters of a text that are shown.
 const SHOWN: usize = 60;
@@ -61,7 +62,7 @@ pub(crate) fn handle(state: &mut State, name: &str, kind: &str, value: usize) ->
     let given = match kind {
         "MPI_Comm" => state.comm(abi::Comm(value)).ok().map(|comm| comm.name.clone()),
         "MPI_Datatype" => state.types.object(abi::Datatype(value)).ok().map(|object| object.name.to_string()),
-        "MPI_Win" => state.windows.get(abi::Win(value)).ok().map(|window| window.name.clone()),
+        "MPI_Win" => WINDOWS.get(&state.tables).get(abi::Win(value)).ok().map(|window| window.name.clone()),
         _ => None,
     };
     let text = match (constant(kind, value), given.filter(|given| !given.is_empty())) {

@@ -141,8 +141,8 @@ pub fn finalize(t: &mut Token) -> Result<()> {
     if !FACTS.is_initialized() || FACTS.is_finalized() {
         return Err(Error::new(abi::ERR_OTHER, "MPI_Finalize was called without MPI_Init or twice"));
     }
-    crate::attr::delete_all(t, crate::attr::Object::Comm(abi::COMM_SELF))?;
-    crate::attr::delete_all(t, crate::attr::Object::Comm(abi::COMM_WORLD))?;
+    crate::attr::delete_all(t, abi::COMM_SELF)?;
+    crate::attr::delete_all(t, abi::COMM_WORLD)?;
     flush_buffers(t);
     // All ranks of the world stay until everyone has sent all it had: a rank that leaves can answer nobody.
     crate::coll::meet_to_finalize(t);

@@ -7,6 +7,7 @@ use crate::comm::Comm;
 use crate::errhandler::Handler;
 use crate::facts::FACTS;
 use crate::state::State;
+use crate::win::WINDOWS;
 
 /// Nothing more reaches `peer` or comes from it. Requests with it have ended with `MPI_ERR_PROC_ABORTED`, but
 /// others may wait for what such a request was to bring about: so the job ends, unless the program handles errors of
@@ -44,8 +45,8 @@ fn is_fatal(state: &State, peer: Peer) -> bool {
     let counts = |comm: &&Comm| FACTS.is_initialized() || comm.handle != abi::COMM_WORLD;
     let comms = state.comms.iter().filter(counts);
     comms.filter(|comm| comm.contains(peer)).any(|comm| ends(comm.errhandler))
-        || state
-            .windows
+        || WINDOWS
+            .get(&state.tables)
             .iter()
             .filter(|window| window.group.members().contains(&peer.0))
             .any(|window| ends(window.errhandler))

@@ -5,8 +5,10 @@ use ffi::Call;
 
 use crate::domain::{Mode, Token, enter_any, mode};
 use crate::errhandler::{CALLED, Handler};
+use crate::file::FILES;
 use crate::handle::{self, Kind};
 use crate::state::State;
+use crate::win::WINDOWS;
 
 /// The object that an error is raised on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,7 +82,7 @@ fn note(state: &mut State, on: On, error: Error, function: &'static str) -> Fail
         };
         return Failure { error, seen: seen(error, &text), place };
     };
-    let (known, path) = state.files.seen(file, error);
+    let (known, path) = FILES.get_mut(&mut state.tables).seen(file, error);
     let seen = seen(known, if known.what == error.what { &text } else { known.what });
     let place = path.map(|path| format!(" on file \"{}\"", path.display())).unwrap_or_default();
     state.errors.explain(known.class, format!("{function} failed{place}: {seen}"));
@@ -110,7 +112,7 @@ fn find(token: &mut Token, on: On) -> (Handler, usize) {
     let own = match on {
         On::Comm(comm) => state.comm(comm).ok().map(|c| (c.errhandler, comm.0)),
         On::Session(session) => state.sessions.get(session).ok().map(|s| (s.errhandler, session.0)),
-        On::Win(win) => state.windows.get(win).ok().map(|w| (w.errhandler, win.0)),
+        On::Win(win) => WINDOWS.get(&state.tables).get(win).ok().map(|w| (w.errhandler, win.0)),
         On::File(file) => Some(crate::file::handler_of(&state, file)),
         On::SelfComm => None,
     };

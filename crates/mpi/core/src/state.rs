@@ -9,7 +9,6 @@ use coll::algorithms::registry::AlgorithmId;
 use engine::{Classes, Interest, P2p, Requests, Tables, Threads};
 use node::Node;
 
-use crate::alloc::Memory;
 use crate::attr::Keyvals;
 use crate::buffer_pool::BufferPool;
 use crate::comm::contexts::Contexts;
@@ -18,7 +17,6 @@ use crate::datatype::Types;
 use crate::domain::Token;
 use crate::errcode::ErrorTable;
 use crate::errhandler::Errhandlers;
-use crate::file::Files;
 use crate::group::Groups;
 use crate::info::Infos;
 use crate::op::Ops;
@@ -65,14 +63,8 @@ pub struct State {
     pub(crate) errors: ErrorTable,
     pub(crate) keyvals: Keyvals,
     pub(crate) sessions: Sessions,
-    /// Open files.
-    pub(crate) files: Files,
-    /// Windows by handle.
-    pub(crate) windows: crate::win::Windows,
     /// Buffers attached by the deprecated-free, process-wide calls.
     pub(crate) buffer: BufferPool,
-    /// What `MPI_Alloc_mem` gives out.
-    pub(crate) memory: Memory,
     /// What only an initialised library has.
     pub(crate) world: Option<World>,
     pub(crate) params: Params,
@@ -122,7 +114,6 @@ impl State {
             on_loss: |_, _| {},
             after_wait: None,
             algorithms: Default::default(),
-            memory: Memory::default(),
             threads: Threads::default(),
             seen_changes: 0,
             fruitless_polls: 0,
@@ -135,8 +126,6 @@ impl State {
             errors: ErrorTable::new(),
             keyvals: Keyvals::new(),
             sessions: Sessions::new(),
-            files: Files::new(),
-            windows: Default::default(),
             buffer: BufferPool::default(),
             world: None,
             params,

@@ -9,7 +9,7 @@ use abi::{Address, Aint, Count, Error, Result};
 use datatype::{Contents, Datatype, Form, Ints};
 use ffi::{CountMut, Counts, StrOut};
 
-use crate::attr::{self, Object};
+use crate::attr;
 use crate::domain::Token;
 
 /// A handle of a datatype, as its constructors write it.
@@ -186,7 +186,7 @@ pub fn resized(
 pub fn dup(t: &mut Token, old: abi::Datatype, new: New<'_>) -> Result<()> {
     t.lock().types.get(old)?;
     *new = abi::DATATYPE_NULL;
-    let attributes = attr::copy_all(t, Object::Datatype(old))?;
+    let attributes = attr::copy_all(t, old)?;
     derive(t, old, new, |old| Ok(Datatype::dup(old)))?;
     *t.lock().types.attributes(*new)? = attributes;
     Ok(())
@@ -203,7 +203,7 @@ pub fn free(t: &mut Token, datatype: &mut abi::Datatype) -> Result<()> {
     if t.lock().types.get(*datatype)?.is_predefined() {
         return Err(Error::new(abi::ERR_TYPE, "a predefined datatype cannot be freed"));
     }
-    attr::delete_all(t, Object::Datatype(*datatype))?;
+    attr::delete_all(t, *datatype)?;
     t.lock().types.remove(*datatype)?;
     *datatype = abi::DATATYPE_NULL;
     Ok(())

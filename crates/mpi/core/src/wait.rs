@@ -125,9 +125,6 @@ impl State {
         if self.requests.has_work() {
             happened |= engine::advance_all(self);
         }
-        if self.windows.waiting > 0 {
-            happened |= crate::win::grant_all(self);
-        }
         if happened {
             self.threads.changed();
         }

@@ -2,7 +2,7 @@
 
 use crate::free::FreeList;
 use mem::UserMem;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Makes the blocks of a pool, and takes them back.
@@ -50,7 +50,7 @@ pub struct Pool<B> {
     /// Bytes of all of them.
     bytes: usize,
     /// Parts given out: length by address.
-    parts: HashMap<usize, usize>,
+    parts: BTreeMap<usize, usize>,
 }
 
 /// Alignment of each block in bytes, at least: a page.
@@ -60,13 +60,17 @@ const PAGE: usize = 4096;
 const KEPT: usize = 4 << 20;
 
 impl<B> Default for Pool<B> {
-    /// A pool without blocks.
     fn default() -> Pool<B> {
-        Pool { blocks: BTreeMap::new(), bytes: 0, parts: HashMap::new() }
+        Pool::new()
     }
 }
 
 impl<B> Pool<B> {
+    /// A pool without blocks.
+    pub const fn new() -> Pool<B> {
+        Pool { blocks: BTreeMap::new(), bytes: 0, parts: BTreeMap::new() }
+    }
+
     /// What the pool holds now.
     pub fn stats(&self) -> Stats {
         Stats { blocks: self.blocks.len(), bytes: self.bytes, used: self.parts.values().sum() }

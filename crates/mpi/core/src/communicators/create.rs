@@ -9,7 +9,7 @@ use abi::{Error, Result};
 
 use super::agreement::{Agreement, Party, Question, WORDS};
 use super::retire::{reap_retired, retire};
-use crate::attr::{Object, copy_all, delete_all};
+use crate::attr::{copy_all, delete_all};
 use crate::coll::{gather_words, largest, reduce_words};
 use crate::comm::Comm;
 use crate::comm::hints::Hints;
@@ -63,7 +63,7 @@ fn duplicate(t: &mut Token, comm: abi::Comm, hints: Hints, new: &mut abi::Comm) 
         let copy = copy_of(t.lock().comm(comm)?, id, hints);
         let copy = open(t, copy, Some(comm))?;
         // Last, so that the other processes, whose functions may succeed, do not wait for this one.
-        let attributes = copy_all(t, Object::Comm(comm)).inspect_err(|_| close(t, copy))?;
+        let attributes = copy_all(t, comm).inspect_err(|_| close(t, copy))?;
         t.lock().comms.get_mut(copy)?.attributes = attributes;
         Ok(copy)
     })?;
@@ -330,7 +330,7 @@ pub fn free(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
         return Err(Error::new(abi::ERR_COMM, "a predefined communicator cannot be freed"));
     }
     t.lock().comm(*comm)?;
-    delete_all(t, Object::Comm(*comm))?;
+    delete_all(t, *comm)?;
     crate::buffer::flush(t, crate::buffer::Place::Comm(*comm))?;
     // Those that wait for their turn in its area need it.
     crate::coll::await_turn(t, *comm);

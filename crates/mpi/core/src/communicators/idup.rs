@@ -10,7 +10,7 @@ use pml::Done;
 use super::agreement::{Agreement, Party, Question, WORDS};
 use super::create::{NUMBERED, add_comm, copy_of, remove_comm};
 use super::retire::reap_retired;
-use crate::attr::{Object, copy_all};
+use crate::attr::copy_all;
 use crate::coll::Running;
 use crate::comm::hints::Hints;
 use crate::comm::{Comm, Held};
@@ -69,7 +69,7 @@ fn start(
     request: &mut abi::Request,
 ) -> Result<()> {
     t.lock().requests.check_room()?;
-    let attributes = copy_all(t, Object::Comm(comm))?;
+    let attributes = copy_all(t, comm)?;
     let mut state = t.lock();
     let parent = state.hold(comm)?;
     let mut copy = copy_of(state.comm(comm)?, 0, hints);

@@ -13,7 +13,7 @@ use super::buffer::Buffer;
 use super::collective::Collective;
 use super::datarep::Conversion;
 use super::staged::{self, Way};
-use super::{File, Pointer, failed};
+use super::{FILES, File, Pointer, failed};
 use crate::domain::Token;
 use crate::handle::RequestKey;
 use crate::state::State;
@@ -112,7 +112,7 @@ impl Transfer {
         };
         let bytes = buffer.total();
         let mut state = t.lock();
-        let file = state.files.get_mut(fh)?;
+        let file = FILES.get_mut(&mut state.tables).get_mut(fh)?;
         let position = position(file, bytes)?;
         let access = Access::new(file.view.clone(), direction, position, bytes, file.tuning());
         let stage = if direction == Direction::Write { file.stage_in_use() } else { None };
@@ -307,7 +307,7 @@ impl Due {
 fn convert_due(t: &mut Token) {
     let due = {
         let mut state = t.lock();
-        let Some(key) = state.files.conversions.pop_front() else { return };
+        let Some(key) = FILES.get_mut(&mut state.tables).conversions.pop_front() else { return };
         state.transfer(key).and_then(Transfer::take_due).map(|due| (key, due))
     };
     let Some((key, due)) = due else { return };
@@ -322,13 +322,13 @@ fn convert_due(t: &mut Token) {
 impl State {
     /// The program has to convert what a nonblocking access has read.
     pub(super) fn convert(&mut self, key: u32) {
-        self.files.conversions.push_back(key);
+        FILES.get_mut(&mut self.tables).conversions.push_back(key);
         self.due.push_back(convert_due);
     }
 
     /// What a nonblocking access has come to: its file keeps a failure.
     pub(super) fn note_failure(&mut self, fh: abi::File, result: Result<()>) {
-        if let (Err(error), Ok(file)) = (result, self.files.get_mut(fh)) {
+        if let (Err(error), Ok(file)) = (result, FILES.get_mut(&mut self.tables).get_mut(fh)) {
             file.failure = Some(error);
         }
     }

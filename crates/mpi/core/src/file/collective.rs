@@ -28,7 +28,7 @@ use self::part::Part;
 use super::access::{Request, Transfer};
 use super::exchange::Exchange;
 use super::staged::Way;
-use super::{Pointer, elsewhere};
+use super::{FILES, Pointer, elsewhere};
 use crate::coll::{gather_words, largest, share_words};
 use crate::domain::Token;
 use crate::wait::{wait_actively, wait_for};
@@ -184,7 +184,7 @@ pub fn begin(
     help(t, fh)?;
     let mut state = t.lock();
     let request = start(&mut state, fh, part)?;
-    state.files.get_mut(fh)?.collectives.split = Some(Split { call, buf, request });
+    FILES.get_mut(&mut state.tables).get_mut(fh)?.collectives.split = Some(Split { call, buf, request });
     Ok(())
 }
 
@@ -198,7 +198,7 @@ pub fn end(
 ) -> Result<()> {
     let mut request = {
         let mut state = t.lock();
-        let split = &mut state.files.get_mut(fh)?.collectives.split;
+        let split = &mut FILES.get_mut(&mut state.tables).get_mut(fh)?.collectives.split;
         match split {
             None => return Err(Error::new(abi::ERR_IO, "no split collective access of the file has begun")),
             Some(begun) if begun.call != call => {
@@ -225,7 +225,7 @@ pub fn end(
 pub(super) fn help(t: &mut Token, fh: abi::File) -> Result<()> {
     if !t.lock().file(fh)?.helped {
         let helped = engine::need_progress(t).is_ok();
-        t.lock().files.get_mut(fh)?.helped = helped;
+        FILES.get_mut(&mut t.lock().tables).get_mut(fh)?.helped = helped;
     }
     Ok(())
 }

@@ -17,6 +17,7 @@ use abi::{Address, Count, Error, Result};
 use datatype::{Basic, Datatype};
 use ffi::{DatarepConversionFunction, DatarepConversionFunctionC, DatarepExtentFunction};
 
+use super::FILES;
 use super::buffer::Buffer;
 use crate::domain::Token;
 use crate::memory::{of_vec, of_vec_mut, pack_external, unpack_external_part, zeroed};
@@ -47,12 +48,15 @@ enum Convert {
 }
 
 /// The representations that the program has registered; they stay.
-#[derive(Default)]
 pub(crate) struct Datareps {
     all: Vec<Arc<Datarep>>,
 }
 
 impl Datareps {
+    pub const fn new() -> Datareps {
+        Datareps { all: Vec::new() }
+    }
+
     /// The representation of a name.
     ///
     /// # Errors
@@ -110,11 +114,17 @@ fn add(
         return Err(Error::new(abi::ERR_ARG, "the name of the data representation is empty or too long"));
     }
     let mut state = t.lock();
-    if state.files.datareps.find(name).is_ok() {
+    if FILES.get(&state.tables).datareps.find(name).is_ok() {
         return Err(Error::new(abi::ERR_DUP_DATAREP, "a data representation of that name exists"));
     }
     let name = name.to_string_lossy().into_owned();
-    state.files.datareps.all.push(Arc::new(Datarep { name, read, write, extent, extra_state }));
+    FILES.get_mut(&mut state.tables).datareps.all.push(Arc::new(Datarep {
+        name,
+        read,
+        write,
+        extent,
+        extra_state,
+    }));
     Ok(())
 }
 

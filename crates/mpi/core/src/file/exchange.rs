@@ -48,6 +48,7 @@ use self::aggregator::Aggregator;
 use self::flow::Flow;
 pub(crate) use self::job::Job;
 use self::job::Results;
+use super::FILES;
 use super::access::Transfer;
 use super::elsewhere;
 use crate::p2p::{start_recv, start_send};
@@ -385,7 +386,7 @@ impl State {
     /// A collective access has failed on all processes: the next one describes the views anew, since an aggregator may not
     /// have heard of them.
     pub(super) fn forget_views(&mut self, fh: abi::File) {
-        if let Ok(file) = self.files.get_mut(fh) {
+        if let Ok(file) = FILES.get_mut(&mut self.tables).get_mut(fh) {
             (file.described, file.views) = (false, None);
         }
     }
@@ -401,7 +402,7 @@ impl State {
             let near = |peer: &&u32| **peer != me && node.place_of(Peer(**peer)).is_some();
             node.has_single_copy() && peers.iter().filter(near).all(|&peer| node.can_read(Peer(peer)))
         });
-        self.files.get_mut(fh)?.reaches = Some(reaches);
+        FILES.get_mut(&mut self.tables).get_mut(fh)?.reaches = Some(reaches);
         Ok(reaches)
     }
 }

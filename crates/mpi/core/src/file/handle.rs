@@ -3,23 +3,24 @@
 
 use abi::Result;
 
+use super::FILES;
 use crate::domain::Token;
 use crate::errhandler::{Handler, Target, called, handle_of};
 use crate::state::State;
 
 /// The handler of a file, and the handle that it is told of; what names no file has that of `MPI_FILE_NULL`.
 pub(crate) fn handler_of(state: &State, file: abi::File) -> (Handler, usize) {
-    match state.files.get(file) {
+    match FILES.get(&state.tables).get(file) {
         Ok(found) => (found.errhandler, file.0),
-        Err(_) => (state.files.initial, abi::FILE_NULL.0),
+        Err(_) => (FILES.get(&state.tables).initial, abi::FILE_NULL.0),
     }
 }
 
 fn place(state: &mut State, file: abi::File) -> Result<&mut Handler> {
     if file == abi::FILE_NULL {
-        return Ok(&mut state.files.initial);
+        return Ok(&mut FILES.get_mut(&mut state.tables).initial);
     }
-    Ok(&mut state.files.get_mut(file)?.errhandler)
+    Ok(&mut FILES.get_mut(&mut state.tables).get_mut(file)?.errhandler)
 }
 
 /// `MPI_File_set_errhandler`

@@ -33,6 +33,7 @@ use std::sync::atomic::AtomicBool;
 
 use abi::{Error, Result};
 use datatype::Datatype;
+use engine::Guarded;
 use io::{Choice, Hints, Plan, Posix, Stage, Stripes, Tuning, View};
 
 use crate::coll::largest;
@@ -190,17 +191,20 @@ pub(crate) struct Files {
     pub unopened: Option<PathBuf>,
 }
 
+/// Those of this process.
+pub(crate) static FILES: Guarded<Files> = Guarded::new(Files::new());
+
 const INVALID: Error = Error::new(abi::ERR_FILE, "the handle names no open file");
 
 impl Files {
-    pub fn new() -> Files {
+    const fn new() -> Files {
         Files {
             slab: Objects::new(),
             initial: Handler::Return,
-            pages: shared::Pages::default(),
-            questions: Default::default(),
-            stages: Default::default(),
-            datareps: Default::default(),
+            pages: shared::Pages::new(),
+            questions: questions::Questions::new(),
+            stages: staged::Stages::new(),
+            datareps: datarep::Datareps::new(),
             conversions: VecDeque::new(),
             unopened: None,
         }
@@ -242,7 +246,7 @@ impl Files {
 
 impl State {
     pub(crate) fn file(&self, handle: abi::File) -> Result<&File> {
-        self.files.get(handle)
+        FILES.get(&self.tables).get(handle)
     }
 }
 

@@ -24,7 +24,7 @@ use io::{Hints, How, Posix, Stripes, View};
 use super::datarep::Representation;
 use super::query::added;
 use super::shared::{SharedPointer, WORDS};
-use super::{File, Grain, agree, elsewhere, failed};
+use super::{FILES, File, Grain, agree, elsewhere, failed};
 use crate::coll::{gather_words, largest, share_words};
 use crate::communicators::{free, private_copy};
 use crate::domain::Token;
@@ -60,7 +60,7 @@ pub fn open(
             let writable = file.amode & abi::MODE_RDONLY == 0;
             let stage = if writable { file.hints.staging.stage() } else { None };
             let mut state = t.lock();
-            *fh = state.files.add(file)?;
+            *fh = FILES.get_mut(&mut state.tables).add(file)?;
             super::staged::set_up(&mut state, *fh, stage)?;
             let serves = state.file(*fh)?.staged.is_some() && state.comm(duplicate)?.size() > 1;
             drop(state);
@@ -71,7 +71,7 @@ pub fn open(
             Ok(())
         }
         Err(error) => {
-            t.lock().files.unopened = Some(path_of(filename));
+            FILES.get_mut(&mut t.lock().tables).unopened = Some(path_of(filename));
             free(t, &mut duplicate)?;
             Err(error)
         }
@@ -147,7 +147,7 @@ fn open_on(t: &mut Token, comm: abi::Comm, path: PathBuf, amode: i32, own: Resul
         0
     };
     let mut state = t.lock();
-    let initial = state.files.initial;
+    let initial = FILES.get(&state.tables).initial;
     let errhandler = state.errhandlers.acquire(initial);
     Ok(File {
         comm,
@@ -270,7 +270,7 @@ fn open_together(
         return Err(elsewhere(agreed >> 1));
     }
     if agreed != 0 {
-        t.lock().files.pages.give_back(&pointer);
+        FILES.get_mut(&mut t.lock().tables).pages.give_back(&pointer);
         pointer = SharedPointer::by_messages(t, comm, rank)?;
     }
     Ok((storage, pointer, Grain::from_words([words[3], words[4]])))
@@ -282,7 +282,7 @@ fn open_together(
 pub fn close(t: &mut Token, fh: &mut abi::File) -> Result<()> {
     let comm = t.lock().file(*fh)?.comm;
     super::staged::drain_together(t, *fh)?;
-    let mut file = t.lock().files.remove(*fh)?;
+    let mut file = FILES.get_mut(&mut t.lock().tables).remove(*fh)?;
     *fh = abi::FILE_NULL;
     if file.helped {
         engine::release_progress(t);
@@ -306,12 +306,12 @@ pub fn close(t: &mut Token, fh: &mut abi::File) -> Result<()> {
         0 => Ok(()),
         _ => delete_once(t, comm, &file.path),
     };
-    t.lock().files.pages.give_back(&file.shared);
+    FILES.get_mut(&mut t.lock().tables).pages.give_back(&file.shared);
     t.lock().errhandlers.release(file.errhandler);
     free(t, &mut file.comm)?;
     let done = closed.and(deleted);
     if done.is_err() {
-        t.lock().files.unopened = Some(file.path);
+        FILES.get_mut(&mut t.lock().tables).unopened = Some(file.path);
     }
     done
 }
@@ -331,7 +331,7 @@ pub fn delete(t: &mut Token, filename: &CStr, info: abi::Info) -> Result<()> {
     let path = path_of(filename);
     let deleted = std::fs::remove_file(&path).map_err(failed(DELETE_FAILED));
     if deleted.is_err() {
-        t.lock().files.unopened = Some(path);
+        FILES.get_mut(&mut t.lock().tables).unopened = Some(path);
     }
     deleted
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use abi::{Error, Result};
 
-use super::{agree, elsewhere, failed, staged};
+use super::{FILES, agree, elsewhere, failed, staged};
 use crate::coll::gather_words;
 use crate::coll::{Mode, barrier};
 use crate::comm::hints::{KINDS, ONLY_KINDS, are_known_kinds};
@@ -126,7 +126,7 @@ pub fn set_info(t: &mut Token, fh: abi::File, info: abi::Info) -> Result<()> {
     let digest = hints.as_ref().map_or(0, io::Hints::digest);
     let hints = same(t, comm, hints, &[digest])?;
     let mut state = t.lock();
-    let file = state.files.get_mut(fh)?;
+    let file = FILES.get_mut(&mut state.tables).get_mut(fh)?;
     // Others may aggregate from now on.
     (file.hints, file.described, file.views) = (hints, false, None);
     Ok(())
@@ -186,7 +186,7 @@ pub fn set_atomicity(t: &mut Token, fh: abi::File, flag: i32) -> Result<()> {
         }),
     };
     same(t, comm, able, &[u64::from(flag != 0)])?;
-    t.lock().files.get_mut(fh)?.atomic = flag != 0;
+    FILES.get_mut(&mut t.lock().tables).get_mut(fh)?.atomic = flag != 0;
     barrier(t, Mode::Own, comm)
 }
 

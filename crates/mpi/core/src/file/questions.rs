@@ -5,14 +5,14 @@
 //!   asks ──kind, question, words──► on_message: does what is asked ──answer: question, words, bytes──► wakes the one that asks
 //! ```
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use abi::{Error, Result};
 use btl::{Class, Peer};
 use engine::{Head, Message, Taker};
 use mem::PeerBytes;
 
-use super::{shared, staged};
+use super::{FILES, shared, staged};
 use crate::domain::Token;
 use crate::state::State;
 use crate::wait::{wait_actively, wait_for};
@@ -27,10 +27,15 @@ const ANSWER: u8 = 4;
 const NONE: u8 = 5;
 
 /// What this process has asked others, by a number of the question.
-#[derive(Default)]
 pub(crate) struct Questions {
     last: u64,
-    asked: HashMap<u64, Asked>,
+    asked: BTreeMap<u64, Asked>,
+}
+
+impl Questions {
+    pub const fn new() -> Questions {
+        Questions { last: 0, asked: BTreeMap::new() }
+    }
 }
 
 struct Asked {
@@ -53,7 +58,7 @@ pub(super) struct Answer {
 pub(super) fn ask(t: &mut Token, peer: Peer, kind: u8, [a, b, c]: [u64; 3]) -> Result<Option<Answer>> {
     let question = {
         let mut state = t.lock();
-        let questions = &mut state.files.questions;
+        let questions = &mut FILES.get_mut(&mut state.tables).questions;
         questions.last += 1;
         questions.asked.insert(questions.last, Asked { peer, answer: None });
         questions.last
@@ -66,12 +71,12 @@ pub(super) fn ask(t: &mut Token, peer: Peer, kind: u8, [a, b, c]: [u64; 3]) -> R
         Err(engine::Refused::Lost) => Some(Err(LOST)),
     });
     let answer = asked.and_then(|()| {
-        wait_for(t, |state| match state.files.questions.asked.get_mut(&question) {
+        wait_for(t, |state| match FILES.get_mut(&mut state.tables).questions.asked.get_mut(&question) {
             Some(asked) => asked.answer.take(),
             None => Some(Err(LOST)),
         })
     });
-    t.lock().files.questions.asked.remove(&question);
+    FILES.get_mut(&mut t.lock().tables).questions.asked.remove(&question);
     answer
 }
 
@@ -122,7 +127,7 @@ impl Taker<State> for Serve {
             }
             (true, &[question, a, b]) => {
                 let answer = Answer { words: [a, b], bytes: message.payload.to_vec() };
-                if let Some(asked) = state.files.questions.asked.get_mut(&question)
+                if let Some(asked) = FILES.get_mut(&mut state.tables).questions.asked.get_mut(&question)
                     && asked.peer == message.from
                 {
                     asked.answer = Some(Ok((message.kind == ANSWER).then_some(answer)));
@@ -134,7 +139,7 @@ impl Taker<State> for Serve {
     }
 
     fn on_lost(state: &mut State, peer: Peer) {
-        let asked = state.files.questions.asked.values_mut();
+        let asked = FILES.get_mut(&mut state.tables).questions.asked.values_mut();
         asked.filter(|asked| asked.peer == peer).for_each(|asked| asked.answer = Some(Err(LOST)));
         state.threads.changed();
     }

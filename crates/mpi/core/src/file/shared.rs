@@ -8,7 +8,7 @@
 //!   rank 3 ──MOVE word, by how much──► rank 0: adds      answer ──► where the pointer was: there rank 3 begins
 //! ```
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,6 +16,7 @@ use abi::{Error, Result};
 use btl::Peer;
 use node::{Node, SegmentTicket, SharedSegment};
 
+use super::FILES;
 use super::elsewhere;
 use super::questions::{Answer, Asker, MOVE, ask};
 use crate::coll::{gather_words, share_words};
@@ -44,16 +45,15 @@ pub(crate) enum SharedPointer {
 }
 
 /// Pages of shared pointers, and what is kept for other hosts.
-#[derive(Default)]
 pub(crate) struct Pages {
     /// Pointers that this process keeps for others, by number.
-    kept: HashMap<u64, Arc<AtomicU64>>,
+    kept: BTreeMap<u64, Arc<AtomicU64>>,
     /// The last number that was given.
     numbers: u64,
     /// The pages that this process lends words of.
     own: Vec<Own>,
     /// Those of others, by what names them.
-    others: HashMap<[u64; 4], Arc<SharedSegment>>,
+    others: BTreeMap<[u64; 4], Arc<SharedSegment>>,
 }
 
 struct Own {
@@ -62,6 +62,10 @@ struct Own {
 }
 
 impl Pages {
+    pub const fn new() -> Pages {
+        Pages { kept: BTreeMap::new(), numbers: 0, own: Vec::new(), others: BTreeMap::new() }
+    }
+
     /// A word that no file has.
     fn lend(&mut self, node: Option<&Node>) -> std::io::Result<SharedPointer> {
         if self.own.iter().all(|own| own.free.is_empty()) {
@@ -114,17 +118,17 @@ impl SharedPointer {
     pub fn create(t: &mut Token, comm: abi::Comm) -> SharedPointer {
         let mut state = t.lock();
         if !state.shares_host(comm) {
-            return state.files.pages.keep();
+            return FILES.get_mut(&mut state.tables).pages.keep();
         }
-        let State { files, node, .. } = &mut *state;
-        let pointer = files.pages.lend(node.as_deref()).unwrap_or(SharedPointer::Absent);
+        let State { tables, node, .. } = &mut *state;
+        let pointer = FILES.get_mut(tables).pages.lend(node.as_deref()).unwrap_or(SharedPointer::Absent);
         pointer.set(0);
         pointer
     }
 
     /// Kept by rank 0, whom all others ask: where they cannot reach a word of it. To be called by all.
     pub fn by_messages(t: &mut Token, comm: abi::Comm, rank: u32) -> Result<SharedPointer> {
-        let kept = (rank == 0).then(|| t.lock().files.pages.keep());
+        let kept = (rank == 0).then(|| FILES.get_mut(&mut t.lock().tables).pages.keep());
         let mut words = kept.as_ref().map_or([0; WORDS], SharedPointer::words);
         share_words(t, comm, 0, &mut words)?;
         Ok(kept.unwrap_or_else(|| SharedPointer::open(t, comm, &words)))
@@ -163,7 +167,7 @@ impl SharedPointer {
         if words[0] != 1 || index >= EACH {
             return SharedPointer::Absent;
         }
-        let page = match state.files.pages.others.get(&ticket) {
+        let page = match FILES.get(&state.tables).pages.others.get(&ticket) {
             Some(page) => Some(page.clone()),
             None => state.map_page(comm, ticket),
         };
@@ -225,7 +229,7 @@ impl State {
         let first = *self.comm(comm).ok()?.group.members().first()?;
         let known = SegmentTicket::from_words(ticket)?;
         let page = Arc::new(self.node.as_ref()?.map_segment(Peer(first), &known).ok()?);
-        self.files.pages.others.insert(ticket, page.clone());
+        FILES.get_mut(&mut self.tables).pages.others.insert(ticket, page.clone());
         Some(page)
     }
 }
@@ -285,7 +289,7 @@ const UNKNOWN: Error =
 
 /// Another process moves a pointer that is kept here.
 pub(super) fn serve(state: &mut State, asker: Asker, number: u64, etypes: u64) {
-    let word = state.files.pages.kept.get(&number);
+    let word = FILES.get(&state.tables).pages.kept.get(&number);
     let was = word.map(|word| word.fetch_add(etypes, Ordering::AcqRel));
     state.answer(asker, was.map(|was| Answer { words: [was, 0], bytes: Vec::new() }));
 }

@@ -15,7 +15,7 @@
 //!
 //! Accesses of different processes that conflict have a sync between them (MPI-5.0 section 14.6.1), which drains all.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use platform::Blocking;
 
 use super::access::{Use, lane};
 use super::questions::{Answer, Asker, COUNTS, DRAIN, PEEK, ask};
-use super::{File, failed};
+use super::{FILES, File, failed};
 use crate::domain::Token;
 use crate::state::State;
 
@@ -40,11 +40,16 @@ pub(crate) struct Staged {
 }
 
 /// The stages of this process, for those that ask for them.
-#[derive(Default)]
 pub(crate) struct Stages {
-    open: HashMap<u32, Open>,
+    open: BTreeMap<u32, Open>,
     /// Who waits until a stage has written so much.
     waiting: Vec<(Asker, Arc<Stage>, u64)>,
+}
+
+impl Stages {
+    pub const fn new() -> Stages {
+        Stages { open: BTreeMap::new(), waiting: Vec::new() }
+    }
 }
 
 struct Open {
@@ -83,17 +88,17 @@ pub(super) fn set_up(state: &mut State, fh: abi::File, stage: Option<Arc<Stage>>
     let file = state.file(fh)?;
     let comm = state.comm(file.comm)?;
     let (context, peers) = (comm.context, comm.peers.clone());
-    let file = state.files.get_mut(fh)?;
+    let file = FILES.get_mut(&mut state.tables).get_mut(fh)?;
     let Some(stage) = stage else { return Ok(()) };
     file.staged = Some(Staged { stage: stage.clone(), context, away: None });
-    state.files.stages.open.insert(context, Open { stage, peers });
+    FILES.get_mut(&mut state.tables).stages.open.insert(context, Open { stage, peers });
     Ok(())
 }
 
 /// The file is closed on all processes.
 pub(super) fn forget(state: &mut State, file: &File) {
     if let Some(staged) = &file.staged {
-        state.files.stages.open.remove(&staged.context);
+        FILES.get_mut(&mut state.tables).stages.open.remove(&staged.context);
     }
 }
 
@@ -154,7 +159,7 @@ pub(super) fn drain(t: &mut Token, fh: abi::File) -> Result<()> {
 /// `MPI_ERR_FILE`.
 pub(super) fn drain_together(t: &mut Token, fh: abi::File) -> Result<()> {
     drain_own(t, fh)?;
-    if let Some(staged) = &mut t.lock().files.get_mut(fh)?.staged {
+    if let Some(staged) = &mut FILES.get_mut(&mut t.lock().tables).get_mut(fh)?.staged {
         staged.away = None;
     }
     Ok(())
@@ -187,7 +192,7 @@ fn drain_away(t: &mut Token, fh: abi::File) -> Result<()> {
     for peer in peers {
         ask(t, peer, DRAIN, [u64::from(context), 0, 0])?;
     }
-    if let Some(staged) = &mut t.lock().files.get_mut(fh)?.staged {
+    if let Some(staged) = &mut FILES.get_mut(&mut t.lock().tables).get_mut(fh)?.staged {
         staged.away = None;
     }
     Ok(())
@@ -205,10 +210,10 @@ pub(super) fn outcome(file: &File) -> Result<()> {
 impl State {
     /// A thread of the library has written staged data: answers those that wait for it.
     fn staged_was_written(&mut self) {
-        let waiting = std::mem::take(&mut self.files.stages.waiting);
+        let waiting = std::mem::take(&mut FILES.get_mut(&mut self.tables).stages.waiting);
         for (asker, stage, until) in waiting {
             if stage.counts().written < until {
-                self.files.stages.waiting.push((asker, stage, until));
+                FILES.get_mut(&mut self.tables).stages.waiting.push((asker, stage, until));
             } else {
                 self.answer(asker, Some(Answer::default()));
             }
@@ -217,7 +222,9 @@ impl State {
 
     /// The stage of a file that another process has open, too.
     fn staged_for(&self, asker: Asker, context: u64) -> Option<Arc<Stage>> {
-        let open = u32::try_from(context).ok().and_then(|context| self.files.stages.open.get(&context))?;
+        let open = u32::try_from(context)
+            .ok()
+            .and_then(|context| FILES.get(&self.tables).stages.open.get(&context))?;
         open.peers.contains(&asker.peer().0).then(|| open.stage.clone())
     }
 }
@@ -227,7 +234,7 @@ pub(super) fn serve_drain(state: &mut State, asker: Asker, context: u64) {
     let stage = state.staged_for(asker, context);
     match stage.map(|stage| (stage.counts(), stage)) {
         Some((counts, stage)) if counts.written < counts.taken => {
-            state.files.stages.waiting.push((asker, stage, counts.taken));
+            FILES.get_mut(&mut state.tables).stages.waiting.push((asker, stage, counts.taken));
         }
         held => state.answer(asker, held.map(|_| Answer::default())),
     }

@@ -10,7 +10,7 @@ use io::View;
 
 use super::datarep::Representation;
 use super::query::{changed, same};
-use super::{File, failed, staged};
+use super::{FILES, File, failed, staged};
 use crate::coll::{Mode, barrier};
 use crate::domain::Token;
 use crate::state::State;
@@ -58,7 +58,7 @@ pub fn set_view(
     {
         let mut state = t.lock();
         let first = state.comm(comm)?.rank == 0;
-        let file = state.files.get_mut(fh)?;
+        let file = FILES.get_mut(&mut state.tables).get_mut(fh)?;
         (file.displacement, file.etype, file.filetype) = (given.displacement, given.etype, given.filetype);
         (file.hints, file.representation) = (given.hints, given.representation);
         (file.view, file.offset) = (Arc::new(view), 0);
@@ -96,7 +96,7 @@ impl Given {
         Ok(Given {
             etype: committed(&state.types, etype)?,
             filetype: committed(&state.types, filetype)?,
-            representation: state.files.datareps.find(datarep)?,
+            representation: FILES.get(&state.tables).datareps.find(datarep)?,
             displacement: displacement(file, now, disp)?,
             hints: changed(&file.hints, &state.infos.hints(info)?, processes),
             writable: file.amode & abi::MODE_RDONLY == 0,
@@ -153,7 +153,7 @@ pub fn get_view(
 pub fn seek(t: &mut Token, fh: abi::File, offset: i64, whence: i32) -> Result<()> {
     let end = end_for(t, fh, whence)?;
     let mut state = t.lock();
-    let file = state.files.get_mut(fh)?;
+    let file = FILES.get_mut(&mut state.tables).get_mut(fh)?;
     file.refuse_sequential()?;
     file.offset = sought(file, file.offset, offset, whence, end)?;
     Ok(())

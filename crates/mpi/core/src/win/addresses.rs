@@ -17,7 +17,7 @@ const LAST: usize = 0x4000_0000_0000;
 const STEP: usize = 2 << 20;
 
 /// Where this process has room.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub(crate) struct Addresses {
     next: usize,
 }
@@ -32,6 +32,10 @@ pub(crate) struct Agreed {
 }
 
 impl Addresses {
+    pub const fn new() -> Addresses {
+        Addresses { next: 0 }
+    }
+
     /// Where there is room; 0: nowhere.
     pub fn room(&mut self) -> usize {
         if !(FIRST..LAST).contains(&self.next) {
@@ -68,7 +72,7 @@ mod tests {
 
     #[test]
     fn windows_of_one_first_rank_do_not_meet() {
-        let mut addresses = Addresses::default();
+        let mut addresses = Addresses::new();
         let mut end = 0;
         for size in [8, 5 << 20, 0, 4096] {
             let room = addresses.room();

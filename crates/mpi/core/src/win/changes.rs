@@ -10,7 +10,7 @@ use super::access::Completion;
 use super::far::{COMBINE, begun, pieces, redirect, want};
 use super::network::Reached;
 use super::remote::{self, answer};
-use super::{Window, await_window};
+use super::{WINDOWS, Window, await_window};
 use crate::domain::Token;
 use crate::memory::read_at;
 
@@ -114,7 +114,7 @@ pub(super) fn compare_and_swap(
 /// The memory of a rank, if the network may change it now. Accumulates that went by messages come first.
 fn reached(t: &mut Token, win: abi::Win, rank: u32) -> Result<Option<Reached>> {
     let state = t.lock();
-    let window = state.windows.get(win)?;
+    let window = WINDOWS.get(&state.tables).get(win)?;
     let is_free = window.far.as_ref().is_some_and(|far| !far.operations.are_due(Some(rank)));
     Ok(window.network(rank).filter(|reached| is_free && reached.atomics))
 }

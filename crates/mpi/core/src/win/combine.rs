@@ -12,7 +12,7 @@ use osc::{Direct, Element, Side};
 
 use super::access::{Aim, Reach, Rules, UNEQUAL};
 use super::words::PIECE;
-use super::{Near, Window, far};
+use super::{Near, WINDOWS, Window, far};
 use crate::domain::Token;
 use crate::memory::{read_at, side};
 use crate::state::State;
@@ -130,8 +130,8 @@ pub(super) fn combine(
     win: abi::Win,
 ) -> Result<Option<u64>> {
     let mut guard = t.lock();
-    let State { types, windows, .. } = &mut *guard;
-    let window = windows.get_mut(win)?;
+    let State { types, tables, .. } = &mut *guard;
+    let window = WINDOWS.get_mut(tables).get_mut(win)?;
     check_op(op, result.is_some())?;
     let Some((rank, target)) = window.aim(types, aim)? else { return Ok(None) };
     let side_of = |(address, count, datatype): Buffer| side(&types.items(address, count, datatype)?, address);
@@ -344,8 +344,8 @@ pub(super) fn swap(
     win: abi::Win,
 ) -> Result<()> {
     let mut guard = t.lock();
-    let State { types, windows, .. } = &mut *guard;
-    let window = windows.get_mut(win)?;
+    let State { types, tables, .. } = &mut *guard;
+    let window = WINDOWS.get_mut(tables).get_mut(win)?;
     let datatype = aim.datatype;
     let element = comparable(types.get(datatype)?)?;
     let Some((rank, mut target)) = window.aim(types, aim)? else { return Ok(()) };

@@ -20,8 +20,9 @@ use super::far::Far;
 use super::lent::{self, Lent};
 use super::network::Network;
 use super::remote::{self, OFFER};
-use super::{ELSEWHERE, Facts, Target, Window, hints};
-use crate::attr::{Attributes, Object, delete_all};
+use super::serve::prepare_grants;
+use super::{ELSEWHERE, Facts, Target, WINDOWS, Window, hints};
+use crate::attr::{Attributes, delete_all};
 use crate::coll::gather_words;
 use crate::communicators::{free_inner, inner};
 use crate::domain::Token;
@@ -96,7 +97,7 @@ fn make(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, win: &mut a
         let base = Address(window.facts.base);
         let mut state = t.lock();
         state.errhandlers.acquire(window.errhandler);
-        state.windows.add(id, window);
+        WINDOWS.get_mut(&mut state.tables).add(id, window);
         *win = handle;
         base
     });
@@ -104,7 +105,7 @@ fn make(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, win: &mut a
         free_inner(t, inner);
         return made;
     };
-    if t.lock().windows.get(*win)?.far.is_some() {
+    if WINDOWS.get(&t.lock().tables).get(*win)?.far.is_some() {
         // Nobody sends messages about the window before all have it.
         crate::coll::barrier(t, crate::coll::Mode::Own, comm)?;
     }
@@ -115,9 +116,10 @@ fn make(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, win: &mut a
 fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi::Comm) -> Result<Window> {
     let given = t.lock().infos.hints(info);
     let checked = given.as_ref().map_err(|&error| error).and_then(|_| check(part));
+    let checked = checked.and_then(|()| prepare_grants(&mut t.lock()));
     let given = given.unwrap_or_default();
     let class = checked.map_or_else(|error| error.class, |()| abi::SUCCESS);
-    let room = t.lock().windows.addresses.room();
+    let room = WINDOWS.get_mut(&mut t.lock().tables).addresses.room();
     let lends = if class == abi::SUCCESS && lent::can_lend(t, &part) { hints::LENDS } else { 0 };
     let said = [
         class as u64,
@@ -148,7 +150,7 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
     let sizes = all.iter().map(|said| said[1]);
     let wish = Addresses::agreed(all[0][5], sizes).filter(|_| part.flavor == abi::WIN_FLAVOR_ALLOCATE);
     if let (Some(wish), 0) = (&wish, rank) {
-        t.lock().windows.addresses.take(wish);
+        WINDOWS.get_mut(&mut t.lock().tables).addresses.take(wish);
     }
     let wish = wish.map(|wish| wish.address);
     let mut lent = lent;
@@ -447,13 +449,13 @@ impl State {
 
 /// `MPI_Win_free`: the attributes' callbacks run first; then all processes meet, unless they promised not to lock.
 pub fn free(t: &mut Token, win: &mut abi::Win) -> Result<()> {
-    t.lock().windows.get(*win)?.epochs.may_free()?;
-    delete_all(t, Object::Win(*win))?;
+    WINDOWS.get(&t.lock().tables).get(*win)?.epochs.may_free()?;
+    delete_all(t, super::attr::Win(*win))?;
     // Operations that have failed were reported where their epoch ended.
     let _ = super::sync::meet(t, *win)?;
     let mut state = t.lock();
-    let Some(window) = state.windows.remove(*win) else { return Ok(()) };
-    state.windows.forget_waiting(&window);
+    let Some(window) = WINDOWS.get_mut(&mut state.tables).remove(*win) else { return Ok(()) };
+    WINDOWS.get_mut(&mut state.tables).forget_waiting(&window);
     state.errhandlers.release(window.errhandler);
     if let Some(far) = &window.far {
         far.network.close(&mut state.p2p.bml);

@@ -5,7 +5,7 @@ use osc::{Direct, Regions, Side};
 
 use super::access::Reach;
 use super::far::LOST;
-use super::{Near, Window};
+use super::{Near, WINDOWS, Window};
 use crate::domain::Token;
 
 const RANGE: Error =
@@ -27,7 +27,7 @@ pub fn detach(t: &mut Token, win: abi::Win, base: Address) -> Result<()> {
 
 fn change(t: &mut Token, win: abi::Win, change: impl FnOnce(&mut Regions) -> Result<()>) -> Result<()> {
     let mut state = t.lock();
-    let window = state.windows.get_mut(win)?;
+    let window = WINDOWS.get_mut(&mut state.tables).get_mut(win)?;
     let rank = window.rank;
     let local = window.local;
     let Window { regions, control, .. } = window;

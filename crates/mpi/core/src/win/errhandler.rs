@@ -2,16 +2,17 @@
 
 use abi::Result;
 
+use super::WINDOWS;
 use crate::domain::Token;
 use crate::errhandler::{Target, called, handle_of};
 
 /// `MPI_Win_set_errhandler`
 pub fn set_errhandler(t: &mut Token, win: abi::Win, errhandler: abi::Errhandler) -> Result<()> {
     let mut state = t.lock();
-    state.windows.get(win)?;
+    WINDOWS.get(&state.tables).get(win)?;
     let handler = state.errhandlers.resolve(errhandler, Target::Win)?;
     let handler = state.errhandlers.acquire(handler);
-    let old = std::mem::replace(&mut state.windows.get_mut(win)?.errhandler, handler);
+    let old = std::mem::replace(&mut WINDOWS.get_mut(&mut state.tables).get_mut(win)?.errhandler, handler);
     state.errhandlers.release(old);
     Ok(())
 }
@@ -19,13 +20,13 @@ pub fn set_errhandler(t: &mut Token, win: abi::Win, errhandler: abi::Errhandler)
 /// `MPI_Win_get_errhandler`: a new reference, to be freed.
 pub fn get_errhandler(t: &mut Token, win: abi::Win, errhandler: &mut abi::Errhandler) -> Result<()> {
     let mut state = t.lock();
-    let handler = state.windows.get(win)?.errhandler;
+    let handler = WINDOWS.get(&state.tables).get(win)?.errhandler;
     *errhandler = handle_of(state.errhandlers.acquire(handler));
     Ok(())
 }
 
 /// `MPI_Win_call_errhandler`
 pub fn call_errhandler(t: &mut Token, win: abi::Win, code: i32) -> Result<()> {
-    t.lock().windows.get(win)?;
+    WINDOWS.get(&t.lock().tables).get(win)?;
     called(code)
 }

@@ -23,7 +23,7 @@ use pml::Done;
 use super::access::Completion;
 pub(super) use super::far_locks::{Joined, Waiting, join, leave, lock, unlock};
 use super::network::Network;
-use super::{Window, await_living, await_window, changes, remote};
+use super::{WINDOWS, Window, await_living, await_window, changes, remote};
 use crate::domain::Token;
 use crate::immediate::{ACCESSED, EMPTY};
 use crate::state::State;
@@ -245,7 +245,7 @@ pub(super) fn pieces<'a>(
     unit: usize,
 ) -> Result<Pieces<'a>> {
     let state = t.lock();
-    let most = state.p2p.most(state.windows.get(win)?.peer(rank));
+    let most = state.p2p.most(WINDOWS.get(&state.tables).get(win)?.peer(rank));
     // Each byte may be a run of its own where there are several.
     let room = if let Side::Run(_) = target { most.saturating_sub(RUN) } else { most / (2 * RUN) };
     let step = (room / unit * unit).max(unit) as u64;
@@ -296,14 +296,14 @@ pub(super) fn want(
     parts: Parts,
 ) -> Result<u64> {
     let mut state = t.lock();
-    let Some(far) = &mut state.windows.get_mut(win)?.far else { return Ok(NO_TOKEN) };
+    let Some(far) = &mut WINDOWS.get_mut(&mut state.tables).get_mut(win)?.far else { return Ok(NO_TOKEN) };
     far.operations.begin(rank, Some(side), parts, completion == Completion::Request)
 }
 
 /// The token of an operation if it could be sent; else it is given up, since its call fails.
 pub(super) fn begun(t: &mut Token, win: abi::Win, token: u64, sent: Result<()>) -> Result<u64> {
     if sent.is_err()
-        && let Some(far) = &mut t.lock().windows.get_mut(win)?.far
+        && let Some(far) = &mut WINDOWS.get_mut(&mut t.lock().tables).get_mut(win)?.far
     {
         far.operations.abandon(token);
     }
@@ -319,7 +319,7 @@ pub(super) fn redirect(
     answers: u64,
 ) -> Result<()> {
     let mut state = t.lock();
-    if let Some(far) = &mut state.windows.get_mut(win)?.far {
+    if let Some(far) = &mut WINDOWS.get_mut(&mut state.tables).get_mut(win)?.far {
         far.operations.redirect(rank, token, ends, answers);
     }
     Ok(())
@@ -405,7 +405,7 @@ impl Window {
 
 /// Tells a rank that this process has posted for it, or has completed its access to it.
 pub(super) fn tell(t: &mut Token, win: abi::Win, rank: u32, kind: u8) -> Result<()> {
-    let me = t.lock().windows.get(win)?.rank;
+    let me = WINDOWS.get(&t.lock().tables).get(win)?.rank;
     request(t, win, rank, kind, &[me.into()], &[])
 }
 
@@ -426,9 +426,9 @@ struct Pending {
 impl Operation<State> for Pending {
     fn is_over(&mut self, state: &mut State) -> bool {
         if self.result.is_none() {
-            let State { windows, p2p, .. } = state;
+            let State { tables, p2p, .. } = state;
             // Whoever has freed the window was told there.
-            let window = windows.get_mut(self.win).ok();
+            let window = WINDOWS.get_mut(tables).get_mut(self.win).ok();
             self.result = window.map_or(Some(Ok(())), |window| window.take(&mut p2p.bml, self.token));
         }
         self.result.is_some()

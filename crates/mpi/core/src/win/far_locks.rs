@@ -22,7 +22,7 @@ use osc::{Acquire, Wish};
 
 use super::far::{CHECK, LOCK, UNLOCK, begun, request};
 use super::locks::{HOLDER_ENDED, TIMEOUT};
-use super::{Window, Windows, await_window};
+use super::{WINDOWS, Window, Windows, await_window};
 use crate::domain::Token;
 use crate::wait::wait_actively_until;
 
@@ -86,7 +86,7 @@ pub(super) struct Decided {
 
 /// Waits until a rank of another node has granted its lock.
 pub(super) fn lock(t: &mut Token, win: abi::Win, target: u32, exclusive: bool) -> Result<()> {
-    let holds = t.lock().windows.held > 0;
+    let holds = WINDOWS.get(&t.lock().tables).held > 0;
     acquire(t, win, target, exclusive, holds)
 }
 
@@ -94,7 +94,7 @@ pub(super) fn lock(t: &mut Token, win: abi::Win, target: u32, exclusive: bool) -
 fn acquire(t: &mut Token, win: abi::Win, target: u32, exclusive: bool, holds: bool) -> Result<()> {
     let (token, rank) = {
         let mut state = t.lock();
-        let window = state.windows.get_mut(win)?;
+        let window = WINDOWS.get_mut(&mut state.tables).get_mut(win)?;
         let rank = window.rank;
         let Some(far) = &mut window.far else { return Ok(()) };
         (far.operations.begin_lock(target)?, rank)
@@ -105,10 +105,11 @@ fn acquire(t: &mut Token, win: abi::Win, target: u32, exclusive: bool, holds: bo
     // Each turn is one more question to the target: its answer, or its loss, ends this.
     loop {
         let deadline = Instant::now() + TIMEOUT;
-        let outcome = wait_actively_until(t, deadline, |state| match state.windows.get_mut(win) {
-            Err(error) => Some(Err(error)),
-            Ok(window) => answered(window),
-        });
+        let outcome =
+            wait_actively_until(t, deadline, |state| match WINDOWS.get_mut(&mut state.tables).get_mut(win) {
+                Err(error) => Some(Err(error)),
+                Ok(window) => answered(window),
+            });
         match outcome {
             Some(outcome) => return outcome,
             None => {
@@ -122,7 +123,7 @@ fn acquire(t: &mut Token, win: abi::Win, target: u32, exclusive: bool, holds: bo
 /// # Errors
 /// `MPI_ERR_PROC_ABORTED` if the process of a rank has ended, though no transport has said so yet.
 fn has_ended(t: &mut Token, win: abi::Win, target: u32) -> Result<()> {
-    if t.lock().windows.get(win)?.has_ended(target) { Err(HOLDER_ENDED) } else { Ok(()) }
+    if WINDOWS.get(&t.lock().tables).get(win)?.has_ended(target) { Err(HOLDER_ENDED) } else { Ok(()) }
 }
 
 /// What is said of a lock that its target has no place for.
@@ -133,7 +134,7 @@ pub(super) const NOT_GRANTED: Error = Error::new(
 
 /// Gives a lock back to a rank of another node.
 pub(super) fn unlock(t: &mut Token, win: abi::Win, target: u32) -> Result<()> {
-    let rank = t.lock().windows.get(win)?.rank;
+    let rank = WINDOWS.get(&t.lock().tables).get(win)?.rank;
     request(t, win, target, UNLOCK, &[rank.into()], &[])
 }
 
@@ -159,11 +160,12 @@ pub(super) fn join(t: &mut Token, win: abi::Win, target: u32) -> Result<()> {
         let state = t.lock();
         let has_joined = |far: &super::far::Far| far.joined.ranks.len() > 1;
         // One lock is that of this epoch.
-        state.windows.held > 1 || state.windows.get(win)?.far.as_ref().is_some_and(has_joined)
+        WINDOWS.get(&state.tables).held > 1
+            || WINDOWS.get(&state.tables).get(win)?.far.as_ref().is_some_and(has_joined)
     };
     let locked = acquire(t, win, target, false, holds);
     let mut state = t.lock();
-    if let Some(far) = &mut state.windows.get_mut(win)?.far {
+    if let Some(far) = &mut WINDOWS.get_mut(&mut state.tables).get_mut(win)?.far {
         far.joined.decide(target, locked.is_ok());
     }
     state.threads.changed();
@@ -174,7 +176,7 @@ pub(super) fn join(t: &mut Token, win: abi::Win, target: u32) -> Result<()> {
 pub(super) fn leave(t: &mut Token, win: abi::Win) -> Result<()> {
     let joined = {
         let mut state = t.lock();
-        let far = state.windows.get_mut(win)?.far.as_mut();
+        let far = WINDOWS.get_mut(&mut state.tables).get_mut(win)?.far.as_mut();
         far.map(|far| std::mem::take(&mut far.joined)).unwrap_or_default()
     };
     joined.ranks.into_iter().map(|target| unlock(t, win, target)).fold(Ok(()), Result::and)

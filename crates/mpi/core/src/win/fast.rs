@@ -8,7 +8,7 @@ use mem::UserMem;
 use osc::Element;
 
 use super::movement::Way;
-use super::{Near, Target, Window};
+use super::{Near, Target, WINDOWS, Window};
 use crate::datatype::simple;
 use crate::domain::{Attempt, enter_plain};
 use crate::state::State;
@@ -96,7 +96,7 @@ fn move_at_once(
     win: abi::Win,
 ) -> Attempt {
     let Some(mut guard) = enter_plain() else { return Attempt::full_path() };
-    let Some(window) = guard.windows.last_used(win) else { return guard.give_up() };
+    let Some(window) = WINDOWS.get_mut(&mut guard.tables).last_used(win) else { return guard.give_up() };
     let Some((origin, place)) = sides(window, origin, target) else { return guard.give_up() };
     copy_at_once(way, origin, place);
     window.stored |= way == Way::Put;
@@ -147,7 +147,7 @@ fn combine(
     if op == abi::NO_OP {
         return None;
     }
-    let window = state.windows.last_used(win)?;
+    let window = WINDOWS.get_mut(&mut state.tables).last_used(win)?;
     let (place, near) = window.place(rank, disp, origin.len())?;
     if !element.is_atomic_at(place.address()) {
         return None;
@@ -248,7 +248,7 @@ pub fn compare_and_swap_at_once(
     let Some(((from, with), into)) = origin.zip(compare).zip(simple(result, 1, datatype)) else {
         return guard.give_up();
     };
-    let Some(window) = guard.windows.last_used(win) else { return guard.give_up() };
+    let Some(window) = WINDOWS.get_mut(&mut guard.tables).last_used(win) else { return guard.give_up() };
     let place = window.place(rank, disp, element.size);
     let Some((place, near)) = place.filter(|(place, _)| element.is_atomic_at(place.address())) else {
         return guard.give_up();
@@ -285,7 +285,7 @@ impl Window {
 #[inline(always)]
 pub fn flush_at_once(rank: i32, win: abi::Win) -> Attempt {
     let Some(mut guard) = enter_plain() else { return Attempt::full_path() };
-    let window = guard.windows.last_used(win);
+    let window = WINDOWS.get_mut(&mut guard.tables).last_used(win);
     let window = window
         .filter(|window| window.near(rank as u32).is_some() && window.epochs.passive(rank as u32).is_ok());
     if !window.is_some_and(Window::flush_mapped) {
@@ -298,7 +298,7 @@ pub fn flush_at_once(rank: i32, win: abi::Win) -> Attempt {
 #[inline(always)]
 pub fn flush_all_at_once(win: abi::Win) -> Attempt {
     let Some(mut guard) = enter_plain() else { return Attempt::full_path() };
-    let window = guard.windows.last_used(win);
+    let window = WINDOWS.get_mut(&mut guard.tables).last_used(win);
     let window = window.filter(|window| window.far.is_none() && window.epochs.any_passive().is_ok());
     if !window.is_some_and(Window::flush_mapped) {
         return guard.give_up();

@@ -11,7 +11,7 @@ use super::far::{
     CHECK, COMBINE, COMPLETE, DATA, DONE, FAILED, Far, GET, GRANTED, HANDLED, LOCK, LOST, NOTICE, POST, PUT,
     REFUSED, SWAP, UNLOCK,
 };
-use super::light::{Light, MOST, on_message};
+use super::light::{MOST, on_message};
 use super::network::Network;
 use super::serve::{About, Frame, Reply};
 use super::{Facts, Target, Window, Windows};
@@ -81,7 +81,7 @@ impl Process {
             name: String::new(),
             info: crate::info::Info::default(),
         };
-        let mut windows = Windows::default();
+        let mut windows = Windows::new();
         windows.add(NUMBER as u32, window);
         Process { windows, memory }
     }
@@ -313,16 +313,10 @@ fn a_lock_that_fails_at_its_target_is_over() {
 
 #[test]
 fn a_rank_has_no_more_messages_kept_than_it_may_send() {
-    let (mut process, mut light) = (Process::new(), Light::new());
+    let mut process = Process::new();
     let about = About { number: NUMBER, rank: 0 };
     let mut send = |rank: u32, said: u64| {
-        on_message(
-            &mut process.windows,
-            &mut light,
-            (Peer(9 + rank), PeerBytes::of(&[1; 64])),
-            (about, 3),
-            said,
-        )
+        on_message(&mut process.windows, (Peer(9 + rank), PeerBytes::of(&[1; 64])), (about, 3), said)
     };
     assert!((0..MOST).all(|_| send(1, 1)));
     assert!(!send(1, 1) && !send(1, 2), "neither for itself nor in the name of another one");

@@ -8,14 +8,16 @@
 //! One block holds many parts, and the memory of many windows: a process maps another one's block once, as long as some
 //! window needs it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use abi::Result;
 use btl::Peer;
 use node::{SegmentTicket, SharedSegment};
 
+use super::WINDOWS;
 use super::create::Part;
+use crate::alloc::MEMORY;
 use crate::coll::gather_words;
 use crate::domain::Token;
 use crate::group::Group;
@@ -42,24 +44,28 @@ impl Lent {
     }
 }
 
-/// Blocks of other processes that are mapped here, by their owner and ticket.
-#[derive(Default)]
-pub(crate) struct Mapped(HashMap<(u32, SegmentTicket), Weak<SharedSegment>>);
+/// Blocks of other processes that are mapped here, by their owner and the words of their ticket.
+pub(crate) struct Mapped(BTreeMap<(u32, [u64; 4]), Weak<SharedSegment>>);
 
 impl Mapped {
+    pub const fn new() -> Mapped {
+        Mapped(BTreeMap::new())
+    }
+
     /// The block if it is mapped, or else what `map` maps.
     fn find(
         &mut self,
         owner: u32,
-        ticket: SegmentTicket,
+        ticket: &SegmentTicket,
         map: impl FnOnce() -> Option<SharedSegment>,
     ) -> Option<Arc<SharedSegment>> {
-        if let Some(known) = self.0.get(&(owner, ticket)).and_then(Weak::upgrade) {
+        let key = (owner, ticket.words());
+        if let Some(known) = self.0.get(&key).and_then(Weak::upgrade) {
             return Some(known);
         }
         let segment = Arc::new(map()?);
         self.0.retain(|_, other| other.strong_count() > 0);
-        self.0.insert((owner, ticket), Arc::downgrade(&segment));
+        self.0.insert(key, Arc::downgrade(&segment));
         Some(segment)
     }
 }
@@ -70,7 +76,7 @@ pub(super) fn can_lend(t: &mut Token, part: &Part) -> bool {
 }
 
 fn said_of(t: &mut Token, part: &Part) -> [u64; SAID] {
-    let lent = t.lock().memory.lend(part.base, part.size as usize);
+    let lent = MEMORY.get(&t.lock().tables).lend(part.base, part.size as usize);
     lent.map_or([0; SAID], |(ticket, place)| {
         let [first, second, third, fourth] = ticket.words();
         [first, second, third, fourth, place as u64 + 1]
@@ -105,7 +111,7 @@ pub(super) fn exchange(
             let ticket = words.first_chunk().and_then(|&words| SegmentTicket::from_words(words));
             let mapped = ticket.and_then(|ticket| {
                 let map = || node.as_ref()?.map_segment(Peer(peer), &ticket).ok();
-                state.windows.mapped.find(peer, ticket, map)
+                WINDOWS.get_mut(&mut state.tables).mapped.find(peer, &ticket, map)
             });
             let place = mapped.and_then(|segment| {
                 let place = usize::try_from(words[SAID - 1] - 1).ok()?;

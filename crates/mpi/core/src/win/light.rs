@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 
 use abi::{Address, Aint, Error, Result};
 use btl::{Class, Peer};
-use engine::{Guarded, Head, Progress};
+use engine::{Head, Progress};
 use ffi::LightFunction;
 use mem::PeerBytes;
 
@@ -21,7 +21,7 @@ use super::access::{Aim, Rules};
 use super::fast::{copy_at_once, order};
 use super::movement::Way;
 use super::serve::About;
-use super::{Window, Windows, await_window, combine, far, movement, sync};
+use super::{WINDOWS, Window, Windows, await_window, combine, far, movement, sync};
 use crate::domain::{Attempt, Token, enter_plain};
 use crate::state::State;
 use crate::wait::poll;
@@ -49,8 +49,6 @@ pub(super) struct Light {
     handlers: Vec<Option<(LightFunction, Address)>>,
     due: VecDeque<Delivery>,
 }
-
-pub(super) static LIGHT: Guarded<Light> = Guarded::new(Light::new());
 
 impl Light {
     pub const fn new() -> Light {
@@ -134,7 +132,7 @@ pub fn get_at_once(origin: Address, bytes: usize, rank: i32, offset: Aint, win: 
 #[inline(always)]
 fn at_once(way: Way, origin: Address, bytes: usize, rank: i32, offset: Aint, win: abi::Win) -> Attempt {
     let Some(mut guard) = enter_plain() else { return Attempt::full_path() };
-    let Some(window) = guard.windows.last_used(win) else { return guard.give_up() };
+    let Some(window) = WINDOWS.get_mut(&mut guard.tables).last_used(win) else { return guard.give_up() };
     // Negative numbers are huge ones.
     let target = window.targets.get(rank as usize).filter(|target| target.mapped);
     let place = target.and_then(|target| target.part(offset as u64, bytes));
@@ -148,7 +146,7 @@ fn at_once(way: Way, origin: Address, bytes: usize, rank: i32, offset: Aint, win
 pub fn flush(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
     let (rank, has_sent) = {
         let state = t.lock();
-        let window = state.windows.get(win)?;
+        let window = WINDOWS.get(&state.tables).get(win)?;
         let rank = if rank < 0 { None } else { Some(window.check_rank(rank)?) };
         (rank, !window.traffic.is_empty())
     };
@@ -168,7 +166,11 @@ const NO_HANDLER: Error = Error::new(abi::ERR_ARG, "a message named a handler th
 #[inline(always)]
 pub fn flush_at_once(win: abi::Win) -> Attempt {
     let Some(mut guard) = enter_plain() else { return Attempt::full_path() };
-    match guard.windows.last_used(win).filter(|window| window.far.is_none() && window.traffic.is_empty()) {
+    match WINDOWS
+        .get_mut(&mut guard.tables)
+        .last_used(win)
+        .filter(|window| window.far.is_none() && window.traffic.is_empty())
+    {
         Some(window) => window.order(),
         None => return guard.give_up(),
     }
@@ -211,7 +213,7 @@ pub fn compare_swap(
 /// Has a notice of `rank` grow, after the operations of this process before.
 fn notify(t: &mut Token, rank: i32, win: abi::Win, notice: u32) -> Result<()> {
     let state = t.lock();
-    let window = state.windows.get(win)?;
+    let window = WINDOWS.get(&state.tables).get(win)?;
     let rank = window.check_rank(rank)?;
     let Some(near) = window.near(rank) else {
         drop(state);
@@ -250,7 +252,7 @@ pub fn set_handler(
 ) -> Result<()> {
     let number = check_handler(handler)?;
     let mut state = t.lock();
-    let handlers = &mut LIGHT.get_mut(&mut state.tables).handlers;
+    let handlers = &mut WINDOWS.get_mut(&mut state.tables).light.handlers;
     if handlers.len() <= number {
         handlers.resize(number + 1, None);
     }
@@ -266,7 +268,7 @@ fn check_handler(handler: i32) -> Result<usize> {
 /// `alhena_message_limit`: bytes of payload that one message to `rank` takes.
 pub fn limit(t: &mut Token, rank: i32, bytes: &mut usize, win: abi::Win) -> Result<()> {
     let state = t.lock();
-    let window = state.windows.get(win)?;
+    let window = WINDOWS.get(&state.tables).get(win)?;
     *bytes = state.p2p.most(window.peer(window.check_rank(rank)?));
     Ok(())
 }
@@ -285,7 +287,7 @@ pub fn send(t: &mut Token, handler: i32, load: Load, rank: i32, win: abi::Win) -
     let handler = check_handler(handler)? as u64;
     let (rank, most) = {
         let state = t.lock();
-        let window = state.windows.get(win)?;
+        let window = WINDOWS.get(&state.tables).get(win)?;
         let rank = window.check_rank(rank)?;
         (rank, state.p2p.most(window.peer(rank)))
     };
@@ -296,11 +298,11 @@ pub fn send(t: &mut Token, handler: i32, load: Load, rank: i32, win: abi::Win) -
         Load::Bytes(address, len) => crate::memory::read_at(crate::memory::of_user(address, len)),
         Load::Words(words) => words.map(u64::to_ne_bytes).concat(),
     };
-    if t.lock().windows.get(win)?.rank == rank {
+    if WINDOWS.get(&t.lock().tables).get(win)?.rank == rank {
         let mut state = t.lock();
-        state.windows.get_mut(win)?.count_sent(rank);
+        WINDOWS.get_mut(&mut state.tables).get_mut(win)?.count_sent(rank);
         let delivery = Delivery { win, source: rank, handler, payload, from: None };
-        LIGHT.get_mut(&mut state.tables).due.push_back(delivery);
+        WINDOWS.get_mut(&mut state.tables).light.due.push_back(delivery);
         state.due.push_back(call);
         return Ok(());
     }
@@ -381,7 +383,6 @@ impl Window {
 /// A message has come, and [`call`] is due; `false`: it makes no sense, or its sender has sent more than one may.
 pub(super) fn on_message(
     windows: &mut Windows,
-    light: &mut Light,
     (from, payload): (Peer, PeerBytes<'_>),
     (about, handler): (About, u64),
     source: u64,
@@ -394,7 +395,7 @@ pub(super) fn on_message(
     }
     with.kept += 1;
     let (win, payload) = (far::window_of(about.number), payload.to_vec());
-    light.due.push_back(Delivery { win, source, handler, payload, from: Some((from, about)) });
+    windows.light.due.push_back(Delivery { win, source, handler, payload, from: Some((from, about)) });
     true
 }
 
@@ -410,7 +411,7 @@ pub(super) fn on_handled(windows: &mut Windows, from: Peer, about: About, found:
 pub(super) fn call(t: &mut Token) {
     let (delivery, handler) = {
         let mut state = t.lock();
-        let light = LIGHT.get_mut(&mut state.tables);
+        let light = &mut WINDOWS.get_mut(&mut state.tables).light;
         let Some(delivery) = light.due.pop_front() else { return };
         let handler = light.handlers.get(delivery.handler as usize).copied().flatten();
         (delivery, handler)
@@ -422,7 +423,7 @@ pub(super) fn call(t: &mut Token) {
     }
     let found = handler.is_some();
     let mut state = t.lock();
-    let window = state.windows.get_mut(win).ok();
+    let window = WINDOWS.get_mut(&mut state.tables).get_mut(win).ok();
     match from {
         Some((peer, about)) => {
             if let Some(window) = window {

@@ -12,7 +12,7 @@ use engine::P2p;
 use osc::{Acquire, Passive, Wish};
 
 use super::fast::order;
-use super::{Window, await_living, check_assert, far, ring};
+use super::{WINDOWS, Window, await_living, check_assert, far, ring};
 use crate::domain::{Attempt, Token, enter_plain};
 use crate::state::State;
 
@@ -43,7 +43,7 @@ pub fn lock(t: &mut Token, lock_type: i32, rank: i32, assert: i32, win: abi::Win
     check_assert(assert, abi::MODE_NOCHECK)?;
     let target = {
         let mut state = t.lock();
-        let window = state.windows.get_mut(win)?;
+        let window = WINDOWS.get_mut(&mut state.tables).get_mut(win)?;
         if rank == abi::PROC_NULL {
             return Ok(());
         }
@@ -53,15 +53,15 @@ pub fn lock(t: &mut Token, lock_type: i32, rank: i32, assert: i32, win: abi::Win
     };
     let lock = Passive { target, exclusive, checked: assert & abi::MODE_NOCHECK == 0 };
     if lock.checked {
-        let near = t.lock().windows.get(win)?.near(target);
+        let near = WINDOWS.get(&t.lock().tables).get(win)?.near(target);
         match near.and_then(|near| lock.wish(near.local)) {
             Some(wish) => await_lock(t, win, wish)?,
             None => far::lock(t, win, target, exclusive)?,
         }
     }
     let mut state = t.lock();
-    state.windows.held += 1;
-    state.windows.get_mut(win)?.epochs.lock(lock);
+    WINDOWS.get_mut(&mut state.tables).held += 1;
+    WINDOWS.get_mut(&mut state.tables).get_mut(win)?.epochs.lock(lock);
     Ok(())
 }
 
@@ -69,7 +69,11 @@ pub fn lock(t: &mut Token, lock_type: i32, rank: i32, assert: i32, win: abi::Win
 fn await_lock(t: &mut Token, win: abi::Win, wish: Wish) -> Result<()> {
     let lock = {
         let state = t.lock();
-        RefCell::new(Acquire::new(wish, state.windows.get(win)?.rank, state.windows.held > 0))
+        RefCell::new(Acquire::new(
+            wish,
+            WINDOWS.get(&state.tables).get(win)?.rank,
+            WINDOWS.get(&state.tables).held > 0,
+        ))
     };
     let acquired =
         |window: &mut Window, _: &mut P2p| window.acquire(&mut lock.borrow_mut()).then_some(Ok(()));
@@ -122,8 +126,8 @@ pub fn lock_at_once(lock_type: i32, rank: i32, assert: i32, win: abi::Win) -> At
 #[inline(always)]
 fn try_lock(state: &mut State, lock_type: i32, rank: i32, assert: i32, win: abi::Win) -> Option<()> {
     let exclusive = is_exclusive(lock_type).ok()?;
-    let holds = state.windows.held > 0;
-    let window = state.windows.last_used(win)?;
+    let holds = WINDOWS.get(&state.tables).held > 0;
+    let window = WINDOWS.get_mut(&mut state.tables).last_used(win)?;
     let target = window.check_rank(rank).ok()?;
     let near = window.near(target).filter(|_| assert == 0)?;
     window.epochs.may_lock(target).ok()?;
@@ -134,14 +138,14 @@ fn try_lock(state: &mut State, lock_type: i32, rank: i32, assert: i32, win: abi:
         return None;
     }
     window.epochs.lock(lock);
-    state.windows.held += 1;
+    WINDOWS.get_mut(&mut state.tables).held += 1;
     Some(())
 }
 
 /// `MPI_Win_unlock`
 pub fn unlock(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
     let mut state = t.lock();
-    let window = state.windows.get_mut(win)?;
+    let window = WINDOWS.get_mut(&mut state.tables).get_mut(win)?;
     if rank == abi::PROC_NULL {
         return Ok(());
     }
@@ -149,10 +153,10 @@ pub fn unlock(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
     let lock = window.epochs.unlock(target)?;
     if let Some(near) = window.near(target) {
         window.give_back(lock.wish(near.local));
-        state.windows.held -= 1;
+        WINDOWS.get_mut(&mut state.tables).held -= 1;
         return Ok(());
     }
-    state.windows.held -= 1;
+    WINDOWS.get_mut(&mut state.tables).held -= 1;
     drop(state);
     let flushed = far::flush(t, win, Some(target));
     if lock.checked {
@@ -165,7 +169,7 @@ pub fn unlock(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
 #[inline(always)]
 pub fn unlock_at_once(rank: i32, win: abi::Win) -> Attempt {
     let Some(mut guard) = enter_plain() else { return Attempt::full_path() };
-    let windows = &mut guard.windows;
+    let windows = WINDOWS.get_mut(&mut guard.tables);
     let Some(window) = windows.last_used(win) else { return guard.give_up() };
     // A negative rank is a huge one.
     let Some(near) = window.near(rank as u32) else { return guard.give_up() };
@@ -178,14 +182,14 @@ pub fn unlock_at_once(rank: i32, win: abi::Win) -> Attempt {
 /// `MPI_Win_lock_all`
 pub fn lock_all(t: &mut Token, assert: i32, win: abi::Win) -> Result<()> {
     check_assert(assert, abi::MODE_NOCHECK)?;
-    t.lock().windows.get_mut(win)?.epochs.may_lock_all()?;
+    WINDOWS.get_mut(&mut t.lock().tables).get_mut(win)?.epochs.may_lock_all()?;
     let checked = assert & abi::MODE_NOCHECK == 0;
     if checked {
         await_lock(t, win, Wish::All)?;
     }
     let mut state = t.lock();
-    state.windows.held += 1;
-    state.windows.get_mut(win)?.epochs.lock_all(checked);
+    WINDOWS.get_mut(&mut state.tables).held += 1;
+    WINDOWS.get_mut(&mut state.tables).get_mut(win)?.epochs.lock_all(checked);
     Ok(())
 }
 
@@ -193,7 +197,7 @@ pub fn lock_all(t: &mut Token, assert: i32, win: abi::Win) -> Result<()> {
 pub fn unlock_all(t: &mut Token, win: abi::Win) -> Result<()> {
     let (lock, has_far) = {
         let mut state = t.lock();
-        let window = state.windows.get_mut(win)?;
+        let window = WINDOWS.get_mut(&mut state.tables).get_mut(win)?;
         (window.epochs.unlock_all()?, window.far.is_some())
     };
     let done = if has_far {
@@ -203,8 +207,8 @@ pub fn unlock_all(t: &mut Token, win: abi::Win) -> Result<()> {
         Ok(())
     };
     let mut state = t.lock();
-    state.windows.held -= 1;
-    state.windows.get(win)?.give_back(lock);
+    WINDOWS.get_mut(&mut state.tables).held -= 1;
+    WINDOWS.get(&state.tables).get(win)?.give_back(lock);
     done
 }
 

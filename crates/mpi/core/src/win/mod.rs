@@ -17,6 +17,7 @@
 
 mod access;
 mod addresses;
+pub mod attr;
 mod changes;
 mod combine;
 mod create;
@@ -40,12 +41,12 @@ mod serve;
 mod sync;
 mod words;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use abi::{Error, Result};
-use engine::P2p;
+use engine::{Guarded, P2p};
 use node::{Node, SharedSegment};
 use osc::{Announced, Combiner, Control, Cost, Epochs, Exposure, Regions};
 use shm::doorbell::Doorbell;
@@ -67,9 +68,8 @@ pub use fast::{
 };
 pub use locks::{lock, lock_all, lock_at_once, unlock, unlock_all, unlock_at_once};
 pub use movement::{get, put, rget, rput};
-pub(crate) use query::predefined_attribute;
 pub use query::{get_group, get_info, get_name, set_info, set_name, shared_query};
-pub(crate) use serve::{Serve, grant_all};
+pub(crate) use serve::Serve;
 pub use sync::{
     complete, fence, flush, flush_all, flush_local, flush_local_all, post, start, sync, test, wait,
 };
@@ -210,32 +210,38 @@ pub(crate) struct Windows {
     recent: Option<Box<Window>>,
     recent_handle: abi::Win,
     /// The others.
-    table: HashMap<u32, Box<Window>>,
+    table: BTreeMap<u32, Box<Window>>,
     /// Locks of any window that this process holds.
     pub held: usize,
     /// Locks of any window that this process acquires for ranks of other nodes.
     pub waiting: usize,
+    /// The operation that grants these, once there is a window that ranks of other nodes may lock.
+    grants: Option<u32>,
     pub addresses: addresses::Addresses,
     pub mapped: lent::Mapped,
+    light: light::Light,
 }
+
+/// Those of this process.
+pub(crate) static WINDOWS: Guarded<Windows> = Guarded::new(Windows::new());
 
 const BAD: Error = Error::new(abi::ERR_WIN, "the handle names no window (never created, or freed)");
 
-impl Default for Windows {
-    fn default() -> Windows {
+impl Windows {
+    const fn new() -> Windows {
         Windows {
             recent: None,
             recent_handle: abi::WIN_NULL,
-            table: HashMap::new(),
+            table: BTreeMap::new(),
             held: 0,
             waiting: 0,
-            addresses: addresses::Addresses::default(),
-            mapped: lent::Mapped::default(),
+            grants: None,
+            addresses: addresses::Addresses::new(),
+            mapped: lent::Mapped::new(),
+            light: light::Light::new(),
         }
     }
-}
 
-impl Windows {
     /// # Errors
     /// `MPI_ERR_WIN`
     #[inline]
@@ -314,7 +320,7 @@ fn await_window<R>(
     win: abi::Win,
     mut ready: impl FnMut(&mut Window, &mut P2p) -> Option<Result<R>>,
 ) -> Result<R> {
-    wait_actively(t, |state| match state.windows.get_mut(win) {
+    wait_actively(t, |state| match WINDOWS.get_mut(&mut state.tables).get_mut(win) {
         Err(error) => Some(Err(error)),
         Ok(window) => ready(window, &mut state.p2p),
     })
@@ -330,14 +336,15 @@ fn await_living<R>(
 ) -> Result<R> {
     loop {
         let deadline = Instant::now() + locks::TIMEOUT;
-        let outcome = wait_actively_until(t, deadline, |state| match state.windows.get_mut(win) {
-            Err(error) => Some(Err(error)),
-            Ok(window) => ready(window, &mut state.p2p),
-        });
+        let outcome =
+            wait_actively_until(t, deadline, |state| match WINDOWS.get_mut(&mut state.tables).get_mut(win) {
+                Err(error) => Some(Err(error)),
+                Ok(window) => ready(window, &mut state.p2p),
+            });
         if let Some(outcome) = outcome {
             return outcome;
         }
-        check(t.lock().windows.get_mut(win)?)?;
+        check(WINDOWS.get_mut(&mut t.lock().tables).get_mut(win)?)?;
     }
 }
 

@@ -3,6 +3,7 @@
 use abi::{Address, Aint, Count, Datatype, Result};
 use osc::Direct;
 
+use super::WINDOWS;
 use super::access::{Aim, Reach, Rules, UNEQUAL};
 use super::far;
 use crate::domain::Token;
@@ -100,8 +101,8 @@ pub(super) fn copy(
         engine::see_to_connections(t);
         return Ok(None);
     }
-    let State { types, windows, .. } = &mut *guard;
-    let window = windows.get_mut(win)?;
+    let State { types, tables, .. } = &mut *guard;
+    let window = WINDOWS.get_mut(tables).get_mut(win)?;
     let Some((rank, target)) = window.aim(types, aim)? else { return Ok(None) };
     let origin = side(&types.items(address, count, datatype)?, address)?;
     if origin.len() != target.len() {

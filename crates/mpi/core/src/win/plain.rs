@@ -6,6 +6,7 @@ use abi::{Address, Count, Datatype};
 use btl::RemoteMemory;
 use osc::NO_TOKEN;
 
+use super::WINDOWS;
 use super::access::{Aim, Rules};
 use super::movement::Way;
 use super::network::Reached;
@@ -22,7 +23,7 @@ impl State {
         aim: &Aim,
         win: abi::Win,
     ) -> Option<()> {
-        let window = self.windows.get_mut(win).ok()?;
+        let window = WINDOWS.get_mut(&mut self.tables).get_mut(win).ok()?;
         // A negative rank is a huge one.
         let rank = aim.rank as u32;
         let target = window.far.as_ref()?.network.target(rank)?;

@@ -5,20 +5,20 @@ use std::ffi::CStr;
 use abi::{Address, Aint, Error, Result};
 use ffi::{CountMut, StrOut};
 
-use super::{Window, hints};
+use super::{WINDOWS, Window, hints};
 use crate::domain::Token;
 
 /// `MPI_Win_get_group`
 pub fn get_group(t: &mut Token, win: abi::Win, group: &mut abi::Group) -> Result<()> {
     let mut state = t.lock();
-    let found = state.windows.get(win)?.group.clone();
+    let found = WINDOWS.get(&state.tables).get(win)?.group.clone();
     *group = state.groups.add(found)?;
     Ok(())
 }
 
 /// `MPI_Win_set_name`
 pub fn set_name(t: &mut Token, win: abi::Win, name: &CStr) -> Result<()> {
-    t.lock().windows.get_mut(win)?.name = crate::comm::object_name(name);
+    WINDOWS.get_mut(&mut t.lock().tables).get_mut(win)?.name = crate::comm::object_name(name);
     Ok(())
 }
 
@@ -28,14 +28,14 @@ pub fn get_name(t: &mut Token, win: abi::Win, mut name: StrOut<'_>) -> Result<()
         name.set("MPI_WIN_NULL");
         return Ok(());
     }
-    name.set(&t.lock().windows.get(win)?.name);
+    name.set(&WINDOWS.get(&t.lock().tables).get(win)?.name);
     Ok(())
 }
 
 /// `MPI_Win_get_info`
 pub fn get_info(t: &mut Token, win: abi::Win, info: &mut abi::Info) -> Result<()> {
     let mut state = t.lock();
-    let window = state.windows.get(win)?;
+    let window = WINDOWS.get(&state.tables).get(win)?;
     let all = hints::in_force(&window.info, &state.memory_kinds, window.facts.alignment);
     *info = state.infos.add(all)?;
     Ok(())
@@ -45,7 +45,7 @@ pub fn get_info(t: &mut Token, win: abi::Win, info: &mut abi::Info) -> Result<()
 pub fn set_info(t: &mut Token, win: abi::Win, info: abi::Info) -> Result<()> {
     let mut state = t.lock();
     let given = state.infos.hints(info)?;
-    let window = state.windows.get_mut(win)?;
+    let window = WINDOWS.get_mut(&mut state.tables).get_mut(win)?;
     hints::take(&mut window.info, &given, window.facts.alignment);
     Ok(())
 }
@@ -60,7 +60,7 @@ pub fn shared_query(
     base: &mut Address,
 ) -> Result<()> {
     let state = t.lock();
-    let window = state.windows.get(win)?;
+    let window = WINDOWS.get(&state.tables).get(win)?;
     if window.facts.flavor == abi::WIN_FLAVOR_DYNAMIC {
         return Err(Error::new(abi::ERR_RMA_FLAVOR, "the window is a dynamic one"));
     }
@@ -83,18 +83,4 @@ impl Window {
     fn first_with_memory(&self) -> u32 {
         self.targets.iter().position(|target| target.size > 0).map_or(self.rank, |rank| rank as u32)
     }
-}
-
-/// A predefined attribute of a window: what `MPI_Win_get_attr` gives for the key (MPI-5.0 section 12.2.6).
-pub(crate) fn predefined_attribute(window: &Window, keyval: i32) -> Option<Address> {
-    let facts = &window.facts;
-    let address = match keyval {
-        abi::WIN_BASE => facts.base,
-        abi::WIN_SIZE => (&raw const facts.size).expose_provenance(),
-        abi::WIN_DISP_UNIT => (&raw const facts.disp_unit).expose_provenance(),
-        abi::WIN_CREATE_FLAVOR => (&raw const facts.flavor).expose_provenance(),
-        abi::WIN_MODEL => (&raw const facts.model).expose_provenance(),
-        _ => return None,
-    };
-    Some(Address(address))
 }

@@ -22,7 +22,7 @@ use osc::{Parts, Side, cut_read};
 use super::access::Completion;
 use super::far::{GET, begun, pieces, redirect, want};
 use super::network::{Begun, Network, Reached, UNREACHED};
-use super::{Window, Windows, await_window};
+use super::{WINDOWS, Window, Windows, await_window};
 use crate::domain::Token;
 use crate::memory::{of_user, of_vec};
 use crate::state::State;
@@ -85,7 +85,7 @@ pub(super) fn settle(t: &mut Token, win: abi::Win, rank: u32) -> Result<()> {
 pub(super) fn settle_changes(t: &mut Token, win: abi::Win, rank: u32) -> Result<()> {
     let has_changed = {
         let mut state = t.lock();
-        let far = state.windows.get_mut(win)?.far.as_mut();
+        let far = WINDOWS.get_mut(&mut state.tables).get_mut(win)?.far.as_mut();
         far.is_some_and(|far| far.network.take_changed(rank))
     };
     if has_changed { settle(t, win, rank) } else { Ok(()) }
@@ -116,7 +116,7 @@ pub(super) fn put(
         return Ok(Ok(None));
     }
     let mut state = t.lock();
-    let Some(far) = &mut state.windows.get_mut(win)?.far else { return Ok(Ok(None)) };
+    let Some(far) = &mut WINDOWS.get_mut(&mut state.tables).get_mut(win)?.far else { return Ok(Ok(None)) };
     let token = far.operations.begin(rank, None, Parts::ends(1), true)?;
     far.network.uses(token, rank);
     Ok(Ok(Some(token)))
@@ -160,7 +160,7 @@ fn copied(t: &mut Token, win: abi::Win, mut origin: Side) -> Result<Vec<u8>> {
 /// Keeps a copy of what is being written until a flush.
 fn keep(t: &mut Token, win: abi::Win, rank: u32, copy: Vec<u8>) {
     let mut state = t.lock();
-    match state.windows.get_mut(win).ok().and_then(|window| window.far.as_mut()) {
+    match WINDOWS.get_mut(&mut state.tables).get_mut(win).ok().and_then(|window| window.far.as_mut()) {
         Some(far) => far.network.keep(rank, copy),
         // The program has freed the window meanwhile, which is wrong; the network may still read the copy.
         None => std::mem::forget(copy),
@@ -220,7 +220,7 @@ fn runs_of(
     rank: u32,
     target: &Side,
 ) -> Result<Option<(Reached, Vec<UserMem>)>> {
-    let Some(reached) = t.lock().windows.get(win)?.network(rank) else { return Ok(None) };
+    let Some(reached) = WINDOWS.get(&t.lock().tables).get(win)?.network(rank) else { return Ok(None) };
     if let Side::Run(run) = target {
         return Ok(Some((reached, vec![*run])));
     }

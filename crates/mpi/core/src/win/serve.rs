@@ -12,10 +12,12 @@
 //!   answers                                             as many as were asked for (osc::Operations)
 //! ```
 
+use abi::Result;
 use btl::{Class, Peer};
-use engine::{Head, Message, Taker};
+use engine::{Afterlife, Fate, Head, Message, Operation, Taker, Turn};
 use mem::{PeerBytes, UserMem};
 use osc::{Element, NO_TOKEN};
+use pml::Done;
 use shm::sync::Ordering;
 
 use super::far::{
@@ -24,7 +26,8 @@ use super::far::{
 };
 use super::far_locks::{Decided, NOT_GRANTED};
 use super::locks::HOLDER_ENDED;
-use super::{Window, Windows, light};
+use super::{WINDOWS, Window, Windows, light};
+use crate::immediate::EMPTY;
 use crate::memory::{exposed_run, of_vec, of_vec_mut, read_at};
 use crate::state::State;
 
@@ -39,13 +42,12 @@ impl Taker<State> for Serve {
         let (about, from) = (About { number, rank }, message.from);
         let frame = Frame { from, kind: message.kind, words, payload: message.payload };
         if message.is_answer {
-            return state.windows.take_answer(about, &frame);
+            return WINDOWS.get_mut(&mut state.tables).take_answer(about, &frame);
         }
         if let (MESSAGE, &[handler, source]) = (frame.kind, words) {
             let payload = message.payload;
             if !light::on_message(
-                &mut state.windows,
-                light::LIGHT.get_mut(&mut state.tables),
+                WINDOWS.get_mut(&mut state.tables),
                 (from, payload),
                 (about, handler),
                 source,
@@ -56,7 +58,7 @@ impl Taker<State> for Serve {
             state.due.push_back(light::call);
             return;
         }
-        match state.windows.serve(about, &frame, state.p2p.most(from)) {
+        match WINDOWS.get_mut(&mut state.tables).serve(about, &frame, state.p2p.most(from)) {
             Some(Reply::Done) => about.answer(state, from, DONE, &[], &[]),
             Some(Reply::Data { token, position, bytes }) => {
                 about.answer(state, from, DATA, &[token, position], &bytes);
@@ -68,11 +70,15 @@ impl Taker<State> for Serve {
         }
         if let LOCK | UNLOCK | CHECK = frame.kind {
             grant(state, number, frame.kind == CHECK);
+            let windows = WINDOWS.get(&state.tables);
+            if let (true, Some(key)) = (windows.waiting > 0, windows.grants) {
+                state.requests.register(key);
+            }
         }
     }
 
     fn on_event(state: &mut State, cookie: u64, succeeded: bool) {
-        state.windows.read_over(cookie, succeeded);
+        WINDOWS.get_mut(&mut state.tables).read_over(cookie, succeeded);
     }
 
     fn on_lost(state: &mut State, peer: Peer) {
@@ -82,7 +88,7 @@ impl Taker<State> for Serve {
 
 /// Nothing more comes from a peer.
 pub(super) fn forget(state: &mut State, peer: Peer) {
-    state.windows.forget(peer).into_iter().for_each(|number| grant(state, number, true));
+    WINDOWS.get_mut(&mut state.tables).forget(peer).into_iter().for_each(|number| grant(state, number, true));
 }
 
 /// What came.
@@ -137,19 +143,59 @@ impl About {
 /// Grants the locks of a window that can be had now, and tells their owners; `checks`: refuses those that cannot be had
 /// any more.
 fn grant(state: &mut State, number: u64, checks: bool) {
-    for Decided { rank, token, granted } in state.windows.decide(number, checks) {
-        let Some(window) = state.windows.numbered(number) else { return };
+    for Decided { rank, token, granted } in WINDOWS.get_mut(&mut state.tables).decide(number, checks) {
+        let Some(window) = WINDOWS.get_mut(&mut state.tables).numbered(number) else { return };
         let (peer, me) = (window.peer(rank), window.rank);
         let kind = if granted { GRANTED } else { REFUSED };
         About { number, rank: me.into() }.answer(state, peer, kind, &[token], &[]);
     }
 }
 
-/// As [`grant`], for all windows; whether a lock was decided on. To be called by progress while locks are waited for.
-pub(crate) fn grant_all(state: &mut State) -> bool {
-    let before = state.windows.waiting;
-    state.windows.wanted().into_iter().for_each(|number| grant(state, number, false));
-    before != state.windows.waiting
+/// Grants locks of all windows; registered while ranks of other nodes wait for some.
+struct Grants;
+
+impl Operation<State> for Grants {
+    fn is_over(&mut self, state: &mut State) -> bool {
+        WINDOWS.get(&state.tables).waiting == 0
+    }
+
+    fn advance(&mut self, state: &mut State, _key: u32) -> Turn {
+        let before = WINDOWS.get(&state.tables).waiting;
+        WINDOWS
+            .get_mut(&mut state.tables)
+            .wanted()
+            .into_iter()
+            .for_each(|number| grant(state, number, false));
+        match WINDOWS.get(&state.tables).waiting {
+            0 => Turn::Rest,
+            now if now == before => Turn::Idle,
+            _ => Turn::Moved,
+        }
+    }
+
+    fn outcome(&self) -> Done {
+        EMPTY
+    }
+
+    fn conclude(&mut self) -> (Done, Fate) {
+        (EMPTY, Fate::Shared)
+    }
+
+    fn give_up(&mut self, _state: &mut State) -> Afterlife {
+        Afterlife::Stays
+    }
+}
+
+/// Makes the operation that grants locks, before the first window.
+///
+/// # Errors
+/// `MPI_ERR_OTHER` when too many requests exist.
+pub(super) fn prepare_grants(state: &mut State) -> Result<()> {
+    let grants = &mut WINDOWS.get_mut(&mut state.tables).grants;
+    if grants.is_none() {
+        *grants = Some(state.requests.add(Grants)?);
+    }
+    Ok(())
 }
 
 impl Windows {

@@ -5,7 +5,7 @@ use engine::P2p;
 use osc::Exposure;
 
 use super::fast::order;
-use super::{Window, await_living, check_assert, far};
+use super::{WINDOWS, Window, await_living, check_assert, far};
 use crate::domain::Token;
 use crate::group::Group;
 use crate::state::State;
@@ -18,7 +18,7 @@ const FEW: usize = 64;
 /// target's fence.
 pub fn fence(t: &mut Token, assert: i32, win: abi::Win) -> Result<()> {
     check_assert(assert, abi::MODE_NOSTORE | abi::MODE_NOPUT | abi::MODE_NOPRECEDE | abi::MODE_NOSUCCEED)?;
-    t.lock().windows.get_mut(win)?.epochs.fence(assert & abi::MODE_NOSUCCEED == 0)?;
+    WINDOWS.get_mut(&mut t.lock().tables).get_mut(win)?.epochs.fence(assert & abi::MODE_NOSUCCEED == 0)?;
     meet(t, win)?
 }
 
@@ -27,7 +27,7 @@ pub fn fence(t: &mut Token, assert: i32, win: abi::Win) -> Result<()> {
 pub(super) fn meet(t: &mut Token, win: abi::Win) -> Result<Result<()>> {
     let by_messages = {
         let state = t.lock();
-        let window = state.windows.get(win)?;
+        let window = WINDOWS.get(&state.tables).get(win)?;
         window.far.is_some().then_some(window.comm)
     };
     if let Some(comm) = by_messages {
@@ -37,7 +37,7 @@ pub(super) fn meet(t: &mut Token, win: abi::Win) -> Result<Result<()>> {
     }
     let (control, goal) = {
         let state = t.lock();
-        let window = state.windows.get(win)?;
+        let window = WINDOWS.get(&state.tables).get(win)?;
         let (goal, last) = window.control.view().arrive();
         if last {
             node::ring_each(window.doorbells.iter().flatten().copied());
@@ -84,7 +84,7 @@ pub fn post(t: &mut Token, group: abi::Group, assert: i32, win: abi::Win) -> Res
     check_assert(assert, abi::MODE_NOCHECK | abi::MODE_NOSTORE | abi::MODE_NOPUT)?;
     let mut state = t.lock();
     let group = state.groups.get(group)?;
-    let window = state.windows.get_mut(win)?;
+    let window = WINDOWS.get_mut(&mut state.tables).get_mut(win)?;
     let ranks = window.ranks_of(&group)?;
     window.epochs.post()?;
     window.exposure.expect(ranks.len());
@@ -109,7 +109,7 @@ pub fn start(t: &mut Token, group: abi::Group, assert: i32, win: abi::Win) -> Re
     let ranks = {
         let mut state = t.lock();
         let group = state.groups.get(group)?;
-        let window = state.windows.get_mut(win)?;
+        let window = WINDOWS.get_mut(&mut state.tables).get_mut(win)?;
         let ranks = window.ranks_of(&group)?;
         window.epochs.may_start()?;
         window.exposure.start(&ranks);
@@ -125,7 +125,7 @@ pub fn start(t: &mut Token, group: abi::Group, assert: i32, win: abi::Win) -> Re
         if ranks.iter().any(missing) { Err(ENDED) } else { Ok(()) }
     });
     let mut state = t.lock();
-    let window = state.windows.get_mut(win)?;
+    let window = WINDOWS.get_mut(&mut state.tables).get_mut(win)?;
     match started {
         Ok(()) => window.epochs.start(ranks),
         // The posts of the others are for the next start.
@@ -177,7 +177,7 @@ impl Window {
 /// `MPI_Win_complete`
 pub fn complete(t: &mut Token, win: abi::Win) -> Result<()> {
     let mut state = t.lock();
-    let window = state.windows.get_mut(win)?;
+    let window = WINDOWS.get_mut(&mut state.tables).get_mut(win)?;
     let ranks = window.epochs.complete()?;
     order();
     for target in window.near_of(&ranks) {
@@ -221,7 +221,7 @@ pub fn test(t: &mut Token, win: abi::Win, flag: &mut i32) -> Result<()> {
 /// `MPI_ERR_WIN`, and `MPI_ERR_RMA_SYNC` if none is open.
 fn ends_exposure(t: &mut Token, win: abi::Win) -> Result<bool> {
     let mut state = t.lock();
-    let window = state.windows.get_mut(win)?;
+    let window = WINDOWS.get_mut(&mut state.tables).get_mut(win)?;
     window.epochs.may_wait()?;
     Ok(window.end_exposure())
 }
@@ -229,7 +229,7 @@ fn ends_exposure(t: &mut Token, win: abi::Win) -> Result<bool> {
 /// `MPI_Win_flush`: on a node, operations are done when their call returns, so that only their order is left.
 pub fn flush(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
     let state = t.lock();
-    let window = state.windows.get(win)?;
+    let window = WINDOWS.get(&state.tables).get(win)?;
     if rank == abi::PROC_NULL {
         return Ok(());
     }
@@ -243,8 +243,8 @@ pub fn flush(t: &mut Token, rank: i32, win: abi::Win) -> Result<()> {
 pub(super) fn await_operations(t: &mut Token, win: abi::Win, rank: Option<u32>) -> Result<()> {
     order();
     let mut guard = t.lock();
-    let State { windows, p2p, .. } = &mut *guard;
-    let window = windows.get_mut(win)?;
+    let State { tables, p2p, .. } = &mut *guard;
+    let window = WINDOWS.get_mut(tables).get_mut(win)?;
     if window.far.is_some() && rank.is_none_or(|rank| window.near(rank).is_none()) {
         if let Some(outcome) = window.flush(&mut p2p.bml, rank) {
             return outcome;
@@ -267,7 +267,7 @@ pub(super) fn await_operations(t: &mut Token, win: abi::Win, rank: Option<u32>) 
 
 /// `MPI_Win_flush_all`
 pub fn flush_all(t: &mut Token, win: abi::Win) -> Result<()> {
-    t.lock().windows.get(win)?.epochs.any_passive()?;
+    WINDOWS.get(&t.lock().tables).get(win)?.epochs.any_passive()?;
     await_operations(t, win, None)
 }
 
@@ -283,7 +283,7 @@ pub fn flush_local_all(t: &mut Token, win: abi::Win) -> Result<()> {
 
 /// `MPI_Win_sync`: loads and stores before it come before those after it.
 pub fn sync(t: &mut Token, win: abi::Win) -> Result<()> {
-    t.lock().windows.get(win)?;
+    WINDOWS.get(&t.lock().tables).get(win)?;
     order();
     Ok(())
 }

@@ -9,6 +9,7 @@ use pml::Done;
 use super::part::{Part, WORDS};
 use crate::coll::Running;
 use crate::comm::Held;
+use crate::file::FILES;
 use crate::file::access::{Moved, Transfer};
 use crate::file::elsewhere;
 use crate::file::exchange::Exchange;
@@ -89,7 +90,7 @@ pub(super) fn start(state: &mut State, fh: abi::File, part: Part) -> Result<abi:
     let comm = part.comm;
     let size = state.comm(comm)?.size() as usize;
     let held = state.hold(comm)?;
-    let file = state.files.get_mut(fh)?;
+    let file = FILES.get_mut(&mut state.tables).get_mut(fh)?;
     file.collectives.number = file.collectives.number.wrapping_add(1);
     let number = file.collectives.number;
     let operation = Collective {
@@ -108,7 +109,7 @@ pub(super) fn start(state: &mut State, fh: abi::File, part: Part) -> Result<abi:
         held,
     };
     let key = state.requests.add(operation)?;
-    let queue = &mut state.files.get_mut(fh)?.collectives.queue;
+    let queue = &mut FILES.get_mut(&mut state.tables).get_mut(fh)?.collectives.queue;
     queue.push_back(key);
     if queue.len() == 1 {
         state.requests.register(key);
@@ -244,7 +245,7 @@ impl Collective {
 
     /// The next collective access of the file begins.
     fn hand_on(&self, state: &mut State) {
-        let Ok(file) = state.files.get_mut(self.file) else { return };
+        let Ok(file) = FILES.get_mut(&mut state.tables).get_mut(self.file) else { return };
         file.collectives.queue.pop_front();
         if let Some(&next) = file.collectives.queue.front() {
             state.requests.register(next);

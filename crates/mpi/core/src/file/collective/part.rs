@@ -4,6 +4,7 @@ use abi::{Error, Result, Status};
 use io::{Choice, Direction, Memory};
 
 use crate::domain::Token;
+use crate::file::FILES;
 use crate::file::access::{Request, Transfer};
 use crate::file::exchange::{Exchange, MOST_WORDS, Said};
 use crate::file::staged::Way;
@@ -182,7 +183,7 @@ impl Part {
         let transfer = self.transfer.as_ref().ok()?;
         let comm = self.comm;
         let together = state.shares_host(comm);
-        let file = state.files.get_mut(fh).ok()?;
+        let file = FILES.get_mut(&mut state.tables).get_mut(fh).ok()?;
         let choice = match transfer.direction {
             // Each process holds a lock over its own bytes, all of them: then no other access comes between them.
             _ if file.atomic => Choice::Disable,

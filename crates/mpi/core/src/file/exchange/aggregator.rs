@@ -12,6 +12,7 @@ use node::Node;
 use pml::{Data, Mode, ReqId};
 
 use super::{ANSWER, DESCRIPTION, Exchange, Job, Transfer, Views};
+use crate::file::FILES;
 use crate::file::failed;
 use crate::memory::{of_vec, of_vec_mut, resize};
 use crate::p2p::{start_recv, start_send};
@@ -190,7 +191,7 @@ impl Aggregator {
         match views {
             Ok(views) => {
                 let views = Arc::new(views);
-                if let Ok(file) = state.files.get_mut(all.file) {
+                if let Ok(file) = FILES.get_mut(&mut state.tables).get_mut(all.file) {
                     file.views = Some(views.clone());
                 }
                 self.views = Some(views);
