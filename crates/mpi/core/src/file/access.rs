@@ -13,7 +13,7 @@ use super::buffer::Buffer;
 use super::collective::Collective;
 use super::datarep::Conversion;
 use super::staged::{self, Way};
-use super::{FILES, File, Pointer, failed};
+use super::{FILES, File, Pointer, failed, file_of};
 use crate::domain::Token;
 use crate::handle::RequestKey;
 use crate::state::State;
@@ -54,7 +54,7 @@ impl Transfer {
     /// # Errors
     /// Those of the arguments; no pointer has moved.
     pub fn prepare(t: &mut Token, fh: abi::File, request: Request) -> Result<Transfer> {
-        if request.pointer == Pointer::Shared && t.lock().file(fh)?.shared.far().is_some() {
+        if request.pointer == Pointer::Shared && file_of(&t.lock(), fh)?.shared.far().is_some() {
             return Transfer::prepare_far(t, fh, request);
         }
         Transfer::prepared(t, fh, request, |file, bytes| file.take_position(request.pointer, bytes))
@@ -90,7 +90,7 @@ impl Transfer {
         let Request { direction, pointer, buf, count, datatype } = request;
         let foreign = {
             let state = t.lock();
-            let file = state.file(fh)?;
+            let file = file_of(&state, fh)?;
             file.allow(direction, pointer)?;
             match file.representation.is_native() {
                 true => None,
@@ -136,7 +136,7 @@ impl Transfer {
     /// # Errors
     /// `MPI_ERR_PROC_ABORTED`: a process that may hold data is lost.
     pub fn settle(&self, t: &mut Token, way: Way, placed: bool) -> Result<()> {
-        if t.lock().file(self.file)?.staged.is_none() {
+        if file_of(&t.lock(), self.file)?.staged.is_none() {
             return Ok(());
         }
         let way = if way == Way::Staged && self.stage.is_none() { Way::Direct } else { way };
@@ -308,38 +308,36 @@ fn convert_due(t: &mut Token) {
     let due = {
         let mut state = t.lock();
         let Some(key) = FILES.get_mut(&mut state.tables).conversions.pop_front() else { return };
-        state.transfer(key).and_then(Transfer::take_due).map(|due| (key, due))
+        transfer_of(&mut state, key).and_then(Transfer::take_due).map(|due| (key, due))
     };
     let Some((key, due)) = due else { return };
     let delivered = due.run(t);
     let mut state = t.lock();
     state.threads.changed();
-    if let Some(transfer) = state.transfer(key) {
+    if let Some(transfer) = transfer_of(&mut state, key) {
         transfer.delivered(delivered);
     }
 }
 
-impl State {
-    /// The program has to convert what a nonblocking access has read.
-    pub(super) fn convert(&mut self, key: u32) {
-        FILES.get_mut(&mut self.tables).conversions.push_back(key);
-        self.due.push_back(convert_due);
-    }
+/// The program has to convert what a nonblocking access has read.
+pub(super) fn convert(state: &mut State, key: u32) {
+    FILES.get_mut(&mut state.tables).conversions.push_back(key);
+    state.due.push_back(convert_due);
+}
 
-    /// What a nonblocking access has come to: its file keeps a failure.
-    pub(super) fn note_failure(&mut self, fh: abi::File, result: Result<()>) {
-        if let (Err(error), Ok(file)) = (result, FILES.get_mut(&mut self.tables).get_mut(fh)) {
-            file.failure = Some(error);
-        }
+/// What a nonblocking access has come to: its file keeps a failure.
+pub(super) fn note_failure(state: &mut State, fh: abi::File, result: Result<()>) {
+    if let (Err(error), Ok(file)) = (result, FILES.get_mut(&mut state.tables).get_mut(fh)) {
+        file.failure = Some(error);
     }
+}
 
-    /// The access of a request.
-    fn transfer(&mut self, key: u32) -> Option<&mut Transfer> {
-        if self.requests.get_as::<Collective>(key).is_some() {
-            return self.requests.get_as::<Collective>(key)?.transfer();
-        }
-        self.requests.get_as::<Transfer>(key)
+/// The access of a request.
+fn transfer_of(state: &mut State, key: u32) -> Option<&mut Transfer> {
+    if state.requests.get_as::<Collective>(key).is_some() {
+        return state.requests.get_as::<Collective>(key)?.transfer();
     }
+    state.requests.get_as::<Transfer>(key)
 }
 
 /// Accesses up to this length are over before the call returns; longer ones are moved by another thread.
@@ -444,7 +442,7 @@ pub fn nonblocking(
     let started = engine::run_blocking(
         lane,
         |blocking| moving.run(blocking),
-        move |state: &mut State, moved| state.moved(key, moved),
+        move |state: &mut State, moved| take_moved(state, key, moved),
     );
     if let Err(error) = started {
         t.lock().requests.remove(key);
@@ -506,17 +504,15 @@ pub(super) fn lane(storage: &Arc<Posix>, locks: bool, of: Use) -> Lane {
 /// Calls at a time on a file whose file system asks other hosts.
 const MOST_OF_FILE: usize = 4;
 
-impl State {
-    /// Another thread has moved the bytes of a nonblocking access.
-    fn moved(&mut self, key: u32, moved: Moved) {
-        let Some(transfer) = self.requests.get_as::<Transfer>(key) else { return };
-        transfer.come_back(moved);
-        let (file, result, due) = (transfer.file, transfer.result(), transfer.due.is_some());
-        if due {
-            self.convert(key);
-        }
-        self.note_failure(file, result);
+/// Another thread has moved the bytes of a nonblocking access.
+fn take_moved(state: &mut State, key: u32, moved: Moved) {
+    let Some(transfer) = state.requests.get_as::<Transfer>(key) else { return };
+    transfer.come_back(moved);
+    let (file, result, due) = (transfer.file, transfer.result(), transfer.due.is_some());
+    if due {
+        convert(state, key);
     }
+    note_failure(state, file, result);
 }
 
 impl Operation<State> for Transfer {

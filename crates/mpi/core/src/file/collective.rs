@@ -26,9 +26,9 @@ pub(super) use self::operation::Collective;
 use self::operation::start;
 use self::part::Part;
 use super::access::{Request, Transfer};
-use super::exchange::Exchange;
+use super::exchange::{Exchange, forget_views};
 use super::staged::Way;
-use super::{FILES, Pointer, elsewhere};
+use super::{FILES, Pointer, elsewhere, file_of};
 use crate::coll::{gather_words, largest, share_words};
 use crate::domain::Token;
 use crate::wait::{wait_actively, wait_for};
@@ -91,7 +91,7 @@ pub fn collective(
     let class = mine.err().map_or(0, |error| error.class as u64);
     let agreed = largest(t, part.comm, class)?;
     if agreed != 0 {
-        t.lock().forget_views(fh);
+        forget_views(&mut t.lock(), fh);
     }
     if let Some(status) = status {
         status.fill(&part.status());
@@ -101,7 +101,7 @@ pub fn collective(
 
 /// Waits until the collective accesses are over that have begun: what the caller does next must not change how they go on.
 pub(super) fn come_after(t: &mut Token, fh: abi::File) {
-    wait_for(t, |state| match state.file(fh) {
+    wait_for(t, |state| match file_of(state, fh) {
         Ok(file) => file.collectives.queue.is_empty().then_some(()),
         Err(_) => Some(()),
     });
@@ -223,7 +223,7 @@ pub fn end(
 /// From the first nonblocking or split collective access of a file on, the library's thread goes on with them while the
 /// program computes. Without it they wait for the program.
 pub(super) fn help(t: &mut Token, fh: abi::File) -> Result<()> {
-    if !t.lock().file(fh)?.helped {
+    if !file_of(&t.lock(), fh)?.helped {
         let helped = engine::need_progress(t).is_ok();
         FILES.get_mut(&mut t.lock().tables).get_mut(fh)?.helped = helped;
     }

@@ -48,9 +48,9 @@ use self::aggregator::Aggregator;
 use self::flow::Flow;
 pub(crate) use self::job::Job;
 use self::job::Results;
-use super::FILES;
 use super::access::Transfer;
 use super::elsewhere;
+use super::{FILES, file_of};
 use crate::p2p::{start_recv, start_send};
 use crate::state::State;
 
@@ -382,27 +382,25 @@ impl Exchange {
     }
 }
 
-impl State {
-    /// A collective access has failed on all processes: the next one describes the views anew, since an aggregator may not
-    /// have heard of them.
-    pub(super) fn forget_views(&mut self, fh: abi::File) {
-        if let Ok(file) = FILES.get_mut(&mut self.tables).get_mut(fh) {
-            (file.described, file.views) = (false, None);
-        }
+/// A collective access has failed on all processes: the next one describes the views anew, since an aggregator may not
+/// have heard of them.
+pub(super) fn forget_views(state: &mut State, fh: abi::File) {
+    if let Ok(file) = FILES.get_mut(&mut state.tables).get_mut(fh) {
+        (file.described, file.views) = (false, None);
     }
+}
 
-    /// Whether this process reads and writes the memory of all others on its node that have a file open; tried out once.
-    pub(super) fn reaches_near(&mut self, fh: abi::File) -> Result<bool> {
-        let file = self.file(fh)?;
-        if let Some(reaches) = file.reaches {
-            return Ok(reaches);
-        }
-        let (me, peers) = (self.me(), self.comm(file.comm)?.peers.clone());
-        let reaches = self.node.as_ref().is_some_and(|node| {
-            let near = |peer: &&u32| **peer != me && node.place_of(Peer(**peer)).is_some();
-            node.has_single_copy() && peers.iter().filter(near).all(|&peer| node.can_read(Peer(peer)))
-        });
-        FILES.get_mut(&mut self.tables).get_mut(fh)?.reaches = Some(reaches);
-        Ok(reaches)
+/// Whether this process reads and writes the memory of all others on its node that have a file open; tried out once.
+pub(super) fn reaches_near(state: &mut State, fh: abi::File) -> Result<bool> {
+    let file = file_of(state, fh)?;
+    if let Some(reaches) = file.reaches {
+        return Ok(reaches);
     }
+    let (me, peers) = (state.me(), state.comm(file.comm)?.peers.clone());
+    let reaches = state.node.as_ref().is_some_and(|node| {
+        let near = |peer: &&u32| **peer != me && node.place_of(Peer(**peer)).is_some();
+        node.has_single_copy() && peers.iter().filter(near).all(|&peer| node.can_read(Peer(peer)))
+    });
+    FILES.get_mut(&mut state.tables).get_mut(fh)?.reaches = Some(reaches);
+    Ok(reaches)
 }

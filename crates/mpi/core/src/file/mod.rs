@@ -244,10 +244,8 @@ impl Files {
     }
 }
 
-impl State {
-    pub(crate) fn file(&self, handle: abi::File) -> Result<&File> {
-        FILES.get(&self.tables).get(handle)
-    }
+pub(crate) fn file_of(state: &State, handle: abi::File) -> Result<&File> {
+    FILES.get(&state.tables).get(handle)
 }
 
 /// An error of the system, with what was tried.

@@ -23,8 +23,8 @@ use io::{Hints, How, Posix, Stripes, View};
 
 use super::datarep::Representation;
 use super::query::added;
-use super::shared::{SharedPointer, WORDS};
-use super::{FILES, File, Grain, agree, elsewhere, failed};
+use super::shared::{SharedPointer, WORDS, shares_host};
+use super::{FILES, File, Grain, agree, elsewhere, failed, file_of};
 use crate::coll::{gather_words, largest, share_words};
 use crate::communicators::{free, private_copy};
 use crate::domain::Token;
@@ -62,7 +62,7 @@ pub fn open(
             let mut state = t.lock();
             *fh = FILES.get_mut(&mut state.tables).add(file)?;
             super::staged::set_up(&mut state, *fh, stage)?;
-            let serves = state.file(*fh)?.staged.is_some() && state.comm(duplicate)?.size() > 1;
+            let serves = file_of(&state, *fh)?.staged.is_some() && state.comm(duplicate)?.size() > 1;
             drop(state);
             // Others may ask for what is staged here while the program computes.
             if serves {
@@ -254,7 +254,7 @@ fn open_together(
     let mine = match mine {
         Some(mine) => Ok(mine),
         None => opened(t, path, amode, hints, false).and_then(|storage| {
-            if storage.identity() != words[1..3] && t.lock().shares_host(comm) {
+            if storage.identity() != words[1..3] && shares_host(&t.lock(), comm) {
                 return Err(Error::new(abi::ERR_NOT_SAME, "the processes name different files"));
             }
             let pointer = SharedPointer::open(t, comm, &words[5..]);
@@ -280,7 +280,7 @@ fn open_together(
 /// nothing; to have it on the device there, a program calls `MPI_File_sync` (which section 14.2.2 of MPI-5.0 likens the
 /// close to; no other library waits for the device).
 pub fn close(t: &mut Token, fh: &mut abi::File) -> Result<()> {
-    let comm = t.lock().file(*fh)?.comm;
+    let comm = file_of(&t.lock(), *fh)?.comm;
     super::staged::drain_together(t, *fh)?;
     let mut file = FILES.get_mut(&mut t.lock().tables).remove(*fh)?;
     *fh = abi::FILE_NULL;

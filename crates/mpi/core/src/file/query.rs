@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use abi::{Error, Result};
 
-use super::{FILES, agree, elsewhere, failed, staged};
+use super::{FILES, agree, elsewhere, failed, file_of, staged};
 use crate::coll::gather_words;
 use crate::coll::{Mode, barrier};
 use crate::comm::hints::{KINDS, ONLY_KINDS, are_known_kinds};
@@ -13,14 +13,14 @@ use crate::info::Info;
 
 /// `MPI_File_get_amode`
 pub fn get_amode(t: &mut Token, fh: abi::File, amode: &mut i32) -> Result<()> {
-    *amode = t.lock().file(fh)?.amode;
+    *amode = file_of(&t.lock(), fh)?.amode;
     Ok(())
 }
 
 /// `MPI_File_get_group`
 pub fn get_group(t: &mut Token, fh: abi::File, group: &mut abi::Group) -> Result<()> {
     let mut state = t.lock();
-    let comm = state.file(fh)?.comm;
+    let comm = file_of(&state, fh)?.comm;
     let members = state.comm(comm)?.group.clone();
     *group = state.groups.add(members)?;
     Ok(())
@@ -29,7 +29,7 @@ pub fn get_group(t: &mut Token, fh: abi::File, group: &mut abi::Group) -> Result
 /// `MPI_File_get_size`, in bytes.
 pub fn get_size(t: &mut Token, fh: abi::File, size: &mut i64) -> Result<()> {
     staged::drain(t, fh)?;
-    let storage = t.lock().file(fh)?.storage.clone();
+    let storage = file_of(&t.lock(), fh)?.storage.clone();
     let known = storage.calls(&t.may_block()).size();
     *size = known.map_err(failed("the size of the file is not known"))? as i64;
     Ok(())
@@ -54,7 +54,7 @@ fn resize(
     staged::drain_together(t, fh)?;
     let (comm, storage, allowed) = {
         let state = t.lock();
-        let file = state.file(fh)?;
+        let file = file_of(&state, fh)?;
         let allowed = match u64::try_from(size) {
             Err(_) => Err(Error::new(abi::ERR_ARG, "the size is negative")),
             Ok(_) if file.amode & abi::MODE_RDONLY != 0 => {
@@ -95,7 +95,7 @@ pub(super) fn same<T>(t: &mut Token, comm: abi::Comm, mine: Result<T>, words: &[
 /// `MPI_File_get_info`: every hint, with the value in force.
 pub fn get_info(t: &mut Token, fh: abi::File, info: &mut abi::Info) -> Result<()> {
     let mut state = t.lock();
-    let file = state.file(fh)?;
+    let file = file_of(&state, fh)?;
     let mut hints: Info = file.hints.list().into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     let name = file.path.to_string_lossy();
     if name.len() < abi::MAX_INFO_VAL as usize {
@@ -118,7 +118,7 @@ pub fn set_info(t: &mut Token, fh: abi::File, info: abi::Info) -> Result<()> {
     staged::drain_together(t, fh)?;
     let (comm, hints) = {
         let state = t.lock();
-        let file = state.file(fh)?;
+        let file = file_of(&state, fh)?;
         let processes = u64::from(state.comm(file.comm)?.size());
         let hints = state.infos.hints(info).map(|info| changed(&file.hints, &info, processes));
         (file.comm, hints)
@@ -151,7 +151,7 @@ pub fn sync(t: &mut Token, fh: abi::File) -> Result<()> {
     staged::drain_together(t, fh)?;
     let (comm, storage, written) = {
         let state = t.lock();
-        let file = state.file(fh)?;
+        let file = file_of(&state, fh)?;
         (file.comm, file.storage.clone(), file.written.clone())
     };
     let done = match written.swap(false, Ordering::Relaxed) {
@@ -161,7 +161,7 @@ pub fn sync(t: &mut Token, fh: abi::File) -> Result<()> {
             .map_err(failed("the system could not write the file to its device")),
         false => Ok(()),
     };
-    let written = staged::outcome(t.lock().file(fh)?);
+    let written = staged::outcome(file_of(&t.lock(), fh)?);
     let done = agree(t, comm, written.and(done));
     storage.calls(&t.may_block()).refresh();
     done
@@ -173,7 +173,7 @@ pub fn set_atomicity(t: &mut Token, fh: abi::File, flag: i32) -> Result<()> {
     staged::drain_together(t, fh)?;
     let (comm, storage) = {
         let state = t.lock();
-        let file = state.file(fh)?;
+        let file = file_of(&state, fh)?;
         (file.comm, file.storage.clone())
     };
     let able = match flag {
@@ -192,6 +192,6 @@ pub fn set_atomicity(t: &mut Token, fh: abi::File, flag: i32) -> Result<()> {
 
 /// `MPI_File_get_atomicity`
 pub fn get_atomicity(t: &mut Token, fh: abi::File, flag: &mut i32) -> Result<()> {
-    *flag = i32::from(t.lock().file(fh)?.atomic);
+    *flag = i32::from(file_of(&t.lock(), fh)?.atomic);
     Ok(())
 }

@@ -96,15 +96,13 @@ impl Asker {
     }
 }
 
-impl State {
-    /// Answers a question; `None`: there is nothing of the kind here.
-    pub(super) fn answer(&mut self, asker: Asker, answer: Option<Answer>) {
-        let kind = if answer.is_some() { ANSWER } else { NONE };
-        let Answer { words: [a, b], bytes } = answer.unwrap_or_default();
-        let words = [asker.question, a, b];
-        let head = Head { class: Class::Io, kind, words: &words };
-        self.p2p.answer(asker.peer, head, &mut PeerBytes::of(&bytes));
-    }
+/// Answers a question; `None`: there is nothing of the kind here.
+pub(super) fn answer(state: &mut State, asker: Asker, answer: Option<Answer>) {
+    let kind = if answer.is_some() { ANSWER } else { NONE };
+    let Answer { words: [a, b], bytes } = answer.unwrap_or_default();
+    let words = [asker.question, a, b];
+    let head = Head { class: Class::Io, kind, words: &words };
+    state.p2p.answer(asker.peer, head, &mut PeerBytes::of(&bytes));
 }
 
 /// Who takes the frames of files.

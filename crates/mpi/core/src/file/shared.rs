@@ -16,9 +16,9 @@ use abi::{Error, Result};
 use btl::Peer;
 use node::{Node, SegmentTicket, SharedSegment};
 
-use super::FILES;
 use super::elsewhere;
-use super::questions::{Answer, Asker, MOVE, ask};
+use super::questions::{Answer, Asker, MOVE, answer, ask};
+use super::{FILES, file_of};
 use crate::coll::{gather_words, share_words};
 use crate::domain::Token;
 use crate::state::State;
@@ -99,13 +99,11 @@ impl Pages {
     }
 }
 
-impl State {
-    /// Whether all processes of a communicator are on this host.
-    pub(crate) fn shares_host(&self, comm: abi::Comm) -> bool {
-        let Ok(comm) = self.comm(comm) else { return false };
-        let here = |&peer: &u32| self.node.as_ref().is_some_and(|node| node.place_of(Peer(peer)).is_some());
-        comm.size() == 1 || comm.group.members().iter().all(here)
-    }
+/// Whether all processes of a communicator are on this host.
+pub(crate) fn shares_host(state: &State, comm: abi::Comm) -> bool {
+    let Ok(comm) = state.comm(comm) else { return false };
+    let here = |&peer: &u32| state.node.as_ref().is_some_and(|node| node.place_of(Peer(peer)).is_some());
+    comm.size() == 1 || comm.group.members().iter().all(here)
 }
 
 impl SharedPointer {
@@ -117,7 +115,7 @@ impl SharedPointer {
     /// Made by rank 0, for all.
     pub fn create(t: &mut Token, comm: abi::Comm) -> SharedPointer {
         let mut state = t.lock();
-        if !state.shares_host(comm) {
+        if !shares_host(&state, comm) {
             return FILES.get_mut(&mut state.tables).pages.keep();
         }
         let State { tables, node, .. } = &mut *state;
@@ -169,7 +167,7 @@ impl SharedPointer {
         }
         let page = match FILES.get(&state.tables).pages.others.get(&ticket) {
             Some(page) => Some(page.clone()),
-            None => state.map_page(comm, ticket),
+            None => map_page(&mut state, comm, ticket),
         };
         page.map_or(SharedPointer::Absent, |page| SharedPointer::Node { page, index, mine: false })
     }
@@ -223,15 +221,13 @@ const ABSENT: Error = Error::new(
     "the processes cannot reach the memory that their shared file pointer is in",
 );
 
-impl State {
-    /// Maps the page that rank 0 of `comm` lends words of.
-    fn map_page(&mut self, comm: abi::Comm, ticket: [u64; 4]) -> Option<Arc<SharedSegment>> {
-        let first = *self.comm(comm).ok()?.group.members().first()?;
-        let known = SegmentTicket::from_words(ticket)?;
-        let page = Arc::new(self.node.as_ref()?.map_segment(Peer(first), &known).ok()?);
-        FILES.get_mut(&mut self.tables).pages.others.insert(ticket, page.clone());
-        Some(page)
-    }
+/// Maps the page that rank 0 of `comm` lends words of.
+fn map_page(state: &mut State, comm: abi::Comm, ticket: [u64; 4]) -> Option<Arc<SharedSegment>> {
+    let first = *state.comm(comm).ok()?.group.members().first()?;
+    let known = SegmentTicket::from_words(ticket)?;
+    let page = Arc::new(state.node.as_ref()?.map_segment(Peer(first), &known).ok()?);
+    FILES.get_mut(&mut state.tables).pages.others.insert(ticket, page.clone());
+    Some(page)
 }
 
 /// `MPI_File_seek_shared`
@@ -240,7 +236,7 @@ pub fn seek_shared(t: &mut Token, fh: abi::File, offset: i64, whence: i32) -> Re
     let now = current(t, fh);
     let (comm, target) = {
         let state = t.lock();
-        let file = state.file(fh)?;
+        let file = file_of(&state, fh)?;
         let target = file.refuse_sequential().and(now);
         (
             file.comm,
@@ -259,7 +255,7 @@ pub fn seek_shared(t: &mut Token, fh: abi::File, offset: i64, whence: i32) -> Re
     {
         let state = t.lock();
         if state.comm(comm)?.rank == 0 {
-            state.file(fh)?.shared.set(target);
+            file_of(&state, fh)?.shared.set(target);
         }
     }
     crate::coll::barrier(t, crate::coll::Mode::Own, comm)
@@ -274,7 +270,7 @@ pub(super) fn current(t: &mut Token, fh: abi::File) -> Result<i64> {
 pub(super) fn moved(t: &mut Token, fh: abi::File, etypes: i64) -> Result<i64> {
     let (keeper, number) = {
         let state = t.lock();
-        let shared = &state.file(fh)?.shared;
+        let shared = &file_of(&state, fh)?.shared;
         match shared.far() {
             None => return shared.take(etypes),
             Some(far) => far,
@@ -291,12 +287,12 @@ const UNKNOWN: Error =
 pub(super) fn serve(state: &mut State, asker: Asker, number: u64, etypes: u64) {
     let word = FILES.get(&state.tables).pages.kept.get(&number);
     let was = word.map(|word| word.fetch_add(etypes, Ordering::AcqRel));
-    state.answer(asker, was.map(|was| Answer { words: [was, 0], bytes: Vec::new() }));
+    answer(state, asker, was.map(|was| Answer { words: [was, 0], bytes: Vec::new() }));
 }
 
 /// `MPI_File_get_position_shared`
 pub fn get_position_shared(t: &mut Token, fh: abi::File, offset: &mut i64) -> Result<()> {
-    t.lock().file(fh)?.refuse_sequential()?;
+    file_of(&t.lock(), fh)?.refuse_sequential()?;
     *offset = current(t, fh)?;
     Ok(())
 }

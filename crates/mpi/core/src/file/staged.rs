@@ -25,8 +25,8 @@ use io::{Counts, Direction, Posix, Stage, Worked};
 use platform::Blocking;
 
 use super::access::{Use, lane};
-use super::questions::{Answer, Asker, COUNTS, DRAIN, PEEK, ask};
-use super::{FILES, File, failed};
+use super::questions::{Answer, Asker, COUNTS, DRAIN, PEEK, answer, ask};
+use super::{FILES, File, failed, file_of};
 use crate::domain::Token;
 use crate::state::State;
 
@@ -75,7 +75,7 @@ pub(super) fn start(stage: &Arc<Stage>, storage: &Arc<Posix>) {
     let (behind, file) = (stage.clone(), storage.clone());
     let work = move |blocking: &Blocking<'_>| behind.work(&file.calls(blocking)) == Worked::More;
     let lane = lane(storage, false, Use::Behind);
-    if engine::run_apart_in_turns(lane, work, State::staged_was_written).is_err() {
+    if engine::run_apart_in_turns(lane, work, staged_was_written).is_err() {
         stage.unschedule();
     }
 }
@@ -85,7 +85,7 @@ pub(super) fn start(stage: &Arc<Stage>, storage: &Arc<Posix>) {
 /// # Errors
 /// `MPI_ERR_FILE`.
 pub(super) fn set_up(state: &mut State, fh: abi::File, stage: Option<Arc<Stage>>) -> Result<()> {
-    let file = state.file(fh)?;
+    let file = file_of(state, fh)?;
     let comm = state.comm(file.comm)?;
     let (context, peers) = (comm.context, comm.peers.clone());
     let file = FILES.get_mut(&mut state.tables).get_mut(fh)?;
@@ -115,7 +115,7 @@ pub(super) fn settle(
 ) -> Result<()> {
     let (stage, storage, away) = {
         let state = t.lock();
-        let file = state.file(fh)?;
+        let file = file_of(&state, fh)?;
         let Some(staged) = &file.staged else { return Ok(()) };
         (staged.stage.clone(), file.storage.clone(), staged.away.clone())
     };
@@ -168,7 +168,7 @@ pub(super) fn drain_together(t: &mut Token, fh: abi::File) -> Result<()> {
 fn drain_own(t: &mut Token, fh: abi::File) -> Result<()> {
     let (stage, storage) = {
         let state = t.lock();
-        let file = state.file(fh)?;
+        let file = file_of(&state, fh)?;
         let Some(staged) = &file.staged else { return Ok(()) };
         (staged.stage.clone(), file.storage.clone())
     };
@@ -180,7 +180,7 @@ fn drain_own(t: &mut Token, fh: abi::File) -> Result<()> {
 fn drain_away(t: &mut Token, fh: abi::File) -> Result<()> {
     let (context, peers) = {
         let state = t.lock();
-        let file = state.file(fh)?;
+        let file = file_of(&state, fh)?;
         let Some(Staged { context, away: Some(_), .. }) = file.staged else { return Ok(()) };
         let comm = state.comm(file.comm)?;
         let plan = file.plan(0..0, u64::from(comm.size()), 1, true);
@@ -207,43 +207,41 @@ pub(super) fn outcome(file: &File) -> Result<()> {
     error.map_or(Ok(()), |error| Err(failed("the system could not write staged data to the file")(error)))
 }
 
-impl State {
-    /// A thread of the library has written staged data: answers those that wait for it.
-    fn staged_was_written(&mut self) {
-        let waiting = std::mem::take(&mut FILES.get_mut(&mut self.tables).stages.waiting);
-        for (asker, stage, until) in waiting {
-            if stage.counts().written < until {
-                FILES.get_mut(&mut self.tables).stages.waiting.push((asker, stage, until));
-            } else {
-                self.answer(asker, Some(Answer::default()));
-            }
+/// A thread of the library has written staged data: answers those that wait for it.
+fn staged_was_written(state: &mut State) {
+    let waiting = std::mem::take(&mut FILES.get_mut(&mut state.tables).stages.waiting);
+    for (asker, stage, until) in waiting {
+        if stage.counts().written < until {
+            FILES.get_mut(&mut state.tables).stages.waiting.push((asker, stage, until));
+        } else {
+            answer(state, asker, Some(Answer::default()));
         }
     }
+}
 
-    /// The stage of a file that another process has open, too.
-    fn staged_for(&self, asker: Asker, context: u64) -> Option<Arc<Stage>> {
-        let open = u32::try_from(context)
-            .ok()
-            .and_then(|context| FILES.get(&self.tables).stages.open.get(&context))?;
-        open.peers.contains(&asker.peer().0).then(|| open.stage.clone())
-    }
+/// The stage of a file that another process has open, too.
+fn staged_for(state: &State, asker: Asker, context: u64) -> Option<Arc<Stage>> {
+    let open =
+        u32::try_from(context).ok().and_then(|context| FILES.get(&state.tables).stages.open.get(&context))?;
+    open.peers.contains(&asker.peer().0).then(|| open.stage.clone())
 }
 
 /// Another process waits until all is written that is held here.
 pub(super) fn serve_drain(state: &mut State, asker: Asker, context: u64) {
-    let stage = state.staged_for(asker, context);
+    let stage = staged_for(state, asker, context);
     match stage.map(|stage| (stage.counts(), stage)) {
         Some((counts, stage)) if counts.written < counts.taken => {
             FILES.get_mut(&mut state.tables).stages.waiting.push((asker, stage, counts.taken));
         }
-        held => state.answer(asker, held.map(|_| Answer::default())),
+        held => answer(state, asker, held.map(|_| Answer::default())),
     }
 }
 
 /// Another process asks how much was staged here.
 pub(super) fn serve_counts(state: &mut State, asker: Asker, context: u64) {
-    let counts = state.staged_for(asker, context).map(|stage| stage.counts());
-    state.answer(
+    let counts = staged_for(state, asker, context).map(|stage| stage.counts());
+    answer(
+        state,
         asker,
         counts.map(|Counts { taken, written }| Answer { words: [taken, written], bytes: Vec::new() }),
     );
@@ -252,26 +250,26 @@ pub(super) fn serve_counts(state: &mut State, asker: Asker, context: u64) {
 /// Another process reads what is staged here: bytes, and behind them a bit for each that says whether it is there.
 pub(super) fn serve_peek(state: &mut State, asker: Asker, context: u64, place: u64, len: u64) {
     let most = most_of(state.p2p.most(asker.peer()));
-    let Some(stage) = state.staged_for(asker, context).filter(|_| len <= most as u64) else {
-        return state.answer(asker, None);
+    let Some(stage) = staged_for(state, asker, context).filter(|_| len <= most as u64) else {
+        return answer(state, asker, None);
     };
-    let answer = |peeked: std::io::Result<(Vec<u8>, Vec<u8>)>| {
+    let to_answer = |peeked: std::io::Result<(Vec<u8>, Vec<u8>)>| {
         peeked.ok().map(|(mut bytes, marks)| {
             bytes.extend(marks);
             Answer { words: [1, 0], bytes }
         })
     };
     if !stage.logs() {
-        return state.answer(asker, answer(peeked(&stage, place, len as usize)));
+        return answer(state, asker, to_answer(peeked(&stage, place, len as usize)));
     }
     // A log is a file, and a handler does not block.
     let started = engine::run_blocking(
         engine::Lane::Pool,
         move |_| peeked(&stage, place, len as usize),
-        move |state: &mut State, peeked| state.answer(asker, answer(peeked)),
+        move |state: &mut State, peeked| answer(state, asker, to_answer(peeked)),
     );
     if started.is_err() {
-        state.answer(asker, None);
+        answer(state, asker, None);
     }
 }
 
@@ -300,7 +298,7 @@ enum Holder {
 
 fn holder(t: &mut Token, fh: abi::File, rank: i32) -> Result<(Holder, Arc<Posix>)> {
     let state = t.lock();
-    let file = state.file(fh)?;
+    let file = file_of(&state, fh)?;
     let comm = state.comm(file.comm)?;
     let wrong = Error::new(abi::ERR_RANK, "no process of that rank has the file open");
     let peer = usize::try_from(rank).ok().and_then(|rank| comm.peers.get(rank)).ok_or(wrong)?;

@@ -10,7 +10,7 @@ use io::View;
 
 use super::datarep::Representation;
 use super::query::{changed, same};
-use super::{FILES, File, failed, staged};
+use super::{FILES, File, failed, file_of, staged};
 use crate::coll::{Mode, barrier};
 use crate::domain::Token;
 use crate::state::State;
@@ -25,18 +25,18 @@ pub fn set_view(
     datarep: &CStr,
     info: abi::Info,
 ) -> Result<()> {
-    t.lock().file(fh)?;
+    file_of(&t.lock(), fh)?;
     super::collective::come_after(t, fh);
     // Only sequential files ask where they are.
     let now = if disp == abi::DISPLACEMENT_CURRENT { super::shared::current(t, fh) } else { Ok(0) };
     let (comm, given) = {
         let state = t.lock();
-        let file = state.file(fh)?;
+        let file = file_of(&state, fh)?;
         (file.comm, Given::of(&state, file, now, disp, etype, filetype, datarep, info))
     };
     // With other aggregators, writes of a byte would not stay in order.
     let regrouped = match &given {
-        Ok(given) => t.lock().file(fh)?.hints != given.hints,
+        Ok(given) => file_of(&t.lock(), fh)?.hints != given.hints,
         Err(_) => false,
     };
     if regrouped {
@@ -140,7 +140,7 @@ pub fn get_view(
     mut datarep: StrOut<'_>,
 ) -> Result<()> {
     let mut state = t.lock();
-    let file = state.file(fh)?;
+    let file = file_of(&state, fh)?;
     let types = (file.etype.clone(), file.filetype.clone());
     *disp = file.displacement;
     datarep.set(file.representation.name());
@@ -165,7 +165,7 @@ pub(super) fn end_for(t: &mut Token, fh: abi::File, whence: i32) -> Result<Optio
         return Ok(None);
     }
     staged::drain(t, fh)?;
-    let storage = t.lock().file(fh)?.storage.clone();
+    let storage = file_of(&t.lock(), fh)?.storage.clone();
     let size = storage.calls(&t.may_block()).size();
     size.map(Some).map_err(failed("the size of the file is not known"))
 }
@@ -186,7 +186,7 @@ pub(super) fn sought(file: &File, now: i64, offset: i64, whence: i32, end: Optio
 /// `MPI_File_get_position`
 pub fn get_position(t: &mut Token, fh: abi::File, offset: &mut i64) -> Result<()> {
     let state = t.lock();
-    let file = state.file(fh)?;
+    let file = file_of(&state, fh)?;
     file.refuse_sequential()?;
     *offset = file.offset;
     Ok(())
@@ -195,7 +195,7 @@ pub fn get_position(t: &mut Token, fh: abi::File, offset: &mut i64) -> Result<()
 /// `MPI_File_get_byte_offset`
 pub fn get_byte_offset(t: &mut Token, fh: abi::File, offset: i64, disp: &mut i64) -> Result<()> {
     let state = t.lock();
-    let file = state.file(fh)?;
+    let file = file_of(&state, fh)?;
     let place = file.view.place_of(file.view.position_of(offset)?);
     *disp = i64::try_from(place)
         .map_err(|_| Error::new(abi::ERR_ARG, "the offset lies behind all bytes that a file can have"))?;
@@ -211,7 +211,7 @@ pub fn get_type_extent(
 ) -> Result<()> {
     let (representation, datatype) = {
         let state = t.lock();
-        (state.file(fh)?.representation.clone(), state.types.get(datatype)?.clone())
+        (file_of(&state, fh)?.representation.clone(), state.types.get(datatype)?.clone())
     };
     *extent = representation.of(t, &datatype)?.extent();
     Ok(())

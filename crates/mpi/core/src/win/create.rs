@@ -140,7 +140,7 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
         let comm = state.comm(comm)?;
         (comm.group.clone(), comm.rank)
     };
-    let mut near = t.lock().near(&group, part.flavor)?;
+    let mut near = near(&t.lock(), &group, part.flavor)?;
     let mut layout = Layout::of(part.flavor, &all, &near);
     let lent = if all.iter().any(|said| said[4] & hints::LENDS != 0) {
         lent::exchange(t, comm, &part, &group, |rank| all[rank as usize][1], &near)?
@@ -167,7 +167,7 @@ fn agree(t: &mut Token, part: Part, info: abi::Info, comm: abi::Comm, inner: abi
     let far = far.then(|| Far::new(all.len(), network));
     let (node, doorbells) = {
         let state = t.lock();
-        (state.node.clone(), state.doorbells(&group, &near))
+        (state.node.clone(), doorbells(&state, &group, &near))
     };
     let own = targets[rank as usize];
     let facts = Facts {
@@ -356,7 +356,7 @@ fn share(
     {
         control.view().set_ready(local as u32);
     }
-    let reached = layout.mapped || t.lock().reaches_all(group, near);
+    let reached = layout.mapped || reaches_all(&t.lock(), group, near);
     let bit = |set: bool, bit: u64| if set { bit } else { 0 };
     let vote = bit(reached, REACHES) | bit(lent.is_mapped, MAPS);
     let vote = if control.is_some() { SHARES | vote } else { bit(may_not, MAY_NOT) };
@@ -409,42 +409,37 @@ fn share(
     Ok((control, targets, network))
 }
 
-impl State {
-    /// The ranks of `group` whose processes share memory with this one, which is among them.
-    ///
-    /// # Errors
-    /// `MPI_ERR_RMA_SHARED` for a shared window if these are not all.
-    fn near(&self, group: &Group, flavor: i32) -> Result<Vec<u32>> {
-        let (me, shared) = (self.me(), flavor == abi::WIN_FLAVOR_SHARED);
-        let node = self.node.as_ref().filter(|_| shared || self.params.osc.shared_memory);
-        let is_near = |peer: u32| peer == me || node.is_some_and(|node| node.reaches(Peer(peer)));
-        let ranks = (0..).zip(group.members());
-        let near: Vec<u32> = ranks.filter(|&(_, &peer)| is_near(peer)).map(|(rank, _)| rank).collect();
-        if shared && near.len() != group.size() as usize {
-            return Err(Error::new(
-                abi::ERR_RMA_SHARED,
-                "the processes of the communicator do not share memory",
-            ));
-        }
-        Ok(near)
+/// The ranks of `group` whose processes share memory with this one, which is among them.
+///
+/// # Errors
+/// `MPI_ERR_RMA_SHARED` for a shared window if these are not all.
+fn near(state: &State, group: &Group, flavor: i32) -> Result<Vec<u32>> {
+    let (me, shared) = (state.me(), flavor == abi::WIN_FLAVOR_SHARED);
+    let node = state.node.as_ref().filter(|_| shared || state.params.osc.shared_memory);
+    let is_near = |peer: u32| peer == me || node.is_some_and(|node| node.reaches(Peer(peer)));
+    let ranks = (0..).zip(group.members());
+    let near: Vec<u32> = ranks.filter(|&(_, &peer)| is_near(peer)).map(|(rank, _)| rank).collect();
+    if shared && near.len() != group.size() as usize {
+        return Err(Error::new(abi::ERR_RMA_SHARED, "the processes of the communicator do not share memory"));
     }
+    Ok(near)
+}
 
-    /// What each rank of `near` sleeps on.
-    fn doorbells(&self, group: &Group, near: &[u32]) -> Arc<[Option<&'static shm::doorbell::Doorbell>]> {
-        let bell = |&rank: &u32| {
-            let peer = Peer(group.members()[rank as usize]);
-            let node = self.node.as_ref().filter(|node| node.reaches(peer))?;
-            Some(node.doorbell_of(peer))
-        };
-        near.iter().map(bell).collect()
-    }
+/// What each rank of `near` sleeps on.
+fn doorbells(state: &State, group: &Group, near: &[u32]) -> Arc<[Option<&'static shm::doorbell::Doorbell>]> {
+    let bell = |&rank: &u32| {
+        let peer = Peer(group.members()[rank as usize]);
+        let node = state.node.as_ref().filter(|node| node.reaches(peer))?;
+        Some(node.doorbell_of(peer))
+    };
+    near.iter().map(bell).collect()
+}
 
-    /// Whether this process can read and write the memory of all others of `near`.
-    fn reaches_all(&self, group: &Group, near: &[u32]) -> bool {
-        let me = self.me();
-        let mut others = near.iter().map(|&rank| group.members()[rank as usize]).filter(|&peer| peer != me);
-        others.all(|peer| self.node.as_ref().is_some_and(|node| node.can_read(Peer(peer))))
-    }
+/// Whether this process can read and write the memory of all others of `near`.
+fn reaches_all(state: &State, group: &Group, near: &[u32]) -> bool {
+    let me = state.me();
+    let mut others = near.iter().map(|&rank| group.members()[rank as usize]).filter(|&peer| peer != me);
+    others.all(|peer| state.node.as_ref().is_some_and(|node| node.can_read(Peer(peer))))
 }
 
 /// `MPI_Win_free`: the attributes' callbacks run first; then all processes meet, unless they promised not to lock.

@@ -6,6 +6,7 @@ use osc::Direct;
 use super::WINDOWS;
 use super::access::{Aim, Reach, Rules, UNEQUAL};
 use super::far;
+use super::plain::begin_at_once;
 use crate::domain::Token;
 use crate::memory::side;
 use crate::state::State;
@@ -96,7 +97,7 @@ pub(super) fn copy(
     win: abi::Win,
 ) -> Result<Option<u64>> {
     let mut guard = t.lock();
-    if guard.begin_at_once(way, (address, count, datatype), aim, win).is_some() {
+    if begin_at_once(&mut guard, way, (address, count, datatype), aim, win).is_some() {
         drop(guard);
         engine::see_to_connections(t);
         return Ok(None);

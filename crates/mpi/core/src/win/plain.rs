@@ -13,51 +13,49 @@ use super::network::Reached;
 use crate::datatype::simple;
 use crate::state::State;
 
-impl State {
-    /// Begins a put or get, for which the next flush waits; `None`: nothing was begun.
-    #[inline]
-    pub(super) fn begin_at_once(
-        &mut self,
-        way: Way,
-        (origin, origin_count, origin_type): (Address, Count, Datatype),
-        aim: &Aim,
-        win: abi::Win,
-    ) -> Option<()> {
-        let window = WINDOWS.get_mut(&mut self.tables).get_mut(win).ok()?;
-        // A negative rank is a huge one.
-        let rank = aim.rank as u32;
-        let target = window.far.as_ref()?.network.target(rank)?;
-        let (peer, Reached { key, remote, .. }) = (target.peer, target.reached);
-        let memory = simple(origin, origin_count, origin_type)?;
-        let size = datatype::predefined_dense_size(aim.datatype)?;
-        let len = memory.len();
-        if len == 0 || aim.count.checked_mul(i64::from(size))? as usize != len {
-            return None;
-        }
-        let (start, there) = window.targets[rank as usize].locate(aim, len)?;
-        if !window.has_joined(rank) {
-            return None;
-        }
-        match aim.rules {
-            Rules::Epoch => window.epochs.access(rank).ok()?,
-            Rules::Light => {}
-            // A request waits for more than a flush does.
-            Rules::Request => return None,
-        }
-        let (bml, network) = (&mut self.p2p.bml, &mut window.far.as_mut()?.network);
-        match way {
-            Way::Put if len <= remote.max => {
-                bml.write(peer, memory, &key, start).ok()?;
-                network.writes(rank);
-            }
-            Way::Get if osc::is_one_read(&remote, memory.address(), there, len) => {
-                let read = |peer, cookie| bml.read(peer, memory, &key, start, cookie);
-                network.read(win, (rank, NO_TOKEN), read).ok()?;
-            }
-            Way::Put | Way::Get => return None,
-        }
-        Some(())
+/// Begins a put or get, for which the next flush waits; `None`: nothing was begun.
+#[inline]
+pub(super) fn begin_at_once(
+    state: &mut State,
+    way: Way,
+    (origin, origin_count, origin_type): (Address, Count, Datatype),
+    aim: &Aim,
+    win: abi::Win,
+) -> Option<()> {
+    let window = WINDOWS.get_mut(&mut state.tables).get_mut(win).ok()?;
+    // A negative rank is a huge one.
+    let rank = aim.rank as u32;
+    let target = window.far.as_ref()?.network.target(rank)?;
+    let (peer, Reached { key, remote, .. }) = (target.peer, target.reached);
+    let memory = simple(origin, origin_count, origin_type)?;
+    let size = datatype::predefined_dense_size(aim.datatype)?;
+    let len = memory.len();
+    if len == 0 || aim.count.checked_mul(i64::from(size))? as usize != len {
+        return None;
     }
+    let (start, there) = window.targets[rank as usize].locate(aim, len)?;
+    if !window.has_joined(rank) {
+        return None;
+    }
+    match aim.rules {
+        Rules::Epoch => window.epochs.access(rank).ok()?,
+        Rules::Light => {}
+        // A request waits for more than a flush does.
+        Rules::Request => return None,
+    }
+    let (bml, network) = (&mut state.p2p.bml, &mut window.far.as_mut()?.network);
+    match way {
+        Way::Put if len <= remote.max => {
+            bml.write(peer, memory, &key, start).ok()?;
+            network.writes(rank);
+        }
+        Way::Get if osc::is_one_read(&remote, memory.address(), there, len) => {
+            let read = |peer, cookie| bml.read(peer, memory, &key, start, cookie);
+            network.read(win, (rank, NO_TOKEN), read).ok()?;
+        }
+        Way::Put | Way::Get => return None,
+    }
+    Some(())
 }
 
 impl super::Target {

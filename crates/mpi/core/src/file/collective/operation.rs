@@ -9,10 +9,9 @@ use pml::Done;
 use super::part::{Part, WORDS};
 use crate::coll::Running;
 use crate::comm::Held;
-use crate::file::FILES;
-use crate::file::access::{Moved, Transfer};
-use crate::file::elsewhere;
-use crate::file::exchange::Exchange;
+use crate::file::access::{Moved, Transfer, convert, note_failure};
+use crate::file::exchange::{Exchange, forget_views};
+use crate::file::{FILES, elsewhere};
 use crate::handle::RequestKey;
 use crate::memory::exposed;
 use crate::state::State;
@@ -212,7 +211,7 @@ impl Collective {
             Step::Move | Step::Agree => {
                 let agreed = if self.words[1] == 0 { Ok(()) } else { Err(elsewhere(self.words[1])) };
                 if agreed.is_err() {
-                    state.forget_views(self.file);
+                    forget_views(state, self.file);
                 }
                 self.ended = Some(self.mine.and(agreed));
                 Step::Agree
@@ -233,7 +232,7 @@ impl Collective {
                 self.moves = self.alone.go_on(transfer);
             }
             if transfer.is_due() && !std::mem::replace(&mut self.waits, true) {
-                state.convert(key);
+                convert(state, key);
             }
             if !transfer.has_ended() {
                 return;
@@ -270,7 +269,7 @@ impl Operation<State> for Collective {
             true
         });
         if let Some(result) = self.ended {
-            state.note_failure(self.file, result);
+            note_failure(state, self.file, result);
             self.hand_on(state);
             return Turn::Rest;
         }

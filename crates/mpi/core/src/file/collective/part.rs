@@ -4,11 +4,11 @@ use abi::{Error, Result, Status};
 use io::{Choice, Direction, Memory};
 
 use crate::domain::Token;
-use crate::file::FILES;
 use crate::file::access::{Request, Transfer};
-use crate::file::exchange::{Exchange, MOST_WORDS, Said};
+use crate::file::exchange::{Exchange, MOST_WORDS, Said, reaches_near};
+use crate::file::shared::shares_host;
 use crate::file::staged::Way;
-use crate::file::{Pointer, elsewhere};
+use crate::file::{FILES, Pointer, elsewhere, file_of};
 use crate::state::State;
 
 /// What each rank says of its part: error class, etypes, flags and in how many words its view is described, first
@@ -59,20 +59,20 @@ impl Part {
     pub fn prepare(t: &mut Token, fh: abi::File, request: Request) -> Result<Part> {
         let (comm, rank, reaches, oversubscribed) = {
             let mut state = t.lock();
-            let file = state.file(fh)?;
+            let file = file_of(&state, fh)?;
             if file.collectives.split.is_some() {
                 return Err(UNDER_WAY);
             }
             let comm = file.comm;
             let oversubscribed = state.node.as_ref().is_some_and(|node| node.is_oversubscribed());
-            (comm, state.comm(comm)?.rank as usize, state.reaches_near(fh)?, oversubscribed)
+            (comm, state.comm(comm)?.rank as usize, reaches_near(&mut state, fh)?, oversubscribed)
         };
         let ordered = request.pointer == Pointer::Shared;
         let transfer = match ordered {
             true => Transfer::prepare_ordered(t, fh, request),
             false => Transfer::prepare(t, fh, request),
         };
-        let described = t.lock().file(fh)?.described;
+        let described = file_of(&t.lock(), fh)?.described;
         let description = match &transfer {
             Ok(transfer) if !ordered && !described => transfer.access.view().describe(MOST_WORDS),
             _ => Some(Vec::new()),
@@ -156,7 +156,7 @@ impl Part {
             return (0, Ok(()));
         }
         let moved = etypes(all).and_then(|etypes| {
-            let file = state.file(fh)?;
+            let file = file_of(state, fh)?;
             let end = file.shared.get()?.checked_add(etypes);
             file.view.position_of(end.ok_or(FAR)?)?;
             file.shared.take(etypes)
@@ -182,7 +182,7 @@ impl Part {
         let size = all.len() / WORDS;
         let transfer = self.transfer.as_ref().ok()?;
         let comm = self.comm;
-        let together = state.shares_host(comm);
+        let together = shares_host(state, comm);
         let file = FILES.get_mut(&mut state.tables).get_mut(fh).ok()?;
         let choice = match transfer.direction {
             // Each process holds a lock over its own bytes, all of them: then no other access comes between them.

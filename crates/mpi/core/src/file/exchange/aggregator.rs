@@ -12,8 +12,7 @@ use node::Node;
 use pml::{Data, Mode, ReqId};
 
 use super::{ANSWER, DESCRIPTION, Exchange, Job, Transfer, Views};
-use crate::file::FILES;
-use crate::file::failed;
+use crate::file::{FILES, failed};
 use crate::memory::{of_vec, of_vec_mut, resize};
 use crate::p2p::{start_recv, start_send};
 use crate::state::State;
