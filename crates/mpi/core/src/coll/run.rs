@@ -377,6 +377,6 @@ impl Wire {
             self.local = comm.group.peers();
         }
         // The library's own calls on the local group count by themselves, in the context beside this one.
-        self.local_context = comm.local.as_ref().map_or(0, |local| local.context);
+        self.local_context = comm.local_context();
     }
 }

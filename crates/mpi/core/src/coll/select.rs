@@ -172,6 +172,10 @@ impl Signature {
     ) -> Signature {
         let reduction = call.op.is_some();
         let remote = comm.remote.as_ref().map_or(0, |remote| remote.size());
+        let facts = match start {
+            Start::OwnApart => lasting_query(call.coll, comm, world),
+            _ => plain_query(call.coll, comm, world),
+        };
         let query = Query {
             ranks: comm.size() + remote,
             bytes: bytes(call, comm.size()),
@@ -180,7 +184,7 @@ impl Signature {
             canonical,
             dense: !reduction || call.recv.is_dense(),
             area: start.is_ordered() && comm.coll.turns.has_area() && !is_neighbourhood(call.coll),
-            ..plain_query(call.coll, comm, world)
+            ..facts
         };
         let (in_place, contiguous) = (call.in_place, call.contiguous());
         let (own, settled) = (start.is_own(), comm.coll.settled);
@@ -225,13 +229,19 @@ fn bytes(call: &Call, ranks: u32) -> u64 {
 /// What the choice depends on for calls in the area of a communicator, but for their data.
 pub(super) fn plain_query(coll: Coll, comm: &mut Comm, world: Option<&World>) -> Query {
     Query {
-        inter: comm.is_inter(),
         area: true,
         direct: comm.coll.direct == Some(true),
         near: comm.coll.near,
         caches: !comm.coll.seats.is_empty(),
-        ..Query::new(coll, comm.size(), placement(comm, world))
+        ..lasting_query(coll, comm, world)
     }
+}
+
+/// That part of it which is the same from the first call of the communicator to the last. Calls whose place among the others
+/// is not the same on all processes are chosen by it alone: what processes find out about each other in between is known to
+/// one of them before such a call and to another one after it.
+fn lasting_query(coll: Coll, comm: &mut Comm, world: Option<&World>) -> Query {
+    Query { inter: comm.is_inter(), direct: false, ..Query::new(coll, comm.size(), placement(comm, world)) }
 }
 
 /// Where the processes of a communicator are.
@@ -280,8 +290,8 @@ fn choose(
 ) -> Result<Arc<Schedule>> {
     let Signature { query, own, .. } = signature;
     let choice = match comm.coll.online.winner(query) {
+        _ if *own => tuned.select_own(query).map_err(unfit)?,
         Some(choice) => choice,
-        None if *own => tuned.select_own(query).map_err(unfit)?,
         None => match tuned.select(query) {
             // They have not asked each other yet; a blocking call does, and then chooses again.
             Err(Unfit::Forced(_, Misfit::Direct | Misfit::Caches)) if comm.coll.direct.is_none() => {
@@ -307,7 +317,7 @@ pub(super) fn build(
 ) -> Result<Arc<Schedule>> {
     let Signature { query, root, in_place, contiguous, .. } = *signature;
     let nodes = renumbered(nodes(comm, world));
-    let seats = Arc::clone(&comm.coll.seats);
+    let seats = if query.caches { Arc::clone(&comm.coll.seats) } else { Arc::default() };
     let neighbours = comm.coll.neighbours.as_ref();
     let params = Params {
         remote: comm.remote.as_ref().map(|remote| remote.size()),
@@ -377,10 +387,27 @@ impl Comm {
 
 #[cfg(test)]
 mod tests {
-    use coll::Coll;
     use coll::algorithms::registry::{Memory, of};
+    use coll::{Coll, Seat};
 
-    use super::is_neighbourhood;
+    use super::{is_neighbourhood, lasting_query, plain_query};
+    use crate::comm::Comm;
+    use crate::errhandler::Handler;
+    use crate::group::Group;
+
+    #[test]
+    fn calls_in_no_order_are_chosen_by_what_never_changes() {
+        let group = Group::new([0, 1].into(), 0);
+        let mut comm = Comm::new(2, group.into(), 0, Handler::Return);
+        let asked = |comm: &mut Comm| {
+            (lasting_query(Coll::Allreduce, comm, None), plain_query(Coll::Allreduce, comm, None))
+        };
+        let before = asked(&mut comm);
+        (comm.coll.direct, comm.coll.near, comm.coll.seats) =
+            (Some(true), true, vec![Seat::default(); 2].into());
+        let after = asked(&mut comm);
+        assert!(before.0 == after.0 && before.1 != after.1);
+    }
 
     #[test]
     fn neighbours_share_no_area() {

@@ -40,7 +40,7 @@ pub(crate) struct Comm {
     pub group: Arc<Group>,
     /// The remote group; an inter-communicator has one.
     pub remote: Option<Arc<Group>>,
-    /// The local group's own communicator inside an inter-communicator, for its collectives.
+    /// The local group's own communicator inside an inter-communicator, for its collectives; none while a call has it.
     pub local: Option<Box<Comm>>,
     pub errhandler: Handler,
     pub attributes: Attributes,
@@ -103,8 +103,9 @@ impl Comm {
     /// Gives a communicator the id that its members agreed on.
     pub fn set_context_id(&mut self, id: u32) {
         self.context = id << 1;
+        let beside = self.local_context();
         if let Some(local) = &mut self.local {
-            local.context = (id + 1) << 1;
+            local.context = beside;
         }
         if !self.line.is_none() {
             self.line = Line::of(self);
@@ -116,9 +117,15 @@ impl Comm {
         if self.is_inter() { 2 } else { 1 }
     }
 
+    /// The context of an inter-communicator's local group: that of the id beside its own. It does not depend on whether the
+    /// group's own communicator is at home or lent to a call.
+    pub fn local_context(&self) -> u32 {
+        self.context + 2
+    }
+
     /// Turns the communicator into an inter-communicator towards `remote`.
-    pub fn make_inter(&mut self, remote: Arc<Group>, local_id: u32) {
-        let local = Comm::new(local_id, self.group.clone(), self.rank, Handler::Return);
+    pub fn make_inter(&mut self, remote: Arc<Group>) {
+        let local = Comm::new(self.local_context() >> 1, self.group.clone(), self.rank, Handler::Return);
         self.local = Some(Box::new(local));
         self.peers = remote.peers();
         self.remote = Some(remote);

@@ -77,7 +77,7 @@ pub(super) fn copy_of(old: &Comm, id: u32, hints: Hints) -> Comm {
     copy.topology = old.topology.clone();
     copy.hints = hints;
     if let Some(remote) = old.remote.clone() {
-        copy.make_inter(remote, id + 1);
+        copy.make_inter(remote);
     }
     copy
 }
@@ -108,7 +108,7 @@ pub fn create(t: &mut Token, comm: abi::Comm, group: abi::Group, new: &mut abi::
             let mut part = Comm::new(id, group, rank, old.errhandler);
             part.session = old.session;
             if let Some(remote) = remote {
-                part.make_inter(remote, id + 1);
+                part.make_inter(remote);
             }
             part
         };

@@ -49,7 +49,7 @@ pub fn create(
     *new = make_under(t, id, 2, |t, id| {
         let mut comm = Comm::new(id, group, rank, errhandler);
         comm.session = session;
-        comm.make_inter(remote, id + 1);
+        comm.make_inter(remote);
         open(t, comm, None)
     })?;
     Ok(())
@@ -245,7 +245,7 @@ fn part(t: &mut Token, comm: abi::Comm, (color, key): (i32, i32), id: u32) -> Re
     }
     let rank = group.rank.unwrap_or(0);
     let mut part = Comm::new(id, group, rank, errhandler);
-    part.make_inter(remote, id + 1);
+    part.make_inter(remote);
     drop(state);
     open(t, part, None)
 }
