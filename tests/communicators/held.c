@@ -4,6 +4,7 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "../check.h"
 
@@ -52,6 +53,35 @@ static void duplicates(void)
     MPI_Comm_remote_size(of_inter, &remote);
     check(sum == remote, "a duplicate of an inter-communicator that was freed meanwhile", 0);
     MPI_Comm_free(&of_inter);
+}
+
+/* Duplicates of an inter-communicator on their way while calls on it use the communicator of its local group: whatever the
+ * duplicates ask meanwhile, they ask in the group's own context. */
+static void duplicates_beside_calls(void)
+{
+    MPI_Comm local, inter, copy, merged;
+    MPI_Request request;
+    int round, remote, good = 1;
+    if (size < 3)
+        return;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &local);
+    MPI_Intercomm_create(local, 0, MPI_COMM_WORLD, 1 - rank % 2, 1, &inter);
+    MPI_Comm_remote_size(inter, &remote);
+    for (round = 0; round < 100; round++) {
+        int one = 1, sum = 0;
+        if (round % size == rank)
+            usleep(500);
+        MPI_Comm_idup(inter, &copy, &request);
+        MPI_Intercomm_merge(inter, rank % 2, &merged);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, copy);
+        good &= sum == remote && works(merged);
+        MPI_Comm_free(&copy);
+        MPI_Comm_free(&merged);
+    }
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&local);
+    check(good, "duplicates of an inter-communicator beside calls on it", 0);
 }
 
 static void persistent(void)
@@ -164,6 +194,7 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     duplicates();
+    duplicates_beside_calls();
     persistent();
     leaves_nothing(leaves_out, "a group without members leaves no context id behind");
     leaves_nothing(includes, "a subset leaves no context id behind");
