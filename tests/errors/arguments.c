@@ -2,7 +2,7 @@
 #include <mpi.h>
 #include <stdint.h>
 
-#include "../check.h"
+#include "check.h"
 
 /* The arguments that point-to-point calls share; each case makes one of them wrong. */
 struct arguments {

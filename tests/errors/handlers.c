@@ -2,7 +2,7 @@
  * that of MPI_COMM_SELF where a call has none. */
 #include <mpi.h>
 
-#include "../check.h"
+#include "check.h"
 
 static MPI_Comm seen_comm;
 static int seen_code, calls;

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../check.h"
+#include "check.h"
 
 /* All handles of the standard ABI are pointers. */
 typedef void *handle;
@@ -340,13 +340,6 @@ static void free_all(void)
     MPI_Session_finalize((MPI_Session *)&h[SESSION]);
     MPI_Mrecv(out, 1, MPI_INT, (MPI_Message *)&h[MESSAGE], MPI_STATUS_IGNORE);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-}
-
-static int class_of(int code)
-{
-    int class = code;
-    MPI_Error_class(code, &class);
-    return class;
 }
 
 /* One line for each call: the first wrong handle that is not answered as it should be. */

@@ -5,37 +5,21 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "../check.h"
+#include "check.h"
+#include "process.h"
 
 /* Ints with a hole behind each, so that they are packed. */
 enum { COUNT = 24 << 20 };
 static int *data;
 static MPI_Datatype holes;
 
-static long mapped(void)
-{
-    long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (file == NULL || fscanf(file, "%ld", &pages) != 1)
-        exit(1);
-    fclose(file);
-    return pages * 4096;
-}
-
 /* Lets the process map `more` bytes more, or as much as it likes. */
 static void limit(long more)
 {
     struct rlimit as;
     getrlimit(RLIMIT_AS, &as);
-    as.rlim_cur = more < 0 ? as.rlim_max : (rlim_t)(mapped() + more);
+    as.rlim_cur = more < 0 ? as.rlim_max : (rlim_t)(mapped() * 1024 + more);
     setrlimit(RLIMIT_AS, &as);
-}
-
-static int class_of(int code)
-{
-    int class;
-    MPI_Error_class(code, &class);
-    return class;
 }
 
 static int replace(MPI_Datatype type, int count)

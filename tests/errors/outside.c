@@ -2,7 +2,7 @@
  * MPI_ERR_OTHER; those that the standard allows at any time work. */
 #include <mpi.h>
 
-#include "../check.h"
+#include "check.h"
 
 static void refused(const char *when)
 {

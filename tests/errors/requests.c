@@ -2,7 +2,7 @@
 #include <mpi.h>
 #include <stdint.h>
 
-#include "../check.h"
+#include "check.h"
 
 static MPI_Request foreign(void)
 {

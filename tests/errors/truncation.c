@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
+#include "check.h"
 
 #define GUARD 64
 #define LARGEST (1 << 20)

@@ -25,13 +25,6 @@ static inline void all_eq(long seen, long expected, const char *name)
         check(!any.wrong, name, value);
 }
 
-static inline int class_of(int code)
-{
-    int class;
-    MPI_Error_class(code, &class);
-    return class;
-}
-
 static inline long bytes_of(const MPI_Status *status)
 {
     MPI_Count count;
@@ -51,12 +44,6 @@ static inline void start(int *argc, char ***argv, const char *name)
 {
     MPI_Init(argc, argv);
     named(*argc, *argv, name);
-}
-
-static inline int finish(void)
-{
-    MPI_Finalize();
-    return check_failures != 0;
 }
 
 /* The bytes of the file, by one process; NULL if there is none. */

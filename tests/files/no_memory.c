@@ -3,6 +3,7 @@
  *
  * usage: no_memory DIR */
 #include "files.h"
+#include "process.h"
 #include <signal.h>
 #include <malloc.h>
 #include <sys/resource.h>
@@ -22,15 +23,10 @@ static void late(int signal)
 static void limit(int on)
 {
     struct rlimit all;
-    long pages = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-    if (!f || fscanf(f, "%ld", &pages) != 1)
-        pages = 0;
-    if (f)
-        fclose(f);
+    rlim_t now = (rlim_t)mapped() << 10;
     malloc_trim(0);
     getrlimit(RLIMIT_AS, &all);
-    all.rlim_cur = on ? (rlim_t)pages * sysconf(_SC_PAGESIZE) + (12 << 20) : all.rlim_max;
+    all.rlim_cur = on ? now + (12 << 20) : all.rlim_max;
     setrlimit(RLIMIT_AS, &all);
 }
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "check.h"
-#include "memory.h"
+#include "process.h"
 
 #ifndef MESSAGES
 #define MESSAGES 1000000
@@ -27,13 +27,13 @@ static void flood(void)
 static void receive(void)
 {
     static char payload[BYTES];
-    long before = peak_mib(), good = 0;
+    long before = peak(), good = 0;
     int size;
 
     MPI_Recv(payload, BYTES, MPI_CHAR, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     CHECK_EQ(memcmp(payload, "last", 4), 0, "the last message is received first");
     /* 976 MiB are under way: 64 at most are kept here, and an envelope for each message. */
-    size = (int)(peak_mib() - before);
+    size = (int)((peak() - before) / 1024);
     check(size < 450, "the payload stays with the sender", size);
     for (int n = 0; n < MESSAGES; n++) {
         memset(payload, 0, BYTES);

@@ -5,18 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../check.h"
+#include "check.h"
 
 enum { ALL = 1 << 23, SPARE = 16 };
 static MPI_Request requests[ALL];
-
-static int class_of(int error)
-{
-    int class = MPI_SUCCESS;
-    if (error != MPI_SUCCESS)
-        MPI_Error_class(error, &class);
-    return class;
-}
 
 int main(int argc, char **argv)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "check.h"
-#include "memory.h"
+#include "process.h"
 
 #ifndef MESSAGES
 #define MESSAGES 1000000
@@ -29,7 +29,7 @@ int main(int argc, char **argv)
             MPI_Send(payload, BYTES, MPI_CHAR, last, 1, MPI_COMM_WORLD);
         }
     } else {
-        long before = peak_mib(), good = 0;
+        long before = peak(), good = 0;
         int *next = calloc(size, sizeof *next);
 
         sleep(5);
@@ -42,8 +42,8 @@ int main(int argc, char **argv)
             good += number == next[status.MPI_SOURCE]++;
         }
         CHECK_EQ(good, last * each, "all in order");
-        check(peak_mib() - before < most, "the payload stays with the sender", peak_mib() - before);
-        printf("the receiver grew by %ld MiB\n", peak_mib() - before);
+        check((peak() - before) / 1024 < most, "the payload stays with the sender", (peak() - before) / 1024);
+        printf("the receiver grew by %ld MiB\n", (peak() - before) / 1024);
     }
     MPI_Finalize();
     return 0;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
+#include "check.h"
 
 enum { MOST = 4 << 20, ROOM = 3 * MOST };
 

@@ -6,17 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
+#include "check.h"
+#include "process.h"
 
 static int rank, size;
-
-static int class_of(int error)
-{
-    int class = MPI_SUCCESS;
-    if (error != MPI_SUCCESS)
-        MPI_Error_class(error, &class);
-    return class;
-}
 
 /* Types whose contents are predefined ones without name (MPI-5.0 sections 5.1.13 and 19.1.5). */
 static void contents(void)
@@ -281,20 +274,6 @@ static void hints(void)
         MPI_Group_free(&world);
     }
     MPI_Info_free(&info);
-}
-
-/* The most memory that the process has had, in KiB. */
-static long peak(void)
-{
-    char line[200];
-    long kib = -1;
-    FILE *file = fopen("/proc/self/status", "r");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        if (sscanf(line, "VmHWM: %ld", &kib) == 1)
-            break;
-    if (file != NULL)
-        fclose(file);
-    return kib;
 }
 
 /* A process holds the edges that it gives and gets, not those of all others. */

@@ -6,20 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../check.h"
+#include "check.h"
+#include "process.h"
 
 /* Pages of the allocator and of tables that fill up in the last cycles. */
-enum { SLACK = 512 << 10 };
-
-static long resident(void)
-{
-    long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (file == NULL || fscanf(file, "%*d %ld", &pages) != 1)
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    fclose(file);
-    return pages * sysconf(_SC_PAGESIZE);
-}
+enum { SLACK_KIB = 512 };
 
 static void group(void)
 {
@@ -367,7 +358,7 @@ int main(int argc, char **argv)
             objects[i].cycle();
         long growth = resident() - before;
         snprintf(name, sizeof name, "%ld cycles of %s leave memory as it was", cycles, objects[i].name);
-        check(growth < SLACK, name, growth);
+        check(growth < SLACK_KIB, name, growth);
     }
     MPI_Finalize();
     MPI_T_finalize();

@@ -3,7 +3,7 @@
 #include <mpi.h>
 #include <stdio.h>
 
-#include "../check.h"
+#include "check.h"
 
 /* More than a process may have groups of its own. */
 enum { TIMES = (1 << 20) + 100 };

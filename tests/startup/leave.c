@@ -112,7 +112,7 @@ static void again(void) {
         MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &lasting);
     MPI_Session_finalize(&session);
     for (int round = 0; round < 20; round++) {
-        char name[16];
+        char name[32];
         int sum = 0;
         snprintf(name, sizeof name, "round %d", round);
         MPI_Comm comm = begin(&session, name, MPI_ERRORS_ARE_FATAL);

@@ -1,6 +1,7 @@
 /* What the programs with sessions have in common. */
 #ifndef STARTUP_H
 #define STARTUP_H
+#include "check.h"
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,10 +30,4 @@ static inline MPI_Comm begin(MPI_Session *session, const char *name, MPI_Errhand
     return comm;
 }
 
-static inline int class_of(int code) {
-    int class = code;
-    if (code != MPI_SUCCESS)
-        MPI_Error_class(code, &class);
-    return class;
-}
 #endif

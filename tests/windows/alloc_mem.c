@@ -43,7 +43,7 @@ static void parts(int rounds)
         MPI_Free_mem(one);
     }
     MPI_Info_free(&info);
-    check(wrong == 0, "alignments: %d wrong", wrong);
+    check_all(wrong == 0, "alignments: %d wrong", wrong);
 
     fds = descriptors();
     before = resident();
@@ -60,15 +60,15 @@ static void parts(int rounds)
         MPI_Alloc_mem((MPI_Aint)bytes[at], MPI_INFO_NULL, &live[at]);
         memset(live[at], at, bytes[at]);
     }
-    check(wrong == 0, "%d parts hold what was put there", rounds);
-    check(descriptors() <= fds + 24 && mappings() <= maps + 40, "descriptors and mappings with %d parts: %d and %d, before %d and %d", LIVE,
+    check_all(wrong == 0, "%d parts hold what was put there", rounds);
+    check_all(descriptors() <= fds + 24 && mappings() <= maps + 40, "descriptors and mappings with %d parts: %d and %d, before %d and %d", LIVE,
           descriptors(), mappings(), fds, maps);
     for (i = 0; i < LIVE; i++)
         if (live[i])
             MPI_Free_mem(live[i]);
     after = resident();
-    check(descriptors() <= fds + 1 && mappings() <= maps + 2, "descriptors and mappings after %d parts", rounds);
-    check(after - before < 8192, "memory after %d parts", rounds);
+    check_all(descriptors() <= fds + 1 && mappings() <= maps + 2, "descriptors and mappings after %d parts", rounds);
+    check_all(after - before < 8192, "memory after %d parts", rounds);
 }
 
 /* Connections are descriptors, too: all are there before any are counted. */
@@ -88,17 +88,11 @@ static void limited(void)
     struct rlimit usual, tight;
     MPI_Win win = MPI_WIN_NULL;
     void *none = NULL;
-    long pages = 0;
     int good = 1;
-    FILE *file = fopen("/proc/self/statm", "r");
 
-    if (!file || fscanf(file, "%ld", &pages) != 1)
-        good = 0;
-    if (file)
-        fclose(file);
     getrlimit(RLIMIT_AS, &usual);
     tight = usual;
-    tight.rlim_cur = (rlim_t)pages * 4096 + 48 * MIB;
+    tight.rlim_cur = ((rlim_t)mapped() << 10) + 48 * MIB;
     MPI_Barrier(MPI_COMM_WORLD);
     setrlimit(RLIMIT_AS, &tight);
     good &= class_of(MPI_Alloc_mem(64 * MIB, MPI_INFO_NULL, &none)) == MPI_ERR_NO_MEM;
@@ -106,7 +100,7 @@ static void limited(void)
     setrlimit(RLIMIT_AS, &usual);
     good &= MPI_Alloc_mem(64 * MIB, MPI_INFO_NULL, &none) == MPI_SUCCESS;
     MPI_Free_mem(none);
-    check(good, "a limit of the address space is a shortage");
+    check_all(good, "a limit of the address space is a shortage");
 }
 
 static void shortage(void)
@@ -122,7 +116,7 @@ static void shortage(void)
     limited();
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
-    check(good, "a shortage is an error");
+    check_all(good, "a shortage is an error");
 }
 
 /* The program's memory is there in a child, as any other memory is. */
@@ -137,7 +131,7 @@ static void children(void)
     if (child == 0)
         _exit(memory[3] == 4711 ? 0 : 1);
     waitpid(child, &status, 0);
-    check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a forked child has the memory");
+    check_all(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a forked child has the memory");
     MPI_Free_mem(memory);
 }
 
@@ -199,7 +193,7 @@ static void window(const char *what, size_t cells, size_t from, int (*heap)(int)
         free(memory);
     else
         MPI_Free_mem(memory);
-    check(wrong == 0, "a window of %s: %d wrong", what, wrong);
+    check_all(wrong == 0, "a window of %s: %d wrong", what, wrong);
 }
 
 static int nobody(int who) { return who < 0; }
@@ -220,7 +214,7 @@ static void lowest(void)
     good &= rank != first || base == memory;
     MPI_Win_free(&win);
     MPI_Free_mem(memory);
-    check(good, "the lowest rank that has memory in a created window");
+    check_all(good, "the lowest rank that has memory in a created window");
 }
 
 /* Windows that come and go over parts of one block, and over one part. */
@@ -248,8 +242,8 @@ static void many(int rounds)
             fds = descriptors(), maps = mappings();
     }
     MPI_Free_mem(memory);
-    check(wrong == 0, "windows over parts of one block: %d wrong", wrong);
-    check(descriptors() <= fds && mappings() <= maps + 4 + size, "what is left of them: %d and %d, before %d and %d", descriptors(),
+    check_all(wrong == 0, "windows over parts of one block: %d wrong", wrong);
+    check_all(descriptors() <= fds && mappings() <= maps + 4 + size, "what is left of them: %d and %d, before %d and %d", descriptors(),
           mappings(), fds, maps);
 }
 

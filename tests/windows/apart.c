@@ -50,7 +50,7 @@ static void windows(void)
     MPI_Win_create(mine, 8 * CELLS, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     good = used(win, 0, mine);
     MPI_Win_free(&win);
-    check(good, "a window of the program's memory");
+    check_all(good, "a window of the program's memory");
 
     MPI_Alloc_mem(8 * CELLS, MPI_INFO_NULL, &lent);
     memset(lent, 0, 8 * CELLS);
@@ -58,7 +58,7 @@ static void windows(void)
     good = used(win, 0, lent);
     MPI_Win_free(&win);
     MPI_Free_mem(lent);
-    check(good, "a window of memory that was allocated before");
+    check_all(good, "a window of memory that was allocated before");
 
     memset(mine, 0, 8 * CELLS);
     MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
@@ -82,7 +82,7 @@ static void windows(void)
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_detach(win, mine);
     MPI_Win_free(&win);
-    check(good, "a dynamic window");
+    check_all(good, "a dynamic window");
     free(mine);
 
     MPI_Win_allocate(8 * CELLS, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
@@ -90,7 +90,7 @@ static void windows(void)
     MPI_Barrier(MPI_COMM_WORLD);
     good = used(win, zero, mine);
     MPI_Win_free(&win);
-    check(good, "an allocated window");
+    check_all(good, "an allocated window");
 }
 
 static void shared(void)
@@ -104,11 +104,11 @@ static void shared(void)
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
     MPI_Comm_size(node, &here);
     MPI_Comm_rank(node, &place);
-    check(here == size, "all ranks share memory: %d of %d", here, size);
+    check_all(here == size, "all ranks share memory: %d of %d", here, size);
     MPI_Comm_set_errhandler(node, MPI_ERRORS_RETURN);
     i = MPI_Win_allocate_shared(64, 8, MPI_INFO_NULL, node, &mine, &win);
     if (full) {
-        check(class_of(i) == MPI_ERR_RMA_SHARED, "no shared window where memory cannot be shared: %d", class_of(i));
+        check_all(class_of(i) == MPI_ERR_RMA_SHARED, "no shared window where memory cannot be shared: %d", class_of(i));
         MPI_Comm_free(&node);
         return;
     }
@@ -125,7 +125,7 @@ static void shared(void)
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
     MPI_Comm_free(&node);
-    check(wrong == 0, "a shared window");
+    check_all(wrong == 0, "a shared window");
 }
 
 static void file(const char *folder)
@@ -145,7 +145,7 @@ static void file(const char *folder)
         MPI_Barrier(MPI_COMM_WORLD);
         MPI_File_close(&fh);
     }
-    check(code == MPI_SUCCESS && end == 10 * size, "a shared file pointer: %d, at %lld", class_of(code), (long long)end);
+    check_all(code == MPI_SUCCESS && end == 10 * size, "a shared file pointer: %d, at %lld", class_of(code), (long long)end);
 }
 
 /* Memory of windows goes back, one window after the other. */
@@ -165,7 +165,7 @@ static void many(void)
         MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
         MPI_Win_free(&win);
     }
-    check(1, "forty windows of 8 MiB");
+    check_all(1, "forty windows of 8 MiB");
 }
 
 int main(int argc, char **argv)
@@ -180,7 +180,7 @@ int main(int argc, char **argv)
     before = (rank + size - 1) % size;
     memset(out, rank + 1, sizeof out);
     MPI_Sendrecv(out, sizeof out, MPI_CHAR, next, 0, in, sizeof in, MPI_CHAR, before, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    check(in[0] == before + 1 && in[sizeof in - 1] == before + 1, "a long message");
+    check_all(in[0] == before + 1 && in[sizeof in - 1] == before + 1, "a long message");
     full = argc > 2 && strcmp(argv[2], "full") == 0;
     if (full)
         many();

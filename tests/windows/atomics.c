@@ -50,8 +50,8 @@ static void zero(void)
         MPI_Win_unlock_all(win);                                                                                 \
         MPI_Barrier(MPI_COMM_WORLD);                                                                             \
         memcpy(&total, mine, sizeof total);                                                                      \
-        check(wrong == 0, "%s: values only grow", kind);                                                         \
-        check(rank != 0 || total == (CTYPE)(size * (ROUNDS / 100) * (SWAPS ? 3 : 2)), "%s: the total is exact", kind); \
+        check_all(wrong == 0, "%s: values only grow", kind);                                                         \
+        check_all(rank != 0 || total == (CTYPE)(size * (ROUNDS / 100) * (SWAPS ? 3 : 2)), "%s: the total is exact", kind); \
     }
 
 MIXED(mixed_16, int16_t, MPI_INT16_T, 1)
@@ -86,8 +86,8 @@ static void pairs(void)
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Get_accumulate(NULL, 0, MPI_DOUBLE_INT, &seen, 1, MPI_DOUBLE_INT, 0, 0, 1, MPI_DOUBLE_INT, MPI_NO_OP, win);
     MPI_Win_flush(0, win);
-    check(wrong == 0, "pairs are never torn");
-    check(seen.value == size && seen.index == 7 * size, "the smallest pair is left");
+    check_all(wrong == 0, "pairs are never torn");
+    check_all(seen.value == size && seen.index == 7 * size, "the smallest pair is left");
     MPI_Barrier(MPI_COMM_WORLD);
     for (i = 1; i <= ROUNDS / 10; i++) {
         wide.value = i * size + rank;
@@ -99,7 +99,7 @@ static void pairs(void)
     MPI_Get_accumulate(NULL, 0, MPI_LONG_DOUBLE_INT, &wide, 1, MPI_LONG_DOUBLE_INT, 0, 512, 1, MPI_LONG_DOUBLE_INT,
                        MPI_NO_OP, win);
     MPI_Win_unlock_all(win);
-    check(wide.value == ROUNDS / 10 * size + size - 1 && wide.index == 3 * (int)wide.value, "the largest wide pair is left");
+    check_all(wide.value == ROUNDS / 10 * size + size - 1 && wide.index == 3 * (int)wide.value, "the largest wide pair is left");
 }
 
 /* The second of two replacements stays; the target itself and types with holes are no exception. */
@@ -126,7 +126,7 @@ static void order(void)
         MPI_Win_unlock(target, win);
     }
     MPI_Type_free(&holes);
-    check(size > 8 || wrong == 0, "replacements keep their order");
+    check_all(size > 8 || wrong == 0, "replacements keep their order");
 }
 
 /* Elements that are not aligned, next to ones that are. */
@@ -141,7 +141,7 @@ static void unaligned(void)
     MPI_Win_unlock_all(win);
     MPI_Barrier(MPI_COMM_WORLD);
     memcpy(&total, mine + 61, sizeof total);
-    check(rank != 0 || total == size * (ROUNDS / 10), "sums at an odd address");
+    check_all(rank != 0 || total == size * (ROUNDS / 10), "sums at an odd address");
 }
 
 /* Atomics beside the other ways to name memory: request-based ones, many elements at once. */
@@ -165,7 +165,7 @@ static void many(void)
     MPI_Barrier(MPI_COMM_WORLD);
     for (i = 0; i < COUNT; i++)
         wrong += ((double *)mine)[i] != 2.0 * size * (ROUNDS / 20);
-    check(rank != 0 || wrong == 0, "sums of arrays with requests");
+    check_all(rank != 0 || wrong == 0, "sums of arrays with requests");
 }
 
 static void all(const char *kind)

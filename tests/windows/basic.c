@@ -32,7 +32,7 @@ static void exchange(MPI_Win win, int *mine, const char *what, void (*begin)(MPI
     end(win);
     for (i = 0; i < size; i++)
         wrong += all[i] != 1000 + (rank + i) % size;
-    check(wrong == 0, "%s: %d wrong", what, wrong);
+    check_all(wrong == 0, "%s: %d wrong", what, wrong);
     free(all);
     MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -96,7 +96,7 @@ static void attributes(MPI_Win win, void *base, MPI_Aint bytes, int unit, int fl
         else
             wrong += *(int *)value != (i == 2 ? unit : i == 3 ? flavor : MPI_WIN_UNIFIED);
     }
-    check(wrong == 0, "attributes of flavor %d: %d wrong", flavor, wrong);
+    check_all(wrong == 0, "attributes of flavor %d: %d wrong", flavor, wrong);
 }
 
 /* Loads and stores reach the memory of exactly the ranks of this node, and each rank has its own at one address. `apart`: the
@@ -126,11 +126,11 @@ static void places(MPI_Win win, int *mine, int apart)
             wrong += bytes != 0;
     }
     MPI_Win_fence(0, win);
-    check(wrong == 0, "loads reach the memory of the ranks of a node: %d wrong", wrong);
+    check_all(wrong == 0, "loads reach the memory of the ranks of a node: %d wrong", wrong);
     MPI_Get_address(mine, &address);
     MPI_Allreduce(&address, &least, 1, MPI_AINT, MPI_MIN, MPI_COMM_WORLD);
     MPI_Allreduce(&address, &most, 1, MPI_AINT, MPI_MAX, MPI_COMM_WORLD);
-    check(least == most, "the memory of an allocated window has one address");
+    check_all(least == most, "the memory of an allocated window has one address");
     MPI_Group_free(&near);
     MPI_Comm_free(&node);
     free(ranks);
@@ -156,13 +156,13 @@ int main(int argc, char **argv)
     attributes(win, mine, size * (MPI_Aint)sizeof(int), sizeof(int), MPI_WIN_FLAVOR_ALLOCATE);
     MPI_Win_set_name(win, "a window");
     MPI_Win_get_name(win, name, &length);
-    check(strcmp(name, "a window") == 0 && length == 8, "name %s", name);
+    check_all(strcmp(name, "a window") == 0 && length == 8, "name %s", name);
     MPI_Win_get_group(win, &group);
     MPI_Group_compare(group, others, &same);
-    check(same == MPI_IDENT, "group of the window");
+    check_all(same == MPI_IDENT, "group of the window");
     MPI_Group_free(&group);
     MPI_Win_free(&win);
-    check(win == MPI_WIN_NULL, "the handle is null after the window was freed");
+    check_all(win == MPI_WIN_NULL, "the handle is null after the window was freed");
 
     if (share_memory()) {
         MPI_Win_allocate_shared(size * (MPI_Aint)sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
@@ -172,7 +172,7 @@ int main(int argc, char **argv)
     } else {
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
         i = MPI_Win_allocate_shared(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win);
-        check(class_of(i) == MPI_ERR_RMA_SHARED, "a shared window over several nodes is an error");
+        check_all(class_of(i) == MPI_ERR_RMA_SHARED, "a shared window over several nodes is an error");
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     }
 
@@ -205,7 +205,7 @@ int main(int argc, char **argv)
     handles = MPI_Win_c2f(win);
     MPI_Allreduce(&handles, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     MPI_Allreduce(&handles, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    check(least == most && MPI_Win_f2c(handles) == win, "the handle's number is %d to %d", least, most);
+    check_all(least == most && MPI_Win_f2c(handles) == win, "the handle's number is %d to %d", least, most);
     MPI_Win_free(&win);
     for (i = 0; i < rank / 2 + 1; i++)
         MPI_Win_free(&kept[i]);

@@ -10,7 +10,7 @@ static int *mine;
 
 static void expect(int code, int class, const char *what)
 {
-    check(class_of(code) == class, "%s: class %d, expected %d", what, class_of(code), class);
+    check_all(class_of(code) == class, "%s: class %d, expected %d", what, class_of(code), class);
 }
 
 static void add(void *in, void *inout, int *count, MPI_Datatype *type)
@@ -31,7 +31,7 @@ static void works(const char *after)
     MPI_Win_flush((rank + 1) % size, win);
     MPI_Get(&seen, 1, MPI_INT, (rank + 1) % size, 0, 1, MPI_INT, win);
     MPI_Win_unlock((rank + 1) % size, win);
-    check(seen == rank, "the window works after %s", after);
+    check_all(seen == rank, "the window works after %s", after);
 }
 
 /* An operation that fails at its target fails where its epoch ends, and holds up nobody: not the fence of all others, and not the
@@ -52,7 +52,7 @@ static void at_target(MPI_Group world)
     MPI_Win_fence(0, other);
     put = rank == 0 ? MPI_Put(&number, 1, MPI_INT, 1 % size, theirs[0] + 64, 1, MPI_INT, other) : MPI_SUCCESS;
     ended = MPI_Win_fence(MPI_MODE_NOSUCCEED, other);
-    check(class_of(put ? put : ended) == (rank == 0 ? MPI_ERR_RMA_RANGE : MPI_SUCCESS), "a put that fails at its target, fence");
+    check_all(class_of(put ? put : ended) == (rank == 0 ? MPI_ERR_RMA_RANGE : MPI_SUCCESS), "a put that fails at its target, fence");
     MPI_Win_post(world, 0, other);
     MPI_Win_start(world, 0, other);
     put = rank == 0 ? MPI_Put(&number, 1, MPI_INT, 1 % size, theirs[0] + 64, 1, MPI_INT, other) : MPI_SUCCESS;
@@ -60,8 +60,8 @@ static void at_target(MPI_Group world)
         MPI_Put(&number, 1, MPI_INT, last, theirs[1], 1, MPI_INT, other);
     ended = MPI_Win_complete(other);
     MPI_Win_wait(other);
-    check(class_of(put ? put : ended) == (rank == 0 ? MPI_ERR_RMA_RANGE : MPI_SUCCESS), "a put that fails at its target, complete");
-    check(rank != last || place == number, "the other put of that epoch");
+    check_all(class_of(put ? put : ended) == (rank == 0 ? MPI_ERR_RMA_RANGE : MPI_SUCCESS), "a put that fails at its target, complete");
+    check_all(rank != last || place == number, "the other put of that epoch");
     MPI_Win_free(&other);
 }
 
@@ -85,17 +85,17 @@ static void of_requests(void)
     MPI_Win_lock_all(0, other);
     got = MPI_Rget(&seen, 1, MPI_INT, guilty, theirs[0], 1, MPI_INT, other, &request);
     waited = got ? got : MPI_Wait(&request, MPI_STATUS_IGNORE);
-    check(class_of(waited) == MPI_ERR_RMA_RANGE && seen == -7, "the request of a get that brings nothing: %d", class_of(waited));
+    check_all(class_of(waited) == MPI_ERR_RMA_RANGE && seen == -7, "the request of a get that brings nothing: %d", class_of(waited));
     if (innocent != guilty) {
         code = MPI_Get(&good, 1, MPI_INT, innocent, theirs[1], 1, MPI_INT, other);
         code = code ? code : MPI_Win_flush(innocent, other);
-        check(code == MPI_SUCCESS && good == 5, "a flush of another target: %d", class_of(code));
+        check_all(code == MPI_SUCCESS && good == 5, "a flush of another target: %d", class_of(code));
     }
     code = MPI_Win_flush(guilty, other);
-    check(class_of(code) == (got ? MPI_SUCCESS : MPI_ERR_RMA_RANGE), "a flush of the target that failed: %d", class_of(code));
+    check_all(class_of(code) == (got ? MPI_SUCCESS : MPI_ERR_RMA_RANGE), "a flush of the target that failed: %d", class_of(code));
     code = MPI_Win_flush_all(other);
-    check(code == MPI_SUCCESS, "a flush after it: %d", class_of(code));
-    check(MPI_Win_unlock_all(other) == MPI_SUCCESS, "the end of the epoch");
+    check_all(code == MPI_SUCCESS, "a flush after it: %d", class_of(code));
+    check_all(MPI_Win_unlock_all(other) == MPI_SUCCESS, "the end of the epoch");
     if (rank == innocent && innocent != guilty)
         MPI_Win_detach(other, mine);
     MPI_Win_free(&other);
@@ -120,9 +120,9 @@ static void empty_regions(void)
     MPI_Win_fence(0, other);
     code = MPI_Put(&byte, 1, MPI_CHAR, next, theirs, 1, MPI_CHAR, other);
     code = code ? code : MPI_Win_fence(0, other);
-    check(code == MPI_SUCCESS && place[30] == 5, "a put behind an empty region: %d", class_of(code));
+    check_all(code == MPI_SUCCESS && place[30] == 5, "a put behind an empty region: %d", class_of(code));
     MPI_Win_fence(MPI_MODE_NOSUCCEED, other);
-    check(MPI_Win_detach(other, place + 20) == MPI_SUCCESS && MPI_Win_detach(other, place + 20) == MPI_ERR_BASE &&
+    check_all(MPI_Win_detach(other, place + 20) == MPI_SUCCESS && MPI_Win_detach(other, place + 20) == MPI_ERR_BASE &&
               MPI_Win_detach(other, place) == MPI_SUCCESS && MPI_Win_detach(other, place) == MPI_SUCCESS,
           "empty regions are detached");
     MPI_Win_free(&other);
@@ -218,7 +218,7 @@ int main(int argc, char **argv)
     MPI_Put(&rank, 1, MPI_INT, next, 0, 1, MPI_INT, win);
     expect(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win), MPI_ERR_RMA_SYNC, "lock before the fence that completes");
     MPI_Win_fence(0, win);
-    check(mine[0] == (rank + size - 1) % size, "the put before the error arrived");
+    check_all(mine[0] == (rank + size - 1) % size, "the put before the error arrived");
     works("errors between fences");
 
     MPI_Win_post(self, 0, win);
@@ -259,7 +259,7 @@ int main(int argc, char **argv)
     MPI_Win_create(mine, 3 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &other);
     MPI_Win_set_errhandler(other, MPI_ERRORS_RETURN);
     expect(MPI_Win_shared_query(other, rank, &bytes, &unit, &base), MPI_SUCCESS, "shared_query of a created window");
-    check(bytes == 3 * sizeof(int) && unit == sizeof(int) && base == mine, "a process reaches its own memory in a created window");
+    check_all(bytes == 3 * sizeof(int) && unit == sizeof(int) && base == mine, "a process reaches its own memory in a created window");
     MPI_Win_free(&other);
     at_target(world);
     of_requests();

@@ -31,7 +31,7 @@ static void moves(MPI_Win win, unsigned char *mine)
         wrong += memcmp(in, out, bytes) != 0;
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    check(wrong == 0, "puts and gets: %d wrong", wrong);
+    check_all(wrong == 0, "puts and gets: %d wrong", wrong);
 }
 
 /* Data is there when its notice is, and the reader's notice says when it may be written again. */
@@ -53,7 +53,7 @@ static void notices(MPI_Win win, unsigned char *mine, int rounds)
     alhena_flush(ALHENA_ALL, win);
     wrong += alhena_notices(15, 0, &count, win) != MPI_SUCCESS || count != 0;
     MPI_Barrier(MPI_COMM_WORLD);
-    check(wrong == 0, "notices: %d wrong", wrong);
+    check_all(wrong == 0, "notices: %d wrong", wrong);
 }
 
 static void atomics(MPI_Win win, unsigned char *mine, int rounds)
@@ -85,7 +85,7 @@ static void atomics(MPI_Win win, unsigned char *mine, int rounds)
     alhena_flush(0, win);
     wrong += all != (uint64_t)rounds * 4 * (uint64_t)size;
     MPI_Barrier(MPI_COMM_WORLD);
-    check(wrong == 0, "atomic operations, beside those of MPI: %d wrong", wrong);
+    check_all(wrong == 0, "atomic operations, beside those of MPI: %d wrong", wrong);
 }
 
 static struct {
@@ -165,7 +165,7 @@ static void messages(MPI_Win win, int rounds)
     wrong += alhena_flush(next, win) != MPI_SUCCESS;
     MPI_Barrier(MPI_COMM_WORLD);
     free(out);
-    check(wrong == 0, "active messages: %d wrong", wrong);
+    check_all(wrong == 0, "active messages: %d wrong", wrong);
 }
 
 static void errors(MPI_Win win)
@@ -185,7 +185,7 @@ static void errors(MPI_Win win)
     wrong += alhena_set_handler(-1, on_words, NULL) != MPI_ERR_ARG;
     wrong += alhena_put(&byte, 1, next, 0, MPI_WIN_NULL) != MPI_ERR_WIN;
     wrong += alhena_flush(size, win) != MPI_ERR_RANK;
-    check(wrong == 0, "errors: %d wrong", wrong);
+    check_all(wrong == 0, "errors: %d wrong", wrong);
 }
 
 int main(int argc, char **argv)

@@ -43,7 +43,7 @@ static void against_all(int rounds)
         }
         wrong += seen[0] != seen[1];
     }
-    check(wrong == 0, "an exclusive lock against lock_all of all others: %d rounds", rounds);
+    check_all(wrong == 0, "an exclusive lock against lock_all of all others: %d rounds", rounds);
 }
 
 /* Rank 0 locks itself exclusively so many times while all others lock all and read its memory, again and again until it is done: a
@@ -69,7 +69,7 @@ static void until_done(int rounds)
             epochs++;
         }
     }
-    check(rank == 0 || epochs > 0, "a writer gets through among readers that go on and on: %d rounds", rounds);
+    check_all(rank == 0 || epochs > 0, "a writer gets through among readers that go on and on: %d rounds", rounds);
 }
 
 /* A read and a write that only an exclusive lock keeps together. */
@@ -96,7 +96,7 @@ static void exclusive(int rounds)
     total = *mine;
     MPI_Win_unlock(rank, win);
     MPI_Allreduce(&total, &all, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
-    check(all == (long)rounds * size, "exclusive locks exclude: %ld of %ld", all, (long)rounds * size);
+    check_all(all == (long)rounds * size, "exclusive locks exclude: %ld of %ld", all, (long)rounds * size);
 }
 
 /* Two readers take each the other's target while writers wait for both. */
@@ -118,7 +118,7 @@ static void crosswise(int rounds)
             MPI_Win_unlock(rank % 2, win);
         }
     }
-    check(1, "shared locks taken crosswise behind writers");
+    check_all(1, "shared locks taken crosswise behind writers");
 }
 
 /* The target stays outside MPI until all others have locked it, put, flushed and unlocked, which a file that each of them makes says. */
@@ -152,7 +152,7 @@ static void computing_target(void)
         snprintf(name, sizeof name, "%s/%d", directory, rank);
         close(open(name, O_CREAT | O_WRONLY, 0600));
     }
-    check(waited < 60000, "a target that computes delays nobody");
+    check_all(waited < 60000, "a target that computes delays nobody");
 }
 
 /* NOCHECK: no lock is taken, and none is given back. */
@@ -167,7 +167,7 @@ static void unchecked(void)
     MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
     MPI_Get(&seen, 1, MPI_LONG, rank, 0, 1, MPI_LONG, win);
     MPI_Win_unlock_all(win);
-    check(seen == rank, "locks that need no check");
+    check_all(seen == rank, "locks that need no check");
 }
 
 static long switches(void)
@@ -214,7 +214,7 @@ static void computing_neighbours(void)
     MPI_Win_unlock_all(other);
     MPI_Win_unlock_all(win);
     MPI_Win_free(&other);
-    check(rank != 0 || before < ROUNDS / 4, "a rank that writes and flushes keeps its core");
+    check_all(rank != 0 || before < ROUNDS / 4, "a rank that writes and flushes keeps its core");
     if (rank == 0 && before >= ROUNDS / 4)
         printf("%ld times not\n", before);
 }

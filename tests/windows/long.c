@@ -73,7 +73,7 @@ static void sums(int piece, int singles, int rounds, int exclusive)
         MPI_Win_unlock(0, win);
         wrong += seen != (int64_t)rounds * size * CELLS + all;
     }
-    check(wrong == 0, "pieces of %d cells, %d single ones between, %s: %d wrong", piece, singles,
+    check_all(wrong == 0, "pieces of %d cells, %d single ones between, %s: %d wrong", piece, singles,
           exclusive ? "exclusively" : "at once", wrong);
 }
 
@@ -128,7 +128,7 @@ static void keepers(int pieces)
         MPI_Barrier(MPI_COMM_WORLD);
     }
     MPI_Win_unlock_all(win);
-    check(wrong == 0, "one rank alone for %d pieces, then all: %d wrong", pieces, wrong);
+    check_all(wrong == 0, "one rank alone for %d pieces, then all: %d wrong", pieces, wrong);
 }
 
 int main(int argc, char **argv)

@@ -43,7 +43,7 @@ static void shared(int apart)
     MPI_Win_shared_query(win, MPI_PROC_NULL, &bytes, &unit, &base);
     wrong += bytes != (lowest < 0 ? 0 : 3 + 2 * lowest);
     MPI_Win_fence(0, win);
-    check(wrong == 0, "shared memory %s: %d wrong", apart ? "apart" : "in rank order", wrong);
+    check_all(wrong == 0, "shared memory %s: %d wrong", apart ? "apart" : "in rank order", wrong);
     MPI_Win_free(&win);
 }
 
@@ -60,7 +60,7 @@ static void units(void)
     MPI_Win_fence(0, win);
     MPI_Get(&seen, 1, MPI_INT64_T, next, 64 / their, 1, MPI_INT64_T, win);
     MPI_Win_fence(0, win);
-    check(mine[8] == 4711 + (rank + size - 1) % size && seen == number, "units that differ");
+    check_all(mine[8] == 4711 + (rank + size - 1) % size && seen == number, "units that differ");
     MPI_Win_free(&win);
 }
 
@@ -82,7 +82,7 @@ static void large(void)
         MPI_Get_c(&seen, 1, MPI_CHAR, 0, ((MPI_Aint)5 << 30) - 1, 1, MPI_CHAR, win);
     }
     MPI_Win_unlock(0, win);
-    check(rank != size - 1 || seen == 7, "a window above 4 GiB");
+    check_all(rank != size - 1 || seen == 7, "a window above 4 GiB");
     MPI_Win_free(&win);
     free(base);
 }
@@ -111,7 +111,7 @@ static void long_counts(void)
         free(origin);
     }
     MPI_Win_unlock_all(win);
-    check(wrong == 0, "counts above 31 bits: %lld wrong", (long long)wrong);
+    check_all(wrong == 0, "counts above 31 bits: %lld wrong", (long long)wrong);
     MPI_Win_free(&win);
 }
 
@@ -161,7 +161,7 @@ static void dynamic(void)
         wrong += MPI_Put(numbers, 32, MPI_INT, next, theirs, 32, MPI_INT, win) != MPI_SUCCESS;
     }
     MPI_Win_unlock(next, win);
-    check(wrong == 0, "regions that move: %d wrong", wrong);
+    check_all(wrong == 0, "regions that move: %d wrong", wrong);
     MPI_Win_free(&win);
     free(memory);
 }
@@ -224,7 +224,7 @@ static void many(int open, int rounds)
         MPI_Win_fence(0, wins[i]);
         wrong += rank == (i + 1) % size && *memory[i] != i;
     }
-    check(wrong == 0, "%d windows open at once", open);
+    check_all(wrong == 0, "%d windows open at once", open);
     for (i = 0; i < open; i++)
         MPI_Win_free(&wins[i]);
     free(wins);
@@ -241,9 +241,9 @@ static void many(int open, int rounds)
         MPI_Win_free(&win);
     }
     after = resident();
-    check(descriptors() == fds, "descriptors after %d windows", rounds);
-    check(mappings() <= maps + 2, "mappings after %d windows: %d, before %d", rounds, mappings(), maps);
-    check(after - before < 4096, "memory after %d windows grew by less than 4 MiB", rounds);
+    check_all(descriptors() == fds, "descriptors after %d windows", rounds);
+    check_all(mappings() <= maps + 2, "mappings after %d windows: %d, before %d", rounds, mappings(), maps);
+    check_all(after - before < 4096, "memory after %d windows grew by less than 4 MiB", rounds);
 }
 
 /* 65,536 requests at once, and those of windows with those of messages in one Waitall; a type that is freed at once; a lower bound
@@ -271,7 +271,7 @@ static void requests(void)
     MPI_Barrier(MPI_COMM_WORLD);
     for (i = 0; i < COUNT; i++)
         wrong += mine[i] != (i ^ ((rank + size - 1) % size));
-    check(wrong == 0 && got == (rank + size - 1) % size, "65536 requests and those of messages: %d wrong", wrong);
+    check_all(wrong == 0 && got == (rank + size - 1) % size, "65536 requests and those of messages: %d wrong", wrong);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Type_indexed(2, lengths, places, MPI_INT, &type);
     MPI_Type_commit(&type);
@@ -291,9 +291,9 @@ static void requests(void)
     MPI_Win_unlock_all(win);
     for (i = 0; i < 6; i++)
         wrong += fetched[i] != (i == 5 || i % 2 ? -1 : ((20 + i) ^ rank));
-    check(wrong == 0, "a request of data with holes is waited for after the flush: %d wrong", wrong);
+    check_all(wrong == 0, "a request of data with holes is waited for after the flush: %d wrong", wrong);
     MPI_Barrier(MPI_COMM_WORLD);
-    check(mine[12] == 5 && mine[9] == 2 && data[0] == 5, "a type with negative displacements, freed at once");
+    check_all(mine[12] == 5 && mine[9] == 2 && data[0] == 5, "a type with negative displacements, freed at once");
     MPI_Win_free(&win);
     free(all);
     free(numbers);
@@ -336,7 +336,7 @@ static void groups(void)
     MPI_Win_start(MPI_GROUP_EMPTY, 0, win);
     MPI_Win_complete(win);
     MPI_Win_test(win, &flag);
-    check(wrong == 0 && flag, "groups that change: %d wrong", wrong);
+    check_all(wrong == 0 && flag, "groups that change: %d wrong", wrong);
     MPI_Win_free(&win);
     MPI_Group_free(&world);
 }
@@ -369,7 +369,7 @@ static void info(void)
     MPI_Win_get_info(win, &used);
     length = sizeof value;
     MPI_Info_get_string(used, "accumulate_ordering", &length, value, &flag);
-    check(wrong == 0 && flag && strcmp(value, "none") == 0, "hints: %d wrong", wrong);
+    check_all(wrong == 0 && flag && strcmp(value, "none") == 0, "hints: %d wrong", wrong);
     MPI_Info_free(&used);
     MPI_Info_free(&given);
     MPI_Win_free(&win);
@@ -405,7 +405,7 @@ static void alignments(int flavor, int noncontiguous, const char *asked)
             counted++;
         }
     }
-    check(wrong == 0 && counted > 0, "the alignment that is said of %s memory%s%s: %ld", flavor == MPI_WIN_FLAVOR_SHARED ? "shared" : "allocated",
+    check_all(wrong == 0 && counted > 0, "the alignment that is said of %s memory%s%s: %ld", flavor == MPI_WIN_FLAVOR_SHARED ? "shared" : "allocated",
           noncontiguous ? ", not contiguous" : "", asked ? ", asked for" : "", said);
     MPI_Info_free(&used);
     MPI_Info_free(&given);

@@ -71,8 +71,8 @@ static void lengths(MPI_Win win, unsigned char *memory, const char *kind)
                             all_are(memory + there + count, SIZE - there - count, 7);
                 MPI_Barrier(MPI_COMM_WORLD);
             }
-    check(put_good, "%s: puts of every length to every place", kind);
-    check(get_good, "%s: gets of every length into every place", kind);
+    check_all(put_good, "%s: puts of every length to every place", kind);
+    check_all(get_good, "%s: gets of every length into every place", kind);
 }
 
 /* Data in long runs, in short ones, and with holes at the origin, too. */
@@ -114,7 +114,7 @@ static void runs(MPI_Win win, unsigned char *memory, const char *kind)
         }
         MPI_Barrier(MPI_COMM_WORLD);
     }
-    check(good, "%s: puts and gets of data in runs", kind);
+    check_all(good, "%s: puts and gets of data in runs", kind);
 }
 
 /* An origin is written again as soon as its request is complete. */
@@ -143,7 +143,7 @@ static void requests(MPI_Win win, unsigned char *memory, const char *kind)
     for (int i = 0; i < MANY; i++)
         good &= holds(from + i * EACH, EACH, rank, i);
     MPI_Win_unlock_all(win);
-    check(good, "%s: requests are complete when their data is used no more", kind);
+    check_all(good, "%s: requests are complete when their data is used no more", kind);
 }
 
 #ifdef ALHENA_H
@@ -165,7 +165,7 @@ static void light(MPI_Win win, unsigned char *memory)
             alhena_flush(ALHENA_ALL, win);
             MPI_Barrier(MPI_COMM_WORLD);
         }
-    check(good, "notices come behind the data of puts, whose origin is free");
+    check_all(good, "notices come behind the data of puts, whose origin is free");
 }
 #endif
 
@@ -212,7 +212,7 @@ static void orders(MPI_Win win, int64_t *memory)
         good &= seen[0] == expected;
         MPI_Barrier(MPI_COMM_WORLD);
     }
-    check(good, "accumulates of all kinds to one location keep their order");
+    check_all(good, "accumulates of all kinds to one location keep their order");
 }
 
 /* All ranks change the words of rank 0, which does so, too; long accumulates beside single ones. */
@@ -252,7 +252,7 @@ static void totals(MPI_Win win, int64_t *memory)
         for (int i = 0; i < LONG; i++)
             good &= memory[i] == size * (many + (i < 4 ? single : 0) + (i == 5 ? 20 : 0));
     }
-    check((int)good, "no addition is lost, whichever way it goes");
+    check_all((int)good, "no addition is lost, whichever way it goes");
 }
 
 /* Memory is mapped anew at the same address, again and again, and a window made of it. */
@@ -275,7 +275,7 @@ static void remapped(void)
         MPI_Win_free(&win);
     }
     munmap(memory, PAGES);
-    check(good, "memory that is mapped anew is what windows of it mean");
+    check_all(good, "memory that is mapped anew is what windows of it mean");
 }
 
 /* More windows than the network registers: the others go by messages. */
@@ -299,7 +299,7 @@ static void many(int count)
         MPI_Win_free(&wins[i]);
     free(wins);
     free(memory);
-    check(good, "%d windows", count);
+    check_all(good, "%d windows", count);
 }
 
 int main(int argc, char **argv)

@@ -278,6 +278,6 @@ int main(int argc, char **argv)
     }
     MPI_Type_free(&strided);
     MPI_Type_free(&backward);
-    check(failed == 0, "random programs from seed %u on: %u", first, seeds);
+    check_all(failed == 0, "random programs from seed %u on: %u", first, seeds);
     return finish();
 }

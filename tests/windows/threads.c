@@ -64,9 +64,9 @@ int main(int argc, char **argv)
     for (i = 0; i < THREADS; i++)
         total += *memory[i];
     MPI_Allreduce(&total, &all, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
-    check(bad == 0, "what a thread fetches grows");
-    check(rank != 0 || *word == (long)size * THREADS * rounds, "threads add to one word");
-    check(all == (long)size * THREADS * rounds, "threads lock windows of their own: %ld of %ld", all,
+    check_all(bad == 0, "what a thread fetches grows");
+    check_all(rank != 0 || *word == (long)size * THREADS * rounds, "threads add to one word");
+    check_all(all == (long)size * THREADS * rounds, "threads lock windows of their own: %ld of %ld", all,
           (long)size * THREADS * rounds);
     for (i = 0; i < THREADS; i++)
         MPI_Win_free(&own[i]);
