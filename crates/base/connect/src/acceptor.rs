@@ -184,6 +184,11 @@ impl<C: Caller> Acceptor<C> {
         }
     }
 
+    /// Callers are turned away without a report from here on: where a job ends, its own processes may be among them.
+    pub fn report_no_more(&mut self) {
+        self.report = None;
+    }
+
     /// Reports a caller that is turned away, the first time.
     pub fn turn_away(&mut self, caller: &C, seen: fmt::Arguments<'_>) {
         if let Some(report) = self.report.take() {

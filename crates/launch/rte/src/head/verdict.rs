@@ -150,10 +150,16 @@ impl Head {
 
     /// Has all hosts end their ranks.
     fn end_all(&mut self) {
-        self.verdict.inquest.close();
-        self.verdict.ending = true;
+        self.begin_end();
         self.verdict.timeout = Some(Instant::now() + TIMEOUT);
         self.tell_all(&Down::End);
+    }
+
+    /// From here on nothing is judged. Daemons that have called are ended before they prove anything: they are no strangers.
+    fn begin_end(&mut self) {
+        self.verdict.inquest.close();
+        self.verdict.ending = true;
+        self.acceptor.report_no_more();
     }
 
     /// The job cannot begin: `text` says why.
@@ -213,8 +219,7 @@ impl Head {
                         self.verdict.keep_code(Failure::Signalled(number).code());
                         self.patience.is_over_soon(number);
                         self.hurry_launchers();
-                        self.verdict.ending = true;
-                        self.verdict.inquest.close();
+                        self.begin_end();
                         self.verdict.timeout.get_or_insert(Instant::now() + TIMEOUT);
                     }
                     self.tell_all(&Down::Signal(number));
