@@ -9,6 +9,7 @@ use ffi::StrOut;
 
 use crate::buffer::Place;
 use crate::comm::{Comm, hints};
+use crate::communicators::drop_from_table;
 use crate::domain::{DOMAIN, Mode, Token, mode};
 use crate::facts::FACTS;
 use crate::fatal::{abort_with, give_up};
@@ -154,8 +155,8 @@ pub fn finalize(t: &mut Token) -> Result<()> {
     meet_at_launcher(t);
     let mut state = t.lock();
     FACTS.finalize();
-    state.comms.remove(abi::COMM_WORLD);
-    state.comms.remove(abi::COMM_SELF);
+    drop_from_table(&mut state, abi::COMM_WORLD);
+    drop_from_table(&mut state, abi::COMM_SELF);
     let last = state.sessions.is_empty();
     drop(state);
     if last {

@@ -9,6 +9,7 @@ use node::{AreaName, NodeArea};
 use pml::Data;
 use shm::area::Owner;
 
+use super::kept;
 use super::turns::Turns;
 use crate::comm::Comm;
 use crate::domain::Token;
@@ -162,24 +163,27 @@ pub(crate) fn open_world_area(state: &mut State) {
 impl State {
     fn open_area(&mut self, comm: abi::Comm, name: AreaName) {
         let me = btl::Peer(self.me());
-        let State { comms, node, params, .. } = self;
+        let State { tables, comms, node, params, .. } = self;
         let Ok(comm) = comms.get_mut(comm) else { return };
         let node = node.as_ref().filter(|_| params.tuned.areas);
         let members: Vec<btl::Peer> = comm.peers.iter().map(|&peer| btl::Peer(peer)).collect();
         if members.len() > 1 {
-            comm.coll.area = node.and_then(|node| node.area(name, &members, me)).map(Box::new);
-            comm.coll.turns = Turns::of(&comm.coll.area);
+            let kept = kept::of(tables, comm);
+            kept.area = node.and_then(|node| node.area(name, &members, me)).map(Box::new);
+            kept.turns = Turns::of(&kept.area);
         }
     }
 
     /// What all processes of a communicator can do, some of them can do too. What two of them are bound to may not be known.
     fn inherit_vote(&mut self, comm: abi::Comm, of: abi::Comm) -> Result<()> {
         let from = self.comm(of)?;
-        let (size, direct, near) = (from.size(), from.coll.direct, from.coll.near);
-        let seats = super::seats::inherited(from, self.comm(comm)?);
-        let part = self.comms.get_mut(comm)?;
-        if direct == Some(true) && (part.size() == size || part.size() > 2) {
-            (part.coll.direct, part.coll.near, part.coll.seats) = (direct, near, seats);
+        let Some(all) = kept::at(&self.tables, from.slot) else { return Ok(()) };
+        let part = self.comm(comm)?;
+        if all.direct == Some(true) && (part.size() == from.size() || part.size() > 2) {
+            let (direct, near) = (all.direct, all.near);
+            let seats = super::seats::inherited(&all.seats, from, part);
+            let kept = kept::find(self, comm)?;
+            (kept.direct, kept.near, kept.seats) = (direct, near, seats);
         }
         Ok(())
     }
@@ -223,18 +227,18 @@ pub(super) fn vote_on_direct(t: &mut Token, comm: abi::Comm) -> Result<()> {
     let able = {
         let mut state = t.lock();
         let me = state.me();
-        let State { comms, node, .. } = &mut *state;
+        let State { tables, comms, node, .. } = &mut *state;
         let found = comms.get_mut(comm)?;
         // Until the vote is over nothing is read directly, the vote itself included.
-        found.coll.direct = Some(false);
+        kept::of(tables, found).direct = Some(false);
         node.as_ref()
             .is_some_and(|node| found.peers.iter().all(|&peer| peer == me || node.can_read(btl::Peer(peer))))
     };
     let all_able = super::smallest(t, comm, u64::from(able))? == 1;
     let (near, seats) = super::seats::gather(t, comm)?;
     let mut state = t.lock();
-    let coll = &mut state.comms.get_mut(comm)?.coll;
-    (coll.direct, coll.near, coll.seats) = (Some(all_able), near, seats);
-    coll.fast_paths.forget();
+    let kept = kept::find(&mut state, comm)?;
+    (kept.direct, kept.near, kept.seats) = (Some(all_able), near, seats);
+    kept.fast_paths.forget();
     Ok(())
 }

@@ -5,6 +5,8 @@ use coll::{Coll, Root};
 use ffi::{Array, CountArray, Counts};
 
 use super::call::{Block, Buffer, Call, Reduction};
+use super::kept;
+use super::select::CollState;
 use crate::comm::Comm;
 use crate::datatype::TypeRef;
 use crate::op::Operation;
@@ -54,7 +56,8 @@ impl<'a> Arguments<'a> {
     /// `MPI_ERR_TOPOLOGY` without one.
     pub fn neighbours(&self) -> Result<(usize, usize)> {
         let none = Error::new(abi::ERR_TOPOLOGY, "the communicator has no topology");
-        let neighbours = self.comm.coll.neighbours().ok_or(none)?;
+        let neighbours =
+            kept::at(&self.state.tables, self.comm.slot).and_then(CollState::neighbours).ok_or(none)?;
         Ok((neighbours.sources.len(), neighbours.destinations.len()))
     }
 

@@ -19,8 +19,9 @@ use coll::{Coll, Root};
 use node::{CALL_WORDS as WORDS, Node};
 
 use super::call::{Call, Reduction};
+use super::kept;
 use super::run::Running;
-use super::select::REPORTED;
+use super::select::{CollState, REPORTED};
 use crate::comm::Comm;
 use crate::domain::Token;
 use crate::state::State;
@@ -194,7 +195,7 @@ impl State {
     /// Logs a call that is about to begin, where its peers can read it.
     pub(super) fn log(&self, comm: &Comm, number: i32, statement: Statement) -> Option<Logged> {
         // Calls in a borrowed context have no numbers of their own there.
-        if comm.coll.is_apart() {
+        if kept::at(&self.tables, comm.slot).is_some_and(CollState::is_apart) {
             return None;
         }
         Some(statement.log(self.node.as_deref()?, comm.context, number))
@@ -253,9 +254,9 @@ pub(crate) fn meet_to_finalize(t: &mut Token) {
         }
     };
     log(t, false);
-    if let Ok(world) = t.lock().comms.get_mut(abi::COMM_WORLD) {
-        // Too late to ask who can read whose memory: nobody is going to.
-        world.coll.direct.get_or_insert(false);
+    if let Ok(world) = kept::find(&mut t.lock(), abi::COMM_WORLD) {
+        // Too late to ask which ranks can read whose memory.
+        world.direct.get_or_insert(false);
     }
     if super::barrier(t, super::Mode::Own, abi::COMM_WORLD).is_err() {
         log(t, true);

@@ -12,6 +12,7 @@ use pml::Done;
 
 use super::Mode;
 use super::arguments::Arguments;
+use super::kept;
 use super::persistent::Persistent;
 use super::run::Running;
 use super::turns::{Start, await_turn};
@@ -58,10 +59,11 @@ pub(super) fn launch(
     let (mut running, vote, online) = {
         let mut guard = t.lock();
         let state = &mut *guard;
-        let mut running = state.comms.get_mut(comm)?.coll.spare(coll, comm);
+        let mut running = kept::find(state, comm)?.spare(coll, comm);
         match running.set_up(state, coll, start, fill) {
             Ok(()) => {
-                let vote = blocking && running.wants_vote(state.comm(comm)?);
+                let kept = kept::at(&state.tables, state.comm(comm)?.slot);
+                let vote = blocking && kept.is_some_and(|kept| running.wants_vote(kept));
                 (running, vote, start == Start::Blocking && state.params.tuned.online)
             }
             Err(error) => {
@@ -90,7 +92,8 @@ fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
         Mode::Blocking | Mode::Own => {
             let begun = {
                 let mut state = t.lock();
-                state.comms.get_mut(running.comm()).map(|comm| running.borrow_area(&mut comm.coll.area))?;
+                let comm = running.comm();
+                running.borrow_area(&mut kept::find(&mut state, comm)?.area);
                 state.number(&mut running).and_then(|()| running.begin())
             };
             match begun {
@@ -171,8 +174,8 @@ fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
             None => {
                 let result = running.result();
                 let mut state = t.lock();
-                if let Ok(comm) = state.comms.get_mut(running.comm()) {
-                    running.report_attempt(&mut comm.coll.online);
+                if let Ok(kept) = kept::find(&mut state, running.comm()) {
+                    running.report_attempt(&mut kept.online);
                 }
                 state.keep(running);
                 return result;
@@ -204,13 +207,13 @@ impl State {
     /// Gives a call the tag of its place in the communicator's sequence, and lets the peers know what it is.
     fn number(&mut self, running: &mut Running) -> Result<()> {
         if self.params.tuned.check == Level::Off {
-            running.set_tag(self.comms.get_mut(running.comm())?.coll.next_tag(0).1);
+            running.set_tag(kept::find(self, running.comm())?.next_tag(0).1);
             running.set_logged(None);
             return Ok(());
         }
         let statement = running.statement(self, self.comm(running.comm())?);
         let digest = statement.digest();
-        let (number, tag) = self.comms.get_mut(running.comm())?.coll.next_tag(digest);
+        let (number, tag) = kept::find(self, running.comm())?.next_tag(digest);
         running.set_tag(tag);
         running.set_logged(self.log(self.comm(running.comm())?, number, statement));
         Ok(())
@@ -222,7 +225,7 @@ impl State {
         let found = self.comm(running.comm())?;
         let statement = compared.then(|| running.statement(self, found));
         let (digest, context) = (statement.map_or(0, |statement| statement.digest()), found.context);
-        let (number, tag) = self.comms.get_mut(running.comm())?.coll.next_persistent_tag(digest);
+        let (number, tag) = kept::find(self, running.comm())?.next_persistent_tag(digest);
         running.set_tag(tag);
         running.set_logged(statement.map(|statement| statement.under(context, number)));
         Ok(())
@@ -241,9 +244,9 @@ impl State {
         self.take_area_of(&mut running);
         running.hold(None);
         if running.is_reusable()
-            && let Ok(comm) = self.comms.get_mut(running.comm())
+            && let Ok(kept) = kept::find(self, running.comm())
         {
-            comm.coll.keep(running);
+            kept.keep(running);
         }
     }
 }

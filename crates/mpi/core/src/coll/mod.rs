@@ -21,6 +21,7 @@ mod check;
 mod exact;
 mod fast_path;
 mod irregular;
+mod kept;
 mod launch;
 mod movement;
 mod neighbour;
@@ -43,8 +44,8 @@ pub use reductions::*;
 
 pub(crate) use area::{open_world_area, share as share_area};
 pub(crate) use check::{forget as forget_log, meet_to_finalize};
+pub(crate) use kept::forget;
 pub(crate) use run::Running;
-pub(crate) use select::CollState;
 pub(crate) use turns::await_turn;
 pub(crate) use words::{
     deal_words, gather_words, largest, reduce_words, share_words, smallest, starts, swap_words,
@@ -61,4 +62,11 @@ pub enum Mode<'a> {
     Nonblocking(&'a mut abi::Request),
     /// By the request, once for each start (`MPI_…_init`).
     Persistent(&'a mut abi::Request),
+}
+
+/// The calls of a communicator borrow another one's context, all under `tag`, which is not negative. Each begins where the
+/// one before it has ended, so the order of messages tells them apart.
+pub(crate) fn start_apart(state: &mut crate::state::State, comm: abi::Comm, tag: i32) -> abi::Result<()> {
+    kept::find(state, comm)?.start_apart(tag);
+    Ok(())
 }

@@ -120,13 +120,15 @@ impl Trial {
 /// Votes on a kind of call if that is due: all processes of the communicator come here in the same call. Whether
 /// there was a vote.
 pub(super) fn vote(t: &mut Token, comm: abi::Comm, query: &Query) -> Result<bool> {
-    let Some(mut times) = t.lock().comms.get_mut(comm)?.coll.online.ballot(query) else { return Ok(false) };
+    let Some(mut times) = super::kept::find(&mut t.lock(), comm)?.online.ballot(query) else {
+        return Ok(false);
+    };
     let (count, words) = (times.len() as i64, crate::memory::exposed(&mut times));
     let in_place = abi::Address(abi::IN_PLACE);
     super::allreduce(t, Mode::Own, in_place, words, count, abi::UINT64_T, abi::MAX, comm)?;
     let mut state = t.lock();
-    let coll = &mut state.comms.get_mut(comm)?.coll;
-    coll.online.settle(query, &times);
-    coll.forget_choices();
+    let kept = super::kept::find(&mut state, comm)?;
+    kept.online.settle(query, &times);
+    kept.forget_choices();
     Ok(true)
 }

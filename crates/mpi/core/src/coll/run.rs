@@ -14,10 +14,11 @@ use super::arguments::Arguments;
 use super::call::{Call, Reduction};
 use super::check::{LogReads, Logged, Statement};
 use super::exact::Exact;
+use super::kept;
 use super::launch::Callback;
 use super::online::{Attempt, Online};
 use super::port::{APART, CorePort, InFlight, Wire};
-use super::select::Signature;
+use super::select::{CollState, Signature};
 use super::turns::Start;
 use crate::comm::{Comm, Held};
 use crate::datatype::TypeRef;
@@ -110,7 +111,9 @@ impl Running {
         // It may wait for its turn before it begins.
         self.ended = None;
         if super::select::is_neighbourhood(coll) {
-            state.comms.get_mut(self.call.comm)?.meet_neighbours();
+            let State { comms, tables, .. } = state;
+            let comm = comms.get_mut(self.call.comm)?;
+            kept::of(tables, comm).meet_neighbours(comm);
         }
         let comm = state.comm(self.call.comm)?;
         fill(&mut Arguments::new(state, comm, &mut self.call))?;
@@ -125,17 +128,18 @@ impl Running {
     }
 
     pub(super) fn choose(&mut self, state: &mut State, start: Start) -> Result<()> {
-        let State { comms, world, params, algorithms, .. } = state;
+        let State { tables, comms, world, params, algorithms, .. } = state;
         let comm = comms.get_mut(self.call.comm)?;
-        self.wire.follow(comm);
+        let kept = kept::of(tables, comm);
+        self.wire.follow(comm, kept);
         // Exact sums are the same however they are put together.
         let canonical = self.call.op.is_some() && params.tuned.reproducible && self.exact.is_none();
-        let signature = Signature::of(&self.call, comm, world.as_ref(), canonical, start);
+        let signature = Signature::of(&self.call, comm, kept, world.as_ref(), canonical, start);
         if start == Start::Blocking
             && params.tuned.online
-            && let Some((attempt, choice)) = comm.coll.online.next(signature.query(), &params.tuned)
+            && let Some((attempt, choice)) = kept.online.next(signature.query(), &params.tuned)
         {
-            self.schedule = super::select::build(comm, world.as_ref(), &signature, choice)?;
+            self.schedule = super::select::build(comm, kept, world.as_ref(), &signature, choice)?;
             algorithms[self.call.coll as usize] = self.schedule.algorithm();
             self.signature = Some(signature);
             self.attempt = Some((attempt, Instant::now()));
@@ -146,10 +150,10 @@ impl Running {
             if self.attempt.take().is_some() {
                 self.signature = None;
             }
-            comm.coll.trade(self, &signature);
+            kept.trade(self, &signature);
         }
         if self.signature.as_ref() != Some(&signature) {
-            self.schedule = super::select::schedule(comm, world.as_ref(), &params.tuned, &signature)?;
+            self.schedule = super::select::schedule(comm, kept, world.as_ref(), &params.tuned, &signature)?;
             self.signature = Some(signature);
         }
         algorithms[self.call.coll as usize] = self.schedule.algorithm();
@@ -157,8 +161,8 @@ impl Running {
     }
 
     /// Whether the processes should first ask each other if they can read each other's memory.
-    pub fn wants_vote(&self, comm: &Comm) -> bool {
-        self.signature.as_ref().is_some_and(|signature| signature.wants_vote(comm))
+    pub fn wants_vote(&self, kept: &CollState) -> bool {
+        self.signature.as_ref().is_some_and(|signature| signature.wants_vote(kept))
     }
 
     /// Whether schedule and execution are those for a signature.
@@ -366,10 +370,10 @@ fn callback(port: &CorePort<'_>, left: &Region, inout: &Region) -> Option<Callba
 
 impl Wire {
     /// Takes over who the processes of a communicator are.
-    fn follow(&mut self, comm: &Comm) {
+    fn follow(&mut self, comm: &Comm, kept: &CollState) {
         self.context = comm.context | 1;
         // Groups that borrow one context, one after the other, give a rank to different processes.
-        self.by_peer = comm.coll.is_apart();
+        self.by_peer = kept.is_apart();
         self.source = if self.by_peer { APART | comm.peers[comm.rank as usize] } else { comm.rank };
         self.owner = comm.handle.0 as u32;
         if !Arc::ptr_eq(&self.peers, &comm.peers) {

@@ -32,9 +32,10 @@ pub(super) fn gather(t: &mut Token, comm: abi::Comm) -> Result<(bool, Arc<[Seat]
 
 /// Where this process sits; `None`: no rank of the communicator is asked.
 fn own(state: &mut State, comm: abi::Comm) -> Result<Option<Seat>> {
-    let State { comms, world, params, .. } = state;
+    let State { tables, comms, world, params, .. } = state;
     let found = comms.get_mut(comm)?;
-    let placement = super::select::placement(found, world.as_ref());
+    let kept = super::kept::of(tables, found);
+    let placement = super::select::placement(found, kept, world.as_ref());
     Ok(match (params.tuned.caches, placement) {
         _ if (3..=WIDE).contains(&found.size()) => None,
         (Caches::System, Placement::Node { oversubscribed: false }) => Some(bound_to()),
@@ -56,13 +57,13 @@ fn bound_to() -> Seat {
     })
 }
 
-/// The seats of a communicator whose processes all belong to another one.
-pub(super) fn inherited(of: &Comm, comm: &Comm) -> Arc<[Seat]> {
-    if of.coll.seats.is_empty() || comm.size() <= WIDE {
+/// The seats of a communicator whose processes all belong to another one with `seats`.
+pub(super) fn inherited(seats: &[Seat], of: &Comm, comm: &Comm) -> Arc<[Seat]> {
+    if seats.is_empty() || comm.size() <= WIDE {
         return Arc::default();
     }
     let known: std::collections::HashMap<u32, Seat> =
-        of.peers.iter().copied().zip(of.coll.seats.iter().copied()).collect();
+        of.peers.iter().copied().zip(seats.iter().copied()).collect();
     let seats: Option<Vec<Seat>> = comm.peers.iter().map(|peer| known.get(peer).copied()).collect();
     seats.map(Seat::if_several).unwrap_or_default().into()
 }

@@ -54,7 +54,7 @@ pub(crate) struct CollState {
 }
 
 /// Bits of a tag that count calls, above them a digest of the call. The bits above that tell persistent collectives
-/// and the library's point-to-point words (`comm::exchange`) apart.
+/// and the library's point-to-point words ([`super::words`]) apart.
 const CALL_BITS: u32 = 16;
 const SEQUENCE_BITS: u32 = 28;
 const PERSISTENT: u32 = 1 << 28;
@@ -165,7 +165,8 @@ impl Signature {
     /// `canonical`: one association for every count, root and placement, which keeps to the order of ranks.
     pub fn of(
         call: &Call,
-        comm: &mut Comm,
+        comm: &Comm,
+        kept: &mut CollState,
         world: Option<&World>,
         canonical: bool,
         start: Start,
@@ -173,8 +174,8 @@ impl Signature {
         let reduction = call.op.is_some();
         let remote = comm.remote.as_ref().map_or(0, |remote| remote.size());
         let facts = match start {
-            Start::OwnApart => lasting_query(call.coll, comm, world),
-            _ => plain_query(call.coll, comm, world),
+            Start::OwnApart => lasting_query(call.coll, comm, kept, world),
+            _ => plain_query(call.coll, comm, kept, world),
         };
         let query = Query {
             ranks: comm.size() + remote,
@@ -183,11 +184,11 @@ impl Signature {
             commutative: call.commutative() && !canonical,
             canonical,
             dense: !reduction || call.recv.is_dense(),
-            area: start.is_ordered() && comm.coll.turns.has_area() && !is_neighbourhood(call.coll),
+            area: start.is_ordered() && kept.turns.has_area() && !is_neighbourhood(call.coll),
             ..facts
         };
         let (in_place, contiguous) = (call.in_place, call.contiguous());
-        let (own, settled) = (start.is_own(), comm.coll.settled);
+        let (own, settled) = (start.is_own(), kept.settled);
         Signature { query, root: call.root, in_place, contiguous, own, settled }
     }
 }
@@ -208,8 +209,8 @@ impl Signature {
     }
 
     /// Whether the processes should ask each other if they can read each other's memory.
-    pub fn wants_vote(&self, comm: &Comm) -> bool {
-        self.query.area && comm.coll.direct.is_none()
+    pub fn wants_vote(&self, kept: &CollState) -> bool {
+        self.query.area && kept.direct.is_none()
     }
 }
 
@@ -227,26 +228,30 @@ fn bytes(call: &Call, ranks: u32) -> u64 {
 }
 
 /// What the choice depends on for calls in the area of a communicator, but for their data.
-pub(super) fn plain_query(coll: Coll, comm: &mut Comm, world: Option<&World>) -> Query {
+pub(super) fn plain_query(coll: Coll, comm: &Comm, kept: &mut CollState, world: Option<&World>) -> Query {
     Query {
         area: true,
-        direct: comm.coll.direct == Some(true),
-        near: comm.coll.near,
-        caches: !comm.coll.seats.is_empty(),
-        ..lasting_query(coll, comm, world)
+        direct: kept.direct == Some(true),
+        near: kept.near,
+        caches: !kept.seats.is_empty(),
+        ..lasting_query(coll, comm, kept, world)
     }
 }
 
 /// That part of it which is the same from the first call of the communicator to the last. Calls whose place among the others
 /// is not the same on all processes are chosen by it alone: what processes find out about each other in between is known to
 /// one of them before such a call and to another one after it.
-fn lasting_query(coll: Coll, comm: &mut Comm, world: Option<&World>) -> Query {
-    Query { inter: comm.is_inter(), direct: false, ..Query::new(coll, comm.size(), placement(comm, world)) }
+fn lasting_query(coll: Coll, comm: &Comm, kept: &mut CollState, world: Option<&World>) -> Query {
+    Query {
+        inter: comm.is_inter(),
+        direct: false,
+        ..Query::new(coll, comm.size(), placement(comm, kept, world))
+    }
 }
 
 /// Where the processes of a communicator are.
-pub(super) fn placement(comm: &mut Comm, world: Option<&World>) -> Placement {
-    if let Some(placement) = comm.coll.placement {
+pub(super) fn placement(comm: &Comm, kept: &mut CollState, world: Option<&World>) -> Placement {
+    if let Some(placement) = kept.placement {
         return placement;
     }
     let mut nodes = nodes(comm, world);
@@ -254,7 +259,7 @@ pub(super) fn placement(comm: &mut Comm, world: Option<&World>) -> Placement {
     nodes.dedup();
     let oversubscribed = world.is_some_and(|world| world.job.oversubscribed);
     let placement = Placement::of(comm.size() as usize, nodes.len(), oversubscribed);
-    comm.coll.placement = Some(placement);
+    kept.placement = Some(placement);
     placement
 }
 
@@ -267,40 +272,42 @@ fn nodes(comm: &Comm, world: Option<&World>) -> Vec<u32> {
 
 /// The schedule of a call, from the communicator's store or built now.
 pub(super) fn schedule(
-    comm: &mut Comm,
+    comm: &Comm,
+    kept: &mut CollState,
     world: Option<&World>,
     tuned: &Tuned,
     signature: &Signature,
 ) -> Result<Arc<Schedule>> {
-    if let Some(at) = comm.coll.choices.iter().position(|(known, _)| known == signature) {
-        comm.coll.choices[..=at].rotate_right(1);
-        return Ok(comm.coll.choices[0].1.clone());
+    if let Some(at) = kept.choices.iter().position(|(known, _)| known == signature) {
+        kept.choices[..=at].rotate_right(1);
+        return Ok(kept.choices[0].1.clone());
     }
-    let schedule = choose(comm, world, tuned, signature)?;
-    comm.coll.choices.truncate(CHOICES - 1);
-    comm.coll.choices.insert(0, (*signature, schedule.clone()));
+    let schedule = choose(comm, kept, world, tuned, signature)?;
+    kept.choices.truncate(CHOICES - 1);
+    kept.choices.insert(0, (*signature, schedule.clone()));
     Ok(schedule)
 }
 
 fn choose(
-    comm: &mut Comm,
+    comm: &Comm,
+    kept: &mut CollState,
     world: Option<&World>,
     tuned: &Tuned,
     signature: &Signature,
 ) -> Result<Arc<Schedule>> {
     let Signature { query, own, .. } = signature;
-    let choice = match comm.coll.online.winner(query) {
+    let choice = match kept.online.winner(query) {
         _ if *own => tuned.select_own(query).map_err(unfit)?,
         Some(choice) => choice,
         None => match tuned.select(query) {
             // They have not asked each other yet; a blocking call does, and then chooses again.
-            Err(Unfit::Forced(_, Misfit::Direct | Misfit::Caches)) if comm.coll.direct.is_none() => {
+            Err(Unfit::Forced(_, Misfit::Direct | Misfit::Caches)) if kept.direct.is_none() => {
                 tuned.select_own(query).map_err(unfit)?
             }
             choice => choice.map_err(unfit)?,
         },
     };
-    build(comm, world, signature, choice)
+    build(comm, kept, world, signature, choice)
 }
 
 #[cold]
@@ -310,15 +317,16 @@ fn unfit(why: Unfit) -> Error {
 
 /// The schedule of a choice, from the communicator's store or built now.
 pub(super) fn build(
-    comm: &mut Comm,
+    comm: &Comm,
+    kept: &mut CollState,
     world: Option<&World>,
     signature: &Signature,
     choice: Choice,
 ) -> Result<Arc<Schedule>> {
     let Signature { query, root, in_place, contiguous, .. } = *signature;
     let nodes = renumbered(nodes(comm, world));
-    let seats = if query.caches { Arc::clone(&comm.coll.seats) } else { Arc::default() };
-    let neighbours = comm.coll.neighbours.as_ref();
+    let seats = if query.caches { Arc::clone(&kept.seats) } else { Arc::default() };
+    let neighbours = kept.neighbours.as_ref();
     let params = Params {
         remote: comm.remote.as_ref().map(|remote| remote.size()),
         root,
@@ -339,14 +347,14 @@ pub(super) fn build(
     };
     let key = params.key(choice.algorithm.0);
     let build = choice.algorithm.get().build;
-    let found = comm.coll.schedules.iter().position(|(known, _)| *known == key);
+    let found = kept.schedules.iter().position(|(known, _)| *known == key);
     if let Some(at) = found {
-        comm.coll.schedules[..=at].rotate_right(1);
-        return Ok(comm.coll.schedules[0].1.clone());
+        kept.schedules[..=at].rotate_right(1);
+        return Ok(kept.schedules[0].1.clone());
     }
     let built = Arc::new(build(&params).of(choice.algorithm));
-    comm.coll.schedules.truncate(SCHEDULES - 1);
-    comm.coll.schedules.insert(0, (key, built.clone()));
+    kept.schedules.truncate(SCHEDULES - 1);
+    kept.schedules.insert(0, (key, built.clone()));
     Ok(built)
 }
 
@@ -376,11 +384,11 @@ pub(super) fn is_neighbourhood(coll: Coll) -> bool {
     )
 }
 
-impl Comm {
+impl CollState {
     /// Looks the neighbours of the process up, for its first neighbourhood collective.
-    pub(super) fn meet_neighbours(&mut self) {
-        if self.coll.neighbours.is_none() {
-            self.coll.neighbours = self.topology.as_ref().map(|topology| topology.neighbours(self.rank));
+    pub(super) fn meet_neighbours(&mut self, comm: &Comm) {
+        if self.neighbours.is_none() {
+            self.neighbours = comm.topology.as_ref().map(|topology| topology.neighbours(comm.rank));
         }
     }
 }
@@ -390,7 +398,7 @@ mod tests {
     use coll::algorithms::registry::{Memory, of};
     use coll::{Coll, Seat};
 
-    use super::{is_neighbourhood, lasting_query, plain_query};
+    use super::{CollState, is_neighbourhood, lasting_query, plain_query};
     use crate::comm::Comm;
     use crate::errhandler::Handler;
     use crate::group::Group;
@@ -398,14 +406,15 @@ mod tests {
     #[test]
     fn calls_in_no_order_are_chosen_by_what_never_changes() {
         let group = Group::new([0, 1].into(), 0);
-        let mut comm = Comm::new(2, group.into(), 0, Handler::Return);
-        let asked = |comm: &mut Comm| {
-            (lasting_query(Coll::Allreduce, comm, None), plain_query(Coll::Allreduce, comm, None))
+        let comm = Comm::new(2, group.into(), 0, Handler::Return);
+        let asked = |kept: &mut CollState| {
+            let lasting = lasting_query(Coll::Allreduce, &comm, kept, None);
+            (lasting, plain_query(Coll::Allreduce, &comm, kept, None))
         };
-        let before = asked(&mut comm);
-        (comm.coll.direct, comm.coll.near, comm.coll.seats) =
-            (Some(true), true, vec![Seat::default(); 2].into());
-        let after = asked(&mut comm);
+        let mut kept = CollState::default();
+        let before = asked(&mut kept);
+        (kept.direct, kept.near, kept.seats) = (Some(true), true, vec![Seat::default(); 2].into());
+        let after = asked(&mut kept);
         assert!(before.0 == after.0 && before.1 != after.1);
     }
 

@@ -19,7 +19,9 @@ use std::collections::VecDeque;
 use node::NodeArea;
 
 use super::Mode;
+use super::kept;
 use super::run::Running;
+use crate::comm::Slot;
 use crate::domain::Token;
 use crate::state::State;
 use crate::wait::wait_for;
@@ -86,7 +88,8 @@ impl Turns {
 /// Waits until the nonblocking calls that use the area of a communicator are over, as far as this process is concerned.
 pub(crate) fn await_turn(t: &mut Token, comm: abi::Comm) {
     let is_lent = |state: &State| {
-        state.comm(comm).is_ok_and(|comm| comm.coll.turns.has_area && comm.coll.area.is_none())
+        let kept = state.comms.find(comm).and_then(|comm| kept::at(&state.tables, comm.slot));
+        kept.is_some_and(|kept| kept.turns.has_area && kept.area.is_none())
     };
     if is_lent(&t.lock()) {
         wait_for(t, |state| (!is_lent(state)).then_some(()));
@@ -96,10 +99,11 @@ pub(crate) fn await_turn(t: &mut Token, comm: abi::Comm) {
 impl State {
     /// Puts a nonblocking call that uses the area in line, and begins it if its turn is now.
     pub(super) fn queue(&mut self, comm: abi::Comm, key: u32) -> abi::Result<()> {
-        let coll = &mut self.comms.get_mut(comm)?.coll;
-        coll.turns.waiting.push_back(key);
-        if coll.area.is_some() {
-            self.hand_on(comm);
+        let kept = kept::find(self, comm)?;
+        kept.turns.waiting.push_back(key);
+        if kept.area.is_some() {
+            let slot = self.comm(comm)?.slot;
+            self.hand_on(slot);
         }
         Ok(())
     }
@@ -107,22 +111,29 @@ impl State {
     /// The area of a communicator comes back from the call that had it, or is dropped with a communicator that is gone.
     #[inline(always)]
     pub(super) fn return_to(&mut self, comm: abi::Comm, area: Box<NodeArea>) {
-        let Ok(found) = self.comms.get_mut(comm) else { return };
-        found.coll.area = Some(area);
+        let Some(slot) = self.comms.find(comm).map(|comm| comm.slot) else { return };
+        self.return_at(slot, area);
+    }
+
+    /// As [`State::return_to`], of the communicator at a place.
+    #[inline(always)]
+    pub(super) fn return_at(&mut self, slot: Slot, area: Box<NodeArea>) {
+        let Some(kept) = kept::at_mut(&mut self.tables, slot) else { return };
+        kept.area = Some(area);
         self.threads.changed();
-        if !found.coll.turns.waiting.is_empty() {
-            self.hand_on(comm);
+        if !kept.turns.waiting.is_empty() {
+            self.hand_on(slot);
         }
     }
 
     /// Begins the call whose turn is next.
     #[cold]
-    fn hand_on(&mut self, comm: abi::Comm) {
-        let State { comms, requests, .. } = self;
-        let Ok(found) = comms.get_mut(comm) else { return };
-        let Some(key) = found.coll.turns.waiting.pop_front() else { return };
+    fn hand_on(&mut self, slot: Slot) {
+        let State { tables, requests, .. } = self;
+        let Some(kept) = kept::at_mut(tables, slot) else { return };
+        let Some(key) = kept.turns.waiting.pop_front() else { return };
         if let Some(running) = requests.get_as::<Running>(key) {
-            running.borrow_area(&mut found.coll.area);
+            running.borrow_area(&mut kept.area);
             running.begin_in_turn();
             requests.register(key);
         }

@@ -48,7 +48,8 @@ pub(crate) struct Comm {
     pub hints: hints::Hints,
     pub topology: Option<Topology>,
     pub buffer: BufferPool,
-    pub coll: crate::coll::CollState,
+    /// Where the collectives' table has what they keep with it.
+    pub slot: Slot,
     /// Next tag of a partitioned channel.
     pub partition_tag: u32,
     /// Counts duplicates being made (`MPI_Comm_idup`).
@@ -57,6 +58,15 @@ pub(crate) struct Comm {
     pub session: Option<abi::Session>,
     /// What its requests hold, once there was one that outlives the program's handle.
     held: Option<Held>,
+}
+
+/// The place of a communicator in a table that an upper room keeps beside that of communicators.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Slot(pub u32);
+
+impl Slot {
+    /// No place, and in no table.
+    pub const NONE: Slot = Slot(u32::MAX);
 }
 
 impl Comm {
@@ -78,7 +88,7 @@ impl Comm {
             hints: hints::Hints::default(),
             topology: None,
             buffer: BufferPool::default(),
-            coll: crate::coll::CollState::default(),
+            slot: Slot::NONE,
             partition_tag: 0,
             duplicates: 0,
             held: None,

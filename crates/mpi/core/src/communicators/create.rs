@@ -153,12 +153,15 @@ pub(crate) fn over_group(
     session: Option<abi::Session>,
 ) -> Result<abi::Comm> {
     let Some(rank) = group.rank else { return Ok(abi::COMM_NULL) };
-    let mut rehearsal = Comm::new(context >> 1, group.clone(), rank, Handler::Return);
-    rehearsal.coll.start_apart(tag);
-    let rehearsal = t.lock().comms.add(rehearsal)?;
+    let rehearsal = {
+        let mut state = t.lock();
+        let new = state.comms.add(Comm::new(context >> 1, group.clone(), rank, Handler::Return))?;
+        crate::coll::start_apart(&mut state, new, tag)?;
+        new
+    };
     let party = Party::of(&[u64::from(context), APART, tag as u64]);
     let id = agree_by(t, party, 1, |t, question| answer(t, rehearsal, question));
-    t.lock().comms.remove(rehearsal);
+    drop_from_table(&mut t.lock(), rehearsal);
     make_under(t, id?, 1, |t, id| {
         let mut comm = Comm::new(id, group.clone(), rank, errhandler);
         comm.session = session;
@@ -390,7 +393,7 @@ pub(crate) fn inner(t: &mut Token, comm: abi::Comm) -> Result<(abi::Comm, u32)> 
 /// Frees what [`inner`] has made.
 pub(crate) fn free_inner(t: &mut Token, inner: abi::Comm) {
     let mut state = t.lock();
-    if let Some(comm) = state.comms.remove(inner) {
+    if let Some(comm) = drop_from_table(&mut state, inner) {
         crate::coll::forget_log(&state, comm.context >> 1, 1);
         state.contexts.release(comm.context >> 1, 1);
     }
@@ -459,9 +462,16 @@ pub(super) fn add_comm(state: &mut State, comm: Comm) -> Result<abi::Comm> {
     Ok(handle)
 }
 
+/// Takes a communicator out of the table, with what its collectives keep.
+pub(crate) fn drop_from_table(state: &mut State, comm: abi::Comm) -> Option<Box<Comm>> {
+    let old = state.comms.remove(comm)?;
+    crate::coll::forget(state, &old);
+    Some(old)
+}
+
 /// Takes a communicator out, whose context ids stay reserved.
 pub(super) fn remove_comm(state: &mut State, comm: abi::Comm) -> Option<Box<Comm>> {
-    let old = state.comms.remove(comm)?;
+    let old = drop_from_table(state, comm)?;
     state.errhandlers.release(old.errhandler);
     crate::coll::forget_log(state, old.context >> 1, old.context_ids());
     raise(state, COMM_FREED, [comm.0 as i64, old.size() as i64, 0]);

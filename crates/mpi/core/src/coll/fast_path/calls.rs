@@ -9,6 +9,7 @@ use mem::UserMem;
 
 use super::super::arguments::{IN_PLACE, reduction};
 use super::super::call::Reduction;
+use super::super::kept;
 use super::{Mode, Site, run_as};
 use crate::domain::Token;
 use crate::state::State;
@@ -131,7 +132,7 @@ pub(in super::super) fn reduce(
     comm: Comm,
 ) -> Option<Result<()>> {
     run_as(t, mode, Coll::Reduce, comm, root, |state, site| {
-        let kernel = kernel(state, comm, op, datatype)?;
+        let kernel = kernel(state, site, op, datatype)?;
         if !site.is(root) {
             let own = memory(sendbuf, count, datatype)?;
             return Some((own.len() as u64, site.place.give_to(root as usize, own)));
@@ -152,7 +153,7 @@ pub(in super::super) fn allreduce(
     comm: Comm,
 ) -> Option<Result<()>> {
     run_as(t, mode, Coll::Allreduce, comm, 0, |state, site| {
-        let kernel = kernel(state, comm, op, datatype)?;
+        let kernel = kernel(state, site, op, datatype)?;
         let operands = operands(kernel, sendbuf, recvbuf, (count, datatype))?;
         Some((operands.into.len() as u64, site.place.allreduce(operands)))
     })
@@ -169,7 +170,7 @@ pub(in super::super) fn reduce_scatter_block(
     comm: Comm,
 ) -> Option<Result<()>> {
     run_as(t, mode, Coll::ReduceScatterBlock, comm, 0, |state, site| {
-        let kernel = kernel(state, comm, op, datatype)?;
+        let kernel = kernel(state, site, op, datatype)?;
         let block = operands(kernel, sendbuf, recvbuf, (count, datatype))?;
         let all = Operands { own: site.blocks(block.own)?, ..block };
         Some((all.own.len() as u64, site.place.reduce_scatter(all, site.place.me * block.own.len())))
@@ -187,7 +188,7 @@ pub(in super::super) fn scan(
     comm: Comm,
 ) -> Option<Result<()>> {
     run_as(t, mode, Coll::Scan, comm, 0, |state, site| {
-        let kernel = kernel(state, comm, op, datatype)?;
+        let kernel = kernel(state, site, op, datatype)?;
         let operands = operands(kernel, sendbuf, recvbuf, (count, datatype))?;
         Some((operands.own.len() as u64, site.place.prefix(operands, true)))
     })
@@ -204,7 +205,7 @@ pub(in super::super) fn exscan(
     comm: Comm,
 ) -> Option<Result<()>> {
     run_as(t, mode, Coll::Exscan, comm, 0, |state, site| {
-        let kernel = kernel(state, comm, op, datatype)?;
+        let kernel = kernel(state, site, op, datatype)?;
         let operands = operands(kernel, sendbuf, recvbuf, (count, datatype))?;
         Some((operands.own.len() as u64, site.place.prefix(operands, false)))
     })
@@ -277,17 +278,17 @@ pub(super) fn same(one: UserMem, other: UserMem) -> Option<usize> {
 
 /// The loop of a predefined operation.
 #[inline(always)]
-pub(super) fn kernel(state: &mut State, comm: Comm, op: Op, datatype: Datatype) -> Option<op::Kernel> {
-    match state.comms.find(comm)?.coll.fast_paths.kernel {
+pub(super) fn kernel(state: &mut State, site: &Site, op: Op, datatype: Datatype) -> Option<op::Kernel> {
+    match kept::at(&state.tables, site.slot)?.fast_paths.kernel {
         Some((known_op, known, kernel)) if known_op == op && known == datatype => Some(kernel),
-        _ => look_up(state, comm, op, datatype),
+        _ => look_up(state, site, op, datatype),
     }
 }
 
 #[cold]
-fn look_up(state: &mut State, comm: Comm, op: Op, datatype: Datatype) -> Option<op::Kernel> {
+fn look_up(state: &mut State, site: &Site, op: Op, datatype: Datatype) -> Option<op::Kernel> {
     let Ok(Reduction::Kernel(kernel)) = reduction(state, op, datatype) else { return None };
     datatype::predefined_dense_size(datatype)?;
-    state.comms.get_mut(comm).ok()?.coll.fast_paths.kernel = Some((op, datatype, kernel));
+    kept::at_mut(&mut state.tables, site.slot)?.fast_paths.kernel = Some((op, datatype, kernel));
     Some(kernel)
 }

@@ -145,7 +145,7 @@ pub(in super::super) fn reduce_scatter(
     comm: Comm,
 ) -> Option<Result<()>> {
     run(t, Coll::ReduceScatter, comm, 0, |state, site| {
-        let kernel = kernel(state, comm, op, datatype)?;
+        let kernel = kernel(state, site, op, datatype)?;
         let counts = recvcounts.first(site.place.members).ok()?;
         let (mut before, mut total) = (0, 0);
         for (rank, count) in counts.iter().enumerate() {

@@ -20,8 +20,10 @@ use coll::tuned::Level;
 
 use super::Mode;
 use super::check::{LogReads, Logged, Statement};
+use super::kept;
+use super::select::CollState;
 use super::slots::OfNode;
-use crate::comm::Comm;
+use crate::comm::Slot;
 use crate::domain::Token;
 use crate::immediate::SENT;
 use crate::state::State;
@@ -60,12 +62,18 @@ struct Numbered {
 
 /// Puts a call in its place in the communicator's sequence, and lets the peers know what it is.
 #[inline(always)]
-fn number(found: &mut Comm, node: Option<&node::Node>, check: Level, statement: Statement) -> Numbered {
+fn number(
+    kept: &mut CollState,
+    context: u32,
+    node: Option<&node::Node>,
+    check: Level,
+    statement: Statement,
+) -> Numbered {
     let mark = if check == Level::Off { 0 } else { statement.digest() };
-    let (number, tag) = found.coll.next_tag(mark);
+    let (number, tag) = kept.next_tag(mark);
     let logged = match check {
         Level::Off => None,
-        _ => node.map(|node| statement.log(node, found.context, number)),
+        _ => node.map(|node| statement.log(node, context, number)),
     };
     Numbered { tag, mark, logged }
 }
@@ -129,19 +137,24 @@ fn begin<'a>(
         if bytes > site.most {
             return None;
         }
-        let State { comms, node, params, algorithms, .. } = &mut *state;
-        let found = comms.get_mut(comm).ok()?;
-        let mut area = found.coll.area.take()?;
+        let State { tables, node, params, algorithms, .. } = &mut *state;
+        let kept = kept::at_mut(tables, site.slot)?;
+        let mut area = kept.area.take()?;
         algorithms[coll as usize] = Some(site.algorithm);
-        let Numbered { mark, logged, .. } =
-            number(found, node.as_deref(), params.tuned.check, Statement::plain(coll, root, bytes));
+        let Numbered { mark, logged, .. } = number(
+            kept,
+            site.context,
+            node.as_deref(),
+            params.tuned.check,
+            Statement::plain(coll, root, bytes),
+        );
         area.set_mark(mark);
         let epoch = if plan.epochs == 1 { area.take_epoch() } else { area.take_epochs(plan.epochs) };
         let mut exchange = Exchange::new(OfNode(area), epoch, plan);
         for _ in 0..polls(&state, most) {
             if exchange.poll() {
                 let result = exchange.result();
-                state.return_area(comm, exchange);
+                state.return_at(site.slot, exchange.into_slots().0);
                 return Some(result);
             }
             std::hint::spin_loop();
@@ -182,7 +195,7 @@ fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>) -> Result<()> 
             exchange.slots().0.go_on();
         }
         // Under the lock under which the exchange ended: the thread that is woken by that and waits for the area finds it.
-        started.take().into_iter().for_each(|started| state.return_area(comm, started.exchange));
+        started.take().into_iter().for_each(|started| state.return_to(comm, started.exchange.into_slots().0));
         Some(result)
     })
 }
@@ -206,29 +219,27 @@ struct Site {
     most: u64,
     /// What the table calls it.
     algorithm: AlgorithmId,
+    /// The communicator's context.
+    context: u32,
+    /// Where it keeps what it needs for its collectives.
+    slot: Slot,
 }
 
 impl Site {
     #[inline(always)]
     fn of(state: &mut State, coll: Coll, comm: abi::Comm) -> Option<Site> {
-        let State { comms, world, params, .. } = state;
-        let found: &mut Comm = comms.get_mut(comm).ok()?;
-        found.coll.area.as_ref()?;
+        let State { tables, comms, world, params, .. } = state;
+        let found = comms.find(comm)?;
+        let kept = kept::at_mut(tables, found.slot)?;
+        kept.area.as_ref()?;
         // First the processes ask each other if they can read each other's memory.
-        found.coll.direct?;
-        let reach = match found.coll.fast_paths.known(coll) {
+        kept.direct?;
+        let reach = match kept.fast_paths.known(coll) {
             Some(reach) => reach,
-            None => reach::learn(found, world.as_ref(), &params.tuned, coll),
+            None => reach::learn(found, kept, world.as_ref(), &params.tuned, coll),
         };
         let Reach { most, meeting, algorithm } = reach?;
         let place = Place { me: found.rank as usize, members: found.size() as usize, meeting };
-        Some(Site { place, most, algorithm })
-    }
-}
-
-impl State {
-    #[inline(always)]
-    fn return_area(&mut self, comm: abi::Comm, exchange: Exchange<'_>) {
-        self.return_to(comm, exchange.into_slots().0);
+        Some(Site { place, most, algorithm, context: found.context, slot: found.slot })
     }
 }

@@ -18,6 +18,8 @@ use pml::{Data, Mode, Pattern, ReqId, SendTo};
 
 use super::super::arguments::IN_PLACE;
 use super::super::check::{LogReads, Logged, Statement};
+use super::super::kept;
+use super::super::select::CollState;
 use super::blocks::Blocks;
 use super::{Numbered, number};
 use crate::comm::Comm as Communicator;
@@ -94,9 +96,11 @@ fn next(block: UserMem, i: usize) -> UserMem {
 /// The numbers of sources and destinations, in a topology.
 #[inline(always)]
 fn neighbours(state: &mut State, comm: Comm) -> Option<[usize; 2]> {
-    let found = state.comms.get_mut(comm).ok()?;
-    found.meet_neighbours();
-    let neighbours = found.coll.neighbours()?;
+    let State { tables, comms, .. } = state;
+    let found = comms.get_mut(comm).ok()?;
+    let kept = kept::of(tables, found);
+    kept.meet_neighbours(found);
+    let neighbours = kept.neighbours()?;
     Some([neighbours.sources.len(), neighbours.destinations.len()])
 }
 
@@ -132,15 +136,17 @@ fn send_to_all(
     out: impl Fn(usize) -> UserMem,
 ) -> Option<Result<Sent>> {
     let [sources, destinations] = neighbours(state, comm)?;
-    let State { comms, p2p, node, params, .. } = state;
-    let found = comms.get_mut(comm).ok().filter(|found| !found.coll.is_apart())?;
+    let State { tables, comms, p2p, node, params, .. } = state;
+    let found = comms.find(comm)?;
+    let kept = kept::at_mut(tables, found.slot).filter(|kept| !kept.is_apart())?;
     let statement = Statement::plain(coll, 0, 0);
-    let Numbered { tag, logged, .. } = number(found, node.as_deref(), params.tuned.check, statement);
+    let Numbered { tag, logged, .. } =
+        number(kept, found.context, node.as_deref(), params.tuned.check, statement);
     let mut sent = Sent { tag, logged, left: Vec::new(), sources };
     for i in 0..destinations {
         // As in the schedule: what goes one way along a dimension comes from the other.
         let i = if matches!(found.topology, Some(Topology::Cart(_))) { i ^ 1 } else { i };
-        let Some(to) = addressee(found, i, tag) else { continue };
+        let Some(to) = addressee(found, kept, i, tag) else { continue };
         let data = out(i);
         if data.is_empty() {
             continue;
@@ -156,8 +162,8 @@ fn send_to_all(
 
 /// The destination numbered `i`, unless it is `MPI_PROC_NULL`.
 #[inline(always)]
-fn addressee(comm: &Communicator, i: usize, tag: i32) -> Option<SendTo> {
-    let rank = (*comm.coll.neighbours()?.destinations.get(i)?)?;
+fn addressee(comm: &Communicator, kept: &CollState, i: usize, tag: i32) -> Option<SendTo> {
+    let rank = (*kept.neighbours()?.destinations.get(i)?)?;
     Some(SendTo {
         peer: btl::Peer(comm.peers[rank as usize]),
         context: comm.context | 1,
@@ -169,8 +175,8 @@ fn addressee(comm: &Communicator, i: usize, tag: i32) -> Option<SendTo> {
 
 /// What the source numbered `i` sends, unless it is `MPI_PROC_NULL`.
 #[inline(always)]
-fn awaited(comm: &Communicator, i: usize, tag: i32) -> Option<Pattern> {
-    let rank = comm.coll.neighbours()?.sources[i]?;
+fn awaited(state: &State, comm: &Communicator, i: usize, tag: i32) -> Option<Pattern> {
+    let rank = kept::at(&state.tables, comm.slot)?.neighbours()?.sources[i]?;
     Some(Pattern {
         context: comm.context | 1,
         source: rank as i32,
@@ -182,7 +188,10 @@ fn awaited(comm: &Communicator, i: usize, tag: i32) -> Option<Pattern> {
 
 fn receive_from_all(t: &mut Token, comm: Comm, sent: Sent, into: impl Fn(usize) -> UserMem) -> Result<()> {
     for i in 0..sent.sources {
-        let pattern = awaited(t.lock().comm(comm)?, i, sent.tag);
+        let pattern = {
+            let state = t.lock();
+            awaited(&state, state.comm(comm)?, i, sent.tag)
+        };
         let Some(pattern) = pattern else { continue };
         let into = into(i);
         if into.is_empty() {

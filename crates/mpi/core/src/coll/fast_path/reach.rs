@@ -5,7 +5,7 @@ use coll::algorithms::registry::AlgorithmId;
 use coll::exchange::Meeting;
 use coll::tuned::{Level, Tuned};
 
-use super::super::select::plain_query;
+use super::super::select::{CollState, plain_query};
 use crate::comm::Comm;
 use crate::state::World;
 
@@ -42,14 +42,20 @@ impl FastPaths {
 
 /// Asks the table; `None`: what it chooses has no fast path.
 #[cold]
-pub(super) fn learn(comm: &mut Comm, world: Option<&World>, tuned: &Tuned, coll: Coll) -> Option<Reach> {
-    let query = plain_query(coll, comm, world);
+pub(super) fn learn(
+    comm: &Comm,
+    kept: &mut CollState,
+    world: Option<&World>,
+    tuned: &Tuned,
+    coll: Coll,
+) -> Option<Reach> {
+    let query = plain_query(coll, comm, kept, world);
     let usual = !tuned.online && !tuned.reproducible && tuned.check != Level::Full;
     let chosen = if usual { tuned.select_up_to(&query) } else { None };
     let reach = chosen.and_then(|(algorithm, most)| {
         let meeting = algorithm.get().exchange?;
         Some(Reach { most, meeting, algorithm })
     });
-    comm.coll.fast_paths.reaches[coll as usize] = Some(reach);
+    kept.fast_paths.reaches[coll as usize] = Some(reach);
     reach
 }
