@@ -1,7 +1,7 @@
 //! The C interface of Alhena: `libmpi_abi`.
 //!
 //! ```text
-//!  MPI_Send   ── jump ──▶ PMPI_Send ── call ──▶ body_Send: arguments checked, mpi_core::p2p::send
+//!  MPI_Send   ── jump ──▶ PMPI_Send ── call ──▶ body_Send: arguments checked, mpi_core::messages::p2p::send
 //!  (a tool may                │                     │
 //!   define its own)           │◀── answer ──────────┘
 //!                             ├─ no error: returns it

@@ -5,8 +5,8 @@
 //! ```text
 //! chapter 3 Point-to-Point Communication
 //!
-//! Recv(buf:buf, count:count, datatype:datatype, source:int, tag:int, comm:comm, status:out status) -> p2p::recv
-//! Wtime() returns double anytime -> env::wtime
+//! Recv(buf:buf, count:count, datatype:datatype, source:int, tag:int, comm:comm, status:out status) -> messages::p2p::recv
+//! Wtime() returns double anytime -> startup::env::wtime
 //! ```
 //!
 //! A row is `Name(argument:[direction] [marks] kind, …) [attributes] -> target`.

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use abi::{Address, Count, Error, Result};
+use coll::Layout;
 use datatype::Datatype;
 use mem::UserMem;
 use pml::Data;
@@ -234,6 +235,38 @@ pub(crate) fn packed(data: Data) -> Result<Vec<u8>> {
         Data::Typed(mut stream) => stream.fill(mem::PeerSpace::of(&mut bytes)),
     }
     Ok(bytes)
+}
+
+impl TypeRef {
+    /// Packed bytes of an element.
+    pub fn size(&self) -> u64 {
+        match self {
+            TypeRef::Dense(size) => u64::from(*size),
+            TypeRef::Derived(datatype) => datatype.size(),
+        }
+    }
+
+    /// Distance of elements in bytes.
+    pub fn extent(&self) -> i64 {
+        match self {
+            TypeRef::Dense(size) => i64::from(*size),
+            TypeRef::Derived(datatype) => datatype.extent(),
+        }
+    }
+
+    /// The layout of `count` elements.
+    pub fn layout(&self, count: u64) -> Layout {
+        match self {
+            TypeRef::Dense(size) => Layout::contiguous(count, u64::from(*size)),
+            TypeRef::Derived(datatype) => Layout {
+                count,
+                size: datatype.size(),
+                extent: datatype.extent(),
+                true_lb: datatype.true_lb(),
+                true_extent: datatype.true_extent() as u64,
+            },
+        }
+    }
 }
 
 impl State {

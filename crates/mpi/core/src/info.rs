@@ -113,8 +113,11 @@ pub fn create(t: &mut Token, info: &mut abi::Info) -> Result<()> {
 /// `MPI_Info_create_env`
 pub fn create_env(t: &mut Token, _argc: i32, _argv: ffi::Strings<'_>, info: &mut abi::Info) -> Result<()> {
     let mut state = t.lock();
-    let env =
-        if state.infos.env == Info::default() { crate::env::environment() } else { state.infos.env.clone() };
+    let env = if state.infos.env == Info::default() {
+        crate::startup::env::environment()
+    } else {
+        state.infos.env.clone()
+    };
     *info = state.infos.add(env)?;
     Ok(())
 }

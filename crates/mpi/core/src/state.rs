@@ -155,4 +155,15 @@ impl State {
     pub(crate) fn comm(&self, handle: abi::Comm) -> abi::Result<&Comm> {
         self.comms.get(handle)
     }
+
+    /// Stores an operation and gives its handle.
+    ///
+    /// # Errors
+    /// `MPI_ERR_OTHER` when 2^23 requests exist.
+    pub(crate) fn add_request(
+        &mut self,
+        operation: impl engine::Operation<State>,
+    ) -> abi::Result<abi::Request> {
+        self.requests.add(operation).map(|key| crate::handle::RequestKey::Operation(key).handle())
+    }
 }

@@ -184,35 +184,3 @@ impl Block {
         self.count.saturating_mul(self.datatype.as_ref().unwrap_or(common).size())
     }
 }
-
-impl TypeRef {
-    /// Packed bytes of an element.
-    pub fn size(&self) -> u64 {
-        match self {
-            TypeRef::Dense(size) => u64::from(*size),
-            TypeRef::Derived(datatype) => datatype.size(),
-        }
-    }
-
-    /// Distance of elements in bytes.
-    pub fn extent(&self) -> i64 {
-        match self {
-            TypeRef::Dense(size) => i64::from(*size),
-            TypeRef::Derived(datatype) => datatype.extent(),
-        }
-    }
-
-    /// The layout of `count` elements.
-    pub fn layout(&self, count: u64) -> Layout {
-        match self {
-            TypeRef::Dense(size) => Layout::contiguous(count, u64::from(*size)),
-            TypeRef::Derived(datatype) => Layout {
-                count,
-                size: datatype.size(),
-                extent: datatype.extent(),
-                true_lb: datatype.true_lb(),
-                true_extent: datatype.true_extent() as u64,
-            },
-        }
-    }
-}

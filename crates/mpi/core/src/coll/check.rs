@@ -191,55 +191,53 @@ fn operation(call: &Call) -> u64 {
     }
 }
 
-impl State {
-    /// Logs a call that is about to begin, where its peers can read it.
-    pub(super) fn log(&self, comm: &Comm, number: i32, statement: Statement) -> Option<Logged> {
-        // Calls in a borrowed context have no numbers of their own there.
-        if kept::at(&self.tables, comm.slot).is_some_and(CollState::is_apart) {
-            return None;
-        }
-        Some(statement.log(self.node.as_deref()?, comm.context, number))
+/// Logs a call that is about to begin, where its peers can read it.
+pub(super) fn log(state: &State, comm: &Comm, number: i32, statement: Statement) -> Option<Logged> {
+    // Calls in a borrowed context have no numbers of their own there.
+    if kept::at(&state.tables, comm.slot).is_some_and(CollState::is_apart) {
+        return None;
     }
+    Some(statement.log(state.node.as_deref()?, comm.context, number))
+}
 
-    /// Finds out whether a peer has made another call than the one logged, or will never call; wakes all peers if so.
-    pub(super) fn disagreement(&self, comm: abi::Comm, logged: &Logged) -> Option<Error> {
-        let (comm, node) = (self.comm(comm).ok()?, self.node.as_deref()?);
-        let me = self.me();
-        let part_of = |&peer: &u32| match peer == me || node.reaches(btl::Peer(peer)) {
-            true => Part::of(node, btl::Peer(peer), logged.key),
-            false => Part::None,
-        };
-        let class = |part| match part {
-            Part::None => None,
-            Part::Call(other) if other == logged.statement => None,
-            Part::Call(other) => Some(logged.statement.difference(&other)),
-            Part::Finalize if logged.statement.coll == Coll::Barrier => None,
-            Part::Finalize | Part::Gone => Some(abi::ERR_OTHER),
-        };
-        let class = comm.peers.iter().map(part_of).find_map(class)?;
-        let key = reported(logged.key);
-        let peers = || comm.peers.iter().map(|&peer| btl::Peer(peer));
-        if !peers().any(|peer| node.reaches(peer) && node.logged_call(peer, key).is_some()) {
-            let parts = comm.peers.iter().map(part_of).collect::<Vec<_>>();
-            // A later process may know more than this one, if some have not called yet.
-            if !parts.contains(&Part::None) {
-                node.log_call(key, [0; 4]);
-            }
-            // Who left has met another call before, and told of it.
-            if parts.iter().any(|part| matches!(part, Part::Call(_))) {
-                report(&parts);
-            }
+/// Finds out whether a peer has made another call than the one logged, or will never call; wakes all peers if so.
+pub(super) fn disagreement(state: &State, comm: abi::Comm, logged: &Logged) -> Option<Error> {
+    let (comm, node) = (state.comm(comm).ok()?, state.node.as_deref()?);
+    let me = state.me();
+    let part_of = |&peer: &u32| match peer == me || node.reaches(btl::Peer(peer)) {
+        true => Part::of(node, btl::Peer(peer), logged.key),
+        false => Part::None,
+    };
+    let class = |part| match part {
+        Part::None => None,
+        Part::Call(other) if other == logged.statement => None,
+        Part::Call(other) => Some(logged.statement.difference(&other)),
+        Part::Finalize if logged.statement.coll == Coll::Barrier => None,
+        Part::Finalize | Part::Gone => Some(abi::ERR_OTHER),
+    };
+    let class = comm.peers.iter().map(part_of).find_map(class)?;
+    let key = reported(logged.key);
+    let peers = || comm.peers.iter().map(|&peer| btl::Peer(peer));
+    if !peers().any(|peer| node.reaches(peer) && node.logged_call(peer, key).is_some()) {
+        let parts = comm.peers.iter().map(part_of).collect::<Vec<_>>();
+        // A later process may know more than this one, if some have not called yet.
+        if !parts.contains(&Part::None) {
+            node.log_call(key, [0; 4]);
         }
-        self.alert(comm);
-        Some(Error::new(class, "the processes of the communicator make different collective calls"))
+        // Who left has met another call before, and told of it.
+        if parts.iter().any(|part| matches!(part, Part::Call(_))) {
+            report(&parts);
+        }
     }
+    alert(state, comm);
+    Some(Error::new(class, "the processes of the communicator make different collective calls"))
+}
 
-    /// Wakes the peers of a communicator that can read this process's call log.
-    fn alert(&self, comm: &Comm) {
-        let Some(node) = &self.node else { return };
-        let others = comm.peers.iter().filter(|&&peer| peer != self.me() && node.reaches(btl::Peer(peer)));
-        others.for_each(|&peer| node.alert(btl::Peer(peer)));
-    }
+/// Wakes the peers of a communicator that can read this process's call log.
+fn alert(state: &State, comm: &Comm) {
+    let Some(node) = &state.node else { return };
+    let others = comm.peers.iter().filter(|&&peer| peer != state.me() && node.reaches(btl::Peer(peer)));
+    others.for_each(|&peer| node.alert(btl::Peer(peer)));
 }
 
 /// Waits in `MPI_Finalize` for all processes of the job. Should one of them do something else, the others learn that
@@ -250,7 +248,7 @@ pub(crate) fn meet_to_finalize(t: &mut Token) {
         let (Some(node), Ok(world)) = (&state.node, state.comm(abi::COMM_WORLD)) else { return };
         node.log_call(FINALIZING, [u64::from(gone), 0, 0, 0]);
         if gone {
-            state.alert(world);
+            alert(&state, world);
         }
     };
     log(t, false);
@@ -342,7 +340,7 @@ impl Running {
         if !self.log_reads.is_due(state) {
             return Ok(());
         }
-        match self.logged().and_then(|logged| state.disagreement(self.comm(), logged)) {
+        match self.logged().and_then(|logged| disagreement(state, self.comm(), logged)) {
             None => Ok(()),
             Some(error) => {
                 self.fail(error, &mut state.p2p);

@@ -12,10 +12,11 @@ use pml::Done;
 
 use super::Mode;
 use super::arguments::Arguments;
+use super::check::log;
 use super::kept;
 use super::persistent::Persistent;
 use super::run::Running;
-use super::turns::{Start, await_turn};
+use super::turns::{Start, await_turn, queue, return_to};
 use crate::domain::Token;
 use crate::handle::RequestKey;
 use crate::op::Function;
@@ -67,7 +68,7 @@ pub(super) fn launch(
                 (running, vote, start == Start::Blocking && state.params.tuned.online)
             }
             Err(error) => {
-                state.keep(running);
+                keep(state, running);
                 return Err(error);
             }
         }
@@ -94,12 +95,12 @@ fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
                 let mut state = t.lock();
                 let comm = running.comm();
                 running.borrow_area(&mut kept::find(&mut state, comm)?.area);
-                state.number(&mut running).and_then(|()| running.begin())
+                number(&mut state, &mut running).and_then(|()| running.begin())
             };
             match begun {
                 Ok(()) => complete(t, running),
                 Err(error) => {
-                    t.lock().keep(running);
+                    keep(&mut t.lock(), running);
                     Err(error)
                 }
             }
@@ -108,7 +109,7 @@ fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
             let mut state = t.lock();
             // What has begun uses its own memory, and cannot be dropped for want of a request.
             state.requests.check_room()?;
-            state.number(&mut running)?;
+            number(&mut state, &mut running)?;
             let (comm, waits) = (running.comm(), running.wants_area());
             running.hold(Some(state.hold(comm)?));
             if !waits {
@@ -117,7 +118,7 @@ fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
             let key = state.requests.add_boxed(running)?;
             *request = RequestKey::Operation(key).handle();
             match waits {
-                true => state.queue(comm, key)?,
+                true => queue(&mut state, comm, key)?,
                 false => state.requests.register(key),
             }
             advance_all(&mut *state);
@@ -129,7 +130,7 @@ fn go(t: &mut Token, mode: Mode<'_>, mut running: Box<Running>) -> Result<()> {
         Mode::Persistent(request) => {
             let mut state = t.lock();
             // Persistent collectives are initialised in the same order everywhere, but started in any.
-            state.prepare_persistent(&mut running)?;
+            prepare_persistent(&mut state, &mut running)?;
             let held = state.hold(running.comm())?;
             *request = state.add_request(Persistent::new(running, held))?;
             Ok(())
@@ -150,7 +151,7 @@ fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
                 let due = running.advance(&mut state.p2p);
                 engine::poll_if_due(state);
                 if running.is_complete() {
-                    state.take_area_of(&mut running);
+                    take_area_of(state, &mut running);
                     return Some(None);
                 }
                 if due.is_some() {
@@ -162,7 +163,7 @@ fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
             }
             let disagrees = running.compare_if_due(state).is_err();
             disagrees.then(|| {
-                state.take_area_of(&mut running);
+                take_area_of(state, &mut running);
                 None
             })
         });
@@ -177,7 +178,7 @@ fn complete(t: &mut Token, mut running: Box<Running>) -> Result<()> {
                 if let Ok(kept) = kept::find(&mut state, running.comm()) {
                     running.report_attempt(&mut kept.online);
                 }
-                state.keep(running);
+                keep(&mut state, running);
                 return result;
             }
         }
@@ -203,51 +204,49 @@ pub(super) fn done(comm: abi::Comm, result: Result<()>) -> Done {
     Done { status: Status::EMPTY, error, owner: comm.0 as u32 }
 }
 
-impl State {
-    /// Gives a call the tag of its place in the communicator's sequence, and lets the peers know what it is.
-    fn number(&mut self, running: &mut Running) -> Result<()> {
-        if self.params.tuned.check == Level::Off {
-            running.set_tag(kept::find(self, running.comm())?.next_tag(0).1);
-            running.set_logged(None);
-            return Ok(());
-        }
-        let statement = running.statement(self, self.comm(running.comm())?);
-        let digest = statement.digest();
-        let (number, tag) = kept::find(self, running.comm())?.next_tag(digest);
-        running.set_tag(tag);
-        running.set_logged(self.log(self.comm(running.comm())?, number, statement));
-        Ok(())
+/// Gives a call the tag of its place in the communicator's sequence, and lets the peers know what it is.
+fn number(state: &mut State, running: &mut Running) -> Result<()> {
+    if state.params.tuned.check == Level::Off {
+        running.set_tag(kept::find(state, running.comm())?.next_tag(0).1);
+        running.set_logged(None);
+        return Ok(());
     }
+    let statement = running.statement(state, state.comm(running.comm())?);
+    let digest = statement.digest();
+    let (number, tag) = kept::find(state, running.comm())?.next_tag(digest);
+    running.set_tag(tag);
+    running.set_logged(log(state, state.comm(running.comm())?, number, statement));
+    Ok(())
+}
 
-    /// As [`State::number`], for all rounds of a persistent collective.
-    fn prepare_persistent(&mut self, running: &mut Running) -> Result<()> {
-        let compared = self.params.tuned.check != Level::Off;
-        let found = self.comm(running.comm())?;
-        let statement = compared.then(|| running.statement(self, found));
-        let (digest, context) = (statement.map_or(0, |statement| statement.digest()), found.context);
-        let (number, tag) = kept::find(self, running.comm())?.next_persistent_tag(digest);
-        running.set_tag(tag);
-        running.set_logged(statement.map(|statement| statement.under(context, number)));
-        Ok(())
+/// As [`number`], for all rounds of a persistent collective.
+fn prepare_persistent(state: &mut State, running: &mut Running) -> Result<()> {
+    let compared = state.params.tuned.check != Level::Off;
+    let found = state.comm(running.comm())?;
+    let statement = compared.then(|| running.statement(state, found));
+    let (digest, context) = (statement.map_or(0, |statement| statement.digest()), found.context);
+    let (number, tag) = kept::find(state, running.comm())?.next_persistent_tag(digest);
+    running.set_tag(tag);
+    running.set_logged(statement.map(|statement| statement.under(context, number)));
+    Ok(())
+}
+
+/// Hands the area on that a finished call has borrowed: under the same lock under which it ended, so that the
+/// thread that is woken by its end and waits for the area finds it.
+fn take_area_of(state: &mut State, running: &mut Running) {
+    if let Some(area) = running.give_area() {
+        return_to(state, running.comm(), area);
     }
+}
 
-    /// Hands the area on that a finished call has borrowed: under the same lock under which it ended, so that the
-    /// thread that is woken by its end and waits for the area finds it.
-    fn take_area_of(&mut self, running: &mut Running) {
-        if let Some(area) = running.give_area() {
-            self.return_to(running.comm(), area);
-        }
-    }
-
-    /// Keeps what a finished call has allocated for the next one.
-    pub(crate) fn keep(&mut self, mut running: Box<Running>) {
-        self.take_area_of(&mut running);
-        running.hold(None);
-        if running.is_reusable()
-            && let Ok(kept) = kept::find(self, running.comm())
-        {
-            kept.keep(running);
-        }
+/// Keeps what a finished call has allocated for the next one.
+pub(crate) fn keep(state: &mut State, mut running: Box<Running>) {
+    take_area_of(state, &mut running);
+    running.hold(None);
+    if running.is_reusable()
+        && let Ok(kept) = kept::find(state, running.comm())
+    {
+        kept.keep(running);
     }
 }
 
@@ -266,7 +265,7 @@ impl Running {
         }
         match (self.is_complete(), due) {
             (true, _) => {
-                state.take_area_of(self);
+                take_area_of(state, self);
                 Turn::Rest
             }
             (false, true) => Turn::Moved,
@@ -293,7 +292,7 @@ impl Operation<State> for Running {
     }
 
     fn recycle(self: Box<Self>, state: &mut State) {
-        state.keep(self);
+        keep(state, self);
     }
 
     /// Progress advances it, or will when its turn in the area comes.

@@ -166,7 +166,7 @@ impl Port for CorePort<'_> {
     fn test(&mut self, op: InFlight) -> Result<bool> {
         match self.p2p.take(op) {
             None => Ok(false),
-            Some(done) => crate::p2p::outcome(&done).map(|()| true),
+            Some(done) => crate::messages::p2p::outcome(&done).map(|()| true),
         }
     }
 

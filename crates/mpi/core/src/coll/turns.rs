@@ -96,47 +96,45 @@ pub(crate) fn await_turn(t: &mut Token, comm: abi::Comm) {
     }
 }
 
-impl State {
-    /// Puts a nonblocking call that uses the area in line, and begins it if its turn is now.
-    pub(super) fn queue(&mut self, comm: abi::Comm, key: u32) -> abi::Result<()> {
-        let kept = kept::find(self, comm)?;
-        kept.turns.waiting.push_back(key);
-        if kept.area.is_some() {
-            let slot = self.comm(comm)?.slot;
-            self.hand_on(slot);
-        }
-        Ok(())
+/// Puts a nonblocking call that uses the area in line, and begins it if its turn is now.
+pub(super) fn queue(state: &mut State, comm: abi::Comm, key: u32) -> abi::Result<()> {
+    let kept = kept::find(state, comm)?;
+    kept.turns.waiting.push_back(key);
+    if kept.area.is_some() {
+        let slot = state.comm(comm)?.slot;
+        hand_on(state, slot);
     }
+    Ok(())
+}
 
-    /// The area of a communicator comes back from the call that had it, or is dropped with a communicator that is gone.
-    #[inline(always)]
-    pub(super) fn return_to(&mut self, comm: abi::Comm, area: Box<NodeArea>) {
-        let Some(slot) = self.comms.find(comm).map(|comm| comm.slot) else { return };
-        self.return_at(slot, area);
+/// The area of a communicator comes back from the call that had it, or is dropped with a communicator that is gone.
+#[inline(always)]
+pub(super) fn return_to(state: &mut State, comm: abi::Comm, area: Box<NodeArea>) {
+    let Some(slot) = state.comms.find(comm).map(|comm| comm.slot) else { return };
+    return_at(state, slot, area);
+}
+
+/// As [`return_to`], of the communicator at a place.
+#[inline(always)]
+pub(super) fn return_at(state: &mut State, slot: Slot, area: Box<NodeArea>) {
+    let Some(kept) = kept::at_mut(&mut state.tables, slot) else { return };
+    kept.area = Some(area);
+    state.threads.changed();
+    if !kept.turns.waiting.is_empty() {
+        hand_on(state, slot);
     }
+}
 
-    /// As [`State::return_to`], of the communicator at a place.
-    #[inline(always)]
-    pub(super) fn return_at(&mut self, slot: Slot, area: Box<NodeArea>) {
-        let Some(kept) = kept::at_mut(&mut self.tables, slot) else { return };
-        kept.area = Some(area);
-        self.threads.changed();
-        if !kept.turns.waiting.is_empty() {
-            self.hand_on(slot);
-        }
-    }
-
-    /// Begins the call whose turn is next.
-    #[cold]
-    fn hand_on(&mut self, slot: Slot) {
-        let State { tables, requests, .. } = self;
-        let Some(kept) = kept::at_mut(tables, slot) else { return };
-        let Some(key) = kept.turns.waiting.pop_front() else { return };
-        if let Some(running) = requests.get_as::<Running>(key) {
-            running.borrow_area(&mut kept.area);
-            running.begin_in_turn();
-            requests.register(key);
-        }
+/// Begins the call whose turn is next.
+#[cold]
+fn hand_on(state: &mut State, slot: Slot) {
+    let State { tables, requests, .. } = state;
+    let Some(kept) = kept::at_mut(tables, slot) else { return };
+    let Some(key) = kept.turns.waiting.pop_front() else { return };
+    if let Some(running) = requests.get_as::<Running>(key) {
+        running.borrow_area(&mut kept.area);
+        running.begin_in_turn();
+        requests.register(key);
     }
 }
 

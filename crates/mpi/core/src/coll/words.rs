@@ -8,7 +8,7 @@ use pml::Data;
 use super::{Mode as Completion, allgather, allreduce, alltoall, alltoallv, bcast};
 use crate::domain::Token;
 use crate::memory::{count_array, exposed};
-use crate::p2p::{finish, outcome, pattern, start_both, target};
+use crate::messages::p2p::{finish, outcome, pattern, start_both, target};
 
 const WORD: Datatype = abi::UINT64_T;
 const IN_PLACE: Address = Address(abi::IN_PLACE);

@@ -105,6 +105,13 @@ impl Comm {
         self.group.members().contains(&peer.0) || self.peers.contains(&peer.0)
     }
 
+    /// Takes tags for the `count` partitions of a channel.
+    pub fn partition_tags(&mut self, count: u32) -> u32 {
+        let first = self.partition_tag;
+        self.partition_tag = first.wrapping_add(count) & i32::MAX as u32;
+        first
+    }
+
     /// Whether the communicator joins two groups.
     pub fn is_inter(&self) -> bool {
         self.remote.is_some()

@@ -334,7 +334,7 @@ pub fn free(t: &mut Token, comm: &mut abi::Comm) -> Result<()> {
     }
     t.lock().comm(*comm)?;
     delete_all(t, *comm)?;
-    crate::buffer::flush(t, crate::buffer::Place::Comm(*comm))?;
+    crate::messages::buffer::flush(t, crate::messages::buffer::Place::Comm(*comm))?;
     // Those that wait for their turn in its area need it.
     crate::coll::await_turn(t, *comm);
     let mut state = t.lock();

@@ -217,7 +217,7 @@ pub fn end(
             }
         }
     };
-    crate::request::wait(t, &mut request, status)
+    crate::messages::request::wait(t, &mut request, status)
 }
 
 /// From the first nonblocking or split collective access of a file on, the library's thread goes on with them while the

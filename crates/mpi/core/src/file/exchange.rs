@@ -51,7 +51,7 @@ use self::job::Results;
 use super::access::Transfer;
 use super::elsewhere;
 use super::{FILES, file_of};
-use crate::p2p::{start_recv, start_send};
+use crate::messages::p2p::{start_recv, start_send};
 use crate::state::State;
 
 /// What a rank has said of its part.
@@ -348,7 +348,7 @@ impl Exchange {
             match state.p2p.take(answer.id) {
                 None => self.answers.push(answer),
                 Some(done) if done.error != abi::SUCCESS => {
-                    self.fail(crate::p2p::failure(&done));
+                    self.fail(crate::messages::p2p::failure(&done));
                     self.answered(answer.index, false);
                 }
                 Some(_) => {

@@ -6,8 +6,9 @@ use abi::Result;
 use engine::{Afterlife, Blocking, Operation, Turn};
 use pml::Done;
 
-use super::super::check::LogReads;
+use super::super::check::{LogReads, disagreement};
 use super::super::launch::done;
+use super::super::turns::return_to;
 use super::{Started, complete};
 use crate::domain::Token;
 use crate::handle::RequestKey;
@@ -63,7 +64,7 @@ impl Later {
     fn end(&mut self, state: &mut State, result: Result<()>) -> Turn {
         self.result = result;
         if let Some(started) = self.started.take() {
-            state.return_to(self.comm, started.exchange.into_slots().0);
+            return_to(state, self.comm, started.exchange.into_slots().0);
         }
         Turn::Rest
     }
@@ -91,7 +92,7 @@ impl Operation<State> for Later {
         match started
             .logged
             .filter(|_| self.log_reads.is_due(state))
-            .and_then(|logged| state.disagreement(self.comm, &logged))
+            .and_then(|logged| disagreement(state, self.comm, &logged))
         {
             Some(error) => self.end(state, Err(error)),
             None => Turn::Idle,

@@ -19,10 +19,11 @@ use coll::exchange::Place;
 use coll::tuned::Level;
 
 use super::Mode;
-use super::check::{LogReads, Logged, Statement};
+use super::check::{LogReads, Logged, Statement, disagreement};
 use super::kept;
 use super::select::CollState;
 use super::slots::OfNode;
+use super::turns::{return_at, return_to};
 use crate::comm::Slot;
 use crate::domain::Token;
 use crate::immediate::SENT;
@@ -154,7 +155,7 @@ fn begin<'a>(
         for _ in 0..polls(&state, most) {
             if exchange.poll() {
                 let result = exchange.result();
-                state.return_at(site.slot, exchange.into_slots().0);
+                return_at(&mut state, site.slot, exchange.into_slots().0);
                 return Some(result);
             }
             std::hint::spin_loop();
@@ -188,14 +189,17 @@ fn complete(t: &mut Token, comm: abi::Comm, started: Started<'_>) -> Result<()> 
             true => exchange.result(),
             false => {
                 let logged = logged.as_ref().filter(|_| log_reads.is_due(state))?;
-                Err(state.disagreement(comm, logged)?)
+                Err(disagreement(state, comm, logged)?)
             }
         };
         if hint.is_some() {
             exchange.slots().0.go_on();
         }
         // Under the lock under which the exchange ended: the thread that is woken by that and waits for the area finds it.
-        started.take().into_iter().for_each(|started| state.return_to(comm, started.exchange.into_slots().0));
+        started
+            .take()
+            .into_iter()
+            .for_each(|started| return_to(state, comm, started.exchange.into_slots().0));
         Some(result)
     })
 }

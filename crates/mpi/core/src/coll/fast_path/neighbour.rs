@@ -17,7 +17,7 @@ use mem::UserMem;
 use pml::{Data, Mode, Pattern, ReqId, SendTo};
 
 use super::super::arguments::IN_PLACE;
-use super::super::check::{LogReads, Logged, Statement};
+use super::super::check::{LogReads, Logged, Statement, disagreement};
 use super::super::kept;
 use super::super::select::CollState;
 use super::blocks::Blocks;
@@ -198,8 +198,8 @@ fn receive_from_all(t: &mut Token, comm: Comm, sent: Sent, into: impl Fn(usize) 
             continue;
         }
         let data = Data::Contiguous(into);
-        if let Some(done) = crate::p2p::await_short(t, &pattern, &data) {
-            crate::p2p::outcome(&done)?;
+        if let Some(done) = crate::messages::p2p::await_short(t, &pattern, &data) {
+            crate::messages::p2p::outcome(&done)?;
             continue;
         }
         let id = {
@@ -218,10 +218,10 @@ fn finish(t: &mut Token, comm: Comm, id: ReqId, logged: Option<&Logged>) -> Resu
     let mut log_reads = LogReads::default();
     wait_actively(t, |state| {
         if let Some(done) = state.take_awaited(id) {
-            return Some(crate::p2p::outcome(&done));
+            return Some(crate::messages::p2p::outcome(&done));
         }
         let logged = logged.filter(|_| log_reads.is_due(state))?;
-        let error = state.disagreement(comm, logged)?;
+        let error = disagreement(state, comm, logged)?;
         let State { p2p, .. } = state;
         p2p.cancel(id);
         p2p.detach(id);

@@ -14,7 +14,7 @@ use pml::{Data, Mode, ReqId};
 use super::{ANSWER, DESCRIPTION, Exchange, Job, Transfer, Views};
 use crate::file::{FILES, failed};
 use crate::memory::{of_vec, of_vec_mut, resize};
-use crate::p2p::{start_recv, start_send};
+use crate::messages::p2p::{start_recv, start_send};
 use crate::state::State;
 
 /// Windows that wait or are being written while the next one comes by messages.
@@ -318,7 +318,7 @@ impl Window {
             (part.id, moved) = (None, true);
             let short = all.direction == Direction::Write && done.status.bytes() != part.len() as u64;
             if done.error != abi::SUCCESS {
-                all.fail(crate::p2p::failure(&done));
+                all.fail(crate::messages::p2p::failure(&done));
             } else if short {
                 all.fail(Error::new(
                     abi::ERR_NO_MEM,

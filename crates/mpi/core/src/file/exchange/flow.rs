@@ -10,7 +10,7 @@ use pml::{Data, Done, Mode, ReqId};
 
 use super::{Exchange, Transfer};
 use crate::memory::{of_vec_mut, resize};
-use crate::p2p::{start_recv, start_send};
+use crate::messages::p2p::{start_recv, start_send};
 use crate::state::State;
 
 /// Windows of an aggregator for which a rank has messages under way. Flows to different aggregators do not wait for each
@@ -121,7 +121,7 @@ fn start_piece(
 
 fn take_piece(all: &mut Exchange, transfer: &mut Transfer, piece: &Piece, done: &Done) {
     if done.error != abi::SUCCESS {
-        all.fail(crate::p2p::failure(done));
+        all.fail(crate::messages::p2p::failure(done));
     }
     if all.direction == Direction::Write {
         return;

@@ -5,7 +5,7 @@ use engine::Process;
 
 use crate::comm::Comm;
 use crate::errhandler::Handler;
-use crate::facts::FACTS;
+use crate::startup::facts::FACTS;
 use crate::state::State;
 use crate::win::WINDOWS;
 

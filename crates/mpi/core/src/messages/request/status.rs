@@ -38,10 +38,10 @@ pub fn get_status(
 /// a generalized request, which this call has called (MPI-5.0 section 13.2); that of an operation is for the call that
 /// completes it.
 fn peek(t: &mut Token, request: abi::Request) -> Result<Option<Done>> {
-    if !t.lock().is_complete(request)? {
+    if !super::is_complete(&mut t.lock(), request)? {
         return Ok(None);
     }
-    let finished = t.lock().peek(request)?;
+    let finished = super::peek(&mut t.lock(), request)?;
     Ok(Some(match finished.generalized {
         Some(generalized) => generalized.query(t),
         None => Done { error: abi::SUCCESS, ..finished.done },
@@ -60,7 +60,7 @@ pub fn get_status_any(
     poll(t);
     let mut active = false;
     for (i, &request) in requests.iter().enumerate() {
-        if t.lock().is_inactive(request)? {
+        if super::is_inactive(&mut t.lock(), request)? {
             continue;
         }
         active = true;
@@ -118,7 +118,7 @@ pub fn get_status_some(
     let (mut found, mut wrong) = (0, None);
     let mut active = false;
     for (i, &request) in requests.iter().enumerate() {
-        if t.lock().is_inactive(request)? {
+        if super::is_inactive(&mut t.lock(), request)? {
             continue;
         }
         active = true;

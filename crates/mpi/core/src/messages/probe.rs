@@ -6,7 +6,7 @@ use pml::{Done, MessageId, Pattern, ReqId};
 
 use crate::domain::{DOMAIN, Token};
 use crate::handle::{self, Kind, Objects, RequestKey};
-use crate::p2p::{finish, outcome, pattern, proc_null};
+use crate::messages::p2p::{finish, outcome, pattern, proc_null};
 use crate::state::State;
 use crate::wait::{poll, wait_for};
 

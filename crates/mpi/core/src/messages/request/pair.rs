@@ -4,7 +4,7 @@ use engine::Operation;
 use pml::{Done, ReqId};
 
 use crate::immediate::EMPTY;
-use crate::p2p::proc_null;
+use crate::messages::p2p::proc_null;
 use crate::state::State;
 
 /// The two operations, with the packed data of a `_replace`.

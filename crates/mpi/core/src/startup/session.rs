@@ -10,10 +10,10 @@ use crate::buffer_pool::BufferPool;
 use crate::comm::hints;
 use crate::domain::Token;
 use crate::errhandler::Target;
-use crate::facts::FACTS;
 use crate::group::Group;
 use crate::info::Info;
 use crate::sessions::{SETS, Session};
+use crate::startup::facts::FACTS;
 use crate::state::State;
 
 /// `MPI_Session_init`: joins the job if nobody has yet.
@@ -31,7 +31,7 @@ pub fn init(
         // Sessions of different libraries need not know of each other.
         _ => abi::THREAD_MULTIPLE,
     };
-    let provided = crate::env::start(t, level)?;
+    let provided = crate::startup::env::start(t, level)?;
     let handler = crate::errhandler::initial(t, errhandler, Target::Session)?;
     let mut info = given;
     info.set("thread_level", level_name(provided));
@@ -65,7 +65,7 @@ pub(crate) fn level_name(level: i32) -> &'static str {
 
 /// `MPI_Session_finalize`: the last session leaves the job, unless the world model still runs.
 pub fn finalize(t: &mut Token, session: &mut abi::Session) -> Result<()> {
-    crate::buffer::flush(t, crate::buffer::Place::Session(*session))?;
+    crate::messages::buffer::flush(t, crate::messages::buffer::Place::Session(*session))?;
     let last = {
         let mut state = t.lock();
         let old = state.sessions.remove(*session)?;
@@ -74,7 +74,7 @@ pub fn finalize(t: &mut Token, session: &mut abi::Session) -> Result<()> {
     };
     *session = abi::SESSION_NULL;
     if last {
-        crate::env::leave(t);
+        crate::startup::env::leave(t);
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ pub(super) fn wait_one(t: &mut Token, request: &mut abi::Request) -> Result<Opti
         *request = abi::REQUEST_NULL;
         return Ok(Some(EMPTY));
     }
-    let (known, key) = (t.lock().is_complete(handle)?, RequestKey::of(handle));
+    let (known, key) = (super::is_complete(&mut t.lock(), handle)?, RequestKey::of(handle));
     if let (Some(RequestKey::Pml(key)), false) = (key, known) {
         let id = ReqId(key);
         let done = wait_for_request(t, id, |state| match state.take_awaited(id) {
@@ -37,7 +37,7 @@ pub(super) fn wait_one(t: &mut Token, request: &mut abi::Request) -> Result<Opti
             return Ok(Some(done));
         }
     }
-    let finished = wait_for(t, |state| state.take(handle).transpose())?;
+    let finished = wait_for(t, |state| super::take(state, handle).transpose())?;
     Ok(Some(conclude(t, request, finished)))
 }
 
@@ -71,7 +71,7 @@ pub(super) fn failed(done: &Done) -> Result<()> {
     if done.error == abi::SUCCESS {
         return Ok(());
     }
-    Err(crate::p2p::failure(done).on(abi::Comm(done.owner as usize)))
+    Err(crate::messages::p2p::failure(done).on(abi::Comm(done.owner as usize)))
 }
 
 /// `MPI_Wait`
@@ -94,10 +94,10 @@ pub fn test(
         give(status, None);
         return Ok(());
     }
-    let finished = first_or_after_progress(t, |state| state.take(handle))?;
+    let finished = first_or_after_progress(t, |state| super::take(state, handle))?;
     let Some(finished) = finished else {
         // A stale handle is an error, not an operation under way.
-        t.lock().is_complete(handle)?;
+        super::is_complete(&mut t.lock(), handle)?;
         *flag = 0;
         return Ok(());
     };

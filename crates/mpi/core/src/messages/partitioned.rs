@@ -17,13 +17,13 @@ use engine::P2p;
 use engine::{Afterlife, Fate, Operation, Turn};
 use pml::{Data, Done, Mode, Pattern, ReqId, SendTo};
 
-use crate::comm::{Comm, Held};
+use crate::comm::Held;
 use crate::datatype::TypeRef;
 use crate::domain::Token;
 use crate::handle::RequestKey;
 use crate::immediate::EMPTY;
 use crate::memory::{of_vec_mut, of_words};
-use crate::p2p::{pattern, target};
+use crate::messages::p2p::{pattern, target};
 use crate::state::State;
 
 /// Partitioned messages travel in the library's context, where these bits of the source tell them from all else.
@@ -297,7 +297,7 @@ pub fn psend_init(
     let mut guard = t.lock();
     let state = &mut *guard;
     state.requests.check_room()?;
-    let (total, bytes) = state.partitioned_size(buf, partitions, count, datatype, info)?;
+    let (total, bytes) = partitioned_size(state, buf, partitions, count, datatype, info)?;
     let resolved = state.types.resolve(datatype)?;
     let extent = state.types.get(datatype)?.extent();
     let to = target(state.comm(comm)?, dest, tag)?;
@@ -327,7 +327,7 @@ pub fn psend_init(
             })
         }
     };
-    state.add_partitioned(side, partitions, bytes, comm, request)
+    add_partitioned(state, side, partitions, bytes, comm, request)
 }
 
 /// `MPI_Precv_init`
@@ -346,7 +346,7 @@ pub fn precv_init(
     let mut guard = t.lock();
     let state = &mut *guard;
     state.requests.check_room()?;
-    let (total, bytes) = state.partitioned_size(buf, partitions, count, datatype, info)?;
+    let (total, bytes) = partitioned_size(state, buf, partitions, count, datatype, info)?;
     if source == abi::ANY_SOURCE || tag == abi::ANY_TAG {
         return Err(Error::new(abi::ERR_ARG, "a partitioned receive takes no wildcards"));
     }
@@ -374,61 +374,50 @@ pub fn precv_init(
             })
         }
     };
-    state.add_partitioned(side, partitions, bytes, comm, request)
+    add_partitioned(state, side, partitions, bytes, comm, request)
 }
 
-impl State {
-    /// Checks the size arguments; items in all partitions and bytes of each.
-    fn partitioned_size(
-        &self,
-        buf: Address,
-        partitions: i32,
-        count: Count,
-        datatype: Datatype,
-        info: abi::Info,
-    ) -> Result<(Count, u64)> {
-        self.infos.hints(info)?;
-        if partitions < 1 {
-            return Err(Error::new(abi::ERR_ARG, "the number of partitions is not positive"));
-        }
-        let total = count.checked_mul(Count::from(partitions)).filter(|_| count >= 0);
-        let total = total.ok_or(Error::new(abi::ERR_COUNT, "the count is negative or too large"))?;
-        let whole = self.data(buf, total, datatype)?.total();
-        Ok((total, whole / partitions as u64))
+/// Checks the size arguments; items in all partitions and bytes of each.
+fn partitioned_size(
+    state: &State,
+    buf: Address,
+    partitions: i32,
+    count: Count,
+    datatype: Datatype,
+    info: abi::Info,
+) -> Result<(Count, u64)> {
+    state.infos.hints(info)?;
+    if partitions < 1 {
+        return Err(Error::new(abi::ERR_ARG, "the number of partitions is not positive"));
     }
-
-    fn add_partitioned(
-        &mut self,
-        side: Side,
-        partitions: i32,
-        bytes: u64,
-        comm: abi::Comm,
-        request: &mut abi::Request,
-    ) -> Result<()> {
-        let (owner, held) = (comm.0 as u32, self.hold(comm)?);
-        let done = Done { owner, ..EMPTY };
-        let partitioned = Partitioned {
-            side,
-            partitions: partitions as u64,
-            bytes,
-            active: false,
-            given_up: false,
-            done,
-            owner,
-            held,
-        };
-        *request = self.add_request(partitioned)?;
-        Ok(())
-    }
+    let total = count.checked_mul(Count::from(partitions)).filter(|_| count >= 0);
+    let total = total.ok_or(Error::new(abi::ERR_COUNT, "the count is negative or too large"))?;
+    let whole = state.data(buf, total, datatype)?.total();
+    Ok((total, whole / partitions as u64))
 }
 
-impl Comm {
-    /// Takes tags for the partitions of a channel.
-    fn partition_tags(&mut self, count: u32) -> u32 {
-        let first = self.partition_tag;
-        self.partition_tag = first.wrapping_add(count) & i32::MAX as u32;
-        first
-    }
+fn add_partitioned(
+    state: &mut State,
+    side: Side,
+    partitions: i32,
+    bytes: u64,
+    comm: abi::Comm,
+    request: &mut abi::Request,
+) -> Result<()> {
+    let (owner, held) = (comm.0 as u32, state.hold(comm)?);
+    let done = Done { owner, ..EMPTY };
+    let partitioned = Partitioned {
+        side,
+        partitions: partitions as u64,
+        bytes,
+        active: false,
+        given_up: false,
+        done,
+        owner,
+        held,
+    };
+    *request = state.add_request(partitioned)?;
+    Ok(())
 }
 
 const NOT_PARTITIONED: Error = Error::new(abi::ERR_REQUEST, "the handle names no partitioned request");

@@ -14,7 +14,7 @@ use crate::buffer_pool::{Attached, BufferPool, Pending};
 use crate::datatype::packed;
 use crate::domain::Token;
 use crate::immediate::EMPTY;
-use crate::p2p::target;
+use crate::messages::p2p::target;
 use crate::state::State;
 use crate::wait::wait_for;
 

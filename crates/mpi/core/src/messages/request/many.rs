@@ -56,13 +56,13 @@ pub fn testany(
 /// Whether a list has an active request; checks every handle.
 fn any_active(t: &mut Token, requests: &[abi::Request]) -> Result<bool> {
     let state = t.lock();
-    requests.iter().try_fold(false, |any, &request| Ok(any | !state.is_inactive(request)?))
+    requests.iter().try_fold(false, |any, &request| Ok(any | !super::is_inactive(&state, request)?))
 }
 
 fn take_any(state: &mut State, requests: &[abi::Request]) -> Result<Option<(usize, Finished)>> {
     for (i, &request) in requests.iter().enumerate() {
-        if !state.is_inactive(request)?
-            && let Some(finished) = state.take(request)?
+        if !super::is_inactive(state, request)?
+            && let Some(finished) = super::take(state, request)?
         {
             return Ok(Some((i, finished)));
         }
@@ -80,7 +80,7 @@ pub fn waitall(
     while next < requests.len() {
         let plain = wait_for(t, |state| {
             while next < requests.len() {
-                let done = match state.take_plain(requests[next]) {
+                let done = match take_plain(state, requests[next]) {
                     Plain::Done(done) => done,
                     Plain::Active => return None,
                     Plain::Other => return Some(false),
@@ -108,18 +108,16 @@ enum Plain {
     Other,
 }
 
-impl State {
-    #[inline(always)]
-    fn take_plain(&mut self, handle: abi::Request) -> Plain {
-        if handle == SENT || handle == abi::REQUEST_NULL {
-            return Plain::Done(EMPTY);
-        }
-        let Some(RequestKey::Pml(key)) = RequestKey::of(handle) else { return Plain::Other };
-        match self.take_awaited(ReqId(key)) {
-            Some(done) => Plain::Done(done),
-            None if self.p2p.is_complete(ReqId(key)).is_some() => Plain::Active,
-            None => Plain::Other,
-        }
+#[inline(always)]
+fn take_plain(state: &mut State, handle: abi::Request) -> Plain {
+    if handle == SENT || handle == abi::REQUEST_NULL {
+        return Plain::Done(EMPTY);
+    }
+    let Some(RequestKey::Pml(key)) = RequestKey::of(handle) else { return Plain::Other };
+    match state.take_awaited(ReqId(key)) {
+        Some(done) => Plain::Done(done),
+        None if state.p2p.is_complete(ReqId(key)).is_some() => Plain::Active,
+        None => Plain::Other,
     }
 }
 
@@ -160,7 +158,7 @@ pub(super) fn in_status(wrong: Wrong) -> Result<()> {
 /// The error of a call with several requests, whose message names the first one that failed.
 #[cold]
 fn failed_among(place: usize, done: &Done) -> Error {
-    let why = crate::p2p::failure(done).into_text();
+    let why = crate::messages::p2p::failure(done).into_text();
     Error::new(abi::ERR_IN_STATUS, "at least one of the requests failed")
         .on(abi::Comm(done.owner as usize))
         .described(|| format!("array_of_requests[{place}] failed: {why}"))
@@ -176,7 +174,7 @@ pub fn testall(
     *flag = 0;
     let all = first_or_after_progress(t, |state| {
         for &request in requests.iter() {
-            if request != abi::REQUEST_NULL && !state.is_complete(request)? {
+            if request != abi::REQUEST_NULL && !super::is_complete(state, request)? {
                 return Ok(None);
             }
         }
@@ -229,8 +227,8 @@ pub fn testsome(
 fn take_some(state: &mut State, requests: &[abi::Request]) -> Result<Option<Vec<(usize, Finished)>>> {
     let mut some = Vec::new();
     for (i, &request) in requests.iter().enumerate() {
-        if !state.is_inactive(request)?
-            && let Some(finished) = state.take(request)?
+        if !super::is_inactive(state, request)?
+            && let Some(finished) = super::take(state, request)?
         {
             some.push((i, finished));
         }

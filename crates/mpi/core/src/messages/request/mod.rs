@@ -14,8 +14,8 @@ use pml::{Done, ReqId};
 use engine::{Fate, with};
 
 use crate::domain::Token;
-use crate::grequest::Generalized;
 use crate::handle::RequestKey;
+use crate::messages::grequest::Generalized;
 use crate::state::State;
 
 pub use many::{testall, testany, testsome, waitall, waitany, waitsome};
@@ -32,68 +32,66 @@ pub(crate) struct Finished {
     pub generalized: Option<Generalized>,
 }
 
-impl State {
-    /// Whether a request is known, and complete or inactive.
-    ///
-    /// # Errors
-    /// `MPI_ERR_REQUEST`.
-    pub fn is_complete(&mut self, handle: abi::Request) -> Result<bool> {
-        match RequestKey::of(handle).ok_or(UNKNOWN)? {
-            RequestKey::Pml(key) => self.p2p.is_complete(ReqId(key)).ok_or(UNKNOWN),
-            RequestKey::Operation(key) => with(self, key, |it, state| it.is_over(state)).ok_or(UNKNOWN),
-        }
+/// Whether a request is known, and complete or inactive.
+///
+/// # Errors
+/// `MPI_ERR_REQUEST`.
+pub fn is_complete(state: &mut State, handle: abi::Request) -> Result<bool> {
+    match RequestKey::of(handle).ok_or(UNKNOWN)? {
+        RequestKey::Pml(key) => state.p2p.is_complete(ReqId(key)).ok_or(UNKNOWN),
+        RequestKey::Operation(key) => with(state, key, |it, state| it.is_over(state)).ok_or(UNKNOWN),
     }
+}
 
-    /// Whether a request is inactive: null, or persistent and not started.
-    pub fn is_inactive(&self, handle: abi::Request) -> Result<bool> {
-        if handle == abi::REQUEST_NULL {
-            return Ok(true);
-        }
-        match RequestKey::of(handle).ok_or(UNKNOWN)? {
-            RequestKey::Pml(key) => self.p2p.is_complete(ReqId(key)).map(|_| false).ok_or(UNKNOWN),
-            RequestKey::Operation(key) => Ok(!self.requests.get(key).ok_or(UNKNOWN)?.is_active()),
-        }
+/// Whether a request is inactive: null, or persistent and not started.
+pub fn is_inactive(state: &State, handle: abi::Request) -> Result<bool> {
+    if handle == abi::REQUEST_NULL {
+        return Ok(true);
     }
+    match RequestKey::of(handle).ok_or(UNKNOWN)? {
+        RequestKey::Pml(key) => state.p2p.is_complete(ReqId(key)).map(|_| false).ok_or(UNKNOWN),
+        RequestKey::Operation(key) => Ok(!state.requests.get(key).ok_or(UNKNOWN)?.is_active()),
+    }
+}
 
-    /// The status of a complete request, left in place.
-    fn peek(&mut self, handle: abi::Request) -> Result<Finished> {
-        let done = match RequestKey::of(handle).ok_or(UNKNOWN)? {
-            RequestKey::Pml(key) => *self.p2p.poll(ReqId(key)).ok_or(UNKNOWN)?,
-            RequestKey::Operation(key) => {
-                let generalized = self.requests.get_as::<Generalized>(key).cloned();
-                let done = self.requests.get(key).ok_or(UNKNOWN)?.outcome();
-                return Ok(Finished { done, gone: false, generalized });
-            }
-        };
-        Ok(Finished { done, gone: false, generalized: None })
-    }
+/// The status of a complete request, left in place.
+fn peek(state: &mut State, handle: abi::Request) -> Result<Finished> {
+    let done = match RequestKey::of(handle).ok_or(UNKNOWN)? {
+        RequestKey::Pml(key) => *state.p2p.poll(ReqId(key)).ok_or(UNKNOWN)?,
+        RequestKey::Operation(key) => {
+            let generalized = state.requests.get_as::<Generalized>(key).cloned();
+            let done = state.requests.get(key).ok_or(UNKNOWN)?.outcome();
+            return Ok(Finished { done, gone: false, generalized });
+        }
+    };
+    Ok(Finished { done, gone: false, generalized: None })
+}
 
-    /// Takes the result out of a complete request. `None`: still active.
-    fn take(&mut self, handle: abi::Request) -> Result<Option<Finished>> {
-        match RequestKey::of(handle).ok_or(UNKNOWN)? {
-            RequestKey::Pml(key) => {
-                let done = self.p2p.take(ReqId(key));
-                Ok(done.map(|done| Finished { done, gone: true, generalized: None }))
-            }
-            RequestKey::Operation(key) => self.take_operation(key),
+/// Takes the result out of a complete request. `None`: still active.
+fn take(state: &mut State, handle: abi::Request) -> Result<Option<Finished>> {
+    match RequestKey::of(handle).ok_or(UNKNOWN)? {
+        RequestKey::Pml(key) => {
+            let done = state.p2p.take(ReqId(key));
+            Ok(done.map(|done| Finished { done, gone: true, generalized: None }))
+        }
+        RequestKey::Operation(key) => take_operation(state, key),
+    }
+}
+
+fn take_operation(state: &mut State, key: u32) -> Result<Option<Finished>> {
+    let (done, fate) = match with(state, key, |it, state| it.is_over(state).then(|| it.conclude())) {
+        None => return Err(UNKNOWN),
+        Some(None) => return Ok(None),
+        Some(Some(concluded)) => concluded,
+    };
+    let mut generalized = None;
+    if fate == Fate::Removed {
+        generalized = state.requests.get_as::<Generalized>(key).cloned();
+        if let Some(operation) = state.requests.remove(key) {
+            operation.recycle(state);
         }
     }
-
-    fn take_operation(&mut self, key: u32) -> Result<Option<Finished>> {
-        let (done, fate) = match with(self, key, |it, state| it.is_over(state).then(|| it.conclude())) {
-            None => return Err(UNKNOWN),
-            Some(None) => return Ok(None),
-            Some(Some(concluded)) => concluded,
-        };
-        let mut generalized = None;
-        if fate == Fate::Removed {
-            generalized = self.requests.get_as::<Generalized>(key).cloned();
-            if let Some(operation) = self.requests.remove(key) {
-                operation.recycle(self);
-            }
-        }
-        Ok(Some(Finished { done, gone: fate != Fate::Inactive, generalized }))
-    }
+    Ok(Some(Finished { done, gone: fate != Fate::Inactive, generalized }))
 }
 
 const UNKNOWN: Error =

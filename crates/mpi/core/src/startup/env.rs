@@ -7,14 +7,14 @@ use abi::{Error, Result};
 use btl::Btl;
 use ffi::StrOut;
 
-use crate::buffer::Place;
 use crate::comm::{Comm, hints};
 use crate::communicators::drop_from_table;
 use crate::domain::{DOMAIN, Mode, Token, mode};
-use crate::facts::FACTS;
 use crate::fatal::{abort_with, give_up};
 use crate::group::Group;
 use crate::info::Info;
+use crate::messages::buffer::Place;
+use crate::startup::facts::FACTS;
 use crate::state::{State, World};
 use crate::transport::Opened;
 use crate::wait::wait_actively;
@@ -90,7 +90,7 @@ fn join(t: &mut Token) {
         state.params.report_unknown();
     }
     state.classes = crate::transport::classes();
-    state.on_loss = crate::lost::peer_lost;
+    state.on_loss = crate::startup::lost::peer_lost;
     let Opened { node, p2p } =
         crate::transport::open(&mut job, &state.params).unwrap_or_else(|error| give_up(&error));
     if state.params.mpi.report {
@@ -174,7 +174,7 @@ fn flush_buffers(t: &mut Token) {
     let places = comms.into_iter().map(Place::Comm).chain(sessions.into_iter().map(Place::Session));
     for place in places.chain([Place::Process]) {
         // A communicator or session that went meanwhile has nothing left to send.
-        let _ = crate::buffer::flush(t, place);
+        let _ = crate::messages::buffer::flush(t, place);
     }
 }
 

@@ -9,8 +9,8 @@ use crate::datatype::{TypeRef, packed};
 use crate::domain::Token;
 use crate::handle::RequestKey;
 use crate::immediate::EMPTY;
-use crate::p2p::{pattern, proc_null, start_both, start_recv, start_send, target};
-use crate::request::Pair;
+use crate::messages::p2p::{pattern, proc_null, start_both, start_recv, start_send, target};
+use crate::messages::request::Pair;
 use crate::state::State;
 
 /// What `MPI_Start` starts.
@@ -73,7 +73,7 @@ impl engine::Operation<State> for Persistent {
         let started = match self.operation {
             Operation::Send(mode) => start_send(state, mode, data, a.rank, a.tag, comm)?,
             Operation::Buffered => {
-                crate::buffer::start(state, data, a.rank, a.tag, comm)?;
+                crate::messages::buffer::start(state, data, a.rank, a.tag, comm)?;
                 None
             }
             Operation::Receive => start_recv(state, data, a.rank, a.tag, comm)?,
@@ -218,14 +218,4 @@ pub fn isendrecv_replace(
     drop(state);
     engine::see_to_connections(t);
     Ok(())
-}
-
-impl State {
-    /// Stores an operation and gives its handle.
-    ///
-    /// # Errors
-    /// `MPI_ERR_OTHER` when 2^23 requests exist.
-    pub(crate) fn add_request(&mut self, operation: impl engine::Operation<State>) -> Result<abi::Request> {
-        self.requests.add(operation).map(|key| RequestKey::Operation(key).handle())
-    }
 }
