@@ -134,6 +134,7 @@ pub fn poll_if_due<S: Linked>(state: &mut S) {
 ///
 /// # Errors
 /// As there.
+#[inline]
 pub fn isend<S: Linked>(state: &mut S, to: &SendTo, data: Data, mode: Mode) -> Result<Option<ReqId>> {
     if let (Data::Contiguous(memory), false) = (&data, mode == Mode::Synchronous)
         && state.p2p().send_now(to, *memory)

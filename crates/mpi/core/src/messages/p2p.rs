@@ -232,7 +232,8 @@ pub fn irecv(
 }
 
 /// Starts a send with the arguments of a call; `None` when it is over already. The usual case, right arguments and a
-/// predefined type below `MPI_THREAD_MULTIPLE`, takes less work.
+/// predefined type below `MPI_THREAD_MULTIPLE`, takes less work. Whether a message leaves at once is asked for in one place,
+/// [`engine::isend`]; of those of `MPI_Send` that come here, [`send_soon`] has asked and was refused.
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "the arguments of the MPI call")]
 fn start_call(
@@ -246,15 +247,14 @@ fn start_call(
     comm: abi::Comm,
 ) -> Result<Started> {
     if let Some(mut guard) = enter_plain() {
-        let State { comms, p2p, .. } = &mut *guard;
-        if let Some(to) = comms.find(comm).and_then(|comm| addressee(comm, dest, tag))
+        if let Some(to) = guard.comms.find(comm).and_then(|comm| addressee(comm, dest, tag))
             && let Some(data) = crate::datatype::simple(buf, count, datatype)
         {
-            let sent = mode != Mode::Synchronous && p2p.send_now(&to, data);
-            if sent {
-                return Ok(None);
-            }
-            let started = engine::begin_send(&mut *guard, &to, Data::Contiguous(data), mode);
+            let data = Data::Contiguous(data);
+            let started = match mode {
+                Mode::Blocking => engine::begin_send(&mut *guard, &to, data, mode),
+                _ => engine::isend(&mut *guard, &to, data, mode),
+            };
             drop(guard);
             engine::see_to_connections(t);
             return started;
